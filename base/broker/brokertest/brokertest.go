@@ -1,0 +1,141 @@
+// Package brokertest gives tests a Kafka broker.
+//
+// Without further ado that is one inside the process. If the environment variable ADSYNC_TEST_KAFKA holds the
+// address of a real broker, New uses that, so that the same tests tell whether Kafka itself behaves alike; tests
+// that order faults are skipped then.
+package brokertest
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"adsync/base/broker"
+)
+
+// Partitions is how many partitions the topics of tests have.
+const Partitions = 6
+
+// Broker is a broker for one test. It ends with the test.
+type Broker struct {
+	cluster *kfake.Cluster
+	network *kfake.VirtualNetwork
+	addr    string
+	suffix  string
+}
+
+// New returns a broker that has the topics, reachable over the loopback interface (or the one of
+// ADSYNC_TEST_KAFKA). Options are for the broker inside the process; a test that gives any runs on that one.
+func New(t testing.TB, topics ...string) *Broker {
+	t.Helper()
+	if addr := os.Getenv("ADSYNC_TEST_KAFKA"); addr != "" {
+		b := &Broker{addr: addr, suffix: "-" + strings.ToLower(rand.Text()[:10])}
+		b.createTopics(t, topics)
+		return b
+	}
+	return NewFake(t, topics)
+}
+
+// NewFake returns a broker inside the process, also where New would use a real one.
+func NewFake(t testing.TB, topics []string, opts ...kfake.Opt) *Broker {
+	t.Helper()
+	return start(t, &Broker{}, topics, opts...)
+}
+
+// NewVirtual returns a broker inside the process that is reached over memory alone, so that it can live in a bubble
+// of testing/synctest. Call it inside the bubble, and close clients and the broker (Close) before the bubble ends.
+func NewVirtual(t testing.TB, topics ...string) *Broker {
+	t.Helper()
+	network := &kfake.VirtualNetwork{}
+	return start(t, &Broker{network: network}, topics, kfake.ListenFn(network.Listen), kfake.Ports(9092))
+}
+
+func start(t testing.TB, b *Broker, topics []string, opts ...kfake.Opt) *Broker {
+	t.Helper()
+	opts = append([]kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(Partitions, topics...)}, opts...)
+	cluster, err := kfake.NewCluster(opts...)
+	require.NoError(t, err)
+	b.cluster = cluster
+	b.addr = cluster.ListenAddrs()[0]
+	t.Cleanup(b.Close)
+	return b
+}
+
+// Close stops a broker inside the process; it may be called twice. Tests need it only in a bubble.
+func (b *Broker) Close() {
+	if b.cluster != nil {
+		b.cluster.Close()
+	}
+}
+
+// Addr is the broker's address, host:port.
+func (b *Broker) Addr() string { return b.addr }
+
+// Real tells whether the broker is a real Kafka.
+func (b *Broker) Real() bool { return b.cluster == nil }
+
+// Cluster is the broker inside the process, for ordering faults. A test that asks for it is skipped on a real one.
+func (b *Broker) Cluster(t testing.TB) *kfake.Cluster {
+	t.Helper()
+	if b.cluster == nil {
+		t.Skip("needs a broker that takes orders")
+	}
+	return b.cluster
+}
+
+// Topic returns the name by which a topic or a group goes on this broker: on a real one, which outlives the test,
+// with something unique at its end.
+func (b *Broker) Topic(name string) string { return name + b.suffix }
+
+// Config returns the settings of a client of this broker, with short times.
+func (b *Broker) Config() broker.Config {
+	cfg := broker.DefaultConfig()
+	cfg.Brokers = []string{b.addr}
+	cfg.Partitions, cfg.Replication, cfg.MinInsync = Partitions, 1, 1
+	cfg.SessionTimeout = 6 * time.Second
+	cfg.RebalanceTimeout = 10 * time.Second
+	cfg.DrainTimeout = 4 * time.Second
+	cfg.CommitInterval = 50 * time.Millisecond
+	if b.network != nil {
+		cfg.Dial = b.network.DialContext
+	}
+	return cfg
+}
+
+// Client returns a client of this broker that logs to the test. Change, which may be nil, alters its settings. It is
+// closed with the test.
+func (b *Broker) Client(t testing.TB, change func(*broker.Config)) *broker.Client {
+	t.Helper()
+	cfg := b.Config()
+	if change != nil {
+		change(&cfg)
+	}
+	client, err := broker.New(cfg, Logger(t), prometheus.NewRegistry())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return client
+}
+
+func (b *Broker) createTopics(t testing.TB, names []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	topics := make([]broker.Topic, len(names))
+	for i, name := range names {
+		topics[i] = broker.Topic{Name: b.Topic(name)}
+	}
+	require.NoError(t, b.Client(t, nil).EnsureTopics(ctx, topics))
+}
+
+// Logger logs to the test.
+func Logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}

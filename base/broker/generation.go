@@ -1,0 +1,249 @@
+package broker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+const (
+	// watchInterval is how often the ends of the held partitions and the number of partitions are looked at.
+	watchInterval = 15 * time.Second
+	// lookupsAtOnce bounds the connections that a generation opens when it begins.
+	lookupsAtOnce = 4
+	// handlerGrace is what handlers get to return in even if there is no time for a drain.
+	handlerGrace = time.Second
+)
+
+// generation is a member's share of the group between two rebalances: it reads its partitions, commits what is
+// finished, and hands all back in order.
+type generation struct {
+	client  *Client
+	group   *Group
+	kafka   *kafka.Generation
+	shared  map[string]int // partitions by topic, if this member shared them out; else nil
+	lookups chan struct{}
+	work    inFlight
+
+	mu      sync.Mutex
+	parts   map[Position]*partition // the one at work for each place; its Offset is zero
+	resets  map[*partition]func()
+	suspect map[*partition]bool // seemed to be beyond the end of its log at the last look
+}
+
+func newGeneration(g *Group, kg *kafka.Generation, shared map[string]int) *generation {
+	return &generation{
+		client: g.client, group: g, kafka: kg, shared: shared,
+		lookups: make(chan struct{}, lookupsAtOnce),
+		parts:   make(map[Position]*partition),
+		resets:  make(map[*partition]func()),
+		suspect: make(map[*partition]bool),
+	}
+}
+
+// run works until ended closes or the topics have got more partitions, and returns when everything is handed back.
+// Its return ends the membership of this generation, so nothing else may be started in the library's generation.
+func (g *generation) run(ended <-chan struct{}) {
+	g.client.metrics.began(g)
+	defer g.client.metrics.ended(g)
+	ctx, revoke := context.WithCancelCause(context.Background())
+	defer revoke(nil)
+
+	var loops sync.WaitGroup
+	for topic, assignments := range g.kafka.Assignments {
+		for _, a := range assignments {
+			// A negative offset is the library's sign for the first one, as nothing is committed.
+			loops.Go(func() { g.runPartition(ctx, topic, a.ID, max(a.Offset, -1)) })
+		}
+	}
+	more := make(chan struct{})
+	loops.Go(func() { g.watch(ctx, more) })
+
+	g.commitUntil(ended, more)
+	revoke(ErrRevoked) // Before anything else: nothing new may begin.
+	g.handBack(&loops)
+}
+
+// commitUntil commits what is finished, again and again.
+func (g *generation) commitUntil(ended, more <-chan struct{}) {
+	ticker := time.NewTicker(g.client.cfg.CommitInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-more:
+			return
+		case <-ticker.C:
+			g.commit()
+		}
+	}
+}
+
+// handBack ends the generation while the broker still takes its commits: what is finished is committed at once,
+// so that it is safe whatever comes; then work in flight may finish; then that is committed too. After this
+// function the broker refuses commits of this generation.
+func (g *generation) handBack(loops *sync.WaitGroup) {
+	// The clock runs from here, also while a slow commit does: the session's does, too.
+	drain := time.NewTimer(g.client.cfg.DrainTimeout)
+	defer drain.Stop()
+	handlers := time.NewTimer(max(g.client.cfg.DrainTimeout, handlerGrace))
+	defer handlers.Stop()
+	g.commit()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		loops.Wait()
+	}()
+	select {
+	case <-stopped: // No handler runs any more, so nothing new comes under way.
+	case <-handlers.C:
+		g.client.logger.Error("a handler did not return when its partition was taken away", "group", g.group.cfg.Group)
+		g.commit()
+		return
+	}
+	if left := g.work.wait(drain.C); left > 0 {
+		g.client.metrics.drainLeft.WithLabelValues(g.group.cfg.Group).Add(float64(left))
+		g.client.logger.Warn("work was still under way at the end of the drain; the next owner of its partitions repeats it",
+			"group", g.group.cfg.Group, "messages", left, "drain_timeout", g.client.cfg.DrainTimeout)
+	}
+	g.commit()
+}
+
+// commit commits what has moved, in one request. Only the goroutine of run calls it: two commits under way could
+// overtake each other and move an offset back.
+func (g *generation) commit() {
+	offsets := make(map[string]map[int]int64)
+	moved := make(map[*partition]int64)
+	for _, p := range g.held() {
+		offset, ok := p.toCommit()
+		if !ok {
+			continue
+		}
+		if offsets[p.topic] == nil {
+			offsets[p.topic] = make(map[int]int64)
+		}
+		offsets[p.topic][p.id] = offset
+		moved[p] = offset
+	}
+	if len(moved) == 0 {
+		return
+	}
+	group := g.group.cfg.Group
+	if err := g.kafka.CommitOffsets(offsets); err != nil {
+		g.client.metrics.commits.WithLabelValues(group, "failed").Inc()
+		g.client.causes.report("commit/"+group, "offsets were not committed; they are tried again, or what they cover is read again", err, "group", group)
+		return
+	}
+	g.client.metrics.commits.WithLabelValues(group, "ok").Inc()
+	g.client.causes.clear("commit/" + group)
+	for p, offset := range moved {
+		p.wasCommitted(offset)
+	}
+}
+
+// hold makes p the partition at work for its place, and returns it.
+func (g *generation) hold(p *partition) *partition {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.parts[Position{Topic: p.topic, Partition: p.id}] = p
+	return p
+}
+
+func (g *generation) held() []*partition {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]*partition, 0, len(g.parts))
+	for _, p := range g.parts {
+		out = append(out, p)
+	}
+	return out
+}
+
+// onReset registers what ends the reading of p when its log was made anew; the result takes it back.
+func (g *generation) onReset(p *partition, stop func()) func() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.resets[p] = stop
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.resets, p)
+	}
+}
+
+// watch keeps an eye on what no message tells: how far logs have grown while reading is held back, logs that were
+// made anew under a reader, and new partitions. It closes more and returns when there are new partitions.
+func (g *generation) watch(ctx context.Context, more chan<- struct{}) {
+	place := "watch/" + g.group.cfg.Group
+	for sleep(ctx, watchInterval) {
+		if err := g.watchEnds(ctx); err != nil && ctx.Err() == nil {
+			g.group.fail(place, "look up the ends of partitions", err)
+			continue
+		}
+		grown, err := g.grown(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				g.group.fail(place, "look up the number of partitions", err)
+			}
+			continue
+		}
+		g.group.recovered(place)
+		if grown {
+			g.client.logger.Info("topics have more partitions than were shared out: the group shares them out anew", "group", g.group.cfg.Group)
+			close(more)
+			return
+		}
+	}
+}
+
+// watchEnds takes the positions first and the ends after them: a position beyond an end read later can only mean
+// another log. Two such looks in a row are taken as proof.
+func (g *generation) watchEnds(ctx context.Context) error {
+	held := g.held()
+	positions := make([]int64, len(held))
+	bounds := make([]PartitionOffsets, len(held))
+	for i, p := range held {
+		positions[i] = p.position()
+		bounds[i] = PartitionOffsets{Topic: p.topic, Partition: p.id}
+	}
+	if err := g.client.readBounds(ctx, bounds); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, p := range held {
+		p.sawEnd(bounds[i].End)
+		stop := g.resets[p]
+		switch {
+		case positions[i] <= bounds[i].End || stop == nil:
+			delete(g.suspect, p)
+		case g.suspect[p]:
+			delete(g.suspect, p)
+			stop()
+		default:
+			g.suspect[p] = true
+		}
+	}
+	return nil
+}
+
+// grown tells whether there are partitions that nobody was given. Only the member that shared them out can know:
+// the others would have to guess what the number was at that moment.
+func (g *generation) grown(ctx context.Context) (bool, error) {
+	if g.shared == nil {
+		return false, nil
+	}
+	layouts, err := g.client.layout(ctx, g.group.cfg.Topics)
+	if err != nil {
+		return false, err
+	}
+	for topic, layout := range layouts {
+		if len(layout.leaders) > g.shared[topic] {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,217 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"adsync/base/service"
+)
+
+const (
+	// heartbeatInterval is also how long a member may fail to notice that a rebalance began.
+	heartbeatInterval = time.Second
+	// groupTimeout bounds a request to the coordinator. Any that fails ends the generation, so it is generous.
+	groupTimeout = 10 * time.Second
+	// joinPause is how long a member waits before it tries to join again after an error.
+	joinPause = time.Second
+	// stopGrace is what a stop may take beyond the drain: to end the readers, commit and leave the group.
+	stopGrace = 4 * time.Second
+)
+
+// GroupConfig says what a member of a group reads.
+type GroupConfig struct {
+	Group  string   // the members of one name share the partitions
+	Topics []string // all members of a group must name the same ones
+	Span   int      // 0 means Config.Span
+}
+
+// Group is one member of a group of readers. It takes part in the group from Start to Stop.
+type Group struct {
+	client  *Client
+	cfg     GroupConfig
+	handler Handler
+
+	mu      sync.Mutex
+	state   groupState
+	member  *kafka.ConsumerGroup
+	shared  map[string]int // partitions by topic, set when this member shares them out
+	loop    sync.WaitGroup
+	closers sync.WaitGroup // readers that are being closed
+}
+
+type groupState int
+
+const (
+	groupNew groupState = iota
+	groupStarted
+	groupStopped
+)
+
+var _ service.Service = (*Group)(nil)
+
+// NewGroup makes a member that hands messages to handler. It does nothing before Start.
+func (c *Client) NewGroup(cfg GroupConfig, handler Handler) *Group {
+	if cfg.Span == 0 {
+		cfg.Span = c.cfg.Span
+	}
+	return &Group{client: c, cfg: cfg, handler: handler}
+}
+
+// Start checks that the topics exist (else ErrUnknownTopic) and begins to join the group; ctx bounds that check
+// alone. Messages come when the group has shared out its partitions, which on a new cluster can take some seconds.
+// Whatever fails later is logged, counted and tried again until Stop.
+func (g *Group) Start(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch g.state {
+	case groupStarted:
+		return fmt.Errorf("start group %s: it is started already", g.cfg.Group)
+	case groupStopped:
+		return fmt.Errorf("start group %s: %w", g.cfg.Group, ErrStopped)
+	}
+	if err := g.topicsExist(ctx); err != nil {
+		return fmt.Errorf("start group %s: %w", g.cfg.Group, err)
+	}
+	cfg := g.client.cfg
+	var err error
+	g.member, err = kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: g.cfg.Group, Brokers: cfg.Brokers, Dialer: g.client.dialer, Topics: g.cfg.Topics,
+		GroupBalancers:    []kafka.GroupBalancer{sharingBalancer{group: g}},
+		HeartbeatInterval: heartbeatInterval,
+		SessionTimeout:    cfg.SessionTimeout,
+		RebalanceTimeout:  cfg.RebalanceTimeout,
+		JoinGroupBackoff:  joinPause,
+		Timeout:           groupTimeout,
+		StartOffset:       kafka.FirstOffset,
+		// The library's own watch over partitions ends the generation at every error and, once a topic is deleted,
+		// rebalances without a pause; generation.watch does its work.
+		WatchPartitionChanges: false,
+		ErrorLogger:           libraryLog{g.client.causes},
+	})
+	if err != nil {
+		return fmt.Errorf("start group %s: %w", g.cfg.Group, err)
+	}
+	g.state = groupStarted
+	g.loop.Go(func() { g.run(g.member) })
+	return nil
+}
+
+func (g *Group) topicsExist(ctx context.Context) error {
+	g.client.transport.forget() // A topic may have been made a moment ago.
+	layouts, err := g.client.layout(ctx, g.cfg.Topics)
+	if err != nil {
+		return err
+	}
+	for _, topic := range g.cfg.Topics {
+		if _, ok := layouts[topic]; !ok {
+			return fmt.Errorf("%s: %w", topic, ErrUnknownTopic)
+		}
+	}
+	return nil
+}
+
+// run takes part in one generation after the other. It must ask for the next one without pause: the library blocks
+// until it does.
+func (g *Group) run(member *kafka.ConsumerGroup) {
+	place := "group/" + g.cfg.Group
+	for {
+		next, err := member.Next(context.Background())
+		if errors.Is(err, kafka.ErrGroupClosed) {
+			return
+		}
+		if err != nil {
+			// None of these is fatal: the library pauses and joins again.
+			g.fail(place, "join the group", err)
+			continue
+		}
+		if g.client.causes.clear(place) {
+			g.client.logger.Info("joined the group again", "group", g.cfg.Group)
+		}
+		g.client.metrics.rebalances.WithLabelValues(g.cfg.Group).Inc()
+		generation := newGeneration(g, next, g.takeShared())
+		g.loop.Add(1)
+		next.Start(func(ctx context.Context) {
+			defer g.loop.Done()
+			generation.run(ctx.Done())
+		})
+	}
+}
+
+// Stop stops reading, lets work in flight finish for Config.DrainTimeout, commits, and leaves the group, so that
+// the others take over at once. It returns when that is done, or, if brokers do not answer, at most a few seconds
+// after the drain. It may be called twice and before Start.
+func (g *Group) Stop() {
+	g.mu.Lock()
+	g.state = groupStopped
+	started := g.member != nil
+	g.mu.Unlock()
+	if !started {
+		return
+	}
+	left, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = g.member.Close()
+		g.loop.Wait()
+		close(left)
+		g.closers.Wait()
+	}()
+	timer := time.NewTimer(g.client.cfg.DrainTimeout + stopGrace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return
+	case <-timer.C:
+	}
+	select {
+	case <-left:
+		g.client.logger.Error("left the group, but some of its readers have not ended", "group", g.cfg.Group)
+	default:
+		g.client.logger.Error("gave up waiting for Kafka while leaving a group; its partitions move when the session has timed out",
+			"group", g.cfg.Group, "session_timeout", g.client.cfg.SessionTimeout)
+	}
+}
+
+// fail counts an error that is retried and logs it, one line per cause.
+func (g *Group) fail(place, doing string, err error) {
+	g.client.metrics.groupErrors.WithLabelValues(g.cfg.Group).Inc()
+	g.client.causes.report(place, "could not "+doing+"; trying again", err, "group", g.cfg.Group, "at", place)
+}
+
+// recovered notes that what failed at a place works again.
+func (g *Group) recovered(place string) { g.client.causes.clear(place) }
+
+// takeShared returns how many partitions of each topic this member has shared out since the last call; nil if
+// another member did.
+func (g *Group) takeShared() map[string]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	shared := g.shared
+	g.shared = nil
+	return shared
+}
+
+// sharingBalancer shares out partitions in ranges and remembers how many there were: only that tells for certain,
+// later, whether there are more now.
+type sharingBalancer struct {
+	kafka.RangeGroupBalancer
+	group *Group
+}
+
+// AssignGroups implements kafka.GroupBalancer; the library calls it on the one member that leads the group.
+func (b sharingBalancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+	shared := make(map[string]int)
+	for _, p := range partitions {
+		shared[p.Topic]++
+	}
+	b.group.mu.Lock()
+	b.group.shared = maps.Clone(shared)
+	b.group.mu.Unlock()
+	return b.RangeGroupBalancer.AssignGroups(members, partitions)
+}

@@ -1,0 +1,296 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"adsync/base/broker"
+	"adsync/base/broker/brokertest"
+)
+
+// inBubble runs a test with a client in the settings of a deployment.
+func inBubble(t *testing.T, test func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry)) {
+	t.Helper()
+	virtually(t, func(t *testing.T, b *brokertest.Broker) {
+		cfg := broker.DefaultConfig()
+		cfg.Brokers, cfg.Dial = b.Config().Brokers, b.Config().Dial
+		cfg.Replication, cfg.MinInsync = 1, 1
+		registry := prometheus.NewRegistry()
+		c, err := broker.New(cfg, brokertest.Logger(t), registry)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
+		test(t, b, c, registry)
+	})
+}
+
+func started(t *testing.T, c *broker.Client, h broker.Handler) *broker.Group {
+	t.Helper()
+	g := c.NewGroup(broker.GroupConfig{Group: "g", Topics: []string{"jobs"}}, h)
+	require.NoError(t, g.Start(t.Context()))
+	return g
+}
+
+func TestTiming_CommitsOnceASecond(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+		in := newInbox()
+		g := started(t, c, in.finish)
+		time.Sleep(5 * time.Second) // The group is in the middle of a second of its own.
+		before := committed(t, c, "g", "jobs")
+		write(t, c, numbered("jobs", 0, 10, 10))
+		start := time.Now()
+		for committed(t, c, "g", "jobs") == before {
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.LessOrEqual(t, time.Since(start), 1100*time.Millisecond)
+		require.EqualValues(t, 10, committed(t, c, "g", "jobs"))
+		g.Stop()
+	})
+}
+
+func TestTiming_DrainLastsAsLongAsTheWork(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+		var work sync.WaitGroup
+		in := newInbox()
+		g := started(t, c, func(_ context.Context, d *broker.Delivery) {
+			in.put(d)
+			work.Go(func() {
+				time.Sleep(7 * time.Second)
+				d.Done()
+			})
+		})
+		write(t, c, numbered("jobs", 0, 20, 20))
+		in.wait(t, 20)
+		start := time.Now()
+		g.Stop()
+		require.InDelta(t, 7, time.Since(start).Seconds(), 1, "not shorter than the work, not as long as drain_timeout")
+		require.EqualValues(t, 20, committed(t, c, "g", "jobs"), "what ended during the drain is committed")
+		work.Wait()
+	})
+}
+
+func TestTiming_DrainEndsAtItsTimeout(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+		in := newInbox()
+		g := started(t, c, in.keep)
+		write(t, c, numbered("jobs", 0, 10, 1))
+		got := in.wait(t, 10)
+		got[0].Done()
+		start := time.Now()
+		g.Stop()
+		require.InDelta(t, 10, time.Since(start).Seconds(), 0.6)
+		require.EqualValues(t, 1, committed(t, c, "g", "jobs"))
+		require.EqualValues(t, 9, counter(t, r, "adsync_broker_drain_unfinished_total"))
+	})
+}
+
+func TestTiming_AbandonedWorkIsNotWaitedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+		var work sync.WaitGroup
+		in := newInbox()
+		g := started(t, c, func(ctx context.Context, d *broker.Delivery) {
+			in.put(d)
+			work.Go(func() { // Waits in a queue of the consumer until it is told that it is too late.
+				<-ctx.Done()
+				d.Abandon()
+			})
+		})
+		write(t, c, numbered("jobs", 0, 20, 20))
+		in.wait(t, 20)
+		start := time.Now()
+		g.Stop()
+		require.Less(t, time.Since(start), time.Second)
+		require.Zero(t, committed(t, c, "g", "jobs"))
+		work.Wait()
+	})
+}
+
+func TestTiming_AMemberThatHoldsReadingBackStaysAMember(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+		release := make(chan struct{})
+		in := newInbox()
+		g := started(t, c, func(ctx context.Context, d *broker.Delivery) {
+			in.put(d)
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			d.Done()
+		})
+		write(t, c, numbered("jobs", 0, 10, 1))
+		in.wait(t, 1)
+		time.Sleep(10 * time.Minute)
+		require.EqualValues(t, 1, counter(t, r, "adsync_broker_rebalances_total"), "the group never lost it")
+		require.InDelta(t, 600, counter(t, r, "adsync_broker_oldest_unfinished_seconds"), 5)
+		require.EqualValues(t, 10, counter(t, r, "adsync_broker_lag_messages"))
+		write(t, c, numbered("jobs", 10, 90, 1))
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 100, counter(t, r, "adsync_broker_lag_messages"), "the log's growth is seen though nothing is read")
+		close(release)
+		in.waitValues(t, 100)
+		g.Stop()
+		require.EqualValues(t, 100, committed(t, c, "g", "jobs"))
+	})
+}
+
+func TestTiming_AHandlerThatNeverReturnsDoesNotHoldTheGroup(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+		release := make(chan struct{})
+		in := newInbox()
+		g := started(t, c, func(_ context.Context, d *broker.Delivery) {
+			in.put(d)
+			<-release
+		})
+		write(t, c, numbered("jobs", 0, 1, 1))
+		in.wait(t, 1)
+		start := time.Now()
+		g.Stop()
+		require.LessOrEqual(t, time.Since(start), 14*time.Second, "the drain and a few seconds")
+		close(release)
+	})
+}
+
+func TestTiming_StopDoesNotWaitForASilentBroker(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+		in := newInbox()
+		g := started(t, c, in.keep)
+		write(t, c, numbered("jobs", 0, 5, 1))
+		in.wait(t, 5)[0].Done()
+		cluster := b.Cluster(t)
+		cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+			cluster.KeepControl()
+			return nil, nil, true
+		})
+		start := time.Now()
+		g.Stop()
+		require.LessOrEqual(t, time.Since(start), 14*time.Second)
+		time.Sleep(time.Minute) // What still waits for answers gives up by itself.
+	})
+}
+
+func TestTiming_NewPartitionsAreRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+		in := newInbox()
+		g1, g2 := started(t, c, in.finish), started(t, c, in.finish)
+		time.Sleep(10 * time.Second)
+		generations := counter(t, r, "adsync_broker_rebalances_total")
+		require.NoError(t, c.EnsureTopics(t.Context(), []broker.Topic{{Name: "jobs", Partitions: 12}}))
+		write(t, c, numbered("jobs", 0, 600, 200))
+		time.Sleep(25 * time.Second)
+		require.Len(t, in.values(), 600)
+		used := make(map[int]bool)
+		for _, d := range in.all() {
+			used[d.Partition] = true
+		}
+		require.Len(t, used, 12)
+		require.EqualValues(t, 12, counter(t, r, "adsync_broker_partitions_held"))
+		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4, "one rebalance of two members, which may take two steps")
+		time.Sleep(5 * time.Minute)
+		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4, "and no more")
+		g1.Stop()
+		g2.Stop()
+	})
+}
+
+func TestTiming_ALogMadeAnewUnderAReader(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+		in := newInbox()
+		g := started(t, c, in.finish)
+		write(t, c, numbered("jobs", 0, 100, 1))
+		in.waitValues(t, 100)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, b.Cluster(t).DeleteTopic("jobs"))
+		require.NoError(t, b.Cluster(t).CreateTopic("jobs", brokertest.Partitions, nil))
+		write(t, c, numbered("jobs", 100, 7, 1))
+		time.Sleep(time.Minute)
+		require.Len(t, in.values(), 107)
+		require.EqualValues(t, 1, counter(t, r, "adsync_broker_log_resets_total"))
+		require.EqualValues(t, 7, committed(t, c, "g", "jobs"))
+		g.Stop()
+	})
+}
+
+func TestTiming_AKilledMembersPartitionsMoveAfterTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+		in := newInbox()
+		g := started(t, c, in.finish)
+		time.Sleep(5 * time.Second)
+		cfg := b.Config()
+		cfg.SessionTimeout = 15 * time.Second
+		var dead deadNetwork
+		cfg.Dial = dead.dialer(cfg.Dial)
+		doomed, err := broker.New(cfg, brokertest.Logger(t), prometheus.NewRegistry())
+		require.NoError(t, err)
+		lost := newInbox()
+		g2 := started(t, doomed, lost.keep)
+		time.Sleep(5 * time.Second)
+		write(t, c, numbered("jobs", 0, 60, 60))
+		lost.wait(t, 1)
+		dead.die()
+		time.Sleep(30 * time.Second)
+		require.Len(t, in.values(), 60, "what the killed member had read is read by the other")
+		g.Stop()
+		g2.Stop()
+		require.NoError(t, doomed.Close())
+	})
+}
+
+// A leader that took over a moment ago may answer with an end that is too low. That must not be taken for a new log:
+// starting over would forget what is under way, and the commits would pass it.
+func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+		in := newInbox()
+		g := started(t, c, in.keep)
+		write(t, c, numbered("jobs", 0, 10, 1))
+		got := in.wait(t, 10)
+		place := broker.Position{Topic: "jobs", Partition: got[0].Partition, Offset: 10}
+
+		cluster := b.Cluster(t)
+		lies := 0
+		cluster.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+			req := kreq.(*kmsg.ListOffsetsRequest)
+			partition := req.Topics[0].Partitions[0]
+			if int(partition.Partition) != place.Partition || partition.Timestamp != -1 || lies == 2 {
+				return nil, nil, false
+			}
+			cluster.KeepControl()
+			lies++
+			res := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+			topic := kmsg.NewListOffsetsResponseTopic()
+			topic.Topic = "jobs"
+			answer := kmsg.NewListOffsetsResponseTopicPartition()
+			answer.Partition, answer.Offset = partition.Partition, 3
+			topic.Partitions = append(topic.Partitions, answer)
+			res.Topics = append(res.Topics, topic)
+			return res, nil, true
+		})
+		cut := 0
+		cluster.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+			if kreq.(*kmsg.FetchRequest).Topics[0].Partitions[0].Partition != int32(place.Partition) {
+				return nil, nil, false
+			}
+			cut++
+			return nil, errors.New("cut"), true // The reader starts anew, and asks for the end.
+		})
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 1, cut)
+		require.Equal(t, 2, lies)
+		write(t, c, numbered("jobs", 10, 5, 1))
+		got = in.wait(t, 15)
+		for _, d := range got[1:] {
+			d.Done()
+		}
+		time.Sleep(5 * time.Second)
+		require.Zero(t, committed(t, c, "g", "jobs"), "the first message is still under way")
+		require.Zero(t, counter(t, r, "adsync_broker_log_resets_total"))
+		got[0].Done()
+		g.Stop()
+		require.EqualValues(t, 15, committed(t, c, "g", "jobs"))
+	})
+}

@@ -1,0 +1,166 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Topic is a topic as it should be.
+type Topic struct {
+	Name       string
+	Partitions int           // 0 means Config.Partitions
+	Retention  time.Duration // 0 means Config.Retention
+}
+
+// topicName is what Kafka accepts.
+var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+
+// topicPoll is how often a change of topics is looked for: brokers learn of it a moment after it was accepted.
+const topicPoll = 100 * time.Millisecond
+
+// EnsureTopics makes the topics that do not exist and adds partitions to those that have fewer, and returns when
+// the cluster knows them. It may be called by several processes at once and repeated at will. It never takes
+// partitions away and leaves the retention and the replication of existing topics alone.
+func (c *Client) EnsureTopics(ctx context.Context, topics []Topic) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	names := make([]string, len(topics))
+	want := make(map[string]int, len(topics))
+	for i, topic := range topics {
+		if !topicName.MatchString(topic.Name) {
+			return fmt.Errorf("ensure topic %q: a name has 1 to 249 letters, digits, dots, dashes and underscores", topic.Name)
+		}
+		names[i] = topic.Name
+		if topic.Partitions == 0 {
+			topic.Partitions = c.cfg.Partitions
+		}
+		want[topic.Name] = max(want[topic.Name], topic.Partitions)
+	}
+	c.transport.forget()
+	have, err := c.layout(ctx, names)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
+	if err := c.createTopics(ctx, topics, have, want); err != nil {
+		return err
+	}
+	return c.awaitPartitions(ctx, names, want)
+}
+
+func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[string]topicLayout, want map[string]int) error {
+	var missing []kafka.TopicConfig
+	var short []kafka.TopicPartitionsConfig
+	seen := make(map[string]bool, len(topics))
+	for _, topic := range topics {
+		if seen[topic.Name] {
+			continue // One request may name a topic only once.
+		}
+		seen[topic.Name] = true
+		count := want[topic.Name]
+		switch layout, ok := have[topic.Name]; {
+		case !ok:
+			missing = append(missing, c.topicConfig(topic, count))
+		case len(layout.leaders) < count:
+			short = append(short, kafka.TopicPartitionsConfig{Name: topic.Name, Count: int32(count)})
+		}
+	}
+	if len(missing) > 0 {
+		// The library waits for new topics to appear; what fails to would hold it until ctx ends.
+		ctx, cancel := context.WithTimeout(ctx, 3*requestTimeout)
+		defer cancel()
+		res, err := c.kafka.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: missing})
+		if err != nil {
+			return fmt.Errorf("create topics: %w", err)
+		}
+		for name, err := range res.Errors {
+			if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+				return c.explainCreate(name, err)
+			}
+		}
+	}
+	if len(short) > 0 {
+		res, err := c.kafka.CreatePartitions(ctx, &kafka.CreatePartitionsRequest{Topics: short})
+		if err != nil {
+			return fmt.Errorf("add partitions: %w", err)
+		}
+		for name, err := range res.Errors {
+			// InvalidPartitionNumber: another process was faster. awaitPartitions tells whether that is so.
+			if err != nil && !errors.Is(err, kafka.InvalidPartitionNumber) {
+				return fmt.Errorf("add partitions to topic %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Client) topicConfig(topic Topic, partitions int) kafka.TopicConfig {
+	if topic.Retention == 0 {
+		topic.Retention = c.cfg.Retention
+	}
+	entries := []kafka.ConfigEntry{
+		{ConfigName: "cleanup.policy", ConfigValue: "delete"},
+		{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(topic.Retention.Milliseconds(), 10)},
+	}
+	if c.cfg.MinInsync > 0 {
+		entries = append(entries, kafka.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: strconv.Itoa(c.cfg.MinInsync)})
+	}
+	return kafka.TopicConfig{
+		Topic: topic.Name, NumPartitions: partitions, ReplicationFactor: c.cfg.Replication, ConfigEntries: entries,
+	}
+}
+
+// explainCreate says what to do about a topic that was refused.
+func (c *Client) explainCreate(topic string, err error) error {
+	if errors.Is(err, kafka.InvalidReplicationFactor) {
+		return fmt.Errorf("create topic %s: the cluster has too few brokers for %d copies: set broker.replication to at most their number (and broker.min_insync below it), or add brokers: %w",
+			topic, c.cfg.Replication, err)
+	}
+	return fmt.Errorf("create topic %s: %w", topic, err)
+}
+
+// awaitPartitions waits until the cluster shows every topic with the wanted number of partitions and their leaders.
+func (c *Client) awaitPartitions(ctx context.Context, names []string, want map[string]int) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*requestTimeout)
+	defer cancel()
+	for {
+		waiting, err := c.notReady(ctx, names, want)
+		if err == nil && waiting == "" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			if err == nil {
+				err = ctx.Err()
+			}
+			return fmt.Errorf("wait for topic %s to appear with its partitions: %w", waiting, err)
+		case <-time.After(topicPoll):
+			c.transport.forget()
+		}
+	}
+}
+
+func (c *Client) notReady(ctx context.Context, names []string, want map[string]int) (string, error) {
+	have, err := c.layout(ctx, names)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		leaders := have[name].leaders
+		if len(leaders) < want[name] {
+			return name, nil
+		}
+		for _, leader := range leaders {
+			if leader < 0 {
+				return name, nil
+			}
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,98 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ahead is a database whose clock is off by so much.
+type ahead struct {
+	by    atomic.Int64
+	delay time.Duration
+	fail  atomic.Bool
+}
+
+func (a *ahead) read(ctx context.Context) (time.Time, error) {
+	if a.fail.Load() {
+		return time.Time{}, errors.New("gone away")
+	}
+	select {
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case <-time.After(a.delay / 2):
+	}
+	now := time.Now().Add(time.Duration(a.by.Load()))
+	<-time.After(a.delay / 2)
+	return now, nil
+}
+
+func TestDatabase_TellsTheDatabasesTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &ahead{delay: 100 * time.Millisecond}
+		source.by.Store(int64(3 * time.Minute))
+		c := NewDatabase(source.read, slog.New(slog.DiscardHandler))
+		require.NoError(t, c.Start(t.Context()))
+		defer c.Stop()
+		require.Equal(t, time.Now().Add(3*time.Minute).UTC(), c.Now(), "the way there and back is halved")
+		require.Equal(t, time.UTC, c.Now().Location())
+		require.Equal(t, time.Minute, c.Until(time.Now().Add(4*time.Minute)))
+
+		<-time.After(5 * time.Second)
+		require.Equal(t, time.Now().Add(3*time.Minute).UTC(), c.Now(), "it runs between the renewals")
+
+		source.by.Store(int64(5 * time.Minute))
+		<-time.After(6 * time.Second)
+		require.Equal(t, time.Now().Add(5*time.Minute).UTC(), c.Now(), "a renewal takes the new offset")
+	})
+}
+
+func TestDatabase_NeverGoesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &ahead{}
+		c := NewDatabase(source.read, slog.New(slog.DiscardHandler))
+		require.NoError(t, c.Start(t.Context()))
+		defer c.Stop()
+		<-time.After(9 * time.Second)
+		before := c.Now()
+		source.by.Store(int64(-time.Minute))
+		<-time.After(2 * time.Second)
+		require.Equal(t, before, c.Now(), "it stands still")
+		<-time.After(time.Minute)
+		require.True(t, c.Now().After(before), "until the database has caught up")
+		require.Equal(t, time.Now().Add(-time.Minute).UTC(), c.Now())
+	})
+}
+
+func TestDatabase_GoesOnWithoutAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &ahead{}
+		source.by.Store(int64(time.Hour))
+		c := NewDatabase(source.read, slog.New(slog.DiscardHandler))
+		require.NoError(t, c.Start(t.Context()))
+		source.fail.Store(true)
+		<-time.After(time.Minute)
+		require.Equal(t, time.Now().Add(time.Hour).UTC(), c.Now())
+		c.Stop()
+		c.Stop()
+		require.Equal(t, time.Now().Add(time.Hour).UTC(), c.Now(), "also after the stop")
+	})
+}
+
+func TestDatabase_StartFailsWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	source := &ahead{}
+	source.fail.Store(true)
+	c := NewDatabase(source.read, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, c.Start(t.Context()), "gone away")
+	c.Stop()
+}

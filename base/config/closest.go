@@ -1,0 +1,38 @@
+package config
+
+// closest returns the candidate that the user most likely meant by name, or "" when none is near. One edit is allowed
+// for each three letters, and two, as many as a swap of two letters takes, from the fourth letter on.
+func closest(name string, candidates []string) string {
+	limit := max(1, len(name)/3)
+	if len(name) > 3 {
+		limit = max(2, limit)
+	}
+	best, bestDistance := "", limit+1
+	for _, c := range candidates {
+		if d := distance(name, c); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes to insert, delete or replace to turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

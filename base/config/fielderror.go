@@ -1,0 +1,58 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// FieldError says that one setting cannot be used. Its text names the key, the value and what would be right.
+type FieldError struct {
+	Key   string // the setting's path, relative to the section that reports it; "tokens[0].role" inside a list
+	Value string // the refused value as the user wrote it; empty when it is missing or secret
+	Want  string // what would be right, as a phrase that completes "want …"
+}
+
+func (e *FieldError) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("%s: want %s", e.Key, e.Want)
+	}
+	return fmt.Sprintf("%s: %q is refused: want %s", e.Key, e.Value, e.Want)
+}
+
+// Within puts key before the keys of every *FieldError in err, for a section that has the Validate of its own parts
+// called: Within("tls", c.TLS.Validate()). Other errors pass unchanged; nil stays nil.
+func Within(key string, err error) error {
+	var moved []error
+	for _, e := range flatten(err) {
+		if field, ok := errors.AsType[*FieldError](e); ok {
+			e = &FieldError{Key: joinKey(key, field.Key), Value: field.Value, Want: field.Want}
+		}
+		moved = append(moved, e)
+	}
+	return errors.Join(moved...)
+}
+
+// flatten returns the errors that errors.Join put together, at any depth.
+func flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, flatten(e)...)
+	}
+	return all
+}
+
+// joinKey appends a relative key to a path; either may be empty.
+func joinKey(path, key string) string {
+	if path == "" || key == "" || strings.HasPrefix(key, "[") {
+		return path + key
+	}
+	return path + "." + key
+}

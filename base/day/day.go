@@ -1,0 +1,88 @@
+// Package day holds the business day: a calendar date in an account's own time zone.
+package day
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Day is a calendar date, written "2026-11-21". Days compare and sort as strings. A Day says nothing of a zone:
+// the row that carries it does.
+type Day string
+
+const layout = "2006-01-02"
+
+// Epoch stands where a key needs a day and the thing has none (coverage of configuration rows).
+const Epoch Day = "1970-01-01"
+
+// Of returns the day that t falls on in loc.
+func Of(t time.Time, loc *time.Location) Day { return Day(t.In(loc).Format(layout)) }
+
+// Parse reads "2026-11-21" and refuses anything else.
+func Parse(s string) (Day, error) {
+	t, err := time.Parse(layout, s)
+	if err != nil || t.Format(layout) != s {
+		return "", fmt.Errorf("day %q: want YYYY-MM-DD", s)
+	}
+	return Day(s), nil
+}
+
+// String returns the date as YYYY-MM-DD.
+func (d Day) String() string { return string(d) }
+
+// Add returns the day n days later; n may be negative. An invalid day stays as it is.
+func (d Day) Add(n int) Day {
+	t, err := time.Parse(layout, string(d))
+	if err != nil {
+		return d
+	}
+	return Day(t.AddDate(0, 0, n).Format(layout))
+}
+
+// Start returns the first moment of the day in loc.
+func (d Day) Start(loc *time.Location) time.Time {
+	t, err := time.ParseInLocation(layout, string(d), loc)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// Between returns all days from a to b, both included, and none when b is before a.
+func Between(a, b Day) []Day {
+	var days []Day
+	for d := a; d <= b; d = d.Add(1) {
+		days = append(days, d)
+	}
+	return days
+}
+
+// Value implements driver.Valuer.
+func (d Day) Value() (driver.Value, error) { return string(d), nil }
+
+// Scan implements sql.Scanner; databases give a DATE as text or as a time at midnight UTC.
+func (d *Day) Scan(v any) error {
+	switch v := v.(type) {
+	case time.Time:
+		*d = Day(v.Format(layout))
+	case string:
+		return d.scanText(v)
+	case []byte:
+		return d.scanText(string(v))
+	case nil:
+		*d = ""
+	default:
+		return fmt.Errorf("day from %T", v)
+	}
+	return nil
+}
+
+func (d *Day) scanText(s string) error {
+	if len(s) < len(layout) {
+		return errors.New("day is too short: " + s)
+	}
+	*d = Day(s[:len(layout)])
+	return nil
+}

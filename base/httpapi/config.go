@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"adsync/base/config"
+	"adsync/base/secret"
+)
+
+// Config is how the HTTP server listens and who may call it.
+type Config struct {
+	Listen         string        `koanf:"listen" doc:"The address of the API, health and metrics, as host:port. Without tokens it must be a loopback address; an empty host means all addresses."`
+	Tokens         []Token       `koanf:"tokens" doc:"Who may call the API. With none, every caller on this machine may do everything."`
+	RequestTimeout time.Duration `koanf:"request_timeout" doc:"How long a request may take before it is given up."`
+	BodyLimit      int64         `koanf:"body_limit" doc:"The largest request body, in bytes."`
+	ShutdownDelay  time.Duration `koanf:"shutdown_delay" doc:"How long requests are still taken at a stop after /readyz began to answer 503, for load balancers to notice. 0s without one; at most 3s, so that the program stops within 15s."`
+}
+
+// Token lets a caller in.
+type Token struct {
+	Name  string      `koanf:"name" doc:"Whose token it is, as logs and the audit trail show it."`
+	Token secret.Text `koanf:"token" doc:"The bearer token: at least 16 characters, as openssl rand -hex 24 makes them."`
+	Role  Role        `koanf:"role" doc:"What it allows: viewer reads, operator also runs and repeats work, admin also changes settings."`
+}
+
+const (
+	tokenLengthMin   = 16
+	shutdownDelayMax = 3 * time.Second
+)
+
+// DefaultConfig serves callers on this machine.
+func DefaultConfig() Config {
+	return Config{Listen: "127.0.0.1:8080", RequestTimeout: 30 * time.Second, BodyLimit: 1 << 20}
+}
+
+// Validate reports every setting that cannot be used.
+func (c Config) Validate() error {
+	var errs []error
+	refuse := func(key, value, want string) {
+		errs = append(errs, &config.FieldError{Key: key, Value: value, Want: want})
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > 65535 {
+		refuse("listen", c.Listen, "host:port with a port from 0 (any free one) to 65535")
+	} else if len(c.Tokens) == 0 && !isLoopback(host) {
+		refuse("listen", c.Listen, "a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything")
+	}
+	names := map[string]bool{}
+	secrets := map[string]bool{}
+	for i, t := range c.Tokens {
+		at := fmt.Sprintf("tokens[%d]", i)
+		if t.Name == "" || names[t.Name] {
+			refuse(at+".name", t.Name, "a name that no other token has")
+		}
+		names[t.Name] = true
+		if n := len(t.Token.Reveal()); n < tokenLengthMin || secrets[t.Token.Reveal()] {
+			refuse(at+".token", "", fmt.Sprintf("at least %d characters that no other token has: openssl rand -hex 24 makes some", tokenLengthMin))
+		}
+		secrets[t.Token.Reveal()] = true
+		if t.Role.rank() == 0 {
+			refuse(at+".role", string(t.Role), "viewer, operator or admin")
+		}
+	}
+	if c.RequestTimeout <= 0 {
+		refuse("request_timeout", c.RequestTimeout.String(), "more than 0s")
+	}
+	if c.BodyLimit <= 0 {
+		refuse("body_limit", strconv.FormatInt(c.BodyLimit, 10), "at least 1")
+	}
+	if c.ShutdownDelay < 0 || c.ShutdownDelay > shutdownDelayMax {
+		refuse("shutdown_delay", c.ShutdownDelay.String(), "0s to "+shutdownDelayMax.String())
+	}
+	return errors.Join(errs...)
+}
+
+// isLoopback tells whether only this machine reaches the host.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+)
+
+func TestConfig_Validate(t *testing.T) {
+	t.Parallel()
+	token := func(name, text string, role Role) Token {
+		return Token{Name: name, Token: secret.NewText(text), Role: role}
+	}
+	const long = "0123456789abcdef"
+	tests := []struct {
+		name   string
+		change func(*Config)
+		want   string
+	}{
+		{"the default", func(*Config) {}, ""},
+		{"localhost", func(c *Config) { c.Listen = "localhost:1" }, ""},
+		{"IPv6 loopback", func(c *Config) { c.Listen = "[::1]:1" }, ""},
+		{"all addresses with a token", func(c *Config) { c.Listen = ":8080"; c.Tokens = []Token{token("a", long, Admin)} }, ""},
+		{"all addresses without a token", func(c *Config) { c.Listen = ":8080" },
+			`listen: ":8080" is refused: want a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything`},
+		{"a network address without a token", func(c *Config) { c.Listen = "10.0.0.1:8080" },
+			`listen: "10.0.0.1:8080" is refused: want a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything`},
+		{"no port", func(c *Config) { c.Listen = "127.0.0.1" }, `listen: "127.0.0.1" is refused: want host:port with a port from 0 (any free one) to 65535`},
+		{"a port too high", func(c *Config) { c.Listen = "127.0.0.1:65536" },
+			`listen: "127.0.0.1:65536" is refused: want host:port with a port from 0 (any free one) to 65535`},
+		{"tokens that cannot be told apart", func(c *Config) { c.Tokens = []Token{token("a", long, Admin), token("a", long, Viewer)} },
+			"tokens[1].name: \"a\" is refused: want a name that no other token has\n" +
+				"tokens[1].token: want at least 16 characters that no other token has: openssl rand -hex 24 makes some"},
+		{"a token that can be guessed, of no role", func(c *Config) { c.Tokens = []Token{token("a", "short", "owner")} },
+			"tokens[0].token: want at least 16 characters that no other token has: openssl rand -hex 24 makes some\n" +
+				`tokens[0].role: "owner" is refused: want viewer, operator or admin`},
+		{"limits of nothing", func(c *Config) { c.RequestTimeout, c.BodyLimit, c.ShutdownDelay = 0, 0, time.Minute },
+			"request_timeout: \"0s\" is refused: want more than 0s\nbody_limit: \"0\" is refused: want at least 1\n" +
+				`shutdown_delay: "1m0s" is refused: want 0s to 3s`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := DefaultConfig()
+			test.change(&c)
+			err := c.Validate()
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, test.want)
+		})
+	}
+}

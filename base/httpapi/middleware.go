@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	requestIDHeader = "X-Request-Id"
+	requestIDKey    = "adsync.request_id"
+)
+
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// RequestID returns the id under which the log tells of the request.
+func RequestID(c *gin.Context) string { return c.GetString(requestIDKey) }
+
+// identify gives each request an id: the caller's own if it is fit for a log, else a random one.
+func identify(c *gin.Context) {
+	id := c.GetHeader(requestIDHeader)
+	if !requestIDPattern.MatchString(id) {
+		raw := make([]byte, 8)
+		_, _ = rand.Read(raw) // It never fails.
+		id = hex.EncodeToString(raw)
+	}
+	c.Set(requestIDKey, id)
+	c.Header(requestIDHeader, id)
+}
+
+type httpMetrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+func newHTTPMetrics(r prometheus.Registerer) (*httpMetrics, error) {
+	m := &httpMetrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "adsync_http_requests_total",
+			Help: "Requests answered, by route and status.",
+		}, []string{"route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "adsync_http_request_duration_seconds",
+			Help:    "How long requests took, by route.",
+			Buckets: []float64{.005, .02, .1, .5, 2, 10, 30},
+		}, []string{"route"}),
+	}
+	return m, errors.Join(r.Register(m.requests), r.Register(m.seconds))
+}
+
+// observe logs and counts each request when it is answered.
+func observe(logger *slog.Logger, m *httpMetrics) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		began := time.Now()
+		defer func() { m.record(logger, c, time.Since(began)) }() // Deferred, for a broken-off answer passes by as a panic.
+		c.Next()
+	}
+}
+
+// record leaves out the query, where callers put what nobody should keep, and names no metric by a path that no route
+// has: there would be no end of them.
+func (m *httpMetrics) record(logger *slog.Logger, c *gin.Context, took time.Duration) {
+	route, status := c.FullPath(), c.Writer.Status()
+	level := slog.LevelInfo
+	switch route {
+	case "":
+		route = "none"
+	case "/healthz", "/readyz", "/metrics":
+		level = slog.LevelDebug // They are asked every few seconds.
+	}
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+	logger.LogAttrs(c.Request.Context(), level, "request",
+		slog.String("method", c.Request.Method),
+		slog.String("path", c.Request.URL.Path),
+		slog.Int("status", status),
+		slog.Duration("took", took),
+		slog.Int("bytes", max(c.Writer.Size(), 0)),
+		slog.String("client", c.ClientIP()),
+		slog.String("caller", CallerOf(c).Name),
+		slog.String("request_id", RequestID(c)),
+	)
+}
+
+// recoverPanic answers a request whose handler panicked, and keeps the program running.
+func recoverPanic(logger *slog.Logger) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(v) // net/http's own way to drop a connection.
+			}
+			logger.Error("handler panicked", "panic", v, "path", c.Request.URL.Path, "request_id", RequestID(c), "stack", string(debug.Stack()))
+			if c.Writer.Written() {
+				panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
+			}
+			answer(c, problemOf(context.Background(), errors.New("panic")))
+		}()
+		c.Next()
+	}
+}
+
+// sameOrigin refuses what a page of another site had the browser send: where no token is needed, visiting a page
+// would else be enough to change something here.
+func sameOrigin() gin.HandlerFunc {
+	protection := http.NewCrossOriginProtection()
+	return func(c *gin.Context) {
+		if protection.Check(c.Request) != nil {
+			answer(c, NewProblem(http.StatusForbidden, "A page of another site sent this request."))
+		}
+	}
+}
+
+// bound limits how large and how slow a request may be.
+func bound(cfg Config) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		ctx, cancel := context.WithTimeout(c.Request.Context(), cfg.RequestTimeout)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, cfg.BodyLimit)
+		c.Next()
+	}
+}

@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Problem is an answer that says what went wrong, in the form of RFC 9457. A handler returns one as its error.
+type Problem struct { //nolint:errname // The RFC calls it so.
+	Type     string       `json:"type"`             // "about:blank" when the status says it all
+	Title    string       `json:"title"`            // the same for all problems of the type
+	Status   int          `json:"status"`           // the HTTP status
+	Detail   string       `json:"detail,omitempty"` // what happened this time, and how to put it right
+	Instance string       `json:"instance"`         // urn:adsync:request:<id>, by which the log can be searched
+	Errors   []FieldError `json:"errors,omitempty"` // what is wrong with which part of the request
+}
+
+// FieldError says what is wrong with one field or parameter of a request.
+type FieldError struct {
+	Field  string `json:"field"` // such as "days.from"
+	Detail string `json:"detail"`
+}
+
+// NewProblem makes a problem of the general type. The detail is a sentence for the caller.
+func NewProblem(status int, format string, args ...any) *Problem {
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Invalid makes the problem of a request whose fields cannot be used.
+func Invalid(fields ...FieldError) *Problem {
+	p := NewProblem(http.StatusUnprocessableEntity, "The request has values that cannot be used: see errors.")
+	p.Errors = fields
+	return p
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
+
+// problemOf turns a handler's error into what the caller may know of it. The text of an unforeseen error is for the
+// log alone.
+func problemOf(ctx context.Context, err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	if ctx.Err() != nil {
+		return NewProblem(http.StatusServiceUnavailable, "The request took too long and was given up. Ask for less, or try again later.")
+	}
+	return NewProblem(http.StatusInternalServerError, "Something went wrong inside. The log tells more under the request id in instance.")
+}
+
+// answer ends the request with a problem.
+func answer(c *gin.Context, p *Problem) {
+	full := *p // The caller's problem may be shared by several requests.
+	full.Instance = "urn:adsync:request:" + RequestID(c)
+	writeProblem(c.Writer, &full)
+	c.Abort()
+}
+
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		body = []byte(`{"type":"about:blank","title":"Internal Server Error","status":500,"instance":""}`)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n'))
+}

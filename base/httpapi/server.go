@@ -1,0 +1,205 @@
+// Package httpapi is the program's HTTP server: it carries the routes that other packages register, and answers
+// /healthz, /readyz, /metrics and /version itself.
+//
+// Every error is answered in the form of RFC 9457. Callers are told apart by bearer tokens with roles.
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"adsync/base/service"
+	"adsync/base/telemetry"
+)
+
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = time.Minute
+	// writeGrace is how much longer than the request itself its answer may take to be sent.
+	writeGrace     = 10 * time.Second
+	headerBytesMax = 64 << 10
+	closeTimeout   = 2 * time.Second
+)
+
+// HandlerFunc answers a request. An error that is a *Problem is sent as it is; any other is logged and sent as an
+// internal error without its text. Work must use c.Request.Context(), not c, which is reused after the answer.
+type HandlerFunc func(c *gin.Context) error
+
+// Route is one path of the API.
+type Route struct {
+	Method  string
+	Path    string // in gin's form, such as "/api/v1/runs/:id"
+	Role    Role   // the least role that may call it
+	Handler HandlerFunc
+}
+
+// Server serves the API. Add it as the first part of the program, so that health is answered while the others start
+// and stop, and its Gate as the last, so that the API is open only while all of them work.
+type Server struct {
+	cfg    Config
+	logger *slog.Logger
+	engine *gin.Engine
+	ready  *readiness
+	gate   *gate
+	guard  *guard
+
+	http     *http.Server
+	stopOnce sync.Once
+	cancel   context.CancelFunc // ends the requests under way
+	served   chan struct{}      // closed when the server no longer accepts; nil before Start
+	failed   chan error
+	addr     string
+}
+
+var (
+	_ service.Service = (*Server)(nil)
+	_ service.Failing = (*Server)(nil)
+)
+
+func init() {
+	// The default prints each route and a warning to standard output, which belongs to the program's own output.
+	gin.SetMode(gin.ReleaseMode)
+}
+
+// New makes a server with the routes that every process has. Its metrics go to the registry, which /metrics shows.
+func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	metrics, err := newHTTPMetrics(registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics of the HTTP server: %w", err)
+	}
+	ready := &readiness{phase: starting}
+	s := &Server{
+		cfg:    cfg,
+		logger: logger,
+		engine: gin.New(),
+		ready:  ready,
+		gate:   newGate(ready, cfg.ShutdownDelay),
+		guard:  newGuard(cfg.Tokens),
+		failed: make(chan error, 1),
+	}
+	// By default gin believes whoever says in a header that they are a proxy.
+	if err := s.engine.SetTrustedProxies(nil); err != nil {
+		return nil, fmt.Errorf("trust no proxies: %w", err)
+	}
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.RedirectTrailingSlash = false
+	s.engine.Use(identify, observe(logger, metrics), recoverPanic(logger), sameOrigin(), bound(cfg))
+	s.engine.NoRoute(func(c *gin.Context) {
+		answer(c, NewProblem(http.StatusNotFound, "There is nothing at %s.", c.Request.URL.Path))
+	})
+	s.engine.NoMethod(func(c *gin.Context) {
+		answer(c, NewProblem(http.StatusMethodNotAllowed, "%s does not take %s: the Allow header says what it takes.", c.Request.URL.Path, c.Request.Method))
+	})
+	s.engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+	s.engine.GET("/readyz", ready.handle)
+	s.engine.GET("/version", func(c *gin.Context) { c.JSON(http.StatusOK, telemetry.ReadBuild()) })
+	s.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})))
+	return s, nil
+}
+
+// Register adds routes. It must not be called after Start. Like gin with a path that is taken, it panics on a route
+// without a role: both are mistakes of the program that the first test shows.
+func (s *Server) Register(routes ...Route) {
+	for _, r := range routes {
+		if r.Role.rank() == 0 {
+			panic(fmt.Sprintf("route %s %s has no role", r.Method, r.Path))
+		}
+		s.engine.Handle(r.Method, r.Path, s.guard.require(r.Role), s.gate.handle, s.handle(r.Handler))
+	}
+}
+
+// Check adds a condition of readiness. It must not be called after Start.
+func (s *Server) Check(name string, ask CheckFunc) { s.ready.add(name, ask) }
+
+// Gate is the part that opens the API when it starts. When it stops, /readyz answers 503, then the API closes and the
+// requests under way are waited for.
+func (s *Server) Gate() service.Service { return s.gate }
+
+// Handler answers as the server does, without a network.
+func (s *Server) Handler() http.Handler { return s.engine }
+
+// Addr is where the server listens, as host:port; empty before Start.
+func (s *Server) Addr() string { return s.addr }
+
+func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		err := h(c)
+		if err == nil {
+			return
+		}
+		ctx := c.Request.Context()
+		p := problemOf(ctx, err)
+		if p.Status == http.StatusInternalServerError {
+			s.logger.ErrorContext(ctx, "request failed", "route", c.FullPath(), "request_id", RequestID(c), "err", err)
+		}
+		if c.Writer.Written() {
+			panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
+		}
+		answer(c, p)
+	}
+}
+
+// Start listens and serves until Stop.
+func (s *Server) Start(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for the API: %w", err)
+	}
+	s.addr = listener.Addr().String()
+	// The server outlives the start, which ctx bounds.
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	s.http = &http.Server{
+		Handler:           s.engine,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       s.cfg.RequestTimeout,
+		WriteTimeout:      s.cfg.RequestTimeout + writeGrace,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytesMax,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+	}
+	s.served = make(chan struct{})
+	go func() {
+		defer close(s.served)
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("serve HTTP: %w", err)
+		}
+	}()
+	s.logger.Info("listening", "addr", s.addr, "tokens", len(s.cfg.Tokens))
+	return nil
+}
+
+// Stop closes the listener and waits for the requests under way, at last by ending them.
+func (s *Server) Stop() {
+	s.stopOnce.Do(func() {
+		s.ready.set(stopping)
+		if s.http == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		if err := s.http.Shutdown(ctx); err != nil {
+			s.cancel()
+			_ = s.http.Close()
+		}
+		s.cancel()
+		<-s.served
+	})
+}
+
+// Failed gives the error of a server that cannot accept any more.
+func (s *Server) Failed() <-chan error { return s.failed }

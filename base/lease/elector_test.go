@@ -1,0 +1,229 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ttl = 12 * time.Second
+
+// row is the deciding row, with the database's clock being the bubble's.
+type row struct {
+	mu      sync.Mutex
+	lease   Lease
+	expires time.Time
+	cut     map[string]bool // holders that do not reach the database
+	renews  int
+}
+
+var errCut = errors.New("connection refused")
+
+func (r *row) Campaign(_ context.Context, holder string, ttl time.Duration) (Lease, time.Duration, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cut[holder] {
+		return Lease{}, 0, errCut
+	}
+	if free := time.Until(r.expires); free > 0 && r.lease.Holder != holder {
+		return Lease{}, free, nil
+	}
+	r.lease = Lease{Epoch: r.lease.Epoch + 1, Holder: holder}
+	r.expires = time.Now().Add(ttl)
+	return r.lease, 0, nil
+}
+
+func (r *row) Renew(_ context.Context, l Lease, ttl time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cut[l.Holder] {
+		return errCut
+	}
+	if r.lease != l {
+		return ErrStaleLease
+	}
+	r.renews++
+	r.expires = time.Now().Add(ttl)
+	return nil
+}
+
+func (r *row) Resign(_ context.Context, l Lease) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cut[l.Holder] {
+		return errCut
+	}
+	if r.lease == l {
+		r.lease.Holder, r.expires = "", time.Now()
+	}
+	return nil
+}
+
+func (r *row) cutOff(holder string, cut bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut[holder] = cut
+}
+
+// worker is the leader's work; it tells when each term began and ended.
+type worker struct {
+	mu     sync.Mutex
+	epochs []int64
+	active int
+	refuse error // what the work returns at once
+}
+
+func (w *worker) lead(ctx context.Context, l Lease) error {
+	w.mu.Lock()
+	w.epochs = append(w.epochs, l.Epoch)
+	refuse := w.refuse
+	w.active++
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.active--
+		w.mu.Unlock()
+	}()
+	if refuse != nil {
+		return refuse
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (w *worker) leads() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.active > 0
+}
+
+func setup() (*row, *worker, *Elector) {
+	r := &row{cut: map[string]bool{}}
+	w := &worker{}
+	return r, w, New(r, ttl, w.lead, slog.New(slog.DiscardHandler))
+}
+
+func (r *row) another() (*worker, *Elector) {
+	w := &worker{}
+	return w, New(r, ttl, w.lead, slog.New(slog.DiscardHandler))
+}
+
+func TestElector_LeadsAndKeepsTheLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, w, e := setup()
+		require.NoError(t, e.Start(t.Context()))
+		synctest.Wait()
+		require.True(t, w.leads())
+		l, ok := e.Current()
+		require.True(t, ok)
+		require.EqualValues(t, 1, l.Epoch)
+		<-time.After(time.Hour)
+		require.Equal(t, []int64{1}, w.epochs, "one term the whole time")
+		require.Greater(t, r.renews, 1000)
+		e.Stop()
+		e.Stop()
+		require.False(t, w.leads())
+		_, ok = e.Current()
+		require.False(t, ok)
+	})
+}
+
+func TestElector_FollowerTakesOverFromAKilledLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, w1, e1 := setup()
+		require.NoError(t, e1.Start(t.Context()))
+		synctest.Wait()
+		w2, e2 := r.another()
+		require.NoError(t, e2.Start(t.Context()))
+		defer e2.Stop()
+		<-time.After(time.Minute)
+		require.False(t, w2.leads())
+
+		// Cut off just after a renewal: the worst moment.
+		before := r.renews
+		for r.renews == before {
+			<-time.After(10 * time.Millisecond)
+		}
+		r.cutOff(e1.holder, true)
+		killed := time.Now()
+		for !w2.leads() {
+			<-time.After(50 * time.Millisecond)
+		}
+		require.LessOrEqual(t, time.Since(killed), 15*time.Second)
+		require.False(t, w1.leads(), "the old leader stopped by itself before the new one began")
+		require.Equal(t, []int64{2}, w2.epochs)
+		r.cutOff(e1.holder, false)
+		e1.Stop()
+	})
+}
+
+func TestElector_FollowerTakesOverSoonAfterACleanStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _, e1 := setup()
+		require.NoError(t, e1.Start(t.Context()))
+		synctest.Wait()
+		w2, e2 := r.another()
+		require.NoError(t, e2.Start(t.Context()))
+		defer e2.Stop()
+		<-time.After(time.Minute + 300*time.Millisecond)
+		e1.Stop()
+		stopped := time.Now()
+		for !w2.leads() {
+			<-time.After(10 * time.Millisecond)
+		}
+		require.LessOrEqual(t, time.Since(stopped), 2*time.Second)
+	})
+}
+
+func TestElector_StopWaitsForTheWorkAndRenewsMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &row{cut: map[string]bool{}}
+		finished := false
+		e := New(r, ttl, func(ctx context.Context, _ Lease) error {
+			<-ctx.Done()
+			<-time.After(30 * time.Second) // the batch in flight
+			finished = r.lease.Holder != ""
+			return nil
+		}, slog.New(slog.DiscardHandler))
+		require.NoError(t, e.Start(t.Context()))
+		synctest.Wait()
+		w2, e2 := r.another()
+		require.NoError(t, e2.Start(t.Context()))
+		defer e2.Stop()
+		e.Stop()
+		require.True(t, finished, "the lease was held to the end of the work")
+		require.Empty(t, w2.epochs, "nobody led beside it")
+	})
+}
+
+func TestElector_CampaignsAgainAfterARefusedWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, w, e := setup()
+		w.refuse = ErrStaleLease
+		require.NoError(t, e.Start(t.Context()))
+		<-time.After(5 * time.Second)
+		e.Stop()
+		require.Greater(t, len(w.epochs), 2)
+		require.EqualValues(t, len(w.epochs), r.lease.Epoch, "an epoch for each term")
+	})
+}
+
+func TestElector_StopBeforeStart(t *testing.T) {
+	t.Parallel()
+	_, _, e := setup()
+	e.Stop()
+}

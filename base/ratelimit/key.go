@@ -1,0 +1,70 @@
+package ratelimit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Call is what a call to a platform is, as far as limits are concerned.
+type Call struct {
+	Media    string
+	Endpoint string
+	App      string // the developer app's id; empty when the call belongs to none
+	Account  string // the advertiser account's id at the platform; empty when the call is for none
+}
+
+// Key is one limit applied to one app, one account or a whole platform: what calls are counted under.
+//
+// A Key without a Limit limits nothing by itself: it is where calls can be paused.
+type Key struct {
+	Media    string
+	Endpoint string // the endpoint, or the pattern of all that share the limit; empty means every endpoint
+	Scope    Scope
+	Subject  string // the app's or the account's id; empty for a platform
+	Period   time.Duration
+	Limit    int
+	Share    float64
+}
+
+// String names the limit for people: "tencent reports/get of app 17: 600 per 1m0s".
+func (k Key) String() string {
+	var b strings.Builder
+	b.WriteString(k.Media)
+	if k.Endpoint != "" {
+		b.WriteByte(' ')
+		b.WriteString(k.Endpoint)
+	}
+	if k.Subject != "" {
+		fmt.Fprintf(&b, " of %s %s", k.Scope, k.Subject)
+	}
+	if k.Limit > 0 {
+		fmt.Fprintf(&b, ": %d per %s", k.Limit, k.Period)
+	}
+	return b.String()
+}
+
+// id is what the limit is known by however its number changes: an edited limit goes on from where it stands.
+func (k Key) id() Key {
+	k.Limit, k.Share = 0, 0
+	return k
+}
+
+// parts names the key in Redis, below its media's tag.
+func (k Key) parts(kind string) []string {
+	return []string{kind, string(k.Scope), k.Subject, strconv.FormatInt(k.Period.Milliseconds(), 10), k.Endpoint}
+}
+
+// pausePoint is where calls like c are paused for a scope. An app or an account is paused at one endpoint, which is how
+// platforms limit them; a platform as a whole.
+func pausePoint(c Call, scope Scope) Key {
+	switch scope {
+	case ScopeApp:
+		return Key{Media: c.Media, Endpoint: c.Endpoint, Scope: scope, Subject: c.App}
+	case ScopeAccount:
+		return Key{Media: c.Media, Endpoint: c.Endpoint, Scope: scope, Subject: c.Account}
+	default:
+		return Key{Media: c.Media, Scope: ScopePlatform}
+	}
+}

@@ -1,0 +1,48 @@
+package ratelimit
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics show what limits cost and whether they are shared.
+type metrics struct {
+	wait        *prometheus.HistogramVec
+	waiting     *prometheus.GaugeVec
+	taken       *prometheus.CounterVec
+	refused     *prometheus.CounterVec
+	wouldExceed *prometheus.CounterVec
+	late        *prometheus.CounterVec
+	paused      *prometheus.CounterVec
+	fallback    prometheus.Gauge
+	redisErrors prometheus.Counter
+}
+
+// newMetrics registers on reg, or nowhere when it is nil.
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := promauto.With(reg)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return f.NewCounterVec(prometheus.CounterOpts{Name: "adsync_ratelimit_" + name, Help: help}, labels)
+	}
+	return &metrics{
+		wait: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "adsync_ratelimit_wait_seconds",
+			Help:    "How long granted calls waited for their grant.",
+			Buckets: []float64{0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, []string{"media"}),
+		waiting: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "adsync_ratelimit_waiting_calls", Help: "Calls of this process that stand in a queue for a grant.",
+		}, []string{"media"}),
+		taken:       counter("taken_total", "Calls granted.", "media"),
+		refused:     counter("refused_total", "Asks for a call that were told to come back later.", "media"),
+		wouldExceed: counter("would_exceed_total", "Calls given up since their grant would have come after their deadline.", "media"),
+		late:        counter("late_total", "Grants that could not be used in time, in most cases since the process had no CPU.", "media"),
+		paused:      counter("paused_total", "Pauses ordered, in most cases by an over-limit answer.", "media", "scope"),
+		fallback: f.NewGauge(prometheus.GaugeOpts{
+			Name: "adsync_ratelimit_fallback_active", Help: "1 while Redis is away and this process keeps to its own part of the limits.",
+		}),
+		redisErrors: f.NewCounter(prometheus.CounterOpts{
+			Name: "adsync_ratelimit_redis_errors_total", Help: "Asks that Redis did not answer in time or answered with an error.",
+		}),
+	}
+}

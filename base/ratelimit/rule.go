@@ -1,0 +1,103 @@
+package ratelimit
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Scope says whose calls a limit adds up.
+type Scope string
+
+// The scopes, as rows name them.
+const (
+	ScopeApp      Scope = "app"      // the calls of one developer app, for all its accounts
+	ScopeAccount  Scope = "account"  // the calls for one advertiser's account, by whichever app
+	ScopePlatform Scope = "platform" // all calls to the platform
+)
+
+// ShareDefault is the part of a limit that we use when a rule names none.
+const ShareDefault = 0.95
+
+// Bounds of a rule's period.
+const (
+	PeriodMin = time.Second
+	PeriodMax = 24 * time.Hour
+)
+
+// Rule is one limit, as a row of rate_limit says it.
+type Rule struct {
+	// ID is the row's id: a bad row is reported by it and keeps its last good value. 0 means it comes from no row.
+	ID int64
+	// Media is the platform's name.
+	Media string
+	// Endpoint is one endpoint, or a prefix of endpoints with a trailing *.
+	Endpoint string
+	// Each says that every endpoint which the pattern matches has this limit for itself; otherwise all of them share
+	// it. Of several such rules of one scope and period, only the one that names an endpoint most exactly holds for it,
+	// so that "*" gives a default and a longer pattern or a name an exception, higher or lower.
+	Each bool
+	// Scope says whose calls are added up.
+	Scope Scope
+	// Period is the length of the platform's sliding window, PeriodMin to PeriodMax.
+	Period time.Duration
+	// Limit is how many calls the platform takes in any such window.
+	Limit int
+	// Share is the part of Limit that we use, above 0 to 1; 0 means ShareDefault.
+	Share float64
+}
+
+// RuleError says why a rule cannot be used.
+type RuleError struct {
+	Rule   Rule
+	Reason string
+}
+
+func (e *RuleError) Error() string {
+	r := e.Rule
+	return fmt.Sprintf("rate limit %d (%s %s per %s, every %s): %s", r.ID, r.Media, r.Endpoint, r.Scope, r.Period, e.Reason)
+}
+
+// Validate returns a *RuleError with everything that is wrong with r, or nil.
+func (r Rule) Validate() error {
+	var reasons []string
+	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
+	if r.Media == "" {
+		add("media is missing")
+	}
+	if r.Endpoint == "" {
+		add("endpoint is missing (all endpoints are \"*\")")
+	}
+	if i := strings.IndexByte(r.Endpoint, '*'); i >= 0 && i != len(r.Endpoint)-1 {
+		add("endpoint %q: a * may only stand at the end", r.Endpoint)
+	}
+	switch r.Scope {
+	case ScopeApp, ScopeAccount, ScopePlatform:
+	default:
+		add("scope %q is none of app, account, platform", r.Scope)
+	}
+	if r.Period < PeriodMin || r.Period > PeriodMax {
+		add("period %s is not within %s to %s", r.Period, PeriodMin, PeriodMax)
+	}
+	if r.Limit < 1 || r.Limit > math.MaxInt32 {
+		add("limit %d is not within 1 to %d", r.Limit, math.MaxInt32)
+	}
+	if !(r.Share >= 0 && r.Share <= 1) { // Written so that NaN is refused.
+		add("share %v is not within 0 to 1", r.Share)
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &RuleError{Rule: r, Reason: strings.Join(reasons, "; ")}
+}
+
+// each reports whether the limit belongs to one endpoint.
+func (r Rule) each() bool { return r.Each || !strings.HasSuffix(r.Endpoint, "*") }
+
+func (r Rule) matches(endpoint string) bool {
+	if prefix, isPattern := strings.CutSuffix(r.Endpoint, "*"); isPattern {
+		return strings.HasPrefix(endpoint, prefix)
+	}
+	return r.Endpoint == endpoint
+}

@@ -1,0 +1,130 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Rules holds the limits in force. Its methods may be called at the same time.
+type Rules struct {
+	setting sync.Mutex
+	// byMedia is replaced as a whole. A media's rules stand in the order in which Keys looks at them: names before
+	// patterns, longer patterns before shorter ones.
+	byMedia atomic.Pointer[map[string][]Rule]
+}
+
+// NewRules returns rules without any limit.
+func NewRules() *Rules {
+	r := &Rules{}
+	r.byMedia.Store(&map[string][]Rule{})
+	return r
+}
+
+// Set replaces all rules at once. A rule that cannot be used is left out, or keeps the last good value of the row with
+// its ID, while the others take effect: the error joins a *RuleError for each of these.
+func (r *Rules) Set(rules []Rule) error {
+	r.setting.Lock()
+	defer r.setting.Unlock()
+
+	lastGood := map[int64]Rule{}
+	for _, of := range *r.byMedia.Load() {
+		for _, rule := range of {
+			lastGood[rule.ID] = rule
+		}
+	}
+	// identity is what may be there only once; two numbers for it would leave open which one holds.
+	type identity struct {
+		media, endpoint string
+		each            bool
+		scope           Scope
+		period          time.Duration
+	}
+	seen := map[identity]int64{}
+	next := map[string][]Rule{}
+	add := func(rule Rule) error {
+		if err := rule.Validate(); err != nil {
+			return err
+		}
+		id := identity{rule.Media, rule.Endpoint, rule.each(), rule.Scope, rule.Period}
+		if first, twice := seen[id]; twice {
+			return &RuleError{Rule: rule, Reason: fmt.Sprintf("row %d already limits the same", first)}
+		}
+		seen[id] = rule.ID
+		if rule.Share == 0 {
+			rule.Share = ShareDefault
+		}
+		next[rule.Media] = append(next[rule.Media], rule)
+		return nil
+	}
+	var errs []error
+	var refused []int64
+	for _, rule := range rules {
+		if err := add(rule); err != nil {
+			errs = append(errs, err)
+			refused = append(refused, rule.ID)
+		}
+	}
+	// Last good values come after all good rows: a row that was changed into what another row says must not win.
+	for _, id := range refused {
+		if rule, ok := lastGood[id]; ok && id != 0 {
+			_ = add(rule) // It was good; at most another row says the same by now.
+		}
+	}
+	for _, of := range next {
+		slices.SortStableFunc(of, func(a, b Rule) int { return specificity(b) - specificity(a) })
+	}
+	r.byMedia.Store(&next)
+	return errors.Join(errs...)
+}
+
+// specificity is higher for what names an endpoint more exactly.
+func specificity(r Rule) int {
+	if strings.HasSuffix(r.Endpoint, "*") {
+		return len(r.Endpoint)
+	}
+	return 1<<30 + len(r.Endpoint)
+}
+
+// Keys returns what a call needs a grant of: the limits that cover it, and the points at which calls like it can be paused.
+// A limit per app does not cover a call without an app, one per account none without an account. No two keys
+// are the same, and all are of the call's media.
+func (r *Rules) Keys(c Call) []Key {
+	rules := (*r.byMedia.Load())[c.Media]
+	keys := make([]Key, 0, 6)
+	for _, rule := range rules {
+		if !rule.matches(c.Endpoint) {
+			continue
+		}
+		key := Key{Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Limit: rule.Limit, Share: rule.Share}
+		switch rule.Scope {
+		case ScopeApp:
+			key.Subject = c.App
+		case ScopeAccount:
+			key.Subject = c.Account
+		case ScopePlatform:
+		}
+		if key.Subject == "" && rule.Scope != ScopePlatform {
+			continue
+		}
+		if rule.each() {
+			key.Endpoint = c.Endpoint
+			if slices.ContainsFunc(keys, func(k Key) bool { return k.id() == key.id() }) {
+				continue // A more exact rule holds.
+			}
+		}
+		keys = append(keys, key)
+	}
+	keys = append(keys, pausePoint(c, ScopePlatform))
+	if c.App != "" {
+		keys = append(keys, pausePoint(c, ScopeApp))
+	}
+	if c.Account != "" {
+		keys = append(keys, pausePoint(c, ScopeAccount))
+	}
+	return keys
+}

@@ -1,0 +1,138 @@
+package ratelimit
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRule_Validate(t *testing.T) {
+	t.Parallel()
+	good := Rule{ID: 7, Media: "tencent", Endpoint: "reports/*", Scope: ScopeApp, Period: time.Minute, Limit: 600, Share: 0.9}
+	require.NoError(t, good.Validate())
+	for _, tt := range []struct {
+		name   string
+		change func(*Rule)
+		want   string
+	}{
+		{"no media", func(r *Rule) { r.Media = "" }, "media is missing"},
+		{"no endpoint", func(r *Rule) { r.Endpoint = "" }, "endpoint is missing"},
+		{"a star in the middle", func(r *Rule) { r.Endpoint = "a*b" }, "may only stand at the end"},
+		{"two stars", func(r *Rule) { r.Endpoint = "a**" }, "may only stand at the end"},
+		{"an unknown scope", func(r *Rule) { r.Scope = "user" }, `scope "user" is none of`},
+		{"a period too short", func(r *Rule) { r.Period = time.Millisecond }, "period 1ms is not within"},
+		{"a period too long", func(r *Rule) { r.Period = 25 * time.Hour }, "period 25h0m0s is not within"},
+		{"no calls at all", func(r *Rule) { r.Limit = 0 }, "limit 0 is not within"},
+		{"a share above one", func(r *Rule) { r.Share = 1.01 }, "share 1.01 is not within"},
+		{"a negative share", func(r *Rule) { r.Share = -0.1 }, "share -0.1 is not within"},
+		{"a share that is no number", func(r *Rule) { r.Share = math.NaN() }, "share NaN is not within"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bad := good
+			tt.change(&bad)
+			err := bad.Validate()
+			require.ErrorContains(t, err, tt.want)
+			require.ErrorContains(t, err, "rate limit 7 ", "the row is named")
+		})
+	}
+}
+
+func TestRules_Keys(t *testing.T) {
+	t.Parallel()
+	rules := NewRules()
+	require.NoError(t, rules.Set([]Rule{
+		{ID: 1, Media: "a", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 100},
+		{ID: 2, Media: "a", Endpoint: "*", Each: true, Scope: ScopeApp, Period: time.Second, Limit: 10},
+		{ID: 3, Media: "a", Endpoint: "report/*", Each: true, Scope: ScopeApp, Period: time.Second, Limit: 5},
+		{ID: 4, Media: "a", Endpoint: "report/hourly", Scope: ScopeApp, Period: time.Second, Limit: 20, Share: 0.5},
+		{ID: 5, Media: "a", Endpoint: "report/*", Scope: ScopeAccount, Period: time.Minute, Limit: 60},
+		{ID: 6, Media: "b", Endpoint: "*", Scope: ScopePlatform, Period: time.Hour, Limit: 1000},
+	}))
+	limits := func(c Call) map[Key]int {
+		out := map[Key]int{}
+		for _, k := range rules.Keys(c) {
+			require.Equal(t, c.Media, k.Media)
+			require.NotContains(t, out, k.id(), "no key comes twice")
+			out[k.id()] = k.Limit
+		}
+		return out
+	}
+	sec := func(endpoint string) Key {
+		return Key{Media: "a", Endpoint: endpoint, Scope: ScopeApp, Subject: "1", Period: time.Second}
+	}
+	pauses := func(c Call, m map[Key]int) map[Key]int {
+		m[Key{Media: c.Media, Scope: ScopePlatform}] = 0
+		if c.App != "" {
+			m[Key{Media: c.Media, Endpoint: c.Endpoint, Scope: ScopeApp, Subject: c.App}] = 0
+		}
+		if c.Account != "" {
+			m[Key{Media: c.Media, Endpoint: c.Endpoint, Scope: ScopeAccount, Subject: c.Account}] = 0
+		}
+		return m
+	}
+	perMinute := Key{Media: "a", Endpoint: "report/*", Scope: ScopeAccount, Subject: "9", Period: time.Minute}
+	for _, tt := range []struct {
+		name string
+		call Call
+		want map[Key]int
+	}{
+		{"a default for each endpoint", Call{"a", "list", "1", "9"}, map[Key]int{sec("*"): 100, sec("list"): 10}},
+		{"a longer pattern replaces it", Call{"a", "report/daily", "1", "9"}, map[Key]int{sec("*"): 100, sec("report/daily"): 5, perMinute: 60}},
+		{"a name replaces both", Call{"a", "report/hourly", "1", "9"}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20, perMinute: 60}},
+		{"no account, no limit per account", Call{"a", "report/hourly", "1", ""}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20}},
+		{"no app, no limit per app", Call{"a", "report/hourly", "", "9"}, map[Key]int{perMinute: 60}},
+		{"a platform's limit covers what has neither", Call{"b", "x", "", ""}, map[Key]int{{Media: "b", Endpoint: "*", Scope: ScopePlatform, Period: time.Hour}: 1000}},
+		{"an unknown platform can only be paused", Call{"c", "x", "1", ""}, map[Key]int{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, pauses(tt.call, tt.want), limits(tt.call))
+		})
+	}
+	for _, k := range rules.Keys(Call{Media: "a", Endpoint: "report/hourly", App: "1"}) {
+		switch k.Limit {
+		case 20:
+			require.InDelta(t, 0.5, k.Share, 0)
+		case 100:
+			require.InDelta(t, ShareDefault, k.Share, 0, "no share means the default")
+		}
+	}
+}
+
+func TestRules_SetKeepsTheLastGoodValueOfABadRow(t *testing.T) {
+	t.Parallel()
+	rules := NewRules()
+	call := Call{Media: "a", Endpoint: "x", App: "1"}
+	limits := func() (out []int) {
+		for _, k := range rules.Keys(call) {
+			if k.Limit > 0 {
+				out = append(out, k.Limit)
+			}
+		}
+		return out
+	}
+	row := func(id int64, period time.Duration, limit int) Rule {
+		return Rule{ID: id, Media: "a", Endpoint: "x", Scope: ScopeApp, Period: period, Limit: limit}
+	}
+	require.NoError(t, rules.Set([]Rule{row(1, time.Second, 10), row(2, time.Minute, 300)}))
+
+	err := rules.Set([]Rule{row(1, 0, 10), row(2, time.Minute, 200), row(3, time.Hour, -1)})
+	require.ElementsMatch(t, []int{10, 200}, limits(), "the bad row keeps its last value, the good one is applied")
+	require.ErrorContains(t, err, "rate limit 1 (a x per app, every 0s)")
+	require.ErrorContains(t, err, "rate limit 3 (a x per app, every 1h0m0s)")
+	require.NotContains(t, err.Error(), "rate limit 2")
+	bad, ok := errors.AsType[*RuleError](err)
+	require.True(t, ok)
+	require.EqualValues(t, 1, bad.Rule.ID)
+
+	err = rules.Set([]Rule{row(1, time.Second, 10), row(4, time.Second, 99)})
+	require.ErrorContains(t, err, "rate limit 4 (a x per app, every 1s): row 1 already limits the same")
+	require.Equal(t, []int{10}, limits())
+
+	require.NoError(t, rules.Set(nil))
+	require.Empty(t, limits(), "rows that are gone limit nothing")
+}

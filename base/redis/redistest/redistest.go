@@ -1,0 +1,79 @@
+// Package redistest gives tests a Redis of their own.
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"adsync/base/redis"
+)
+
+// Env names the variable that holds host:port of a real Redis to test on. Without it tests run on an embedded one.
+const Env = "ADSYNC_TEST_REDIS"
+
+// New returns a client and a key prefix that no other test uses; both are cleared away when t ends.
+func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
+	t.Helper()
+	addr := os.Getenv(Env)
+	if addr == "" {
+		m := miniredis.RunT(t)
+		m.ClockTTL(true)
+		addr = m.Addr()
+	}
+	cfg := redis.DefaultConfig()
+	cfg.Addrs = []string{addr}
+	client, err := redis.Open(cfg)
+	if err != nil {
+		t.Fatalf("open redis: %v", err)
+	}
+	name := strings.NewReplacer("/", "_", "{", "", "}", "", " ", "_").Replace(t.Name())
+	keys := redis.NewKeys(fmt.Sprintf("test:%s:%d", name, time.Now().UnixNano()))
+	t.Cleanup(func() {
+		ctx := context.Background()
+		it := client.Scan(ctx, 0, keys.Prefix()+":*", 1000).Iterator()
+		for it.Next(ctx) {
+			client.Del(ctx, it.Val())
+		}
+		_ = client.Close()
+	})
+	return client, keys
+}
+
+// Virtual is an embedded Redis without sockets, for a testing/synctest bubble: it lives on the bubble's clock.
+type Virtual struct {
+	// Mini is the server itself, for the faults and looks that only it offers.
+	Mini *miniredis.Miniredis
+}
+
+// NewVirtual returns a server that works until t ends. Inside a bubble call it, and its Client, within the bubble, and
+// pass the bubble's t.
+func NewVirtual(t testing.TB) *Virtual {
+	t.Helper()
+	m := miniredis.NewMiniRedis()
+	m.ClockTTL(true)
+	t.Cleanup(m.Close)
+	return &Virtual{Mini: m}
+}
+
+// Client returns a new client, as a process of its own would have; it is closed when t ends.
+func (v *Virtual) Client(t testing.TB) goredis.UniversalClient {
+	t.Helper()
+	c := goredis.NewClient(&goredis.Options{
+		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return v.Mini.Dial() },
+		ContextTimeoutEnabled:    true,
+		MaxRetries:               -1,
+		DialerRetries:            1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}

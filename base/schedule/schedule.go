@@ -1,0 +1,215 @@
+// Package schedule reads cron expressions and tells their next moments in a time zone.
+//
+// The rule for clock changes: a wall time that a change skips runs at the end of the gap; a fixed hour that comes
+// twice runs the first time only; wildcard and step hours follow the clock as it runs, so that what is skipped is not
+// made up for and an hour that comes twice runs twice.
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"adsync/base/config"
+)
+
+// Schedule tells the moments of a cron expression. The zero Schedule has none.
+type Schedule struct {
+	zone *time.Location
+	spec *cron.SpecSchedule // matched against wall times that are written down as if they were UTC
+	// every is set instead of spec for "@every": its moments are the multiples of it since 1970, so that they do not
+	// depend on who computes them, nor from when.
+	every time.Duration
+	// elapsed is set for wildcard and step hours.
+	elapsed bool
+}
+
+const (
+	wantFields   = `five fields "minute hour day-of-month month day-of-week", or six with the second first, such as "*/10 * * * *"`
+	wantInterval = "@every with 1s or more, in whole seconds"
+)
+
+var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// Parse reads a cron expression (five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly,
+// @every) that holds in the time zone of an IANA name. A day of the month and a day of the week together mean either.
+// The error is a *config.FieldError with the key "cron" or "timezone".
+func Parse(expr, zone string) (Schedule, error) {
+	loc, err := Zone(zone)
+	if err != nil {
+		return Schedule{}, err
+	}
+	refuse := func(want string) (Schedule, error) {
+		return Schedule{}, &config.FieldError{Key: "cron", Value: expr, Want: want}
+	}
+	if strings.Contains(expr, "TZ=") {
+		return refuse("an expression without TZ=: the zone goes into timezone")
+	}
+	fields := strings.Fields(expr)
+	if len(fields) == 0 {
+		return refuse(wantFields)
+	}
+	if fields[0] == "@every" {
+		return parseEvery(expr, fields, loc)
+	}
+	parsed, err := parse(strings.Join(fields, " "))
+	if err != nil {
+		return refuse(wantFields + ": " + err.Error())
+	}
+	spec, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return refuse(wantFields)
+	}
+	spec.Location = time.UTC
+	// A year without 29 February, so that the answer is the same in every year.
+	reference := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	if first := spec.Next(reference.Add(-time.Second)); first.IsZero() || first.Year() > reference.Year() {
+		return refuse("an expression that comes up every year: a day such as 31 February or 29 February does not")
+	}
+	return Schedule{zone: loc, spec: spec, elapsed: elapsedHours(fields)}, nil
+}
+
+func parseEvery(expr string, fields []string, loc *time.Location) (Schedule, error) {
+	refused := &config.FieldError{Key: "cron", Value: expr, Want: wantInterval}
+	if len(fields) != 2 {
+		return Schedule{}, refused
+	}
+	every, err := time.ParseDuration(fields[1])
+	if err != nil || every < time.Second || every%time.Second != 0 || every > 365*24*time.Hour {
+		return Schedule{}, refused
+	}
+	return Schedule{zone: loc, every: every}, nil
+}
+
+// parse keeps the parser's panics, which some malformed expressions cause, from ending the program.
+func parse(expr string) (s cron.Schedule, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("not understood: %v", p)
+		}
+	}()
+	return parser.Parse(expr)
+}
+
+// elapsedHours reports whether the hour field is a wildcard or has a step.
+func elapsedHours(fields []string) bool {
+	switch len(fields) {
+	case 1:
+		return fields[0] == "@hourly"
+	case 5:
+		return strings.ContainsAny(fields[1], "*?/")
+	default:
+		return strings.ContainsAny(fields[2], "*?/")
+	}
+}
+
+// Next returns the first moment after the given one, in UTC.
+func (s Schedule) Next(after time.Time) time.Time {
+	switch {
+	case s.every > 0:
+		return after.Truncate(0).UTC().Add(s.every - time.Duration(modulo(after, s.every)))
+	case s.spec == nil:
+		return time.Time{}
+	case s.elapsed:
+		return s.nextElapsed(after)
+	default:
+		return s.nextFixed(after)
+	}
+}
+
+// NextN returns the first n moments after the given one.
+func (s Schedule) NextN(after time.Time, n int) []time.Time {
+	moments := make([]time.Time, 0, n)
+	for range n {
+		if after = s.Next(after); after.IsZero() {
+			break
+		}
+		moments = append(moments, after)
+	}
+	return moments
+}
+
+// modulo is how far t is beyond the last multiple of every since 1970.
+func modulo(t time.Time, every time.Duration) time.Duration {
+	seconds := int64(every / time.Second)
+	beyond := t.Unix() % seconds
+	if beyond < 0 {
+		beyond += seconds
+	}
+	return time.Duration(beyond)*time.Second + time.Duration(t.Nanosecond())
+}
+
+// nextElapsed goes through the periods between changes of the clock; within one, wall time and elapsed time agree.
+func (s Schedule) nextElapsed(after time.Time) time.Time {
+	at := after.In(s.zone)
+	for {
+		wall := s.spec.Next(naive(at))
+		if wall.IsZero() {
+			return time.Time{}
+		}
+		_, offset := at.Zone()
+		moment := wall.Add(-time.Duration(offset) * time.Second)
+		_, end := at.ZoneBounds()
+		if end.IsZero() || moment.Before(end) {
+			return moment
+		}
+		// A moment at the change itself belongs to the new period: look from just before its first wall time.
+		at = end
+		if first := naive(at); s.matches(first) {
+			return at.UTC()
+		}
+	}
+}
+
+// matches reports whether the schedule holds a wall time in whole seconds.
+func (s Schedule) matches(wall time.Time) bool { return s.spec.Next(wall.Add(-time.Second)).Equal(wall) }
+
+// nextFixed looks for the first wall time of the schedule whose moment is after the given one.
+func (s Schedule) nextFixed(after time.Time) time.Time {
+	at := after.In(s.zone)
+	wall := naive(at)
+	// In the second pass of an hour that comes twice, the wall times of the first pass are done; those behind the
+	// repeated span are still to come, and the repeated ones map to moments that are over.
+	if begin, _ := at.ZoneBounds(); !begin.IsZero() {
+		if before := naive(begin.Add(-time.Nanosecond)); wall.Before(before) {
+			wall = before
+		}
+	}
+	for {
+		wall = s.spec.Next(wall)
+		if wall.IsZero() {
+			return time.Time{}
+		}
+		if moment := s.moment(wall); moment.After(after) {
+			return moment
+		}
+	}
+}
+
+// moment returns when a wall time is first reached; one that is skipped is reached at the end of the gap.
+func (s Schedule) moment(wall time.Time) time.Time {
+	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, s.zone)
+	begin, end := at.ZoneBounds()
+	switch shown := naive(at); {
+	case shown.After(wall): // Skipped, and read with the offset from before the gap.
+		return begin.UTC()
+	case shown.Before(wall): // Skipped, and read with the offset from after the gap.
+		return end.UTC()
+	}
+	if begin.IsZero() {
+		return at.UTC()
+	}
+	_, offset := at.Zone()
+	_, offsetBefore := begin.Add(-time.Nanosecond).Zone()
+	if first := at.Add(-time.Duration(offsetBefore-offset) * time.Second); offsetBefore > offset && first.Before(begin) {
+		return first.UTC()
+	}
+	return at.UTC()
+}
+
+// naive writes the wall time of t down as if it were UTC.
+func naive(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+}

@@ -1,0 +1,62 @@
+package secret
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"adsync/base/config"
+)
+
+// Config holds the keys that seal what the tables keep encrypted.
+type Config struct {
+	Keys []Key `koanf:"keys" doc:"The keys that encrypt platform tokens in the tables. The first one seals, all of them open: to rotate, put a new key first and keep the old ones until nothing is sealed with them."`
+}
+
+// Key is one key of a Box.
+type Key struct {
+	ID  string `koanf:"id" doc:"The key's name, which is kept beside what it sealed: 1 to 32 letters, digits, - or _."`
+	Key Text   `koanf:"key" doc:"32 random bytes in base64, as printed by openssl rand -base64 32."`
+}
+
+// DefaultConfig has no keys: they are the operator's to make.
+func DefaultConfig() Config { return Config{} }
+
+var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// Validate reports every key that cannot be used, and that there is none.
+func (c Config) Validate() error {
+	if len(c.Keys) == 0 {
+		return &config.FieldError{
+			Key: "keys", Want: "at least one key {id: k1, key: …} with 32 random bytes in base64: openssl rand -base64 32 makes one",
+		}
+	}
+	var errs []error
+	seen := map[string]bool{}
+	for i, k := range c.Keys {
+		at := fmt.Sprintf("keys[%d]", i)
+		switch {
+		case !keyID.MatchString(k.ID):
+			errs = append(errs, &config.FieldError{Key: at + ".id", Value: k.ID, Want: "1 to 32 letters, digits, - or _"})
+		case seen[k.ID]:
+			errs = append(errs, &config.FieldError{Key: at + ".id", Value: k.ID, Want: "an id that no other key has"})
+		}
+		seen[k.ID] = true
+		if _, err := k.bytes(); err != nil {
+			errs = append(errs, &config.FieldError{
+				Key: at + ".key", Want: "32 random bytes in base64, as openssl rand -base64 32 prints them",
+			})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// bytes returns the key itself. Its error tells nothing of the text.
+func (k Key) bytes() ([]byte, error) {
+	b, err := base64.StdEncoding.DecodeString(k.Key.Reveal())
+	if err != nil || len(b) != keySize {
+		return nil, errors.New("is not 32 bytes in base64")
+	}
+	return b, nil
+}

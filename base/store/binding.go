@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/lease"
+)
+
+// Binding says to which game and os an account belongs on some days, both included.
+type Binding struct {
+	AccountID int64
+	From, To  day.Day
+	Game, OS  string
+}
+
+// Bindings returns the bindings that operators wrote, by account and first day. They may overlap.
+func (s *Store) Bindings(ctx context.Context) ([]Binding, error) {
+	return readBindings(s.Config.Writer(ctx), "account_binding")
+}
+
+// AppliedBindings returns the bindings that summaries are built with, by account and first day. They never overlap.
+func (s *Store) AppliedBindings(ctx context.Context) ([]Binding, error) {
+	return readBindings(s.Data.Writer(ctx), "binding_applied")
+}
+
+func readBindings(db *gorm.DB, table string) ([]Binding, error) {
+	rows, err := db.Raw("SELECT account_id, from_day, to_day, game, os FROM " + table + " ORDER BY account_id, from_day").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", table, err)
+	}
+	defer rows.Close()
+	var all []Binding
+	for rows.Next() {
+		var b Binding
+		if err := rows.Scan(&b.AccountID, &b.From, &b.To, &b.Game, &b.OS); err != nil {
+			return nil, fmt.Errorf("read %s: %w", table, err)
+		}
+		all = append(all, b)
+	}
+	return all, rows.Err()
+}
+
+// BindingChange is what is to be done about one account's applied bindings.
+type BindingChange struct {
+	AccountID int64
+	Bindings  []Binding // all that hold from now on; they must not overlap
+	Touched   []Binding // the days whose game or os is another now; Game and OS are not read
+}
+
+// ApplyBindings replaces the applied bindings of accounts and marks the touched days for a new summary, in one
+// transaction. It returns lease.ErrStaleLease when the lease does not hold.
+func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []BindingChange) error {
+	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+		now, err := s.Data.nowTx(tx)
+		if err != nil {
+			return err
+		}
+		mark := now.UnixMicro()
+		var ids []int64
+		var rows [][]any
+		for _, c := range changes {
+			ids = append(ids, c.AccountID)
+			for _, b := range c.Bindings {
+				rows = append(rows, []any{c.AccountID, b.From, b.To, b.Game, b.OS})
+			}
+		}
+		slices.Sort(ids)
+		// Coverage first: pulls lock it for their whole transaction, and wait for nothing of ours.
+		for _, c := range changes {
+			for _, t := range c.Touched {
+				// The mark must become another one: a rebuild under way clears only the mark that it has read.
+				err := tx.Exec("UPDATE coverage SET dirty = CASE WHEN dirty >= ? THEN dirty + 1 ELSE ? END"+
+					" WHERE account_id = ? AND level = 'account' AND day >= ? AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
+				if err != nil {
+					return fmt.Errorf("mark days of account %d: %w", c.AccountID, err)
+				}
+			}
+		}
+		if err := tx.Exec("DELETE FROM binding_applied WHERE account_id IN ?", ids).Error; err != nil {
+			return err
+		}
+		return s.Data.Upsert(tx, Table{Name: "binding_applied", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, rows)
+	})
+	if err != nil {
+		return fmt.Errorf("apply the bindings of %d accounts: %w", len(changes), err)
+	}
+	return nil
+}

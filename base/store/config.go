@@ -1,0 +1,69 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"adsync/base/config"
+	"adsync/base/secret"
+)
+
+// Drivers that a Database may name.
+const (
+	MySQL  = "mysql"
+	SQLite = "sqlite"
+)
+
+// Config names the two databases.
+type Config struct {
+	Config Database `koanf:"config" doc:"The database that operators edit: tasks, accounts, tokens, limits."`
+	Data   Database `koanf:"data" doc:"The database that the engine writes: runs, logs, coverage, results."`
+}
+
+// Database is one database: a writer and optional read replicas.
+type Database struct {
+	Driver       string        `koanf:"driver" doc:"mysql (also for MariaDB) or sqlite (one process only)."`
+	Writer       secret.Text   `koanf:"writer" doc:"Where writes and all decisions go. mysql: user:password@tcp(host:3306)/name; sqlite: a file path."`
+	Replicas     []secret.Text `koanf:"replicas" doc:"Read replicas, in the writer's form, for lists and reports. Empty means the writer serves them too."`
+	MaxOpenConns int           `koanf:"max_open_conns" doc:"Connections per server at the most; sqlite always writes on one."`
+}
+
+// DefaultConfig returns MySQL on this machine's standard port.
+func DefaultConfig() Config {
+	return Config{
+		Config: Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_config"), MaxOpenConns: 16},
+		Data:   Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_data"), MaxOpenConns: 32},
+	}
+}
+
+// Validate checks the settings without connecting.
+func (c Config) Validate() error {
+	return errors.Join(c.Config.validate("config"), c.Data.validate("data"))
+}
+
+func (d Database) validate(key string) error {
+	var errs []error
+	if d.Driver != MySQL && d.Driver != SQLite {
+		errs = append(errs, &config.FieldError{Key: key + ".driver", Value: d.Driver, Want: "mysql or sqlite"})
+	}
+	if d.Writer.Reveal() == "" {
+		errs = append(errs, &config.FieldError{Key: key + ".writer", Want: "user:password@tcp(host:3306)/name, or a file path for sqlite"})
+	}
+	if d.MaxOpenConns < 1 {
+		errs = append(errs, &config.FieldError{Key: key + ".max_open_conns", Value: fmt.Sprint(d.MaxOpenConns), Want: "1 or more"})
+	}
+	if d.Driver == SQLite && len(d.Replicas) > 0 {
+		errs = append(errs, &config.FieldError{Key: key + ".replicas", Want: "no replicas with sqlite"})
+	}
+	if d.Driver == MySQL {
+		if _, err := mysqlConfig(d.Writer); err != nil {
+			errs = append(errs, &config.FieldError{Key: key + ".writer", Want: "a DSN such as user:password@tcp(host:3306)/name"})
+		}
+		for i, r := range d.Replicas {
+			if _, err := mysqlConfig(r); err != nil {
+				errs = append(errs, &config.FieldError{Key: fmt.Sprintf("%s.replicas[%d]", key, i), Want: "a DSN such as user:password@tcp(host:3306)/name"})
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

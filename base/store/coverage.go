@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+)
+
+// CoverageState says how far the tables of a scope can be trusted.
+type CoverageState string
+
+// The states of a scope; a scope without a row was never pulled.
+const (
+	Complete CoverageState = "complete"
+	Partial  CoverageState = "partial" // pages disagreed: rows are kept, none was deleted
+	Suspect  CoverageState = "suspect" // the platform's answer would have taken too much away
+)
+
+// Scope is what one fence covers: the days of one account, report and level. Configuration has the one day day.Epoch.
+type Scope struct {
+	AccountID int64
+	Media     string
+	Report    string
+	Level     string
+	Days      []day.Day // ascending
+}
+
+// Claim is a pull's right to write its scope.
+type Claim struct {
+	Scope
+	Version int64  // of every row that the pull writes
+	PullID  string // who pulls, unique for each try
+	RunID   int64
+}
+
+// Coverage is what is known of one day of a scope.
+type Coverage struct {
+	AccountID       int64         `gorm:"column:account_id"`
+	Report          string        `gorm:"column:report"`
+	Level           string        `gorm:"column:level"`
+	Day             day.Day       `gorm:"column:day"`
+	ClaimedVersion  int64         `gorm:"column:claimed_version"`
+	ClaimedBy       string        `gorm:"column:claimed_by"`
+	CompleteVersion int64         `gorm:"column:complete_version"`
+	PulledAt        Time          `gorm:"column:pulled_at"`
+	RunID           int64         `gorm:"column:run_id"`
+	RowCount        int64         `gorm:"column:row_count"`
+	HighWater       int64         `gorm:"column:high_water"` // configuration: newest modification seen, unix seconds
+	Dirty           *int64        `gorm:"column:dirty"`      // version that the summaries have not read yet
+	State           CoverageState `gorm:"column:state"`
+	Note            string        `gorm:"column:note"`
+}
+
+// FencedError says that another pull of the scope has claimed it since: nothing was written. Complete tells whether a
+// newer pull is already whole.
+type FencedError struct{ Complete bool }
+
+func (e *FencedError) Error() string { return "another pull has claimed the scope" }
+
+// BeginPull gives a pull its version: database time in microseconds, and above every claim of the scope. Call it
+// just before the pull's first request. It writes nothing; highWater is the scope's, 0 when it was never pulled.
+func (s *Store) BeginPull(ctx context.Context, scope Scope, pullID string, runID int64) (claim Claim, highWater int64, err error) {
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
+	}
+	var known struct{ Claimed, HighWater int64 }
+	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(claimed_version), 0) AS claimed, COALESCE(MAX(high_water), 0) AS high_water FROM coverage"+
+		" WHERE account_id = ? AND report = ? AND level = ? AND day IN ?", scope.AccountID, scope.Report, scope.Level, scope.Days).Scan(&known).Error
+	if err != nil {
+		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
+	}
+	version := max(now.UnixMicro(), known.Claimed+1)
+	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID}, known.HighWater, nil
+}
+
+// lockScope takes the scope's coverage rows for the transaction, raises their claim, and returns what they said
+// before. It returns *FencedError when a higher version, or the same one of another pull, has claimed any of them.
+func (d *DB) lockScope(tx *gorm.DB, c Claim) ([]Coverage, error) {
+	args := make([]any, 0, len(c.Days)*5)
+	for _, day := range c.Days {
+		args = append(args, c.AccountID, c.Report, c.Level, day, c.Media)
+	}
+	err := tx.Exec(d.dialect.InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+Tuples(len(c.Days), 5), args...).Error
+	if err != nil {
+		return nil, fmt.Errorf("lock coverage: %w", err)
+	}
+	var rows []Coverage
+	err = tx.Raw("SELECT * FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+d.dialect.ForUpdate(),
+		c.AccountID, c.Report, c.Level, c.Days).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("lock coverage: %w", err)
+	}
+	for _, r := range rows {
+		if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {
+			return nil, &FencedError{Complete: r.CompleteVersion > c.Version}
+		}
+	}
+	err = tx.Exec("UPDATE coverage SET claimed_version = ?, claimed_by = ? WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
+		c.Version, c.PullID, c.AccountID, c.Report, c.Level, c.Days).Error
+	if err != nil {
+		return nil, fmt.Errorf("claim coverage: %w", err)
+	}
+	return rows, nil
+}
+
+// dayOutcome is what a pull found out about one day of its scope.
+type dayOutcome struct {
+	day       day.Day
+	whole     bool // the pull was whole and covered the whole day: complete_version rises
+	state     CoverageState
+	note      string
+	rows      int64
+	highWater int64
+	dirty     bool // figures changed: the summaries must read the day again
+}
+
+func (d *DB) writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error {
+	for _, o := range days {
+		sets := "pulled_at = ?, run_id = ?, row_count = ?, state = ?, note = ?"
+		args := []any{At(now), c.RunID, o.rows, o.state, o.note}
+		if o.whole {
+			sets += ", complete_version = ?"
+			args = append(args, c.Version)
+		}
+		if o.highWater > 0 {
+			sets += ", high_water = ?"
+			args = append(args, o.highWater)
+		}
+		if o.dirty {
+			sets += ", dirty = ?"
+			args = append(args, c.Version)
+		}
+		args = append(args, c.AccountID, c.Report, c.Level, o.day)
+		err := tx.Exec("UPDATE coverage SET "+sets+" WHERE account_id = ? AND report = ? AND level = ? AND day = ?", args...).Error
+		if err != nil {
+			return fmt.Errorf("write coverage: %w", err)
+		}
+	}
+	return nil
+}
+
+// ReadCoverage lists the coverage of an account's days, by report, level and day. from and to are included; rows of
+// configuration come with day.Epoch and are always listed.
+func (s *Store) ReadCoverage(ctx context.Context, accountID int64, from, to day.Day) ([]Coverage, error) {
+	var rows []Coverage
+	err := s.Data.Reader(ctx).Raw("SELECT * FROM coverage WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?) ORDER BY report, level, day",
+		accountID, from, to, day.Epoch).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read coverage of account %d: %w", accountID, err)
+	}
+	return rows, nil
+}
+
+// IsFenced reports whether err is a fence's refusal.
+func IsFenced(err error) (*FencedError, bool) { return errors.AsType[*FencedError](err) }

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/lease"
+	"adsync/base/task"
+)
+
+// dueSent is the state of a row of subtask_due whose subtask was sent again: the row stays until the outcome, and says
+// where the message is.
+const dueSent = "sent"
+
+// Due is a row of subtask_due: a subtask that waits for a retry or for quota, or that was sent again after it.
+type Due struct {
+	task.Key
+	State    task.State // Retrying, Deferred, or "sent"
+	DueAt    time.Time  // when it is to be sent; of what was sent, when that was
+	Delivery int
+	Attempt  int
+}
+
+// DueSubtasks returns subtasks that are to be sent now, by key: those that wait until now or earlier, and those that
+// were sent before lost without their place in the log being known.
+func (s *Store) DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]Due, error) {
+	var all []Due
+	for _, q := range []struct {
+		state string
+		where string
+		until time.Time
+	}{
+		{string(task.Retrying), "", now}, {string(task.Deferred), "", now}, {dueSent, " AND topic_offset < 0", lost},
+	} {
+		rows, err := s.readDue(ctx, "WHERE state = ? AND due_at <= ?"+q.where+" ORDER BY due_at LIMIT ?", q.state, At(q.until), limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	slices.SortFunc(all, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
+	return all, nil
+}
+
+func (s *Store) readDue(ctx context.Context, tail string, args ...any) ([]Due, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, state, due_at, delivery, attempt FROM subtask_due "+tail, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read due subtasks: %w", err)
+	}
+	defer rows.Close()
+	var all []Due
+	for rows.Next() {
+		var d Due
+		var at Time
+		if err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.State, &at, &d.Delivery, &d.Attempt); err != nil {
+			return nil, fmt.Errorf("read due subtasks: %w", err)
+		}
+		d.DueAt = at.Time
+		all = append(all, d)
+	}
+	return all, rows.Err()
+}
+
+// RaiseDue makes due subtasks ready to be sent: each that is still as its row of subtask_due said gets its next delivery
+// and waits for that. It returns those, with the new delivery, by key. What has changed meanwhile is left alone, and a row
+// whose subtask has ended or is gone is deleted. It returns lease.ErrStaleLease when the lease does not hold.
+func (s *Store) RaiseDue(ctx context.Context, l lease.Lease, due []Due, now time.Time) ([]Due, error) {
+	due = slices.Clone(due)
+	slices.SortFunc(due, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
+	var raised []Due
+	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+		raised = nil
+		batch := strconv.FormatUint(rand.Uint64(), 36) // a new mark for each try
+		for rest := due; len(rest) > 0; {
+			table, n := LogTable(rest[0].RunID), 1
+			for n < len(rest) && n < outcomesMax && LogTable(rest[n].RunID) == table {
+				n++
+			}
+			some := rest[:n]
+			rest = rest[n:]
+			changed, err := s.raiseSome(tx, table, batch, some, now)
+			if err != nil {
+				return err
+			}
+			raised = append(raised, changed...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("raise %d due subtasks: %w", len(due), err)
+	}
+	return raised, nil
+}
+
+func (s *Store) raiseSome(tx *gorm.DB, table, batch string, due []Due, now time.Time) ([]Due, error) {
+	rows := make([][]any, len(due))
+	for i, d := range due {
+		expected := d.State
+		if expected == dueSent {
+			expected = task.Waiting
+		}
+		rows[i] = []any{d.RunID, d.AccountID, d.Part, string(expected), d.Delivery, batch}
+	}
+	err := s.Data.updateByValues(tx, valueUpdate{
+		table:   table,
+		key:     subtaskKey,
+		columns: []string{"run_id", "account_id", "part", "state", "delivery", "batch"},
+		set:     [][2]string{{"state", "'waiting'"}, {"delivery", "o.delivery + 1"}, {"batch", "o.batch"}},
+		where:   "t.state = o.state AND t.delivery = o.delivery",
+	}, rows)
+	status := map[task.Key]SubtaskStatus{}
+	marked := map[task.Key]bool{}
+	switch {
+	case missingTable(err): // The day was dropped; nothing of it can be sent.
+	case err != nil:
+		return nil, err
+	default:
+		if err := s.readMarked(tx, table, batch, due, status, marked); err != nil {
+			return nil, err
+		}
+	}
+	var changed []Due
+	var sent, gone [][]any
+	for _, d := range due {
+		have, found := status[d.Key]
+		switch {
+		case marked[d.Key]:
+			d.Delivery, d.State = have.Delivery, dueSent
+			changed = append(changed, d)
+			sent = append(sent, []any{d.RunID, d.AccountID, d.Part, d.Delivery, At(now)})
+		case !found || !have.State.Open():
+			gone = append(gone, []any{d.RunID, d.AccountID, d.Part})
+		}
+	}
+	if len(sent) > 0 {
+		err := s.Data.updateByValues(tx, valueUpdate{
+			table:   "subtask_due",
+			key:     subtaskKey,
+			columns: []string{"run_id", "account_id", "part", "delivery", "due_at"},
+			set:     [][2]string{{"state", "'" + dueSent + "'"}, {"delivery", "o.delivery"}, {"due_at", "o.due_at"}, {"topic", "''"}, {"topic_partition", "-1"}, {"topic_offset", "-1"}},
+		}, sent)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return changed, s.Data.deleteByKeys(tx, "subtask_due", subtaskKey, gone)
+}
+
+// readMarked reads what the rows say now, and which of them carry the mark.
+func (s *Store) readMarked(tx *gorm.DB, table, batch string, due []Due, status map[task.Key]SubtaskStatus, marked map[task.Key]bool) error {
+	keys := make([]any, 0, len(due)*len(subtaskKey))
+	for _, d := range due {
+		keys = append(keys, d.RunID, d.AccountID, d.Part)
+	}
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+
+		s.Data.lookUp(table, subtaskKey, len(due)), keys...).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k task.Key
+		var have SubtaskStatus
+		var mark string
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &have.State, &have.Delivery, &have.Attempt, &mark); err != nil {
+			return err
+		}
+		status[k] = have
+		marked[k] = mark == batch
+	}
+	return rows.Err()
+}
+
+// SentDue is where the message of a subtask that was sent again is in the log.
+type SentDue struct {
+	task.Key
+	Delivery  int
+	Topic     string
+	Partition int
+	Offset    int64
+}
+
+// RecordSent keeps where messages are. A row that has gone, or was raised again, is left alone: its delivery is another.
+func (s *Store) RecordSent(ctx context.Context, sent []SentDue) error {
+	if len(sent) == 0 {
+		return nil
+	}
+	sent = slices.Clone(sent)
+	slices.SortFunc(sent, func(a, b SentDue) int { return compareKeys(a.Key, b.Key) })
+	for some := range slices.Chunk(sent, outcomesMax) {
+		rows := make([][]any, len(some))
+		for i, d := range some {
+			rows[i] = []any{d.RunID, d.AccountID, d.Part, d.Delivery, d.Topic, d.Partition, d.Offset}
+		}
+		err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+			return s.Data.updateByValues(tx, valueUpdate{
+				table:   "subtask_due",
+				key:     subtaskKey,
+				columns: []string{"run_id", "account_id", "part", "delivery", "topic", "topic_partition", "topic_offset"},
+				set:     [][2]string{{"topic", "o.topic"}, {"topic_partition", "o.topic_partition"}, {"topic_offset", "o.topic_offset"}},
+				where:   "t.state = '" + dueSent + "' AND t.delivery = o.delivery",
+			}, rows)
+		})
+		if err != nil {
+			return fmt.Errorf("record where %d subtasks were sent: %w", len(some), err)
+		}
+	}
+	return nil
+}
+
+// CountDue returns how many subtasks wait, by the state of their row: "retrying", "deferred" and "sent".
+func (s *Store) CountDue(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT state, COUNT(*) FROM subtask_due GROUP BY state").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("count due subtasks: %w", err)
+	}
+	defer rows.Close()
+	counts := map[string]int64{string(task.Retrying): 0, string(task.Deferred): 0, dueSent: 0}
+	for rows.Next() {
+		var state string
+		var n int64
+		if err := rows.Scan(&state, &n); err != nil {
+			return nil, fmt.Errorf("count due subtasks: %w", err)
+		}
+		counts[state] = n
+	}
+	return counts, rows.Err()
+}

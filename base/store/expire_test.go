@@ -1,0 +1,52 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	require.NoError(t, s.EnsureLogTable(ctx, today))
+	run := task.FirstRunID(today) + 5
+	exec := func(sql string, args ...any) {
+		require.NoError(t, s.Data.Writer(ctx).Exec(sql, args...).Error)
+	}
+	exec("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, succeeded, created_at)"+
+		" VALUES (?, 1, 't', 'test', 'test.x', 'normal', 1, '{}', 'tick', '2026-11-21', 'running', 1, 3, 1, '2026-11-21')", run)
+	for i, state := range []task.State{task.Succeeded, task.Waiting, task.Retrying} {
+		exec("INSERT INTO "+store.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'p', ?, 1, 0, '2026-11-21')", run, i+1, state)
+	}
+	exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt) VALUES (?, 3, 'p', 'retrying', 'test', 'normal', '2026-11-21', 1, 0)", run)
+
+	expired, err := s.ExpireLogDay(ctx, today)
+	require.NoError(t, err)
+	require.Equal(t, 2, expired)
+	var got struct {
+		State     task.RunState `gorm:"column:state"`
+		Succeeded int           `gorm:"column:succeeded"`
+		Expired   int           `gorm:"column:expired"`
+		Due       int           `gorm:"column:due"`
+	}
+	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT state, succeeded, expired, (SELECT COUNT(*) FROM subtask_due) AS due FROM run WHERE id = ?", run).Scan(&got).Error)
+	require.False(t, got.State.Open())
+	require.Equal(t, 2, got.Expired)
+	require.Equal(t, 1, got.Succeeded)
+	require.Zero(t, got.Due)
+
+	days, err := s.LogDays(ctx)
+	require.NoError(t, err)
+	require.Contains(t, days, today)
+	require.NoError(t, s.DropLogTable(ctx, today))
+	days, err = s.LogDays(ctx)
+	require.NoError(t, err)
+	require.NotContains(t, days, today)
+}

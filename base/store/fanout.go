@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/lease"
+	"adsync/base/task"
+)
+
+// FanOutAccount is what a fan-out needs of an account.
+type FanOutAccount struct {
+	ID       int64
+	Timezone string
+}
+
+// FanOutAccounts returns the accounts of a media's tiers (none = all tiers) with an id above after, by id. Parked
+// accounts are left out. It reads the writer: a replica may lack the newest.
+func (s *Store) FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]FanOutAccount, error) {
+	query, args := "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND id > ?", []any{media, after}
+	if len(tiers) > 0 {
+		query += " AND tier IN ?"
+		args = append(args, tiers)
+	}
+	return s.fanOutAccounts(ctx, query+" ORDER BY id LIMIT ?", append(args, limit)...)
+}
+
+// FanOutAccountsOf returns those of the given accounts that belong to the media and are not parked, by id.
+func (s *Store) FanOutAccountsOf(ctx context.Context, media string, ids []int64) ([]FanOutAccount, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.fanOutAccounts(ctx, "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND id IN ? ORDER BY id", media, ids)
+}
+
+func (s *Store) fanOutAccounts(ctx context.Context, query string, args ...any) ([]FanOutAccount, error) {
+	var accounts []FanOutAccount
+	if err := s.Config.Writer(ctx).Raw(query, args...).Scan(&accounts).Error; err != nil {
+		return nil, fmt.Errorf("read the accounts of a fan-out: %w", err)
+	}
+	return accounts, nil
+}
+
+// FanOutLogins returns the ids of a media's working logins above after, by id.
+func (s *Store) FanOutLogins(ctx context.Context, media string, after int64, limit int) ([]int64, error) {
+	var ids []int64
+	err := s.Config.Writer(ctx).Raw("SELECT id FROM media_token WHERE media = ? AND state = ? AND id > ? ORDER BY id LIMIT ?", media, TokenOK, after, limit).Scan(&ids).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the logins of a fan-out: %w", err)
+	}
+	return ids, nil
+}
+
+// AccountPart is one piece of work within a run.
+type AccountPart struct {
+	AccountID int64
+	Part      string
+}
+
+// AccountRange is the accounts above After up to Through.
+type AccountRange struct{ After, Through int64 }
+
+// Rest is the range of all accounts above after; Rest(-1) holds account 0 too.
+func Rest(after int64) AccountRange { return AccountRange{After: after, Through: math.MaxInt64} }
+
+// PartMax is how long a part may be, in bytes.
+const PartMax = 96
+
+// AddSubtasks writes the rows of new subtasks: waiting, first delivery. Rows that are there already are left alone. It
+// returns lease.ErrStaleLease when the lease does not hold.
+func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) error {
+	rows := make([][]any, len(parts))
+	for i, p := range parts {
+		rows[i] = []any{runID, p.AccountID, p.Part, string(task.Waiting), 1, 0, At(now)}
+	}
+	columns := []string{"run_id", "account_id", "part", "state", "delivery", "attempt", "created_at"}
+	if err := s.Data.insertGuarded(ctx, l, LogTable(runID), columns, rows); err != nil {
+		return fmt.Errorf("add %d subtasks of run %d: %w", len(parts), runID, err)
+	}
+	return nil
+}
+
+// UnsentSubtasks returns the subtasks of a range that still wait for their first delivery to be done, by key. All of
+// them are to be sent (again): also those that a leader left behind whose accounts are no longer in the scope.
+func (s *Store) UnsentSubtasks(ctx context.Context, runID int64, in AccountRange) ([]AccountPart, error) {
+	parts, err := s.accountParts(ctx, "SELECT account_id, part FROM "+LogTable(runID)+
+		" WHERE run_id = ? AND account_id > ? AND account_id <= ? AND state = ? AND delivery = 1 ORDER BY account_id, part",
+		runID, in.After, in.Through, string(task.Waiting))
+	if err != nil {
+		return nil, fmt.Errorf("read the subtasks to send of run %d: %w", runID, err)
+	}
+	return parts, nil
+}
+
+// OpenSubtasks returns which accounts and parts of a range are open in any of the runs.
+func (s *Store) OpenSubtasks(ctx context.Context, runIDs []int64, in AccountRange) (map[AccountPart]bool, error) {
+	open := map[AccountPart]bool{}
+	byTable := map[string][]int64{}
+	for _, id := range runIDs {
+		byTable[LogTable(id)] = append(byTable[LogTable(id)], id)
+	}
+	for table, ids := range byTable {
+		slices.Sort(ids)
+		parts, err := s.accountParts(ctx, "SELECT account_id, part FROM "+table+
+			" WHERE run_id IN ? AND account_id > ? AND account_id <= ? AND state IN "+openStates, ids, in.After, in.Through)
+		if missingTable(err) {
+			continue // The day was dropped, and what was open in it expired.
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the open subtasks of %d runs: %w", len(ids), err)
+		}
+		for _, p := range parts {
+			open[p] = true
+		}
+	}
+	return open, nil
+}
+
+func (s *Store) accountParts(ctx context.Context, query string, args ...any) ([]AccountPart, error) {
+	rows, err := s.Data.Writer(ctx).Raw(query, args...).Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var parts []AccountPart
+	for rows.Next() {
+		var p AccountPart
+		if err := rows.Scan(&p.AccountID, &p.Part); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, rows.Err()
+}
+
+// OlderOpenRuns returns the runs of a task with a lower id that are not ended, by id, and the lowest of them that is
+// still fanning out (0 when none is).
+func (s *Store) OlderOpenRuns(ctx context.Context, taskID, runID int64) (ids []int64, fanningOut int64, err error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT id, state FROM run WHERE state IN ? AND task_id = ? AND id < ? ORDER BY id",
+		[]string{string(task.RunFanningOut), string(task.RunRunning)}, taskID, runID).Rows()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the open runs of task %d: %w", taskID, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var state task.RunState
+		if err := rows.Scan(&id, &state); err != nil {
+			return nil, 0, fmt.Errorf("read the open runs of task %d: %w", taskID, err)
+		}
+		ids = append(ids, id)
+		if state == task.RunFanningOut && fanningOut == 0 {
+			fanningOut = id
+		}
+	}
+	return ids, fanningOut, rows.Err()
+}
+
+// ErrRunChanged says that a run is no longer where its fan-out left it.
+var ErrRunChanged = fmt.Errorf("the run has been changed by another")
+
+// AdvanceCursor moves a run's cursor on, once the messages up to it are written. note is kept as the run's error text
+// if it has none yet. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no
+// longer fanning out, or its cursor no longer stands at from.
+func (s *Store) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets Offsets, note string) error {
+	text, err := json.Marshal(offsets)
+	if err != nil {
+		return fmt.Errorf("offsets of run %d: %w", runID, err)
+	}
+	set := []assignment{
+		{"fan_out_cursor", "?", []any{to}},
+		{"offsets", "?", []any{string(text)}},
+		{"error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END", []any{cut(note, runErrorMax)}},
+	}
+	n, err := s.Data.updateGuarded(ctx, l, "run", set, "run.id = ? AND run.state = ? AND run.fan_out_cursor = ?", runID, string(task.RunFanningOut), from)
+	if err == nil && n == 0 {
+		if err = s.Data.checkLease(ctx, l); err == nil {
+			err = ErrRunChanged
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("advance the cursor of run %d: %w", runID, err)
+	}
+	return nil
+}
+
+// FinishFanOut ends a fan-out: it counts the run's subtasks, once and for all, and lets the run go on as running, or end
+// when they have all ended already. A run without any ends as empty says. No subtask may be added afterwards. It returns
+// lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no longer fanning out.
+func (s *Store) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string, now time.Time) error {
+	// The count needs no lock: rows are added under this lease alone, and none is ever taken away.
+	var total int64
+	err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM "+LogTable(runID)+" WHERE run_id = ?", runID).Row().Scan(&total)
+	if err != nil {
+		return fmt.Errorf("count the subtasks of run %d: %w", runID, err)
+	}
+	state, ended := task.RunRunning, Time{}
+	if total == 0 {
+		state, ended = empty, At(now)
+	}
+	err = s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+		res := tx.Exec("UPDATE run SET total = ?, state = ?, fanned_out_at = ?, ended_at = ?, error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END"+
+			" WHERE id = ? AND state = ?", total, string(state), At(now), ended, cut(note, runErrorMax), runID, string(task.RunFanningOut))
+		if res.Error != nil {
+			return res.Error
+		}
+		if res.RowsAffected == 0 {
+			return ErrRunChanged
+		}
+		return s.Data.endRuns(tx, []int64{runID}, now)
+	})
+	if err != nil {
+		return fmt.Errorf("finish the fan-out of run %d: %w", runID, err)
+	}
+	return nil
+}
+
+// LoginPart is the part of a login's subtask.
+func LoginPart(tokenID int64) string { return loginPrefix + strconv.FormatInt(tokenID, 10) }
+
+const loginPrefix = "login:"
+
+// LoginOf returns the login of a part that LoginPart made.
+func LoginOf(part string) (int64, bool) {
+	text, ok := strings.CutPrefix(part, loginPrefix)
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, ok && err == nil
+}
+
+// SubtasksWaiting returns how many of a run's subtasks wait for a retry and for quota.
+func (s *Store) SubtasksWaiting(ctx context.Context, runID int64) (retrying, deferred int64, err error) {
+	var a, b sql.NullInt64
+	err = s.Data.Writer(ctx).Raw("SELECT SUM(CASE WHEN state = 'retrying' THEN 1 ELSE 0 END), SUM(CASE WHEN state = 'deferred' THEN 1 ELSE 0 END)"+
+		" FROM subtask_due WHERE run_id = ?", runID).Row().Scan(&a, &b)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count the waiting subtasks of run %d: %w", runID, err)
+	}
+	return a.Int64, b.Int64, nil
+}

@@ -1,0 +1,28 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// AnyMedia in a lane row makes it the default of every media platform; a row that names a media overrides it.
+const AnyMedia = "*"
+
+// Lane is a row of the table lane: a name under which work of a media platform travels, and how much of it one
+// consumer does at once.
+type Lane struct {
+	Media      string // a media platform, or AnyMedia
+	Name       string
+	PoolSize   int // subtasks at a time in one consumer
+	Partitions int // of the topic; 0 = as the broker's configuration says
+}
+
+// Lanes returns all lane rows, the defaults first, as the writer holds them.
+func (s *Store) Lanes(ctx context.Context) ([]Lane, error) {
+	var lanes []Lane
+	err := s.Config.Writer(ctx).Raw("SELECT media, name, pool_size, partitions FROM lane ORDER BY media, name").Scan(&lanes).Error
+	if err != nil {
+		return nil, fmt.Errorf("read lanes: %w", err)
+	}
+	return lanes, nil
+}

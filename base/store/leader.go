@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/lease"
+)
+
+// Leadership is the row that decides who leads.
+type Leadership struct{ db *DB }
+
+var _ lease.Table = Leadership{}
+
+// Leadership returns the row that decides who leads, by the time of the data database.
+func (s *Store) Leadership() Leadership { return Leadership{db: s.Data} }
+
+// Campaign implements lease.Table.
+func (t Leadership) Campaign(ctx context.Context, holder string, ttl time.Duration) (lease.Lease, time.Duration, error) {
+	d := t.db.dialect
+	won := t.db.Writer(ctx).Exec("UPDATE leader SET epoch = epoch + 1, holder = ?, expires_at = "+d.NowPlus(ttl)+
+		" WHERE id = 1 AND (expires_at <= "+d.Now()+" OR holder = ?)", holder, holder)
+	if won.Error != nil {
+		return lease.Lease{}, 0, fmt.Errorf("campaign for the lead: %w", won.Error)
+	}
+	var l lease.Lease
+	var expires, now Time
+	err := t.db.Writer(ctx).Raw("SELECT epoch, holder, expires_at, "+d.Now()+" FROM leader WHERE id = 1").Row().
+		Scan(&l.Epoch, &l.Holder, &expires, &now)
+	if err != nil {
+		return lease.Lease{}, 0, fmt.Errorf("campaign for the lead: %w", err)
+	}
+	if won.RowsAffected == 0 || l.Holder != holder {
+		return lease.Lease{}, expires.Sub(now.Time), nil
+	}
+	return l, 0, nil
+}
+
+// Renew implements lease.Table. A term that has run out but that nobody has ended goes on: nobody wrote meanwhile.
+func (t Leadership) Renew(ctx context.Context, l lease.Lease, ttl time.Duration) error {
+	res := t.db.Writer(ctx).Exec("UPDATE leader SET expires_at = "+t.db.dialect.NowPlus(ttl)+
+		" WHERE id = 1 AND epoch = ? AND holder = ?", l.Epoch, l.Holder)
+	if res.Error != nil {
+		return fmt.Errorf("renew the lease of epoch %d: %w", l.Epoch, res.Error)
+	}
+	if res.RowsAffected > 0 {
+		return nil
+	}
+	return t.db.checkLease(ctx, l) // a renewal within the same millisecond changes no row either
+}
+
+// Resign implements lease.Table.
+func (t Leadership) Resign(ctx context.Context, l lease.Lease) error {
+	err := t.db.Writer(ctx).Exec("UPDATE leader SET holder = '', expires_at = "+t.db.dialect.Now()+
+		" WHERE id = 1 AND epoch = ? AND holder = ?", l.Epoch, l.Holder).Error
+	if err != nil {
+		return fmt.Errorf("resign the lead of epoch %d: %w", l.Epoch, err)
+	}
+	return nil
+}
+
+// checkLease returns lease.ErrStaleLease when the lease is not the one of the row.
+func (d *DB) checkLease(ctx context.Context, l lease.Lease) error {
+	return d.lockLease(d.Writer(ctx), l, "")
+}
+
+// lockLease does the same within a transaction, and with Share() keeps the row as it is until the transaction ends.
+func (d *DB) lockLease(tx *gorm.DB, l lease.Lease, lock string) error {
+	var one int
+	err := tx.Raw("SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?"+lock, l.Epoch, l.Holder).Row().Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return lease.ErrStaleLease
+	}
+	if err != nil {
+		return fmt.Errorf("check the lease of epoch %d: %w", l.Epoch, err)
+	}
+	return nil
+}
+
+// leaderTx runs fn in a transaction that first locks the leader's row, so that no other term can begin before it is
+// committed. Whatever one statement can do is done with insertGuarded and updateGuarded instead: a leader that is paused
+// inside a transaction keeps the row.
+func (d *DB) leaderTx(ctx context.Context, l lease.Lease, fn func(tx *gorm.DB) error) error {
+	return d.Tx(ctx, func(tx *gorm.DB) error {
+		if err := d.lockLease(tx, l, d.dialect.Share()); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// guardedRows is how many rows one guarded INSERT takes: the rows are a chain of SELECTs on MySQL, which parsers do not
+// like to be long.
+const guardedRows = 250
+
+// insertGuarded inserts the rows whose key is not there yet, as long as the lease holds: each statement reads the
+// leader's row with a lock, or else another term could begin between its check and its commit. It returns
+// lease.ErrStaleLease when the lease does not hold. Values must fit their columns, for IGNORE cuts what does not.
+func (d *DB) insertGuarded(ctx context.Context, l lease.Lease, table string, columns []string, rows [][]any) error {
+	for len(rows) > 0 {
+		batch := rows[:min(len(rows), guardedRows)]
+		rows = rows[len(batch):]
+		statement := d.insertGuardedSQL(table, columns, len(batch))
+		args := append(flatten(batch, len(columns)), l.Epoch, l.Holder)
+		var inserted int64
+		err := d.retry(ctx, func() error {
+			res := d.Writer(ctx).Exec(statement, args...)
+			inserted = res.RowsAffected
+			return res.Error
+		})
+		if err != nil {
+			return err
+		}
+		if inserted == int64(len(batch)) {
+			continue
+		}
+		// Rows that were there already and a lease that does not hold look alike.
+		if err := d.checkLease(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *DB) insertGuardedSQL(table string, columns []string, n int) string {
+	return d.dialect.InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT v." + strings.Join(columns, ", v.") +
+		" FROM " + d.valueList(columns, n) + " AS v, leader l WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?" + d.dialect.Share()
+}
+
+// assignment is one "column = expression" of an UPDATE. The expression must not read a column that the same statement
+// assigns: MySQL would see the new value, SQLite the old one.
+type assignment struct {
+	column string
+	value  string
+	args   []any
+}
+
+// updateGuarded updates rows of a table as long as the lease holds, in one statement that locks the leader's row, and
+// returns how many rows it changed. Nothing changed may mean that the lease does not hold: ask checkLease.
+func (d *DB) updateGuarded(ctx context.Context, l lease.Lease, table string, set []assignment, where string, whereArgs ...any) (int64, error) {
+	var setArgs []any
+	for _, a := range set {
+		setArgs = append(setArgs, a.args...)
+	}
+	guard := []any{l.Epoch, l.Holder}
+	args := slices.Concat(guard, setArgs, whereArgs) // in the order of the statement
+	if d.dialect == SQLiteDialect {
+		args = slices.Concat(setArgs, whereArgs, guard)
+	}
+	statement := d.updateGuardedSQL(table, set, where)
+	var changed int64
+	err := d.retry(ctx, func() error {
+		res := d.Writer(ctx).Exec(statement, args...)
+		changed = res.RowsAffected
+		return res.Error
+	})
+	return changed, err
+}
+
+func (d *DB) updateGuardedSQL(table string, set []assignment, where string) string {
+	sets := make([][2]string, len(set))
+	for i, a := range set {
+		sets[i] = [2]string{a.column, a.value}
+	}
+	if d.dialect == SQLiteDialect {
+		return "UPDATE " + table + " SET " + assignments("", sets) + " WHERE " + where +
+			" AND EXISTS (SELECT 1 FROM leader WHERE leader.id = 1 AND leader.epoch = ? AND leader.holder = ?)"
+	}
+	// A join locks what it reads; a subquery would not.
+	return "UPDATE " + table + " JOIN leader ON leader.id = 1 AND leader.epoch = ? AND leader.holder = ? SET " +
+		assignments(table+".", sets) + " WHERE " + where
+}

@@ -1,0 +1,268 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/lease"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+const term = time.Minute
+
+// lead makes the holder the leader, whoever led before.
+func lead(t *testing.T, s *store.Store, holder string) lease.Lease {
+	t.Helper()
+	ctx := context.Background()
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE leader SET expires_at = '1970-01-01 00:00:00.000'").Error)
+	l, _, err := s.Leadership().Campaign(ctx, holder, term)
+	require.NoError(t, err)
+	require.Equal(t, holder, l.Holder)
+	return l
+}
+
+func TestLeadership_OneTermAtATime(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	rows := s.Leadership()
+
+	a, _, err := rows.Campaign(ctx, "a", term)
+	require.NoError(t, err)
+	require.Equal(t, lease.Lease{Epoch: 1, Holder: "a"}, a)
+
+	none, free, err := rows.Campaign(ctx, "b", term)
+	require.NoError(t, err)
+	require.Zero(t, none)
+	require.Greater(t, free, term/2)
+	require.LessOrEqual(t, free, term)
+
+	require.NoError(t, rows.Renew(ctx, a, term))
+	require.NoError(t, rows.Renew(ctx, a, term), "also twice within a millisecond")
+
+	again, _, err := rows.Campaign(ctx, "a", term)
+	require.NoError(t, err)
+	require.Equal(t, lease.Lease{Epoch: 2, Holder: "a"}, again, "a holder that lost its answer begins a new term")
+	require.ErrorIs(t, rows.Renew(ctx, a, term), lease.ErrStaleLease)
+	require.NoError(t, rows.Resign(ctx, a), "an old term ends nothing")
+
+	require.NoError(t, rows.Resign(ctx, again))
+	require.ErrorIs(t, rows.Renew(ctx, again, term), lease.ErrStaleLease)
+	b, _, err := rows.Campaign(ctx, "b", term)
+	require.NoError(t, err)
+	require.Equal(t, lease.Lease{Epoch: 3, Holder: "b"}, b)
+}
+
+func TestLeadership_ATermThatRanOutIsFree(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	a, _, err := s.Leadership().Campaign(ctx, "a", -time.Second)
+	require.NoError(t, err)
+	require.NoError(t, s.Leadership().Renew(ctx, a, -time.Second), "nobody has ended it: it goes on")
+	b, _, err := s.Leadership().Campaign(ctx, "b", term)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, b.Epoch)
+	require.ErrorIs(t, s.Leadership().Renew(ctx, a, term), lease.ErrStaleLease)
+}
+
+func TestLeadership_ManyCampaignOneWins(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	var mu sync.Mutex
+	var won []lease.Lease
+	var wg sync.WaitGroup
+	for _, holder := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		wg.Go(func() {
+			l, _, err := s.Leadership().Campaign(ctx, holder, term)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && l != (lease.Lease{}) {
+				won = append(won, l)
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, won, 1)
+	require.EqualValues(t, 1, won[0].Epoch)
+}
+
+func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	old := lead(t, s, "old")
+	now := time.Now()
+	run := someRun(task.NewRunID(now), now)
+	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
+	require.NoError(t, s.AddRuns(ctx, old, []store.Run{run}))
+	parts := []store.AccountPart{{AccountID: 1, Part: "p"}}
+	require.NoError(t, s.AddSubtasks(ctx, old, run.ID, parts, now))
+	require.NoError(t, s.AddOrder(ctx, store.RunOrder{RunID: 5, TaskID: 1, OrderedAt: now}))
+	lead(t, s, "new")
+
+	tick := store.Tick{TaskID: 1, PlannedAt: now, RunID: run.ID, MadeAt: now}
+	for name, write := range map[string]func() error{
+		"tick":                func() error { return s.AddTicks(ctx, old, []store.Tick{tick}) },
+		"run":                 func() error { return s.AddRuns(ctx, old, []store.Run{someRun(run.ID+1, now)}) },
+		"a run that is there": func() error { return s.AddRuns(ctx, old, []store.Run{run}) },
+		"subtasks": func() error {
+			return s.AddSubtasks(ctx, old, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
+		},
+		"cursor":         func() error { return s.AdvanceCursor(ctx, old, run.ID, 0, 7, store.Offsets{}, "") },
+		"end of fan-out": func() error { return s.FinishFanOut(ctx, old, run.ID, task.RunSkipped, "", now) },
+		"schedule": func() error {
+			return s.PutTaskSchedules(ctx, old, []store.TaskSchedule{{TaskID: 1, Hash: "h", Since: now}})
+		},
+		"order": func() error { return s.TakeOrder(ctx, old, 5, "") },
+		"due": func() error {
+			_, err := s.RaiseDue(ctx, old, []store.Due{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "p"}, State: "sent", Delivery: 1}}, now)
+			return err
+		},
+		"bindings": func() error { return s.ApplyBindings(ctx, old, []store.BindingChange{{AccountID: 1}}) },
+	} {
+		require.ErrorIs(t, write(), lease.ErrStaleLease, name)
+	}
+	after, err := s.Run(ctx, run.ID)
+	require.NoError(t, err)
+	require.Zero(t, after.Cursor)
+	require.Equal(t, task.RunFanningOut, after.State)
+	ticks, err := s.LastTicks(ctx, 1, 10)
+	require.NoError(t, err)
+	require.Empty(t, ticks)
+	unsent, err := s.UnsentSubtasks(ctx, run.ID, store.Rest(0))
+	require.NoError(t, err)
+	require.Equal(t, parts, unsent)
+}
+
+// rollback keeps a failed test from leaving locks behind; after a commit it does nothing.
+func rollback(tx *sql.Tx) { _ = tx.Rollback() }
+
+// onServer skips what only several writers at a time can show.
+func onServer(t *testing.T, s *store.Store) {
+	t.Helper()
+	if s.Data.Dialect() == store.SQLiteDialect {
+		t.Skip("SQLite has one writer: needs " + storetest.ServerEnv)
+	}
+}
+
+// Without a lock on the leader's row a takeover could commit between a guarded statement's check and its commit.
+func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	onServer(t, s)
+	ctx := context.Background()
+	l := lead(t, s, "old")
+	now := time.Now()
+	run := someRun(task.NewRunID(now), now)
+	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	insert, update := s.Data.GuardedSQL()
+	pool, err := s.Data.SQL()
+	require.NoError(t, err)
+
+	for name, write := range map[string]func(tx *sql.Tx) (sql.Result, error){
+		"insert": func(tx *sql.Tx) (sql.Result, error) {
+			return tx.Exec(insert, 1, store.At(now), 1, store.At(now), l.Epoch, l.Holder)
+		},
+		"update": func(tx *sql.Tx) (sql.Result, error) { return tx.Exec(update, l.Epoch, l.Holder, 9, run.ID) },
+	} {
+		writer, err := pool.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		defer rollback(writer)
+		res, err := write(writer)
+		require.NoError(t, err)
+		n, err := res.RowsAffected()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n, name)
+
+		rival, err := pool.Conn(ctx)
+		require.NoError(t, err)
+		_, err = rival.ExecContext(ctx, "SET SESSION innodb_lock_wait_timeout = 1")
+		require.NoError(t, err)
+		const takeover = "UPDATE leader SET epoch = epoch + 1, holder = 'new' WHERE id = 1"
+		_, err = rival.ExecContext(ctx, takeover)
+		var refused *mysql.MySQLError
+		require.ErrorAs(t, err, &refused, name)
+		require.EqualValues(t, 1205, refused.Number, "%s: the takeover waits", name)
+
+		require.NoError(t, writer.Rollback())
+		_, err = rival.ExecContext(ctx, takeover)
+		require.NoError(t, err, "and goes through afterwards")
+		_, err = rival.ExecContext(ctx, "SET SESSION innodb_lock_wait_timeout = DEFAULT")
+		require.NoError(t, err)
+		require.NoError(t, rival.Close())
+		l = lead(t, s, "old")
+	}
+}
+
+// A guarded statement that meets a takeover under way waits for it, and then sees it.
+func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	onServer(t, s)
+	ctx := context.Background()
+	l := lead(t, s, "old")
+	now := time.Now()
+	run := someRun(task.NewRunID(now), now)
+	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
+	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	pool, err := s.Data.SQL()
+	require.NoError(t, err)
+	rival, err := pool.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	defer rollback(rival)
+	_, err = rival.Exec("UPDATE leader SET epoch = epoch + 1, holder = 'new' WHERE id = 1")
+	require.NoError(t, err)
+
+	writes := map[string]func() error{
+		"tick": func() error {
+			return s.AddTicks(ctx, l, []store.Tick{{TaskID: 1, PlannedAt: now, RunID: 1, MadeAt: now}})
+		},
+		"subtasks": func() error {
+			return s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
+		},
+		"cursor": func() error { return s.AdvanceCursor(ctx, l, run.ID, 0, 7, store.Offsets{}, "") },
+		"end":    func() error { return s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now) },
+	}
+	results := make(chan error, len(writes))
+	for _, write := range writes {
+		go func() { results <- write() }()
+	}
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := pool.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Query'" +
+			" AND info LIKE '%leader%' AND id <> CONNECTION_ID()").Scan(&waiting)
+		return err == nil && waiting == len(writes)
+	}, 20*time.Second, 10*time.Millisecond, "all of them wait")
+	require.NoError(t, rival.Commit())
+	for range writes {
+		require.ErrorIs(t, <-results, lease.ErrStaleLease)
+	}
+	after, err := s.Run(ctx, run.ID)
+	require.NoError(t, err)
+	require.Zero(t, after.Cursor)
+	require.Nil(t, after.Total)
+	ticks, err := s.LastTicks(ctx, 1, 10)
+	require.NoError(t, err)
+	require.Empty(t, ticks)
+}
+
+func someRun(id int64, now time.Time) store.Run {
+	return store.Run{
+		ID: id, TaskID: 7, TaskName: "daily", Media: "tencent", Handler: "tencent.report_daily", TaskRevision: 3,
+		Settings: task.Settings{
+			Lane: "normal", Scope: "active", Params: []byte(`{"level":"account"}`), Timeout: time.Minute, TTL: time.Hour,
+			RetryMax: 3, RetryBase: time.Second, Overlap: task.OverlapSkip, Concurrency: task.Parallel,
+		},
+		Timezone: "Asia/Shanghai", Kind: store.RunOfTick, PlannedAt: now, State: task.RunFanningOut, CreatedAt: now,
+	}
+}

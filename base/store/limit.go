@@ -1,0 +1,35 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"adsync/base/ratelimit"
+)
+
+// LimitRow is a row of rate_limit.
+type LimitRow struct {
+	ratelimit.Rule
+	Enabled bool
+}
+
+// RateLimits reads all rows of rate_limit, unchecked: ratelimit.Rules refuses the bad ones by name.
+func (s *Store) RateLimits(ctx context.Context) ([]LimitRow, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT id, media, endpoint, each_endpoint, scope, period_ms, calls, share, enabled FROM rate_limit ORDER BY id").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read rate_limit: %w", err)
+	}
+	defer rows.Close()
+	var all []LimitRow
+	for rows.Next() {
+		var r LimitRow
+		var milliseconds int64
+		if err := rows.Scan(&r.ID, &r.Media, &r.Endpoint, &r.Each, &r.Scope, &milliseconds, &r.Limit, &r.Share, &r.Enabled); err != nil {
+			return nil, fmt.Errorf("read rate_limit: %w", err)
+		}
+		r.Period = time.Duration(milliseconds) * time.Millisecond
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+)
+
+// ObjectRow is one configuration object, ready for its raw table.
+type ObjectRow struct {
+	Object   string
+	Name     string
+	Modified time.Time // zero when the platform does not say
+	Deleted  bool
+	Raw      []any
+	JSON     string
+}
+
+// ObjectWrite is a pulled configuration level, or what of it changed.
+type ObjectWrite struct {
+	Claim // its only day is day.Epoch
+	Raw   RawTable
+	Rows  []ObjectRow
+	// Full says that the pull asked for everything and was whole: what it lacks is marked deleted.
+	Full bool
+	// Partial says that the pages disagreed: the rows are kept and coverage says so.
+	Partial bool
+	Note    string
+}
+
+// WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
+// are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name.
+// It returns the number of rows written, or *FencedError.
+func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
+	written := 0
+	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		written = 0
+		now, err := s.Data.nowTx(tx)
+		if err != nil {
+			return err
+		}
+		before, err := s.Data.lockScope(tx, w.Claim)
+		if err != nil {
+			return err
+		}
+		have, err := s.Data.readObjects(tx, w)
+		if err != nil {
+			return err
+		}
+		rows, names, highWater := w.changes(now, have)
+		written = len(rows)
+		if err := s.Data.Upsert(tx, w.Raw.Upsert(), rows); err != nil {
+			return err
+		}
+		if err := s.Data.Upsert(tx, Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
+			return err
+		}
+		if w.Full {
+			gone, err := s.Data.markDeleted(tx, w, now, have)
+			if err != nil {
+				return err
+			}
+			written += gone
+		}
+		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
+		if len(before) == 1 && !w.Full {
+			// A pull of changes adds to what is known: the state and the number of rows are those of the last full pull.
+			o.state, o.rows, o.note = before[0].State, before[0].RowCount, before[0].Note
+			o.highWater = max(highWater, before[0].HighWater)
+		}
+		if w.Partial {
+			o.state, o.note, o.highWater = Partial, w.Note, 0
+		}
+		return s.Data.writeCoverage(tx, w.Claim, now, []dayOutcome{o})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("write %s of account %d: %w", w.Report, w.AccountID, err)
+	}
+	return written, nil
+}
+
+type existingObject struct {
+	json, name string
+	named      Time // when the name was first seen
+	deleted    Time
+	seen       bool
+}
+
+func (d *DB) readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error) {
+	have := map[string]*existingObject{}
+	rows, err := tx.Raw("SELECT object_id, row_json, deleted_at FROM "+w.Raw.Name+" WHERE account_id = ?", w.AccountID).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var e existingObject
+		if err := rows.Scan(&id, &e.json, &e.deleted); err != nil {
+			return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+		}
+		have[id] = &e
+	}
+	if err := firstError(rows.Err(), rows.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	// The newest name of each object: names are few, and read whole.
+	rows, err = tx.Raw("SELECT object_id, name, since FROM object_name WHERE account_id = ? AND level = ? ORDER BY object_id, since", w.AccountID, w.Level).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read object_name: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, name string
+		var since Time
+		if err := rows.Scan(&id, &name, &since); err != nil {
+			return nil, fmt.Errorf("read object_name: %w", err)
+		}
+		if e := have[id]; e != nil {
+			e.name, e.named = name, since
+		}
+	}
+	return have, rows.Err()
+}
+
+// changes returns the rows to write, the names to add, and the newest modification.
+func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (rows, names [][]any, highWater int64) {
+	for i := range w.Rows {
+		row := &w.Rows[i]
+		if !row.Modified.IsZero() {
+			highWater = max(highWater, row.Modified.Unix())
+		}
+		e := have[row.Object]
+		if e != nil {
+			e.seen = true
+		}
+		if e == nil || e.name != row.Name {
+			since := At(now)
+			if e != nil && !since.After(e.named.Time) {
+				since = At(e.named.Add(time.Millisecond)) // two names seen in one moment are still two
+			}
+			names = append(names, []any{w.AccountID, w.Level, row.Object, since, row.Name})
+		}
+		if !w.Full && e != nil && e.json == row.JSON && row.Deleted == !e.deleted.IsZero() {
+			continue // last_seen_at moves with full pulls only, so that pulls of changes write only changes
+		}
+		deletedAt := Time{}
+		if row.Deleted {
+			deletedAt = At(now)
+			if e != nil && !e.deleted.IsZero() {
+				deletedAt = e.deleted
+			}
+		}
+		values := append([]any{w.AccountID, row.Object}, row.Raw...)
+		rows = append(rows, append(values, row.JSON, At(now), deletedAt, w.Version))
+	}
+	return rows, names, highWater
+}
+
+func (d *DB) markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) (int, error) {
+	var gone []string
+	for id, e := range have {
+		if !e.seen && e.deleted.IsZero() {
+			gone = append(gone, id)
+		}
+	}
+	for start := 0; start < len(gone); start += 1000 {
+		batch := gone[start:min(start+1000, len(gone))]
+		err := tx.Exec("UPDATE "+w.Raw.Name+" SET deleted_at = ?, version = ? WHERE account_id = ? AND object_id IN ?", At(now), w.Version, w.AccountID, batch).Error
+		if err != nil {
+			return 0, fmt.Errorf("mark %d objects of %s deleted: %w", len(batch), w.Raw.Name, err)
+		}
+	}
+	return len(gone), nil
+}

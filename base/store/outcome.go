@@ -1,0 +1,384 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	sqlitedriver "github.com/glebarez/go-sqlite"
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"adsync/base/task"
+)
+
+// Outcome is what one delivery of a subtask came to.
+type Outcome struct {
+	task.Key
+	Media    string
+	Lane     string
+	TaskID   int64
+	Delivery int // of the message that was worked on; the row must still hold it
+	Attempt  int // failures so far, this one included
+	// State is any but Waiting. Retrying and Deferred need DueAt; a Failed subtask is kept as dead.
+	State      task.State
+	DueAt      time.Time
+	Reason     string // why it waits
+	ErrorClass string
+	ErrorText  string // cut to ErrorTextMax characters
+	Node       string // who worked on it
+	StartedAt  time.Time
+	EndedAt    time.Time
+	Rows       int // rows written by this try
+	Calls      int // API calls spent by this try; the row adds them up
+}
+
+// ErrorTextMax is how many characters of an error's text a subtask's row keeps.
+const ErrorTextMax = 1024
+
+// outcomesMax is how many outcomes go into one statement: enough that the round trip no longer counts, and below
+// SQLite's limit of placeholders.
+const outcomesMax = 500
+
+// ApplyOutcomes writes outcomes to the subtasks' rows and adds them to the counts of their runs, in one transaction:
+// what is counted is exactly what the rows say, whatever is delivered twice, late or in another order.
+//
+// An outcome changes its row only if the row is still open and holds the outcome's delivery; stale counts those that
+// changed nothing, because they are older than the row, because it has ended, or because it is gone with its day's
+// table. The order of outcomes does not matter; of two for the same delivery one counts.
+//
+// After an error nothing is known: the transaction may have been committed unseen. Applying the same outcomes again
+// is right in either case.
+func (s *Store) ApplyOutcomes(ctx context.Context, outcomes []Outcome) (stale int, err error) {
+	sorted, err := prepareOutcomes(outcomes)
+	if err != nil || len(sorted) == 0 {
+		return 0, err
+	}
+	var changed []Outcome
+	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		var err error
+		// Locks are taken in one order by everyone: subtasks by key, then what hangs on them, then runs by id. The
+		// run's row comes last since every consumer wants it: it is held for two statements and the commit.
+		if changed, err = s.changeSubtasks(tx, sorted); err != nil || len(changed) == 0 {
+			return err
+		}
+		if err := s.changeDue(tx, changed); err != nil {
+			return err
+		}
+		if err := s.insertDead(tx, changed); err != nil {
+			return err
+		}
+		return s.countOutcomes(tx, changed)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("apply %d outcomes: %w", len(sorted), err)
+	}
+	return len(outcomes) - len(changed), nil
+}
+
+// prepareOutcomes returns the outcomes by key, one for each delivery, with texts that fit their columns: a text that
+// the database refuses would hold up every outcome beside it.
+func prepareOutcomes(outcomes []Outcome) ([]Outcome, error) {
+	sorted := slices.Clone(outcomes)
+	slices.SortStableFunc(sorted, func(a, b Outcome) int {
+		return cmp.Or(compareKeys(a.Key, b.Key), cmp.Compare(a.Delivery, b.Delivery))
+	})
+	sorted = slices.CompactFunc(sorted, func(a, b Outcome) bool { return a.Key == b.Key && a.Delivery == b.Delivery })
+	for i := range sorted {
+		o := &sorted[i]
+		switch o.State {
+		case task.Retrying, task.Deferred:
+			if o.DueAt.IsZero() {
+				return nil, fmt.Errorf("outcome %s of %v has no due time", o.State, o.Key)
+			}
+		case task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded:
+		default:
+			return nil, fmt.Errorf("%q of %v is no outcome", o.State, o.Key)
+		}
+		o.Media, o.Lane, o.Node = cut(o.Media, 32), cut(o.Lane, 32), cut(o.Node, 64)
+		o.Reason, o.ErrorClass, o.ErrorText = cut(o.Reason, 255), cut(o.ErrorClass, 16), cut(o.ErrorText, ErrorTextMax)
+	}
+	return sorted, nil
+}
+
+func compareKeys(a, b task.Key) int {
+	return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Part, b.Part))
+}
+
+// cut returns at most n characters of s, without what is not UTF-8.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	count := 0
+	for i := range s {
+		if count == n {
+			return s[:i]
+		}
+		count++
+	}
+	return s
+}
+
+// openStates is the set of task.State.Open as SQL.
+const openStates = "('waiting', 'retrying', 'deferred')"
+
+// changeSubtasks updates the rows that are open and hold their outcome's delivery, and returns the outcomes of those.
+func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) ([]Outcome, error) {
+	// A new mark for each try: the rows of a try that was undone, or committed unseen, must not look like this one's.
+	batch := strconv.FormatUint(rand.Uint64(), 36)
+	var changed []Outcome
+	for len(sorted) > 0 {
+		table := LogTable(sorted[0].RunID)
+		n := 1
+		for n < len(sorted) && n < outcomesMax && LogTable(sorted[n].RunID) == table {
+			n++
+		}
+		part := sorted[:n]
+		sorted = sorted[n:]
+		err := s.updateSubtasks(tx, table, batch, part)
+		if missingTable(err) {
+			continue // The day was dropped, and with it the rows that could still change.
+		}
+		if err != nil {
+			return nil, err
+		}
+		marked, err := s.markedSubtasks(tx, table, batch, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range part {
+			if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {
+				changed = append(changed, o)
+			}
+		}
+	}
+	return changed, nil
+}
+
+func (s *Store) updateSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) error {
+	rows := make([][]any, len(outcomes))
+	for i, o := range outcomes {
+		ended := At(o.EndedAt)
+		if o.State.Open() {
+			ended = Time{}
+		}
+		rows[i] = []any{
+			o.RunID, o.AccountID, o.Part, o.Delivery, string(o.State), o.Attempt, o.Node,
+			At(o.StartedAt), ended, o.ErrorClass, o.ErrorText, o.Rows, o.Calls, batch,
+		}
+	}
+	if err := s.Data.updateByValues(tx, subtaskUpdate(table), rows); err != nil {
+		return fmt.Errorf("update %d subtasks of %s: %w", len(rows), table, err)
+	}
+	return nil
+}
+
+func subtaskUpdate(table string) valueUpdate {
+	return valueUpdate{
+		table: table,
+		key:   subtaskKey,
+		columns: []string{
+			"run_id", "account_id", "part", "delivery", "state", "attempt", "node",
+			"started_at", "ended_at", "error_class", "error_text", "rows_written", "calls", "batch",
+		},
+		set: [][2]string{
+			{"state", "o.state"}, {"attempt", "o.attempt"}, {"node", "o.node"},
+			{"started_at", "o.started_at"}, {"ended_at", "o.ended_at"},
+			{"error_class", "o.error_class"}, {"error_text", "o.error_text"},
+			{"rows_written", "o.rows_written"}, {"api_calls", "t.api_calls + o.calls"}, {"batch", "o.batch"},
+		},
+		where: "t.delivery = o.delivery AND t.state IN " + openStates,
+	}
+}
+
+// markedSubtasks returns the delivery of each of the outcomes' rows that carries the mark. What the update reports as
+// affected cannot tell which rows they were.
+func (s *Store) markedSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) (map[task.Key]int, error) {
+	keys := make([]any, 0, len(outcomes)*len(subtaskKey)+1)
+	for _, o := range outcomes {
+		keys = append(keys, o.RunID, o.AccountID, o.Part)
+	}
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+
+		s.Data.lookUp(table, subtaskKey, len(outcomes))+" WHERE t.batch = ?", append(keys, batch)...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the subtasks changed in %s: %w", table, err)
+	}
+	defer rows.Close()
+	marked := make(map[task.Key]int, len(outcomes))
+	for rows.Next() {
+		var k task.Key
+		var delivery int
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &delivery); err != nil {
+			return nil, fmt.Errorf("read the subtasks changed in %s: %w", table, err)
+		}
+		marked[k] = delivery
+	}
+	return marked, rows.Err()
+}
+
+var (
+	subtaskKey = []string{"run_id", "account_id", "part"}
+	dueTable   = Table{Name: "subtask_due", Key: subtaskKey, Columns: []string{
+		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset",
+	}}
+	deadTable = Table{Name: "subtask_dead", Key: subtaskKey, Columns: []string{
+		"task_id", "media", "attempt", "error_class", "error_print", "error_text", "dead_at",
+	}}
+)
+
+// changeDue makes subtask_due say the same as the rows: one row for each subtask that waits, none for one that ended.
+func (s *Store) changeDue(tx *gorm.DB, changed []Outcome) error {
+	var due, ended [][]any
+	for _, o := range changed {
+		if !o.State.Open() {
+			ended = append(ended, []any{o.RunID, o.AccountID, o.Part})
+			continue
+		}
+		due = append(due, []any{
+			o.RunID, o.AccountID, o.Part,
+			string(o.State), o.Media, o.Lane, At(o.DueAt), o.Delivery, o.Attempt, o.Reason, "", -1, -1,
+		})
+	}
+	if err := s.Data.Upsert(tx, dueTable, due); err != nil {
+		return err
+	}
+	return s.Data.deleteByKeys(tx, dueTable.Name, subtaskKey, ended)
+}
+
+func (s *Store) insertDead(tx *gorm.DB, changed []Outcome) error {
+	var dead [][]any
+	for _, o := range changed {
+		if o.State == task.Failed {
+			dead = append(dead, []any{
+				o.RunID, o.AccountID, o.Part,
+				o.TaskID, o.Media, o.Attempt, o.ErrorClass, ErrorPrint(o.ErrorText), o.ErrorText, At(o.EndedAt),
+			})
+		}
+	}
+	return s.Data.Upsert(tx, deadTable, dead)
+}
+
+// endColumns are the columns of run that count the subtasks of each end state.
+var endColumns = []task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded}
+
+// countOutcomes adds ended subtasks to their runs' counts and ends the runs of which they were the last.
+func (s *Store) countOutcomes(tx *gorm.DB, changed []Outcome) error {
+	var rows [][]any
+	var runs []int64
+	var last time.Time
+	for _, o := range changed { // by key, so each run's outcomes are together
+		i := slices.Index(endColumns, o.State)
+		if i < 0 {
+			continue
+		}
+		if len(runs) == 0 || runs[len(runs)-1] != o.RunID {
+			runs = append(runs, o.RunID)
+			rows = append(rows, []any{o.RunID, 0, 0, 0, 0, 0})
+		}
+		row := rows[len(rows)-1]
+		row[1+i] = row[1+i].(int) + 1
+		if o.EndedAt.After(last) {
+			last = o.EndedAt
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	u := valueUpdate{table: "run", key: []string{"id"}, columns: []string{"id"}}
+	for _, state := range endColumns {
+		column := string(state)
+		u.columns = append(u.columns, column)
+		u.set = append(u.set, [2]string{column, "t." + column + " + o." + column})
+	}
+	if err := s.Data.updateByValues(tx, u, rows); err != nil {
+		return fmt.Errorf("count the outcomes of %d runs: %w", len(runs), err)
+	}
+	return s.Data.endRuns(tx, runs, last)
+}
+
+// endRuns ends those of the runs that are fanned out and have all their subtasks counted. Both the outcome that comes
+// last and the end of a fan-out must call it, each in the transaction that changed the counts or the total: either
+// may be the one that completes the run.
+//
+// It is a statement of its own: one that adds to the counts and compares them as well would mean the counts before it
+// on one database and after it on the other.
+func (d *DB) endRuns(tx *gorm.DB, runs []int64, at time.Time) error {
+	err := tx.Exec(`UPDATE run SET state = CASE
+    WHEN failed + expired + cancelled = 0 THEN 'succeeded'
+    WHEN succeeded + superseded = 0 THEN 'failed'
+    ELSE 'partial' END,
+  ended_at = ?
+WHERE id IN ? AND state = 'running' AND total IS NOT NULL
+  AND succeeded + failed + expired + cancelled + superseded >= total`, At(at), runs).Error
+	if err != nil {
+		return fmt.Errorf("end runs: %w", err)
+	}
+	return nil
+}
+
+// SubtaskStatus is what a subtask's row says of its progress.
+type SubtaskStatus struct {
+	State    task.State
+	Delivery int // the newest send
+	Attempt  int // failures so far
+}
+
+// SubtaskStates returns the status of subtasks as the writer holds them. A subtask without a row, also for want of
+// its day's table, is not in the answer.
+func (s *Store) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]SubtaskStatus, error) {
+	byTable := map[string][]task.Key{}
+	for _, k := range keys {
+		table := LogTable(k.RunID)
+		byTable[table] = append(byTable[table], k)
+	}
+	found := make(map[task.Key]SubtaskStatus, len(keys))
+	for table, keys := range byTable {
+		for part := range slices.Chunk(keys, outcomesMax) {
+			if err := s.readStates(ctx, table, part, found); err != nil && !missingTable(err) {
+				return nil, fmt.Errorf("read the state of %d subtasks: %w", len(keys), err)
+			}
+		}
+	}
+	return found, nil
+}
+
+func (s *Store) readStates(ctx context.Context, table string, keys []task.Key, into map[task.Key]SubtaskStatus) error {
+	args := make([]any, 0, len(keys)*len(subtaskKey))
+	for _, k := range keys {
+		args = append(args, k.RunID, k.AccountID, k.Part)
+	}
+	rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+
+		s.Data.lookUp(table, subtaskKey, len(keys)), args...).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k task.Key
+		var status SubtaskStatus
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &status.State, &status.Delivery, &status.Attempt); err != nil {
+			return err
+		}
+		into[k] = status
+	}
+	return rows.Err()
+}
+
+// missingTable reports whether a statement failed because its table is not there. The transaction goes on.
+func missingTable(err error) bool {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number == 1146
+	}
+	if e, ok := errors.AsType[*sqlitedriver.Error](err); ok {
+		return strings.Contains(e.Error(), "no such table")
+	}
+	return false
+}

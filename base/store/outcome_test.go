@@ -1,0 +1,446 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+var outcomeTime = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+// subtasks is a run in a store, with what tests look at.
+type subtasks struct {
+	s   *store.Store
+	run int64
+}
+
+// newRun makes a run of waiting subtasks, one for each key (account and part), whose fan-out has ended.
+func newRun(t require.TestingT, s *store.Store, at time.Time, keys ...task.Key) subtasks {
+	ctx := context.Background()
+	r := subtasks{s: s, run: task.NewRunID(at)}
+	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(r.run)))
+	db := s.Data.Writer(ctx)
+	require.NoError(t, db.Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
+ planned_at, state, epoch, total, created_at) VALUES (?, 7, 'report', 'acme', 'acme.report', 'normal', 1, '{}', 'tick', ?, 'running', 1, ?, ?)`,
+		r.run, store.At(at), len(keys), store.At(at)).Error)
+	for _, k := range keys {
+		require.NoError(t, db.Exec("INSERT INTO "+store.LogTable(r.run)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, 'waiting', 1, 0, ?)",
+			r.run, k.AccountID, k.Part, store.At(at)).Error)
+	}
+	return r
+}
+
+func accounts(n int) []task.Key {
+	keys := make([]task.Key, n)
+	for i := range keys {
+		keys[i] = task.Key{AccountID: int64(i + 1), Part: "d"}
+	}
+	return keys
+}
+
+func (r subtasks) outcome(account int64, delivery int, state task.State) store.Outcome {
+	o := store.Outcome{
+		Key: task.Key{RunID: r.run, AccountID: account, Part: "d"}, Media: "acme", Lane: "normal", TaskID: 7,
+		Delivery: delivery, State: state, Node: "n1", StartedAt: outcomeTime, EndedAt: outcomeTime.Add(time.Second), Rows: 3, Calls: 2,
+	}
+	if state.Open() {
+		o.DueAt = outcomeTime.Add(time.Minute)
+	}
+	if state == task.Failed || state == task.Retrying {
+		o.Attempt, o.ErrorClass, o.ErrorText = 1, "transient", "timeout after 30 s"
+	}
+	return o
+}
+
+func apply(t require.TestingT, s *store.Store, outcomes ...store.Outcome) (stale int) {
+	stale, err := s.ApplyOutcomes(context.Background(), outcomes)
+	require.NoError(t, err)
+	return stale
+}
+
+type runCounts struct {
+	State                                             task.RunState
+	Total                                             *int64
+	Succeeded, Failed, Expired, Cancelled, Superseded int64
+	EndedAt                                           store.Time
+}
+
+func (r subtasks) counts(t require.TestingT) runCounts {
+	var c runCounts
+	require.NoError(t, r.s.Data.Writer(context.Background()).
+		Raw("SELECT state, total, succeeded, failed, expired, cancelled, superseded, ended_at FROM run WHERE id = ?", r.run).Scan(&c).Error)
+	return c
+}
+
+func (r subtasks) status(t require.TestingT, account int64) store.SubtaskStatus {
+	k := task.Key{RunID: r.run, AccountID: account, Part: "d"}
+	found, err := r.s.SubtaskStates(context.Background(), []task.Key{k})
+	require.NoError(t, err)
+	return found[k]
+}
+
+func count(t require.TestingT, s *store.Store, query string, args ...any) (n int) {
+	require.NoError(t, s.Data.Writer(context.Background()).Raw(query, args...).Scan(&n).Error)
+	return n
+}
+
+// resend does what the producer does when a subtask is due: it raises the delivery, and says so.
+func (r subtasks) resend(t require.TestingT, account int64) {
+	db := r.s.Data.Writer(context.Background())
+	require.NoError(t, db.Exec("UPDATE "+store.LogTable(r.run)+" SET state = 'waiting', delivery = delivery + 1 WHERE run_id = ? AND account_id = ? AND state IN ('retrying', 'deferred')", r.run, account).Error)
+	require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'sent', delivery = delivery + 1 WHERE run_id = ? AND account_id = ?", r.run, account).Error)
+}
+
+func TestApplyOutcomes_EndsARunWithItsLastSubtask(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	for _, tt := range []struct {
+		name   string
+		states []task.State
+		want   task.RunState
+	}{
+		{"all succeeded", []task.State{task.Succeeded, task.Succeeded}, task.RunSucceeded},
+		{"one was superseded by a newer pull", []task.State{task.Succeeded, task.Superseded}, task.RunSucceeded},
+		{"one failed", []task.State{task.Succeeded, task.Failed}, task.RunPartial},
+		{"one expired", []task.State{task.Expired, task.Succeeded}, task.RunPartial},
+		{"none succeeded", []task.State{task.Expired, task.Failed}, task.RunFailed},
+		{"one waits for its retry", []task.State{task.Succeeded, task.Retrying}, task.RunRunning},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRun(t, s, outcomeTime, accounts(2)...)
+			require.Zero(t, apply(t, s, r.outcome(1, 1, tt.states[0])))
+			require.Equal(t, task.RunRunning, r.counts(t).State, "one subtask is still open")
+			require.True(t, r.counts(t).EndedAt.IsZero())
+			require.Zero(t, apply(t, s, r.outcome(2, 1, tt.states[1])))
+			c := r.counts(t)
+			require.Equal(t, tt.want, c.State)
+			if !tt.want.Open() {
+				require.Equal(t, outcomeTime.Add(time.Second), c.EndedAt.Time)
+			}
+		})
+	}
+}
+
+func TestApplyOutcomes_LeavesARunThatStillFansOutOpen(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(2)...)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET state = 'fanning_out', total = NULL WHERE id = ?", r.run).Error)
+	require.Zero(t, apply(t, s, r.outcome(1, 1, task.Succeeded), r.outcome(2, 1, task.Succeeded)))
+	require.Equal(t, task.RunFanningOut, r.counts(t).State)
+	require.EqualValues(t, 2, r.counts(t).Succeeded)
+}
+
+func TestApplyOutcomes_CountsEachSubtaskOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(3)...)
+
+	require.Equal(t, 1, apply(t, s, r.outcome(1, 1, task.Succeeded), r.outcome(1, 1, task.Failed)), "of two for one delivery, one counts")
+	require.Equal(t, 1, apply(t, s, r.outcome(1, 1, task.Succeeded)), "the row has ended")
+	require.Equal(t, 1, apply(t, s, r.outcome(2, 9, task.Succeeded)), "the row holds another delivery")
+	require.Equal(t, 1, apply(t, s, r.outcome(99, 1, task.Succeeded)), "there is no such row")
+	c := r.counts(t)
+	require.Equal(t, []int64{1, 0}, []int64{c.Succeeded, c.Failed})
+
+	require.Zero(t, apply(t, s, r.outcome(2, 1, task.Retrying)))
+	r.resend(t, 2)
+	require.Equal(t, 1, apply(t, s, r.outcome(2, 2, task.Succeeded), r.outcome(2, 1, task.Failed)), "the late outcome of the first delivery changes nothing")
+	require.EqualValues(t, 2, r.counts(t).Succeeded)
+	require.Zero(t, count(t, s, "SELECT COUNT(*) FROM subtask_dead"))
+	require.Zero(t, count(t, s, "SELECT COUNT(*) FROM subtask_due"))
+}
+
+func TestApplyOutcomes_KeepsWaitingSubtasksInSubtaskDue(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(2)...)
+	retry, wait := r.outcome(1, 1, task.Retrying), r.outcome(2, 1, task.Deferred)
+	wait.Reason = "quota of app per minute"
+	require.Zero(t, apply(t, s, wait, retry))
+
+	var due []struct {
+		AccountID                         int64
+		State, Media, Lane, Reason, Topic string
+		DueAt                             store.Time
+		Delivery, Attempt                 int
+		TopicPartition, TopicOffset       int64
+	}
+	read := func() {
+		due = nil
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM subtask_due ORDER BY account_id").Scan(&due).Error)
+	}
+	read()
+	require.Len(t, due, 2)
+	require.Equal(t, "retrying", due[0].State)
+	require.Equal(t, []int{1, 1}, []int{due[0].Delivery, due[0].Attempt})
+	require.Equal(t, outcomeTime.Add(time.Minute), due[0].DueAt.Time)
+	require.Equal(t, []string{"deferred", "acme", "normal", "quota of app per minute"}, []string{due[1].State, due[1].Media, due[1].Lane, due[1].Reason})
+	require.Equal(t, store.SubtaskStatus{State: task.Retrying, Delivery: 1, Attempt: 1}, r.status(t, 1))
+
+	r.resend(t, 1)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET topic = 'x', topic_partition = 3, topic_offset = 77 WHERE account_id = 1").Error)
+	again := r.outcome(1, 2, task.Retrying)
+	again.Attempt, again.DueAt = 2, outcomeTime.Add(time.Hour)
+	require.Zero(t, apply(t, s, again))
+	read()
+	require.Equal(t, "retrying", due[0].State)
+	require.Equal(t, []int{2, 2}, []int{due[0].Delivery, due[0].Attempt})
+	require.Equal(t, outcomeTime.Add(time.Hour), due[0].DueAt.Time)
+	require.Equal(t, []int64{-1, -1}, []int64{due[0].TopicPartition, due[0].TopicOffset}, "the place of the last send is gone with it")
+	require.Empty(t, due[0].Topic)
+}
+
+func TestApplyOutcomes_WritesTheRow(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(1)...)
+	type row struct {
+		State, Node, ErrorClass, ErrorText string
+		StartedAt, EndedAt                 store.Time
+		RowsWritten, APICalls              int `gorm:"column:rows_written"`
+		Calls                              int `gorm:"column:api_calls"`
+	}
+	read := func() (got row) {
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM "+store.LogTable(r.run)).Scan(&got).Error)
+		return got
+	}
+	first := r.outcome(1, 1, task.Retrying)
+	first.ErrorText = strings.Repeat("额", store.ErrorTextMax+5) + "\xff"
+	require.Zero(t, apply(t, s, first))
+	got := read()
+	require.Equal(t, "n1", got.Node)
+	require.Equal(t, strings.Repeat("额", store.ErrorTextMax), got.ErrorText, "cut between characters")
+	require.True(t, got.EndedAt.IsZero(), "a subtask that waits has not ended")
+
+	r.resend(t, 1)
+	require.Zero(t, apply(t, s, r.outcome(1, 2, task.Succeeded)))
+	got = read()
+	require.Equal(t, []string{"succeeded", "", ""}, []string{got.State, got.ErrorClass, got.ErrorText})
+	require.Equal(t, []time.Time{outcomeTime, outcomeTime.Add(time.Second)}, []time.Time{got.StartedAt.Time, got.EndedAt.Time})
+	require.Equal(t, 4, got.Calls, "calls add up over the tries")
+	require.Equal(t, 3, got.RowsWritten)
+}
+
+func TestApplyOutcomes_KeepsDeadSubtasks(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(2)...)
+	o := r.outcome(2, 1, task.Failed)
+	o.ErrorText = "account 1784563 is 'closed'\xff"
+	require.Zero(t, apply(t, s, o))
+	var dead struct {
+		AccountID, TaskID                        int64
+		Media, ErrorClass, ErrorPrint, ErrorText string
+		Attempt                                  int
+		DeadAt                                   store.Time
+	}
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM subtask_dead WHERE run_id = ?", r.run).Scan(&dead).Error)
+	require.Equal(t, "account ? is ?\uFFFD", dead.ErrorPrint)
+	require.Equal(t, []int64{2, 7}, []int64{dead.AccountID, dead.TaskID})
+	require.Equal(t, outcomeTime.Add(time.Second), dead.DeadAt.Time)
+}
+
+func TestApplyOutcomes_RefusesWhatIsNoOutcome(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(1)...)
+	_, err := s.ApplyOutcomes(t.Context(), []store.Outcome{r.outcome(1, 1, task.Waiting)})
+	require.ErrorContains(t, err, "is no outcome")
+	noDue := r.outcome(1, 1, task.Deferred)
+	noDue.DueAt = time.Time{}
+	_, err = s.ApplyOutcomes(t.Context(), []store.Outcome{noDue})
+	require.ErrorContains(t, err, "has no due time")
+	require.Zero(t, apply(t, s))
+}
+
+func TestApplyOutcomes_OfSeveralDaysAndRunsGoToTheirOwnTables(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	yesterday := newRun(t, s, outcomeTime.AddDate(0, 0, -1), accounts(700)...)
+	today := newRun(t, s, outcomeTime, accounts(3)...)
+	dropped := newRun(t, s, outcomeTime.AddDate(0, 0, -9), accounts(1)...)
+	require.NoError(t, s.DropLogTable(t.Context(), task.LogDay(dropped.run)))
+
+	var all []store.Outcome
+	for _, k := range accounts(700) {
+		all = append(all, yesterday.outcome(k.AccountID, 1, task.Succeeded))
+	}
+	all = append(all, today.outcome(1, 1, task.Failed), dropped.outcome(1, 1, task.Succeeded), today.outcome(2, 1, task.Succeeded))
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	require.Equal(t, 1, apply(t, s, all...), "the row of a dropped day is gone")
+	require.EqualValues(t, 700, yesterday.counts(t).Succeeded)
+	require.Equal(t, task.RunSucceeded, yesterday.counts(t).State)
+	require.EqualValues(t, 1, today.counts(t).Failed)
+	require.Equal(t, task.RunRunning, today.counts(t).State)
+
+	found, err := s.SubtaskStates(t.Context(), []task.Key{
+		{RunID: today.run, AccountID: 1, Part: "d"}, {RunID: dropped.run, AccountID: 1, Part: "d"}, {RunID: yesterday.run, AccountID: 700, Part: "d"},
+	})
+	require.NoError(t, err)
+	require.Len(t, found, 2, "a subtask without a table is simply not there")
+	require.Equal(t, task.Succeeded, found[task.Key{RunID: yesterday.run, AccountID: 700, Part: "d"}].State)
+}
+
+// Batches that overlap, run at the same time and come more than once: the counts are the rows' all the same.
+func TestApplyOutcomes_ConcurrentBatchesCountExactly(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	const subtasksPerRun = 120
+	runs := []subtasks{newRun(t, s, outcomeTime, accounts(subtasksPerRun)...), newRun(t, s, outcomeTime, accounts(subtasksPerRun)...)}
+	states := []task.State{task.Succeeded, task.Failed, task.Expired, task.Superseded, task.Cancelled}
+	var wg sync.WaitGroup
+	errs := make(chan error, 8)
+	for range 8 {
+		wg.Go(func() {
+			var all []store.Outcome
+			for _, r := range runs {
+				for _, k := range accounts(subtasksPerRun) {
+					all = append(all, r.outcome(k.AccountID, 1, states[rand.IntN(len(states))]))
+				}
+			}
+			rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			for len(all) > 0 {
+				n := min(40, len(all))
+				if _, err := s.ApplyOutcomes(context.Background(), all[:n]); err != nil {
+					errs <- err
+					return
+				}
+				all = all[n:]
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	require.NoError(t, <-errs)
+	for _, r := range runs {
+		r.requireCountsEqualRows(t)
+		require.Equal(t, task.RunPartial, r.counts(t).State)
+	}
+}
+
+func (r subtasks) requireCountsEqualRows(t require.TestingT) {
+	c := r.counts(t)
+	var ended int64
+	for _, e := range []struct {
+		state task.State
+		count int64
+	}{
+		{task.Succeeded, c.Succeeded}, {task.Failed, c.Failed}, {task.Expired, c.Expired},
+		{task.Cancelled, c.Cancelled}, {task.Superseded, c.Superseded},
+	} {
+		n := count(t, r.s, "SELECT COUNT(*) FROM "+store.LogTable(r.run)+" WHERE run_id = ? AND state = ?", r.run, string(e.state))
+		require.EqualValues(t, n, e.count, "the run's count of %s is the rows'", e.state)
+		ended += e.count
+	}
+	require.Equal(t, c.Total == nil || ended < *c.Total, c.State.Open(), "a run is open as long as one of its subtasks is: %+v", c)
+	waiting := count(t, r.s, "SELECT COUNT(*) FROM "+store.LogTable(r.run)+" WHERE run_id = ? AND state IN ('retrying', 'deferred')", r.run)
+	require.Equal(t, waiting, count(t, r.s, "SELECT COUNT(*) FROM subtask_due WHERE run_id = ? AND state <> 'sent'", r.run))
+	require.EqualValues(t, c.Failed, count(t, r.s, "SELECT COUNT(*) FROM subtask_dead WHERE run_id = ?", r.run))
+	require.Zero(t, count(t, r.s, "SELECT COUNT(*) FROM subtask_due d JOIN "+store.LogTable(r.run)+
+		" t ON t.run_id = d.run_id AND t.account_id = d.account_id AND t.part = d.part WHERE d.run_id = ? AND t.state NOT IN ('waiting', 'retrying', 'deferred')", r.run),
+		"what has ended is not due")
+}
+
+// Whatever is delivered, answered and sent again in whatever order: the counts are the rows' after every step.
+func TestApplyOutcomes_AnyInterleaving(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	states := []task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded, task.Retrying, task.Deferred}
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 4
+		runs := []subtasks{newRun(t, s, outcomeTime, accounts(n)...), newRun(t, s, outcomeTime.Add(24*time.Hour), accounts(n)...)}
+		final := map[task.Key]task.State{}
+		for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
+			var batch []store.Outcome
+			for range rapid.IntRange(1, 8).Draw(t, fmt.Sprintf("size %d", step)) {
+				r := runs[rapid.IntRange(0, 1).Draw(t, "run")]
+				batch = append(batch, r.outcome(rapid.Int64Range(1, n).Draw(t, "account"), rapid.IntRange(1, 3).Draw(t, "delivery"), rapid.SampledFrom(states).Draw(t, "state")))
+			}
+			times := 1
+			if rapid.Bool().Draw(t, "committed unseen") {
+				times = 2
+			}
+			for range times {
+				apply(t, s, batch...)
+			}
+			for _, r := range runs {
+				if rapid.Bool().Draw(t, "pump") {
+					r.resend(t, rapid.Int64Range(1, n).Draw(t, "due account"))
+				}
+				r.requireCountsEqualRows(t)
+				for a := int64(1); a <= n; a++ {
+					k := task.Key{RunID: r.run, AccountID: a}
+					now := r.status(t, a).State
+					if was, ok := final[k]; ok {
+						require.Equal(t, was, now, "an end state is never left")
+					} else if !now.Open() {
+						final[k] = now
+					}
+				}
+			}
+		}
+	})
+}
+
+// A full scan of a table would make every outcome cost more as the day goes on, and would wait for rows that others
+// have locked, also and above all while the table is small.
+func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(30)...)
+	for name, query := range s.Data.OutcomeSQL(store.LogTable(r.run), 20) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := explain(t, s, query)
+			if s.Data.Dialect() == store.SQLiteDialect {
+				require.Contains(t, plan, "PRIMARY KEY (run_id=? AND account_id=? AND part=?)")
+				return
+			}
+			require.Regexp(t, `(?m)^\S+ \S+ t eq_ref PRIMARY PRIMARY`, plan)
+		})
+	}
+}
+
+// explain returns the plan of a statement, a line for each step; its placeholders stand for 1.
+func explain(t *testing.T, s *store.Store, query string) string {
+	t.Helper()
+	prefix := "EXPLAIN "
+	if s.Data.Dialect() == store.SQLiteDialect {
+		prefix = "EXPLAIN QUERY PLAN "
+	}
+	rows, err := s.Data.Writer(t.Context()).Raw(prefix + strings.ReplaceAll(query, "?", "'1'")).Rows()
+	require.NoError(t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	require.NoError(t, err)
+	var plan strings.Builder
+	for rows.Next() {
+		values := make([]sql.NullString, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		require.NoError(t, rows.Scan(into...))
+		for _, v := range values {
+			plan.WriteString(v.String + " ")
+		}
+		plan.WriteString("\n")
+	}
+	require.NoError(t, rows.Err())
+	return plan.String()
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"adsync/base/day"
+)
+
+// partitioned are the public tables that are cut into a partition per day.
+var partitioned = []string{"report_daily", "report_hourly"}
+
+// laterPartition catches the days that have no partition of their own yet.
+const laterPartition = "later"
+
+// EnsurePartitions gives each day from from to to a partition in the public tables, where it has none. Days before
+// from share the first partition. SQLite has no partitions and needs none.
+func (s *Store) EnsurePartitions(ctx context.Context, from, to day.Day) error {
+	if s.Data.dialect == SQLiteDialect {
+		return nil
+	}
+	for _, table := range partitioned {
+		var names []string
+		err := s.Data.Writer(ctx).Raw("SELECT partition_name FROM information_schema.partitions"+
+			" WHERE table_schema = DATABASE() AND table_name = ? AND partition_name IS NOT NULL ORDER BY partition_ordinal_position", table).Scan(&names).Error
+		if err != nil {
+			return fmt.Errorf("read the partitions of %s: %w", table, err)
+		}
+		newest := ""
+		for _, name := range names {
+			if name != laterPartition {
+				newest = max(newest, name)
+			}
+		}
+		var parts []string
+		for _, d := range day.Between(from, to) {
+			name := "p" + strings.ReplaceAll(d.String(), "-", "")
+			if name > newest { // a day before an existing partition is inside it
+				parts = append(parts, fmt.Sprintf("PARTITION %s VALUES LESS THAN ('%s')", name, d.Add(1)))
+			}
+		}
+		if len(parts) == 0 {
+			continue
+		}
+		// The split partition is as good as empty: rows of later days do not exist yet.
+		err = s.Data.Writer(ctx).Exec("ALTER TABLE " + table + " REORGANIZE PARTITION " + laterPartition + " INTO (" +
+			strings.Join(parts, ", ") + ", PARTITION " + laterPartition + " VALUES LESS THAN (MAXVALUE))").Error
+		if err != nil {
+			return fmt.Errorf("split %s: %w", table, err)
+		}
+	}
+	return nil
+}

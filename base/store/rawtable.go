@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind is the type of a raw table's column.
+type Kind int
+
+// The kinds.
+const (
+	Int     Kind = iota // counts, and money in the unit that the column's name says
+	Text                // up to 255 characters
+	Instant             // a UTC time
+)
+
+// RawColumn is a typed column of a raw table.
+type RawColumn struct {
+	Name string
+	Kind Kind
+}
+
+// Shape says what a raw table has a row per.
+type Shape int
+
+// The shapes and their keys.
+const (
+	Objects     Shape = iota // (account_id, object_id)
+	DailyRows                // (day, account_id, level, object_id)
+	HourlyRows               // (day, account_id, level, object_id, hour)
+	AccountRows              // (account_id)
+)
+
+// RawTable holds a platform's rows as they came: typed columns that we use, and the whole row as JSON. The tables are
+// declared by the platform's package and made by EnsureRawTables, so that a new platform needs no migration.
+type RawTable struct {
+	Name    string // "<media>_<what>"
+	Shape   Shape
+	Columns []RawColumn
+}
+
+// Key returns the columns of the primary key.
+func (t RawTable) Key() []string {
+	switch t.Shape {
+	case DailyRows:
+		return []string{"day", "account_id", "level", "object_id"}
+	case HourlyRows:
+		return []string{"day", "account_id", "level", "object_id", "hour"}
+	case AccountRows:
+		return []string{"account_id"}
+	default:
+		return []string{"account_id", "object_id"}
+	}
+}
+
+// Values returns the other columns in the order in which Upsert wants them: the typed ones, row_json, then those
+// that the engine keeps (configuration: last_seen_at, deleted_at; all: version).
+func (t RawTable) Values() []string {
+	names := make([]string, 0, len(t.Columns)+4)
+	for _, c := range t.Columns {
+		names = append(names, c.Name)
+	}
+	names = append(names, "row_json")
+	if t.Shape == Objects {
+		names = append(names, "last_seen_at", "deleted_at")
+	}
+	return append(names, "version")
+}
+
+// Upsert returns the table's shape for DB.Upsert.
+func (t RawTable) Upsert() Table { return Table{Name: t.Name, Key: t.Key(), Columns: t.Values()} }
+
+// EnsureRawTables creates the raw tables that are missing and adds the columns that a table lacks. It never changes
+// or drops a column. It may be repeated and may run while others run it.
+func (s *Store) EnsureRawTables(ctx context.Context, tables []RawTable) error {
+	for _, t := range tables {
+		if err := s.Data.Writer(ctx).Exec(s.Data.createRawSQL(t)).Error; err != nil {
+			return fmt.Errorf("create table %s: %w", t.Name, err)
+		}
+		have, err := s.Data.columnsOf(ctx, t.Name)
+		if err != nil {
+			return err
+		}
+		for _, c := range t.Columns {
+			if slices.Contains(have, c.Name) {
+				continue
+			}
+			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " + c.Name + " " + s.Data.columnType(c.Kind) + " NULL").Error; err != nil {
+				return fmt.Errorf("add column %s to %s: %w", c.Name, t.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// columnsOf returns the names of a table's columns.
+func (d *DB) columnsOf(ctx context.Context, table string) ([]string, error) {
+	rows, err := d.Writer(ctx).Raw("SELECT * FROM " + table + " WHERE 1 = 0").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the columns of %s: %w", table, err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err := firstError(err, rows.Err()); err != nil {
+		return nil, fmt.Errorf("read the columns of %s: %w", table, err)
+	}
+	return names, nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *DB) columnType(k Kind) string {
+	if d.dialect == SQLiteDialect {
+		return map[Kind]string{Int: "INTEGER", Text: "TEXT", Instant: "DATETIME"}[k]
+	}
+	return map[Kind]string{Int: "BIGINT", Text: "VARCHAR(255)", Instant: "DATETIME(3)"}[k]
+}
+
+func (d *DB) createRawSQL(t RawTable) string {
+	sqlite := d.dialect == SQLiteDialect
+	pick := func(mysql, lite string) string {
+		if sqlite {
+			return lite
+		}
+		return mysql
+	}
+	types := map[string]string{
+		"day": "DATE", "account_id": pick("BIGINT", "INTEGER"), "hour": pick("TINYINT", "INTEGER"),
+		"level":     pick("VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
+		"object_id": pick("VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
+	}
+	var b strings.Builder
+	b.WriteString("CREATE TABLE IF NOT EXISTS " + t.Name + " (\n")
+	for _, k := range t.Key() {
+		b.WriteString("  " + k + " " + types[k] + " NOT NULL,\n")
+	}
+	for _, c := range t.Columns {
+		b.WriteString("  " + c.Name + " " + d.columnType(c.Kind) + " NULL,\n")
+	}
+	b.WriteString("  row_json " + pick("MEDIUMTEXT", "TEXT") + " NOT NULL,\n")
+	if t.Shape == Objects {
+		b.WriteString("  last_seen_at " + d.columnType(Instant) + " NOT NULL,\n  deleted_at " + d.columnType(Instant) + " NULL,\n")
+	}
+	b.WriteString("  version " + d.columnType(Int) + " NOT NULL,\n")
+	b.WriteString("  PRIMARY KEY (" + strings.Join(t.Key(), ", ") + ")\n)")
+	b.WriteString(pick(" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin", " WITHOUT ROWID"))
+	return b.String()
+}

@@ -1,0 +1,258 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+)
+
+// ReportRow is one row of a report, ready for the raw and the public table.
+type ReportRow struct {
+	Day     day.Day
+	Object  string
+	Hour    int
+	Raw     []any // values of the raw table's typed columns
+	JSON    string
+	Metrics metric.Values
+}
+
+// ReportWrite is a pulled report: all rows of the claim's scope.
+type ReportWrite struct {
+	Claim
+	Raw      RawTable
+	Hourly   bool
+	Currency string
+	Zone     string
+	Rows     []ReportRow
+	// Whole says that the pages agreed. Otherwise the rows are kept, nothing is deleted, and coverage says partial.
+	Whole bool
+	Note  string
+	// DirtySummary marks days whose rows changed for the summaries to read again.
+	DirtySummary bool
+}
+
+// SuspectShareMax is the share of a day's cost that rows missing from a whole pull may take away before the pull is
+// suspect. Platforms answer "success, no rows" in the early morning.
+const SuspectShareMax = 0.05
+
+// ReportResult is what WriteReport did.
+type ReportResult struct {
+	Written int       // rows inserted or changed
+	Deleted int       // rows the platform no longer has
+	Suspect []day.Day // days where nothing was deleted because too much would have gone
+}
+
+func reportTable(hourly bool) Table {
+	t := Table{Name: "report_daily", Key: []string{"day", "account_id", "level", "object_id"}}
+	if hourly {
+		t.Name, t.Key = "report_hourly", append(t.Key, "hour")
+	}
+	t.Columns = append([]string{"media", "currency", "day_zone"}, metric.Names()...)
+	t.Columns = append(t.Columns, "updated_at", "version")
+	return t
+}
+
+type reportKey struct {
+	day    day.Day
+	object string
+	hour   int
+}
+
+func (k reportKey) args(accountID int64, level string, hourly bool) []any {
+	args := []any{k.day, accountID, level, k.object}
+	if hourly {
+		args = append(args, k.hour)
+	}
+	return args
+}
+
+// WriteReport makes the raw and the public rows of a scope what the pull saw, in one transaction under the scope's
+// fence: rows that did not change are left alone, rows that a whole pull no longer has are deleted by primary key.
+// It returns *FencedError, and writes nothing, when another pull has claimed the scope since BeginPull.
+func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
+	var result ReportResult
+	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		result = ReportResult{}
+		now, err := s.Data.nowTx(tx)
+		if err != nil {
+			return err
+		}
+		if _, err := s.Data.lockScope(tx, w.Claim); err != nil {
+			return err
+		}
+		have, err := s.Data.readReport(tx, w)
+		if err != nil {
+			return err
+		}
+		days := make(map[day.Day]*dayOutcome, len(w.Days))
+		outcomes := make([]dayOutcome, len(w.Days))
+		for i, d := range w.Days {
+			outcomes[i] = dayOutcome{day: d, whole: w.Whole, state: Complete, note: w.Note}
+			if !w.Whole {
+				outcomes[i].state = Partial
+			}
+			days[d] = &outcomes[i]
+		}
+		if err := s.Data.writeReportRows(tx, w, now, have, days, &result); err != nil {
+			return err
+		}
+		if w.Whole {
+			if err := s.Data.deleteStaleReport(tx, w, have, days, &result); err != nil {
+				return err
+			}
+		}
+		return s.Data.writeCoverage(tx, w.Claim, now, outcomes)
+	})
+	if err != nil {
+		return ReportResult{}, fmt.Errorf("write %s of account %d: %w", w.Report, w.AccountID, err)
+	}
+	return result, nil
+}
+
+// existing is a row that the tables hold.
+type existing struct {
+	json   string // "" when the raw row is missing
+	public bool
+	cost   int64
+	seen   bool // the pull has it too
+}
+
+func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (map[reportKey]*existing, error) {
+	hour := "0"
+	if w.Hourly {
+		hour = "hour"
+	}
+	where := " WHERE day IN ? AND account_id = ? AND level = ?"
+	have := map[reportKey]*existing{}
+	at := func(k reportKey) *existing {
+		e := have[k]
+		if e == nil {
+			e = &existing{}
+			have[k] = e
+		}
+		return e
+	}
+	rows, err := tx.Raw("SELECT day, object_id, "+hour+", row_json FROM "+w.Raw.Name+where, w.Days, w.AccountID, w.Level).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k reportKey
+		var json string
+		if err := rows.Scan(&k.day, &k.object, &k.hour, &json); err != nil {
+			return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+		}
+		at(k).json = json
+	}
+	if err := firstError(rows.Err(), rows.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	public := reportTable(w.Hourly).Name
+	rows, err = tx.Raw("SELECT day, object_id, "+hour+", COALESCE(cost, 0) FROM "+public+where, w.Days, w.AccountID, w.Level).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", public, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k reportKey
+		var cost int64
+		if err := rows.Scan(&k.day, &k.object, &k.hour, &cost); err != nil {
+			return nil, fmt.Errorf("read %s: %w", public, err)
+		}
+		e := at(k)
+		e.public, e.cost = true, cost
+	}
+	return have, rows.Err()
+}
+
+func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
+	var raw, public [][]any
+	for i := range w.Rows {
+		row := &w.Rows[i]
+		o := days[row.Day]
+		if o == nil {
+			return fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, row.Day)
+		}
+		o.rows++
+		k := reportKey{day: row.Day, object: row.Object}
+		if w.Hourly {
+			k.hour = row.Hour
+		}
+		if e := have[k]; e != nil {
+			e.seen = true
+			if e.json == row.JSON && e.public {
+				continue
+			}
+		}
+		key := k.args(w.AccountID, w.Level, w.Hourly)
+		raw = append(raw, append(append(append([]any{}, key...), row.Raw...), row.JSON, w.Version))
+		values := append(append([]any{}, key...), w.Media, w.Currency, w.Zone)
+		values = row.Metrics.Args(values)
+		public = append(public, append(values, At(now), w.Version))
+		o.dirty = w.DirtySummary
+	}
+	result.Written = len(raw)
+	if err := d.Upsert(tx, w.Raw.Upsert(), raw); err != nil {
+		return err
+	}
+	return d.Upsert(tx, reportTable(w.Hourly), public)
+}
+
+// deleteStaleReport deletes what the tables have and a whole pull has not, unless that looks like the platform's
+// mistake.
+func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
+	type sums struct {
+		cost, gone int64
+		keys       [][]any
+	}
+	stale := map[day.Day]*sums{}
+	for k, e := range have {
+		s := stale[k.day]
+		if s == nil {
+			s = &sums{}
+			stale[k.day] = s
+		}
+		s.cost += e.cost
+		if !e.seen {
+			s.gone += e.cost
+			s.keys = append(s.keys, k.args(w.AccountID, w.Level, w.Hourly))
+		}
+	}
+	var keys [][]any
+	for _, day := range w.Days {
+		s := stale[day]
+		if s == nil || len(s.keys) == 0 {
+			continue
+		}
+		o := days[day]
+		if s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {
+			o.state, o.whole = Suspect, false
+			o.note = fmt.Sprintf("the platform's answer lacks %d rows that held %d of %d micros", len(s.keys), s.gone, s.cost)
+			result.Suspect = append(result.Suspect, day)
+			continue
+		}
+		o.dirty = o.dirty || w.DirtySummary
+		keys = append(keys, s.keys...)
+	}
+	result.Deleted = len(keys)
+	if err := d.DeleteByKey(tx, w.Raw.Name, w.Raw.Key(), append([][]any{}, keys...), w.Version); err != nil {
+		return err
+	}
+	table := reportTable(w.Hourly)
+	return d.DeleteByKey(tx, table.Name, table.Key, keys, w.Version)
+}
+
+// nowTx is the database's time, read inside a transaction.
+func (d *DB) nowTx(tx *gorm.DB) (time.Time, error) {
+	var now Time
+	if err := tx.Raw("SELECT " + d.dialect.Now()).Row().Scan(&now); err != nil {
+		return time.Time{}, fmt.Errorf("read database time: %w", err)
+	}
+	return now.Time, nil
+}

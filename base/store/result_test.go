@@ -1,0 +1,287 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+)
+
+const today = day.Day("2026-11-21")
+
+var rawReport = store.RawTable{Name: "test_report_daily", Shape: store.DailyRows, Columns: []store.RawColumn{{Name: "cost_fen", Kind: store.Int}}}
+
+var rawObject = store.RawTable{Name: "test_adgroup", Shape: store.Objects, Columns: []store.RawColumn{{Name: "adgroup_name", Kind: store.Text}, {Name: "created_time", Kind: store.Instant}}}
+
+func resultStore(t *testing.T) *store.Store {
+	t.Helper()
+	s := storetest.New(t)
+	tables := []store.RawTable{rawReport, rawObject}
+	require.NoError(t, s.EnsureRawTables(context.Background(), tables))
+	require.NoError(t, s.EnsureRawTables(context.Background(), tables), "a second time changes nothing")
+	return s
+}
+
+func begin(t *testing.T, s *store.Store, pullID string, days ...day.Day) store.Claim {
+	t.Helper()
+	scope := store.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: "account", Days: days}
+	claim, _, err := s.BeginPull(context.Background(), scope, pullID, 1)
+	require.NoError(t, err)
+	return claim
+}
+
+func reportOf(claim store.Claim, rows ...store.ReportRow) store.ReportWrite {
+	return store.ReportWrite{Claim: claim, Raw: rawReport, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: true}
+}
+
+func costRow(d day.Day, object string, cost int64, json string) store.ReportRow {
+	r := store.ReportRow{Day: d, Object: object, Raw: []any{cost / 10_000}, JSON: json}
+	r.Metrics.Set(metric.Index("cost"), cost)
+	return r
+}
+
+type publicRow struct {
+	Day      day.Day `gorm:"column:day"`
+	ObjectID string  `gorm:"column:object_id"`
+	Cost     *int64  `gorm:"column:cost"`
+	Clicks   *int64  `gorm:"column:clicks"`
+	Version  int64   `gorm:"column:version"`
+}
+
+func publicRows(t *testing.T, s *store.Store) []publicRow {
+	t.Helper()
+	var rows []publicRow
+	require.NoError(t, s.Data.Writer(context.Background()).Raw("SELECT day, object_id, cost, clicks, version FROM report_daily ORDER BY day, object_id").Scan(&rows).Error)
+	return rows
+}
+
+func coverageOf(t *testing.T, s *store.Store) map[day.Day]store.Coverage {
+	t.Helper()
+	rows, err := s.ReadCoverage(context.Background(), 7, "2026-01-01", "2026-12-31")
+	require.NoError(t, err)
+	byDay := map[day.Day]store.Coverage{}
+	for _, r := range rows {
+		byDay[r.Day] = r
+	}
+	return byDay
+}
+
+func TestWriteReport_LeavesUnchangedRowsAndDeletesStaleOnes(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	first := begin(t, s, "a", today)
+	_, err := s.WriteReport(ctx, reportOf(first, costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 200_000_000, `{"v":1}`), costRow(today, "3", 1_000_000, `{"v":1}`)))
+	require.NoError(t, err)
+
+	second := begin(t, s, "b", today)
+	require.Greater(t, second.Version, first.Version)
+	result, err := s.WriteReport(ctx, reportOf(second, costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 210_000_000, `{"v":2}`)))
+	require.NoError(t, err)
+	require.Equal(t, store.ReportResult{Written: 1, Deleted: 1}, result)
+
+	rows := publicRows(t, s)
+	require.Len(t, rows, 2)
+	require.Equal(t, first.Version, rows[0].Version, "an unchanged row is not rewritten")
+	require.Equal(t, second.Version, rows[1].Version)
+	require.EqualValues(t, 210_000_000, *rows[1].Cost)
+	require.Nil(t, rows[1].Clicks, "what the platform lacks is NULL, not 0")
+	c := coverageOf(t, s)[today]
+	require.Equal(t, store.Complete, c.State)
+	require.Equal(t, second.Version, c.CompleteVersion)
+	require.EqualValues(t, 2, c.RowCount)
+	require.Equal(t, second.Version, *c.Dirty)
+}
+
+func TestWriteReport_RefusesToEmptyADayThatHadSpend(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	yesterday := today.Add(-1)
+	_, err := s.WriteReport(ctx, reportOf(begin(t, s, "a", yesterday, today), costRow(yesterday, "", 5_000_000, `{}`), costRow(today, "", 1_000_000, `{}`)))
+	require.NoError(t, err)
+	before := coverageOf(t, s)[yesterday].CompleteVersion
+
+	result, err := s.WriteReport(ctx, reportOf(begin(t, s, "b", yesterday, today), costRow(today, "", 2_000_000, `{"n":2}`)))
+	require.NoError(t, err)
+	require.Equal(t, []day.Day{yesterday}, result.Suspect)
+	require.Len(t, publicRows(t, s), 2, "the suspect day keeps its row")
+	c := coverageOf(t, s)
+	require.Equal(t, store.Suspect, c[yesterday].State)
+	require.Equal(t, before, c[yesterday].CompleteVersion)
+	require.Equal(t, store.Complete, c[today].State)
+}
+
+func TestWriteReport_KeepsRowsOfAPullThatWasNotWhole(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	_, err := s.WriteReport(ctx, reportOf(begin(t, s, "a", today), costRow(today, "1", 1_000_000, `{}`)))
+	require.NoError(t, err)
+	partial := reportOf(begin(t, s, "b", today), costRow(today, "2", 1_000_000, `{}`))
+	partial.Whole, partial.Note = false, "2 rows came of a total of 3"
+	_, err = s.WriteReport(ctx, partial)
+	require.NoError(t, err)
+	require.Len(t, publicRows(t, s), 2)
+	require.Equal(t, store.Partial, coverageOf(t, s)[today].State)
+}
+
+func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	late := begin(t, s, "late", today)
+	newer := begin(t, s, "newer", today)
+	if newer.Version == late.Version {
+		newer.Version++
+	}
+	_, err := s.WriteReport(ctx, reportOf(newer, costRow(today, "1", 2_000_000, `{"n":2}`)))
+	require.NoError(t, err)
+	_, err = s.WriteReport(ctx, reportOf(late, costRow(today, "1", 1_000_000, `{"n":1}`)))
+	fenced, ok := store.IsFenced(err)
+	require.True(t, ok, "got %v", err)
+	require.True(t, fenced.Complete)
+	require.EqualValues(t, 2_000_000, *publicRows(t, s)[0].Cost, "the older figures did not win")
+
+	twin := newer
+	twin.PullID = "twin"
+	_, err = s.WriteReport(ctx, reportOf(twin))
+	_, ok = store.IsFenced(err)
+	require.True(t, ok, "an equal version of another pull is fenced too")
+	_, err = s.WriteReport(ctx, reportOf(newer, costRow(today, "1", 2_000_000, `{"n":2}`)))
+	require.NoError(t, err, "a pull may write again under its own claim")
+}
+
+func TestWriteReport_RefusesRowsOutsideItsDays(t *testing.T) {
+	t.Parallel()
+	s := resultStore(t)
+	_, err := s.WriteReport(context.Background(), reportOf(begin(t, s, "a", today), costRow(today.Add(1), "", 1, `{}`)))
+	require.ErrorContains(t, err, "outside its days")
+	require.Empty(t, coverageOf(t, s), "nothing of the transaction stays")
+}
+
+func objectsOf(claim store.Claim, full bool, rows ...store.ObjectRow) store.ObjectWrite {
+	return store.ObjectWrite{Claim: claim, Raw: rawObject, Full: full, Rows: rows}
+}
+
+func object(id, name string, modified int64, deleted bool) store.ObjectRow {
+	return store.ObjectRow{Object: id, Name: name, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{name, store.At(time.Unix(1, 0))}, JSON: `{"name":"` + name + `"}`}
+}
+
+func beginObjects(t *testing.T, s *store.Store) (store.Claim, int64) {
+	t.Helper()
+	scope := store.Scope{AccountID: 7, Media: "test", Report: "adgroup", Level: "adgroup", Days: []day.Day{day.Epoch}}
+	claim, highWater, err := s.BeginPull(context.Background(), scope, "p", 1)
+	require.NoError(t, err)
+	return claim, highWater
+}
+
+func TestWriteObjects_MarksWhatIsGoneAndKeepsOldNames(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	claim, highWater := beginObjects(t, s)
+	require.Zero(t, highWater)
+	n, err := s.WriteObjects(ctx, objectsOf(claim, true, object("1", "one", 100, false), object("2", "two", 200, false)))
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+
+	claim, highWater = beginObjects(t, s)
+	require.EqualValues(t, 200, highWater)
+	n, err = s.WriteObjects(ctx, objectsOf(claim, false, object("1", "uno", 300, false), object("2", "two", 200, false)))
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "a pull of changes writes only changes")
+
+	claim, highWater = beginObjects(t, s)
+	require.EqualValues(t, 300, highWater)
+	_, err = s.WriteObjects(ctx, objectsOf(claim, true, object("1", "uno", 300, false)))
+	require.NoError(t, err)
+
+	var rows []struct {
+		ObjectID    string     `gorm:"column:object_id"`
+		AdgroupName string     `gorm:"column:adgroup_name"`
+		DeletedAt   store.Time `gorm:"column:deleted_at"`
+	}
+	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(&rows).Error)
+	require.Len(t, rows, 2, "no row of configuration is ever deleted")
+	require.True(t, rows[0].DeletedAt.IsZero())
+	require.False(t, rows[1].DeletedAt.IsZero())
+	var names []string
+	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT name FROM object_name WHERE object_id = '1' ORDER BY since").Scan(&names).Error)
+	require.Equal(t, []string{"one", "uno"}, names)
+
+	claim, _ = beginObjects(t, s)
+	_, err = s.WriteObjects(ctx, objectsOf(claim, false, object("2", "two", 400, false)))
+	require.NoError(t, err)
+	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(&rows).Error)
+	require.True(t, rows[1].DeletedAt.IsZero(), "an object that comes back is not deleted any more")
+}
+
+func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	for _, account := range []int64{7, 8, 9} {
+		claim := begin(t, s, "a", today)
+		claim.AccountID = account
+		_, err := s.WriteReport(ctx, reportOf(claim, costRow(today, "", account*1_000_000, `{}`)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (7, '2026-01-01', '9999-12-31', 'chess', 'ios'), (8, '2026-01-01', '9999-12-31', 'chess', 'ios')").Error)
+
+	rebuild := func() {
+		now, err := s.Data.Now(ctx)
+		require.NoError(t, err)
+		days, err := s.DirtyDays(ctx, "test", now.Add(time.Hour).UnixMicro(), 100)
+		require.NoError(t, err)
+		for _, d := range days {
+			_, err := s.RebuildSummary(ctx, d)
+			require.NoError(t, err)
+		}
+	}
+	summary := func() map[string]int64 {
+		var rows []struct {
+			Game string `gorm:"column:game"`
+			Cost int64  `gorm:"column:cost"`
+		}
+		require.NoError(t, s.Data.Writer(ctx).Raw("SELECT game, cost FROM summary_daily").Scan(&rows).Error)
+		sums := map[string]int64{}
+		for _, r := range rows {
+			sums[r.Game] = r.Cost
+		}
+		return sums
+	}
+	rebuild()
+	require.Equal(t, map[string]int64{"chess": 15_000_000, "unassigned": 9_000_000}, summary())
+	require.Nil(t, coverageOf(t, s)[today].Dirty, "the marks that were read are cleared")
+
+	// A change of binding marks the day; the sum of the old game goes away with its last account.
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE binding_applied SET game = 'go'").Error)
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE coverage SET dirty = claimed_version WHERE account_id = 8").Error)
+	rebuild()
+	require.Equal(t, map[string]int64{"go": 15_000_000, "unassigned": 9_000_000}, summary())
+}
+
+func TestRebuildSummary_LeavesAMarkThatRoseMeanwhile(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	_, err := s.WriteReport(ctx, reportOf(begin(t, s, "a", today), costRow(today, "", 1_000_000, `{}`)))
+	require.NoError(t, err)
+	days, err := s.DirtyDays(ctx, "test", 1<<62, 100)
+	require.NoError(t, err)
+	require.Len(t, days, 1)
+	_, err = s.WriteReport(ctx, reportOf(begin(t, s, "b", today), costRow(today, "", 2_000_000, `{"n":2}`)))
+	require.NoError(t, err)
+	_, err = s.RebuildSummary(ctx, days[0])
+	require.NoError(t, err)
+	days, err = s.DirtyDays(ctx, "test", 1<<62, 100)
+	require.NoError(t, err)
+	require.Len(t, days, 1, "the newer mark was not read and stays")
+}

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"adsync/base/lease"
+	"adsync/base/task"
+)
+
+// The kinds of runs.
+const (
+	RunOfTick  = "tick"
+	RunOfOrder = "order"
+)
+
+// ErrNotFound says that there is no such row.
+var ErrNotFound = errors.New("not found")
+
+// Run is a row of run: the parent of all subtasks of one tick or one order.
+type Run struct {
+	ID           int64
+	TaskID       int64
+	TaskName     string
+	Media        string
+	Handler      string
+	TaskRevision int64
+	Settings     task.Settings // as the task had them when the run was made
+	Timezone     string        // the task's
+	Kind         string        // RunOfTick or RunOfOrder
+	PlannedAt    time.Time
+	State        task.RunState
+	Epoch        int64 // of the leader that made it
+	Cursor       int64 // the fan-out has passed all ids up to this one
+	Offsets      Offsets
+	Total        *int64 // subtasks; nil until the fan-out has ended
+	Succeeded    int64
+	Failed       int64
+	Expired      int64
+	Cancelled    int64
+	Superseded   int64
+	ErrorText    string
+	CreatedAt    time.Time
+	FannedOutAt  time.Time
+	EndedAt      time.Time
+}
+
+// Ended is how many of the run's subtasks have ended.
+func (r *Run) Ended() int64 {
+	return r.Succeeded + r.Failed + r.Expired + r.Cancelled + r.Superseded
+}
+
+// Deadline is when what has not been done is no longer useful; zero when the run has none.
+func (r *Run) Deadline() time.Time {
+	if r.Settings.TTL <= 0 {
+		return time.Time{}
+	}
+	return r.PlannedAt.Add(r.Settings.TTL)
+}
+
+// Offsets is the highest offset of a run's messages in each partition of its topic.
+type Offsets map[int]int64
+
+// Raise keeps the higher of the offsets.
+func (o Offsets) Raise(partition int, offset int64) {
+	if have, ok := o[partition]; offset >= 0 && (!ok || offset > have) {
+		o[partition] = offset
+	}
+}
+
+// frozen is the text of run.settings.
+type frozen struct {
+	task.Settings
+	Timezone string `json:"timezone"`
+}
+
+const runColumns = `id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, fan_out_cursor, offsets,
+  total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at`
+
+// AddRuns writes new runs. A run whose id is there already is left alone. It returns lease.ErrStaleLease when the lease
+// does not hold.
+func (s *Store) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
+	columns := []string{
+		"id", "task_id", "task_name", "media", "handler", "lane", "task_revision", "settings", "kind", "planned_at",
+		"state", "epoch", "total", "error_text", "created_at", "ended_at",
+	}
+	rows := make([][]any, len(runs))
+	for i, r := range runs {
+		settings, err := json.Marshal(frozen{Settings: r.Settings, Timezone: r.Timezone})
+		if err != nil {
+			return fmt.Errorf("settings of run %d: %w", r.ID, err)
+		}
+		rows[i] = []any{
+			r.ID, r.TaskID, r.TaskName, r.Media, r.Handler, r.Settings.Lane, r.TaskRevision, string(settings), r.Kind, At(r.PlannedAt),
+			string(r.State), l.Epoch, r.Total, cut(r.ErrorText, runErrorMax), At(r.CreatedAt), At(r.EndedAt),
+		}
+	}
+	if err := s.Data.insertGuarded(ctx, l, "run", columns, rows); err != nil {
+		return fmt.Errorf("add %d runs: %w", len(runs), err)
+	}
+	return nil
+}
+
+// runErrorMax is how many characters of an error a run keeps.
+const runErrorMax = 512
+
+// Run returns a run as the writer holds it, or ErrNotFound.
+func (s *Store) Run(ctx context.Context, id int64) (Run, error) {
+	runs, err := s.runs(ctx, "WHERE id = ?", id)
+	if err != nil {
+		return Run{}, err
+	}
+	if len(runs) == 0 {
+		return Run{}, fmt.Errorf("run %d: %w", id, ErrNotFound)
+	}
+	return runs[0], nil
+}
+
+// Runs returns the runs of the given ids that are there, by id.
+func (s *Store) Runs(ctx context.Context, ids []int64) ([]Run, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.runs(ctx, "WHERE id IN ? ORDER BY id", ids)
+}
+
+// RunsInState returns the oldest runs in a state.
+func (s *Store) RunsInState(ctx context.Context, state task.RunState, limit int) ([]Run, error) {
+	return s.runs(ctx, "WHERE state = ? ORDER BY id LIMIT ?", string(state), limit)
+}
+
+// RunFilter chooses runs for a list; what is zero chooses all.
+type RunFilter struct {
+	TaskName string
+	State    task.RunState
+	Before   int64 // only runs with a lower id: the last id of the page before
+	Limit    int
+}
+
+// ListRuns returns runs, the newest first.
+func (s *Store) ListRuns(ctx context.Context, f RunFilter) ([]Run, error) {
+	where, args := []string{"1 = 1"}, []any{}
+	if f.TaskName != "" {
+		where, args = append(where, "task_name = ?"), append(args, f.TaskName)
+	}
+	if f.State != "" {
+		where, args = append(where, "state = ?"), append(args, string(f.State))
+	}
+	if f.Before > 0 {
+		where, args = append(where, "id < ?"), append(args, f.Before)
+	}
+	return s.runs(ctx, "WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
+}
+
+func (s *Store) runs(ctx context.Context, tail string, args ...any) ([]Run, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT "+runColumns+" FROM run "+tail, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	defer rows.Close()
+	var all []Run
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read runs: %w", err)
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+func scanRun(rows *sql.Rows) (Run, error) {
+	var r Run
+	var settings string
+	var offsets sql.NullString
+	var lane string
+	var planned, created, fannedOut, ended Time
+	err := rows.Scan(&r.ID, &r.TaskID, &r.TaskName, &r.Media, &r.Handler, &lane, &r.TaskRevision, &settings, &r.Kind, &planned,
+		&r.State, &r.Epoch, &r.Cursor, &offsets, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Superseded,
+		&r.ErrorText, &created, &fannedOut, &ended)
+	if err != nil {
+		return Run{}, err
+	}
+	var f frozen
+	if err := json.Unmarshal([]byte(settings), &f); err != nil {
+		return Run{}, fmt.Errorf("settings of run %d: %w", r.ID, err)
+	}
+	r.Settings, r.Timezone = f.Settings, f.Timezone
+	r.Settings.Lane = lane
+	r.Offsets = Offsets{}
+	if offsets.String != "" {
+		if err := json.Unmarshal([]byte(offsets.String), &r.Offsets); err != nil {
+			return Run{}, fmt.Errorf("offsets of run %d: %w", r.ID, err)
+		}
+	}
+	r.PlannedAt, r.CreatedAt, r.FannedOutAt, r.EndedAt = planned.Time, created.Time, fannedOut.Time, ended.Time
+	return r, nil
+}
+
+// CountRunsInState returns how many runs are in a state.
+func (s *Store) CountRunsInState(ctx context.Context, state task.RunState) (int64, error) {
+	var n int64
+	if err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM run WHERE state = ?", string(state)).Row().Scan(&n); err != nil {
+		return 0, fmt.Errorf("count runs that are %s: %w", state, err)
+	}
+	return n, nil
+}

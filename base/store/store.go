@@ -1,0 +1,150 @@
+// Package store talks to the two databases: config, which operators edit, and data, which the engine writes.
+//
+// All SQL of adsync lives here, a function per statement, for MySQL, MariaDB and SQLite alike. The caller's choice
+// of handle is explicit: Writer for everything that a decision rests on, Reader for lists and reports.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// Store holds both databases.
+type Store struct {
+	Config *DB
+	Data   *DB
+}
+
+// DB is one database: the writer and its readers.
+type DB struct {
+	dialect Dialect
+	writer  *gorm.DB
+	readers []*gorm.DB
+	next    atomic.Uint32
+}
+
+// Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
+// SQLite's files.
+func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
+	conf, err := openDB(ctx, cfg.Config, log)
+	if err != nil {
+		return nil, fmt.Errorf("open config database: %w", err)
+	}
+	data, err := openDB(ctx, cfg.Data, log)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open data database: %w", err), conf.Close())
+	}
+	return &Store{Config: conf, Data: data}, nil
+}
+
+// Close closes all connections.
+func (s *Store) Close() error { return errors.Join(s.Config.Close(), s.Data.Close()) }
+
+func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
+	db := &DB{dialect: Dialect(cfg.Driver)}
+	// Values stay out of the log: some of them are tokens.
+	gormConfig := &gorm.Config{
+		SkipDefaultTransaction: true,
+		DisableAutomaticPing:   true,
+		Logger: logger.NewSlogLogger(log, logger.Config{
+			SlowThreshold: 500 * time.Millisecond, LogLevel: logger.Warn,
+			IgnoreRecordNotFoundError: true, ParameterizedQueries: true,
+		}),
+	}
+	var err error
+	if cfg.Driver == SQLite {
+		if db.writer, err = openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 1); err != nil {
+			return nil, err
+		}
+		reader, err := openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 4)
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		db.readers = append(db.readers, reader)
+		return db, nil
+	}
+	if db.writer, err = openMySQL(ctx, cfg.Writer, gormConfig, cfg.MaxOpenConns); err != nil {
+		return nil, err
+	}
+	for _, dsn := range cfg.Replicas {
+		reader, err := openMySQL(ctx, dsn, gormConfig, cfg.MaxOpenConns)
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		db.readers = append(db.readers, reader)
+	}
+	return db, nil
+}
+
+// Close closes the database's connections.
+func (d *DB) Close() error {
+	var errs []error
+	for _, g := range append([]*gorm.DB{d.writer}, d.readers...) {
+		if g == nil {
+			continue
+		}
+		pool, err := g.DB()
+		if err == nil {
+			err = pool.Close()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Dialect tells how the database's SQL differs.
+func (d *DB) Dialect() Dialect { return d.dialect }
+
+// Writer is the handle for every write and for every read that a decision rests on.
+func (d *DB) Writer(ctx context.Context) *gorm.DB { return d.writer.WithContext(ctx) }
+
+// Reader is the handle for lists and reports: a replica when there is one. What it reads may be minutes old.
+func (d *DB) Reader(ctx context.Context) *gorm.DB {
+	if len(d.readers) == 0 {
+		return d.Writer(ctx)
+	}
+	return d.readers[int(d.next.Add(1))%len(d.readers)].WithContext(ctx)
+}
+
+// SQL returns the writer's connection pool, for migrations and metrics.
+func (d *DB) SQL() (*sql.DB, error) { return d.writer.DB() }
+
+// Ping reports whether the writer answers.
+func (d *DB) Ping(ctx context.Context) error {
+	pool, err := d.writer.DB()
+	if err != nil {
+		return err
+	}
+	return pool.PingContext(ctx)
+}
+
+// Now returns the database's time in UTC, which all processes compare by.
+func (d *DB) Now(ctx context.Context) (time.Time, error) {
+	var now Time
+	err := d.Writer(ctx).Raw("SELECT " + d.dialect.Now()).Row().Scan(&now)
+	return now.Time, err
+}
+
+// Tx runs fn in a transaction on the writer and runs it again, a few times, when the database gave it up as a
+// deadlock, a lock wait or a snapshot conflict. fn must therefore have no effects outside tx. A commit whose outcome
+// is unknown (the connection was cut) is returned as an error and not tried again.
+func (d *DB) Tx(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	return d.retry(ctx, func() error { return d.Writer(ctx).Transaction(fn) })
+}
+
+// Snapshot runs fn in a read-only REPEATABLE READ transaction on the writer: all its reads see one moment.
+func (d *DB) Snapshot(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	if d.dialect == SQLiteDialect {
+		// A deferred read transaction of the read handle is a snapshot in WAL mode and does not hold the one writer.
+		return d.readers[0].WithContext(ctx).Transaction(fn, &sql.TxOptions{ReadOnly: true})
+	}
+	return d.Writer(ctx).Transaction(fn, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+}

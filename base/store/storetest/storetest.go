@@ -1,0 +1,71 @@
+// Package storetest gives tests a migrated store of their own.
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // opens the server that tests make their databases on
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+)
+
+// ServerEnv names a MySQL or MariaDB server for tests: a DSN without a database, for example "root@tcp(127.0.0.1:3306)/".
+// Without it New opens SQLite.
+const ServerEnv = "ADSYNC_TEST_MYSQL"
+
+// New returns a migrated, empty store that goes away with the test: on the server that ServerEnv names, else SQLite.
+func New(t testing.TB) *store.Store {
+	t.Helper()
+	cfg := Config(t)
+	s, err := store.Open(context.Background(), cfg, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.MigrateUp(context.Background()))
+	return s
+}
+
+// Config returns the configuration of two fresh, empty databases that go away with the test.
+func Config(t testing.TB) store.Config {
+	t.Helper()
+	server := os.Getenv(ServerEnv)
+	if server == "" {
+		dir := t.TempDir()
+		return store.Config{
+			Config: store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")), MaxOpenConns: 4},
+			Data:   store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
+		}
+	}
+	db, err := sql.Open("mysql", server)
+	require.NoError(t, err)
+	defer db.Close()
+	cfg := store.Config{}
+	for _, d := range []struct {
+		name string
+		into *store.Database
+	}{{"config", &cfg.Config}, {"data", &cfg.Data}} {
+		name := fmt.Sprintf("adsync_test_%s_%d", d.name, time.Now().UnixNano())
+		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
+		require.NoError(t, err)
+		t.Cleanup(func() { dropDatabase(t, server, name) })
+		*d.into = store.Database{Driver: store.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name), MaxOpenConns: 8}
+	}
+	return cfg
+}
+
+func dropDatabase(t testing.TB, server, name string) {
+	db, err := sql.Open("mysql", server)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec("DROP DATABASE IF EXISTS " + name)
+	require.NoError(t, err)
+}

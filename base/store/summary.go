@@ -1,0 +1,299 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+)
+
+// DirtyDay is a day of a media whose summary does not show the newest figures.
+type DirtyDay struct {
+	Media  string
+	Hourly bool
+	Day    day.Day
+	marks  []mark
+}
+
+type mark struct {
+	accountID int64
+	dirty     int64
+}
+
+func reportName(hourly bool) string { return reportTable(hourly).Name }
+
+// DirtyDays lists up to limit marks of a media that are not newer than a version, oldest first, gathered by table and
+// day.
+func (s *Store) DirtyDays(ctx context.Context, media string, upTo int64, limit int) ([]DirtyDay, error) {
+	var rows []struct {
+		AccountID int64   `gorm:"column:account_id"`
+		Report    string  `gorm:"column:report"`
+		Day       day.Day `gorm:"column:day"`
+		Dirty     int64   `gorm:"column:dirty"`
+	}
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
+		" AND report IN ('report_daily', 'report_hourly') ORDER BY dirty LIMIT ?", media, upTo, limit).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read dirty days of %s: %w", media, err)
+	}
+	type key struct {
+		hourly bool
+		day    day.Day
+	}
+	index := map[key]int{}
+	var days []DirtyDay
+	for _, r := range rows {
+		k := key{hourly: r.Report == "report_hourly", day: r.Day}
+		i, ok := index[k]
+		if !ok {
+			i = len(days)
+			index[k] = i
+			days = append(days, DirtyDay{Media: media, Hourly: k.hourly, Day: r.Day})
+		}
+		days[i].marks = append(days[i].marks, mark{accountID: r.AccountID, dirty: r.Dirty})
+	}
+	return days, nil
+}
+
+func summaryTable(hourly bool) Table {
+	t := Table{Name: "summary_daily", Key: []string{"day", "game", "media", "os", "currency", "day_zone"}}
+	if hourly {
+		t.Name = "summary_hourly"
+		t.Key = []string{"day", "hour", "game", "media", "os", "currency", "day_zone"}
+		t.Columns = []string{"start_utc"}
+	}
+	t.Columns = append(t.Columns, metric.Names()...)
+	t.Columns = append(t.Columns, "updated_at", "version")
+	return t
+}
+
+type summaryKey struct {
+	hour                     int
+	game, os, currency, zone string
+}
+
+// SummaryPageDefault is how many public rows a rebuild reads at a time.
+const SummaryPageDefault = 10_000
+
+// RebuildSummary makes the summary of one media and day anew from the account level of the public table, under a
+// fence of its own, deletes what the summary no longer has, and clears the marks that still hold the value read. It
+// returns the rows written; a rebuild that was overtaken by a later one writes nothing and returns 0.
+//
+// Marks are read before the snapshot opens: a change that commits in between is in the snapshot, or its mark has a
+// higher value and stays.
+func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
+	version, err := s.beginSummary(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	var sums map[summaryKey]*metric.Values
+	err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
+		sums, err = s.sumAccounts(tx, d)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("sum %s of %s on %s: %w", reportName(d.Hourly), d.Media, d.Day, err)
+	}
+	written := 0
+	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		written = 0
+		overtaken, err := s.Data.lockSummary(tx, d, version)
+		if err != nil || overtaken {
+			return err
+		}
+		now, err := s.Data.nowTx(tx)
+		if err != nil {
+			return err
+		}
+		table := summaryTable(d.Hourly)
+		rows, err := summaryRows(d, sums, now, version)
+		if err != nil {
+			return err
+		}
+		written = len(rows)
+		if err := s.Data.Upsert(tx, table, rows); err != nil {
+			return err
+		}
+		if err := s.Data.deleteStaleSummary(tx, table, d, version); err != nil {
+			return err
+		}
+		return s.Data.clearMarks(tx, d)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("write %s of %s on %s: %w", summaryTable(d.Hourly).Name, d.Media, d.Day, err)
+	}
+	return written, nil
+}
+
+func (s *Store) beginSummary(ctx context.Context, d DirtyDay) (int64, error) {
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("begin summary: %w", err)
+	}
+	var known int64
+	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(version), 0) FROM summary_fence WHERE summary = ? AND media = ? AND day = ?",
+		summaryTable(d.Hourly).Name, d.Media, d.Day).Row().Scan(&known)
+	if err != nil {
+		return 0, fmt.Errorf("begin summary: %w", err)
+	}
+	return max(now.UnixMicro(), known+1), nil
+}
+
+// lockSummary takes the fence for the transaction; it reports a rebuild that began later and has written already.
+func (d *DB) lockSummary(tx *gorm.DB, day DirtyDay, version int64) (overtaken bool, err error) {
+	name := summaryTable(day.Hourly).Name
+	err = tx.Exec(d.dialect.InsertIgnore()+"summary_fence (summary, media, day, version) VALUES (?, ?, ?, 0)", name, day.Media, day.Day).Error
+	if err != nil {
+		return false, fmt.Errorf("lock summary_fence: %w", err)
+	}
+	var have int64
+	err = tx.Raw("SELECT version FROM summary_fence WHERE summary = ? AND media = ? AND day = ?"+d.dialect.ForUpdate(), name, day.Media, day.Day).Row().Scan(&have)
+	if err != nil {
+		return false, fmt.Errorf("lock summary_fence: %w", err)
+	}
+	if have >= version {
+		return true, nil
+	}
+	err = tx.Exec("UPDATE summary_fence SET version = ? WHERE summary = ? AND media = ? AND day = ?", version, name, day.Media, day.Day).Error
+	return false, err
+}
+
+// sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
+// time. An account without a binding on that day counts for the game 'unassigned'.
+func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Values, error) {
+	table, hour := reportName(d.Hourly), "0"
+	if d.Hourly {
+		hour = "r.hour"
+	}
+	columns := ""
+	for _, name := range metric.Names() {
+		columns += ", r." + name
+	}
+	query := "SELECT r.account_id, " + hour + ", COALESCE(b.game, 'unassigned'), COALESCE(b.os, 'unknown'), r.currency, r.day_zone" + columns +
+		" FROM " + table + " r LEFT JOIN binding_applied b ON b.account_id = r.account_id AND b.from_day <= r.day AND r.day <= b.to_day" +
+		" WHERE r.day = ? AND r.account_id > ? AND r.account_id <= ? AND r.level = 'account' AND r.media = ?"
+	sums := map[summaryKey]*metric.Values{}
+	last := int64(0)
+	for {
+		end, err := accountPageEnd(tx, table, d, last)
+		if err != nil || end == 0 {
+			return sums, err
+		}
+		if err := addSums(sums, tx.Raw(query, d.Day, last, end, d.Media)); err != nil {
+			return nil, err
+		}
+		last = end
+	}
+}
+
+// accountPageEnd returns the last account id of the next page of a day's rows, and 0 after the last page.
+func accountPageEnd(tx *gorm.DB, table string, d DirtyDay, last int64) (int64, error) {
+	var end *int64
+	err := tx.Raw("SELECT MAX(account_id) FROM (SELECT account_id FROM "+table+" WHERE day = ? AND account_id > ? AND level = 'account' AND media = ? ORDER BY account_id LIMIT ?) page",
+		d.Day, last, d.Media, SummaryPageDefault).Row().Scan(&end)
+	if err != nil || end == nil {
+		return 0, err
+	}
+	return *end, nil
+}
+
+func addSums(sums map[summaryKey]*metric.Values, query *gorm.DB) error {
+	rows, err := query.Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var account int64
+		var k summaryKey
+		var values [metric.N]*int64
+		dest := []any{&account, &k.hour, &k.game, &k.os, &k.currency, &k.zone}
+		for i := range values {
+			dest = append(dest, &values[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		sum := sums[k]
+		if sum == nil {
+			sum = &metric.Values{}
+			sums[k] = sum
+		}
+		var row metric.Values
+		for i, v := range values {
+			if v != nil {
+				row.Set(i, *v)
+			}
+		}
+		sum.Add(&row)
+	}
+	return rows.Err()
+}
+
+func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, version int64) ([][]any, error) {
+	rows := make([][]any, 0, len(sums))
+	for k, v := range sums {
+		var row []any
+		if d.Hourly {
+			zone, err := time.LoadLocation(k.zone)
+			if err != nil {
+				return nil, fmt.Errorf("day_zone %q: %w", k.zone, err)
+			}
+			start := d.Day.Start(zone).Add(time.Duration(k.hour) * time.Hour)
+			row = []any{d.Day, k.hour, k.game, d.Media, k.os, k.currency, k.zone, At(start)}
+		} else {
+			row = []any{d.Day, k.game, d.Media, k.os, k.currency, k.zone}
+		}
+		row = v.Args(row)
+		rows = append(rows, append(row, At(now), version))
+	}
+	return rows, nil
+}
+
+func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, version int64) error {
+	columns := "day, game, media, os, currency, day_zone"
+	if day.Hourly {
+		columns = "day, hour, game, media, os, currency, day_zone"
+	}
+	rows, err := tx.Raw("SELECT "+columns+" FROM "+table.Name+" WHERE day = ? AND media = ? AND version < ?", day.Day, day.Media, version).Rows()
+	if err != nil {
+		return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
+	}
+	defer rows.Close()
+	var keys [][]any
+	for rows.Next() {
+		var hour int
+		var game, media, os, currency, zone string
+		dest := []any{&day.Day, &game, &media, &os, &currency, &zone}
+		if day.Hourly {
+			dest = []any{&day.Day, &hour, &game, &media, &os, &currency, &zone}
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
+		}
+		key := []any{day.Day, game, media, os, currency, zone}
+		if day.Hourly {
+			key = []any{day.Day, hour, game, media, os, currency, zone}
+		}
+		keys = append(keys, key)
+	}
+	if err := firstError(rows.Err(), rows.Close()); err != nil {
+		return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
+	}
+	return d.DeleteByKey(tx, table.Name, table.Key, keys, version)
+}
+
+func (d *DB) clearMarks(tx *gorm.DB, day DirtyDay) error {
+	for _, m := range day.marks {
+		err := tx.Exec("UPDATE coverage SET dirty = NULL WHERE account_id = ? AND report = ? AND level = 'account' AND day = ? AND dirty = ?",
+			m.accountID, reportName(day.Hourly), day.Day, m.dirty).Error
+		if err != nil {
+			return fmt.Errorf("clear dirty mark: %w", err)
+		}
+	}
+	return nil
+}

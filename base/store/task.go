@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"adsync/base/lease"
+)
+
+// TaskRow is a row of cron_task as it stands in the table, which anybody may edit. Everything but the id is text: a
+// number that is none in one row must not keep the others from being read.
+type TaskRow struct {
+	ID            int64
+	Name          string
+	Media         string
+	Handler       string
+	Cron          string
+	Timezone      string
+	Lane          string
+	Scope         string
+	Params        string
+	Timeout       string // seconds, like all times here
+	TTL           string
+	RetryMax      string
+	RetryBase     string
+	Overlap       string
+	CatchUp       string
+	CatchUpWindow string
+	Concurrency   string
+	FanOutRate    string
+	After         string
+	Enabled       string // "0" or "1"
+	Revision      string
+}
+
+// TaskRows returns all rows of cron_task by id, as the writer holds them.
+func (s *Store) TaskRows(ctx context.Context) ([]TaskRow, error) {
+	rows, err := s.Config.Writer(ctx).Raw(`SELECT id, name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, ttl_seconds,
+  retry_max, retry_base_seconds, overlap, catch_up, catch_up_window_seconds, concurrency, fan_out_rate, after_tasks, enabled, revision
+FROM cron_task ORDER BY id`).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read cron_task: %w", err)
+	}
+	defer rows.Close()
+	var all []TaskRow
+	for rows.Next() {
+		var r TaskRow
+		text := make([]sql.NullString, 20)
+		dest := []any{&r.ID}
+		for i := range text {
+			dest = append(dest, &text[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return nil, fmt.Errorf("read cron_task: %w", err)
+		}
+		for i, field := range []*string{
+			&r.Name, &r.Media, &r.Handler, &r.Cron, &r.Timezone, &r.Lane, &r.Scope, &r.Params, &r.Timeout, &r.TTL,
+			&r.RetryMax, &r.RetryBase, &r.Overlap, &r.CatchUp, &r.CatchUpWindow, &r.Concurrency, &r.FanOutRate, &r.After, &r.Enabled, &r.Revision,
+		} {
+			*field = text[i].String
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// TaskSchedule is what the ticks of a task are counted from.
+type TaskSchedule struct {
+	TaskID int64
+	Hash   string    // of its cron, zone and enabled
+	Since  time.Time // when they became what they are
+}
+
+// TaskSchedules returns the schedules of all tasks by task id.
+func (s *Store) TaskSchedules(ctx context.Context) (map[int64]TaskSchedule, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT task_id, hash, since FROM task_schedule").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read task_schedule: %w", err)
+	}
+	defer rows.Close()
+	all := map[int64]TaskSchedule{}
+	for rows.Next() {
+		var t TaskSchedule
+		var since Time
+		if err := rows.Scan(&t.TaskID, &t.Hash, &since); err != nil {
+			return nil, fmt.Errorf("read task_schedule: %w", err)
+		}
+		t.Since = since.Time
+		all[t.TaskID] = t
+	}
+	return all, rows.Err()
+}
+
+// PutTaskSchedules writes schedules whose hash is new. It returns lease.ErrStaleLease when the lease does not hold.
+func (s *Store) PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []TaskSchedule) error {
+	var rows [][]any
+	for _, t := range schedules {
+		rows = append(rows, []any{t.TaskID, t.Hash, At(t.Since)})
+	}
+	if err := s.Data.insertGuarded(ctx, l, "task_schedule", []string{"task_id", "hash", "since"}, rows); err != nil {
+		return fmt.Errorf("write task_schedule: %w", err)
+	}
+	for _, t := range schedules {
+		set := []assignment{{"hash", "?", []any{t.Hash}}, {"since", "?", []any{At(t.Since)}}}
+		_, err := s.Data.updateGuarded(ctx, l, "task_schedule", set, "task_schedule.task_id = ? AND task_schedule.hash <> ?", t.TaskID, t.Hash)
+		if err != nil {
+			return fmt.Errorf("write task_schedule of task %d: %w", t.TaskID, err)
+		}
+	}
+	return nil
+}

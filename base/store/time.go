@@ -1,0 +1,53 @@
+package store
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"time"
+)
+
+const timeLayout = "2006-01-02 15:04:05.000"
+
+// Time is a UTC time with milliseconds in a column; the zero Time is NULL. It is written as text, so that MySQL and
+// SQLite hold the same and compare alike.
+type Time struct{ time.Time }
+
+// At returns t for a column.
+func At(t time.Time) Time { return Time{Time: t.UTC().Truncate(time.Millisecond)} }
+
+// Value implements driver.Valuer.
+func (t Time) Value() (driver.Value, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return t.UTC().Format(timeLayout), nil
+}
+
+// Scan implements sql.Scanner.
+func (t *Time) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		t.Time = time.Time{}
+		return nil
+	case time.Time:
+		t.Time = v.UTC()
+		return nil
+	case []byte:
+		return t.scanText(string(v))
+	case string:
+		return t.scanText(v)
+	default:
+		return fmt.Errorf("time from %T", v)
+	}
+}
+
+func (t *Time) scanText(s string) error {
+	for _, layout := range []string{"2006-01-02 15:04:05.999999999", time.RFC3339Nano, "2006-01-02"} {
+		parsed, err := time.Parse(layout, s)
+		if err == nil {
+			t.Time = parsed.UTC()
+			return nil
+		}
+	}
+	return fmt.Errorf("time from %q", s)
+}

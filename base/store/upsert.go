@@ -1,0 +1,155 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+)
+
+// Table is the shape of an upsert: the columns of the one unique key, then the others.
+type Table struct {
+	Name    string
+	Key     []string
+	Columns []string // the rest, version last where there is one
+}
+
+// Placeholders per statement stay below MySQL's 65,535 and SQLite's 32,766.
+const placeholdersMax = 30_000
+
+// Upsert writes rows of key and column values, in this order, in as few statements as the limits allow. Rows with
+// the same key collapse into the last of them. Rows are sorted by key first: concurrent batches in one order do not
+// deadlock. Rows are not kept, but the slice itself is reordered.
+func (d *DB) Upsert(tx *gorm.DB, table Table, rows [][]any) error {
+	rows = sortByKey(rows, len(table.Key))
+	width := len(table.Key) + len(table.Columns)
+	step := min(1000, placeholdersMax/width)
+	for len(rows) > 0 {
+		batch := rows[:min(step, len(rows))]
+		rows = rows[len(batch):]
+		args := make([]any, 0, len(batch)*width)
+		for _, row := range batch {
+			if len(row) != width {
+				return fmt.Errorf("upsert %s: a row has %d values for %d columns", table.Name, len(row), width)
+			}
+			args = append(args, row...)
+		}
+		if err := tx.Exec(d.upsertSQL(table, len(batch)), args...).Error; err != nil {
+			return fmt.Errorf("upsert %d rows of %s: %w", len(batch), table.Name, err)
+		}
+	}
+	return nil
+}
+
+func (d *DB) upsertSQL(table Table, n int) string {
+	var b strings.Builder
+	columns := append(slices.Clone(table.Key), table.Columns...)
+	b.WriteString("INSERT INTO " + table.Name + " (" + strings.Join(columns, ", ") + ") VALUES " + Tuples(n, len(columns)))
+	if len(table.Columns) == 0 {
+		// Nothing to update: a key that is there stays as it is.
+		table.Columns = table.Key[:1]
+	}
+	if d.dialect == SQLiteDialect {
+		b.WriteString(" ON CONFLICT (" + strings.Join(table.Key, ", ") + ") DO UPDATE SET ")
+	} else {
+		b.WriteString(" ON DUPLICATE KEY UPDATE ")
+	}
+	for i, c := range table.Columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if d.dialect == SQLiteDialect {
+			b.WriteString(c + " = excluded." + c)
+		} else {
+			b.WriteString(c + " = VALUES(" + c + ")")
+		}
+	}
+	return b.String()
+}
+
+// Tuples returns n groups of width placeholders: "(?,?),(?,?)".
+func Tuples(n, width int) string {
+	tuple := "(" + strings.TrimSuffix(strings.Repeat("?,", width), ",") + ")"
+	return strings.TrimSuffix(strings.Repeat(tuple+",", n), ",")
+}
+
+// DeleteByKey deletes rows by their whole primary key, at most a thousand a statement, sorted. A row that has a
+// version of its own is deleted only below the given one; pass 0 for tables without.
+func (d *DB) DeleteByKey(tx *gorm.DB, table string, key []string, keys [][]any, below int64) error {
+	keys = sortByKey(keys, len(key))
+	step := min(1000, placeholdersMax/len(key))
+	for len(keys) > 0 {
+		batch := keys[:min(step, len(keys))]
+		keys = keys[len(batch):]
+		args := make([]any, 0, len(batch)*len(key)+1)
+		for _, k := range batch {
+			args = append(args, k...)
+		}
+		// SQLite takes row values on the right of IN only as VALUES.
+		list := Tuples(len(batch), len(key))
+		if d.dialect == SQLiteDialect {
+			list = "VALUES " + list
+		}
+		sql := "DELETE FROM " + table + " WHERE (" + strings.Join(key, ", ") + ") IN (" + list + ")"
+		if below > 0 {
+			sql += " AND version < ?"
+			args = append(args, below)
+		}
+		if err := tx.Exec(sql, args...).Error; err != nil {
+			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
+		}
+	}
+	return nil
+}
+
+// sortByKey is the one place where batches are sorted and freed of duplicates; the last of equal keys wins.
+func sortByKey(rows [][]any, width int) [][]any {
+	slices.SortStableFunc(rows, func(a, b []any) int {
+		for i := range width {
+			if c := compare(a[i], b[i]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	out := rows[:0]
+	for i, row := range rows {
+		if i+1 < len(rows) && sameKey(row, rows[i+1], width) {
+			continue
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func sameKey(a, b []any, width int) bool {
+	for i := range width {
+		if compare(a[i], b[i]) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// compare orders key values of the same kind; a key holds integers, days and text only.
+func compare(a, b any) int {
+	switch a := a.(type) {
+	case int64:
+		if b, ok := b.(int64); ok {
+			return cmp.Compare(a, b)
+		}
+	case int:
+		if b, ok := b.(int); ok {
+			return cmp.Compare(a, b)
+		}
+	case day.Day:
+		if b, ok := b.(day.Day); ok {
+			return cmp.Compare(a, b)
+		}
+	}
+	return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+)
+
+// Statements over a list of keys join it, as a derived table o, to the table t, in this order. With "key IN (…)"
+// MySQL and MariaDB read a small table whole instead, and then wait for the rows that others have locked.
+
+// valueList is a table of n rows of placeholders with the given column names.
+func (d *DB) valueList(columns []string, n int) string {
+	var b strings.Builder
+	if d.dialect == SQLiteDialect {
+		b.WriteString("(SELECT ")
+		for i, c := range columns {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "column%d AS %s", i+1, c)
+		}
+		b.WriteString(" FROM (VALUES " + Tuples(n, len(columns)) + "))")
+		return b.String()
+	}
+	b.WriteString("(SELECT ")
+	for i, c := range columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("? AS " + c)
+	}
+	b.WriteString(strings.Repeat(" UNION ALL SELECT "+strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", "), n-1))
+	b.WriteString(")")
+	return b.String()
+}
+
+// lookUp is what follows FROM in a SELECT of the rows t of table that have one of n keys.
+func (d *DB) lookUp(table string, key []string, n int) string {
+	join := " STRAIGHT_JOIN "
+	if d.dialect == SQLiteDialect {
+		join = " CROSS JOIN " // which SQLite never reorders
+	}
+	return d.valueList(key, n) + " AS o" + join + table + " AS t ON " + sameKeys(key)
+}
+
+func sameKeys(key []string) string {
+	equal := make([]string, len(key))
+	for i, k := range key {
+		equal[i] = "t." + k + " = o." + k
+	}
+	return strings.Join(equal, " AND ")
+}
+
+// deleteByKeys deletes rows by their whole primary key, in the order of keys.
+func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any) error {
+	step := min(1000, placeholdersMax/len(key))
+	for len(keys) > 0 {
+		batch := keys[:min(step, len(keys))]
+		keys = keys[len(batch):]
+		if err := tx.Exec(d.deleteSQL(table, key, len(batch)), flatten(batch, len(key))...).Error; err != nil {
+			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
+		}
+	}
+	return nil
+}
+
+func (d *DB) deleteSQL(table string, key []string, n int) string {
+	if d.dialect == SQLiteDialect {
+		columns := strings.Join(key, ", ")
+		return "DELETE FROM " + table + " WHERE (" + columns + ") IN (SELECT " + columns + " FROM " + d.valueList(key, n) + ")"
+	}
+	return "DELETE t FROM " + d.lookUp(table, key, n)
+}
+
+// valueUpdate is an UPDATE that gives each row values of its own.
+type valueUpdate struct {
+	table   string
+	key     []string    // the primary key, named alike in the table and in columns
+	columns []string    // of the values
+	set     [][2]string // column and expression; the row is t, its values are o. No expression may read a column set before it.
+	where   string      // a further condition on t and o, or ""
+}
+
+// updateByValues runs u for rows of u.columns. The table's rows are locked in the order that these are given in.
+func (d *DB) updateByValues(tx *gorm.DB, u valueUpdate, rows [][]any) error {
+	return tx.Exec(d.updateSQL(u, len(rows)), flatten(rows, len(u.columns))...).Error
+}
+
+func (d *DB) updateSQL(u valueUpdate, n int) string {
+	on := sameKeys(u.key)
+	if u.where != "" {
+		on += " AND " + u.where
+	}
+	list := d.valueList(u.columns, n)
+	if d.dialect == SQLiteDialect {
+		return "UPDATE " + u.table + " AS t SET " + assignments("", u.set) + " FROM " + list + " AS o WHERE " + on
+	}
+	return "UPDATE " + list + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + assignments("t.", u.set)
+}
+
+func assignments(prefix string, set [][2]string) string {
+	parts := make([]string, len(set))
+	for i, s := range set {
+		parts[i] = prefix + s[0] + " = " + s[1]
+	}
+	return strings.Join(parts, ", ")
+}
+
+func flatten(rows [][]any, width int) []any {
+	args := make([]any, 0, len(rows)*width)
+	for _, row := range rows {
+		args = append(args, row...)
+	}
+	return args
+}

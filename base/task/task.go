@@ -1,0 +1,136 @@
+// Package task holds the words of the domain: tasks, runs, subtasks and their states.
+package task
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+
+	"adsync/base/day"
+)
+
+// Overlap says what becomes of a new subtask while an older one of the same task, account and part is open.
+type Overlap string
+
+// The overlap policies.
+const (
+	OverlapSkip    Overlap = "skip"
+	OverlapQueue   Overlap = "queue"
+	OverlapReplace Overlap = "replace"
+)
+
+// CatchUp says which of the moments that were missed are still run.
+type CatchUp string
+
+// The catch-up policies.
+const (
+	CatchUpNone   CatchUp = "none"
+	CatchUpLatest CatchUp = "latest"
+	CatchUpAll    CatchUp = "all"
+)
+
+// Concurrency says what may run beside a subtask.
+type Concurrency string
+
+// The concurrency policies.
+const (
+	Parallel  Concurrency = "parallel"
+	Serial    Concurrency = "serial"
+	Exclusive Concurrency = "exclusive"
+)
+
+// Task is a valid row of cron_task: what to do, when, for which accounts, how important.
+type Task struct {
+	ID       int64
+	Name     string
+	Media    string
+	Handler  string // "<media>.<report>" or "system.<job>"
+	Cron     string
+	Timezone string
+	Enabled  bool
+	Revision int64
+	Settings
+}
+
+// Settings are what a run takes over from its task, frozen when the run is made.
+type Settings struct {
+	Lane          string          `json:"lane"`
+	Scope         string          `json:"scope"` // tiers, comma separated: "active", "active,inactive", or "all"
+	Params        json.RawMessage `json:"params,omitempty"`
+	Timeout       time.Duration   `json:"timeout"` // of one try of a subtask
+	TTL           time.Duration   `json:"ttl"`     // from the planned time; 0 = none
+	RetryMax      int             `json:"retry_max"`
+	RetryBase     time.Duration   `json:"retry_base"`
+	Overlap       Overlap         `json:"overlap"`
+	CatchUp       CatchUp         `json:"catch_up"`
+	CatchUpWindow time.Duration   `json:"catch_up_window"`
+	Concurrency   Concurrency     `json:"concurrency"`
+	FanOutRate    int             `json:"fan_out_rate"` // subtasks a second; 0 = as fast as the stores take them
+	After         []string        `json:"after,omitempty"`
+	Order         *Order          `json:"order,omitempty"` // set for a run ordered by hand
+}
+
+// Order is what an operator asked for when ordering a run by hand.
+type Order struct {
+	Accounts []int64 `json:"accounts,omitempty"` // our account ids; empty = the task's scope
+	From     day.Day `json:"from,omitempty"`     // first day, in each account's zone; empty = as the task plans it
+	To       day.Day `json:"to,omitempty"`       // last day, included
+	By       string  `json:"by"`
+}
+
+// RunState is the state of a run.
+type RunState string
+
+// The states of a run; the last six are final.
+const (
+	RunFanningOut RunState = "fanning_out"
+	RunRunning    RunState = "running"
+	RunSucceeded  RunState = "succeeded"
+	RunPartial    RunState = "partial"
+	RunFailed     RunState = "failed"
+	RunCancelled  RunState = "cancelled"
+	RunSkipped    RunState = "skipped"
+	RunExpired    RunState = "expired"
+)
+
+// Open reports whether the run can still change.
+func (s RunState) Open() bool { return s == RunFanningOut || s == RunRunning }
+
+// State is the state of a subtask.
+type State string
+
+// The states of a subtask. Waiting, retrying and deferred are open; the others are final and never left again.
+const (
+	Waiting    State = "waiting"
+	Retrying   State = "retrying"
+	Deferred   State = "deferred"
+	Succeeded  State = "succeeded"
+	Failed     State = "failed"
+	Expired    State = "expired"
+	Cancelled  State = "cancelled"
+	Superseded State = "superseded"
+)
+
+// Open reports whether the subtask can still change.
+func (s State) Open() bool { return s == Waiting || s == Retrying || s == Deferred }
+
+// Key names one subtask.
+type Key struct {
+	RunID     int64
+	AccountID int64  // 0 for work that belongs to no account
+	Part      string // what of the account, fixed at fan-out
+}
+
+// NewRunID returns a new run's id: it sorts by time, and its UTC day names the log table of its subtasks.
+func NewRunID(now time.Time) int64 {
+	return now.UnixMilli()<<22 | rand.Int64N(1<<22)
+}
+
+// RunTime returns the moment that a run id was made at, in UTC.
+func RunTime(runID int64) time.Time { return time.UnixMilli(runID >> 22).UTC() }
+
+// LogDay returns the UTC day whose log table holds the run's subtasks.
+func LogDay(runID int64) day.Day { return day.Of(RunTime(runID), time.UTC) }
+
+// FirstRunID returns the smallest id that a run made on the UTC day d can have.
+func FirstRunID(d day.Day) int64 { return d.Start(time.UTC).UnixMilli() << 22 }
