@@ -1,0 +1,78 @@
+// Package account brings the accounts that the platforms list into the tables.
+package account
+
+import (
+	"context"
+	"fmt"
+
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/token"
+)
+
+// Caller makes the API for a login.
+type Caller interface {
+	ForLogin(tokenID int64) media.CountingAPI
+}
+
+// Options are what the handler works with.
+type Options struct {
+	Platform media.Platform
+	Caller   Caller
+	Store    *store.Store
+}
+
+// Handler returns "<media>.account_list": it writes the accounts that each login reaches to media_account and the
+// platform's rows to its account table. New accounts come in as active; names follow the platform; nothing is deleted.
+func Handler(o Options) media.Handler {
+	return media.Handler{
+		Name:   o.Platform.Name() + ".account_list",
+		Target: media.Logins,
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			id, err := token.LoginOf(work.Part)
+			if err != nil {
+				return media.Result{}, err
+			}
+			api := o.Caller.ForLogin(id)
+			rows, err := o.list(ctx, api, id)
+			if err != nil {
+				err = fmt.Errorf("list the accounts of login %d: %w", id, err)
+			}
+			return media.Result{Rows: rows, Calls: api.Calls()}, err
+		},
+	}
+}
+
+// list writes page by page: what a later page's failure leaves out comes with the next run.
+func (o Options) list(ctx context.Context, api media.API, tokenID int64) (rows int, err error) {
+	// Read before the first request: of two lists of the same accounts the one that began later wins.
+	now, err := o.Store.Data.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the database's time: %w", err)
+	}
+	version := now.UnixMicro()
+	err = o.Platform.Accounts(ctx, api, func(found []media.FoundAccount) error {
+		if err := o.write(ctx, tokenID, version, found); err != nil {
+			return err
+		}
+		rows += len(found)
+		return nil
+	})
+	return rows, err
+}
+
+func (o Options) write(ctx context.Context, tokenID, version int64, found []media.FoundAccount) error {
+	accounts := make([]store.Account, len(found))
+	for i, f := range found {
+		accounts[i] = store.Account{ExternalID: f.ExternalID, Name: f.Name, Timezone: f.Timezone, Currency: f.Currency}
+	}
+	ids, err := o.Store.PutAccounts(ctx, o.Platform.Name(), tokenID, accounts)
+	if err != nil {
+		return err
+	}
+	rows := make([]store.AccountRow, len(found))
+	for i, f := range found {
+		rows[i] = store.AccountRow{AccountID: ids[f.ExternalID], Raw: f.Raw, JSON: string(f.JSON)}
+	}
+	return o.Store.PutAccountRows(ctx, o.Platform.AccountTable(), version, rows)
+}

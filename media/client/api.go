@@ -1,0 +1,169 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"adsync/base/ratelimit"
+	"adsync/media"
+	"adsync/media/token"
+)
+
+// redialsMax is how often a GET that got no answer is sent again at once, and redialPause about how long after. More would
+// hold the subtask's place in the pool for what the retries of the subtask do better.
+const (
+	redialsMax  = 2
+	redialPause = 100 * time.Millisecond
+)
+
+// api calls for one account or login. It implements media.CountingAPI.
+type api struct {
+	client  *Client
+	account media.Account
+	tokenID int64
+	calls   atomic.Int64
+}
+
+var _ media.CountingAPI = (*api)(nil)
+
+// Account implements media.API.
+func (a *api) Account() media.Account { return a.account }
+
+// Calls implements media.CountingAPI. Every request that was sent counts, as it does for the platform.
+func (a *api) Calls() int { return int(a.calls.Load()) }
+
+// Get implements media.API.
+func (a *api) Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	return a.call(ctx, request{method: http.MethodGet, endpoint: endpoint, query: query})
+}
+
+// Post implements media.API.
+func (a *api) Post(ctx context.Context, endpoint string, body any) (json.RawMessage, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, &media.Error{Class: media.Bug, Message: "the body of a call of " + endpoint + " cannot be encoded", Err: err}
+	}
+	return a.call(ctx, request{method: http.MethodPost, endpoint: endpoint, body: data})
+}
+
+type request struct {
+	method   string
+	endpoint string
+	query    url.Values
+	body     []byte
+}
+
+// call sends a request, and again where its answer says that this is worth a try: once with a newer token, once when the
+// answer has mended the cause, and a GET twice when there was no answer at all.
+func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
+	login, err := a.client.Tokens.Login(ctx, a.tokenID)
+	if err != nil {
+		return nil, err
+	}
+	renewed, mended, redials := false, false, 0
+	for {
+		data, err := a.once(ctx, r, login)
+		e, ok := errors.AsType[*media.Error](err)
+		if !ok {
+			return data, err
+		}
+		switch {
+		case e.Class == media.Quota:
+			return nil, a.client.pause(ctx, a.limited(r, login), e)
+		case e.Class == media.Auth && e.Expired && !renewed:
+			renewed = true
+			if login, err = a.client.Tokens.Renew(ctx, a.tokenID, login.Generation); err != nil {
+				return nil, err
+			}
+			continue
+		case e.Class == media.Auth:
+			a.client.Tokens.Refused(a.tokenID, login.Generation, e)
+		case e.Again && !mended:
+			mended = true
+			continue
+		case unanswered(e) && r.method == http.MethodGet && redials < redialsMax:
+			redials++
+			if pause(ctx, redialPause*time.Duration(redials)) == nil {
+				continue
+			}
+		}
+		return nil, fmt.Errorf("call %s: %w", r.endpoint, err)
+	}
+}
+
+// unanswered reports whether a request met a broken connection and may do better on a new one. A call that took all its
+// time has no error below and is not worth the same again, and an answer that is too large stays so.
+func unanswered(e *media.Error) bool {
+	return e.Class == media.Transient && e.Err != nil && e.Code == "" && !errors.Is(e.Err, errTooLarge)
+}
+
+func pause(ctx context.Context, about time.Duration) error {
+	timer := time.NewTimer(about/2 + rand.N(about))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// limited is the call as the limits see it.
+func (a *api) limited(r request, login token.Login) ratelimit.Call {
+	return ratelimit.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID, Account: a.account.ExternalID}
+}
+
+// once waits for the limits and sends the request one time.
+func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
+	if err := a.client.wait(ctx, a.limited(r, login)); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	data, err := a.send(ctx, r, login)
+	a.client.metrics.observe(a.client.Platform.Name(), r.endpoint, err, time.Since(began))
+	return data, err
+}
+
+func (a *api) send(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
+	sendCtx, cancel := context.WithTimeout(ctx, a.client.Timeout)
+	defer cancel()
+	address := strings.TrimSuffix(a.client.Transport.BaseURL(), "/") + "/" + r.endpoint
+	var body io.Reader = http.NoBody
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	req, err := http.NewRequestWithContext(sendCtx, r.method, address, body)
+	if err != nil {
+		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%q is no address", address)}
+	}
+	req.URL.RawQuery = r.query.Encode()
+	if r.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	a.client.Platform.Sign(req, login.Access.Reveal(), a.client.Transport.Now())
+	a.calls.Add(1)
+	status, header, answer, err := a.client.Transport.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer within %s", a.client.Timeout)}
+	case err != nil:
+		return nil, err
+	}
+	data, err := a.client.Platform.Decode(status, header, answer)
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		return nil, e.Without(login.Access)
+	}
+	return data, err
+}

@@ -1,0 +1,107 @@
+// Package client calls the platforms: it waits for the limits that cover a call, signs it with the login's token,
+// sends it, reads the answer by the platform's error table, and acts on what the answer asks for.
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/ratelimit"
+	"adsync/media"
+	"adsync/media/token"
+)
+
+// TimeoutDefault is how long one call may take, from sending to the last byte of the answer.
+const TimeoutDefault = 30 * time.Second
+
+// Waiter waits for the limits. *ratelimit.Waiter is one.
+type Waiter interface {
+	// Wait returns when the call may be made, or a *ratelimit.WaitError when that would be after the context's deadline.
+	Wait(ctx context.Context, call ratelimit.Call) error
+	// Pause lets no process make such calls for so long.
+	Pause(ctx context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error
+}
+
+// Tokens keeps the tokens of logins. *token.Keeper is one.
+type Tokens interface {
+	Login(ctx context.Context, id int64) (token.Login, error)
+	Renew(ctx context.Context, id, generation int64) (token.Login, error)
+	Refused(id, generation int64, err *media.Error)
+}
+
+// Options are what a Client works with.
+type Options struct {
+	Platform  media.Platform
+	Transport *Transport
+	Waiter    Waiter
+	Tokens    Tokens
+	// Timeout is how long one call may take; 0 means TimeoutDefault.
+	Timeout time.Duration
+	// PauseMax caps the pauses after over-limit answers, for platforms known to forgive sooner than they say; 0 means no
+	// cap.
+	PauseMax   time.Duration
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Client calls one platform. Its methods may be called at the same time.
+type Client struct {
+	Options
+	metrics *metrics
+}
+
+// New returns a Client.
+func New(o Options) *Client {
+	if o.Timeout == 0 {
+		o.Timeout = TimeoutDefault
+	}
+	return &Client{Options: o, metrics: newMetrics(o.Registerer)}
+}
+
+// For returns an API that calls for one account and counts its calls.
+func (c *Client) For(account media.Account) media.CountingAPI {
+	return &api{client: c, account: account, tokenID: account.TokenID}
+}
+
+// ForLogin returns an API that calls for a login and no account, and counts its calls.
+func (c *Client) ForLogin(tokenID int64) media.CountingAPI {
+	return &api{client: c, tokenID: tokenID}
+}
+
+// pause tells all processes of a limit that the platform says is used up, and returns what sends the subtask to wait.
+func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error) *media.DeferError {
+	const pauseMin = time.Second
+	after := max(e.RetryAfter, pauseMin)
+	if c.PauseMax > 0 {
+		after = min(after, c.PauseMax)
+	}
+	scope := e.Scope
+	if scope == "" || (scope == ratelimit.ScopeAccount && call.Account == "") {
+		scope = ratelimit.ScopeApp
+	}
+	if err := c.Waiter.Pause(ctx, call, scope, after); err != nil {
+		c.Logger.Warn("a pause is known to this process only", "media", call.Media, "endpoint", call.Endpoint, "err", err)
+	}
+	return &media.DeferError{After: after, Reason: e.Error()}
+}
+
+// wait waits for the limits, and leaves the call some of the time up to the deadline: a grant that comes too late for the
+// answer would be a call wasted and an attempt charged.
+func (c *Client) wait(ctx context.Context, call ratelimit.Call) error {
+	waitCtx := ctx
+	if deadline, ok := ctx.Deadline(); ok {
+		reserve := min(c.Timeout, time.Until(deadline)/4)
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithDeadline(ctx, deadline.Add(-reserve))
+		defer cancel()
+	}
+	err := c.Waiter.Wait(waitCtx, call)
+	if late, ok := errors.AsType[*ratelimit.WaitError](err); ok {
+		return &media.DeferError{After: max(late.After, time.Second), Reason: late.Error()}
+	}
+	return err
+}

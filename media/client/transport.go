@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"adsync/media"
+)
+
+// bodyMax is the most that an answer may hold, unpacked.
+const bodyMax = 64 << 20
+
+// NewHTTP returns an HTTP client made for calling few hosts very often. It does not follow redirects: the next host would
+// learn the token from the address.
+func NewHTTP() *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConns:          1024,
+			MaxIdleConnsPerHost:   512,
+			IdleConnTimeout:       90 * time.Second,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ExpectContinueTimeout: time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Transport sends requests to one platform and learns its time. It implements media.Transport.
+type Transport struct {
+	baseURL string
+	http    *http.Client
+
+	mu sync.Mutex
+	// The platform's clock showed seen at the moment at of ours.
+	seen, at time.Time
+}
+
+var _ media.Transport = (*Transport)(nil)
+
+// NewTransport returns a Transport for a platform. An empty baseURL is the platform's own; a nil client is NewHTTP's.
+func NewTransport(platform media.Platform, baseURL string, client *http.Client) *Transport {
+	if baseURL == "" {
+		baseURL = platform.BaseURL()
+	}
+	if client == nil {
+		client = NewHTTP()
+	}
+	now := time.Now()
+	return &Transport{baseURL: baseURL, http: client, seen: now, at: now}
+}
+
+// BaseURL implements media.Transport.
+func (t *Transport) BaseURL() string { return t.baseURL }
+
+// Now implements media.Transport: the platform's time as its last answers told it, and ours before the first.
+func (t *Transport) Now() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now()
+}
+
+func (t *Transport) now() time.Time { return t.seen.Add(time.Since(t.at)).UTC() }
+
+// driftMax is how far the platform's clock may be from what we believe before we believe anew. The header tells whole
+// seconds, of some moment while the answer was under way.
+const driftMax = 3 * time.Second
+
+// learn takes the platform's time from an answer.
+func (t *Transport) learn(header http.Header) {
+	told, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if drift := told.Sub(t.now()); drift > driftMax || drift < -driftMax {
+		t.seen, t.at = told, time.Now()
+	}
+}
+
+// errTooLarge says that an answer is larger than what we read.
+var errTooLarge = fmt.Errorf("the answer is larger than %d MB", bodyMax>>20)
+
+// Do implements media.Transport. Its errors are the context's, or *media.Error of class Transient without the request's
+// address, which may hold secrets.
+func (t *Transport) Do(req *http.Request) (status int, header http.Header, body []byte, err error) {
+	resp, err := t.http.Do(req)
+	if err != nil {
+		return 0, nil, nil, transportError(req.Context(), err)
+	}
+	defer resp.Body.Close()
+	t.learn(resp.Header)
+	body, err = io.ReadAll(io.LimitReader(resp.Body, bodyMax+1))
+	if err == nil && len(body) > bodyMax {
+		err = errTooLarge
+	}
+	if err != nil {
+		return 0, nil, nil, transportError(req.Context(), err)
+	}
+	return resp.StatusCode, resp.Header, body, nil
+}
+
+func transportError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	return &media.Error{Class: media.Transient, Message: "no answer", Err: err}
+}

@@ -1,0 +1,105 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"adsync/base/ratelimit"
+	"adsync/base/secret"
+)
+
+// Class says what is to be done about an error of a platform. Each platform package maps its codes to classes in
+// one table.
+type Class string
+
+// The classes.
+const (
+	Transient Class = "transient" // try again with backoff
+	Quota     Class = "quota"     // a call limit was hit: wait for it; costs no attempt
+	Auth      Class = "auth"      // the token is not accepted
+	Invalid   Class = "invalid"   // the request can never succeed: dead at once
+	Bug       Class = "bug"       // our own mistake: dead at once, and loud
+)
+
+// Error is a failed API call.
+type Error struct {
+	Class   Class
+	Code    string // the platform's own code, "" for transport errors
+	Message string // the platform's own words; never holds a token
+	// RetryAfter is how long the platform wants us to wait, zero when it did not say.
+	RetryAfter time.Duration
+	// Scope says whose limit an error of class Quota is about: those calls pause for RetryAfter.
+	Scope ratelimit.Scope
+	// Expired says that an access token has ended its life: refreshing it and calling again is worth one try.
+	Expired bool
+	// Again says that the answer itself has mended the cause (our clock, a nonce): calling again at once is worth one try.
+	Again bool
+	Err   error // the transport error below, if any
+}
+
+func (e *Error) Error() string {
+	s := string(e.Class) + " error"
+	if e.Code != "" {
+		s += " " + e.Code
+	}
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Without replaces secrets in the error's text, wherever a platform echoed one.
+func (e *Error) Without(secrets ...secret.Text) *Error {
+	for _, s := range secrets {
+		if !s.IsZero() {
+			e.Message = strings.ReplaceAll(e.Message, s.Reveal(), s.String())
+		}
+	}
+	return e
+}
+
+// ErrRowCap is below an Error of class Invalid when a query matches more rows than the platform gives out for one
+// query: fewer days may do.
+var ErrRowCap = errors.New("more rows than the platform gives out for one query")
+
+// HTTPError judges an answer that is not in the platform's own format: a proxy's page, a broken body, an empty one. Any
+// such answer may be better in a while; retryAfter is the header Retry-After, in seconds, or "".
+func HTTPError(status int, retryAfter, message string) *Error {
+	e := &Error{Class: Transient, Code: "http " + strconv.Itoa(status), Message: message}
+	if status == http.StatusTooManyRequests {
+		e.Class, e.Scope = Quota, ratelimit.ScopeApp
+	}
+	if seconds, err := strconv.Atoi(retryAfter); err == nil && seconds > 0 {
+		// A day bounds what a broken proxy may ask for.
+		e.RetryAfter = time.Duration(min(seconds, 24*60*60)) * time.Second
+	}
+	return e
+}
+
+// Broken is the error of an answer whose payload does not read as what was asked for.
+func Broken(endpoint string, err error) *Error {
+	return &Error{Class: Transient, Message: "unreadable answer of " + endpoint, Err: err}
+}
+
+// ErrSuperseded ends a subtask whose work a newer pull of the same scope has already done.
+var ErrSuperseded = errors.New("a newer pull of the same scope is complete")
+
+// DeferError sends a subtask back to wait, at no attempt: its quota window is full, its token is being refreshed, or
+// another pull holds its scope.
+type DeferError struct {
+	After  time.Duration
+	Reason string
+}
+
+func (e *DeferError) Error() string {
+	return fmt.Sprintf("deferred for %s: %s", e.After.Round(time.Millisecond), e.Reason)
+}

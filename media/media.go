@@ -1,0 +1,191 @@
+// Package media is the seam between the engine and the advertising platforms.
+//
+// A platform is one package that implements Platform: how its calls are signed and its answers read, how tokens are
+// refreshed, and a few descriptions of lists and reports. What all platforms share lives here and below: the client
+// (limits, tokens, transport), and package pull (paging, wholeness, fences, tables).
+package media
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/ratelimit"
+	"adsync/base/secret"
+	"adsync/base/store"
+)
+
+// Platform is an advertising platform.
+type Platform interface {
+	// Name is the media name in all tables and topics: lower-case letters.
+	Name() string
+	// BaseURL is the production address, for example "https://api.e.qq.com/v3.0"; configuration may replace it.
+	BaseURL() string
+	// Limits are the call limits that hold when the table rate_limit has no row for the same endpoint, scope and period.
+	Limits() []ratelimit.Rule
+	// Sign adds the token and whatever else the platform wants to a request. now is the platform's own time.
+	Sign(req *http.Request, accessToken string, now time.Time)
+	// Decode reads an answer: the payload, or an *Error whose class comes from the platform's error table.
+	Decode(status int, header http.Header, body []byte) (json.RawMessage, error)
+	// Refresh exchanges a refresh token. An *Error of class Auth means that the platform refused the refresh token for good.
+	Refresh(ctx context.Context, transport Transport, app App, refreshToken string) (Tokens, error)
+	// Accounts lists the accounts that a login reaches, in any order, page by page.
+	Accounts(ctx context.Context, api API, yield func([]FoundAccount) error) error
+	// AccountTable holds the rows that Accounts finds, of shape store.AccountRows.
+	AccountTable() store.RawTable
+	// Lists are the configuration levels that are pulled.
+	Lists() []List
+	// Reports are the reports that are pulled.
+	Reports() []Report
+}
+
+// App is a developer app of a platform.
+type App struct {
+	ID     string
+	Secret secret.Text
+}
+
+// Tokens is the answer to a refresh.
+type Tokens struct {
+	Access         secret.Text
+	Refresh        secret.Text // empty when the old refresh token stays
+	AccessExpires  time.Duration
+	RefreshExpires time.Duration // zero when the platform did not say
+}
+
+// Transport sends one request without token, limits or retries. baseURL is where the platform is reached, Now its time.
+type Transport interface {
+	Do(req *http.Request) (status int, header http.Header, body []byte, err error)
+	BaseURL() string
+	Now() time.Time
+}
+
+// API calls a platform on behalf of one account (or of one login). Every call waits for the limits that cover it,
+// carries the login's token, and is counted; an expired token is refreshed and the call made again once. Errors are
+// *Error or *DeferError, or the context's.
+type API interface {
+	// Get calls an endpoint (a path below the base URL, without a leading slash) and returns the answer's payload.
+	Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error)
+	// Post sends a JSON body.
+	Post(ctx context.Context, endpoint string, body any) (json.RawMessage, error)
+	// Account is the account that calls are made for; the zero Account for a login.
+	Account() Account
+}
+
+// CountingAPI is an API that knows how many calls it has made.
+type CountingAPI interface {
+	API
+	Calls() int
+}
+
+// Account is an account as the engine knows it.
+type Account struct {
+	ID         int64
+	Media      string
+	ExternalID string
+	TokenID    int64
+	Zone       *time.Location
+	Currency   string
+}
+
+// FoundAccount is an account as a platform lists it.
+type FoundAccount struct {
+	ExternalID string
+	Name       string
+	Timezone   string          // the name of the zone that its days are in
+	Currency   string          // ISO 4217
+	Raw        []any           // values of the account list's typed columns
+	JSON       json.RawMessage // the platform's whole row
+}
+
+// List is one configuration level of a platform, pulled by handler "<media>.<Name>". Its raw table holds one row per
+// object for ever: what the platform no longer lists is marked deleted.
+type List struct {
+	Name  string // the platform's word: "adgroup", "promotion"
+	Level string // the public level: "adgroup"
+	Table store.RawTable
+	// Variants are the queries that together make the whole, for platforms that list deleted objects apart; each is
+	// paged and counted by itself. Empty means one.
+	Variants []string
+	// Page fetches one page. page is "" for the first and else the Next of the page before.
+	Page func(ctx context.Context, api API, q ListQuery, page string) (Page, error)
+}
+
+// ListQuery is what of a configuration level to fetch.
+type ListQuery struct {
+	Variant string
+	// Since asks only for objects modified at or after it; zero asks for all.
+	Since time.Time
+	// Until is the present, for platforms that want both ends of the window.
+	Until time.Time
+}
+
+// Report is one report of a platform, pulled by handler "<media>.<Name>" with the level as parameter.
+type Report struct {
+	Name   string // "report_daily" or "report_hourly"
+	Level  string // the public level: "account", "adgroup"
+	Hourly bool
+	// MaxDays is how many days one query may span.
+	MaxDays int
+	// LookBack is how many days before today can still be asked for.
+	LookBack int
+	Table    store.RawTable
+	Page     func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+}
+
+// ReportQuery is what of a report to fetch.
+type ReportQuery struct {
+	From, To day.Day // both included, in the account's zone
+}
+
+// Page is one page of a list or report, ordered by a unique id and never by a metric.
+type Page struct {
+	Rows []Row
+	// Total is how many rows the platform says there are over all pages; every page must say the same.
+	Total int
+	// Next asks for the page after this one; "" after the last.
+	Next string
+}
+
+// Row is one row, brought to our units.
+type Row struct {
+	Day    day.Day // reports only
+	Hour   int     // hourly reports only, 0..23 in the account's zone
+	Object string  // the platform's object id; "" at account level
+	// Name, Modified and Deleted are set for configuration rows only.
+	Name     string
+	Modified time.Time
+	Deleted  bool
+	Raw      []any // values of the raw table's typed columns, in their order
+	JSON     json.RawMessage
+	Metrics  metric.Values // reports only
+}
+
+// Tables returns all raw tables of a platform, each once.
+func Tables(p Platform) []store.RawTable {
+	tables := []store.RawTable{p.AccountTable()}
+	add := func(t store.RawTable) {
+		if !slices.ContainsFunc(tables, func(have store.RawTable) bool { return have.Name == t.Name }) {
+			tables = append(tables, t)
+		}
+	}
+	for _, l := range p.Lists() {
+		add(l.Table)
+	}
+	for _, r := range p.Reports() {
+		add(r.Table)
+	}
+	return tables
+}
+
+func strictUnmarshal(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}

@@ -1,0 +1,218 @@
+package mediatest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+	"adsync/media"
+	"adsync/media/client"
+)
+
+// anyCall makes some call for an account.
+func (h *harness) anyCall(ctx context.Context, api media.API) error {
+	report := h.platform.Reports()[0]
+	_, err := report.Page(ctx, api, media.ReportQuery{From: h.server.Today, To: h.server.Today}, "")
+	return err
+}
+
+func classOf(err error) media.Class {
+	e, ok := errors.AsType[*media.Error](err)
+	if !ok {
+		return ""
+	}
+	return e.Class
+}
+
+func testExpired(t *testing.T, h *harness) {
+	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])), "the first call may only learn the platform's time")
+	h.server.Expire(t)
+	api := h.api(h.server.Accounts[0])
+	require.NoError(t, h.anyCall(t.Context(), api))
+	require.EqualValues(t, 1, h.tokens.renewed.Load())
+	require.Zero(t, h.tokens.refused.Load())
+	require.Equal(t, 2, api.Calls(), "the refused call counts too")
+	require.NotEqual(t, h.server.Access.Reveal(), h.tokens.login.Access.Reveal())
+}
+
+func testRefreshRefused(t *testing.T, h *harness) {
+	_, err := h.platform.Refresh(t.Context(), h.transport, h.server.App, "1234567890abcdef1234567890abcdef12345678")
+	require.Equal(t, media.Auth, classOf(err), "%v", err)
+
+	wrong := media.App{ID: h.server.App.ID, Secret: secret.NewText("not-the-secret")}
+	_, err = h.platform.Refresh(t.Context(), h.transport, wrong, h.server.Refresh.Reveal())
+	require.Error(t, err)
+	require.NotEqual(t, media.Auth, classOf(err), "a wrong app must not park its logins: %v", err)
+}
+
+func testOverLimit(t *testing.T, h *harness) {
+	// The first call may only learn the platform's time.
+	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])))
+	h.server.OverLimit(t)
+	err := h.anyCall(t.Context(), h.api(h.server.Accounts[0]))
+	deferred, ok := errors.AsType[*media.DeferError](err)
+	require.True(t, ok, "%v", err)
+	require.GreaterOrEqual(t, deferred.After, time.Second)
+	require.Len(t, h.waiter.pauses, 1)
+	require.Equal(t, h.platform.Name(), h.waiter.pauses[0].Media)
+	require.Equal(t, h.server.App.ID, h.waiter.pauses[0].App)
+}
+
+func testFailing(t *testing.T, h *harness) {
+	h.server.Fail(t, 1)
+	err := h.anyCall(t.Context(), h.api(h.server.Accounts[0]))
+	require.Equal(t, media.Transient, classOf(err), "%v", err)
+	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])))
+}
+
+func testCut(t *testing.T, h *harness) {
+	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])), "the first call may only learn the platform's time")
+	h.server.Cut(t, 1)
+	api := h.api(h.server.Accounts[0])
+	require.NoError(t, h.anyCall(t.Context(), api))
+	require.Equal(t, 2, api.Calls())
+
+	h.server.Cut(t, 100)
+	err := h.anyCall(t.Context(), h.api(h.server.Accounts[0]))
+	require.Equal(t, media.Transient, classOf(err), "%v", err)
+}
+
+// testSecrets calls a server that answers in every bad way, echoing what it was sent.
+func testSecrets(t *testing.T, h *harness) {
+	secrets := map[string]string{
+		"access token": h.server.Access.Reveal(), "refresh token": h.server.Refresh.Reveal(), "app secret": h.server.App.Secret.Reveal(),
+	}
+	echo := func(answer func(w http.ResponseWriter, sent string)) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			answer(w, r.URL.String()+" "+fmt.Sprint(r.Header)+" "+string(body))
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	code := func(code int) func(w http.ResponseWriter, sent string) {
+		return func(w http.ResponseWriter, sent string) {
+			message, _ := json.Marshal(sent)
+			fmt.Fprintf(w, `{"code":%d,"message":%s}`, code, message)
+		}
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, address := range map[string]string{
+		"nobody listens":  gone.URL,
+		"a page":          echo(func(w http.ResponseWriter, sent string) { fmt.Fprintf(w, "<html>%s</html>", sent) }),
+		"a broken body":   echo(func(w http.ResponseWriter, sent string) { fmt.Fprintf(w, `{"code":0,"data":%q`, sent) }),
+		"an unknown code": echo(code(987654)),
+		"a redirect": echo(func(w http.ResponseWriter, sent string) {
+			w.Header().Set("Location", "http://127.0.0.1:1/?"+sent)
+			w.WriteHeader(http.StatusFound)
+		}),
+		"a cut connection": echo(func(w http.ResponseWriter, _ string) {
+			w.Header().Set("Content-Length", strconv.Itoa(1000))
+			_, _ = w.Write([]byte("{"))
+		}),
+		"another payload": echo(func(w http.ResponseWriter, sent string) { fmt.Fprintf(w, `{"code":0,"data":[%q]}`, sent) }),
+	} {
+		h.server.BaseURL = address
+		h.connect(t, client.NewHTTP())
+		errs := map[string]error{"call": h.anyCall(t.Context(), h.api("1"))}
+		_, errs["refresh"] = h.platform.Refresh(t.Context(), h.transport, h.server.App, h.server.Refresh.Reveal())
+		for what, err := range errs {
+			require.Error(t, err, "%s: %s", name, what)
+			if e, ok := errors.AsType[*media.Error](err); ok && what == "refresh" {
+				// As the keeper of tokens does with every error of a refresh.
+				e.Without(h.server.App.Secret, h.server.Refresh)
+			}
+			text := fmt.Sprintf("%v %+v %#v", err, err, err)
+			for kind, value := range secrets {
+				require.NotContains(t, text, value, "%s: the error of a %s shows the %s", name, what, kind)
+			}
+		}
+	}
+}
+
+func testFormats(t *testing.T, h *harness) {
+	for _, body := range []string{
+		"", "null", "[]", "{}", `""`, "0", "<html><body>Bad Gateway</body></html>", `{"code":0,"data":{"list":[`, `{"code":"x"}`,
+		`{"data":{}}`, "\xff\xfe", strings.Repeat("[", 20_000),
+	} {
+		for _, status := range []int{200, 400, 404, 502, 503} {
+			_, err := h.platform.Decode(status, http.Header{}, []byte(body))
+			require.Equal(t, media.Transient, classOf(err), "status %d, body %.40q: %v", status, body, err)
+		}
+	}
+	_, err := h.platform.Decode(http.StatusServiceUnavailable, http.Header{"Retry-After": {"7"}}, nil)
+	e, ok := errors.AsType[*media.Error](err)
+	require.True(t, ok)
+	require.Equal(t, 7*time.Second, e.RetryAfter)
+
+	_, err = h.platform.Decode(http.StatusTooManyRequests, http.Header{}, []byte("slow down"))
+	require.Equal(t, media.Quota, classOf(err))
+
+	// A good envelope around something else than was asked for.
+	for _, data := range []string{"null", "[]", "{}", `{"list":{}}`, `{"list":[{}],"rows":[{}],"page_info":{"total_number":1},"cursor_page_info":{"total_number":1}}`} {
+		h.server.BaseURL = answering(t, `{"code":0,"message":"OK","data":`+data+`}`)
+		h.connect(t, client.NewHTTP())
+		for _, list := range h.platform.Lists() {
+			_, err := list.Page(t.Context(), h.api("1"), media.ListQuery{}, "")
+			require.Equal(t, media.Transient, classOf(err), "%s: %v", data, err)
+		}
+		for _, report := range h.platform.Reports() {
+			_, err := report.Page(t.Context(), h.api("1"), media.ReportQuery{From: h.server.Today, To: h.server.Today}, "")
+			require.Equal(t, media.Transient, classOf(err), "%s: %v", data, err)
+		}
+	}
+}
+
+func answering(t *testing.T, body string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const addedField = "a_field_of_tomorrow"
+
+// addingFields is an HTTP client that adds fields to every object of every answer.
+func addingFields(t *testing.T) *http.Client {
+	t.Helper()
+	inner := client.NewHTTP()
+	transport := inner.Transport
+	inner.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		more := `{"` + addedField + `":{"deep":[1,2.5,null]},`
+		text := strings.ReplaceAll(strings.ReplaceAll(string(body), "{}", `{"`+addedField+`":1}`), "{\"", more+"\"")
+		if !json.Valid([]byte(text)) {
+			return nil, fmt.Errorf("the altered answer is no JSON: %.200s", text)
+		}
+		resp.Body = io.NopCloser(bytes.NewReader([]byte(text)))
+		resp.ContentLength = int64(len(text))
+		resp.Header.Del("Content-Length")
+		return resp, nil
+	})
+	return inner
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

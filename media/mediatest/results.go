@@ -1,0 +1,125 @@
+package mediatest
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media"
+)
+
+func testAccounts(t *testing.T, h *harness) {
+	var found []string
+	err := h.platform.Accounts(t.Context(), h.client.ForLogin(1), func(page []media.FoundAccount) error {
+		for _, a := range page {
+			found = append(found, a.ExternalID)
+			require.NotEmpty(t, a.Name)
+			zone, err := time.LoadLocation(a.Timezone)
+			require.NoError(t, err)
+			require.Equal(t, h.server.Zone.String(), zone.String())
+			require.Len(t, a.Currency, 3)
+			require.Len(t, a.Raw, len(h.platform.AccountTable().Columns))
+			require.True(t, json.Valid(a.JSON))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.ElementsMatch(t, h.server.Accounts, found)
+}
+
+func testLists(t *testing.T, h *harness) {
+	several := false
+	for _, list := range h.platform.Lists() {
+		for _, account := range h.tested() {
+			rows, count := h.list(t, list, account, time.Time{})
+			several = several || count > 1
+			got := make([]Object, len(rows))
+			for i, row := range rows {
+				got[i] = Object{ID: row.Object, Name: row.Name, Modified: row.Modified, Deleted: row.Deleted}
+				require.Len(t, row.Raw, len(list.Table.Columns))
+				require.Contains(t, string(row.JSON), row.Object, "the id stands in the platform's row digit for digit")
+			}
+			require.ElementsMatch(t, h.server.Objects(t, list.Name, account), got, "%s of account %s", list.Name, account)
+		}
+	}
+	require.True(t, several, "a list took several pages")
+}
+
+func testChanges(t *testing.T, h *harness) {
+	for _, list := range h.platform.Lists() {
+		for _, account := range h.tested() {
+			truth := h.server.Objects(t, list.Name, account)
+			if len(truth) < 2 {
+				continue
+			}
+			slices.SortFunc(truth, func(a, b Object) int { return a.Modified.Compare(b.Modified) })
+			since := truth[len(truth)/2].Modified
+			var want, got []string
+			for _, o := range truth {
+				if !o.Modified.Before(since) {
+					want = append(want, o.ID)
+				}
+			}
+			rows, _ := h.list(t, list, account, since)
+			for _, row := range rows {
+				got = append(got, row.Object)
+			}
+			require.Subset(t, got, want, "%s of account %s since %s", list.Name, account, since)
+		}
+	}
+}
+
+func testReports(t *testing.T, h *harness) {
+	several, nonzero := false, 0
+	for _, report := range h.platform.Reports() {
+		// The past days of a query, and today in one of its own.
+		span := min(report.MaxDays, 7)
+		yesterday := h.server.Today.Add(-1)
+		for _, account := range h.tested() {
+			rows, count := h.report(t, report, account, h.server.Today.Add(-span), yesterday)
+			today, _ := h.report(t, report, account, h.server.Today, h.server.Today)
+			rows = append(rows, today...)
+			several = several || count > 1
+			got := make([]Row, len(rows))
+			for i, row := range rows {
+				got[i] = Row{Day: row.Day, Hour: row.Hour, Object: row.Object, Metrics: metricsOf(row)}
+				require.Len(t, row.Raw, len(report.Table.Columns))
+				require.Contains(t, string(row.JSON), row.Object)
+				if got[i].Metrics["cost"] > 0 {
+					nonzero++
+				}
+			}
+			want := h.server.Rows(t, report.Name, report.Level, account, h.server.Today.Add(-span), h.server.Today)
+			sortRows(got)
+			sortRows(want)
+			require.Equal(t, want, got, "%s of account %s at level %s", report.Name, account, report.Level)
+		}
+	}
+	require.Positive(t, nonzero, "rows with spend were compared")
+	t.Logf("a report took several pages: %v", several)
+}
+
+func testUnknownFields(t *testing.T, h *harness) {
+	list, report := h.platform.Lists()[0], h.platform.Reports()[1]
+	account := h.tested()[0]
+	objects, _ := h.list(t, list, account, time.Time{})
+	rows, _ := h.report(t, report, account, h.server.Today.Add(-2), h.server.Today.Add(-1))
+	h.connect(t, addingFields(t))
+	objectsAgain, _ := h.list(t, list, account, time.Time{})
+	rowsAgain, _ := h.report(t, report, account, h.server.Today.Add(-2), h.server.Today.Add(-1))
+	require.NotEmpty(t, objects)
+	require.Equal(t, withoutJSON(objects), withoutJSON(objectsAgain))
+	require.Equal(t, withoutJSON(rows), withoutJSON(rowsAgain))
+	require.Contains(t, string(objectsAgain[0].JSON), addedField, "the whole row is kept")
+}
+
+func withoutJSON(rows []media.Row) []media.Row {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].JSON = nil
+	}
+	return rows
+}

@@ -1,0 +1,207 @@
+package oceanengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+const reportEndpoint = "v3.0/report/custom/get/"
+
+// reportPage is the most that a page of a report holds.
+const reportPage = 100
+
+// The dimensions: their values name a row. A row's object is the promotion.
+const (
+	dimensionDay       = "stat_time_day"  // "2026-11-21"
+	dimensionHour      = "stat_time_hour" // "2026-11-21 14:00 - 14:59"
+	dimensionPromotion = "cdp_promotion_id"
+)
+
+// figures are asked for at every level. convert_cnt counts conversions when they happen; those that begin with
+// attribution_ go by the moment of activation.
+var figures = wire.Figures{
+	{Field: "stat_cost", Metric: "cost", Unit: wire.Yuan},
+	{Field: "show_cnt", Metric: "impressions"},
+	{Field: "click_cnt", Metric: "clicks"},
+	{Field: "download_finish_cnt", Metric: "downloads"},
+	{Field: "install_finish_cnt", Metric: "installs"},
+	{Field: "active", Metric: "activations"},
+	{Field: "active_register", Metric: "registrations"},
+	{Field: "convert_cnt", Metric: "conversions_event"},
+	{Field: "deep_convert_cnt", Metric: "deep_conversions"},
+	{Field: "active_pay", Metric: "first_pays"},
+	{Field: "game_pay_count", Metric: "pays"},
+	{Field: "attribution_game_in_app_ltv_1day", Metric: "pay_amount_d1", Unit: wire.Yuan},
+	{Field: "attribution_game_in_app_ltv_3days", Metric: "pay_amount_d3", Unit: wire.Yuan},
+	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan},
+	{Field: "attribution_next_day_open_cnt", Metric: "next_day_retained"},
+}
+
+var (
+	dailyTable  = store.RawTable{Name: "oceanengine_report_daily", Shape: store.DailyRows, Columns: figures.Columns()}
+	hourlyTable = store.RawTable{Name: "oceanengine_report_hourly", Shape: store.HourlyRows, Columns: figures.Columns()}
+)
+
+// report is the custom report at one level.
+type report struct {
+	hourly   bool
+	byObject bool
+}
+
+// Reports implements media.Platform. The platform publishes neither how many days a query may span nor how far back
+// it reaches: a month of days and a week of hours are what its users were told, and the reach is our own choice.
+func (Platform) Reports() []media.Report {
+	daily := func(level string, r report) media.Report {
+		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Page: r.page}
+	}
+	hourly := func(level string, r report) media.Report {
+		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Page: r.page}
+	}
+	return []media.Report{
+		daily("account", report{}),
+		daily("adgroup", report{byObject: true}),
+		hourly("account", report{hourly: true}),
+		hourly("adgroup", report{hourly: true, byObject: true}),
+	}
+}
+
+func (r report) dimensions() []string {
+	dimensions := []string{dimensionDay}
+	if r.hourly {
+		dimensions = []string{dimensionHour}
+	}
+	if r.byObject {
+		dimensions = append(dimensions, dimensionPromotion)
+	}
+	return dimensions
+}
+
+type order struct {
+	Field string `json:"field"`
+	Type  string `json:"type"`
+}
+
+func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
+	number := 1
+	if page != "" {
+		var err error
+		if number, err = strconv.Atoi(page); err != nil {
+			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+		}
+	}
+	var sorting []order
+	for _, dimension := range r.dimensions() {
+		sorting = append(sorting, order{Field: dimension, Type: "ASC"})
+	}
+	data, err := api.Get(ctx, reportEndpoint, url.Values{
+		"advertiser_id": {api.Account().ExternalID},
+		"data_topic":    {"BASIC_DATA"},
+		"dimensions":    {asJSON(r.dimensions())},
+		"metrics":       {asJSON(figures.Fields())},
+		"filters":       {"[]"}, // required, also when empty
+		"start_time":    {q.From.String() + " 00:00:00"},
+		"end_time":      {q.To.String() + " 23:59:59"},
+		"order_by":      {asJSON(sorting)},
+		"page":          {strconv.Itoa(number)},
+		"page_size":     {strconv.Itoa(reportPage)},
+	})
+	if err != nil {
+		return media.Page{}, err
+	}
+	out, err := r.read(data)
+	if err != nil {
+		return media.Page{}, media.Broken(reportEndpoint, err)
+	}
+	if number*reportPage < out.Total {
+		out.Next = strconv.Itoa(number + 1)
+	}
+	return out, nil
+}
+
+func (r report) read(data json.RawMessage) (media.Page, error) {
+	var answer struct {
+		Rows []json.RawMessage `json:"rows"`
+		Page pageInfo          `json:"page_info"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return media.Page{}, err
+	}
+	if !answer.Page.TotalNumber.Set {
+		return media.Page{}, errors.New("page_info has no total_number")
+	}
+	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
+	for _, raw := range answer.Rows {
+		row, err := r.readRow(raw)
+		if err != nil {
+			return media.Page{}, err
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page, nil
+}
+
+func (r report) readRow(raw json.RawMessage) (media.Row, error) {
+	var fields struct {
+		Dimensions map[string]json.RawMessage `json:"dimensions"`
+		Metrics    map[string]json.RawMessage `json:"metrics"`
+	}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return media.Row{}, err
+	}
+	row := media.Row{JSON: raw}
+	var err error
+	if row.Day, row.Hour, err = r.readTime(fields.Dimensions); err != nil {
+		return media.Row{}, err
+	}
+	if r.byObject {
+		var id wire.ID
+		if err := json.Unmarshal(orNull(fields.Dimensions[dimensionPromotion]), &id); err != nil {
+			return media.Row{}, err
+		}
+		if id == "" {
+			return media.Row{}, errNoID
+		}
+		row.Object = string(id)
+	}
+	row.Raw, row.Metrics, err = figures.Read(fields.Metrics)
+	return row, err
+}
+
+// readTime reads the day, and the hour of "2026-11-21 14:00 - 14:59".
+func (r report) readTime(dimensions map[string]json.RawMessage) (day.Day, int, error) {
+	dimension := r.dimensions()[0]
+	var text string
+	if err := json.Unmarshal(orNull(dimensions[dimension]), &text); err != nil {
+		return "", 0, err
+	}
+	const dayLength, hourEnd = len("2026-11-21"), len("2026-11-21 14")
+	if len(text) < dayLength || r.hourly && len(text) < hourEnd {
+		return "", 0, fmt.Errorf("%s %.40q is too short", dimension, text)
+	}
+	d, err := day.Parse(text[:dayLength])
+	if err != nil || !r.hourly {
+		return d, 0, err
+	}
+	hour, err := strconv.Atoi(text[dayLength+1 : hourEnd])
+	if err != nil || hour < 0 || hour > 23 {
+		return "", 0, fmt.Errorf("%s %.40q has no hour", dimension, text)
+	}
+	return d, hour, nil
+}
+
+// orNull makes a field that is not there null, which every reader takes.
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}

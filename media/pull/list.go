@@ -1,0 +1,129 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// listParams are the params of a configuration task.
+type listParams struct {
+	// Mode is "changes" (what was modified since the last pull) or "full".
+	Mode string `json:"mode"`
+}
+
+const (
+	modeChanges = "changes"
+	modeFull    = "full"
+)
+
+func parseListParams(raw json.RawMessage) (listParams, error) {
+	params := listParams{Mode: modeFull}
+	if err := media.CheckParams(raw, &params); err != nil {
+		return params, err
+	}
+	if params.Mode != modeChanges && params.Mode != modeFull {
+		return params, fmt.Errorf("params.mode: %q is refused: want %s or %s", params.Mode, modeChanges, modeFull)
+	}
+	return params, nil
+}
+
+func (p *puller) listHandler(list media.List) media.Handler {
+	return media.Handler{
+		Name:   p.platform.Name() + "." + list.Name,
+		Target: media.Accounts,
+		Check: func(raw json.RawMessage) error {
+			_, err := parseListParams(raw)
+			return err
+		},
+		Parts: func(plan media.Plan) ([]string, error) {
+			if plan.From != "" {
+				return nil, errors.New("from: a configuration pull has no days: leave from and to out")
+			}
+			params, err := parseListParams(plan.Params)
+			return []string{params.Mode}, err
+		},
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) { return p.runList(ctx, work, list) },
+	}
+}
+
+func (p *puller) runList(ctx context.Context, work media.Work, list media.List) (media.Result, error) {
+	account, err := p.account(ctx, work.AccountID)
+	if err != nil {
+		return media.Result{}, err
+	}
+	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: list.Name, Level: list.Level, Days: []day.Day{day.Epoch}}
+	claim, highWater, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
+	if err != nil {
+		return media.Result{}, err
+	}
+	var since time.Time
+	if work.Part == modeChanges && highWater > 0 {
+		since = time.Unix(highWater, 0).Add(-windowOverlap)
+	}
+	api := p.Caller.For(account)
+	write := store.ObjectWrite{Claim: claim, Raw: list.Table}
+	variants := list.Variants
+	if len(variants) == 0 {
+		variants = []string{""}
+	}
+	for _, variant := range variants {
+		query := media.ListQuery{Variant: variant, Since: since, Until: p.Clock.Now()}
+		got, err := fetch(ctx, func(ctx context.Context, token string) (media.Page, error) {
+			return list.Page(ctx, api, query, token)
+		})
+		if err != nil {
+			return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s: %w", list.Name, account.ExternalID, err)
+		}
+		write.Rows = append(write.Rows, objectRows(got.rows)...)
+		if got.note != "" {
+			write.Note = got.note
+		}
+	}
+	if twice := duplicate(write.Rows); twice != "" && write.Note == "" {
+		write.Note = "object " + twice + " moved between the lists while they were read"
+	}
+	write.Partial = write.Note != ""
+	write.Full = since.IsZero() && !write.Partial
+	n, err := p.Store.WriteObjects(ctx, write)
+	if err != nil {
+		return media.Result{Calls: api.Calls()}, fenced(err)
+	}
+	p.metrics.rows.WithLabelValues(account.Media, list.Name).Add(float64(n))
+	result := media.Result{Rows: n, Calls: api.Calls()}
+	if write.Partial {
+		p.metrics.partial.WithLabelValues(account.Media, list.Name).Inc()
+		return result, notWhole(write.Note)
+	}
+	return result, nil
+}
+
+func objectRows(rows []media.Row) []store.ObjectRow {
+	out := make([]store.ObjectRow, len(rows))
+	for i, r := range rows {
+		out[i] = store.ObjectRow{Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON)}
+	}
+	return out
+}
+
+// duplicate returns an object that stands in the rows twice, or "".
+func duplicate(rows []store.ObjectRow) string {
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.Object
+	}
+	slices.Sort(ids)
+	for i := 1; i < len(ids); i++ {
+		if ids[i] == ids[i-1] {
+			return ids[i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,177 @@
+// Package pull turns a platform's lists and reports into handlers: it plans parts, fetches pages, judges whether a
+// pull is whole, and writes raw and public rows under the coverage fence.
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// Caller makes the API for an account.
+type Caller interface {
+	// For returns an API that calls for one account and counts its calls.
+	For(account media.Account) media.CountingAPI
+}
+
+// Accounts finds an account by our id.
+type Accounts interface {
+	Account(ctx context.Context, id int64) (media.Account, error)
+}
+
+// Deps are what the handlers work with.
+type Deps struct {
+	Store      *store.Store
+	Accounts   Accounts
+	Caller     Caller
+	Clock      clock.Clock
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// restartsMax is how often a pull begins again when its pages disagree: rows move while a platform is being paged.
+const restartsMax = 3
+
+// windowOverlap is how far a pull of changes reaches back before the newest modification seen: platforms show a
+// change some minutes after its time stamp.
+const windowOverlap = 10 * time.Minute
+
+type puller struct {
+	Deps
+	platform media.Platform
+	metrics  *metrics
+}
+
+// Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level".
+func Handlers(platform media.Platform, deps Deps) []media.Handler {
+	p := &puller{Deps: deps, platform: platform, metrics: newMetrics(deps.Registerer)}
+	var handlers []media.Handler
+	for _, list := range platform.Lists() {
+		handlers = append(handlers, p.listHandler(list))
+	}
+	byName := map[string][]media.Report{}
+	var names []string
+	for _, r := range platform.Reports() {
+		if len(byName[r.Name]) == 0 {
+			names = append(names, r.Name)
+		}
+		byName[r.Name] = append(byName[r.Name], r)
+	}
+	for _, name := range names {
+		handlers = append(handlers, p.reportHandler(name, byName[name]))
+	}
+	return handlers
+}
+
+// fetched is what came of paging through one query.
+type fetched struct {
+	rows []media.Row
+	note string // why the pull is not whole; "" when it is
+}
+
+// fetch pages through a query until its pages agree: the same total on every page, distinct keys, as many as the
+// total. After a few restarts it returns what came, with the reason in note.
+func fetch(ctx context.Context, page func(ctx context.Context, token string) (media.Page, error)) (fetched, error) {
+	var f fetched
+	for range restartsMax {
+		var err error
+		if f, err = fetchOnce(ctx, page); err != nil {
+			return fetched{}, err
+		}
+		if f.note == "" {
+			return f, nil
+		}
+	}
+	return f, nil
+}
+
+type rowKey struct {
+	day    day.Day
+	hour   int
+	object string
+}
+
+func fetchOnce(ctx context.Context, page func(ctx context.Context, token string) (media.Page, error)) (fetched, error) {
+	var f fetched
+	seen := map[rowKey]bool{}
+	tokens := map[string]bool{}
+	total := -1
+	for token := ""; ; {
+		p, err := page(ctx, token)
+		if err != nil {
+			return fetched{}, err
+		}
+		if total == -1 {
+			total = p.Total
+		} else if total != p.Total {
+			f.note = fmt.Sprintf("the total changed from %d to %d between pages", total, p.Total)
+		}
+		for _, row := range p.Rows {
+			k := rowKey{day: row.Day, hour: row.Hour, object: row.Object}
+			if seen[k] {
+				f.note = fmt.Sprintf("row %s %02d %s came twice", k.day, k.hour, k.object)
+				continue
+			}
+			seen[k] = true
+			f.rows = append(f.rows, row)
+		}
+		if p.Next == "" {
+			break
+		}
+		if tokens[p.Next] {
+			return fetched{}, &media.Error{Class: media.Transient, Message: "the platform's paging goes in circles"}
+		}
+		tokens[p.Next] = true
+		token = p.Next
+	}
+	if f.note == "" && len(f.rows) != total {
+		f.note = fmt.Sprintf("%d rows came of a total of %d", len(f.rows), total)
+	}
+	return f, nil
+}
+
+// newPullID names one try of a pull, for the fence.
+func newPullID() string { return uuid.NewString() }
+
+// fenced turns a fence's refusal into what becomes of the subtask: superseded when a newer pull is whole, else
+// deferred, or nobody might pull.
+func fenced(err error) error {
+	refusal, ok := store.IsFenced(err)
+	switch {
+	case !ok:
+		return err
+	case refusal.Complete:
+		return fmt.Errorf("%w: %w", media.ErrSuperseded, err)
+	default:
+		return &media.DeferError{After: 5 * time.Second, Reason: "another pull of the same scope is under way"}
+	}
+}
+
+// account loads the work's account.
+func (p *puller) account(ctx context.Context, id int64) (media.Account, error) {
+	account, err := p.Accounts.Account(ctx, id)
+	if err != nil {
+		return media.Account{}, err
+	}
+	if account.Media != p.platform.Name() {
+		return media.Account{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("account %d is of %s, the handler of %s", id, account.Media, p.platform.Name())}
+	}
+	return account, nil
+}
+
+var errNotWhole = errors.New("the pull was not whole")
+
+// notWhole is the error of a pull whose rows were kept though its pages disagreed: it is pulled again.
+func notWhole(note string) error {
+	return &media.Error{Class: media.Transient, Message: note, Err: errNotWhole}
+}

@@ -1,0 +1,291 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/ratelimit"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+var (
+	dailyTable  = store.RawTable{Name: "fake_report_daily", Shape: store.DailyRows, Columns: []store.RawColumn{{Name: "cost_fen", Kind: store.Int}}}
+	objectTable = store.RawTable{Name: "fake_adgroup", Shape: store.Objects, Columns: []store.RawColumn{{Name: "adgroup_name", Kind: store.Text}}}
+)
+
+// fakePlatform answers the pages it was given, in turn; the last answer repeats.
+type fakePlatform struct {
+	pages []pageAnswer
+	asked []string // what was asked for, in words
+}
+
+type pageAnswer struct {
+	page media.Page
+	err  error
+}
+
+func (f *fakePlatform) next(what string) (media.Page, error) {
+	f.asked = append(f.asked, what)
+	answer := f.pages[0]
+	if len(f.pages) > 1 {
+		f.pages = f.pages[1:]
+	}
+	return answer.page, answer.err
+}
+
+func (f *fakePlatform) Name() string                                             { return "fake" }
+func (f *fakePlatform) BaseURL() string                                          { return "http://fake.invalid" }
+func (f *fakePlatform) Limits() []ratelimit.Rule                                 { return nil }
+func (f *fakePlatform) Sign(*http.Request, string, time.Time)                    {}
+func (f *fakePlatform) Decode(int, http.Header, []byte) (json.RawMessage, error) { return nil, nil }
+
+func (f *fakePlatform) Refresh(context.Context, media.Transport, media.App, string) (media.Tokens, error) {
+	return media.Tokens{}, errors.New("not part of these tests")
+}
+
+func (f *fakePlatform) Accounts(context.Context, media.API, func([]media.FoundAccount) error) error {
+	return errors.New("not part of these tests")
+}
+
+func (f *fakePlatform) AccountTable() store.RawTable { return store.RawTable{} }
+
+func (f *fakePlatform) Lists() []media.List {
+	return []media.List{{
+		Name: "adgroup", Level: "adgroup", Table: objectTable, Variants: []string{"live", "deleted"},
+		Page: func(_ context.Context, _ media.API, q media.ListQuery, page string) (media.Page, error) {
+			return f.next(fmt.Sprintf("%s since %d page %q", q.Variant, max(q.Since.Unix(), 0), page))
+		},
+	}}
+}
+
+func (f *fakePlatform) Reports() []media.Report {
+	return []media.Report{{
+		Name: "report_daily", Level: "account", MaxDays: 3, LookBack: 30, Table: dailyTable,
+		Page: func(_ context.Context, _ media.API, q media.ReportQuery, page string) (media.Page, error) {
+			return f.next(fmt.Sprintf("%s..%s page %q", q.From, q.To, page))
+		},
+	}}
+}
+
+type fakeCaller struct{}
+
+func (fakeCaller) For(media.Account) media.CountingAPI { return fakeAPI{} }
+
+type fakeAPI struct{ media.API }
+
+func (fakeAPI) Calls() int { return 2 }
+
+type fakeAccounts struct{}
+
+func (fakeAccounts) Account(_ context.Context, id int64) (media.Account, error) {
+	zone, err := time.LoadLocation("Asia/Shanghai")
+	return media.Account{ID: id, Media: "fake", ExternalID: "ext", Zone: zone, Currency: "CNY"}, err
+}
+
+type bundle struct {
+	store    *store.Store
+	platform *fakePlatform
+	handlers *media.Registry
+}
+
+func setup(t *testing.T, pages ...pageAnswer) *bundle {
+	t.Helper()
+	s := storetest.New(t)
+	require.NoError(t, s.EnsureRawTables(context.Background(), []store.RawTable{dailyTable, objectTable}))
+	platform := &fakePlatform{pages: pages}
+	handlers := Handlers(platform, Deps{
+		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})
+	return &bundle{store: s, platform: platform, handlers: media.NewRegistry(handlers...)}
+}
+
+func (b *bundle) run(t *testing.T, handler, part, params string) (media.Result, error) {
+	t.Helper()
+	h, ok := b.handlers.Get(handler)
+	require.True(t, ok)
+	return h.Run(context.Background(), media.Work{Key: task.Key{RunID: 1, AccountID: 7, Part: part}, Params: json.RawMessage(params)})
+}
+
+func (b *bundle) costs(t *testing.T) map[string]int64 {
+	t.Helper()
+	var rows []struct {
+		Day  day.Day `gorm:"column:day"`
+		Cost int64   `gorm:"column:cost"`
+	}
+	require.NoError(t, b.store.Data.Writer(context.Background()).Raw("SELECT day, cost FROM report_daily").Scan(&rows).Error)
+	costs := map[string]int64{}
+	for _, r := range rows {
+		costs[r.Day.String()] = r.Cost
+	}
+	return costs
+}
+
+func reportPage(total int, next string, rows ...media.Row) pageAnswer {
+	return pageAnswer{page: media.Page{Rows: rows, Total: total, Next: next}}
+}
+
+func reportRow(d day.Day, cost int64) media.Row {
+	r := media.Row{Day: d, Raw: []any{cost / 10_000}, JSON: json.RawMessage(fmt.Sprintf(`{"cost":%d}`, cost))}
+	r.Metrics.Set(metric.Index("cost"), cost)
+	return r
+}
+
+const levelAccount = `{"level":"account"}`
+
+func TestReport_PullsAllPagesOfItsDays(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reportPage(2, "2", reportRow("2026-11-20", 10_000)), reportPage(2, "", reportRow("2026-11-21", 20_000)))
+	result, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
+	require.NoError(t, err)
+	require.Equal(t, media.Result{Rows: 2, Calls: 2}, result)
+	require.Equal(t, map[string]int64{"2026-11-20": 10_000, "2026-11-21": 20_000}, b.costs(t))
+	require.Equal(t, []string{`2026-11-20..2026-11-21 page ""`, `2026-11-20..2026-11-21 page "2"`}, b.platform.asked)
+}
+
+func TestReport_StartsAgainWhenPagesDisagree(t *testing.T) {
+	t.Parallel()
+	d := day.Day("2026-11-21")
+	for name, first := range map[string][]pageAnswer{
+		"the total changes between pages":     {reportPage(2, "2", reportRow(d, 1)), reportPage(3, "", reportRow(d.Add(-1), 1))},
+		"a row comes twice":                   {reportPage(2, "2", reportRow(d, 1)), reportPage(2, "", reportRow(d, 1))},
+		"fewer rows come than the total says": {reportPage(5, "", reportRow(d, 1))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, append(first, reportPage(1, "", reportRow(d, 30_000)))...)
+			_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
+			require.NoError(t, err)
+			require.Equal(t, map[string]int64{"2026-11-21": 30_000}, b.costs(t), "only the pull that agreed with itself counts")
+		})
+	}
+}
+
+func TestReport_KeepsAndReportsAPullThatNeverAgrees(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reportPage(5, "", reportRow("2026-11-21", 10_000)))
+	_, err := b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
+	failed, ok := errors.AsType[*media.Error](err)
+	require.True(t, ok)
+	require.Equal(t, media.Transient, failed.Class, "it is pulled again")
+	require.Len(t, b.platform.asked, restartsMax)
+	require.Len(t, b.costs(t), 1)
+	coverage, err := b.store.ReadCoverage(context.Background(), 7, "2026-11-21", "2026-11-21")
+	require.NoError(t, err)
+	require.Equal(t, store.Partial, coverage[0].State)
+	require.Equal(t, "1 rows came of a total of 5", coverage[0].Note)
+}
+
+func TestReport_EmptyAnswerAfterSpendIsSuspectAndPulledAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reportPage(1, "", reportRow("2026-11-21", 10_000)), reportPage(0, ""))
+	_, err := b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
+	require.NoError(t, err)
+	_, err = b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
+	require.ErrorContains(t, err, "suspect")
+	require.Len(t, b.costs(t), 1)
+}
+
+func TestReport_RefusesADayThatWasNotAskedFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reportPage(1, "", reportRow("2026-11-19", 10_000)))
+	_, err := b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
+	require.ErrorContains(t, err, "not asked for")
+	require.Empty(t, b.costs(t))
+}
+
+func TestReport_PlansPartsInTheAccountsZone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	h, _ := b.handlers.Get("fake.report_daily")
+	zone, err := time.LoadLocation("Asia/Shanghai")
+	require.NoError(t, err)
+	late := time.Date(2026, 11, 20, 15, 58, 0, 0, time.UTC) // 23:58 in the zone
+	for _, c := range []struct {
+		name    string
+		plan    media.Plan
+		want    []string
+		wantErr string
+	}{
+		{name: "the planned day", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount)}, want: []string{"2026-11-20"}},
+		{name: "two minutes later it is the next day", plan: media.Plan{PlannedAt: late.Add(2 * time.Minute), Params: json.RawMessage(levelAccount)}, want: []string{"2026-11-21"}},
+		{name: "days are cut by what one query may span", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":7}`)}, want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
+		{name: "an order's days", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-01", To: "2026-11-02"}, want: []string{"2026-11-01..2026-11-02"}},
+		{name: "a day that has not begun", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-20", To: "2026-11-21"}, wantErr: "to: 2026-11-21 is refused"},
+		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-01", To: "2026-11-01"}, wantErr: "from: 2026-10-01 is refused"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.plan.Zone = zone
+			parts, err := h.Parts(c.plan)
+			if c.wantErr != "" {
+				require.ErrorContains(t, err, c.wantErr)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, parts)
+		})
+	}
+}
+
+func TestHandlers_CheckParams(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for params, want := range map[string]string{
+		levelAccount:                    "",
+		`{"level":"ad"}`:                `params.level: "ad" is refused: want one of account`,
+		`{"level":"account","days":99}`: "params.days: 99 is refused: want 1 to 31",
+		`{"level":"account","day":1}`:   `unknown field "day"`,
+		`{"level":`:                     "unexpected EOF",
+	} {
+		h, _ := b.handlers.Get("fake.report_daily")
+		if err := h.Check(json.RawMessage(params)); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+	h, _ := b.handlers.Get("fake.adgroup")
+	require.NoError(t, h.Check(nil))
+	require.ErrorContains(t, h.Check(json.RawMessage(`{"mode":"some"}`)), `params.mode: "some" is refused`)
+}
+
+func objectPage(rows ...media.Row) pageAnswer {
+	return pageAnswer{page: media.Page{Rows: rows, Total: len(rows)}}
+}
+
+func objectRow(id, name string, modified int64, deleted bool) media.Row {
+	return media.Row{Object: id, Name: name, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{name}, JSON: json.RawMessage(`{"n":"` + name + `"}`)}
+}
+
+func TestList_ChangesReachBackBeforeTheNewestModification(t *testing.T) {
+	t.Parallel()
+	b := setup(t, objectPage(objectRow("1", "one", 10_000, false)), objectPage(objectRow("2", "two", 9_000, true)), objectPage())
+	_, err := b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+	require.NoError(t, err)
+	_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+	require.NoError(t, err)
+	require.Equal(t, []string{`live since 0 page ""`, `deleted since 0 page ""`, `live since 9400 page ""`, `deleted since 9400 page ""`}, b.platform.asked)
+}
+
+func TestList_ObjectThatMovesBetweenListsMakesThePullPartial(t *testing.T) {
+	t.Parallel()
+	b := setup(t, objectPage(objectRow("1", "one", 10, false)), objectPage(objectRow("1", "one", 10, true)))
+	_, err := b.run(t, "fake.adgroup", modeFull, "")
+	require.ErrorContains(t, err, "object 1 moved between the lists")
+}

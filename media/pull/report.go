@@ -1,0 +1,169 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// reportParams are the params of a report task.
+type reportParams struct {
+	// Level is the public level: "account", "adgroup".
+	Level string `json:"level"`
+	// Days is how many days are pulled, the planned day included; 0 means 1.
+	Days int `json:"days"`
+}
+
+func (p *puller) reportHandler(name string, levels []media.Report) media.Handler {
+	parse := func(raw json.RawMessage) (reportParams, media.Report, error) {
+		return parseReportParams(raw, levels)
+	}
+	return media.Handler{
+		Name:   p.platform.Name() + "." + name,
+		Target: media.Accounts,
+		Check: func(raw json.RawMessage) error {
+			_, _, err := parse(raw)
+			return err
+		},
+		Parts: func(plan media.Plan) ([]string, error) {
+			params, report, err := parse(plan.Params)
+			if err != nil {
+				return nil, err
+			}
+			return reportParts(plan, params, report)
+		},
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			_, report, err := parse(work.Params)
+			if err != nil {
+				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
+			}
+			return p.runReport(ctx, work, report)
+		},
+	}
+}
+
+func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams, media.Report, error) {
+	var params reportParams
+	if err := media.CheckParams(raw, &params); err != nil {
+		return params, media.Report{}, err
+	}
+	var known []string
+	for _, r := range levels {
+		if r.Level != params.Level {
+			known = append(known, r.Level)
+			continue
+		}
+		if params.Days < 0 || params.Days > r.LookBack+1 {
+			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days, r.LookBack+1)
+		}
+		return params, r, nil
+	}
+	return params, media.Report{}, fmt.Errorf("params.level: %q is refused: want one of %s", params.Level, strings.Join(known, ", "))
+}
+
+// reportParts cuts the days of a plan into parts of as many days as one query may span. The days are those of the
+// planned moment in the account's zone, so that a late subtask still pulls the planned day.
+func reportParts(plan media.Plan, params reportParams, report media.Report) ([]string, error) {
+	today := day.Of(plan.PlannedAt, plan.Zone)
+	from, to := today.Add(1-max(params.Days, 1)), today
+	if plan.From != "" {
+		from, to = plan.From, plan.To
+		if to > today {
+			return nil, fmt.Errorf("to: %s is refused: want a day up to %s, today in the account's zone", to, today)
+		}
+		if oldest := today.Add(-report.LookBack); from < oldest {
+			return nil, fmt.Errorf("from: %s is refused: want %s or later, the platform keeps %d days", from, oldest, report.LookBack)
+		}
+		if from > to {
+			return nil, fmt.Errorf("from: %s is refused: want a day up to %s", from, to)
+		}
+	}
+	var parts []string
+	span := max(report.MaxDays, 1)
+	for ; from <= to; from = from.Add(span) {
+		parts = append(parts, formatDays(from, min(from.Add(span-1), to)))
+	}
+	return parts, nil
+}
+
+func formatDays(from, to day.Day) string {
+	if from == to {
+		return from.String()
+	}
+	return from.String() + ".." + to.String()
+}
+
+func parseDays(part string) (from, to day.Day, err error) {
+	first, last, isRange := strings.Cut(part, "..")
+	if !isRange {
+		last = first
+	}
+	from, err1 := day.Parse(first)
+	to, err2 := day.Parse(last)
+	if err := errors.Join(err1, err2); err != nil {
+		return "", "", &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day or a range of days", part), Err: err}
+	}
+	return from, to, nil
+}
+
+func (p *puller) runReport(ctx context.Context, work media.Work, report media.Report) (media.Result, error) {
+	from, to, err := parseDays(work.Part)
+	if err != nil {
+		return media.Result{}, err
+	}
+	account, err := p.account(ctx, work.AccountID)
+	if err != nil {
+		return media.Result{}, err
+	}
+	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level, Days: day.Between(from, to)}
+	claim, _, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
+	if err != nil {
+		return media.Result{}, err
+	}
+	api := p.Caller.For(account)
+	query := media.ReportQuery{From: from, To: to}
+	got, err := fetch(ctx, func(ctx context.Context, token string) (media.Page, error) {
+		return report.Page(ctx, api, query, token)
+	})
+	if err != nil {
+		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, work.Part, err)
+	}
+	result, err := p.writeReport(ctx, work, account, report, claim, got)
+	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
+}
+
+func (p *puller) writeReport(ctx context.Context, work media.Work, account media.Account, report media.Report, claim store.Claim, got fetched) (store.ReportResult, error) {
+	rows := make([]store.ReportRow, len(got.rows))
+	for i, r := range got.rows {
+		if r.Day < claim.Days[0] || r.Day > claim.Days[len(claim.Days)-1] {
+			return store.ReportResult{}, &media.Error{Class: media.Transient, Message: fmt.Sprintf("the platform answered %s, which was not asked for", r.Day)}
+		}
+		rows[i] = store.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics}
+	}
+	result, err := p.Store.WriteReport(ctx, store.ReportWrite{
+		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
+		Currency: account.Currency, Zone: account.Zone.String(),
+		Rows: rows, Whole: got.note == "", Note: got.note,
+		DirtySummary: report.Level == "account",
+	})
+	if err != nil {
+		return result, fenced(err)
+	}
+	p.metrics.rows.WithLabelValues(account.Media, report.Name).Add(float64(result.Written + result.Deleted))
+	if got.note != "" {
+		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
+		return result, notWhole(got.note)
+	}
+	if len(result.Suspect) > 0 {
+		p.metrics.suspect.WithLabelValues(account.Media, report.Name).Add(float64(len(result.Suspect)))
+		p.Logger.Warn("suspect pull: nothing was deleted", "media", account.Media, "account_id", account.ID, "report", report.Name, "level", report.Level, "days", fmt.Sprint(result.Suspect))
+		return result, notWhole(fmt.Sprintf("suspect: the answer for %v would take away too much of what was spent", result.Suspect))
+	}
+	return result, nil
+}

@@ -1,0 +1,160 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func (s *sim) alter(order fields) (id string, x Alteration) {
+	s.t.Helper()
+	order["kind"] = "alter"
+	w := s.control("POST", "faults", order)
+	require.Equal(s.t, 201, w.Code, "%s", w.Body)
+	var f Fault
+	require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &f))
+	require.NotNil(s.t, f.Alteration)
+	return f.ID, *f.Alteration
+}
+
+// differs counts the rows of each table that a client sees different from the truth, of all accounts or some.
+func (s *sim) differs(media string, accounts ...*account) map[string]int {
+	found := map[string]int{}
+	for _, x := range sets(media) {
+		if n := s.pull(media, x, accounts...).differences(s.truthOf(media, x, accounts...)); n > 0 {
+			found[fmt.Sprint(x.kind, " ", x.level)] = n
+		}
+	}
+	return found
+}
+
+func (s *sim) accountOf(media, id string) *account {
+	a, ok := s.world.lookupText(s.spec(media), id)
+	require.True(s.t, ok)
+	return &a
+}
+
+// touched is the table that an alteration speaks of.
+func touched(x Alteration) []string {
+	if x.Of == ofConfig {
+		return []string{map[string]string{"tencent": "adgroup ", "oceanengine": "promotion "}[x.Media]}
+	}
+	if x.Granularity == "" {
+		return []string{"report_daily " + x.Level, "report_hourly " + x.Level}
+	}
+	return []string{"report_" + x.Granularity + " " + x.Level}
+}
+
+func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 16}).unlimited()
+	effects := map[string]int{}
+	kinds := []string{AlterValue, AlterRow, AlterPage, AlterAccount, AlterDay, AlterHour, AlterDeletion}
+	for seed := range 100 {
+		what := kinds[seed%len(kinds)]
+		id, x := s.alter(fields{"what": what, "seed": seed})
+		accounts := []*account{s.accountOf(x.Media, x.Account)}
+		if x.OtherAccount != "" {
+			accounts = append(accounts, s.accountOf(x.Media, x.OtherAccount))
+		}
+		if seed%20 == 0 {
+			accounts = nil // looking at all of them takes its time
+		}
+		found := s.differs(x.Media, accounts...)
+		tables := touched(x)
+		for _, table := range tables {
+			require.Positive(t, found[table], "%s is not seen: %s", table, jsonText(x))
+		}
+		require.Len(t, found, len(tables), "%v beside %s", found, jsonText(x))
+		if x.Effect == effectChanged || what == AlterDeletion || what == AlterRow {
+			require.Equal(t, 1, found[tables[0]], jsonText(x))
+		}
+		if x.Effect == effectMissing && what != AlterAccount {
+			require.Equal(t, x.RowCount, found[tables[0]], jsonText(x))
+		}
+		effects[what+" "+x.Of+" "+x.Effect]++
+		require.Equal(t, 200, s.control("DELETE", "faults/"+id, nil).Code)
+	}
+	for _, want := range []string{
+		"value report changed", "value config changed", "row report missing", "row report duplicated", "row config missing", "row config duplicated",
+		"page report missing", "account report missing", "account report swapped", "day report missing", "hour report missing",
+		"deletion config served as deleted", "deletion config served as live",
+	} {
+		require.Positive(t, effects[want], "%s: %v", want, effects)
+	}
+	for _, media := range s.world.names() {
+		require.Empty(t, s.differs(media), "taken back, all is as it was")
+	}
+}
+
+func TestAlter_SaysExactlyWhatDiffers(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	_, x := s.alter(fields{"what": "value", "seed": 17, "media": "tencent", "level": "ad", "granularity": "daily", "field": "cost"})
+	require.Equal(t, "changed", x.Effect)
+	k := fmt.Sprintf("%s/%s/-1/%s", x.Account, x.Day, x.Object)
+	daily := sets("tencent")[2]
+	got, want := s.pull("tencent", daily)[k], s.truthOf("tencent", daily)[k]
+	require.Contains(t, want, `"cost":`+x.Was+",")
+	require.Equal(t, strings.Replace(want, `"cost":`+x.Was, `"cost":`+x.Served, 1), got)
+
+	_, x = s.alter(fields{"what": "value", "seed": 3, "media": "oceanengine", "field": "bid"})
+	k = x.Account + "/" + x.Object
+	config := sets("oceanengine")[0]
+	want = s.truthOf("oceanengine", config)[k]
+	require.Equal(t, strings.Replace(want, `"bid":`+x.Was, `"bid":`+x.Served, 1), s.pull("oceanengine", config)[k])
+}
+
+func TestAlter_SelectorsAreObeyed(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 12}).unlimited()
+	a := s.account("oceanengine", 0)
+	_, x := s.alter(fields{"what": "hour", "seed": 5, "media": "oceanengine", "account": idText(a.id), "level": "account", "day": "2026-11-14", "hour": 20})
+	require.Equal(t, []string{idText(a.id), "account", "hourly", "2026-11-14", "missing"}, []string{x.Account, x.Level, x.Granularity, x.Day, x.Effect})
+	require.Equal(t, map[string]int{"report_hourly account": 1}, s.differs("oceanengine"))
+	_, y := s.alter(fields{"what": "row", "seed": 5, "media": "oceanengine", "account": idText(a.id), "level": "ad", "granularity": "hourly", "day": "2026-11-14"})
+	require.Equal(t, "2026-11-14", y.Day)
+	_, z := s.alter(fields{"what": "page", "seed": 6, "media": "tencent", "of": "config"})
+	require.Len(t, z.Rows, z.RowCount)
+	require.Equal(t, map[string]int{"adgroup ": z.RowCount}, s.differs("tencent"))
+}
+
+func TestAlter_SameSeedChoosesTheSame(t *testing.T) {
+	t.Parallel()
+	one, two := newSim(t, Config{}), newSim(t, Config{})
+	for seed := range 20 {
+		_, x := one.alter(fields{"what": "row", "seed": seed})
+		_, y := two.alter(fields{"what": "row", "seed": seed})
+		require.Equal(t, x, y)
+	}
+}
+
+func TestAlter_RefusesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	quiet := s.find("tencent", classQuiet)
+	for name, order := range map[string]fields{
+		"an unknown thing":          {"what": "planet"},
+		"an unknown platform":       {"what": "row", "media": "x"},
+		"an unknown account":        {"what": "row", "media": "tencent", "account": "5"},
+		"an account without rows":   {"what": "day", "media": "tencent", "account": idText(quiet.id)},
+		"a metric it lacks":         {"what": "value", "media": "oceanengine", "field": "pay_amount"},
+		"a bad day":                 {"what": "day", "day": "15.11."},
+		"a bad hour":                {"what": "hour", "hour": 24},
+		"a level of configuration":  {"what": "deletion", "level": "ad"},
+		"an hour in daily":          {"what": "value", "field": "name", "granularity": "daily"},
+		"a day without figures yet": {"what": "day", "day": "2026-12-24"},
+		"a mistyped selector":       {"what": "day", "acount": "1"},
+		"no such level":             {"what": "row", "level": "campaign"},
+		"no such granularity":       {"what": "row", "granularity": "weekly"},
+	} {
+		order["kind"] = "alter"
+		w := s.control("POST", "faults", order)
+		require.Equal(t, 400, w.Code, "%s: %s", name, w.Body)
+		require.NotEmpty(t, decoded(t, w)["error"])
+	}
+	require.Empty(t, s.faults.all())
+}

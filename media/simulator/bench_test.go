@@ -1,0 +1,84 @@
+package simulator
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// nobody takes answers and forgets them.
+type nobody struct{ header http.Header }
+
+func (n *nobody) Header() http.Header         { return n.header }
+func (n *nobody) Write(b []byte) (int, error) { return len(b), nil }
+func (n *nobody) WriteHeader(int)             {}
+
+// benchmarkCalls serves calls to all accounts of a platform in turn.
+func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *account, n int) *http.Request) {
+	s := newSim(b, Config{Accounts: 2000}).unlimited()
+	accounts := make([]*account, s.world.count(s.spec(media)))
+	for i := range accounts {
+		accounts[i] = s.account(media, i)
+	}
+	w := &nobody{http.Header{}}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		b.StopTimer()
+		r := request(s, accounts[n%len(accounts)], n)
+		b.StartTimer()
+		s.ServeHTTP(w, r)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}
+
+func BenchmarkTencentDailyReport(b *testing.B) {
+	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "daily_reports/get", query("account_id", idText(a.id), "level", "REPORT_LEVEL_ADGROUP",
+			"group_by", `["date","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "date", "adgroup_id")),
+			"date_range", `{"start_date":"2026-11-09","end_date":"2026-11-15"}`, "page_size", "2000"))
+	})
+}
+
+func BenchmarkTencentHourlyReport(b *testing.B) {
+	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.id), "level", "REPORT_LEVEL_ADGROUP",
+			"group_by", `["hour","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "hour", "adgroup_id")),
+			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
+	})
+}
+
+func BenchmarkTencentAdgroups(b *testing.B) {
+	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.id), "page_size", "100"))
+	})
+}
+
+func BenchmarkOceanEngineHourlyReport(b *testing.B) {
+	benchmarkCalls(b, "oceanengine", func(s *sim, a *account, n int) *http.Request {
+		return oceanRequest(s.token(a), "v3.0/report/custom/get/", query("advertiser_id", idText(a.id),
+			"dimensions", `["stat_time_hour","cdp_promotion_id"]`, "metrics", jsonText(wireNames("oceanengine")), "filters", "[]",
+			"order_by", `[{"field":"stat_time_hour","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`,
+			"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-14 23:59:59", "page", fmt.Sprint(1+n%3), "page_size", "100"))
+	})
+}
+
+func BenchmarkOceanEnginePromotions(b *testing.B) {
+	benchmarkCalls(b, "oceanengine", func(s *sim, a *account, _ int) *http.Request {
+		return oceanRequest(s.token(a), "v3.0/promotion/list/", query("advertiser_id", idText(a.id), "page_size", "20"))
+	})
+}
+
+func BenchmarkTruth(b *testing.B) {
+	s := newSim(b, Config{Accounts: 2000})
+	w := &nobody{http.Header{}}
+	r, err := http.NewRequest(http.MethodGet, "/_sim/truth?media=tencent&kind=report_hourly&level=ad&from=2026-11-14&to=2026-11-14", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.ServeHTTP(w, r)
+	}
+}

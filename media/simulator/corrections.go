@@ -1,0 +1,63 @@
+package simulator
+
+import "sync"
+
+// correction is an ordered change of the truth of some past days.
+type correction struct {
+	Media   string `json:"media"`
+	Account string `json:"account"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Percent int64  `json:"percent"`
+}
+
+type accountKey struct {
+	platform uint64
+	index    int
+}
+
+func (a *account) mapKey() accountKey { return accountKey{a.p.number, a.index} }
+
+type correctedDays struct {
+	from, to int
+	percent  int64
+}
+
+// corrections holds all ordered ones, in their order: each applies to what those before it left.
+type corrections struct {
+	mu        sync.RWMutex
+	list      []correction
+	byAccount map[accountKey][]correctedDays
+}
+
+func newCorrections() *corrections {
+	return &corrections{byAccount: map[accountKey][]correctedDays{}}
+}
+
+func (c *corrections) add(a *account, x correction, days correctedDays) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, x)
+	k := a.mapKey()
+	c.byAccount[k] = append(c.byAccount[k], days)
+}
+
+func (c *corrections) percents(a *account, day int) (list []int64) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if len(c.byAccount) == 0 {
+		return nil
+	}
+	for _, x := range c.byAccount[a.mapKey()] {
+		if x.from <= day && day <= x.to {
+			list = append(list, x.percent)
+		}
+	}
+	return list
+}
+
+func (c *corrections) all() []correction {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return append([]correction(nil), c.list...)
+}

@@ -1,0 +1,249 @@
+package simulator
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Kinds of faults.
+const (
+	FaultLatency    = "latency"     // the answer comes MS later
+	FaultStatus     = "status"      // an HTTP status 500..599 and no envelope
+	FaultHang       = "hang"        // no answer until the caller gives up, the fault ends, or MS have passed
+	FaultHalfBody   = "half_body"   // half of the answer, then the connection is cut
+	FaultOverLimit  = "over_limit"  // the platform's answer to a call over the limit
+	FaultTokenDeath = "token_death" // tokens end before their time, once, when it is ordered
+	FaultAlter      = "alter"       // one thing served differs from the truth, until the fault is taken back
+)
+
+// Fault is an ordered misbehaviour. Empty selectors match all calls.
+type Fault struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+
+	Media    string `json:"media,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Account  string `json:"account,omitempty"`
+
+	MS         int64   `json:"ms,omitempty"`
+	Status     int     `json:"status,omitempty"`
+	Count      int64   `json:"count,omitempty"`       // how many calls it spoils; 0 is no bound
+	ForSeconds float64 `json:"for_seconds,omitempty"` // of real time; 0 is no bound
+	Token      string  `json:"token,omitempty"`       // of token_death: access (default) or pair
+
+	Alteration *Alteration `json:"alteration,omitempty"`
+
+	Until time.Time `json:"until,omitzero"` // when ForSeconds end
+	Met   int64     `json:"met"`            // how many calls it spoiled; not counted for alterations
+}
+
+func (f *Fault) check(known func(media string) bool) error {
+	if f.Media != "" && !known(f.Media) {
+		return fmt.Errorf("media %q is unknown", f.Media)
+	}
+	if f.MS < 0 || f.Count < 0 || f.ForSeconds < 0 || f.ForSeconds > 1e6 || f.MS > 3_600_000 {
+		return fmt.Errorf("ms (up to 3600000), count and for_seconds (up to 1000000) cannot be negative")
+	}
+	switch f.Kind {
+	case FaultLatency:
+		if f.MS == 0 {
+			return fmt.Errorf("latency needs ms")
+		}
+	case FaultStatus:
+		if f.Status == 0 {
+			f.Status = 500
+		}
+		if f.Status < 500 || f.Status > 599 {
+			return fmt.Errorf("status is 500 to 599, not %d", f.Status)
+		}
+	case FaultTokenDeath:
+		if f.Token == "" {
+			f.Token = "access"
+		}
+		if f.Token != "access" && f.Token != "pair" {
+			return fmt.Errorf("token is access or pair, not %q", f.Token)
+		}
+		if f.Media == "" {
+			return fmt.Errorf("token_death needs media")
+		}
+	case FaultHang, FaultHalfBody, FaultOverLimit, FaultAlter:
+	default:
+		return fmt.Errorf("kind is latency, status, hang, half_body, over_limit, token_death or alter, not %q", f.Kind)
+	}
+	return nil
+}
+
+// activeFault is a fault that waits for calls.
+type activeFault struct {
+	Fault
+	met   atomic.Int64
+	ended chan struct{} // closed when the fault is taken back, to release calls that hang
+}
+
+func (f *activeFault) snapshot() Fault {
+	x := f.Fault
+	x.Met = f.met.Load()
+	return x
+}
+
+// claim takes a call for the fault, unless it has had its count or time.
+func (f *activeFault) claim() bool {
+	if !f.Until.IsZero() && !time.Now().Before(f.Until) {
+		return false
+	}
+	if n := f.met.Add(1); f.Count > 0 && n > f.Count {
+		f.met.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (f *activeFault) matches(media, endpoint, account string) bool {
+	return f.Kind != FaultAlter && f.Kind != FaultTokenDeath && (f.Media == "" || f.Media == media) &&
+		(f.Endpoint == "" || f.Endpoint == endpoint) && (f.Account == "" || f.Account == account)
+}
+
+// faults holds the ordered ones.
+type faults struct {
+	any atomic.Bool // whether a call can meet one at all: it spares calls the lock
+
+	mu   sync.RWMutex
+	next int
+	list []*activeFault
+}
+
+func (s *faults) add(f Fault) Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	f.ID = fmt.Sprintf("f%d", s.next)
+	f.Met = 0
+	if f.ForSeconds > 0 {
+		f.Until = time.Now().UTC().Add(time.Duration(f.ForSeconds * float64(time.Second)))
+	}
+	s.list = append(s.list, newActiveFault(f))
+	s.any.Store(true)
+	return f
+}
+
+func newActiveFault(f Fault) *activeFault {
+	x := &activeFault{Fault: f, ended: make(chan struct{})}
+	x.met.Store(f.Met)
+	return x
+}
+
+// remove takes back the fault with an id, or all for "".
+func (s *faults) remove(id string) (removed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.list[:0:0]
+	for _, f := range s.list {
+		if id != "" && f.ID != id {
+			kept = append(kept, f)
+			continue
+		}
+		close(f.ended)
+		removed++
+	}
+	s.list = kept
+	s.any.Store(len(kept) > 0)
+	return removed
+}
+
+func (s *faults) all() []Fault {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := make([]Fault, len(s.list))
+	for i, f := range s.list {
+		list[i] = f.snapshot()
+	}
+	return list
+}
+
+func (s *faults) alterations() (list []*Alteration) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, f := range s.list {
+		if f.Alteration != nil {
+			list = append(list, f.Alteration)
+		}
+	}
+	return list
+}
+
+func (s *faults) restore(kept []Fault, next int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = next
+	for _, f := range kept {
+		s.list = append(s.list, newActiveFault(f))
+	}
+	s.any.Store(len(s.list) > 0)
+}
+
+func (s *faults) lastID() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.next
+}
+
+// claimed are the faults that a call has met, one of a kind at most.
+func (s *faults) claimed(media, endpoint, account string) map[string]*activeFault {
+	if !s.any.Load() {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var met map[string]*activeFault
+	for _, f := range s.list {
+		if !f.matches(media, endpoint, account) || met[f.Kind] != nil || !f.claim() {
+			continue
+		}
+		if met == nil {
+			met = map[string]*activeFault{}
+		}
+		met[f.Kind] = f
+	}
+	return met
+}
+
+// wait lets a call of a fault wait for its time, the fault's end, the caller's patience or the simulator's end.
+func (s *Simulator) wait(c *call, f *activeFault, d time.Duration) {
+	var timeout <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-timeout:
+	case <-f.ended:
+	case <-c.r.Context().Done():
+	case <-s.closing:
+	}
+}
+
+// disturb applies what comes before or in the place of the platform's answer; it tells whether the answer is made.
+func (s *Simulator) disturb(c *call, met map[string]*activeFault) (answered bool) {
+	if f := met[FaultLatency]; f != nil {
+		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
+	}
+	if f := met[FaultHang]; f != nil {
+		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
+		c.outcome, c.cut = outcomeInjected, cutAll
+		return true
+	}
+	if f := met[FaultStatus]; f != nil {
+		c.outcome, c.status, c.code = outcomeInjected, f.Status, f.Status
+		c.header.Set("Content-Type", "text/html")
+		c.body = append(c.body[:0], "<html><body><h1>Service Unavailable</h1></body></html>\n"...)
+		return true
+	}
+	return false
+}
+
+// endpointName is a path as limits, faults and the ledger name it: without slashes at its ends.
+func endpointName(path string) string { return strings.Trim(path, "/") }

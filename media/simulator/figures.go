@@ -1,0 +1,257 @@
+package simulator
+
+// metric is one figure of a report.
+type metric uint8
+
+const (
+	cost metric = iota
+	impressions
+	clicks
+	downloads
+	installs
+	activations
+	registrations
+	conversions
+	deepConversions
+	firstPays
+	pays
+	payAmount
+	payAmountD1
+	payAmountD3
+	payAmountD7
+	nextDayRetained
+	metricCount
+)
+
+var metricNames = [metricCount]string{
+	"cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions",
+	"deep_conversions", "first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7",
+	"next_day_retained",
+}
+
+func (m metric) String() string { return metricNames[m] }
+
+// isMoney tells amounts, which figures hold in fen, from counts.
+func (m metric) isMoney() bool {
+	return m == cost || m == payAmount || m == payAmountD1 || m == payAmountD3 || m == payAmountD7
+}
+
+// microsPerFen turns the figures' unit of money into the truth's.
+const microsPerFen = 10_000
+
+// figures are the metrics of one row, money in fen.
+type figures [metricCount]int64
+
+func (f *figures) add(g *figures) {
+	for i := range f {
+		f[i] += g[i]
+	}
+}
+
+func (f *figures) minus(g *figures) (d figures) {
+	for i := range f {
+		d[i] = f[i] - g[i]
+	}
+	return d
+}
+
+// publishEvery is how often figures of the present day move, in seconds of the world.
+const publishEvery = 180
+
+// lateStages and lateHour say when figures of a past day still change: at 02:00 of each of the three days after it.
+const (
+	lateStages = 3
+	lateHour   = 2 * hourLength
+)
+
+// lateStage counts the late corrections that a day has had.
+func lateStage(day int, now int64) int {
+	since := now - dayStart(day+1) - lateHour
+	if since < 0 {
+		return 0
+	}
+	return int(min(since/dayLength+1, lateStages))
+}
+
+// publishedSecond is up to which second of a day figures are out: 0 for a day that has not begun, dayLength for one
+// that is over.
+func publishedSecond(day int, now int64) int64 {
+	second := now - dayStart(day)
+	return max(0, min(second-second%publishEvery, dayLength))
+}
+
+// weights are the shapes of a day: how many of 2^weightBits impressions came before each hour.
+const weightBits = 20
+
+var shapes = func() (list [16][25]int64) {
+	// Mobile players are awake from 7 to 1 with peaks at noon and in the evening.
+	usual := [24]int64{30, 14, 6, 3, 2, 3, 8, 20, 32, 36, 40, 46, 58, 52, 44, 42, 44, 50, 60, 72, 84, 90, 76, 52}
+	for n := range list {
+		k := key(n).sub(77)
+		var hours [24]int64
+		var sum int64
+		for h := range hours {
+			hours[h] = usual[h] * k.sub(uint64(h)).between(60, 140)
+			if n%3 == 0 && h >= 1 && h <= 6 {
+				hours[h] = 0 // these ads rest at night, whatever their status says
+			}
+			sum += hours[h]
+		}
+		var before int64
+		for h := range hours {
+			list[n][h] = before << weightBits / sum
+			before += hours[h]
+		}
+		list[n][24] = 1 << weightBits
+	}
+	return list
+}()
+
+// A rate is figures per impression, times 2^rateBits.
+const rateBits = 24
+
+// adDay makes the figures of an ad on a day.
+//
+// What is computed are sums since midnight: the impressions up to a second follow from the day's shape, and every
+// other figure is a whole-number function of the impressions so far. An hour is the difference of two such sums. So
+// hours add up to their day exactly, and an hour without impressions has no other figures either.
+type adDay struct {
+	full     int64 // impressions if the ad ran all day
+	shape    *[25]int64
+	spans    [4]span // when it ran
+	spanN    int
+	rate     figures
+	price    int64 // of a payment, in fen
+	shares   [3]int64
+	corrects []int64 // ordered corrections that touch the day, in percent to add
+}
+
+type span struct{ from, to int64 }
+
+func (x *ad) day(day int, now int64, corrects []int64) adDay {
+	start := dayStart(day)
+	d := adDay{corrects: corrects}
+	x.running(start, start+dayLength, func(from, to int64) {
+		if d.spanN < len(d.spans) {
+			d.spans[d.spanN] = span{from - start, to - start}
+			d.spanN++
+		}
+	})
+	k := x.key.sub(uint64(10_000 + day))
+	// One day in fourteen an ad gets nothing, for want of budget or luck.
+	if d.spanN == 0 || k.below(14) == 0 {
+		d.spanN = 0
+		return d
+	}
+	var usual int64
+	size := x.key.sub(50)
+	switch x.class {
+	case classLarge:
+		usual = size.octaves(4_000, 6)
+	case classMedium:
+		usual = size.octaves(1_500, 5)
+	default:
+		usual = size.octaves(400, 4)
+	}
+	d.full = usual * k.sub(1).between(60, 140) / 100
+	if weekday := (day + 4) % 7; weekday == 0 || weekday == 6 {
+		d.full += d.full / 5
+	}
+	d.shape = &shapes[k.sub(2).below(int64(len(shapes)))]
+	d.setRates(x, k, lateStage(day, now))
+	return d
+}
+
+// running calls yield with each span between from and to in which the ad runs.
+func (x *ad) running(from, to int64, yield func(from, to int64)) {
+	from, to = max(from, x.created), min(to, x.deleted)
+	if from >= to {
+		return
+	}
+	cycle, on := x.pauses()
+	n := (from - x.created + cycle.phase) / cycle.period
+	for start := x.created + n*cycle.period - cycle.phase; start < to; start += cycle.period {
+		if a, b := max(start, from), min(start+on, to); a < b {
+			yield(a, b)
+		}
+	}
+}
+
+// setRates sets what an impression brings. The further from the impression, the later a figure is known: stage counts
+// the late corrections so far.
+func (d *adDay) setRates(x *ad, k key, stage int) {
+	const one = 1 << rateBits
+	quality := x.key.sub(51)
+	part := func(of int64, child uint64, lo, hi int64) int64 { // lo to hi per mille
+		return of * k.sub(child).between(lo, hi) / 1000
+	}
+	r := &d.rate
+	r[impressions] = one
+	r[cost] = one * quality.between(120, 650) / 100 // fen
+	if stage > 0 && k.sub(20).chance(25) {
+		r[cost] -= part(r[cost], 21, 1, 15) // clicks found invalid are given back
+	}
+	late := int64(1000)
+	if k.sub(22).chance(75) {
+		for n := range stage {
+			late += k.sub(uint64(23+n)).between(0, 40>>n)
+		}
+	}
+	r[clicks] = one * quality.sub(1).between(8, 40) / 1000
+	r[downloads] = part(r[clicks], 3, 350, 600)
+	r[installs] = part(r[downloads], 4, 820, 880)
+	r[activations] = part(r[installs], 5, 800, 900) * late / 1000
+	r[registrations] = part(r[activations], 6, 550, 800)
+	r[conversions] = part(r[activations], 7, 900, 1000)
+	r[firstPays] = part(r[activations], 8, 50, 150)
+	r[deepConversions] = part(r[firstPays], 9, 800, 1000)
+	r[pays] = part(r[firstPays], 10, 1500, 2600)
+	if stage >= 2 { // who came back on the next day is counted when that day is over
+		r[nextDayRetained] = part(r[activations], 11, 220, 480)
+	}
+	d.price = pick(quality.sub(2), []int64{600, 1200, 3000, 6800, 9801, 12_833})
+	// Amounts of the first days grow as the days come, as far as this world's three days of corrections go.
+	first := k.sub(12).between(300, 500)
+	d.shares = [3]int64{first, first + 60*int64(min(stage, 2)), first + 110*int64(stage)}
+}
+
+// weight is how much of the full day the ad has had up to a second of it, of 2^weightBits.
+func (d *adDay) weight(second int64) (sum int64) {
+	for _, s := range d.spans[:d.spanN] {
+		if s.from >= second {
+			break
+		}
+		sum += d.curve(min(s.to, second)) - d.curve(s.from)
+	}
+	return sum
+}
+
+func (d *adDay) curve(second int64) int64 {
+	h := second / hourLength
+	if h >= 24 {
+		return d.shape[24]
+	}
+	return d.shape[h] + (d.shape[h+1]-d.shape[h])*(second%hourLength)/hourLength
+}
+
+// until is the figures from midnight up to a second.
+func (d *adDay) until(second int64) (f figures) {
+	if d.spanN == 0 {
+		return f
+	}
+	seen := d.full * d.weight(second) >> weightBits
+	for _, percent := range d.corrects {
+		seen = seen * (100 + percent) / 100
+	}
+	if seen == 0 {
+		return f
+	}
+	for m := range f {
+		f[m] = seen * d.rate[m] >> rateBits
+	}
+	f[payAmount] = f[pays] * d.price
+	f[payAmountD1] = f[pays] * d.shares[0] / 1000 * d.price
+	f[payAmountD3] = f[pays] * d.shares[1] / 1000 * d.price
+	f[payAmountD7] = f[pays] * d.shares[2] / 1000 * d.price
+	return f
+}

@@ -1,0 +1,193 @@
+package simulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noon is a Sunday, well into the world.
+var noon = time.Date(2026, 11, 15, 12, 34, 56, 0, zone)
+
+// sim is a simulator with a client of both platforms.
+type sim struct {
+	*Simulator
+	t testing.TB
+}
+
+func newSim(t testing.TB, cfg Config) *sim {
+	t.Helper()
+	if cfg.Accounts == 0 {
+		cfg.Accounts = 80
+	}
+	if cfg.Seed == 0 {
+		cfg.Seed = 7
+	}
+	if cfg.Start.IsZero() {
+		cfg.Start, cfg.Frozen = noon, true
+	}
+	s, err := New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return &sim{s, t}
+}
+
+// unlimited lifts all limits.
+func (s *sim) unlimited() *sim {
+	for _, p := range s.world.specs {
+		for _, r := range p.limits {
+			r.Limit = 0
+			s.limits.change([]LimitRule{r}, nil)
+		}
+	}
+	return s
+}
+
+func (s *sim) spec(media string) *spec { return s.world.spec(media) }
+
+// account is a platform's account of an index.
+func (s *sim) account(media string, index int) *account {
+	a := s.world.account(s.spec(media), index)
+	return &a
+}
+
+// find is the first account of a class.
+func (s *sim) find(media string, c class) *account {
+	for i := range s.world.count(s.spec(media)) {
+		if a := s.account(media, i); a.class == c {
+			return a
+		}
+	}
+	s.t.Fatalf("no account of class %d", c)
+	return nil
+}
+
+func (s *sim) truth() *view { return &view{now: s.clock.Now().Unix(), corrections: s.corrections} }
+
+func (s *sim) token(a *account) string {
+	for i, t := range s.vault.all() {
+		if l := s.vault.logins[i]; l.p == a.p && l.reaches(a.index) {
+			return t.Access
+		}
+	}
+	s.t.Fatal("no login")
+	return ""
+}
+
+func (s *sim) do(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func idText(id int64) string { return strconv.FormatInt(id, 10) }
+
+var nonces atomic.Int64
+
+// query makes parameters of pairs.
+func query(pairs ...string) url.Values {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return q
+}
+
+// tencentRequest is a call with the parameters that every call has.
+func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
+	all := query("access_token", token, "timestamp", idText(s.clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
+	for k, v := range q {
+		all[k] = v
+	}
+	return httptest.NewRequest(http.MethodGet, "/tencent/v3.0/"+path+"?"+all.Encode(), nil)
+}
+
+// tencentCall is the same for an account, with its login's token.
+func (s *sim) tencentCall(a *account, path string, pairs ...string) *httptest.ResponseRecorder {
+	q := query(pairs...)
+	q.Set("account_id", idText(a.id))
+	return s.do(s.tencentRequest(s.token(a), path, q))
+}
+
+func oceanRequest(token, path string, q url.Values) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/oceanengine/open_api/"+path+"?"+q.Encode(), nil)
+	r.Header.Set("Access-Token", token)
+	return r
+}
+
+func (s *sim) oceanCall(a *account, path string, pairs ...string) *httptest.ResponseRecorder {
+	q := query(pairs...)
+	q.Set("advertiser_id", idText(a.id))
+	return s.do(oceanRequest(s.token(a), path, q))
+}
+
+// decoded reads an answer without losing digits.
+func decoded(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
+	d.UseNumber()
+	var v map[string]any
+	require.NoError(t, d.Decode(&v), "%s", w.Body)
+	return v
+}
+
+func code(t testing.TB, w *httptest.ResponseRecorder) int {
+	t.Helper()
+	n, err := decoded(t, w)["code"].(json.Number).Int64()
+	require.NoError(t, err)
+	return int(n)
+}
+
+// data is the data of a good answer.
+func data(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
+	t.Helper()
+	v := decoded(t, w)
+	require.Equal(t, json.Number("0"), v["code"], "%s", w.Body)
+	return v["data"].(map[string]any)
+}
+
+// control calls the control API; body may be nil.
+func (s *sim) control(method, path string, body any) *httptest.ResponseRecorder {
+	s.t.Helper()
+	raw := []byte(nil)
+	if body != nil {
+		var err error
+		raw, err = json.Marshal(body)
+		require.NoError(s.t, err)
+	}
+	return s.do(httptest.NewRequest(method, "/_sim/"+path, bytes.NewReader(raw)))
+}
+
+// order posts to the control API and wants it to be accepted.
+func (s *sim) order(path string, body any) map[string]any {
+	s.t.Helper()
+	w := s.control(http.MethodPost, path, body)
+	require.Less(s.t, w.Code, 300, "%s", w.Body)
+	return decoded(s.t, w)
+}
+
+type fields = map[string]any
+
+// truthLines reads a part of the truth over the control API.
+func (s *sim) truthLines(pairs ...string) []string {
+	s.t.Helper()
+	w := s.do(httptest.NewRequest(http.MethodGet, "/_sim/truth?"+query(pairs...).Encode(), nil))
+	require.Equal(s.t, http.StatusOK, w.Code, "%s", w.Body)
+	lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+	last := lines[len(lines)-1]
+	require.Equal(s.t, fmt.Sprintf(`{"count":%d}`, len(lines)-1), last)
+	return lines[:len(lines)-1]
+}

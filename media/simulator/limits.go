@@ -1,0 +1,360 @@
+package simulator
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Scopes of a limit: what it counts apart.
+const (
+	ScopeApp     = "app"     // a developer's app, for each endpoint
+	ScopeAccount = "account" // an advertiser account, for each endpoint
+)
+
+// LimitRule allows a number of calls in any period of real time, for each endpoint and each app or account.
+type LimitRule struct {
+	Media    string `json:"media"`
+	Endpoint string `json:"endpoint"` // "*" is every endpoint without a rule of its own for this scope and period
+	Scope    string `json:"scope"`
+	Seconds  int    `json:"period_seconds"`
+	Limit    int    `json:"limit"` // 0 allows any number
+}
+
+const (
+	limitMax  = 1_000_000
+	periodMax = 24 * 3600
+
+	// penaltyLength is how long a platform stays shut after an overrun, if penalties are switched on.
+	penaltyLength = 5 * time.Minute
+)
+
+func (r LimitRule) check() error {
+	switch {
+	case r.Scope != ScopeApp && r.Scope != ScopeAccount:
+		return fmt.Errorf("scope is %q or %q, not %q", ScopeApp, ScopeAccount, r.Scope)
+	case r.Seconds < 1 || r.Seconds > periodMax:
+		return fmt.Errorf("period_seconds is 1 to %d, not %d", periodMax, r.Seconds)
+	case r.Limit < 0 || r.Limit > limitMax:
+		return fmt.Errorf("limit is 0 (none) to %d, not %d", limitMax, r.Limit)
+	case r.Endpoint == "":
+		return fmt.Errorf(`endpoint is missing: name one, or "*" for all`)
+	}
+	return nil
+}
+
+func (r LimitRule) sameSlot(o LimitRule) bool {
+	return r.Media == o.Media && r.Endpoint == o.Endpoint && r.Scope == o.Scope && r.Seconds == o.Seconds
+}
+
+// refusal is why a call was refused and what the platform knows about it.
+type refusal struct {
+	rule    LimitRule
+	penalty bool          // the platform is shut, not the window full
+	retryIn time.Duration // until a call can succeed again
+}
+
+// limits enforces the rules as exact sliding windows: a call is refused if and only if the period before it already
+// holds as many accepted calls as are allowed. Refused calls do not count.
+//
+// Time is the real, monotonic clock, whatever the world's clock does: callers are paced in real time.
+type limits struct {
+	now func() time.Duration
+
+	mu        sync.Mutex
+	rules     []LimitRule
+	revision  int
+	penalties bool
+	tolerant  map[string]bool // media that shut an endpoint not at the first call over a limit but after many
+	gates     map[gateKey]*gate
+	sweepAt   int
+}
+
+type gateKey struct {
+	media, endpoint, scope, who string
+}
+
+// gate holds the windows of one app or account at one endpoint.
+type gate struct {
+	users atomic.Int32 // calls that hold a pointer to it: such a gate is not forgotten
+
+	mu       sync.Mutex
+	revision int
+	windows  []*window
+	shut     time.Duration // until when a penalty lasts
+	strict   bool          // with penalties on: the first refused call shuts the endpoint
+	attempts *window       // with penalties on: all calls of a minute, too many of which shut the endpoint
+}
+
+// window remembers the moments of the last calls, as many as are allowed, in a ring.
+type window struct {
+	rule   LimitRule
+	period time.Duration
+	ring   []time.Duration
+	next   int
+	full   bool
+}
+
+func newWindow(rule LimitRule, size int) *window {
+	return &window{rule: rule, period: time.Duration(rule.Seconds) * time.Second, ring: make([]time.Duration, size)}
+}
+
+// wait is how long until the window has room; zero when it has.
+func (w *window) wait(now time.Duration) time.Duration {
+	if !w.full {
+		return 0
+	}
+	return max(0, w.ring[w.next]+w.period-now)
+}
+
+func (w *window) record(now time.Duration) {
+	w.ring[w.next] = now
+	w.next++
+	if w.next == len(w.ring) {
+		w.next, w.full = 0, true
+	}
+}
+
+// used counts the calls in the period before now.
+func (w *window) used(now time.Duration) (n int) {
+	for i, t := range w.ring {
+		if (w.full || i < w.next) && t+w.period > now {
+			n++
+		}
+	}
+	return n
+}
+
+// moments lists what the ring holds, oldest first.
+func (w *window) moments() []time.Duration {
+	if !w.full {
+		return w.ring[:w.next]
+	}
+	return append(append([]time.Duration(nil), w.ring[w.next:]...), w.ring[:w.next]...)
+}
+
+func newLimits() *limits {
+	started := time.Now()
+	return &limits{now: func() time.Duration { return time.Since(started) }, gates: map[gateKey]*gate{}, tolerant: map[string]bool{}, sweepAt: 20_000}
+}
+
+// take counts a call, or refuses it. The account's limits are asked first and a call they refuse does not count
+// against the app's, as Ocean Engine documents; account may be empty.
+func (l *limits) take(media, endpoint, app, account string) (refusal, bool) {
+	// Both gates are found before either is locked: finding one locks the table, which may lock a gate.
+	appGate := l.gate(gateKey{media, endpoint, ScopeApp, app})
+	defer appGate.users.Add(-1)
+	var accountGate *gate
+	if account != "" {
+		accountGate = l.gate(gateKey{media, endpoint, ScopeAccount, account})
+		defer accountGate.users.Add(-1)
+	}
+	appGate.mu.Lock()
+	defer appGate.mu.Unlock()
+	now := l.now()
+	if now < appGate.shut {
+		return refusal{rule: appGate.rule(), penalty: true, retryIn: appGate.shut - now}, false
+	}
+	if accountGate != nil {
+		accountGate.mu.Lock()
+		defer accountGate.mu.Unlock()
+		if r, ok := accountGate.room(now); !ok {
+			return r, false
+		}
+	}
+	if appGate.attempts != nil {
+		if appGate.attempts.wait(now) > 0 {
+			appGate.shut = now + penaltyLength
+			return refusal{rule: appGate.rule(), penalty: true, retryIn: penaltyLength}, false
+		}
+		appGate.attempts.record(now)
+	}
+	if r, ok := appGate.room(now); !ok {
+		if appGate.strict {
+			appGate.shut = now + penaltyLength
+		}
+		return r, false
+	}
+	appGate.record(now)
+	if accountGate != nil {
+		accountGate.record(now)
+	}
+	return refusal{}, true
+}
+
+func (g *gate) room(now time.Duration) (refusal, bool) {
+	for _, w := range g.windows {
+		if wait := w.wait(now); wait > 0 {
+			return refusal{rule: w.rule, retryIn: wait}, false
+		}
+	}
+	return refusal{}, true
+}
+
+func (g *gate) record(now time.Duration) {
+	for _, w := range g.windows {
+		w.record(now)
+	}
+}
+
+// rule is the one to blame in a penalty: that of the longest period.
+func (g *gate) rule() (r LimitRule) {
+	for _, w := range g.windows {
+		if w.rule.Seconds > r.Seconds {
+			r = w.rule
+		}
+	}
+	return r
+}
+
+func (l *limits) gate(k gateKey) *gate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g, ok := l.gates[k]
+	if !ok {
+		g = &gate{revision: -1}
+		l.gates[k] = g
+		if len(l.gates) > l.sweepAt {
+			l.sweep()
+		}
+	}
+	g.users.Add(1)
+	if g.revision != l.revision {
+		g.mu.Lock()
+		g.set(l.matching(k), l.penalties && k.scope == ScopeApp, l.tolerant[k.media])
+		g.revision = l.revision
+		g.mu.Unlock()
+	}
+	return g
+}
+
+// set gives a gate its rules; a window that had the same period keeps the calls it remembers.
+func (g *gate) set(rules []LimitRule, penalties, tolerant bool) {
+	old := g.windows
+	g.windows, g.attempts, g.strict = nil, nil, penalties && !tolerant
+	for _, r := range rules {
+		w := newWindow(r, r.Limit)
+		for _, o := range old {
+			if o.rule.Seconds == r.Seconds {
+				kept := o.moments()
+				for _, t := range kept[max(0, len(kept)-r.Limit):] {
+					w.record(t)
+				}
+			}
+		}
+		g.windows = append(g.windows, w)
+		if penalties && tolerant && r.Seconds == 1 {
+			// A hundred times the calls of a second, within a minute, shut the endpoint.
+			g.attempts = newWindow(LimitRule{Seconds: 60, Limit: r.Limit * 100}, r.Limit*100)
+		}
+	}
+	if !penalties {
+		g.shut = 0
+	}
+}
+
+// matching finds the rules of a gate: for each period the one that names its endpoint, else the one for all.
+func (l *limits) matching(k gateKey) (rules []LimitRule) {
+	periods := map[int]int{}
+	for _, r := range l.rules {
+		if r.Media != k.media || r.Scope != k.scope || (r.Endpoint != "*" && r.Endpoint != k.endpoint) {
+			continue
+		}
+		at, known := periods[r.Seconds]
+		switch {
+		case !known:
+			periods[r.Seconds] = len(rules)
+			rules = append(rules, r)
+		case rules[at].Endpoint == "*":
+			rules[at] = r
+		}
+	}
+	active := rules[:0]
+	for _, r := range rules {
+		if r.Limit > 0 {
+			active = append(active, r)
+		}
+	}
+	return active
+}
+
+// sweep forgets gates whose windows are empty, so that memory follows the accounts called lately.
+func (l *limits) sweep() {
+	now := l.now()
+	for k, g := range l.gates {
+		if !g.mu.TryLock() {
+			continue
+		}
+		idle := g.users.Load() == 0 && now >= g.shut && g.attempts == nil
+		for _, w := range g.windows {
+			idle = idle && w.used(now) == 0
+		}
+		g.mu.Unlock()
+		if idle {
+			delete(l.gates, k)
+		}
+	}
+	l.sweepAt = max(20_000, 2*len(l.gates))
+}
+
+// left is how much of the longest window of an app at an endpoint is unused, in percent.
+func (l *limits) left(media, endpoint, app string) int {
+	g := l.gate(gateKey{media, endpoint, ScopeApp, app})
+	defer g.users.Add(-1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rule := g.rule()
+	for _, w := range g.windows {
+		if w.rule == rule {
+			return 100 - 100*w.used(l.now())/w.rule.Limit
+		}
+	}
+	return 100
+}
+
+// limitSettings are what the control API shows and sets, and what is kept over a restart.
+type limitSettings struct {
+	Rules     []LimitRule `json:"rules"`
+	Penalties bool        `json:"penalties"`
+}
+
+func (l *limits) settings() limitSettings {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return limitSettings{Rules: append([]LimitRule{}, l.rules...), Penalties: l.penalties}
+}
+
+// change adds rules, each in the place of the one with its media, endpoint, scope and period.
+func (l *limits) change(rules []LimitRule, penalties *bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range rules {
+		replaced := false
+		for i := range l.rules {
+			if l.rules[i].sameSlot(r) {
+				l.rules[i], replaced = r, true
+			}
+		}
+		if !replaced {
+			l.rules = append(l.rules, r)
+		}
+	}
+	if penalties != nil {
+		l.penalties = *penalties
+	}
+	l.revision++
+}
+
+// shortest is a platform's app rule of the shortest period, which a made-up refusal is blamed on.
+func (l *limits) shortest(media string) LimitRule {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	best := LimitRule{Media: media, Endpoint: "*", Scope: ScopeApp, Seconds: periodMax}
+	for _, r := range l.rules {
+		if r.Media == media && r.Scope == ScopeApp && r.Seconds <= best.Seconds {
+			best = r
+		}
+	}
+	return best
+}

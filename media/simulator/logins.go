@@ -1,0 +1,327 @@
+package simulator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"sync"
+)
+
+const (
+	accountsPerApp   = 1000
+	accountsPerLogin = 100
+	loginsPerApp     = accountsPerApp / accountsPerLogin
+
+	// codeLife is how long an authorisation code can be exchanged, in seconds of the world.
+	codeLife = 300
+)
+
+// login is a user of a platform who authorised an app: its tokens reach exactly its accounts.
+type login struct {
+	p           *spec
+	index       int
+	first, last int // accounts [first, last)
+	tokens
+}
+
+// tokens is the part of a login that changes and is kept over a restart.
+type tokens struct {
+	Media          string `json:"media"`
+	Login          int    `json:"login"`
+	Generation     int    `json:"generation"` // of all tokens ever given out, so that none comes twice
+	Access         string `json:"access"`
+	Refresh        string `json:"refresh"`
+	AccessExpires  int64  `json:"access_expires"`
+	RefreshExpires int64  `json:"refresh_expires"`
+	OldAccess      string `json:"old_access,omitempty"` // usable until OldExpires where the platform leaves it alive
+	OldExpires     int64  `json:"old_expires,omitempty"`
+	Code           string `json:"code,omitempty"` // an authorisation code not yet exchanged
+	CodeExpires    int64  `json:"code_expires,omitempty"`
+	UsedCode       string `json:"used_code,omitempty"`
+}
+
+func (l *login) reaches(index int) bool { return l.first <= index && index < l.last }
+
+func (l *login) name() string { return fmt.Sprintf("%s-login-%d", l.p.name, l.index+1) }
+
+func (l *login) app() int { return l.index / loginsPerApp }
+
+// appID and appSecret are those of a platform's n-th app.
+func (w *world) appID(p *spec, n int) int64 {
+	return p.appBase + int64(n)*1009 + key(w.seed).sub(p.number).sub(1<<41).sub(uint64(n)).below(1009)
+}
+
+func (w *world) appSecret(p *spec, n int) string {
+	return digest("secret", w.seed, p.name, n, 0)[:32]
+}
+
+func (w *world) apps(p *spec) int { return (w.count(p) + accountsPerApp - 1) / accountsPerApp }
+
+func digest(what string, seed int64, media string, n, generation int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d/%d", what, seed, media, n, generation))
+	return hex.EncodeToString(sum[:])
+}
+
+// vault holds all logins and finds them by their tokens.
+type vault struct {
+	world *world
+	save  func() error // writes the state; a token change that cannot be saved does not happen
+
+	mu       sync.RWMutex
+	logins   []*login
+	byAccess map[string]*login
+	byCode   map[string]*login
+	refresh  map[string]*login
+	survives map[string]bool // switches of old access tokens, by media
+}
+
+func newVault(w *world, now int64) *vault {
+	v := &vault{
+		world: w, save: func() error { return nil }, byAccess: map[string]*login{}, byCode: map[string]*login{},
+		refresh: map[string]*login{}, survives: map[string]bool{},
+	}
+	for _, p := range w.specs {
+		v.survives[p.name] = p.oldAccessSurvives
+		for i := 0; i*accountsPerLogin < w.count(p); i++ {
+			l := &login{p: p, index: i, first: i * accountsPerLogin, last: min((i+1)*accountsPerLogin, w.count(p))}
+			l.Media, l.Login = p.name, i
+			l.renew(w.seed, now, true)
+			v.logins = append(v.logins, l)
+			v.link(l)
+		}
+	}
+	return v
+}
+
+// renew gives a login a new access token and, if rotate, a new refresh token.
+func (l *login) renew(seed, now int64, rotate bool) {
+	l.Generation++
+	l.Access = digest("access", seed, l.p.name, l.index, l.Generation)[:32]
+	l.AccessExpires = now + l.p.accessLife
+	if rotate {
+		l.Refresh = digest("refresh", seed, l.p.name, l.index, l.Generation)[:40]
+	}
+	l.RefreshExpires = now + l.p.refreshLife
+}
+
+func (v *vault) link(l *login) {
+	v.byAccess[l.Access] = l
+	v.refresh[l.Refresh] = l
+	if l.OldAccess != "" {
+		v.byAccess[l.OldAccess] = l
+	}
+	if l.Code != "" {
+		v.byCode[l.Code] = l
+	}
+	if l.UsedCode != "" {
+		v.byCode[l.UsedCode] = l
+	}
+}
+
+func (v *vault) unlink(l *login) {
+	delete(v.byAccess, l.Access)
+	delete(v.byAccess, l.OldAccess)
+	delete(v.refresh, l.Refresh)
+	delete(v.byCode, l.Code)
+	delete(v.byCode, l.UsedCode)
+}
+
+// tokenState is what a token is worth.
+type tokenState int
+
+const (
+	tokenGood tokenState = iota
+	tokenExpired
+	tokenUsed // an authorisation code that was exchanged before
+	tokenUnknown
+)
+
+// access looks a platform's access token up.
+func (v *vault) access(p *spec, token string, now int64) (*login, tokenState) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	l, ok := v.byAccess[token]
+	switch {
+	case !ok || l.p != p:
+		return nil, tokenUnknown
+	case token == l.OldAccess && now >= l.OldExpires, token == l.Access && now >= l.AccessExpires:
+		return l, tokenExpired
+	}
+	return l, tokenGood
+}
+
+// change applies a change to a login and saves it before anybody is told; if it cannot be saved it is undone.
+func (v *vault) change(l *login, apply func(*login)) (tokens, error) {
+	v.mu.Lock()
+	before := l.tokens
+	v.unlink(l)
+	apply(l)
+	v.link(l)
+	after := l.tokens
+	v.mu.Unlock()
+	if err := v.save(); err != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if l.tokens == after { // else a later change holds, which saved or undid itself
+			v.unlink(l)
+			l.tokens = before
+			v.link(l)
+		}
+		return tokens{}, fmt.Errorf("save tokens of %s: %w", l.name(), err)
+	}
+	return after, nil
+}
+
+// refreshed exchanges a refresh token for a new access token and, if rotate, a new refresh token too. What was
+// replaced is dead at once, but for an access token that the platform leaves alive.
+func (v *vault) refreshed(p *spec, app int, token string, now int64, rotate bool) (tokens, tokenState, error) {
+	v.mu.Lock()
+	l, ok := v.refresh[token]
+	state := tokenGood
+	switch {
+	case !ok || l.p != p || l.app() != app:
+		state = tokenUnknown
+	case now >= l.RefreshExpires:
+		state = tokenExpired
+	}
+	survives := v.survives[p.name]
+	v.mu.Unlock()
+	if state != tokenGood {
+		return tokens{}, state, nil
+	}
+	lost := false
+	after, err := v.change(l, func(l *login) {
+		// Of two refreshes at once with one token the later finds it replaced.
+		if lost = l.Refresh != token; lost {
+			return
+		}
+		l.OldAccess, l.OldExpires = "", 0
+		if survives && !rotate {
+			l.OldAccess, l.OldExpires = l.Access, l.AccessExpires
+		}
+		l.renew(v.world.seed, now, rotate)
+	})
+	if lost {
+		return tokens{}, tokenUnknown, err
+	}
+	return after, tokenGood, err
+}
+
+// exchanged gives the tokens for an authorisation code, which works once.
+func (v *vault) exchanged(p *spec, app int, code string, now int64) (*login, tokens, tokenState, error) {
+	v.mu.RLock()
+	l, ok := v.byCode[code]
+	state := tokenGood
+	switch {
+	case code == "" || !ok || l.p != p || l.app() != app:
+		state = tokenUnknown
+	case code == l.UsedCode:
+		state = tokenUsed
+	case now >= l.CodeExpires:
+		state = tokenExpired
+	}
+	v.mu.RUnlock()
+	if state != tokenGood {
+		return nil, tokens{}, state, nil
+	}
+	lost := false
+	after, err := v.change(l, func(l *login) {
+		if lost = l.Code != code; lost {
+			return
+		}
+		l.UsedCode, l.Code, l.OldAccess = code, "", ""
+		l.renew(v.world.seed, now, true)
+	})
+	if lost {
+		return nil, tokens{}, tokenUsed, err
+	}
+	return l, after, tokenGood, err
+}
+
+// authorise makes a code as the login's consent in a browser would.
+func (v *vault) authorise(l *login, now int64) (string, error) {
+	after, err := v.change(l, func(l *login) {
+		l.Generation++
+		l.Code = digest("code", v.world.seed, l.p.name, l.index, l.Generation)[:32]
+		l.CodeExpires = now + codeLife
+	})
+	return after.Code, err
+}
+
+// kill ends tokens before their time: an expired access token can be refreshed, a whole dead pair needs a new
+// authorisation.
+func (v *vault) kill(l *login, pair bool, now int64) error {
+	_, err := v.change(l, func(l *login) {
+		if pair {
+			l.Generation++
+			l.Access = digest("lost-access", v.world.seed, l.p.name, l.index, l.Generation)[:32]
+			l.Refresh = digest("lost-refresh", v.world.seed, l.p.name, l.index, l.Generation)[:40]
+			l.OldAccess = ""
+			return
+		}
+		l.AccessExpires, l.OldExpires = min(l.AccessExpires, now), min(l.OldExpires, now)
+	})
+	return err
+}
+
+// find lists logins of a platform: the one that reaches an account, or all for an empty account.
+func (v *vault) find(p *spec, a *account) (list []*login) {
+	for _, l := range v.logins {
+		if l.p == p && (a == nil || l.reaches(a.index)) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// all copies the tokens of all logins, in their order.
+func (v *vault) all() []tokens {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	list := make([]tokens, len(v.logins))
+	for i, l := range v.logins {
+		list[i] = l.tokens
+	}
+	return list
+}
+
+// restore takes over kept tokens.
+func (v *vault) restore(kept []tokens) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, t := range kept {
+		for _, l := range v.logins {
+			if l.Media == t.Media && l.Login == t.Login {
+				v.unlink(l)
+				l.tokens = t
+				v.link(l)
+			}
+		}
+	}
+}
+
+func (v *vault) oldAccessSurvives(media string) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.survives[media]
+}
+
+func (v *vault) setOldAccessSurvives(media string, on bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.survives[media] = on
+}
+
+// appByID finds a platform's app by the id that a client sends.
+func (w *world) appByID(p *spec, id string) (int, bool) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	app := int((n - p.appBase) / 1009)
+	if n < p.appBase || app >= w.apps(p) || w.appID(p, app) != n {
+		return 0, false
+	}
+	return app, true
+}

@@ -1,0 +1,192 @@
+package simulator
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Operators of a report's conditions.
+const (
+	oceanEqual       = 1
+	oceanLess        = 2
+	oceanLessEqual   = 3
+	oceanMore        = 4
+	oceanMoreEqual   = 5
+	oceanNotEqual    = 6
+	oceanContains    = 7
+	oceanContainsNot = 8
+	oceanRange       = 9
+	oceanAnyOf       = 10
+)
+
+// oceanFilter is a condition of a custom report, on one of its dimensions or metrics.
+type oceanFilter struct {
+	Field    string   `json:"field"`
+	Type     int      `json:"type"`
+	Operator int      `json:"operator"`
+	Values   []string `json:"values"`
+
+	dimension *oceanDimension
+	metric    *oceanMetric
+	numbers   []int64 // of a metric's values, in the unit of the metric
+}
+
+func (o *oceanEngine) reportFilters(c *call, q *oceanQuery) *apiError {
+	found, err := o.decode(c, "filters", &q.filters)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return failure(40000, "filters is missing: send [] for none")
+	}
+	for i := range q.filters {
+		if err := q.filters[i].resolve(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *oceanFilter) resolve(q *oceanQuery) *apiError {
+	for _, d := range q.dimensions {
+		if d.name == f.Field {
+			f.dimension = d
+		}
+	}
+	for _, m := range q.metrics {
+		if m.name == f.Field {
+			f.metric = m
+		}
+	}
+	allowed := []int{oceanEqual, oceanNotEqual, oceanContains, oceanContainsNot, oceanAnyOf}
+	values := 1
+	if f.metric != nil {
+		allowed = []int{oceanEqual, oceanLess, oceanLessEqual, oceanMore, oceanMoreEqual, oceanNotEqual, oceanRange}
+		if f.Operator == oceanRange {
+			values = 2
+		}
+	}
+	switch {
+	case f.dimension == nil && f.metric == nil:
+		return failure(40000, "filters: %q is not among the dimensions and metrics", f.Field)
+	case f.Type < 1 || f.Type > 3:
+		return failure(40000, "filters: type %d", f.Type)
+	case !slices.Contains(allowed, f.Operator):
+		return failure(40000, "filters: operator %d of %s", f.Operator, f.Field)
+	case len(f.Values) == 0 || (f.Operator != oceanAnyOf && len(f.Values) != values):
+		return failure(40000, "filters: values of %s", f.Field)
+	}
+	if f.metric == nil {
+		return nil
+	}
+	for _, text := range f.Values {
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return failure(40000, "filters: %q is no number", text)
+		}
+		if f.metric.kind == 'y' {
+			n *= 100
+		}
+		f.numbers = append(f.numbers, int64(math.Round(n)))
+	}
+	return nil
+}
+
+func (f *oceanFilter) fits(q *oceanQuery, r *row) bool {
+	if f.dimension != nil {
+		value := f.dimension.value(q, r)
+		switch f.Operator {
+		case oceanEqual:
+			return value == f.Values[0]
+		case oceanNotEqual:
+			return value != f.Values[0]
+		case oceanContains:
+			return strings.Contains(value, f.Values[0])
+		case oceanContainsNot:
+			return !strings.Contains(value, f.Values[0])
+		default:
+			return slices.Contains(f.Values, value)
+		}
+	}
+	value := f.metric.value(&r.figures)
+	switch f.Operator {
+	case oceanEqual:
+		return value == f.numbers[0]
+	case oceanLess:
+		return value < f.numbers[0]
+	case oceanLessEqual:
+		return value <= f.numbers[0]
+	case oceanMore:
+		return value > f.numbers[0]
+	case oceanMoreEqual:
+		return value >= f.numbers[0]
+	case oceanNotEqual:
+		return value != f.numbers[0]
+	default:
+		return f.numbers[0] <= value && value <= f.numbers[1]
+	}
+}
+
+// reportConfig lists the dimensions and metrics of custom reports, all of which go together here.
+func (o *oceanEngine) reportConfig(c *call, l *login) *apiError {
+	if _, err := o.advertiser(c, l); err != nil {
+		return err
+	}
+	var topics []string
+	found, err := o.decode(c, "data_topics", &topics)
+	if err != nil {
+		return err
+	}
+	if !found || len(topics) != 1 || topics[0] != "BASIC_DATA" {
+		return failure(40000, "data_topics: this world reports on BASIC_DATA")
+	}
+	w := o.begin(c)
+	w.open('{')
+	w.openArray("list")
+	w.open('{')
+	w.textField("data_topic", topics[0])
+	w.openArray("dimensions")
+	for i := range oceanDimensions {
+		d := &oceanDimensions[i]
+		w.open('{')
+		w.textField("field", d.name)
+		w.textField("name", d.about)
+		w.textField("description", d.about)
+		w.key("sort_able")
+		w.flag(true)
+		w.key("filter_able")
+		w.flag(true)
+		w.openObject("filter_config")
+		w.numberField("type", 2)
+		w.numberField("operator", oceanAnyOf)
+		w.numberField("value_limit", 100)
+		w.openArray("range_value")
+		w.close(']')
+		w.close('}')
+		w.openArray("exclusion_dims")
+		w.close(']')
+		w.openArray("exclusion_metrics")
+		w.close(']')
+		w.close('}')
+	}
+	w.close(']')
+	w.openArray("metrics")
+	for i := range oceanMetrics {
+		m := &oceanMetrics[i]
+		w.open('{')
+		w.textField("field", m.name)
+		w.textField("name", m.about)
+		w.textField("description", m.about)
+		w.openArray("exclusion_dims")
+		w.close(']')
+		w.close('}')
+	}
+	w.close(']')
+	w.close('}')
+	w.close(']')
+	w.close('}')
+	o.end(c, &w)
+	return nil
+}

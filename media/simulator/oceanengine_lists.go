@@ -1,0 +1,320 @@
+package simulator
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// advertisers lists the accounts that a token reaches.
+func (o *oceanEngine) advertisers(c *call, l *login) *apiError {
+	w := o.begin(c)
+	w.open('{')
+	w.openArray("list")
+	for i := l.first; i < l.last; i++ {
+		a := c.sim.world.account(o.about, i)
+		w.open('{')
+		w.numberField("advertiser_id", a.id)
+		w.textField("advertiser_name", a.name())
+		w.numberField("advertiser_role", 1)
+		w.textField("account_role", "ADVERTISER")
+		w.textField("account_type", "AD_NORMAL")
+		w.numberField("account_id", a.id)
+		w.textField("account_name", a.name())
+		w.textField("account_string_id", objectText(a.id))
+		w.key("is_valid")
+		w.flag(true)
+		w.openArray("company_list")
+		w.close(']')
+		w.close('}')
+	}
+	w.close(']')
+	w.close('}')
+	o.end(c, &w)
+	return nil
+}
+
+var oceanInfoOrder = []string{
+	"id", "name", "role", "status", "company", "first_industry_name", "second_industry_name", "create_time", "reason",
+}
+
+var oceanInfoFields = map[string]write[*account]{
+	"id":                   func(w *jsonWriter, a *account) { w.number(a.id) },
+	"name":                 func(w *jsonWriter, a *account) { w.text(a.name()) },
+	"role":                 fixed[*account](`"ROLE_ADVERTISER"`),
+	"status":               fixed[*account](`"STATUS_ENABLE"`),
+	"company":              func(w *jsonWriter, a *account) { w.text(a.company()) },
+	"first_industry_name":  fixed[*account](`"游戏"`),
+	"second_industry_name": fixed[*account](`"手机游戏"`),
+	"create_time": func(w *jsonWriter, a *account) {
+		w.text(oceanMoment(firstMoment.Unix() - a.key.sub(8).below(900*dayLength)))
+	},
+	"reason": fixed[*account](`""`),
+}
+
+func oceanMoment(moment int64) string { return time.Unix(moment, 0).In(zone).Format(oceanTime) }
+
+// advertiserInfo tells about up to 100 accounts; one that is forbidden fails the whole call.
+func (o *oceanEngine) advertiserInfo(c *call, l *login) *apiError {
+	var ids []int64
+	found, err := o.decode(c, "advertiser_ids", &ids)
+	if err != nil {
+		return err
+	}
+	if !found || len(ids) < 1 || len(ids) > 100 {
+		return failure(40000, "advertiser_ids has 1 to 100 ids")
+	}
+	fields, err := o.fields(c, oceanInfoOrder)
+	if err != nil {
+		return err
+	}
+	list := make([]account, len(ids))
+	for i, id := range ids {
+		a, ok := c.sim.world.lookup(o.about, id)
+		if !ok || !l.reaches(a.index) {
+			return failure(40002, "advertiser_id %d", id)
+		}
+		list[i] = a
+	}
+	w := o.begin(c)
+	w.open('[')
+	for i := range list {
+		w.open('{')
+		for _, f := range fields {
+			w.key(f)
+			oceanInfoFields[f](&w, &list[i])
+		}
+		w.close('}')
+	}
+	w.close(']')
+	o.end(c, &w)
+	return nil
+}
+
+// oceanWindow is a condition on when something was made or modified: a day, or both ends of up to 30 days.
+type oceanWindow struct{ from, to int64 } // Unix seconds, both included; zero is no condition
+
+func (x oceanWindow) holds(moment int64) bool {
+	return x.to == 0 || (x.from <= moment && moment <= x.to)
+}
+
+func oceanSpan(start, end string) (x oceanWindow, _ *apiError) {
+	if start == "" && end == "" {
+		return x, nil
+	}
+	from, err := time.ParseInLocation(oceanTime, start, zone)
+	if err != nil {
+		return x, failure(40000, "filtering: a start and an end of the modification are given together, like 2026-11-15 00:00:00")
+	}
+	to, err := time.ParseInLocation(oceanTime, end, zone)
+	if err != nil {
+		return x, failure(40000, "filtering: a start and an end of the modification are given together, like 2026-11-15 23:59:59")
+	}
+	if to.Before(from) || to.Sub(from) > 30*24*time.Hour {
+		return x, failure(40000, "filtering: the modification's span is up to 30 days")
+	}
+	return oceanWindow{from.Unix(), to.Unix()}, nil
+}
+
+func oceanDay(text string) (x oceanWindow, _ *apiError) {
+	if text == "" {
+		return x, nil
+	}
+	day, err := parseDay(text)
+	if err != nil {
+		return x, failure(40000, "filtering: %v", err)
+	}
+	return oceanWindow{dayStart(day), dayStart(day+1) - 1}, nil
+}
+
+// oceanWindows reads the conditions on times that lists share.
+func oceanWindows(start, end, modified, created string) (byModified [2]oceanWindow, byCreated oceanWindow, err *apiError) {
+	if byModified[0], err = oceanSpan(start, end); err != nil {
+		return byModified, byCreated, err
+	}
+	if byModified[1], err = oceanDay(modified); err != nil {
+		return byModified, byCreated, err
+	}
+	byCreated, err = oceanDay(created)
+	return byModified, byCreated, err
+}
+
+// promotionConditions are what a list of promotions can be filtered by.
+type promotionConditions struct {
+	IDs           []int64  `json:"ids"`
+	Name          string   `json:"name"`
+	ProjectID     int64    `json:"project_id"`
+	DeliveryMode  string   `json:"delivery_mode"`
+	StatusFirst   string   `json:"status_first"`
+	StatusSecond  string   `json:"status_second"`
+	LearningPhase []string `json:"learning_phase"`
+	RejectReason  string   `json:"reject_reason_type"`
+	CreateTime    string   `json:"promotion_create_time"`
+	ModifyTime    string   `json:"promotion_modify_time"`
+	ModifyStart   string   `json:"promotion_modify_start_time"`
+	ModifyEnd     string   `json:"promotion_modify_end_time"`
+}
+
+var promotionStatuses = map[string][]status{
+	"":                            {statusActive, statusPaused},
+	"PROMOTION_STATUS_NOT_DELETE": {statusActive, statusPaused},
+	"PROMOTION_STATUS_ALL":        {statusActive, statusPaused, statusDeleted},
+	"PROMOTION_STATUS_ENABLE":     {statusActive},
+	"PROMOTION_STATUS_DISABLE":    {statusPaused},
+	"PROMOTION_STATUS_DELETED":    {statusDeleted},
+	"PROMOTION_STATUS_FROZEN":     {},
+	"PROMOTION_STATUS_DONE":       {},
+}
+
+func (f *promotionConditions) filter(list []object) ([]object, *apiError) {
+	statuses, ok := promotionStatuses[f.StatusFirst]
+	if !ok {
+		return nil, failure(40000, "filtering: status_first %q", f.StatusFirst)
+	}
+	if f.IDs != nil && (len(f.IDs) < 1 || len(f.IDs) > 20) {
+		return nil, failure(40000, "filtering: 1 to 20 ids")
+	}
+	modified, created, err := oceanWindows(f.ModifyStart, f.ModifyEnd, f.ModifyTime, f.CreateTime)
+	if err != nil {
+		return nil, err
+	}
+	// What these name, no promotion of this world has.
+	if f.StatusSecond != "" || f.LearningPhase != nil || f.RejectReason != "" || (f.DeliveryMode != "" && f.DeliveryMode != "MANUAL") {
+		return nil, nil
+	}
+	return slices.DeleteFunc(list, func(x object) bool {
+		return !slices.Contains(statuses, x.status) || (f.IDs != nil && !slices.Contains(f.IDs, x.id)) ||
+			!strings.Contains(x.name, f.Name) || (f.ProjectID != 0 && x.project != f.ProjectID) ||
+			!modified[0].holds(x.modified) || !modified[1].holds(x.modified) || !created.holds(x.created)
+	}), nil
+}
+
+var promotionOrder = []string{
+	"promotion_id", "promotion_name", "project_id", "advertiser_id", "promotion_create_time", "promotion_modify_time",
+	"status_first", "status_second", "opt_status", "learning_phase", "budget", "budget_mode", "bid", "cpa_bid", "deep_cpabid",
+	"roi_goal", "schedule_time", "promotion_materials", "native_setting", "source",
+}
+
+type promotion struct {
+	advertiser int64
+	*object
+}
+
+var promotionFields = map[string]write[promotion]{
+	"promotion_id":          func(w *jsonWriter, x promotion) { w.number(x.id) },
+	"promotion_name":        func(w *jsonWriter, x promotion) { w.text(x.name) },
+	"project_id":            func(w *jsonWriter, x promotion) { w.number(x.project) },
+	"advertiser_id":         func(w *jsonWriter, x promotion) { w.number(x.advertiser) },
+	"promotion_create_time": func(w *jsonWriter, x promotion) { w.text(oceanMoment(x.created)) },
+	"promotion_modify_time": func(w *jsonWriter, x promotion) { w.text(oceanMoment(x.modified)) },
+	"status_first": func(w *jsonWriter, x promotion) {
+		w.text([...]string{"PROMOTION_STATUS_ENABLE", "PROMOTION_STATUS_DISABLE", "PROMOTION_STATUS_DELETED"}[x.status])
+	},
+	"status_second": fixed[promotion]("[]"),
+	"opt_status": func(w *jsonWriter, x promotion) {
+		if x.status == statusActive {
+			w.text("ENABLE")
+		} else {
+			w.text("DISABLE")
+		}
+	},
+	"learning_phase":      fixed[promotion](`"DEFAULT"`),
+	"budget":              func(w *jsonWriter, x promotion) { w.hundredths(x.budget) },
+	"budget_mode":         func(w *jsonWriter, x promotion) { w.text(oceanBudgetMode(x.budget)) },
+	"bid":                 fixed[promotion]("0"),
+	"cpa_bid":             func(w *jsonWriter, x promotion) { w.hundredths(x.object.bid) },
+	"deep_cpabid":         fixed[promotion]("0"),
+	"roi_goal":            fixed[promotion]("0"),
+	"schedule_time":       fixed[promotion](`""`),
+	"promotion_materials": fixed[promotion]("{}"),
+	"native_setting":      fixed[promotion]("{}"),
+	"source":              fixed[promotion](`""`),
+}
+
+func oceanBudgetMode(fen int64) string {
+	if fen == 0 {
+		return "BUDGET_MODE_INFINITE"
+	}
+	return "BUDGET_MODE_DAY"
+}
+
+// oceanListMax is how many rows can be paged through by number; beyond, the cursor is needed.
+const oceanListMax = 10_000
+
+func (o *oceanEngine) promotions(c *call, l *login) *apiError {
+	a, err := o.advertiser(c, l)
+	if err != nil {
+		return err
+	}
+	fields, err := o.fields(c, promotionOrder)
+	if err != nil {
+		return err
+	}
+	var conditions promotionConditions
+	if _, err := o.decode(c, "filtering", &conditions); err != nil {
+		return err
+	}
+	page, err := o.integer(c, "page", 1, 1, 99_999)
+	if err != nil {
+		return err
+	}
+	size, err := o.integer(c, "page_size", 10, 1, 20)
+	if err != nil {
+		return err
+	}
+	count, err := o.integer(c, "count", 10, 1, 20)
+	if err != nil {
+		return err
+	}
+	list, err := conditions.filter(c.view.objects(&a))
+	if err != nil {
+		return err
+	}
+	byCursor := c.query.Get("cursor") != "" || c.query.Get("count") != ""
+	from, to := pageOf(page, size, len(list))
+	next := int64(0)
+	switch {
+	case byCursor && conditions.IDs != nil:
+		return failure(40000, "the cursor does not go with filtering.ids")
+	case byCursor:
+		// The cursor is the last promotion that was told, which clients must not rely on.
+		var last int64
+		if _, err := o.decode(c, "cursor", &last); err != nil {
+			return err
+		}
+		from, _ = slices.BinarySearchFunc(list, last+1, func(x object, id int64) int { return cmp.Compare(x.id, id) })
+		to = min(from+count, len(list))
+		if next = last; to > from {
+			next = list[to-1].id
+		}
+	case page*size > oceanListMax:
+		return failure(40000, "pages reach up to %d rows; use the cursor", oceanListMax)
+	}
+	w := o.begin(c)
+	w.open('{')
+	w.openArray("list")
+	for i := range list[from:to] {
+		x := promotion{a.id, &list[from+i]}
+		w.open('{')
+		for _, f := range fields {
+			w.key(f)
+			promotionFields[f](&w, x)
+		}
+		w.close('}')
+	}
+	w.close(']')
+	if byCursor {
+		w.openObject("cursor_info")
+		w.key("has_more")
+		w.flag(to < len(list))
+		w.numberField("count", int64(count))
+		w.numberField("cursor", next)
+		w.close('}')
+	} else {
+		w.pageInfo(page, size, len(list))
+	}
+	w.close('}')
+	o.end(c, &w)
+	return nil
+}

@@ -1,0 +1,219 @@
+package simulator
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// orderCorrection changes the truth of some days of an account from now on.
+func (s *Simulator) orderCorrection(w http.ResponseWriter, r *http.Request) {
+	var order correction
+	if !readOrder(w, r, &order) {
+		return
+	}
+	s.ordering.Lock()
+	defer s.ordering.Unlock()
+	if err := s.correct(order); err != nil {
+		writeProblem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if err := s.save(); err != nil {
+		writeProblem(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, order)
+}
+
+func (s *Simulator) correct(x correction) error {
+	p := s.world.spec(x.Media)
+	if p == nil {
+		return fmt.Errorf("media is one of %v, not %q", s.world.names(), x.Media)
+	}
+	a, ok := s.world.lookupText(p, x.Account)
+	if !ok {
+		return fmt.Errorf("%s has no account %q", x.Media, x.Account)
+	}
+	from, err := parseDay(x.From)
+	if err != nil {
+		return fmt.Errorf("from: %w", err)
+	}
+	to, err := parseDay(x.To)
+	if err != nil {
+		return fmt.Errorf("to: %w", err)
+	}
+	if to < from {
+		return fmt.Errorf("to (%s) is before from (%s)", x.To, x.From)
+	}
+	if x.Percent < -100 || x.Percent > 1000 || x.Percent == 0 {
+		return fmt.Errorf("percent is -100 to 1000 and not 0: %d", x.Percent)
+	}
+	s.corrections.add(&a, x, correctedDays{from: from, to: to, percent: x.Percent})
+	return nil
+}
+
+// limitView is what the limits call shows: the rules, and the switches of what platforms may or may not do.
+type limitView struct {
+	limitSettings
+	OldAccessSurvives map[string]bool `json:"old_access_survives"`
+}
+
+func (s *Simulator) serveLimits(w http.ResponseWriter, _ *http.Request) {
+	v := limitView{s.limits.settings(), map[string]bool{}}
+	for _, p := range s.world.specs {
+		v.OldAccessSurvives[p.name] = s.vault.oldAccessSurvives(p.name)
+	}
+	writeJSON(w, http.StatusOK, v)
+}
+
+func (s *Simulator) orderLimits(w http.ResponseWriter, r *http.Request) {
+	var order struct {
+		Rules             []LimitRule     `json:"rules"`
+		Penalties         *bool           `json:"penalties"`
+		OldAccessSurvives map[string]bool `json:"old_access_survives"`
+	}
+	if !readOrder(w, r, &order) {
+		return
+	}
+	for i, rule := range order.Rules {
+		if rule.Endpoint != "*" {
+			order.Rules[i].Endpoint = endpointName(rule.Endpoint)
+		}
+		err := order.Rules[i].check()
+		if err == nil && s.world.spec(rule.Media) == nil {
+			err = fmt.Errorf("media is one of %v, not %q", s.world.names(), rule.Media)
+		}
+		if err != nil {
+			writeProblem(w, http.StatusBadRequest, fmt.Sprintf("rule %d: %v", i+1, err))
+			return
+		}
+	}
+	for media := range order.OldAccessSurvives {
+		if s.world.spec(media) == nil {
+			writeProblem(w, http.StatusBadRequest, fmt.Sprintf("media is one of %v, not %q", s.world.names(), media))
+			return
+		}
+	}
+	s.ordering.Lock()
+	defer s.ordering.Unlock()
+	s.limits.change(order.Rules, order.Penalties)
+	for media, on := range order.OldAccessSurvives {
+		s.vault.setOldAccessSurvives(media, on)
+	}
+	if err := s.save(); err != nil {
+		writeProblem(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	s.serveLimits(w, r)
+}
+
+func (s *Simulator) serveFaults(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"faults": s.faults.all()})
+}
+
+// faultOrder is how a fault is ordered: the fields of an alteration stand beside the others.
+type faultOrder struct {
+	Kind       string  `json:"kind"`
+	Media      string  `json:"media"`
+	Endpoint   string  `json:"endpoint"`
+	Account    string  `json:"account"`
+	MS         int64   `json:"ms"`
+	Status     int     `json:"status"`
+	Count      int64   `json:"count"`
+	ForSeconds float64 `json:"for_seconds"`
+	Token      string  `json:"token"`
+
+	What        string `json:"what"`
+	Seed        uint64 `json:"seed"`
+	Of          string `json:"of"`
+	Level       string `json:"level"`
+	Granularity string `json:"granularity"`
+	Day         string `json:"day"`
+	Hour        *int   `json:"hour"`
+	Object      string `json:"object"`
+	Field       string `json:"field"`
+}
+
+func (s *Simulator) orderFault(w http.ResponseWriter, r *http.Request) {
+	var order faultOrder
+	if !readOrder(w, r, &order) {
+		return
+	}
+	f := Fault{
+		Kind: order.Kind, Media: order.Media, Endpoint: endpointName(order.Endpoint), Account: order.Account, MS: order.MS,
+		Status: order.Status, Count: order.Count, ForSeconds: order.ForSeconds, Token: order.Token,
+	}
+	if err := f.check(func(media string) bool { return s.world.spec(media) != nil }); err != nil {
+		writeProblem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if f.Kind != FaultAlter && order.What+order.Of+order.Level+order.Granularity+order.Day+order.Object+order.Field != "" {
+		writeProblem(w, http.StatusBadRequest, "what, of, level, granularity, day, hour, object and field are for kind alter only")
+		return
+	}
+	s.ordering.Lock()
+	defer s.ordering.Unlock()
+	switch f.Kind {
+	case FaultAlter:
+		x := &Alteration{
+			What: order.What, Seed: order.Seed, Of: order.Of, Media: order.Media, Account: order.Account, Level: order.Level,
+			Granularity: order.Granularity, Day: order.Day, Hour: order.Hour, Object: order.Object, Field: order.Field,
+		}
+		truth := view{now: s.clock.Now().Unix(), corrections: s.corrections}
+		if err := chooseAlteration(s.world, truth, x); err != nil {
+			writeProblem(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		f.Media, f.Account, f.Alteration = x.Media, x.Account, x
+	case FaultTokenDeath:
+		if err := s.killTokens(f); err != nil {
+			writeProblem(w, http.StatusBadRequest, err.Error())
+			return
+		}
+	}
+	f = s.faults.add(f)
+	s.recompile()
+	if err := s.save(); err != nil {
+		writeProblem(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusCreated, f)
+}
+
+// killTokens ends the tokens of the login that reaches an account, or of all logins of a platform.
+func (s *Simulator) killTokens(f Fault) error {
+	p := s.world.spec(f.Media)
+	var of *account
+	if f.Account != "" {
+		a, ok := s.world.lookupText(p, f.Account)
+		if !ok {
+			return fmt.Errorf("%s has no account %q", f.Media, f.Account)
+		}
+		of = &a
+	}
+	now := s.clock.Now().Unix()
+	for _, l := range s.vault.find(p, of) {
+		if err := s.vault.kill(l, f.Token == "pair", now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelFaults takes back one fault, or all.
+func (s *Simulator) cancelFaults(w http.ResponseWriter, r *http.Request) {
+	s.ordering.Lock()
+	defer s.ordering.Unlock()
+	id := strings.TrimSpace(r.PathValue("id"))
+	removed := s.faults.remove(id)
+	if id != "" && removed == 0 {
+		writeProblem(w, http.StatusNotFound, fmt.Sprintf("there is no fault %q", id))
+		return
+	}
+	s.recompile()
+	if err := s.save(); err != nil {
+		writeProblem(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]int{"removed": removed})
+}

@@ -1,0 +1,246 @@
+package simulator
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Files of a data directory.
+const (
+	stateFile  = "state.json"    // everything that orders and refreshes change; replaced whole
+	ledgerFile = "ledger.ndjson" // counts of calls, appended; written anew when opened
+
+	stateVersion = 1
+)
+
+// state is what survives a restart, but for the ledger.
+type state struct {
+	Version     int             `json:"version"`
+	Seed        int64           `json:"seed"`
+	Accounts    int             `json:"accounts"`
+	Clock       clockState      `json:"clock"`
+	Tokens      []tokens        `json:"tokens"`
+	Survives    map[string]bool `json:"old_access_survives"`
+	Limits      limitSettings   `json:"limits"`
+	Corrections []correction    `json:"corrections"`
+	Faults      []Fault         `json:"faults"`
+	LastFault   int             `json:"last_fault"`
+}
+
+// disk is an open data directory.
+type disk struct {
+	dir string
+
+	mu     sync.Mutex // one save after the other: the last one written holds the latest of everything
+	ledger *os.File
+}
+
+// open reads the world kept in a directory, or keeps a new one there.
+func (s *Simulator) open(cfg Config) error {
+	if err := os.MkdirAll(cfg.DataDir, 0o755); err != nil {
+		return err
+	}
+	d := &disk{dir: cfg.DataDir}
+	raw, err := os.ReadFile(d.path(stateFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		var kept state
+		if err := json.Unmarshal(raw, &kept); err != nil {
+			return fmt.Errorf("read %s: %w", stateFile, err)
+		}
+		if err := s.restore(kept); err != nil {
+			return err
+		}
+	}
+	if err := s.readLedger(d); err != nil {
+		return err
+	}
+	s.disk = d
+	return s.save()
+}
+
+func (s *Simulator) restore(kept state) error {
+	if kept.Version != stateVersion {
+		return fmt.Errorf("it was written by another version of the simulator (format %d, not %d): use another directory", kept.Version, stateVersion)
+	}
+	if kept.Seed != s.world.seed || kept.Accounts != s.world.accounts {
+		return fmt.Errorf("it keeps a world of seed %d with %d accounts, not of seed %d with %d: use that seed and number, or another directory",
+			kept.Seed, kept.Accounts, s.world.seed, s.world.accounts)
+	}
+	s.clock = restoreClock(kept.Clock)
+	s.vault.restore(kept.Tokens)
+	for media, on := range kept.Survives {
+		s.vault.setOldAccessSurvives(media, on)
+	}
+	s.limits.change(kept.Limits.Rules, &kept.Limits.Penalties)
+	for _, x := range kept.Corrections {
+		if err := s.correct(x); err != nil {
+			return fmt.Errorf("restore correction of account %s: %w", x.Account, err)
+		}
+	}
+	s.faults.restore(kept.Faults, kept.LastFault)
+	s.recompile()
+	return nil
+}
+
+// save writes the whole state; when it returns, a crash finds it.
+func (s *Simulator) save() error {
+	if s.disk == nil {
+		return nil
+	}
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	now := state{
+		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Clock: s.clock.state(),
+		Tokens: s.vault.all(), Survives: map[string]bool{}, Limits: s.limits.settings(),
+		Corrections: s.corrections.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
+	}
+	for _, p := range s.world.specs {
+		now.Survives[p.name] = s.vault.oldAccessSurvives(p.name)
+	}
+	raw, err := json.Marshal(now)
+	if err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	if err := replaceFile(s.disk.path(stateFile), raw); err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	return nil
+}
+
+func (d *disk) path(name string) string { return filepath.Join(d.dir, name) }
+
+func (d *disk) close() error {
+	if d.ledger == nil {
+		return nil
+	}
+	return d.ledger.Close()
+}
+
+// replaceFile puts new content in the place of a file so that a crash leaves either the old or the new.
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	// The rename itself is durable only when the directory is.
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+// ledgerLine is a line of the ledger's file: a number of calls of a second, or of an account.
+type ledgerLine struct {
+	Second  int64  `json:"s,omitempty"`
+	Account string `json:"k,omitempty"`
+	cell
+	Count int64 `json:"n"`
+}
+
+// readLedger adds up a kept ledger and writes it anew, one line for each count. A last line that a crash cut off is
+// dropped.
+func (s *Simulator) readLedger(d *disk) error {
+	path := d.path(ledgerFile)
+	if f, err := os.Open(path); err == nil {
+		err = s.ledger.load(bufio.NewReaderSize(f, 1<<20))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("read %s: %w", ledgerFile, err)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := replaceFile(path, s.ledger.dump()); err != nil {
+		return fmt.Errorf("write %s: %w", ledgerFile, err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
+	d.ledger = f
+	return err
+}
+
+func (s *Simulator) flushLedger() error {
+	lines := s.ledger.takeNew()
+	if len(lines) == 0 {
+		return nil
+	}
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	if _, err := s.disk.ledger.Write(lines); err != nil {
+		return fmt.Errorf("append to %s: %w", ledgerFile, err)
+	}
+	return nil
+}
+
+func (l *ledger) load(r *bufio.Reader) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		raw, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // what has no end of line was cut off
+		}
+		if err != nil {
+			return err
+		}
+		var line ledgerLine
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return err
+		}
+		if line.Account != "" {
+			l.accounts[accountCell{line.Account, line.cell}] += line.Count
+		} else {
+			l.seconds[secondCell{line.Second, line.cell}] += line.Count
+		}
+	}
+}
+
+func (l *ledger) dump() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return ledgerLines(l.seconds, l.accounts)
+}
+
+// takeNew is what was counted since the last time.
+func (l *ledger) takeNew() []byte {
+	l.mu.Lock()
+	seconds, accounts := l.newSeconds, l.newAccounts
+	l.newSeconds, l.newAccounts = map[secondCell]int64{}, map[accountCell]int64{}
+	l.mu.Unlock()
+	return ledgerLines(seconds, accounts)
+}
+
+func ledgerLines(seconds map[secondCell]int64, accounts map[accountCell]int64) (lines []byte) {
+	add := func(line ledgerLine) {
+		raw, err := json.Marshal(line)
+		if err == nil { // strings and numbers always marshal
+			lines = append(append(lines, raw...), '\n')
+		}
+	}
+	for at, n := range seconds {
+		add(ledgerLine{Second: at.Second, cell: at.cell, Count: n})
+	}
+	for of, n := range accounts {
+		add(ledgerLine{Account: of.Account, cell: of.cell, Count: n})
+	}
+	return lines
+}

@@ -1,0 +1,147 @@
+package simulator
+
+import "slices"
+
+// level is what a report's rows are about.
+type level uint8
+
+const (
+	levelAccount level = iota
+	levelAd
+)
+
+func (l level) String() string { return [...]string{"account", "ad"}[l] }
+
+// noHour is the hour of a row that is about a whole day.
+const noHour = -1
+
+// row is one row of a report in its finest form: a day or an hour of an account or an ad.
+type row struct {
+	day    int
+	hour   int   // noHour in daily reports
+	object int64 // 0 at account level
+	ad     *ad   // nil at account level; the ad that the row was made of even if object says another
+	figures
+}
+
+// scope is which rows are asked for.
+type scope struct {
+	level    level
+	hourly   bool
+	from, to int // days, both included
+}
+
+// view is the world at a moment: the truth, or what is served of it.
+type view struct {
+	now         int64
+	corrections *corrections
+	alterations *alterations // nil in the truth
+	scratch     *[]row       // memory for the rows of one question; they end with the next one. nil makes new memory
+}
+
+// rows makes an account's rows in the order of day, hour, object. Rows without impressions do not exist.
+func (v *view) rows(a *account, s scope) []row {
+	if v.alterations != nil {
+		return v.alterations.rows(v, a, s)
+	}
+	return v.trueRows(a, s)
+}
+
+func (v *view) trueRows(a *account, s scope) (rows []row) {
+	if a.class == classEmpty || a.class == classQuiet {
+		return nil
+	}
+	// Days to come have no figures, and neither have days before the world.
+	s.from, s.to = max(s.from, dayOf(firstMoment.Unix())), min(s.to, dayOf(v.now))
+	if v.scratch != nil {
+		rows = (*v.scratch)[:0]
+		defer func() { *v.scratch = rows }()
+	}
+	ads := make([]*ad, 0, a.slots)
+	for day := s.from; day <= s.to; day++ {
+		ads = ads[:0]
+		a.adsOn(day, func(x ad) { ads = append(ads, &x) })
+		if s.hourly {
+			rows = v.hourRows(rows, a, s, day, ads)
+		} else {
+			rows = v.dayRows(rows, a, s, day, ads)
+		}
+	}
+	return rows
+}
+
+func (v *view) dayRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
+	corrects := v.corrections.percents(a, day)
+	end := publishedSecond(day, v.now)
+	total := row{day: day, hour: noHour}
+	for _, x := range ads {
+		d := x.day(day, v.now, corrects)
+		f := d.until(end)
+		if f[impressions] == 0 {
+			continue
+		}
+		if s.level == levelAd {
+			rows = append(rows, row{day: day, hour: noHour, object: x.id, ad: x, figures: f})
+		} else {
+			total.add(&f)
+		}
+	}
+	if total.figures[impressions] > 0 {
+		rows = append(rows, total)
+	}
+	return rows
+}
+
+func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
+	corrects := v.corrections.percents(a, day)
+	end := publishedSecond(day, v.now)
+	type running struct {
+		adDay
+		ad   *ad
+		last figures
+	}
+	var list []running
+	for _, x := range ads {
+		if d := x.day(day, v.now, corrects); d.spanN > 0 {
+			list = append(list, running{adDay: d, ad: x})
+		}
+	}
+	if s.level == levelAd {
+		rows = slices.Grow(rows, len(list)*int((end+hourLength-1)/hourLength))
+	}
+	for hour := 0; int64(hour)*hourLength < end; hour++ {
+		total := row{day: day, hour: hour}
+		for i := range list {
+			x := &list[i]
+			sum := x.until(min(int64(hour+1)*hourLength, end))
+			if sum[impressions] == x.last[impressions] {
+				continue
+			}
+			f := sum.minus(&x.last)
+			x.last = sum
+			if s.level == levelAd {
+				rows = append(rows, row{day: day, hour: hour, object: x.ad.id, ad: x.ad, figures: f})
+			} else {
+				total.add(&f)
+			}
+		}
+		if total.figures[impressions] > 0 {
+			rows = append(rows, total)
+		}
+	}
+	return rows
+}
+
+// objects lists an account's ads as its configuration shows them, deleted ones too, in the order of their ids.
+func (v *view) objects(a *account) []object {
+	if v.alterations != nil {
+		return v.alterations.objects(v, a)
+	}
+	return v.trueObjects(a)
+}
+
+func (v *view) trueObjects(a *account) []object {
+	list := make([]object, 0, 3*a.slots)
+	a.ads(v.now, true, func(x ad) { list = append(list, x.at(v.now)) })
+	return list
+}

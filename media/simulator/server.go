@@ -1,0 +1,163 @@
+package simulator
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// bodyMax bounds what a caller may send.
+const bodyMax = 1 << 20
+
+// call is one request to a platform on its way to an answer.
+type call struct {
+	sim      *Simulator
+	platform platform
+	p        *spec
+	r        *http.Request
+	path     string // after the platform's prefix
+	query    url.Values
+	now      int64 // the world's time in seconds, read once so that an answer agrees with itself
+	view     view
+
+	// What the ledger counts by, filled in as it becomes known.
+	endpoint string
+	app      string
+	account  string
+	code     int
+	outcome  outcome
+
+	overLimit bool // an ordered fault wants it refused
+
+	status int
+	header http.Header
+	body   []byte
+	cut    cut
+}
+
+// cut is how much of an answer is sent.
+type cut uint8
+
+const (
+	cutNothing cut = iota
+	cutHalf
+	cutAll
+)
+
+const (
+	// endpointUnknown stands for all paths that are no endpoint, so that callers cannot fill the ledger with names.
+	endpointUnknown = "unknown"
+
+	// codeCut is the ledger's answer code of a call whose connection was cut.
+	codeCut = -1
+)
+
+var (
+	bodies  = sync.Pool{New: func() any { return new(make([]byte, 0, 16<<10)) }}
+	scratch = sync.Pool{New: func() any { return new([]row) }}
+)
+
+// ServeHTTP answers platforms' calls and the control API.
+func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p, path := s.route(r); p != nil {
+		s.serve(w, r, p, path)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, controlPrefix) {
+		s.control.ServeHTTP(w, r)
+		return
+	}
+	writeProblem(w, http.StatusNotFound, "no platform and no control call has this path; see /_sim/ for a list")
+}
+
+// route finds the platform by the host that the request names, else by its path's prefix.
+func (s *Simulator) route(r *http.Request) (platform, string) {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	for _, p := range s.platforms {
+		for _, h := range p.spec().hosts {
+			if strings.EqualFold(h, host) {
+				return p, r.URL.Path
+			}
+		}
+	}
+	for _, p := range s.platforms {
+		if path, ok := strings.CutPrefix(r.URL.Path, p.spec().prefix); ok && strings.HasPrefix(path, "/") {
+			return p, path
+		}
+	}
+	return nil, ""
+}
+
+func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, path string) {
+	buffer := bodies.Get().(*[]byte)
+	c := &call{
+		sim: s, platform: p, p: p.spec(), r: r, path: path, status: http.StatusOK, header: w.Header(), body: (*buffer)[:0],
+		endpoint: p.endpoint(path),
+	}
+	defer func() { *buffer = c.body; bodies.Put(buffer) }()
+	rows := scratch.Get().(*[]row)
+	defer scratch.Put(rows)
+	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
+	c.query, _ = url.ParseQuery(r.URL.RawQuery) // a broken pair is a missing parameter
+	c.now = s.clock.Now().Unix()
+	c.view = view{now: c.now, corrections: s.corrections, alterations: s.alterations.Load(), scratch: rows}
+
+	met := s.faults.claimed(c.p.name, c.endpoint, c.query.Get(c.p.accountParam))
+	if len(met) == 0 || !s.disturb(c, met) {
+		c.overLimit = met[FaultOverLimit] != nil
+		p.serve(c)
+		if met[FaultHalfBody] != nil {
+			c.outcome, c.cut = outcomeInjected, cutHalf
+		} else if met[FaultLatency] != nil && c.outcome == outcomeAnswered {
+			c.outcome = outcomeInjected
+		}
+	}
+	if c.cut != cutNothing {
+		c.code = codeCut
+	}
+	// Counted before it is sent: who has an answer finds the call in the ledger.
+	s.ledger.record(time.Now().Unix(), c.account, cell{c.p.name, c.app, c.endpoint, c.code, c.outcome})
+	c.send(w)
+}
+
+// send writes the answer. The Date is the world's: clients learn a platform's time from it.
+func (c *call) send(w http.ResponseWriter) {
+	h := c.header
+	h.Set("Date", time.Unix(c.now, 0).UTC().Format(http.TimeFormat))
+	switch c.cut {
+	case cutAll:
+		// The server closes the connection without a word.
+		panic(http.ErrAbortHandler)
+	case cutHalf:
+		// Less than was announced: the server closes the connection after it.
+		h.Set("Content-Length", strconv.Itoa(len(c.body)))
+		w.WriteHeader(c.status)
+		_, _ = w.Write(c.body[:len(c.body)/2])
+	default:
+		h.Set("Content-Length", strconv.Itoa(len(c.body)))
+		w.WriteHeader(c.status)
+		_, _ = w.Write(c.body) // a caller that went away is no concern of ours
+	}
+}
+
+// limited counts the call against the limits of its app and account, and answers it if one refuses.
+func (c *call) limited() bool {
+	if c.overLimit {
+		c.platform.overLimit(c, refusal{rule: c.sim.limits.shortest(c.p.name), retryIn: time.Second})
+		c.outcome = outcomeInjected
+		return true
+	}
+	r, ok := c.sim.limits.take(c.p.name, c.endpoint, c.app, c.account)
+	if !ok {
+		c.platform.overLimit(c, r)
+		c.outcome = outcomeRefused
+	}
+	return !ok
+}

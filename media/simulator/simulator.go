@@ -1,0 +1,166 @@
+package simulator
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config says which world to simulate.
+type Config struct {
+	Accounts int          // of all platforms together, 1 to 1,000,000
+	Seed     int64        // the same seed, number of accounts and clock give the same world
+	Speed    float64      // seconds of the world in a real second; 0 keeps that of DataDir's world, or is 1
+	DataDir  string       // where the state survives a restart; "" keeps it in memory only
+	Start    time.Time    // the clock of a new world, from 2025 up to 2035; zero is now. A kept world has its own clock
+	Frozen   bool         // stops the clock at once; false leaves a kept clock as it was
+	Logger   *slog.Logger // nil is silent
+}
+
+// Simulator is a world of accounts behind the platforms' own APIs. It is safe for concurrent use.
+type Simulator struct {
+	logger      *slog.Logger
+	world       *world
+	platforms   []platform
+	clock       *WorldClock
+	vault       *vault
+	limits      *limits
+	ledger      *ledger
+	corrections *corrections
+	faults      *faults
+	alterations atomic.Pointer[alterations]
+	control     *http.ServeMux
+	disk        *disk // nil when nothing is kept
+
+	ordering  sync.Mutex // serialises orders of the control API, so that what is saved is what holds
+	closing   chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+	flushed   sync.WaitGroup
+}
+
+var _ http.Handler = (*Simulator)(nil)
+
+// New opens the world kept in cfg.DataDir, or makes a new one there. It refuses a directory that keeps a world of
+// another seed or size.
+func New(cfg Config) (*Simulator, error) {
+	if err := checkConfig(&cfg); err != nil {
+		return nil, err
+	}
+	s := &Simulator{
+		logger: cfg.Logger, platforms: platforms(), limits: newLimits(), ledger: newLedger(cfg.DataDir != ""),
+		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
+	}
+	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts}
+	for _, p := range s.platforms {
+		s.world.specs = append(s.world.specs, p.spec())
+		s.limits.change(p.spec().limits, nil)
+		s.limits.tolerant[p.spec().name] = p.spec().tolerantPenalty
+	}
+	start := cfg.Start
+	if start.IsZero() {
+		start = time.Now()
+	}
+	s.clock = newWorldClock(start, 1)
+	s.vault = newVault(s.world, start.Unix())
+	s.control = s.controlRoutes()
+	if cfg.DataDir != "" {
+		if err := s.open(cfg); err != nil {
+			return nil, fmt.Errorf("open world in %s: %w", cfg.DataDir, err)
+		}
+	}
+	s.clock.onSet = s.save
+	s.vault.save = s.save
+	if err := s.startClock(cfg); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if s.disk != nil {
+		s.flushed.Go(s.flushRegularly)
+	}
+	return s, nil
+}
+
+func checkConfig(cfg *Config) error {
+	if cfg.Accounts < 1 || cfg.Accounts > accountsMax {
+		return fmt.Errorf("a world has 1 to %d accounts, not %d", accountsMax, cfg.Accounts)
+	}
+	if cfg.Speed != 0 {
+		if err := checkSpeed(cfg.Speed); err != nil {
+			return err
+		}
+	}
+	if !cfg.Start.IsZero() {
+		if err := checkMoment(cfg.Start); err != nil {
+			return err
+		}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (s *Simulator) startClock(cfg Config) error {
+	if cfg.Frozen {
+		if err := s.clock.Freeze(); err != nil {
+			return err
+		}
+	}
+	if cfg.Speed != 0 {
+		return s.clock.SetSpeed(cfg.Speed)
+	}
+	return nil
+}
+
+// Handler serves everything: the platforms under their prefixes and by their real hosts, and the control API under
+// /_sim/.
+func (s *Simulator) Handler() http.Handler { return s }
+
+// Clock is the world's, to read, freeze and set.
+func (s *Simulator) Clock() *WorldClock { return s.clock }
+
+// Close saves the state and releases calls that hang. Calls after it are still answered, but what they change may be
+// lost. It may be called twice.
+func (s *Simulator) Close() error {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		s.flushed.Wait()
+		if s.disk != nil {
+			s.closeErr = errors.Join(s.save(), s.flushLedger(), s.disk.close())
+		}
+	})
+	return s.closeErr
+}
+
+// flushEvery is how much of the ledger a crash can lose.
+const flushEvery = 2 * time.Second
+
+func (s *Simulator) flushRegularly() {
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-ticker.C:
+		}
+		if err := s.flushLedger(); err != nil {
+			s.logger.Error("cannot keep the simulator's ledger", "err", err)
+		}
+		// The place of a faster clock is not known from the real time that passed: it resumes where it was saved.
+		if !s.clock.Frozen() && s.clock.Speed() != 1 {
+			if err := s.save(); err != nil {
+				s.logger.Error("cannot keep the simulator's clock", "err", err)
+			}
+		}
+	}
+}
+
+// recompile makes the ordered alterations hold for calls from now on.
+func (s *Simulator) recompile() {
+	s.alterations.Store(compileAlterations(s.world, s.faults.alterations()))
+}

@@ -1,0 +1,422 @@
+package simulator
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// write turns a field's value of x into JSON.
+type write[T any] func(w *jsonWriter, x T)
+
+func fixed[T any](json string) write[T] { return func(w *jsonWriter, _ T) { w.raw(json) } }
+
+// tencentAccountFields are those of advertiser/get, and tencentRelationFields of organization_account_relation/get.
+var (
+	tencentAccountFields = map[string]write[*account]{
+		"account_id":         func(w *jsonWriter, a *account) { w.number(a.id) },
+		"corporation_name":   func(w *jsonWriter, a *account) { w.text(a.company()) },
+		"mdm_id":             func(w *jsonWriter, a *account) { w.number(9_000_000 + int64(a.index/7)) },
+		"mdm_name":           func(w *jsonWriter, a *account) { w.text(a.company()) },
+		"daily_budget":       fixed[*account]("0"),
+		"system_industry_id": fixed[*account]("21474836586"),
+		"memo":               func(w *jsonWriter, a *account) { w.text(a.name()) },
+		"system_status":      fixed[*account](`"CUSTOMER_STATUS_NORMAL"`),
+		"agency_account_id":  fixed[*account]("0"),
+		"operators":          fixed[*account]("[]"),
+	}
+	tencentRelationFields = []string{"account_id", "corporation_name", "is_bid", "is_mp", "comment_list"}
+)
+
+// accountPage reads the paging of a list of accounts, whose cursor is a number.
+type accountPage struct {
+	byCursor   bool
+	page, size int
+	cursor     int64
+}
+
+func (t *tencent) accountPage(c *call, sizeRequired bool, pagesMax int) (p accountPage, err *apiError) {
+	mode, err := t.oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
+	if err != nil {
+		return p, err
+	}
+	if mode == "" {
+		return p, failure(18001, tencentPageModeKey)
+	}
+	if sizeRequired && c.query.Get("page_size") == "" {
+		return p, failure(18001, "page_size")
+	}
+	if p.page, err = t.integer(c, "page", 1, 1, pagesMax); err != nil {
+		return p, err
+	}
+	if p.size, err = t.integer(c, "page_size", 10, 1, 100); err != nil {
+		return p, err
+	}
+	if text := c.query.Get("cursor"); text != "" {
+		n, wrong := strconv.ParseInt(text, 10, 64)
+		if wrong != nil {
+			return p, failure(18002, "cursor")
+		}
+		p.cursor = n
+	}
+	p.byCursor = mode == tencentByCursor
+	return p, nil
+}
+
+// accountList answers with a page of the login's accounts.
+func (t *tencent) accountList(c *call, list []account, p accountPage, item func(w *jsonWriter, a *account)) {
+	from, to := pageOf(p.page, p.size, len(list))
+	if p.byCursor {
+		// The cursor is the last account that was told.
+		from, _ = slices.BinarySearchFunc(list, p.cursor+1, func(a account, id int64) int { return cmp.Compare(a.id, id) })
+		to = min(from+p.size, len(list))
+	}
+	w := t.begin(c)
+	w.openArray("list")
+	for i := range list[from:to] {
+		w.open('{')
+		item(&w, &list[from+i])
+		w.close('}')
+	}
+	w.close(']')
+	if p.byCursor {
+		next := p.cursor
+		if to > from {
+			next = list[to-1].id
+		}
+		w.openObject("cursor_page_info")
+		w.numberField("page_size", int64(p.size))
+		w.numberField("total_number", int64(len(list)))
+		w.key("has_more")
+		w.flag(to < len(list))
+		w.numberField("cursor", next)
+		w.close('}')
+	} else {
+		w.pageInfo(p.page, p.size, len(list))
+	}
+	t.end(c, &w)
+}
+
+func (t *tencent) accountsOf(c *call, l *login) []account {
+	list := make([]account, 0, l.last-l.first)
+	for i := l.first; i < l.last; i++ {
+		list = append(list, c.sim.world.account(t.about, i))
+	}
+	return list
+}
+
+func (t *tencent) advertisers(c *call, l *login) *apiError {
+	fields, err := t.fields(c, func(f string) bool { return tencentAccountFields[f] != nil })
+	if err != nil {
+		return err
+	}
+	if fields == nil {
+		return failure(18001, "fields")
+	}
+	p, err := t.accountPage(c, true, 1000)
+	if err != nil {
+		return err
+	}
+	filters, err := t.filters(c, 1, map[string][]string{"corporation_name": {"EQUALS"}})
+	if err != nil {
+		return err
+	}
+	list := t.accountsOf(c, l)
+	if c.query.Get("account_id") != "" {
+		a, err := t.account(c, l)
+		if err != nil {
+			return err
+		}
+		list = []account{a}
+	}
+	for _, f := range filters {
+		list = slices.DeleteFunc(list, func(a account) bool { return a.company() != f.Values[0] })
+	}
+	t.accountList(c, list, p, func(w *jsonWriter, a *account) {
+		for _, f := range fields {
+			w.key(f)
+			tencentAccountFields[f](w, a)
+		}
+	})
+	return nil
+}
+
+func (t *tencent) relations(c *call, l *login) *apiError {
+	if _, err := t.fields(c, func(f string) bool { return slices.Contains(tencentRelationFields, f) }); err != nil {
+		return err
+	}
+	p, err := t.accountPage(c, false, 1000)
+	if err != nil {
+		return err
+	}
+	if !p.byCursor && p.page*p.size > 1000 {
+		return failure(18003, "page x page_size is at most 1000; use the cursor")
+	}
+	if _, err := t.oneOf(c, "advertiser_type", "DIRECT_ADVERTISER", "SUB_ADVERTISER"); err != nil {
+		return err
+	}
+	t.accountList(c, t.accountsOf(c, l), p, func(w *jsonWriter, a *account) {
+		w.numberField("account_id", a.id)
+		w.textField("corporation_name", a.company())
+		w.key("is_bid")
+		w.flag(true)
+		w.key("is_mp")
+		w.flag(false)
+		w.openArray("comment_list")
+		w.close(']')
+	})
+	return nil
+}
+
+// adgroupOrder are the fields of an ad group, in the order in which they are told when none are named.
+var adgroupOrder = []string{
+	"account_id", "adgroup_id", "adgroup_name", "configured_status", "system_status", "created_time", "last_modified_time",
+	"is_deleted", "marketing_goal", "marketing_carrier_type", "marketing_target_type", "begin_date", "end_date", "time_series",
+	"bid_amount", "bid_mode", "optimization_goal", "daily_budget", "site_set", "deep_conversion_spec", "targeting",
+}
+
+type adgroup struct {
+	account int64
+	*object
+}
+
+var adgroupFields = map[string]write[adgroup]{
+	"account_id":   func(w *jsonWriter, x adgroup) { w.number(x.account) },
+	"adgroup_id":   func(w *jsonWriter, x adgroup) { w.number(x.id) },
+	"adgroup_name": func(w *jsonWriter, x adgroup) { w.text(x.name) },
+	"configured_status": func(w *jsonWriter, x adgroup) {
+		if x.status == statusActive {
+			w.text("AD_STATUS_NORMAL")
+		} else {
+			w.text("AD_STATUS_SUSPEND")
+		}
+	},
+	"system_status": func(w *jsonWriter, x adgroup) {
+		w.text([...]string{"ADGROUP_STATUS_ACTIVE", "ADGROUP_STATUS_SUSPEND", "ADGROUP_STATUS_DELETED"}[x.status])
+	},
+	"created_time":           func(w *jsonWriter, x adgroup) { w.number(x.created) },
+	"last_modified_time":     func(w *jsonWriter, x adgroup) { w.number(x.modified) },
+	"is_deleted":             func(w *jsonWriter, x adgroup) { w.flag(x.status == statusDeleted) },
+	"marketing_goal":         fixed[adgroup](`"MARKETING_GOAL_USER_GROWTH"`),
+	"marketing_carrier_type": fixed[adgroup](`"MARKETING_CARRIER_TYPE_APP_ANDROID"`),
+	"marketing_target_type":  fixed[adgroup](`"MARKETING_TARGET_TYPE_APP_ANDROID"`),
+	"begin_date":             func(w *jsonWriter, x adgroup) { w.text(formatDay(dayOf(x.created))) },
+	"end_date":               fixed[adgroup](`""`),
+	"time_series":            fixed[adgroup](`"` + strings.Repeat("1", 7*48) + `"`),
+	"bid_amount":             func(w *jsonWriter, x adgroup) { w.number(x.bid) },
+	"bid_mode":               fixed[adgroup](`"BID_MODE_OCPM"`),
+	"optimization_goal":      fixed[adgroup](`"OPTIMIZATIONGOAL_APP_ACTIVATE"`),
+	"daily_budget":           func(w *jsonWriter, x adgroup) { w.number(x.budget) },
+	"site_set": func(w *jsonWriter, x adgroup) {
+		w.open('[')
+		w.text(x.site())
+		w.close(']')
+	},
+	"deep_conversion_spec": fixed[adgroup]("{}"),
+	"targeting":            fixed[adgroup]("{}"),
+}
+
+// adgroupOperators are the conditions that a list of ad groups takes.
+var adgroupOperators = func() map[string][]string {
+	moment := []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREATER_EQUALS"}
+	return map[string][]string{
+		"adgroup_id": {"EQUALS", "IN"}, "adgroup_name": {"EQUALS", "CONTAINS"}, "created_time": moment, "last_modified_time": moment,
+		"configured_status": {"EQUALS"}, "is_deleted": {"EQUALS"}, "material_package_id": {"EQUALS"},
+		"joint_budget_rule_id": {"EQUALS"}, "auto_derived_creative_enabled": {"EQUALS"}, "rta_target_id": {"EQUALS"},
+	}
+}()
+
+// adgroupFilter tells which ad groups a list holds.
+type adgroupFilter func(o *object) bool
+
+func (t *tencent) adgroupFilters(c *call) (all []adgroupFilter, err *apiError) {
+	filters, err := t.filters(c, 255, adgroupOperators)
+	if err != nil {
+		return nil, err
+	}
+	deleted := false
+	if text := c.query.Get("is_deleted"); text != "" {
+		if text != "true" && text != "false" {
+			return nil, failure(18002, "is_deleted")
+		}
+		deleted = text == "true"
+	}
+	byModified := slices.ContainsFunc(filters, func(f tencentFilter) bool { return f.Field == "last_modified_time" })
+	for _, f := range filters {
+		if f.Field == "is_deleted" {
+			if !byModified {
+				return nil, failure(33109, "")
+			}
+			if f.Values[0] != "true" && f.Values[0] != "false" {
+				return nil, failure(18002, "filtering: is_deleted")
+			}
+			deleted = f.Values[0] == "true"
+			continue
+		}
+		one, err := t.adgroupFilter(f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return append(all, func(o *object) bool { return (o.status == statusDeleted) == deleted }), nil
+}
+
+func (t *tencent) adgroupFilter(f tencentFilter) (adgroupFilter, *apiError) {
+	value := f.Values[0]
+	switch f.Field {
+	case "adgroup_id":
+		ids := map[int64]bool{}
+		for _, text := range f.Values {
+			id, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return nil, failure(18002, "filtering: adgroup_id")
+			}
+			ids[id] = true
+		}
+		return func(o *object) bool { return ids[o.id] }, nil
+	case "adgroup_name":
+		if f.Operator == "CONTAINS" {
+			return func(o *object) bool { return strings.Contains(o.name, value) }, nil
+		}
+		return func(o *object) bool { return o.name == value }, nil
+	case "created_time", "last_modified_time":
+		moment, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || len(value) != 10 {
+			return nil, failure(18002, "filtering: %s is ten digits of seconds", f.Field)
+		}
+		return func(o *object) bool {
+			at := o.created
+			if f.Field == "last_modified_time" {
+				at = o.modified
+			}
+			return compares(f.Operator, cmp.Compare(at, moment))
+		}, nil
+	case "configured_status":
+		switch value {
+		case "AD_STATUS_NORMAL":
+			return func(o *object) bool { return o.status == statusActive }, nil
+		case "AD_STATUS_SUSPEND":
+			return func(o *object) bool { return o.status != statusActive }, nil
+		}
+		return nil, failure(18009, "filtering: configured_status %q", value)
+	default:
+		// What the others name, no ad group of this world has.
+		return func(*object) bool { return false }, nil
+	}
+}
+
+// compares tells whether the result of a comparison fits an operator.
+func compares(operator string, c int) bool {
+	switch operator {
+	case "EQUALS":
+		return c == 0
+	case "LESS":
+		return c < 0
+	case "LESS_EQUALS":
+		return c <= 0
+	case "GREATER":
+		return c > 0
+	default:
+		return c >= 0
+	}
+}
+
+func (t *tencent) adgroups(c *call, l *login) *apiError {
+	a, err := t.account(c, l)
+	if err != nil {
+		return err
+	}
+	fields, err := t.fields(c, func(f string) bool { return adgroupFields[f] != nil })
+	if err != nil {
+		return err
+	}
+	if fields == nil {
+		fields = adgroupOrder
+	}
+	filters, err := t.adgroupFilters(c)
+	if err != nil {
+		return err
+	}
+	page, err := t.integer(c, "page", 1, 1, 100)
+	if err != nil {
+		return err
+	}
+	size, err := t.integer(c, "page_size", 10, 1, 100)
+	if err != nil {
+		return err
+	}
+	mode, err := t.oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
+	if err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(c.view.objects(&a), func(o object) bool {
+		return slices.ContainsFunc(filters, func(fits adgroupFilter) bool { return !fits(&o) })
+	})
+	from, to := pageOf(page, size, len(list))
+	if mode == tencentByCursor {
+		last, err := t.readCursor(c)
+		if err != nil {
+			return err
+		}
+		from, _ = slices.BinarySearchFunc(list, last+1, func(o object, id int64) int { return cmp.Compare(o.id, id) })
+		to = min(from+size, len(list))
+	}
+	w := t.begin(c)
+	w.openArray("list")
+	for i := range list[from:to] {
+		x := adgroup{a.id, &list[from+i]}
+		w.open('{')
+		for _, f := range fields {
+			w.key(f)
+			adgroupFields[f](&w, x)
+		}
+		w.close('}')
+	}
+	w.close(']')
+	if mode == tencentByCursor {
+		next := ""
+		if to < len(list) && to > from {
+			next = strconv.FormatInt(list[to-1].id, 36) + cursorCheck(c)
+		}
+		w.openObject("cursor_page_info")
+		w.numberField("page_size", int64(size))
+		w.numberField("total_number", int64(len(list)))
+		w.textField("next_cursor", next)
+		w.textField("previous_cursor", "")
+		w.close('}')
+	} else {
+		w.pageInfo(page, size, len(list))
+	}
+	t.end(c, &w)
+	return nil
+}
+
+// A cursor of ad groups is at most ten bytes: the last id told, in eight, and a check of the other parameters, which
+// must stay the same along the way.
+func (t *tencent) readCursor(c *call) (last int64, _ *apiError) {
+	text := c.query.Get("cursor")
+	if text == "" {
+		return 0, nil
+	}
+	id, found := strings.CutSuffix(text, cursorCheck(c))
+	last, err := strconv.ParseInt(id, 36, 64)
+	if !found || err != nil {
+		return 0, failure(18009, "cursor: it is of another query")
+	}
+	return last, nil
+}
+
+func cursorCheck(c *call) string {
+	k := key(1)
+	for _, name := range []string{"account_id", "filtering", "fields", "is_deleted", "page_size"} {
+		for _, b := range []byte(c.query.Get(name)) {
+			k = k.sub(uint64(b))
+		}
+		k = k.sub(1 << 20)
+	}
+	n := k.below(36 * 36)
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	return string([]byte{digits[n/36], digits[n%36]})
+}

@@ -1,0 +1,301 @@
+package simulator
+
+import (
+	"slices"
+	"strconv"
+)
+
+// tencentField is a column of a report: how it is written, and how rows are sorted by it.
+type tencentField struct {
+	write   write[*row]
+	compare func(a, b *row) int
+}
+
+func tencentMetric(m metric) tencentField {
+	return tencentField{func(w *jsonWriter, r *row) { w.number(r.figures[m]) }, byMetric(m)}
+}
+
+// tencentEach is what one of a metric costs, in whole fen.
+func tencentEach(of metric, times int64) tencentField {
+	price := func(f *figures) int64 { return each(f[cost]*times, f[of]) }
+	return tencentField{
+		func(w *jsonWriter, r *row) { w.number(price(&r.figures)) },
+		byRatio(func(f *figures) float64 { return float64(price(f)) }),
+	}
+}
+
+func tencentRatio(a, b metric) tencentField {
+	of := func(f *figures) float64 { return ratio(f[a], f[b]) }
+	return tencentField{func(w *jsonWriter, r *row) { w.float(of(&r.figures)) }, byRatio(of)}
+}
+
+func tencentZero() tencentField {
+	return tencentField{fixed[*row]("0"), func(_, _ *row) int { return 0 }}
+}
+
+// tencentFields are the columns that this world has figures for, and some of the platform's others, which are zero.
+var tencentFields = map[string]tencentField{
+	"date":         {func(w *jsonWriter, r *row) { w.text(formatDay(r.day)) }, byDay},
+	"hour":         {func(w *jsonWriter, r *row) { w.number(int64(max(r.hour, 0))) }, byHour},
+	"account_id":   {nil, func(_, _ *row) int { return 0 }}, // written by the call, which knows it
+	"adgroup_id":   {func(w *jsonWriter, r *row) { w.number(r.object) }, byObject},
+	"adgroup_name": {nil, byObject}, // so is this
+	"site_set": {func(w *jsonWriter, r *row) {
+		if r.ad == nil {
+			w.text("")
+			return
+		}
+		w.text(r.ad.site())
+	}, func(_, _ *row) int { return 0 }},
+
+	"cost": tencentMetric(cost), "view_count": tencentMetric(impressions), "valid_click_count": tencentMetric(clicks),
+	"download_count": tencentMetric(downloads), "install_count": tencentMetric(installs), "activated_count": tencentMetric(activations),
+	"reg_pv": tencentMetric(registrations), "reg_dedup_pv": tencentMetric(registrations),
+	"conversions_count": tencentMetric(conversions), "deep_conversions_count": tencentMetric(deepConversions),
+	"first_pay_count": tencentMetric(firstPays), "purchase_pv": tencentMetric(pays), "purchase_amount": tencentMetric(payAmount),
+	"first_day_pay_amount": tencentMetric(payAmountD1), "payment_amount_activated_d3": tencentMetric(payAmountD3),
+	"payment_amount_activated_d7": tencentMetric(payAmountD7), "retention_count": tencentMetric(nextDayRetained),
+
+	"ctr": tencentRatio(clicks, impressions), "conversions_rate": tencentRatio(conversions, clicks),
+	"deep_conversions_rate": tencentRatio(deepConversions, clicks), "retention_rate": tencentRatio(nextDayRetained, activations),
+	"purchase_roi": tencentRatio(payAmount, cost), "roi_activated_d1": tencentRatio(payAmountD1, cost),
+	"roi_activated_d3": tencentRatio(payAmountD3, cost), "roi_activated_d7": tencentRatio(payAmountD7, cost),
+	"cpc": tencentEach(clicks, 1), "thousand_display_price": tencentEach(impressions, 1000),
+	"conversions_cost": tencentEach(conversions, 1), "deep_conversions_cost": tencentEach(deepConversions, 1),
+	"activated_cost": tencentEach(activations, 1), "reg_cost": tencentEach(registrations, 1),
+	"purchase_cost": tencentEach(pays, 1), "first_pay_cost": tencentEach(firstPays, 1),
+
+	"first_day_pay_count": tencentZero(), "roi_activated_d14": tencentZero(), "roi_activated_d30": tencentZero(),
+	"order_pv": tencentZero(), "order_amount": tencentZero(), "order_roi": tencentZero(),
+	"income_val_1": tencentZero(), "income_val_3": tencentZero(), "income_val_7": tencentZero(), "income_val_14": tencentZero(),
+	"income_roi_1": tencentZero(), "income_roi_3": tencentZero(), "income_roi_7": tencentZero(), "income_roi_14": tencentZero(),
+	"mini_game_register_users": tencentZero(), "mini_game_pay_d3_uv": tencentZero(), "minigame_24h_pay_uv": tencentZero(),
+}
+
+const (
+	tencentRowsMax      = 10_000
+	tencentDailyBack    = 365
+	tencentDailySpan    = 90
+	tencentHourlyBack   = 90
+	tencentLevelAccount = "REPORT_LEVEL_ADVERTISER"
+	tencentLevelAdgroup = "REPORT_LEVEL_ADGROUP"
+)
+
+// tencentGroups are what each level can be grouped by.
+var tencentGroups = map[string]map[bool][]string{
+	tencentLevelAccount: {false: {"date"}, true: {"hour"}},
+	tencentLevelAdgroup: {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
+}
+
+func (t *tencent) dailyReports(c *call, l *login) *apiError  { return t.report(c, l, false) }
+func (t *tencent) hourlyReports(c *call, l *login) *apiError { return t.report(c, l, true) }
+
+// tencentQuery is a report's parameters.
+type tencentQuery struct {
+	account account
+	scope   scope
+	by      grouping
+	fields  []string
+	columns []write[*row] // of the fields; nil for what the call must know
+	filters []tencentFilter
+	orders  []order
+	page    int
+	size    int
+}
+
+func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
+	q, err := t.reportQuery(c, l, hourly)
+	if err != nil {
+		return err
+	}
+	rows := c.view.rows(&q.account, q.scope)
+	if len(q.filters) > 0 {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !q.fits(&r) })
+	}
+	list := sorted(q.by.apply(rows, hourly, q.scope.level), q.orders)
+	from, to := pageOf(q.page, q.size, len(list))
+	w := t.begin(c)
+	w.openArray("list")
+	for _, r := range list[from:to] {
+		t.writeRow(c, &w, &q, r)
+	}
+	w.close(']')
+	w.pageInfo(q.page, q.size, len(list))
+	t.end(c, &w)
+	return nil
+}
+
+func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
+	w.open('{')
+	for i, f := range q.fields {
+		w.key(f)
+		switch {
+		case q.columns[i] != nil:
+			q.columns[i](w, r)
+		case f == "account_id":
+			w.number(q.account.id)
+		case r.ad != nil: // adgroup_name
+			o := r.ad.at(c.now)
+			w.text(o.name)
+		default:
+			w.text("")
+		}
+	}
+	w.close('}')
+}
+
+func (q *tencentQuery) fits(r *row) bool {
+	for _, f := range q.filters {
+		if !slices.Contains(f.Values, strconv.FormatInt(r.object, 10)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, err *apiError) {
+	if q.account, err = t.account(c, l); err != nil {
+		return q, err
+	}
+	levelName, err := t.oneOf(c, "level", tencentLevelAccount, tencentLevelAdgroup)
+	if err != nil {
+		return q, err
+	}
+	if levelName == "" {
+		return q, failure(18001, "level")
+	}
+	if levelName == tencentLevelAdgroup {
+		q.scope.level = levelAd
+	}
+	q.scope.hourly = hourly
+	if err = t.dateRange(c, &q.scope); err != nil {
+		return q, err
+	}
+	if q.by, err = t.groupBy(c, tencentGroups[levelName][hourly]); err != nil {
+		return q, err
+	}
+	if q.fields, err = t.fields(c, func(f string) bool { _, ok := tencentFields[f]; return ok }); err != nil {
+		return q, err
+	}
+	if q.fields == nil {
+		return q, failure(18001, "fields")
+	}
+	for _, f := range q.fields {
+		q.columns = append(q.columns, tencentFields[f].write)
+	}
+	operators := map[string][]string{}
+	if q.scope.level == levelAd {
+		operators["adgroup_id"] = []string{"EQUALS", "IN"}
+	}
+	if q.filters, err = t.filters(c, 40, operators); err != nil {
+		return q, err
+	}
+	if q.orders, err = t.orderBy(c); err != nil {
+		return q, err
+	}
+	if _, err = t.oneOf(c, "time_line", "REQUEST_TIME", "REPORTING_TIME", "ACTIVE_TIME"); err != nil {
+		return q, err
+	}
+	pagesMax := 99_999
+	if hourly {
+		pagesMax = 100
+	}
+	if q.page, err = t.integer(c, "page", 1, 1, pagesMax); err != nil {
+		return q, err
+	}
+	if q.size, err = t.integer(c, "page_size", 10, 1, 2000); err != nil {
+		return q, err
+	}
+	if q.page*q.size > tencentRowsMax {
+		return q, failure(18003, "page x page_size is at most %d", tencentRowsMax)
+	}
+	return q, nil
+}
+
+// dateRange reads the days: up to 90 of the last 365, or one of the last 90 by the hour.
+func (t *tencent) dateRange(c *call, s *scope) *apiError {
+	var days struct {
+		Start string `json:"start_date"`
+		End   string `json:"end_date"`
+	}
+	found, err := t.decode(c, "date_range", &days)
+	if err != nil {
+		return err
+	}
+	if !found || days.Start == "" || days.End == "" {
+		return failure(18001, "date_range")
+	}
+	var wrong error
+	if s.from, wrong = parseDay(days.Start); wrong != nil {
+		return failure(18002, "date_range: start_date")
+	}
+	if s.to, wrong = parseDay(days.End); wrong != nil {
+		return failure(18002, "date_range: end_date")
+	}
+	back, span := tencentDailyBack, tencentDailySpan
+	if s.hourly {
+		back, span = tencentHourlyBack, 1
+	}
+	switch {
+	case s.to < s.from:
+		return failure(18004, "date_range: end_date is before start_date")
+	case s.to-s.from >= span:
+		return failure(18003, "date_range: at most %d days", span)
+	case s.from < dayOf(c.now)-back:
+		return failure(18004, "date_range: at most %d days back", back)
+	}
+	return nil
+}
+
+func (t *tencent) groupBy(c *call, allowed []string) (g grouping, err *apiError) {
+	var list []string
+	found, err := t.decode(c, "group_by", &list)
+	switch {
+	case err != nil:
+		return g, err
+	case !found:
+		return g, failure(18001, "group_by")
+	case len(list) == 0:
+		return g, failure(18012, "group_by")
+	}
+	for _, name := range list {
+		if !slices.Contains(allowed, name) {
+			return g, failure(18009, "group_by is of %v at this level, not %q", allowed, name)
+		}
+		switch name {
+		case "date":
+			g.day = true
+		case "hour":
+			g.day, g.hour = true, true // an hourly report has one day only
+		case "adgroup_id":
+			g.object = true
+		case "site_set":
+			g.site = true
+		}
+	}
+	return g, nil
+}
+
+func (t *tencent) orderBy(c *call) (orders []order, err *apiError) {
+	var list []struct {
+		Field string `json:"sort_field"`
+		Type  string `json:"sort_type"`
+	}
+	if _, err := t.decode(c, "order_by", &list); err != nil {
+		return nil, err
+	}
+	if len(list) > 2 {
+		return nil, failure(18003, "order_by has at most 2 fields")
+	}
+	for _, o := range list {
+		f, ok := tencentFields[o.Field]
+		if !ok {
+			return nil, failure(12009, "order_by: %q", o.Field)
+		}
+		if o.Type != "ASCENDING" && o.Type != "DESCENDING" {
+			return nil, failure(18009, "order_by: sort_type %q", o.Type)
+		}
+		orders = append(orders, order{f.compare, o.Type == "DESCENDING"})
+	}
+	return orders, nil
+}

@@ -1,0 +1,179 @@
+package simulator
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// truthQuery says which part of the truth is asked for.
+type truthQuery struct {
+	p       *spec
+	kind    string
+	scope   scope
+	account *account // nil is all
+}
+
+// truthSpanMax bounds a question, which holds a handler for as long as it takes.
+const truthSpanMax = 400
+
+func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
+	if t.p = s.world.spec(q.Get("media")); t.p == nil {
+		return t, fmt.Errorf("media is one of %v, not %q", s.world.names(), q.Get("media"))
+	}
+	t.kind = q.Get("kind")
+	switch t.kind {
+	case "report_daily", "report_hourly":
+		t.scope.hourly = t.kind == "report_hourly"
+		switch q.Get("level") {
+		case "account":
+		case "ad":
+			t.scope.level = levelAd
+		default:
+			return t, fmt.Errorf("level is account or ad, not %q", q.Get("level"))
+		}
+		if t.scope.from, err = parseDay(q.Get("from")); err != nil {
+			return t, fmt.Errorf("from: %w", err)
+		}
+		if t.scope.to, err = parseDay(q.Get("to")); err != nil {
+			return t, fmt.Errorf("to: %w", err)
+		}
+		if t.scope.to < t.scope.from || t.scope.to-t.scope.from >= truthSpanMax {
+			return t, fmt.Errorf("from to to is 1 to %d days", truthSpanMax)
+		}
+	case t.p.objectKind, "account":
+	default:
+		return t, fmt.Errorf("kind is report_daily, report_hourly, account or %s for %s, not %q", t.p.objectKind, t.p.name, t.kind)
+	}
+	if id := q.Get("account"); id != "" {
+		a, ok := s.world.lookupText(t.p, id)
+		if !ok {
+			return t, fmt.Errorf("%s has no account %q", t.p.name, id)
+		}
+		t.account = &a
+	}
+	return t, nil
+}
+
+// serveTruth streams rows as lines of JSON, account by account, and ends with a line that counts them: an answer
+// without it was cut off.
+func (s *Simulator) serveTruth(w http.ResponseWriter, r *http.Request) {
+	t, err := s.parseTruth(r.URL.Query())
+	if err != nil {
+		writeProblem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := bufio.NewWriterSize(w, 64<<10)
+	// One moment for the whole answer, although it takes a while.
+	v := view{now: s.clock.Now().Unix(), corrections: s.corrections, scratch: new([]row)}
+	first, last := 0, s.world.count(t.p)
+	if t.account != nil {
+		first, last = t.account.index, t.account.index+1
+	}
+	count := 0
+	var line []byte
+	for i := first; i < last; i++ {
+		a := s.world.account(t.p, i)
+		n, err := t.writeAccount(out, &line, &v, &a)
+		if count += n; err != nil || r.Context().Err() != nil {
+			return
+		}
+	}
+	fmt.Fprintf(out, "{\"count\":%d}\n", count)
+	_ = out.Flush() // a caller that went away is no concern of ours
+}
+
+func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *view, a *account) (n int, err error) {
+	write := func(b []byte) {
+		*line = append(b, '\n')
+		if err == nil {
+			_, err = out.Write(*line)
+		}
+		n++
+	}
+	switch t.kind {
+	case "account":
+		write(t.accountLine((*line)[:0], a))
+	case t.p.objectKind:
+		for _, o := range v.objects(a) {
+			write(objectLine((*line)[:0], a, &o))
+		}
+	default:
+		rows := v.rows(a, t.scope)
+		for i := range rows {
+			write(t.rowLine((*line)[:0], a, &rows[i]))
+		}
+	}
+	return n, err
+}
+
+func (t *truthQuery) rowLine(b []byte, a *account, r *row) []byte {
+	b = append(b, `{"account":"`...)
+	b = strconv.AppendInt(b, a.id, 10)
+	b = append(b, `","day":"`...)
+	b = appendDay(b, r.day)
+	b = append(b, '"')
+	if r.hour != noHour {
+		b = append(b, `,"hour":`...)
+		b = strconv.AppendInt(b, int64(r.hour), 10)
+	}
+	b = append(b, `,"object":"`...)
+	if r.object != 0 {
+		b = strconv.AppendInt(b, r.object, 10)
+	}
+	b = append(b, `","metrics":{`...)
+	for i, m := range t.p.metrics {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		b = append(b, m.String()...)
+		b = append(b, `":`...)
+		n := r.figures[m]
+		if m.isMoney() {
+			n *= microsPerFen
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return append(b, "}}"...)
+}
+
+func (t *truthQuery) accountLine(b []byte, a *account) []byte {
+	b = append(b, `{"account":"`...)
+	b = strconv.AppendInt(b, a.id, 10)
+	b = append(b, `","name":`...)
+	b = appendJSONString(b, t.p.accountName(a))
+	b = append(b, `,"company":`...)
+	b = appendJSONString(b, a.company())
+	return append(b, '}')
+}
+
+// truthObject is a line of the configuration; money is in micro-units, times in Unix seconds.
+type truthObject struct {
+	Account  string `json:"account"`
+	Object   string `json:"object"`
+	Name     string `json:"name"`
+	Parent   string `json:"parent"`
+	Status   string `json:"status"`
+	Budget   int64  `json:"daily_budget"`
+	Bid      int64  `json:"bid"`
+	Created  int64  `json:"created"`
+	Modified int64  `json:"modified"`
+	Deleted  bool   `json:"deleted"`
+}
+
+func objectLine(b []byte, a *account, o *object) []byte {
+	raw, err := json.Marshal(truthObject{
+		Account: strconv.FormatInt(a.id, 10), Object: strconv.FormatInt(o.id, 10), Name: o.name, Parent: objectText(o.project),
+		Status: o.status.String(), Budget: o.budget * microsPerFen, Bid: o.bid * microsPerFen,
+		Created: o.created, Modified: o.modified, Deleted: o.status == statusDeleted,
+	})
+	if err != nil { // strings and numbers always marshal
+		return b
+	}
+	return append(b, raw...)
+}

@@ -1,0 +1,141 @@
+package simulator
+
+import "strconv"
+
+// accountsMax keeps all ids within the digits that the platforms use.
+const accountsMax = 1_000_000
+
+// world is everything that never changes: which accounts and ads exist when, a pure function of the seed. Making an
+// account or an ad costs a few multiplications and nothing of them is kept.
+type world struct {
+	seed     int64
+	accounts int
+	specs    []*spec
+}
+
+// count is how many accounts a platform has.
+func (w *world) count(p *spec) int {
+	n := len(w.specs)
+	for i, s := range w.specs {
+		if s == p {
+			return (w.accounts + n - 1 - i) / n
+		}
+	}
+	return 0
+}
+
+// class is what kind of customer an account is.
+type class uint8
+
+const (
+	classEmpty  class = iota // has no ads
+	classQuiet               // has ads, all of them paused for good
+	classSmall               // 1 to 5 ads at a time
+	classMedium              // 8 to 40
+	classLarge               // 50 to 160
+)
+
+// classes deals the kinds to each block of 40 accounts, so that any seed has the same skew: 35 % silent, one large.
+var classes = func() (deal [40]class) {
+	at := 0
+	for _, part := range []struct {
+		c class
+		n int
+	}{{classLarge, 1}, {classMedium, 5}, {classSmall, 20}, {classQuiet, 9}, {classEmpty, 5}} {
+		for range part.n {
+			deal[at] = part.c
+			at++
+		}
+	}
+	return deal
+}()
+
+// account is one advertiser account of a platform.
+type account struct {
+	p     *spec
+	index int
+	id    int64
+	key   key
+	class class
+	slots int // how many ads it runs side by side
+}
+
+func (w *world) account(p *spec, index int) account {
+	k := key(w.seed).sub(p.number).sub(uint64(index))
+	a := account{p: p, index: index, key: k, class: w.class(p, index)}
+	a.id = p.accountBase + int64(index)*p.accountStep + k.sub(1).below(p.accountStep)
+	switch a.class {
+	case classEmpty:
+	case classQuiet:
+		a.slots = int(k.sub(2).between(1, 4))
+	case classSmall:
+		a.slots = int(k.sub(2).between(1, 5))
+	case classMedium:
+		a.slots = int(k.sub(2).between(8, 40))
+	case classLarge:
+		a.slots = int(k.sub(2).between(50, 160))
+	}
+	return a
+}
+
+// class shuffles each block with an affine map, whose factor has no divisor in common with the length of the block.
+// The first account of a platform is always large: the smallest world has something to show.
+func (w *world) class(p *spec, index int) class {
+	n := len(classes)
+	block := index / n
+	k := key(w.seed).sub(p.number).sub(1 << 40).sub(uint64(block))
+	factor := int(pick(k.sub(1), []int64{1, 3, 7, 9, 11, 13, 17, 19, 21, 23, 27, 29, 31, 33, 37, 39}))
+	shift := int(k.sub(2).below(int64(n)))
+	if block == 0 {
+		shift = 0
+	}
+	return classes[(index%n*factor+shift)%n]
+}
+
+// lookup finds an account by the platform's id.
+func (w *world) lookup(p *spec, id int64) (account, bool) {
+	index := (id - p.accountBase) / p.accountStep
+	if id < p.accountBase || index >= int64(w.count(p)) {
+		return account{}, false
+	}
+	a := w.account(p, int(index))
+	return a, a.id == id
+}
+
+func (w *world) lookupText(p *spec, id string) (account, bool) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return account{}, false
+	}
+	return w.lookup(p, n)
+}
+
+// company is who owns the account; several accounts may share one.
+func (a account) company() string {
+	return pick(a.key.sub(3), []string{"上海", "北京", "深圳市", "广州", "成都", "杭州", "厦门"}) +
+		pick(a.key.sub(4), []string{"星尘", "云帆", "青柠", "九州", "极光", "赤兔", "墨白", "千寻", "天枢", "小鹿", "蓝鲸", "山海"}) +
+		pick(a.key.sub(5), []string{"网络科技", "互动娱乐", "信息技术", "游戏", "文化传媒"}) + "有限公司"
+}
+
+// name is what the account is called where the platform names accounts.
+func (a account) name() string {
+	return pick(a.key.sub(6), []string{"梦幻三国", "Idle Heroes", "口袋农场", "Sky Racer", "王者远征", "消消小镇", "Dragon Isle", "山海奇谈"}) +
+		"-" + pick(a.key.sub(7), []string{"安卓", "iOS", "小游戏", "PC"}) + "-" + strconv.Itoa(a.index+1)
+}
+
+// spec finds a platform by its name, or nil.
+func (w *world) spec(name string) *spec {
+	for _, p := range w.specs {
+		if p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (w *world) names() (list []string) {
+	for _, p := range w.specs {
+		list = append(list, p.name)
+	}
+	return list
+}

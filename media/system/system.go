@@ -1,0 +1,156 @@
+// Package system holds adsync's own work, which runs as tasks like any other under the media name "system": log
+// tables, partitions and summaries.
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// Name is the media name of adsync's own tasks.
+const Name = "system"
+
+// Deps are what the handlers work with.
+type Deps struct {
+	Store  *store.Store
+	Clock  clock.Clock
+	Logger *slog.Logger
+	// Media are the platforms whose summaries are kept.
+	Media []string
+}
+
+// Handlers returns the system's handlers: "system.tables" and "system.summary".
+func Handlers(deps Deps) []media.Handler {
+	return []media.Handler{tablesHandler(deps), summaryHandler(deps)}
+}
+
+// tablesParams are the params of system.tables.
+type tablesParams struct {
+	// KeepDays is how many past UTC days keep their log table; 0 means KeepDaysDefault.
+	KeepDays int `json:"keep_days"`
+}
+
+// KeepDaysDefault is how many past UTC days keep their log table.
+const KeepDaysDefault = 7
+
+// daysAhead is how many days get their tables and partitions before they begin.
+const daysAhead = 2
+
+func parseTables(raw json.RawMessage) (tablesParams, error) {
+	var params tablesParams
+	if err := media.CheckParams(raw, &params); err != nil {
+		return params, err
+	}
+	if params.KeepDays < 0 {
+		return params, fmt.Errorf("params.keep_days: %d is refused: want 0 or more", params.KeepDays)
+	}
+	if params.KeepDays == 0 {
+		params.KeepDays = KeepDaysDefault
+	}
+	return params, nil
+}
+
+func tablesHandler(deps Deps) media.Handler {
+	return media.Handler{
+		Name:   Name + ".tables",
+		Target: media.Once,
+		Check: func(raw json.RawMessage) error {
+			_, err := parseTables(raw)
+			return err
+		},
+		Parts: func(plan media.Plan) ([]string, error) { return []string{"tables"}, refuseDays(plan) },
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			params, err := parseTables(work.Params)
+			if err != nil {
+				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
+			}
+			return media.Result{}, keepTables(ctx, deps, params)
+		},
+	}
+}
+
+// keepTables makes the coming days' tables and drops those past their retention. Work that is still open in a table
+// to be dropped is expired first; coverage shows what was not pulled.
+func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
+	today := day.Of(deps.Clock.Now(), time.UTC)
+	for _, d := range day.Between(today, today.Add(daysAhead)) {
+		if err := deps.Store.EnsureLogTable(ctx, d); err != nil {
+			return err
+		}
+	}
+	if err := deps.Store.EnsurePartitions(ctx, today, today.Add(daysAhead)); err != nil {
+		return err
+	}
+	days, err := deps.Store.LogDays(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range days {
+		if d >= today.Add(-params.KeepDays) {
+			continue
+		}
+		expired, err := deps.Store.ExpireLogDay(ctx, d)
+		if err != nil {
+			return err
+		}
+		if err := deps.Store.DropLogTable(ctx, d); err != nil {
+			return err
+		}
+		deps.Logger.Info("dropped a log table past its retention", "day", d, "expired", expired)
+	}
+	return nil
+}
+
+// dirtyBatch is how many dirty marks a summary subtask reads at a time.
+const dirtyBatch = 2000
+
+func summaryHandler(deps Deps) media.Handler {
+	return media.Handler{
+		Name:   Name + ".summary",
+		Target: media.Once,
+		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
+		Parts:  func(plan media.Plan) ([]string, error) { return deps.Media, refuseDays(plan) },
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			return rebuildSummaries(ctx, deps.Store, work.Part)
+		},
+	}
+}
+
+// rebuildSummaries brings the summaries of a media up to every mark that was there when it began; marks that come
+// meanwhile are left to the next run, so that it ends.
+func rebuildSummaries(ctx context.Context, s *store.Store, platform string) (media.Result, error) {
+	var result media.Result
+	begin, err := s.Data.Now(ctx)
+	if err != nil {
+		return result, err
+	}
+	for {
+		days, err := s.DirtyDays(ctx, platform, begin.UnixMicro(), dirtyBatch)
+		if err != nil || len(days) == 0 {
+			return result, err
+		}
+		for _, d := range days {
+			n, err := s.RebuildSummary(ctx, d)
+			if err != nil {
+				return result, err
+			}
+			result.Rows += n
+		}
+	}
+}
+
+func refuseDays(plan media.Plan) error {
+	if plan.From != "" {
+		return errors.New("from: this task has no days: leave from and to out")
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package tencent
+
+import (
+	"time"
+
+	"adsync/base/ratelimit"
+	"adsync/media"
+)
+
+// codes says what is to be done about each of the platform's return codes. Unless another source is named, a code
+// comes from the platform's page "Return codes" (返回码) of v3.0, which also tells what a caller should do.
+var codes = func() media.Codes {
+	table := media.Codes{
+		// Tokens. A token that another process has just replaced is "invalid" and not "expired", so both are worth a look
+		// for a newer one.
+		11000: {Class: media.Auth, Expired: true}, // access token expired
+		11002: {Class: media.Auth, Expired: true}, // access token invalid
+		11004: {Class: media.Auth, Expired: true}, // access token malformed
+		11005: {Class: media.Auth, Expired: true}, // access token empty
+		11010: {Class: media.Auth},                // refresh token malformed
+		11012: {Class: media.Auth},                // refresh token expired
+		11030: {Class: media.Auth},                // token of unlimited life, which must be migrated
+
+		// Authorisation.
+		11007: {Class: media.Invalid}, // client_id invalid: the app's row is wrong, not the login
+		11009: {Class: media.Invalid}, // authorisation code expired
+		11011: {Class: media.Invalid}, // authorisation code malformed
+		11013: {Class: media.Invalid}, // authorisation code used twice
+		11014: {Class: media.Invalid}, // endpoint outside the granted scope
+		11022: {Class: media.Invalid}, // user_token over its limit
+		11101: {Class: media.Invalid}, // user_token missing
+		11102: {Class: media.Invalid}, // user_token invalid
+		11103: {Class: media.Invalid}, // user_token invalid
+		11104: {Class: media.Invalid}, // user_token not verified
+		12201: {Class: media.Invalid}, // account not allowed for this token
+		12203: {Class: media.Invalid}, // organisation not allowed for this token
+		12204: {Class: media.Invalid}, // account or organisation not allowed for this token
+		32211: {Class: media.Invalid}, // advertiser inactive
+
+		// Limits, all of an app at an endpoint. The page "How to send requests" (如何发起请求) says to stop for five minutes
+		// after the one per minute.
+		11008: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Minute},
+		11016: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Second},     // per second
+		11017: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 5 * time.Minute}, // per minute
+		11018: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Hour},       // per day; an hour, lest a wrong answer cost a day
+		11019: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Minute},
+
+		// Requests that mend themselves.
+		12100: {Class: media.Transient, Again: true}, // nonce used before
+		12101: {Class: media.Transient, Again: true}, // timestamp more than 300 s off: the answer tells the right time
+
+		// Requests that are wrong.
+		12000: {Class: media.Bug}, // access_token, timestamp or nonce missing
+		12003: {Class: media.Bug}, // bad JSON
+		12007: {Class: media.Bug}, // unknown URL or method
+		12008: {Class: media.Bug}, // fields is no array
+		12009: {Class: media.Bug}, // unknown field
+		18001: {Class: media.Bug}, // parameter missing
+		18002: {Class: media.Bug}, // parameter of the wrong type
+		18003: {Class: media.Bug}, // parameter too large
+		18004: {Class: media.Bug}, // parameter too small
+		18009: {Class: media.Bug}, // parameter not one of the known values
+		18012: {Class: media.Bug}, // too few values
+		31060: {Class: media.Bug}, // X-Request-Id used before, with other parameters
+		33109: {Class: media.Bug}, // is_deleted and last_modified_time must be filtered together
+
+		// The platform itself.
+		10000: {Class: media.Transient},                          // busy; from the return codes of v1.1
+		10001: {Class: media.Transient},                          // maintenance; from the return codes of v1.1
+		12700: {Class: media.Transient},                          // somebody else is changing the object
+		51001: {Class: media.Transient, RetryAfter: time.Minute}, // reports cannot be served now
+	}
+	// System exceptions: network, time-outs, a part of the platform that is down. The page "How to handle errors of the
+	// delivery interface" (投放接口错误处理指引) gives the range.
+	for code := int64(30000); code <= 30099; code++ {
+		table[code] = media.Error{Class: media.Transient}
+	}
+	return table
+}()

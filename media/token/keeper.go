@@ -1,0 +1,308 @@
+// Package token keeps the tokens of logins: it hands out access tokens, and refreshes them so that of all processes one
+// asks the platform, and no pair that a platform gave out is lost.
+//
+// The table media_token is the truth, sealed; Redis holds the newest sealed access token of each login, so that a process
+// that meets a login, or finds its token replaced, needs no query; memory holds what this process uses.
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/clock"
+	"adsync/base/redis"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// Times of a refresh. An intent must outlive everything that its holder may still do: if another process took it for
+// dead, two of them would use up one refresh token.
+const (
+	refreshTimeout = 30 * time.Second // the platform's answer
+	storeTimeout   = 30 * time.Second // putting the new pair into the table, tried again and again
+	intentMargin   = 15 * time.Second // a slow process or database
+	intentLasts    = refreshTimeout + storeTimeout + intentMargin
+)
+
+const (
+	// renewBefore is how long before its end an access token is no longer used: it must not end on its way.
+	renewBefore = time.Minute
+	// intentPoll is how often, and intentPatience how long, a call waits for a refresh of another process before its
+	// subtask gives its place to others.
+	intentPoll     = 200 * time.Millisecond
+	intentPatience = 3 * time.Second
+	// refusedHold is how long the calls of a login rest after the platform has refused its newest token, and how long a
+	// parked login is believed parked: platforms block callers that keep trying wrong tokens.
+	refusedHold = time.Minute
+	// pauseMax caps the growing pauses between refreshes that fail.
+	pauseMax = 5 * time.Minute
+)
+
+// Login is what a call is made with. Its secrets must not be kept: the next call asks again.
+type Login struct {
+	ID         int64
+	App        media.App // the secret is set only while refreshing
+	Access     secret.Text
+	Expires    time.Time
+	Generation int64
+}
+
+// Options are what a Keeper works with.
+type Options struct {
+	Platform  media.Platform
+	Transport media.Transport
+	Store     *store.Store
+	Box       *secret.Box
+	Clock     clock.Clock
+	// Redis may be nil: then every login costs each process a query.
+	Redis      goredis.UniversalClient
+	Keys       redis.Keys
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Keeper keeps the tokens of one platform's logins. Its methods may be called at the same time.
+type Keeper struct {
+	Options
+	metrics *metrics
+
+	mu      sync.Mutex
+	closed  bool
+	flying  sync.WaitGroup
+	flights map[int64]*flight
+	logins  map[int64]*entry
+}
+
+// entry is what this process knows of a login.
+type entry struct {
+	login Login
+	// Until then, on this process's clock, calls fail with held.
+	held      *media.Error
+	heldUntil time.Time
+}
+
+// flight is a renewal under way in this process.
+type flight struct {
+	done  chan struct{}
+	login Login
+	err   error
+}
+
+// New returns a Keeper. It starts nothing.
+func New(o Options) *Keeper {
+	return &Keeper{Options: o, metrics: newMetrics(o.Registerer), flights: map[int64]*flight{}, logins: map[int64]*entry{}}
+}
+
+// Close lets no refresh begin any more and waits for those under way, about a minute at the most: a pair of tokens on
+// its way from the platform to the table must arrive. It may be called more than once.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.flying.Wait()
+}
+
+// Login returns a login's present token. It waits while this process refreshes it, and refreshes it when it is about
+// to end. The error is an *media.Error of class Auth when only a person can help, or *media.DeferError when another
+// process is refreshing it.
+func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
+	login, flying, err := k.known(id)
+	if flying != nil {
+		// What came of the refresh shows in what is known afterwards; if it failed, the old token may still do.
+		if _, err := k.await(ctx, flying); ctx.Err() != nil {
+			return Login{}, err
+		}
+		login, _, err = k.known(id)
+	}
+	if err == nil && login.Generation == 0 {
+		login, err = k.load(ctx, id)
+	}
+	if err != nil {
+		return Login{}, err
+	}
+	now := k.Clock.Now()
+	if now.Add(renewBefore).Before(login.Expires) {
+		return login, nil
+	}
+	next, err := k.Renew(ctx, id, login.Generation)
+	if e, ok := errors.AsType[*media.Error](err); err != nil && now.Before(login.Expires) && !(ok && e.Class == media.Auth) {
+		return login, nil
+	}
+	return next, err
+}
+
+// known returns what this process knows of a login: a refresh under way, a token, or why calls must rest. The zero
+// Login means that it knows nothing.
+func (k *Keeper) known(id int64) (Login, *flight, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.flights[id]; f != nil {
+		return Login{}, f, nil
+	}
+	e := k.logins[id]
+	if e == nil {
+		return Login{}, nil, nil
+	}
+	if held := e.hold(); held != nil {
+		return Login{}, nil, held
+	}
+	return e.login, nil, nil
+}
+
+func (e *entry) hold() *media.Error {
+	left := time.Until(e.heldUntil)
+	if e.held == nil || left <= 0 {
+		return nil
+	}
+	held := *e.held
+	held.RetryAfter = left
+	return &held
+}
+
+// Renew returns another token than the one of a generation that the platform has refused or that is about to end. Any
+// number of calls at the same time make one refresh.
+func (k *Keeper) Renew(ctx context.Context, id, generation int64) (Login, error) {
+	for {
+		login, f, err := k.known(id)
+		if err != nil {
+			return Login{}, err
+		}
+		own := false
+		if f == nil {
+			if login.Generation != 0 && login.Generation != generation {
+				return login, nil
+			}
+			if f, own = k.launch(ctx, id, generation); f == nil {
+				return Login{}, &media.DeferError{After: time.Second, Reason: "this process is stopping and refreshes no more tokens"}
+			}
+		}
+		login, err = k.await(ctx, f)
+		// A flight that began before the refused token was new brings that one.
+		if own || err != nil || login.Generation != generation {
+			return login, err
+		}
+	}
+}
+
+// launch begins a renewal, or joins the one that has just begun. It returns nil after Close.
+func (k *Keeper) launch(ctx context.Context, id, generation int64) (f *flight, own bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.flights[id]; f != nil {
+		return f, false
+	}
+	if k.closed {
+		return nil, false
+	}
+	f = &flight{done: make(chan struct{})}
+	k.flights[id] = f
+	k.flying.Add(1)
+	go k.fly(context.WithoutCancel(ctx), f, id, generation)
+	return f, true
+}
+
+func (k *Keeper) await(ctx context.Context, f *flight) (Login, error) {
+	select {
+	case <-f.done:
+		return f.login, f.err
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return Login{}, &media.DeferError{After: time.Second, Reason: "the login's token is being refreshed"}
+		}
+		return Login{}, ctx.Err()
+	}
+}
+
+// fly runs a renewal. Its context is not the caller's: a refresh that has begun is finished, whoever goes away.
+func (k *Keeper) fly(ctx context.Context, f *flight, id, generation int64) {
+	defer k.flying.Done()
+	ctx, cancel := context.WithTimeout(ctx, intentLasts)
+	defer cancel()
+	f.login, f.err = k.renew(ctx, id, generation)
+	k.mu.Lock()
+	delete(k.flights, id)
+	k.mu.Unlock()
+	close(f.done)
+}
+
+// Refused tells that the platform does not take a login's token though it is the newest: calls of the login rest for a
+// while. A newer token ends the rest.
+func (k *Keeper) Refused(id, generation int64, err *media.Error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if known := k.logins[id]; known != nil && known.login.Generation == generation {
+		known.held, known.heldUntil = err, time.Now().Add(refusedHold)
+	}
+}
+
+// remember takes over what is newer than what this process knows.
+func (k *Keeper) remember(login Login) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if known := k.logins[login.ID]; known == nil || known.login.Generation < login.Generation {
+		k.logins[login.ID] = &entry{login: login}
+	}
+}
+
+// replace takes over what the table says, also when it is older: a database that was set up anew counts from 1.
+func (k *Keeper) replace(login Login) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.logins[login.ID] = &entry{login: login}
+}
+
+// park remembers for a while that a login waits for a person.
+func (k *Keeper) park(id int64, err *media.Error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// Generation 0: after the rest the login is looked up anew.
+	k.logins[id] = &entry{held: err, heldUntil: time.Now().Add(refusedHold)}
+}
+
+// load finds a login's token in Redis, else in the table.
+func (k *Keeper) load(ctx context.Context, id int64) (Login, error) {
+	if login, ok := k.shared(ctx, id); ok {
+		k.remember(login)
+		return login, nil
+	}
+	login, _, err := k.read(ctx, id)
+	if err != nil {
+		return Login{}, err
+	}
+	k.share(ctx, login)
+	return login, nil
+}
+
+// read takes a login from the table. A login that waits for a person is an error.
+func (k *Keeper) read(ctx context.Context, id int64) (Login, store.Token, error) {
+	row, err := k.Store.Token(ctx, id)
+	if err != nil {
+		return Login{}, row, err
+	}
+	if row.Media != k.Platform.Name() {
+		return Login{}, row, &media.Error{Class: media.Bug, Message: fmt.Sprintf("login %d is of %s, not of %s", id, row.Media, k.Platform.Name())}
+	}
+	if row.State != store.TokenOK {
+		parked := &media.Error{Class: media.Auth, Message: fmt.Sprintf("login %d must be authorised again: %s", id, row.StateReason)}
+		k.park(id, parked)
+		return Login{}, row, parked
+	}
+	access, err := k.Box.Open(row.Access, accessPlace(id))
+	if err != nil {
+		return Login{}, row, fmt.Errorf("open the access token of login %d: %w", id, err)
+	}
+	login := Login{
+		ID: id, App: media.App{ID: row.AppID}, Access: secret.NewText(access),
+		Expires: row.AccessExpires, Generation: row.Generation,
+	}
+	k.remember(login)
+	return login, row, nil
+}

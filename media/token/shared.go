@@ -1,0 +1,83 @@
+package token
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/secret"
+	"adsync/media"
+)
+
+// The places that sealed texts are bound to: one that is copied to another row does not open there.
+func accessPlace(id int64) string          { return fmt.Sprintf("media_token/%d/access", id) }
+func refreshPlace(id int64) string         { return fmt.Sprintf("media_token/%d/refresh", id) }
+func appPlace(mediaName, id string) string { return "media_app/" + mediaName + "/" + id }
+
+// sharedToken is what Redis holds of a login: enough to call with, sealed as in the table.
+type sharedToken struct {
+	AppID      string    `json:"app_id"`
+	Access     string    `json:"access"`
+	Expires    time.Time `json:"expires"`
+	Generation int64     `json:"generation"`
+}
+
+// redisTimeout bounds what Redis may cost a call: without it there is the table.
+const redisTimeout = 300 * time.Millisecond
+
+// sharedLasts is how long Redis remembers a login that nobody refreshes.
+const sharedLasts = 24 * time.Hour
+
+func (k *Keeper) redisKey(id int64) string {
+	return k.Keys.Of(k.Platform.Name(), "token", fmt.Sprint(id))
+}
+
+// shared returns the login that another process has put into Redis. It may be an old one: two processes write without
+// an order. The platform then refuses it, and the table has the newest.
+func (k *Keeper) shared(ctx context.Context, id int64) (Login, bool) {
+	if k.Redis == nil {
+		return Login{}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	data, err := k.Redis.Get(ctx, k.redisKey(id)).Bytes()
+	if err != nil {
+		if !errors.Is(err, goredis.Nil) {
+			k.metrics.redisErrors.WithLabelValues(k.Platform.Name()).Inc()
+		}
+		return Login{}, false
+	}
+	var t sharedToken
+	if err := json.Unmarshal(data, &t); err != nil {
+		return Login{}, false
+	}
+	access, err := k.Box.Open(t.Access, accessPlace(id))
+	if err != nil {
+		return Login{}, false
+	}
+	return Login{ID: id, App: media.App{ID: t.AppID}, Access: secret.NewText(access), Expires: t.Expires, Generation: t.Generation}, true
+}
+
+// share puts a login into Redis for the other processes.
+func (k *Keeper) share(ctx context.Context, login Login) {
+	if k.Redis == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	sealed, err := k.Box.Seal(login.Access.Reveal(), accessPlace(login.ID))
+	if err == nil {
+		var data []byte
+		data, err = json.Marshal(sharedToken{AppID: login.App.ID, Access: sealed, Expires: login.Expires, Generation: login.Generation})
+		if err == nil {
+			err = k.Redis.Set(ctx, k.redisKey(login.ID), data, sharedLasts).Err()
+		}
+	}
+	if err != nil {
+		k.metrics.redisErrors.WithLabelValues(k.Platform.Name()).Inc()
+	}
+}

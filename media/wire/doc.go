@@ -1,0 +1,56 @@
+// Package wire reads the numbers, ids and amounts of platforms' answers exactly: nothing passes through a float. What
+// is null, absent or "" is not set, on all platforms alike.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// errEmpty stands for null and "".
+var errEmpty = errors.New("empty")
+
+// literal returns the text of a JSON number or string; errEmpty for null and "".
+func literal(data []byte) (string, error) {
+	data = bytes.TrimSpace(data)
+	switch {
+	case len(data) == 0 || bytes.Equal(data, []byte("null")) || bytes.Equal(data, []byte(`""`)):
+		return "", errEmpty
+	case data[0] == '"':
+		var s string
+		if err := json.Unmarshal(data, &s); err != nil {
+			return "", err
+		}
+		return s, nil
+	case data[0] == '-' || ('0' <= data[0] && data[0] <= '9'):
+		return string(data), nil
+	}
+	return "", fmt.Errorf("%.40q is neither a number nor a string", data)
+}
+
+// Cut returns the text cut to the 255 characters that a column of store.Text takes.
+func Cut(s string) string {
+	const limit = 255
+	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == limit {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+// Text returns a text column's value: nil for "", else the text cut to what the column takes.
+func Text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return Cut(s)
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"adsync/base/metric"
+	"adsync/base/store"
+)
+
+// Unit says what a platform's figure counts.
+type Unit int
+
+// The units. Money is in the account's currency: a fen is a hundredth, a yuan the whole of it.
+const (
+	Count Unit = iota
+	Fen
+	Yuan
+)
+
+// places is by how many decimal places a value of the unit is moved to become hundredths, and to become millionths.
+func (u Unit) places() (hundredths, millionths int) {
+	if u == Yuan {
+		return 2, 6
+	}
+	return 0, 4
+}
+
+// Figure is one figure of a platform's reports: its field on the wire, and the metric that it becomes.
+type Figure struct {
+	Field  string
+	Metric string
+	Unit   Unit
+}
+
+// column is the figure's column in the raw table: money carries its unit in the name, and is kept in fen.
+func (f Figure) column() string {
+	if f.Unit == Count {
+		return f.Field
+	}
+	return f.Field + "_fen"
+}
+
+// Figures are the figures of a platform's reports, in the order of the raw table's columns.
+type Figures []Figure
+
+// Fields returns the names on the wire.
+func (fs Figures) Fields() []string {
+	names := make([]string, len(fs))
+	for i, f := range fs {
+		names[i] = f.Field
+	}
+	return names
+}
+
+// Columns returns the raw table's columns.
+func (fs Figures) Columns() []store.RawColumn {
+	columns := make([]store.RawColumn, len(fs))
+	for i, f := range fs {
+		columns[i] = store.RawColumn{Name: f.column(), Kind: store.Int}
+	}
+	return columns
+}
+
+// Read brings a row's figures to the raw columns' values and to metrics. What the row lacks stays unset.
+func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric.Values, err error) {
+	raw = make([]any, len(fs))
+	for i, f := range fs {
+		var d Decimal
+		if err := d.UnmarshalJSON(row[f.Field]); err != nil {
+			return nil, metric.Values{}, fmt.Errorf("field %s: %w", f.Field, err)
+		}
+		if !d.IsSet() {
+			continue
+		}
+		value, kept, err := f.scale(d)
+		if err != nil {
+			return nil, metric.Values{}, fmt.Errorf("field %s: %w", f.Field, err)
+		}
+		raw[i] = kept
+		values.Set(metric.Index(f.Metric), value)
+	}
+	return raw, values, nil
+}
+
+func (f Figure) scale(d Decimal) (value, kept int64, err error) {
+	if f.Unit == Count {
+		value, err = d.Int()
+		return value, value, err
+	}
+	hundredths, millionths := f.Unit.places()
+	if kept, err = d.Scaled(hundredths); err != nil {
+		return 0, 0, err
+	}
+	value, err = d.Scaled(millionths)
+	return value, kept, err
+}

@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ID is a platform's id, from a JSON number of any length or a string; "" when it is not set. 0 is no id.
+type ID string
+
+// idMax is what the columns of ids take.
+const idMax = 64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *ID) UnmarshalJSON(data []byte) error {
+	text, err := literal(data)
+	if errors.Is(err, errEmpty) || text == "0" {
+		*id = ""
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("id: %w", err)
+	}
+	if len(text) > idMax {
+		return fmt.Errorf("id %.20q… is longer than %d characters", text, idMax)
+	}
+	for i := range len(text) {
+		// Letters, digits and the signs of keys like "a_1-b:2"; this leaves out "1.5" and "1e3", which are no ids.
+		c := text[i]
+		ok := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '-' || c == ':'
+		if !ok || data[0] != '"' && (c < '0' || c > '9') {
+			return fmt.Errorf("%.40q is no id", text)
+		}
+	}
+	*id = ID(text)
+	return nil
+}
