@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -57,11 +58,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Without replaces secrets in the error's text, wherever a platform echoed one.
+// Without replaces secrets in the error's text, wherever a platform echoed one, as it is or as it stands in an address.
 func (e *Error) Without(secrets ...secret.Text) *Error {
 	for _, s := range secrets {
 		if !s.IsZero() {
 			e.Message = strings.ReplaceAll(e.Message, s.Reveal(), s.String())
+			e.Message = strings.ReplaceAll(e.Message, url.QueryEscape(s.Reveal()), s.String())
 		}
 	}
 	return e

@@ -63,6 +63,8 @@ func TestTiming_DrainLastsAsLongAsTheWork(t *testing.T) {
 			work.Go(func() {
 				time.Sleep(7 * time.Second)
 				d.Done()
+				d.Done() // Counts once.
+				d.Abandon()
 			})
 		})
 		write(t, c, numbered("jobs", 0, 20, 20))
@@ -81,9 +83,14 @@ func TestTiming_DrainEndsAtItsTimeout(t *testing.T) {
 		g := started(t, c, in.keep)
 		write(t, c, numbered("jobs", 0, 10, 1))
 		got := in.wait(t, 10)
+		time.Sleep(5300 * time.Millisecond) // Between two of the commits that come every second.
 		got[0].Done()
 		start := time.Now()
-		g.Stop()
+		var stop sync.WaitGroup
+		stop.Go(g.Stop)
+		time.Sleep(time.Millisecond)
+		require.EqualValues(t, 1, committed(t, c, "g", "jobs"), "what was done before is committed first, whatever the drain brings")
+		stop.Wait()
 		require.InDelta(t, 10, time.Since(start).Seconds(), 0.6)
 		require.EqualValues(t, 1, committed(t, c, "g", "jobs"))
 		require.EqualValues(t, 9, counter(t, r, "adsync_broker_drain_unfinished_total"))
@@ -261,14 +268,7 @@ func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
 			}
 			cluster.KeepControl()
 			lies++
-			res := req.ResponseKind().(*kmsg.ListOffsetsResponse)
-			topic := kmsg.NewListOffsetsResponseTopic()
-			topic.Topic = "jobs"
-			answer := kmsg.NewListOffsetsResponseTopicPartition()
-			answer.Partition, answer.Offset = partition.Partition, 3
-			topic.Partitions = append(topic.Partitions, answer)
-			res.Topics = append(res.Topics, topic)
-			return res, nil, true
+			return listOffsetsAnswer(req, 3), nil, true
 		})
 		cut := 0
 		cluster.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
@@ -293,4 +293,59 @@ func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
 		g.Stop()
 		require.EqualValues(t, 15, committed(t, c, "g", "jobs"))
 	})
+}
+
+// Should a reader beyond the end of its log hear of no error, the watch over the ends of logs notices.
+func TestTiming_ALogMadeAnewThatTheReaderDoesNotNotice(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+		in := newInbox()
+		g := started(t, c, in.finish)
+		write(t, c, numbered("jobs", 0, 10, 1))
+		place := in.wait(t, 10)[0].Partition
+
+		// The broker says that the log ends at 3, and has nothing to tell at offset 10.
+		resets := func() float64 { return counter(t, r, "adsync_broker_log_resets_total") }
+		cluster := b.Cluster(t)
+		cluster.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+			req := kreq.(*kmsg.ListOffsetsRequest)
+			partition := req.Topics[0].Partitions[0]
+			if int(partition.Partition) != place || partition.Timestamp != -1 || resets() > 0 {
+				return nil, nil, false
+			}
+			cluster.KeepControl()
+			return listOffsetsAnswer(req, 3), nil, true
+		})
+		cluster.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+			req := kreq.(*kmsg.FetchRequest)
+			partition := req.Topics[0].Partitions[0]
+			if int(partition.Partition) != place || partition.FetchOffset != 10 || resets() > 0 {
+				return nil, nil, false
+			}
+			cluster.KeepControl()
+			cluster.SleepControl(func() { time.Sleep(400 * time.Millisecond) })
+			res := req.ResponseKind().(*kmsg.FetchResponse)
+			topic := kmsg.NewFetchResponseTopic()
+			topic.Topic = "jobs"
+			answer := kmsg.NewFetchResponseTopicPartition()
+			answer.Partition, answer.HighWatermark, answer.RecordBatches = partition.Partition, 10, []byte{}
+			topic.Partitions = append(topic.Partitions, answer)
+			res.Topics = append(res.Topics, topic)
+			return res, nil, true
+		})
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 1, resets())
+		require.Len(t, in.all(), 20, "the log is read from its start")
+		g.Stop()
+	})
+}
+
+func listOffsetsAnswer(req *kmsg.ListOffsetsRequest, offset int64) kmsg.Response {
+	res := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+	topic := kmsg.NewListOffsetsResponseTopic()
+	topic.Topic = req.Topics[0].Topic
+	answer := kmsg.NewListOffsetsResponseTopicPartition()
+	answer.Partition, answer.Offset = req.Topics[0].Partitions[0].Partition, offset
+	topic.Partitions = append(topic.Partitions, answer)
+	res.Topics = append(res.Topics, topic)
+	return res
 }

@@ -43,6 +43,14 @@ func TestTransport_ClosesWhatItReplaces(t *testing.T) {
 		tr.refresh()
 		require.NotSame(t, same, tr.pool)
 		calls.Wait()
+		// Requests and replacements at the same moments.
+		now, cancelNow := context.WithCancel(t.Context())
+		cancelNow()
+		for range 300 {
+			calls.Go(func() { _, _ = client.ApiVersions(now, &kafka.ApiVersionsRequest{}) })
+			calls.Go(tr.forget)
+		}
+		calls.Wait()
 		tr.close()
 		_, err := client.ApiVersions(t.Context(), &kafka.ApiVersionsRequest{})
 		require.ErrorIs(t, err, errClosed)

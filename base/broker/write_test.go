@@ -85,7 +85,8 @@ func TestWrite_OneRequestPerBroker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewFake(t, []string{"jobs"})
 	c := b.Client(t, nil)
-	seen := b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
+	allCopies := func(req kmsg.Request) bool { return req.(*kmsg.ProduceRequest).Acks == -1 }
+	seen := b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1, When: allCopies})
 	write(t, c, numbered("jobs", 0, 100, 50))
 	require.Equal(t, 1, seen.Hits())
 }
@@ -115,8 +116,15 @@ func TestWrite_SplitsWhatExceedsABatch(t *testing.T) {
 	for i := range msgs {
 		msgs[i].Value = bytes.Repeat([]byte{byte('a' + i)}, 400_000)
 	}
+	var batches *kfake.FaultHandle
+	if !b.Real() {
+		batches = b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Observe: true, Count: -1})
+	}
 	for i, p := range write(t, c, msgs) {
 		require.EqualValues(t, i, p.Offset)
+	}
+	if batches != nil {
+		require.Equal(t, 5, batches.Hits(), "two fit into a batch, and none was sent in vain")
 	}
 }
 
@@ -139,7 +147,7 @@ func TestWrite_SplitsForBrokersThatTakeLess(t *testing.T) {
 func TestWrite_UnknownTopic(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
-	c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = 300 * time.Millisecond })
+	c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = 2 * time.Second })
 	msgs := numbered(b.Topic("jobs"), 0, 3, 1)
 	msgs[1].Topic = b.Topic("nowhere")
 	positions, err := c.Write(testContext(t), msgs)
@@ -251,6 +259,19 @@ func TestWrite_ConnectionClosedMidWrite(t *testing.T) {
 	})
 	write(t, c, numbered("jobs", 0, 50, 10))
 	require.EqualValues(t, 6, cuts.Load())
+}
+
+func TestWrite_FindsALeaderThatMoved(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewFake(t, []string{"jobs"}, kfake.NumBrokers(3))
+	c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = time.Second })
+	for round := range int32(4) {
+		for partition := range int32(brokertest.Partitions) {
+			require.NoError(t, b.Cluster(t).MoveTopicPartition("jobs", partition, (partition+round)%3))
+		}
+		// The layout that is kept would be wrong for some seconds more.
+		write(t, c, numbered("jobs", 0, 50, 50))
+	}
 }
 
 func TestWrite_SilentBrokerLeavesTheOutcomeUnknown(t *testing.T) {

@@ -121,6 +121,12 @@ func (s *Server) Register(routes ...Route) {
 	}
 }
 
+// Mount hands every request below a path to another handler, as it is and without a role: for what standalone simulates.
+// It must not be called after Start.
+func (s *Server) Mount(path string, handler http.Handler) {
+	s.engine.Any(path+"/*below", gin.WrapH(handler))
+}
+
 // Check adds a condition of readiness. It must not be called after Start.
 func (s *Server) Check(name string, ask CheckFunc) { s.ready.add(name, ask) }
 

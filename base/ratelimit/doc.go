@@ -28,7 +28,7 @@
 // is a twentieth of the allowed calls. Without one, a limit of 10,000 a day would serve one call each 9 s all day, and
 // a handful of calls in the morning would wait a minute; with it, the steady rate is a twentieth lower. It is no larger
 // for a second reason: when Redis loses all keys in the middle of a window, at most one burst is granted too much, and
-// the margin of the share covers that.
+// the margin of the default share covers that for every limit above 1.
 //
 // # Waiting
 //

@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -17,7 +16,7 @@ func TestLocal_GrantsAtTheMembersPace(t *testing.T) {
 		key := Key{Media: "m", Scope: ScopeApp, Subject: "1", Period: time.Second, Limit: 20, Share: 1}
 		took := 0
 		for began := time.Now(); time.Since(began) < time.Minute; {
-			g, err := l.Take(context.Background(), []Key{key}, 5)
+			g, err := l.Take(t.Context(), []Key{key}, 5)
 			require.NoError(t, err)
 			took += g.N
 			time.Sleep(g.RetryAfter)
@@ -29,7 +28,7 @@ func TestLocal_GrantsAtTheMembersPace(t *testing.T) {
 func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx := context.Background()
+		ctx := t.Context()
 		l := NewLocal(testSpread, 1)
 		point := Key{Media: "m", Scope: ScopePlatform}
 		require.NoError(t, l.Pause(ctx, point, time.Hour))
@@ -55,7 +54,7 @@ func TestLocal_ForgetsWhatNoLongerMatters(t *testing.T) {
 		l := NewLocal(testSpread, 1)
 		for i := range 100 * sweepMin {
 			key := Key{Media: "m", Scope: ScopeAccount, Subject: fmt.Sprint(i), Period: time.Second, Limit: 10, Share: 1}
-			_, err := l.Take(context.Background(), []Key{key}, 1)
+			_, err := l.Take(t.Context(), []Key{key}, 1)
 			require.NoError(t, err)
 			time.Sleep(time.Millisecond)
 		}
@@ -70,7 +69,7 @@ func BenchmarkLocal_Take(b *testing.B) {
 		{Media: "m", Scope: ScopeApp, Subject: "1"},
 		{Media: "m", Scope: ScopePlatform},
 	}
-	ctx := context.Background()
+	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := l.Take(ctx, keys, 1); err != nil {

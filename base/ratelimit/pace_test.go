@@ -79,6 +79,33 @@ func TestGrant_NoSlidingWindowOverflows(t *testing.T) {
 	})
 }
 
+func TestGrant_TheShareCoversOneLossOfTheLedger(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		key := drawKey(t, 0, 2)
+		key.Share = ShareDefault
+		p := paceOf(key, testSpread, 1)
+		ready := []int64{0}
+		starts := newLedger()
+		now := int64(0)
+		asks := rapid.IntRange(2, 60).Draw(t, "asks")
+		lost := rapid.IntRange(1, asks).Draw(t, "lost at")
+		for i := range asks {
+			now += step(t)
+			if i == lost {
+				ready[0] = 0
+			}
+			delays, _, _ := grant(now, ready, []pace{p}, rapid.IntRange(1, 90).Draw(t, "n"))
+			for _, d := range delays {
+				starts.note(key, now+d)
+			}
+		}
+		if got := starts.worst(key); got > key.Limit {
+			t.Fatalf("%s: %d calls started within a period in which all was forgotten once", key, got)
+		}
+	})
+}
+
 func TestGrant_MembersTogetherKeepTheLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

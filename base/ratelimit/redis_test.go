@@ -22,6 +22,7 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 func newRedis(t testing.TB) (*Redis, goredis.UniversalClient, redis.Keys) {
+	t.Helper()
 	client, keys := redistest.New(t)
 	return NewRedis(client, keys, testSpread, quiet), client, keys
 }
@@ -35,7 +36,7 @@ const perDayBurst = 47
 func TestRedis_GrantsWhatIsThereAndTellsWhenToComeBack(t *testing.T) {
 	t.Parallel()
 	r, client, keys := newRedis(t)
-	ctx := context.Background()
+	ctx := t.Context()
 
 	g, err := r.Take(ctx, []Key{perDay}, 40)
 	require.NoError(t, err)
@@ -69,7 +70,7 @@ func TestRedis_GrantsWhatIsThereAndTellsWhenToComeBack(t *testing.T) {
 func TestRedis_TakesUnderAllKeysOrNone(t *testing.T) {
 	t.Parallel()
 	r, _, _ := newRedis(t)
-	ctx := context.Background()
+	ctx := t.Context()
 	account := perDay
 	account.Scope, account.Limit = ScopeAccount, 1
 
@@ -90,7 +91,7 @@ func TestRedis_TakesUnderAllKeysOrNone(t *testing.T) {
 func TestRedis_ConcurrentTakersShareOneLedger(t *testing.T) {
 	t.Parallel()
 	client, keys := redistest.New(t)
-	ctx := context.Background()
+	ctx := t.Context()
 	var granted atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
@@ -112,7 +113,7 @@ func TestRedis_ConcurrentTakersShareOneLedger(t *testing.T) {
 func TestRedis_Pause(t *testing.T) {
 	t.Parallel()
 	r, _, _ := newRedis(t)
-	ctx := context.Background()
+	ctx := t.Context()
 	point := pausePoint(Call{Media: "m", Endpoint: "x", App: "1"}, ScopeApp)
 	take := func() Grant {
 		g, err := r.Take(ctx, []Key{perDay, point}, 1)
@@ -140,7 +141,8 @@ func TestRedis_EdgesOfTake(t *testing.T) {
 	r, _, _ := newRedis(t)
 	for name, l := range map[string]Limiter{"redis": r, "local": NewLocal(spread, 1)} {
 		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
+			t.Parallel()
+			ctx := t.Context()
 			g, err := l.Take(ctx, nil, 3)
 			require.NoError(t, err)
 			require.Equal(t, 3, g.N, "nothing limits it")
@@ -179,9 +181,9 @@ func TestRedis_ScriptDecidesAsGrantDoes(t *testing.T) {
 		run++
 		now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 		r := NewRedis(client, redis.NewKeys(fmt.Sprint("run", run)), testSpread, quiet)
-		keys := make([]Key, rapid.IntRange(1, 3).Draw(rt, "keys"))
-		for i := range keys {
-			keys[i] = drawKey(rt, i, 1)
+		var keys []Key
+		for i := range rapid.IntRange(1, 3).Draw(rt, "keys") {
+			keys = append(keys, drawKey(rt, i, 1))
 		}
 		if rapid.Bool().Draw(rt, "with a pause point") {
 			keys = append(keys, Key{Media: "m", Scope: ScopePlatform})
@@ -229,7 +231,7 @@ func TestRedis_ACountWithoutExpiryIsStartedAnew(t *testing.T) {
 	client, keys := redistest.New(t)
 	var out bytes.Buffer
 	r := NewRedis(client, keys, testSpread, slog.New(slog.NewTextHandler(&out, nil)))
-	ctx := context.Background()
+	ctx := t.Context()
 	require.NoError(t, client.Set(ctx, keys.Of("m", perDay.parts("count")...), 5000, 0).Err())
 
 	g, err := r.Take(ctx, []Key{perDay}, 1)
@@ -241,7 +243,7 @@ func TestRedis_ACountWithoutExpiryIsStartedAnew(t *testing.T) {
 func TestRedis_AFullCountHoldsBackUntilItsWindowEnds(t *testing.T) {
 	t.Parallel()
 	r, client, keys := newRedis(t)
-	ctx := context.Background()
+	ctx := t.Context()
 	require.NoError(t, client.Set(ctx, keys.Of("m", perDay.parts("count")...), 1000, time.Hour).Err())
 
 	g, err := r.Take(ctx, []Key{perDay}, 1)
@@ -254,7 +256,7 @@ func TestRedis_AFullCountHoldsBackUntilItsWindowEnds(t *testing.T) {
 func TestRedis_SurvivesALossOfItsScripts(t *testing.T) {
 	t.Parallel()
 	r, client, _ := newRedis(t)
-	ctx := context.Background()
+	ctx := t.Context()
 	for range 2 {
 		g, err := r.Take(ctx, []Key{perDay}, 1)
 		require.NoError(t, err)
@@ -278,7 +280,7 @@ func BenchmarkRedis_Take(b *testing.B) {
 		}},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
-			ctx := context.Background()
+			ctx := b.Context()
 			for b.Loop() {
 				if _, err := r.Take(ctx, bm.keys, 1); err != nil {
 					b.Fatal(err)

@@ -58,7 +58,7 @@ func (e *WaitError) Error() string {
 func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
 
 // Wait returns nil when the call may be made, at once: the grant's pace holds only if the request is sent within the arrival
-// spread. Calls of one process that the same limit holds back are let go in the order in which they came.
+// spread. Calls of one process that one and the same limit holds back are let go in the order in which they came.
 //
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
 // deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.

@@ -56,8 +56,8 @@ type Coverage struct {
 	Note            string        `gorm:"column:note"`
 }
 
-// FencedError says that another pull of the scope has claimed it since: nothing was written. Complete tells whether a
-// newer pull is already whole.
+// FencedError says that other pulls have claimed all days of the scope since: nothing was written. Complete tells
+// whether a newer pull of each day is already whole.
 type FencedError struct{ Complete bool }
 
 func (e *FencedError) Error() string { return "another pull has claimed the scope" }
@@ -79,34 +79,52 @@ func (s *Store) BeginPull(ctx context.Context, scope Scope, pullID string, runID
 	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID}, known.HighWater, nil
 }
 
-// lockScope takes the scope's coverage rows for the transaction, raises their claim, and returns what they said
-// before. It returns *FencedError when a higher version, or the same one of another pull, has claimed any of them.
-func (d *DB) lockScope(tx *gorm.DB, c Claim) ([]Coverage, error) {
+// lockedScope is a scope whose coverage rows the transaction holds.
+type lockedScope struct {
+	Claim                     // with the days that are this pull's to write
+	before         []Coverage // of those days
+	fenced         []day.Day  // days that another pull has claimed since: theirs are the newer figures
+	fencedComplete bool       // a newer pull of each fenced day is already whole
+}
+
+// lockScope takes the scope's coverage rows for the transaction and raises the claim of the days that are still this
+// pull's: those that no higher version, and not the same one of another pull, has claimed. It returns *FencedError when
+// there is no such day.
+func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
+	locked := lockedScope{Claim: c, fencedComplete: true}
 	args := make([]any, 0, len(c.Days)*5)
 	for _, day := range c.Days {
 		args = append(args, c.AccountID, c.Report, c.Level, day, c.Media)
 	}
 	err := tx.Exec(d.dialect.InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+Tuples(len(c.Days), 5), args...).Error
 	if err != nil {
-		return nil, fmt.Errorf("lock coverage: %w", err)
+		return locked, fmt.Errorf("lock coverage: %w", err)
 	}
 	var rows []Coverage
 	err = tx.Raw("SELECT * FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+d.dialect.ForUpdate(),
 		c.AccountID, c.Report, c.Level, c.Days).Scan(&rows).Error
 	if err != nil {
-		return nil, fmt.Errorf("lock coverage: %w", err)
+		return locked, fmt.Errorf("lock coverage: %w", err)
 	}
+	locked.Days = nil
 	for _, r := range rows {
 		if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {
-			return nil, &FencedError{Complete: r.CompleteVersion > c.Version}
+			locked.fenced = append(locked.fenced, r.Day)
+			locked.fencedComplete = locked.fencedComplete && r.CompleteVersion > c.Version
+			continue
 		}
+		locked.Days = append(locked.Days, r.Day)
+		locked.before = append(locked.before, r)
+	}
+	if len(locked.Days) == 0 {
+		return locked, &FencedError{Complete: locked.fencedComplete}
 	}
 	err = tx.Exec("UPDATE coverage SET claimed_version = ?, claimed_by = ? WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
-		c.Version, c.PullID, c.AccountID, c.Report, c.Level, c.Days).Error
+		c.Version, c.PullID, c.AccountID, c.Report, c.Level, locked.Days).Error
 	if err != nil {
-		return nil, fmt.Errorf("claim coverage: %w", err)
+		return locked, fmt.Errorf("claim coverage: %w", err)
 	}
-	return rows, nil
+	return locked, nil
 }
 
 // dayOutcome is what a pull found out about one day of its scope.

@@ -79,7 +79,7 @@ func (s *Store) RaiseDue(ctx context.Context, l lease.Lease, due []Due, now time
 		batch := strconv.FormatUint(rand.Uint64(), 36) // a new mark for each try
 		for rest := due; len(rest) > 0; {
 			table, n := LogTable(rest[0].RunID), 1
-			for n < len(rest) && n < outcomesMax && LogTable(rest[n].RunID) == table {
+			for n < len(rest) && n < s.Data.rowsPerStatement(6) && LogTable(rest[n].RunID) == table {
 				n++
 			}
 			some := rest[:n]
@@ -193,7 +193,7 @@ func (s *Store) RecordSent(ctx context.Context, sent []SentDue) error {
 	}
 	sent = slices.Clone(sent)
 	slices.SortFunc(sent, func(a, b SentDue) int { return compareKeys(a.Key, b.Key) })
-	for some := range slices.Chunk(sent, outcomesMax) {
+	for some := range slices.Chunk(sent, s.Data.rowsPerStatement(7)) {
 		rows := make([][]any, len(some))
 		for i, d := range some {
 			rows[i] = []any{d.RunID, d.AccountID, d.Part, d.Delivery, d.Topic, d.Partition, d.Offset}

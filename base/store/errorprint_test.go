@@ -35,11 +35,11 @@ func TestErrorPrint_Properties(t *testing.T) {
 	digit := regexp.MustCompile(`\pN`)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-z0-9 '"\-:.额]{0,20}){0,30}`)).Draw(t, "text")
-		print := store.ErrorPrint(text)
-		require.Equal(t, print, store.ErrorPrint(print), "the print of a print is itself")
-		require.False(t, digit.MatchString(print), "no digit is left: %q", print)
-		require.LessOrEqual(t, utf8.RuneCountInString(print), 191)
-		require.True(t, utf8.ValidString(print))
+		got := store.ErrorPrint(text)
+		require.Equal(t, got, store.ErrorPrint(got), "the print of a print is itself")
+		require.False(t, digit.MatchString(got), "no digit is left: %q", got)
+		require.LessOrEqual(t, utf8.RuneCountInString(got), 191)
+		require.True(t, utf8.ValidString(got))
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		format := func(n string) string { return "rate limit: account " + n + " made " + n + " calls" }

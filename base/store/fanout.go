@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,9 +68,6 @@ type AccountPart struct {
 
 // AccountRange is the accounts above After up to Through.
 type AccountRange struct{ After, Through int64 }
-
-// Rest is the range of all accounts above after; Rest(-1) holds account 0 too.
-func Rest(after int64) AccountRange { return AccountRange{After: after, Through: math.MaxInt64} }
 
 // PartMax is how long a part may be, in bytes.
 const PartMax = 96
@@ -142,31 +139,19 @@ func (s *Store) accountParts(ctx context.Context, query string, args ...any) ([]
 	return parts, rows.Err()
 }
 
-// OlderOpenRuns returns the runs of a task with a lower id that are not ended, by id, and the lowest of them that is
-// still fanning out (0 when none is).
-func (s *Store) OlderOpenRuns(ctx context.Context, taskID, runID int64) (ids []int64, fanningOut int64, err error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT id, state FROM run WHERE state IN ? AND task_id = ? AND id < ? ORDER BY id",
-		[]string{string(task.RunFanningOut), string(task.RunRunning)}, taskID, runID).Rows()
+// OlderOpenRuns returns the runs of a task with a lower id that have not ended, by id.
+func (s *Store) OlderOpenRuns(ctx context.Context, taskID, runID int64) ([]int64, error) {
+	var ids []int64
+	err := s.Data.Writer(ctx).Raw("SELECT id FROM run WHERE state IN ? AND task_id = ? AND id < ? ORDER BY id",
+		[]string{string(task.RunFanningOut), string(task.RunRunning)}, taskID, runID).Scan(&ids).Error
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the open runs of task %d: %w", taskID, err)
+		return nil, fmt.Errorf("read the open runs of task %d: %w", taskID, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var state task.RunState
-		if err := rows.Scan(&id, &state); err != nil {
-			return nil, 0, fmt.Errorf("read the open runs of task %d: %w", taskID, err)
-		}
-		ids = append(ids, id)
-		if state == task.RunFanningOut && fanningOut == 0 {
-			fanningOut = id
-		}
-	}
-	return ids, fanningOut, rows.Err()
+	return ids, nil
 }
 
 // ErrRunChanged says that a run is no longer where its fan-out left it.
-var ErrRunChanged = fmt.Errorf("the run has been changed by another")
+var ErrRunChanged = errors.New("the run has been changed by another")
 
 // AdvanceCursor moves a run's cursor on, once the messages up to it are written. note is kept as the run's error text
 // if it has none yet. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no
@@ -183,12 +168,25 @@ func (s *Store) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, t
 	}
 	n, err := s.Data.updateGuarded(ctx, l, "run", set, "run.id = ? AND run.state = ? AND run.fan_out_cursor = ?", runID, string(task.RunFanningOut), from)
 	if err == nil && n == 0 {
-		if err = s.Data.checkLease(ctx, l); err == nil {
-			err = ErrRunChanged
-		}
+		err = s.checkCursor(ctx, l, runID, to)
 	}
 	if err != nil {
 		return fmt.Errorf("advance the cursor of run %d: %w", runID, err)
+	}
+	return nil
+}
+
+// checkCursor tells why an update of a cursor changed no row; that the row says the same already is no error.
+func (s *Store) checkCursor(ctx context.Context, l lease.Lease, runID, cursor int64) error {
+	if err := s.Data.checkLease(ctx, l); err != nil {
+		return err
+	}
+	run, err := s.Run(ctx, runID)
+	if err != nil {
+		return err
+	}
+	if run.State != task.RunFanningOut || run.Cursor != cursor {
+		return ErrRunChanged
 	}
 	return nil
 }

@@ -104,8 +104,9 @@ const guardedRows = 250
 // leader's row with a lock, or else another term could begin between its check and its commit. It returns
 // lease.ErrStaleLease when the lease does not hold. Values must fit their columns, for IGNORE cuts what does not.
 func (d *DB) insertGuarded(ctx context.Context, l lease.Lease, table string, columns []string, rows [][]any) error {
+	most := min(guardedRows, d.rowsPerStatement(len(columns)))
 	for len(rows) > 0 {
-		batch := rows[:min(len(rows), guardedRows)]
+		batch := rows[:min(len(rows), most)]
 		rows = rows[len(batch):]
 		statement := d.insertGuardedSQL(table, columns, len(batch))
 		args := append(flatten(batch, len(columns)), l.Epoch, l.Holder)

@@ -139,7 +139,7 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 	ticks, err := s.LastTicks(ctx, 1, 10)
 	require.NoError(t, err)
 	require.Empty(t, ticks)
-	unsent, err := s.UnsentSubtasks(ctx, run.ID, store.Rest(0))
+	unsent, err := s.UnsentSubtasks(ctx, run.ID, store.AccountRange{Through: 100})
 	require.NoError(t, err)
 	require.Equal(t, parts, unsent)
 }

@@ -33,3 +33,22 @@ func (s *Store) RateLimits(ctx context.Context) ([]LimitRow, error) {
 	}
 	return all, rows.Err()
 }
+
+// AddRateLimit writes a limit, or replaces the one of the same media, endpoint, scope and period.
+func (s *Store) AddRateLimit(ctx context.Context, r ratelimit.Rule) error {
+	share := r.Share
+	if share == 0 {
+		share = ratelimit.ShareDefault
+	}
+	each := 0
+	if r.Each {
+		each = 1
+	}
+	err := s.Config.Upsert(s.Config.Writer(ctx), Table{
+		Name: "rate_limit", Key: []string{"media", "endpoint", "scope", "period_ms"}, Columns: []string{"each_endpoint", "calls", "share"},
+	}, [][]any{{r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), each, r.Limit, share}})
+	if err != nil {
+		return fmt.Errorf("add a rate limit of %s: %w", r.Media, err)
+	}
+	return nil
+}

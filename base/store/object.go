@@ -43,7 +43,7 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err != nil {
 			return err
 		}
-		before, err := s.Data.lockScope(tx, w.Claim)
+		locked, err := s.Data.lockScope(tx, w.Claim)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 			written += gone
 		}
 		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
-		if len(before) == 1 && !w.Full {
+		if before := locked.before; !w.Full {
 			// A pull of changes adds to what is known: the state and the number of rows are those of the last full pull.
 			o.state, o.rows, o.note = before[0].State, before[0].RowCount, before[0].Note
 			o.highWater = max(highWater, before[0].HighWater)

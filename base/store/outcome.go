@@ -42,10 +42,6 @@ type Outcome struct {
 // ErrorTextMax is how many characters of an error's text a subtask's row keeps.
 const ErrorTextMax = 1024
 
-// outcomesMax is how many outcomes go into one statement: enough that the round trip no longer counts, and below
-// SQLite's limit of placeholders.
-const outcomesMax = 500
-
 // ApplyOutcomes writes outcomes to the subtasks' rows and adds them to the counts of their runs, in one transaction:
 // what is counted is exactly what the rows say, whatever is delivered twice, late or in another order.
 //
@@ -134,11 +130,12 @@ const openStates = "('waiting', 'retrying', 'deferred')"
 func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) ([]Outcome, error) {
 	// A new mark for each try: the rows of a try that was undone, or committed unseen, must not look like this one's.
 	batch := strconv.FormatUint(rand.Uint64(), 36)
+	most := s.Data.rowsPerStatement(len(subtaskUpdate("").columns))
 	var changed []Outcome
 	for len(sorted) > 0 {
 		table := LogTable(sorted[0].RunID)
 		n := 1
-		for n < len(sorted) && n < outcomesMax && LogTable(sorted[n].RunID) == table {
+		for n < len(sorted) && n < most && LogTable(sorted[n].RunID) == table {
 			n++
 		}
 		part := sorted[:n]
@@ -267,24 +264,22 @@ func (s *Store) insertDead(tx *gorm.DB, changed []Outcome) error {
 }
 
 // endColumns are the columns of run that count the subtasks of each end state.
-var endColumns = []task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded}
+var endColumns = [5]task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded}
 
 // countOutcomes adds ended subtasks to their runs' counts and ends the runs of which they were the last.
 func (s *Store) countOutcomes(tx *gorm.DB, changed []Outcome) error {
-	var rows [][]any
 	var runs []int64
+	var counts [][5]int // of each run, by endColumns
 	var last time.Time
 	for _, o := range changed { // by key, so each run's outcomes are together
-		i := slices.Index(endColumns, o.State)
+		i := slices.Index(endColumns[:], o.State)
 		if i < 0 {
 			continue
 		}
 		if len(runs) == 0 || runs[len(runs)-1] != o.RunID {
-			runs = append(runs, o.RunID)
-			rows = append(rows, []any{o.RunID, 0, 0, 0, 0, 0})
+			runs, counts = append(runs, o.RunID), append(counts, [5]int{})
 		}
-		row := rows[len(rows)-1]
-		row[1+i] = row[1+i].(int) + 1
+		counts[len(counts)-1][i]++
 		if o.EndedAt.After(last) {
 			last = o.EndedAt
 		}
@@ -297,6 +292,13 @@ func (s *Store) countOutcomes(tx *gorm.DB, changed []Outcome) error {
 		column := string(state)
 		u.columns = append(u.columns, column)
 		u.set = append(u.set, [2]string{column, "t." + column + " + o." + column})
+	}
+	rows := make([][]any, len(runs))
+	for i, id := range runs {
+		rows[i] = []any{id}
+		for _, n := range counts[i] {
+			rows[i] = append(rows[i], n)
+		}
 	}
 	if err := s.Data.updateByValues(tx, u, rows); err != nil {
 		return fmt.Errorf("count the outcomes of %d runs: %w", len(runs), err)
@@ -341,7 +343,7 @@ func (s *Store) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Ke
 	}
 	found := make(map[task.Key]SubtaskStatus, len(keys))
 	for table, keys := range byTable {
-		for part := range slices.Chunk(keys, outcomesMax) {
+		for part := range slices.Chunk(keys, s.Data.rowsPerStatement(len(subtaskKey))) {
 			if err := s.readStates(ctx, table, part, found); err != nil && !missingTable(err) {
 				return nil, fmt.Errorf("read the state of %d subtasks: %w", len(keys), err)
 			}

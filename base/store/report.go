@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -45,6 +46,10 @@ type ReportResult struct {
 	Written int       // rows inserted or changed
 	Deleted int       // rows the platform no longer has
 	Suspect []day.Day // days where nothing was deleted because too much would have gone
+	// Fenced are days that were left to the pulls that have claimed them since; FencedComplete tells whether those are
+	// whole already.
+	Fenced         []day.Day
+	FencedComplete bool
 }
 
 func reportTable(hourly bool) Table {
@@ -73,7 +78,8 @@ func (k reportKey) args(accountID int64, level string, hourly bool) []any {
 
 // WriteReport makes the raw and the public rows of a scope what the pull saw, in one transaction under the scope's
 // fence: rows that did not change are left alone, rows that a whole pull no longer has are deleted by primary key.
-// It returns *FencedError, and writes nothing, when another pull has claimed the scope since BeginPull.
+// Days that another pull has claimed since BeginPull are left out; when that is all of them, it writes nothing and
+// returns *FencedError.
 func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
 	var result ReportResult
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
@@ -82,9 +88,13 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 		if err != nil {
 			return err
 		}
-		if _, err := s.Data.lockScope(tx, w.Claim); err != nil {
+		locked, err := s.Data.lockScope(tx, w.Claim)
+		if err != nil {
 			return err
 		}
+		w := w
+		w.Claim = locked.Claim
+		result.Fenced, result.FencedComplete = locked.fenced, locked.fencedComplete
 		have, err := s.Data.readReport(tx, w)
 		if err != nil {
 			return err
@@ -176,6 +186,9 @@ func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map
 	for i := range w.Rows {
 		row := &w.Rows[i]
 		o := days[row.Day]
+		if o == nil && slices.Contains(result.Fenced, row.Day) {
+			continue
+		}
 		if o == nil {
 			return fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, row.Day)
 		}

@@ -84,7 +84,7 @@ func TestWriteReport_LeavesUnchangedRowsAndDeletesStaleOnes(t *testing.T) {
 	require.Greater(t, second.Version, first.Version)
 	result, err := s.WriteReport(ctx, reportOf(second, costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 210_000_000, `{"v":2}`)))
 	require.NoError(t, err)
-	require.Equal(t, store.ReportResult{Written: 1, Deleted: 1}, result)
+	require.Equal(t, store.ReportResult{Written: 1, Deleted: 1, FencedComplete: true}, result)
 
 	rows := publicRows(t, s)
 	require.Len(t, rows, 2)
@@ -156,6 +156,26 @@ func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
 	require.True(t, ok, "an equal version of another pull is fenced too")
 	_, err = s.WriteReport(ctx, reportOf(newer, costRow(today, "1", 2_000_000, `{"n":2}`)))
 	require.NoError(t, err, "a pull may write again under its own claim")
+}
+
+func TestWriteReport_WritesTheDaysThatNobodyElseHasClaimed(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	yesterday := today.Add(-1)
+	both := begin(t, s, "both", yesterday, today)
+	newer := begin(t, s, "newer", today)
+	newer.Version = both.Version + 1
+	_, err := s.WriteReport(ctx, reportOf(newer, costRow(today, "", 2_000_000, `{"n":2}`)))
+	require.NoError(t, err)
+
+	result, err := s.WriteReport(ctx, reportOf(both, costRow(yesterday, "", 7_000_000, `{}`), costRow(today, "", 1_000_000, `{"n":1}`)))
+	require.NoError(t, err)
+	require.Equal(t, store.ReportResult{Written: 1, Fenced: []day.Day{today}, FencedComplete: true}, result)
+	rows := publicRows(t, s)
+	require.Len(t, rows, 2)
+	require.EqualValues(t, 7_000_000, *rows[0].Cost, "the day that only this pull has is written")
+	require.EqualValues(t, 2_000_000, *rows[1].Cost, "the newer figures stay")
 }
 
 func TestWriteReport_RefusesRowsOutsideItsDays(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 )
 
 // Store holds both databases.
@@ -50,15 +49,11 @@ func (s *Store) Close() error { return errors.Join(s.Config.Close(), s.Data.Clos
 
 func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 	db := &DB{dialect: Dialect(cfg.Driver)}
-	// Values stay out of the log: some of them are tokens.
-	gormConfig := &gorm.Config{
-		SkipDefaultTransaction: true,
-		DisableAutomaticPing:   true,
-		Logger: logger.NewSlogLogger(log, logger.Config{
-			SlowThreshold: 500 * time.Millisecond, LogLevel: logger.Warn,
-			IgnoreRecordNotFoundError: true, ParameterizedQueries: true,
-		}),
+	slow := slowThreshold
+	if cfg.Driver == SQLite {
+		slow = 0
 	}
+	gormConfig := &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: sqlLog{log: log, slow: slow}}
 	var err error
 	if cfg.Driver == SQLite {
 		if db.writer, err = openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 1); err != nil {

@@ -18,8 +18,15 @@ type Table struct {
 	Columns []string // the rest, version last where there is one
 }
 
-// Placeholders per statement stay below MySQL's 65,535 and SQLite's 32,766.
-const placeholdersMax = 30_000
+// rowsPerStatement is how many rows of width values go into one statement. MySQL takes 65,535 placeholders and gains
+// little beyond a thousand rows. SQLite takes 32,766, but its driver looks each of them up among all of them: a
+// statement of 7,000 takes longer to bind than to run.
+func (d *DB) rowsPerStatement(width int) int {
+	if d.dialect == SQLiteDialect {
+		return max(1, 1000/width)
+	}
+	return max(1, min(1000, 30_000/width))
+}
 
 // Upsert writes rows of key and column values, in this order, in as few statements as the limits allow. Rows with
 // the same key collapse into the last of them. Rows are sorted by key first: concurrent batches in one order do not
@@ -27,7 +34,7 @@ const placeholdersMax = 30_000
 func (d *DB) Upsert(tx *gorm.DB, table Table, rows [][]any) error {
 	rows = sortByKey(rows, len(table.Key))
 	width := len(table.Key) + len(table.Columns)
-	step := min(1000, placeholdersMax/width)
+	step := d.rowsPerStatement(width)
 	for len(rows) > 0 {
 		batch := rows[:min(step, len(rows))]
 		rows = rows[len(batch):]
@@ -81,7 +88,7 @@ func Tuples(n, width int) string {
 // version of its own is deleted only below the given one; pass 0 for tables without.
 func (d *DB) DeleteByKey(tx *gorm.DB, table string, key []string, keys [][]any, below int64) error {
 	keys = sortByKey(keys, len(key))
-	step := min(1000, placeholdersMax/len(key))
+	step := d.rowsPerStatement(len(key))
 	for len(keys) > 0 {
 		batch := keys[:min(step, len(keys))]
 		keys = keys[len(batch):]

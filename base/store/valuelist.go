@@ -55,7 +55,7 @@ func sameKeys(key []string) string {
 
 // deleteByKeys deletes rows by their whole primary key, in the order of keys.
 func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any) error {
-	step := min(1000, placeholdersMax/len(key))
+	step := d.rowsPerStatement(len(key))
 	for len(keys) > 0 {
 		batch := keys[:min(step, len(keys))]
 		keys = keys[len(batch):]

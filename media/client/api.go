@@ -93,9 +93,10 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 			continue
 		case unanswered(e) && r.method == http.MethodGet && redials < redialsMax:
 			redials++
-			if pause(ctx, redialPause*time.Duration(redials)) == nil {
-				continue
+			if err := pause(ctx, redialPause*time.Duration(redials)); err != nil {
+				return nil, err
 			}
+			continue
 		}
 		return nil, fmt.Errorf("call %s: %w", r.endpoint, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"adsync/media"
 )
 
-// bodyMax is the most that an answer may hold, unpacked.
-const bodyMax = 64 << 20
+// bodyMaxDefault is the most that an answer may hold, unpacked.
+const bodyMaxDefault = 64 << 20
 
 // NewHTTP returns an HTTP client made for calling few hosts very often. It does not follow redirects: the next host would
 // learn the token from the address.
@@ -37,6 +37,7 @@ func NewHTTP() *http.Client {
 type Transport struct {
 	baseURL string
 	http    *http.Client
+	bodyMax int64
 
 	mu sync.Mutex
 	// The platform's clock showed seen at the moment at of ours.
@@ -54,7 +55,7 @@ func NewTransport(platform media.Platform, baseURL string, client *http.Client) 
 		client = NewHTTP()
 	}
 	now := time.Now()
-	return &Transport{baseURL: baseURL, http: client, seen: now, at: now}
+	return &Transport{baseURL: baseURL, http: client, bodyMax: bodyMaxDefault, seen: now, at: now}
 }
 
 // BaseURL implements media.Transport.
@@ -87,7 +88,7 @@ func (t *Transport) learn(header http.Header) {
 }
 
 // errTooLarge says that an answer is larger than what we read.
-var errTooLarge = fmt.Errorf("the answer is larger than %d MB", bodyMax>>20)
+var errTooLarge = errors.New("the answer is larger than we read")
 
 // Do implements media.Transport. Its errors are the context's, or *media.Error of class Transient without the request's
 // address, which may hold secrets.
@@ -98,9 +99,9 @@ func (t *Transport) Do(req *http.Request) (status int, header http.Header, body 
 	}
 	defer resp.Body.Close()
 	t.learn(resp.Header)
-	body, err = io.ReadAll(io.LimitReader(resp.Body, bodyMax+1))
-	if err == nil && len(body) > bodyMax {
-		err = errTooLarge
+	body, err = io.ReadAll(io.LimitReader(resp.Body, t.bodyMax+1))
+	if err == nil && int64(len(body)) > t.bodyMax {
+		err = fmt.Errorf("%w: %d bytes", errTooLarge, t.bodyMax)
 	}
 	if err != nil {
 		return 0, nil, nil, transportError(req.Context(), err)

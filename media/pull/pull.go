@@ -143,6 +143,9 @@ func fetchOnce(ctx context.Context, page func(ctx context.Context, token string)
 // newPullID names one try of a pull, for the fence.
 func newPullID() string { return uuid.NewString() }
 
+// errFencedOpen sends a pull back whose days another pull has claimed but not yet made whole: that one may still fail.
+var errFencedOpen = &media.DeferError{After: 5 * time.Second, Reason: "another pull of the same scope is under way"}
+
 // fenced turns a fence's refusal into what becomes of the subtask: superseded when a newer pull is whole, else
 // deferred, or nobody might pull.
 func fenced(err error) error {
@@ -153,7 +156,7 @@ func fenced(err error) error {
 	case refusal.Complete:
 		return fmt.Errorf("%w: %w", media.ErrSuperseded, err)
 	default:
-		return &media.DeferError{After: 5 * time.Second, Reason: "another pull of the same scope is under way"}
+		return errFencedOpen
 	}
 }
 

@@ -165,5 +165,8 @@ func (p *puller) writeReport(ctx context.Context, work media.Work, account media
 		p.Logger.Warn("suspect pull: nothing was deleted", "media", account.Media, "account_id", account.ID, "report", report.Name, "level", report.Level, "days", fmt.Sprint(result.Suspect))
 		return result, notWhole(fmt.Sprintf("suspect: the answer for %v would take away too much of what was spent", result.Suspect))
 	}
+	if len(result.Fenced) > 0 && !result.FencedComplete {
+		return result, errFencedOpen
+	}
 	return result, nil
 }

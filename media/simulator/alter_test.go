@@ -52,10 +52,14 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 16}).unlimited()
 	effects := map[string]int{}
-	kinds := []string{AlterValue, AlterRow, AlterPage, AlterAccount, AlterDay, AlterHour, AlterDeletion}
-	for seed := range 100 {
+	kinds := []string{AlterValue, AlterRow, AlterPage, AlterAccount, AlterDay, AlterHour, AlterDeletion, AlterRow}
+	for seed := range 7 * len(kinds) {
 		what := kinds[seed%len(kinds)]
-		id, x := s.alter(fields{"what": what, "seed": seed})
+		order := fields{"what": what, "seed": seed}
+		if seed >= 14 && (what == AlterValue || what == AlterRow || what == AlterPage) {
+			order["of"] = []string{ofConfig, ofReport}[seed/8%2] // by chance alone some effects are rare
+		}
+		id, x := s.alter(order)
 		accounts := []*account{s.accountOf(x.Media, x.Account)}
 		if x.OtherAccount != "" {
 			accounts = append(accounts, s.accountOf(x.Media, x.OtherAccount))

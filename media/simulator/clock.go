@@ -80,11 +80,11 @@ func (c *WorldClock) Until(t time.Time) time.Duration {
 	if c.frozen {
 		return math.MaxInt64
 	}
-	real := float64(left) / c.speed
-	if real > math.MaxInt64/2 {
+	wait := float64(left) / c.speed
+	if wait > math.MaxInt64/2 {
 		return math.MaxInt64
 	}
-	return time.Duration(real)
+	return time.Duration(wait)
 }
 
 // Speed is how many seconds of the world pass in one real second, whether or not the clock is frozen.

@@ -385,7 +385,7 @@ func (s *sim) truthOf(media string, x set, accounts ...*account) table {
 
 func TestWire_AClientThatPullsAllHasTheTruth(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
+	s := newSim(t, Config{Accounts: 40}).unlimited()
 	for _, media := range s.world.names() {
 		for _, x := range sets(media) {
 			got, want := s.pull(media, x), s.truthOf(media, x)
@@ -394,4 +394,3 @@ func TestWire_AClientThatPullsAllHasTheTruth(t *testing.T) {
 		}
 	}
 }
-

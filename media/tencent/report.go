@@ -60,16 +60,17 @@ type report struct {
 
 // Reports implements media.Platform.
 func (Platform) Reports() []media.Report {
-	daily := func(level string, r report) media.Report {
-		// A query may span any number of days, but its rows are capped: a month of a large account's ad groups stays below.
-		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Page: r.page}
+	// A query may span any number of days, but its rows are capped: with a week, only an account of more than 1,400 busy
+	// ad groups meets the cap.
+	daily := func(level string, maxDays int, r report) media.Report {
+		return media.Report{Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Page: r.page}
 	}
 	hourly := func(level string, r report) media.Report {
 		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Page: r.page}
 	}
 	return []media.Report{
-		daily("account", report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),
-		daily("adgroup", report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", byObject: true}),
+		daily("account", 30, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),
+		daily("adgroup", 7, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", byObject: true}),
 		hourly("account", report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADVERTISER", hourly: true}),
 		hourly("adgroup", report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADGROUP", hourly: true, byObject: true}),
 	}

@@ -35,6 +35,9 @@ const (
 const (
 	// renewBefore is how long before its end an access token is no longer used: it must not end on its way.
 	renewBefore = time.Minute
+	// lifeMin is the shortest life of a new access token that is believed: with a shorter one, or none told, every call
+	// would refresh it. If it does end sooner the platform's refusal tells.
+	lifeMin = 10 * time.Minute
 	// intentPoll is how often, and intentPatience how long, a call waits for a refresh of another process before its
 	// subtask gives its place to others.
 	intentPoll     = 200 * time.Millisecond

@@ -67,7 +67,7 @@ func (k *Keeper) refresh(ctx context.Context, row store.Token, holder string) (L
 	}
 	next := Login{
 		ID: row.ID, App: media.App{ID: row.AppID}, Access: tokens.Access,
-		Expires: asked.Add(tokens.AccessExpires), Generation: row.Generation + 1,
+		Expires: asked.Add(max(tokens.AccessExpires, lifeMin)), Generation: row.Generation + 1,
 	}
 	stored, err := k.keep(ctx, row, next, tokens, asked)
 	if err != nil {
@@ -109,6 +109,10 @@ func (k *Keeper) ask(ctx context.Context, row store.Token) (media.Tokens, error)
 	tokens, err := k.Platform.Refresh(ctx, k.Transport, secrets, refresh)
 	if e, ok := errors.AsType[*media.Error](err); ok {
 		e.Without(secrets.Secret, secret.NewText(refresh))
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		// Ours, and not that of the subtasks that wait for the token.
+		err = &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer to a token refresh within %s", refreshTimeout)}
 	}
 	return tokens, err
 }

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ func TestServer_ServesAndLetsKeysExpire(t *testing.T) {
 	defer s.Close()
 	client := goredis.NewClient(&goredis.Options{Addr: s.Addr()})
 	defer client.Close()
-	ctx := context.Background()
+	ctx := t.Context()
 	require.NoError(t, client.Set(ctx, "short", 1, time.Second).Err())
 	require.NoError(t, client.Set(ctx, "long", 1, time.Hour).Err())
 	require.NoError(t, client.Set(ctx, "kept", 1, 0).Err())

@@ -1,0 +1,105 @@
+# Everything here needs Go and make; what else a target needs it fetches itself, into the user's cache.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/adsync
+
+# Tools are built by the toolchain of the project at these versions, outside go.mod: a linter would bring 200 modules
+# into the build of a program that does not use them.
+GOLANGCI_VERSION := v2.15.0
+GOTESTSUM_VERSION := v1.13.0
+GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
+GOTESTSUM := $(CACHE)/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
+
+# RESULTS=DIR also writes the results of each test target to DIR/TARGET.json, one `go test -json` event per line.
+RESULTS ?=
+TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped $(if $(RESULTS),--jsonfile $(abspath $(RESULTS))/$@.json) --
+
+# Where a Kafka, a MariaDB or a Redis of its own makes a difference.
+SERVICE_PACKAGES := adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
+	adsync/test/...
+
+.PHONY: help
+help: ## Show the targets.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/adsync, one static binary with its time zones.
+	CGO_ENABLED=0 $(GO) build -trimpath -tags timetzdata -o bin/adsync ./cmd/adsync
+
+.PHONY: run
+run: ## Run everything in one process, with simulated platforms: nothing to install.
+	$(GO) run ./cmd/adsync standalone
+
+.PHONY: check
+check: lint check-sleeps check-tidy check-generated check-configs ## Everything that needs no test: lint, tidy go.mod, fresh generated files, valid configs.
+
+.PHONY: lint
+lint: $(GOLANGCI) ## Check the format, vet and lint.
+	$(GO) vet ./...
+	$(GOLANGCI) fmt --diff
+	$(GOLANGCI) run ./...
+
+.PHONY: fmt
+fmt: $(GOLANGCI) ## Format all Go files.
+	$(GOLANGCI) fmt
+
+.PHONY: check-sleeps
+check-sleeps: ## Fail when a test sleeps in real time instead of waiting for what it needs.
+	@! grep -rl --include='*_test.go' 'time\.Sleep(' . | xargs -r grep -L '"testing/synctest"' | grep . \
+		|| { echo "these tests sleep outside a synctest bubble: use a channel or require.Eventually"; exit 1; }
+
+.PHONY: check-tidy
+check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
+	$(GO) mod tidy -diff
+	@if [ -f test/mysql8/go.mod ]; then cd test/mysql8 && $(GO) mod tidy -diff; fi
+
+.PHONY: generate
+generate: ## Write the generated files anew.
+	$(GO) run ./cmd/adsync config reference > docs/configuration.md.new
+	mv docs/configuration.md.new docs/configuration.md
+
+.PHONY: check-generated
+check-generated: ## Fail when a generated file is stale.
+	@$(GO) run ./cmd/adsync config reference | diff -u docs/configuration.md - \
+		|| { echo "docs/configuration.md is stale: run make generate"; exit 1; }
+
+.PHONY: check-configs
+check-configs: ## Check configs/ and docker-compose.yml with the program that reads them.
+	$(GO) test -count=1 ./test/deploy # Anew each time: the test cache does not see that the program has changed.
+
+.PHONY: test
+test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
+	$(TEST) ./...
+
+.PHONY: test-race
+test-race: $(GOTESTSUM) ## Run them with the race detector; needs a C compiler too.
+	$(TEST) -race -timeout 20m ./...
+
+.PHONY: test-services
+test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, and those of the MySQL 8 dialect.
+	$(GO) build -o bin/services ./test/services
+	bin/services -- $(TEST) -count=1 -p 1 -timeout 20m $(SERVICE_PACKAGES)
+	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
+
+.PHONY: services
+services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, and stop them at ctrl-C.
+	$(GO) build -o bin/services ./test/services
+	bin/services --keep
+
+.PHONY: test-mysql8
+test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect, which runs in the test's own process.
+	cd test/mysql8 && $(TEST) ./...
+
+.PHONY: clean
+clean: ## Remove what was built here; the cache of tools stays.
+	rm -rf bin
+
+$(GOLANGCI):
+	GOBIN=$(@D) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+$(GOTESTSUM):
+	GOBIN=$(@D) $(GO) install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// FindAccounts returns the accounts of a media by the platform's ids, as the writer holds them. Ids that are not known
+// are left out.
+func (s *Store) FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]Account, error) {
+	found := make(map[string]Account, len(externalIDs))
+	for ids := range slices.Chunk(externalIDs, accountBatch) {
+		batch := make([]Account, len(ids))
+		for i, id := range ids {
+			batch[i].ExternalID = id
+		}
+		some, err := accountsByExternalID(s.Config.Writer(ctx), media, batch)
+		if err != nil {
+			return nil, fmt.Errorf("find %d accounts of %s: %w", len(ids), media, err)
+		}
+		for id, a := range some {
+			found[id] = a
+		}
+	}
+	return found, nil
+}
+
+// ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) takes, by
+// name.
+func (s *Store) ScopeZones(ctx context.Context, media string, tiers []string) ([]string, error) {
+	query, args := "SELECT DISTINCT timezone FROM media_account WHERE media = ? AND parked = ''", []any{media}
+	if len(tiers) > 0 {
+		query += " AND tier IN ?"
+		args = append(args, tiers)
+	}
+	var zones []string
+	if err := s.Config.Writer(ctx).Raw(query+" ORDER BY timezone", args...).Scan(&zones).Error; err != nil {
+		return nil, fmt.Errorf("read the time zones of %s: %w", media, err)
+	}
+	return zones, nil
+}

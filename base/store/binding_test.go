@@ -1,0 +1,70 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+)
+
+func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	l := lead(t, s, "a")
+	const far = int64(9_000_000_000_000_000) // a mark that is already higher than the database's time
+	for _, day := range []string{"2026-11-01", "2026-11-02", "2026-11-03"} {
+		for _, level := range []string{"account", "adgroup"} {
+			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (1, 'report_daily', ?, ?, 'tencent', ?)",
+				level, day, map[bool]any{true: far, false: nil}[day == "2026-11-03"]).Error)
+		}
+	}
+	b := []store.Binding{{AccountID: 1, From: "2026-11-02", To: "9999-12-31", Game: "g", OS: "ios"}}
+	require.NoError(t, s.ApplyBindings(ctx, l, []store.BindingChange{{AccountID: 1, Bindings: b, Touched: []store.Binding{{From: "2026-11-02", To: "9999-12-31"}}}}))
+	got, err := s.AppliedBindings(ctx)
+	require.NoError(t, err)
+	require.Equal(t, b, got)
+
+	now, err := s.Data.Now(ctx)
+	require.NoError(t, err)
+	rows, err := s.ReadCoverage(ctx, 1, "2026-11-01", "2026-11-03")
+	require.NoError(t, err)
+	for _, r := range rows {
+		switch {
+		case r.Level == "account" && r.Day == "2026-11-02":
+			require.NotNil(t, r.Dirty)
+			require.InDelta(t, now.UnixMicro(), *r.Dirty, 60e6)
+		case r.Level == "account" && r.Day == "2026-11-03":
+			require.Equal(t, far+1, *r.Dirty, "the mark became another one")
+		case r.Day == "2026-11-03":
+			require.Equal(t, far, *r.Dirty)
+		default:
+			require.Nil(t, r.Dirty, "%s %s is not touched", r.Level, r.Day)
+		}
+	}
+
+	require.NoError(t, s.ApplyBindings(ctx, l, []store.BindingChange{{AccountID: 1}}))
+	got, err = s.AppliedBindings(ctx)
+	require.NoError(t, err)
+	require.Empty(t, got)
+}
+
+func TestAudit_TheNewestEntryOfAnObject(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	newest, err := s.LastAudit(ctx, store.AuditTasks)
+	require.NoError(t, err)
+	require.Zero(t, newest)
+	require.NoError(t, s.AddAudit(ctx, store.Audit{Actor: "otto", Action: "tasks.reload", Object: store.AuditTasks}))
+	newest, err = s.LastAudit(ctx, store.AuditTasks)
+	require.NoError(t, err)
+	require.Positive(t, newest)
+	require.NoError(t, s.AddAudit(ctx, store.Audit{Actor: "otto", Action: "task.run", Object: "task/x", After: "{}"}))
+	same, err := s.LastAudit(ctx, store.AuditTasks)
+	require.NoError(t, err)
+	require.Equal(t, newest, same)
+}

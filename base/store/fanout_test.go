@@ -1,0 +1,206 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/lease"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+// fanningOut returns a store with one run that is being fanned out.
+func fanningOut(t *testing.T) (*store.Store, lease.Lease, store.Run, time.Time) {
+	t.Helper()
+	ctx := context.Background()
+	s := storetest.New(t)
+	l := lead(t, s, "a")
+	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	run := someRun(task.NewRunID(now), now)
+	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
+	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	return s, l, run, now
+}
+
+func addAccount(t *testing.T, s *store.Store, id int64, tier, parked string) {
+	t.Helper()
+	require.NoError(t, s.Config.Writer(context.Background()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tencent', ?, 1, ?, 'Asia/Shanghai', ?)",
+		id, fmt.Sprint("e", id), tier, parked).Error)
+}
+
+func TestFanOutAccounts_OfTheScopeByKey(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	for id, tier := range map[int64]string{1: "active", 2: "inactive", 3: "active", 4: "invalid", 6: "active"} {
+		addAccount(t, s, id, tier, "")
+	}
+	addAccount(t, s, 5, "active", "asked to stop")
+	ids := func(accounts []store.FanOutAccount, err error) []int64 {
+		require.NoError(t, err)
+		var ids []int64
+		for _, a := range accounts {
+			require.Equal(t, "Asia/Shanghai", a.Timezone)
+			ids = append(ids, a.ID)
+		}
+		return ids
+	}
+	require.Equal(t, []int64{1, 3}, ids(s.FanOutAccounts(ctx, "tencent", []string{"active"}, 0, 2)))
+	require.Equal(t, []int64{6}, ids(s.FanOutAccounts(ctx, "tencent", []string{"active"}, 3, 2)))
+	require.Equal(t, []int64{1, 2, 3, 4, 6}, ids(s.FanOutAccounts(ctx, "tencent", nil, 0, 10)))
+	require.Empty(t, ids(s.FanOutAccounts(ctx, "other", nil, 0, 10)))
+	require.Equal(t, []int64{2, 6}, ids(s.FanOutAccountsOf(ctx, "tencent", []int64{6, 5, 2, 99})))
+	require.Empty(t, ids(s.FanOutAccountsOf(ctx, "tencent", nil)))
+}
+
+func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, l, run, now := fanningOut(t)
+	var parts []store.AccountPart
+	for id := range int64(600) {
+		parts = append(parts, store.AccountPart{AccountID: id + 1, Part: "2026-11-20"})
+	}
+	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts[:300], now))
+	_, err := s.ApplyOutcomes(ctx, []store.Outcome{
+		{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "2026-11-20"}, Delivery: 1, State: task.Succeeded, EndedAt: now},
+		{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now},
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+
+	unsent, err := s.UnsentSubtasks(ctx, run.ID, store.AccountRange{After: 0, Through: 600})
+	require.NoError(t, err)
+	require.Equal(t, parts[2:], unsent, "what has ended or was sent again is not sent by the fan-out")
+	unsent, err = s.UnsentSubtasks(ctx, run.ID, store.AccountRange{After: 100, Through: 110})
+	require.NoError(t, err)
+	require.Equal(t, parts[100:110], unsent)
+
+	open, err := s.OpenSubtasks(ctx, []int64{run.ID, 1 << 40}, store.AccountRange{After: 0, Through: 3})
+	require.NoError(t, err, "a run whose day has no table any more has nothing open")
+	require.Equal(t, map[store.AccountPart]bool{parts[1]: true, parts[2]: true}, open)
+}
+
+func TestCursor_MovesFromWhereItStands(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, l, run, now := fanningOut(t)
+	offsets := store.Offsets{}
+	offsets.Raise(3, 17)
+	offsets.Raise(3, 9)
+	offsets.Raise(0, -1)
+	offsets.Raise(0, 0)
+	require.Equal(t, store.Offsets{3: 17, 0: 0}, offsets)
+	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 0, 100, offsets, "first"))
+	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 100, 100, offsets, "second"))
+	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 100, 100, offsets, ""), "nothing to change is no error")
+	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 50, 200, offsets, ""), store.ErrRunChanged)
+	got, err := s.Run(ctx, run.ID)
+	require.NoError(t, err)
+	require.EqualValues(t, 100, got.Cursor)
+	require.Equal(t, offsets, got.Offsets)
+	require.Equal(t, "first", got.ErrorText)
+
+	require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
+	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 100, 200, offsets, ""), store.ErrRunChanged)
+	require.ErrorIs(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now), store.ErrRunChanged)
+}
+
+func TestFinishFanOut_EndsTheRunThatIsDone(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, tt := range []struct {
+		name   string
+		states []task.State // of the subtasks that have ended before
+		open   int
+		want   task.RunState
+	}{
+		{"no subtasks", nil, 0, task.RunSkipped},
+		{"some are open", []task.State{task.Succeeded}, 2, task.RunRunning},
+		{"all succeeded", []task.State{task.Succeeded, task.Superseded}, 0, task.RunSucceeded},
+		{"some failed", []task.State{task.Succeeded, task.Failed}, 0, task.RunPartial},
+		{"all failed", []task.State{task.Failed}, 0, task.RunFailed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, l, run, now := fanningOut(t)
+			var parts []store.AccountPart
+			var outcomes []store.Outcome
+			for i := range len(tt.states) + tt.open {
+				p := store.AccountPart{AccountID: int64(i + 1), Part: "p"}
+				parts = append(parts, p)
+				if i < len(tt.states) {
+					outcomes = append(outcomes, store.Outcome{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: "p"}, Delivery: 1, State: tt.states[i], EndedAt: now})
+				}
+			}
+			require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+			_, err := s.ApplyOutcomes(ctx, outcomes)
+			require.NoError(t, err)
+			require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
+			got, err := s.Run(ctx, run.ID)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got.State)
+			require.EqualValues(t, len(parts), *got.Total)
+			require.Equal(t, tt.want.Open(), got.EndedAt.IsZero())
+			require.Equal(t, now, got.FannedOutAt)
+		})
+	}
+}
+
+// Whichever of the last outcome and the end of the fan-out comes last, the run ends.
+func TestFinishFanOut_AgainstTheLastOutcome(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	l := lead(t, s, "a")
+	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(task.NewRunID(now))))
+	for range 20 {
+		run := someRun(task.NewRunID(now), now)
+		require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+		require.NoError(t, s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "a"}, {AccountID: 1, Part: "b"}}, now))
+		var wg sync.WaitGroup
+		for _, part := range []string{"a", "b"} {
+			wg.Go(func() {
+				_, err := s.ApplyOutcomes(ctx, []store.Outcome{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: part}, Delivery: 1, State: task.Succeeded, EndedAt: now}})
+				require.NoError(t, err)
+			})
+		}
+		wg.Go(func() { require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now)) })
+		wg.Wait()
+		got, err := s.Run(ctx, run.ID)
+		require.NoError(t, err)
+		require.Equal(t, task.RunSucceeded, got.State)
+		require.EqualValues(t, 2, got.Succeeded)
+	}
+}
+
+func TestOlderOpenRuns(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, l, run, now := fanningOut(t)
+	older, other, ended, newer := someRun(run.ID-2, now), someRun(run.ID-3, now), someRun(run.ID-4, now), someRun(run.ID+1, now)
+	older.State, other.TaskID, ended.State = task.RunRunning, 99, task.RunSucceeded
+	require.NoError(t, s.AddRuns(ctx, l, []store.Run{older, other, ended, newer}))
+	ids, err := s.OlderOpenRuns(ctx, run.TaskID, run.ID)
+	require.NoError(t, err)
+	require.Equal(t, []int64{older.ID}, ids)
+}
+
+func TestLoginPart(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "login:42", store.LoginPart(42))
+	id, ok := store.LoginOf("login:42")
+	require.True(t, ok)
+	require.EqualValues(t, 42, id)
+	for _, part := range []string{"42", "login:", "login:x", "2026-11-21"} {
+		_, ok := store.LoginOf(part)
+		require.False(t, ok, part)
+	}
+}

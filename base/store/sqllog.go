@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// slowThreshold is how long a statement may take before the log names it. SQLite statements also wait for the one
+// writer, which says nothing of the statement.
+const slowThreshold = 500 * time.Millisecond
+
+// sqlTextMax cuts a statement in the log: the rest of a batch of a thousand rows is more of the same.
+const sqlTextMax = 240
+
+// sqlLog logs failed and slow statements, without their values: some of them are tokens.
+type sqlLog struct {
+	log  *slog.Logger
+	slow time.Duration // 0 = never
+}
+
+var (
+	_ logger.Interface  = sqlLog{}
+	_ gorm.ParamsFilter = sqlLog{}
+)
+
+// LogMode implements logger.Interface; the level is the slog logger's.
+func (l sqlLog) LogMode(logger.LogLevel) logger.Interface { return l }
+
+// Info implements logger.Interface.
+func (l sqlLog) Info(ctx context.Context, text string, args ...any) {
+	l.log.DebugContext(ctx, fmt.Sprintf(text, args...))
+}
+
+// Warn implements logger.Interface.
+func (l sqlLog) Warn(ctx context.Context, text string, args ...any) {
+	l.log.WarnContext(ctx, fmt.Sprintf(text, args...))
+}
+
+// Error implements logger.Interface. What failed is returned to the caller, who logs it or handles it.
+func (l sqlLog) Error(ctx context.Context, text string, args ...any) {
+	l.log.DebugContext(ctx, fmt.Sprintf(text, args...))
+}
+
+// ParamsFilter implements gorm.ParamsFilter: values never reach a log.
+func (l sqlLog) ParamsFilter(_ context.Context, sql string, _ ...any) (string, []any) {
+	return sql, nil
+}
+
+// Trace implements logger.Interface.
+func (l sqlLog) Trace(ctx context.Context, begin time.Time, fc func() (sql string, rows int64), err error) {
+	took := time.Since(begin)
+	failed := err != nil && !errors.Is(err, gorm.ErrRecordNotFound)
+	slow := l.slow > 0 && took > l.slow
+	if !failed && !slow {
+		return
+	}
+	level := slog.LevelWarn
+	if failed {
+		// Who asked for the statement gets the error, and logs it or handles it.
+		level = slog.LevelDebug
+	}
+	if !l.log.Enabled(ctx, level) {
+		return
+	}
+	sql, rows := fc()
+	l.log.Log(ctx, level, "slow or failed SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", cut(sql, sqlTextMax), "err", err)
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSQLLog_CutsStatementsAndLeavesValuesOut(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	l := sqlLog{log: slog.New(slog.NewTextHandler(&out, nil)), slow: time.Millisecond}
+	sql, values := l.ParamsFilter(context.Background(), "SELECT ?", "hunter2")
+	require.Equal(t, "SELECT ?", sql)
+	require.Empty(t, values)
+
+	long := "INSERT INTO t VALUES " + strings.Repeat("(?),", 10_000)
+	l.Trace(context.Background(), time.Now().Add(-time.Second), func() (string, int64) { return long, 7 }, nil)
+	require.Less(t, out.Len(), 600)
+	require.Contains(t, out.String(), "rows=7")
+
+	out.Reset()
+	l.Trace(context.Background(), time.Now(), func() (string, int64) { return long, 0 }, errors.New("duplicate"))
+	require.Empty(t, out.String(), "a failed statement is its caller's to log")
+}

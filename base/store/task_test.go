@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+)
+
+func TestTaskRows_ReadWhateverTheTableHolds(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	db := s.Config.Writer(ctx)
+	require.NoError(t, db.Exec("INSERT INTO cron_task (name, media, handler, cron) VALUES ('plain', 'tencent', 'tencent.adgroup', '* * * * *')").Error)
+	require.NoError(t, db.Exec("INSERT INTO cron_task (name, media, handler, cron, params, enabled, timezone) VALUES ('odd', '', 'x', 'no cron', '{', 0, '')").Error)
+	if s.Config.Dialect() == store.SQLiteDialect {
+		require.NoError(t, db.Exec("UPDATE cron_task SET timeout_seconds = 'soon' WHERE name = 'odd'").Error, "SQLite keeps any text")
+	}
+	rows, err := s.TaskRows(ctx)
+	require.NoError(t, err)
+	require.Len(t, rows, 2)
+	require.Equal(t, store.TaskRow{
+		ID: rows[0].ID, Name: "plain", Media: "tencent", Handler: "tencent.adgroup", Cron: "* * * * *", Timezone: "UTC", Lane: "normal", Scope: "active",
+		Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "latest", CatchUpWindow: "86400", Concurrency: "parallel",
+		FanOutRate: "0", Enabled: "1", Revision: "1",
+	}, rows[0])
+	require.Equal(t, "no cron", rows[1].Cron)
+	require.Equal(t, "0", rows[1].Enabled)
+}
+
+func TestTaskSchedules_SinceMovesWithTheHashAlone(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	l := lead(t, s, "a")
+	first := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	later := first.Add(time.Hour)
+	require.NoError(t, s.PutTaskSchedules(ctx, l, []store.TaskSchedule{{TaskID: 1, Hash: "x", Since: first}, {TaskID: 2, Hash: "y", Since: first}}))
+	require.NoError(t, s.PutTaskSchedules(ctx, l, []store.TaskSchedule{{TaskID: 1, Hash: "x", Since: later}, {TaskID: 2, Hash: "z", Since: later}}))
+	got, err := s.TaskSchedules(ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[int64]store.TaskSchedule{
+		1: {TaskID: 1, Hash: "x", Since: first},
+		2: {TaskID: 2, Hash: "z", Since: later},
+	}, got)
+}

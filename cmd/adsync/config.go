@@ -1,0 +1,104 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"adsync/base/broker"
+	"adsync/base/config"
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/redis"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/consumer"
+	"adsync/engine"
+	"adsync/producer"
+)
+
+// Config is every setting of the program, a section per package.
+type Config struct {
+	Log       telemetry.Config   `koanf:"log" doc:"What the program logs, to standard error."`
+	API       httpapi.Config     `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
+	Secret    secret.Config      `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
+	Store     store.Config       `koanf:"store" doc:"The two databases."`
+	Broker    broker.Config      `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
+	Redis     redis.Config       `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
+	RateLimit ratelimit.Config   `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
+	Producer  producer.Config    `koanf:"producer" doc:"What turns due tasks into work."`
+	Consumer  consumer.Config    `koanf:"consumer" doc:"What does the work."`
+	Media     engine.MediaConfig `koanf:"media" doc:"How the platforms are reached."`
+}
+
+// defaultConfig is a deployment on one machine, but for the secrets.
+func defaultConfig() Config {
+	c := Config{
+		Log:       telemetry.DefaultConfig(),
+		API:       httpapi.DefaultConfig(),
+		Secret:    secret.DefaultConfig(),
+		Store:     store.DefaultConfig(),
+		Broker:    broker.DefaultConfig(),
+		Redis:     redis.DefaultConfig(),
+		RateLimit: ratelimit.DefaultConfig(),
+		Producer:  producer.DefaultConfig(),
+		Consumer:  consumer.DefaultConfig(),
+	}
+	c.Broker.Brokers = []string{"127.0.0.1:9092"}
+	return c
+}
+
+// neededBy lists the sections that a command uses: what it does not use need not be valid.
+var neededBy = map[string][]string{
+	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media"},
+	"migrate":    {"log", "store", "broker"},
+	"standalone": {"log", "api", "ratelimit"},
+	"simulate":   {"log"},
+	"print":      {},
+}
+
+// settingOf is the annotation of a flag that stands for a setting.
+const settingOf = "adsync_setting"
+
+// settingFlag adds a flag that is short for --set key=value.
+func settingFlag(flags *pflag.FlagSet, name, key, usage string) {
+	flags.String(name, "", usage+": short for --set "+key+"=…")
+	flags.Lookup(name).Annotations = map[string][]string{settingOf: {key}}
+}
+
+// load reads the settings for a command, a key of neededBy.
+func (a *app) load(cmd *cobra.Command, command string) (Config, *config.Sources, error) {
+	overrides, err := a.overrides(cmd.Flags())
+	if err != nil {
+		return Config{}, nil, err
+	}
+	c := defaultConfig()
+	sources, err := config.Load(&c, config.Options{
+		File:    a.file,
+		Environ: a.environ,
+		// Variables with the prefix that are no settings: the first two stand for flags, the others are the tests'.
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", "ADSYNC_TEST_*"},
+		Overrides: overrides,
+		Sections:  neededBy[command],
+	})
+	return c, sources, err
+}
+
+func (a *app) overrides(flags *pflag.FlagSet) ([]config.Override, error) {
+	var all []config.Override
+	for _, set := range a.sets {
+		key, value, ok := strings.Cut(set, "=")
+		if !ok || key == "" {
+			return nil, usagef("--set is %q: want key=value, such as log.level=debug", set)
+		}
+		all = append(all, config.Override{Flag: "--set", Key: key, Value: value})
+	}
+	flags.Visit(func(f *pflag.Flag) {
+		for _, key := range f.Annotations[settingOf] {
+			all = append(all, config.Override{Flag: "--" + f.Name, Key: key, Value: f.Value.String()})
+		}
+	})
+	return all, nil
+}

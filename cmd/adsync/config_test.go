@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/telemetry"
+)
+
+var update = flag.Bool("update", false, "write docs/configuration.md")
+
+// secretEnviron is what a deployment gives beside the files of configs/.
+var secretEnviron = []string{
+	`ADSYNC_SECRET_KEYS=[{"id": "k1", "key": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}]`,
+	`ADSYNC_API_TOKENS=[{"name": "ops", "token": "0123456789abcdef", "role": "admin"}]`,
+	"ADSYNC_STORE_CONFIG_WRITER=adsync:hunter2@tcp(mysql:3306)/adsync_config",
+	"ADSYNC_STORE_DATA_WRITER=adsync:hunter2@tcp(mysql:3306)/adsync_data",
+}
+
+func TestConfigCheck_AcceptsEveryShippedFile(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../configs/*.yaml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 3)
+	for _, file := range files {
+		command, environ := "serve", secretEnviron
+		if filepath.Base(file) == "standalone.yaml" {
+			command, environ = "standalone", nil
+		}
+		r := adsync(environ, "config", "check", "--config", file, "--for", command)
+		require.Equal(t, result{stdout: "The settings are fit for adsync " + command + ".\n"}, r, file)
+	}
+}
+
+func TestConfigCheck_ReportsEverythingAtOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "bad.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Join([]string{
+		"log: {level: loud}",
+		"api: {listen: 0.0.0.0:8080, token: hunter2}",
+		"broker: {partitions: 0, tls: {enabled: maybe}}",
+	}, "\n")), 0o600))
+	r := adsync([]string{"ADSYNC_REDIS_ADRS=x", "ADSYNC_ROLE=all", "ADSYNC_TEST_X=y"}, "config", "check", "--config", file, "--set", "redis.mode=ring")
+	require.Equal(t, 2, r.code)
+	require.Empty(t, r.stdout)
+	for _, want := range []string{
+		"mistakes in the configuration:",
+		`log.level = "loud" (` + file + `:1): want debug, info, warn or error`,
+		`api.listen = "0.0.0.0:8080" (` + file + `:2): want a loopback address`,
+		"api.token (" + file + ":2): there is no such setting; did you mean api.tokens?",
+		`broker.partitions = "0" (` + file + ":3): want ",
+		`broker.tls.enabled = "maybe" (` + file + ":3): want true or false",
+		"ADSYNC_REDIS_ADRS (environment): no setting has this name; did you mean ADSYNC_REDIS_ADDRS?",
+		`redis.mode = "ring" (flag --set): want `,
+		"secret.keys (default): want at least one key",
+	} {
+		require.Contains(t, r.stderr, want)
+	}
+	require.NotContains(t, r.stderr, "hunter2")
+}
+
+func TestConfigCheck_FlagsOfASettingWin(t *testing.T) {
+	t.Parallel()
+	r := adsync(append([]string{"ADSYNC_LOG_LEVEL=info"}, secretEnviron...), "config", "print", "--log-level=debug")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "level: debug # flag --log-level\n")
+}
+
+func TestConfigPrint_HidesEverySecret(t *testing.T) {
+	t.Parallel()
+	r := adsync(append([]string{"ADSYNC_REDIS_PASSWORD=hunter2", "ADSYNC_BROKER_SASL_PASSWORD=hunter2"}, secretEnviron...), "config", "print")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, 6, strings.Count(r.stdout, "<secret>"))
+	for _, hidden := range []string{"hunter2", "0123456789abcdef", "MDEyMzQ1"} {
+		require.NotContains(t, r.stdout, hidden)
+	}
+	require.Contains(t, r.stdout, "password: <secret> # environment ADSYNC_REDIS_PASSWORD\n")
+}
+
+// TestConfigReference_IsFresh compares docs/configuration.md with the settings in the code.
+func TestConfigReference_IsFresh(t *testing.T) {
+	t.Parallel()
+	r := adsync(nil, "config", "reference")
+	require.Zero(t, r.code, r.stderr)
+	const page = "../../docs/configuration.md"
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(r.stdout), 0o644))
+	}
+	written, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, string(written), r.stdout, "run make generate")
+}
+
+func TestConfig_NamesNoUnknownSection(t *testing.T) {
+	t.Parallel()
+	for command, sections := range neededBy {
+		for _, section := range sections {
+			require.Contains(t, adsync(nil, "config", "reference").stdout, "\n## "+section+"\n", command)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	r := adsync(nil, "version")
+	require.Zero(t, r.code)
+	require.Regexp(t, `^adsync \S+\ncommit \S+\ngo1\.\S+\n$`, r.stdout)
+
+	var b telemetry.Build
+	require.NoError(t, json.Unmarshal([]byte(adsync(nil, "version", "--output", "json").stdout), &b))
+	require.Equal(t, telemetry.ReadBuild(), b)
+}

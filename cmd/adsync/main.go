@@ -1,0 +1,8 @@
+// Command adsync keeps advertising accounts and their figures fresh in a team's own database.
+package main
+
+import "os"
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain lets the test binary stand in for the program, so that tests can start it as a process.
+func TestMain(m *testing.M) {
+	if os.Getenv("ADSYNC_TEST_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// adsync runs one command line in an environment of its own.
+func adsync(environ []string, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	code := run(args, environ, &stdout, &stderr)
+	return result{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// process is the program as a process of its own.
+type process struct {
+	cmd *exec.Cmd
+	log *bufio.Scanner
+}
+
+func start(t *testing.T, environ []string, args ...string) *process {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = slices.Concat(environ, []string{"ADSYNC_TEST_MAIN=1", "ADSYNC_LOG_FORMAT=json"})
+	log, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	return &process{cmd: cmd, log: bufio.NewScanner(log)}
+}
+
+// await reads the log up to the first record whose attribute has the value, and returns it.
+func (p *process) await(t *testing.T, attribute, value string) map[string]any {
+	t.Helper()
+	var lines []string
+	for p.log.Scan() {
+		lines = append(lines, p.log.Text())
+		var record map[string]any
+		require.NoError(t, json.Unmarshal(p.log.Bytes(), &record), p.log.Text())
+		if record[attribute] == value {
+			return record
+		}
+	}
+	require.Failf(t, "the program ended", "%v\n%s", p.cmd.Wait(), strings.Join(lines, "\n"))
+	return nil
+}
+
+// stop sends the signal and waits for the end, which must be with exit code 0.
+func (p *process) stop(t *testing.T, signal os.Signal) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(signal))
+	var last string
+	for p.log.Scan() {
+		last = p.log.Text()
+	}
+	require.NoError(t, p.cmd.Wait(), last)
+}
+
+// get returns the status and the body of an answer.
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(raw)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/config"
+	"adsync/base/service"
+)
+
+// The exit codes. After a second signal the program exits with service.ExitInterrupted.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2 // the command line or the configuration is wrong: trying again without a change is of no use
+)
+
+// app is what the commands share.
+type app struct {
+	environ []string
+	file    string   // --config
+	sets    []string // --set
+}
+
+// run carries out one command line and returns the exit code.
+func run(args, environ []string, stdout, stderr io.Writer) int {
+	ctx, cancel := service.NotifyContext(context.Background(), os.Exit)
+	defer cancel()
+	root := newRoot(environ)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "adsync: %v\n", err)
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		fmt.Fprintln(stderr, "\nAll settings with their meanings: adsync config reference")
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		fmt.Fprintf(stderr, "\nFor help: %s --help\n", cmd.CommandPath())
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// usageError says that the command line is wrong.
+type usageError struct {
+	err error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
+
+func newRoot(environ []string) *cobra.Command {
+	a := &app{environ: environ}
+	root := group(&cobra.Command{
+		Use:   "adsync",
+		Short: "Keeps advertising accounts and their figures fresh in your own database",
+		Long: `adsync pulls the campaigns and the figures of advertising accounts from media platforms into your own
+database: on cron schedules, under every platform's call limits, through failures, and so that the numbers
+can be trusted.
+
+Try it: "adsync standalone" runs everything in one process, with simulated platforms and nothing to install.
+
+Deploy it: "adsync migrate up" makes the tables, "adsync serve --role=producer" plans the work and
+"adsync serve --role=consumer" does it, in as many processes as you like.
+
+Settings come from a YAML file, then the environment, then flags, later ones winning:
+"adsync config reference" lists them all, "adsync config check" finds every mistake at once.
+
+Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settings, 130 after a second Ctrl-C.`,
+		Example: `  adsync standalone
+  adsync config check --config configs/producer.yaml
+  ADSYNC_LOG_LEVEL=debug adsync serve --role=all --config adsync.yaml
+  adsync serve --role=consumer --set broker.span=512 --set log.format=text`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	})
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.file, "config", "c", variable(environ, "ADSYNC_CONFIG"), "YAML file with settings (or ADSYNC_CONFIG)")
+	flags.StringArrayVar(&a.sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
+	settingFlag(flags, "log-level", "log.level", "debug, info, warn or error")
+	root.AddCommand(
+		a.newStandalone(), a.newServe(), a.newMigrate(), a.newSimulate(), a.newConfig(), a.newVersion(),
+	)
+	return root
+}
+
+// group makes a command that only holds others: it shows its help, and refuses what is not one of them.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			return usagef("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+		}
+		return usagef("there is no command %q", args[0])
+	}
+	// Cobra lists names of up to this distance.
+	cmd.SuggestionsMinimumDistance = 2
+	return cmd
+}
+
+// noArgs refuses words behind a command that takes flags alone.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%q is too much: only flags go here", args[0])
+	}
+	return nil
+}
+
+// oneOf refuses a flag's value that is not in the list.
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return usagef("--%s is %q: want %s or %s", flag, value, strings.Join(allowed[:len(allowed)-1], ", "), allowed[len(allowed)-1])
+}
+
+// variable returns an environment variable, or "".
+func variable(environ []string, name string) string {
+	value := ""
+	for _, entry := range environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v // The last one wins, as in a shell.
+		}
+	}
+	return value
+}

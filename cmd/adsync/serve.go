@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/httpapi"
+	"adsync/base/redis"
+	"adsync/base/secret"
+	"adsync/base/service"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/engine"
+)
+
+// role is which part of the work a process does.
+type role string
+
+const (
+	roleProducer role = "producer"
+	roleConsumer role = "consumer"
+	roleAll      role = "all"
+)
+
+func (a *app) newServe() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Runs a role of a deployment",
+		Long: `Runs until SIGTERM or Ctrl-C, then finishes what it is doing and exits with 0 within 15 seconds; a second
+signal ends it at once.
+
+  producer   turns due tasks into runs and runs into work for the consumers, pumps retries, answers the API.
+             Several may run: one leads and the others stand by.
+  consumer   calls the platforms and writes the tables. Any number may run.
+  all        both in one process; the default.
+
+Before the first start, and after an upgrade, run "adsync migrate up": serve refuses tables that are older or
+newer than itself. On the address of api.listen (127.0.0.1:8080) it answers /healthz (the process lives),
+/readyz (it works; 503 with the reasons if not), /metrics, /version and, with a token, the API.`,
+		Example: `  adsync serve --role=producer --config configs/producer.yaml
+  ADSYNC_ROLE=consumer ADSYNC_BROKER_BROKERS=k1:9092,k2:9092 adsync serve`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			chosen := role(cmp.Or(name, variable(a.environ, "ADSYNC_ROLE"), string(roleAll)))
+			if err := oneOf("role", string(chosen), string(roleProducer), string(roleConsumer), string(roleAll)); err != nil {
+				return err
+			}
+			cfg, _, err := a.load(cmd, "serve")
+			if err != nil {
+				return err
+			}
+			logger, _, err := telemetry.NewLogger(cfg.Log, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), cfg, chosen, logger.With("role", string(chosen)))
+		},
+	}
+	cmd.Flags().StringVar(&name, "role", "", "producer, consumer or all (or ADSYNC_ROLE)")
+	settingFlag(cmd.Flags(), "listen", "api.listen", "address of the API, health and metrics")
+	return cmd
+}
+
+// serve runs the role until ctx ends. The order of the parts is the order of their starts; they stop in reverse: the
+// API closes first, then the producer hands over, the consumer drains, writes, commits and leaves, refreshes of tokens
+// end, and what all of them write to is closed.
+func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) error {
+	registry := telemetry.NewRegistry()
+	server, err := httpapi.New(cfg.API, registry, logger)
+	if err != nil {
+		return err
+	}
+	box, err := secret.NewBox(cfg.Secret.Keys...)
+	if err != nil {
+		return err
+	}
+	tables, err := store.Open(ctx, cfg.Store, logger)
+	if err != nil {
+		return err
+	}
+	kafka, err := broker.New(cfg.Broker, logger, registry)
+	if err != nil {
+		return fmt.Errorf("set up Kafka: %w", err)
+	}
+	cache, err := redis.Open(cfg.Redis)
+	if err != nil {
+		return fmt.Errorf("set up Redis: %w", err)
+	}
+	databaseTime := clock.NewDatabase(tables.Data.Now, logger)
+	parts := engine.New(engine.Deps{
+		Store: tables, Broker: kafka, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
+		Planning: databaseTime, Waiting: databaseTime, Node: node(), Logger: logger, Registerer: registry,
+	}, cfg.RateLimit, cfg.Media)
+
+	server.Check("config database", tables.Config.Ping)
+	server.Check("data database", tables.Data.Ping)
+	server.Check("kafka", kafka.Ping)
+
+	m := service.NewManager(logger)
+	m.Add("http", server)
+	m.Add("store", service.Func{StopFunc: closing(logger, "store", tables.Close)})
+	m.Add("schema", service.Func{StartFunc: tables.CheckSchema})
+	m.Add("clock", databaseTime)
+	m.Add("kafka", service.Func{StopFunc: closing(logger, "kafka", kafka.Close)})
+	m.Add("topics", service.Func{StartFunc: func(ctx context.Context) error {
+		_, err := engine.PrepareTopics(ctx, tables, kafka)
+		return err
+	}})
+	// Without Redis everything goes on, only slower: it is no reason not to start.
+	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
+	if chosen != roleProducer {
+		work, err := parts.NewConsumer(cfg.Consumer)
+		if err != nil {
+			return err
+		}
+		server.Check("consumer", work.Ready)
+		m.Add("limits", parts.Limits())
+		m.Add("tokens", parts.Tokens())
+		m.Add("consumer", work)
+	}
+	if chosen != roleConsumer {
+		plan, err := parts.NewProducer(cfg.Producer)
+		if err != nil {
+			return err
+		}
+		server.Register(parts.Routes(plan)...)
+		server.Check("producer", plan.Ready)
+		m.Add("producer", plan)
+	}
+	m.Add("api", server.Gate())
+	return m.Run(ctx)
+}
+
+// node names this process in the rows of the subtasks that it works on.
+func node() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// closing makes a StopFunc of a Close.
+func closing(logger *slog.Logger, name string, closeFunc func() error) func() {
+	return func() {
+		if err := closeFunc(); err != nil {
+			logger.Warn("close failed", "part", name, "err", err)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/broker/embedded"
+	redisembedded "adsync/base/redis/embedded"
+)
+
+// serveEnviron is a deployment on the embedded parts, with migrated tables.
+func serveEnviron(t *testing.T) []string {
+	t.Helper()
+	kafka, err := embedded.Start(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(kafka.Close)
+	cache, err := redisembedded.Start()
+	require.NoError(t, err)
+	t.Cleanup(cache.Close)
+	environ := append(sqliteEnviron(t),
+		secretEnviron[0],
+		"ADSYNC_API_LISTEN=127.0.0.1:0",
+		"ADSYNC_BROKER_BROKERS="+kafka.Addr(), "ADSYNC_BROKER_REPLICATION=1", "ADSYNC_BROKER_MIN_INSYNC=1",
+		"ADSYNC_REDIS_ADDRS="+cache.Addr(),
+	)
+	r := adsync(environ, "migrate", "up")
+	require.Zero(t, r.code, r.stderr)
+	return environ
+}
+
+func TestServe_WorksUntilASignal(t *testing.T) {
+	t.Parallel()
+	environ := serveEnviron(t)
+	for _, role := range []string{"producer", "consumer", "all"} {
+		p := start(t, environ, "serve", "--role="+role)
+		record := p.await(t, "msg", "listening")
+		require.Equal(t, role, record["role"])
+		url := "http://" + record["addr"].(string)
+		status, _ := get(t, url+"/healthz")
+		require.Equal(t, 200, status)
+
+		p.await(t, "part", "api")
+		status, body := get(t, url+"/readyz")
+		require.Equal(t, 200, status, body)
+		require.Contains(t, body, `{"name":"kafka","ok":true}`)
+		_, body = get(t, url+"/metrics")
+		require.Contains(t, body, "adsync_build_info{")
+		p.stop(t, syscall.SIGTERM)
+	}
+}
+
+func TestServe_RefusesTablesOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	environ := append(sqliteEnviron(t), secretEnviron[0], "ADSYNC_API_LISTEN=127.0.0.1:0")
+	r := adsync(environ, "serve", "--role=producer")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "run `adsync migrate up`")
+}
+
+func TestServe_SaysWhichPartDidNotStart(t *testing.T) {
+	t.Parallel()
+	environ := append(serveEnviron(t), "ADSYNC_BROKER_BROKERS=127.0.0.1:1")
+	r := adsync(environ, "serve")
+	require.Equal(t, 1, r.code)
+	last := r.stderr[strings.LastIndex(strings.TrimSuffix(r.stderr, "\n"), "\n")+1:]
+	require.Contains(t, last, "adsync: start kafka connection: ")
+}

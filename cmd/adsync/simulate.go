@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/service"
+	"adsync/base/telemetry"
+	"adsync/media/simulator"
+)
+
+func (a *app) newSimulate() *cobra.Command {
+	var world simulator.Config
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Runs the simulated media platforms by themselves",
+		Long: `Serves simulated media platforms in their own wire formats: Tencent Ads under /tencent/v3.0/ and Ocean Engine under
+/oceanengine/open_api/, and both by the Host header of the real services. Accounts, ads and figures come from
+the seed and the clock: the same three give the same answers.
+
+The control API under /_sim/ hands out credentials and the true figures, keeps the ledger of calls, sets limits
+and the clock, and orders faults. docs/simulator.md describes it.
+
+Whoever reaches the address may control the world: keep it on this machine or in a closed network.`,
+		Example: `  adsync simulate --accounts 400 --seed 7
+  adsync simulate --listen 127.0.0.1:9191 --accounts 40000 --data /tmp/world --speed 60
+  curl -s http://127.0.0.1:9090/_sim/credentials
+  curl -s 'http://127.0.0.1:9090/_sim/truth?media=tencent&kind=report_daily&level=account&from=2026-11-01&to=2026-11-02'`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkWorld(cmd.Flags(), world.Accounts, world.Speed); err != nil {
+				return err
+			}
+			if _, _, err := net.SplitHostPort(listen); err != nil {
+				return usagef("--listen is %q: want host:port", listen)
+			}
+			cfg, _, err := a.load(cmd, "simulate")
+			if err != nil {
+				return err
+			}
+			logger, _, err := telemetry.NewLogger(cfg.Log, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			world.Logger = logger
+			sim, err := simulator.New(world)
+			if err != nil {
+				return err
+			}
+			m := service.NewManager(logger)
+			m.Add("simulator", &simulatorServer{listen: listen, sim: sim, logger: logger, failed: make(chan error, 1)})
+			return m.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
+	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed)
+	flags.StringVar(&world.DataDir, "data", "", "directory in which tokens, ledger, clock and orders survive a restart; none keeps them in memory")
+	return cmd
+}
+
+const (
+	simulatorHeaderTimeout = 5 * time.Second
+	simulatorIdleTimeout   = 2 * time.Minute
+	simulatorStopTimeout   = 2 * time.Second
+)
+
+// simulatorServer serves the simulated platforms.
+type simulatorServer struct {
+	listen string
+	sim    *simulator.Simulator
+	logger *slog.Logger
+
+	http     *http.Server
+	served   chan struct{}
+	failed   chan error
+	stopOnce sync.Once
+}
+
+var (
+	_ service.Service = (*simulatorServer)(nil)
+	_ service.Failing = (*simulatorServer)(nil)
+)
+
+// Start listens and serves until Stop.
+func (s *simulatorServer) Start(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return errors.Join(err, s.sim.Close())
+	}
+	s.http = &http.Server{
+		Handler: s.sim.Handler(),
+		// An answer may take as long as an ordered fault wants: there is no limit on writing.
+		ReadHeaderTimeout: simulatorHeaderTimeout,
+		IdleTimeout:       simulatorIdleTimeout,
+		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+	}
+	s.served = make(chan struct{})
+	go func() {
+		defer close(s.served)
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("serve: %w", err)
+		}
+	}()
+	address := listener.Addr().String()
+	s.logger.Info("simulated platforms are served", "addr", address, "credentials", "http://"+address+"/_sim/credentials")
+	return nil
+}
+
+// Stop ends the calls under way and saves the world.
+func (s *simulatorServer) Stop() {
+	s.stopOnce.Do(func() {
+		if s.http != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), simulatorStopTimeout)
+			defer cancel()
+			// Calls that an ordered fault lets hang do not end by themselves.
+			if err := s.http.Shutdown(ctx); err != nil {
+				_ = s.http.Close()
+			}
+			<-s.served
+		}
+		if err := s.sim.Close(); err != nil {
+			s.logger.Error("the simulated world was not saved", "err", err)
+		}
+	})
+}
+
+// Failed gives the error of a server that cannot accept any more.
+func (s *simulatorServer) Failed() <-chan error { return s.failed }

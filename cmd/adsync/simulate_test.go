@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/service"
+)
+
+const served = "simulated platforms are served"
+
+func TestSimulate_ServesUntilASignalAndKeepsItsWorld(t *testing.T) {
+	t.Parallel()
+	args := []string{"simulate", "--listen=127.0.0.1:0", "--accounts=4", "--seed=7", "--data", t.TempDir()}
+	var credentials string
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		p := start(t, nil, args...)
+		status, got := get(t, p.await(t, "msg", served)["credentials"].(string))
+		require.Equal(t, 200, status)
+		require.True(t, json.Valid([]byte(got)))
+		if credentials != "" {
+			require.JSONEq(t, credentials, got, "tokens survive a restart")
+		}
+		credentials = got
+		p.stop(t, signal)
+	}
+}
+
+func TestSimulate_PortInUseIsAFailure(t *testing.T) {
+	t.Parallel()
+	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=2")
+	r := adsync(nil, "simulate", "--accounts=2", "--listen", p.await(t, "msg", served)["addr"].(string))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "adsync: start simulator: listen tcp")
+	p.stop(t, syscall.SIGTERM)
+}
+
+func TestRun_SecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=2")
+	addr := p.await(t, "msg", served)["addr"].(string)
+
+	// A call whose body never comes keeps the program from stopping: that the server wants the body shows that the
+	// call is under way.
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /_sim/clock HTTP/1.1\r\nHost: %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", addr)
+	require.NoError(t, err)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, "100 Continue")
+
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	p.await(t, "msg", "stopping")
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGINT))
+	require.Error(t, p.cmd.Wait())
+	require.Equal(t, service.ExitInterrupted, p.cmd.ProcessState.ExitCode())
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/telemetry"
+	"adsync/standalone"
+)
+
+func (a *app) newStandalone() *cobra.Command {
+	var o standalone.Options
+	var output string
+	cmd := &cobra.Command{
+		Use:   "standalone",
+		Short: "Runs everything in one process, with simulated platforms and nothing to install",
+		Long: `Starts producer, consumer, an embedded database, Kafka and Redis, and simulated media platforms with accounts
+whose figures grow through the day, and shows on the terminal how the tables follow them. The database can be
+read meanwhile, and the API answers on 127.0.0.1:8080. State survives a restart with the same --data.
+
+With --once the simulated world stands still while every task runs one time over all accounts; then every row of the
+tables is compared with the platforms' truth. It exits 0 only if nothing differs.`,
+		Example: `  adsync standalone
+  adsync standalone --accounts 2000 --speed 60
+  adsync standalone --once --accounts 200
+  adsync standalone --once --output json | jq .truth
+  adsync standalone --data /tmp/second --listen 127.0.0.1:8081`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("output", output, "text", "json"); err != nil {
+				return err
+			}
+			o.JSON = output == "json"
+			if o.JSON && !o.Once {
+				return usagef("--output json goes with --once")
+			}
+			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed); err != nil {
+				return err
+			}
+			cfg, _, err := a.load(cmd, "standalone")
+			if err != nil {
+				return err
+			}
+			if !o.Once && !cmd.Flags().Changed("data") {
+				o.DataDir = "data"
+			}
+			o.Out = cmd.OutOrStdout()
+			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed)
+	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away)")
+	flags.StringVar(&o.Simulator, "simulator", "", "address of a simulator (adsync simulate) to use instead of one inside, as http://host:port")
+	flags.BoolVar(&o.Once, "once", false, "run every task once, compare all tables with the truth, and exit")
+	flags.StringVar(&output, "output", "text", "text, or with --once json")
+	settingFlag(flags, "listen", "api.listen", "address of the API, health and metrics")
+	return cmd
+}
+
+// standalone runs the whole program until ctx ends or, with once, until everything was compared.
+func runStandalone(ctx context.Context, cfg Config, o standalone.Options, stderr io.Writer) error {
+	// The screen and the outcome are what is read; the log is for when something is wrong.
+	level := slog.LevelWarn
+	if cfg.Log.Level != telemetry.DefaultConfig().Level {
+		if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+			return err
+		}
+	}
+	cfg.Log.Level = strings.ToLower(level.String())
+	logger, _, err := telemetry.NewLogger(cfg.Log, stderr)
+	if err != nil {
+		return err
+	}
+	o.API, o.RateLimit, o.Logger = cfg.API, cfg.RateLimit, logger
+	return standalone.Run(ctx, o)
+}

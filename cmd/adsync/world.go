@@ -1,0 +1,21 @@
+package main
+
+import "github.com/spf13/pflag"
+
+// worldFlags are the flags of the commands that simulate platforms.
+func worldFlags(flags *pflag.FlagSet, accounts *int, seed *int64, speed *float64) {
+	flags.IntVar(accounts, "accounts", 200, "simulated accounts, both platforms together")
+	flags.Int64Var(seed, "seed", 1, "which world is simulated: the same seed gives the same one")
+	flags.Float64Var(speed, "speed", 0, "seconds that the world's clock goes in a real second; without it 1, or what a kept world has")
+}
+
+// checkWorld refuses a world that cannot be simulated.
+func checkWorld(flags *pflag.FlagSet, accounts int, speed float64) error {
+	if accounts < 2 || accounts > 1_000_000 {
+		return usagef("--accounts is %d: want 2 to 1000000, half on each platform", accounts)
+	}
+	if flags.Changed("speed") && speed <= 0 {
+		return usagef("--speed is %g: want more than 0", speed)
+	}
+	return nil
+}

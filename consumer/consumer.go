@@ -1,0 +1,190 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/service"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// Store is what a consumer needs of *store.Store.
+type Store interface {
+	Lanes(ctx context.Context) ([]store.Lane, error)
+	SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]store.SubtaskStatus, error)
+	ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (stale int, err error)
+}
+
+// Deps are the parts that a consumer works with. All are needed but Node.
+type Deps struct {
+	Store      Store
+	Registry   *media.Registry
+	Broker     *broker.Client
+	Clock      clock.Clock
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Node       string // names this process in the subtasks' rows
+}
+
+// Consumer works off the lanes that it is subscribed to.
+type Consumer struct {
+	cfg      Config
+	deps     Deps
+	log      *slog.Logger
+	metrics  *metrics
+	recent   *recent
+	checker  *checker
+	outcomes *outcomes
+	kafka    kafka
+	jitter   func() float64
+
+	state    sync.Mutex // held by Start and Stop
+	started  bool
+	stopped  bool
+	stop     context.CancelFunc
+	reloader sync.WaitGroup
+	sizes    map[laneName]int // the last good size of each lane row; for reload alone
+
+	mu      sync.Mutex // guards what is below
+	pools   map[laneName]*pool
+	problem error // of the last reload
+}
+
+var _ service.Service = (*Consumer)(nil)
+
+// New makes a consumer. It fails on settings that are refused and on metrics that are registered already.
+func New(cfg Config, deps Deps) (*Consumer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("consumer config: %w", err)
+	}
+	c := &Consumer{
+		cfg: cfg, deps: deps, log: deps.Logger, kafka: client{deps.Broker},
+		recent: newRecent(recentMax), jitter: rand.Float64, pools: map[laneName]*pool{}, sizes: map[laneName]int{},
+	}
+	c.metrics = newMetrics(c)
+	c.checker = newChecker(deps.Store, c.log)
+	c.outcomes = newOutcomes(cfg, deps.Store, c.recent, c.metrics, c.log)
+	if err := c.metrics.register(deps.Registerer); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Start opens the pools of all lanes subscribed to and keeps them as the table lane says. It fails if the table cannot
+// be read or if none of the pools can be opened; single ones that cannot are tried again at each reload.
+func (c *Consumer) Start(ctx context.Context) error {
+	c.state.Lock()
+	defer c.state.Unlock()
+	switch {
+	case c.stopped:
+		return errors.New("start the consumer: it was stopped")
+	case c.started:
+		return errors.New("start the consumer: it is started already")
+	}
+	c.checker.start()
+	c.outcomes.start()
+	c.started = true
+	var reloading context.Context
+	reloading, c.stop = context.WithCancel(context.Background())
+	if err := c.reload(ctx); err != nil && len(c.open()) == 0 {
+		c.shutDown()
+		return fmt.Errorf("start the consumer: %w", err)
+	}
+	c.reloader.Go(func() { c.reloadForEver(reloading) })
+	return nil
+}
+
+// Stop ends the consumer: it stops reading, lets work under way end for Config.DrainTimeout, writes the outcomes,
+// commits the offsets and leaves the groups. Work that was cut off is done again by another consumer.
+func (c *Consumer) Stop() {
+	c.state.Lock()
+	defer c.state.Unlock()
+	if c.started && !c.stopped {
+		c.shutDown()
+	}
+	c.stopped = true
+}
+
+// shutDown stops what Start started. The order is that of the work: an outcome must be written before its offset is
+// committed, and a commit is refused once the group is left, so the groups stop, which ends with commit and leave,
+// while outcomes are still written; those of work that ended later follow.
+func (c *Consumer) shutDown() {
+	c.stopped = true
+	c.stop()
+	c.reloader.Wait()
+	open := c.open()
+	var leaving sync.WaitGroup
+	for _, p := range open {
+		leaving.Go(p.leave)
+	}
+	leaving.Wait()
+	c.checker.close()
+	c.outcomes.close()
+	var releasing sync.WaitGroup
+	for _, p := range open {
+		releasing.Go(p.release)
+	}
+	releasing.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.pools)
+}
+
+// Ready tells why the consumer cannot do its work now, or nil.
+func (c *Consumer) Ready(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	if c.problem != nil {
+		errs = append(errs, c.problem)
+	}
+	if err := c.outcomes.problem(); err != nil {
+		errs = append(errs, fmt.Errorf("outcomes cannot be written: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// open returns the pools that are open now.
+func (c *Consumer) open() []*pool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]*pool, 0, len(c.pools))
+	for _, p := range c.pools {
+		out = append(out, p)
+	}
+	return out
+}
+
+// kafka is what a consumer needs of the broker.
+type kafka interface {
+	ensure(ctx context.Context, lanes map[laneName]int) error
+	join(lane laneName, handle func(context.Context, *broker.Message, ending)) service.Service
+}
+
+type client struct{ *broker.Client }
+
+// ensure makes the topics of lanes, given with their number of partitions.
+func (c client) ensure(ctx context.Context, lanes map[laneName]int) error {
+	topics := make([]broker.Topic, 0, len(lanes))
+	for lane, partitions := range lanes {
+		topics = append(topics, broker.Topic{Name: c.TopicName(lane.media, lane.lane), Partitions: partitions})
+	}
+	return c.EnsureTopics(ctx, topics)
+}
+
+// join makes a member of the lane's group.
+func (c client) join(lane laneName, handle func(context.Context, *broker.Message, ending)) service.Service {
+	return c.NewGroup(broker.GroupConfig{
+		Group: c.GroupName(lane.media, lane.lane), Topics: []string{c.TopicName(lane.media, lane.lane)},
+	}, func(ctx context.Context, d *broker.Delivery) { handle(ctx, &d.Message, d) })
+}

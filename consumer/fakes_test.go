@@ -1,0 +1,266 @@
+package consumer
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/service"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// fakeStore answers from memory and can be told to fail or to be slow.
+type fakeStore struct {
+	mu      sync.Mutex
+	lanes   []store.Lane
+	states  map[task.Key]store.SubtaskStatus
+	batches [][]store.Outcome
+	asked   [][]task.Key
+	fail    error
+	hold    chan struct{} // when set, every call waits for it
+}
+
+func (f *fakeStore) wait(ctx context.Context) error {
+	f.mu.Lock()
+	hold, fail := f.hold, f.fail
+	f.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fail
+}
+
+func (f *fakeStore) set(change func(*fakeStore)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
+}
+
+func (f *fakeStore) Lanes(context.Context) ([]store.Lane, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.lanes), f.fail
+}
+
+func (f *fakeStore) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]store.SubtaskStatus, error) {
+	f.mu.Lock()
+	f.asked = append(f.asked, slices.Clone(keys))
+	f.mu.Unlock()
+	if err := f.wait(ctx); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.states), nil
+}
+
+func (f *fakeStore) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+	if err := f.wait(ctx); err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.batches = append(f.batches, slices.Clone(outcomes))
+	return 0, nil
+}
+
+func (f *fakeStore) written() (all []store.Outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.batches {
+		all = append(all, b...)
+	}
+	return all
+}
+
+func (f *fakeStore) sizes() (sizes []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.batches {
+		sizes = append(sizes, len(b))
+	}
+	return sizes
+}
+
+// fakeMessage records how a message ended.
+type fakeMessage struct{ done, abandoned atomic.Int32 }
+
+func (m *fakeMessage) Done()    { m.done.Add(1) }
+func (m *fakeMessage) Abandon() { m.abandoned.Add(1) }
+
+// fakeKafka hands out members that tests feed by hand.
+type fakeKafka struct {
+	mu      sync.Mutex
+	members map[laneName]*fakeMember
+	ensured map[laneName]int
+	refuse  map[laneName]error
+}
+
+func newFakeKafka() *fakeKafka {
+	return &fakeKafka{members: map[laneName]*fakeMember{}, ensured: map[laneName]int{}, refuse: map[laneName]error{}}
+}
+
+func (k *fakeKafka) ensure(_ context.Context, lanes map[laneName]int) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for lane, partitions := range lanes {
+		if err := k.refuse[lane]; err != nil {
+			return err
+		}
+		k.ensured[lane] = partitions
+	}
+	return nil
+}
+
+func (k *fakeKafka) join(lane laneName, handle func(context.Context, *broker.Message, ending)) service.Service {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m := &fakeMember{handle: handle}
+	m.ctx, m.revoke = context.WithCancelCause(context.Background())
+	k.members[lane] = m
+	return m
+}
+
+func (k *fakeKafka) member(lane laneName) *fakeMember {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.members[lane]
+}
+
+// fakeMember behaves as a broker.Group with one partition: Stop revokes, then waits for the work under way.
+type fakeMember struct {
+	handle  func(context.Context, *broker.Message, ending)
+	ctx     context.Context // the partition's
+	revoke  context.CancelCauseFunc
+	working sync.WaitGroup
+	log     func(event string)
+	stopped atomic.Bool
+}
+
+func (m *fakeMember) Start(context.Context) error { return nil }
+
+func (m *fakeMember) Stop() {
+	m.note("stop reading")
+	m.revoke(broker.ErrRevoked)
+	m.working.Wait()
+	m.note("commit")
+	m.note("leave")
+	m.stopped.Store(true)
+}
+
+func (m *fakeMember) note(event string) {
+	if m.log != nil {
+		m.log(event)
+	}
+}
+
+// deliver hands a message over as the partition's goroutine does.
+func (m *fakeMember) deliver(msg *broker.Message) *fakeEnding {
+	e := &fakeEnding{member: m}
+	m.working.Add(1)
+	m.handle(m.ctx, msg, e)
+	return e
+}
+
+type fakeEnding struct {
+	fakeMessage
+	member *fakeMember
+	once   sync.Once
+}
+
+func (e *fakeEnding) Done() {
+	e.fakeMessage.Done()
+	e.once.Do(e.member.working.Done)
+}
+
+func (e *fakeEnding) Abandon() {
+	e.fakeMessage.Abandon()
+	e.once.Do(e.member.working.Done)
+}
+
+// message is what a producer sends for a subtask.
+func message(e task.Envelope, value string) *broker.Message {
+	m := &broker.Message{Topic: "t", Value: []byte(value)}
+	for _, h := range e.Headers() {
+		m.Headers = append(m.Headers, broker.Header{Key: h[0], Value: []byte(h[1])})
+	}
+	return m
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// newFaked returns a consumer on fakes with one lane, acme:normal of 4 slots.
+func newFaked(t *testing.T, handlers ...media.Handler) (*Consumer, *fakeStore, *fakeKafka) {
+	t.Helper()
+	s := &fakeStore{states: map[task.Key]store.SubtaskStatus{}, lanes: []store.Lane{{Media: "acme", Name: "normal", PoolSize: 4}}}
+	k := newFakeKafka()
+	c, err := New(DefaultConfig(), Deps{
+		Store: s, Registry: media.NewRegistry(handlers...), Clock: clock.System{}, Logger: quiet(),
+		Registerer: prometheus.NewRegistry(), Node: "n1",
+	})
+	require.NoError(t, err)
+	c.kafka = k
+	c.jitter = func() float64 { return 0.5 }
+	return c, s, k
+}
+
+func handler(name string, run func(ctx context.Context, w media.Work) (media.Result, error)) media.Handler {
+	return media.Handler{Name: name, Run: run}
+}
+
+func envelope(account int64) task.Envelope {
+	return task.Envelope{
+		Key: task.Key{RunID: 1 << 40, AccountID: account, Part: "d"}, TaskID: 7, TaskName: "report", Media: "acme", Lane: "normal",
+		Handler: "acme.report", Delivery: 1, RetryMax: 5,
+	}
+}
+
+// wants makes the row of an envelope one that waits for it.
+func (f *fakeStore) wants(e task.Envelope) task.Envelope {
+	f.set(func(f *fakeStore) {
+		f.states[e.Key] = store.SubtaskStatus{State: task.Waiting, Delivery: e.Delivery, Attempt: e.Attempt}
+	})
+	return e
+}
+
+// metricsOf returns the values of all metrics by name and label values, the media first; of histograms the number of observations.
+func metricsOf(t *testing.T, c *Consumer) map[string]float64 {
+	t.Helper()
+	registry, ok := c.deps.Registerer.(*prometheus.Registry)
+	require.True(t, ok)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	out := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, l := range m.GetLabel() {
+				if l.GetName() != "media" {
+					name += " " + l.GetValue()
+				}
+			}
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "media" {
+					name = family.GetName() + " " + l.GetValue() + name[len(family.GetName()):]
+				}
+			}
+			out[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return out
+}

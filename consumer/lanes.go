@@ -1,0 +1,164 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"adsync/base/store"
+)
+
+// systemMedia carries the work that belongs to no platform.
+const systemMedia = "system"
+
+// reloadTimeout bounds one reload of the lanes.
+const reloadTimeout = 30 * time.Second
+
+// poolMax is the largest pool that a row may ask for; more is taken for a slip of the pen.
+const poolMax = 100_000
+
+// laneName is a lane of a media platform.
+type laneName struct{ media, lane string }
+
+func (n laneName) String() string { return n.media + ":" + n.lane }
+
+func (c *Consumer) reloadForEver(ctx context.Context) {
+	ticker := time.NewTicker(c.cfg.PoolReload)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			_ = c.reload(ctx) // It has noted and logged what went wrong.
+		}
+	}
+}
+
+// reload makes the pools those that the table lane asks for. What goes wrong with one lane harms no other.
+func (c *Consumer) reload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+	defer cancel()
+	lanes, err := c.deps.Store.Lanes(ctx)
+	if err == nil {
+		err = c.reconcile(ctx, lanes)
+	}
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return err // The consumer stops.
+	}
+	c.mu.Lock()
+	was := c.problem
+	c.problem = err
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+		c.metrics.reloadErrors.Inc()
+		if was == nil || was.Error() != err.Error() { // One line per cause, not one per reload.
+			c.log.Error("not all lanes are as the table lane asks; they are tried again", "err", err, "pause", c.cfg.PoolReload)
+		}
+	case was != nil:
+		c.log.Info("all lanes are as the table lane asks again")
+	}
+	return err
+}
+
+func (c *Consumer) reconcile(ctx context.Context, rows []store.Lane) error {
+	want, errs := c.wanted(rows)
+	var closing sync.WaitGroup
+	missing := map[laneName]store.Lane{}
+	maps.Copy(missing, want)
+	for _, p := range c.open() {
+		row, wanted := want[p.name]
+		delete(missing, p.name)
+		if wanted {
+			p.resize(row.PoolSize)
+			continue
+		}
+		c.log.Info("a lane is no longer worked on", "media", p.name.media, "lane", p.name.lane)
+		c.mu.Lock()
+		delete(c.pools, p.name)
+		c.mu.Unlock()
+		closing.Go(func() {
+			p.leave()
+			p.release()
+		})
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(missing), func(a, b laneName) int { return strings.Compare(a.String(), b.String()) }) {
+		row := missing[name]
+		if err := c.openPool(ctx, name, row); err != nil {
+			errs = append(errs, fmt.Errorf("open %s: %w", name, err))
+		}
+	}
+	closing.Wait()
+	return errors.Join(errs...)
+}
+
+// wanted returns the lanes to work on, with the row that sizes each. A size of 0 closes a lane.
+func (c *Consumer) wanted(rows []store.Lane) (map[laneName]store.Lane, []error) {
+	want := map[laneName]store.Lane{}
+	var errs []error
+	medias := c.medias()
+	// Defaults first: a row that names its media overrides them.
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b store.Lane) int {
+		return boolInt(a.Media != store.AnyMedia) - boolInt(b.Media != store.AnyMedia)
+	})
+	for _, row := range rows {
+		if row.PoolSize < 0 || row.PoolSize > poolMax {
+			errs = append(errs, fmt.Errorf("lane %s:%s: pool_size %d is not in 0 to %d", row.Media, row.Name, row.PoolSize, poolMax))
+			row.PoolSize = c.sizes[laneName{row.Media, row.Name}] // the last good value, else closed
+		}
+		c.sizes[laneName{row.Media, row.Name}] = row.PoolSize
+		for _, m := range medias {
+			if row.Media == store.AnyMedia || row.Media == m {
+				want[laneName{m, row.Name}] = row
+			}
+		}
+	}
+	maps.DeleteFunc(want, func(name laneName, row store.Lane) bool {
+		return row.PoolSize == 0 || !c.cfg.subscribed(name.media, name.lane)
+	})
+	return want, errs
+}
+
+// medias returns the media platforms that there are handlers for, sorted.
+func (c *Consumer) medias() []string {
+	set := map[string]bool{systemMedia: true}
+	for _, handler := range c.deps.Registry.Names() {
+		name, _, _ := strings.Cut(handler, ".")
+		set[name] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// openPool begins to work on a lane.
+func (c *Consumer) openPool(ctx context.Context, name laneName, row store.Lane) error {
+	if err := c.kafka.ensure(ctx, map[laneName]int{name: row.Partitions}); err != nil {
+		return err
+	}
+	p, err := newPool(c, name, row.PoolSize)
+	if err != nil {
+		return err
+	}
+	if err := p.join(ctx); err != nil {
+		p.release()
+		return err
+	}
+	c.mu.Lock()
+	c.pools[name] = p
+	c.mu.Unlock()
+	c.log.Info("a lane is worked on", "media", name.media, "lane", name.lane, "pool_size", row.PoolSize)
+	return nil
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,101 @@
+package consumer
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// What became of a message that had no outcome.
+const (
+	endRepeated   = "repeated"   // its delivery is answered already, or another is under way
+	endMissing    = "missing"    // its row is gone with its day's table
+	endUnreadable = "unreadable" // not even its key could be read
+	endAbandoned  = "abandoned"  // the work was cut off; the message comes again
+)
+
+// metrics are a consumer's numbers. Those of the pools are read when they are scraped.
+type metrics struct {
+	subtasks     *prometheus.CounterVec
+	seconds      *prometheus.HistogramVec
+	panics       *prometheus.CounterVec
+	stale        prometheus.Counter
+	batchSize    prometheus.Histogram
+	flushSeconds prometheus.Histogram
+	flushErrors  prometheus.Counter
+	reloadErrors prometheus.Counter
+
+	running  *prometheus.Desc
+	capacity *prometheus.Desc
+	waiting  *prometheus.Desc
+	consumer *Consumer
+}
+
+func newMetrics(c *Consumer) *metrics {
+	name := func(s string) string { return "adsync_consumer_" + s }
+	counter := func(s, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name(s), Help: help})
+	}
+	return &metrics{
+		consumer: c,
+		subtasks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("subtasks_total"),
+			Help: "Messages finished, by outcome: a state of the subtask, or repeated, missing (its day is dropped), unreadable, abandoned (it comes again).",
+		}, []string{"media", "lane", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: name("subtask_seconds"), Help: "Time that a handler took for one subtask.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
+		}, []string{"media", "handler"}),
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("panics_total"), Help: "Handlers that panicked.",
+		}, []string{"handler"}),
+		stale: counter("outcomes_stale_total", "Outcomes that changed nothing: the subtask had ended, was sent again meanwhile, or is gone."),
+		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: name("outcome_batch_size"), Help: "Outcomes written in one transaction.",
+			Buckets: []float64{1, 3, 10, 30, 100, 300, 500, 1000, 3000},
+		}),
+		flushSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: name("outcome_flush_seconds"), Help: "Time until a batch of outcomes was written, failed tries included.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}),
+		flushErrors:  counter("outcome_flush_errors_total", "Failed tries to write a batch of outcomes."),
+		reloadErrors: counter("pool_reload_errors_total", "Reloads of the lanes that failed, wholly or for some of them."),
+		running:      prometheus.NewDesc(name("pool_running"), "Subtasks under way.", []string{"media", "lane"}, nil),
+		capacity:     prometheus.NewDesc(name("pool_capacity"), "Subtasks that may be under way at a time.", []string{"media", "lane"}, nil),
+		waiting:      prometheus.NewDesc(name("outcomes_waiting"), "Outcomes not yet written.", nil, nil),
+	}
+}
+
+// register makes the numbers known; the consumer must be complete, since it is read at each scrape.
+func (m *metrics) register(registerer prometheus.Registerer) error {
+	for _, collector := range []prometheus.Collector{
+		m.subtasks, m.seconds, m.panics, m.stale, m.batchSize, m.flushSeconds, m.flushErrors, m.reloadErrors, m,
+	} {
+		if err := registerer.Register(collector); err != nil {
+			return fmt.Errorf("register consumer metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(out chan<- *prometheus.Desc) {
+	out <- m.running
+	out <- m.capacity
+	out <- m.waiting
+}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	for _, p := range m.consumer.open() {
+		used, size := p.slots.state()
+		out <- prometheus.MustNewConstMetric(m.running, prometheus.GaugeValue, float64(used), p.name.media, p.name.lane)
+		out <- prometheus.MustNewConstMetric(m.capacity, prometheus.GaugeValue, float64(size), p.name.media, p.name.lane)
+	}
+	out <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(len(m.consumer.outcomes.queue)))
+}
+
+// end counts a message that ends without an outcome.
+func (m *metrics) end(lane laneName, what string) {
+	m.subtasks.WithLabelValues(lane.media, lane.lane, what).Inc()
+}

@@ -1,0 +1,181 @@
+package consumer
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"adsync/base/store"
+)
+
+const (
+	// outcomeQueue is how many batches may wait to be written. When the store is slow the queue fills, workers keep
+	// their slots while they wait to hand over, and reading stops.
+	outcomeQueue = 4
+	// flushGrace is how long a stop tries to write what is left. What is not written is done again elsewhere.
+	flushGrace = 3 * time.Second
+)
+
+// ending is the end of a message: *broker.Delivery.
+type ending interface {
+	Done()
+	Abandon()
+}
+
+// finished is a subtask's outcome with the message that must not be finished before the outcome is written.
+type finished struct {
+	outcome store.Outcome
+	lane    laneName
+	message ending
+}
+
+// outcomes writes outcomes in batches, one batch at a time: two would lock the rows of the same runs.
+type outcomes struct {
+	store    Store
+	size     int
+	interval time.Duration
+	recent   *recent
+	metrics  *metrics
+	logger   *slog.Logger
+
+	queue    chan finished
+	stopping chan struct{}
+	ended    chan struct{}
+	abort    context.CancelFunc
+	failing  atomic.Pointer[error] // of the batch that is being tried again
+}
+
+func newOutcomes(cfg Config, s Store, r *recent, m *metrics, logger *slog.Logger) *outcomes {
+	return &outcomes{
+		store: s, size: cfg.OutcomeBatch, interval: cfg.OutcomeInterval, recent: r, metrics: m, logger: logger,
+		queue:    make(chan finished, outcomeQueue*cfg.OutcomeBatch),
+		stopping: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+func (o *outcomes) start() {
+	var ctx context.Context
+	ctx, o.abort = context.WithCancel(context.Background())
+	go o.run(ctx)
+}
+
+// close writes what was added before it, for flushGrace at the most. Call it once, after start.
+func (o *outcomes) close() {
+	close(o.stopping)
+	timer := time.AfterFunc(flushGrace, o.abort)
+	defer timer.Stop()
+	<-o.ended
+	o.abort()
+}
+
+// add hands an outcome over. It waits while the queue is full; when ctx ends or the consumer has stopped before there
+// is room, the message is abandoned and the outcome forgotten.
+func (o *outcomes) add(ctx context.Context, f finished) {
+	select {
+	case <-o.ended:
+		f.message.Abandon()
+		return
+	default:
+	}
+	select {
+	case o.queue <- f: // Room comes before ctx: what is done should count, however late.
+		return
+	default:
+	}
+	select {
+	case o.queue <- f:
+	case <-ctx.Done():
+		f.message.Abandon()
+	case <-o.ended:
+		f.message.Abandon()
+	}
+}
+
+func (o *outcomes) run(ctx context.Context) {
+	defer close(o.ended)
+	for {
+		select {
+		case first := <-o.queue:
+			o.write(ctx, o.gather(first))
+		case <-o.stopping:
+			for {
+				select {
+				case first := <-o.queue:
+					o.write(ctx, o.gather(first))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// gather returns a batch: what comes until it is full, the interval is over or the consumer stops.
+func (o *outcomes) gather(first finished) []finished {
+	batch := append(make([]finished, 0, o.size), first)
+	timer := time.NewTimer(o.interval)
+	defer timer.Stop()
+	wait := timer.C
+	stopping := o.stopping
+	for len(batch) < o.size {
+		select {
+		case f := <-o.queue:
+			batch = append(batch, f)
+			continue
+		default:
+		}
+		select {
+		case f := <-o.queue:
+			batch = append(batch, f)
+		case <-wait:
+			return batch
+		case <-stopping:
+			return batch
+		}
+	}
+	return batch
+}
+
+// write writes a batch, again and again until it is written: the outcome of a subtask is the one thing that must not
+// be lost while the consumer lives.
+func (o *outcomes) write(ctx context.Context, batch []finished) {
+	list := make([]store.Outcome, len(batch))
+	for i, f := range batch {
+		list[i] = f.outcome
+	}
+	began := time.Now()
+	var stale int
+	err := persist(ctx, o.logger, "outcomes cannot be written, so work comes to a stop; they are tried again", func(ctx context.Context) error {
+		var err error
+		if stale, err = o.store.ApplyOutcomes(ctx, list); err != nil {
+			o.failing.Store(&err)
+			o.metrics.flushErrors.Inc()
+		}
+		return err
+	})
+	if err != nil {
+		o.logger.Error("stopped before the last outcomes were written; their subtasks are done again", "outcomes", len(batch), "err", err)
+		for _, f := range batch {
+			f.message.Abandon()
+		}
+		return
+	}
+	o.failing.Store(nil)
+	o.metrics.flushSeconds.Observe(time.Since(began).Seconds())
+	o.metrics.batchSize.Observe(float64(len(batch)))
+	o.metrics.stale.Add(float64(stale))
+	for _, f := range batch {
+		o.recent.add(sent{Key: f.outcome.Key, delivery: f.outcome.Delivery})
+		o.metrics.subtasks.WithLabelValues(f.lane.media, f.lane.lane, string(f.outcome.State)).Inc()
+		f.message.Done()
+	}
+}
+
+// problem is why outcomes are not being written now, or nil.
+func (o *outcomes) problem() error {
+	if err := o.failing.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/panjf2000/ants/v2"
+
+	"adsync/base/broker"
+	"adsync/base/service"
+)
+
+// releaseGrace is how long a stop waits for handlers that go on though their context has ended.
+const releaseGrace = 500 * time.Millisecond
+
+// pool works on one lane of one media platform: a slow platform takes no worker from another.
+type pool struct {
+	c       *Consumer
+	name    laneName
+	member  service.Service
+	workers *ants.Pool
+	slots   *slots // the bound on what runs at a time; ants alone has none that can be waited for with a context
+	busy    sync.WaitGroup
+}
+
+func newPool(c *Consumer, name laneName, size int) (*pool, error) {
+	p := &pool{c: c, name: name, slots: newSlots(size)}
+	// A worker that has given its slot back is not at once in the pool again: room for twice as many keeps the next
+	// subtask from finding the pool full.
+	workers, err := ants.NewPool(2*size, ants.WithNonblocking(true))
+	if err != nil {
+		return nil, fmt.Errorf("make a pool of %d: %w", size, err)
+	}
+	p.workers = workers
+	return p, nil
+}
+
+// join begins to read.
+func (p *pool) join(ctx context.Context) error {
+	p.member = p.c.kafka.join(p.name, p.take)
+	return p.member.Start(ctx)
+}
+
+// resize changes how many subtasks run at a time; those that run go on.
+func (p *pool) resize(size int) {
+	if _, now := p.slots.state(); now == size {
+		return
+	}
+	p.workers.Tune(2 * size)
+	p.slots.resize(size)
+	p.c.log.Info("a lane's pool has a new size", "media", p.name.media, "lane", p.name.lane, "pool_size", size)
+}
+
+// start runs work on a slot that the caller has acquired; the slot is released when work returns.
+func (p *pool) start(work func()) {
+	p.busy.Add(1)
+	run := func() {
+		defer p.busy.Done()
+		defer p.slots.release()
+		work()
+	}
+	if err := p.workers.Submit(run); err != nil {
+		// Rarely more workers than twice the slots are on their way back into the pool. The slots are the bound, so a
+		// goroutine beside the pool does no harm; the message must not be dropped.
+		go run()
+	}
+}
+
+// leave stops reading, drains, commits and leaves the group.
+func (p *pool) leave() { p.member.Stop() }
+
+// release ends the workers. Handlers that ignored the end of their context are left behind.
+func (p *pool) release() {
+	idle := make(chan struct{})
+	go func() {
+		p.busy.Wait()
+		close(idle)
+	}()
+	timer := time.NewTimer(releaseGrace)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+		used, _ := p.slots.state()
+		p.c.log.Error("handlers go on though they were told to end", "media", p.name.media, "lane", p.name.lane, "running", used)
+	}
+	if err := p.workers.ReleaseTimeout(releaseGrace); err != nil && !errors.Is(err, ants.ErrPoolClosed) {
+		p.c.log.Warn("a lane's pool did not end in time", "err", err, "media", p.name.media, "lane", p.name.lane)
+	}
+}
+
+var _ ending = (*broker.Delivery)(nil)

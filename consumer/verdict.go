@@ -1,0 +1,104 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+const (
+	// deferMin keeps a handler that defers for no time at all from turning in a circle through Kafka.
+	deferMin = time.Second
+	// quotaWait is how long a subtask waits for a platform's quota when the platform did not say: most windows are
+	// of a second or a minute.
+	quotaWait = 15 * time.Second
+	// unknownWait is how long a subtask waits for a consumer that knows its handler or its envelope: a rolling
+	// upgrade is over in a few of these.
+	unknownWait = time.Minute
+	// waitMax bounds what a platform may ask for: a longer pause is rather a misread number.
+	waitMax = 24 * time.Hour
+)
+
+// verdict is what is to become of a subtask after one delivery.
+type verdict struct {
+	state   task.State
+	attempt int           // failures so far
+	after   time.Duration // until it is due, for Retrying and Deferred
+	reason  string        // why it waits
+	class   media.Class
+	text    string // the error
+}
+
+// judge decides by a handler's error. jitter returns a random number in [0, 1).
+func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() float64) verdict {
+	if err == nil {
+		return verdict{state: task.Succeeded, attempt: e.Attempt}
+	}
+	if errors.Is(err, media.ErrSuperseded) {
+		return verdict{state: task.Superseded, attempt: e.Attempt, text: err.Error()}
+	}
+	if d, ok := errors.AsType[*media.DeferError](err); ok {
+		return deferred(e, d.After, d.Reason, "", jitter)
+	}
+	class, retryAfter := media.Transient, time.Duration(0)
+	if m, ok := errors.AsType[*media.Error](err); ok {
+		class, retryAfter = m.Class, m.RetryAfter
+	}
+	switch class {
+	case media.Quota:
+		if retryAfter <= 0 {
+			retryAfter = quotaWait
+		}
+		return deferred(e, retryAfter, err.Error(), class, jitter)
+	case media.Invalid, media.Bug:
+		return verdict{state: task.Failed, attempt: e.Attempt + 1, class: class, text: err.Error()}
+	case media.Transient, media.Auth:
+	}
+	attempt := e.Attempt + 1
+	if attempt > e.RetryMax {
+		return verdict{state: task.Failed, attempt: attempt, class: class, text: err.Error()}
+	}
+	after := max(backoff(e.RetryBase, attempt, backoffCap, jitter()), min(retryAfter, waitMax))
+	return verdict{state: task.Retrying, attempt: attempt, after: after, reason: err.Error(), class: class, text: err.Error()}
+}
+
+// deferred makes a subtask wait at no attempt. A little is added at random: those who wait for the same window
+// must not all come at its first instant.
+func deferred(e task.Envelope, after time.Duration, reason string, class media.Class, jitter func() float64) verdict {
+	after = min(max(after, deferMin), waitMax)
+	spread := min(max(after/10, time.Second), 30*time.Second)
+	after += time.Duration(jitter() * float64(spread))
+	return verdict{state: task.Deferred, attempt: e.Attempt, after: after, reason: reason, class: class, text: reason}
+}
+
+// backoff is the pause before a try again: anything from nothing to base·2^(attempt-1), at random, capped. Full
+// jitter spreads those that failed together further than any other kind does.
+func backoff(base time.Duration, attempt int, limit time.Duration, random float64) time.Duration {
+	if base <= 0 {
+		base = time.Second
+	}
+	ceiling := math.Min(float64(base)*math.Pow(2, float64(attempt-1)), float64(limit))
+	return time.Duration(random * ceiling)
+}
+
+// outcome writes a verdict down, at the time now. Nothing is due after its time to live: what would be has expired.
+func (v verdict) outcome(e task.Envelope, now time.Time) store.Outcome {
+	o := store.Outcome{
+		Key: e.Key, TaskID: e.TaskID, Delivery: e.Delivery, Attempt: v.attempt,
+		State: v.state, Reason: v.reason, ErrorClass: string(v.class), ErrorText: v.text,
+	}
+	if !v.state.Open() {
+		return o
+	}
+	o.DueAt = now.Add(v.after)
+	if !e.Deadline.IsZero() && !o.DueAt.Before(e.Deadline) {
+		o.State, o.DueAt, o.Reason = task.Expired, time.Time{}, ""
+		o.ErrorText = fmt.Sprintf("its time to live ends %s, before it is due again: %s", e.Deadline.UTC().Format(time.RFC3339), v.text)
+	}
+	return o
+}

@@ -1,0 +1,197 @@
+// Package engine puts the parts of a process together: platforms, limits, tokens, handlers, producer and consumer. A
+// deployment and standalone differ only in what they hand it.
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/config"
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/redis"
+	"adsync/base/secret"
+	"adsync/base/service"
+	"adsync/base/store"
+	"adsync/consumer"
+	"adsync/media"
+	"adsync/media/account"
+	"adsync/media/client"
+	"adsync/media/oceanengine"
+	"adsync/media/pull"
+	"adsync/media/system"
+	"adsync/media/tencent"
+	"adsync/media/token"
+	"adsync/producer"
+	"adsync/producer/api"
+)
+
+// Platforms are the platforms that adsync can pull, in the order of their names in lists.
+func Platforms() []media.Platform {
+	return []media.Platform{tencent.New(), oceanengine.New()}
+}
+
+// RawTables are the raw tables of all platforms.
+func RawTables() []store.RawTable {
+	var tables []store.RawTable
+	for _, p := range Platforms() {
+		tables = append(tables, media.Tables(p)...)
+	}
+	return tables
+}
+
+// Topics are the topics that the rows of lane call for, one per media and lane.
+func Topics(lanes []store.Lane, name func(media, lane string) string) []broker.Topic {
+	medias := []string{system.Name}
+	for _, p := range Platforms() {
+		medias = append(medias, p.Name())
+	}
+	topics := map[string]broker.Topic{}
+	// Rows for any media first: a row that names one overrides them.
+	for _, general := range []bool{true, false} {
+		for _, l := range lanes {
+			if (l.Media == store.AnyMedia) != general {
+				continue
+			}
+			for _, m := range medias {
+				if !general && l.Media != m {
+					continue
+				}
+				topics[name(m, l.Name)] = broker.Topic{Name: name(m, l.Name), Partitions: max(l.Partitions, 0)}
+			}
+		}
+	}
+	list := make([]broker.Topic, 0, len(topics))
+	for _, n := range slices.Sorted(maps.Keys(topics)) {
+		list = append(list, topics[n])
+	}
+	return list
+}
+
+// MediaConfig changes where platforms are reached, by their name.
+type MediaConfig struct {
+	BaseURL  map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {tencent: http://127.0.0.1:8090/tencent/v3.0}."`
+	PauseMax time.Duration     `koanf:"pause_max" doc:"Longest pause after a platform said that a limit was overrun. 0 keeps what the platform asks for."`
+}
+
+// Validate reports every address that cannot be used.
+func (c MediaConfig) Validate() error {
+	known := map[string]bool{}
+	for _, p := range Platforms() {
+		known[p.Name()] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.BaseURL)) {
+		u, err := url.Parse(c.BaseURL[name])
+		if !known[name] {
+			return &config.FieldError{Key: "base_url." + name, Want: "one of the media names " + fmt.Sprint(slices.Sorted(maps.Keys(known)))}
+		}
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return &config.FieldError{Key: "base_url." + name, Value: c.BaseURL[name], Want: "an address such as https://api.example.com/v3.0"}
+		}
+	}
+	return nil
+}
+
+// Deps are what an engine runs on.
+type Deps struct {
+	Store  *store.Store
+	Broker *broker.Client
+	Redis  goredis.UniversalClient
+	Keys   redis.Keys
+	Box    *secret.Box
+	// Planning is the clock of ticks, business days and tokens: the database's in a deployment, the world's in standalone.
+	Planning clock.Clock
+	// Waiting is the clock of retries: the database's.
+	Waiting    clock.Clock
+	Node       string
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Engine is the inside of a process.
+type Engine struct {
+	deps      Deps
+	platforms []media.Platform
+	limits    *limits
+	keepers   map[string]*token.Keeper
+	registry  *media.Registry
+}
+
+// New builds the handlers of all platforms and of the system. It contacts nobody.
+func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
+	e := &Engine{deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}}
+	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
+	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, e.limits.rules, deps.Registerer, deps.Logger)
+	e.registry = e.handlers(waiter, media)
+	return e
+}
+
+func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry {
+	var all []media.Handler
+	var names []string
+	found := newAccounts(e.deps.Store)
+	for _, p := range e.platforms {
+		names = append(names, p.Name())
+		log := e.deps.Logger.With("media", p.Name())
+		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], nil)
+		keeper := token.New(token.Options{
+			Platform: p, Transport: transport, Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning,
+			Redis: e.deps.Redis, Keys: e.deps.Keys, Logger: log, Registerer: e.deps.Registerer,
+		})
+		e.keepers[p.Name()] = keeper
+		caller := client.New(client.Options{
+			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: log, Registerer: e.deps.Registerer,
+		})
+		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store}))
+		all = append(all, pull.Handlers(p, pull.Deps{
+			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: log, Registerer: e.deps.Registerer,
+		})...)
+	}
+	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Media: names})...)
+	return media.NewRegistry(all...)
+}
+
+// Registry finds the handlers.
+func (e *Engine) Registry() *media.Registry { return e.registry }
+
+// Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
+func (e *Engine) Limits() service.Service { return e.limits }
+
+// Tokens waits, at its Stop, for refreshes under way: an answer that is lost may be the only copy of a pair.
+func (e *Engine) Tokens() service.Service {
+	return service.Func{StopFunc: func() {
+		for _, k := range e.keepers {
+			k.Close()
+		}
+	}}
+}
+
+// NewProducer returns the producer's role.
+func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
+	return producer.New(cfg, producer.Deps{
+		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Planning,
+		Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+	})
+}
+
+// NewConsumer returns the consumer's role.
+func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
+	return consumer.New(cfg, consumer.Deps{
+		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Waiting,
+		Logger: e.deps.Logger, Registerer: e.deps.Registerer, Node: e.deps.Node,
+	})
+}
+
+// Routes are the operators' API of a producer.
+func (e *Engine) Routes(p *producer.Producer) []httpapi.Route {
+	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Clock: e.deps.Planning})
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"adsync/base/broker"
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+// PrepareTables brings both databases to what this program needs: migrations, the platforms' raw tables, the log tables
+// of today and tomorrow, and the default tasks where there are none. It may be repeated, and run by several at once.
+func PrepareTables(ctx context.Context, s *store.Store) (seeded int, err error) {
+	if err := s.MigrateUp(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.EnsureRawTables(ctx, RawTables()); err != nil {
+		return 0, err
+	}
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the database's time: %w", err)
+	}
+	today := day.Of(now, time.UTC)
+	for _, d := range []day.Day{today, today.Add(1)} {
+		if err := s.EnsureLogTable(ctx, d); err != nil {
+			return 0, err
+		}
+	}
+	if seeded, err = s.SeedTasks(ctx, DefaultTasks(Platforms())); err != nil {
+		return 0, fmt.Errorf("seed cron_task: %w", err)
+	}
+	return seeded, nil
+}
+
+// PrepareTopics makes the topics that the rows of lane call for. It returns how many there are.
+func PrepareTopics(ctx context.Context, s *store.Store, kafka *broker.Client) (int, error) {
+	lanes, err := s.Lanes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	topics := Topics(lanes, kafka.TopicName)
+	if err := kafka.EnsureTopics(ctx, topics); err != nil {
+		return 0, fmt.Errorf("make the topics: %w", err)
+	}
+	return len(topics), nil
+}

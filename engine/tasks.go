@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/system"
+)
+
+// DefaultTasks are the rows of cron_task that a new installation begins with. Operators change them as they like; they
+// are written once, into an empty table.
+func DefaultTasks(platforms []media.Platform) []store.NewTask {
+	tasks := []store.NewTask{
+		{Name: "system.tables", Media: system.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
+		{Name: "system.summary", Media: system.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
+	}
+	for _, p := range platforms {
+		tasks = append(tasks, platformTasks(p)...)
+	}
+	return tasks
+}
+
+// tasksZone is the zone of the default tasks' crons: that of nearly all accounts of the platforms there are.
+const tasksZone = "Asia/Shanghai"
+
+// platformTasks are the tasks that every platform gets, from what it describes of itself.
+func platformTasks(p media.Platform) []store.NewTask {
+	name := p.Name()
+	task := func(suffix, handler, cron, lane, scope string, params any) store.NewTask {
+		text := ""
+		if params != nil {
+			b, _ := json.Marshal(params) // maps of strings and numbers cannot fail
+			text = string(b)
+		}
+		return store.NewTask{Name: name + "." + suffix, Media: name, Handler: name + "." + handler, Cron: cron, Timezone: tasksZone, Lane: lane, Scope: scope, Params: text}
+	}
+	type params map[string]any
+	tasks := []store.NewTask{
+		task("token_refresh", "token_refresh", "17 * * * *", "important", "all", nil),
+		task("account_list", "account_list", "20 4 * * *", "normal", "all", nil),
+	}
+	for _, l := range p.Lists() {
+		tasks = append(tasks,
+			task(l.Name+".changes", l.Name, "*/10 * * * *", "normal", "active", params{"mode": "changes"}),
+			task(l.Name+".full", l.Name, "30 3 * * *", "offline", "all", params{"mode": "full"}))
+	}
+	for _, r := range p.Reports() {
+		now, lane := "*/10 * * * *", "normal"
+		if r.Level == "account" {
+			now, lane = "*/2 * * * *", "important"
+		}
+		today := params{"level": r.Level, "days": 1}
+		back := params{"level": r.Level, "days": lookBackDays(r)}
+		suffix := r.Name + "." + r.Level
+		tasks = append(tasks,
+			task(suffix, r.Name, now, lane, "active", today),
+			// Once when the day has turned, and again when the platforms say that yesterday is complete.
+			task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", "all", back))
+	}
+	return tasks
+}
+
+// lookBackDays is how many days the nightly pull covers: late corrections reach back some days; hours settle sooner.
+func lookBackDays(r media.Report) int {
+	if r.Hourly {
+		return 2
+	}
+	return 7
+}

@@ -1,0 +1,452 @@
+package client_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"adsync/base/ratelimit"
+	"adsync/base/secret"
+	"adsync/media"
+	"adsync/media/client"
+	"adsync/media/token"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// A connection on its way back into the pool when the test ended.
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+// platform answers with what stands in its table; the token is in the query, as the worst case for errors.
+type platform struct{ media.Platform }
+
+var codes = media.Codes{
+	1: {Class: media.Quota, Scope: ratelimit.ScopeAccount, RetryAfter: 90 * time.Second},
+	2: {Class: media.Auth, Expired: true},
+	3: {Class: media.Auth},
+	4: {Class: media.Transient, Again: true},
+	5: {Class: media.Bug},
+	6: {Class: media.Quota},
+}
+
+func (platform) Name() string    { return "fake" }
+func (platform) BaseURL() string { return "http://127.0.0.1:1" }
+func (platform) Sign(req *http.Request, access string, now time.Time) {
+	q := req.URL.Query()
+	q.Set("access_token", access)
+	q.Set("now", fmt.Sprint(now.Unix()))
+	req.URL.RawQuery = q.Encode()
+}
+
+func (platform) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
+	return codes.Decode(status, header, body)
+}
+
+// tokens counts in generations: access-1, access-2 …
+type tokens struct {
+	mu      sync.Mutex
+	login   token.Login
+	renews  int
+	refused int
+	err     error
+}
+
+func (k *tokens) Login(context.Context, int64) (token.Login, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.login, k.err
+}
+
+func (k *tokens) Renew(_ context.Context, _, generation int64) (token.Login, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.renews++
+	k.login.Generation = generation + 1
+	k.login.Access = secret.NewText(fmt.Sprintf("access-%d", generation+1))
+	return k.login, k.err
+}
+
+func (k *tokens) Refused(int64, int64, *media.Error) { k.refused++ }
+
+type paused struct {
+	call  ratelimit.Call
+	scope ratelimit.Scope
+	d     time.Duration
+}
+
+type waiter struct {
+	err    error
+	waited []ratelimit.Call
+	left   time.Duration // until the deadline of the last wait
+	pauses []paused
+}
+
+func (w *waiter) Wait(ctx context.Context, call ratelimit.Call) error {
+	w.waited = append(w.waited, call)
+	if deadline, ok := ctx.Deadline(); ok {
+		w.left = time.Until(deadline)
+	}
+	return w.err
+}
+
+func (w *waiter) Pause(_ context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error {
+	w.pauses = append(w.pauses, paused{call, scope, d})
+	return nil
+}
+
+type setup struct {
+	client   *client.Client
+	tokens   *tokens
+	waiter   *waiter
+	registry *prometheus.Registry
+	requests *atomic.Int32
+}
+
+// connect makes a client of a server that calls answer with the number of the request, from 1.
+func connect(t *testing.T, answer func(n int32, w http.ResponseWriter, r *http.Request), more ...func(*client.Options)) setup {
+	t.Helper()
+	s := setup{
+		tokens:   &tokens{login: token.Login{App: media.App{ID: "17"}, Access: secret.NewText("access-1"), Generation: 1}},
+		waiter:   &waiter{},
+		registry: prometheus.NewRegistry(), requests: &atomic.Int32{},
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(s.requests.Add(1), w, r) }))
+	t.Cleanup(server.Close)
+	inner := client.NewHTTP()
+	t.Cleanup(inner.CloseIdleConnections)
+	o := client.Options{
+		Platform: platform{}, Transport: client.NewTransport(platform{}, server.URL, inner), Waiter: s.waiter, Tokens: s.tokens,
+		Logger: slog.New(slog.DiscardHandler), Registerer: s.registry,
+	}
+	for _, f := range more {
+		f(&o)
+	}
+	s.client = client.New(o)
+	return s
+}
+
+var account = media.Account{ID: 3, Media: "fake", ExternalID: "9001", TokenID: 1}
+
+func answerCode(code int) func(int32, http.ResponseWriter, *http.Request) {
+	return func(_ int32, w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"code":%d,"message":"you sent %s"}`, code, r.URL)
+	}
+}
+
+func ok(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"code":0,"data":{"x":1}}`) }
+
+func require1[T error](t *testing.T, err error) T {
+	t.Helper()
+	e, is := errors.AsType[T](err)
+	require.True(t, is, "%v", err)
+	return e
+}
+
+func (s setup) calls(t *testing.T, answer string) float64 {
+	t.Helper()
+	families, err := s.registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() != "adsync_media_calls_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "answer" && l.GetValue() == answer {
+					return m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return 0
+}
+
+func TestGet_SendsTheSignedRequestAndReturnsTheData(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/reports/get" || r.URL.Query().Get("access_token") != "access-1" || r.URL.Query().Get("day") != "2026-11-21" {
+			http.Error(w, "unexpected "+r.URL.String(), http.StatusTeapot)
+			return
+		}
+		// Packed answers are unpacked.
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = z.Write([]byte(`{"code":0,"data":{"x":1}}`))
+		_ = z.Close()
+	})
+	api := s.client.For(account)
+	data, err := api.Get(t.Context(), "reports/get", url.Values{"day": {"2026-11-21"}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"x":1}`, string(data))
+	require.Equal(t, 1, api.Calls())
+	require.Equal(t, account, api.Account())
+	require.Equal(t, []ratelimit.Call{{Media: "fake", Endpoint: "reports/get", App: "17", Account: "9001"}}, s.waiter.waited)
+	require.InDelta(t, 1, s.calls(t, "ok"), 0)
+	count, err := testutil.GatherAndCount(s.registry, "adsync_media_call_seconds")
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+}
+
+func TestPost_SendsJSON(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/json" && string(body) == `{"id":1}` {
+			ok(w)
+		}
+	})
+	api := s.client.ForLogin(1)
+	_, err := api.Post(t.Context(), "x", map[string]int{"id": 1})
+	require.NoError(t, err)
+	require.Empty(t, s.waiter.waited[0].Account)
+	_, err = api.Post(t.Context(), "x", func() {})
+	require.Equal(t, media.Bug, require1[*media.Error](t, err).Class)
+}
+
+func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
+	t.Parallel()
+	call := ratelimit.Call{Media: "fake", Endpoint: "x", App: "17", Account: "9001"}
+	for name, test := range map[string]struct {
+		code  int
+		login bool
+		max   time.Duration
+		want  paused
+	}{
+		"an account's limit":                 {code: 1, want: paused{call, ratelimit.ScopeAccount, 90 * time.Second}},
+		"a limit without a scope":            {code: 6, want: paused{call, ratelimit.ScopeApp, time.Second}},
+		"a pause is capped":                  {code: 1, max: 5 * time.Second, want: paused{call, ratelimit.ScopeAccount, 5 * time.Second}},
+		"an account's limit, for no account": {code: 1, login: true, want: paused{ratelimit.Call{Media: "fake", Endpoint: "x", App: "17"}, ratelimit.ScopeApp, 90 * time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := connect(t, answerCode(test.code), func(o *client.Options) { o.PauseMax = test.max })
+			api := s.client.For(account)
+			if test.login {
+				api = s.client.ForLogin(1)
+			}
+			_, err := api.Get(t.Context(), "x", nil)
+			deferred := require1[*media.DeferError](t, err)
+			require.Equal(t, test.want.d, deferred.After)
+			require.NotContains(t, err.Error(), "access-1")
+			require.Equal(t, []paused{test.want}, s.waiter.pauses)
+			require.EqualValues(t, 1, s.requests.Load())
+			require.InDelta(t, 1, s.calls(t, "quota"), 0)
+		})
+	}
+}
+
+func TestGet_DefersWhatWouldWaitBeyondItsDeadline(t *testing.T) {
+	t.Parallel()
+	s := connect(t, answerCode(0))
+	s.waiter.err = fmt.Errorf("wait: %w", &ratelimit.WaitError{After: 40 * time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := s.client.For(account).Get(ctx, "x", nil)
+	require.Equal(t, 40*time.Second, require1[*media.DeferError](t, err).After)
+	require.Zero(t, s.requests.Load())
+	require.LessOrEqual(t, s.waiter.left, 45*time.Second, "some time is left for the call itself")
+	require.Greater(t, s.waiter.left, 30*time.Second)
+}
+
+func TestGet_RenewsAnExpiredTokenOnce(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("access_token") == "access-1" {
+			_, _ = io.WriteString(w, `{"code":2}`)
+			return
+		}
+		ok(w)
+	})
+	api := s.client.For(account)
+	_, err := api.Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, s.tokens.renews)
+	require.Zero(t, s.tokens.refused)
+	require.Equal(t, 2, api.Calls())
+	require.Len(t, s.waiter.waited, 2, "the second request is a call like the first")
+
+	s = connect(t, answerCode(2))
+	_, err = s.client.For(account).Get(t.Context(), "x", nil)
+	require.Equal(t, media.Auth, require1[*media.Error](t, err).Class)
+	require.Equal(t, 1, s.tokens.renews)
+	require.Equal(t, 1, s.tokens.refused)
+	require.EqualValues(t, 2, s.requests.Load())
+	require.NotContains(t, err.Error(), "access-2", "the platform's words held it")
+
+	s = connect(t, answerCode(3))
+	_, err = s.client.For(account).Get(t.Context(), "x", nil)
+	require.Equal(t, media.Auth, require1[*media.Error](t, err).Class)
+	require.Zero(t, s.tokens.renews)
+	require.Equal(t, 1, s.tokens.refused)
+}
+
+func TestGet_CallsNobodyWithoutAToken(t *testing.T) {
+	t.Parallel()
+	s := connect(t, answerCode(0))
+	s.tokens.err = &media.DeferError{After: time.Second}
+	_, err := s.client.For(account).Get(t.Context(), "x", nil)
+	require1[*media.DeferError](t, err)
+	require.Zero(t, s.requests.Load())
+}
+
+func TestGet_LearnsThePlatformsTimeAndCallsAgain(t *testing.T) {
+	t.Parallel()
+	theirs := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", theirs.Format(http.TimeFormat))
+		var now int64
+		_, _ = fmt.Sscan(r.URL.Query().Get("now"), &now)
+		if now < theirs.Unix()-5 || now > theirs.Unix()+5 {
+			_, _ = io.WriteString(w, `{"code":4}`)
+			return
+		}
+		ok(w)
+	})
+	api := s.client.For(account)
+	_, err := api.Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	require.Equal(t, 2, api.Calls())
+	require.WithinDuration(t, theirs, s.client.Transport.Now(), 5*time.Second)
+
+	s = connect(t, answerCode(4))
+	_, err = s.client.For(account).Get(t.Context(), "x", nil)
+	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.EqualValues(t, 2, s.requests.Load(), "once")
+}
+
+func hangUp(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_ = conn.Close()
+	}
+}
+
+func TestGet_RedialsWhenThereIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(n int32, w http.ResponseWriter, _ *http.Request) {
+		if n < 3 {
+			hangUp(w)
+			return
+		}
+		ok(w)
+	})
+	api := s.client.For(account)
+	_, err := api.Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, api.Calls())
+	require.Len(t, s.waiter.waited, 3)
+	require.InDelta(t, 2, s.calls(t, "transient"), 0)
+
+	s = connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { hangUp(w) })
+	api = s.client.For(account)
+	_, err = api.Get(t.Context(), "x", nil)
+	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.Equal(t, 3, api.Calls())
+	require.NotContains(t, err.Error(), "access-1")
+	require.Contains(t, err.Error(), "call x")
+
+	api = s.client.For(account)
+	_, err = api.Post(t.Context(), "x", 1)
+	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.Equal(t, 1, api.Calls(), "a POST may have been done")
+}
+
+func TestGet_DoesNotRepeatWhatTheServerAnswered(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(int32, http.ResponseWriter, *http.Request){
+		"a failing server": func(_ int32, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"a redirect": func(_ int32, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere?"+r.URL.RawQuery, http.StatusFound)
+		},
+		"our own mistake": answerCode(5),
+		"an unknown code": answerCode(77),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := connect(t, answer)
+			_, err := s.client.For(account).Get(t.Context(), "x", nil)
+			require1[*media.Error](t, err)
+			require.EqualValues(t, 1, s.requests.Load())
+			require.NotContains(t, err.Error(), "access-1")
+		})
+	}
+}
+
+func TestGet_EndsACallThatHangs(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	hang := func(_ int32, _ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}
+	s := connect(t, hang, func(o *client.Options) { o.Timeout = 50 * time.Millisecond })
+	_, err := s.client.For(account).Get(t.Context(), "x", nil)
+	e := require1[*media.Error](t, err)
+	require.Equal(t, media.Transient, e.Class)
+	require.Contains(t, e.Message, "no answer within 50ms")
+	require.EqualValues(t, 1, s.requests.Load())
+	require.NotErrorIs(t, err, context.DeadlineExceeded, "the subtask's own deadline is another matter")
+
+	s = connect(t, hang)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err = s.client.For(account).Get(ctx, "x", nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotContains(t, err.Error(), "access-1")
+	require.InDelta(t, 1, s.calls(t, "none"), 0)
+	close(release)
+}
+
+func TestGet_RefusesAnAnswerWithoutEnd(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = z.Write(make([]byte, 1<<20))
+		_ = z.Close()
+	}, func(o *client.Options) { o.Transport.SetBodyMax(1<<20 - 1) })
+	_, err := s.client.For(account).Get(t.Context(), "x", nil)
+	require.ErrorContains(t, err, "larger than we read: 1048575 bytes")
+	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.EqualValues(t, 1, s.requests.Load())
+}
+
+func TestGet_IsSafeForManyAtOnce(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) { o.Waiter = noWait{} })
+	var all sync.WaitGroup
+	errs := make([]error, 50)
+	for i := range errs {
+		all.Go(func() { _, errs[i] = s.client.For(account).Get(t.Context(), "x", nil) })
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.EqualValues(t, 50, s.requests.Load())
+}
+
+type noWait struct{}
+
+func (noWait) Wait(context.Context, ratelimit.Call) error { return nil }
+
+func (noWait) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
+	return nil
+}

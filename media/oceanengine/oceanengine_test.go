@@ -1,0 +1,341 @@
+package oceanengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/ratelimit"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// server answers an API's calls with a function of the query.
+type server struct {
+	answer  func(endpoint string, query url.Values) string
+	queries []url.Values
+}
+
+func (s *server) Get(_ context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	s.queries = append(s.queries, query)
+	return New().Decode(http.StatusOK, http.Header{}, []byte(s.answer(endpoint, query)))
+}
+
+func (*server) Post(context.Context, string, any) (json.RawMessage, error) {
+	return nil, errors.New("nothing is posted")
+}
+
+func (*server) Account() media.Account { return media.Account{ExternalID: "1700000000000001"} }
+
+func data(text string) func(string, url.Values) string {
+	return func(string, url.Values) string {
+		return `{"code":0,"message":"OK","data":` + text + `,"request_id":"r1"}`
+	}
+}
+
+func requireClass(t *testing.T, class media.Class, err error) *media.Error {
+	t.Helper()
+	e, ok := errors.AsType[*media.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, class, e.Class, "%v", err)
+	return e
+}
+
+func TestSign_PutsTheTokenIntoTheHeader(t *testing.T) {
+	t.Parallel()
+	sign := func(path string) *http.Request {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, New().BaseURL()+"/"+path, http.NoBody)
+		require.NoError(t, err)
+		New().Sign(req, "tk", time.Now())
+		return req
+	}
+	req := sign(promotionsEndpoint)
+	require.Equal(t, "tk", req.Header.Get("Access-Token"))
+	require.Empty(t, req.URL.RawQuery)
+	require.Equal(t, "access_token=tk", sign(accountsEndpoint).URL.RawQuery, "the one endpoint that reads it from the query")
+}
+
+func TestDecode_ClassifiesTheCodes(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]media.Error{
+		40000: {Class: media.Bug},
+		40002: {Class: media.Invalid},
+		40100: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 3 * time.Second},
+		40102: {Class: media.Auth, Expired: true},
+		40107: {Class: media.Auth},
+		40110: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 2 * time.Second},
+		40130: {Class: media.Quota, Scope: ratelimit.ScopeAccount, RetryAfter: 30 * time.Second},
+		50000: {Class: media.Transient},
+		49999: {Class: media.Transient}, // not in the table
+	} {
+		_, err := New().Decode(http.StatusOK, http.Header{}, fmt.Appendf(nil, `{"code":%d,"message":"words","request_id":"2026"}`, code))
+		want.Code, want.Message = strconv.Itoa(code), "words (request 2026)"
+		e, ok := errors.AsType[*media.Error](err)
+		require.True(t, ok)
+		require.Equal(t, want, *e)
+	}
+}
+
+func TestDecode_ObeysThePenaltyHeader(t *testing.T) {
+	t.Parallel()
+	after := func(value string) time.Duration {
+		_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {value}, "X-Ratelimit-Dimension": {"developer_qpm"}}, []byte(`{"code":40110}`))
+		return requireClass(t, media.Quota, err).RetryAfter
+	}
+	require.Equal(t, 5*time.Minute, after("300"))
+	require.Equal(t, 2*time.Second, after("1"))
+	require.Equal(t, 2*time.Second, after("soon"))
+	require.Equal(t, time.Hour, after("99999999999"))
+	_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {"300"}}, []byte(`{"code":50000}`))
+	require.Zero(t, requireClass(t, media.Transient, err).RetryAfter)
+}
+
+const promotionRow = `{"promotion_id":7300000000000000001,"promotion_name":"p1","project_id":7200000000000000001,"advertiser_id":1700000000000001,
+	"status_first":"PROMOTION_STATUS_ENABLE","opt_status":"ENABLE","budget":300.5,"budget_mode":"BUDGET_MODE_DAY","cpa_bid":0.29,
+	"promotion_create_time":"2026-11-19 23:00:00","promotion_modify_time":"2026-11-20 10:00:00","new":[{}]}`
+
+func TestPromotions_ReadsTheWireFormat(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[` + promotionRow + `,{"promotion_id":"7300000000000000002","status_first":"PROMOTION_STATUS_DELETED","budget":null,"project_id":""}],
+		"page_info":{"page":1,"page_size":20,"total_number":2,"total_page":1}}`)}
+	list := New().Lists()[0]
+	require.Equal(t, "adgroup", list.Level)
+	now := time.Date(2026, 11, 20, 15, 59, 59, 0, time.UTC)
+	page, err := list.Page(t.Context(), s, media.ListQuery{Since: now.Add(-24 * time.Hour), Until: now}, "")
+	require.NoError(t, err)
+	require.Equal(t, url.Values{
+		"advertiser_id": {"1700000000000001"},
+		"filtering":     {`{"promotion_modify_end_time":"2026-11-20 23:59:59","promotion_modify_start_time":"2026-11-19 23:59:59","status_first":"PROMOTION_STATUS_ALL"}`},
+		"fields": {`["promotion_id","promotion_name","project_id","advertiser_id","status_first","opt_status","budget","budget_mode","cpa_bid",` +
+			`"promotion_create_time","promotion_modify_time"]`},
+		"page":      {"1"},
+		"page_size": {"20"},
+	}, s.queries[0])
+	require.Equal(t, 2, page.Total)
+	require.Empty(t, page.Next)
+	first, second := page.Rows[0], page.Rows[1]
+	require.Equal(t, "7300000000000000001", first.Object)
+	require.Equal(t, time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), first.Modified)
+	require.Equal(t, []any{
+		"p1", "7200000000000000001", "PROMOTION_STATUS_ENABLE", "ENABLE", int64(30050), "BUDGET_MODE_DAY", int64(29),
+		store.At(time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)), store.At(time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)),
+	}, first.Raw)
+	require.JSONEq(t, promotionRow, string(first.JSON))
+	require.True(t, second.Deleted)
+	require.Equal(t, []any{nil, nil, "PROMOTION_STATUS_DELETED", nil, nil, nil, nil, store.Time{}, store.Time{}}, second.Raw)
+}
+
+func TestPromotions_AsksForEverythingWhenTheWindowIsTooLong(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	for since, want := range map[time.Duration]bool{30 * 24 * time.Hour: false, 29 * 24 * time.Hour: true, time.Hour: true} {
+		_, windowed := promotionFilter(media.ListQuery{Since: now.Add(-since), Until: now})["promotion_modify_start_time"]
+		require.Equal(t, want, windowed, since)
+	}
+	require.Equal(t, map[string]string{"status_first": "PROMOTION_STATUS_ALL"}, promotionFilter(media.ListQuery{Until: now}))
+}
+
+// manyPromotions answers as a platform with n promotions, by page and by cursor.
+func manyPromotions(n int) func(string, url.Values) string {
+	return func(_ string, q url.Values) string {
+		number := func(name string) int { v, _ := strconv.Atoi(q.Get(name)); return v }
+		from, size := (number("page")-1)*number("page_size"), number("page_size")
+		byCursor := q.Get("cursor") != ""
+		if byCursor {
+			from, size = number("cursor"), number("count")
+		} else if from+size > 10_000 {
+			return `{"code":40000,"message":"too far"}`
+		}
+		rows := ""
+		for i := from; i < min(from+size, n); i++ {
+			if rows != "" {
+				rows += ","
+			}
+			rows += fmt.Sprintf(`{"promotion_id":%d}`, 7300000000000000001+i)
+		}
+		info := fmt.Sprintf(`"page_info":{"total_number":%d}`, n)
+		if byCursor {
+			info = fmt.Sprintf(`"cursor_info":{"has_more":%t,"count":%d,"cursor":%d}`, from+size < n, size, from+size)
+		}
+		return data(`{"list":[`+rows+`],`+info+`}`)("", nil)
+	}
+}
+
+func TestPromotions_PagesByNumberAndBeyondItByCursor(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 20, 21, 9_999, 10_000, 10_001, 10_050} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			s := &server{answer: manyPromotions(n)}
+			seen := map[string]bool{}
+			for next := ""; ; {
+				page, err := New().Lists()[0].Page(t.Context(), s, media.ListQuery{}, next)
+				require.NoError(t, err)
+				require.Equal(t, n, page.Total)
+				for _, row := range page.Rows {
+					seen[row.Object] = true
+				}
+				if next = page.Next; next == "" {
+					break
+				}
+			}
+			require.Len(t, seen, n)
+		})
+	}
+	for _, page := range []string{"nonsense", "page:x", "cursor:1", "cursor:x:1"} {
+		_, err := New().Lists()[0].Page(t.Context(), &server{answer: manyPromotions(1)}, media.ListQuery{}, page)
+		requireClass(t, media.Bug, err)
+	}
+}
+
+func findReport(t *testing.T, name, level string) media.Report {
+	t.Helper()
+	for _, r := range New().Reports() {
+		if r.Name == name && r.Level == level {
+			return r
+		}
+	}
+	require.Fail(t, "no such report")
+	return media.Report{}
+}
+
+func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300000000000000001"},
+		"metrics":{"stat_cost":"12.34","show_cnt":"1000","attribution_game_in_app_ltv_1day":"0.10","convert_cnt":"3","active":""}}],
+		"total_metrics":{"stat_cost":"12.34"},"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
+	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
+	require.NoError(t, err)
+	require.Equal(t, url.Values{
+		"advertiser_id": {"1700000000000001"},
+		"data_topic":    {"BASIC_DATA"},
+		"dimensions":    {`["stat_time_day","cdp_promotion_id"]`},
+		"metrics": {`["stat_cost","show_cnt","click_cnt","download_finish_cnt","install_finish_cnt","active","active_register","convert_cnt",` +
+			`"deep_convert_cnt","active_pay","game_pay_count","attribution_game_in_app_ltv_1day","attribution_game_in_app_ltv_3days",` +
+			`"attribution_game_in_app_ltv_7days","attribution_next_day_open_cnt"]`},
+		"filters":    {"[]"},
+		"start_time": {"2026-11-01 00:00:00"},
+		"end_time":   {"2026-11-07 23:59:59"},
+		"order_by":   {`[{"field":"stat_time_day","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`},
+		"page":       {"1"},
+		"page_size":  {"100"},
+	}, s.queries[0])
+	require.Equal(t, "2", page.Next)
+	row := page.Rows[0]
+	require.Equal(t, day.Day("2026-11-01"), row.Day)
+	require.Equal(t, "7300000000000000001", row.Object)
+	for name, want := range map[string]int64{"cost": 12_340_000, "impressions": 1000, "pay_amount_d1": 100_000, "conversions_event": 3} {
+		got, set := row.Metrics.Get(metric.Index(name))
+		require.True(t, set, name)
+		require.Equal(t, want, got, name)
+	}
+	for _, name := range []string{"activations", "conversions", "pay_amount", "clicks"} {
+		_, set := row.Metrics.Get(metric.Index(name))
+		require.False(t, set, name)
+	}
+	require.Equal(t, int64(1234), row.Raw[0])
+	require.Equal(t, "stat_cost_fen", New().Reports()[0].Table.Columns[0].Name)
+}
+
+func TestHourlyReport_ReadsDayAndHour(t *testing.T) {
+	t.Parallel()
+	answer := func(hour string) *server {
+		return &server{answer: data(`{"rows":[{"dimensions":{"stat_time_hour":` + hour + `},"metrics":{}}],"page_info":{"total_number":1}}`)}
+	}
+	report := findReport(t, "report_hourly", "account")
+	q := media.ReportQuery{From: "2022-08-01", To: "2022-08-07"}
+	s := answer(`"2022-08-02 14:00 - 14:59"`)
+	page, err := report.Page(t.Context(), s, q, "")
+	require.NoError(t, err)
+	require.Equal(t, `["stat_time_hour"]`, s.queries[0].Get("dimensions"))
+	require.Equal(t, day.Day("2022-08-02"), page.Rows[0].Day)
+	require.Equal(t, 14, page.Rows[0].Hour)
+	require.Empty(t, page.Next)
+	for _, hour := range []string{`"2022-08-02"`, `"2022-08-02 24:00"`, `"2022-13-02 14:00"`, `""`, `null`, `14`, `"2022-08-02 xx:00"`} {
+		_, err := report.Page(t.Context(), answer(hour), q, "")
+		requireClass(t, media.Transient, err)
+	}
+}
+
+func TestAccounts_LeavesOutContainersAndWhatIsLost(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[
+		{"advertiser_id":1700000000000001,"advertiser_name":"甲","account_role":"ADVERTISER","is_valid":true},
+		{"advertiser_id":1700000000000002,"advertiser_name":"lost","account_role":"ADVERTISER","is_valid":false},
+		{"advertiser_id":1700000000000003,"advertiser_name":"workbench","account_role":"CUSTOMER_ADMIN","is_valid":true}]}`)}
+	var found []media.FoundAccount
+	require.NoError(t, New().Accounts(t.Context(), s, func(page []media.FoundAccount) error {
+		found = append(found, page...)
+		return nil
+	}))
+	require.Len(t, found, 1)
+	require.Equal(t, "1700000000000001", found[0].ExternalID)
+	require.Equal(t, "Asia/Shanghai", found[0].Timezone)
+	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, func([]media.FoundAccount) error { return nil }))
+}
+
+type transport struct {
+	sent string
+	body string
+}
+
+func (tr *transport) Do(req *http.Request) (status int, header http.Header, body []byte, err error) {
+	sent, err := io.ReadAll(req.Body)
+	tr.sent = req.Method + " " + req.URL.String() + " " + string(sent)
+	return http.StatusOK, http.Header{}, []byte(tr.body), err
+}
+func (*transport) BaseURL() string { return "https://api.oceanengine.com/open_api" }
+func (*transport) Now() time.Time  { return time.Now() }
+
+func TestRefresh_BringsANewPair(t *testing.T) {
+	t.Parallel()
+	app := media.App{ID: "1234567890123456789", Secret: secret.NewText("s")}
+	tr := &transport{body: `{"code":0,"message":"OK","data":{"access_token":"a2","refresh_token":"r2","expires_in":86400,"refresh_token_expires_in":2592000},"request_id":"x"}`}
+	tokens, err := New().Refresh(t.Context(), tr, app, "r")
+	require.NoError(t, err)
+	require.Equal(t, `POST https://api.oceanengine.com/open_api/oauth2/refresh_token/ {"app_id":1234567890123456789,"refresh_token":"r","secret":"s"}`, tr.sent)
+	require.Equal(t, "a2", tokens.Access.Reveal())
+	require.Equal(t, "r2", tokens.Refresh.Reveal())
+	require.Equal(t, 24*time.Hour, tokens.AccessExpires)
+
+	for body, class := range map[string]media.Class{
+		`{"code":40107}`: media.Auth, `{"code":40103}`: media.Auth, `{"code":40002}`: media.Invalid, `{"code":50000}`: media.Transient,
+		`{"code":0,"data":{"access_token":"a"}}`: media.Transient, `{"code":0}`: media.Transient,
+	} {
+		_, err := New().Refresh(t.Context(), &transport{body: body}, app, "r")
+		requireClass(t, class, err)
+	}
+	_, err = New().Refresh(t.Context(), tr, media.App{ID: "not a number"}, "r")
+	requireClass(t, media.Invalid, err)
+}
+
+func FuzzReaders(f *testing.F) {
+	for _, s := range []string{
+		`{"list":[` + promotionRow + `],"page_info":{"total_number":1},"cursor_info":{"has_more":true,"cursor":20}}`,
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","stat_time_hour":"2026-11-01 14:00 - 14:59","cdp_promotion_id":"1"},"metrics":{"stat_cost":"1.2"}}],"page_info":{"total_number":1}}`,
+		`{"rows":[null]}`, `{"list":[{"budget":1e30}]}`, `[]`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(_ *testing.T, body []byte) {
+		_, _ = readPromotions(body)
+		_, _ = readAccounts(body)
+		_, _ = readTokens(body)
+		for _, r := range []report{{}, {byObject: true}, {hourly: true}, {hourly: true, byObject: true}} {
+			_, _ = r.read(body)
+		}
+		_, _ = New().Decode(http.StatusOK, http.Header{}, body)
+	})
+}

@@ -1,0 +1,59 @@
+package simulator
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestClock_RunsFreezesAndIsSet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newWorldClock(noon, 60)
+		require.Equal(t, noon.UTC(), c.Now())
+		time.Sleep(2 * time.Second) // of the bubble's own time
+		require.Equal(t, noon.Add(2*time.Minute).UTC(), c.Now())
+		require.Equal(t, 10*time.Second, c.Until(noon.Add(12*time.Minute)))
+		require.NoError(t, c.Freeze())
+		require.NoError(t, c.Freeze())
+		time.Sleep(time.Hour)
+		require.Equal(t, noon.Add(2*time.Minute).UTC(), c.Now())
+		require.EqualValues(t, math.MaxInt64, c.Until(noon.Add(time.Hour)))
+		require.LessOrEqual(t, c.Until(noon), time.Duration(0))
+		require.NoError(t, c.Set(noon.AddDate(0, 0, 1)))
+		require.NoError(t, c.SetSpeed(0.5))
+		time.Sleep(time.Hour)
+		require.Equal(t, noon.AddDate(0, 0, 1).UTC(), c.Now(), "still frozen")
+		require.NoError(t, c.Resume())
+		time.Sleep(time.Hour)
+		require.Equal(t, noon.AddDate(0, 0, 1).Add(30*time.Minute).UTC(), c.Now())
+		for _, bad := range []time.Time{firstMoment.Add(-time.Second), lastMoment} {
+			require.Error(t, c.Set(bad))
+		}
+		for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+			require.Error(t, c.SetSpeed(bad))
+		}
+		require.NoError(t, c.Set(lastMoment.Add(-time.Minute)))
+		time.Sleep(time.Hour)
+		require.Equal(t, lastMoment.UTC(), c.Now(), "the world ends there")
+	})
+}
+
+func TestClock_GoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kept := newWorldClock(noon, 1).state()
+		fast := newWorldClock(noon, 60).state()
+		still := newWorldClock(noon, 1)
+		require.NoError(t, still.Freeze())
+		frozen := still.state()
+		time.Sleep(3 * time.Hour)
+		require.Equal(t, noon.Add(3*time.Hour).UTC(), restoreClock(kept).Now(), "the world did not wait for the program")
+		require.Equal(t, noon.UTC(), restoreClock(fast).Now(), "a faster one did")
+		require.Equal(t, noon.UTC(), restoreClock(frozen).Now())
+		require.True(t, restoreClock(frozen).Frozen())
+	})
+}

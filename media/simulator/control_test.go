@@ -1,0 +1,180 @@
+package simulator
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestControl_ClockIsReadAndSet(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	want := fields{"now": "2026-11-15T04:34:56Z", "frozen": true}
+	got := decoded(t, s.control(http.MethodGet, "clock", nil))
+	delete(got, "speed")
+	require.Equal(t, want, got)
+	require.Equal(t, "2026-11-20T00:00:00Z", s.order("clock", fields{"now": "2026-11-20T08:00:00+08:00"})["now"])
+	require.Equal(t, false, s.order("clock", fields{"frozen": false, "speed": 2})["frozen"])
+	for _, bad := range []fields{{"now": "2024-01-01T00:00:00Z"}, {"speed": 0}, {"freeze": true}, {"now": "noon"}} {
+		require.Equal(t, 400, s.control(http.MethodPost, "clock", bad).Code, "%v", bad)
+	}
+	require.Equal(t, 404, s.control(http.MethodDelete, "clock", nil).Code)
+	require.Equal(t, 200, s.control(http.MethodGet, "", nil).Code)
+	require.Equal(t, 404, s.do(httptest.NewRequest(http.MethodGet, "/elsewhere", nil)).Code)
+}
+
+func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	daily := set{kind: "report_daily", level: "ad", from: "2026-11-05", to: "2026-11-15"}
+	before := s.truthOf("oceanengine", daily)
+	order := fields{"media": "oceanengine", "account": idText(a.id), "from": "2026-11-10", "to": "2026-11-12", "percent": 7}
+	s.order("truth/correct", order)
+	after := s.truthOf("oceanengine", daily)
+	changed := 0
+	for k, row := range before {
+		day := strings.Split(k, "/")[1]
+		if !strings.HasPrefix(k, idText(a.id)+"/") || day < "2026-11-10" || day > "2026-11-12" {
+			require.Equal(t, row, after[k])
+		} else {
+			require.NotEqual(t, row, after[k])
+			changed++
+		}
+	}
+	require.Greater(t, changed, 50)
+	require.Equal(t, after, s.pull("oceanengine", daily), "it is served")
+	for _, x := range sets("oceanengine") {
+		require.Zero(t, s.pull("oceanengine", x).differences(s.truthOf("oceanengine", x)))
+	}
+	for name, bad := range map[string]fields{
+		"media": {"media": "x"}, "account": {"account": "1"}, "from": {"from": "1.1."}, "to": {"to": "2026-11-09"}, "percent": {"percent": 0}, "more": {"more": 1},
+	} {
+		o := fields{}
+		for k, v := range order {
+			o[k] = v
+		}
+		for k, v := range bad {
+			o[k] = v
+		}
+		require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", o).Code, name)
+	}
+}
+
+func TestControl_TruthRefusesBadQuestions(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	for _, bad := range []string{
+		"", "media=x&kind=account", "media=tencent&kind=promotion", "media=oceanengine&kind=adgroup", "media=tencent&kind=report_daily&from=2026-11-01&to=2026-11-02",
+		"media=tencent&kind=report_daily&level=ad&from=2026-11-01", "media=tencent&kind=report_daily&level=ad&from=2026-11-02&to=2026-11-01",
+		"media=tencent&kind=report_daily&level=ad&from=2025-01-01&to=2026-11-01", "media=tencent&kind=account&account=1",
+	} {
+		require.Equal(t, 400, s.do(httptest.NewRequest(http.MethodGet, "/_sim/truth?"+bad, nil)).Code, bad)
+	}
+	one := s.truthLines("media", "tencent", "kind", "account", "account", idText(s.account("tencent", 3).id))
+	require.Len(t, one, 1)
+	require.Equal(t, s.truthLines("media", "tencent", "kind", "account")[3], one[0])
+}
+
+func TestControl_LimitsRefuseBadRules(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	good := fields{"media": "tencent", "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": 1}
+	for _, bad := range []fields{{"media": "x"}, {"endpoint": ""}, {"scope": "user"}, {"period_seconds": 0}, {"limit": -1}, {"per": 1}} {
+		rule := fields{}
+		for k, v := range good {
+			rule[k] = v
+		}
+		for k, v := range bad {
+			rule[k] = v
+		}
+		require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"rules": []fields{good, rule}}).Code, "%v", bad)
+	}
+	require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"old_access_survives": fields{"x": true}}).Code)
+	require.Equal(t, s.spec("tencent").limits, s.limits.settings().Rules[:2], "none of them holds")
+}
+
+// What a curl command of the documentation consists of.
+var (
+	curlWord = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
+	variable = regexp.MustCompile(`\$[A-Z_]+`)
+)
+
+// parseCurl makes the request that a curl command of the documentation would send.
+func parseCurl(t *testing.T, line string, values map[string]string) *http.Request {
+	line = variable.ReplaceAllStringFunc(line, func(name string) string {
+		v, ok := values[name[1:]]
+		require.True(t, ok, "%s in %s", name, line)
+		return v
+	})
+	method, target, body := "", "", []string(nil)
+	header := http.Header{}
+	asQuery := false
+	words := curlWord.FindAllString(line, -1)
+	for i := 1; i < len(words); i++ {
+		next := func() string { i++; return strings.Trim(words[i], `'"`) }
+		switch word := strings.Trim(words[i], `'"`); word {
+		case "-s":
+		case "-G":
+			asQuery = true
+		case "-X":
+			method = next()
+		case "-d":
+			body = append(body, next())
+		case "-H":
+			k, v, ok := strings.Cut(next(), ": ")
+			require.True(t, ok)
+			header.Set(k, v)
+		default:
+			require.Empty(t, target, "%q is not understood in %s", word, line)
+			target = word
+		}
+	}
+	u, err := url.Parse("http://" + target)
+	require.NoError(t, err)
+	if asQuery {
+		u.RawQuery, body = strings.Join(body, "&"), nil
+	} else if body != nil && method == "" {
+		method = http.MethodPost
+	}
+	if method == "" {
+		method = http.MethodGet
+	}
+	r := httptest.NewRequest(method, u.String(), strings.NewReader(strings.Join(body, "&")))
+	r.Header = header
+	return r
+}
+
+func TestDocs_EveryExampleWorks(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../docs/simulator.md")
+	require.NoError(t, err)
+	s := newSim(t, Config{Accounts: 200, Seed: 1, Start: noon, Frozen: true})
+	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
+	app := s.credentials("tencent")
+	for _, sample := range []string{app.AppID, idText(ten.id), app.Logins[0].AccountIDs[1], idText(oce.id)} {
+		require.True(t, strings.Contains(string(raw), sample), "%s of this world is not the sample", sample)
+	}
+	examples := 0
+	for line := range strings.Lines(string(raw)) {
+		if !strings.HasPrefix(line, "curl ") {
+			continue
+		}
+		examples++
+		r := parseCurl(t, strings.TrimSpace(line), map[string]string{
+			"TENCENT_TOKEN": s.token(ten), "OCEANENGINE_TOKEN": s.token(oce), "NOW": idText(s.clock.Now().Unix()), "NONCE": "never-used",
+		})
+		w := s.do(r)
+		require.Less(t, w.Code, 300, "%s\n%s", line, w.Body)
+		if !strings.HasPrefix(r.URL.Path, controlPrefix) {
+			require.NotEmpty(t, data(t, w)["list"], line)
+		}
+	}
+	require.Greater(t, examples, 30)
+}

@@ -1,0 +1,156 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
+	id := s.order("faults", fields{"kind": "status", "status": 502, "media": "tencent", "endpoint": "adgroups/get", "count": 2})["id"].(string)
+	for range 2 {
+		w := s.tencentCall(ten, "adgroups/get")
+		require.Equal(t, 502, w.Code)
+		require.NotContains(t, w.Body.String(), `"code"`)
+	}
+	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")), "it had its count")
+	require.EqualValues(t, 2, s.askLedger("answer", "502").Totals.Inject)
+	require.EqualValues(t, 2, s.faults.all()[0].Met)
+	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)
+	require.Equal(t, 404, s.control(http.MethodDelete, "faults/"+id, nil).Code)
+
+	s.order("faults", fields{"kind": "over_limit", "account": idText(oce.id)})
+	require.Equal(t, 40110, code(t, s.oceanCall(oce, "v3.0/promotion/list/")))
+	require.Equal(t, 0, code(t, s.oceanCall(s.account("oceanengine", 1), "v3.0/promotion/list/")), "another account is spared")
+	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")))
+	require.EqualValues(t, 1, s.askLedger("account", idText(oce.id), "answer", "40110").Totals.Inject)
+	s.order("faults", fields{"kind": "over_limit", "media": "tencent"})
+	require.Equal(t, 11016, code(t, s.tencentCall(ten, "adgroups/get")))
+	require.Equal(t, 200, s.control(http.MethodDelete, "faults", nil).Code)
+	require.Equal(t, 0, code(t, s.oceanCall(oce, "v3.0/promotion/list/")))
+	require.Empty(t, s.faults.all())
+}
+
+func TestFaults_EndWithTheirTime(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	s.order("faults", fields{"kind": "status", "for_seconds": 1000})
+	f := s.faults.list[0]
+	require.True(t, f.claim())
+	f.Until = time.Now().Add(-time.Nanosecond)
+	require.False(t, f.claim())
+	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))
+}
+
+func TestFaults_CutConnections(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(server.Close)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	a := s.account("tencent", 0)
+	get := func(ctx context.Context) (*http.Response, error) {
+		r := s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.id)))
+		out, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+r.URL.RequestURI(), nil)
+		require.NoError(t, err)
+		return client.Do(out)
+	}
+	s.order("faults", fields{"kind": "half_body", "count": 1})
+	resp, err := get(t.Context())
+	require.NoError(t, err)
+	half, err := io.ReadAll(resp.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.NoError(t, resp.Body.Close())
+	require.False(t, json.Valid(half))
+
+	id := s.order("faults", fields{"kind": "hang"})["id"].(string)
+	ended := make(chan error)
+	hang := func(ctx context.Context, met int64) {
+		go func() {
+			_, err := get(ctx)
+			ended <- err
+		}()
+		require.Eventually(t, func() bool { return s.faults.all()[1].Met == met }, time.Minute, time.Millisecond)
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	hang(ctx, 1)
+	giveUp()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	hang(t.Context(), 2) // one that hangs is released when the fault is taken back
+	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)
+	require.Error(t, <-ended, "the connection is cut without an answer")
+	require.Eventually(t, func() bool { return s.askLedger("answer", "-1").Totals.Inject == 3 }, time.Minute, time.Millisecond)
+}
+
+func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{Accounts: 8, Start: noon, Frozen: true})
+	require.NoError(t, err)
+	c := &sim{s, t}
+	a := c.account("oceanengine", 0)
+	c.order("faults", fields{"kind": "latency", "ms": 1})
+	require.Equal(t, 0, code(t, c.oceanCall(a, "v3.0/promotion/list/")), "late, but right")
+	require.EqualValues(t, 1, c.askLedger().Totals.Inject)
+	c.order("faults", fields{"kind": "latency", "ms": 3_600_000, "media": "tencent"})
+	require.Equal(t, 200, c.control(http.MethodDelete, "faults/f1", nil).Code)
+	done := make(chan *httptest.ResponseRecorder)
+	go func() { done <- c.tencentCall(c.account("tencent", 0), "adgroups/get") }()
+	require.Eventually(t, func() bool { return s.faults.all()[0].Met == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, s.Close())
+	require.Equal(t, 0, code(t, <-done))
+}
+
+func TestFaults_TokenDeath(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 400}).unlimited()
+	a, b := s.account("tencent", 0), s.account("tencent", 199)
+	old := s.credentials("tencent").Logins[0]
+	use := func(a *account, token string) int {
+		return code(t, s.do(s.tencentRequest(token, "adgroups/get", query("account_id", idText(a.id)))))
+	}
+	s.order("faults", fields{"kind": "token_death", "media": "tencent", "account": idText(a.id)})
+	require.Equal(t, 11000, use(a, old.AccessToken))
+	require.Equal(t, 0, use(b, s.token(b)), "another login is spared")
+	d := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
+	require.Equal(t, 0, use(a, d["access_token"].(string)), "a refresh heals it")
+
+	oce := s.credentials("oceanengine").Logins[0]
+	s.order("faults", fields{"kind": "token_death", "media": "oceanengine", "token": "pair"})
+	require.Equal(t, 40104, code(t, s.do(oceanRequest(oce.AccessToken, "v3.0/promotion/list/", nil))))
+	require.Equal(t, 40107, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": oce.RefreshToken})))
+	c := s.order("codes", fields{"media": "oceanengine", "login": "oceanengine-login-1"})["code"]
+	data(t, s.oceanOAuth("access_token", fields{"auth_code": c}))
+}
+
+func TestFaults_RefuseOrdersThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	for name, order := range map[string]any{
+		"no kind":                   fields{},
+		"an unknown kind":           fields{"kind": "meteor"},
+		"latency without ms":        fields{"kind": "latency"},
+		"a status that is none":     fields{"kind": "status", "status": 404},
+		"an unknown platform":       fields{"kind": "hang", "media": "x"},
+		"a mistyped selector":       fields{"kind": "hang", "endpiont": "x"},
+		"an alteration's selector":  fields{"kind": "hang", "level": "ad"},
+		"a death without a medium":  fields{"kind": "token_death"},
+		"a death of a strange kind": fields{"kind": "token_death", "media": "tencent", "token": "soul"},
+		"a death of nobody":         fields{"kind": "token_death", "media": "tencent", "account": "1"},
+		"a negative count":          fields{"kind": "hang", "count": -1},
+		"something else":            "hang",
+	} {
+		w := s.control(http.MethodPost, "faults", order)
+		require.Equal(t, 400, w.Code, "%s: %s", name, w.Body)
+	}
+	require.Equal(t, 400, s.do(httptest.NewRequest(http.MethodPost, "/_sim/faults", nil)).Code)
+	require.Empty(t, s.faults.all())
+}

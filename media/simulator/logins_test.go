@@ -1,0 +1,204 @@
+package simulator
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func (s *sim) credentials(media string) AppCredentials {
+	var all map[string]Credentials
+	require.NoError(s.t, json.Unmarshal(s.control(http.MethodGet, "credentials", nil).Body.Bytes(), &all))
+	return all[media].Apps[0]
+}
+
+func (s *sim) tencentOAuth(path string, pairs ...string) *httptest.ResponseRecorder {
+	app := s.credentials("tencent")
+	q := query("client_id", app.AppID, "client_secret", app.Secret)
+	for k, v := range query(pairs...) {
+		q[k] = v
+	}
+	return s.do(httptest.NewRequest(http.MethodGet, "/tencent/oauth/"+path+"?"+q.Encode(), nil))
+}
+
+func (s *sim) oceanOAuth(path string, more fields) *httptest.ResponseRecorder {
+	app := s.credentials("oceanengine")
+	body := fields{"app_id": json.Number(app.AppID), "secret": app.Secret}
+	for k, v := range more {
+		body[k] = v
+	}
+	return s.do(httptest.NewRequest(http.MethodPost, "/oceanengine/open_api/oauth2/"+path+"/", strings.NewReader(jsonText(body))))
+}
+
+func TestLogins_TencentRefreshKeepsTheRefreshToken(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	old := s.credentials("tencent").Logins[0]
+	use := func(token string) int {
+		return code(t, s.do(s.tencentRequest(token, "adgroups/get", query("account_id", idText(a.id)))))
+	}
+	require.NoError(t, s.Clock().Set(noon.Add(time.Hour)))
+	d := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
+	require.NotContains(t, d, "refresh_token")
+	require.NotContains(t, d, "authorizer_info")
+	require.Equal(t, json.Number("86400"), d["access_token_expires_in"])
+	require.Equal(t, json.Number("2592000"), d["refresh_token_expires_in"])
+	require.Equal(t, 0, use(d["access_token"].(string)))
+	require.Equal(t, 11002, use(old.AccessToken), "the old one is dead")
+	fresh := s.credentials("tencent").Logins[0]
+	require.Equal(t, old.RefreshToken, fresh.RefreshToken)
+	require.Equal(t, old.RefreshExpiresAt.Add(time.Hour), fresh.RefreshExpiresAt, "its end is pushed forward")
+
+	s.order("limits", fields{"old_access_survives": fields{"tencent": true}})
+	d2 := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
+	require.Equal(t, 0, use(d2["access_token"].(string)))
+	require.Equal(t, 0, use(d["access_token"].(string)), "now the old one lives on")
+
+	d3 := data(t, s.tencentOAuth("refresh_token", "refresh_token", old.RefreshToken))
+	require.NotEqual(t, old.RefreshToken, d3["refresh_token"])
+	require.Equal(t, 11002, use(d2["access_token"].(string)))
+	require.Equal(t, 11010, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken)))
+}
+
+func TestLogins_OceanEngineRefreshRotates(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	old := s.credentials("oceanengine").Logins[0]
+	use := func(token string) int {
+		return code(t, s.do(oceanRequest(token, "v3.0/promotion/list/", query("advertiser_id", idText(a.id)))))
+	}
+	d := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": old.RefreshToken}))
+	require.Equal(t, json.Number("86400"), d["expires_in"])
+	require.Equal(t, 0, use(d["access_token"].(string)))
+	require.Equal(t, 40104, use(old.AccessToken))
+	require.Equal(t, 40107, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": old.RefreshToken})))
+	again := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": d["refresh_token"], "grant_type": "refresh_token"}))
+	require.NotEqual(t, d["refresh_token"], again["refresh_token"])
+}
+
+func TestLogins_TokensEndWithTheWorldsTime(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
+	tenToken, oceToken := s.token(ten), s.token(oce)
+	use := func() [2]int {
+		return [2]int{
+			code(t, s.do(s.tencentRequest(tenToken, "adgroups/get", query("account_id", idText(ten.id))))),
+			code(t, s.do(oceanRequest(oceToken, "v3.0/promotion/list/", query("advertiser_id", idText(oce.id))))),
+		}
+	}
+	require.NoError(t, s.Clock().Set(noon.Add(86_399*time.Second)))
+	require.Equal(t, [2]int{0, 0}, use())
+	require.NoError(t, s.Clock().Set(noon.Add(86_400*time.Second)))
+	require.Equal(t, [2]int{11000, 40102}, use())
+	require.NoError(t, s.Clock().Set(noon.Add(2_592_000*time.Second)))
+	require.Equal(t, 11012, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", s.credentials("tencent").Logins[0].RefreshToken)))
+	require.Equal(t, 40103, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": s.credentials("oceanengine").Logins[0].RefreshToken})))
+}
+
+func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	consent := func(media string) string {
+		return s.order("codes", fields{"media": media, "login": media + "-login-1"})["code"].(string)
+	}
+	exchange := func(c string) *httptest.ResponseRecorder {
+		return s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", c, "redirect_uri", "https://x.example/cb")
+	}
+	c := consent("tencent")
+	d := data(t, exchange(c))
+	require.Equal(t, json.Number(idText(s.account("tencent", 0).id)), d["authorizer_info"].(fields)["account_id"])
+	require.NotEmpty(t, d["refresh_token"])
+	require.Equal(t, 11013, code(t, exchange(c)))
+	require.Equal(t, 11011, code(t, exchange("x")))
+	late := consent("tencent")
+	oceanCode, oceanLate := consent("oceanengine"), ""
+	d = data(t, s.oceanOAuth("access_token", fields{"auth_code": oceanCode}))
+	require.Len(t, d["advertiser_ids"], 40)
+	require.Equal(t, 40115, code(t, s.oceanOAuth("access_token", fields{"auth_code": oceanCode})))
+	oceanLate = consent("oceanengine")
+	require.NoError(t, s.Clock().Set(noon.Add(codeLife*time.Second)))
+	require.Equal(t, 11009, code(t, exchange(late)))
+	require.Equal(t, 40115, code(t, s.oceanOAuth("access_token", fields{"auth_code": oceanLate})))
+	require.Equal(t, http.StatusNotFound, s.control(http.MethodPost, "codes", fields{"media": "tencent", "login": "x"}).Code)
+}
+
+func TestLogins_AppsMustIntroduceThemselves(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	refresh := s.credentials("tencent").Logins[0].RefreshToken
+	for name, c := range map[string]struct {
+		set  url.Values
+		want int
+	}{
+		"no app":              {query("client_id", ""), 18001},
+		"an unknown app":      {query("client_id", "1"), 11007},
+		"a wrong secret":      {query("client_secret", "x"), 11007},
+		"no grant type":       {query("grant_type", ""), 18001},
+		"another grant type":  {query("grant_type", "password"), 18009},
+		"no refresh token":    {query("refresh_token", ""), 18001},
+		"a strange one":       {query("refresh_token", "x"), 11010},
+		"one of another kind": {query("refresh_token", s.credentials("oceanengine").Logins[0].RefreshToken), 11010},
+	} {
+		pairs := []string{"grant_type", "refresh_token", "refresh_token", refresh}
+		for k, v := range c.set {
+			pairs = append(pairs, k, v[0])
+		}
+		require.Equal(t, c.want, code(t, s.tencentOAuth("token", pairs...)), name)
+	}
+	for name, c := range map[string]struct {
+		body fields
+		want int
+	}{
+		"an id that is a string": {fields{"app_id": s.credentials("oceanengine").AppID}, 40000},
+		"an unknown app":         {fields{"app_id": 5}, 40113},
+		"a wrong secret":         {fields{"secret": "x"}, 40002},
+		"no refresh token":       {fields{}, 40000},
+		"another grant type":     {fields{"refresh_token": "x", "grant_type": "auth_code"}, 40000},
+		"a strange one":          {fields{"refresh_token": "x"}, 40107},
+	} {
+		require.Equal(t, c.want, code(t, s.oceanOAuth("refresh_token", c.body)), name)
+	}
+}
+
+func TestLogins_OfTwoRefreshesAtOnceOneWins(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	p := s.spec("oceanengine")
+	token := s.credentials("oceanengine").Logins[0].RefreshToken
+	var wins sync.Map
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			if _, state, err := s.vault.refreshed(p, 0, token, s.clock.Now().Unix(), true); err == nil && state == tokenGood {
+				wins.Store(i, true)
+			}
+		})
+	}
+	group.Wait()
+	n := 0
+	wins.Range(func(any, any) bool { n++; return true })
+	require.Equal(t, 1, n)
+}
+
+func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	before := s.credentials("oceanengine").Logins[0]
+	s.vault.save = func() error { return errors.New("the disk is full") }
+	require.Equal(t, 50000, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken})))
+	require.Equal(t, 30021, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", s.credentials("tencent").Logins[0].RefreshToken)))
+	s.vault.save = func() error { return nil }
+	require.Equal(t, before, s.credentials("oceanengine").Logins[0])
+	data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken}))
+}

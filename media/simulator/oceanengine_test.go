@@ -1,0 +1,238 @@
+package simulator
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOceanEngine_ChecksTheToken(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 400}).unlimited()
+	a, stranger := s.account("oceanengine", 0), s.account("oceanengine", 150)
+	list := "v3.0/promotion/list/"
+	own := query("advertiser_id", idText(a.id))
+	require.Equal(t, 0, code(t, s.do(oceanRequest(s.token(a), list, own))))
+	require.Equal(t, 40104, code(t, s.do(oceanRequest("", list, own))))
+	require.Equal(t, 40104, code(t, s.do(oceanRequest("no", list, own))))
+	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(a), list, query("advertiser_id", idText(stranger.id))))))
+	require.Equal(t, 40000, code(t, s.do(oceanRequest(s.token(a), list, query("advertiser_id", "")))))
+	inQuery := query("advertiser_id", idText(a.id), "access_token", s.token(a))
+	require.Equal(t, 40104, code(t, s.do(oceanRequest("", list, inQuery))), "the token belongs in the header")
+	require.Equal(t, 40104, code(t, s.do(oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))), "but here in the query")
+	w := s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a))))
+	require.Len(t, data(t, w)["list"], 100)
+}
+
+func TestOceanEngine_RefusesBadParameters(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	report := query("dimensions", `["stat_time_day"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-01 00:00:00", "end_time", "2026-11-07 23:59:59")
+	for _, c := range []struct {
+		path string
+		base url.Values
+		set  []string // a name and its value; "-" leaves it out
+		want int
+	}{
+		{"v3.0/promotion/list/", nil, []string{"page_size", "21"}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"page_size", "20"}, 0},
+		{"v3.0/promotion/list/", nil, []string{"count", "21", "cursor", "0"}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"page", "501", "page_size", "20"}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"cursor", "0", "count", "20", "filtering", `{"ids":[1]}`}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"filtering", `{"ids":["1"]}`}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"filtering", `{"idz":[1]}`}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"filtering", `{"status_first":"X"}`}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"filtering", `{"promotion_modify_start_time":"2026-11-01 00:00:00"}`}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"filtering", `{"promotion_modify_start_time":"2026-10-01 00:00:00","promotion_modify_end_time":"2026-11-01 00:00:00"}`}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"fields", `["promotion_id","x"]`}, 40000},
+		{"v3.0/project/list/", nil, []string{"page_size", "101"}, 40000},
+		{"v3.0/project/list/", nil, []string{"page_size", "100"}, 0},
+		{"v3.0/project/list/", nil, []string{"filtering", `{"project_id":1}`}, 40000},
+		{"v3.0/report/custom/get/", report, nil, 0},
+		{"v3.0/report/custom/get/", report, []string{"filters", "-"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"order_by", "-"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"order_by", `[{"field":"show_cnt","type":"ASC"}]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"order_by", `[{"field":"stat_cost","type":"DOWN"}]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"dimensions", "[]"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"dimensions", `["gender_of_moon"]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"metrics", "-"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"metrics", `["pay_amount"]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"page_size", "101"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"start_time", "2026/11/01"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"start_time", "2026-11-01", "end_time", "2026-11-07"}, 0},
+		{"v3.0/report/custom/get/", report, []string{"start_time", "2026-10-01 00:00:00"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"start_time", "2026-11-08 00:00:00"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"stat_cost","type":3,"operator":7,"values":["1"]}]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"stat_cost","type":3,"operator":4,"values":[1]}]`}, 40000},
+		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["BASIC_DATA"]`}, 0},
+		{"v3.0/report/custom/config/get/", nil, nil, 40000},
+		{"2/report/ad/get/", nil, nil, 40105},
+	} {
+		q := url.Values{}
+		for k, v := range c.base {
+			q[k] = v
+		}
+		for i := 0; i < len(c.set); i += 2 {
+			if q.Set(c.set[i], c.set[i+1]); c.set[i+1] == "-" {
+				q.Del(c.set[i])
+			}
+		}
+		q.Set("advertiser_id", idText(a.id))
+		w := s.do(oceanRequest(s.token(a), c.path, q))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Equal(t, c.want, code(t, w), "%s %v: %s", c.path, c.set, w.Body)
+	}
+	require.Equal(t, http.StatusNotFound, s.oceanCall(a, "v3.0/promotion/list").Code, "paths end with a slash")
+	r := oceanRequest(s.token(a), "v3.0/promotion/list/", nil)
+	r.Method = http.MethodDelete
+	require.Equal(t, http.StatusMethodNotAllowed, s.do(r).Code)
+}
+
+func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	objects := s.truth().objects(a)
+	ids := func(filtering fields) (list []string) {
+		rows := pages(t, 20, func(page int) ([]any, fields) {
+			d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", idText(int64(page)), "page_size", "20", "filtering", jsonText(filtering),
+				"fields", `["promotion_id"]`))
+			require.NotContains(t, d, "cursor_info")
+			return d["list"].([]any), d["page_info"].(fields)
+		})
+		for _, r := range rows {
+			require.Len(t, r, 1)
+			list = append(list, r.(fields)["promotion_id"].(json.Number).String())
+		}
+		return list
+	}
+	want := func(fits func(o object) bool) (list []string) {
+		for _, o := range objects {
+			if fits(o) {
+				list = append(list, idText(o.id))
+			}
+		}
+		return list
+	}
+	live := func(o object) bool { return o.status != statusDeleted }
+	require.Greater(t, len(want(live)), 40)
+	require.Equal(t, want(live), ids(fields{}), "deleted ones are hidden")
+	require.Equal(t, want(func(o object) bool { return !live(o) }), ids(fields{"status_first": "PROMOTION_STATUS_DELETED"}))
+	require.Equal(t, want(func(object) bool { return true }), ids(fields{"status_first": "PROMOTION_STATUS_ALL"}))
+	start, end := noon.Add(-40*time.Hour).Unix(), noon.Unix()
+	require.Equal(t, want(func(o object) bool { return live(o) && start <= o.modified && o.modified <= end }), ids(fields{
+		"promotion_modify_start_time": oceanMoment(start), "promotion_modify_end_time": oceanMoment(end)}))
+	today := dayOf(noon.Unix())
+	require.Equal(t, want(func(o object) bool { return live(o) && dayOf(o.modified) == today }), ids(fields{"promotion_modify_time": formatDay(today)}))
+	require.Equal(t, want(func(o object) bool { return live(o) && o.project == objects[0].project }), ids(fields{"project_id": objects[0].project}))
+	require.Equal(t, want(live)[:2], ids(fields{"ids": []json.Number{json.Number(want(live)[0]), json.Number(want(live)[1])}}))
+	require.Empty(t, ids(fields{"status_first": "PROMOTION_STATUS_FROZEN"}))
+	both := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", "1", "page_size", "20", "cursor", "0", "count", "3"))
+	require.NotContains(t, both, "page_info", "the cursor wins")
+	require.Len(t, both["list"], 3)
+}
+
+func TestOceanEngine_ProjectsHoldThePromotions(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	known := map[int64]bool{}
+	for _, r := range data(t, s.oceanCall(a, "v3.0/project/list/", "page_size", "100"))["list"].([]any) {
+		id, err := r.(fields)["project_id"].(json.Number).Int64()
+		require.NoError(t, err)
+		require.Len(t, idText(id), 19)
+		known[id] = true
+	}
+	for _, o := range s.truth().objects(a) {
+		require.True(t, known[o.project])
+	}
+	require.Len(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"project_modify_start_time":"2026-11-01 00:00:00","project_modify_end_time":"2026-11-02 00:00:00"}`))["page_info"], 4)
+	require.Empty(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"status_first":"PROJECT_STATUS_DELETE"}`))["list"])
+}
+
+func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 400}).unlimited()
+	a, b, stranger := s.account("oceanengine", 0), s.account("oceanengine", 99), s.account("oceanengine", 100)
+	ask := func(ids ...int64) map[string]any {
+		return decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))
+	}
+	require.Equal(t, []any{
+		fields{"id": json.Number(idText(a.id)), "name": a.name()}, fields{"id": json.Number(idText(b.id)), "name": b.name()},
+	}, ask(a.id, b.id)["data"], "the data is an array")
+	require.Equal(t, json.Number("40002"), ask(a.id, stranger.id)["code"])
+	require.Equal(t, json.Number("40000"), ask()["code"])
+	require.Equal(t, json.Number("40000"), ask(make([]int64, 101)...)["code"])
+}
+
+func TestOceanEngine_ReportsGroupFilterAndTotal(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	ask := func(dimensions string, more ...string) fields {
+		pairs := []string{"dimensions", dimensions, "metrics", `["stat_cost","show_cnt","ctr"]`, "filters", "[]", "page_size", "100",
+			"order_by", `[{"field":"stat_cost","type":"DESC"}]`, "start_time", "2026-11-05 00:00:00", "end_time", "2026-11-14 23:59:59"}
+		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", append(pairs, more...)...))
+	}
+	total := ask(`["stat_time_day"]`)["total_metrics"]
+	for _, d := range []string{`["cdp_project_id","cdp_project_name"]`, `["cdp_promotion_id","cdp_promotion_name"]`, `["stat_time_hour"]`, `["stat_time_day","cdp_project_id"]`} {
+		require.Equal(t, total, ask(d)["total_metrics"], d)
+	}
+	byCost := ask(`["cdp_promotion_id"]`)["rows"].([]any)
+	require.True(t, slices.IsSortedFunc(byCost, func(x, y any) int {
+		cost := func(v any) int64 { return yuan(t, v.(fields)["metrics"].(fields)["stat_cost"].(string)) }
+		return int(cost(y) - cost(x))
+	}))
+	top := byCost[0].(fields)["dimensions"].(fields)["cdp_promotion_id"].(string)
+	one := ask(`["cdp_promotion_id"]`, "filters", `[{"field":"cdp_promotion_id","type":2,"operator":10,"values":["`+top+`"]}]`)
+	require.Equal(t, byCost[:1], one["rows"])
+	require.Equal(t, one["total_metrics"], byCost[0].(fields)["metrics"])
+	least := byCost[len(byCost)/2].(fields)["metrics"].(fields)["stat_cost"].(string)
+	some := ask(`["cdp_promotion_id"]`, "filters", `[{"field":"stat_cost","type":3,"operator":5,"values":["`+least+`"]}]`)["rows"].([]any)
+	require.Equal(t, byCost[:len(some)], some)
+	require.Less(t, len(some), len(byCost))
+	hours := ask(`["stat_time_hour"]`, "start_time", "2026-11-14 09:00:00", "end_time", "2026-11-14 11:59:59")["rows"].([]any)
+	require.Len(t, hours, 3)
+}
+
+func TestOceanEngine_ConfigNamesWhatReportsTake(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	topic := data(t, s.oceanCall(a, "v3.0/report/custom/config/get/", "data_topics", `["BASIC_DATA"]`))["list"].([]any)[0].(fields)
+	names := func(k string) (list []string) {
+		for _, x := range topic[k].([]any) {
+			list = append(list, x.(fields)["field"].(string))
+		}
+		return list
+	}
+	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", jsonText(names("dimensions")), "metrics", jsonText(names("metrics")),
+		"filters", "[]", "order_by", `[{"field":"cdp_promotion_id","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14")
+	rows := data(t, w)["rows"].([]any)
+	require.NotEmpty(t, rows)
+	for _, v := range rows[0].(fields)["metrics"].(fields) {
+		require.Regexp(t, `^\d+(\.\d\d)?$`, v, "every value is a string")
+	}
+	require.Subset(t, names("metrics"), wireNames("oceanengine"))
+}
+
+func TestOceanEngine_IsFoundByItsHostsToo(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	for _, host := range []string{"api.oceanengine.com", "ad.oceanengine.com"} {
+		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/open_api/v3.0/promotion/list/?advertiser_id="+idText(a.id), nil)
+		r.Header.Set("Access-Token", s.token(a))
+		require.Equal(t, 0, code(t, s.do(r)))
+	}
+	require.True(t, strings.HasPrefix(s.spec("oceanengine").basePath, s.spec("oceanengine").prefix))
+}

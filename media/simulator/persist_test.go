@@ -1,0 +1,119 @@
+package simulator
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPersist_AllSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Accounts: 20, Seed: 5, Start: noon, Frozen: true, DataDir: filepath.Join(t.TempDir(), "world")}
+	first, err := New(cfg)
+	require.NoError(t, err)
+	one := &sim{first, t}
+	a := one.account("tencent", 0)
+	data(t, one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
+	one.order("truth/correct", fields{"media": "tencent", "account": idText(a.id), "from": "2026-11-10", "to": "2026-11-12", "percent": 7})
+	_, altered := one.alter(fields{"what": "day", "seed": 4, "media": "tencent", "level": "account", "granularity": "daily", "day": "2026-11-14"})
+	one.order("faults", fields{"kind": "status", "count": 5, "endpoint": "/adgroups/get/"})
+	require.Equal(t, 500, one.tencentCall(a, "adgroups/get").Code)
+	one.order("limits", fields{"penalties": true, "old_access_survives": fields{"tencent": true}, "rules": []fields{
+		{"media": "tencent", "endpoint": "*", "scope": "account", "period_seconds": 60, "limit": 1234}}})
+	one.order("clock", fields{"now": "2026-11-16T01:02:03Z", "speed": 60})
+	snapshot := func(s *sim) []string {
+		list := []string{jsonText(s.faults.all()), jsonText(s.ledger.counts())}
+		for _, path := range []string{"credentials", "limits", "clock"} {
+			list = append(list, s.control(http.MethodGet, path, nil).Body.String())
+		}
+		return append(list, s.truthLines("media", "tencent", "kind", "report_daily", "level", "account", "from", "2026-11-09", "to", "2026-11-16")...)
+	}
+	before := snapshot(one)
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "twice does no harm")
+
+	cfg.Start, cfg.Frozen = noon.AddDate(1, 0, 0), false // a kept world has its own clock
+	second, err := New(cfg)
+	require.NoError(t, err)
+	two := &sim{second, t}
+	require.Equal(t, before, snapshot(two))
+	require.Equal(t, 200, two.control(http.MethodDelete, "faults/f2", nil).Code)
+	two.unlimited()
+	require.Equal(t, 1, two.differs("tencent", two.accountOf("tencent", altered.Account))["report_daily account"], "%+v is still served", altered)
+	require.Equal(t, "f3", two.order("faults", fields{"kind": "hang", "media": "oceanengine"})["id"])
+	require.NoError(t, second.Close())
+
+	for _, wrong := range []Config{{Accounts: 20, Seed: 6}, {Accounts: 22, Seed: 5}} {
+		wrong.DataDir = cfg.DataDir
+		_, err = New(wrong)
+		require.ErrorContains(t, err, "seed 5 with 20 accounts")
+		require.ErrorContains(t, err, cfg.DataDir)
+	}
+}
+
+// counts is the ledger's content in an order.
+func (l *ledger) counts() any {
+	_, groups := l.query(ledgerQuery{group: map[string]bool{"second": true, "media": true, "app": true, "endpoint": true, "answer": true}})
+	_, accounts := l.query(ledgerQuery{group: map[string]bool{"account": true, "endpoint": true, "answer": true}})
+	return [2][]LedgerGroup{groups, accounts}
+}
+
+func TestPersist_ATokenChangeIsOnDiskBeforeItIsAnswered(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Accounts: 8, Start: noon, Frozen: true, DataDir: t.TempDir()}
+	first, err := New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, first.Close()) })
+	one := &sim{first, t}
+	d := data(t, one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
+	// The other opens what a crash at this moment would leave.
+	crashed := t.TempDir()
+	raw, err := os.ReadFile(filepath.Join(cfg.DataDir, stateFile))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(crashed, stateFile), raw, 0o600))
+	cfg.DataDir = crashed
+	second, err := New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, second.Close()) })
+	require.Equal(t, d["refresh_token"], (&sim{second, t}).credentials("oceanengine").Logins[0].RefreshToken)
+}
+
+func TestPersist_ACutLedgerLineIsDropped(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Accounts: 8, Start: noon, Frozen: true, DataDir: t.TempDir()}
+	first, err := New(cfg)
+	require.NoError(t, err)
+	one := &sim{first, t}
+	one.tencentCall(one.account("tencent", 0), "adgroups/get")
+	require.NoError(t, first.Close())
+	path := filepath.Join(cfg.DataDir, ledgerFile)
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(raw, `{"s":17,"m":"ten`...), 0o600))
+	second, err := New(cfg)
+	require.NoError(t, err)
+	total, _ := second.ledger.query(ledgerQuery{})
+	require.EqualValues(t, 1, total.Calls)
+	require.NoError(t, second.Close())
+}
+
+func TestPersist_RefusesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, stateFile)
+	for content, want := range map[string]string{"{": "state.json", `{"version":99}`: "another version"} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		_, err := New(Config{Accounts: 8, DataDir: dir})
+		require.ErrorContains(t, err, want)
+	}
+	for want, cfg := range map[string]Config{
+		"1 to 1000000 accounts": {}, "speed": {Accounts: 1, Speed: -1}, "the world exists": {Accounts: 1, Start: time.Unix(0, 0)},
+	} {
+		_, err := New(cfg)
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,73 @@
+// Package api holds the operators' routes under /api/v1: tasks, orders by hand, runs, and the coverage of an account.
+//
+// Every producer serves them, also one that does not lead: reads come from the tables, and an order is a row whose run
+// the leader makes. docs/api.md describes the routes for those who call them.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/clock"
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/producer"
+)
+
+// Producer is what the routes need of the process's producer.
+type Producer interface {
+	// Tasks returns the rows of cron_task as this process last loaded them.
+	Tasks() []producer.Task
+	// Reload reads the table again and has the changes take effect.
+	Reload(ctx context.Context) error
+	// Wake has the leader, if it is this process, look for orders at once.
+	Wake()
+}
+
+var _ Producer = (*producer.Producer)(nil)
+
+// Deps are what the routes work with.
+type Deps struct {
+	Store    *store.Store
+	Producer Producer
+	Registry *media.Registry
+	// Platforms tell which reports and lists an account has.
+	Platforms []media.Platform
+	// Clock is that of ticks and business days.
+	Clock clock.Clock
+}
+
+// Routes returns the routes, to be registered on a server.
+func Routes(deps Deps) []httpapi.Route {
+	a := &api{deps}
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
+		{Method: http.MethodGet, Path: "/api/v1/tasks/:name", Role: httpapi.Viewer, Handler: a.getTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks/reload", Role: httpapi.Operator, Handler: a.reloadTasks},
+		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: a.orderRun},
+		{Method: http.MethodGet, Path: "/api/v1/runs", Role: httpapi.Viewer, Handler: a.listRuns},
+		{Method: http.MethodGet, Path: "/api/v1/runs/:id", Role: httpapi.Viewer, Handler: a.getRun},
+		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/coverage", Role: httpapi.Viewer, Handler: a.getCoverage},
+	}
+}
+
+type api struct{ Deps }
+
+// audit notes what a caller is about to do. It comes before the deed: config and data are two databases, and an entry of
+// something that then failed misleads less than a deed without an entry.
+func (a *api) audit(c *gin.Context, action, object string, detail any) error {
+	text := ""
+	if detail != nil {
+		b, err := json.Marshal(detail)
+		if err != nil {
+			return fmt.Errorf("audit %s of %s: %w", action, object, err)
+		}
+		text = string(b)
+	}
+	return a.Store.AddAudit(c.Request.Context(), store.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object, After: text})
+}

@@ -1,0 +1,212 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/httpapi"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/base/telemetry"
+	"adsync/media"
+	"adsync/media/oceanengine"
+	"adsync/media/pull"
+	"adsync/media/system"
+	"adsync/media/tencent"
+	"adsync/producer"
+	"adsync/producer/api"
+)
+
+// now is 18:30 in Shanghai and 05:30 in New York, both on 21 November.
+var now = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
+
+// fixedClock stands still.
+type fixedClock struct{ clock.System }
+
+func (fixedClock) Now() time.Time { return now }
+
+// fakeProducer serves tasks from memory.
+type fakeProducer struct {
+	mu     sync.Mutex
+	tasks  []producer.Task
+	reload func() []producer.Task // what the table holds at the next reload
+	woken  int
+}
+
+func (f *fakeProducer) Tasks() []producer.Task {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]producer.Task{}, f.tasks...)
+}
+
+func (f *fakeProducer) Reload(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tasks = f.reload()
+	return nil
+}
+
+func (f *fakeProducer) Wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.woken++
+}
+
+var (
+	viewerToken   = strings.Repeat("v", 20)
+	operatorToken = strings.Repeat("o", 20)
+)
+
+// bench is an open server with the routes over an empty store.
+type bench struct {
+	t        *testing.T
+	store    *store.Store
+	producer *fakeProducer
+	server   *httpapi.Server
+}
+
+func setup(t *testing.T, tasks ...producer.Task) *bench {
+	t.Helper()
+	b := &bench{t: t, store: storetest.New(t), producer: &fakeProducer{tasks: tasks}}
+	b.serve(b.producer, registry(b.store), fixedClock{})
+	return b
+}
+
+// serve puts the routes on a server of their own.
+func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
+	b.t.Helper()
+	cfg := httpapi.DefaultConfig()
+	cfg.Tokens = []httpapi.Token{
+		{Name: "vera", Token: secret.NewText(viewerToken), Role: httpapi.Viewer},
+		{Name: "otto", Token: secret.NewText(operatorToken), Role: httpapi.Operator},
+	}
+	var err error
+	b.server, err = httpapi.New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	require.NoError(b.t, err)
+	b.server.Register(api.Routes(api.Deps{
+		Store: b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Clock: c,
+	})...)
+	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
+}
+
+// registry holds the true handlers of reports, lists and the system, and one that works on logins.
+func registry(s *store.Store) *media.Registry {
+	handlers := pull.Handlers(tencent.New(), pull.Deps{Registerer: prometheus.NewRegistry()})
+	handlers = append(handlers, system.Handlers(system.Deps{Store: s, Media: []string{"tencent"}})...)
+	return media.NewRegistry(append(handlers, media.Handler{Name: "tencent.token_refresh", Target: media.Logins})...)
+}
+
+// good is a task that can run.
+func good(id int64, name, handler, params string) producer.Task {
+	t := producer.Task{Usable: true, Task: task.Task{
+		ID: id, Name: name, Handler: handler, Cron: "*/10 * * * *", Timezone: "Asia/Shanghai", Enabled: true, Revision: 3,
+		Settings: task.Settings{
+			Lane: "normal", Scope: "active", Timeout: 5 * time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
+			Overlap: task.OverlapSkip, CatchUp: task.CatchUpLatest, CatchUpWindow: 24 * time.Hour, Concurrency: task.Parallel,
+		},
+	}}
+	t.Media, _, _ = strings.Cut(handler, ".")
+	if params != "" {
+		t.Params = json.RawMessage(params)
+	}
+	return t
+}
+
+func daily() producer.Task {
+	return good(1, "tencent.report_daily.account", "tencent.report_daily", `{"level":"account","days":1}`)
+}
+
+// account writes an account and returns our id of it.
+func (b *bench) account(platform, externalID, tier, zone, parked string) int64 {
+	b.t.Helper()
+	db := b.store.Config.Writer(b.t.Context())
+	err := db.Exec("INSERT INTO media_account (media, external_id, name, token_id, tier, timezone, parked) VALUES (?, ?, ?, 1, ?, ?, ?)",
+		platform, externalID, "account "+externalID, tier, zone, parked).Error
+	require.NoError(b.t, err)
+	found, err := b.store.FindAccounts(b.t.Context(), platform, []string{externalID})
+	require.NoError(b.t, err)
+	return found[externalID].ID
+}
+
+// count counts rows of a table.
+func (b *bench) count(db *store.DB, table string) int {
+	b.t.Helper()
+	var n int
+	require.NoError(b.t, db.Writer(b.t.Context()).Raw("SELECT COUNT(*) FROM "+table).Row().Scan(&n))
+	return n
+}
+
+func (b *bench) call(method, path, body, token string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	b.server.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// get reads a route as a viewer and returns the answer, which must be of status 200.
+func (b *bench) get(path string) string {
+	b.t.Helper()
+	w := b.call(http.MethodGet, path, "", viewerToken)
+	require.Equal(b.t, http.StatusOK, w.Code, w.Body.String())
+	return w.Body.String()
+}
+
+// post calls a route as an operator.
+func (b *bench) post(path, body string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	return b.call(http.MethodPost, path, body, operatorToken)
+}
+
+// problem reads an answer that must be a problem.
+func (b *bench) problem(w *httptest.ResponseRecorder) httpapi.Problem {
+	b.t.Helper()
+	require.Equal(b.t, "application/problem+json", w.Header().Get("Content-Type"), w.Body.String())
+	var p httpapi.Problem
+	require.NoError(b.t, json.Unmarshal(w.Body.Bytes(), &p))
+	return p
+}
+
+// refused calls a route that must refuse the request for the fields that it names.
+func (b *bench) refused(method, path, body string) []httpapi.FieldError {
+	b.t.Helper()
+	w := b.call(method, path, body, operatorToken)
+	require.Equal(b.t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
+	return b.problem(w).Errors
+}
+
+func TestRoutes_ViewersReadAndOperatorsOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.producer.reload = b.producer.Tasks // unreached
+	for _, path := range []string{"/api/v1/tasks/reload", "/api/v1/tasks/tencent.report_daily.account/run"} {
+		w := b.call(http.MethodPost, path, "{}", viewerToken)
+		require.Equal(t, http.StatusForbidden, w.Code, path)
+		require.Equal(t, http.StatusUnauthorized, b.call(http.MethodPost, path, "{}", "").Code, path)
+	}
+	for _, path := range []string{
+		"/api/v1/tasks", "/api/v1/tasks/tencent.report_daily.account", "/api/v1/runs", "/api/v1/accounts/tencent/9001/coverage",
+	} {
+		b.get(path)
+		require.Equal(t, http.StatusUnauthorized, b.call(http.MethodGet, path, "", "").Code, path)
+	}
+	require.Zero(t, b.count(b.store.Config, "audit_log"))
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+}

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/day"
+	"adsync/base/httpapi"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+const (
+	coverageDays    = 7
+	coverageDaysMax = 366
+	// stateNever is the state of a day that was never pulled.
+	stateNever = "never"
+)
+
+type coverageJSON struct {
+	Report string `json:"report"`
+	Level  string `json:"level"`
+	// Day is left out for configuration, which has no days.
+	Day      day.Day   `json:"day,omitempty"`
+	State    string    `json:"state"`
+	PulledAt time.Time `json:"pulled_at,omitzero"`
+	RunID    string    `json:"run_id,omitempty"`
+	Rows     int64     `json:"rows"`
+	Note     string    `json:"note,omitempty"`
+	// SummaryPending tells that figures have changed which the summaries do not show yet.
+	SummaryPending bool `json:"summary_pending,omitempty"`
+}
+
+type accountJSON struct {
+	ID         string `json:"id"`
+	Media      string `json:"media"`
+	ExternalID string `json:"external_id"`
+	Name       string `json:"name"`
+	Tier       string `json:"tier"`
+	Timezone   string `json:"timezone"`
+	Currency   string `json:"currency"`
+	Parked     string `json:"parked,omitempty"`
+}
+
+func (a *api) getCoverage(c *gin.Context) error {
+	platform, account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	q, err := queryOf(c, "from", "to")
+	if err != nil {
+		return err
+	}
+	zone, err := schedule.Zone(account.Timezone)
+	if err != nil {
+		zone = time.UTC // The account's days cannot be told; what is known of them still can.
+	}
+	today := day.Of(a.Clock.Now(), zone)
+	to := q.day("to", today)
+	from := q.day("from", to.Add(1-coverageDays))
+	switch {
+	case from > to:
+		q.refuse("from", "%s is refused: want a day up to %s", from, to)
+	case from < to.Add(1-coverageDaysMax):
+		q.refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	rows, err := a.Store.ReadCoverage(c.Request.Context(), account.ID, from, to)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, gin.H{
+		"account": accountJSON{
+			ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
+			Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Parked: account.Parked,
+		},
+		"from":     from,
+		"to":       to,
+		"coverage": describeCoverage(platform, rows, day.Between(from, min(to, today))),
+	})
+	return nil
+}
+
+// account finds the account that the path names, and its platform.
+func (a *api) account(c *gin.Context) (media.Platform, store.Account, error) {
+	name, externalID := c.Param("media"), c.Param("external_id")
+	var names []string
+	for _, p := range a.Platforms {
+		names = append(names, p.Name())
+		if p.Name() != name {
+			continue
+		}
+		found, err := a.Store.FindAccounts(c.Request.Context(), name, []string{externalID})
+		if err != nil {
+			return nil, store.Account{}, err
+		}
+		account, ok := found[externalID]
+		if !ok {
+			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
+				"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)
+		}
+		return p, account, nil
+	}
+	return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, strings.Join(names, " or "))
+}
+
+// describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports, and
+// its lists, of which nothing is known.
+func describeCoverage(platform media.Platform, rows []store.Coverage, days []day.Day) []coverageJSON {
+	type scope struct {
+		report, level string
+		day           day.Day
+	}
+	missing := map[scope]bool{}
+	for _, r := range platform.Reports() {
+		for _, d := range days {
+			missing[scope{r.Name, r.Level, d}] = true
+		}
+	}
+	for _, l := range platform.Lists() {
+		missing[scope{l.Name, l.Level, day.Epoch}] = true
+	}
+	all := make([]coverageJSON, 0, len(rows)+len(missing))
+	for i := range rows {
+		r := &rows[i]
+		delete(missing, scope{r.Report, r.Level, r.Day})
+		j := coverageJSON{
+			Report: r.Report, Level: r.Level, Day: r.Day, State: cmp.Or(string(r.State), stateNever), PulledAt: r.PulledAt.Time,
+			Rows: r.RowCount, Note: r.Note, SummaryPending: r.Dirty != nil,
+		}
+		if r.RunID != 0 {
+			j.RunID = formatID(r.RunID)
+		}
+		all = append(all, j)
+	}
+	for s := range missing {
+		all = append(all, coverageJSON{Report: s.report, Level: s.level, Day: s.day, State: stateNever})
+	}
+	slices.SortFunc(all, func(x, y coverageJSON) int {
+		return cmp.Or(cmp.Compare(x.Report, y.Report), cmp.Compare(x.Level, y.Level), cmp.Compare(x.Day, y.Day))
+	})
+	for i := range all {
+		if all[i].Day == day.Epoch {
+			all[i].Day = ""
+		}
+	}
+	return all
+}

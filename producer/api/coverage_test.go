@@ -1,0 +1,128 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+func (b *bench) addCoverage(account int64, report, level string, d day.Day, state store.CoverageState, dirty any) {
+	b.t.Helper()
+	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, run_id, row_count, state, note, dirty)"+
+		" VALUES (?, ?, ?, ?, 'tencent', ?, 77, 12, ?, '', ?)", account, report, level, d, store.At(now), string(state), dirty).Error
+	require.NoError(b.t, err)
+}
+
+type coverage struct {
+	Report, Level, Day, State string
+	RunID                     string `json:"run_id"`
+	PulledAt                  string `json:"pulled_at"`
+	Rows                      int
+	SummaryPending            bool `json:"summary_pending"`
+}
+
+func (b *bench) coverage(path string) (from, to string, rows []coverage) {
+	b.t.Helper()
+	var got struct {
+		From, To string
+		Coverage []coverage
+	}
+	decode(b.t, b.get(path), &got)
+	return got.From, got.To, got.Coverage
+}
+
+// only keeps the rows of one report and level.
+func only(rows []coverage, report, level string) []coverage {
+	var some []coverage
+	for _, r := range rows {
+		if r.Report == report && r.Level == level {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.addCoverage(account, "report_daily", "account", "2026-11-17", store.Complete, nil) // outside
+	b.addCoverage(account, "report_daily", "account", "2026-11-18", store.Complete, nil)
+	b.addCoverage(account, "report_daily", "account", "2026-11-20", store.Suspect, 5)
+	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, store.Complete, nil)
+	b.addCoverage(account+1, "report_daily", "account", "2026-11-19", store.Complete, nil) // another's
+
+	from, to, rows := b.coverage("/api/v1/accounts/tencent/9001/coverage?from=2026-11-18&to=2026-11-20")
+	require.Equal(t, "2026-11-18", from)
+	require.Equal(t, "2026-11-20", to)
+	const pulled = "2026-11-21T10:30:00Z"
+	require.Equal(t, []coverage{
+		{Report: "report_daily", Level: "account", Day: "2026-11-18", State: "complete", RunID: "77", PulledAt: pulled, Rows: 12},
+		{Report: "report_daily", Level: "account", Day: "2026-11-19", State: "never"},
+		{Report: "report_daily", Level: "account", Day: "2026-11-20", State: "suspect", RunID: "77", PulledAt: pulled, Rows: 12, SummaryPending: true},
+	}, only(rows, "report_daily", "account"))
+	require.Equal(t, []coverage{{Report: "adgroup", Level: "adgroup", State: "complete", RunID: "77", PulledAt: pulled, Rows: 12}}, only(rows, "adgroup", "adgroup"))
+	for _, r := range []string{"report_daily", "report_hourly"} {
+		for _, level := range []string{"account", "adgroup"} {
+			require.Len(t, only(rows, r, level), 3, "every report and level of the platform, each day")
+		}
+	}
+	require.Len(t, rows, 1+4*3)
+
+	require.Contains(t, b.get("/api/v1/accounts/tencent/9001/coverage"), `"account":{"id":"`+id(account)+
+		`","media":"tencent","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY"}`)
+}
+
+func TestCoverage_DaysAreTheAccounts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.account("tencent", "shanghai", "active", "Asia/Shanghai", "")
+	b.account("tencent", "kiritimati", "active", "Pacific/Kiritimati", "") // where it is 22 November
+	tests := []struct {
+		path     string
+		from, to string
+		days     int
+	}{
+		{"shanghai/coverage", "2026-11-15", "2026-11-21", 7},
+		{"kiritimati/coverage", "2026-11-16", "2026-11-22", 7},
+		{"shanghai/coverage?to=2026-11-02", "2026-10-27", "2026-11-02", 7},
+		{"shanghai/coverage?from=2026-11-20", "2026-11-20", "2026-11-21", 2},
+		{"shanghai/coverage?from=2026-11-20&to=2026-12-31", "2026-11-20", "2026-12-31", 2}, // days to come are not missing
+	}
+	for _, test := range tests {
+		from, to, rows := b.coverage("/api/v1/accounts/tencent/" + test.path)
+		require.Equal(t, []string{test.from, test.to}, []string{from, to}, test.path)
+		require.Len(t, only(rows, "report_daily", "account"), test.days, test.path)
+	}
+}
+
+func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	tests := []struct {
+		path string
+		want []fieldError
+	}{
+		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day such as 2026-11-21`}}},
+		{"?from=2026-11-21&to=2026-11-20", []fieldError{{Field: "from", Detail: "2026-11-21 is refused: want a day up to 2026-11-20"}}},
+		{"?from=0001-01-01", []fieldError{{Field: "from", Detail: "0001-01-01 is refused: want 2025-11-21 or later, at most 366 days at a time"}}},
+		{"?day=2026-11-21", []fieldError{{Field: "day", Detail: "there is no such parameter: want from, to"}}},
+	}
+	for _, test := range tests {
+		require.Equal(t, test.want, b.refused(http.MethodGet, "/api/v1/accounts/tencent/9001/coverage"+test.path, ""), test.path)
+	}
+	for path, want := range map[string]string{
+		"tencent/9002":     `tencent has no account "9002" that is known here: accounts come in with the task tencent.account_list.`,
+		"oceanengine/9001": `oceanengine has no account "9001" that is known here: accounts come in with the task oceanengine.account_list.`,
+		"facebook/9001":    `There is no media "facebook": want tencent or oceanengine.`,
+	} {
+		w := b.call(http.MethodGet, "/api/v1/accounts/"+path+"/coverage", "", viewerToken)
+		require.Equal(t, http.StatusNotFound, w.Code, path)
+		require.Equal(t, want, b.problem(w).Detail)
+	}
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/day"
+	"adsync/base/httpapi"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/producer"
+)
+
+const (
+	// orderAccountsMax bounds the text that every reader of the run's row carries. More accounts than this are a scope.
+	orderAccountsMax = 10_000
+	// accountErrorsMax is how many accounts of one order are named as refused.
+	accountErrorsMax = 20
+)
+
+// orderRequest is the body of an order.
+type orderRequest struct {
+	Accounts []string `json:"accounts,omitempty"` // the platform's ids; none = the task's scope
+	From     string   `json:"from,omitempty"`
+	To       string   `json:"to,omitempty"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *orderRequest) Validate() []httpapi.FieldError {
+	var errs []httpapi.FieldError
+	refuse := func(field, format string, args ...any) {
+		errs = append(errs, httpapi.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
+	}
+	if len(r.Accounts) > orderAccountsMax {
+		refuse("accounts", "%d are too many: want up to %d, or none for the task's whole scope", len(r.Accounts), orderAccountsMax)
+	}
+	valid := true
+	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
+		if _, err := day.Parse(d.value); d.value != "" && err != nil {
+			refuse(d.field, "%q is refused: want a day such as 2026-11-21", d.value)
+			valid = false
+		}
+	}
+	switch {
+	case r.From != "" && r.To == "":
+		refuse("to", "is missing: from and to go together; for one day give it twice")
+	case r.From == "" && r.To != "":
+		refuse("from", "is missing: from and to go together; for one day give it twice")
+	case valid && r.From > r.To:
+		refuse("from", "%s is refused: want a day up to %s, the value of to", r.From, r.To)
+	}
+	return errs
+}
+
+// orderJSON answers an order that was taken.
+type orderJSON struct {
+	RunID     string    `json:"run_id"`
+	Task      string    `json:"task"`
+	State     string    `json:"state"`
+	Accounts  []string  `json:"accounts"` // empty = the task's scope
+	From      day.Day   `json:"from,omitempty"`
+	To        day.Day   `json:"to,omitempty"`
+	OrderedBy string    `json:"ordered_by"`
+	OrderedAt time.Time `json:"ordered_at"`
+}
+
+func (a *api) orderRun(c *gin.Context) error {
+	t, err := a.task(c)
+	if err != nil {
+		return err
+	}
+	var request orderRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	// One order, one set of accounts: whoever names an account twice means it once.
+	slices.Sort(request.Accounts)
+	request.Accounts = slices.Compact(request.Accounts)
+
+	now := a.Clock.Now()
+	order := task.Order{From: day.Day(request.From), To: day.Day(request.To), By: httpapi.CallerOf(c).Name}
+	if order.Accounts, err = a.checkOrder(c.Request.Context(), t, request, order, now); err != nil {
+		return err
+	}
+	runID := task.NewRunID(now)
+	answer := orderJSON{
+		RunID: formatID(runID), Task: t.Name, State: statePending, Accounts: append([]string{}, request.Accounts...),
+		From: order.From, To: order.To, OrderedBy: order.By, OrderedAt: now,
+	}
+	if err := a.audit(c, "task.run", store.AuditTasks+"/"+t.Name, answer); err != nil {
+		return err
+	}
+	if err := a.Store.AddOrder(c.Request.Context(), store.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now}); err != nil {
+		return err
+	}
+	a.Producer.Wake()
+	c.Header("Location", "/api/v1/runs/"+answer.RunID)
+	c.JSON(http.StatusAccepted, answer)
+	return nil
+}
+
+// checkOrder plans the order as the leader will, so that what cannot work is refused before anything is written. It
+// returns our ids of the accounts that the order names.
+func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequest, order task.Order, now time.Time) ([]int64, error) {
+	if !t.Usable {
+		p := httpapi.NewProblem(http.StatusConflict,
+			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then POST /api/v1/tasks/reload.", t.Name)
+		for _, e := range t.Errors {
+			p.Errors = append(p.Errors, httpapi.FieldError{Field: e.Key, Detail: strings.TrimPrefix(e.Error(), e.Key+": ")})
+		}
+		return nil, p
+	}
+	handler, known := a.Registry.Get(t.Handler)
+	if !known {
+		return nil, fmt.Errorf("order task %s: there is no handler %s", t.Name, t.Handler)
+	}
+	if handler.Target != media.Accounts && len(request.Accounts) > 0 {
+		return nil, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: "this task does not work on accounts: leave them out"})
+	}
+	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
+	switch handler.Target {
+	case media.Logins:
+		if order.From != "" {
+			return nil, httpapi.Invalid(httpapi.FieldError{Field: "from", Detail: "this task has no days: leave from and to out"})
+		}
+		return nil, nil
+	case media.Once:
+		return nil, checkParts(handler, plan, []string{t.Timezone})
+	}
+	if len(request.Accounts) > 0 {
+		return a.checkAccounts(ctx, t, handler, plan, request.Accounts)
+	}
+	zones, err := a.Store.ScopeZones(ctx, t.Media, tiersOf(t.Scope))
+	if err != nil {
+		return nil, err
+	}
+	if len(zones) == 0 {
+		return nil, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf("the task's scope (%s) has no account of %s that is not parked: name accounts", t.Scope, t.Media)})
+	}
+	return nil, checkParts(handler, plan, zones)
+}
+
+// checkAccounts returns our ids of the named accounts, or what is wrong with which of them.
+func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan, externalIDs []string) ([]int64, error) {
+	accounts, err := a.Store.FindAccounts(ctx, t.Media, externalIDs)
+	if err != nil {
+		return nil, err
+	}
+	var errs []httpapi.FieldError
+	refuse := func(format string, args ...any) {
+		errs = append(errs, httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf(format, args...)})
+	}
+	var ids []int64
+	var zones []string
+	for _, externalID := range externalIDs {
+		account, known := accounts[externalID]
+		_, zoneErr := schedule.Zone(account.Timezone)
+		switch {
+		case !known:
+			refuse("%q is no account of %s that is known here", externalID, t.Media)
+		case account.Parked != "":
+			refuse("%q is parked (%s): nothing of it is pulled until that is put right", externalID, account.Parked)
+		case zoneErr != nil:
+			refuse("%q has a time zone in media_account that cannot be used: %s", externalID, zoneErr.Error())
+		default:
+			ids = append(ids, account.ID)
+			zones = append(zones, account.Timezone)
+		}
+	}
+	if n := len(errs); n > accountErrorsMax {
+		errs = errs[:accountErrorsMax]
+		refuse("and %d more", n-accountErrorsMax)
+	}
+	if len(errs) > 0 {
+		return nil, httpapi.Invalid(errs...)
+	}
+	slices.Sort(ids)
+	slices.Sort(zones)
+	return ids, checkParts(handler, plan, slices.Compact(zones))
+}
+
+// checkParts has the handler plan the order in each zone; the first zone that it refuses refuses the order. Zones of a
+// scope that cannot be used are left to the run, which names their accounts, unless there are no others.
+func checkParts(handler media.Handler, plan media.Plan, zones []string) error {
+	var unusable error
+	planned := false
+	for _, zone := range zones {
+		var err error
+		if plan.Zone, err = schedule.Zone(zone); err != nil {
+			unusable = cmp.Or(unusable, err)
+			continue
+		}
+		planned = true
+		if _, err := handler.Parts(plan); err != nil {
+			return refusedParts(err, zone, len(zones) > 1)
+		}
+	}
+	if !planned {
+		return httpapi.NewProblem(http.StatusConflict, "The order cannot be planned: %s.", unusable.Error())
+	}
+	return nil
+}
+
+// refusedParts turns a handler's refusal into a problem. The handler's text begins with the field that it is about.
+func refusedParts(err error, zone string, tellZone bool) *httpapi.Problem {
+	field, detail, ok := strings.Cut(err.Error(), ": ")
+	if !ok || !slices.Contains([]string{"from", "to"}, field) {
+		field, detail = "", err.Error()
+	}
+	if tellZone {
+		detail += " (accounts in " + zone + ")"
+	}
+	if field == "" {
+		return httpapi.NewProblem(http.StatusUnprocessableEntity, "The order cannot be planned: %s.", detail)
+	}
+	return httpapi.Invalid(httpapi.FieldError{Field: field, Detail: detail})
+}
+
+// tiersOf returns the tiers of a valid scope; none means all.
+func tiersOf(scope string) []string {
+	if scope == "all" {
+		return nil
+	}
+	return strings.Split(scope, ",")
+}

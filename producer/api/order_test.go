@@ -1,0 +1,180 @@
+package api_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/config"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/producer"
+)
+
+const dailyRun = "/api/v1/tasks/tencent.report_daily.account/run"
+
+func TestOrder_IsWrittenForTheLeader(t *testing.T) {
+	t.Parallel()
+	disabled := daily()
+	disabled.Enabled = false
+	b := setup(t, disabled)
+	b.account("tencent", "9000", "active", "Asia/Shanghai", "")
+	second := b.account("tencent", "9002", "inactive", "America/New_York", "")
+	first := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+
+	w := b.post(dailyRun, `{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20"}`)
+	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
+	var answer struct {
+		RunID string `json:"run_id"`
+	}
+	decode(t, w.Body.String(), &answer)
+	require.JSONEq(t, `{"run_id": "`+answer.RunID+`", "task": "tencent.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
+	  "from": "2026-11-18", "to": "2026-11-20", "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
+	require.Equal(t, "/api/v1/runs/"+answer.RunID, w.Header().Get("Location"))
+	require.Equal(t, 1, b.producer.woken)
+
+	orders, err := b.store.OpenOrders(t.Context(), 10)
+	require.NoError(t, err)
+	runID, err := strconv.ParseInt(answer.RunID, 10, 64)
+	require.NoError(t, err)
+	require.Equal(t, now, task.RunTime(runID), "the id's day, which names its log table, is that of the same clock")
+	require.Equal(t, []store.RunOrder{{
+		RunID: runID, TaskID: 1, OrderedAt: now,
+		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", By: "otto"},
+	}}, orders)
+
+	var actor, action, object, after string
+	row := b.store.Config.Writer(t.Context()).Raw("SELECT actor, action, object, after_value FROM audit_log").Row()
+	require.NoError(t, row.Scan(&actor, &action, &object, &after))
+	require.Equal(t, []string{"otto", "task.run", "cron_task/tencent.report_daily.account"}, []string{actor, action, object})
+	require.JSONEq(t, w.Body.String(), after)
+	reloads, err := b.store.LastAudit(t.Context(), store.AuditTasks)
+	require.NoError(t, err)
+	require.Zero(t, reloads, "an order is no reason for all producers to reload")
+
+	require.JSONEq(t, `{"id": "`+answer.RunID+`", "task_id": "1", "task": "tencent.report_daily.account", "kind": "order", "state": "pending"}`,
+		b.get(w.Header().Get("Location")))
+}
+
+func TestOrder_WithoutAccountsOrDaysIsTheTasksOwnWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily(), good(2, "tencent.adgroup.full", "tencent.adgroup", ""),
+		good(3, "tencent.token_refresh", "tencent.token_refresh", ""), good(4, "reload", "system.summary", ""))
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tencent", "9002", "active", "Mars/Olympus", "") // left to the run, which names it
+	for _, name := range []string{"tencent.report_daily.account", "tencent.adgroup.full", "tencent.token_refresh", "reload"} {
+		w := b.post("/api/v1/tasks/"+name+"/run", "{}")
+		require.Equal(t, http.StatusAccepted, w.Code, "%s: %s", name, w.Body.String())
+		require.Contains(t, w.Body.String(), `"accounts":[],"ordered_by"`)
+	}
+	orders, err := b.store.OpenOrders(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, orders, 4)
+	for _, o := range orders {
+		require.Equal(t, task.Order{By: "otto"}, o.Request)
+	}
+}
+
+func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
+	t.Parallel()
+	const adgroup, refresh, summary = "/api/v1/tasks/tencent.adgroup.full/run", "/api/v1/tasks/tencent.token_refresh/run", "/api/v1/tasks/system.summary/run"
+	offline := good(5, "tencent.offline", "tencent.report_daily", `{"level":"account"}`)
+	offline.Scope = "inactive,invalid"
+	all := good(6, "tencent.all", "tencent.report_daily", `{"level":"account"}`)
+	all.Scope = "all"
+	b := setup(t, daily(), good(2, "tencent.adgroup.full", "tencent.adgroup", ""),
+		good(3, "tencent.token_refresh", "tencent.token_refresh", ""), good(4, "system.summary", "system.summary", ""), offline, all)
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tencent", "9002", "active", "Asia/Shanghai", "re-authorise")
+	b.account("tencent", "9003", "active", "Mars/Olympus", "")
+	b.account("tencent", "9004", "invalid", "Pacific/Kiritimati", "") // where it is 22 November
+	b.account("oceanengine", "9005", "active", "Asia/Shanghai", "")
+	many := `"` + strings.Repeat(`1","`, 10_000) + `1"`
+	var unknown []string
+	for i := range 22 {
+		unknown = append(unknown, strconv.Itoa(100+i))
+	}
+
+	tests := []struct {
+		name string
+		path string
+		body string
+		want []fieldError
+	}{
+		{"a day that the platform no longer keeps", dailyRun, `{"accounts": ["9001"], "from": "2020-01-01", "to": "2020-01-03"}`,
+			[]fieldError{{Field: "from", Detail: "2020-01-01 is refused: want "}}},
+		{"a day to come", dailyRun, `{"from": "2026-11-21", "to": "2026-11-22"}`,
+			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
+		{"a day that is still to come for some of the scope", "/api/v1/tasks/tencent.all/run", `{"from": "2026-11-22", "to": "2026-11-22"}`,
+			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
+		{"days of a configuration task", adgroup, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "from", Detail: "a configuration pull has no days: leave from and to out"}}},
+		{"days of a task of logins", refresh, `{"from": "2026-11-18", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "from", Detail: "this task has no days: leave from and to out"}}},
+		{"days of the system's work", summary, `{"from": "2026-11-18", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "from", Detail: "this task has no days: leave from and to out"}}},
+		{"accounts of a task of logins", refresh, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: "this task does not work on accounts: leave them out"}}},
+		{"accounts of the system's work", summary, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: "this task does not work on accounts: leave them out"}}},
+		{"accounts that cannot be pulled", dailyRun, `{"accounts": ["9001", "9002", "9003", "9005", "9999", ""]}`, []fieldError{
+			{Field: "accounts", Detail: `"" is no account of tencent that is known here`},
+			{Field: "accounts", Detail: `"9002" is parked (re-authorise): nothing of it is pulled until that is put right`},
+			{Field: "accounts", Detail: `"9003" has a time zone in media_account that cannot be used: timezone: "Mars/Olympus" is refused: want a name of the IANA time zone database, such as Asia/Shanghai or UTC`},
+			{Field: "accounts", Detail: `"9005" is no account of tencent that is known here`},
+			{Field: "accounts", Detail: `"9999" is no account of tencent that is known here`},
+		}},
+		{"too many accounts", dailyRun, `{"accounts": [` + many + `]}`,
+			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or none for the task's whole scope"}}},
+		{"from without to", dailyRun, `{"from": "2026-11-18"}`, []fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
+		{"to without from", dailyRun, `{"to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
+		{"days in the wrong order", dailyRun, `{"from": "2026-11-20", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},
+		{"what are no days", dailyRun, `{"from": "20261118", "to": "yesterday"}`, []fieldError{
+			{Field: "from", Detail: `"20261118" is refused: want a day such as 2026-11-21`}, {Field: "to", Detail: `"yesterday" is refused: want a day such as 2026-11-21`},
+		}},
+		{"ids as numbers", dailyRun, `{"accounts": [9001]}`, []fieldError{{Field: "accounts", Detail: "want a string, got number"}}},
+		{"a field with a slip of the pen", dailyRun, `{"account": ["9001"]}`, []fieldError{{Field: "account", Detail: "there is no such field"}}},
+	}
+	for _, test := range tests {
+		got := b.refused(http.MethodPost, test.path, test.body)
+		require.Len(t, got, len(test.want), test.name)
+		for i, want := range test.want {
+			require.Equal(t, want.Field, got[i].Field, test.name)
+			require.True(t, strings.HasPrefix(got[i].Detail, want.Detail), "%s: %s", test.name, got[i].Detail)
+		}
+	}
+
+	got := b.refused(http.MethodPost, dailyRun, `{"accounts": ["`+strings.Join(unknown, `","`)+`"]}`)
+	require.Len(t, got, 21)
+	require.Equal(t, fieldError{Field: "accounts", Detail: "and 2 more"}, got[20])
+
+	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = 'lost' WHERE tier <> 'active'")
+	require.Equal(t, []fieldError{{Field: "accounts", Detail: "the task's scope (inactive,invalid) has no account of tencent that is not parked: name accounts"}},
+		b.refused(http.MethodPost, "/api/v1/tasks/tencent.offline/run", "{}"))
+	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET timezone = 'Mars/Olympus'")
+	w := b.post(dailyRun, "{}")
+	require.Equal(t, http.StatusConflict, w.Code)
+	require.Contains(t, b.problem(w).Detail, `The order cannot be planned: timezone: "Mars/Olympus" is refused`)
+
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+	require.Zero(t, b.count(b.store.Config, "audit_log"))
+	require.Zero(t, b.producer.woken)
+}
+
+func TestOrder_OfATaskThatCannotRun(t *testing.T) {
+	t.Parallel()
+	errs := []*config.FieldError{{Key: "cron", Value: "garbage", Want: "five fields"}}
+	lastGood := daily()
+	lastGood.Errors = errs
+	b := setup(t, lastGood, producer.Task{Task: task.Task{ID: 2, Name: "never.good"}, Errors: errs})
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+
+	w := b.post("/api/v1/tasks/never.good/run", "{}")
+	require.Equal(t, http.StatusConflict, w.Code)
+	require.Equal(t, []fieldError{{Field: "cron", Detail: `"garbage" is refused: want five fields`}}, b.problem(w).Errors)
+	require.Equal(t, http.StatusNotFound, b.post("/api/v1/tasks/none/run", "{}").Code)
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+
+	require.Equal(t, http.StatusAccepted, b.post(dailyRun, "{}").Code, "its last good value runs, also by order")
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/day"
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const (
+	runsPerPage    = 50
+	runsPerPageMax = 500
+	// estimateMax is how far ahead an end is still worth telling.
+	estimateMax = 30 * 24 * time.Hour
+)
+
+var runStates = []string{
+	string(task.RunFanningOut), string(task.RunRunning), string(task.RunSucceeded), string(task.RunPartial),
+	string(task.RunFailed), string(task.RunCancelled), string(task.RunSkipped), string(task.RunExpired),
+}
+
+type runJSON struct {
+	ID           string        `json:"id"`
+	TaskID       string        `json:"task_id"`
+	Task         string        `json:"task"`
+	TaskRevision int64         `json:"task_revision"`
+	Media        string        `json:"media"`
+	Handler      string        `json:"handler"`
+	Lane         string        `json:"lane"`
+	Kind         string        `json:"kind"`
+	Order        *orderedJSON  `json:"order,omitempty"`
+	State        task.RunState `json:"state"`
+	Error        string        `json:"error,omitempty"`
+	Counts       countsJSON    `json:"counts"`
+	PlannedAt    time.Time     `json:"planned_at"`
+	CreatedAt    time.Time     `json:"created_at"`
+	FannedOutAt  time.Time     `json:"fanned_out_at,omitzero"`
+	EndedAt      time.Time     `json:"ended_at,omitzero"`
+}
+
+// orderedJSON is what was ordered.
+type orderedJSON struct {
+	Accounts int     `json:"accounts"` // how many were named; 0 = the task's scope
+	From     day.Day `json:"from,omitempty"`
+	To       day.Day `json:"to,omitempty"`
+	By       string  `json:"by"`
+}
+
+// countsJSON are the run's subtasks by state.
+type countsJSON struct {
+	Total      *int64 `json:"total"` // null until the fan-out has ended
+	Succeeded  int64  `json:"succeeded"`
+	Failed     int64  `json:"failed"`
+	Expired    int64  `json:"expired"`
+	Cancelled  int64  `json:"cancelled"`
+	Superseded int64  `json:"superseded"`
+	// Those that have not ended are told of one run only.
+	Waiting  *int64 `json:"waiting,omitempty"`
+	Retrying *int64 `json:"retrying,omitempty"`
+	Deferred *int64 `json:"deferred,omitempty"`
+}
+
+// runDetail is one run with its progress.
+type runDetail struct {
+	runJSON
+	// RatePerSecond is over all of the run's time until now or its end.
+	RatePerSecond float64   `json:"rate_per_second,omitempty"`
+	EstimatedEnd  time.Time `json:"estimated_end,omitzero"`
+}
+
+func describeRun(r *store.Run) runJSON {
+	j := runJSON{
+		ID: formatID(r.ID), TaskID: formatID(r.TaskID), Task: r.TaskName, TaskRevision: r.TaskRevision,
+		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, State: r.State, Error: r.ErrorText,
+		Counts: countsJSON{
+			Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Expired: r.Expired, Cancelled: r.Cancelled, Superseded: r.Superseded,
+		},
+		PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, FannedOutAt: r.FannedOutAt, EndedAt: r.EndedAt,
+	}
+	if o := r.Settings.Order; o != nil {
+		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By}
+	}
+	return j
+}
+
+func (a *api) listRuns(c *gin.Context) error {
+	q, err := queryOf(c, "task", "state", "after", "limit")
+	if err != nil {
+		return err
+	}
+	filter := store.RunFilter{TaskName: q.values.Get("task"), State: task.RunState(q.values.Get("state")), Limit: runsPerPage}
+	if filter.State != "" && !slices.Contains(runStates, string(filter.State)) {
+		q.refuse("state", "%q is refused: want one of %s", filter.State, strings.Join(runStates, ", "))
+	}
+	if text := q.values.Get("after"); text != "" {
+		if filter.Before, err = parseID(text); err != nil {
+			q.refuse("after", "%q is refused: want the value of next in the page before", text)
+		}
+	}
+	if text := q.values.Get("limit"); text != "" {
+		if filter.Limit, err = strconv.Atoi(text); err != nil || filter.Limit < 1 || filter.Limit > runsPerPageMax {
+			q.refuse("limit", "%q is refused: want 1 to %d", text, runsPerPageMax)
+		}
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	page := filter.Limit
+	filter.Limit++ // One more tells whether there is a next page.
+	runs, err := a.Store.ListRuns(c.Request.Context(), filter)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(runs) > page {
+		runs = runs[:page]
+		next = formatID(runs[page-1].ID)
+	}
+	shown := make([]runJSON, len(runs))
+	for i := range runs {
+		shown[i] = describeRun(&runs[i])
+	}
+	c.JSON(http.StatusOK, gin.H{"runs": shown, "next": next})
+	return nil
+}
+
+func (a *api) getRun(c *gin.Context) error {
+	ctx := c.Request.Context()
+	id, err := parseID(c.Param("id"))
+	if err != nil {
+		return noRun(c.Param("id"))
+	}
+	run, err := a.Store.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return a.getPending(c, id)
+	}
+	if err != nil {
+		return err
+	}
+	var retrying, deferred int64
+	if run.State.Open() {
+		if retrying, deferred, err = a.Store.SubtasksWaiting(ctx, id); err != nil {
+			return err
+		}
+	}
+	c.JSON(http.StatusOK, detail(&run, retrying, deferred, a.Clock.Now()))
+	return nil
+}
+
+// getPending tells of an order whose run the leader has not made yet.
+func (a *api) getPending(c *gin.Context, id int64) error {
+	taskID, err := a.Store.Order(c.Request.Context(), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return noRun(c.Param("id"))
+	}
+	if err != nil {
+		return err
+	}
+	answer := gin.H{"id": formatID(id), "task_id": formatID(taskID), "kind": store.RunOfOrder, "state": statePending}
+	for _, t := range a.Producer.Tasks() {
+		if t.ID == taskID {
+			answer["task"] = t.Name
+		}
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+func noRun(id string) error {
+	return httpapi.NewProblem(http.StatusNotFound, "There is no run %q: GET /api/v1/runs lists them.", id)
+}
+
+func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {
+	d := runDetail{runJSON: describeRun(run)}
+	d.Counts.Retrying, d.Counts.Deferred = &retrying, &deferred
+	if run.Total != nil {
+		// The two figures come from two reads: what moved between them must not show as less than nothing.
+		waiting := max(*run.Total-run.Ended()-retrying-deferred, 0)
+		d.Counts.Waiting = &waiting
+	}
+	until := now
+	if !run.EndedAt.IsZero() {
+		until = run.EndedAt
+	}
+	took := until.Sub(run.CreatedAt).Seconds()
+	if took <= 0 { // The clock stood still, or was set back.
+		return d
+	}
+	d.RatePerSecond = float64(run.Ended()) / took
+	if run.State == task.RunRunning && run.Total != nil && d.RatePerSecond > 0 {
+		left := float64(*run.Total-run.Ended()) / d.RatePerSecond
+		if left >= 0 && left <= estimateMax.Seconds() {
+			d.EstimatedEnd = now.Add(time.Duration(left * float64(time.Second))).Truncate(time.Second)
+		}
+	}
+	return d
+}
+
+// parseID reads an id as formatID writes it.
+func parseID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && id <= 0 {
+		err = strconv.ErrRange
+	}
+	return id, err
+}

@@ -1,0 +1,248 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/producer"
+)
+
+// ticksShown is how many ticks of a task are told of, before now and after.
+const ticksShown = 5
+
+// The words for how a row of cron_task stands.
+const (
+	statusGood     = "good"
+	statusLastGood = "last_good" // the row cannot be used; its last good value runs
+	statusUnusable = "unusable"  // the row cannot be used and never could, as far as this process knows
+)
+
+// statePending is the state of a run that its tick or order has named, and that the leader has not made yet.
+const statePending = "pending"
+
+type taskJSON struct {
+	ID     string     `json:"id"`
+	Name   string     `json:"name"`
+	Status string     `json:"status"`
+	Errors []rowError `json:"errors,omitempty"`
+	*settingsJSON
+	NextTicks []time.Time `json:"next_ticks"`
+	LastTicks []tickJSON  `json:"last_ticks"`
+}
+
+// settingsJSON is what runs; an unusable row has none.
+type settingsJSON struct {
+	Enabled        bool             `json:"enabled"`
+	Media          string           `json:"media"`
+	Handler        string           `json:"handler"`
+	Params         json.RawMessage  `json:"params,omitempty"`
+	Cron           string           `json:"cron"`
+	Timezone       string           `json:"timezone"`
+	Lane           string           `json:"lane"`
+	Scope          string           `json:"scope"`
+	TimeoutSeconds int64            `json:"timeout_seconds"`
+	TTLSeconds     int64            `json:"ttl_seconds"`
+	RetryMax       int              `json:"retry_max"`
+	RetryBase      int64            `json:"retry_base_seconds"`
+	Overlap        task.Overlap     `json:"overlap"`
+	CatchUp        task.CatchUp     `json:"catch_up"`
+	CatchUpWindow  int64            `json:"catch_up_window_seconds"`
+	Concurrency    task.Concurrency `json:"concurrency"`
+	FanOutRate     int              `json:"fan_out_rate"`
+	Revision       int64            `json:"revision"`
+}
+
+// rowError says what is wrong with one column of a row.
+type rowError struct {
+	Field string `json:"field"`
+	Value string `json:"value,omitempty"`
+	Want  string `json:"want"`
+}
+
+type tickJSON struct {
+	PlannedAt time.Time `json:"planned_at"`
+	MadeAt    time.Time `json:"made_at"`
+	RunID     string    `json:"run_id"`
+	State     string    `json:"state"`
+}
+
+func (a *api) listTasks(c *gin.Context) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
+	tasks := a.Producer.Tasks()
+	slices.SortFunc(tasks, func(x, y producer.Task) int { return strings.Compare(x.Name, y.Name) })
+	shown, err := a.show(c.Request.Context(), tasks)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, gin.H{"tasks": shown})
+	return nil
+}
+
+func (a *api) getTask(c *gin.Context) error {
+	t, err := a.task(c)
+	if err != nil {
+		return err
+	}
+	shown, err := a.show(c.Request.Context(), []producer.Task{t})
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, shown[0])
+	return nil
+}
+
+// task finds the task that the path names.
+func (a *api) task(c *gin.Context) (producer.Task, error) {
+	name := c.Param("name")
+	for _, t := range a.Producer.Tasks() {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return producer.Task{}, httpapi.NewProblem(http.StatusNotFound,
+		"There is no task %q: GET /api/v1/tasks lists them, and POST /api/v1/tasks/reload reads rows that were just written.", name)
+}
+
+// show adds to tasks what the ledger and the clock tell of them.
+func (a *api) show(ctx context.Context, tasks []producer.Task) ([]taskJSON, error) {
+	now := a.Clock.Now()
+	all := make([]taskJSON, len(tasks))
+	var runIDs []int64
+	ticks := make([][]store.Tick, len(tasks))
+	for i, t := range tasks {
+		var err error
+		if ticks[i], err = a.Store.LastTicks(ctx, t.ID, ticksShown); err != nil {
+			return nil, err
+		}
+		for _, tick := range ticks[i] {
+			runIDs = append(runIDs, tick.RunID)
+		}
+		all[i] = describe(t, now)
+	}
+	runs, err := a.Store.Runs(ctx, runIDs)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[int64]string, len(runs))
+	for i := range runs {
+		states[runs[i].ID] = string(runs[i].State)
+	}
+	for i := range all {
+		for _, tick := range ticks[i] {
+			state, made := states[tick.RunID]
+			if !made {
+				state = statePending
+			}
+			all[i].LastTicks = append(all[i].LastTicks, tickJSON{PlannedAt: tick.PlannedAt, MadeAt: tick.MadeAt, RunID: formatID(tick.RunID), State: state})
+		}
+	}
+	return all, nil
+}
+
+func describe(t producer.Task, now time.Time) taskJSON {
+	j := taskJSON{ID: formatID(t.ID), Name: t.Name, Status: statusGood, NextTicks: []time.Time{}, LastTicks: []tickJSON{}}
+	for _, e := range t.Errors {
+		j.Errors = append(j.Errors, rowError{Field: e.Key, Value: e.Value, Want: e.Want})
+	}
+	if !t.Usable {
+		j.Status = statusUnusable
+		return j
+	}
+	if len(t.Errors) > 0 {
+		j.Status = statusLastGood
+	}
+	j.settingsJSON = &settingsJSON{
+		Enabled: t.Enabled, Media: t.Media, Handler: t.Handler, Params: t.Params, Cron: t.Cron, Timezone: t.Timezone,
+		Lane: t.Lane, Scope: t.Scope, TimeoutSeconds: seconds(t.Timeout), TTLSeconds: seconds(t.TTL),
+		RetryMax: t.RetryMax, RetryBase: seconds(t.RetryBase), Overlap: t.Overlap,
+		CatchUp: t.CatchUp, CatchUpWindow: seconds(t.CatchUpWindow), Concurrency: t.Concurrency,
+		FanOutRate: t.FanOutRate, Revision: t.Revision,
+	}
+	if s, err := schedule.Parse(t.Cron, t.Timezone); err == nil && t.Enabled {
+		j.NextTicks = s.NextN(now, ticksShown)
+	}
+	return j
+}
+
+// reloadJSON tells what a reload changed, by the tasks' names.
+type reloadJSON struct {
+	Tasks   int       `json:"tasks"` // how many can run
+	Added   []string  `json:"added"`
+	Changed []string  `json:"changed"`
+	Removed []string  `json:"removed"`
+	Bad     []badJSON `json:"bad"` // every row that cannot be used, also those that were bad before
+}
+
+type badJSON struct {
+	Name   string     `json:"name"`
+	Status string     `json:"status"`
+	Errors []rowError `json:"errors"`
+}
+
+func (a *api) reloadTasks(c *gin.Context) error {
+	// The entry is more than a note: the other producers, the leader among them, watch for it and reload too.
+	if err := a.audit(c, "tasks.reload", store.AuditTasks, nil); err != nil {
+		return err
+	}
+	before := a.Producer.Tasks()
+	if err := a.Producer.Reload(c.Request.Context()); err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, compare(before, a.Producer.Tasks()))
+	return nil
+}
+
+func compare(before, after []producer.Task) reloadJSON {
+	result := reloadJSON{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []badJSON{}}
+	gone := map[int64]task.Task{}
+	for _, t := range before {
+		if t.Usable {
+			gone[t.ID] = t.Task
+		}
+	}
+	for _, t := range after {
+		if len(t.Errors) > 0 {
+			d := describe(t, time.Time{})
+			result.Bad = append(result.Bad, badJSON{Name: d.Name, Status: d.Status, Errors: d.Errors})
+		}
+		if !t.Usable {
+			continue
+		}
+		result.Tasks++
+		old, known := gone[t.ID]
+		delete(gone, t.ID)
+		switch {
+		case !known:
+			result.Added = append(result.Added, t.Name)
+		case !reflect.DeepEqual(old, t.Task):
+			result.Changed = append(result.Changed, t.Name)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(gone)) {
+		result.Removed = append(result.Removed, gone[id].Name)
+	}
+	slices.Sort(result.Added)
+	slices.Sort(result.Changed)
+	slices.Sort(result.Removed)
+	slices.SortFunc(result.Bad, func(x, y badJSON) int { return strings.Compare(x.Name, y.Name) })
+	return result
+}
+
+func formatID(id int64) string { return strconv.FormatInt(id, 10) }
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -1,0 +1,133 @@
+package producer
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+func TestWithoutOverlaps(t *testing.T) {
+	t.Parallel()
+	bind := func(from, to day.Day, game string) store.Binding {
+		return store.Binding{AccountID: 1, From: from, To: to, Game: game, OS: "ios"}
+	}
+	for _, tt := range []struct {
+		name     string
+		in, want []store.Binding
+	}{
+		{"one", []store.Binding{bind("2026-01-01", lastDay, "a")}, []store.Binding{bind("2026-01-01", lastDay, "a")}},
+		{
+			"a move is one more row",
+			[]store.Binding{bind("2026-01-01", lastDay, "a"), bind("2026-06-01", lastDay, "b")},
+			[]store.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", lastDay, "b")},
+		},
+		{
+			"after a correction the older row holds again",
+			[]store.Binding{bind("2026-01-01", lastDay, "a"), bind("2026-06-01", "2026-06-03", "b")},
+			[]store.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", "2026-06-03", "b"), bind("2026-06-04", lastDay, "a")},
+		},
+		{
+			"what says the same is one",
+			[]store.Binding{bind("2026-01-01", "2026-01-31", "a"), bind("2026-02-01", lastDay, "a")},
+			[]store.Binding{bind("2026-01-01", lastDay, "a")},
+		},
+		{"one that ends before it begins", []store.Binding{bind("2026-02-01", "2026-01-01", "a")}, nil},
+		{"a hole stays a hole", []store.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}, []store.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, withoutOverlaps(tt.in))
+		})
+	}
+}
+
+func drawBindings(t *rapid.T, label string) []store.Binding {
+	first := day.Day("2026-01-01")
+	seen := map[[2]int]bool{}
+	var all []store.Binding
+	for range rapid.IntRange(0, 6).Draw(t, label) {
+		account, from := rapid.IntRange(1, 2).Draw(t, "account"), rapid.IntRange(0, 15).Draw(t, "from")
+		if seen[[2]int{account, from}] {
+			continue
+		}
+		seen[[2]int{account, from}] = true
+		to := first.Add(from + rapid.IntRange(-2, 10).Draw(t, "length"))
+		if rapid.Bool().Draw(t, "open") {
+			to = lastDay
+		}
+		all = append(all, store.Binding{AccountID: int64(account), From: first.Add(from), To: to, Game: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "game"), OS: "ios"})
+	}
+	slices.SortFunc(all, func(a, b store.Binding) int {
+		if a.AccountID != b.AccountID {
+			return int(a.AccountID - b.AccountID)
+		}
+		return slices.Compare([]day.Day{a.From}, []day.Day{b.From})
+	})
+	return all
+}
+
+// Day by day: what is applied is what was written, exactly the days that changed are touched, and a second time there is
+// nothing to do.
+func TestBindingChanges_DayByDay(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		before := map[int64][]store.Binding{}
+		for _, c := range bindingChanges(drawBindings(t, "before"), nil) {
+			before[c.AccountID] = c.Bindings
+		}
+		wanted := drawBindings(t, "wanted")
+		applied := slices.Concat(before[1], before[2])
+		after := map[int64][]store.Binding{1: before[1], 2: before[2]}
+		touched := map[int64][]store.Binding{}
+		for _, c := range bindingChanges(wanted, applied) {
+			after[c.AccountID], touched[c.AccountID] = c.Bindings, c.Touched
+		}
+		for account := range int64(2) {
+			account++
+			own := slices.DeleteFunc(slices.Clone(wanted), func(b store.Binding) bool { return b.AccountID != account })
+			for _, d := range append(day.Between("2025-12-30", "2026-02-10"), lastDay) {
+				want, bound := bindingOn(own, d)
+				got, has := bindingOn(after[account], d)
+				require.Equal(t, bound, has, "account %d on %s", account, d)
+				require.Equal(t, want.Game, got.Game, "account %d on %s", account, d)
+				old, had := bindingOn(before[account], d)
+				_, marked := bindingOn(touched[account], d)
+				require.Equal(t, had != has || old.Game != got.Game, marked, "account %d on %s", account, d)
+				covering := 0
+				for _, b := range after[account] {
+					if b.From <= d && d <= b.To {
+						covering++
+					}
+				}
+				require.LessOrEqual(t, covering, 1)
+			}
+		}
+		require.Empty(t, bindingChanges(wanted, slices.Concat(after[1], after[2])))
+	})
+}
+
+func TestKeepBindings(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, game, os) VALUES (1, '2026-01-01', 'a', 'ios'), (1, '2026-06-01', 'b', 'ios'), (2, '2026-01-01', 'a', 'pc')")
+	tm := b.term()
+	require.NoError(t, tm.keepBindings(ctx))
+	applied, err := b.store.AppliedBindings(ctx)
+	require.NoError(t, err)
+	require.Len(t, applied, 3)
+	require.Equal(t, day.Day("2026-05-31"), applied[0].To)
+
+	b.exec(b.store.Config, "DELETE FROM account_binding WHERE account_id = 1")
+	require.NoError(t, tm.keepBindings(ctx), "not before the next reload")
+	tm.bindingsAt = tm.bindingsAt.Add(-tm.cfg.ReloadInterval)
+	require.NoError(t, tm.keepBindings(ctx))
+	applied, err = b.store.AppliedBindings(ctx)
+	require.NoError(t, err)
+	require.Len(t, applied, 1)
+}

@@ -1,0 +1,45 @@
+package producer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"adsync/base/config"
+)
+
+// Config tunes a producer.
+type Config struct {
+	BatchSize      int           `koanf:"batch_size" doc:"Accounts that a fan-out takes at a time: one INSERT, one write to Kafka, one step of the run's cursor."`
+	MaxFanOuts     int           `koanf:"max_fan_outs" doc:"Runs that are fanned out at the same time; the others wait their turn."`
+	ReloadInterval time.Duration `koanf:"reload_interval" doc:"How often tasks and bindings are read again. A reload over the API does not wait for it."`
+	LeaseTTL       time.Duration `koanf:"lease_ttl" doc:"How long a leader that was killed keeps the lead. It renews four times as often."`
+	Schedule       bool          `koanf:"schedule" doc:"Whether tasks run by their cron. false = only what is ordered by hand runs."`
+}
+
+// DefaultConfig returns the settings of a deployment. A killed leader is replaced within 13 s, its lease and a little.
+func DefaultConfig() Config {
+	return Config{BatchSize: 100, MaxFanOuts: 16, ReloadInterval: time.Minute, LeaseTTL: 12 * time.Second, Schedule: true}
+}
+
+// Validate returns every setting that cannot work, joined, each as a *config.FieldError.
+func (c Config) Validate() error {
+	var errs []error
+	refuse := func(key string, value any, want string) {
+		errs = append(errs, &config.FieldError{Key: key, Value: fmt.Sprint(value), Want: want})
+	}
+	if c.BatchSize < 1 || c.BatchSize > 1000 {
+		refuse("batch_size", c.BatchSize, "1 to 1000")
+	}
+	if c.MaxFanOuts < 1 || c.MaxFanOuts > 256 {
+		refuse("max_fan_outs", c.MaxFanOuts, "1 to 256")
+	}
+	if c.ReloadInterval < time.Second || c.ReloadInterval > time.Minute {
+		// Edits by SQL are promised to hold within about a minute.
+		refuse("reload_interval", c.ReloadInterval, "1s to 1m")
+	}
+	if c.LeaseTTL < 6*time.Second || c.LeaseTTL > time.Minute {
+		refuse("lease_ttl", c.LeaseTTL, "6s to 1m")
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,411 @@
+package producer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"adsync/base/broker"
+	"adsync/base/lease"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+const (
+	openRunsMax = 2000
+	// fanOutRetry is how long a fan-out that failed is left alone.
+	fanOutRetry = 5 * time.Second
+)
+
+func (t *term) untilRuns(ctx context.Context) { waitFor(ctx, fanOutInterval, t.made) }
+
+// startFanOuts begins or continues the fan-outs of the oldest runs, as many at a time as the configuration allows. The
+// ticks of one task are fanned out one after the other: a later one looks at what the earlier left open.
+func (t *term) startFanOuts(ctx context.Context, group *errgroup.Group) error {
+	runs, err := t.store.RunsInState(ctx, task.RunFanningOut, openRunsMax)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	earlier := map[int64]bool{}
+	for i := range runs {
+		run := &runs[i]
+		blocked := earlier[run.TaskID] && run.Kind == store.RunOfTick
+		earlier[run.TaskID] = true
+		if blocked || t.active[run.ID] || time.Now().Before(t.retry[run.ID]) {
+			continue
+		}
+		if len(t.active) >= t.cfg.MaxFanOuts {
+			break
+		}
+		t.active[run.ID] = true
+		group.Go(func() error { return t.runFanOut(ctx, run) })
+	}
+	return nil
+}
+
+// runFanOut does one run's fan-out. Only a stale lease is an error; after any other the fan-out is continued later.
+func (t *term) runFanOut(ctx context.Context, run *store.Run) error {
+	err := t.fanOut(ctx, run)
+	t.mu.Lock()
+	delete(t.active, run.ID)
+	delete(t.retry, run.ID)
+	if err != nil {
+		t.retry[run.ID] = time.Now().Add(fanOutRetry)
+	}
+	t.mu.Unlock()
+	switch {
+	case errors.Is(err, lease.ErrStaleLease):
+		return err
+	case err != nil && ctx.Err() == nil:
+		t.metrics.loopErrors.WithLabelValues("fan_out").Inc()
+		t.logger.Error("a fan-out fails, trying again", "run", run.ID, "task", run.TaskName, "cursor", run.Cursor, "err", err)
+	}
+	select {
+	case t.made <- struct{}{}: // the next run may begin
+	default:
+	}
+	return nil
+}
+
+// fanOut writes a run's subtasks from its cursor on: rows, then messages, then the cursor. What is repeated after a
+// crash has the same keys.
+func (t *term) fanOut(ctx context.Context, run *store.Run) error {
+	handler, known := t.registry.Get(run.Handler)
+	if !known {
+		return fmt.Errorf("fan out run %d: this program has no handler %s", run.ID, run.Handler)
+	}
+	if err := t.prepare(ctx, run); err != nil {
+		return err
+	}
+	f := &fanOut{term: t, run: run, handler: handler, batch: t.cfg.BatchSize}
+	if n := run.Settings.FanOutRate; n > 0 {
+		// A batch is sent at once: it may not be larger than what a second allows.
+		f.batch = min(f.batch, n)
+		f.limiter = rate.NewLimiter(rate.Limit(n), n)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		last, err := f.step(ctx)
+		if errors.Is(err, store.ErrRunChanged) {
+			return f.ended()
+		}
+		if err != nil {
+			return err
+		}
+		if last {
+			return t.finishFanOut(ctx, f)
+		}
+	}
+}
+
+// prepare makes the run's log table and topic. The tables of today and tomorrow are there already, but a run may have
+// waited longer.
+func (t *term) prepare(ctx context.Context, run *store.Run) error {
+	logDay := task.LogDay(run.ID)
+	err := t.once("log "+logDay.String(), func() error { return t.store.EnsureLogTable(ctx, logDay) })
+	if err != nil {
+		return err
+	}
+	return t.ensureTopic(ctx, run.Media, run.Settings.Lane)
+}
+
+func (t *term) ensureTopic(ctx context.Context, media, lane string) error {
+	topic := broker.Topic{Name: t.broker.TopicName(media, lane), Partitions: t.tasks.current().partitions(media, lane)}
+	return t.once(fmt.Sprintf("topic %s %d", topic.Name, topic.Partitions), func() error {
+		return t.broker.EnsureTopics(ctx, []broker.Topic{topic})
+	})
+}
+
+func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
+	work, cancel := finishing(ctx)
+	defer cancel()
+	run := f.run
+	empty := task.RunSkipped
+	switch {
+	case f.refused > 0:
+		empty = task.RunFailed
+	case f.expired:
+		empty = task.RunExpired
+	}
+	err := t.store.FinishFanOut(work, t.lease, run.ID, empty, f.note, t.clock.Now())
+	if errors.Is(err, store.ErrRunChanged) {
+		return f.ended()
+	}
+	return err
+}
+
+// fanOut is the fan-out of one run.
+type fanOut struct {
+	*term
+	run     *store.Run
+	handler media.Handler
+	batch   int // accounts at a time
+	limiter *rate.Limiter
+
+	refused int    // accounts whose parts could not be planned
+	note    string // the first reason why something was left out
+	expired bool   // the time to live ended before the fan-out did
+}
+
+// ended leaves a run to whoever changed it. If it is still to be fanned out, the next pass takes it up where it stands.
+func (f *fanOut) ended() error {
+	f.logger.Info("a run was changed during its fan-out", "run", f.run.ID, "task", f.run.TaskName)
+	return nil
+}
+
+// batch is one step of a fan-out.
+type batch struct {
+	parts []store.AccountPart // to be made
+	in    store.AccountRange  // accounts to be sent
+	// login limits what is sent to logins within a range; it is nil unless the run is over logins.
+	login func(id int64) bool
+	// cursor is where the run stands afterwards.
+	cursor int64
+	last   bool
+}
+
+// step does the next batch and tells whether it was the last. Once its rows are being written it is finished even if
+// ctx ends.
+func (f *fanOut) step(ctx context.Context) (last bool, err error) {
+	b, err := f.plan(ctx)
+	if err != nil {
+		return false, err
+	}
+	if b.parts, err = f.withoutOverlap(ctx, b); err != nil {
+		return false, err
+	}
+	if err := f.waitRate(ctx, len(b.parts)); err != nil {
+		return false, err
+	}
+	work, cancel := finishing(ctx)
+	defer cancel()
+	run := f.run
+	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.clock.Now()); err != nil {
+		return false, err
+	}
+	parts, err := f.unsent(work, b)
+	if err != nil {
+		return false, err
+	}
+	if err := f.send(work, parts); err != nil {
+		return false, err
+	}
+	if b.cursor != run.Cursor || len(parts) > 0 {
+		if err := f.store.AdvanceCursor(work, f.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {
+			return false, err
+		}
+		run.Cursor = b.cursor
+	}
+	return b.last, nil
+}
+
+// plan reads the next accounts (or logins) and plans their parts.
+func (f *fanOut) plan(ctx context.Context) (batch, error) {
+	run := f.run
+	if deadline := run.Deadline(); !deadline.IsZero() && !f.clock.Now().Before(deadline) {
+		// Nothing new is made. What a crash left unsent is sent, so that a consumer ends it as expired.
+		f.expired, f.note = true, cmp.Or(f.note, "the time to live ended before the fan-out did")
+		return f.rest(nil), nil
+	}
+	switch f.handler.Target {
+	case media.Logins:
+		ids, err := f.store.FanOutLogins(ctx, run.Media, run.Cursor, f.batch)
+		if err != nil {
+			return batch{}, err
+		}
+		var parts []store.AccountPart
+		for _, id := range ids {
+			parts = append(parts, store.AccountPart{Part: store.LoginPart(id)})
+		}
+		if len(ids) < f.batch {
+			return f.rest(parts), nil
+		}
+		return f.until(parts, ids[len(ids)-1]), nil
+	case media.Once:
+		return f.rest(f.partsOf(0, run.Timezone)), nil
+	default:
+		return f.planAccounts(ctx)
+	}
+}
+
+func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
+	run := f.run
+	var accounts []store.FanOutAccount
+	var end int64
+	var last bool
+	var err error
+	if order := run.Settings.Order; order != nil && len(order.Accounts) > 0 {
+		ids := slices.DeleteFunc(slices.Clone(order.Accounts), func(id int64) bool { return id <= run.Cursor })
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+		if last = len(ids) <= f.batch; !last {
+			ids = ids[:f.batch]
+			end = ids[len(ids)-1]
+		}
+		accounts, err = f.store.FanOutAccountsOf(ctx, run.Media, ids)
+	} else {
+		accounts, err = f.store.FanOutAccounts(ctx, run.Media, tiersOf(run.Settings.Scope), run.Cursor, f.batch)
+		if last = len(accounts) < f.batch; !last {
+			end = accounts[len(accounts)-1].ID
+		}
+	}
+	if err != nil {
+		return batch{}, err
+	}
+	var parts []store.AccountPart
+	for _, a := range accounts {
+		parts = append(parts, f.partsOf(a.ID, a.Timezone)...)
+	}
+	if last {
+		return f.rest(parts), nil
+	}
+	return f.until(parts, end), nil
+}
+
+// until is a batch that moves the cursor to end.
+func (f *fanOut) until(parts []store.AccountPart, end int64) batch {
+	b := batch{parts: parts, cursor: end}
+	if f.handler.Target == media.Accounts {
+		b.in = store.AccountRange{After: f.run.Cursor, Through: end}
+		return b
+	}
+	// The rows of logins and of the run itself all stand under account 0.
+	b.in = store.AccountRange{After: -1, Through: 0}
+	if f.handler.Target == media.Logins {
+		from := f.run.Cursor
+		b.login = func(id int64) bool { return id > from && id <= end }
+	}
+	return b
+}
+
+// rest is the last batch: it sends whatever rows there are beyond the cursor, also of accounts that are no longer in
+// the scope.
+func (f *fanOut) rest(parts []store.AccountPart) batch {
+	b := f.until(parts, math.MaxInt64)
+	b.cursor, b.last = f.run.Cursor, true
+	return b
+}
+
+// partsOf plans the parts of an account. One that cannot be planned is left out and named in the run.
+func (f *fanOut) partsOf(accountID int64, zone string) []store.AccountPart {
+	names, err := planParts(f.handler, f.run.PlannedAt, zone, f.run.Settings)
+	if err != nil {
+		f.refused++
+		f.metrics.skipped.WithLabelValues("refused").Inc()
+		if f.note == "" {
+			f.note = fmt.Sprintf("account %d: %v", accountID, err)
+			f.logger.Warn("an account is left out of a run; others may be too", "run", f.run.ID, "task", f.run.TaskName, "account", accountID, "err", err)
+		}
+		return nil
+	}
+	parts := make([]store.AccountPart, len(names))
+	for i, name := range names {
+		parts[i] = store.AccountPart{AccountID: accountID, Part: name}
+	}
+	return parts
+}
+
+// planParts asks the handler for the parts of an account in a zone, and checks what the table takes.
+func planParts(handler media.Handler, plannedAt time.Time, zone string, settings task.Settings) ([]string, error) {
+	loc, err := schedule.Zone(zone)
+	if err != nil {
+		return nil, err
+	}
+	plan := media.Plan{PlannedAt: plannedAt, Zone: loc, Params: settings.Params}
+	if settings.Order != nil {
+		plan.From, plan.To = settings.Order.From, settings.Order.To
+	}
+	names, err := handler.Parts(plan)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if name == "" || len(name) > store.PartMax {
+			return nil, fmt.Errorf("handler %s made the part %q: want 1 to %d bytes", handler.Name, name, store.PartMax)
+		}
+	}
+	return names, nil
+}
+
+// withoutOverlap leaves out what an earlier run of the task still has open. An order by hand is done in any case: it
+// asks for the figures as they are now.
+func (f *fanOut) withoutOverlap(ctx context.Context, b batch) ([]store.AccountPart, error) {
+	if f.run.Kind != store.RunOfTick || len(b.parts) == 0 {
+		return b.parts, nil
+	}
+	runs, err := f.store.OlderOpenRuns(ctx, f.run.TaskID, f.run.ID)
+	if err != nil || len(runs) == 0 {
+		return b.parts, err
+	}
+	open, err := f.store.OpenSubtasks(ctx, runs, b.in)
+	if err != nil {
+		return nil, err
+	}
+	before := len(b.parts)
+	parts := slices.DeleteFunc(b.parts, func(p store.AccountPart) bool { return open[p] })
+	if n := before - len(parts); n > 0 {
+		f.metrics.skipped.WithLabelValues("overlap").Add(float64(n))
+		f.note = cmp.Or(f.note, "left out what an earlier run still has open")
+	}
+	return parts, nil
+}
+
+// unsent returns what of the batch is to be sent: its own rows, and those that a leader before left behind.
+func (f *fanOut) unsent(ctx context.Context, b batch) ([]store.AccountPart, error) {
+	parts, err := f.store.UnsentSubtasks(ctx, f.run.ID, b.in)
+	if err != nil || b.login == nil {
+		return parts, err
+	}
+	return slices.DeleteFunc(parts, func(p store.AccountPart) bool {
+		id, ok := store.LoginOf(p.Part)
+		return !ok || !b.login(id)
+	}), nil
+}
+
+func (f *fanOut) waitRate(ctx context.Context, n int) error {
+	if f.limiter == nil {
+		return nil
+	}
+	for n > 0 {
+		some := min(n, f.limiter.Burst())
+		if err := f.limiter.WaitN(ctx, some); err != nil {
+			return err
+		}
+		n -= some
+	}
+	return nil
+}
+
+// send writes the messages of first deliveries and keeps each partition's highest offset in the run.
+func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	messages := make([]broker.Message, len(parts))
+	for i, p := range parts {
+		key := task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}
+		messages[i] = f.message(f.run, key, 1, 0)
+	}
+	positions, err := f.broker.Write(ctx, messages)
+	for _, p := range positions {
+		f.run.Offsets.Raise(p.Partition, p.Offset)
+	}
+	if err != nil {
+		return fmt.Errorf("send %d subtasks of run %d: %w", len(parts), f.run.ID, err)
+	}
+	f.metrics.sent.WithLabelValues(f.run.Media, f.run.Settings.Lane).Add(float64(len(parts)))
+	return nil
+}

@@ -1,0 +1,309 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/broker"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1, 25)
+	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = 3")
+	b.exec(b.store.Config, "UPDATE media_account SET parked = 'asked to' WHERE id = 4")
+	b.exec(b.store.Config, "UPDATE media_account SET timezone = 'America/New_York' WHERE id = 5")
+	id := b.addTask("daily", "tencent.report", "0 0 * * *", map[string]any{
+		"params": `{"level":"account"}`, "ttl_seconds": 3600, "retry_max": 7, "retry_base_seconds": 3, "timeout_seconds": 60,
+	})
+	b.exec(b.store.Config, "INSERT INTO lane (media, name, pool_size, partitions) VALUES ('tencent', 'normal', 5, 12)")
+	tm := b.term()
+	b.clock.add(8 * time.Hour) // 01:00 on the 22nd in Shanghai, noon of the 21st in New York
+	planned := b.clock.Now()
+	runID := tm.order(b, id, task.Order{By: "otto"})
+	require.NoError(t, tm.fan(b, runID))
+
+	envelopes := b.broker.envelopes(t)
+	require.Len(t, envelopes, 23)
+	require.Equal(t, append(ids(1, 2), ids(5, 25)...), b.broker.accounts(t))
+	for i, e := range envelopes {
+		part := "2026-11-22"
+		if e.AccountID == 5 {
+			part = "2026-11-21"
+		}
+		require.Equal(t, task.Envelope{
+			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tencent", Lane: "normal", Handler: "tencent.report",
+			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7, RetryBase: 3 * time.Second,
+		}, e)
+		require.Equal(t, fmt.Sprint(e.AccountID), string(b.broker.log[i].Key))
+		require.JSONEq(t, `{"level":"account"}`, string(b.broker.log[i].Value))
+		require.Equal(t, "t.tencent.normal", b.broker.log[i].Topic)
+	}
+	require.Equal(t, map[string]int{"t.tencent.normal": 12}, b.broker.topics)
+
+	run := b.run(runID)
+	require.Equal(t, task.RunRunning, run.State)
+	require.EqualValues(t, 23, *run.Total)
+	highest := store.Offsets{}
+	for i, m := range b.broker.log {
+		highest.Raise(int(m.Key[len(m.Key)-1])%3, int64(i))
+	}
+	require.Equal(t, highest, run.Offsets)
+
+	b.end(run, task.Succeeded)
+	require.Equal(t, task.RunSucceeded, b.run(runID).State)
+}
+
+func TestFanOut_OfNothingEnds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	tm := b.term()
+	runID := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, runID))
+	run := b.run(runID)
+	require.Equal(t, task.RunSkipped, run.State)
+	require.EqualValues(t, 0, *run.Total)
+	require.False(t, run.EndedAt.IsZero())
+	require.Empty(t, b.broker.log)
+}
+
+func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1, 40)
+	b.exec(b.store.Config, "UPDATE media_account SET tier = 'invalid' WHERE id = 7")
+	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	tm := b.term()
+	var accounts []int64
+	for n := int64(39); n > 0; n -= 2 {
+		accounts = append(accounts, n, n)
+	}
+	runID := tm.order(b, id, task.Order{Accounts: append(accounts, 999), From: "2026-11-18", To: "2026-11-20", By: "otto"})
+	require.NoError(t, tm.fan(b, runID))
+	run := b.run(runID)
+	require.EqualValues(t, 20*3, *run.Total, "each account once, whatever its tier")
+	require.Len(t, b.broker.log, 60)
+	require.Equal(t, store.RunOfOrder, run.Kind)
+
+	// Days that the handler refuses leave a failed run that says so.
+	runID = tm.order(b, id, task.Order{Accounts: []int64{1}, From: "2026-01-01", To: "2026-01-02"})
+	require.NoError(t, tm.fan(b, runID))
+	run = b.run(runID)
+	require.Equal(t, task.RunFailed, run.State)
+	require.Contains(t, run.ErrorText, "the first day that can be asked for")
+	require.Len(t, b.broker.log, 60)
+}
+
+func TestFanOut_OverLogins(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 23 {
+		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tencent', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', ?)",
+			n+1, fmt.Sprint(n), map[bool]string{true: "reauthorise", false: "ok"}[n == 3])
+	}
+	id := b.addTask("refresh", "tencent.token", "0 * * * *", nil)
+	tm := b.term()
+	runID := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, runID))
+	parts := map[string]int{}
+	for i, e := range b.broker.envelopes(t) {
+		require.Zero(t, e.AccountID)
+		require.Equal(t, e.Part, string(b.broker.log[i].Key))
+		parts[e.Part]++
+	}
+	require.Len(t, parts, 22)
+	require.NotContains(t, parts, "login:4")
+	for part, n := range parts {
+		require.Equal(t, 1, n, part)
+	}
+	require.EqualValues(t, 22, *b.run(runID).Total)
+}
+
+func TestFanOut_Once(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.addTask("tidy", "system.tidy", "0 0 * * *", nil)
+	tm := b.term()
+	runID := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, runID))
+	require.Len(t, b.broker.log, 2)
+	require.EqualValues(t, 2, *b.run(runID).Total)
+}
+
+// Wherever a leader dies, the next one goes on: each account has one row, and at least one message.
+func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, crash := range []string{"before kafka", "after kafka"} {
+		for write := 1; write <= 3; write++ {
+			t.Run(fmt.Sprint(crash, " in write ", write), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				b.addAccounts(1, 25)
+				id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+				first := b.term()
+				runID := first.order(b, id, task.Order{})
+				dead := errors.New("the process is dead")
+				b.broker.fail = func(n int) error {
+					if n != write {
+						return nil
+					}
+					if crash == "before kafka" {
+						return dead
+					}
+					return &broker.WriteError{Err: dead} // everything is written, and nobody heard of it
+				}
+				require.ErrorIs(t, first.fan(b, runID), dead)
+				cursor := b.run(runID).Cursor
+				require.EqualValues(t, (write-1)*10, cursor)
+				// The accounts of the batch in flight leave the scope: their rows are there, so they are sent.
+				b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id > ?", cursor)
+
+				second := b.term()
+				require.ErrorIs(t, first.fan(b, runID), errStale, "the first one lives after all, and can write nothing")
+				require.NoError(t, second.fan(b, runID))
+				made := min(int64(write*10), 25)
+				require.EqualValues(t, made, *b.run(runID).Total)
+				sent := map[int64]int{}
+				for _, account := range b.broker.accounts(t) {
+					sent[account]++
+				}
+				for account := int64(1); account <= made; account++ {
+					require.Positive(t, sent[account], "account %d", account)
+					if account <= cursor {
+						require.Equal(t, 1, sent[account], "what the cursor has passed is not repeated")
+					}
+				}
+				require.Len(t, sent, int(made))
+			})
+		}
+	}
+}
+
+func TestFanOut_SkipsWhatAnEarlierRunHasOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1, 25)
+	id := b.addTask("hourly", "tencent.report", "* * * * *", nil)
+	tm := b.term()
+	ctx := t.Context()
+	require.NoError(t, tm.planTicks(ctx))
+	b.clock.add(time.Minute)
+	require.NoError(t, tm.planTicks(ctx))
+	b.clock.add(time.Minute)
+	require.NoError(t, tm.planTicks(ctx))
+	runs := b.runs()
+	require.Len(t, runs, 2)
+	require.NoError(t, tm.fan(b, runs[0].ID))
+	_, err := b.store.ApplyOutcomes(ctx, []store.Outcome{
+		{Key: task.Key{RunID: runs[0].ID, AccountID: 7, Part: "2026-11-21"}, Delivery: 1, State: task.Succeeded, EndedAt: start},
+		{Key: task.Key{RunID: runs[0].ID, AccountID: 8, Part: "2026-11-21"}, Delivery: 1, State: task.Deferred, DueAt: start, EndedAt: start},
+	})
+	require.NoError(t, err)
+	require.NoError(t, tm.fan(b, runs[1].ID))
+	second := b.run(runs[1].ID)
+	require.EqualValues(t, 1, *second.Total, "only the account that was done is due again")
+	require.Contains(t, second.ErrorText, "still has open")
+	require.EqualValues(t, 7, b.broker.accounts(t)[25])
+
+	// An order is done in any case.
+	ordered := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, ordered))
+	require.EqualValues(t, 25, *b.run(ordered).Total)
+}
+
+func TestFanOut_AfterTheTimeToLive(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1, 25)
+	id := b.addTask("daily", "tencent.report", "0 0 * * *", map[string]any{"ttl_seconds": 60})
+	tm := b.term()
+	early, late := tm.order(b, id, task.Order{}), tm.order(b, id, task.Order{})
+	b.broker.fail = func(n int) error { return map[int]error{2: errors.New("down")}[n] }
+	require.Error(t, tm.fan(b, early))
+	b.clock.add(time.Minute)
+	require.NoError(t, tm.fan(b, early))
+	require.NoError(t, tm.fan(b, late))
+
+	run := b.run(early)
+	require.EqualValues(t, 20, *run.Total, "nothing new is made, what was made is sent for a consumer to expire it")
+	require.Equal(t, ids(1, 20), b.broker.accounts(t))
+	require.Equal(t, task.RunRunning, run.State)
+	run = b.run(late)
+	require.Equal(t, task.RunExpired, run.State)
+	require.EqualValues(t, 0, *run.Total)
+}
+
+func TestFanOut_OneBadAccountHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1, 3)
+	b.exec(b.store.Config, "UPDATE media_account SET timezone = 'Mars/Olympus' WHERE id = 2")
+	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	tm := b.term()
+	runID := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, runID))
+	require.Equal(t, []int64{1, 3}, b.broker.accounts(t))
+	require.Contains(t, b.run(runID).ErrorText, "account 2")
+}
+
+func TestFanOut_BatchesFitTheRate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1, 9)
+	id := b.addTask("slow", "tencent.report", "0 0 * * *", map[string]any{"fan_out_rate": 8})
+	tm := b.term()
+	runID := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, runID))
+	require.Equal(t, []int{8, 1}, b.broker.sizes)
+}
+
+func TestStartFanOuts_TicksOfATaskOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(1, 3)
+	b.addTask("minutely", "tencent.report", "* * * * *", nil)
+	id := b.addTask("other", "tencent.report", "0 0 1 1 *", nil)
+	tm := b.term()
+	ctx := t.Context()
+	require.NoError(t, tm.planTicks(ctx))
+	for range 3 {
+		b.clock.add(time.Minute)
+		require.NoError(t, tm.planTicks(ctx))
+	}
+	tm.order(b, id, task.Order{})
+	require.Len(t, b.runs(), 4)
+
+	entered, release := make(chan struct{}, 10), make(chan struct{})
+	b.broker.block = func(context.Context) {
+		entered <- struct{}{}
+		<-release
+	}
+	group := newGroup()
+	require.NoError(t, tm.startFanOuts(ctx, group))
+	<-entered
+	<-entered
+	require.Len(t, tm.active, 2, "the first tick and the order")
+	close(release)
+	require.NoError(t, group.Wait())
+	for len(tm.active) > 0 {
+		require.NoError(t, group.Wait())
+	}
+	for range 2 {
+		group = newGroup()
+		require.NoError(t, tm.startFanOuts(ctx, group))
+		require.NoError(t, group.Wait())
+	}
+	open, err := b.store.CountRunsInState(ctx, task.RunFanningOut)
+	require.NoError(t, err)
+	require.Zero(t, open)
+	require.Len(t, b.broker.log, 6, "the later ticks found everything open")
+}

@@ -1,0 +1,139 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"adsync/base/lease"
+)
+
+// How often the leader's loops look for work of their own accord.
+const (
+	planInterval   = time.Second // orders are waited for; ticks wake the loop when they are due
+	fanOutInterval = time.Second
+	dueInterval    = 500 * time.Millisecond
+	upkeepInterval = 15 * time.Second
+)
+
+// handoverTime is how long the batch in flight may still take when the producer stops.
+const handoverTime = 5 * time.Second
+
+// term is one period of this producer's lead. What it remembers is only to save work: the tables have it all.
+type term struct {
+	*Producer
+	lease lease.Lease
+	plan  *planner
+	// made is told of new runs, so that their fan-out begins at once.
+	made chan struct{}
+
+	mu     sync.Mutex
+	ready  map[string]bool // topics and log tables that are there
+	active map[int64]bool  // runs being fanned out
+	retry  map[int64]time.Time
+	// cycles counts the passes of the due pump, which alone reads it; bindingsAt belongs to the upkeep.
+	cycles     int
+	bindingsAt time.Time // by this process's clock
+}
+
+func newTerm(p *Producer, l lease.Lease) *term {
+	return &term{
+		Producer: p, lease: l, plan: newPlanner(), made: make(chan struct{}, 1),
+		ready: map[string]bool{}, active: map[int64]bool{}, retry: map[int64]time.Time{},
+	}
+}
+
+// lead does the leader's work until ctx ends or a guarded write is refused.
+func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
+	t := newTerm(p, l)
+	p.metrics.leader.Set(1)
+	defer p.metrics.leader.Set(0)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.loop(ctx, "upkeep", t.keepUp, every(upkeepInterval)) })
+	group.Go(func() error { return t.loop(ctx, "plan", t.planRuns, t.untilPlan) })
+	group.Go(func() error {
+		return t.loop(ctx, "fan_out", func(ctx context.Context) error { return t.startFanOuts(ctx, group) }, t.untilRuns)
+	})
+	group.Go(func() error { return t.loop(ctx, "due", t.pumpDue, every(dueInterval)) })
+	return group.Wait()
+}
+
+// loop runs a pass again and again; wait returns when the next one is to begin. A failed pass is tried again at the next
+// turn; only a stale lease ends the loop with an error, and with it the term.
+func (t *term) loop(ctx context.Context, name string, pass func(context.Context) error, wait func(context.Context)) error {
+	failing := ""
+	for ctx.Err() == nil {
+		err := pass(ctx)
+		switch {
+		case errors.Is(err, lease.ErrStaleLease):
+			return err
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			t.metrics.loopErrors.WithLabelValues(name).Inc()
+			if text := err.Error(); text != failing { // once for each trouble, not at each turn
+				t.logger.Error("the leader's work fails, trying again", "loop", name, "err", err)
+				failing = text
+			}
+		case failing != "":
+			t.logger.Info("the leader's work goes on", "loop", name)
+			failing = ""
+		}
+		wait(ctx)
+	}
+	return nil
+}
+
+// every waits for a fixed time.
+func every(interval time.Duration) func(context.Context) {
+	return func(ctx context.Context) { waitFor(ctx, interval, nil) }
+}
+
+// waitFor waits for a time, a wake-up or the end of ctx, whichever is first.
+func waitFor(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-wake:
+	}
+}
+
+// finishing returns a context for work that is not to be broken off when ctx ends, but may go on for handoverTime.
+func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(handoverTime)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-work.Done():
+		}
+	})
+	return work, func() {
+		stop()
+		cancel()
+	}
+}
+
+// once makes a thing ready unless this term has made it ready before.
+func (t *term) once(what string, makeReady func() error) error {
+	t.mu.Lock()
+	ready := t.ready[what]
+	t.mu.Unlock()
+	if ready {
+		return nil
+	}
+	if err := makeReady(); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ready[what] = true
+	return nil
+}

@@ -1,0 +1,165 @@
+// Package producer turns tasks into work: ticks into runs, runs into subtasks, subtasks into messages.
+//
+// Any number of producers may run. One of them leads and does the work (leader.go, then ticks.go, runs.go, fanout.go,
+// due.go, upkeep.go); the others keep the tasks loaded, serve the operators' API, and take over when the leader ends.
+// Everything a leader does can be done again by the next one, from any point: the tables say how far it came.
+package producer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/lease"
+	"adsync/base/service"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// Broker is where messages go.
+type Broker interface {
+	// Write stores messages and returns their places in the order of msgs. After a *broker.WriteError those that it does
+	// not name are stored.
+	Write(ctx context.Context, msgs []broker.Message) ([]broker.Position, error)
+	EnsureTopics(ctx context.Context, topics []broker.Topic) error
+	TopicName(media, lane string) string
+}
+
+// Deps are what a producer works with.
+type Deps struct {
+	Store      *store.Store
+	Registry   *media.Registry
+	Broker     Broker
+	Clock      clock.Clock
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Producer is one of the deployment's producers.
+type Producer struct {
+	cfg      Config
+	store    *store.Store
+	registry *media.Registry
+	broker   Broker
+	clock    clock.Clock
+	logger   *slog.Logger
+	metrics  *metrics
+	tasks    *taskSet
+	elector  *lease.Elector
+	wake     chan struct{} // tells the leader's planning that there is something to do
+
+	stopOnce sync.Once
+	cancel   context.CancelFunc
+	done     chan struct{} // nil before Start
+}
+
+var _ service.Service = (*Producer)(nil)
+
+// New makes a producer.
+func New(cfg Config, deps Deps) (*Producer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics of the producer: %w", err)
+	}
+	p := &Producer{
+		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, logger: deps.Logger,
+		metrics: m,
+		tasks:   newTaskSet(deps.Store, deps.Registry, deps.Logger, m),
+		wake:    make(chan struct{}, 1),
+	}
+	p.elector = lease.New(deps.Store.Leadership(), cfg.LeaseTTL, p.lead, deps.Logger)
+	return p, nil
+}
+
+// auditInterval is how often a producer looks whether tasks were changed, or a reload was asked for, over the API of
+// another one.
+const auditInterval = 2 * time.Second
+
+// Start loads the tasks and begins to campaign for the lead.
+func (p *Producer) Start(ctx context.Context) error {
+	seen, err := p.store.LastAudit(ctx, store.AuditTasks)
+	if err != nil {
+		return err
+	}
+	if err := p.tasks.reload(ctx); err != nil {
+		return err
+	}
+	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	p.done = make(chan struct{})
+	go p.keepLoaded(ctx, seen)
+	return p.elector.Start(ctx)
+}
+
+// Stop ends the lead, if this producer has it: the batches in flight are finished, and another producer may take over
+// at once.
+func (p *Producer) Stop() {
+	p.stopOnce.Do(func() {
+		if p.done == nil {
+			return
+		}
+		p.elector.Stop()
+		p.cancel()
+		<-p.done
+	})
+}
+
+// Leading tells whether this producer is the leader now.
+func (p *Producer) Leading() bool {
+	_, leading := p.elector.Current()
+	return leading
+}
+
+// Ready tells why the producer cannot do its work, or nil: the tasks could not be loaded of late.
+func (p *Producer) Ready(context.Context) error {
+	if age := p.tasks.age(); age > 3*p.cfg.ReloadInterval {
+		return fmt.Errorf("the tasks were last loaded %s ago", age.Round(time.Second))
+	}
+	return nil
+}
+
+// keepLoaded reloads the tasks at each interval and when the audit log tells of a change.
+func (p *Producer) keepLoaded(ctx context.Context, seen int64) {
+	defer close(p.done)
+	reload := time.NewTicker(p.cfg.ReloadInterval)
+	defer reload.Stop()
+	audit := time.NewTicker(auditInterval)
+	defer audit.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-reload.C:
+		case <-audit.C:
+			newest, err := p.store.LastAudit(ctx, store.AuditTasks)
+			if err != nil || newest == seen {
+				continue // What cannot be read now shows at the next reload.
+			}
+			seen = newest
+		}
+		err := p.tasks.reload(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			p.logger.Error("cannot load the tasks, going on with those loaded before", "err", err)
+		}
+		failing = err != nil
+		p.Wake()
+	}
+}
+
+// Wake has the leader look for ticks and orders now, if this producer leads. Otherwise the leader finds an order within a
+// second.
+func (p *Producer) Wake() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,213 @@
+package producer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"adsync/base/config"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// systemMedia is the media name of adsync's own tasks; they may also work for a platform.
+const systemMedia = "system"
+
+var (
+	taskName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$`)
+	laneName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	tierWords = []string{"active", "inactive", "invalid"}
+)
+
+// loadedTask is a valid row, ready to run.
+type loadedTask struct {
+	task.Task
+	schedule schedule.Schedule
+}
+
+// scheduleHash changes when the moments of the task do.
+func (t *loadedTask) scheduleHash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%t", t.Cron, t.Timezone, t.Enabled))
+	return hex.EncodeToString(sum[:16])
+}
+
+// checker reads the fields of a row and collects what is wrong with them.
+type checker struct {
+	errs []*config.FieldError
+}
+
+func (c *checker) refuse(key, value, want string) {
+	c.errs = append(c.errs, &config.FieldError{Key: key, Value: value, Want: want})
+}
+
+func (c *checker) number(key, value string, low, high int) int {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < low || n > high {
+		c.refuse(key, value, fmt.Sprintf("a whole number from %d to %d", low, high))
+	}
+	return n
+}
+
+func (c *checker) seconds(key, value string, low, high int) time.Duration {
+	return time.Duration(c.number(key, value, low, high)) * time.Second
+}
+
+func (c *checker) word(key, value string, words ...string) {
+	if !slices.Contains(words, value) {
+		c.refuse(key, value, "one of "+strings.Join(words, ", "))
+	}
+}
+
+const (
+	dayOfSeconds  = 24 * 60 * 60
+	catchUpMax    = 31 * dayOfSeconds
+	fanOutRateMax = 1_000_000
+)
+
+// readTask checks a row whole: the errors name every field that cannot be used.
+func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (*loadedTask, []*config.FieldError) {
+	c := &checker{}
+	t := &loadedTask{Task: task.Task{
+		ID: row.ID, Name: row.Name, Media: row.Media, Handler: row.Handler, Cron: row.Cron, Timezone: row.Timezone,
+		Enabled: row.Enabled != "0",
+	}}
+	if !taskName.MatchString(row.Name) {
+		c.refuse("name", row.Name, "up to 96 letters, digits, dots, dashes and underscores")
+	}
+	c.word("enabled", row.Enabled, "0", "1")
+	var err error
+	if t.schedule, err = schedule.Parse(row.Cron, row.Timezone); err != nil {
+		if field, ok := errors.AsType[*config.FieldError](err); ok {
+			c.errs = append(c.errs, field)
+		} else {
+			c.refuse("cron", row.Cron, err.Error())
+		}
+	}
+	c.handler(row, registry)
+	c.lane(row, lanes)
+	c.scope(row.Scope)
+	t.Revision = int64(c.number("revision", row.Revision, 0, 1<<53))
+	t.Settings = task.Settings{
+		Lane:          row.Lane,
+		Scope:         row.Scope,
+		Params:        params(row.Params),
+		Timeout:       c.seconds("timeout_seconds", row.Timeout, 1, dayOfSeconds),
+		TTL:           c.seconds("ttl_seconds", row.TTL, 0, catchUpMax),
+		RetryMax:      c.number("retry_max", row.RetryMax, 0, 100),
+		RetryBase:     c.seconds("retry_base_seconds", row.RetryBase, 1, 3600),
+		Overlap:       task.Overlap(row.Overlap),
+		CatchUp:       task.CatchUp(row.CatchUp),
+		CatchUpWindow: c.seconds("catch_up_window_seconds", row.CatchUpWindow, 0, catchUpMax),
+		Concurrency:   task.Concurrency(row.Concurrency),
+		FanOutRate:    c.number("fan_out_rate", row.FanOutRate, 0, fanOutRateMax),
+	}
+	c.word("catch_up", row.CatchUp, string(task.CatchUpNone), string(task.CatchUpLatest), string(task.CatchUpAll))
+	c.policies(row)
+	if len(c.errs) > 0 {
+		return nil, c.errs
+	}
+	return t, nil
+}
+
+func params(text string) json.RawMessage {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+func (c *checker) handler(row store.TaskRow, registry *media.Registry) {
+	platforms := []string{systemMedia}
+	for _, name := range registry.Names() {
+		platform, _, _ := strings.Cut(name, ".")
+		if !slices.Contains(platforms, platform) {
+			platforms = append(platforms, platform)
+		}
+	}
+	slices.Sort(platforms)
+	c.word("media", row.Media, platforms...)
+	handler, known := registry.Get(row.Handler)
+	platform, _, _ := strings.Cut(row.Handler, ".")
+	switch {
+	case !known:
+		c.refuse("handler", row.Handler, "one of "+strings.Join(registry.Names(), ", "))
+		return
+	case platform != row.Media && platform != systemMedia && slices.Contains(platforms, row.Media):
+		c.refuse("handler", row.Handler, "a handler of the media "+row.Media+", or of "+systemMedia)
+	}
+	p := params(row.Params)
+	switch {
+	case p != nil && !json.Valid(p):
+		c.refuse("params", row.Params, "JSON, or nothing")
+	case handler.Check == nil && p != nil:
+		c.refuse("params", row.Params, "nothing: the handler takes none")
+	case handler.Check != nil:
+		if err := handler.Check(p); err != nil {
+			c.refuse("params", row.Params, "what the handler takes: "+err.Error())
+		}
+	}
+}
+
+func (c *checker) lane(row store.TaskRow, lanes []store.Lane) {
+	if !laneName.MatchString(row.Lane) {
+		c.refuse("lane", row.Lane, "up to 32 lower-case letters, digits, dashes and underscores, a letter first")
+		return
+	}
+	known := slices.ContainsFunc(lanes, func(l store.Lane) bool {
+		return l.Name == row.Lane && (l.Media == store.AnyMedia || l.Media == row.Media)
+	})
+	if !known {
+		// No consumer reads a lane without a row: its work would wait for ever.
+		c.refuse("lane", row.Lane, "a name that the table lane has a row for")
+	}
+}
+
+func (c *checker) scope(scope string) {
+	if scope == "all" {
+		return
+	}
+	for word := range strings.SplitSeq(scope, ",") {
+		if !slices.Contains(tierWords, word) {
+			c.refuse("scope", scope, "all, or some of "+strings.Join(tierWords, ", ")+" with commas and no blanks between")
+			return
+		}
+	}
+}
+
+// tiersOf returns the tiers of a valid scope; none means all.
+func tiersOf(scope string) []string {
+	if scope == "all" {
+		return nil
+	}
+	return strings.Split(scope, ",")
+}
+
+// policies refuses the words that have a meaning but no effect yet: a task that silently ran otherwise would be worse.
+func (c *checker) policies(row store.TaskRow) {
+	switch task.Overlap(row.Overlap) {
+	case task.OverlapSkip:
+	case task.OverlapQueue, task.OverlapReplace:
+		c.refuse("overlap", row.Overlap, "skip: this version supports no other")
+	default:
+		c.refuse("overlap", row.Overlap, "skip")
+	}
+	switch task.Concurrency(row.Concurrency) {
+	case task.Parallel:
+	case task.Serial, task.Exclusive:
+		c.refuse("concurrency", row.Concurrency, "parallel: this version supports no other")
+	default:
+		c.refuse("concurrency", row.Concurrency, "parallel")
+	}
+	if row.After != "" {
+		c.refuse("after_tasks", row.After, "nothing: this version does not start tasks after others")
+	}
+}

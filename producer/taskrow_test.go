@@ -1,0 +1,92 @@
+package producer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+var someLanes = []store.Lane{{Media: "*", Name: "normal", PoolSize: 1}, {Media: "tencent", Name: "own", PoolSize: 1, Partitions: 3}}
+
+func goodRow() store.TaskRow {
+	return store.TaskRow{
+		ID: 1, Name: "daily", Media: "tencent", Handler: "tencent.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Lane: "normal", Scope: "active,inactive",
+		Params: `{"level":"account"}`, Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "all", CatchUpWindow: "3600",
+		Concurrency: "parallel", FanOutRate: "100", Enabled: "1", Revision: "4",
+	}
+}
+
+func TestReadTask(t *testing.T) {
+	t.Parallel()
+	got, errs := readTask(goodRow(), handlers(), someLanes)
+	require.Empty(t, errs)
+	require.Equal(t, task.Task{
+		ID: 1, Name: "daily", Media: "tencent", Handler: "tencent.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Enabled: true, Revision: 4,
+		Settings: task.Settings{
+			Lane: "normal", Scope: "active,inactive", Params: []byte(`{"level":"account"}`), Timeout: 5 * time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
+			Overlap: task.OverlapSkip, CatchUp: task.CatchUpAll, CatchUpWindow: time.Hour, Concurrency: task.Parallel, FanOutRate: 100,
+		},
+	}, got.Task)
+	require.Equal(t, []string{"active", "inactive"}, tiersOf(got.Scope))
+	require.Empty(t, tiersOf("all"))
+}
+
+func TestReadTask_Refuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(*store.TaskRow)
+		key    string
+		want   string
+	}{
+		{"a garbage cron", func(r *store.TaskRow) { r.Cron = "garbage" }, "cron", "five fields"},
+		{"a garbage zone", func(r *store.TaskRow) { r.Timezone = "Asia/Shangai" }, "timezone", "IANA"},
+		{"an unknown handler", func(r *store.TaskRow) { r.Handler = "tencent.reprot" }, "handler", "tencent.report"},
+		{"another platform's handler", func(r *store.TaskRow) { r.Media = "system" }, "handler", "of the media system"},
+		{"an unknown media", func(r *store.TaskRow) { r.Media = "myspace" }, "media", "system, tencent"},
+		{"params that are no JSON", func(r *store.TaskRow) { r.Params = "{" }, "params", "JSON"},
+		{"params that the handler refuses", func(r *store.TaskRow) { r.Params = `{"lvl":1}` }, "params", "unknown field"},
+		{"params for a handler that takes none", func(r *store.TaskRow) { r.Handler = "tencent.token" }, "params", "takes none"},
+		{"a lane that no topic can be named by", func(r *store.TaskRow) { r.Lane = "Äh!" }, "lane", "lower-case"},
+		{"a lane without a row", func(r *store.TaskRow) { r.Lane = "urgent" }, "lane", "has a row for"},
+		{"an unknown tier", func(r *store.TaskRow) { r.Scope = "active, inactive" }, "scope", "no blanks"},
+		{"an empty scope", func(r *store.TaskRow) { r.Scope = "" }, "scope", "all, or some of"},
+		{"a name that no URL can hold", func(r *store.TaskRow) { r.Name = "a/b" }, "name", "letters"},
+		{"a timeout in words", func(r *store.TaskRow) { r.Timeout = "soon" }, "timeout_seconds", "whole number"},
+		{"no timeout", func(r *store.TaskRow) { r.Timeout = "0" }, "timeout_seconds", "from 1"},
+		{"a negative time to live", func(r *store.TaskRow) { r.TTL = "-1" }, "ttl_seconds", "from 0"},
+		{"an unknown overlap", func(r *store.TaskRow) { r.Overlap = "maybe" }, "overlap", "skip"},
+		{"an overlap that is not built", func(r *store.TaskRow) { r.Overlap = "queue" }, "overlap", "supports no other"},
+		{"a concurrency that is not built", func(r *store.TaskRow) { r.Concurrency = "serial" }, "concurrency", "supports no other"},
+		{"predecessors", func(r *store.TaskRow) { r.After = "daily" }, "after_tasks", "does not start"},
+		{"an unknown catch-up", func(r *store.TaskRow) { r.CatchUp = "some" }, "catch_up", "none, latest, all"},
+		{"an enabled that is neither", func(r *store.TaskRow) { r.Enabled = "2" }, "enabled", "0, 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			row := goodRow()
+			tt.change(&row)
+			got, errs := readTask(row, handlers(), someLanes)
+			require.Nil(t, got)
+			require.Len(t, errs, 1, "%v", errs)
+			require.Equal(t, tt.key, errs[0].Key)
+			require.Contains(t, errs[0].Want, tt.want)
+		})
+	}
+}
+
+func TestReadTask_NamesAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	row := goodRow()
+	row.Cron, row.Handler, row.Scope, row.RetryMax = "x", "y", "z", "many"
+	_, errs := readTask(row, handlers(), someLanes)
+	var keys []string
+	for _, e := range errs {
+		keys = append(keys, e.Key)
+	}
+	require.Equal(t, []string{"cron", "handler", "scope", "retry_max"}, keys)
+}

@@ -1,0 +1,54 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/task"
+)
+
+// keepUp does what the leader does beside runs: tables and topics ahead of their use, bindings, figures.
+func (t *term) keepUp(ctx context.Context) error {
+	return errors.Join(t.keepTables(ctx), t.keepTopics(ctx), t.keepBindings(ctx), t.keepFigures(ctx))
+}
+
+// keepTables makes today's and tomorrow's log table: at midnight thousands of runs must not wait for it.
+func (t *term) keepTables(ctx context.Context) error {
+	today := day.Of(t.clock.Now(), time.UTC)
+	for _, d := range []day.Day{today, today.Add(1)} {
+		if err := t.once("log "+d.String(), func() error { return t.store.EnsureLogTable(ctx, d) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepTopics makes the topics that the tasks name.
+func (t *term) keepTopics(ctx context.Context) error {
+	for _, tk := range t.tasks.current().tasks {
+		if err := t.ensureTopic(ctx, tk.Media, tk.Lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *term) keepFigures(ctx context.Context) error {
+	for _, state := range []task.RunState{task.RunFanningOut, task.RunRunning} {
+		n, err := t.store.CountRunsInState(ctx, state)
+		if err != nil {
+			return err
+		}
+		t.metrics.runsOpen.WithLabelValues(string(state)).Set(float64(n))
+	}
+	counts, err := t.store.CountDue(ctx)
+	if err != nil {
+		return err
+	}
+	for state, n := range counts {
+		t.metrics.due.WithLabelValues(state).Set(float64(n))
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package standalone
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"adsync/base/secret"
+)
+
+// dataDir is the directory that holds everything that survives a restart. One process at a time has it.
+type dataDir struct {
+	path string
+	lock *os.File
+	temp bool // made for this run and removed at its end
+}
+
+// openDir opens or makes a data directory; path "" makes one that goes away again. It refuses a directory that
+// another process has open.
+func openDir(path string) (*dataDir, error) {
+	d := &dataDir{path: path}
+	if path == "" {
+		made, err := os.MkdirTemp("", "adsync-once-")
+		if err != nil {
+			return nil, err
+		}
+		d.path, d.temp = made, true
+	}
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(d.path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the data directory: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("the data directory %s is in use by another adsync: stop it, or give this one another --data", d.path), lock.Close())
+	}
+	d.lock = lock
+	return d, nil
+}
+
+// file returns a path inside the directory.
+func (d *dataDir) file(name string) string { return filepath.Join(d.path, name) }
+
+// close gives the directory free, and removes it if it was made for this run.
+func (d *dataDir) close() error {
+	err := d.lock.Close()
+	if d.temp {
+		err = errors.Join(err, os.RemoveAll(d.path))
+	}
+	return err
+}
+
+// box returns the box that seals tokens, with the key that lies in the directory; the first start makes one.
+func (d *dataDir) box() (*secret.Box, error) {
+	path := d.file("secret.key")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		text = []byte(base64.StdEncoding.EncodeToString(key) + "\n")
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key that seals tokens: %w", err)
+	}
+	box, err := secret.NewBox(secret.Key{ID: "standalone", Key: secret.NewText(strings.TrimSpace(string(text)))})
+	if err != nil {
+		return nil, fmt.Errorf("the key in %s: %w", path, err)
+	}
+	return box, nil
+}

@@ -1,0 +1,148 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"adsync/base/task"
+)
+
+// screen shows the status: on a terminal in place, else as plain lines now and then.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	tips     []string // what to try, under the tables
+	lines    int      // of the picture on the terminal
+}
+
+// Intervals of the screen.
+const (
+	redrawInterval = time.Second
+	lineInterval   = 10 * time.Second
+)
+
+// run shows what read gives until ctx ends.
+func (s *screen) run(ctx context.Context, read func(context.Context) (status, error)) {
+	interval := lineInterval
+	if s.terminal {
+		interval = redrawInterval
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		now, err := read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			fmt.Fprintln(s.out, "status:", err)
+		case s.terminal:
+			s.redraw(now)
+		default:
+			fmt.Fprint(s.out, plain(now))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *screen) redraw(now status) {
+	picture := render(now) + "\n" + strings.Join(s.tips, "\n") + "\n"
+	if s.lines > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines)
+	}
+	fmt.Fprint(s.out, picture)
+	s.lines = strings.Count(picture, "\n")
+}
+
+// render draws the tables of a status, without colours: it must read well on light and dark.
+func render(s status) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the world's clock  %s\n\n", s.World.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
+	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "SPEND TODAY", "PLATFORM SAYS", "DIFFERENCE", "ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
+	for _, m := range s.Media {
+		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, money(m.Ours), money(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
+	}
+	fmt.Fprintf(&b, "\n%-44s %-11s %15s  %-20s %8s\n", "RUN", "STATE", "DONE", "", "RATE/S")
+	for _, r := range s.Runs {
+		fmt.Fprintf(&b, "%-44s %-11s %15s  %-20s %8.1f\n", r.Task, r.State, done(r), bar(r), r.Rate)
+	}
+	return b.String()
+}
+
+// plain is a status as one line per platform, for logs and pipes.
+func plain(s status) string {
+	var b strings.Builder
+	open := 0
+	for _, r := range s.Runs {
+		if r.State.Open() {
+			open++
+		}
+	}
+	for _, m := range s.Media {
+		fmt.Fprintf(&b, "%s %s spend today %s, platform says %s (%s); accounts %d fresh, %d late, %d parked, oldest %s; calls %s; %d runs open\n",
+			s.World.In(worldZone).Format("15:04:05"), m.Name, money(m.Ours), money(m.Platform), difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
+	}
+	return b.String()
+}
+
+// money shows micros of a currency with two decimals and thousands apart.
+func money(micros int64) string {
+	fen := micros / 10_000
+	sign := ""
+	if fen < 0 {
+		sign, fen = "-", -fen
+	}
+	whole := fmt.Sprint(fen / 100)
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return fmt.Sprintf("%s%s.%02d", sign, whole, fen%100)
+}
+
+func difference(m mediaStatus) string {
+	if m.Platform == 0 {
+		return money(m.Ours - m.Platform)
+	}
+	return fmt.Sprintf("%+.2f %%", 100*float64(m.Ours-m.Platform)/float64(m.Platform))
+}
+
+func age(d time.Duration) string {
+	if d < 0 {
+		return "never"
+	}
+	return d.Round(time.Second).String()
+}
+
+func calls(m mediaStatus) string {
+	text := fmt.Sprintf("%d (%d)", m.Calls, m.AllowedAMinute)
+	if m.Refused > 0 {
+		text += fmt.Sprintf(", %d refused", m.Refused)
+	}
+	return text
+}
+
+func done(r runStatus) string {
+	if r.Total < 0 {
+		return fmt.Sprintf("%d of …", r.Ended)
+	}
+	return fmt.Sprintf("%d of %d", r.Ended, r.Total)
+}
+
+func bar(r runStatus) string {
+	const width = 20
+	filled := 0
+	switch {
+	case r.Total > 0:
+		filled = int(width * r.Ended / r.Total)
+	case r.State == task.RunSucceeded:
+		filled = width
+	}
+	return strings.Repeat("█", filled) + strings.Repeat("░", width-filled)
+}

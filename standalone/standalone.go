@@ -1,0 +1,313 @@
+// Package standalone runs the whole of adsync in one process, on embedded parts and simulated platforms, for a first
+// look, for development and for the comparison of every row with the platforms' truth.
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"adsync/base/broker"
+	"adsync/base/broker/embedded"
+	"adsync/base/clock"
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/redis"
+	redisembedded "adsync/base/redis/embedded"
+	"adsync/base/secret"
+	"adsync/base/service"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/consumer"
+	"adsync/engine"
+	"adsync/producer"
+	"adsync/standalone/verify"
+)
+
+// Options shape a standalone run.
+type Options struct {
+	Accounts int
+	Seed     int64
+	Speed    float64 // 0: 1, or what the world in DataDir has
+	DataDir  string  // "" is a directory that goes away with the run
+	// Simulator is the address of a simulator that runs elsewhere; "" runs one inside.
+	Simulator string
+	Once      bool
+	JSON      bool // with Once: print one JSON object and nothing else
+	API       httpapi.Config
+	RateLimit ratelimit.Config
+	Logger    *slog.Logger
+	Out       io.Writer // the screen, or the outcome of Once
+}
+
+// ErrDifferent says that a comparison found differences, or that a run did not succeed. The outcome is printed.
+var ErrDifferent = errors.New("the tables differ from the platforms' truth")
+
+// partitions of a topic: enough to see work spread, few enough for one process.
+const partitions = 6
+
+// Run runs until ctx ends or, with Once, until everything was compared.
+func Run(ctx context.Context, o Options) error {
+	dir, err := openDir(o.DataDir)
+	if err != nil {
+		return err
+	}
+	stack, err := newStack(ctx, o, dir)
+	if err != nil {
+		return errors.Join(err, dir.close())
+	}
+	return errors.Join(stack.run(ctx), dir.close())
+}
+
+// stack is everything that runs in the process.
+type stack struct {
+	Options
+	dir     *dataDir
+	world   *world
+	store   *store.Store
+	kafka   *broker.Client
+	manager *service.Manager
+	server  *httpapi.Server
+	closers []func() error // in the order in which they were opened
+}
+
+// opened remembers what must be closed, last opened first.
+func (s *stack) opened(close func() error) { s.closers = append(s.closers, close) }
+
+func (s *stack) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+func newStack(ctx context.Context, o Options, dir *dataDir) (*stack, error) {
+	s := &stack{Options: o, dir: dir, manager: service.NewManager(o.Logger)}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// open opens the embedded parts, fills the tables, and adds the services in the order in which they start.
+func (s *stack) open(ctx context.Context) error {
+	var err error
+	if s.world, err = openWorld(ctx, s.Options, s.dir); err != nil {
+		return err
+	}
+	s.opened(s.world.close)
+	if s.store, err = store.Open(ctx, s.databases(), s.Logger); err != nil {
+		return err
+	}
+	s.opened(s.store.Close)
+	box, err := s.dir.box()
+	if err != nil {
+		return err
+	}
+	if _, err := engine.PrepareTables(ctx, s.store); err != nil {
+		return err
+	}
+	if err := s.world.bind(ctx, s.store, box); err != nil {
+		return err
+	}
+	registry := telemetry.NewRegistry()
+	if s.server, err = httpapi.New(s.API, registry, s.Logger); err != nil {
+		return err
+	}
+	kafkaServer, err := embedded.Start(s.dir.file("kafka"))
+	if err != nil {
+		return fmt.Errorf("start the embedded Kafka: %w", err)
+	}
+	s.opened(func() error { kafkaServer.Close(); return nil })
+	cfg := broker.DefaultConfig()
+	cfg.Brokers, cfg.Partitions, cfg.Replication, cfg.MinInsync = []string{kafkaServer.Addr()}, partitions, 1, 1
+	if s.kafka, err = broker.New(cfg, s.Logger, registry); err != nil {
+		return err
+	}
+	s.opened(s.kafka.Close)
+	if _, err := engine.PrepareTopics(ctx, s.store, s.kafka); err != nil {
+		return err
+	}
+	redisServer, err := redisembedded.Start()
+	if err != nil {
+		return fmt.Errorf("start the embedded Redis: %w", err)
+	}
+	s.opened(func() error { redisServer.Close(); return nil })
+	redisConfig := redis.DefaultConfig()
+	redisConfig.Addrs = []string{redisServer.Addr()}
+	cache, err := redis.Open(redisConfig)
+	if err != nil {
+		return err
+	}
+	s.opened(cache.Close)
+	waiting := clock.NewDatabase(s.store.Data.Now, s.Logger)
+	parts := engine.New(engine.Deps{
+		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys("adsync"), Box: box,
+		Planning: s.world.clock, Waiting: waiting, Node: "standalone", Logger: s.Logger, Registerer: registry,
+	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.baseURLs()})
+	return s.addServices(waiting, parts)
+}
+
+func (s *stack) addServices(waiting *clock.Database, parts *engine.Engine) error {
+	producerConfig := producer.DefaultConfig()
+	// With Once every task runs by order, one time.
+	producerConfig.Schedule = !s.Once
+	plan, err := parts.NewProducer(producerConfig)
+	if err != nil {
+		return err
+	}
+	work, err := parts.NewConsumer(consumer.DefaultConfig())
+	if err != nil {
+		return err
+	}
+	s.server.Register(parts.Routes(plan)...)
+	s.server.Check("data database", s.store.Data.Ping)
+	s.server.Check("producer", plan.Ready)
+	s.server.Check("consumer", work.Ready)
+	if s.world.sim != nil {
+		s.server.Mount("/_sim", s.world.sim.Handler())
+	}
+	s.manager.Add("http", s.server)
+	s.manager.Add("clock", waiting)
+	s.manager.Add("limits", parts.Limits())
+	s.manager.Add("tokens", parts.Tokens())
+	s.manager.Add("consumer", work)
+	s.manager.Add("producer", plan)
+	s.manager.Add("api", s.server.Gate())
+	return nil
+}
+
+func (s *stack) databases() store.Config {
+	file := func(name string) store.Database {
+		return store.Database{Driver: store.SQLite, Writer: secret.NewText(s.dir.file(name)), MaxOpenConns: 1}
+	}
+	return store.Config{Config: file("config.db"), Data: file("data.db")}
+}
+
+// run starts the services, does the work of the mode beside them, and stops them.
+func (s *stack) run(ctx context.Context) error {
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	started := make(chan struct{})
+	s.manager.Add("front", service.Func{StartFunc: func(context.Context) error { close(started); return nil }})
+	front := make(chan error, 1)
+	go func() {
+		defer close(front)
+		select {
+		case <-started:
+		case <-running.Done():
+			return
+		}
+		front <- s.front(running)
+		stop(nil)
+	}()
+	err := s.manager.Run(running)
+	stop(nil)
+	frontErr := <-front
+	if errors.Is(frontErr, context.Canceled) && ctx.Err() != nil {
+		frontErr = nil
+		if s.Once {
+			frontErr = errors.New("interrupted before everything was compared")
+		}
+	}
+	return errors.Join(err, frontErr, s.close())
+}
+
+// front is what the user sees: the screen, or the comparison.
+func (s *stack) front(ctx context.Context) error {
+	if s.Once {
+		return s.once(ctx)
+	}
+	terminal := false
+	if f, ok := s.Out.(*os.File); ok {
+		terminal = term.IsTerminal(int(f.Fd()))
+	}
+	view := screen{out: s.Out, terminal: terminal, tips: s.tips()}
+	if !terminal {
+		fmt.Fprintln(s.Out, strings.Join(s.tips(), "\n"))
+	}
+	view.run(ctx, s.watcher().read)
+	return nil
+}
+
+func (s *stack) watcher() *watcher {
+	var names []string
+	for _, p := range engine.Platforms() {
+		names = append(names, p.Name())
+	}
+	return &watcher{store: s.store, clock: s.world.clock, simulator: s.world.address, client: http.DefaultClient, media: names, period: s.world.real(2 * time.Minute)}
+}
+
+func (s *stack) once(ctx context.Context) error {
+	now := s.world.clock.Now()
+	var report OnceReport
+	var err error
+	say := func(format string, args ...any) {
+		if !s.JSON {
+			fmt.Fprintf(s.Out, format, args...)
+		}
+	}
+	say("the world stands still at %s\n\n", now.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
+	if report.Runs, err = runOnce(ctx, s.store, now, s.progress()); err != nil {
+		return err
+	}
+	say("%d runs have ended; comparing every row with the platforms' truth\n\n", len(report.Runs))
+	report.Truth, err = verify.Run(ctx, verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient, Now: now})
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		err = printJSON(s.Out, report)
+	} else {
+		printOnce(s.Out, report)
+	}
+	if err == nil && !report.Clean() {
+		err = ErrDifferent
+	}
+	return err
+}
+
+// progress says now and then how far the runs are; with JSON nothing is said.
+func (s *stack) progress() func([]store.Run) {
+	last := time.Now()
+	return func(runs []store.Run) {
+		if s.JSON || time.Since(last) < 5*time.Second {
+			return
+		}
+		last = time.Now()
+		var total, ended int64
+		open := 0
+		for _, r := range runs {
+			if r.State.Open() {
+				open++
+			}
+			if r.Total != nil {
+				total += *r.Total
+			}
+			ended += r.Ended()
+		}
+		fmt.Fprintf(s.Out, "%d of %d runs open, %d of %d subtasks done\n", open, len(runs), ended, total)
+	}
+}
+
+// tips are what to try next, under the tables.
+func (s *stack) tips() []string {
+	api := "http://" + s.API.Listen
+	return []string{
+		"try next:",
+		"  sqlite3 " + s.dir.file("data.db") + " \"SELECT game, media, os, ROUND(cost / 1e6, 2) AS spend FROM summary_daily WHERE day = date('now', '+8 hours') ORDER BY cost DESC\"",
+		"  sqlite3 " + s.dir.file("config.db") + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
+		"  curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
+		"  curl -s -X POST " + s.world.address + "/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
+	}
+}

@@ -1,0 +1,206 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sort"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/standalone/verify"
+)
+
+// status is what the screen shows at one moment.
+type status struct {
+	World time.Time
+	Media []mediaStatus
+	Runs  []runStatus
+}
+
+// mediaStatus is how one platform's accounts stand.
+type mediaStatus struct {
+	Name           string
+	Ours, Platform int64 // spend of the world's today in micros: our summary, the platform's truth
+	Accounts       int
+	Fresh, Late    int
+	Parked         int
+	OldestAge      time.Duration // since the oldest of the accounts' last pulls; -1 when one was never pulled
+	Calls, Refused int64         // in the last minute of real time
+	AllowedAMinute int64         // calls that the limits allow in a minute, over the endpoints in use
+}
+
+// runStatus is one of the newest runs.
+type runStatus struct {
+	Task  string
+	State task.RunState
+	Total int64 // -1 while it is being fanned out
+	Ended int64
+	Rate  float64 // subtasks ended a second, from the run's beginning
+}
+
+// watcher reads the status from the tables and from the simulator.
+type watcher struct {
+	store     *store.Store
+	clock     clock.Clock // the world's
+	simulator string
+	client    *http.Client
+	media     []string
+	period    time.Duration // real time between two pulls of an account's figures
+
+	truthAt time.Time
+	truth   map[string]int64
+}
+
+// truthEvery is how often the platforms' own totals are asked for: over many accounts that takes a while.
+const truthEvery = 5 * time.Second
+
+func (w *watcher) read(ctx context.Context) (status, error) {
+	s := status{World: w.clock.Now()}
+	today := day.Of(s.World, verify.AccountZone)
+	if err := w.readTruth(ctx, today); err != nil {
+		return s, err
+	}
+	now, err := w.store.Data.Now(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, name := range w.media {
+		m := mediaStatus{Name: name, Platform: w.truth[name]}
+		if err := w.readMedia(ctx, &m, today, now); err != nil {
+			return s, err
+		}
+		s.Media = append(s.Media, m)
+	}
+	s.Runs, err = w.readRuns(ctx, now)
+	return s, err
+}
+
+func (w *watcher) readTruth(ctx context.Context, today day.Day) error {
+	if w.truth != nil && time.Since(w.truthAt) < truthEvery {
+		return nil
+	}
+	truth := map[string]int64{}
+	for _, name := range w.media {
+		spend, err := verify.Spend(ctx, w.client, w.simulator, name, today)
+		if err != nil {
+			return err
+		}
+		truth[name] = spend
+	}
+	w.truth, w.truthAt = truth, time.Now()
+	return nil
+}
+
+func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, now time.Time) error {
+	err := w.store.Data.Reader(ctx).Raw("SELECT COALESCE(SUM(cost), 0) FROM summary_daily WHERE day = ? AND media = ?", today, m.Name).Row().Scan(&m.Ours)
+	if err != nil {
+		return fmt.Errorf("read summary_daily: %w", err)
+	}
+	err = w.store.Config.Reader(ctx).Raw("SELECT COUNT(*), COALESCE(SUM(CASE WHEN a.parked <> '' OR t.state <> 'ok' THEN 1 ELSE 0 END), 0)"+
+		" FROM media_account a JOIN media_token t ON t.id = a.token_id WHERE a.media = ?", m.Name).Row().Scan(&m.Accounts, &m.Parked)
+	if err != nil {
+		return fmt.Errorf("read media_account: %w", err)
+	}
+	var pulled []store.Time
+	err = w.store.Data.Reader(ctx).Raw("SELECT pulled_at FROM coverage WHERE media = ? AND report = 'report_hourly' AND level = 'account' AND day = ? AND pulled_at IS NOT NULL",
+		m.Name, today).Scan(&pulled).Error
+	if err != nil {
+		return fmt.Errorf("read coverage: %w", err)
+	}
+	for _, at := range pulled {
+		age := now.Sub(at.Time)
+		m.OldestAge = max(m.OldestAge, age)
+		if age <= 2*w.period {
+			m.Fresh++
+		}
+	}
+	m.Late = max(0, m.Accounts-m.Parked-m.Fresh)
+	if len(pulled) < m.Accounts-m.Parked {
+		m.OldestAge = -1
+	}
+	return w.readCalls(ctx, m)
+}
+
+func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
+	var ledger struct {
+		Totals verify.Counts `json:"totals"`
+		Groups []struct {
+			App      string `json:"app"`
+			Endpoint string `json:"endpoint"`
+		} `json:"groups"`
+	}
+	from := time.Now().Add(-time.Minute).Unix() // the ledger counts by the simulator's real time
+	query := url.Values{"media": {m.Name}, "from": {fmt.Sprint(from)}, "group": {"app,endpoint"}}
+	if err := getJSON(ctx, w.client, w.simulator+"/_sim/ledger?"+query.Encode(), &ledger); err != nil {
+		return err
+	}
+	var limits struct {
+		Rules []limitRule `json:"rules"`
+	}
+	if err := getJSON(ctx, w.client, w.simulator+"/_sim/limits", &limits); err != nil {
+		return err
+	}
+	m.Calls, m.Refused = ledger.Totals.Calls, ledger.Totals.RefusedLimit
+	for _, g := range ledger.Groups {
+		m.AllowedAMinute += allowedAMinute(limits.Rules, m.Name, g.Endpoint)
+	}
+	return nil
+}
+
+// limitRule is a limit as the simulator tells it.
+type limitRule struct {
+	Media    string `json:"media"`
+	Endpoint string `json:"endpoint"`
+	Scope    string `json:"scope"`
+	Seconds  int64  `json:"period_seconds"`
+	Limit    int64  `json:"limit"`
+}
+
+// allowedAMinute is what the tightest rule of an app allows on an endpoint in a minute.
+func allowedAMinute(rules []limitRule, media, endpoint string) int64 {
+	allowed := int64(-1)
+	for _, r := range rules {
+		if r.Media != media || r.Scope != "app" || r.Limit == 0 || (r.Endpoint != "*" && r.Endpoint != endpoint) {
+			continue
+		}
+		if a := r.Limit * 60 / max(r.Seconds, 1); allowed < 0 || a < allowed {
+			allowed = a
+		}
+	}
+	return max(allowed, 0)
+}
+
+const runsShown = 8
+
+func (w *watcher) readRuns(ctx context.Context, now time.Time) ([]runStatus, error) {
+	rows, err := w.store.Data.Reader(ctx).Raw("SELECT task_name, state, COALESCE(total, -1), succeeded + failed + expired + cancelled + superseded, created_at, ended_at" +
+		" FROM run WHERE media <> 'system' ORDER BY id DESC LIMIT 40").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	defer rows.Close()
+	var all []runStatus
+	for rows.Next() {
+		var r runStatus
+		var created, ended store.Time
+		if err := rows.Scan(&r.Task, &r.State, &r.Total, &r.Ended, &created, &ended); err != nil {
+			return nil, fmt.Errorf("read run: %w", err)
+		}
+		end := now
+		if !ended.IsZero() {
+			end = ended.Time
+		}
+		if seconds := end.Sub(created.Time).Seconds(); seconds > 0 {
+			r.Rate = float64(r.Ended) / seconds
+		}
+		all = append(all, r)
+	}
+	// Runs under way come first: they are what moves.
+	sort.SliceStable(all, func(i, j int) bool { return all[i].State.Open() && !all[j].State.Open() })
+	return all[:min(runsShown, len(all))], rows.Err()
+}

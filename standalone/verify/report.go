@@ -1,0 +1,315 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/store"
+)
+
+// rowKey names a row of a report of one account and level.
+type rowKey struct {
+	day    day.Day
+	hour   int
+	object string
+}
+
+func (k rowKey) String() string { return fmt.Sprintf("%s %02dh object %q", k.day, k.hour, k.object) }
+
+func (v *verifier) compareReport(ctx context.Context, w world, a account, level string, hourly bool, sums *summaries) error {
+	report, raw, days := "report_daily", w.daily, dailyDays
+	if hourly {
+		report, raw, days = "report_hourly", w.hourly, hourlyDays
+	}
+	pulled, err := v.pulledDays(ctx, report, level, a.id, days)
+	if err != nil {
+		return err
+	}
+	for _, d := range pulled {
+		v.seen[accountDay{table: raw, level: level, accountID: a.id, day: d}] = true
+		v.seen[accountDay{table: report, level: level, accountID: a.id, day: d}] = true
+	}
+	scope := scope{accountID: a.id, level: level, hourly: hourly, days: pulled}
+	rawRows, err := v.rawReport(ctx, w, raw, scope)
+	if err != nil {
+		return err
+	}
+	publicRows, err := v.publicReport(ctx, report, scope)
+	if err != nil {
+		return err
+	}
+	truthLevel := "account"
+	if level == "adgroup" {
+		truthLevel = "ad"
+	}
+	rawTable, public := v.table(raw, len(w.report)+1), v.table(report, metric.N+3)
+	query := truthQuery{media: w.media, kind: report, level: truthLevel, from: pulled[0].String(), to: pulled[len(pulled)-1].String(), account: a.externalID}
+	_, err = readTruth(ctx, v.Client, v.Simulator, query, func(r truthRow) error {
+		k := rowKey{day: day.Day(r.Day), hour: r.Hour, object: r.Object}
+		if !slices.Contains(pulled, k.day) {
+			return nil
+		}
+		v.expected(2, r)
+		what := fmt.Sprintf("account %s %s %s", a.externalID, level, k)
+		have, ok := rawRows[k]
+		delete(rawRows, k)
+		rawTable.expect(ok, what)
+		for i, c := range w.report {
+			if ok {
+				rawTable.equal(what+" "+c.name, have[i], c.want(r))
+			}
+		}
+		values, ok := publicRows[k]
+		delete(publicRows, k)
+		public.expect(ok, what)
+		if ok {
+			comparePublic(public, what, w, values, r)
+		}
+		if level == "account" {
+			sums.add(w, a.id, hourly, k, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for k := range rawRows {
+		rawTable.extra(fmt.Sprintf("account %s %s %s", a.externalID, level, k))
+	}
+	for k := range publicRows {
+		public.extra(fmt.Sprintf("account %s %s %s", a.externalID, level, k))
+	}
+	rawTable.close()
+	public.close()
+	return nil
+}
+
+func (v *verifier) expected(rows int64, r truthRow) {
+	v.report.ExpectedRows += rows
+	for _, value := range r.Metrics {
+		if value != 0 {
+			v.report.NonzeroRows += rows
+			return
+		}
+	}
+}
+
+// publicValues is a row of a public table: its metrics, then media, currency and day_zone.
+type publicValues struct {
+	metrics [metric.N]sql.NullInt64
+	media   string
+	money   string
+	zone    string
+}
+
+func comparePublic(c *comparison, what string, w world, have publicValues, r truthRow) {
+	c.equal(what+" media", have.media, w.media)
+	c.equal(what+" currency", have.money, "CNY")
+	c.equal(what+" day_zone", have.zone, "Asia/Shanghai")
+	compareMetrics(c, what, w.public, have.metrics, r.Metrics)
+}
+
+func compareMetrics(c *comparison, what string, public map[string]string, have [metric.N]sql.NullInt64, truth map[string]int64) {
+	for i, m := range metric.All {
+		want := "NULL"
+		if name, ok := public[m.Name]; ok {
+			want = strconv.FormatInt(truth[name], 10)
+		}
+		value := "NULL"
+		if have[i].Valid {
+			value = strconv.FormatInt(have[i].Int64, 10)
+		}
+		if value != want {
+			c.equal(what+" "+m.Name, value, want)
+		}
+	}
+}
+
+// scope says which rows of a table are compared with one stretch of the truth.
+type scope struct {
+	accountID int64
+	level     string
+	hourly    bool
+	days      []day.Day
+}
+
+func (s scope) hour() string {
+	if s.hourly {
+		return "hour"
+	}
+	return "0"
+}
+
+func (v *verifier) publicReport(ctx context.Context, table string, s scope) (map[rowKey]publicValues, error) {
+	query := "SELECT day, " + s.hour() + ", object_id, " + strings.Join(metric.Names(), ", ") + ", media, currency, day_zone FROM " + table +
+		" WHERE day IN ? AND account_id = ? AND level = ?"
+	rows, err := v.Store.Data.Writer(ctx).Raw(query, s.days, s.accountID, s.level).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", table, err)
+	}
+	defer rows.Close()
+	all := map[rowKey]publicValues{}
+	for rows.Next() {
+		var k rowKey
+		var p publicValues
+		dest := []any{&k.day, &k.hour, &k.object}
+		for i := range p.metrics {
+			dest = append(dest, &p.metrics[i])
+		}
+		if err := rows.Scan(append(dest, &p.media, &p.money, &p.zone)...); err != nil {
+			return nil, fmt.Errorf("read %s: %w", table, err)
+		}
+		all[k] = p
+	}
+	return all, rows.Err()
+}
+
+func (v *verifier) rawReport(ctx context.Context, w world, table string, s scope) (map[rowKey][]string, error) {
+	names := make([]string, len(w.report))
+	for i, c := range w.report {
+		names[i] = c.name
+	}
+	query := "SELECT day, " + s.hour() + ", object_id, " + strings.Join(names, ", ") + ", row_json FROM " + table +
+		" WHERE day IN ? AND account_id = ? AND level = ?"
+	rows, err := v.Store.Data.Writer(ctx).Raw(query, s.days, s.accountID, s.level).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", table, err)
+	}
+	defer rows.Close()
+	all := map[rowKey][]string{}
+	for rows.Next() {
+		var k rowKey
+		values := make([]sql.NullString, len(names))
+		var text string
+		dest := []any{&k.day, &k.hour, &k.object}
+		for i := range values {
+			dest = append(dest, &values[i])
+		}
+		if err := rows.Scan(append(dest, &text)...); err != nil {
+			return nil, fmt.Errorf("read %s: %w", table, err)
+		}
+		if !json.Valid([]byte(text)) {
+			return nil, fmt.Errorf("read %s: row_json of %s is not JSON", table, k)
+		}
+		all[k] = texts(values)
+	}
+	return all, rows.Err()
+}
+
+func texts(values []sql.NullString) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = "NULL"
+		if v.Valid {
+			out[i] = v.String
+		}
+	}
+	return out
+}
+
+// compareOrphans finds rows that no comparison by account met: of accounts that are not in media_account, and of
+// account-days that were neither due nor are in coverage.
+func (v *verifier) compareOrphans(ctx context.Context) error {
+	tables := []string{"report_daily", "report_hourly"}
+	for _, w := range worlds {
+		tables = append(tables, w.daily, w.hourly)
+	}
+	for _, table := range tables {
+		rows, err := v.Store.Data.Writer(ctx).Raw("SELECT level, account_id, day, COUNT(*) FROM " + table + " GROUP BY level, account_id, day").Rows()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", table, err)
+		}
+		defer rows.Close()
+		c := v.table(table, v.report.Tables[table].Columns)
+		for rows.Next() {
+			key := accountDay{table: table}
+			var n int
+			if err := rows.Scan(&key.level, &key.accountID, &key.day, &n); err != nil {
+				return fmt.Errorf("read %s: %w", table, err)
+			}
+			for range n {
+				if !v.seen[key] {
+					c.extra(fmt.Sprintf("a row of our account %d, level %s, on %s", key.accountID, key.level, key.day))
+				}
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return fmt.Errorf("read %s: %w", table, err)
+		}
+		c.close()
+	}
+	return nil
+}
+
+func (v *verifier) compareObjects(ctx context.Context, w world, a account) error {
+	names := make([]string, len(w.object))
+	for i, c := range w.object {
+		names[i] = c.name
+	}
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT object_id, deleted_at, "+strings.Join(names, ", ")+" FROM "+w.objects+" WHERE account_id = ?", a.id).Rows()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", w.objects, err)
+	}
+	defer rows.Close()
+	type object struct {
+		deleted bool
+		values  []string
+	}
+	have := map[string]object{}
+	for rows.Next() {
+		var id string
+		var deletedAt store.Time
+		dest := []any{&id, &deletedAt}
+		instants := make([]store.Time, len(names))
+		values := make([]sql.NullString, len(names))
+		for i, c := range w.object {
+			if c.instant {
+				dest = append(dest, &instants[i])
+			} else {
+				dest = append(dest, &values[i])
+			}
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return fmt.Errorf("read %s: %w", w.objects, err)
+		}
+		o := object{deleted: !deletedAt.IsZero(), values: texts(values)}
+		for i, c := range w.object {
+			if c.instant {
+				o.values[i] = strconv.FormatInt(instants[i].Unix(), 10)
+			}
+		}
+		have[id] = o
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	c := v.table(w.objects, len(w.object)+1)
+	_, err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: w.objectKind, account: a.externalID}, func(r truthRow) error {
+		v.report.ExpectedRows++
+		v.report.NonzeroRows++
+		o, ok := have[r.Object]
+		delete(have, r.Object)
+		what := fmt.Sprintf("account %s object %s", a.externalID, r.Object)
+		c.expect(ok, what)
+		if !ok {
+			return nil
+		}
+		c.equal(what+" deleted", strconv.FormatBool(o.deleted), strconv.FormatBool(r.Deleted))
+		for i, column := range w.object {
+			c.equal(what+" "+column.name, o.values[i], column.want(r))
+		}
+		return nil
+	})
+	for id := range have {
+		c.extra(fmt.Sprintf("account %s object %s", a.externalID, id))
+	}
+	c.close()
+	return err
+}

@@ -1,0 +1,145 @@
+package verify
+
+import (
+	"strconv"
+	"time"
+)
+
+// What the tables must hold, written down from the platforms' documents and not from the adapters: a mistake about a
+// unit in an adapter must show as a difference here.
+
+// rawColumn is what a raw column must hold for a row of the truth, as text.
+type rawColumn struct {
+	name string
+	want func(truthRow) string
+	// asText also reads instants as seconds since 1970 and everything else as it stands.
+	instant bool
+}
+
+const microsPerFen = 10_000
+
+func count(metric string) func(truthRow) string {
+	return func(r truthRow) string { return strconv.FormatInt(r.Metrics[metric], 10) }
+}
+
+func fen(metric string) func(truthRow) string {
+	return func(r truthRow) string { return strconv.FormatInt(r.Metrics[metric]/microsPerFen, 10) }
+}
+
+func unix(get func(truthRow) int64) func(truthRow) string {
+	return func(r truthRow) string { return strconv.FormatInt(get(r), 10) }
+}
+
+func created(r truthRow) int64  { return r.Created }
+func modified(r truthRow) int64 { return r.Modified }
+
+func pick(words map[string]string) func(truthRow) string {
+	return func(r truthRow) string { return words[r.Status] }
+}
+
+var tencentReport = []rawColumn{
+	{name: "cost_fen", want: fen("cost")},
+	{name: "view_count", want: count("impressions")},
+	{name: "valid_click_count", want: count("clicks")},
+	{name: "download_count", want: count("downloads")},
+	{name: "install_count", want: count("installs")},
+	{name: "activated_count", want: count("activations")},
+	{name: "reg_pv", want: count("registrations")},
+	{name: "conversions_count", want: count("conversions")},
+	{name: "deep_conversions_count", want: count("deep_conversions")},
+	{name: "first_pay_count", want: count("first_pays")},
+	{name: "purchase_pv", want: count("pays")},
+	{name: "purchase_amount_fen", want: fen("pay_amount")},
+	{name: "first_day_pay_amount_fen", want: fen("pay_amount_d1")},
+	{name: "payment_amount_activated_d3_fen", want: fen("pay_amount_d3")},
+	{name: "payment_amount_activated_d7_fen", want: fen("pay_amount_d7")},
+	{name: "retention_count", want: count("next_day_retained")},
+}
+
+var oceanReport = []rawColumn{
+	{name: "stat_cost_fen", want: fen("cost")},
+	{name: "show_cnt", want: count("impressions")},
+	{name: "click_cnt", want: count("clicks")},
+	{name: "download_finish_cnt", want: count("downloads")},
+	{name: "install_finish_cnt", want: count("installs")},
+	{name: "active", want: count("activations")},
+	{name: "active_register", want: count("registrations")},
+	{name: "convert_cnt", want: count("conversions")},
+	{name: "deep_convert_cnt", want: count("deep_conversions")},
+	{name: "active_pay", want: count("first_pays")},
+	{name: "game_pay_count", want: count("pays")},
+	{name: "attribution_game_in_app_ltv_1day_fen", want: fen("pay_amount_d1")},
+	{name: "attribution_game_in_app_ltv_3days_fen", want: fen("pay_amount_d3")},
+	{name: "attribution_game_in_app_ltv_7days_fen", want: fen("pay_amount_d7")},
+	{name: "attribution_next_day_open_cnt", want: count("next_day_retained")},
+}
+
+var tencentObject = []rawColumn{
+	{name: "adgroup_name", want: func(r truthRow) string { return r.Name }},
+	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND", "deleted": "AD_STATUS_SUSPEND"})},
+	{name: "daily_budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
+	{name: "bid_amount_fen", want: func(r truthRow) string { return strconv.FormatInt(r.Bid/microsPerFen, 10) }},
+	{name: "created_time", want: unix(created), instant: true},
+	{name: "last_modified_time", want: unix(modified), instant: true},
+}
+
+var oceanObject = []rawColumn{
+	{name: "promotion_name", want: func(r truthRow) string { return r.Name }},
+	{name: "project_id", want: func(r truthRow) string { return r.Parent }},
+	{name: "status_first", want: pick(map[string]string{"active": "PROMOTION_STATUS_ENABLE", "paused": "PROMOTION_STATUS_DISABLE", "deleted": "PROMOTION_STATUS_DELETED"})},
+	{name: "budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
+	{name: "cpa_bid_fen", want: func(r truthRow) string { return strconv.FormatInt(r.Bid/microsPerFen, 10) }},
+	{name: "promotion_create_time", want: unix(created), instant: true},
+	{name: "promotion_modify_time", want: unix(modified), instant: true},
+}
+
+// world is what is compared of one platform.
+type world struct {
+	media      string
+	objectKind string // the truth's kind of its configuration objects
+	objects    string // raw tables
+	daily      string
+	hourly     string
+	report     []rawColumn
+	object     []rawColumn
+	// public maps a column of the public tables to the truth's metric; columns that are not named must be NULL.
+	public map[string]string
+}
+
+var worlds = []world{
+	{
+		media: "tencent", objectKind: "adgroup", objects: "tencent_adgroup", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
+		report: tencentReport, object: tencentObject,
+		public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions", "deep_conversions",
+			"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
+	},
+	{
+		media: "oceanengine", objectKind: "promotion", objects: "oceanengine_promotion", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
+		report: oceanReport, object: oceanObject,
+		// This platform counts conversions at the time of the event.
+		public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "deep_conversions",
+			"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"), "conversions_event", "conversions"),
+	},
+}
+
+func same(names ...string) map[string]string {
+	m := make(map[string]string, len(names))
+	for _, n := range names {
+		m[n] = n
+	}
+	return m
+}
+
+func with(m map[string]string, column, metric string) map[string]string {
+	m[column] = metric
+	return m
+}
+
+// Days that the seeded tasks pull, today included.
+const (
+	dailyDays  = 7
+	hourlyDays = 2
+)
+
+// AccountZone is where all simulated accounts keep their days.
+var AccountZone = time.FixedZone("UTC+8", 8*60*60)

@@ -1,0 +1,126 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/store"
+)
+
+// summaries adds up the truth of the account level by the bindings that operators wrote.
+type summaries struct {
+	bindings map[int64][]binding
+	daily    map[summaryKey]map[string]int64
+	hourly   map[summaryKey]map[string]int64
+}
+
+type binding struct {
+	from, to day.Day
+	game, os string
+}
+
+type summaryKey struct {
+	day             day.Day
+	hour            int
+	media, game, os string
+}
+
+func (k summaryKey) String() string {
+	return fmt.Sprintf("%s %02dh %s %s %s", k.day, k.hour, k.media, k.game, k.os)
+}
+
+func newSummaries(ctx context.Context, s *store.Store) (*summaries, error) {
+	sums := &summaries{bindings: map[int64][]binding{}, daily: map[summaryKey]map[string]int64{}, hourly: map[summaryKey]map[string]int64{}}
+	rows, err := s.Config.Writer(ctx).Raw("SELECT account_id, from_day, to_day, game, os FROM account_binding").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read account_binding: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var b binding
+		if err := rows.Scan(&id, &b.from, &b.to, &b.game, &b.os); err != nil {
+			return nil, fmt.Errorf("read account_binding: %w", err)
+		}
+		sums.bindings[id] = append(sums.bindings[id], b)
+	}
+	return sums, rows.Err()
+}
+
+func (s *summaries) add(w world, accountID int64, hourly bool, k rowKey, r truthRow) {
+	key := summaryKey{day: k.day, hour: k.hour, media: w.media, game: "unassigned", os: "unknown"}
+	for _, b := range s.bindings[accountID] {
+		if b.from <= k.day && k.day <= b.to {
+			key.game, key.os = b.game, b.os
+		}
+	}
+	into := s.daily
+	if hourly {
+		into = s.hourly
+	}
+	if into[key] == nil {
+		into[key] = map[string]int64{}
+	}
+	for name, value := range r.Metrics {
+		into[key][name] += value
+	}
+}
+
+func (v *verifier) compareSummaries(ctx context.Context, sums *summaries) error {
+	for _, table := range []string{"summary_daily", "summary_hourly"} {
+		want, hour := sums.daily, "0"
+		if table == "summary_hourly" {
+			want, hour = sums.hourly, "hour"
+		}
+		if err := v.compareSummary(ctx, table, hour, want); err != nil {
+			return fmt.Errorf("compare %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) compareSummary(ctx context.Context, table, hour string, want map[summaryKey]map[string]int64) error {
+	public := map[string]map[string]string{}
+	for _, w := range worlds {
+		public[w.media] = w.public
+	}
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT day, " + hour + ", media, game, os, currency, day_zone, " + strings.Join(metric.Names(), ", ") + " FROM " + table).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	c := v.table(table, metric.N+2)
+	for rows.Next() {
+		var k summaryKey
+		var currency, zone string
+		var values [metric.N]sql.NullInt64
+		dest := []any{&k.day, &k.hour, &k.media, &k.game, &k.os, &currency, &zone}
+		for i := range values {
+			dest = append(dest, &values[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		truth, ok := want[k]
+		if !ok {
+			c.extra(k.String())
+			continue
+		}
+		delete(want, k)
+		c.expect(true, k.String())
+		v.expected(1, truthRow{Metrics: truth})
+		c.equal(k.String()+" currency", currency, "CNY")
+		c.equal(k.String()+" day_zone", zone, "Asia/Shanghai")
+		compareMetrics(c, k.String(), public[k.media], values, truth)
+	}
+	for k, truth := range want {
+		v.expected(1, truthRow{Metrics: truth})
+		c.expect(false, k.String())
+	}
+	c.close()
+	return rows.Err()
+}

@@ -1,0 +1,102 @@
+package verify
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"adsync/base/day"
+)
+
+// truthRow is one row of the simulator's truth: money in millionths of the currency, whatever the wire format says.
+type truthRow struct {
+	Account string           `json:"account"`
+	Day     string           `json:"day"`
+	Hour    int              `json:"hour"`
+	Object  string           `json:"object"`
+	Metrics map[string]int64 `json:"metrics"`
+
+	// Configuration objects and accounts.
+	Name        string `json:"name"`
+	Company     string `json:"company"`
+	Parent      string `json:"parent"`
+	Status      string `json:"status"`
+	DailyBudget int64  `json:"daily_budget"`
+	Bid         int64  `json:"bid"`
+	Created     int64  `json:"created"`
+	Modified    int64  `json:"modified"`
+	Deleted     bool   `json:"deleted"`
+
+	Count *int64 `json:"count"` // the last line only
+}
+
+// truthQuery says which truth to ask for; empty fields do not restrict.
+type truthQuery struct {
+	media, kind, level, from, to, account string
+}
+
+// Counts are calls as the simulator's ledger counts them.
+type Counts struct {
+	Calls        int64 `json:"calls"`
+	RefusedLimit int64 `json:"refused_limit"`
+	Injected     int64 `json:"injected"`
+}
+
+// Spend returns what the platform says all its accounts spent on a day, in micros.
+func Spend(ctx context.Context, client *http.Client, baseURL, media string, on day.Day) (int64, error) {
+	total := int64(0)
+	_, err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account", from: on.String(), to: on.String()}, func(r truthRow) error {
+		total += r.Metrics["cost"]
+		return nil
+	})
+	return total, err
+}
+
+// readTruth streams the simulator's truth and returns the count that the simulator gives at the end. An answer that
+// ends without a count, or with another one than the rows that came, is an error.
+func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery, each func(truthRow) error) (int64, error) {
+	query := url.Values{"media": {q.media}, "kind": {q.kind}}
+	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/_sim/truth?"+query.Encode(), http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("ask the simulator for the truth: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("ask the simulator for the truth: %s", resp.Status)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(make([]byte, 0, 64<<10), 1<<20)
+	rows := int64(0)
+	for lines.Scan() {
+		var row truthRow
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return 0, fmt.Errorf("read the truth: %w", err)
+		}
+		if row.Count != nil {
+			if *row.Count != rows {
+				return 0, fmt.Errorf("read the truth: the simulator counts %d rows, %d came", *row.Count, rows)
+			}
+			return rows, nil
+		}
+		rows++
+		if err := each(row); err != nil {
+			return 0, err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return 0, fmt.Errorf("read the truth: %w", err)
+	}
+	return 0, fmt.Errorf("read the truth: the answer ends after %d rows without a count", rows)
+}

@@ -1,0 +1,210 @@
+// Package verify compares every row of the results with the simulator's truth, and knows neither the adapters nor
+// the code that wrote the rows.
+package verify
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+// Table is the outcome of one table.
+type Table struct {
+	Rows        int64 `json:"rows"`        // rows compared: those of the truth and those that the table has beyond it
+	Columns     int   `json:"columns"`     // columns compared in each row
+	Differences int64 `json:"differences"` // missing rows + extra rows + different values
+}
+
+// Report is the outcome of a comparison.
+type Report struct {
+	RowsCompared int64            `json:"rows_compared"`
+	ExpectedRows int64            `json:"expected_rows"` // as the simulator counts its truth (summaries: as derived from it)
+	NonzeroRows  int64            `json:"nonzero_rows"`  // expected rows whose figures are not all zero
+	Differences  int64            `json:"differences"`
+	Tables       map[string]Table `json:"tables"`
+	// Examples are the first differences, in words.
+	Examples []string `json:"examples,omitempty"`
+}
+
+const examplesMax = 20
+
+// Options say what to compare with what.
+type Options struct {
+	Store *store.Store
+	// Simulator is the address of the simulator's control API, without a trailing slash.
+	Simulator string
+	Client    *http.Client
+	// Now is the world's time; its day is the last one that was pulled.
+	Now time.Time
+}
+
+type verifier struct {
+	Options
+	report Report
+	today  day.Day
+	// seen are the account-days of each table that were compared; a row of any other is an extra one.
+	seen map[accountDay]bool
+}
+
+type accountDay struct {
+	table, level string
+	accountID    int64
+	day          day.Day
+}
+
+// Run compares all raw, public and summary rows of all accounts with the truth.
+func Run(ctx context.Context, o Options) (Report, error) {
+	v := &verifier{Options: o, today: day.Of(o.Now, AccountZone), seen: map[accountDay]bool{}}
+	v.report.Tables = map[string]Table{}
+	sums, err := newSummaries(ctx, o.Store)
+	if err != nil {
+		return Report{}, err
+	}
+	for _, w := range worlds {
+		accounts, err := v.accounts(ctx, w.media)
+		if err != nil {
+			return Report{}, err
+		}
+		if err := v.compareAccounts(ctx, w, accounts); err != nil {
+			return Report{}, err
+		}
+		for _, a := range accounts {
+			if err := v.compareObjects(ctx, w, a); err != nil {
+				return Report{}, fmt.Errorf("compare the configuration of account %s: %w", a.externalID, err)
+			}
+			for _, level := range []string{"account", "adgroup"} {
+				for _, hourly := range []bool{false, true} {
+					if err := v.compareReport(ctx, w, a, level, hourly, sums); err != nil {
+						return Report{}, fmt.Errorf("compare reports of account %s: %w", a.externalID, err)
+					}
+				}
+			}
+		}
+	}
+	if err := v.compareOrphans(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := v.compareSummaries(ctx, sums); err != nil {
+		return Report{}, err
+	}
+	for _, t := range v.report.Tables {
+		v.report.RowsCompared += t.Rows
+		v.report.Differences += t.Differences
+	}
+	return v.report, nil
+}
+
+// account is an account as our tables know it.
+type account struct {
+	id         int64
+	externalID string
+	name       string
+}
+
+func (v *verifier) accounts(ctx context.Context, platform string) ([]account, error) {
+	rows, err := v.Store.Config.Writer(ctx).Raw("SELECT id, external_id, name FROM media_account WHERE media = ? ORDER BY id", platform).Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []account
+	for rows.Next() {
+		var a account
+		if err := rows.Scan(&a.id, &a.externalID, &a.name); err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}
+
+// compareAccounts holds our list of accounts, with their names, against the platform's.
+func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []account) error {
+	ours := map[string]string{}
+	for _, a := range accounts {
+		ours[a.externalID] = a.name
+	}
+	c := v.table("media_account", 2)
+	_, err := readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
+		v.report.ExpectedRows++
+		name, ok := ours[r.Account]
+		delete(ours, r.Account)
+		c.expect(ok, fmt.Sprintf("%s account %s", w.media, r.Account))
+		if ok {
+			c.equal(fmt.Sprintf("%s account %s: name", w.media, r.Account), name, r.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for id := range ours {
+		c.extra(w.media + " account " + id)
+	}
+	c.close()
+	return nil
+}
+
+// pulledDays returns the days that must have been pulled and those that coverage says were pulled before, ascending.
+func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, days int) ([]day.Day, error) {
+	pulled := day.Between(v.today.Add(1-days), v.today)
+	var covered []day.Day
+	err := v.Store.Data.Writer(ctx).Raw("SELECT day FROM coverage WHERE account_id = ? AND report = ? AND level = ?", accountID, report, level).Scan(&covered).Error
+	if err != nil {
+		return nil, fmt.Errorf("read coverage: %w", err)
+	}
+	pulled = append(pulled, covered...)
+	slices.Sort(pulled)
+	return slices.Compact(pulled), nil
+}
+
+// comparison gathers the outcome of one table; close adds it to the report.
+type comparison struct {
+	v       *verifier
+	name    string
+	columns int
+	Table
+}
+
+func (v *verifier) table(name string, columns int) *comparison {
+	return &comparison{v: v, name: name, columns: columns}
+}
+
+func (c *comparison) differ(text string) {
+	c.Differences++
+	if len(c.v.report.Examples) < examplesMax {
+		c.v.report.Examples = append(c.v.report.Examples, c.name+": "+text)
+	}
+}
+
+// expect counts an expected row and says if it is missing.
+func (c *comparison) expect(found bool, what string) {
+	c.Rows++
+	if !found {
+		c.differ(what + " is missing")
+	}
+}
+
+func (c *comparison) extra(what string) {
+	c.Rows++
+	c.differ(what + " is not in the truth")
+}
+
+func (c *comparison) equal(what, have, want string) {
+	if have != want {
+		c.differ(fmt.Sprintf("%s is %s, the truth is %s", what, have, want))
+	}
+}
+
+func (c *comparison) close() {
+	t := c.v.report.Tables[c.name]
+	t.Rows += c.Rows
+	t.Differences += c.Differences
+	t.Columns = c.columns
+	c.v.report.Tables[c.name] = t
+}

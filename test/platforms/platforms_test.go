@@ -1,0 +1,203 @@
+// Package platforms_test proves the platforms' packages against the simulated platforms, over HTTP.
+package platforms_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/secret"
+	"adsync/media"
+	"adsync/media/mediatest"
+	"adsync/media/oceanengine"
+	"adsync/media/simulator"
+	"adsync/media/tencent"
+)
+
+func TestTencent(t *testing.T) {
+	t.Parallel()
+	mediatest.Run(t, tencent.New(), serve(tencent.Name, "adgroup"))
+}
+
+func TestOceanEngine(t *testing.T) {
+	t.Parallel()
+	mediatest.Run(t, oceanengine.New(), serve(oceanengine.Name, "promotion"))
+}
+
+var zone = must(time.LoadLocation("Asia/Shanghai"))
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// world is a simulated world behind HTTP.
+type world struct {
+	media   string
+	address string
+}
+
+// serve returns what makes a fresh world's server for a platform. The world stands still in the afternoon.
+func serve(mediaName, objectKind string) func(t *testing.T) *mediatest.Server {
+	return func(t *testing.T) *mediatest.Server {
+		t.Helper()
+		start := time.Date(2026, 11, 21, 15, 34, 56, 0, zone)
+		sim, err := simulator.New(simulator.Config{Accounts: 120, Seed: 7, Start: start, Frozen: true})
+		require.NoError(t, err)
+		server := httptest.NewServer(sim.Handler())
+		t.Cleanup(func() {
+			server.Close()
+			require.NoError(t, sim.Close())
+		})
+		w := world{media: mediaName, address: server.URL}
+		var limits []any
+		for _, scope := range []string{"app", "account"} {
+			for _, seconds := range []int{1, 60} {
+				limits = append(limits, map[string]any{"media": mediaName, "endpoint": "*", "scope": scope, "period_seconds": seconds, "limit": 0})
+			}
+		}
+		w.order(t, "limits", map[string]any{"rules": limits})
+		return w.server(t, start, objectKind)
+	}
+}
+
+func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest.Server {
+	t.Helper()
+	var credentials map[string]struct {
+		BasePath string `json:"base_url_path"`
+		Apps     []struct {
+			AppID  string `json:"app_id"`
+			Secret string `json:"secret"`
+			Logins []struct {
+				Access   string   `json:"access_token"`
+				Refresh  string   `json:"refresh_token"`
+				Accounts []string `json:"account_ids"`
+			} `json:"logins"`
+		} `json:"apps"`
+	}
+	require.NoError(t, json.Unmarshal(w.get(t, "credentials", nil), &credentials))
+	app := credentials[w.media].Apps[0]
+	login := app.Logins[0]
+	objects := map[string][]mediatest.Object{}
+	for _, line := range w.truth(t, url.Values{"kind": {objectKind}}) {
+		objects[line.Account] = append(objects[line.Account], mediatest.Object{
+			ID: line.Object, Name: line.Name, Modified: time.Unix(line.Modified, 0).UTC(), Deleted: line.Deleted,
+		})
+	}
+	accounts := slices.Clone(login.Accounts)
+	slices.SortStableFunc(accounts, func(a, b string) int { return len(objects[b]) - len(objects[a]) })
+	fault := func(t *testing.T, kind string, more map[string]any) {
+		t.Helper()
+		order := map[string]any{"kind": kind, "media": w.media}
+		for k, v := range more {
+			order[k] = v
+		}
+		w.order(t, "faults", order)
+	}
+	return &mediatest.Server{
+		BaseURL:  w.address + credentials[w.media].BasePath,
+		App:      media.App{ID: app.AppID, Secret: secret.NewText(app.Secret)},
+		Access:   secret.NewText(login.Access),
+		Refresh:  secret.NewText(login.Refresh),
+		Accounts: accounts,
+		Zone:     zone,
+		Today:    day.Of(now, zone),
+		Objects:  func(_ *testing.T, _, account string) []mediatest.Object { return objects[account] },
+		Rows: func(t *testing.T, report, level, account string, from, to day.Day) []mediatest.Row {
+			t.Helper()
+			if level != "account" {
+				level = "ad"
+			}
+			rows := []mediatest.Row{}
+			for _, line := range w.truth(t, url.Values{
+				"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
+			}) {
+				rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object, Metrics: w.renamed(line.Metrics)})
+			}
+			return rows
+		},
+		Expire:    func(t *testing.T) { fault(t, "token_death", nil) },
+		OverLimit: func(t *testing.T) { fault(t, "over_limit", map[string]any{"count": 1}) },
+		Fail:      func(t *testing.T, calls int) { fault(t, "status", map[string]any{"status": 503, "count": calls}) },
+		Cut:       func(t *testing.T, calls int) { fault(t, "half_body", map[string]any{"count": calls}) },
+	}
+}
+
+// renamed gives conversions the name of what they are counted by: Ocean Engine's are by the moment they happen.
+func (w world) renamed(metrics map[string]int64) map[string]int64 {
+	if value, ok := metrics["conversions"]; ok && w.media == oceanengine.Name {
+		delete(metrics, "conversions")
+		metrics["conversions_event"] = value
+	}
+	return metrics
+}
+
+// fact is a line of the simulator's truth.
+type fact struct {
+	Account  string           `json:"account"`
+	Day      string           `json:"day"`
+	Hour     int              `json:"hour"`
+	Object   string           `json:"object"`
+	Metrics  map[string]int64 `json:"metrics"`
+	Name     string           `json:"name"`
+	Modified int64            `json:"modified"`
+	Deleted  bool             `json:"deleted"`
+	Count    *int             `json:"count"`
+}
+
+func (w world) truth(t *testing.T, query url.Values) []fact {
+	t.Helper()
+	query.Set("media", w.media)
+	lines := bufio.NewScanner(bytes.NewReader(w.get(t, "truth", query)))
+	lines.Buffer(nil, 1<<20)
+	var facts []fact
+	for lines.Scan() {
+		var f fact
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
+		if f.Count != nil {
+			require.Len(t, facts, *f.Count)
+			return facts
+		}
+		facts = append(facts, f)
+	}
+	require.Fail(t, "the truth has no last line", "%v", query)
+	return nil
+}
+
+func (w world) get(t *testing.T, path string, query url.Values) []byte {
+	t.Helper()
+	return w.send(t, http.MethodGet, path+"?"+query.Encode(), nil)
+}
+
+func (w world) order(t *testing.T, path string, order any) {
+	t.Helper()
+	body, err := json.Marshal(order)
+	require.NoError(t, err)
+	w.send(t, http.MethodPost, path, body)
+}
+
+func (w world) send(t *testing.T, method, path string, body []byte) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, w.address+"/_sim/"+path, bytes.NewReader(body))
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Less(t, resp.StatusCode, 300, fmt.Sprintf("%s %s: %s", method, path, answer))
+	return answer
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// policyFile is asked by Debian's package scripts whether they may start a service.
+const policyFile = "/usr/sbin/policy-rc.d"
+
+// cacheDir is where what was fetched is kept for later runs.
+func cacheDir() (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(base, "adsync")
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// withInstallLock runs do while no other run of this program installs anything.
+func withInstallLock(do func() error) error {
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	lock, err := lockFile(filepath.Join(cache, "install.lock"), syscall.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return do()
+}
+
+// ensurePrograms installs Debian packages when one of the programs is not there. The package's own service is not
+// started: it would take the standard port of a machine that only wants to run tests.
+func ensurePrograms(ctx context.Context, stderr io.Writer, programs, packages []string) error {
+	if len(missing(programs)) == 0 {
+		return nil
+	}
+	return withInstallLock(func() error {
+		absent := missing(programs) // Another run may have installed them meanwhile.
+		if len(absent) == 0 {
+			return nil
+		}
+		install := "apt-get install -y --no-install-recommends " + strings.Join(packages, " ")
+		if _, err := exec.LookPath("apt-get"); err != nil {
+			return fmt.Errorf("%s is not installed and this machine has no apt-get: install it, or run a Docker engine",
+				strings.Join(absent, ", "))
+		}
+		if os.Geteuid() != 0 {
+			return fmt.Errorf("%s is not installed; run: sudo %s", strings.Join(absent, ", "), install)
+		}
+		fmt.Fprintf(stderr, "services: %s\n", install)
+		restore, err := forbidServiceStarts()
+		if err != nil {
+			return err
+		}
+		defer restore()
+		if err := runQuietly(ctx, "apt-get", "update", "-q"); err != nil {
+			return err
+		}
+		// Another apt may be at work on the machine: wait for its lock instead of failing.
+		args := []string{"-o", "DPkg::Lock::Timeout=300", "install", "-q", "-y", "--no-install-recommends"}
+		if err := runQuietly(ctx, "apt-get", append(args, packages...)...); err != nil {
+			return err
+		}
+		if absent = missing(programs); len(absent) > 0 {
+			return fmt.Errorf("%s is still missing after %s", strings.Join(absent, ", "), install)
+		}
+		return nil
+	})
+}
+
+// forbidServiceStarts puts Debian's policy file in place unless the machine has one. The returned function takes away
+// what was put there.
+func forbidServiceStarts() (restore func(), err error) {
+	file, err := os.OpenFile(policyFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if errors.Is(err, os.ErrExist) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	restore = func() { _ = os.Remove(policyFile) }
+	if _, err := file.WriteString("#!/bin/sh\nexit 101\n"); err != nil {
+		restore()
+		return nil, err
+	}
+	return restore, nil
+}
+
+func missing(programs []string) []string {
+	var absent []string
+	for _, program := range programs {
+		if _, err := lookProgram(program); err != nil {
+			absent = append(absent, program)
+		}
+	}
+	return absent
+}
+
+// lookProgram finds a program, also where Debian keeps servers, which is not on every user's PATH.
+func lookProgram(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	return exec.LookPath(filepath.Join("/usr/sbin", name))
+}
+
+// runQuietly runs a program to its end and shows its output only in the error.
+func runQuietly(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	// An interrupted apt-get puts its state in order; a killed one leaves packages half installed.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("run %s %s: %w\n%s", name, strings.Join(args, " "), err, output)
+	}
+	return nil
+}

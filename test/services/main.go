@@ -1,0 +1,199 @@
+// Command services runs a command beside real Kafka, MariaDB and Redis servers made for it alone.
+//
+//	go run ./test/services -- go test -count=1 -p 1 ./base/...
+//	go run ./test/services --keep
+//
+// The servers listen on spare ports of 127.0.0.1 and keep their data in a directory of their own, so that any number of
+// runs go on side by side and nothing that already runs on the machine is touched. The command finds them by
+// ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS. When it ends, or at an interrupt, exactly what was
+// started is stopped, and its exit code becomes ours.
+//
+// Where a Docker engine answers the servers are containers; elsewhere they are Debian's packages and Kafka's own jars,
+// which are installed or fetched when they are missing.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// startTimeout bounds how long the servers may take until they answer, without the time to install them. A busy
+// machine of two cores needs about 10 s.
+const startTimeout = 2 * time.Minute
+
+func main() {
+	// The kernel ends a server when the thread that started it ends (see processAttributes). The main thread lives as
+	// long as the process, so the servers are started from it and from nowhere else.
+	runtime.LockOSThread()
+
+	opts, err := parseOptions(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(0)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "services:", err)
+		os.Exit(2)
+	}
+	// The first signal ends the command and stops the servers in good order. The context's stop function gives the
+	// signals back to their default at once, so that a second one ends this process, and the servers with it.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	code, err := run(ctx, opts, os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "services:", err)
+	}
+	os.Exit(code)
+}
+
+// options is what the command line asks for.
+type options struct {
+	only    []string // the services to start
+	runtime string   // auto, docker or local
+	keep    bool
+	dir     string // where data and logs live; empty for a new temporary directory
+	command []string
+}
+
+var serviceNames = []string{"kafka", "mariadb", "redis"}
+
+func parseOptions(args []string, output io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("services", flag.ContinueOnError)
+	flags.SetOutput(output)
+	flags.Usage = func() {
+		fmt.Fprint(output, "Runs a command beside Kafka, MariaDB and Redis servers made for it alone.\n\n"+
+			"  services [flags] -- command [arguments]\n  services [flags] --keep\n\n")
+		flags.PrintDefaults()
+	}
+	only := flags.String("only", strings.Join(serviceNames, ","), "the `services` to start, separated by commas")
+	flags.StringVar(&o.runtime, "runtime", "auto", "how: `docker`, local, or auto, which takes docker where an engine answers")
+	flags.BoolVar(&o.keep, "keep", false, "print the environment for a shell and leave the servers running until an interrupt")
+	flags.StringVar(&o.dir, "dir", "", "the empty or new `directory` for data and logs, kept at the end (default a temporary one)")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	o.command = flags.Args()
+	for name := range strings.SplitSeq(*only, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(serviceNames, name) {
+			return o, fmt.Errorf("--only %s: want some of %s", *only, strings.Join(serviceNames, ", "))
+		}
+		o.only = append(o.only, name)
+	}
+	if !slices.Contains([]string{"auto", "docker", "local"}, o.runtime) {
+		return o, fmt.Errorf("--runtime %s: want auto, docker or local", o.runtime)
+	}
+	if o.keep == (len(o.command) > 0) {
+		return o, errors.New("want either a command after -- or --keep; see --help")
+	}
+	return o, nil
+}
+
+// run starts the services, runs the command or waits for ctx to end, and stops the services. The code is what the
+// process should exit with.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) (code int, err error) {
+	dir, err := makeDir(o.dir)
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if o.dir == "" {
+			code, err = tidy(dir, code, err, stderr)
+		}
+	}()
+	// One folder per user: another user's files could not be locked.
+	locks := filepath.Join(os.TempDir(), fmt.Sprintf("adsync-services-ports-%d", os.Getuid()))
+	ports := &portPool{dir: locks, low: portLow, high: portHigh}
+	defer ports.release()
+
+	start := startLocal
+	if o.runtime == "docker" || o.runtime == "auto" && dockerAnswers(ctx) {
+		start = startDocker
+	}
+	env, stopAll, err := start(ctx, o.only, dir, ports, stderr)
+	defer stopAll()
+	if err != nil {
+		return 1, err
+	}
+	if o.keep {
+		for _, setting := range env {
+			name, value, _ := strings.Cut(setting, "=")
+			fmt.Fprintf(stdout, "export %s='%s'\n", name, value)
+		}
+		fmt.Fprintln(stderr, "services: running; an interrupt (ctrl-C) stops them")
+		<-ctx.Done()
+		return 0, nil
+	}
+	return runCommand(ctx, o.command, env)
+}
+
+// runCommand runs the command in a process group of its own, so that its whole tree can be ended.
+func runCommand(ctx context.Context, command, env []string) (int, error) {
+	cmd := exec.Command(command[0], command[1:]...) // Not CommandContext: an interrupt ends the whole group.
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), env...)
+	p, err := startProcess("command", cmd)
+	if err != nil {
+		return 127, err
+	}
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+		p.stop(10 * time.Second)
+		return 130, errors.New("interrupted")
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {
+		return max(1, exit.ExitCode()), nil
+	}
+	if p.err != nil {
+		return 1, fmt.Errorf("run %s: %w", command[0], p.err)
+	}
+	return 0, nil
+}
+
+func makeDir(dir string) (string, error) {
+	if dir == "" {
+		return os.MkdirTemp("", "adsync-services-")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return "", errors.Join(err, fmt.Errorf("--dir %s: want an empty or new directory", dir))
+	}
+	return dir, nil
+}
+
+// tidy removes the temporary directory. After a failure it leaves the logs and says where they are: the data of a failed
+// run is hundreds of megabytes, and of no use without its servers.
+func tidy(dir string, code int, err error, stderr io.Writer) (int, error) {
+	logs := filepath.Join(dir, "logs")
+	if _, noLogs := os.Stat(logs); code == 0 && err == nil || noLogs != nil {
+		return code, errors.Join(err, os.RemoveAll(dir))
+	}
+	entries, readErr := os.ReadDir(dir)
+	err = errors.Join(err, readErr)
+	for _, entry := range entries {
+		if entry.Name() != "logs" {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+		}
+	}
+	fmt.Fprintf(stderr, "services: the servers' logs are in %s\n", logs)
+	return code, err
+}
