@@ -178,7 +178,7 @@ func (e *Engine) Tokens() service.Service {
 // NewProducer returns the producer's role.
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
 	return producer.New(cfg, producer.Deps{
-		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Planning,
+		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Planning, Waiting: e.deps.Waiting,
 		Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 	})
 }

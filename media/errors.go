@@ -58,15 +58,14 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Without replaces secrets in the error's text, wherever a platform echoed one, as it is or as it stands in an address.
-func (e *Error) Without(secrets ...secret.Text) *Error {
+// Redact takes secrets out of the error's text, wherever a platform echoed one, as it is or as it stands in an address.
+func (e *Error) Redact(secrets ...secret.Text) {
 	for _, s := range secrets {
 		if !s.IsZero() {
 			e.Message = strings.ReplaceAll(e.Message, s.Reveal(), s.String())
 			e.Message = strings.ReplaceAll(e.Message, url.QueryEscape(s.Reveal()), s.String())
 		}
 	}
-	return e
 }
 
 // ErrRowCap is below an Error of class Invalid when a query matches more rows than the platform gives out for one

@@ -22,7 +22,7 @@ const (
 // pumpDue sends subtasks again whose wait is over, until none is left.
 func (t *term) pumpDue(ctx context.Context) error {
 	for ctx.Err() == nil {
-		now := t.clock.Now()
+		now := t.waiting.Now()
 		lost := now.Add(-sentAgainAfter)
 		if t.cycles == 0 {
 			lost = now

@@ -140,7 +140,7 @@ func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
 	case f.expired:
 		empty = task.RunExpired
 	}
-	err := t.store.FinishFanOut(work, t.lease, run.ID, empty, f.note, t.clock.Now())
+	err := t.store.FinishFanOut(work, t.lease, run.ID, empty, f.note, t.waiting.Now())
 	if errors.Is(err, store.ErrRunChanged) {
 		return f.ended()
 	}
@@ -193,7 +193,7 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	work, cancel := finishing(ctx)
 	defer cancel()
 	run := f.run
-	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.clock.Now()); err != nil {
+	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {
 		return false, err
 	}
 	parts, err := f.unsent(work, b)
@@ -215,7 +215,7 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 // plan reads the next accounts (or logins) and plans their parts.
 func (f *fanOut) plan(ctx context.Context) (batch, error) {
 	run := f.run
-	if deadline := run.Deadline(); !deadline.IsZero() && !f.clock.Now().Before(deadline) {
+	if deadline := run.Deadline(); !deadline.IsZero() && !f.waiting.Now().Before(deadline) {
 		// Nothing new is made. What a crash left unsent is sent, so that a consumer ends it as expired.
 		f.expired, f.note = true, cmp.Or(f.note, "the time to live ended before the fan-out did")
 		return f.rest(nil), nil

@@ -33,10 +33,13 @@ type Broker interface {
 
 // Deps are what a producer works with.
 type Deps struct {
-	Store      *store.Store
-	Registry   *media.Registry
-	Broker     Broker
-	Clock      clock.Clock
+	Store    *store.Store
+	Registry *media.Registry
+	Broker   Broker
+	// Clock is that of ticks and business days.
+	Clock clock.Clock
+	// Waiting is that of retries and of what runs record; nil means Clock. In a deployment both are the database's.
+	Waiting    clock.Clock
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -48,6 +51,7 @@ type Producer struct {
 	registry *media.Registry
 	broker   Broker
 	clock    clock.Clock
+	waiting  clock.Clock
 	logger   *slog.Logger
 	metrics  *metrics
 	tasks    *taskSet
@@ -75,6 +79,10 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 		metrics: m,
 		tasks:   newTaskSet(deps.Store, deps.Registry, deps.Logger, m),
 		wake:    make(chan struct{}, 1),
+	}
+	p.waiting = deps.Clock
+	if deps.Waiting != nil {
+		p.waiting = deps.Waiting
 	}
 	p.elector = lease.New(deps.Store.Leadership(), cfg.LeaseTTL, p.lead, deps.Logger)
 	return p, nil

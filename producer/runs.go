@@ -92,12 +92,12 @@ func (t *term) fill(run *store.Run, tk *loadedTask, order *task.Order) {
 	run.TaskName, run.Media, run.Handler, run.TaskRevision = tk.Name, tk.Media, tk.Handler, tk.Revision
 	run.Settings, run.Timezone = tk.Settings, tk.Timezone
 	run.Settings.Order = order
-	run.State, run.CreatedAt = task.RunFanningOut, t.clock.Now()
+	run.State, run.CreatedAt = task.RunFanningOut, t.waiting.Now()
 }
 
 // fail makes a run that ends before it begins.
 func (t *term) fail(run *store.Run, state task.RunState, why string) {
-	now, none := t.clock.Now(), int64(0)
+	now, none := t.waiting.Now(), int64(0)
 	run.State, run.ErrorText, run.CreatedAt, run.EndedAt, run.Total = state, why, now, now, &none
 }
 

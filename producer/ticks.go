@@ -82,7 +82,6 @@ func (t *term) planTicks(ctx context.Context) error {
 	now := t.clock.Now()
 	var ticks []store.Tick
 	var done []func()
-	ids := map[int64]bool{}
 	for _, e := range t.plan.entries {
 		if e.next.IsZero() || e.next.After(now) {
 			continue
@@ -92,7 +91,7 @@ func (t *term) planTicks(ctx context.Context) error {
 			return err
 		}
 		for _, m := range moments {
-			ticks = append(ticks, store.Tick{TaskID: e.task.ID, PlannedAt: m, RunID: newRunID(now, ids), MadeAt: now})
+			ticks = append(ticks, store.Tick{TaskID: e.task.ID, PlannedAt: m, MadeAt: now})
 		}
 		done = append(done, func() {
 			e.checked, e.next, e.fresh = through, e.task.schedule.Next(through), false
@@ -101,6 +100,7 @@ func (t *term) planTicks(ctx context.Context) error {
 	if len(done) == 0 {
 		return nil
 	}
+	nameRuns(ticks, now)
 	// In the order of the ledger's key, like every batch.
 	slices.SortFunc(ticks, func(a, b store.Tick) int {
 		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), a.PlannedAt.Compare(b.PlannedAt))
@@ -116,7 +116,7 @@ func (t *term) planTicks(ctx context.Context) error {
 			t.metrics.lateness.Observe(late.Seconds())
 		}
 	}
-	if len(ids) == 0 {
+	if len(ticks) == 0 {
 		return nil
 	}
 	// A tick that was in the ledger before keeps the run that it has: only those that took our id are still without.
@@ -128,14 +128,20 @@ func (t *term) planTicks(ctx context.Context) error {
 	return err
 }
 
-// newRunID returns a run id that no other of the same batch has: thousands may be made within one millisecond.
-func newRunID(now time.Time, taken map[int64]bool) int64 {
-	for {
-		id := task.NewRunID(now)
-		if !taken[id] {
-			taken[id] = true
-			return id
+// nameRuns gives ticks their run ids: all different, though thousands may be made within one millisecond, and in the
+// order of the planned moments, so that what is caught up runs in that order.
+func nameRuns(ticks []store.Tick, now time.Time) {
+	slices.SortStableFunc(ticks, func(a, b store.Tick) int { return a.PlannedAt.Compare(b.PlannedAt) })
+	ids := make([]int64, 0, len(ticks))
+	for len(ids) < len(ticks) {
+		for range len(ticks) - len(ids) {
+			ids = append(ids, task.NewRunID(now))
 		}
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
+	for i := range ticks {
+		ticks[i].RunID = ids[i]
 	}
 }
 

@@ -186,13 +186,17 @@ func TestTakeOrders(t *testing.T) {
 	require.Empty(t, open)
 }
 
-func TestNewRunID_IsUniqueWithinABatch(t *testing.T) {
+func TestNameRuns_UniqueAndInOrder(t *testing.T) {
 	t.Parallel()
-	taken := map[int64]bool{}
-	for range 20_000 { // about 48 pairs of these would be the same
-		newRunID(start, taken)
+	ticks := make([]store.Tick, 20_000) // about 48 pairs of random ids would be the same
+	for i := range ticks {
+		ticks[i].PlannedAt = start.Add(time.Duration(-i) * time.Second)
 	}
-	require.Len(t, taken, 20_000)
+	nameRuns(ticks, start)
+	for i := 1; i < len(ticks); i++ {
+		require.Greater(t, ticks[i].RunID, ticks[i-1].RunID)
+		require.True(t, ticks[i].PlannedAt.After(ticks[i-1].PlannedAt))
+	}
 }
 
 // Whatever the cron, the policy and the gap, the moments are those that stepping through the schedule gives.

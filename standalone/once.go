@@ -44,26 +44,35 @@ func (r OnceReport) Clean() bool {
 // pollInterval is how often the runs are looked at.
 const pollInterval = 200 * time.Millisecond
 
-// runOnce orders every task one time, all at the moment now of the world, and waits for the end of their runs: first
-// those of the platforms, which may run side by side, then the system's, which build on what those wrote.
-func runOnce(ctx context.Context, s *store.Store, now time.Time, progress func([]store.Run)) ([]RunReport, error) {
+// orderTasks orders every task of the platforms, or of the system, one time, all at the moment now of the world. It
+// returns the ids of their runs.
+func orderTasks(ctx context.Context, s *store.Store, now time.Time, by string, ofSystem bool) ([]int64, error) {
 	rows, err := s.TaskRows(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var ids []int64
+	for _, row := range rows {
+		if (row.Media == system.Name) != ofSystem {
+			continue
+		}
+		id := task.NewRunID(now)
+		if err := s.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: row.ID, Request: task.Order{By: by}, OrderedAt: now}); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// runOnce orders every task and waits for the end of their runs: first those of the platforms, which may run side by
+// side, then the system's, which build on what those wrote.
+func runOnce(ctx context.Context, s *store.Store, now time.Time, progress func([]store.Run)) ([]RunReport, error) {
 	var reports []RunReport
 	for _, ofSystem := range []bool{false, true} {
-		var ids []int64
-		for _, row := range rows {
-			if (row.Media == system.Name) != ofSystem {
-				continue
-			}
-			id := task.NewRunID(now)
-			err := s.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: row.ID, Request: task.Order{By: "standalone --once"}, OrderedAt: now})
-			if err != nil {
-				return nil, err
-			}
-			ids = append(ids, id)
+		ids, err := orderTasks(ctx, s, now, "standalone --once", ofSystem)
+		if err != nil {
+			return nil, err
 		}
 		runs, err := waitForRuns(ctx, s, ids, progress)
 		if err != nil {

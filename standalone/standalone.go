@@ -150,11 +150,13 @@ func (s *stack) open(ctx context.Context) error {
 		return err
 	}
 	s.opened(cache.Close)
+	// One process has all of every limit, and its Redis shares the processor with everything else.
+	s.RateLimit.Members, s.RateLimit.RedisTimeout = 1, 5*time.Second
 	waiting := clock.NewDatabase(s.store.Data.Now, s.Logger)
 	parts := engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys("adsync"), Box: box,
 		Planning: s.world.clock, Waiting: waiting, Node: "standalone", Logger: s.Logger, Registerer: registry,
-	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.baseURLs()})
+	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.creds.baseURLs(s.world.address)})
 	return s.addServices(waiting, parts)
 }
 
@@ -231,6 +233,12 @@ func (s *stack) front(ctx context.Context) error {
 	terminal := false
 	if f, ok := s.Out.(*os.File); ok {
 		terminal = term.IsTerminal(int(f.Fd()))
+	}
+	if s.world.isNew {
+		// Nobody should wait for the first round of crons to see something.
+		if _, err := orderTasks(ctx, s.store, s.world.clock.Now(), "standalone's first start", false); err != nil {
+			return err
+		}
 	}
 	view := screen{out: s.Out, terminal: terminal, tips: s.tips()}
 	if !terminal {

@@ -97,9 +97,9 @@ func (w *watcher) readTruth(ctx context.Context, today day.Day) error {
 }
 
 func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, now time.Time) error {
-	err := w.store.Data.Reader(ctx).Raw("SELECT COALESCE(SUM(cost), 0) FROM summary_daily WHERE day = ? AND media = ?", today, m.Name).Row().Scan(&m.Ours)
+	err := w.store.Data.Reader(ctx).Raw("SELECT COALESCE(SUM(cost), 0) FROM summary_hourly WHERE day = ? AND media = ?", today, m.Name).Row().Scan(&m.Ours)
 	if err != nil {
-		return fmt.Errorf("read summary_daily: %w", err)
+		return fmt.Errorf("read summary_hourly: %w", err)
 	}
 	err = w.store.Config.Reader(ctx).Raw("SELECT COUNT(*), COALESCE(SUM(CASE WHEN a.parked <> '' OR t.state <> 'ok' THEN 1 ELSE 0 END), 0)"+
 		" FROM media_account a JOIN media_token t ON t.id = a.token_id WHERE a.media = ?", m.Name).Row().Scan(&m.Accounts, &m.Parked)

@@ -45,7 +45,7 @@ func (l *causeLog) report(place, message string, err error, args ...any) {
 		args = append(args, "lines_left_out", last.skipped)
 	}
 	l.last[place] = lastCause{text: err.Error(), at: now}
-	l.logger.Warn(message, args...)
+	l.logger.Warn(message, args...) //nolint:sloglint // Every caller passes a fixed text.
 }
 
 // clear forgets the place's cause, so that the next error there is logged, and tells whether there was one.

@@ -59,7 +59,7 @@ func TestConfig_Refuses(t *testing.T) {
 			t.Parallel()
 			cfg := valid()
 			test.change(&cfg)
-			joined, ok := cfg.Validate().(interface{ Unwrap() []error }) //nolint:errorlint // errors.Join has no other door.
+			joined, ok := cfg.Validate().(interface{ Unwrap() []error })
 			require.True(t, ok)
 			var keys []string
 			for _, err := range joined.Unwrap() {

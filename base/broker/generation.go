@@ -43,12 +43,14 @@ func newGeneration(g *Group, kg *kafka.Generation, shared map[string]int) *gener
 	}
 }
 
-// run works until ended closes or the topics have got more partitions, and returns when everything is handed back.
+// run works until ended ends or the topics have got more partitions, and returns when everything is handed back.
 // Its return ends the membership of this generation, so nothing else may be started in the library's generation.
-func (g *generation) run(ended <-chan struct{}) {
+func (g *generation) run(ended context.Context) {
 	g.client.metrics.began(g)
 	defer g.client.metrics.ended(g)
-	ctx, revoke := context.WithCancelCause(context.Background())
+	// The library's context is no parent of the handlers' one: what ends must be able to end in order, and the
+	// cause must be one that callers know.
+	ctx, revoke := context.WithCancelCause(context.WithoutCancel(ended))
 	defer revoke(nil)
 
 	var loops sync.WaitGroup
@@ -61,7 +63,7 @@ func (g *generation) run(ended <-chan struct{}) {
 	more := make(chan struct{})
 	loops.Go(func() { g.watch(ctx, more) })
 
-	g.commitUntil(ended, more)
+	g.commitUntil(ended.Done(), more)
 	revoke(ErrRevoked) // Before anything else: nothing new may begin.
 	g.handBack(&loops)
 }

@@ -136,9 +136,9 @@ func (g *Group) run(member *kafka.ConsumerGroup) {
 		g.client.metrics.rebalances.WithLabelValues(g.cfg.Group).Inc()
 		generation := newGeneration(g, next, g.takeShared())
 		g.loop.Add(1)
-		next.Start(func(ctx context.Context) {
+		next.Start(func(ended context.Context) {
 			defer g.loop.Done()
-			generation.run(ctx.Done())
+			generation.run(ended)
 		})
 	}
 }

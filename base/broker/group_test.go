@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -205,7 +206,9 @@ func TestGroup_JoinErrorsAreOutlived(t *testing.T) {
 	}
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, b *brokertest.Broker) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := brokertest.NewVirtual(t, "jobs")
 				c := b.Client(t, nil)
 				struck := b.Cluster(t).Fault(fault)
 				in := newInbox()
@@ -223,7 +226,9 @@ func TestGroup_CutConnections(t *testing.T) {
 	t.Parallel()
 	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.OffsetCommit, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.SyncGroup} {
 		t.Run(key.Name(), func(t *testing.T) {
-			virtually(t, func(t *testing.T, b *brokertest.Broker) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := brokertest.NewVirtual(t, "jobs")
 				c := b.Client(t, nil)
 				var cut atomic.Bool
 				b.Cluster(t).ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -244,7 +249,9 @@ func TestGroup_CutConnections(t *testing.T) {
 }
 
 func TestGroup_MessagesDeletedBeforeTheyWereRead(t *testing.T) {
-	virtually(t, func(t *testing.T, b *brokertest.Broker) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := brokertest.NewVirtual(t, "jobs")
 		registry := prometheus.NewRegistry()
 		c, err := broker.New(b.Config(), brokertest.Logger(t), registry)
 		require.NoError(t, err)
@@ -267,7 +274,9 @@ func TestGroup_MessagesDeletedBeforeTheyWereRead(t *testing.T) {
 }
 
 func TestGroup_LogMadeAnewIsReadFromItsStart(t *testing.T) {
-	virtually(t, func(t *testing.T, b *brokertest.Broker) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := brokertest.NewVirtual(t, "jobs")
 		registry := prometheus.NewRegistry()
 		c, err := broker.New(b.Config(), brokertest.Logger(t), registry)
 		require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"adsync/base/broker"
-	"adsync/base/broker/brokertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 30 * time.Second
 
 func testContext(t testing.TB) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
@@ -40,14 +39,6 @@ func numbered(topic string, from, n, accounts int) []broker.Message {
 }
 
 func account(n int) []byte { return fmt.Appendf(nil, "account-%d", n) }
-
-// virtually runs a test on a broker in memory inside a bubble: pauses and timeouts take no time, and durations are
-// exact.
-func virtually(t *testing.T, test func(t *testing.T, b *brokertest.Broker)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(t, brokertest.NewVirtual(t, "jobs")) })
-}
 
 // inbox collects what a handler gets.
 type inbox struct {

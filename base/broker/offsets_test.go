@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -77,7 +78,9 @@ func TestOffsets_ErrorsAreRetriedAndNeverBecomeNumbers(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, b *brokertest.Broker) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := brokertest.NewVirtual(t, "jobs")
 				c := b.Client(t, nil)
 				write(t, c, numbered("jobs", 0, 10, 1))
 				test.fault.Count = 2

@@ -79,9 +79,11 @@ func TestTLS(t *testing.T) {
 	pool.AddCert(ca.cert)
 
 	start := func(t *testing.T, auth tls.ClientAuthType) *brokertest.Broker {
+		t.Helper()
 		return brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: auth}))
 	}
 	connect := func(t *testing.T, b *brokertest.Broker, cfg broker.TLSConfig) *broker.Client {
+		t.Helper()
 		return b.Client(t, func(c *broker.Config) {
 			cfg.Enabled = true
 			c.TLS = cfg

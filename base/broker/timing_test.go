@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,30 +16,33 @@ import (
 	"adsync/base/broker/brokertest"
 )
 
-// inBubble runs a test with a client in the settings of a deployment.
-func inBubble(t *testing.T, test func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry)) {
+// deployed returns a broker in memory and a client in the settings of a deployment. In a bubble a sleep takes no
+// time, and durations are exact.
+func deployed(t *testing.T) (*brokertest.Broker, *broker.Client, *prometheus.Registry) {
 	t.Helper()
-	virtually(t, func(t *testing.T, b *brokertest.Broker) {
-		cfg := broker.DefaultConfig()
-		cfg.Brokers, cfg.Dial = b.Config().Brokers, b.Config().Dial
-		cfg.Replication, cfg.MinInsync = 1, 1
-		registry := prometheus.NewRegistry()
-		c, err := broker.New(cfg, brokertest.Logger(t), registry)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, c.Close()) })
-		test(t, b, c, registry)
-	})
+	b := brokertest.NewVirtual(t, "jobs")
+	cfg := broker.DefaultConfig()
+	cfg.Brokers, cfg.Dial = b.Config().Brokers, b.Config().Dial
+	cfg.Replication, cfg.MinInsync = 1, 1
+	registry := prometheus.NewRegistry()
+	c, err := broker.New(cfg, brokertest.Logger(t), registry)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return b, c, registry
 }
 
 func started(t *testing.T, c *broker.Client, h broker.Handler) *broker.Group {
 	t.Helper()
 	g := c.NewGroup(broker.GroupConfig{Group: "g", Topics: []string{"jobs"}}, h)
 	require.NoError(t, g.Start(t.Context()))
+	t.Cleanup(g.Stop)
 	return g
 }
 
 func TestTiming_CommitsOnceASecond(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.finish)
 		time.Sleep(5 * time.Second) // The group is in the middle of a second of its own.
@@ -55,7 +59,9 @@ func TestTiming_CommitsOnceASecond(t *testing.T) {
 }
 
 func TestTiming_DrainLastsAsLongAsTheWork(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := deployed(t)
 		var work sync.WaitGroup
 		in := newInbox()
 		g := started(t, c, func(_ context.Context, d *broker.Delivery) {
@@ -78,7 +84,9 @@ func TestTiming_DrainLastsAsLongAsTheWork(t *testing.T) {
 }
 
 func TestTiming_DrainEndsAtItsTimeout(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, r := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.keep)
 		write(t, c, numbered("jobs", 0, 10, 1))
@@ -98,7 +106,9 @@ func TestTiming_DrainEndsAtItsTimeout(t *testing.T) {
 }
 
 func TestTiming_AbandonedWorkIsNotWaitedFor(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := deployed(t)
 		var work sync.WaitGroup
 		in := newInbox()
 		g := started(t, c, func(ctx context.Context, d *broker.Delivery) {
@@ -119,7 +129,9 @@ func TestTiming_AbandonedWorkIsNotWaitedFor(t *testing.T) {
 }
 
 func TestTiming_AMemberThatHoldsReadingBackStaysAMember(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, r := deployed(t)
 		release := make(chan struct{})
 		in := newInbox()
 		g := started(t, c, func(ctx context.Context, d *broker.Delivery) {
@@ -147,7 +159,9 @@ func TestTiming_AMemberThatHoldsReadingBackStaysAMember(t *testing.T) {
 }
 
 func TestTiming_AHandlerThatNeverReturnsDoesNotHoldTheGroup(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := deployed(t)
 		release := make(chan struct{})
 		in := newInbox()
 		g := started(t, c, func(_ context.Context, d *broker.Delivery) {
@@ -164,7 +178,9 @@ func TestTiming_AHandlerThatNeverReturnsDoesNotHoldTheGroup(t *testing.T) {
 }
 
 func TestTiming_StopDoesNotWaitForASilentBroker(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, c, _ := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.keep)
 		write(t, c, numbered("jobs", 0, 5, 1))
@@ -182,7 +198,9 @@ func TestTiming_StopDoesNotWaitForASilentBroker(t *testing.T) {
 }
 
 func TestTiming_NewPartitionsAreRead(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, r := deployed(t)
 		in := newInbox()
 		g1, g2 := started(t, c, in.finish), started(t, c, in.finish)
 		time.Sleep(10 * time.Second)
@@ -206,7 +224,9 @@ func TestTiming_NewPartitionsAreRead(t *testing.T) {
 }
 
 func TestTiming_ALogMadeAnewUnderAReader(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, c, r := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.finish)
 		write(t, c, numbered("jobs", 0, 100, 1))
@@ -224,7 +244,9 @@ func TestTiming_ALogMadeAnewUnderAReader(t *testing.T) {
 }
 
 func TestTiming_AKilledMembersPartitionsMoveAfterTheSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, _ *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, c, _ := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.finish)
 		time.Sleep(5 * time.Second)
@@ -251,7 +273,9 @@ func TestTiming_AKilledMembersPartitionsMoveAfterTheSession(t *testing.T) {
 // A leader that took over a moment ago may answer with an end that is too low. That must not be taken for a new log:
 // starting over would forget what is under way, and the commits would pass it.
 func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, c, r := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.keep)
 		write(t, c, numbered("jobs", 0, 10, 1))
@@ -297,7 +321,9 @@ func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
 
 // Should a reader beyond the end of its log hear of no error, the watch over the ends of logs notices.
 func TestTiming_ALogMadeAnewThatTheReaderDoesNotNotice(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *brokertest.Broker, c *broker.Client, r *prometheus.Registry) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, c, r := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.finish)
 		write(t, c, numbered("jobs", 0, 10, 1))

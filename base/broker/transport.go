@@ -30,7 +30,7 @@ type transport struct {
 const poolAgeMin = 200 * time.Millisecond
 
 type pool struct {
-	*kafka.Transport
+	kafka   *kafka.Transport
 	born    time.Time
 	users   int
 	retired bool
@@ -41,7 +41,7 @@ var errClosed = errors.New("broker client is closed")
 func newTransport(newPool func(topics []string) *kafka.Transport) *transport {
 	// An empty list asks for no topic; a nil one would ask for all.
 	topics := []string{}
-	return &transport{make: newPool, topics: topics, pool: &pool{Transport: newPool(topics), born: time.Now()}}
+	return &transport{make: newPool, topics: topics, pool: &pool{kafka: newPool(topics), born: time.Now()}}
 }
 
 // RoundTrip implements kafka.RoundTripper.
@@ -61,7 +61,7 @@ func (t *transport) RoundTrip(ctx context.Context, addr net.Addr, req kafka.Requ
 		p.users--
 		p.closeIfUnused()
 	}()
-	return p.Transport.RoundTrip(ctx, addr, req)
+	return p.kafka.RoundTrip(ctx, addr, req)
 }
 
 // watch adds topics to those whose layout is kept.
@@ -102,7 +102,7 @@ func (t *transport) renewLocked() {
 		return
 	}
 	old := t.pool
-	t.pool = &pool{Transport: t.make(t.topics), born: time.Now()}
+	t.pool = &pool{kafka: t.make(t.topics), born: time.Now()}
 	old.retired = true
 	old.closeIfUnused()
 }
@@ -117,6 +117,6 @@ func (t *transport) close() {
 
 func (p *pool) closeIfUnused() {
 	if p.retired && p.users == 0 {
-		p.CloseIdleConnections()
+		p.kafka.CloseIdleConnections()
 	}
 }

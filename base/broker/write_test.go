@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -191,7 +192,9 @@ func TestWrite_Faults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, b *brokertest.Broker) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := brokertest.NewVirtual(t, "jobs")
 				c := b.Client(t, func(cfg *broker.Config) {
 					if test.failed || test.unknown {
 						// The pauses double from 20 ms on: the end falls into one of them, not into a request.
@@ -225,7 +228,9 @@ func TestWrite_Faults(t *testing.T) {
 }
 
 func TestWrite_OnePartitionsFaultLeavesTheOthersAlone(t *testing.T) {
-	virtually(t, func(t *testing.T, b *brokertest.Broker) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := brokertest.NewVirtual(t, "jobs")
 		c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = time.Second })
 		b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "jobs", Partitions: []int32{2}, Err: kerr.NotEnoughReplicas, Count: -1})
 		positions, err := c.Write(testContext(t), numbered("jobs", 0, 60, 60))
@@ -275,7 +280,9 @@ func TestWrite_FindsALeaderThatMoved(t *testing.T) {
 }
 
 func TestWrite_SilentBrokerLeavesTheOutcomeUnknown(t *testing.T) {
-	virtually(t, func(t *testing.T, b *brokertest.Broker) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := brokertest.NewVirtual(t, "jobs")
 		c := b.Client(t, nil)
 		ctx, cancel := context.WithCancel(testContext(t))
 		cluster := b.Cluster(t)
@@ -294,7 +301,9 @@ func TestWrite_SilentBrokerLeavesTheOutcomeUnknown(t *testing.T) {
 }
 
 func TestWrite_NoBroker(t *testing.T) {
-	virtually(t, func(t *testing.T, b *brokertest.Broker) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := brokertest.NewVirtual(t, "jobs")
 		c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = 200 * time.Millisecond })
 		b.Close()
 		_, err := c.Write(testContext(t), numbered("jobs", 0, 2, 2))

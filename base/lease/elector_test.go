@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,20 @@ func (w *worker) leads() bool {
 	return w.active > 0
 }
 
+// terms returns the epochs of the terms that were led.
+func (w *worker) terms() []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.epochs)
+}
+
+// state returns the present lease and how often one was renewed.
+func (r *row) state() (Lease, int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lease, r.renews
+}
+
 func setup() (*row, *worker, *Elector) {
 	r := &row{cut: map[string]bool{}}
 	w := &worker{}
@@ -128,8 +143,9 @@ func TestElector_LeadsAndKeepsTheLease(t *testing.T) {
 		require.True(t, ok)
 		require.EqualValues(t, 1, l.Epoch)
 		<-time.After(time.Hour)
-		require.Equal(t, []int64{1}, w.epochs, "one term the whole time")
-		require.Greater(t, r.renews, 1000)
+		require.Equal(t, []int64{1}, w.terms(), "one term the whole time")
+		_, renews := r.state()
+		require.Greater(t, renews, 1000)
 		e.Stop()
 		e.Stop()
 		require.False(t, w.leads())
@@ -151,8 +167,8 @@ func TestElector_FollowerTakesOverFromAKilledLeader(t *testing.T) {
 		require.False(t, w2.leads())
 
 		// Cut off just after a renewal: the worst moment.
-		before := r.renews
-		for r.renews == before {
+		_, before := r.state()
+		for renews := before; renews == before; _, renews = r.state() {
 			<-time.After(10 * time.Millisecond)
 		}
 		r.cutOff(e1.holder, true)
@@ -162,7 +178,7 @@ func TestElector_FollowerTakesOverFromAKilledLeader(t *testing.T) {
 		}
 		require.LessOrEqual(t, time.Since(killed), 15*time.Second)
 		require.False(t, w1.leads(), "the old leader stopped by itself before the new one began")
-		require.Equal(t, []int64{2}, w2.epochs)
+		require.Equal(t, []int64{2}, w2.terms())
 		r.cutOff(e1.holder, false)
 		e1.Stop()
 	})
@@ -195,7 +211,8 @@ func TestElector_StopWaitsForTheWorkAndRenewsMeanwhile(t *testing.T) {
 		e := New(r, ttl, func(ctx context.Context, _ Lease) error {
 			<-ctx.Done()
 			<-time.After(30 * time.Second) // the batch in flight
-			finished = r.lease.Holder != ""
+			l, _ := r.state()
+			finished = l.Holder != ""
 			return nil
 		}, slog.New(slog.DiscardHandler))
 		require.NoError(t, e.Start(t.Context()))
@@ -205,7 +222,7 @@ func TestElector_StopWaitsForTheWorkAndRenewsMeanwhile(t *testing.T) {
 		defer e2.Stop()
 		e.Stop()
 		require.True(t, finished, "the lease was held to the end of the work")
-		require.Empty(t, w2.epochs, "nobody led beside it")
+		require.Empty(t, w2.terms(), "nobody led beside it")
 	})
 }
 
@@ -217,8 +234,9 @@ func TestElector_CampaignsAgainAfterARefusedWrite(t *testing.T) {
 		require.NoError(t, e.Start(t.Context()))
 		<-time.After(5 * time.Second)
 		e.Stop()
-		require.Greater(t, len(w.epochs), 2)
-		require.EqualValues(t, len(w.epochs), r.lease.Epoch, "an epoch for each term")
+		l, _ := r.state()
+		require.Greater(t, len(w.terms()), 2)
+		require.EqualValues(t, len(w.terms()), l.Epoch, "an epoch for each term")
 	})
 }
 

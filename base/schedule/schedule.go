@@ -164,7 +164,9 @@ func (s Schedule) nextElapsed(after time.Time) time.Time {
 }
 
 // matches reports whether the schedule holds a wall time in whole seconds.
-func (s Schedule) matches(wall time.Time) bool { return s.spec.Next(wall.Add(-time.Second)).Equal(wall) }
+func (s Schedule) matches(wall time.Time) bool {
+	return s.spec.Next(wall.Add(-time.Second)).Equal(wall)
+}
 
 // nextFixed looks for the first wall time of the schedule whose moment is after the given one.
 func (s Schedule) nextFixed(after time.Time) time.Time {

@@ -4,12 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // FindAccounts returns the accounts of a media by the platform's ids, as the writer holds them. Ids that are not known
 // are left out.
 func (s *Store) FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]Account, error) {
 	found := make(map[string]Account, len(externalIDs))
+	// The column is ascii: MySQL refuses to compare it with anything else.
+	externalIDs = slices.DeleteFunc(slices.Clone(externalIDs), func(id string) bool {
+		return strings.ContainsFunc(id, func(r rune) bool { return r > unicode.MaxASCII })
+	})
 	for ids := range slices.Chunk(externalIDs, accountBatch) {
 		batch := make([]Account, len(ids))
 		for i, id := range ids {

@@ -24,7 +24,7 @@ func TestFindAccounts(t *testing.T) {
 	_, err = s.PutAccounts(t.Context(), "oceanengine", 2, []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "USD"}})
 	require.NoError(t, err)
 
-	got, err := s.FindAccounts(t.Context(), "tencent", append(ids, "1", "none"))
+	got, err := s.FindAccounts(t.Context(), "tencent", append(ids, "1", "none", "账户", "\xff"))
 	require.NoError(t, err)
 	require.Len(t, got, 1201, "neither another media's account nor an unknown one")
 	require.Equal(t, "7000", got["7000"].ExternalID)

@@ -94,6 +94,9 @@ func mysqlConfig(dsn secret.Text) (*mysql.Config, error) {
 		c.Params = map[string]string{}
 	}
 	c.Params["time_zone"] = "'+00:00'"
+	// The server ends a session that is idle inside a transaction: a leader that was paused there must not keep its
+	// locks. Idle connections of the pool are closed before that, see openMySQL.
+	c.Params["wait_timeout"] = "20"
 	c.Params["sql_mode"] = "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
 	return c, nil
 }
@@ -117,6 +120,7 @@ func openMySQL(ctx context.Context, dsn secret.Text, config *gorm.Config, maxOpe
 	pool.SetMaxOpenConns(maxOpen)
 	pool.SetMaxIdleConns(maxOpen)
 	pool.SetConnMaxLifetime(3 * time.Minute)
+	pool.SetConnMaxIdleTime(10 * time.Second)
 	return gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), config)
 }
 

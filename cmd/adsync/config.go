@@ -56,6 +56,7 @@ var neededBy = map[string][]string{
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit"},
 	"simulate":   {"log"},
+	"bind":       {"log", "secret", "store"},
 	"print":      {},
 }
 

@@ -44,7 +44,7 @@ and run by several at once: what is there stays as it is.`,
   adsync migrate up --topics=false   # when Kafka is not there yet; serve makes the topics too`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd, func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
 				return migrateUp(ctx, s, cfg, topics, logger, cmd.OutOrStdout())
 			})
 		},
@@ -90,7 +90,7 @@ development: to go back to an older release, restore a backup.`,
 			if !yes {
 				return usagef("this drops tables with what is in them: add --yes if that is what you want")
 			}
-			return a.withStore(cmd, func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error { return s.MigrateDown(ctx) })
+			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error { return s.MigrateDown(ctx) })
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "drop the data")
@@ -105,7 +105,7 @@ func (a *app) newMigrateStatus() *cobra.Command {
 		Example: `  adsync migrate status --config adsync.yaml`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd, func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
+			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
 				list, err := s.MigrationStatus(ctx)
 				if err != nil {
 					return err
@@ -125,9 +125,9 @@ func (a *app) newMigrateStatus() *cobra.Command {
 	}
 }
 
-// withStore opens the databases for one piece of work.
-func (a *app) withStore(cmd *cobra.Command, work func(context.Context, *store.Store, Config, *slog.Logger) error) error {
-	cfg, _, err := a.load(cmd, "migrate")
+// withStore opens the databases for one piece of work of a command, a key of neededBy.
+func (a *app) withStore(cmd *cobra.Command, command string, work func(context.Context, *store.Store, Config, *slog.Logger) error) error {
+	cfg, _, err := a.load(cmd, command)
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (a *api) send(ctx context.Context, r request, login token.Login) (json.RawM
 	}
 	data, err := a.client.Platform.Decode(status, header, answer)
 	if e, ok := errors.AsType[*media.Error](err); ok {
-		return nil, e.Without(login.Access)
+		e.Redact(login.Access)
 	}
 	return data, err
 }

@@ -59,7 +59,7 @@ func (platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 	return codes.Decode(status, header, body)
 }
 
-// tokens counts in generations: access-1, access-2 …
+// tokens gives out access-1, access-2 and so on.
 type tokens struct {
 	mu      sync.Mutex
 	login   token.Login
@@ -152,7 +152,8 @@ func answerCode(code int) func(int32, http.ResponseWriter, *http.Request) {
 
 func ok(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"code":0,"data":{"x":1}}`) }
 
-func require1[T error](t *testing.T, err error) T {
+// requireType checks that an error is of a type, and returns it as that.
+func requireType[T error](t *testing.T, err error) T {
 	t.Helper()
 	e, is := errors.AsType[T](err)
 	require.True(t, is, "%v", err)
@@ -217,7 +218,7 @@ func TestPost_SendsJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.waiter.waited[0].Account)
 	_, err = api.Post(t.Context(), "x", func() {})
-	require.Equal(t, media.Bug, require1[*media.Error](t, err).Class)
+	require.Equal(t, media.Bug, requireType[*media.Error](t, err).Class)
 }
 
 func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
@@ -242,7 +243,7 @@ func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
 				api = s.client.ForLogin(1)
 			}
 			_, err := api.Get(t.Context(), "x", nil)
-			deferred := require1[*media.DeferError](t, err)
+			deferred := requireType[*media.DeferError](t, err)
 			require.Equal(t, test.want.d, deferred.After)
 			require.NotContains(t, err.Error(), "access-1")
 			require.Equal(t, []paused{test.want}, s.waiter.pauses)
@@ -259,7 +260,7 @@ func TestGet_DefersWhatWouldWaitBeyondItsDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := s.client.For(account).Get(ctx, "x", nil)
-	require.Equal(t, 40*time.Second, require1[*media.DeferError](t, err).After)
+	require.Equal(t, 40*time.Second, requireType[*media.DeferError](t, err).After)
 	require.Zero(t, s.requests.Load())
 	require.LessOrEqual(t, s.waiter.left, 45*time.Second, "some time is left for the call itself")
 	require.Greater(t, s.waiter.left, 30*time.Second)
@@ -284,7 +285,7 @@ func TestGet_RenewsAnExpiredTokenOnce(t *testing.T) {
 
 	s = connect(t, answerCode(2))
 	_, err = s.client.For(account).Get(t.Context(), "x", nil)
-	require.Equal(t, media.Auth, require1[*media.Error](t, err).Class)
+	require.Equal(t, media.Auth, requireType[*media.Error](t, err).Class)
 	require.Equal(t, 1, s.tokens.renews)
 	require.Equal(t, 1, s.tokens.refused)
 	require.EqualValues(t, 2, s.requests.Load())
@@ -292,7 +293,7 @@ func TestGet_RenewsAnExpiredTokenOnce(t *testing.T) {
 
 	s = connect(t, answerCode(3))
 	_, err = s.client.For(account).Get(t.Context(), "x", nil)
-	require.Equal(t, media.Auth, require1[*media.Error](t, err).Class)
+	require.Equal(t, media.Auth, requireType[*media.Error](t, err).Class)
 	require.Zero(t, s.tokens.renews)
 	require.Equal(t, 1, s.tokens.refused)
 }
@@ -302,7 +303,7 @@ func TestGet_CallsNobodyWithoutAToken(t *testing.T) {
 	s := connect(t, answerCode(0))
 	s.tokens.err = &media.DeferError{After: time.Second}
 	_, err := s.client.For(account).Get(t.Context(), "x", nil)
-	require1[*media.DeferError](t, err)
+	_ = requireType[*media.DeferError](t, err)
 	require.Zero(t, s.requests.Load())
 }
 
@@ -327,7 +328,7 @@ func TestGet_LearnsThePlatformsTimeAndCallsAgain(t *testing.T) {
 
 	s = connect(t, answerCode(4))
 	_, err = s.client.For(account).Get(t.Context(), "x", nil)
-	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
 	require.EqualValues(t, 2, s.requests.Load(), "once")
 }
 
@@ -357,14 +358,14 @@ func TestGet_RedialsWhenThereIsNoAnswer(t *testing.T) {
 	s = connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { hangUp(w) })
 	api = s.client.For(account)
 	_, err = api.Get(t.Context(), "x", nil)
-	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
 	require.Equal(t, 3, api.Calls())
 	require.NotContains(t, err.Error(), "access-1")
 	require.Contains(t, err.Error(), "call x")
 
 	api = s.client.For(account)
 	_, err = api.Post(t.Context(), "x", 1)
-	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
 	require.Equal(t, 1, api.Calls(), "a POST may have been done")
 }
 
@@ -382,7 +383,7 @@ func TestGet_DoesNotRepeatWhatTheServerAnswered(t *testing.T) {
 			t.Parallel()
 			s := connect(t, answer)
 			_, err := s.client.For(account).Get(t.Context(), "x", nil)
-			require1[*media.Error](t, err)
+			_ = requireType[*media.Error](t, err)
 			require.EqualValues(t, 1, s.requests.Load())
 			require.NotContains(t, err.Error(), "access-1")
 		})
@@ -400,7 +401,7 @@ func TestGet_EndsACallThatHangs(t *testing.T) {
 	}
 	s := connect(t, hang, func(o *client.Options) { o.Timeout = 50 * time.Millisecond })
 	_, err := s.client.For(account).Get(t.Context(), "x", nil)
-	e := require1[*media.Error](t, err)
+	e := requireType[*media.Error](t, err)
 	require.Equal(t, media.Transient, e.Class)
 	require.Contains(t, e.Message, "no answer within 50ms")
 	require.EqualValues(t, 1, s.requests.Load())
@@ -426,7 +427,7 @@ func TestGet_RefusesAnAnswerWithoutEnd(t *testing.T) {
 	}, func(o *client.Options) { o.Transport.SetBodyMax(1<<20 - 1) })
 	_, err := s.client.For(account).Get(t.Context(), "x", nil)
 	require.ErrorContains(t, err, "larger than we read: 1048575 bytes")
-	require.Equal(t, media.Transient, require1[*media.Error](t, err).Class)
+	require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
 	require.EqualValues(t, 1, s.requests.Load())
 }
 

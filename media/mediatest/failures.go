@@ -37,6 +37,7 @@ func classOf(err error) media.Class {
 }
 
 func testExpired(t *testing.T, h *harness) {
+	t.Helper()
 	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])), "the first call may only learn the platform's time")
 	h.server.Expire(t)
 	api := h.api(h.server.Accounts[0])
@@ -48,6 +49,7 @@ func testExpired(t *testing.T, h *harness) {
 }
 
 func testRefreshRefused(t *testing.T, h *harness) {
+	t.Helper()
 	_, err := h.platform.Refresh(t.Context(), h.transport, h.server.App, "1234567890abcdef1234567890abcdef12345678")
 	require.Equal(t, media.Auth, classOf(err), "%v", err)
 
@@ -58,6 +60,7 @@ func testRefreshRefused(t *testing.T, h *harness) {
 }
 
 func testOverLimit(t *testing.T, h *harness) {
+	t.Helper()
 	// The first call may only learn the platform's time.
 	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])))
 	h.server.OverLimit(t)
@@ -71,6 +74,7 @@ func testOverLimit(t *testing.T, h *harness) {
 }
 
 func testFailing(t *testing.T, h *harness) {
+	t.Helper()
 	h.server.Fail(t, 1)
 	err := h.anyCall(t.Context(), h.api(h.server.Accounts[0]))
 	require.Equal(t, media.Transient, classOf(err), "%v", err)
@@ -78,6 +82,7 @@ func testFailing(t *testing.T, h *harness) {
 }
 
 func testCut(t *testing.T, h *harness) {
+	t.Helper()
 	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])), "the first call may only learn the platform's time")
 	h.server.Cut(t, 1)
 	api := h.api(h.server.Accounts[0])
@@ -91,6 +96,7 @@ func testCut(t *testing.T, h *harness) {
 
 // testSecrets calls a server that answers in every bad way, echoing what it was sent.
 func testSecrets(t *testing.T, h *harness) {
+	t.Helper()
 	secrets := map[string]string{
 		"access token": h.server.Access.Reveal(), "refresh token": h.server.Refresh.Reveal(), "app secret": h.server.App.Secret.Reveal(),
 	}
@@ -133,7 +139,7 @@ func testSecrets(t *testing.T, h *harness) {
 			require.Error(t, err, "%s: %s", name, what)
 			if e, ok := errors.AsType[*media.Error](err); ok && what == "refresh" {
 				// As the keeper of tokens does with every error of a refresh.
-				e.Without(h.server.App.Secret, h.server.Refresh)
+				e.Redact(h.server.App.Secret, h.server.Refresh)
 			}
 			text := fmt.Sprintf("%v %+v %#v", err, err, err)
 			for kind, value := range secrets {
@@ -144,6 +150,7 @@ func testSecrets(t *testing.T, h *harness) {
 }
 
 func testFormats(t *testing.T, h *harness) {
+	t.Helper()
 	for _, body := range []string{
 		"", "null", "[]", "{}", `""`, "0", "<html><body>Bad Gateway</body></html>", `{"code":0,"data":{"list":[`, `{"code":"x"}`,
 		`{"data":{}}`, "\xff\xfe", strings.Repeat("[", 20_000),

@@ -72,6 +72,7 @@ const accountsTested = 6
 
 // Run tests a platform against a fresh server for each test.
 func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Server) {
+	t.Helper()
 	tests := map[string]func(t *testing.T, h *harness){
 		"the accounts of a login are all found":               testAccounts,
 		"lists equal the truth, over all their pages":         testLists,

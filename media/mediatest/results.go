@@ -12,6 +12,7 @@ import (
 )
 
 func testAccounts(t *testing.T, h *harness) {
+	t.Helper()
 	var found []string
 	err := h.platform.Accounts(t.Context(), h.client.ForLogin(1), func(page []media.FoundAccount) error {
 		for _, a := range page {
@@ -31,6 +32,7 @@ func testAccounts(t *testing.T, h *harness) {
 }
 
 func testLists(t *testing.T, h *harness) {
+	t.Helper()
 	several := false
 	for _, list := range h.platform.Lists() {
 		for _, account := range h.tested() {
@@ -49,6 +51,7 @@ func testLists(t *testing.T, h *harness) {
 }
 
 func testChanges(t *testing.T, h *harness) {
+	t.Helper()
 	for _, list := range h.platform.Lists() {
 		for _, account := range h.tested() {
 			truth := h.server.Objects(t, list.Name, account)
@@ -73,6 +76,7 @@ func testChanges(t *testing.T, h *harness) {
 }
 
 func testReports(t *testing.T, h *harness) {
+	t.Helper()
 	several, nonzero := false, 0
 	for _, report := range h.platform.Reports() {
 		// The past days of a query, and today in one of its own.
@@ -106,6 +110,7 @@ func testReports(t *testing.T, h *harness) {
 }
 
 func testUnknownFields(t *testing.T, h *harness) {
+	t.Helper()
 	list, report := h.platform.Lists()[0], h.platform.Reports()[1]
 	account := h.tested()[0]
 	objects, _ := h.list(t, list, account, time.Time{})

@@ -45,12 +45,13 @@ func data(text string) func(string, url.Values) string {
 	}
 }
 
-func requireClass(t *testing.T, class media.Class, err error) *media.Error {
+// requireClass checks an error's class and returns its RetryAfter.
+func requireClass(t *testing.T, class media.Class, err error) time.Duration {
 	t.Helper()
 	e, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, class, e.Class, "%v", err)
-	return e
+	return e.RetryAfter
 }
 
 func TestSign_PutsTheTokenIntoTheHeader(t *testing.T) {
@@ -92,14 +93,14 @@ func TestDecode_ObeysThePenaltyHeader(t *testing.T) {
 	t.Parallel()
 	after := func(value string) time.Duration {
 		_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {value}, "X-Ratelimit-Dimension": {"developer_qpm"}}, []byte(`{"code":40110}`))
-		return requireClass(t, media.Quota, err).RetryAfter
+		return requireClass(t, media.Quota, err)
 	}
 	require.Equal(t, 5*time.Minute, after("300"))
 	require.Equal(t, 2*time.Second, after("1"))
 	require.Equal(t, 2*time.Second, after("soon"))
 	require.Equal(t, time.Hour, after("99999999999"))
 	_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {"300"}}, []byte(`{"code":50000}`))
-	require.Zero(t, requireClass(t, media.Transient, err).RetryAfter)
+	require.Zero(t, requireClass(t, media.Transient, err))
 }
 
 const promotionRow = `{"promotion_id":7300000000000000001,"promotion_name":"p1","project_id":7200000000000000001,"advertiser_id":1700000000000001,

@@ -15,6 +15,7 @@ func (n *nobody) WriteHeader(int)             {}
 
 // benchmarkCalls serves calls to all accounts of a platform in turn.
 func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *account, n int) *http.Request) {
+	b.Helper()
 	s := newSim(b, Config{Accounts: 2000}).unlimited()
 	accounts := make([]*account, s.world.count(s.spec(media)))
 	for i := range accounts {

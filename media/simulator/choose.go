@@ -132,16 +132,20 @@ func (c *chooser) chooseReport() error {
 	}
 	if x.What == AlterPage {
 		// A page is best cut from where there are several.
-		order := *x
-		if c.eachAccount(func(a *account) bool { rows := c.rowsOf(a); return len(rows) > pageRows && c.cut(a, rows) }) == nil {
+		if c.eachAccount(func(a *account) bool { return c.cutIfMore(a, pageRows) }) == nil {
 			return nil
 		}
-		*x = order
 	}
-	return c.eachAccount(func(a *account) bool {
-		rows := c.rowsOf(a)
-		return len(rows) > 0 && c.cut(a, rows)
-	})
+	return c.eachAccount(func(a *account) bool { return c.cutIfMore(a, 0) })
+}
+
+// cutIfMore completes the order with rows of an account if it has more than some.
+func (c *chooser) cutIfMore(a *account, some int) bool {
+	rows := c.rowsOf(a)
+	if len(rows) > some {
+		c.cut(a, rows)
+	}
+	return len(rows) > some
 }
 
 // rowsOf lists the rows of an account that fit the selectors.
@@ -164,9 +168,8 @@ func (c *chooser) rowsOf(a *account) []row {
 	})
 }
 
-// cut completes the order with rows of an account. It draws numbers only once it is sure to succeed, but for the
-// effect, so that the account does not depend on chance twice.
-func (c *chooser) cut(a *account, rows []row) bool {
+// cut completes the order with rows of an account, of which there is at least one.
+func (c *chooser) cut(a *account, rows []row) {
 	x := c.x
 	r := draw(c.rng, rows)
 	name := func() {
@@ -218,7 +221,6 @@ func (c *chooser) cut(a *account, rows []row) bool {
 		name()
 		x.RowCount = countRows(rows, func(o row) bool { return o.day == r.day && o.hour == r.hour })
 	}
-	return true
 }
 
 func (c *chooser) changeMetric(a *account, r *row) {

@@ -30,8 +30,9 @@ type clockState struct {
 	Frozen bool      `json:"frozen"`
 }
 
-func newWorldClock(start time.Time, speed float64) *WorldClock {
-	return &WorldClock{base: start, real: time.Now(), speed: speed, onSet: func() error { return nil }}
+// newWorldClock starts a clock. One that is frozen from the start shows exactly its start.
+func newWorldClock(start time.Time, speed float64, frozen bool) *WorldClock {
+	return &WorldClock{base: start, real: time.Now(), speed: speed, frozen: frozen, onSet: func() error { return nil }}
 }
 
 // restoreClock goes on with a kept clock. At the speed of real time the world went on while the program was down;

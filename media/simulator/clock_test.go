@@ -12,7 +12,7 @@ import (
 func TestClock_RunsFreezesAndIsSet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newWorldClock(noon, 60)
+		c := newWorldClock(noon, 60, false)
 		require.Equal(t, noon.UTC(), c.Now())
 		time.Sleep(2 * time.Second) // of the bubble's own time
 		require.Equal(t, noon.Add(2*time.Minute).UTC(), c.Now())
@@ -45,9 +45,9 @@ func TestClock_RunsFreezesAndIsSet(t *testing.T) {
 func TestClock_GoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		kept := newWorldClock(noon, 1).state()
-		fast := newWorldClock(noon, 60).state()
-		still := newWorldClock(noon, 1)
+		kept := newWorldClock(noon, 1, false).state()
+		fast := newWorldClock(noon, 60, false).state()
+		still := newWorldClock(noon, 1, false)
 		require.NoError(t, still.Freeze())
 		frozen := still.state()
 		time.Sleep(3 * time.Hour)

@@ -10,6 +10,12 @@ import (
 // The samples here are written out as the platforms' documents show them. They pin each unit: fen as integers, yuan as
 // numbers and as strings, ids of 19 digits as numbers and as strings, times as seconds and as China's wall time.
 
+// sameWire compares digit by digit: read as JSON, numbers of 19 digits would be rounded before they are compared.
+func sameWire(t *testing.T, want, got string) {
+	t.Helper()
+	require.Equal(t, want, got)
+}
+
 func sampleFigures() (f figures) {
 	f[cost], f[impressions], f[clicks], f[activations] = 29_866, 5809, 66, 6 // 298.66 yuan
 	return f
@@ -26,7 +32,7 @@ func TestGolden_TencentReportRowIsInFen(t *testing.T) {
 	}
 	w := &jsonWriter{}
 	newTencent().writeRow(&call{}, w, q, &row{day: day, hour: noHour, object: 41_000_001, figures: sampleFigures()})
-	require.Equal(t, `{"date":"2026-11-01","adgroup_id":41000001,"cost":29866,"view_count":5809,"valid_click_count":66,"activated_count":6,`+
+	sameWire(t, `{"date":"2026-11-01","adgroup_id":41000001,"cost":29866,"view_count":5809,"valid_click_count":66,"activated_count":6,`+
 		`"ctr":0.0114,"cpc":453,"thousand_display_price":5141}`, string(w.b))
 }
 
@@ -71,7 +77,7 @@ func TestGolden_PromotionIsInYuanAsNumbers(t *testing.T) {
 		promotionFields[f](w, x)
 	}
 	w.close('}')
-	require.Equal(t, `{"promotion_id":7300000000000000001,"promotion_name":"p1","project_id":7200000000000000001,`+
+	sameWire(t, `{"promotion_id":7300000000000000001,"promotion_name":"p1","project_id":7200000000000000001,`+
 		`"advertiser_id":1700000000000001,"status_first":"PROMOTION_STATUS_ENABLE","opt_status":"ENABLE","budget":300.5,`+
 		`"budget_mode":"BUDGET_MODE_DAY","promotion_modify_time":"2026-11-20 10:00:00","cpa_bid":30.05}`, string(w.b))
 }
@@ -86,7 +92,7 @@ func TestGolden_AdgroupIsInFenAndSeconds(t *testing.T) {
 		adgroupFields[f](w, x)
 	}
 	w.close('}')
-	require.Equal(t, `{"account_id":25610,"adgroup_id":41000001,"adgroup_name":"g\"1","configured_status":"AD_STATUS_NORMAL",`+
+	sameWire(t, `{"account_id":25610,"adgroup_id":41000001,"adgroup_name":"g\"1","configured_status":"AD_STATUS_NORMAL",`+
 		`"last_modified_time":1795150000,"daily_budget":30050,"bid_amount":3005,"is_deleted":false}`, string(w.b))
 }
 
@@ -97,10 +103,10 @@ func TestGolden_TruthIsInMicros(t *testing.T) {
 	require.NoError(t, err)
 	q := &truthQuery{p: p}
 	line := q.rowLine(nil, &account{p: p, id: 20_000_001}, &row{day: day, hour: 13, object: 41_000_001, figures: sampleFigures()})
-	require.Equal(t, `{"account":"20000001","day":"2026-11-15","hour":13,"object":"41000001","metrics":{"cost":298660000,"impressions":5809,`+
+	sameWire(t, `{"account":"20000001","day":"2026-11-15","hour":13,"object":"41000001","metrics":{"cost":298660000,"impressions":5809,`+
 		`"clicks":66,"downloads":0,"installs":0,"activations":6,"registrations":0,"conversions":0,"deep_conversions":0,"first_pays":0,"pays":0,`+
 		`"pay_amount":0,"pay_amount_d1":0,"pay_amount_d3":0,"pay_amount_d7":0,"next_day_retained":0}}`, string(line))
-	require.Equal(t, `{"account":"5","object":"6","name":"a","parent":"","status":"paused","daily_budget":300500000,"bid":30050000,"created":1,"modified":2,"deleted":false}`,
+	sameWire(t, `{"account":"5","object":"6","name":"a","parent":"","status":"paused","daily_budget":300500000,"bid":30050000,"created":1,"modified":2,"deleted":false}`,
 		string(objectLine(nil, &account{id: 5}, &object{ad: ad{id: 6, created: 1}, name: "a", status: statusPaused, budget: 30_050, bid: 3005, modified: 2})))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -109,9 +110,7 @@ func query(pairs ...string) url.Values {
 // tencentRequest is a call with the parameters that every call has.
 func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
 	all := query("access_token", token, "timestamp", idText(s.clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
-	for k, v := range q {
-		all[k] = v
-	}
+	maps.Copy(all, q)
 	return httptest.NewRequest(http.MethodGet, "/tencent/v3.0/"+path+"?"+all.Encode(), nil)
 }
 

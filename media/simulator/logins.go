@@ -151,9 +151,15 @@ func (v *vault) access(p *spec, token string, now int64) (*login, tokenState) {
 	return l, tokenGood
 }
 
-// change applies a change to a login and saves it before anybody is told; if it cannot be saved it is undone.
-func (v *vault) change(l *login, apply func(*login)) (tokens, error) {
+// change finds a login and applies a change to it in one step, and saves it before anybody is told; if it cannot be
+// saved it is undone. Of two changes with the same old token the later finds it replaced.
+func (v *vault) change(find func() (*login, tokenState), apply func(*login)) (*login, tokens, tokenState, error) {
 	v.mu.Lock()
+	l, found := find()
+	if found != tokenGood {
+		v.mu.Unlock()
+		return nil, tokens{}, found, nil
+	}
 	before := l.tokens
 	v.unlink(l)
 	apply(l)
@@ -168,80 +174,62 @@ func (v *vault) change(l *login, apply func(*login)) (tokens, error) {
 			l.tokens = before
 			v.link(l)
 		}
-		return tokens{}, fmt.Errorf("save tokens of %s: %w", l.name(), err)
+		return nil, tokens{}, found, fmt.Errorf("save tokens of %s: %w", l.name(), err)
 	}
-	return after, nil
+	return l, after, found, nil
+}
+
+func (v *vault) set(l *login, apply func(*login)) (tokens, error) {
+	_, after, _, err := v.change(func() (*login, tokenState) { return l, tokenGood }, apply)
+	return after, err
 }
 
 // refreshed exchanges a refresh token for a new access token and, if rotate, a new refresh token too. What was
 // replaced is dead at once, but for an access token that the platform leaves alive.
 func (v *vault) refreshed(p *spec, app int, token string, now int64, rotate bool) (tokens, tokenState, error) {
-	v.mu.Lock()
-	l, ok := v.refresh[token]
-	state := tokenGood
-	switch {
-	case !ok || l.p != p || l.app() != app:
-		state = tokenUnknown
-	case now >= l.RefreshExpires:
-		state = tokenExpired
-	}
-	survives := v.survives[p.name]
-	v.mu.Unlock()
-	if state != tokenGood {
-		return tokens{}, state, nil
-	}
-	lost := false
-	after, err := v.change(l, func(l *login) {
-		// Of two refreshes at once with one token the later finds it replaced.
-		if lost = l.Refresh != token; lost {
-			return
+	find := func() (*login, tokenState) {
+		l, ok := v.refresh[token]
+		switch {
+		case !ok || l.p != p || l.app() != app:
+			return nil, tokenUnknown
+		case now >= l.RefreshExpires:
+			return nil, tokenExpired
 		}
+		return l, tokenGood
+	}
+	_, after, state, err := v.change(find, func(l *login) {
 		l.OldAccess, l.OldExpires = "", 0
-		if survives && !rotate {
+		if v.survives[p.name] && !rotate {
 			l.OldAccess, l.OldExpires = l.Access, l.AccessExpires
 		}
 		l.renew(v.world.seed, now, rotate)
 	})
-	if lost {
-		return tokens{}, tokenUnknown, err
-	}
-	return after, tokenGood, err
+	return after, state, err
 }
 
 // exchanged gives the tokens for an authorisation code, which works once.
 func (v *vault) exchanged(p *spec, app int, code string, now int64) (*login, tokens, tokenState, error) {
-	v.mu.RLock()
-	l, ok := v.byCode[code]
-	state := tokenGood
-	switch {
-	case code == "" || !ok || l.p != p || l.app() != app:
-		state = tokenUnknown
-	case code == l.UsedCode:
-		state = tokenUsed
-	case now >= l.CodeExpires:
-		state = tokenExpired
-	}
-	v.mu.RUnlock()
-	if state != tokenGood {
-		return nil, tokens{}, state, nil
-	}
-	lost := false
-	after, err := v.change(l, func(l *login) {
-		if lost = l.Code != code; lost {
-			return
+	find := func() (*login, tokenState) {
+		l, ok := v.byCode[code]
+		switch {
+		case code == "" || !ok || l.p != p || l.app() != app:
+			return nil, tokenUnknown
+		case code == l.UsedCode:
+			return nil, tokenUsed
+		case now >= l.CodeExpires:
+			return nil, tokenExpired
 		}
+		return l, tokenGood
+	}
+	return v.change(find, func(l *login) {
 		l.UsedCode, l.Code, l.OldAccess = code, "", ""
 		l.renew(v.world.seed, now, true)
 	})
-	if lost {
-		return nil, tokens{}, tokenUsed, err
-	}
-	return l, after, tokenGood, err
 }
 
 // authorise makes a code as the login's consent in a browser would.
 func (v *vault) authorise(l *login, now int64) (string, error) {
-	after, err := v.change(l, func(l *login) {
+	after, err := v.set(l, func(l *login) {
 		l.Generation++
 		l.Code = digest("code", v.world.seed, l.p.name, l.index, l.Generation)[:32]
 		l.CodeExpires = now + codeLife
@@ -249,15 +237,13 @@ func (v *vault) authorise(l *login, now int64) (string, error) {
 	return after.Code, err
 }
 
-// kill ends tokens before their time: an expired access token can be refreshed, a whole dead pair needs a new
-// authorisation.
+// kill ends tokens before their time: an expired access token can be refreshed; a pair that is replaced by one nobody
+// was told needs a new authorisation.
 func (v *vault) kill(l *login, pair bool, now int64) error {
-	_, err := v.change(l, func(l *login) {
+	_, err := v.set(l, func(l *login) {
 		if pair {
-			l.Generation++
-			l.Access = digest("lost-access", v.world.seed, l.p.name, l.index, l.Generation)[:32]
-			l.Refresh = digest("lost-refresh", v.world.seed, l.p.name, l.index, l.Generation)[:40]
 			l.OldAccess = ""
+			l.renew(v.world.seed, now, true)
 			return
 		}
 		l.AccessExpires, l.OldExpires = min(l.AccessExpires, now), min(l.OldExpires, now)
@@ -290,13 +276,12 @@ func (v *vault) all() []tokens {
 func (v *vault) restore(kept []tokens) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, t := range kept {
-		for _, l := range v.logins {
-			if l.Media == t.Media && l.Login == t.Login {
-				v.unlink(l)
-				l.tokens = t
-				v.link(l)
-			}
+	// They were written in the order of the logins, which follows from the world.
+	for i, t := range kept {
+		if i < len(v.logins) && v.logins[i].Media == t.Media && v.logins[i].Login == t.Login {
+			v.unlink(v.logins[i])
+			v.logins[i].tokens = t
+			v.link(v.logins[i])
 		}
 	}
 }

@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -23,18 +24,14 @@ func (s *sim) credentials(media string) AppCredentials {
 func (s *sim) tencentOAuth(path string, pairs ...string) *httptest.ResponseRecorder {
 	app := s.credentials("tencent")
 	q := query("client_id", app.AppID, "client_secret", app.Secret)
-	for k, v := range query(pairs...) {
-		q[k] = v
-	}
+	maps.Copy(q, query(pairs...))
 	return s.do(httptest.NewRequest(http.MethodGet, "/tencent/oauth/"+path+"?"+q.Encode(), nil))
 }
 
 func (s *sim) oceanOAuth(path string, more fields) *httptest.ResponseRecorder {
 	app := s.credentials("oceanengine")
 	body := fields{"app_id": json.Number(app.AppID), "secret": app.Secret}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	return s.do(httptest.NewRequest(http.MethodPost, "/oceanengine/open_api/oauth2/"+path+"/", strings.NewReader(jsonText(body))))
 }
 

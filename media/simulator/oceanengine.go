@@ -174,7 +174,8 @@ func (o *oceanEngine) begin(c *call) jsonWriter {
 func (o *oceanEngine) end(c *call, w *jsonWriter) {
 	w.b = append(w.b, `,"request_id":"`...)
 	w.b = append(w.b, o.requestID(c)...)
-	c.body = append(w.b, `"}`...)
+	w.b = append(w.b, `"}`...)
+	c.body = w.b
 }
 
 func (o *oceanEngine) authenticate(c *call) (*login, *apiError) {
@@ -309,14 +310,15 @@ func (o *oceanEngine) advertiser(c *call, l *login) (account, *apiError) {
 	return a, nil
 }
 
-func (o *oceanEngine) integer(c *call, name string, usual, lo, hi int) (int, *apiError) {
+// integer reads a number from 1 to hi; one that is missing is usual.
+func (o *oceanEngine) integer(c *call, name string, usual, hi int) (int, *apiError) {
 	text := c.query.Get(name)
 	if text == "" {
 		return usual, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < lo || n > hi {
-		return 0, failure(40000, "%s is a number from %d to %d", name, lo, hi)
+	if err != nil || n < 1 || n > hi {
+		return 0, failure(40000, "%s is a number from 1 to %d", name, hi)
 	}
 	return n, nil
 }

@@ -223,7 +223,7 @@ var promotionFields = map[string]write[promotion]{
 	"budget":              func(w *jsonWriter, x promotion) { w.hundredths(x.budget) },
 	"budget_mode":         func(w *jsonWriter, x promotion) { w.text(oceanBudgetMode(x.budget)) },
 	"bid":                 fixed[promotion]("0"),
-	"cpa_bid":             func(w *jsonWriter, x promotion) { w.hundredths(x.object.bid) },
+	"cpa_bid":             func(w *jsonWriter, x promotion) { w.hundredths(x.bid) },
 	"deep_cpabid":         fixed[promotion]("0"),
 	"roi_goal":            fixed[promotion]("0"),
 	"schedule_time":       fixed[promotion](`""`),
@@ -255,15 +255,15 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 	if _, err := o.decode(c, "filtering", &conditions); err != nil {
 		return err
 	}
-	page, err := o.integer(c, "page", 1, 1, 99_999)
+	page, err := o.integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 10, 1, 20)
+	size, err := o.integer(c, "page_size", 10, 20)
 	if err != nil {
 		return err
 	}
-	count, err := o.integer(c, "count", 10, 1, 20)
+	count, err := o.integer(c, "count", 10, 20)
 	if err != nil {
 		return err
 	}

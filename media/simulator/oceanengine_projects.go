@@ -111,11 +111,11 @@ func (o *oceanEngine) projects(c *call, l *login) *apiError {
 	if _, err := o.decode(c, "filtering", &conditions); err != nil {
 		return err
 	}
-	page, err := o.integer(c, "page", 1, 1, 99_999)
+	page, err := o.integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 10, 1, 100)
+	size, err := o.integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 			return (r.day == q.scope.from && r.hour < q.firstHour) || (r.day == q.scope.to && r.hour > q.lastHour)
 		})
 	}
-	rows = q.by.apply(rows, q.scope.hourly, q.scope.level)
+	rows = q.by.apply(rows, q.scope.level)
 	if len(q.filters) > 0 {
 		rows = slices.DeleteFunc(rows, func(r row) bool {
 			return slices.ContainsFunc(q.filters, func(f oceanFilter) bool { return !f.fits(q, &r) })
@@ -259,10 +259,10 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 	if err = o.reportOrder(c, q); err != nil {
 		return err
 	}
-	if q.page, err = o.integer(c, "page", 1, 1, 99_999); err != nil {
+	if q.page, err = o.integer(c, "page", 1, 99_999); err != nil {
 		return err
 	}
-	q.size, err = o.integer(c, "page_size", 10, 1, 100)
+	q.size, err = o.integer(c, "page_size", 10, 100)
 	return err
 }
 

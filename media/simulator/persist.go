@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,8 +39,10 @@ type state struct {
 type disk struct {
 	dir string
 
-	mu     sync.Mutex // one save after the other: the last one written holds the latest of everything
-	ledger *os.File
+	mu         sync.Mutex // one save after the other: the last one written holds the latest of everything
+	ledger     *os.File
+	ledgerSize int64
+	ledgerMax  int64 // beyond, the ledger is written anew
 }
 
 // open reads the world kept in a directory, or keeps a new one there.
@@ -158,8 +161,7 @@ type ledgerLine struct {
 	Count int64 `json:"n"`
 }
 
-// readLedger adds up a kept ledger and writes it anew, one line for each count. A last line that a crash cut off is
-// dropped.
+// readLedger adds up a kept ledger and writes it anew. A last line that a crash cut off is dropped.
 func (s *Simulator) readLedger(d *disk) error {
 	path := d.path(ledgerFile)
 	if f, err := os.Open(path); err == nil {
@@ -170,22 +172,45 @@ func (s *Simulator) readLedger(d *disk) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := replaceFile(path, s.ledger.dump()); err != nil {
-		return fmt.Errorf("write %s: %w", ledgerFile, err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o644)
-	d.ledger = f
-	return err
+	return s.compactLedger(d)
 }
 
+// ledgerGrowth is how far the ledger's file may grow before it is written anew: by this much, and to four times what
+// it was then.
+const ledgerGrowth = 64 << 20
+
+// compactLedger writes the ledger anew, one line for each count.
+func (s *Simulator) compactLedger(d *disk) error {
+	lines := s.ledger.takeAll()
+	if err := replaceFile(d.path(ledgerFile), lines); err != nil {
+		return fmt.Errorf("write %s: %w", ledgerFile, err)
+	}
+	if err := d.close(); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.path(ledgerFile), os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	d.ledger, d.ledgerSize = f, int64(len(lines))
+	d.ledgerMax = max(4*d.ledgerSize, d.ledgerSize+ledgerGrowth)
+	return nil
+}
+
+// flushLedger appends what was counted since the last time.
 func (s *Simulator) flushLedger() error {
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	if s.disk.ledgerSize > s.disk.ledgerMax {
+		return s.compactLedger(s.disk)
+	}
 	lines := s.ledger.takeNew()
 	if len(lines) == 0 {
 		return nil
 	}
-	s.disk.mu.Lock()
-	defer s.disk.mu.Unlock()
-	if _, err := s.disk.ledger.Write(lines); err != nil {
+	n, err := s.disk.ledger.Write(lines)
+	s.disk.ledgerSize += int64(n)
+	if err != nil {
 		return fmt.Errorf("append to %s: %w", ledgerFile, err)
 	}
 	return nil
@@ -214,10 +239,13 @@ func (l *ledger) load(r *bufio.Reader) error {
 	}
 }
 
-func (l *ledger) dump() []byte {
+// takeAll is everything, what was counted since the last time with it.
+func (l *ledger) takeAll() []byte {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return ledgerLines(l.seconds, l.accounts)
+	seconds, accounts := maps.Clone(l.seconds), maps.Clone(l.accounts)
+	l.newSeconds, l.newAccounts = map[secondCell]int64{}, map[accountCell]int64{}
+	l.mu.Unlock()
+	return ledgerLines(seconds, accounts)
 }
 
 // takeNew is what was counted since the last time.

@@ -55,6 +55,7 @@ func jsonText(v any) string {
 type table map[string]string
 
 func (x table) add(t testing.TB, k, row string) {
+	t.Helper()
 	if _, double := x[k]; double {
 		t.Fatalf("%s came twice", k)
 	}
@@ -78,6 +79,7 @@ func (x table) differences(y table) (n int) {
 
 // yuan reads an amount in yuan as micro-units, exactly.
 func yuan(t testing.TB, text string) int64 {
+	t.Helper()
 	r, ok := new(big.Rat).SetString(text)
 	if !ok || !r.Mul(r, big.NewRat(1_000_000, 1)).IsInt() {
 		t.Fatalf("%q is no amount", text)
@@ -88,12 +90,14 @@ func yuan(t testing.TB, text string) int64 {
 var twoDigits = regexp.MustCompile(`^\d+\.\d\d$`)
 
 func fen(t testing.TB, n any) int64 {
+	t.Helper()
 	v, err := n.(json.Number).Int64()
 	require.NoError(t, err)
 	return v * 10_000
 }
 
 func metricsText(t testing.TB, media string, row fields) string {
+	t.Helper()
 	all := map[string]int64{}
 	for name, wire := range wireMetrics[media] {
 		wire, money := strings.CutPrefix(wire, "$")
@@ -154,6 +158,7 @@ func (s *sim) truthTable(kind string, pairs ...string) table {
 
 // pages calls get for page after page until the last, and wants them to agree about the total.
 func pages(t testing.TB, size int, get func(page int) (rows []any, info fields)) (all []any) {
+	t.Helper()
 	for page := 1; ; page++ {
 		rows, info := get(page)
 		all = append(all, rows...)
@@ -303,6 +308,7 @@ func (s *sim) pullAdgroups(into table, a *account) {
 }
 
 func chinaTime(t testing.TB, text any) int64 {
+	t.Helper()
 	v, err := time.ParseInLocation(time.DateTime, text.(string), time.FixedZone("", 8*3600))
 	require.NoError(t, err)
 	return v.Unix()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// grouping is by what the rows of a report are kept apart.
+// grouping is by what the rows of a report are kept apart. An hour is one of its day: hour implies day.
 type grouping struct {
 	day, hour, object, project, site bool
 }
@@ -18,9 +18,9 @@ type groupedBy struct {
 }
 
 // apply adds up the rows that fall together. What is not grouped by means nothing in the result.
-func (g grouping) apply(rows []row, hourly bool, l level) []row {
-	if g.day && (g.hour || !hourly) && (g.object || l == levelAccount) {
-		return rows // they are apart already
+func (g grouping) apply(rows []row, l level) []row {
+	if g.day && (g.object || l == levelAccount) {
+		return rows // they are apart already: no report by the hour is grouped by the day alone
 	}
 	at := make(map[groupedBy]int, len(rows))
 	result := make([]row, 0, len(rows))

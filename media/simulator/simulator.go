@@ -65,7 +65,7 @@ func New(cfg Config) (*Simulator, error) {
 	if start.IsZero() {
 		start = time.Now()
 	}
-	s.clock = newWorldClock(start, 1)
+	s.clock = newWorldClock(start, 1, cfg.Frozen)
 	s.vault = newVault(s.world, start.Unix())
 	s.control = s.controlRoutes()
 	if cfg.DataDir != "" {
@@ -105,7 +105,7 @@ func checkConfig(cfg *Config) error {
 }
 
 func (s *Simulator) startClock(cfg Config) error {
-	if cfg.Frozen {
+	if cfg.Frozen && !s.clock.Frozen() {
 		if err := s.clock.Freeze(); err != nil {
 			return err
 		}

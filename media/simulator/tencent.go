@@ -191,7 +191,8 @@ func (t *tencent) begin(c *call) jsonWriter {
 }
 
 func (t *tencent) end(c *call, w *jsonWriter) {
-	c.body = append(w.b, "}}"...)
+	w.b = append(w.b, "}}"...)
+	c.body = w.b
 }
 
 // authenticate checks the parameters that every call has, in the order in which the platform can know them, and says
@@ -290,8 +291,8 @@ func (t *tencent) account(c *call, l *login) (account, *apiError) {
 	return a, nil
 }
 
-// integer reads a number from lo to hi; one that is missing is usual.
-func (t *tencent) integer(c *call, name string, usual, lo, hi int) (int, *apiError) {
+// integer reads a number from 1 to hi; one that is missing is usual.
+func (t *tencent) integer(c *call, name string, usual, hi int) (int, *apiError) {
 	text := c.query.Get(name)
 	if text == "" {
 		return usual, nil
@@ -304,8 +305,8 @@ func (t *tencent) integer(c *call, name string, usual, lo, hi int) (int, *apiErr
 		return 0, failure(18002, "%s", name)
 	case n > hi:
 		return 0, failure(18003, "%s is at most %d", name, hi)
-	case n < lo:
-		return 0, failure(18004, "%s is at least %d", name, lo)
+	case n < 1:
+		return 0, failure(18004, "%s is at least 1", name)
 	}
 	return n, nil
 }

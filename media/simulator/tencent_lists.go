@@ -47,10 +47,10 @@ func (t *tencent) accountPage(c *call, sizeRequired bool, pagesMax int) (p accou
 	if sizeRequired && c.query.Get("page_size") == "" {
 		return p, failure(18001, "page_size")
 	}
-	if p.page, err = t.integer(c, "page", 1, 1, pagesMax); err != nil {
+	if p.page, err = t.integer(c, "page", 1, pagesMax); err != nil {
 		return p, err
 	}
-	if p.size, err = t.integer(c, "page_size", 10, 1, 100); err != nil {
+	if p.size, err = t.integer(c, "page_size", 10, 100); err != nil {
 		return p, err
 	}
 	if text := c.query.Get("cursor"); text != "" {
@@ -339,11 +339,11 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	page, err := t.integer(c, "page", 1, 1, 100)
+	page, err := t.integer(c, "page", 1, 100)
 	if err != nil {
 		return err
 	}
-	size, err := t.integer(c, "page_size", 10, 1, 100)
+	size, err := t.integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 	if len(q.filters) > 0 {
 		rows = slices.DeleteFunc(rows, func(r row) bool { return !q.fits(&r) })
 	}
-	list := sorted(q.by.apply(rows, hourly, q.scope.level), q.orders)
+	list := sorted(q.by.apply(rows, q.scope.level), q.orders)
 	from, to := pageOf(q.page, q.size, len(list))
 	w := t.begin(c)
 	w.openArray("list")
@@ -200,10 +200,10 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 	if hourly {
 		pagesMax = 100
 	}
-	if q.page, err = t.integer(c, "page", 1, 1, pagesMax); err != nil {
+	if q.page, err = t.integer(c, "page", 1, pagesMax); err != nil {
 		return q, err
 	}
-	if q.size, err = t.integer(c, "page_size", 10, 1, 2000); err != nil {
+	if q.size, err = t.integer(c, "page_size", 10, 2000); err != nil {
 		return q, err
 	}
 	if q.page*q.size > tencentRowsMax {

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -109,9 +110,7 @@ func TestTencent_RefusesBadParameters(t *testing.T) {
 		{"hourly_reports/get", hourly, []string{"group_by", `["date"]`}, 18009},
 	} {
 		q := url.Values{}
-		for k, v := range c.base {
-			q[k] = v
-		}
+		maps.Copy(q, c.base)
 		for i := 0; i < len(c.set); i += 2 {
 			if q.Set(c.set[i], c.set[i+1]); c.set[i+1] == "-" {
 				q.Del(c.set[i])

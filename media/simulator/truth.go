@@ -89,9 +89,10 @@ func (s *Simulator) serveTruth(w http.ResponseWriter, r *http.Request) {
 
 func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *view, a *account) (n int, err error) {
 	write := func(b []byte) {
-		*line = append(b, '\n')
+		b = append(b, '\n')
+		*line = b // its memory serves the next one
 		if err == nil {
-			_, err = out.Write(*line)
+			_, err = out.Write(b)
 		}
 		n++
 	}

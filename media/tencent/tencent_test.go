@@ -42,12 +42,11 @@ func data(text string) func(string, url.Values) string {
 	return func(string, url.Values) string { return `{"code":0,"message":"","message_cn":"","data":` + text + `}` }
 }
 
-func requireClass(t *testing.T, class media.Class, err error) *media.Error {
+func requireClass(t *testing.T, class media.Class, err error) {
 	t.Helper()
 	e, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, class, e.Class, "%v", err)
-	return e
 }
 
 func TestSign_AddsWhatEveryCallNeeds(t *testing.T) {
@@ -229,18 +228,20 @@ func TestReport_PagesUpToTheCapAndRefusesBeyond(t *testing.T) {
 	t.Parallel()
 	report := findReport(t, "report_daily", "account")
 	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}
-	s := &server{answer: reportAnswer(10_000, "")}
-	next, asked := "", 0
-	for {
-		page, err := report.Page(t.Context(), s, q, next)
-		require.NoError(t, err)
-		asked++
-		require.Equal(t, strconv.Itoa(asked), s.queries[len(s.queries)-1].Get("page"))
-		if next = page.Next; next == "" {
-			break
+	for total, want := range map[int]int{0: 1, 2_000: 1, 2_001: 2, 10_000: 5} {
+		s := &server{answer: reportAnswer(total, "")}
+		next, asked := "", 0
+		for {
+			page, err := report.Page(t.Context(), s, q, next)
+			require.NoError(t, err)
+			asked++
+			require.Equal(t, strconv.Itoa(asked), s.queries[len(s.queries)-1].Get("page"))
+			if next = page.Next; next == "" {
+				break
+			}
 		}
+		require.Equal(t, want, asked, "%d rows", total)
 	}
-	require.Equal(t, 5, asked)
 
 	_, err := report.Page(t.Context(), &server{answer: reportAnswer(10_001, "")}, q, "")
 	requireClass(t, media.Invalid, err)

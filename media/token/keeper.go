@@ -136,7 +136,8 @@ func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
 		return login, nil
 	}
 	next, err := k.Renew(ctx, id, login.Generation)
-	if e, ok := errors.AsType[*media.Error](err); err != nil && now.Before(login.Expires) && !(ok && e.Class == media.Auth) {
+	e, ok := errors.AsType[*media.Error](err)
+	if parked := ok && e.Class == media.Auth; err != nil && !parked && now.Before(login.Expires) {
 		return login, nil
 	}
 	return next, err

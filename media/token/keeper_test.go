@@ -127,19 +127,21 @@ func (w *world) row(t *testing.T) store.Token {
 	return row
 }
 
-func requireDeferred(t *testing.T, err error) *media.DeferError {
+// requireDeferred checks that an error defers, and returns for how long.
+func requireDeferred(t *testing.T, err error) time.Duration {
 	t.Helper()
 	deferred, ok := errors.AsType[*media.DeferError](err)
 	require.True(t, ok, "%v", err)
-	return deferred
+	return deferred.After
 }
 
-func requireAuth(t *testing.T, err error) *media.Error {
+// requireAuth checks that an error is of class auth, and returns its RetryAfter.
+func requireAuth(t *testing.T, err error) time.Duration {
 	t.Helper()
 	e, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, media.Auth, e.Class)
-	return e
+	return e.RetryAfter
 }
 
 func TestLogin_GivesTheTokenOfTheTable(t *testing.T) {
@@ -250,8 +252,8 @@ func TestRenew_RestsAfterAFailure(t *testing.T) {
 	}
 	_, err := w.keeper(t).Renew(t.Context(), w.id, 1)
 	require.ErrorContains(t, err, "busy")
-	deferred := requireDeferred(t, func() error { _, err := w.keeper(t).Renew(t.Context(), w.id, 1); return err }())
-	require.Greater(t, deferred.After, 30*time.Second)
+	_, err = w.keeper(t).Renew(t.Context(), w.id, 1)
+	require.Greater(t, requireDeferred(t, err), 30*time.Second)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
 	require.Equal(t, store.TokenOK, w.row(t).State)
 }
@@ -346,6 +348,11 @@ func TestClose_WaitsForARefreshWhoseCallerIsGone(t *testing.T) {
 		k.Close()
 		close(closed)
 	}()
+	require.Eventually(t, func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.closed
+	}, 10*time.Second, 5*time.Millisecond)
 	select {
 	case <-closed:
 		require.Fail(t, "Close did not wait for the refresh")
@@ -366,6 +373,7 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 		t.Skip("the fault is made with a trigger of SQLite")
 	}
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("CREATE TRIGGER stuck BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(FAIL, 'disk full'); END").Error)
+	w.redis, w.keys = redistest.New(t)
 	k := w.keeper(t)
 	renewed := make(chan error)
 	go func() {
@@ -373,6 +381,11 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 		renewed <- err
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "trying again") }, 10*time.Second, 5*time.Millisecond)
+	login, known := k.shared(t.Context(), w.id)
+	require.False(t, known && login.Generation > 1, "nobody uses a pair that is not in the table")
+	k.mu.Lock()
+	require.LessOrEqual(t, k.logins[w.id].login.Generation, int64(1))
+	k.mu.Unlock()
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("DROP TRIGGER stuck").Error)
 	require.NoError(t, <-renewed)
 	require.EqualValues(t, 2, w.row(t).Generation)
@@ -423,6 +436,9 @@ func TestRenew_BelievesATableThatCountsFromTheBeginning(t *testing.T) {
 	login, err = w.keeper(t).Login(t.Context(), w.id)
 	require.NoError(t, err)
 	require.Equal(t, "access-1", login.Access.Reveal(), "Redis has learned it")
+	login, err = k.Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.Equal(t, "access-1", login.Access.Reveal(), "memory too")
 }
 
 func TestRefused_LetsTheLoginRestUntilANewerToken(t *testing.T) {
@@ -436,7 +452,7 @@ func TestRefused_LetsTheLoginRestUntilANewerToken(t *testing.T) {
 	require.NoError(t, err, "another generation's refusal says nothing")
 	k.Refused(w.id, 1, &media.Error{Class: media.Auth, Message: "revoked"})
 	_, err = k.Login(t.Context(), w.id)
-	require.Positive(t, requireAuth(t, err).RetryAfter)
+	require.Positive(t, requireAuth(t, err))
 	k.logins[w.id].heldUntil = time.Now()
 	_, err = k.Renew(t.Context(), w.id, 1)
 	require.NoError(t, err)

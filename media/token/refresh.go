@@ -108,7 +108,7 @@ func (k *Keeper) ask(ctx context.Context, row store.Token) (media.Tokens, error)
 	secrets := media.App{ID: row.AppID, Secret: secret.NewText(appSecret)}
 	tokens, err := k.Platform.Refresh(ctx, k.Transport, secrets, refresh)
 	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Without(secrets.Secret, secret.NewText(refresh))
+		e.Redact(secrets.Secret, secret.NewText(refresh))
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		// Ours, and not that of the subtasks that wait for the token.

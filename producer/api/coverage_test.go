@@ -117,9 +117,10 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		require.Equal(t, test.want, b.refused(http.MethodGet, "/api/v1/accounts/tencent/9001/coverage"+test.path, ""), test.path)
 	}
 	for path, want := range map[string]string{
-		"tencent/9002":     `tencent has no account "9002" that is known here: accounts come in with the task tencent.account_list.`,
-		"oceanengine/9001": `oceanengine has no account "9001" that is known here: accounts come in with the task oceanengine.account_list.`,
-		"facebook/9001":    `There is no media "facebook": want tencent or oceanengine.`,
+		"tencent/%E8%B4%A6": `tencent has no account "账" that is known here: accounts come in with the task tencent.account_list.`,
+		"tencent/9002":      `tencent has no account "9002" that is known here: accounts come in with the task tencent.account_list.`,
+		"oceanengine/9001":  `oceanengine has no account "9001" that is known here: accounts come in with the task oceanengine.account_list.`,
+		"facebook/9001":     `There is no media "facebook": want tencent or oceanengine.`,
 	} {
 		w := b.call(http.MethodGet, "/api/v1/accounts/"+path+"/coverage", "", viewerToken)
 		require.Equal(t, http.StatusNotFound, w.Code, path)

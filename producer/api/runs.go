@@ -134,6 +134,9 @@ func (a *api) listRuns(c *gin.Context) error {
 }
 
 func (a *api) getRun(c *gin.Context) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
 	ctx := c.Request.Context()
 	id, err := parseID(c.Param("id"))
 	if err != nil {

@@ -77,6 +77,7 @@ func TestRuns_ArePagedFromTheNewest(t *testing.T) {
 		{"?state=failed", []string{"103", "101"}},
 		{"?task=even&state=failed&after=103", []string{"101"}},
 		{"?task=none", nil},
+		{"?task=%FF", nil},
 	}
 	for _, test := range tests {
 		ids, next := list(test.query)
@@ -160,6 +161,7 @@ func TestRun_TellsItsProgress(t *testing.T) {
 func TestRun_ThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	require.Equal(t, []fieldError{{Field: "x", Detail: "this route takes no parameters"}}, b.refused(http.MethodGet, "/api/v1/runs/1?x=1", ""))
 	for _, name := range []string{"900", "0", "-1", "x", "9223372036854775808"} {
 		w := b.call(http.MethodGet, "/api/v1/runs/"+name, "", viewerToken)
 		require.Equal(t, http.StatusNotFound, w.Code, name)

@@ -94,6 +94,9 @@ func (a *api) listTasks(c *gin.Context) error {
 }
 
 func (a *api) getTask(c *gin.Context) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
 	t, err := a.task(c)
 	if err != nil {
 		return err

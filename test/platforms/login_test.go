@@ -97,6 +97,7 @@ func (p process) anyCall(t *testing.T, platform media.Platform) error {
 func TestAccountList_FillsTheTables(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
 		p := start(t, platform, server)
 		handler := account.Handler(account.Options{Platform: platform, Caller: p.client, Store: p.store})
 		work := media.Work{Key: task.Key{RunID: 1, Part: fmt.Sprintf("login:%d", p.login)}}
@@ -126,6 +127,7 @@ func TestAccountList_FillsTheTables(t *testing.T) {
 func TestKeeper_RefreshesAtThePlatformAndKeepsThePair(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
 		p := start(t, platform, server)
 		require.NoError(t, p.anyCall(t, platform))
 		for generation := int64(2); generation <= 4; generation++ {
@@ -142,6 +144,7 @@ func TestKeeper_RefreshesAtThePlatformAndKeepsThePair(t *testing.T) {
 func TestKeeper_ParksALoginWhosePairIsDead(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
 		p := start(t, platform, server)
 		require.NoError(t, p.anyCall(t, platform))
 		u, err := url.Parse(server.BaseURL)

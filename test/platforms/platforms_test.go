@@ -5,8 +5,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -102,9 +102,7 @@ func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest
 	fault := func(t *testing.T, kind string, more map[string]any) {
 		t.Helper()
 		order := map[string]any{"kind": kind, "media": w.media}
-		for k, v := range more {
-			order[k] = v
-		}
+		maps.Copy(order, more)
 		w.order(t, "faults", order)
 	}
 	return &mediatest.Server{
@@ -129,10 +127,13 @@ func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest
 			}
 			return rows
 		},
-		Expire:    func(t *testing.T) { fault(t, "token_death", nil) },
-		OverLimit: func(t *testing.T) { fault(t, "over_limit", map[string]any{"count": 1}) },
-		Fail:      func(t *testing.T, calls int) { fault(t, "status", map[string]any{"status": 503, "count": calls}) },
-		Cut:       func(t *testing.T, calls int) { fault(t, "half_body", map[string]any{"count": calls}) },
+		Expire:    func(t *testing.T) { t.Helper(); fault(t, "token_death", nil) },
+		OverLimit: func(t *testing.T) { t.Helper(); fault(t, "over_limit", map[string]any{"count": 1}) },
+		Fail: func(t *testing.T, calls int) {
+			t.Helper()
+			fault(t, "status", map[string]any{"status": 503, "count": calls})
+		},
+		Cut: func(t *testing.T, calls int) { t.Helper(); fault(t, "half_body", map[string]any{"count": calls}) },
 	}
 }
 
@@ -198,6 +199,6 @@ func (w world) send(t *testing.T, method, path string, body []byte) []byte {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	require.Less(t, resp.StatusCode, 300, fmt.Sprintf("%s %s: %s", method, path, answer))
+	require.Less(t, resp.StatusCode, 300, "%s %s: %s", method, path, answer)
 	return answer
 }

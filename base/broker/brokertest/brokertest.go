@@ -137,5 +137,6 @@ func (b *Broker) createTopics(t testing.TB, names []string) {
 
 // Logger logs to the test.
 func Logger(t testing.TB) *slog.Logger {
+	t.Helper()
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

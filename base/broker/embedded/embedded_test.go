@@ -39,6 +39,7 @@ func connect(t *testing.T, b *embedded.Broker) *broker.Client {
 }
 
 func testContext(t *testing.T) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx

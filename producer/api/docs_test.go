@@ -1,0 +1,65 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/httpapi"
+)
+
+// The page for callers must not tell of routes or fields that are not there, nor keep one to itself.
+func TestDocs_TellOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/api.md")
+	require.NoError(t, err)
+	page := string(text)
+
+	param := regexp.MustCompile(`:(\w+)`)
+	for _, r := range Routes(Deps{}) {
+		require.Contains(t, page, "| `"+r.Method+" "+param.ReplaceAllString(r.Path, "{$1}")+"` | "+string(r.Role)+" |")
+	}
+
+	answers := map[string]any{ // by what only their samples have
+		`"instance":`:    &httpapi.Problem{},
+		`"status": "goo`: &taskJSON{},
+		`"status": "unu`: &taskJSON{},
+		`"changed":`:     &reloadJSON{},
+		`"ordered_by":`:  &orderJSON{},
+		`"runs":`: &struct {
+			Runs []runJSON `json:"runs"`
+			Next string    `json:"next"`
+		}{},
+		`"rate_per_second":`: &runDetail{},
+		`"coverage":`: &struct {
+			Account  accountJSON    `json:"account"`
+			From     string         `json:"from"`
+			To       string         `json:"to"`
+			Coverage []coverageJSON `json:"coverage"`
+		}{},
+	}
+	samples := regexp.MustCompile("(?s)```(?:json|http)\n(.*?)```").FindAllStringSubmatch(page, -1)
+	require.Len(t, samples, len(answers))
+	seen := map[string]bool{}
+	for _, sample := range samples {
+		body := sample[1][strings.Index(sample[1], "{"):]
+		for mark, answer := range answers {
+			// The bad row within a reload has a status too.
+			if !strings.Contains(body, mark) || (strings.Contains(mark, "status") && strings.Contains(body, `"changed":`)) {
+				continue
+			}
+			seen[mark] = true
+			if task, ok := answer.(*taskJSON); ok {
+				task.settingsJSON = &settingsJSON{} // The decoder cannot set what is not exported.
+			}
+			decoder := json.NewDecoder(strings.NewReader(body))
+			decoder.DisallowUnknownFields()
+			require.NoError(t, decoder.Decode(answer), body)
+		}
+	}
+	require.Len(t, seen, len(answers), "each kind of answer has its sample")
+}

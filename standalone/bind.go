@@ -1,0 +1,178 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"strings"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/ratelimit"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media/token"
+)
+
+// Binding is what Bind found.
+type Binding struct {
+	// BaseURLs are where the simulated platforms are, by their media names, as the setting media.base_url wants them.
+	BaseURLs map[string]string
+	// Accounts is how many accounts the simulated logins reach, on all platforms together.
+	Accounts int
+	// Written is false if the config database had bindings of accounts already: then it stays as it is.
+	Written bool
+}
+
+// Bind makes the world of the simulator at address, such as http://127.0.0.1:9090, the world of a deployment: it writes
+// the simulated apps, logins, accounts, limits and bindings into a config database that has none, as a person would
+// copy them from the platforms' developer consoles. The box must be that of the deployment.
+func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) (Binding, error) {
+	address = strings.TrimSuffix(address, "/")
+	creds, err := askCredentials(ctx, address)
+	if err != nil {
+		return Binding{}, err
+	}
+	b := Binding{BaseURLs: creds.baseURLs(address)}
+	for _, c := range creds {
+		for _, app := range c.Apps {
+			for _, l := range app.Logins {
+				b.Accounts += len(l.AccountIDs)
+			}
+		}
+	}
+	b.Written, err = bind(ctx, s, box, address, creds)
+	return b, err
+}
+
+// credentials are what the simulator tells a client of each platform.
+type credentials map[string]struct {
+	BasePath string `json:"base_url_path"`
+	Apps     []struct {
+		AppID  string `json:"app_id"`
+		Secret string `json:"secret"`
+		Logins []struct {
+			Login            string    `json:"login"`
+			AccessToken      string    `json:"access_token"`
+			RefreshToken     string    `json:"refresh_token"`
+			AccessExpiresAt  time.Time `json:"access_expires_at"`
+			RefreshExpiresAt time.Time `json:"refresh_expires_at"`
+			AccountIDs       []string  `json:"account_ids"`
+		} `json:"logins"`
+	} `json:"apps"`
+}
+
+func askCredentials(ctx context.Context, address string) (credentials, error) {
+	var creds credentials
+	return creds, getJSON(ctx, http.DefaultClient, address+"/_sim/credentials", &creds)
+}
+
+// baseURLs are the addresses of the platforms that the simulator at address serves.
+func (c credentials) baseURLs(address string) map[string]string {
+	urls := map[string]string{}
+	for name, platform := range c {
+		urls[name] = address + platform.BasePath
+	}
+	return urls
+}
+
+// games are what the simulated accounts advertise. Some accounts stay unassigned, as in life.
+var games = []struct{ code, name string }{{"starfall", "Starfall 星坠"}, {"tinyfarm", "Tiny Farm 迷你农场"}, {"nightraid", "Night Raid 夜袭"}}
+
+var systems = []string{"ios", "android"}
+
+// unassignedEvery leaves one account in so many without a binding.
+const unassignedEvery = 10
+
+// bind fills a config database and reports whether it did. What is there already stays: tokens that were refreshed
+// since are newer than the simulator's first ones.
+func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, creds credentials) (written bool, err error) {
+	var have int
+	if err := s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM account_binding").Row().Scan(&have); err != nil {
+		return false, fmt.Errorf("read account_binding: %w", err)
+	}
+	if have > 0 {
+		return false, nil
+	}
+	var rows [][]any
+	for _, g := range games {
+		rows = append(rows, []any{g.code, g.name})
+	}
+	if err := s.Config.Upsert(s.Config.Writer(ctx), store.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, rows); err != nil {
+		return false, err
+	}
+	if err := bindLimits(ctx, s, address); err != nil {
+		return false, err
+	}
+	var bindings [][]any
+	for name, c := range creds {
+		for _, app := range c.Apps {
+			if err := token.PutApp(ctx, s, box, name, app.AppID, secret.NewText(app.Secret)); err != nil {
+				return false, err
+			}
+			for _, l := range app.Logins {
+				id, err := token.PutLogin(ctx, s, box, store.Token{
+					Media: name, AppID: app.AppID, Login: l.Login, AccessExpires: l.AccessExpiresAt, RefreshExpires: l.RefreshExpiresAt,
+				}, secret.NewText(l.AccessToken), secret.NewText(l.RefreshToken))
+				if err != nil {
+					return false, err
+				}
+				bound, err := bindAccounts(ctx, s, name, id, l.AccountIDs)
+				if err != nil {
+					return false, err
+				}
+				bindings = append(bindings, bound...)
+			}
+		}
+	}
+	// Last: it says that the rest is there.
+	err = s.Config.Upsert(s.Config.Writer(ctx), store.Table{
+		Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"},
+	}, bindings)
+	return err == nil, err
+}
+
+// bindLimits writes the simulator's limits into rate_limit.
+func bindLimits(ctx context.Context, s *store.Store, address string) error {
+	var limits struct {
+		Rules []limitRule `json:"rules"`
+	}
+	if err := getJSON(ctx, http.DefaultClient, address+"/_sim/limits", &limits); err != nil {
+		return err
+	}
+	for _, r := range limits.Rules {
+		if r.Limit == 0 {
+			continue
+		}
+		err := s.AddRateLimit(ctx, ratelimit.Rule{
+			Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: int(r.Limit),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID int64, externalIDs []string) ([][]any, error) {
+	found := make([]store.Account, len(externalIDs))
+	for i, id := range externalIDs {
+		found[i] = store.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}
+	}
+	ids, err := s.PutAccounts(ctx, platform, tokenID, found)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]any
+	for externalID, id := range ids {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(platform + externalID))
+		n := int(h.Sum32() >> 1)
+		if n%unassignedEvery == 0 {
+			continue
+		}
+		rows = append(rows, []any{id, day.Day("2020-01-01"), day.Day("9999-12-31"), games[n%len(games)].code, systems[n/7%len(systems)]})
+	}
+	return rows, nil
+}

@@ -1,0 +1,257 @@
+package e2e
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/standalone/verify"
+)
+
+// deployment is adsync as its operators run it, on a world of its own.
+type deployment struct {
+	world     *world
+	store     *store.Store // a look at its tables
+	config    string       // the file with its settings
+	processes []*process   // as services.roles
+	roles     []string
+	api       string
+}
+
+// deploy brings a deployment up: tables, the world's accounts, and its processes.
+func deploy(t *testing.T, w *world) *deployment {
+	t.Helper()
+	s := newServices(t)
+	d := &deployment{world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles()}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	settings := map[string]any{
+		"api":    map[string]any{"listen": "127.0.0.1:0"},
+		"secret": map[string]any{"keys": []any{map[string]any{"id": "k1", "key": base64.StdEncoding.EncodeToString(key)}}},
+		"store":  map[string]any{"config": databaseSettings(s.databases.Config), "data": databaseSettings(s.databases.Data)},
+		"broker": map[string]any{
+			"brokers": []string{s.kafka}, "prefix": s.name, "partitions": 6, "replication": 1, "min_insync": 1,
+			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
+			"session_timeout": "6s", "drain_timeout": "4s",
+		},
+		"redis":     map[string]any{"addrs": []string{s.redis}, "key_prefix": s.name},
+		"ratelimit": map[string]any{"members": max(1, len(d.roles)-1)},
+		// What runs is what the tests order.
+		"producer": map[string]any{"schedule": false, "lease_ttl": "6s"},
+	}
+	write := func() {
+		text, err := yaml.Marshal(settings)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(d.config, text, 0o600))
+	}
+	write()
+	require.Contains(t, command(t, "migrate", "up", "--config", d.config), "default tasks were written")
+	// What it prints are the settings that are still missing.
+	printed := command(t, "bind", "--config", d.config, "--simulator", w.address)
+	_, missing, ok := strings.Cut(printed, "with these settings:\n")
+	require.True(t, ok, printed)
+	require.NoError(t, yaml.Unmarshal([]byte(missing), &settings))
+	write()
+
+	var err error
+	d.store, err = store.Open(t.Context(), s.databases, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.store.Close()) })
+	d.processes = make([]*process, len(d.roles))
+	for i := range d.roles {
+		d.start(t, i)
+	}
+	for i := range d.roles {
+		d.awaitReady(t, i)
+	}
+	return d
+}
+
+func databaseSettings(d store.Database) map[string]any {
+	return map[string]any{"driver": d.Driver, "writer": d.Writer.Reveal(), "max_open_conns": d.MaxOpenConns}
+}
+
+func (d *deployment) start(t *testing.T, i int) {
+	t.Helper()
+	d.processes[i] = startProcess(t, "serve", "--role", d.roles[i], "--config", d.config)
+}
+
+// awaitReady waits until the process works; that of a producer serves the API.
+func (d *deployment) awaitReady(t *testing.T, i int) {
+	t.Helper()
+	address := "http://" + d.processes[i].await(t, "listening")["addr"].(string)
+	require.Eventually(t, func() bool {
+		status, _, err := tryCall(t.Context(), http.MethodGet, address+"/readyz", nil)
+		return err == nil && status == http.StatusOK
+	}, patience, poll, "process %d (%s) is never ready", i, d.roles[i])
+	if d.roles[i] != "consumer" {
+		d.api = address + "/api/v1"
+	}
+}
+
+// stop ends all processes as an operator would.
+func (d *deployment) stop(t *testing.T) {
+	t.Helper()
+	for _, p := range d.processes {
+		p.stop(t)
+	}
+}
+
+// order has a task run now, with a request as the API takes it, and returns the run's id.
+func (d *deployment) order(t *testing.T, name string, request map[string]any) int64 {
+	t.Helper()
+	status, body := call(t, http.MethodPost, d.api+"/tasks/"+name+"/run", request)
+	require.Equal(t, http.StatusAccepted, status, string(body))
+	var order struct {
+		RunID int64 `json:"run_id,string"`
+	}
+	require.NoError(t, json.Unmarshal(body, &order))
+	return order.RunID
+}
+
+// orderAll has every task of the platforms, or of the system, run one time.
+func (d *deployment) orderAll(t *testing.T, ofSystem bool) []int64 {
+	t.Helper()
+	status, body := call(t, http.MethodGet, d.api+"/tasks", nil)
+	require.Equal(t, http.StatusOK, status, string(body))
+	var list struct {
+		Tasks []struct {
+			Name   string `json:"name"`
+			Media  string `json:"media"`
+			Status string `json:"status"`
+		} `json:"tasks"`
+	}
+	require.NoError(t, json.Unmarshal(body, &list))
+	var ids []int64
+	for _, row := range list.Tasks {
+		require.Equal(t, "good", row.Status, row.Name)
+		if (row.Media == "system") == ofSystem {
+			ids = append(ids, d.order(t, row.Name, map[string]any{}))
+		}
+	}
+	require.NotEmpty(t, ids)
+	return ids
+}
+
+// summarise brings the summaries up to date.
+func (d *deployment) summarise(t *testing.T) {
+	t.Helper()
+	d.requireSucceeded(t, d.await(t, d.orderAll(t, true)))
+}
+
+// await returns the runs once all have ended.
+func (d *deployment) await(t *testing.T, ids []int64) []store.Run {
+	t.Helper()
+	var runs []store.Run
+	var err error
+	require.Eventually(t, func() bool {
+		runs, err = d.store.Runs(t.Context(), ids)
+		return err != nil || len(runs) == len(ids) && !slices.ContainsFunc(runs, func(r store.Run) bool { return r.State.Open() })
+	}, patience, poll, "runs do not end: %v", openRuns{d, ids})
+	require.NoError(t, err)
+	return runs
+}
+
+// openRuns prints, when it is asked to, what is known of the runs that have not ended.
+type openRuns struct {
+	d   *deployment
+	ids []int64
+}
+
+func (o openRuns) String() string {
+	var b strings.Builder
+	for _, id := range o.ids {
+		_, body, err := tryCall(context(), http.MethodGet, fmt.Sprintf("%s/runs/%d", o.d.api, id), nil)
+		if err != nil || !regexp.MustCompile(`"state": ?"(pending|fanning_out|running)"`).Match(body) {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s", body)
+	}
+	return b.String()
+}
+
+// requireSucceeded checks that the runs ended well and that their counts are exact: the total is the sum of the ended
+// states and the number of rows in the log, state by state.
+func (d *deployment) requireSucceeded(t *testing.T, runs []store.Run) {
+	t.Helper()
+	for _, r := range runs {
+		require.Equal(t, task.RunSucceeded, r.State, "%s: %+v", r.TaskName, r)
+		require.NotNil(t, r.Total, r.TaskName)
+		counts := map[task.State]int64{
+			task.Succeeded: r.Succeeded, task.Failed: r.Failed, task.Expired: r.Expired, task.Cancelled: r.Cancelled, task.Superseded: r.Superseded,
+		}
+		sum := int64(0)
+		for state, n := range counts {
+			sum += n
+			if n == 0 {
+				delete(counts, state)
+			}
+		}
+		require.Equal(t, *r.Total, sum, r.TaskName)
+		require.Equal(t, counts, d.logged(t, r.ID), r.TaskName)
+	}
+}
+
+// logged counts the rows of a run's subtasks.
+func (d *deployment) logged(t *testing.T, runID int64) map[task.State]int64 {
+	t.Helper()
+	rows, err := d.store.Data.Writer(t.Context()).Raw("SELECT state, COUNT(*) FROM "+store.LogTable(runID)+" WHERE run_id = ? GROUP BY state", runID).Rows()
+	require.NoError(t, err)
+	defer rows.Close()
+	counts := map[task.State]int64{}
+	for rows.Next() {
+		var state task.State
+		var n int64
+		require.NoError(t, rows.Scan(&state, &n))
+		counts[state] = n
+	}
+	require.NoError(t, rows.Err())
+	return counts
+}
+
+// requireTruth compares every row of the tables with the platforms' truth.
+func (d *deployment) requireTruth(t *testing.T) verify.Report {
+	t.Helper()
+	report := d.compare(t)
+	require.Zero(t, report.Differences, "%+v", report)
+	require.Equal(t, report.ExpectedRows, report.RowsCompared)
+	return report
+}
+
+func (d *deployment) compare(t *testing.T) verify.Report {
+	t.Helper()
+	report, err := verify.Run(t.Context(), verify.Options{Store: d.store, Simulator: d.world.address, Client: http.DefaultClient, Now: d.world.now})
+	require.NoError(t, err)
+	return report
+}
+
+// ended counts the subtasks of the runs that have ended.
+func (d *deployment) ended(t *testing.T, ids []int64) (ended, total int64) {
+	t.Helper()
+	runs, err := d.store.Runs(t.Context(), ids)
+	require.NoError(t, err)
+	for i := range runs {
+		ended += runs[i].Ended()
+		if runs[i].Total != nil {
+			total += *runs[i].Total
+		}
+	}
+	return ended, total
+}
+
+var _ = time.Second

@@ -1,0 +1,39 @@
+// Package e2e runs the whole program: simulated platforms, a deployment of adsync, and the comparison of every row of
+// its tables with the platforms' truth.
+//
+// The program is built and runs as processes of its own. What they stand on is inside the test: SQLite, a Kafka broker
+// and a Redis, with one process in the role all. Where ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL or ADSYNC_TEST_REDIS
+// name a server the same tests run on that; with a MySQL the deployment is a producer and two consumers.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// program is the built adsync.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "adsync-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program = filepath.Join(dir, "adsync")
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, "adsync/cmd/adsync").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build adsync: %v\n%s", err, output)
+		return 1
+	}
+	return m.Run()
+}

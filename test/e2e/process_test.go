@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// patience is how long anything may take before a test gives up: much more than on an idle machine.
+	patience = 2 * time.Minute
+	poll     = 100 * time.Millisecond
+	// stopTime is what the program promises for its stop after SIGTERM.
+	stopTime = 15 * time.Second
+)
+
+// process is the program at work.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+	err    error // how it ended; to be read after exited
+
+	mu  sync.Mutex
+	log []string
+}
+
+// startProcess starts the program with its log as JSON on standard error. It dies with the test at the latest.
+func startProcess(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.CommandContext(t.Context(), program, args...), exited: make(chan struct{})}
+	p.cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
+	stderr, err := p.cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		defer close(p.exited)
+		lines := bufio.NewScanner(stderr)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.log = append(p.log, lines.Text())
+			p.mu.Unlock()
+		}
+		p.err = p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		<-p.exited
+		if t.Failed() {
+			t.Logf("the log of adsync %s:\n%s", strings.Join(args, " "), strings.Join(p.tail(), "\n"))
+		}
+	})
+	return p
+}
+
+// tailLines is how much of a log a failed test shows.
+const tailLines = 40
+
+func (p *process) tail() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log[max(0, len(p.log)-tailLines):]
+}
+
+// await returns the first record of the log with this message.
+func (p *process) await(t *testing.T, message string) map[string]any {
+	t.Helper()
+	var record map[string]any
+	require.Eventually(t, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, line := range p.log {
+			record = nil
+			if json.Unmarshal([]byte(line), &record) == nil && record["msg"] == message {
+				return true
+			}
+		}
+		return false
+	}, patience, poll, "the process never says %q", message)
+	return record
+}
+
+// stop has the process end as an operator would, in the time that it promises, and with exit code 0.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-p.exited:
+	case <-time.After(stopTime):
+		require.Fail(t, "the process does not stop")
+	}
+	require.NoError(t, p.err)
+}
+
+// kill ends the process as a lost machine would.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Kill())
+	<-p.exited
+}
+
+// command runs the program to its end, which must be with exit code 0, and returns what it printed.
+func command(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = []string{}, &stdout, &stderr
+	require.NoError(t, cmd.Run(), "adsync %s: %s", strings.Join(args, " "), &stderr)
+	return stdout.String()
+}
