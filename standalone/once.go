@@ -3,6 +3,7 @@ package standalone
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media/system"
+	"adsync/producer"
 	"adsync/standalone/verify"
 )
 
@@ -31,29 +33,31 @@ type RunReport struct {
 	Seconds   float64       `json:"seconds"`
 }
 
-// Clean reports whether every run succeeded and no row differs.
-func (r OnceReport) Clean() bool {
+// Check returns ErrDifferent if a row differs, and an error that names a run that did not succeed.
+func (r OnceReport) Check() error {
+	if r.Truth.Differences > 0 {
+		return ErrDifferent
+	}
+	if r.Truth.RowsCompared == 0 {
+		return errors.New("there was nothing to compare")
+	}
 	for _, run := range r.Runs {
 		if run.State != task.RunSucceeded {
-			return false
+			return fmt.Errorf("the run of %s ended as %s, though nothing differs", run.Task, run.State)
 		}
 	}
-	return r.Truth.Differences == 0 && r.Truth.RowsCompared > 0
+	return nil
 }
 
 // pollInterval is how often the runs are looked at.
 const pollInterval = 200 * time.Millisecond
 
 // orderTasks orders every task of the platforms, or of the system, one time, all at the moment now of the world. It
-// returns the ids of their runs.
-func orderTasks(ctx context.Context, s *store.Store, now time.Time, by string, ofSystem bool) ([]int64, error) {
-	rows, err := s.TaskRows(ctx)
-	if err != nil {
-		return nil, err
-	}
+// returns the ids of their runs. Rows that are switched off or cannot be used are left out: the API names them.
+func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, ofSystem bool) ([]int64, error) {
 	var ids []int64
-	for _, row := range rows {
-		if (row.Media == system.Name) != ofSystem {
+	for _, row := range tasks {
+		if !row.Usable || !row.Enabled || (row.Media == system.Name) != ofSystem {
 			continue
 		}
 		id := task.NewRunID(now)
@@ -67,10 +71,10 @@ func orderTasks(ctx context.Context, s *store.Store, now time.Time, by string, o
 
 // runOnce orders every task and waits for the end of their runs: first those of the platforms, which may run side by
 // side, then the system's, which build on what those wrote.
-func runOnce(ctx context.Context, s *store.Store, now time.Time, progress func([]store.Run)) ([]RunReport, error) {
+func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, progress func([]store.Run)) ([]RunReport, error) {
 	var reports []RunReport
 	for _, ofSystem := range []bool{false, true} {
-		ids, err := orderTasks(ctx, s, now, "standalone --once", ofSystem)
+		ids, err := orderTasks(ctx, s, tasks, now, "standalone --once", ofSystem)
 		if err != nil {
 			return nil, err
 		}

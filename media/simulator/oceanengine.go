@@ -63,7 +63,7 @@ func newOceanEngine() *oceanEngine {
 		appBase:    1_780_000_000_000_000,
 		accessLife: 86_400, refreshLife: 2_592_000,
 		limits: []LimitRule{
-			{Media: "oceanengine", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 20},
+			{Media: "oceanengine", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 50},
 			{Media: "oceanengine", Endpoint: "*", Scope: ScopeAccount, Seconds: 1, Limit: 10},
 		},
 		tolerantPenalty: true,

@@ -94,8 +94,8 @@ func newTencent() *tencent {
 		appBase:    1_110_000_000,
 		accessLife: 86_400, refreshLife: 2_592_000,
 		limits: []LimitRule{
-			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 20},
-			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: 600},
+			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 100},
+			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: 3000},
 		},
 	}}
 	t.nonces.fresh = map[uint64]struct{}{}

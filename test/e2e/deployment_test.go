@@ -4,17 +4,15 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
@@ -159,31 +157,21 @@ func (d *deployment) await(t *testing.T, ids []int64) []store.Run {
 	t.Helper()
 	var runs []store.Run
 	var err error
-	require.Eventually(t, func() bool {
+	ok := assert.Eventually(t, func() bool {
 		runs, err = d.store.Runs(t.Context(), ids)
-		return err != nil || len(runs) == len(ids) && !slices.ContainsFunc(runs, func(r store.Run) bool { return r.State.Open() })
-	}, patience, poll, "runs do not end: %v", openRuns{d, ids})
+		return err != nil || len(runs) == len(ids) && !slices.ContainsFunc(runs, isOpen)
+	}, patience, poll, "%d ordered runs do not end", len(ids))
 	require.NoError(t, err)
+	if !ok {
+		for _, r := range slices.DeleteFunc(runs, func(r store.Run) bool { return !isOpen(r) }) {
+			t.Logf("open: %s %+v, by state %v", r.TaskName, r, d.logged(t, r.ID))
+		}
+		t.FailNow()
+	}
 	return runs
 }
 
-// openRuns prints, when it is asked to, what is known of the runs that have not ended.
-type openRuns struct {
-	d   *deployment
-	ids []int64
-}
-
-func (o openRuns) String() string {
-	var b strings.Builder
-	for _, id := range o.ids {
-		_, body, err := tryCall(context(), http.MethodGet, fmt.Sprintf("%s/runs/%d", o.d.api, id), nil)
-		if err != nil || !regexp.MustCompile(`"state": ?"(pending|fanning_out|running)"`).Match(body) {
-			continue
-		}
-		fmt.Fprintf(&b, "\n%s", body)
-	}
-	return b.String()
-}
+func isOpen(r store.Run) bool { return r.State.Open() }
 
 // requireSucceeded checks that the runs ended well and that their counts are exact: the total is the sum of the ended
 // states and the number of rows in the log, state by state.
@@ -253,5 +241,3 @@ func (d *deployment) ended(t *testing.T, ids []int64) (ended, total int64) {
 	}
 	return ended, total
 }
-
-var _ = time.Second

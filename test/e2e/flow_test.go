@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+)
+
+// accounts of the worlds, both platforms together: of 40 one is large and a third is silent or nearly so.
+const accounts = 40
+
+func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, accounts, 1)
+	d := deploy(t, w)
+
+	d.requireSucceeded(t, d.await(t, d.orderAll(t, false)))
+	d.summarise(t)
+	report := d.requireTruth(t)
+	require.Greater(t, report.RowsCompared, int64(10_000))
+	require.Greater(t, 2*report.NonzeroRows, report.ExpectedRows)
+	calls, refused := w.calls(t)
+	require.LessOrEqual(t, 100*refused, calls, "refused calls of %d", calls)
+
+	// A platform corrects three past days of an account: a rerun of those days brings the correction and nothing else.
+	account := d.busiestAccount(t, "tencent")
+	today := day.Of(w.now, zone)
+	from, to := today.Add(-5).String(), today.Add(-3).String()
+	w.order(t, "truth/correct", map[string]any{"media": "tencent", "account": account, "from": from, "to": to, "percent": 7}, nil)
+	require.Positive(t, d.compare(t).Differences, "the correction is in the truth and not in the tables")
+	before := d.untouched(t, account, from, to)
+	rerun := map[string]any{"accounts": []string{account}, "from": from, "to": to}
+	d.requireSucceeded(t, d.await(t, []int64{
+		d.order(t, "tencent.report_daily.account", rerun),
+		d.order(t, "tencent.report_daily.adgroup", rerun),
+	}))
+	d.summarise(t)
+	d.requireTruth(t)
+	require.True(t, maps.Equal(before, d.untouched(t, account, from, to)), "rows beside the corrected days were rewritten")
+
+	d.stop(t)
+}
+
+func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, accounts, 2)
+	d := deploy(t, w)
+	// The last is a consumer, or the one process in the role all.
+	victim := len(d.roles) - 1
+
+	w.slowDown(t, 150*time.Millisecond)
+	ids := d.orderAll(t, false)
+	d.awaitMiddle(t, ids)
+	d.processes[victim].kill(t)
+	ended, total := d.ended(t, ids)
+	require.Less(t, ended, total, "the runs had ended before the kill: this proves nothing")
+	d.start(t, victim)
+	d.awaitReady(t, victim)
+
+	d.requireSucceeded(t, d.await(t, ids))
+	d.summarise(t)
+	d.requireTruth(t)
+	d.stop(t)
+}
+
+func TestDeployment_StoppedInTheMiddleGoesOnAfterTheStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, accounts/2, 3)
+	d := deploy(t, w)
+	w.slowDown(t, 150*time.Millisecond)
+	ids := d.orderAll(t, false)
+	d.awaitMiddle(t, ids)
+	d.stop(t)
+	ended, total := d.ended(t, ids)
+	require.Less(t, ended, total, "the runs had ended before the stop: this proves nothing")
+	for i := range d.roles {
+		d.start(t, i)
+	}
+	for i := range d.roles {
+		d.awaitReady(t, i)
+	}
+	d.requireSucceeded(t, d.await(t, ids))
+	d.summarise(t)
+	d.requireTruth(t)
+	d.stop(t)
+}
+
+// awaitMiddle waits until a fifth of the runs' work is done.
+func (d *deployment) awaitMiddle(t *testing.T, ids []int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		runs, err := d.store.Runs(t.Context(), ids)
+		if err != nil || len(runs) < len(ids) {
+			return false
+		}
+		var ended, total int64
+		for i := range runs {
+			if runs[i].Total == nil {
+				return false
+			}
+			ended += runs[i].Ended()
+			total += *runs[i].Total
+		}
+		return 5*ended >= total
+	}, patience, poll/5, "the work does not begin")
+}
+
+// busiestAccount is the platform's id of the account with the most rows.
+func (d *deployment) busiestAccount(t *testing.T, media string) string {
+	t.Helper()
+	var id int64
+	err := d.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM report_daily WHERE media = ? GROUP BY account_id ORDER BY COUNT(*) DESC, account_id LIMIT 1", media).Row().Scan(&id)
+	require.NoError(t, err)
+	account, err := d.store.Account(t.Context(), id)
+	require.NoError(t, err)
+	return account.ExternalID
+}
+
+// untouched are the versions of all rows of reports and summaries but those of the account's days.
+func (d *deployment) untouched(t *testing.T, externalID, from, to string) map[string]int64 {
+	t.Helper()
+	found, err := d.store.FindAccounts(t.Context(), "tencent", []string{externalID})
+	require.NoError(t, err)
+	versions := map[string]int64{}
+	for table, key := range map[string]string{
+		"report_daily":         "day, account_id, level, object_id, 0",
+		"report_hourly":        "day, account_id, level, object_id, hour",
+		"tencent_report_daily": "day, account_id, level, object_id, 0",
+		// A summary holds other accounts too: of the corrected days it may change.
+		"summary_daily": "day, 0, game, media, os",
+	} {
+		query, args := "SELECT "+key+", version FROM "+table+" WHERE NOT (day BETWEEN ? AND ?", []any{from, to}
+		if table != "summary_daily" {
+			query, args = query+" AND account_id = ?", append(args, found[externalID].ID)
+		}
+		rows, err := d.store.Data.Writer(t.Context()).Raw(query+")", args...).Rows()
+		require.NoError(t, err)
+		for rows.Next() {
+			var k [5]string
+			var version int64
+			require.NoError(t, rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &version))
+			versions[table+" "+strings.Join(k[:], " ")] = version
+		}
+		require.NoError(t, rows.Err())
+		rows.Close()
+	}
+	return versions
+}
