@@ -14,8 +14,8 @@ import (
 type screen struct {
 	out      io.Writer
 	terminal bool
-	tips     []string // what to try, under the tables
-	lines    int      // of the picture on the terminal
+	database string   // the data database's file, for the query under the tables
+	tips     []string // what else to try
 }
 
 // Intervals of the screen.
@@ -32,6 +32,7 @@ func (s *screen) run(ctx context.Context, read func(context.Context) (status, er
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
+	said := false
 	for {
 		now, err := read(ctx)
 		switch {
@@ -42,6 +43,10 @@ func (s *screen) run(ctx context.Context, read func(context.Context) (status, er
 		case s.terminal:
 			s.redraw(now)
 		default:
+			if !said && len(now.Spend) > 0 {
+				fmt.Fprint(s.out, s.next(now))
+				said = true
+			}
 			fmt.Fprint(s.out, plain(now))
 		}
 		select {
@@ -53,12 +58,22 @@ func (s *screen) run(ctx context.Context, read func(context.Context) (status, er
 }
 
 func (s *screen) redraw(now status) {
-	picture := render(now) + "\n" + strings.Join(s.tips, "\n") + "\n"
-	if s.lines > 0 {
-		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines)
+	picture := render(now) + "\n" + s.next(now)
+	// From the top left, clearing what was there: lines that the terminal wraps need no counting.
+	fmt.Fprint(s.out, "\x1b[H\x1b[J"+picture)
+}
+
+// next is what to try, with the answer that the query has now.
+func (s *screen) next(now status) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "try next:\n  sqlite3 %s \"%s\"\n", s.database, now.Query)
+	for _, row := range now.Spend {
+		fmt.Fprintf(&b, "    %s\n", strings.Join(row, "|"))
 	}
-	fmt.Fprint(s.out, picture)
-	s.lines = strings.Count(picture, "\n")
+	for _, tip := range s.tips {
+		b.WriteString("  " + tip + "\n")
+	}
+	return b.String()
 }
 
 // render draws the tables of a status, without colours: it must read well on light and dark.

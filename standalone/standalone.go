@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -242,10 +241,7 @@ func (s *stack) front(ctx context.Context) error {
 			return err
 		}
 	}
-	view := screen{out: s.Out, terminal: terminal, tips: s.tips()}
-	if !terminal {
-		fmt.Fprintln(s.Out, strings.Join(s.tips(), "\n"))
-	}
+	view := screen{out: s.Out, terminal: terminal, database: s.dir.file("data.db"), tips: s.tips()}
 	view.run(ctx, s.watcher().read)
 	return nil
 }
@@ -310,14 +306,12 @@ func (s *stack) progress() func([]store.Run) {
 	}
 }
 
-// tips are what to try next, under the tables.
+// tips are what to try beside the query.
 func (s *stack) tips() []string {
 	api := "http://" + s.API.Listen
 	return []string{
-		"try next:",
-		"  sqlite3 " + s.dir.file("data.db") + " \"SELECT game, media, os, ROUND(cost / 1e6, 2) AS spend FROM summary_daily WHERE day = date('now', '+8 hours') ORDER BY cost DESC\"",
-		"  sqlite3 " + s.dir.file("config.db") + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
-		"  curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
-		"  curl -s -X POST " + s.world.address + "/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
+		"sqlite3 " + s.dir.file("config.db") + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
+		"curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
+		"curl -s -X POST " + s.world.address + "/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
 	}
 }

@@ -20,6 +20,8 @@ type status struct {
 	World time.Time
 	Media []mediaStatus
 	Runs  []runStatus
+	Query string     // a query over the summaries that a user may copy
+	Spend [][]string // its answer
 }
 
 // mediaStatus is how one platform's accounts stand.
@@ -76,8 +78,32 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 		}
 		s.Media = append(s.Media, m)
 	}
-	s.Runs, err = w.readRuns(ctx, now)
+	if s.Runs, err = w.readRuns(ctx, now); err != nil {
+		return s, err
+	}
+	s.Query = fmt.Sprintf(spendQuery, today)
+	s.Spend, err = w.readSpend(ctx, s.Query)
 	return s, err
+}
+
+// spendQuery is what a first look asks for: who spent most today.
+const spendQuery = "SELECT game, media, os, SUM(cost) / 1000000 AS spend FROM summary_hourly WHERE day = '%s' GROUP BY game, media, os ORDER BY spend DESC LIMIT 4"
+
+func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, error) {
+	rows, err := w.store.Data.Reader(ctx).Raw(query).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read summary_hourly: %w", err)
+	}
+	defer rows.Close()
+	var all [][]string
+	for rows.Next() {
+		row := make([]string, 4)
+		if err := rows.Scan(&row[0], &row[1], &row[2], &row[3]); err != nil {
+			return nil, fmt.Errorf("read summary_hourly: %w", err)
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
 }
 
 func (w *watcher) readTruth(ctx context.Context, today day.Day) error {

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/media/simulator"
+	"adsync/standalone"
+)
+
+// alterations is how many random alterations of each kind are tried: go test ./test/e2e -run Alteration -alterations=15
+// tries over 100.
+var alterations = flag.Int("alterations", 1, "random alterations of each kind to try")
+
+// firstSeed makes each run of the tests with this flag try other alterations.
+var firstSeed = flag.Uint64("first-seed", 1, "seed of the first alteration of each kind")
+
+func TestComparison_FindsEveryAlteration(t *testing.T) {
+	t.Parallel()
+	w := newOpenWorld(t)
+	require.Zero(t, w.once(t).Truth.Differences, "without an alteration nothing differs")
+	for _, what := range []string{
+		simulator.AlterValue, simulator.AlterRow, simulator.AlterPage, simulator.AlterAccount, simulator.AlterDay, simulator.AlterHour, simulator.AlterDeletion,
+	} {
+		for i := range *alterations {
+			seed := *firstSeed + uint64(i) //nolint:gosec // a small number of a loop
+			t.Run(fmt.Sprintf("%s of seed %d", what, seed), func(t *testing.T) { //nolint:paralleltest // one world has one alteration at a time
+				altered := w.alter(t, what, seed)
+				report := w.once(t)
+				require.NotZero(t, report.Truth.Differences, "not found: %s", altered)
+			})
+		}
+	}
+}
+
+// openWorld is a small simulated world inside the test, whose limits nobody can reach.
+type openWorld struct {
+	server *httptest.Server
+}
+
+func newOpenWorld(t *testing.T) *openWorld {
+	t.Helper()
+	sim, err := simulator.New(simulator.Config{Accounts: 20, Seed: 11, Frozen: true})
+	require.NoError(t, err)
+	w := &openWorld{server: httptest.NewServer(sim.Handler())}
+	t.Cleanup(func() {
+		w.server.Close()
+		require.NoError(t, sim.Close())
+	})
+	var rules []any
+	for _, media := range []string{"tencent", "oceanengine"} {
+		for _, scope := range []string{"app", "account"} {
+			for _, seconds := range []int{1, 60} {
+				rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": scope, "period_seconds": seconds, "limit": 100_000})
+			}
+		}
+	}
+	status, body := call(t, http.MethodPost, w.server.URL+"/_sim/limits", map[string]any{"rules": rules})
+	require.Equal(t, http.StatusOK, status, string(body))
+	return w
+}
+
+// alter has the world serve one thing differently from the truth until the test ends, and returns what.
+func (w *openWorld) alter(t *testing.T, what string, seed uint64) string {
+	t.Helper()
+	status, body := call(t, http.MethodPost, w.server.URL+"/_sim/faults", map[string]any{"kind": "alter", "what": what, "seed": seed})
+	require.Less(t, status, 300, string(body))
+	t.Cleanup(func() {
+		status, body, err := tryCall(context.WithoutCancel(t.Context()), http.MethodDelete, w.server.URL+"/_sim/faults", nil)
+		require.NoError(t, err)
+		require.Less(t, status, 300, string(body))
+	})
+	return string(body)
+}
+
+// once pulls the whole world into empty tables and compares them with the truth.
+func (w *openWorld) once(t *testing.T) standalone.OnceReport {
+	t.Helper()
+	api := httpapi.DefaultConfig()
+	api.Listen = "127.0.0.1:0"
+	var out bytes.Buffer
+	err := standalone.Run(t.Context(), standalone.Options{
+		Simulator: w.server.URL, Once: true, JSON: true, DataDir: t.TempDir(),
+		API: api, RateLimit: ratelimit.DefaultConfig(), Logger: slog.New(slog.DiscardHandler), Out: &out,
+	})
+	var report standalone.OnceReport
+	require.NoError(t, json.Unmarshal(out.Bytes(), &report), out.String())
+	require.ErrorIs(t, err, report.Check()) // of nil: nil
+	require.False(t, slices.ContainsFunc(report.Runs, func(r standalone.RunReport) bool { return r.State.Open() }))
+	return report
+}
+
