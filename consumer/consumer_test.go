@@ -146,7 +146,7 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 		}
 		change := func(lanes ...store.Lane) {
 			s.set(func(f *fakeStore) { f.lanes = lanes })
-			time.Sleep(c.cfg.PoolReload) //nolint:forbidigo // The bubble's time.
+			time.Sleep(c.cfg.PoolReload)
 			synctest.Wait()
 		}
 		require.NoError(t, c.Start(t.Context()))
@@ -316,7 +316,7 @@ func TestConsumer_BoundsAndSurvivesItsHandlers(t *testing.T) {
 		run := func(e task.Envelope) store.Outcome {
 			before := len(s.written())
 			msg := m.deliver(message(s.wants(e), ""))
-			time.Sleep(time.Hour) //nolint:forbidigo // The bubble's time.
+			time.Sleep(time.Hour)
 			synctest.Wait()
 			require.EqualValues(t, 1, msg.done.Load())
 			require.Len(t, s.written(), before+1)

@@ -33,11 +33,11 @@ func TestOutcomes_WaitForOthersAndThenFinishTheirMessages(t *testing.T) {
 		defer o.close()
 		var m fakeMessage
 		o.add(t.Context(), outcomeOf(1, &m))
-		time.Sleep(49 * time.Millisecond) //nolint:forbidigo // The bubble's time.
+		time.Sleep(49 * time.Millisecond)
 		synctest.Wait()
 		require.Empty(t, s.sizes(), "it waits for company")
 		o.add(t.Context(), outcomeOf(2, &m))
-		time.Sleep(time.Millisecond) //nolint:forbidigo // The bubble's time.
+		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, []int{2}, s.sizes(), "but not longer than the interval")
 		require.EqualValues(t, 2, m.done.Load())
@@ -59,11 +59,11 @@ func TestOutcomes_AreWrittenInTheEndHoweverOftenTheStoreFails(t *testing.T) {
 		s.set(func(f *fakeStore) { f.fail = errors.New("connection refused") })
 		var m fakeMessage
 		o.add(t.Context(), outcomeOf(1, &m))
-		time.Sleep(time.Hour) //nolint:forbidigo // The bubble's time.
+		time.Sleep(time.Hour)
 		require.Zero(t, m.done.Load(), "a message is not finished before its outcome is written")
 		require.ErrorContains(t, o.problem(), "connection refused")
 		s.set(func(f *fakeStore) { f.fail = nil })
-		time.Sleep(storePauseMax) //nolint:forbidigo // The bubble's time.
+		time.Sleep(storePauseMax)
 		synctest.Wait()
 		require.EqualValues(t, 1, m.done.Load())
 		require.NoError(t, o.problem())

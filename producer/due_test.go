@@ -19,7 +19,7 @@ func newGroup() *errgroup.Group { return &errgroup.Group{} }
 func retrying(t *testing.T, n int64, columns map[string]any) (*bench, *term, store.Run) {
 	t.Helper()
 	b := setup(t)
-	b.addAccounts(1, n)
+	b.addAccounts(n)
 	id := b.addTask("daily", "tencent.report", "0 0 * * *", columns)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})

@@ -17,7 +17,7 @@ import (
 func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 25)
+	b.addAccounts(25)
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = 3")
 	b.exec(b.store.Config, "UPDATE media_account SET parked = 'asked to' WHERE id = 4")
 	b.exec(b.store.Config, "UPDATE media_account SET timezone = 'America/New_York' WHERE id = 5")
@@ -79,7 +79,7 @@ func TestFanOut_OfNothingEnds(t *testing.T) {
 func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 40)
+	b.addAccounts(40)
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'invalid' WHERE id = 7")
 	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
 	tm := b.term()
@@ -147,7 +147,7 @@ func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 			t.Run(fmt.Sprint(crash, " in write ", write), func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				b.addAccounts(1, 25)
+				b.addAccounts(25)
 				id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
 				first := b.term()
 				runID := first.order(b, id, task.Order{})
@@ -171,7 +171,7 @@ func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 				require.ErrorIs(t, first.fan(b, runID), errStale, "the first one lives after all, and can write nothing")
 				require.NoError(t, second.fan(b, runID))
 				made := min(int64(write*10), 25)
-				require.EqualValues(t, made, *b.run(runID).Total)
+				require.Equal(t, made, *b.run(runID).Total)
 				sent := map[int64]int{}
 				for _, account := range b.broker.accounts(t) {
 					sent[account]++
@@ -191,7 +191,7 @@ func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 func TestFanOut_SkipsWhatAnEarlierRunHasOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 25)
+	b.addAccounts(25)
 	id := b.addTask("hourly", "tencent.report", "* * * * *", nil)
 	tm := b.term()
 	ctx := t.Context()
@@ -223,7 +223,7 @@ func TestFanOut_SkipsWhatAnEarlierRunHasOpen(t *testing.T) {
 func TestFanOut_AfterTheTimeToLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 25)
+	b.addAccounts(25)
 	id := b.addTask("daily", "tencent.report", "0 0 * * *", map[string]any{"ttl_seconds": 60})
 	tm := b.term()
 	early, late := tm.order(b, id, task.Order{}), tm.order(b, id, task.Order{})
@@ -245,7 +245,7 @@ func TestFanOut_AfterTheTimeToLive(t *testing.T) {
 func TestFanOut_OneBadAccountHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 3)
+	b.addAccounts(3)
 	b.exec(b.store.Config, "UPDATE media_account SET timezone = 'Mars/Olympus' WHERE id = 2")
 	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
 	tm := b.term()
@@ -258,7 +258,7 @@ func TestFanOut_OneBadAccountHarmsNoOther(t *testing.T) {
 func TestFanOut_BatchesFitTheRate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 9)
+	b.addAccounts(9)
 	id := b.addTask("slow", "tencent.report", "0 0 * * *", map[string]any{"fan_out_rate": 8})
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
@@ -269,7 +269,7 @@ func TestFanOut_BatchesFitTheRate(t *testing.T) {
 func TestStartFanOuts_TicksOfATaskOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 3)
+	b.addAccounts(3)
 	b.addTask("minutely", "tencent.report", "* * * * *", nil)
 	id := b.addTask("other", "tencent.report", "0 0 1 1 *", nil)
 	tm := b.term()

@@ -71,7 +71,7 @@ func (t *term) loop(ctx context.Context, name string, pass func(context.Context)
 		case errors.Is(err, lease.ErrStaleLease):
 			return err
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // What failed because the term ended is no failure.
 		case err != nil:
 			t.metrics.loopErrors.WithLabelValues(name).Inc()
 			if text := err.Error(); text != failing { // once for each trouble, not at each turn

@@ -127,11 +127,10 @@ func (c *fakeClock) Now() time.Time {
 
 func (c *fakeClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
-func (c *fakeClock) add(d time.Duration) time.Time {
+func (c *fakeClock) add(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
-	return c.now
 }
 
 // start is the moment at which the tests' clock stands: 17:00:30 in Shanghai.
@@ -214,9 +213,9 @@ func (b *bench) exec(db *store.DB, sql string, args ...any) {
 	require.NoError(b.t, db.Writer(b.t.Context()).Exec(sql, args...).Error)
 }
 
-func (b *bench) addAccounts(from, to int64) {
+func (b *bench) addAccounts(n int64) {
 	b.t.Helper()
-	for id := from; id <= to; id++ {
+	for id := int64(1); id <= n; id++ {
 		b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tencent', ?, 1)", id, fmt.Sprint("e", id))
 	}
 }

@@ -52,7 +52,7 @@ func TestProducer_FromTheRowToTheMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Producer.clock = clock.System{}
-	b.addAccounts(1, 25)
+	b.addAccounts(25)
 	require.NoError(t, b.Start(t.Context()))
 	defer b.Stop()
 	eventually(t, "it leads", b.Leading)
@@ -80,8 +80,8 @@ func TestProducer_WithoutScheduleOnlyOrdersRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Producer.clock = clock.System{}
-	b.Producer.cfg.Schedule = false
-	b.addAccounts(1, 3)
+	b.cfg.Schedule = false
+	b.addAccounts(3)
 	id := b.addTask("secondly", "tencent.report", "* * * * * *", nil)
 	require.NoError(t, b.Start(t.Context()))
 	defer b.Stop()
@@ -97,7 +97,7 @@ func TestProducer_WithoutScheduleOnlyOrdersRun(t *testing.T) {
 func TestProducer_AnotherTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 30)
+	b.addAccounts(30)
 	b.addTask("secondly", "tencent.report", "* * * * * *", nil)
 	producers := make([]*Producer, 3)
 	for i := range producers {
@@ -143,7 +143,7 @@ func TestProducer_AnotherTakesOverAtOnce(t *testing.T) {
 func TestLead_FinishesTheBatchInFlight(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addAccounts(1, 25)
+	b.addAccounts(25)
 	id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})

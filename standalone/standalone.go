@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
@@ -84,8 +85,8 @@ func (s *stack) opened(close func() error) { s.closers = append(s.closers, close
 
 func (s *stack) close() error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
+	for _, closeIt := range slices.Backward(s.closers) {
+		errs = append(errs, closeIt())
 	}
 	s.closers = nil
 	return errors.Join(errs...)

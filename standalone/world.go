@@ -101,7 +101,9 @@ func openWorld(ctx context.Context, o Options, dir *dataDir) (*world, error) {
 	go func() { served <- server.Serve(listener) }()
 	w.close = func() error {
 		err := server.Close()
-		<-served // http.ErrServerClosed
+		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
 		return errors.Join(err, sim.Close())
 	}
 	w.address = "http://" + listener.Addr().String()

@@ -109,7 +109,7 @@ func elapsedHours(fields []string) bool {
 func (s Schedule) Next(after time.Time) time.Time {
 	switch {
 	case s.every > 0:
-		return after.Truncate(0).UTC().Add(s.every - time.Duration(modulo(after, s.every)))
+		return after.Truncate(0).UTC().Add(s.every - modulo(after, s.every))
 	case s.spec == nil:
 		return time.Time{}
 	case s.elapsed:

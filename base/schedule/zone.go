@@ -16,7 +16,7 @@ var zones sync.Map
 // refused. The error is a *config.FieldError with the key "timezone".
 func Zone(name string) (*time.Location, error) {
 	if loc, ok := zones.Load(name); ok {
-		return loc.(*time.Location), nil //nolint:errcheck // Only locations are stored.
+		return loc.(*time.Location), nil
 	}
 	refused := &config.FieldError{Key: "timezone", Value: name, Want: "a name of the IANA time zone database, such as Asia/Shanghai or UTC"}
 	if name == "" || strings.EqualFold(name, "Local") {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,9 +26,7 @@ func (s *Store) FindAccounts(ctx context.Context, media string, externalIDs []st
 		if err != nil {
 			return nil, fmt.Errorf("find %d accounts of %s: %w", len(ids), media, err)
 		}
-		for id, a := range some {
-			found[id] = a
-		}
+		maps.Copy(found, some)
 	}
 	return found, nil
 }

@@ -190,8 +190,8 @@ func objectsOf(claim store.Claim, full bool, rows ...store.ObjectRow) store.Obje
 	return store.ObjectWrite{Claim: claim, Raw: rawObject, Full: full, Rows: rows}
 }
 
-func object(id, name string, modified int64, deleted bool) store.ObjectRow {
-	return store.ObjectRow{Object: id, Name: name, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{name, store.At(time.Unix(1, 0))}, JSON: `{"name":"` + name + `"}`}
+func object(id, name string, modified int64) store.ObjectRow {
+	return store.ObjectRow{Object: id, Name: name, Modified: time.Unix(modified, 0), Raw: []any{name, store.At(time.Unix(1, 0))}, JSON: `{"name":"` + name + `"}`}
 }
 
 func beginObjects(t *testing.T, s *store.Store) (store.Claim, int64) {
@@ -208,19 +208,19 @@ func TestWriteObjects_MarksWhatIsGoneAndKeepsOldNames(t *testing.T) {
 	s := resultStore(t)
 	claim, highWater := beginObjects(t, s)
 	require.Zero(t, highWater)
-	n, err := s.WriteObjects(ctx, objectsOf(claim, true, object("1", "one", 100, false), object("2", "two", 200, false)))
+	n, err := s.WriteObjects(ctx, objectsOf(claim, true, object("1", "one", 100), object("2", "two", 200)))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 
 	claim, highWater = beginObjects(t, s)
 	require.EqualValues(t, 200, highWater)
-	n, err = s.WriteObjects(ctx, objectsOf(claim, false, object("1", "uno", 300, false), object("2", "two", 200, false)))
+	n, err = s.WriteObjects(ctx, objectsOf(claim, false, object("1", "uno", 300), object("2", "two", 200)))
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "a pull of changes writes only changes")
 
 	claim, highWater = beginObjects(t, s)
 	require.EqualValues(t, 300, highWater)
-	_, err = s.WriteObjects(ctx, objectsOf(claim, true, object("1", "uno", 300, false)))
+	_, err = s.WriteObjects(ctx, objectsOf(claim, true, object("1", "uno", 300)))
 	require.NoError(t, err)
 
 	var rows []struct {
@@ -237,7 +237,7 @@ func TestWriteObjects_MarksWhatIsGoneAndKeepsOldNames(t *testing.T) {
 	require.Equal(t, []string{"one", "uno"}, names)
 
 	claim, _ = beginObjects(t, s)
-	_, err = s.WriteObjects(ctx, objectsOf(claim, false, object("2", "two", 400, false)))
+	_, err = s.WriteObjects(ctx, objectsOf(claim, false, object("2", "two", 400)))
 	require.NoError(t, err)
 	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(&rows).Error)
 	require.True(t, rows[1].DeletedAt.IsZero(), "an object that comes back is not deleted any more")

@@ -34,17 +34,17 @@ func (l sqlLog) LogMode(logger.LogLevel) logger.Interface { return l }
 
 // Info implements logger.Interface.
 func (l sqlLog) Info(ctx context.Context, text string, args ...any) {
-	l.log.DebugContext(ctx, fmt.Sprintf(text, args...))
+	l.log.DebugContext(ctx, "gorm says", "text", fmt.Sprintf(text, args...))
 }
 
 // Warn implements logger.Interface.
 func (l sqlLog) Warn(ctx context.Context, text string, args ...any) {
-	l.log.WarnContext(ctx, fmt.Sprintf(text, args...))
+	l.log.WarnContext(ctx, "gorm warns", "text", fmt.Sprintf(text, args...))
 }
 
 // Error implements logger.Interface. What failed is returned to the caller, who logs it or handles it.
 func (l sqlLog) Error(ctx context.Context, text string, args ...any) {
-	l.log.DebugContext(ctx, fmt.Sprintf(text, args...))
+	l.log.DebugContext(ctx, "gorm says", "text", fmt.Sprintf(text, args...))
 }
 
 // ParamsFilter implements gorm.ParamsFilter: values never reach a log.

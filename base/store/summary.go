@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -169,10 +170,7 @@ func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Val
 	if d.Hourly {
 		hour = "r.hour"
 	}
-	columns := ""
-	for _, name := range metric.Names() {
-		columns += ", r." + name
-	}
+	columns := ", r." + strings.Join(metric.Names(), ", r.")
 	query := "SELECT r.account_id, " + hour + ", COALESCE(b.game, 'unassigned'), COALESCE(b.os, 'unknown'), r.currency, r.day_zone" + columns +
 		" FROM " + table + " r LEFT JOIN binding_applied b ON b.account_id = r.account_id AND b.from_day <= r.day AND r.day <= b.to_day" +
 		" WHERE r.day = ? AND r.account_id > ? AND r.account_id <= ? AND r.level = 'account' AND r.media = ?"

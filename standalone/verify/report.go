@@ -51,7 +51,7 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, level 
 	}
 	rawTable, public := v.table(raw, len(w.report)+1), v.table(report, metric.N+3)
 	query := truthQuery{media: w.media, kind: report, level: truthLevel, from: pulled[0].String(), to: pulled[len(pulled)-1].String(), account: a.externalID}
-	_, err = readTruth(ctx, v.Client, v.Simulator, query, func(r truthRow) error {
+	err = readTruth(ctx, v.Client, v.Simulator, query, func(r truthRow) error {
 		k := rowKey{day: day.Day(r.Day), hour: r.Hour, object: r.Object}
 		if !slices.Contains(pulled, k.day) {
 			return nil
@@ -291,7 +291,7 @@ func (v *verifier) compareObjects(ctx context.Context, w world, a account) error
 		return err
 	}
 	c := v.table(w.objects, len(w.object)+1)
-	_, err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: w.objectKind, account: a.externalID}, func(r truthRow) error {
+	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: w.objectKind, account: a.externalID}, func(r truthRow) error {
 		v.report.ExpectedRows++
 		v.report.NonzeroRows++
 		o, ok := have[r.Object]

@@ -48,16 +48,16 @@ type Counts struct {
 // Spend returns what the platform says all its accounts spent on a day, in micros.
 func Spend(ctx context.Context, client *http.Client, baseURL, media string, on day.Day) (int64, error) {
 	total := int64(0)
-	_, err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account", from: on.String(), to: on.String()}, func(r truthRow) error {
+	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account", from: on.String(), to: on.String()}, func(r truthRow) error {
 		total += r.Metrics["cost"]
 		return nil
 	})
 	return total, err
 }
 
-// readTruth streams the simulator's truth and returns the count that the simulator gives at the end. An answer that
+// readTruth streams the simulator's truth, whose last line counts the rows. An answer that
 // ends without a count, or with another one than the rows that came, is an error.
-func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery, each func(truthRow) error) (int64, error) {
+func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery, each func(truthRow) error) error {
 	query := url.Values{"media": {q.media}, "kind": {q.kind}}
 	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account} {
 		if value != "" {
@@ -66,15 +66,15 @@ func readTruth(ctx context.Context, client *http.Client, baseURL string, q truth
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/_sim/truth?"+query.Encode(), http.NoBody)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("ask the simulator for the truth: %w", err)
+		return fmt.Errorf("ask the simulator for the truth: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("ask the simulator for the truth: %s", resp.Status)
+		return fmt.Errorf("ask the simulator for the truth: %s", resp.Status)
 	}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(make([]byte, 0, 64<<10), 1<<20)
@@ -82,21 +82,21 @@ func readTruth(ctx context.Context, client *http.Client, baseURL string, q truth
 	for lines.Scan() {
 		var row truthRow
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			return 0, fmt.Errorf("read the truth: %w", err)
+			return fmt.Errorf("read the truth: %w", err)
 		}
 		if row.Count != nil {
 			if *row.Count != rows {
-				return 0, fmt.Errorf("read the truth: the simulator counts %d rows, %d came", *row.Count, rows)
+				return fmt.Errorf("read the truth: the simulator counts %d rows, %d came", *row.Count, rows)
 			}
-			return rows, nil
+			return nil
 		}
 		rows++
 		if err := each(row); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return 0, fmt.Errorf("read the truth: %w", err)
+		return fmt.Errorf("read the truth: %w", err)
 	}
-	return 0, fmt.Errorf("read the truth: the answer ends after %d rows without a count", rows)
+	return fmt.Errorf("read the truth: the answer ends after %d rows without a count", rows)
 }

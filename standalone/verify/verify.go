@@ -130,7 +130,7 @@ func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []acco
 		ours[a.externalID] = a.name
 	}
 	c := v.table("media_account", 2)
-	_, err := readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
+	err := readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
 		v.report.ExpectedRows++
 		name, ok := ours[r.Account]
 		delete(ours, r.Account)

@@ -63,6 +63,7 @@ func Config(t testing.TB) store.Config {
 }
 
 func dropDatabase(t testing.TB, server, name string) {
+	t.Helper()
 	db, err := sql.Open("mysql", server)
 	require.NoError(t, err)
 	defer db.Close()
