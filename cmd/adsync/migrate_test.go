@@ -27,13 +27,19 @@ func TestMigrate_UpStatusDown(t *testing.T) {
 	require.Regexp(t, `(?m)^config +1 +\S+\.sql +missing$`, r.stdout)
 	require.Contains(t, r.stderr, "run `adsync migrate up`")
 
-	r = adsync(environ, "migrate", "up")
-	require.Equal(t, result{stdout: "The tables are at this program's version.\n"}, r)
-	require.Equal(t, r, adsync(environ, "migrate", "up"), "it may be repeated")
+	r = adsync(environ, "migrate", "up", "--topics=false")
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `^The tables are at this program's version\.\ncron_task was empty: \d+ default tasks were written\.\n$`, r.stdout)
+	r = adsync(environ, "migrate", "up", "--topics=false")
+	require.Equal(t, result{stdout: "The tables are at this program's version.\n"}, r, "it may be repeated, and writes no task twice")
 
 	r = adsync(environ, "migrate", "status")
 	require.Zero(t, r.code, r.stderr)
 	require.NotContains(t, r.stdout, "missing")
+
+	r = adsync(append(environ, "ADSYNC_BROKER_BROKERS=127.0.0.1:1"), "migrate", "up")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "the tables are ready, the topics are not")
 
 	r = adsync(environ, "migrate", "down", "--yes")
 	require.Zero(t, r.code, r.stderr)

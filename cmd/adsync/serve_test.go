@@ -66,5 +66,5 @@ func TestServe_SaysWhichPartDidNotStart(t *testing.T) {
 	r := adsync(environ, "serve")
 	require.Equal(t, 1, r.code)
 	last := r.stderr[strings.LastIndex(strings.TrimSuffix(r.stderr, "\n"), "\n")+1:]
-	require.Contains(t, last, "adsync: start kafka connection: ")
+	require.Contains(t, last, "adsync: start topics: ")
 }
