@@ -268,15 +268,17 @@ func TestWrite_ConnectionClosedMidWrite(t *testing.T) {
 
 func TestWrite_FindsALeaderThatMoved(t *testing.T) {
 	t.Parallel()
-	b := brokertest.NewFake(t, []string{"jobs"}, kfake.NumBrokers(3))
-	c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = 3 * time.Second })
-	for round := range int32(4) {
-		for partition := range int32(brokertest.Partitions) {
-			require.NoError(t, b.Cluster(t).MoveTopicPartition("jobs", partition, (partition+round)%3))
+	synctest.Test(t, func(t *testing.T) {
+		b := brokertest.NewVirtual(t, "jobs")
+		c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = time.Second })
+		for round := range int32(4) {
+			for partition := range int32(brokertest.Partitions) {
+				require.NoError(t, b.Cluster(t).MoveTopicPartition("jobs", partition, (partition+round)%3))
+			}
+			// The layout that is kept would be wrong for up to four seconds more.
+			write(t, c, numbered("jobs", 0, 50, 50))
 		}
-		// The layout that is kept would be wrong for up to four seconds more.
-		write(t, c, numbered("jobs", 0, 50, 50))
-	}
+	})
 }
 
 func TestWrite_SilentBrokerLeavesTheOutcomeUnknown(t *testing.T) {

@@ -50,12 +50,13 @@ func NewFake(t testing.TB, topics []string, opts ...kfake.Opt) *Broker {
 	return start(t, &Broker{}, topics, opts...)
 }
 
-// NewVirtual returns a broker inside the process that is reached over memory alone, so that it can live in a bubble
-// of testing/synctest. Call it inside the bubble, and close clients and the broker (Close) before the bubble ends.
+// NewVirtual returns a cluster of three brokers inside the process that is reached over memory alone, so that it can
+// live in a bubble of testing/synctest. Call it inside the bubble, with the bubble's t: the bubble can end only when
+// all clients are stopped and closed.
 func NewVirtual(t testing.TB, topics ...string) *Broker {
 	t.Helper()
 	network := &kfake.VirtualNetwork{}
-	return start(t, &Broker{network: network}, topics, kfake.ListenFn(network.Listen), kfake.Ports(9092))
+	return start(t, &Broker{network: network}, topics, kfake.ListenFn(network.Listen), kfake.Ports(9092, 9093, 9094))
 }
 
 func start(t testing.TB, b *Broker, topics []string, opts ...kfake.Opt) *Broker {
@@ -69,7 +70,7 @@ func start(t testing.TB, b *Broker, topics []string, opts ...kfake.Opt) *Broker 
 	return b
 }
 
-// Close stops a broker inside the process; it may be called twice. Tests need it only in a bubble.
+// Close stops a broker inside the process before the end of the test; it may be called twice.
 func (b *Broker) Close() {
 	if b.cluster != nil {
 		b.cluster.Close()

@@ -1,0 +1,161 @@
+package standalone
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/media/simulator"
+	"adsync/standalone/verify"
+)
+
+// options run a small world once, on a port of its own.
+func options(dir string, out *bytes.Buffer) Options {
+	api := httpapi.DefaultConfig()
+	api.Listen = "127.0.0.1:0"
+	return Options{
+		Accounts: 6, Seed: 5, DataDir: dir, Once: true, JSON: true,
+		API: api, RateLimit: ratelimit.DefaultConfig(), Logger: slog.New(slog.DiscardHandler), Out: out,
+	}
+}
+
+// once runs a comparison and returns what it printed.
+func once(t *testing.T, change func(*Options)) (OnceReport, error) {
+	t.Helper()
+	var out bytes.Buffer
+	o := options("", &out)
+	change(&o)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	err := Run(ctx, o)
+	var report OnceReport
+	require.NoError(t, json.Unmarshal(out.Bytes(), &report), "nothing but one JSON object is printed: %v", err)
+	return report, err
+}
+
+func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
+	t.Parallel()
+	report, err := once(t, func(*Options) {})
+	require.NoError(t, err)
+	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
+	require.Greater(t, report.Truth.RowsCompared, int64(1000))
+	require.Greater(t, 2*report.Truth.NonzeroRows, report.Truth.RowsCompared)
+	for _, run := range report.Runs {
+		require.Equal(t, run.Subtasks, run.Succeeded, "%s", run.Task)
+	}
+	for _, table := range []string{
+		"tencent_adgroup", "tencent_report_daily", "tencent_report_hourly", "oceanengine_promotion", "oceanengine_report_daily",
+		"oceanengine_report_hourly", "report_daily", "report_hourly", "summary_daily", "summary_hourly", "media_account",
+	} {
+		require.Positive(t, report.Truth.Tables[table].Rows, table)
+	}
+}
+
+// world serves a simulator as `adsync simulate` does.
+func outsideWorld(t *testing.T, accounts int) string {
+	t.Helper()
+	sim, err := simulator.New(simulator.Config{Accounts: accounts, Seed: 5})
+	require.NoError(t, err)
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, sim.Close())
+	})
+	return server.URL
+}
+
+func order(t *testing.T, url string, body map[string]any) {
+	t.Helper()
+	require.NoError(t, postJSON(t.Context(), http.DefaultClient, url, body))
+}
+
+func TestOnce_KeepsWithinTheLimitsAtTwiceTheDemand(t *testing.T) {
+	t.Parallel()
+	address := outsideWorld(t, 6)
+	var rules []map[string]any
+	for _, media := range []string{"tencent", "oceanengine"} {
+		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": 4})
+	}
+	order(t, address+"/_sim/limits", map[string]any{"rules": rules})
+	report, err := once(t, func(o *Options) { o.Simulator = address })
+	require.NoError(t, err)
+	require.Zero(t, report.Truth.Differences)
+
+	var ledger struct {
+		Totals verify.Counts `json:"totals"`
+	}
+	require.NoError(t, getJSON(t.Context(), http.DefaultClient, address+"/_sim/ledger", &ledger))
+	require.Positive(t, ledger.Totals.Calls)
+	// The platform is the judge, and allows one call in a hundred to be refused.
+	require.LessOrEqual(t, 100*ledger.Totals.RefusedLimit, ledger.Totals.Calls)
+}
+
+func TestOnce_GoesOnWithTheSameData(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	_, err := once(t, func(o *Options) { o.DataDir = dir })
+	require.NoError(t, err)
+	report, err := once(t, func(o *Options) { o.DataDir = dir })
+	require.NoError(t, err)
+	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
+
+	o := options(dir, &bytes.Buffer{})
+	o.Accounts = 8
+	require.ErrorContains(t, Run(t.Context(), o), "with 6 accounts")
+}
+
+func TestRun_RefusesADirectoryInUse(t *testing.T) {
+	t.Parallel()
+	dir, err := openDir(t.TempDir())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, dir.close()) }()
+	err = Run(t.Context(), options(dir.path, &bytes.Buffer{}))
+	require.ErrorContains(t, err, "in use by another adsync")
+}
+
+func TestDataDir_KeepsItsKeyToItself(t *testing.T) {
+	t.Parallel()
+	dir, err := openDir(t.TempDir())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, dir.close()) }()
+	first, err := dir.box()
+	require.NoError(t, err)
+	sealed, err := first.Seal("token", "place")
+	require.NoError(t, err)
+	second, err := dir.box()
+	require.NoError(t, err)
+	plain, err := second.Open(sealed, "place")
+	require.NoError(t, err)
+	require.Equal(t, "token", plain)
+	info, err := os.Stat(dir.file("secret.key"))
+	require.NoError(t, err)
+	require.Equal(t, "-rw-------", info.Mode().String())
+}
+
+func TestRender_IsReadable(t *testing.T) {
+	t.Parallel()
+	s := status{
+		World: time.Date(2026, 11, 21, 4, 5, 6, 0, time.UTC),
+		Media: []mediaStatus{{Name: "tencent", Ours: 123_456_780_000, Platform: 125_000_000_000, Accounts: 100, Fresh: 90, Late: 9, Parked: 1, OldestAge: 75 * time.Second, Calls: 50, Refused: 2, AllowedAMinute: 600}},
+		Runs:  []runStatus{{Task: "tencent.report_daily.account", State: "running", Total: 10, Ended: 5, Rate: 2.5}, {Task: "tencent.adgroup.full", State: "fanning_out", Total: -1, Ended: 3}},
+	}
+	text := render(s)
+	for _, want := range []string{"2026-11-21 12:05:06 +08:00", "123,456.78", "125,000.00", "-1.23 %", "1m15s", "50 (600), 2 refused", "5 of 10", "██████████░░░░░░░░░░", "3 of …"} {
+		require.Contains(t, text, want)
+	}
+	require.Equal(t, "never", age(-1))
+	require.Equal(t, "-1,234.50", money(-1_234_500_000))
+	require.Contains(t, plain(s), fmt.Sprintf("%d fresh, %d late, %d parked", 90, 9, 1))
+}
