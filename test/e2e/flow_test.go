@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"maps"
 	"strings"
 	"testing"
@@ -11,18 +12,18 @@ import (
 	"adsync/base/day"
 )
 
-// accounts of the worlds, both platforms together: of 40 one is large and a third is silent or nearly so.
-const accounts = 40
+// Of 40 accounts two are large, and a third is silent or nearly so.
+var accounts = flag.Int("accounts", 40, "accounts of the worlds, both platforms together")
 
 func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, accounts, 1)
+	w := newWorld(t, *accounts, 1)
 	d := deploy(t, w)
 
 	d.requireSucceeded(t, d.await(t, d.orderAll(t, false)))
 	d.summarise(t)
 	report := d.requireTruth(t)
-	require.Greater(t, report.RowsCompared, int64(10_000))
+	require.Greater(t, report.RowsCompared, int64(250**accounts))
 	require.Greater(t, 2*report.NonzeroRows, report.ExpectedRows)
 	calls, refused := w.calls(t)
 	require.LessOrEqual(t, 100*refused, calls, "refused calls of %d", calls)
@@ -48,7 +49,7 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 
 func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, accounts, 2)
+	w := newWorld(t, *accounts, 2)
 	d := deploy(t, w)
 	// The last is a consumer, or the one process in the role all.
 	victim := len(d.roles) - 1
@@ -70,7 +71,7 @@ func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 
 func TestDeployment_StoppedInTheMiddleGoesOnAfterTheStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, accounts/2, 3)
+	w := newWorld(t, *accounts, 3)
 	d := deploy(t, w)
 	w.slowDown(t, 150*time.Millisecond)
 	ids := d.orderAll(t, false)

@@ -26,7 +26,8 @@ var rewrites = []struct{ mysql, here, because string }{
 
 // serverProcess is a MySQL 8 in this process.
 type serverProcess struct {
-	addr string
+	addr  string
+	turns *turns
 
 	mu      sync.Mutex
 	refused map[string]string // statements that the server did not take, and why
@@ -37,7 +38,7 @@ func startServer(t *testing.T) *serverProcess {
 	logrus.SetLevel(logrus.ErrorLevel)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &serverProcess{addr: listener.Addr().String(), refused: map[string]string{}}
+	p := &serverProcess{addr: listener.Addr().String(), turns: newTurns(), refused: map[string]string{}}
 	provider := memory.NewDBProvider()
 	s, err := server.NewServerWithHandler(
 		server.Config{Protocol: "tcp", Address: p.addr, Listener: listener, Version: "8.0.36"},
@@ -61,10 +62,12 @@ type handler struct {
 }
 
 func (h *handler) ComQuery(ctx context.Context, c *mysql.Conn, text string, callback mysql.ResultSpoolFn) error {
+	defer h.process.turns.take(c, text)()
 	return h.process.note(text, h.Handler.ComQuery(ctx, c, rewrite(text), callback))
 }
 
 func (h *handler) ComMultiQuery(ctx context.Context, c *mysql.Conn, text string, callback mysql.ResultSpoolFn) (string, error) {
+	defer h.process.turns.take(c, text)()
 	rest, err := h.Handler.ComMultiQuery(ctx, c, rewrite(text), callback)
 	return rest, h.process.note(text, err)
 }
@@ -72,6 +75,53 @@ func (h *handler) ComMultiQuery(ctx context.Context, c *mysql.Conn, text string,
 func (h *handler) ComPrepare(ctx context.Context, c *mysql.Conn, text string, data *mysql.PrepareData) ([]*query.Field, error) {
 	fields, err := h.Handler.ComPrepare(ctx, c, rewrite(text), data)
 	return fields, h.process.note(text, err)
+}
+
+func (h *handler) ConnectionClosed(c *mysql.Conn) {
+	h.process.turns.leave(c)
+	h.Handler.ConnectionClosed(c)
+}
+
+// turns has transactions run one after the other: the server has no isolation, and the later commit of two would take
+// back what the earlier one wrote.
+type turns struct {
+	busy   chan struct{}
+	mu     sync.Mutex
+	holder *mysql.Conn // the connection that has a transaction open
+}
+
+func newTurns() *turns { return &turns{busy: make(chan struct{}, 1)} }
+
+// take waits for the connection's turn and returns what ends it, which is not before the end of its transaction.
+func (t *turns) take(c *mysql.Conn, text string) (done func()) {
+	t.mu.Lock()
+	inside := t.holder == c
+	t.mu.Unlock()
+	if !inside {
+		t.busy <- struct{}{}
+	}
+	return func() {
+		switch statement := strings.ToUpper(strings.TrimRight(text, "; ")); {
+		case statement == "BEGIN" || strings.HasPrefix(statement, "START TRANSACTION"):
+			t.mu.Lock()
+			t.holder = c
+			t.mu.Unlock()
+		case inside && (statement == "COMMIT" || statement == "ROLLBACK"):
+			t.leave(c)
+		case !inside:
+			<-t.busy
+		}
+	}
+}
+
+// leave ends the connection's transaction, if it has one.
+func (t *turns) leave(c *mysql.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holder == c {
+		t.holder = nil
+		<-t.busy
+	}
 }
 
 func rewrite(text string) string {

@@ -1,0 +1,48 @@
+package day_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+)
+
+func TestOf_IsTheDateInTheAccountsZone(t *testing.T) {
+	t.Parallel()
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	require.NoError(t, err)
+	late := time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC)
+	require.Equal(t, day.Day("2026-11-21"), day.Of(late, shanghai))
+	require.Equal(t, day.Day("2026-11-20"), day.Of(late.Add(-time.Second), shanghai))
+	require.True(t, day.Day("2026-11-21").Start(shanghai).Equal(late))
+}
+
+func TestDay_CountsOverMonthsAndLeapDays(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, day.Day("2028-02-29"), day.Day("2028-02-28").Add(1))
+	require.Equal(t, day.Day("2026-12-31"), day.Day("2027-01-01").Add(-1))
+	require.Equal(t, []day.Day{"2026-11-29", "2026-11-30", "2026-12-01"}, day.Between("2026-11-29", "2026-12-01"))
+	require.Empty(t, day.Between("2026-11-02", "2026-11-01"))
+}
+
+func TestParse_RefusesWhatIsNoDay(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "2026-2-1", "2026-02-30", "20261121", "2026-11-21 "} {
+		_, err := day.Parse(s)
+		require.Error(t, err, s)
+	}
+}
+
+func TestScan_TakesWhatDatabasesGive(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{"2026-11-21", "2026-11-21T00:00:00Z", []byte("2026-11-21"), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)} {
+		var d day.Day
+		require.NoError(t, d.Scan(v))
+		require.Equal(t, day.Day("2026-11-21"), d)
+	}
+	var d day.Day
+	require.Error(t, d.Scan(7))
+	require.Error(t, d.Scan("soon"))
+}
