@@ -254,11 +254,11 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, have map[reportKey]*e
 		keys = append(keys, s.keys...)
 	}
 	result.Deleted = len(keys)
-	if err := d.DeleteByKey(tx, w.Raw.Name, w.Raw.Key(), append([][]any{}, keys...), w.Version); err != nil {
+	if err := d.deleteStale(tx, w.Raw.Name, w.Raw.Key(), append([][]any{}, keys...), w.Version); err != nil {
 		return err
 	}
 	table := reportTable(w.Hourly)
-	return d.DeleteByKey(tx, table.Name, table.Key, keys, w.Version)
+	return d.deleteStale(tx, table.Name, table.Key, keys, w.Version)
 }
 
 // nowTx is the database's time, read inside a transaction.

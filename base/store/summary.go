@@ -282,7 +282,7 @@ func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, version 
 	if err := firstError(rows.Err(), rows.Close()); err != nil {
 		return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
 	}
-	return d.DeleteByKey(tx, table.Name, table.Key, keys, version)
+	return d.deleteStale(tx, table.Name, table.Key, keys, version)
 }
 
 func (d *DB) clearMarks(tx *gorm.DB, day DirtyDay) error {

@@ -84,9 +84,10 @@ func Tuples(n, width int) string {
 	return strings.TrimSuffix(strings.Repeat(tuple+",", n), ",")
 }
 
-// DeleteByKey deletes rows by their whole primary key, at most a thousand a statement, sorted. A row that has a
-// version of its own is deleted only below the given one; pass 0 for tables without.
-func (d *DB) DeleteByKey(tx *gorm.DB, table string, key []string, keys [][]any, below int64) error {
+// deleteStale deletes rows of results by their whole primary key, sorted, if their version is below the given one.
+// Their keys hold ascii columns, which a join with a list of values would compare as another character set and so
+// without the index: a list of tuples keeps it.
+func (d *DB) deleteStale(tx *gorm.DB, table string, key []string, keys [][]any, below int64) error {
 	keys = sortByKey(keys, len(key))
 	step := d.rowsPerStatement(len(key))
 	for len(keys) > 0 {
@@ -101,11 +102,8 @@ func (d *DB) DeleteByKey(tx *gorm.DB, table string, key []string, keys [][]any, 
 		if d.dialect == SQLiteDialect {
 			list = "VALUES " + list
 		}
-		sql := "DELETE FROM " + table + " WHERE (" + strings.Join(key, ", ") + ") IN (" + list + ")"
-		if below > 0 {
-			sql += " AND version < ?"
-			args = append(args, below)
-		}
+		sql := "DELETE FROM " + table + " WHERE (" + strings.Join(key, ", ") + ") IN (" + list + ") AND version < ?"
+		args = append(args, below)
 		if err := tx.Exec(sql, args...).Error; err != nil {
 			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
 		}

@@ -97,6 +97,8 @@ var oceanObject = []rawColumn{
 type world struct {
 	media      string
 	objectKind string // the truth's kind of its configuration objects
+	accounts   string // raw table of accounts, and its column that holds their name
+	nameColumn string
 	objects    string // raw tables
 	daily      string
 	hourly     string
@@ -108,13 +110,13 @@ type world struct {
 
 var worlds = []world{
 	{
-		media: "tencent", objectKind: "adgroup", objects: "tencent_adgroup", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
+		media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", objectKind: "adgroup", objects: "tencent_adgroup", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
 		report: tencentReport, object: tencentObject,
 		public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions", "deep_conversions",
 			"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
 	},
 	{
-		media: "oceanengine", objectKind: "promotion", objects: "oceanengine_promotion", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
+		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", objectKind: "promotion", objects: "oceanengine_promotion", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
 		report: oceanReport, object: oceanObject,
 		// This platform counts conversions at the time of the event.
 		public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "deep_conversions",

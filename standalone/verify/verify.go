@@ -123,15 +123,54 @@ func (v *verifier) accounts(ctx context.Context, platform string) ([]account, er
 	return all, rows.Err()
 }
 
-// compareAccounts holds our list of accounts, with their names, against the platform's.
+// compareAccounts holds our list of accounts, and the platform's rows of them, against the truth.
 func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []account) error {
-	ours := map[string]string{}
+	ours, raw := map[string]string{}, map[string]string{}
+	names, err := v.rawAccounts(ctx, w)
+	if err != nil {
+		return err
+	}
 	for _, a := range accounts {
 		ours[a.externalID] = a.name
+		if name, ok := names[a.id]; ok {
+			raw[a.externalID] = name
+			delete(names, a.id)
+		}
 	}
-	c := v.table("media_account", 2)
+	if err := v.compareNames(ctx, v.table("media_account", 2), w, ours); err != nil {
+		return err
+	}
+	c := v.table(w.accounts, 2)
+	for id := range names {
+		c.extra(fmt.Sprintf("our account %d", id))
+	}
+	return v.compareNames(ctx, c, w, raw)
+}
+
+// rawAccounts reads the names in a platform's raw table of accounts, by our account id.
+func (v *verifier) rawAccounts(ctx context.Context, w world) (map[int64]string, error) {
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.nameColumn + " FROM " + w.accounts).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.accounts, err)
+	}
+	defer rows.Close()
+	names := map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var name string
+		if err := rows.Scan(&id, &name); err != nil {
+			return nil, fmt.Errorf("read %s: %w", w.accounts, err)
+		}
+		names[id] = name
+	}
+	return names, rows.Err()
+}
+
+// compareNames holds names by external id against the truth's accounts.
+func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, ours map[string]string) error {
 	err := readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
 		v.report.ExpectedRows++
+		v.report.NonzeroRows++
 		name, ok := ours[r.Account]
 		delete(ours, r.Account)
 		c.expect(ok, fmt.Sprintf("%s account %s", w.media, r.Account))
