@@ -166,11 +166,22 @@ func (e *Engine) Registry() *media.Registry { return e.registry }
 // Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }
 
-// Tokens waits, at its Stop, for refreshes under way: an answer that is lost may be the only copy of a pair.
+// Tokens waits, at its Stop, for refreshes under way: an answer that is lost may be the only copy of a pair. Add it
+// before the consumer.
 func (e *Engine) Tokens() service.Service {
 	return service.Func{StopFunc: func() {
 		for _, k := range e.keepers {
 			k.Close()
+		}
+	}}
+}
+
+// HoldTokens lets no refresh begin any more at its Stop. Add it after the consumer: refreshes under way then end while
+// the consumer drains.
+func (e *Engine) HoldTokens() service.Service {
+	return service.Func{StopFunc: func() {
+		for _, k := range e.keepers {
+			k.Hold()
 		}
 	}}
 }

@@ -71,10 +71,10 @@ func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now 
 
 // runOnce orders every task and waits for the end of their runs: first those of the platforms, which may run side by
 // side, then the system's, which build on what those wrote.
-func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, progress func([]store.Run)) ([]RunReport, error) {
+func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, progress func([]store.Run)) ([]RunReport, error) {
 	var reports []RunReport
 	for _, ofSystem := range []bool{false, true} {
-		ids, err := orderTasks(ctx, s, tasks, now, "standalone --once", ofSystem)
+		ids, err := orderTasks(ctx, s, tasks, now, by, ofSystem)
 		if err != nil {
 			return nil, err
 		}

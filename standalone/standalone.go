@@ -61,7 +61,10 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	stack, err := newStack(ctx, o, dir)
-	if err != nil {
+	if ctx.Err() != nil && !o.Once {
+		err = nil // A stop during the start is no failure.
+	}
+	if err != nil || stack == nil {
 		return errors.Join(err, dir.close())
 	}
 	return errors.Join(stack.run(ctx), dir.close())
@@ -186,6 +189,7 @@ func (s *stack) addServices(waiting *clock.Database, parts *engine.Engine) error
 	s.manager.Add("limits", parts.Limits())
 	s.manager.Add("tokens", parts.Tokens())
 	s.manager.Add("consumer", work)
+	s.manager.Add("token refreshes", parts.HoldTokens())
 	s.manager.Add("producer", plan)
 	s.manager.Add("api", s.server.Gate())
 	return nil
@@ -238,13 +242,19 @@ func (s *stack) front(ctx context.Context) error {
 	}
 	if s.world.isNew {
 		// Nobody should wait for the first round of crons to see something.
-		if _, err := orderTasks(ctx, s.store, s.plan.Tasks(), s.world.clock.Now(), "standalone's first start", false); err != nil {
-			return err
-		}
+		go s.firstRound(ctx)
 	}
 	view := screen{out: s.Out, terminal: terminal, database: s.dir.file("data.db"), tips: s.tips()}
 	view.run(ctx, s.watcher().read)
 	return nil
+}
+
+// firstRound runs every task one time, and then what builds on them.
+func (s *stack) firstRound(ctx context.Context) {
+	_, err := runOnce(ctx, s.store, s.plan.Tasks(), s.world.clock.Now(), "standalone's first start", func([]store.Run) {})
+	if err != nil && ctx.Err() == nil {
+		s.Logger.Error("the first round of all tasks failed, their crons go on", "err", err)
+	}
 }
 
 func (s *stack) watcher() *watcher {
@@ -265,7 +275,7 @@ func (s *stack) once(ctx context.Context) error {
 		}
 	}
 	say("the world stands still at %s\n\n", now.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
-	if report.Runs, err = runOnce(ctx, s.store, s.plan.Tasks(), now, s.progress()); err != nil {
+	if report.Runs, err = runOnce(ctx, s.store, s.plan.Tasks(), now, "standalone --once", s.progress()); err != nil {
 		return err
 	}
 	say("%d runs have ended; comparing every row with the platforms' truth\n\n", len(report.Runs))

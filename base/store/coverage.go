@@ -58,7 +58,11 @@ type Coverage struct {
 
 // FencedError says that other pulls have claimed all days of the scope since: nothing was written. Complete tells
 // whether a newer pull of each day is already whole.
-type FencedError struct{ Complete bool }
+type FencedError struct {
+	Complete bool
+	// Own tells whether the newer pulls are all of the same run: other deliveries of the same subtask.
+	Own bool
+}
 
 func (e *FencedError) Error() string { return "another pull has claimed the scope" }
 
@@ -85,13 +89,14 @@ type lockedScope struct {
 	before         []Coverage // of those days
 	fenced         []day.Day  // days that another pull has claimed since: theirs are the newer figures
 	fencedComplete bool       // a newer pull of each fenced day is already whole
+	fencedOwn      bool       // and all of them are of this pull's run
 }
 
 // lockScope takes the scope's coverage rows for the transaction and raises the claim of the days that are still this
 // pull's: those that no higher version, and not the same one of another pull, has claimed. It returns *FencedError when
 // there is no such day.
 func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
-	locked := lockedScope{Claim: c, fencedComplete: true}
+	locked := lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
 	args := make([]any, 0, len(c.Days)*5)
 	for _, day := range c.Days {
 		args = append(args, c.AccountID, c.Report, c.Level, day, c.Media)
@@ -111,13 +116,14 @@ func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
 		if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {
 			locked.fenced = append(locked.fenced, r.Day)
 			locked.fencedComplete = locked.fencedComplete && r.CompleteVersion > c.Version
+			locked.fencedOwn = locked.fencedOwn && r.ClaimedVersion == r.CompleteVersion && r.RunID == c.RunID
 			continue
 		}
 		locked.Days = append(locked.Days, r.Day)
 		locked.before = append(locked.before, r)
 	}
 	if len(locked.Days) == 0 {
-		return locked, &FencedError{Complete: locked.fencedComplete}
+		return locked, &FencedError{Complete: locked.fencedComplete, Own: locked.fencedOwn}
 	}
 	err = tx.Exec("UPDATE coverage SET claimed_version = ?, claimed_by = ? WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
 		c.Version, c.PullID, c.AccountID, c.Report, c.Level, locked.Days).Error

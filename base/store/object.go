@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -34,9 +36,10 @@ type ObjectWrite struct {
 
 // WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
 // are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name.
-// It returns the number of rows written, or *FencedError.
+// It returns the number of rows written, or *FencedError; and *SuspectError, with nothing deleted and coverage saying so,
+// when a full pull came back empty though there are live objects.
 func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
-	written := 0
+	written, suspect := 0, false
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		written = 0
 		now, err := s.Data.nowTx(tx)
@@ -59,7 +62,8 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err := s.Data.Upsert(tx, Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
 			return err
 		}
-		if w.Full {
+		suspect = w.Full && len(w.Rows) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(have)), func(e *existingObject) bool { return e.deleted.IsZero() })
+		if w.Full && !suspect {
 			gone, err := s.Data.markDeleted(tx, w, now, have)
 			if err != nil {
 				return err
@@ -75,12 +79,28 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if w.Partial {
 			o.state, o.note, o.highWater = Partial, w.Note, 0
 		}
+		if suspect {
+			o.state, o.whole, o.note = Suspect, false, "the platform's list is empty though there are live objects"
+		}
 		return s.Data.writeCoverage(tx, w.Claim, now, []dayOutcome{o})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("write %s of account %d: %w", w.Report, w.AccountID, err)
 	}
+	if suspect {
+		return written, &SuspectError{Report: w.Report, AccountID: w.AccountID}
+	}
 	return written, nil
+}
+
+// SuspectError says that a platform's empty answer was not believed.
+type SuspectError struct {
+	Report    string
+	AccountID int64
+}
+
+func (e *SuspectError) Error() string {
+	return fmt.Sprintf("the list %s of account %d came back empty though there are live objects: nothing was deleted", e.Report, e.AccountID)
 }
 
 type existingObject struct {

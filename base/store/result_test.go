@@ -243,6 +243,48 @@ func TestWriteObjects_MarksWhatIsGoneAndKeepsOldNames(t *testing.T) {
 	require.True(t, rows[1].DeletedAt.IsZero(), "an object that comes back is not deleted any more")
 }
 
+func TestWriteObjects_DoesNotBelieveAnEmptyList(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	claim, _ := beginObjects(t, s)
+	_, err := s.WriteObjects(ctx, objectsOf(claim, true))
+	require.NoError(t, err, "an account without objects is nothing special")
+	claim, _ = beginObjects(t, s)
+	_, err = s.WriteObjects(ctx, objectsOf(claim, true, object("1", "one", 100)))
+	require.NoError(t, err)
+
+	claim, _ = beginObjects(t, s)
+	_, err = s.WriteObjects(ctx, objectsOf(claim, true))
+	var suspect *store.SuspectError
+	require.ErrorAs(t, err, &suspect)
+	var deleted int
+	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM test_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
+	require.Zero(t, deleted)
+	require.Equal(t, store.Suspect, coverageOf(t, s)[day.Epoch].State)
+}
+
+func TestWriteReport_AnotherDeliveryOfTheSameRunIsToldApart(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := resultStore(t)
+	late := begin(t, s, "late", today)
+	twin := begin(t, s, "twin", today)
+	twin.Version = late.Version + 1
+	_, err := s.WriteReport(ctx, reportOf(twin, costRow(today, "", 1_000_000, `{}`)))
+	require.NoError(t, err)
+	_, err = s.WriteReport(ctx, reportOf(late, costRow(today, "", 1_000_000, `{}`)))
+	fenced, ok := store.IsFenced(err)
+	require.True(t, ok)
+	require.True(t, fenced.Complete)
+	require.True(t, fenced.Own, "both are of run 1")
+	late.RunID = 2
+	_, err = s.WriteReport(ctx, reportOf(late))
+	fenced, ok = store.IsFenced(err)
+	require.True(t, ok)
+	require.False(t, fenced.Own)
+}
+
 func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

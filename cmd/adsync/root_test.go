@@ -25,6 +25,7 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		{"a setting without a value", []string{"config", "check", "--set", "log.level"}, "adsync: --set is \"log.level\": want key=value, such as log.level=debug\n\nFor help: adsync config check --help\n"},
 		{"an unknown command to check for", []string{"config", "check", "--for", "print"}, "adsync: --for is \"print\": want bind, migrate, serve, simulate or standalone\n\nFor help: adsync config check --help\n"},
 		{"too few accounts to simulate", []string{"simulate", "--accounts=1"}, "adsync: --accounts is 1: want 2 to 1000000, half on each platform\n\nFor help: adsync simulate --help\n"},
+		{"accounts of nobody to bind", []string{"bind"}, "adsync: --simulator is \"\": want the address of an adsync simulate, as http://host:port\n\nFor help: adsync bind --help\n"},
 		{"a clock that goes backwards", []string{"standalone", "--speed=-1"}, "adsync: --speed is -1: want more than 0\n\nFor help: adsync standalone --help\n"},
 		{"no address", []string{"simulate", "--listen=9090"}, "adsync: --listen is \"9090\": want host:port\n\nFor help: adsync simulate --help\n"},
 		{"JSON of an endless run", []string{"standalone", "--output=json"}, "adsync: --output json goes with --once\n\nFor help: adsync standalone --help\n"},

@@ -83,6 +83,9 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 		return err
 	}
 	tables, err := store.Open(ctx, cfg.Store, logger)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // A stop during the start is no failure.
+	}
 	if err != nil {
 		return err
 	}
@@ -125,6 +128,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 		m.Add("limits", parts.Limits())
 		m.Add("tokens", parts.Tokens())
 		m.Add("consumer", work)
+		m.Add("token refreshes", parts.HoldTokens())
 	}
 	if chosen != roleConsumer {
 		plan, err := parts.NewProducer(cfg.Producer)

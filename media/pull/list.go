@@ -93,6 +93,10 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	write.Partial = write.Note != ""
 	write.Full = since.IsZero() && !write.Partial
 	n, err := p.Store.WriteObjects(ctx, write)
+	if suspect, ok := errors.AsType[*store.SuspectError](err); ok {
+		p.metrics.suspect.WithLabelValues(account.Media, list.Name).Inc()
+		return media.Result{Calls: api.Calls()}, notWhole(suspect.Error())
+	}
 	if err != nil {
 		return media.Result{Calls: api.Calls()}, fenced(err)
 	}

@@ -153,6 +153,8 @@ func fenced(err error) error {
 	switch {
 	case !ok:
 		return err
+	case refusal.Complete && refusal.Own:
+		return nil // another delivery of this subtask has done its work
 	case refusal.Complete:
 		return fmt.Errorf("%w: %w", media.ErrSuperseded, err)
 	default:

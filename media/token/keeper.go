@@ -26,7 +26,7 @@ import (
 // Times of a refresh. An intent must outlive everything that its holder may still do: if another process took it for
 // dead, two of them would use up one refresh token.
 const (
-	refreshTimeout = 30 * time.Second // the platform's answer
+	refreshTimeout = 8 * time.Second  // the platform's answer; below a consumer's drain, during which a stop waits for it
 	storeTimeout   = 30 * time.Second // putting the new pair into the table, tried again and again
 	intentMargin   = 15 * time.Second // a slow process or database
 	intentLasts    = refreshTimeout + storeTimeout + intentMargin
@@ -104,12 +104,18 @@ func New(o Options) *Keeper {
 	return &Keeper{Options: o, metrics: newMetrics(o.Registerer), flights: map[int64]*flight{}, logins: map[int64]*entry{}}
 }
 
-// Close lets no refresh begin any more and waits for those under way, about a minute at the most: a pair of tokens on
-// its way from the platform to the table must arrive. It may be called more than once.
-func (k *Keeper) Close() {
+// Hold lets no refresh begin any more. A stop calls it first, so that those under way end beside the drain.
+func (k *Keeper) Hold() {
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.closed = true
-	k.mu.Unlock()
+}
+
+// Close lets no refresh begin any more and waits for those under way: a pair of tokens on its way from the platform to
+// the table must arrive. That is refreshTimeout at the most, and longer only while the database does not take the pair.
+// It may be called more than once.
+func (k *Keeper) Close() {
+	k.Hold()
 	k.flying.Wait()
 }
 

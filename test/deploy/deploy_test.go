@@ -111,7 +111,7 @@ func TestCompose_TheProgramAcceptsEveryService(t *testing.T) {
 			require.NoError(t, err, string(output))
 		})
 	}
-	require.Equal(t, 4, tested, "migrate, producer, consumer and simulator")
+	require.Equal(t, 5, tested, "migrate, producer, consumer, simulator and bind")
 }
 
 // composeValue does what compose does with ${NAME:-default} and ${NAME:?message}, for a user who has set what the

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"flag"
+	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/store"
 )
 
 // Of 40 accounts two are large, and a third is silent or nearly so.
@@ -58,6 +61,7 @@ func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 	ids := d.orderAll(t, false)
 	d.awaitMiddle(t, ids)
 	d.processes[victim].kill(t)
+	require.Positive(t, d.doneBy(t, ids, d.processes[victim]), "the killed process had no part in the work: this proves nothing")
 	ended, total := d.ended(t, ids)
 	require.Less(t, ended, total, "the runs had ended before the kill: this proves nothing")
 	d.start(t, victim)
@@ -109,6 +113,18 @@ func (d *deployment) awaitMiddle(t *testing.T, ids []int64) {
 		}
 		return 5*ended >= total
 	}, patience, poll/5, "the work does not begin")
+}
+
+// doneBy counts the runs' subtasks that a process finished.
+func (d *deployment) doneBy(t *testing.T, ids []int64, p *process) int64 {
+	t.Helper()
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	var n int64
+	err = d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM "+store.LogTable(ids[0])+" WHERE run_id IN ? AND node = ?",
+		ids, fmt.Sprintf("%s-%d", host, p.cmd.Process.Pid)).Row().Scan(&n)
+	require.NoError(t, err)
+	return n
 }
 
 // busiestAccount is the platform's id of the account with the most rows.

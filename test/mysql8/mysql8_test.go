@@ -22,6 +22,7 @@ var skipped = []struct{ test, because string }{
 	{"TestGuardedWrites_WaitForATakeoverUnderWay", "row locks"},
 	{"TestRenew_OneOfManyProcessesAsksThePlatform", "times the wait for a lock"},
 	{"TestApplyOutcomes_LooksRowsUpByKey", "the plan of EXPLAIN is of another form"},
+	{"TestPutAccounts_ManyAtOnceFromTwoLogins", "an UPDATE with a subquery fails here when others have changed its rows"},
 	// Its time for a statement grows with the square of the rows; the same statements run with fewer rows in others.
 	{"TestTicks_ThousandsAtOnce", "too many rows"},
 	{"TestSubtasks_ASecondTimeChangesNothing", "too many rows"},

@@ -52,8 +52,11 @@ func startServer(t *testing.T) *mysqlServer {
 		func(h mysql.Handler) (mysql.Handler, error) { return &handler{Handler: h, server: m}, nil },
 	)
 	require.NoError(t, err)
-	served := make(chan error, 1)
-	go func() { served <- s.Start() }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Start() // It ends with an error when its listener is closed.
+	}()
 	t.Cleanup(func() {
 		require.NoError(t, s.Close())
 		<-served
