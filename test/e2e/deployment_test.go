@@ -46,6 +46,8 @@ func deploy(t *testing.T, w *world) *deployment {
 			"brokers": []string{s.kafka}, "prefix": s.name, "partitions": 6, "replication": 1, "min_insync": 1,
 			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
 			"session_timeout": "6s", "drain_timeout": "4s",
+			// Offsets that are committed too early are to be missed after a kill.
+			"commit_interval": "100ms",
 		},
 		"redis":     map[string]any{"addrs": []string{s.redis}, "key_prefix": s.name},
 		"ratelimit": map[string]any{"members": max(1, len(d.roles)-1)},
