@@ -141,19 +141,18 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 	found := newAccounts(e.deps.Store)
 	for _, p := range e.platforms {
 		names = append(names, p.Name())
-		log := e.deps.Logger.With("media", p.Name())
 		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], nil)
 		keeper := token.New(token.Options{
 			Platform: p, Transport: transport, Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning,
-			Redis: e.deps.Redis, Keys: e.deps.Keys, Logger: log, Registerer: e.deps.Registerer,
+			Redis: e.deps.Redis, Keys: e.deps.Keys, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})
 		e.keepers[p.Name()] = keeper
 		caller := client.New(client.Options{
-			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: log, Registerer: e.deps.Registerer,
+			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})
 		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store}))
 		all = append(all, pull.Handlers(p, pull.Deps{
-			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: log, Registerer: e.deps.Registerer,
+			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})...)
 	}
 	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Media: names})...)

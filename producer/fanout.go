@@ -257,7 +257,7 @@ func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 		}
 		accounts, err = f.store.FanOutAccountsOf(ctx, run.Media, ids)
 	} else {
-		accounts, err = f.store.FanOutAccounts(ctx, run.Media, tiersOf(run.Settings.Scope), run.Cursor, f.batch)
+		accounts, err = f.store.FanOutAccounts(ctx, run.Media, run.Settings.Tiers(), run.Cursor, f.batch)
 		if last = len(accounts) < f.batch; !last {
 			end = accounts[len(accounts)-1].ID
 		}

@@ -183,14 +183,6 @@ func (c *checker) scope(scope string) {
 	}
 }
 
-// tiersOf returns the tiers of a valid scope; none means all.
-func tiersOf(scope string) []string {
-	if scope == "all" {
-		return nil
-	}
-	return strings.Split(scope, ",")
-}
-
 // policies refuses the words that have a meaning but no effect yet: a task that silently ran otherwise would be worse.
 func (c *checker) policies(row store.TaskRow) {
 	switch task.Overlap(row.Overlap) {

@@ -31,8 +31,8 @@ func TestReadTask(t *testing.T) {
 			Overlap: task.OverlapSkip, CatchUp: task.CatchUpAll, CatchUpWindow: time.Hour, Concurrency: task.Parallel, FanOutRate: 100,
 		},
 	}, got.Task)
-	require.Equal(t, []string{"active", "inactive"}, tiersOf(got.Scope))
-	require.Empty(t, tiersOf("all"))
+	require.Equal(t, []string{"active", "inactive"}, got.Tiers())
+	require.Empty(t, task.Settings{Scope: "all"}.Tiers())
 }
 
 func TestReadTask_Refuses(t *testing.T) {

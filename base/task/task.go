@@ -4,6 +4,7 @@ package task
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"adsync/base/day"
@@ -68,6 +69,14 @@ type Settings struct {
 	FanOutRate    int             `json:"fan_out_rate"` // subtasks a second; 0 = as fast as the stores take them
 	After         []string        `json:"after,omitempty"`
 	Order         *Order          `json:"order,omitempty"` // set for a run ordered by hand
+}
+
+// Tiers returns the tiers of a valid scope; none means all.
+func (s Settings) Tiers() []string {
+	if s.Scope == "all" {
+		return nil
+	}
+	return strings.Split(s.Scope, ",")
 }
 
 // Order is what an operator asked for when ordering a run by hand.

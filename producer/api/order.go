@@ -139,7 +139,7 @@ func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequ
 	if len(request.Accounts) > 0 {
 		return a.checkAccounts(ctx, t, handler, plan, request.Accounts)
 	}
-	zones, err := a.Store.ScopeZones(ctx, t.Media, tiersOf(t.Scope))
+	zones, err := a.Store.ScopeZones(ctx, t.Media, t.Tiers())
 	if err != nil {
 		return nil, err
 	}
@@ -223,12 +223,4 @@ func refusedParts(err error, zone string, tellZone bool) *httpapi.Problem {
 		return httpapi.NewProblem(http.StatusUnprocessableEntity, "The order cannot be planned: %s.", detail)
 	}
 	return httpapi.Invalid(httpapi.FieldError{Field: field, Detail: detail})
-}
-
-// tiersOf returns the tiers of a valid scope; none means all.
-func tiersOf(scope string) []string {
-	if scope == "all" {
-		return nil
-	}
-	return strings.Split(scope, ",")
 }
