@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"adsync/base/store"
+
+	"adsync/base/clock"
 )
 
 const (
@@ -144,7 +146,7 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 	for i, f := range batch {
 		list[i] = f.outcome
 	}
-	began := time.Now()
+	began := clock.Mark()
 	var stale int
 	err := persist(ctx, o.logger, "outcomes cannot be written, so work comes to a stop; they are tried again", func(ctx context.Context) error {
 		var err error
@@ -162,7 +164,7 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 		return
 	}
 	o.failing.Store(nil)
-	o.metrics.flushSeconds.Observe(time.Since(began).Seconds())
+	o.metrics.flushSeconds.Observe(clock.Since(began).Seconds())
 	o.metrics.batchSize.Observe(float64(len(batch)))
 	o.metrics.stale.Add(float64(stale))
 	for _, f := range batch {

@@ -9,6 +9,8 @@ import (
 
 	"adsync/base/task"
 	"adsync/media"
+
+	"adsync/base/clock"
 )
 
 // timeoutDefault is how long a subtask may take when its task sets no limit: a handler must not keep its slot for ever.
@@ -67,9 +69,9 @@ func (p *pool) run(ctx context.Context, s subtask) (result media.Result, err err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	began := time.Now()
+	began := clock.Mark()
 	defer func() {
-		p.c.metrics.seconds.WithLabelValues(p.name.media, s.Handler).Observe(time.Since(began).Seconds())
+		p.c.metrics.seconds.WithLabelValues(p.name.media, s.Handler).Observe(clock.Since(began).Seconds())
 		stack := ""
 		if cause := recover(); cause != nil {
 			p.c.metrics.panics.WithLabelValues(s.Handler).Inc()

@@ -8,6 +8,8 @@ import (
 
 	"adsync/base/store"
 	"adsync/media"
+
+	"adsync/base/clock"
 )
 
 // accountsMaxAge is how long an account's row is believed: a changed login or zone holds within this time.
@@ -38,7 +40,7 @@ func (a *accounts) Account(ctx context.Context, id int64) (media.Account, error)
 	a.mu.Lock()
 	have, ok := a.known[id]
 	a.mu.Unlock()
-	if ok && time.Since(have.read) < accountsMaxAge {
+	if ok && clock.Since(have.read) < accountsMaxAge {
 		return have.Account, nil
 	}
 	row, err := a.store.Account(ctx, id)
@@ -55,6 +57,6 @@ func (a *accounts) Account(ctx context.Context, id int64) (media.Account, error)
 	if len(a.known) >= accountsMax {
 		clear(a.known)
 	}
-	a.known[id] = knownAccount{Account: account, read: time.Now()}
+	a.known[id] = knownAccount{Account: account, read: clock.Mark()}
 	return account, nil
 }

@@ -3,10 +3,11 @@ package producer
 import (
 	"context"
 	"slices"
-	"time"
 
 	"adsync/base/day"
 	"adsync/base/store"
+
+	"adsync/base/clock"
 )
 
 // bindingsAtOnce is how many accounts' bindings change in one transaction.
@@ -17,10 +18,10 @@ const lastDay day.Day = "9999-12-31"
 
 // keepBindings brings the bindings that summaries are built with up to those that operators wrote.
 func (t *term) keepBindings(ctx context.Context) error {
-	if !t.bindingsAt.IsZero() && time.Since(t.bindingsAt) < t.cfg.ReloadInterval {
+	if !t.bindingsAt.IsZero() && clock.Since(t.bindingsAt) < t.cfg.ReloadInterval {
 		return nil
 	}
-	begun := time.Now()
+	begun := clock.Mark()
 	wanted, err := t.store.Bindings(ctx)
 	if err != nil {
 		return err

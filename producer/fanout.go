@@ -18,6 +18,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
+
+	"adsync/base/clock"
 )
 
 const (
@@ -42,7 +44,7 @@ func (t *term) startFanOuts(ctx context.Context, group *errgroup.Group) error {
 		run := &runs[i]
 		blocked := earlier[run.TaskID] && run.Kind == store.RunOfTick
 		earlier[run.TaskID] = true
-		if blocked || t.active[run.ID] || time.Now().Before(t.retry[run.ID]) {
+		if blocked || t.active[run.ID] || clock.Mark().Before(t.retry[run.ID]) {
 			continue
 		}
 		if len(t.active) >= t.cfg.MaxFanOuts {
@@ -61,7 +63,7 @@ func (t *term) runFanOut(ctx context.Context, run *store.Run) error {
 	delete(t.active, run.ID)
 	delete(t.retry, run.ID)
 	if err != nil {
-		t.retry[run.ID] = time.Now().Add(fanOutRetry)
+		t.retry[run.ID] = clock.Mark().Add(fanOutRetry)
 	}
 	t.mu.Unlock()
 	switch {

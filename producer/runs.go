@@ -8,6 +8,8 @@ import (
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/base/task"
+
+	"adsync/base/clock"
 )
 
 const (
@@ -19,10 +21,10 @@ const (
 
 // repairTicks makes runs for ticks that have none: a leader may have ended between the two.
 func (t *term) repairTicks(ctx context.Context) error {
-	if !t.plan.repairedAt.IsZero() && time.Since(t.plan.repairedAt) < repairInterval {
+	if !t.plan.repairedAt.IsZero() && clock.Since(t.plan.repairedAt) < repairInterval {
 		return nil
 	}
-	begun := time.Now()
+	begun := clock.Mark()
 	now := t.clock.Now()
 	if t.plan.repaired == 0 {
 		t.plan.repaired = task.FirstRunID(day.Of(now.Add(-repairBack), time.UTC))

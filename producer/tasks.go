@@ -15,6 +15,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
+
+	"adsync/base/clock"
 )
 
 // badTask is a row that cannot be used as it is.
@@ -111,7 +113,7 @@ func (s *taskSet) current() *taskList {
 func (s *taskSet) age() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.loadedAt)
+	return clock.Since(s.loadedAt)
 }
 
 // reload reads the tables again. A row that has become bad keeps its last good value; no row harms another.
@@ -151,7 +153,7 @@ func (s *taskSet) reload(ctx context.Context) error {
 	s.metrics.badTasks.Set(float64(len(list.bad)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list, s.loadedAt = list, time.Now()
+	s.list, s.loadedAt = list, clock.Mark()
 	return nil
 }
 

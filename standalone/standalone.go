@@ -296,12 +296,12 @@ func (s *stack) once(ctx context.Context) error {
 
 // progress says now and then how far the runs are; with JSON nothing is said.
 func (s *stack) progress() func([]store.Run) {
-	last := time.Now()
+	last := clock.Mark()
 	return func(runs []store.Run) {
-		if s.JSON || time.Since(last) < 5*time.Second {
+		if s.JSON || clock.Since(last) < 5*time.Second {
 			return
 		}
-		last = time.Now()
+		last = clock.Mark()
 		var total, ended int64
 		open := 0
 		for _, r := range runs {

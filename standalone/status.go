@@ -107,7 +107,7 @@ func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, erro
 }
 
 func (w *watcher) readTruth(ctx context.Context, today day.Day) error {
-	if w.truth != nil && time.Since(w.truthAt) < truthEvery {
+	if w.truth != nil && clock.Since(w.truthAt) < truthEvery {
 		return nil
 	}
 	truth := map[string]int64{}
@@ -118,7 +118,7 @@ func (w *watcher) readTruth(ctx context.Context, today day.Day) error {
 		}
 		truth[name] = spend
 	}
-	w.truth, w.truthAt = truth, time.Now()
+	w.truth, w.truthAt = truth, clock.Mark()
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 			Endpoint string `json:"endpoint"`
 		} `json:"groups"`
 	}
-	from := time.Now().Add(-time.Minute).Unix() // the ledger counts by the simulator's real time
+	from := clock.Mark().Add(-time.Minute).Unix() // the ledger counts by the simulator's real time
 	query := url.Values{"media": {m.Name}, "from": {fmt.Sprint(from)}, "group": {"app,endpoint"}}
 	if err := getJSON(ctx, w.client, w.simulator+"/_sim/ledger?"+query.Encode(), &ledger); err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"adsync/base/clock"
 )
 
 // repeatAfter is how long an unchanged cause stays silent: long enough not to flood a log during an outage, short
@@ -34,7 +36,7 @@ func newCauseLog(logger *slog.Logger) *causeLog {
 func (l *causeLog) report(place, message string, err error, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, now := l.last[place], time.Now()
+	last, now := l.last[place], clock.Mark()
 	if last.text == err.Error() && now.Sub(last.at) < repeatAfter {
 		last.skipped++
 		l.last[place] = last

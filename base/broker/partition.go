@@ -3,6 +3,8 @@ package broker
 import (
 	"sync"
 	"time"
+
+	"adsync/base/clock"
 )
 
 // partition is one partition of one generation: which of its messages are under way and what may be committed.
@@ -41,7 +43,7 @@ func (p *partition) begin(offset, highWater int64) (fresh bool, missing int64) {
 	if !p.mark.Begin(offset) {
 		return false, 0
 	}
-	p.began[offset] = time.Now()
+	p.began[offset] = clock.Mark()
 	p.end = max(p.end, highWater, offset+1)
 	p.work.add()
 	return true, offset - expected
@@ -110,7 +112,7 @@ func (p *partition) state() partitionState {
 	state := partitionState{lag: max(p.end-from, 0), unfinished: len(p.began)}
 	// The lowest unfinished offset was begun first, so it is the oldest.
 	if began, ok := p.began[p.mark.Next()]; ok {
-		state.oldest = time.Since(began)
+		state.oldest = clock.Since(began)
 	}
 	return state
 }

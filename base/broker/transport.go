@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"adsync/base/clock"
 )
 
 // transport is a kafka.RoundTripper over pooled connections that keeps the layout of a growing list of topics.
@@ -41,7 +43,7 @@ var errClosed = errors.New("broker client is closed")
 func newTransport(newPool func(topics []string) *kafka.Transport) *transport {
 	// An empty list asks for no topic; a nil one would ask for all.
 	topics := []string{}
-	return &transport{make: newPool, topics: topics, pool: &pool{kafka: newPool(topics), born: time.Now()}}
+	return &transport{make: newPool, topics: topics, pool: &pool{kafka: newPool(topics), born: clock.Mark()}}
 }
 
 // RoundTrip implements kafka.RoundTripper.
@@ -85,7 +87,7 @@ func (t *transport) watch(topics []string) {
 func (t *transport) refresh() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if time.Since(t.pool.born) > poolAgeMin {
+	if clock.Since(t.pool.born) > poolAgeMin {
 		t.renewLocked()
 	}
 }
@@ -102,7 +104,7 @@ func (t *transport) renewLocked() {
 		return
 	}
 	old := t.pool
-	t.pool = &pool{kafka: t.make(t.topics), born: time.Now()}
+	t.pool = &pool{kafka: t.make(t.topics), born: clock.Mark()}
 	old.retired = true
 	old.closeIfUnused()
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"adsync/base/clock"
 )
 
 const (
@@ -39,7 +41,7 @@ func (c *Client) Write(ctx context.Context, msgs []Message) ([]Position, error) 
 	if len(msgs) == 0 {
 		return nil, nil
 	}
-	start := time.Now()
+	start := clock.Mark()
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.WriteTimeout)
 	defer cancel()
 
@@ -60,7 +62,7 @@ func (c *Client) Write(ctx context.Context, msgs []Message) ([]Position, error) 
 		c.transport.refresh()
 		pause = min(2*pause, writePauseMax)
 	}
-	c.metrics.writeTime.Observe(time.Since(start).Seconds())
+	c.metrics.writeTime.Observe(clock.Since(start).Seconds())
 	c.metrics.batchSize.Observe(float64(len(msgs)))
 	return w.positions, w.finish(ctx)
 }

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"adsync/base/service"
 )
 
 const (
@@ -39,10 +37,7 @@ type Database struct {
 	done     chan struct{} // nil before Start
 }
 
-var (
-	_ Clock           = (*Database)(nil)
-	_ service.Service = (*Database)(nil)
-)
+var _ Clock = (*Database)(nil)
 
 // NewDatabase makes a clock that tells nothing useful before Start.
 func NewDatabase(read ReadFunc, logger *slog.Logger) *Database {

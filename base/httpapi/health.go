@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"adsync/base/clock"
 )
 
 // CheckFunc tells why a part cannot do its work now, or nil. It must return when ctx ends.
@@ -74,7 +76,7 @@ func (r *readiness) judge(ctx context.Context) *verdict {
 	r.judging.Lock()
 	defer r.judging.Unlock()
 	r.mu.Lock()
-	if r.verdict != nil && time.Since(r.at) < checkAge {
+	if r.verdict != nil && clock.Since(r.at) < checkAge {
 		defer r.mu.Unlock()
 		return r.verdict
 	}
@@ -107,7 +109,7 @@ func (r *readiness) judge(ctx context.Context) *verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.phase == now {
-		r.verdict, r.at = v, time.Now()
+		r.verdict, r.at = v, clock.Mark()
 	}
 	return v
 }

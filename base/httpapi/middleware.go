@@ -14,6 +14,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/clock"
 )
 
 const (
@@ -61,8 +63,8 @@ func newHTTPMetrics(r prometheus.Registerer) (*httpMetrics, error) {
 // observe logs and counts each request when it is answered.
 func observe(logger *slog.Logger, m *httpMetrics) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		began := time.Now()
-		defer func() { m.record(logger, c, time.Since(began)) }() // Deferred, for a broken-off answer passes by as a panic.
+		began := clock.Mark()
+		defer func() { m.record(logger, c, clock.Since(began)) }() // Deferred, for a broken-off answer passes by as a panic.
 		c.Next()
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"adsync/base/service"
+
+	"adsync/base/clock"
 )
 
 // pollInterval is how often a follower looks at the row: a leader that resigned is replaced within it.
@@ -76,7 +78,7 @@ func (e *Elector) run(ctx context.Context) {
 	defer close(e.done)
 	failing := false
 	for ctx.Err() == nil {
-		sent := time.Now()
+		sent := clock.Mark()
 		l, free, err := e.campaign(ctx)
 		switch {
 		case err != nil:
@@ -116,7 +118,7 @@ func (e *Elector) term(ctx context.Context, l Lease, sent time.Time) {
 	returned := make(chan error, 1)
 	go func() { returned <- e.lead(working, l) }()
 
-	trusted := time.NewTimer(e.trust() - time.Since(sent))
+	trusted := time.NewTimer(e.trust() - clock.Since(sent))
 	defer trusted.Stop()
 	renew := time.NewTicker(e.ttl / 4)
 	defer renew.Stop()
@@ -144,11 +146,11 @@ func (e *Elector) term(ctx context.Context, l Lease, sent time.Time) {
 			e.setCurrent(Lease{})
 			stop()
 		case <-renew.C:
-			sent = time.Now()
+			sent = clock.Mark()
 			err := e.renew(ctx, l)
 			switch {
 			case err == nil:
-				trusted.Reset(e.trust() - time.Since(sent))
+				trusted.Reset(e.trust() - clock.Since(sent))
 			case errors.Is(err, ErrStaleLease):
 				held, why = false, "another producer took over"
 				e.setCurrent(Lease{})

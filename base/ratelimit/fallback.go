@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"adsync/base/clock"
 )
 
 // probeEvery is how often one call asks the common ledger whether it is back.
@@ -62,7 +64,7 @@ func (f *fallback) askCommon() bool {
 	if f.awaySince.IsZero() {
 		return true
 	}
-	now := time.Now()
+	now := clock.Mark()
 	if now.Before(f.nextProbe) {
 		return false
 	}
@@ -72,7 +74,7 @@ func (f *fallback) askCommon() bool {
 
 // ask asks the common ledger and takes note of whether it answered. A caller that gave up says nothing about that.
 func (f *fallback) ask(ctx context.Context, do func(context.Context) error) error {
-	asked := time.Now()
+	asked := clock.Mark()
 	bounded, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	err := do(bounded)
@@ -90,7 +92,7 @@ func (f *fallback) away(ctx context.Context, err error) {
 	f.mu.Lock()
 	first := f.awaySince.IsZero()
 	if first {
-		f.awaySince = time.Now()
+		f.awaySince = clock.Mark()
 		f.nextProbe = f.awaySince.Add(probeEvery)
 		// What the common ledger granted a moment ago still stands in the platform's window.
 		f.own.Spend()
@@ -114,7 +116,7 @@ func (f *fallback) back(ctx context.Context, asked time.Time) {
 	f.awaySince = time.Time{}
 	f.mu.Unlock()
 	f.metrics.fallback.Set(0)
-	f.log.InfoContext(ctx, "redis answers again: rate limits are shared by all processes", "away", time.Since(since).Round(time.Millisecond))
+	f.log.InfoContext(ctx, "redis answers again: rate limits are shared by all processes", "away", clock.Since(since).Round(time.Millisecond))
 	// Redis may have come back empty, and nobody could tell it what the platforms said meanwhile. This is for all
 	// processes, so the deadline of the one call that came upon it does not bound it.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
@@ -134,7 +136,7 @@ func gaveUp(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+	if left, ok := clock.Left(ctx); ok && left <= 0 {
 		return context.DeadlineExceeded
 	}
 	return nil

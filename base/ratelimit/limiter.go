@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"adsync/base/clock"
 )
 
 // TakeMax is the most calls that one Take grants.
@@ -64,5 +66,5 @@ func sameMedia(keys []Key) bool {
 // grantAll is the answer to Take when nothing limits a call.
 func grantAll(n int, spread time.Duration) Grant {
 	n = max(0, min(n, TakeMax))
-	return Grant{N: n, Delays: make([]time.Duration, n), Until: time.Now().Add(spread)}
+	return Grant{N: n, Delays: make([]time.Duration, n), Until: clock.Mark().Add(spread)}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"adsync/base/clock"
 )
 
 // Local grants calls from a ledger in this process's memory: for tests, for a deployment of one process, and for each of
@@ -29,7 +31,7 @@ const sweepMin = 1024
 // NewLocal returns a limiter for one of so many members, which share each limit evenly, with the arrival spread of
 // Config.
 func NewLocal(spread time.Duration, members int) *Local {
-	return &Local{spread: spread, members: max(1, members), born: time.Now(), ready: map[Key]int64{}, spentAt: -1, sweepAt: sweepMin}
+	return &Local{spread: spread, members: max(1, members), born: clock.Mark(), ready: map[Key]int64{}, spentAt: -1, sweepAt: sweepMin}
 }
 
 // Take implements Limiter.
@@ -43,7 +45,7 @@ func (l *Local) Take(ctx context.Context, keys []Key, n int) (Grant, error) {
 	if len(keys) == 0 || n <= 0 {
 		return grantAll(n, l.spread), nil
 	}
-	asked := time.Now()
+	asked := clock.Mark()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -77,7 +79,7 @@ func (l *Local) Pause(ctx context.Context, key Key, d time.Duration) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.born).Microseconds()
+	now := clock.Since(l.born).Microseconds()
 	id := key.id()
 	switch {
 	case d <= 0:
@@ -93,7 +95,7 @@ func (l *Local) Pause(ctx context.Context, key Key, d time.Duration) error {
 func (l *Local) Spend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spentAt = time.Since(l.born).Microseconds()
+	l.spentAt = clock.Since(l.born).Microseconds()
 	for id := range l.ready {
 		if id.Period > 0 {
 			delete(l.ready, id)
@@ -105,7 +107,7 @@ func (l *Local) Spend() {
 func (l *Local) pauses() map[Key]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.born).Microseconds()
+	now := clock.Since(l.born).Microseconds()
 	out := map[Key]time.Duration{}
 	for id, until := range l.ready {
 		if id.Period == 0 && until > now {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"adsync/base/clock"
 )
 
 // trust is how long a process believes what it was told about when to come back. A limit that is raised, or a pause that
@@ -67,7 +69,7 @@ func (q *queues) stand(key Key, d time.Duration) *ticket {
 // opens last: to ask would be in vain, and to stay would hold up those behind it. It returns the ticket in place of t, or t itself.
 func (q *queues) move(t *ticket, keys []Key) *ticket {
 	q.mu.Lock()
-	now := time.Now()
+	now := clock.Mark()
 	var last *queue
 	for _, k := range keys {
 		of := q.byKey[k.id()]
@@ -127,7 +129,7 @@ type outlook struct {
 func (q *queues) outlook(t *ticket) outlook {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := time.Now()
+	now := clock.Mark()
 	of := t.queue
 	at := of.opens
 	if at.Before(now) {
@@ -140,7 +142,7 @@ func (q *queues) outlook(t *ticket) outlook {
 
 func (of *queue) tell(key Key, d time.Duration) {
 	of.key = key
-	of.told = time.Now()
+	of.told = clock.Mark()
 	of.opens = of.told.Add(d)
 }
 

@@ -10,6 +10,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"adsync/base/redis"
+
+	"adsync/base/clock"
 )
 
 //go:embed take.lua
@@ -63,7 +65,7 @@ func (r *Redis) Take(ctx context.Context, keys []Key, n int) (Grant, error) {
 		names[i] = r.name(k)
 		args = append(args, p.every, p.tolerance)
 	}
-	asked := time.Now()
+	asked := clock.Mark()
 	answer, err := takeScript.Run(ctx, r.client, names, args...).Int64Slice()
 	if err != nil {
 		return Grant{}, fmt.Errorf("take %d calls of %s: %w", n, keys[0].Media, err)

@@ -11,6 +11,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"adsync/base/redis"
+
+	"adsync/base/clock"
 )
 
 // grantTries is how many grants a call may find ended before it takes the last one as it is. Where the ledger's answers are always that
@@ -63,7 +65,7 @@ func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
 // deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.
 func (w *Waiter) Wait(ctx context.Context, c Call) error {
-	began := time.Now()
+	began := clock.Mark()
 	keys := w.rules.Keys(c)
 	for try := 1; ; try++ {
 		g, err := w.stand(ctx, c, keys)
@@ -73,12 +75,12 @@ func (w *Waiter) Wait(ctx context.Context, c Call) error {
 		if err != nil {
 			return w.failed(c, err)
 		}
-		if try < grantTries && time.Now().After(g.Until) {
+		if try < grantTries && clock.Mark().After(g.Until) {
 			w.metrics.late.WithLabelValues(c.Media).Inc()
 			continue
 		}
 		w.metrics.taken.WithLabelValues(c.Media).Inc()
-		w.metrics.wait.WithLabelValues(c.Media).Observe(time.Since(began).Seconds())
+		w.metrics.wait.WithLabelValues(c.Media).Observe(clock.Since(began).Seconds())
 		return nil
 	}
 }
@@ -143,11 +145,11 @@ func (w *Waiter) stand(ctx context.Context, c Call, keys []Key) (Grant, error) {
 // turn waits until the ticket is at the head of its queue and the queue's limit may have room.
 func (w *Waiter) turn(ctx context.Context, c Call, t *ticket) error {
 	late := func(o outlook) error {
-		return &WaitError{Call: c, Key: o.key, After: max(0, time.Until(o.at))}
+		return &WaitError{Call: c, Key: o.key, After: max(0, clock.Until(o.at))}
 	}
 	hopeless := func(o outlook) bool {
-		deadline, ok := ctx.Deadline()
-		return ok && o.fresh && o.at.After(deadline)
+		left, ok := clock.Left(ctx)
+		return ok && o.fresh && clock.Until(o.at) > left
 	}
 	ended := func() error {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -165,7 +167,7 @@ func (w *Waiter) turn(ctx context.Context, c Call, t *ticket) error {
 	}
 	for {
 		o := w.queues.outlook(t)
-		d := time.Until(o.at)
+		d := clock.Until(o.at)
 		// A head that waits long asks again: what it was told may no longer be so.
 		if d <= 0 || !o.fresh {
 			return nil

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"adsync/base/clock"
 )
 
 const (
@@ -93,13 +95,13 @@ func (m *Manager) Run(ctx context.Context) error {
 }
 
 func (m *Manager) start(ctx context.Context, p part) error {
-	began := time.Now()
+	began := clock.Mark()
 	ctx, cancel := context.WithTimeoutCause(ctx, m.startTimeout, fmt.Errorf("it took longer than %s", m.startTimeout))
 	defer cancel()
 	if err := p.service.Start(ctx); err != nil {
 		return err
 	}
-	m.logger.Info("started", "part", p.name, "took", time.Since(began).Round(time.Millisecond))
+	m.logger.Info("started", "part", p.name, "took", clock.Since(began).Round(time.Millisecond))
 	return nil
 }
 
@@ -124,7 +126,7 @@ func (m *Manager) stop(parts []part) error {
 	total := time.NewTimer(m.stopTotal)
 	defer total.Stop()
 	for _, p := range slices.Backward(parts) {
-		began := time.Now()
+		began := clock.Mark()
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
@@ -133,7 +135,7 @@ func (m *Manager) stop(parts []part) error {
 		one := time.NewTimer(m.stopTimeout)
 		select {
 		case <-stopped:
-			m.logger.Info("stopped", "part", p.name, "took", time.Since(began).Round(time.Millisecond))
+			m.logger.Info("stopped", "part", p.name, "took", clock.Since(began).Round(time.Millisecond))
 		case <-one.C:
 			errs = append(errs, fmt.Errorf("%s did not stop within %s", p.name, m.stopTimeout))
 			m.logger.Error("part did not stop in time: going on without it", "part", p.name, "limit", m.stopTimeout)

@@ -9,6 +9,8 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+
+	"adsync/base/clock"
 )
 
 // slowThreshold is how long a statement may take before the log names it. SQLite statements also wait for the one
@@ -54,7 +56,7 @@ func (l sqlLog) ParamsFilter(_ context.Context, sql string, _ ...any) (string, [
 
 // Trace implements logger.Interface.
 func (l sqlLog) Trace(ctx context.Context, begin time.Time, fc func() (sql string, rows int64), err error) {
-	took := time.Since(begin)
+	took := clock.Since(begin)
 	failed := err != nil && !errors.Is(err, gorm.ErrRecordNotFound)
 	slow := l.slow > 0 && took > l.slow
 	if !failed && !slow {

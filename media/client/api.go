@@ -17,6 +17,8 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/media"
 	"adsync/media/token"
+
+	"adsync/base/clock"
 )
 
 // redialsMax is how often a GET that got no answer is sent again at once, and redialPause about how long after. More would
@@ -129,9 +131,9 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 	if err := a.client.wait(ctx, a.limited(r, login)); err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	began := clock.Mark()
 	data, err := a.send(ctx, r, login)
-	a.client.metrics.observe(a.client.Platform.Name(), r.endpoint, err, time.Since(began))
+	a.client.metrics.observe(a.client.Platform.Name(), r.endpoint, err, clock.Since(began))
 	return data, err
 }
 

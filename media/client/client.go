@@ -13,6 +13,8 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/media"
 	"adsync/media/token"
+
+	"adsync/base/clock"
 )
 
 // TimeoutDefault is how long one call may take, from sending to the last byte of the answer.
@@ -93,10 +95,10 @@ func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error)
 // answer would be a call wasted and an attempt charged.
 func (c *Client) wait(ctx context.Context, call ratelimit.Call) error {
 	waitCtx := ctx
-	if deadline, ok := ctx.Deadline(); ok {
-		reserve := min(c.Timeout, time.Until(deadline)/4)
+	if left, ok := clock.Left(ctx); ok {
+		reserve := min(c.Timeout, left/4)
 		var cancel context.CancelFunc
-		waitCtx, cancel = context.WithDeadline(ctx, deadline.Add(-reserve))
+		waitCtx, cancel = context.WithTimeout(ctx, left-reserve)
 		defer cancel()
 	}
 	err := c.Waiter.Wait(waitCtx, call)

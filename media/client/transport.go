@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"adsync/media"
+
+	"adsync/base/clock"
 )
 
 // bodyMaxDefault is the most that an answer may hold, unpacked.
@@ -54,7 +56,7 @@ func NewTransport(platform media.Platform, baseURL string, client *http.Client) 
 	if client == nil {
 		client = NewHTTP()
 	}
-	now := time.Now()
+	now := clock.Mark()
 	return &Transport{baseURL: baseURL, http: client, bodyMax: bodyMaxDefault, seen: now, at: now}
 }
 
@@ -68,7 +70,7 @@ func (t *Transport) Now() time.Time {
 	return t.now()
 }
 
-func (t *Transport) now() time.Time { return t.seen.Add(time.Since(t.at)).UTC() }
+func (t *Transport) now() time.Time { return t.seen.Add(clock.Since(t.at)).UTC() }
 
 // driftMax is how far the platform's clock may be from what we believe before we believe anew. The header tells whole
 // seconds, of some moment while the answer was under way.
@@ -83,7 +85,7 @@ func (t *Transport) learn(header http.Header) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if drift := told.Sub(t.now()); drift > driftMax || drift < -driftMax {
-		t.seen, t.at = told, time.Now()
+		t.seen, t.at = told, clock.Mark()
 	}
 }
 

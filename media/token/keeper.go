@@ -168,7 +168,7 @@ func (k *Keeper) known(id int64) (Login, *flight, error) {
 }
 
 func (e *entry) hold() *media.Error {
-	left := time.Until(e.heldUntil)
+	left := clock.Until(e.heldUntil)
 	if e.held == nil || left <= 0 {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (k *Keeper) Refused(id, generation int64, err *media.Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if known := k.logins[id]; known != nil && known.login.Generation == generation {
-		known.held, known.heldUntil = err, time.Now().Add(refusedHold)
+		known.held, known.heldUntil = err, clock.Mark().Add(refusedHold)
 	}
 }
 
@@ -274,7 +274,7 @@ func (k *Keeper) park(id int64, err *media.Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// Generation 0: after the rest the login is looked up anew.
-	k.logins[id] = &entry{held: err, heldUntil: time.Now().Add(refusedHold)}
+	k.logins[id] = &entry{held: err, heldUntil: clock.Mark().Add(refusedHold)}
 }
 
 // load finds a login's token in Redis, else in the table.

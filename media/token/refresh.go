@@ -11,6 +11,8 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media"
+
+	"adsync/base/clock"
 )
 
 // renew brings another token than that of a generation: the one that somebody else has fetched, or a new one.
@@ -19,7 +21,7 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error)
 		k.remember(login)
 		return login, nil
 	}
-	patience := time.Now().Add(intentPatience)
+	patience := clock.Mark().Add(intentPatience)
 	for {
 		login, row, err := k.read(ctx, id)
 		if err != nil {
@@ -45,7 +47,7 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error)
 		switch resting := row.IntentHolder == ""; {
 		case resting && left > 0:
 			return Login{}, &media.DeferError{After: left, Reason: fmt.Sprintf("the refresh of login %d rests after a failed try", id)}
-		case time.Now().After(patience):
+		case clock.Mark().After(patience):
 			// The other process may be done long before its intent ends.
 			return Login{}, &media.DeferError{After: 2 * time.Second, Reason: fmt.Sprintf("another process is refreshing the token of login %d", id)}
 		}

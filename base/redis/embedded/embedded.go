@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"adsync/base/clock"
 )
 
 // tick is how often keys are aged. The server could age them at each command instead, but does so by walking all keys:
@@ -52,14 +54,14 @@ func (s *Server) age() {
 	defer close(s.done)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	last := time.Now()
+	last := clock.Mark()
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-ticker.C:
 			// What has really passed counts, not the tick: a machine that slept has aged its keys too.
-			now := time.Now()
+			now := clock.Mark()
 			s.mini.FastForward(now.Sub(last))
 			last = now
 		}

@@ -8,13 +8,14 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"adsync/base/redis"
+
+	"adsync/base/clock"
 )
 
 // Env names the variable that holds host:port of a real Redis to test on. Without it tests run on an embedded one.
@@ -36,7 +37,7 @@ func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 		t.Fatalf("open redis: %v", err)
 	}
 	name := strings.NewReplacer("/", "_", "{", "", "}", "", " ", "_").Replace(t.Name())
-	keys := redis.NewKeys(fmt.Sprintf("test:%s:%d", name, time.Now().UnixNano()))
+	keys := redis.NewKeys(fmt.Sprintf("test:%s:%d", name, clock.Mark().UnixNano()))
 	t.Cleanup(func() {
 		ctx := context.Background()
 		it := client.Scan(ctx, 0, keys.Prefix()+":*", 1000).Iterator()

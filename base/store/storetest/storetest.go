@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	_ "github.com/go-sql-driver/mysql" // opens the server that tests make their databases on
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
 	"adsync/base/store"
+
+	"adsync/base/clock"
 )
 
 // ServerEnv names a MySQL or MariaDB server for tests: a DSN without a database, for example "root@tcp(127.0.0.1:3306)/".
@@ -53,7 +54,7 @@ func Config(t testing.TB) store.Config {
 		name string
 		into *store.Database
 	}{{"config", &cfg.Config}, {"data", &cfg.Data}} {
-		name := fmt.Sprintf("adsync_test_%s_%d", d.name, time.Now().UnixNano())
+		name := fmt.Sprintf("adsync_test_%s_%d", d.name, clock.Mark().UnixNano())
 		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
 		require.NoError(t, err)
 		t.Cleanup(func() { dropDatabase(t, server, name) })

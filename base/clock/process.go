@@ -1,0 +1,26 @@
+package clock
+
+import (
+	"context"
+	"time"
+)
+
+// Mark returns a reading of this process's clock, to measure from. It may be minutes off from everybody else's: it says
+// how long something takes, never when something is. Where it must stand for a moment all the same, because nobody
+// else's clock is there to be asked, the reader knows that.
+func Mark() time.Time { return time.Now().Add(skew()) }
+
+// Since returns how long ago a mark was taken.
+func Since(mark time.Time) time.Duration { return Mark().Sub(mark) }
+
+// Until returns how long it is until a time that was reckoned from a mark.
+func Until(mark time.Time) time.Duration { return mark.Sub(Mark()) }
+
+// Left returns how long ctx has until its deadline, and false if it has none.
+func Left(ctx context.Context) (time.Duration, bool) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0, false
+	}
+	return time.Until(deadline), true
+}

@@ -1,0 +1,13 @@
+//go:build chaos
+
+package clock
+
+import (
+	"os"
+	"time"
+)
+
+// skew is by how much a test sets this process's clock wrong, from its start to its end: ADSYNC_CLOCK_SKEW, as in "-5m".
+func skew() time.Duration { return skewed }
+
+var skewed, _ = time.ParseDuration(os.Getenv("ADSYNC_CLOCK_SKEW"))
