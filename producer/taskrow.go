@@ -107,10 +107,16 @@ func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (
 		Overlap:       task.Overlap(row.Overlap),
 		CatchUp:       task.CatchUp(row.CatchUp),
 		CatchUpWindow: c.seconds("catch_up_window_seconds", row.CatchUpWindow, 0, catchUpMax),
+		CatchUpOrder:  task.CatchUpOrder(row.CatchUpOrder),
+		CatchUpSpread: c.seconds("catch_up_spread_seconds", row.CatchUpSpread, 0, dayOfSeconds),
 		Concurrency:   task.Concurrency(row.Concurrency),
+		ExclusiveMax:  c.seconds("exclusive_max_seconds", row.ExclusiveMax, 1, 3600),
 		FanOutRate:    c.number("fan_out_rate", row.FanOutRate, 0, fanOutRateMax),
 	}
 	c.word("catch_up", row.CatchUp, string(task.CatchUpNone), string(task.CatchUpLatest), string(task.CatchUpAll))
+	c.word("catch_up_order", row.CatchUpOrder, string(task.OldestFirst), string(task.NewestFirst))
+	c.word("overlap", row.Overlap, string(task.OverlapSkip), string(task.OverlapQueue), string(task.OverlapReplace))
+	c.word("concurrency", row.Concurrency, string(task.Parallel), string(task.Serial), string(task.Exclusive))
 	c.policies(row)
 	if len(c.errs) > 0 {
 		return nil, c.errs
@@ -185,20 +191,6 @@ func (c *checker) scope(scope string) {
 
 // policies refuses the words that have a meaning but no effect yet: a task that silently ran otherwise would be worse.
 func (c *checker) policies(row store.TaskRow) {
-	switch task.Overlap(row.Overlap) {
-	case task.OverlapSkip:
-	case task.OverlapQueue, task.OverlapReplace:
-		c.refuse("overlap", row.Overlap, "skip: this version supports no other")
-	default:
-		c.refuse("overlap", row.Overlap, "skip")
-	}
-	switch task.Concurrency(row.Concurrency) {
-	case task.Parallel:
-	case task.Serial, task.Exclusive:
-		c.refuse("concurrency", row.Concurrency, "parallel: this version supports no other")
-	default:
-		c.refuse("concurrency", row.Concurrency, "parallel")
-	}
 	if row.After != "" {
 		c.refuse("after_tasks", row.After, "nothing: this version does not start tasks after others")
 	}

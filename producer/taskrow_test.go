@@ -16,7 +16,7 @@ func goodRow() store.TaskRow {
 	return store.TaskRow{
 		ID: 1, Name: "daily", Media: "tencent", Handler: "tencent.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Lane: "normal", Scope: "active,inactive",
 		Params: `{"level":"account"}`, Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "all", CatchUpWindow: "3600",
-		Concurrency: "parallel", FanOutRate: "100", Enabled: "1", Revision: "4",
+		CatchUpOrder: "newest_first", CatchUpSpread: "30", Concurrency: "serial", ExclusiveMax: "60", FanOutRate: "100", Enabled: "1", Revision: "4",
 	}
 }
 
@@ -28,7 +28,8 @@ func TestReadTask(t *testing.T) {
 		ID: 1, Name: "daily", Media: "tencent", Handler: "tencent.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Enabled: true, Revision: 4,
 		Settings: task.Settings{
 			Lane: "normal", Scope: "active,inactive", Params: []byte(`{"level":"account"}`), Timeout: 5 * time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
-			Overlap: task.OverlapSkip, CatchUp: task.CatchUpAll, CatchUpWindow: time.Hour, Concurrency: task.Parallel, FanOutRate: 100,
+			Overlap: task.OverlapSkip, CatchUp: task.CatchUpAll, CatchUpWindow: time.Hour,
+			CatchUpOrder: task.NewestFirst, CatchUpSpread: 30 * time.Second, Concurrency: task.Serial, ExclusiveMax: time.Minute, FanOutRate: 100,
 		},
 	}, got.Task)
 	require.Equal(t, []string{"active", "inactive"}, got.Tiers())
@@ -60,8 +61,10 @@ func TestReadTask_Refuses(t *testing.T) {
 		{"no timeout", func(r *store.TaskRow) { r.Timeout = "0" }, "timeout_seconds", "from 1"},
 		{"a negative time to live", func(r *store.TaskRow) { r.TTL = "-1" }, "ttl_seconds", "from 0"},
 		{"an unknown overlap", func(r *store.TaskRow) { r.Overlap = "maybe" }, "overlap", "skip"},
-		{"an overlap that is not built", func(r *store.TaskRow) { r.Overlap = "queue" }, "overlap", "supports no other"},
-		{"a concurrency that is not built", func(r *store.TaskRow) { r.Concurrency = "serial" }, "concurrency", "supports no other"},
+		{"an unknown overlap", func(r *store.TaskRow) { r.Overlap = "wait" }, "overlap", "skip, queue, replace"},
+		{"an unknown concurrency", func(r *store.TaskRow) { r.Concurrency = "single" }, "concurrency", "parallel, serial, exclusive"},
+		{"an unknown order of catching up", func(r *store.TaskRow) { r.CatchUpOrder = "random" }, "catch_up_order", "oldest_first, newest_first"},
+		{"an exclusive without end", func(r *store.TaskRow) { r.ExclusiveMax = "0" }, "exclusive_max_seconds", "1 to 3600"},
 		{"predecessors", func(r *store.TaskRow) { r.After = "daily" }, "after_tasks", "does not start"},
 		{"an unknown catch-up", func(r *store.TaskRow) { r.CatchUp = "some" }, "catch_up", "none, latest, all"},
 		{"an enabled that is neither", func(r *store.TaskRow) { r.Enabled = "2" }, "enabled", "0, 1"},

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -34,10 +36,7 @@ func (e *SchemaError) Error() string {
 }
 
 func (s *Store) provider(database string) (*goose.Provider, error) {
-	db := s.Config
-	if database == "data" {
-		db = s.Data
-	}
+	db := s.database(database)
 	dialect := goose.DialectMySQL
 	if db.dialect == SQLiteDialect {
 		dialect = goose.DialectSQLite3
@@ -54,21 +53,67 @@ func (s *Store) provider(database string) (*goose.Provider, error) {
 	return goose.NewProvider(dialect, pool, files, goose.WithTableName("adsync_"+database+"_version"))
 }
 
+func (s *Store) database(name string) *DB {
+	if name == "data" {
+		return s.Data
+	}
+	return s.Config
+}
+
 var databases = []string{"config", "data"}
 
-// MigrateUp brings both databases to this program's version. It may run while others run it: every statement can
-// be repeated.
+// migrateWait is how long one migration waits for another.
+const migrateWait = 2 * time.Minute
+
+// MigrateUp brings both databases to this program's version. It may run while others run it: one after the other.
 func (s *Store) MigrateUp(ctx context.Context) error {
 	for _, name := range databases {
 		p, err := s.provider(name)
 		if err != nil {
 			return err
 		}
-		if _, err := p.Up(ctx); err != nil {
+		unlock, err := s.database(name).lockMigrations(ctx)
+		if err != nil {
+			return fmt.Errorf("migrate the %s database: %w", name, err)
+		}
+		_, err = p.Up(ctx)
+		unlock()
+		if err != nil {
 			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// lockMigrations keeps a server's other migrations waiting until unlock: MySQL commits each change of a table by
+// itself, and a column cannot be added twice.
+func (d *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
+	if d.dialect == SQLiteDialect {
+		return func() {}, nil // One writer at a time, and a migration is one transaction.
+	}
+	pool, err := d.SQL()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var got sql.NullInt64
+	// A lock belongs to the server, not to a schema: deployments that share one wait for each other for a moment.
+	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK('adsync_migrate', ?)", int(migrateWait.Seconds())).Scan(&got)
+	if err == nil && got.Int64 != 1 {
+		err = fmt.Errorf("another migration has been running for %s", migrateWait)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return func() {
+		// The lock ends with its session at the latest.
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "DO RELEASE_LOCK('adsync_migrate')")
+		conn.Close()
+	}, nil
 }
 
 // MigrateDown takes the newest migration of each database back, with the data in its tables.

@@ -28,7 +28,10 @@ type TaskRow struct {
 	Overlap       string
 	CatchUp       string
 	CatchUpWindow string
+	CatchUpOrder  string
+	CatchUpSpread string
 	Concurrency   string
+	ExclusiveMax  string
 	FanOutRate    string
 	After         string
 	Enabled       string // "0" or "1"
@@ -38,7 +41,8 @@ type TaskRow struct {
 // TaskRows returns all rows of cron_task by id, as the writer holds them.
 func (s *Store) TaskRows(ctx context.Context) ([]TaskRow, error) {
 	rows, err := s.Config.Writer(ctx).Raw(`SELECT id, name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, ttl_seconds,
-  retry_max, retry_base_seconds, overlap, catch_up, catch_up_window_seconds, concurrency, fan_out_rate, after_tasks, enabled, revision
+  retry_max, retry_base_seconds, overlap, catch_up, catch_up_window_seconds,
+  catch_up_order, catch_up_spread_seconds, concurrency, exclusive_max_seconds, fan_out_rate, after_tasks, enabled, revision
 FROM cron_task ORDER BY id`).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read cron_task: %w", err)
@@ -47,7 +51,7 @@ FROM cron_task ORDER BY id`).Rows()
 	var all []TaskRow
 	for rows.Next() {
 		var r TaskRow
-		text := make([]sql.NullString, 20)
+		text := make([]sql.NullString, 23)
 		dest := []any{&r.ID}
 		for i := range text {
 			dest = append(dest, &text[i])
@@ -57,7 +61,8 @@ FROM cron_task ORDER BY id`).Rows()
 		}
 		for i, field := range []*string{
 			&r.Name, &r.Media, &r.Handler, &r.Cron, &r.Timezone, &r.Lane, &r.Scope, &r.Params, &r.Timeout, &r.TTL,
-			&r.RetryMax, &r.RetryBase, &r.Overlap, &r.CatchUp, &r.CatchUpWindow, &r.Concurrency, &r.FanOutRate, &r.After, &r.Enabled, &r.Revision,
+			&r.RetryMax, &r.RetryBase, &r.Overlap, &r.CatchUp, &r.CatchUpWindow, &r.CatchUpOrder, &r.CatchUpSpread, &r.Concurrency,
+			&r.ExclusiveMax, &r.FanOutRate, &r.After, &r.Enabled, &r.Revision,
 		} {
 			*field = text[i].String
 		}

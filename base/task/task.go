@@ -30,6 +30,15 @@ const (
 	CatchUpAll    CatchUp = "all"
 )
 
+// CatchUpOrder says in which order the moments of CatchUpAll are run.
+type CatchUpOrder string
+
+// The orders of catching up.
+const (
+	OldestFirst CatchUpOrder = "oldest_first"
+	NewestFirst CatchUpOrder = "newest_first"
+)
+
 // Concurrency says what may run beside a subtask.
 type Concurrency string
 
@@ -65,8 +74,11 @@ type Settings struct {
 	Overlap       Overlap         `json:"overlap"`
 	CatchUp       CatchUp         `json:"catch_up"`
 	CatchUpWindow time.Duration   `json:"catch_up_window"`
+	CatchUpOrder  CatchUpOrder    `json:"catch_up_order,omitempty"`
+	CatchUpSpread time.Duration   `json:"catch_up_spread,omitempty"` // between two moments that are caught up; 0 = all at once
 	Concurrency   Concurrency     `json:"concurrency"`
-	FanOutRate    int             `json:"fan_out_rate"` // subtasks a second; 0 = as fast as the stores take them
+	ExclusiveMax  time.Duration   `json:"exclusive_max,omitempty"` // how long one exclusive subtask may hold up others
+	FanOutRate    int             `json:"fan_out_rate"`            // subtasks a second; 0 = as fast as the stores take them
 	After         []string        `json:"after,omitempty"`
 	Order         *Order          `json:"order,omitempty"` // set for a run ordered by hand
 }

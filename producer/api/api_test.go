@@ -115,7 +115,8 @@ func good(id int64, name, handler, params string) producer.Task {
 		ID: id, Name: name, Handler: handler, Cron: "*/10 * * * *", Timezone: "Asia/Shanghai", Enabled: true, Revision: 3,
 		Settings: task.Settings{
 			Lane: "normal", Scope: "active", Timeout: 5 * time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
-			Overlap: task.OverlapSkip, CatchUp: task.CatchUpLatest, CatchUpWindow: 24 * time.Hour, Concurrency: task.Parallel,
+			Overlap: task.OverlapSkip, CatchUp: task.CatchUpLatest, CatchUpWindow: 24 * time.Hour,
+			CatchUpOrder: task.OldestFirst, Concurrency: task.Parallel, ExclusiveMax: time.Minute,
 		},
 	}}
 	t.Media, _, _ = strings.Cut(handler, ".")

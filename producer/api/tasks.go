@@ -45,24 +45,27 @@ type taskJSON struct {
 
 // settingsJSON is what runs; an unusable row has none.
 type settingsJSON struct {
-	Enabled        bool             `json:"enabled"`
-	Media          string           `json:"media"`
-	Handler        string           `json:"handler"`
-	Params         json.RawMessage  `json:"params,omitempty"`
-	Cron           string           `json:"cron"`
-	Timezone       string           `json:"timezone"`
-	Lane           string           `json:"lane"`
-	Scope          string           `json:"scope"`
-	TimeoutSeconds int64            `json:"timeout_seconds"`
-	TTLSeconds     int64            `json:"ttl_seconds"`
-	RetryMax       int              `json:"retry_max"`
-	RetryBase      int64            `json:"retry_base_seconds"`
-	Overlap        task.Overlap     `json:"overlap"`
-	CatchUp        task.CatchUp     `json:"catch_up"`
-	CatchUpWindow  int64            `json:"catch_up_window_seconds"`
-	Concurrency    task.Concurrency `json:"concurrency"`
-	FanOutRate     int              `json:"fan_out_rate"`
-	Revision       int64            `json:"revision"`
+	Enabled        bool              `json:"enabled"`
+	Media          string            `json:"media"`
+	Handler        string            `json:"handler"`
+	Params         json.RawMessage   `json:"params,omitempty"`
+	Cron           string            `json:"cron"`
+	Timezone       string            `json:"timezone"`
+	Lane           string            `json:"lane"`
+	Scope          string            `json:"scope"`
+	TimeoutSeconds int64             `json:"timeout_seconds"`
+	TTLSeconds     int64             `json:"ttl_seconds"`
+	RetryMax       int               `json:"retry_max"`
+	RetryBase      int64             `json:"retry_base_seconds"`
+	Overlap        task.Overlap      `json:"overlap"`
+	CatchUp        task.CatchUp      `json:"catch_up"`
+	CatchUpWindow  int64             `json:"catch_up_window_seconds"`
+	CatchUpOrder   task.CatchUpOrder `json:"catch_up_order"`
+	CatchUpSpread  int64             `json:"catch_up_spread_seconds"`
+	Concurrency    task.Concurrency  `json:"concurrency"`
+	ExclusiveMax   int64             `json:"exclusive_max_seconds"`
+	FanOutRate     int               `json:"fan_out_rate"`
+	Revision       int64             `json:"revision"`
 }
 
 // rowError says what is wrong with one column of a row.
@@ -173,7 +176,8 @@ func describe(t producer.Task, now time.Time) taskJSON {
 		Enabled: t.Enabled, Media: t.Media, Handler: t.Handler, Params: t.Params, Cron: t.Cron, Timezone: t.Timezone,
 		Lane: t.Lane, Scope: t.Scope, TimeoutSeconds: seconds(t.Timeout), TTLSeconds: seconds(t.TTL),
 		RetryMax: t.RetryMax, RetryBase: seconds(t.RetryBase), Overlap: t.Overlap,
-		CatchUp: t.CatchUp, CatchUpWindow: seconds(t.CatchUpWindow), Concurrency: t.Concurrency,
+		CatchUp: t.CatchUp, CatchUpWindow: seconds(t.CatchUpWindow),
+		CatchUpOrder: t.CatchUpOrder, CatchUpSpread: seconds(t.CatchUpSpread), Concurrency: t.Concurrency, ExclusiveMax: seconds(t.ExclusiveMax),
 		FanOutRate: t.FanOutRate, Revision: t.Revision,
 	}
 	if s, err := schedule.Parse(t.Cron, t.Timezone); err == nil && t.Enabled {

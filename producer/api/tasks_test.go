@@ -43,7 +43,8 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 	  {"id": "1", "name": "a.on", "status": "good", "enabled": true, "media": "tencent", "handler": "tencent.report_daily",
 	   "params": {"level": "account"}, "cron": "*/10 * * * *", "timezone": "Asia/Shanghai", "lane": "normal", "scope": "active",
 	   "timeout_seconds": 300, "ttl_seconds": 0, "retry_max": 5, "retry_base_seconds": 10, "overlap": "skip", "catch_up": "latest",
-	   "catch_up_window_seconds": 86400, "concurrency": "parallel", "fan_out_rate": 0, "revision": 3,
+	   "catch_up_window_seconds": 86400, "catch_up_order": "oldest_first", "catch_up_spread_seconds": 0, "concurrency": "parallel",
+	   "exclusive_max_seconds": 60, "fan_out_rate": 0, "revision": 3,
 	   "next_ticks": ["2026-11-21T10:40:00Z", "2026-11-21T10:50:00Z", "2026-11-21T11:00:00Z", "2026-11-21T11:10:00Z", "2026-11-21T11:20:00Z"],
 	   "last_ticks": [
 	     {"planned_at": "2026-11-21T10:30:00Z", "made_at": "2026-11-21T10:30:01Z", "run_id": "`+ids[6]+`", "state": "pending"},
@@ -54,7 +55,8 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 	  {"id": "2", "name": "b.off", "status": "good", "enabled": false, "media": "tencent", "handler": "tencent.adgroup",
 	   "cron": "*/10 * * * *", "timezone": "Asia/Shanghai", "lane": "normal", "scope": "active",
 	   "timeout_seconds": 300, "ttl_seconds": 0, "retry_max": 5, "retry_base_seconds": 10, "overlap": "skip", "catch_up": "latest",
-	   "catch_up_window_seconds": 86400, "concurrency": "parallel", "fan_out_rate": 0, "revision": 3,
+	   "catch_up_window_seconds": 86400, "catch_up_order": "oldest_first", "catch_up_spread_seconds": 0, "concurrency": "parallel",
+	   "exclusive_max_seconds": 60, "fan_out_rate": 0, "revision": 3,
 	   "next_ticks": [], "last_ticks": []}]}`, b.get("/api/v1/tasks"))
 }
 
