@@ -2,19 +2,26 @@ package consumer
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
 
 	"adsync/base/broker"
 	"adsync/base/clock"
+	"adsync/base/redis"
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/base/telemetry"
+	"adsync/base/timer"
 	"adsync/media"
 )
 
@@ -23,9 +30,18 @@ type Store interface {
 	Lanes(ctx context.Context) ([]store.Lane, error)
 	SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]store.SubtaskStatus, error)
 	ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (stale int, err error)
+	ActiveStops(ctx context.Context) ([]task.Stop, error)
+	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []store.Start) ([]store.Assignment, error)
+	RecordStops(ctx context.Context, group, holder string, stops []store.Stop) error
+	RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (starts int, err error)
 }
 
-// Deps are the parts that a consumer works with. All are needed but Node.
+// Timer is told which subtasks wait, and until when, so that the leader need not search for them. It is best effort.
+type Timer interface {
+	Add(ctx context.Context, entries []timer.Entry)
+}
+
+// Deps are the parts that a consumer works with. All are needed but Node, Redis and Timer.
 type Deps struct {
 	Store      Store
 	Registry   *media.Registry
@@ -34,6 +50,10 @@ type Deps struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Node       string // names this process in the subtasks' rows
+	// Redis keeps serial and exclusive subtasks of several processes apart; nil where there is one process alone.
+	Redis goredis.UniversalClient
+	Keys  redis.Keys
+	Timer Timer
 }
 
 // Consumer works off the lanes that it is subscribed to.
@@ -47,6 +67,12 @@ type Consumer struct {
 	outcomes *outcomes
 	kafka    kafka
 	jitter   func() float64
+	causes   *telemetry.CauseLog
+	claims   *claims
+	turns    *turns // of serial subtasks, by platform and key
+	flights  flights
+	care     *semaphore.Weighted // of messages that care is taken of; everybody is one that goes without others
+	stops    stops
 
 	state    sync.Mutex // held by Start and Stop
 	started  bool
@@ -71,9 +97,15 @@ func New(cfg Config, deps Deps) (*Consumer, error) {
 		cfg: cfg, deps: deps, log: deps.Logger, kafka: client{deps.Broker},
 		recent: newRecent(recentMax), jitter: rand.Float64, pools: map[laneName]*pool{}, sizes: map[laneName]int{},
 	}
+	c.causes = telemetry.NewCauseLog(c.log)
+	c.turns = newTurns()
+	c.care = semaphore.NewWeighted(everybody)
+	// The node's name comes again with the next process of its kind; the claims of the last one must not.
+	c.claims = &claims{client: deps.Redis, keys: deps.Keys, node: deps.Node + "/" + randomName(), clock: deps.Clock, causes: c.causes}
 	c.metrics = newMetrics(c)
-	c.checker = newChecker(deps.Store, c.log)
-	c.outcomes = newOutcomes(cfg, deps.Store, c.recent, c.metrics, c.log)
+	c.checker = newChecker(deps.Store, c.causes)
+	c.outcomes = newOutcomes(cfg, deps.Store, c.recent, c.metrics, c.causes)
+	c.outcomes.timer = deps.Timer
 	if err := c.metrics.register(deps.Registerer); err != nil {
 		return nil, err
 	}
@@ -96,13 +128,32 @@ func (c *Consumer) Start(ctx context.Context) error {
 	c.started = true
 	var reloading context.Context
 	reloading, c.stop = context.WithCancel(context.Background())
+	c.readStops(ctx) // before the first message
 	if err := c.reload(ctx); err != nil && len(c.open()) == 0 {
 		c.shutDown()
 		return fmt.Errorf("start the consumer: %w", err)
 	}
 	c.reloader.Go(func() { c.reloadForEver(reloading) })
+	c.reloader.Go(func() { c.beatForEver(reloading) })
+	c.reloader.Go(func() { c.watchStops(reloading) })
 	return nil
 }
+
+// beatForEver keeps up with the other processes' claims to floors.
+func (c *Consumer) beatForEver(ctx context.Context) {
+	if c.claims.client == nil {
+		return
+	}
+	for pause(ctx, nil, beatInterval) {
+		var floors []*floor
+		for _, p := range c.open() {
+			floors = append(floors, p.floor)
+		}
+		c.claims.beat(ctx, floors)
+	}
+}
+
+func randomName() string { return strings.ToLower(cryptorand.Text()[:8]) }
 
 // Stop ends the consumer: it stops reading, lets work under way end for Config.DrainTimeout, writes the outcomes,
 // commits the offsets and leaves the groups. Work that was cut off is done again by another consumer.
@@ -125,7 +176,7 @@ func (c *Consumer) shutDown() {
 	open := c.open()
 	var leaving sync.WaitGroup
 	for _, p := range open {
-		leaving.Go(p.leave)
+		leaving.Go(func() { p.leave(context.Background()) })
 	}
 	leaving.Wait()
 	c.checker.close()
@@ -168,7 +219,9 @@ func (c *Consumer) open() []*pool {
 // kafka is what a consumer needs of the broker.
 type kafka interface {
 	ensure(ctx context.Context, lanes map[laneName]int) error
-	join(lane laneName, handle func(context.Context, *broker.Message, ending)) service.Service
+	// join makes a member of the lane's group that hands its messages to handle, and tells given of its partitions.
+	join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service
+	groupName(lane laneName) string
 }
 
 type client struct{ *broker.Client }
@@ -182,9 +235,11 @@ func (c client) ensure(ctx context.Context, lanes map[laneName]int) error {
 	return c.EnsureTopics(ctx, topics)
 }
 
-// join makes a member of the lane's group.
-func (c client) join(lane laneName, handle func(context.Context, *broker.Message, ending)) service.Service {
+func (c client) join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service {
 	return c.NewGroup(broker.GroupConfig{
-		Group: c.GroupName(lane.media, lane.lane), Topics: []string{c.TopicName(lane.media, lane.lane)},
+		Group: c.groupName(lane), Topics: []string{c.TopicName(lane.media, lane.lane)},
+		Assigned: given.begin, Released: given.end,
 	}, func(ctx context.Context, d *broker.Delivery) { handle(ctx, &d.Message, d) })
 }
+
+func (c client) groupName(lane laneName) string { return c.GroupName(lane.media, lane.lane) }

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
@@ -27,7 +29,9 @@ type fakeStore struct {
 	states  map[task.Key]store.SubtaskStatus
 	batches [][]store.Outcome
 	asked   [][]task.Key
+	stops   []task.Stop
 	fail    error
+	noStops error         // of reading stops alone
 	hold    chan struct{} // when set, every call waits for it
 }
 
@@ -79,6 +83,22 @@ func (f *fakeStore) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome)
 	return 0, nil
 }
 
+func (f *fakeStore) ActiveStops(context.Context) ([]task.Stop, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.stops), cmp.Or(f.noStops, f.fail)
+}
+
+func (f *fakeStore) RecordStarts(context.Context, string, string, int, []store.Start) ([]store.Assignment, error) {
+	return nil, nil
+}
+
+func (f *fakeStore) RecordStops(context.Context, string, string, []store.Stop) error { return nil }
+
+func (f *fakeStore) RecordSuspect(context.Context, string, string, string, int, int64) (int, error) {
+	return 1, nil
+}
+
 func (f *fakeStore) written() (all []store.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,10 +147,12 @@ func (k *fakeKafka) ensure(_ context.Context, lanes map[laneName]int) error {
 	return nil
 }
 
-func (k *fakeKafka) join(lane laneName, handle func(context.Context, *broker.Message, ending)) service.Service {
+func (k *fakeKafka) groupName(lane laneName) string { return "g." + lane.String() }
+
+func (k *fakeKafka) join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m := &fakeMember{handle: handle}
+	m := &fakeMember{handle: handle, given: given}
 	m.ctx, m.revoke = context.WithCancelCause(context.Background())
 	k.members[lane] = m
 	return m
@@ -145,6 +167,7 @@ func (k *fakeKafka) member(lane laneName) *fakeMember {
 // fakeMember behaves as a broker.Group with one partition: Stop revokes, then waits for the work under way.
 type fakeMember struct {
 	handle  func(context.Context, *broker.Message, ending)
+	given   *given
 	ctx     context.Context // the partition's
 	revoke  context.CancelCauseFunc
 	working sync.WaitGroup
@@ -203,6 +226,8 @@ func message(e task.Envelope, value string) *broker.Message {
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func noCauses() *telemetry.CauseLog { return telemetry.NewCauseLog(quiet()) }
 
 // newFaked returns a consumer on fakes with one lane, acme:normal of 4 slots.
 func newFaked(t *testing.T, handlers ...media.Handler) (*Consumer, *fakeStore, *fakeKafka) {

@@ -30,6 +30,7 @@ type flow struct {
 	store  *store.Store
 	client *broker.Client
 	run    int64
+	kafka  broker.Config // of newVirtualFlow
 }
 
 func newFlow(t *testing.T) *flow {
@@ -88,17 +89,27 @@ func (f *flow) send(envelopes ...task.Envelope) {
 // pump sends what waits for its retry or its quota, whenever it is due, as the leader does.
 func (f *flow) pump(handlers map[int64]string) {
 	f.Helper()
+	f.resend(func(e *task.Envelope) { e.Handler = handlers[e.AccountID] })
+}
+
+// resend sends what waits, as change makes it.
+func (f *flow) resend(change func(*task.Envelope)) {
+	f.Helper()
 	db := f.store.Data.Writer(f.Context())
 	var due []struct {
 		AccountID         int64
+		Part              string
 		Delivery, Attempt int
 	}
-	require.NoError(f, db.Raw("SELECT account_id, delivery, attempt FROM subtask_due WHERE state <> 'sent'").Scan(&due).Error)
+	require.NoError(f, db.Raw("SELECT account_id, part, delivery, attempt FROM subtask_due WHERE state <> 'sent'").Scan(&due).Error)
 	for _, d := range due {
-		require.NoError(f, db.Exec("UPDATE "+store.LogTable(f.run)+" SET state = 'waiting', delivery = ? WHERE run_id = ? AND account_id = ? AND delivery = ?", d.Delivery+1, f.run, d.AccountID, d.Delivery).Error)
-		require.NoError(f, db.Exec("UPDATE subtask_due SET state = 'sent', delivery = ? WHERE account_id = ?", d.Delivery+1, d.AccountID).Error)
-		e := f.envelope(d.AccountID, handlers[d.AccountID])
-		e.Delivery, e.Attempt = d.Delivery+1, d.Attempt
+		key := []any{f.run, d.AccountID, d.Part}
+		require.NoError(f, db.Exec("UPDATE "+store.LogTable(f.run)+" SET state = 'waiting', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ? AND delivery = ?",
+			append(append([]any{d.Delivery + 1}, key...), d.Delivery)...).Error)
+		require.NoError(f, db.Exec("UPDATE subtask_due SET state = 'sent', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ?", append([]any{d.Delivery + 1}, key...)...).Error)
+		e := f.envelope(d.AccountID, "acme.report")
+		e.Part, e.Delivery, e.Attempt = d.Part, d.Delivery+1, d.Attempt
+		change(&e)
 		f.send(e)
 	}
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
 	"time"
 
 	"adsync/base/broker"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
@@ -18,6 +22,8 @@ type subtask struct {
 	handler media.Handler
 	params  json.RawMessage
 	message ending
+	careful *carefulMessage // set while the message is suspected of having ended its process
+	leave   func()          // gives up what keeps others waiting; may be called twice
 }
 
 // take is called for each message, in the order of a partition, and waits until the pool has a slot for it: this is
@@ -37,29 +43,104 @@ func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
 		p.putOff(ctx, e, fmt.Sprintf("no handler %q in this consumer", e.Handler), message)
 		return
 	}
-	if err := p.slots.acquire(ctx); err != nil {
-		p.abandon(message)
-		return
-	}
-	s := subtask{Envelope: e, handler: handler, message: message}
+	s := subtask{Envelope: e, handler: handler, message: message, leave: func() {}}
 	if len(m.Value) > 0 {
 		s.params = m.Value
+	}
+	if careful := p.given.careful(m, message); careful != nil {
+		s.careful, s.message = careful, careful
+		defer careful.wait(ctx)
+	}
+	switch e.Concurrency {
+	case task.Serial:
+		p.takeSerial(ctx, s)
+	case task.Exclusive:
+		p.takeExclusive(ctx, s)
+	default:
+		p.begin(ctx, s)
+	}
+}
+
+// begin waits for a slot and works on the subtask.
+func (p *pool) begin(ctx context.Context, s subtask) {
+	if err := p.slots.acquire(ctx); err != nil {
+		p.abandon(s.message)
+		s.leave()
+		return
 	}
 	p.start(func() { p.work(ctx, s) })
 }
 
+// takeSerial works on the subtask when no other of its key is worked on. Until then it waits without a slot, and those
+// behind it in its partition do not wait for it.
+func (p *pool) takeSerial(ctx context.Context, s subtask) {
+	key := p.name.media + ":" + serialKey(s.Envelope)
+	s.leave = sync.OnceFunc(func() { p.c.turns.leave(key) })
+	mine := p.c.turns.take(ctx, key, func() { p.begin(ctx, s) }, func() { p.abandon(s.message) })
+	if mine {
+		p.begin(ctx, s)
+	}
+}
+
+// serialKey is what serial subtasks of a platform must share to go one at a time; messages are keyed alike.
+func serialKey(e task.Envelope) string {
+	if e.AccountID == 0 {
+		return "part " + e.Part
+	}
+	return strconv.FormatInt(e.AccountID, 10)
+}
+
+// takeExclusive works on the subtask when nothing else of its lane is worked on.
+func (p *pool) takeExclusive(ctx context.Context, s subtask) {
+	// The row is asked first: a message that comes again must not hold up the lane for nothing.
+	if !p.wanted(ctx, s) {
+		return
+	}
+	leave, err := p.floor.enter(ctx, s.ExclusiveMax)
+	if err != nil {
+		p.abandon(s.message)
+		return
+	}
+	s.leave = leave
+	p.start(func() { p.work(ctx, s) })
+}
+
+// lock keeps serial subtasks of one key apart over processes, as far as that can be done in a short time. If another
+// process works on the key, the subtask is deferred and lock returns false. It returns the subtask with what gives the
+// key up again.
+func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
+	if s.Concurrency != task.Serial {
+		return s, true
+	}
+	key := serialKey(s.Envelope)
+	release, ok := p.c.claims.lock(ctx, p.name.media, key)
+	if !ok {
+		now := p.c.deps.Clock.Now()
+		v := deferred(s.Envelope, serialWait, "another consumer works on "+key, "", p.c.jitter)
+		p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
+		return s, false
+	}
+	leave := s.leave
+	s.leave = sync.OnceFunc(func() {
+		release()
+		leave()
+	})
+	return s, true
+}
+
 // refuse ends a message whose headers cannot be read. It must not hold up those behind it.
 func (p *pool) refuse(ctx context.Context, m *broker.Message, e task.Envelope, keyed bool, err error, message ending) {
-	log := p.c.log.With("topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "err", err)
 	switch {
 	case !keyed:
-		log.Error("a message cannot be read and names no subtask; it is skipped")
+		p.c.causes.Report(slog.LevelError, "unreadable/"+m.Topic, "a message cannot be read and names no subtask; it is skipped", telemetry.OneCause(err),
+			"topic", m.Topic, "partition", m.Partition, "offset", m.Offset)
 		p.c.metrics.end(p.name, endUnreadable)
 		message.Done()
 	case isForeign(err):
 		p.putOff(ctx, e, err.Error(), message)
 	default:
-		log.Error("a message cannot be read; its subtask has failed", "run_id", e.RunID, "account_id", e.AccountID, "part", e.Part)
+		p.c.causes.Report(slog.LevelError, "broken/"+m.Topic, "a message cannot be read; its subtask has failed", telemetry.OneCause(err),
+			"topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "run_id", e.RunID, "account_id", e.AccountID, "part", e.Part)
 		v := verdict{state: task.Failed, attempt: e.Attempt, class: media.Bug, text: "its message cannot be read: " + err.Error()}
 		now := p.c.deps.Clock.Now()
 		p.finish(ctx, v.outcome(e, now), now, message)

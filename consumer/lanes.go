@@ -84,7 +84,7 @@ func (c *Consumer) reconcile(ctx context.Context, rows []store.Lane) error {
 		delete(c.pools, p.name)
 		c.mu.Unlock()
 		closing.Go(func() {
-			p.leave()
+			p.leave(ctx)
 			p.release()
 		})
 	}

@@ -19,6 +19,9 @@ type metrics struct {
 	subtasks     *prometheus.CounterVec
 	seconds      *prometheus.HistogramVec
 	panics       *prometheus.CounterVec
+	hung         *prometheus.GaugeVec
+	killers      prometheus.Counter
+	interrupted  *prometheus.CounterVec
 	stale        prometheus.Counter
 	batchSize    prometheus.Histogram
 	flushSeconds prometheus.Histogram
@@ -28,6 +31,7 @@ type metrics struct {
 	running  *prometheus.Desc
 	capacity *prometheus.Desc
 	waiting  *prometheus.Desc
+	careful  *prometheus.Desc
 	consumer *Consumer
 }
 
@@ -49,7 +53,14 @@ func newMetrics(c *Consumer) *metrics {
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("panics_total"), Help: "Handlers that panicked.",
 		}, []string{"handler"}),
-		stale: counter("outcomes_stale_total", "Outcomes that changed nothing: the subtask had ended, was sent again meanwhile, or is gone."),
+		hung: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: name("handlers_hung"), Help: "Handlers that have not returned though their time is over; each keeps its slot.",
+		}, []string{"media", "handler"}),
+		interrupted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("interrupted_total"), Help: "Subtasks under way whose work an order ended, by what was ordered: pause or cancel.",
+		}, []string{"media", "verb"}),
+		killers: counter("process_killers_total", "Subtasks that failed because the process ended each time it worked on them."),
+		stale:   counter("outcomes_stale_total", "Outcomes that changed nothing: the subtask had ended, was sent again meanwhile, or is gone."),
 		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: name("outcome_batch_size"), Help: "Outcomes written in one transaction.",
 			Buckets: []float64{1, 3, 10, 30, 100, 300, 500, 1000, 3000},
@@ -62,6 +73,7 @@ func newMetrics(c *Consumer) *metrics {
 		reloadErrors: counter("pool_reload_errors_total", "Reloads of the lanes that failed, wholly or for some of them."),
 		running:      prometheus.NewDesc(name("pool_running"), "Subtasks under way.", []string{"media", "lane"}, nil),
 		capacity:     prometheus.NewDesc(name("pool_capacity"), "Subtasks that may be under way at a time.", []string{"media", "lane"}, nil),
+		careful:      prometheus.NewDesc(name("careful_partitions"), "Partitions held whose messages go one by one, since something in them seems to end the process.", []string{"media", "lane"}, nil),
 		waiting:      prometheus.NewDesc(name("outcomes_waiting"), "Outcomes not yet written.", nil, nil),
 	}
 }
@@ -69,7 +81,7 @@ func newMetrics(c *Consumer) *metrics {
 // register makes the numbers known; the consumer must be complete, since it is read at each scrape.
 func (m *metrics) register(registerer prometheus.Registerer) error {
 	for _, collector := range []prometheus.Collector{
-		m.subtasks, m.seconds, m.panics, m.stale, m.batchSize, m.flushSeconds, m.flushErrors, m.reloadErrors, m,
+		m.subtasks, m.seconds, m.panics, m.hung, m.killers, m.interrupted, m.stale, m.batchSize, m.flushSeconds, m.flushErrors, m.reloadErrors, m,
 	} {
 		if err := registerer.Register(collector); err != nil {
 			return fmt.Errorf("register consumer metrics: %w", err)
@@ -82,6 +94,7 @@ func (m *metrics) register(registerer prometheus.Registerer) error {
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	out <- m.running
 	out <- m.capacity
+	out <- m.careful
 	out <- m.waiting
 }
 
@@ -91,6 +104,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		used, size := p.slots.state()
 		out <- prometheus.MustNewConstMetric(m.running, prometheus.GaugeValue, float64(used), p.name.media, p.name.lane)
 		out <- prometheus.MustNewConstMetric(m.capacity, prometheus.GaugeValue, float64(size), p.name.media, p.name.lane)
+		out <- prometheus.MustNewConstMetric(m.careful, prometheus.GaugeValue, float64(p.given.count()), p.name.media, p.name.lane)
 	}
 	out <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(len(m.consumer.outcomes.queue)))
 }

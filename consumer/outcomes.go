@@ -6,9 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"adsync/base/store"
-
 	"adsync/base/clock"
+	"adsync/base/failpoint"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/base/timer"
 )
 
 const (
@@ -35,11 +37,12 @@ type finished struct {
 // outcomes writes outcomes in batches, one batch at a time: two would lock the rows of the same runs.
 type outcomes struct {
 	store    Store
+	timer    Timer // nil = none
 	size     int
 	interval time.Duration
 	recent   *recent
 	metrics  *metrics
-	logger   *slog.Logger
+	causes   *telemetry.CauseLog
 
 	queue    chan finished
 	stopping chan struct{}
@@ -48,9 +51,9 @@ type outcomes struct {
 	failing  atomic.Pointer[error] // of the batch that is being tried again
 }
 
-func newOutcomes(cfg Config, s Store, r *recent, m *metrics, logger *slog.Logger) *outcomes {
+func newOutcomes(cfg Config, s Store, r *recent, m *metrics, causes *telemetry.CauseLog) *outcomes {
 	return &outcomes{
-		store: s, size: cfg.OutcomeBatch, interval: cfg.OutcomeInterval, recent: r, metrics: m, logger: logger,
+		store: s, size: cfg.OutcomeBatch, interval: cfg.OutcomeInterval, recent: r, metrics: m, causes: causes,
 		queue:    make(chan finished, outcomeQueue*cfg.OutcomeBatch),
 		stopping: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -65,8 +68,8 @@ func (o *outcomes) start() {
 // close writes what was added before it, for flushGrace at the most. Call it once, after start.
 func (o *outcomes) close() {
 	close(o.stopping)
-	timer := time.AfterFunc(flushGrace, o.abort)
-	defer timer.Stop()
+	grace := time.AfterFunc(flushGrace, o.abort)
+	defer grace.Stop()
 	<-o.ended
 	o.abort()
 }
@@ -116,9 +119,9 @@ func (o *outcomes) run(ctx context.Context) {
 // gather returns a batch: what comes until it is full, the interval is over or the consumer stops.
 func (o *outcomes) gather(first finished) []finished {
 	batch := append(make([]finished, 0, o.size), first)
-	timer := time.NewTimer(o.interval)
-	defer timer.Stop()
-	wait := timer.C
+	interval := time.NewTimer(o.interval)
+	defer interval.Stop()
+	wait := interval.C
 	stopping := o.stopping
 	for len(batch) < o.size {
 		select {
@@ -148,7 +151,7 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 	}
 	began := clock.Mark()
 	var stale int
-	err := persist(ctx, o.logger, "outcomes cannot be written, so work comes to a stop; they are tried again", func(ctx context.Context) error {
+	err := persist(ctx, o.causes, "outcomes", "outcomes cannot be written, so work comes to a stop; they are tried again", func(ctx context.Context) error {
 		var err error
 		if stale, err = o.store.ApplyOutcomes(ctx, list); err != nil {
 			o.failing.Store(&err)
@@ -157,7 +160,7 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 		return err
 	})
 	if err != nil {
-		o.logger.Error("stopped before the last outcomes were written; their subtasks are done again", "outcomes", len(batch), "err", err)
+		o.causes.Report(slog.LevelError, "last outcomes", "stopped before the last outcomes were written; their subtasks are done again", err)
 		for _, f := range batch {
 			f.message.Abandon()
 		}
@@ -167,10 +170,28 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 	o.metrics.flushSeconds.Observe(clock.Since(began).Seconds())
 	o.metrics.batchSize.Observe(float64(len(batch)))
 	o.metrics.stale.Add(float64(stale))
+	failpoint.Hit("consumer.outcomes_written")
 	for _, f := range batch {
 		o.recent.add(sent{Key: f.outcome.Key, delivery: f.outcome.Delivery})
 		o.metrics.subtasks.WithLabelValues(f.lane.media, f.lane.lane, string(f.outcome.State)).Inc()
 		f.message.Done()
+	}
+	o.tellTimer(ctx, batch)
+}
+
+// tellTimer tells until when subtasks wait, now that their rows say so.
+func (o *outcomes) tellTimer(ctx context.Context, batch []finished) {
+	if o.timer == nil {
+		return
+	}
+	var waiting []timer.Entry
+	for _, f := range batch {
+		if f.outcome.State.Open() {
+			waiting = append(waiting, timer.Entry{Key: f.outcome.Key, Delivery: f.outcome.Delivery, DueAt: f.outcome.DueAt})
+		}
+	}
+	if len(waiting) > 0 {
+		o.timer.Add(ctx, waiting)
 	}
 }
 

@@ -18,7 +18,7 @@ func newTestOutcomes(t *testing.T, size int) (*outcomes, *fakeStore) {
 	c, s, _ := newFaked(t)
 	cfg := DefaultConfig()
 	cfg.OutcomeBatch = size
-	return newOutcomes(cfg, s, c.recent, c.metrics, quiet()), s
+	return newOutcomes(cfg, s, c.recent, c.metrics, noCauses()), s
 }
 
 func outcomeOf(account int64, m ending) finished {

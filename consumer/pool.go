@@ -24,10 +24,14 @@ type pool struct {
 	workers *ants.Pool
 	slots   *slots // the bound on what runs at a time; ants alone has none that can be waited for with a context
 	busy    sync.WaitGroup
+	floor   *floor
+	given   *given
 }
 
 func newPool(c *Consumer, name laneName, size int) (*pool, error) {
 	p := &pool{c: c, name: name, slots: newSlots(size)}
+	p.given = newGiven(c, c.kafka.groupName(name), p.slots)
+	p.floor = newFloor(p.slots, c.claims, name)
 	// A worker that has given its slot back is not at once in the pool again: room for twice as many keeps the next
 	// subtask from finding the pool full.
 	workers, err := ants.NewPool(2*size, ants.WithNonblocking(true))
@@ -40,7 +44,8 @@ func newPool(c *Consumer, name laneName, size int) (*pool, error) {
 
 // join begins to read.
 func (p *pool) join(ctx context.Context) error {
-	p.member = p.c.kafka.join(p.name, p.take)
+	p.c.claims.beat(ctx, []*floor{p.floor}) // The lane may be another's alone just now.
+	p.member = p.c.kafka.join(p.name, p.take, p.given)
 	return p.member.Start(ctx)
 }
 
@@ -70,7 +75,10 @@ func (p *pool) start(work func()) {
 }
 
 // leave stops reading, drains, commits and leaves the group.
-func (p *pool) leave() { p.member.Stop() }
+func (p *pool) leave(ctx context.Context) {
+	p.member.Stop()
+	p.c.claims.bow(ctx, p.name)
+}
 
 // release ends the workers. Handlers that ignored the end of their context are left behind.
 func (p *pool) release() {

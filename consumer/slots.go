@@ -6,12 +6,15 @@ import (
 )
 
 // slots bounds how many subtasks run at a time. The bound can change while they run, and whoever waits for a slot
-// gets it in the order of asking.
+// gets it in the order of asking. While the slots are shut nothing new begins.
 type slots struct {
 	mu      sync.Mutex
 	size    int
 	used    int
+	hung    int             // of used: those whose handlers ignore that their time is over
+	shut    int             // for how many reasons nothing new may begin
 	waiters []chan struct{} // closed when the slot is given
+	idle    []chan struct{} // closed when nothing runs but what hangs
 }
 
 func newSlots(size int) *slots { return &slots{size: size} }
@@ -22,7 +25,7 @@ func (s *slots) acquire(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	if s.used < s.size && len(s.waiters) == 0 {
+	if s.used < s.size && s.shut == 0 && len(s.waiters) == 0 {
 		s.used++
 		s.mu.Unlock()
 		return nil
@@ -49,6 +52,13 @@ func (s *slots) acquire(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// seize takes a slot whatever the bound says, for one who has made sure that nothing else runs.
+func (s *slots) seize() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used++
+}
+
 // release gives a slot back.
 func (s *slots) release() {
 	s.mu.Lock()
@@ -65,13 +75,58 @@ func (s *slots) resize(size int) {
 	s.give()
 }
 
+// hang notes that n more handlers hang in their slots.
+func (s *slots) hang(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hung += n
+	s.give()
+}
+
+// close keeps new work from beginning, until open was called as often.
+func (s *slots) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut++
+}
+
+func (s *slots) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut--
+	s.give()
+}
+
+// whenIdle returns a channel that is closed when nothing runs but what hangs.
+func (s *slots) whenIdle() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	idle := make(chan struct{})
+	s.idle = append(s.idle, idle)
+	s.give()
+	return idle
+}
+
 // give hands free slots to those who wait. The caller holds mu.
 func (s *slots) give() {
-	for s.used < s.size && len(s.waiters) > 0 {
+	for s.used < s.size && s.shut == 0 && len(s.waiters) > 0 {
 		s.used++
 		close(s.waiters[0])
 		s.waiters = s.waiters[1:]
 	}
+	if s.used == s.hung {
+		for _, idle := range s.idle {
+			close(idle)
+		}
+		s.idle = nil
+	}
+}
+
+// busy tells whether anything runs but what hangs.
+func (s *slots) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used != s.hung
 }
 
 // state returns how many slots are in use and how many there are.

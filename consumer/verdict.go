@@ -20,6 +20,8 @@ const (
 	// unknownWait is how long a subtask waits for a consumer that knows its handler or its envelope: a rolling
 	// upgrade is over in a few of these.
 	unknownWait = time.Minute
+	// serialWait is how long a serial subtask waits when another process works on its key.
+	serialWait = 3 * time.Second
 	// waitMax bounds what a platform may ask for: a longer pause is rather a misread number.
 	waitMax = 24 * time.Hour
 )
@@ -32,6 +34,9 @@ type verdict struct {
 	reason  string        // why it waits
 	class   media.Class
 	text    string // the error
+	// What waits for a pause is due at a moment and not after a time, or when what it waits for has ended.
+	due      time.Time
+	waitsFor string
 }
 
 // judge decides by a handler's error. jitter returns a random number in [0, 1).
@@ -94,6 +99,9 @@ func (v verdict) outcome(e task.Envelope, now time.Time) store.Outcome {
 	}
 	if !v.state.Open() {
 		return o
+	}
+	if v.waitsFor != "" {
+		return v.hold(e, o)
 	}
 	o.DueAt = now.Add(v.after)
 	if !e.Deadline.IsZero() && !o.DueAt.Before(e.Deadline) {

@@ -63,8 +63,26 @@ func TestBackoff_Properties(t *testing.T) {
 		got := backoff(base, attempt, limit, random)
 		require.GreaterOrEqual(t, got, time.Duration(0))
 		require.LessOrEqual(t, got, limit)
+		if base > 0 && attempt < 20 { // beyond which the product overflows
+			require.LessOrEqual(t, got, base<<(attempt-1), "not above base · 2^(attempt-1)")
+		}
 		require.GreaterOrEqual(t, backoff(base, attempt+1, limit, random), got, "pauses never shrink")
 		require.Zero(t, backoff(base, attempt, limit, 0), "full jitter reaches down to nothing")
+	})
+}
+
+func TestJudge_RetryAfterIsObeyed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		e := task.Envelope{
+			Attempt: rapid.IntRange(0, 50).Draw(t, "attempt"), RetryMax: 1000,
+			RetryBase: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "base")),
+		}
+		asked := time.Duration(rapid.Int64().Draw(t, "asked"))
+		class := rapid.SampledFrom([]media.Class{media.Transient, media.Auth, media.Quota}).Draw(t, "class")
+		v := judge(e, &media.Error{Class: class, RetryAfter: asked}, time.Hour, func() float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "random") })
+		require.GreaterOrEqual(t, v.after, min(max(asked, 0), waitMax), "no sooner than the platform asks, but for what cannot be meant")
+		require.LessOrEqual(t, v.after, waitMax+30*time.Second)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/base/telemetry"
 )
 
 // questionsMax is how many rows one query asks for.
@@ -16,7 +17,7 @@ const questionsMax = 500
 // together, so that a busy consumer asks rarely and an idle one at once.
 type checker struct {
 	store     Store
-	logger    *slog.Logger
+	causes    *telemetry.CauseLog
 	questions chan question
 	stop      context.CancelFunc
 	ended     chan struct{}
@@ -32,8 +33,8 @@ type answer struct {
 	found  bool
 }
 
-func newChecker(s Store, logger *slog.Logger) *checker {
-	return &checker{store: s, logger: logger, questions: make(chan question, questionsMax), ended: make(chan struct{})}
+func newChecker(s Store, causes *telemetry.CauseLog) *checker {
+	return &checker{store: s, causes: causes, questions: make(chan question, questionsMax), ended: make(chan struct{})}
 }
 
 func (c *checker) start() {
@@ -93,7 +94,7 @@ func (c *checker) answer(ctx context.Context, asked []question) {
 		keys[i] = q.key
 	}
 	var found map[task.Key]store.SubtaskStatus
-	err := persist(ctx, c.logger, "the state of subtasks cannot be read, so no work begins; it is tried again", func(ctx context.Context) error {
+	err := persist(ctx, c.causes, "subtask states", "the state of subtasks cannot be read, so no work begins; it is tried again", func(ctx context.Context) error {
 		var err error
 		found, err = c.store.SubtaskStates(ctx, keys)
 		return err
@@ -114,24 +115,21 @@ const (
 	storePauseMax = 5 * time.Second
 )
 
-// persist tries until it succeeds or ctx ends, with growing pauses; problem is logged at each failure.
-func persist(ctx context.Context, logger *slog.Logger, problem string, try func(ctx context.Context) error) error {
-	for pause := storePauseMin; ; pause = min(2*pause, storePauseMax) {
+// persist tries until it succeeds or ctx ends, with growing pauses; problem is what is logged of failures at place.
+func persist(ctx context.Context, causes *telemetry.CauseLog, place, problem string, try func(ctx context.Context) error) error {
+	for wait := storePauseMin; ; wait = min(2*wait, storePauseMax) {
 		attempt, cancel := context.WithTimeout(ctx, storeTimeout)
 		err := try(attempt)
 		cancel()
 		if err == nil {
+			causes.Recovered(place, "the store answers again: work goes on")
 			return nil
 		}
 		if ctx.Err() != nil {
 			return err
 		}
-		logger.Error(problem, "err", err, "pause", pause) //nolint:sloglint // The text is a constant of each caller.
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		causes.Report(slog.LevelError, place, problem, err)
+		if !pause(ctx, nil, wait) {
 			return err
 		}
 	}

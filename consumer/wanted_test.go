@@ -21,7 +21,7 @@ func TestChecker_QuestionsGatherWhileAQueryIsUnderWay(t *testing.T) {
 		for i := range int64(20) {
 			s.states[task.Key{RunID: 1, AccountID: i}] = store.SubtaskStatus{State: task.Waiting, Delivery: int(i)}
 		}
-		c := newChecker(s, quiet())
+		c := newChecker(s, noCauses())
 		c.start()
 		defer c.close()
 		got := make([]int, 20)
@@ -53,7 +53,7 @@ func TestChecker_WaitsOutAStoreThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := task.Key{RunID: 1}
 		s := &fakeStore{fail: errors.New("connection refused"), states: map[task.Key]store.SubtaskStatus{key: {State: task.Waiting}}}
-		c := newChecker(s, quiet())
+		c := newChecker(s, noCauses())
 		c.start()
 		defer c.close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

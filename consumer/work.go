@@ -3,93 +3,66 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"adsync/base/task"
-	"adsync/media"
-
-	"adsync/base/clock"
 )
-
-// timeoutDefault is how long a subtask may take when its task sets no limit: a handler must not keep its slot for ever.
-const timeoutDefault = 5 * time.Minute
 
 // errDrained ends work whose partition was taken away, or whose consumer stops, when its time to finish is over.
 var errDrained = errors.New("the time to finish work in flight is over")
 
+// interruption ends a subtask by an order from outside, before or during its work: verdict is what becomes of it. As
+// the cause of the work's context it tells handlers, too, why they are to end.
+type interruption struct{ verdict verdict }
+
+func (i *interruption) Error() string { return i.verdict.text }
+
 // work does one subtask on a slot of the pool. Ctx is the partition's.
 func (p *pool) work(ctx context.Context, s subtask) {
-	began := p.c.deps.Clock.Now()
-	if !s.Deadline.IsZero() && !began.Before(s.Deadline) {
-		v := verdict{state: task.Expired, attempt: s.Attempt, text: "its time to live ended " + s.Deadline.UTC().Format(time.RFC3339) + ", before work on it began"}
-		p.finish(ctx, v.outcome(s.Envelope, began), began, s.message)
+	defer func() { s.leave() }()
+	if !p.wanted(ctx, s) {
 		return
+	}
+	var ok bool
+	if s, ok = p.lock(ctx, s); !ok {
+		return
+	}
+	if s.careful != nil && !p.mayStart(ctx, s) {
+		return
+	}
+	drained, end := drainContext(ctx, p.c.cfg.DrainTimeout)
+	defer end()
+	newFlight(p, s).run(drained)
+}
+
+// wanted tells whether a subtask's work may begin; if not, its message was ended.
+func (p *pool) wanted(ctx context.Context, s subtask) bool {
+	now := p.c.deps.Clock.Now()
+	if !s.Deadline.IsZero() && !now.Before(s.Deadline) {
+		v := verdict{state: task.Expired, attempt: s.Attempt, text: "its time to live ended " + s.Deadline.UTC().Format(time.RFC3339) + ", before work on it began"}
+		p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
+		return false
 	}
 	status, found, err := p.c.checker.ask(ctx, s.Key)
 	switch {
 	case err != nil:
 		p.abandon(s.message)
-		return
+		return false
 	case !found:
 		// Rows are written before messages, so the row is gone: its day was dropped.
 		p.skip(s.Envelope, endMissing, s.message)
-		return
+		return false
 	case status.State != task.Waiting || status.Delivery != s.Delivery:
 		// Answered already: it has ended, waits for its retry, or was sent again.
 		p.skip(s.Envelope, endRepeated, s.message)
-		return
+		return false
 	}
-
-	drained, end := drainContext(ctx, p.c.cfg.DrainTimeout)
-	defer end()
-	began = p.c.deps.Clock.Now()
-	result, err := p.run(drained, s)
-	if err != nil && !errors.Is(err, media.ErrSuperseded) && drained.Err() != nil {
-		// Cut off: whatever the error says, it says it of us and not of the subtask.
-		p.abandon(s.message)
-		return
+	if i := p.c.interrupted(s.Envelope); i != nil {
+		now := p.c.deps.Clock.Now()
+		p.finish(ctx, i.verdict.outcome(s.Envelope, now), now, s.message)
+		return false
 	}
-	v := judge(s.Envelope, err, p.c.cfg.BackoffCap, p.c.jitter)
-	o := v.outcome(s.Envelope, p.c.deps.Clock.Now())
-	o.Rows, o.Calls = result.Rows, result.Calls
-	// What is done is done: its outcome is kept also when the time to finish has just ended.
-	p.finish(context.WithoutCancel(ctx), o, began, s.message)
-}
-
-// run calls the handler, for the subtask's timeout and not beyond its time to live. A panic is an error of class Bug.
-func (p *pool) run(ctx context.Context, s subtask) (result media.Result, err error) {
-	timeout := s.Timeout
-	if timeout <= 0 {
-		timeout = timeoutDefault
-	}
-	if !s.Deadline.IsZero() {
-		timeout = min(timeout, p.c.deps.Clock.Until(s.Deadline))
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	began := clock.Mark()
-	defer func() {
-		p.c.metrics.seconds.WithLabelValues(p.name.media, s.Handler).Observe(clock.Since(began).Seconds())
-		stack := ""
-		if cause := recover(); cause != nil {
-			p.c.metrics.panics.WithLabelValues(s.Handler).Inc()
-			result, err = media.Result{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("panic: %v", cause)}
-			stack = string(debug.Stack())
-		}
-		if m, ok := errors.AsType[*media.Error](err); ok && m.Class == media.Bug {
-			p.c.log.Error("a handler has a bug", "handler", s.Handler, "run_id", s.RunID, "account_id", s.AccountID, "part", s.Part,
-				"err", err, "stack", stack)
-		}
-	}()
-	result, err = s.handler.Run(ctx, media.Work{
-		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params,
-	})
-	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = fmt.Errorf("not done within %s: %w", timeout.Round(time.Millisecond), err)
-	}
-	return result, err
+	return true
 }
 
 // drainContext lives on after ctx has ended, for the time that work in flight may take to finish. The function

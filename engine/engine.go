@@ -22,6 +22,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/timer"
 	"adsync/consumer"
 	"adsync/media"
 	"adsync/media/account"
@@ -124,11 +125,13 @@ type Engine struct {
 	limits    *limits
 	keepers   map[string]*token.Keeper
 	registry  *media.Registry
+	timer     *timer.Timer
 }
 
 // New builds the handlers of all platforms and of the system. It contacts nobody.
 func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	e := &Engine{deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}}
+	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, e.limits.rules, deps.Registerer, deps.Logger)
 	e.registry = e.handlers(waiter, media)
@@ -189,7 +192,7 @@ func (e *Engine) HoldTokens() service.Service {
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
 	return producer.New(cfg, producer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Planning, Waiting: e.deps.Waiting,
-		Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+		Timer: e.timer, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 	})
 }
 
@@ -198,6 +201,7 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 	return consumer.New(cfg, consumer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Waiting,
 		Logger: e.deps.Logger, Registerer: e.deps.Registerer, Node: e.deps.Node,
+		Redis: e.deps.Redis, Keys: e.deps.Keys, Timer: e.timer,
 	})
 }
 

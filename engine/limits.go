@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/ratelimit"
 	"adsync/base/store"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
@@ -24,6 +25,7 @@ type limits struct {
 	log      *slog.Logger
 	bad      prometheus.Gauge
 	lastErr  string
+	causes   *telemetry.CauseLog
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -31,7 +33,7 @@ type limits struct {
 
 func newLimits(s *store.Store, platforms []media.Platform, log *slog.Logger, reg prometheus.Registerer) *limits {
 	l := &limits{
-		store: s, rules: ratelimit.NewRules(), log: log,
+		store: s, rules: ratelimit.NewRules(), log: log, causes: telemetry.NewCauseLog(log),
 		bad: prometheus.NewGauge(prometheus.GaugeOpts{Name: "adsync_ratelimit_bad_rows", Help: "1 while a row of rate_limit cannot be used; the log names it."}),
 	}
 	reg.MustRegister(l.bad)
@@ -55,8 +57,10 @@ func (l *limits) Start(ctx context.Context) error {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				if err := l.reload(ctx); err != nil && ctx.Err() == nil {
-					l.log.Warn("cannot read rate_limit: the limits stay as they are", "err", err)
+				if err := l.reload(ctx); err == nil {
+					l.causes.Clear("read")
+				} else if ctx.Err() == nil {
+					l.causes.Report(slog.LevelWarn, "read", "cannot read rate_limit: the limits stay as they are", err)
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"adsync/base/broker"
+	"adsync/base/failpoint"
 	"adsync/base/lease"
 	"adsync/base/schedule"
 	"adsync/base/store"
@@ -33,37 +35,76 @@ func (t *term) untilRuns(ctx context.Context) { waitFor(ctx, fanOutInterval, t.m
 // startFanOuts begins or continues the fan-outs of the oldest runs, as many at a time as the configuration allows. The
 // ticks of one task are fanned out one after the other: a later one looks at what the earlier left open.
 func (t *term) startFanOuts(ctx context.Context, group *errgroup.Group) error {
-	runs, err := t.store.RunsInState(ctx, task.RunFanningOut, openRunsMax)
-	if err != nil {
+	if err := t.readQueue(ctx); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	earlier := map[int64]bool{}
-	for i := range runs {
-		run := &runs[i]
+	for i := range t.queue.runs {
+		run := &t.queue.runs[i]
+		stop := t.stopOf(run)
+		if stop != nil && stop.Kind == task.StopRun {
+			continue // The others of its task pass it: it may rest for days.
+		}
 		blocked := earlier[run.TaskID] && run.Kind == store.RunOfTick
 		earlier[run.TaskID] = true
-		if blocked || t.active[run.ID] || clock.Mark().Before(t.retry[run.ID]) {
+		if blocked || t.active[run.ID] || clock.Mark().Before(t.retry[run.ID]) || stop != nil || t.rests(run) {
 			continue
 		}
 		if len(t.active) >= t.cfg.MaxFanOuts {
 			break
 		}
 		t.active[run.ID] = true
-		group.Go(func() error { return t.runFanOut(ctx, run) })
+		id := run.ID
+		group.Go(func() error { return t.runFanOut(ctx, id) })
 	}
 	return nil
 }
 
-// runFanOut does one run's fan-out. Only a stale lease is an error; after any other the fan-out is continued later.
-func (t *term) runFanOut(ctx context.Context, run *store.Run) error {
-	err := t.fanOut(ctx, run)
+// fanOutQueue is the runs to fan out as last read, without those whose fan-out has ended since. When thousands of tasks
+// are due at once, reading them anew after each would cost more than all the fan-outs.
+type fanOutQueue struct {
+	runs   []store.Run
+	readAt time.Time // by this process's clock
+	stale  bool      // runs were made since
+}
+
+// readQueue reads the runs to fan out, unless what was read a moment ago still holds.
+func (t *term) readQueue(ctx context.Context) error {
 	t.mu.Lock()
-	delete(t.active, run.ID)
-	delete(t.retry, run.ID)
+	fresh := len(t.queue.runs) > 0 && !t.queue.stale && clock.Since(t.queue.readAt) < fanOutInterval
+	t.queue.stale = false
+	t.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	begun := clock.Mark()
+	runs, err := t.fanningOut(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err != nil {
-		t.retry[run.ID] = clock.Mark().Add(fanOutRetry)
+		t.queue.stale = true
+		return err
+	}
+	t.queue.runs, t.queue.readAt = runs, begun
+	return nil
+}
+
+// runFanOut does one run's fan-out. Only a stale lease is an error; after any other the fan-out is continued later.
+func (t *term) runFanOut(ctx context.Context, id int64) error {
+	// Read anew: it may have been taken from a list that is older than the end of its last step.
+	run, err := t.store.Run(ctx, id)
+	if err == nil && run.State == task.RunFanningOut {
+		err = t.fanOut(ctx, &run)
+	}
+	t.mu.Lock()
+	delete(t.active, id)
+	delete(t.retry, id)
+	if err != nil {
+		t.retry[id] = clock.Mark().Add(fanOutRetry)
+	} else {
+		t.queue.runs = slices.DeleteFunc(t.queue.runs, func(r store.Run) bool { return r.ID == id })
 	}
 	t.mu.Unlock()
 	switch {
@@ -71,7 +112,9 @@ func (t *term) runFanOut(ctx context.Context, run *store.Run) error {
 		return err
 	case err != nil && ctx.Err() == nil:
 		t.metrics.loopErrors.WithLabelValues("fan_out").Inc()
-		t.logger.Error("a fan-out fails, trying again", "run", run.ID, "task", run.TaskName, "cursor", run.Cursor, "err", err)
+		// By its cause: a database that is away fails every fan-out, and each in words of its own.
+		t.causes.Report(slog.LevelError, "fan_out", "fan-outs fail, trying again", cause(err),
+			"run", id, "task", run.TaskName, "cursor", run.Cursor, "failure", err.Error())
 	}
 	select {
 	case t.made <- struct{}{}: // the next run may begin
@@ -80,12 +123,23 @@ func (t *term) runFanOut(ctx context.Context, run *store.Run) error {
 	return nil
 }
 
+// cause is the innermost error that err wraps.
+func cause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
 // fanOut writes a run's subtasks from its cursor on: rows, then messages, then the cursor. What is repeated after a
 // crash has the same keys.
 func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 	handler, known := t.registry.Get(run.Handler)
 	if !known {
-		return fmt.Errorf("fan out run %d: this program has no handler %s", run.ID, run.Handler)
+		return fmt.Errorf("this program has no handler %s", run.Handler)
 	}
 	if err := t.prepare(ctx, run); err != nil {
 		return err
@@ -96,9 +150,15 @@ func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 		f.batch = min(f.batch, n)
 		f.limiter = rate.NewLimiter(rate.Limit(n), n)
 	}
+	if err := f.markDead(ctx); err != nil {
+		return err
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if t.stopOf(run) != nil || t.rests(run) {
+			return nil // Its place is free for others; startFanOuts goes on with it.
 		}
 		last, err := f.step(ctx)
 		if errors.Is(err, store.ErrRunChanged) {
@@ -146,7 +206,11 @@ func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
 	if errors.Is(err, store.ErrRunChanged) {
 		return f.ended()
 	}
-	return err
+	if err != nil || run.Settings.Order == nil || run.Settings.Order.Redrive == nil {
+		return err
+	}
+	failpoint.Hit("producer.redrive.fanned_out")
+	return t.store.SettleRedrive(work, t.lease, run.ID)
 }
 
 // fanOut is the fan-out of one run.
@@ -170,8 +234,9 @@ func (f *fanOut) ended() error {
 
 // batch is one step of a fan-out.
 type batch struct {
-	parts []store.AccountPart // to be made
-	in    store.AccountRange  // accounts to be sent
+	parts  []store.AccountPart // to be made
+	queued []store.QueuedPart  // to be made, but to be sent only when the one before them has ended
+	in     store.AccountRange  // accounts to be sent
 	// login limits what is sent to logins within a range; it is nil unless the run is over logins.
 	login func(id int64) bool
 	// cursor is where the run stands afterwards.
@@ -186,11 +251,14 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if b.parts, err = f.withoutOverlap(ctx, b); err != nil {
+	if err := f.judgeOverlap(ctx, &b); err != nil {
 		return false, err
 	}
 	if err := f.waitRate(ctx, len(b.parts)); err != nil {
 		return false, err
+	}
+	if !f.expired && f.tooLate() {
+		return false, nil // The wait took what was left of the time to live: the next step makes nothing new.
 	}
 	work, cancel := finishing(ctx)
 	defer cancel()
@@ -198,29 +266,47 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {
 		return false, err
 	}
+	if err := f.store.AddQueuedSubtasks(work, f.lease, run, b.queued, f.waiting.Now()); err != nil {
+		return false, err
+	}
+	failpoint.Hit("producer.fan_out.rows_written")
 	parts, err := f.unsent(work, b)
 	if err != nil {
+		return false, err
+	}
+	if err := f.replaceOlder(work, b, parts); err != nil {
 		return false, err
 	}
 	if err := f.send(work, parts); err != nil {
 		return false, err
 	}
+	failpoint.Hit("producer.fan_out.sent")
 	if b.cursor != run.Cursor || len(parts) > 0 {
 		if err := f.store.AdvanceCursor(work, f.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {
 			return false, err
 		}
 		run.Cursor = b.cursor
 	}
+	failpoint.Hit("producer.fan_out.cursor_advanced")
 	return b.last, nil
+}
+
+// tooLate tells whether the run's time to live is over.
+func (f *fanOut) tooLate() bool {
+	deadline := f.run.Deadline()
+	return !deadline.IsZero() && !f.waiting.Now().Before(deadline)
 }
 
 // plan reads the next accounts (or logins) and plans their parts.
 func (f *fanOut) plan(ctx context.Context) (batch, error) {
 	run := f.run
-	if deadline := run.Deadline(); !deadline.IsZero() && !f.waiting.Now().Before(deadline) {
+	if f.tooLate() {
 		// Nothing new is made. What a crash left unsent is sent, so that a consumer ends it as expired.
 		f.expired, f.note = true, cmp.Or(f.note, "the time to live ended before the fan-out did")
 		return f.rest(nil), nil
+	}
+	if order := run.Settings.Order; order != nil && order.Redrive != nil {
+		return f.planRedrive(ctx)
 	}
 	switch f.handler.Target {
 	case media.Logins:
@@ -342,29 +428,6 @@ func planParts(handler media.Handler, plannedAt time.Time, zone string, settings
 	return names, nil
 }
 
-// withoutOverlap leaves out what an earlier run of the task still has open. An order by hand is done in any case: it
-// asks for the figures as they are now.
-func (f *fanOut) withoutOverlap(ctx context.Context, b batch) ([]store.AccountPart, error) {
-	if f.run.Kind != store.RunOfTick || len(b.parts) == 0 {
-		return b.parts, nil
-	}
-	runs, err := f.store.OlderOpenRuns(ctx, f.run.TaskID, f.run.ID)
-	if err != nil || len(runs) == 0 {
-		return b.parts, err
-	}
-	open, err := f.store.OpenSubtasks(ctx, runs, b.in)
-	if err != nil {
-		return nil, err
-	}
-	before := len(b.parts)
-	parts := slices.DeleteFunc(b.parts, func(p store.AccountPart) bool { return open[p] })
-	if n := before - len(parts); n > 0 {
-		f.metrics.skipped.WithLabelValues("overlap").Add(float64(n))
-		f.note = cmp.Or(f.note, "left out what an earlier run still has open")
-	}
-	return parts, nil
-}
-
 // unsent returns what of the batch is to be sent: its own rows, and those that a leader before left behind.
 func (f *fanOut) unsent(ctx context.Context, b batch) ([]store.AccountPart, error) {
 	parts, err := f.store.UnsentSubtasks(ctx, f.run.ID, b.in)
@@ -396,6 +459,7 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 	if len(parts) == 0 {
 		return nil
 	}
+	f.brakes.sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
 	messages := make([]broker.Message, len(parts))
 	for i, p := range parts {
 		key := task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}

@@ -42,6 +42,7 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 		require.Equal(t, task.Envelope{
 			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tencent", Lane: "normal", Handler: "tencent.report",
 			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7, RetryBase: 3 * time.Second,
+			Concurrency: task.Parallel, ExclusiveMax: time.Minute,
 		}, e)
 		require.Equal(t, fmt.Sprint(e.AccountID), string(b.broker.log[i].Key))
 		require.JSONEq(t, `{"level":"account"}`, string(b.broker.log[i].Value))

@@ -8,7 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"adsync/base/clock"
 	"adsync/base/lease"
+	"adsync/base/store"
+	"adsync/base/telemetry"
 )
 
 // How often the leader's loops look for work of their own accord.
@@ -17,6 +20,7 @@ const (
 	fanOutInterval = time.Second
 	dueInterval    = 500 * time.Millisecond
 	upkeepInterval = 15 * time.Second
+	sweepInterval  = 15 * time.Second
 )
 
 // handoverTime is how long the batch in flight may still take when the producer stops.
@@ -33,17 +37,32 @@ type term struct {
 	mu     sync.Mutex
 	ready  map[string]bool // topics and log tables that are there
 	active map[int64]bool  // runs being fanned out
+	queue  fanOutQueue
 	retry  map[int64]time.Time
-	// cycles counts the passes of the due pump, which alone reads it; bindingsAt belongs to the upkeep.
-	cycles     int
-	bindingsAt time.Time // by this process's clock
+	// What one loop alone reads and writes.
+	pump       duePump
+	sweeper    sweeper
+	watched    time.Time // when the lanes were last watched, by this process's clock as the next
+	bindingsAt time.Time // of the upkeep
+	// What the upkeep knows to be in task_good: its rows, and the version of the task list that they were taken from.
+	goodRows    map[int64]store.TaskRow
+	goodVersion int
+
+	brakes *brakes
+	stops  *stops
+	causes *telemetry.CauseLog
+	// paused tells whether a task makes no ticks for now.
+	paused func(taskID int64, media string) bool
 }
 
 func newTerm(p *Producer, l lease.Lease) *term {
-	return &term{
+	t := &term{
 		Producer: p, lease: l, plan: newPlanner(), made: make(chan struct{}, 1),
 		ready: map[string]bool{}, active: map[int64]bool{}, retry: map[int64]time.Time{},
+		sweeper: newSweeper(), brakes: newBrakes(), stops: newStops(), causes: telemetry.NewCauseLog(p.logger),
 	}
+	t.paused = t.pausedTask
+	return t
 }
 
 // lead does the leader's work until ctx ends or a guarded write is refused.
@@ -51,6 +70,10 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	t := newTerm(p, l)
 	p.metrics.leader.Set(1)
 	defer p.metrics.leader.Set(0)
+	defer p.troubles.clear()
+	if !t.awaitStops(ctx) {
+		return nil
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return t.loop(ctx, "upkeep", t.keepUp, every(upkeepInterval)) })
 	group.Go(func() error { return t.loop(ctx, "plan", t.planRuns, t.untilPlan) })
@@ -58,13 +81,22 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 		return t.loop(ctx, "fan_out", func(ctx context.Context) error { return t.startFanOuts(ctx, group) }, t.untilRuns)
 	})
 	group.Go(func() error { return t.loop(ctx, "due", t.pumpDue, every(dueInterval)) })
+	group.Go(func() error { return t.loop(ctx, "sweep", t.sweep, every(sweepInterval)) })
+	group.Go(func() error { return t.loop(ctx, "brake", t.watchLanes, every(brakeInterval)) })
+	group.Go(func() error { return t.loop(ctx, "queued", t.releaseQueued, every(releaseInterval)) })
+	group.Go(func() error { return t.loop(ctx, "stops", t.keepStops, every(stopInterval)) })
+	group.Go(func() error { return t.loop(ctx, "cancel", t.cancelOpen, every(stopInterval)) })
 	return group.Wait()
 }
+
+// passPause is how long a loop rests after a failed pass, beside its own interval: what is due does not become less due,
+// and must not be tried without a pause.
+const passPause = 500 * time.Millisecond
 
 // loop runs a pass again and again; wait returns when the next one is to begin. A failed pass is tried again at the next
 // turn; only a stale lease ends the loop with an error, and with it the term.
 func (t *term) loop(ctx context.Context, name string, pass func(context.Context) error, wait func(context.Context)) error {
-	failing := ""
+	var told time.Time // when the present trouble was logged, by this process's clock; zero = there is none
 	for ctx.Err() == nil {
 		err := pass(ctx)
 		switch {
@@ -74,13 +106,17 @@ func (t *term) loop(ctx context.Context, name string, pass func(context.Context)
 			return nil //nolint:nilerr // What failed because the term ended is no failure.
 		case err != nil:
 			t.metrics.loopErrors.WithLabelValues(name).Inc()
-			if text := err.Error(); text != failing { // once for each trouble, not at each turn
+			t.troubles.set(name, err)
+			// Not at each turn, nor by the text: that of a broken connection is another one each time.
+			if told.IsZero() || clock.Since(told) >= time.Minute {
 				t.logger.Error("the leader's work fails, trying again", "loop", name, "err", err)
-				failing = text
+				told = clock.Mark()
 			}
-		case failing != "":
+			waitFor(ctx, passPause, nil)
+		case !told.IsZero():
+			t.troubles.set(name, nil)
 			t.logger.Info("the leader's work goes on", "loop", name)
-			failing = ""
+			told = time.Time{}
 		}
 		wait(ctx)
 	}

@@ -33,12 +33,29 @@ type fakeBroker struct {
 	mu     sync.Mutex
 	topics map[string]int
 	log    []broker.Message
-	sizes  []int                     // of each write
-	fail   func(write int) error     // asked before a write; nil writes
-	block  func(ctx context.Context) // waited for in each write
+	sizes  []int                 // of each write
+	fail   func(write int) error // asked before a write; nil writes
+
+	offsets    map[string][]broker.PartitionOffsets // what Offsets answers, by topic
+	offsetsErr error
+	looks      int // calls of Offsets
+
+	block func(ctx context.Context) // waited for in each write
 }
 
 func (b *fakeBroker) TopicName(media, lane string) string { return "t." + media + "." + lane }
+
+func (b *fakeBroker) GroupName(media, lane string) string { return "g." + media + "." + lane }
+
+func (b *fakeBroker) Offsets(_ context.Context, _ string, topics ...string) ([]broker.PartitionOffsets, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.looks++
+	if b.offsetsErr != nil {
+		return nil, b.offsetsErr
+	}
+	return b.offsets[topics[0]], nil
+}
 
 func (b *fakeBroker) EnsureTopics(_ context.Context, topics []broker.Topic) error {
 	b.mu.Lock()
@@ -83,7 +100,7 @@ func (b *fakeBroker) Write(ctx context.Context, msgs []broker.Message) ([]broker
 }
 
 // envelopes returns the control part of everything written.
-func (b *fakeBroker) envelopes(t *testing.T) []task.Envelope {
+func (b *fakeBroker) envelopes(t testing.TB) []task.Envelope {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +121,7 @@ func (b *fakeBroker) envelopes(t *testing.T) []task.Envelope {
 }
 
 // accounts returns the account of each message, in order.
-func (b *fakeBroker) accounts(t *testing.T) []int64 {
+func (b *fakeBroker) accounts(t testing.TB) []int64 {
 	t.Helper()
 	var ids []int64
 	for _, e := range b.envelopes(t) {
@@ -126,6 +143,12 @@ func (c *fakeClock) Now() time.Time {
 }
 
 func (c *fakeClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
+
+func (c *fakeClock) set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+}
 
 func (c *fakeClock) add(d time.Duration) {
 	c.mu.Lock()
@@ -168,14 +191,14 @@ func handlers() *media.Registry {
 
 type bench struct {
 	*Producer
-	t      *testing.T
+	t      testing.TB
 	store  *store.Store
 	broker *fakeBroker
 	clock  *fakeClock
 }
 
 // setup makes a producer that is not started, with small batches and a clock that stands.
-func setup(t *testing.T) *bench {
+func setup(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{
 		t: t, store: storetest.New(t), broker: &fakeBroker{topics: map[string]int{}}, clock: &fakeClock{now: start},

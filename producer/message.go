@@ -16,6 +16,7 @@ func (p *Producer) message(run *store.Run, key task.Key, delivery, attempt int) 
 		TaskID: run.TaskID, TaskName: run.TaskName, Media: run.Media, Lane: s.Lane, Handler: run.Handler,
 		Delivery: delivery, Attempt: attempt,
 		PlannedAt: run.PlannedAt, Deadline: run.Deadline(), Timeout: s.Timeout, RetryMax: s.RetryMax, RetryBase: s.RetryBase,
+		Concurrency: s.Concurrency, ExclusiveMax: s.ExclusiveMax,
 	}
 	m := broker.Message{
 		Topic: p.broker.TopicName(run.Media, s.Lane),

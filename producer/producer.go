@@ -19,6 +19,7 @@ import (
 	"adsync/base/lease"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/timer"
 	"adsync/media"
 )
 
@@ -29,6 +30,16 @@ type Broker interface {
 	Write(ctx context.Context, msgs []broker.Message) ([]broker.Position, error)
 	EnsureTopics(ctx context.Context, topics []broker.Topic) error
 	TopicName(media, lane string) string
+	GroupName(media, lane string) string
+	// Offsets tells how far the logs of the topics and their group are: each partition, or an error.
+	Offsets(ctx context.Context, group string, topics ...string) ([]broker.PartitionOffsets, error)
+}
+
+// Timer tells early which subtasks are due. What it says is checked, and what it does not say is found by looking.
+type Timer interface {
+	Add(ctx context.Context, entries []timer.Entry)
+	Due(ctx context.Context, now time.Time, limit int) ([]timer.Entry, error)
+	Remove(ctx context.Context, entries []timer.Entry) error
 }
 
 // Deps are what a producer works with.
@@ -40,6 +51,7 @@ type Deps struct {
 	Clock clock.Clock
 	// Waiting is that of retries and of what runs record; nil means Clock. In a deployment both are the database's.
 	Waiting    clock.Clock
+	Timer      Timer // nil = none
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -52,10 +64,12 @@ type Producer struct {
 	broker   Broker
 	clock    clock.Clock
 	waiting  clock.Clock
+	timer    Timer // may be nil
 	logger   *slog.Logger
 	metrics  *metrics
 	tasks    *taskSet
 	elector  *lease.Elector
+	troubles troubles
 	wake     chan struct{} // tells the leader's planning that there is something to do
 
 	stopOnce sync.Once
@@ -75,7 +89,7 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 		return nil, fmt.Errorf("register metrics of the producer: %w", err)
 	}
 	p := &Producer{
-		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, logger: deps.Logger,
+		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer, logger: deps.Logger,
 		metrics: m,
 		tasks:   newTaskSet(deps.Store, deps.Registry, deps.Logger, m),
 		wake:    make(chan struct{}, 1),
@@ -103,7 +117,13 @@ func (p *Producer) Start(ctx context.Context) error {
 	}
 	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.done = make(chan struct{})
-	go p.keepLoaded(ctx, seen)
+	var working sync.WaitGroup
+	working.Go(func() { p.keepLoaded(ctx, seen) })
+	working.Go(func() { p.watchTicks(ctx) })
+	go func() {
+		working.Wait()
+		close(p.done)
+	}()
 	return p.elector.Start(ctx)
 }
 
@@ -126,17 +146,17 @@ func (p *Producer) Leading() bool {
 	return leading
 }
 
-// Ready tells why the producer cannot do its work, or nil: the tasks could not be loaded of late.
+// Ready tells why the producer cannot do its work, or nil: the tasks could not be loaded of late, or work of the leader,
+// if this is it, fails again and again.
 func (p *Producer) Ready(context.Context) error {
 	if age := p.tasks.age(); age > 3*p.cfg.ReloadInterval {
 		return fmt.Errorf("the tasks were last loaded %s ago", age.Round(time.Second))
 	}
-	return nil
+	return p.troubles.problem()
 }
 
 // keepLoaded reloads the tasks at each interval and when the audit log tells of a change.
 func (p *Producer) keepLoaded(ctx context.Context, seen int64) {
-	defer close(p.done)
 	reload := time.NewTicker(p.cfg.ReloadInterval)
 	defer reload.Stop()
 	audit := time.NewTicker(auditInterval)

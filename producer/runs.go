@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -67,6 +68,9 @@ func (t *term) runsForTicks(ctx context.Context, from int64) (left int, err erro
 		if err := t.addRuns(ctx, runs); err != nil {
 			return left, err
 		}
+		for i := range runs {
+			t.plan.rounds.lower(&runs[i])
+		}
 		t.metrics.ticks.Add(float64(len(runs)))
 		from = ticks[len(ticks)-1].RunID + 1
 		if len(ticks) < ticksAtOnce {
@@ -82,6 +86,9 @@ func (t *term) addRuns(ctx context.Context, runs []store.Run) error {
 	if err := t.store.AddRuns(ctx, t.lease, runs); err != nil {
 		return err
 	}
+	t.mu.Lock()
+	t.queue.stale = true
+	t.mu.Unlock()
 	select {
 	case t.made <- struct{}{}:
 	default:
@@ -94,6 +101,10 @@ func (t *term) fill(run *store.Run, tk *loadedTask, order *task.Order) {
 	run.TaskName, run.Media, run.Handler, run.TaskRevision = tk.Name, tk.Media, tk.Handler, tk.Revision
 	run.Settings, run.Timezone = tk.Settings, tk.Timezone
 	run.Settings.Order = order
+	if order != nil && order.Redrive != nil {
+		run.OriginRunID = order.Redrive.Origin
+		run.Settings.FanOutRate = cmp.Or(order.Redrive.Rate, run.Settings.FanOutRate)
+	}
 	run.State, run.CreatedAt = task.RunFanningOut, t.waiting.Now()
 }
 

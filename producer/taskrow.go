@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,12 +32,25 @@ var (
 // loadedTask is a valid row, ready to run.
 type loadedTask struct {
 	task.Task
-	schedule schedule.Schedule
+	schedule schedule.Schedule // has no moments if the task starts after others
+	after    []int64           // the ids of those
 }
 
-// scheduleHash changes when the moments of the task do.
+// equal tells whether a task is what it was before; nil is none.
+func (t *loadedTask) equal(before *loadedTask) bool {
+	return before != nil && reflect.DeepEqual(before.Task, t.Task) && slices.Equal(before.after, t.after)
+}
+
+// scheduleHash changes when what starts the task does.
 func (t *loadedTask) scheduleHash() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%t", t.Cron, t.Timezone, t.Enabled))
+	text := fmt.Sprintf("%s\n%s\n%t", t.Cron, t.Timezone, t.Enabled)
+	if schedule.Spreads(t.Cron) {
+		text += "\n" + t.Name
+	}
+	if len(t.after) > 0 {
+		text += fmt.Sprintf("\nafter %d", slices.Sorted(slices.Values(t.after)))
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -84,14 +98,7 @@ func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (
 		c.refuse("name", row.Name, "up to 96 letters, digits, dots, dashes and underscores")
 	}
 	c.word("enabled", row.Enabled, "0", "1")
-	var err error
-	if t.schedule, err = schedule.Parse(row.Cron, row.Timezone); err != nil {
-		if field, ok := errors.AsType[*config.FieldError](err); ok {
-			c.errs = append(c.errs, field)
-		} else {
-			c.refuse("cron", row.Cron, err.Error())
-		}
-	}
+	t.schedule = c.schedule(row)
 	c.handler(row, registry)
 	c.lane(row, lanes)
 	c.scope(row.Scope)
@@ -112,12 +119,12 @@ func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (
 		Concurrency:   task.Concurrency(row.Concurrency),
 		ExclusiveMax:  c.seconds("exclusive_max_seconds", row.ExclusiveMax, 1, 3600),
 		FanOutRate:    c.number("fan_out_rate", row.FanOutRate, 0, fanOutRateMax),
+		After:         c.after(row),
 	}
 	c.word("catch_up", row.CatchUp, string(task.CatchUpNone), string(task.CatchUpLatest), string(task.CatchUpAll))
 	c.word("catch_up_order", row.CatchUpOrder, string(task.OldestFirst), string(task.NewestFirst))
 	c.word("overlap", row.Overlap, string(task.OverlapSkip), string(task.OverlapQueue), string(task.OverlapReplace))
 	c.word("concurrency", row.Concurrency, string(task.Parallel), string(task.Serial), string(task.Exclusive))
-	c.policies(row)
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
@@ -189,9 +196,45 @@ func (c *checker) scope(scope string) {
 	}
 }
 
-// policies refuses the words that have a meaning but no effect yet: a task that silently ran otherwise would be worse.
-func (c *checker) policies(row store.TaskRow) {
-	if row.After != "" {
-		c.refuse("after_tasks", row.After, "nothing: this version does not start tasks after others")
+// schedule reads what starts the task: its cron, or, if it has none, its zone alone.
+func (c *checker) schedule(row store.TaskRow) schedule.Schedule {
+	var s schedule.Schedule
+	var err error
+	switch {
+	case row.After == "":
+		s, err = schedule.Parse(row.Cron, row.Timezone, row.Name)
+	case row.Cron != "":
+		c.refuse("cron", row.Cron, "nothing beside after_tasks: a task starts by its cron or after others")
+		fallthrough
+	default:
+		_, err = schedule.Zone(row.Timezone)
 	}
+	if field, ok := errors.AsType[*config.FieldError](err); ok {
+		c.errs = append(c.errs, field)
+	} else if err != nil {
+		c.refuse("cron", row.Cron, err.Error())
+	}
+	return s
+}
+
+// after reads the names of the tasks that this one starts after. Whether they are there shows when all rows are read.
+func (c *checker) after(row store.TaskRow) []string {
+	if row.After == "" {
+		return nil
+	}
+	names := strings.Split(row.After, ",")
+	for i, name := range names {
+		switch {
+		case !taskName.MatchString(name):
+			c.refuse("after_tasks", row.After, "names of tasks with commas and no blanks between")
+			return nil
+		case name == row.Name:
+			c.refuse("after_tasks", row.After, "other tasks: a task cannot start after itself")
+			return nil
+		case slices.Contains(names[:i], name):
+			c.refuse("after_tasks", row.After, "each task once, not "+name+" twice")
+			return nil
+		}
+	}
+	return names
 }

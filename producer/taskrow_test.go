@@ -65,7 +65,12 @@ func TestReadTask_Refuses(t *testing.T) {
 		{"an unknown concurrency", func(r *store.TaskRow) { r.Concurrency = "single" }, "concurrency", "parallel, serial, exclusive"},
 		{"an unknown order of catching up", func(r *store.TaskRow) { r.CatchUpOrder = "random" }, "catch_up_order", "oldest_first, newest_first"},
 		{"an exclusive without end", func(r *store.TaskRow) { r.ExclusiveMax = "0" }, "exclusive_max_seconds", "1 to 3600"},
-		{"predecessors", func(r *store.TaskRow) { r.After = "daily" }, "after_tasks", "does not start"},
+		{"neither a cron nor predecessors", func(r *store.TaskRow) { r.Cron = "" }, "cron", "five fields"},
+		{"a cron beside predecessors", func(r *store.TaskRow) { r.After = "hourly" }, "cron", "nothing beside after_tasks"},
+		{"itself as its predecessor", func(r *store.TaskRow) { r.Cron, r.After = "", "hourly,daily" }, "after_tasks", "after itself"},
+		{"a predecessor twice", func(r *store.TaskRow) { r.Cron, r.After = "", "hourly,hourly" }, "after_tasks", "not hourly twice"},
+		{"predecessors with blanks", func(r *store.TaskRow) { r.Cron, r.After = "", "hourly, weekly" }, "after_tasks", "no blanks"},
+		{"a garbage zone beside predecessors", func(r *store.TaskRow) { r.Cron, r.After, r.Timezone = "", "hourly", "here" }, "timezone", "IANA"},
 		{"an unknown catch-up", func(r *store.TaskRow) { r.CatchUp = "some" }, "catch_up", "none, latest, all"},
 		{"an enabled that is neither", func(r *store.TaskRow) { r.Enabled = "2" }, "enabled", "0, 1"},
 	} {

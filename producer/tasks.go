@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type taskList struct {
 	version int // rises with each reload that changed anything
 	tasks   map[int64]*loadedTask
 	bad     map[int64]badTask // those that were good before are in tasks too, as they were
+	good    map[int64]store.TaskRow
 	lanes   []store.Lane
 }
 
@@ -47,8 +49,7 @@ func (l *taskList) partitions(media, lane string) int {
 
 // Task is a row of cron_task as a producer last loaded it.
 type Task struct {
-	// Task is what runs. Of a row that cannot be used and was never good since the process began, it is only the id and
-	// the name.
+	// Task is what runs. Of a row that cannot be used and never could, it is only the id and the name.
 	task.Task
 	// Errors is all that is wrong with the row as it stands, or empty.
 	Errors []*config.FieldError
@@ -90,7 +91,8 @@ type taskSet struct {
 	metrics  *metrics
 
 	reloading sync.Mutex
-	mu        sync.Mutex // guards what is below
+	stored    map[int64]store.TaskRow // the last good rows that leaders kept; nil until a reload needs them
+	mu        sync.Mutex              // guards what is below
 	list      *taskList
 	loadedAt  time.Time // a reading of the process's clock
 }
@@ -128,17 +130,28 @@ func (s *taskSet) reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load tasks: %w", err)
 	}
+	s.stored = nil
 	old := s.current()
-	list := &taskList{version: old.version, tasks: map[int64]*loadedTask{}, bad: map[int64]badTask{}, lanes: lanes}
+	list := &taskList{version: old.version, tasks: map[int64]*loadedTask{}, bad: map[int64]badTask{}, good: map[int64]store.TaskRow{}, lanes: lanes}
+	ids := make(map[string]int64, len(rows))
 	for _, row := range rows {
-		t, errs := readTask(row, s.registry, lanes)
+		ids[row.Name] = row.ID
+	}
+	for _, row := range rows {
+		t, errs := s.read(row, lanes, ids)
 		if len(errs) > 0 {
-			list.bad[row.ID] = badTask{ID: row.ID, Name: row.Name, Errors: errs}
-			t = lastGood(old.tasks[row.ID], row)
+			if t, err = s.spoil(ctx, old, list, row, ids, errs); err != nil {
+				return fmt.Errorf("load tasks: %w", err)
+			}
+		} else {
+			list.good[row.ID] = row
 		}
 		if t != nil {
 			list.tasks[row.ID] = t
 		}
+	}
+	if err := s.spoilCircles(ctx, old, list, rows, ids); err != nil {
+		return fmt.Errorf("load tasks: %w", err)
 	}
 	if s.compare(old, list) || old.version == 0 || !reflect.DeepEqual(old.lanes, lanes) {
 		list.version++
@@ -155,6 +168,96 @@ func (s *taskSet) reload(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.list, s.loadedAt = list, clock.Mark()
 	return nil
+}
+
+// read checks a row; ids has the tasks by their names.
+func (s *taskSet) read(row store.TaskRow, lanes []store.Lane, ids map[string]int64) (*loadedTask, []*config.FieldError) {
+	t, errs := readTask(row, s.registry, lanes)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	for _, name := range t.After {
+		id, known := ids[name]
+		if !known {
+			errs = append(errs, &config.FieldError{Key: "after_tasks", Value: row.After, Want: "names of tasks: there is none called " + name})
+			return nil, errs
+		}
+		t.after = append(t.after, id)
+	}
+	return t, nil
+}
+
+// spoil notes that a row cannot be used, and returns what runs instead, if anything: what it was when this process last
+// could use it, or else when any leader could.
+func (s *taskSet) spoil(ctx context.Context, old, list *taskList, row store.TaskRow, ids map[string]int64, errs []*config.FieldError) (*loadedTask, error) {
+	list.bad[row.ID] = badTask{ID: row.ID, Name: row.Name, Errors: errs}
+	delete(list.good, row.ID)
+	if before := old.tasks[row.ID]; before != nil {
+		return lastGood(before, row), nil
+	}
+	if s.stored == nil {
+		var err error
+		if s.stored, err = s.store.GoodTaskRows(ctx); err != nil {
+			return nil, err
+		}
+	}
+	stored, known := s.stored[row.ID]
+	if !known {
+		return nil, nil
+	}
+	before, _ := s.read(stored, list.lanes, ids) // A program that refuses what another took has nothing to run.
+	return lastGood(before, row), nil
+}
+
+// spoilCircles finds rows that wait for each other. Those are at fault that are not what they were before.
+func (s *taskSet) spoilCircles(ctx context.Context, old, list *taskList, rows []store.TaskRow, ids map[string]int64) error {
+	circles := map[int64][]string{}
+	for id := range list.good {
+		if circle := list.circle(id); circle != nil && !list.tasks[id].equal(old.tasks[id]) {
+			circles[id] = circle
+		}
+	}
+	for _, row := range rows {
+		circle, found := circles[row.ID]
+		if !found {
+			continue
+		}
+		want := "tasks that do not wait for this one: " + strings.Join(circle, " after ")
+		t, err := s.spoil(ctx, old, list, row, ids, []*config.FieldError{{Key: "after_tasks", Value: row.After, Want: want}})
+		if err != nil {
+			return err
+		}
+		if delete(list.tasks, row.ID); t != nil {
+			list.tasks[row.ID] = t
+		}
+	}
+	return nil
+}
+
+// circle returns the names of tasks that wait for each other, from the given one to itself again, or nil.
+func (l *taskList) circle(id int64) []string {
+	seen := map[int64]bool{}
+	var walk func(at int64) []string
+	walk = func(at int64) []string {
+		t := l.tasks[at]
+		if t == nil {
+			return nil
+		}
+		for _, next := range t.after {
+			if next == id {
+				return []string{t.Name, l.tasks[id].Name}
+			}
+			if seen[next] {
+				continue
+			}
+			seen[next] = true
+			if names := walk(next); names != nil {
+				return append([]string{t.Name}, names...)
+			}
+		}
+		return nil
+	}
+	return walk(id)
 }
 
 // lastGood returns what a row was before it became bad. Switching a task off works whatever else is wrong with it.
@@ -176,7 +279,7 @@ func (s *taskSet) compare(old, list *taskList) (changed bool) {
 		case !known:
 			changed = true
 			s.logger.Info("task added", "task", t.Name, "cron", t.Cron, "timezone", t.Timezone, "enabled", t.Enabled)
-		case !reflect.DeepEqual(before.Task, t.Task):
+		case !t.equal(before):
 			changed = true
 			s.logger.Info("task changed", "task", t.Name, "cron", t.Cron, "timezone", t.Timezone, "enabled", t.Enabled)
 		}

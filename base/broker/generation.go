@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -53,12 +54,13 @@ func (g *generation) run(ended context.Context) {
 	ctx, revoke := context.WithCancelCause(context.WithoutCancel(ended))
 	defer revoke(nil)
 
+	given := g.given()
+	if assigned := g.group.cfg.Assigned; assigned != nil {
+		assigned(ended, given)
+	}
 	var loops sync.WaitGroup
-	for topic, assignments := range g.kafka.Assignments {
-		for _, a := range assignments {
-			// A negative offset is the library's sign for the first one, as nothing is committed.
-			loops.Go(func() { g.runPartition(ctx, topic, a.ID, max(a.Offset, -1)) })
-		}
+	for _, a := range given {
+		loops.Go(func() { g.runPartition(ctx, a.Topic, a.Partition, a.Committed) })
 	}
 	more := make(chan struct{})
 	loops.Go(func() { g.watch(ctx, more) })
@@ -66,6 +68,24 @@ func (g *generation) run(ended context.Context) {
 	g.commitUntil(ended.Done(), more)
 	revoke(ErrRevoked) // Before anything else: nothing new may begin.
 	g.handBack(&loops)
+	if released := g.group.cfg.Released; released != nil {
+		released(context.WithoutCancel(ended), given)
+	}
+}
+
+// given returns the partitions of this generation.
+func (g *generation) given() []Assignment {
+	var out []Assignment
+	for topic, partitions := range g.kafka.Assignments {
+		for _, p := range partitions {
+			// A negative offset is the library's sign for the first one, as nothing is committed.
+			committed := max(p.Offset, -1)
+			out = append(out, Assignment{
+				Topic: topic, Partition: p.ID, Committed: committed, Reach: max(committed, 0) + int64(g.group.cfg.Span),
+			})
+		}
+	}
+	return out
 }
 
 // commitUntil commits what is finished, again and again.
@@ -136,11 +156,11 @@ func (g *generation) commit() {
 	group := g.group.cfg.Group
 	if err := g.kafka.CommitOffsets(offsets); err != nil {
 		g.client.metrics.commits.WithLabelValues(group, "failed").Inc()
-		g.client.causes.report("commit/"+group, "offsets were not committed; they are tried again, or what they cover is read again", err, "group", group)
+		g.client.causes.Report(slog.LevelWarn, "commit/"+group, "offsets were not committed; they are tried again, or what they cover is read again", err, "group", group)
 		return
 	}
 	g.client.metrics.commits.WithLabelValues(group, "ok").Inc()
-	g.client.causes.clear("commit/" + group)
+	g.client.causes.Clear("commit/" + group)
 	for p, offset := range moved {
 		p.wasCommitted(offset)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -29,6 +30,21 @@ type GroupConfig struct {
 	Group  string   // the members of one name share the partitions
 	Topics []string // all members of a group must name the same ones
 	Span   int      // 0 means Config.Span
+
+	// Assigned, if set, is called at the start of each generation, before any partition is read, with the partitions
+	// that this member was given. Released is called with the same when they were handed back in order: work in flight
+	// has ended or the time for it is over, and what is finished is committed. A member that dies is not heard of again.
+	// Both hold up the group, so they must be quick, and end with ctx.
+	Assigned func(ctx context.Context, given []Assignment)
+	Released func(ctx context.Context, given []Assignment)
+}
+
+// Assignment is a partition that a member of a group was given.
+type Assignment struct {
+	Topic     string
+	Partition int
+	Committed int64 // the offset the group reads next; -1 when it has committed none
+	Reach     int64 // a member that begins at Committed, and finishes nothing, does not read this offset or a later one
 }
 
 // Group is one member of a group of readers. It takes part in the group from Start to Stop.
@@ -130,7 +146,7 @@ func (g *Group) run(member *kafka.ConsumerGroup) {
 			g.fail(place, "join the group", err)
 			continue
 		}
-		if g.client.causes.clear(place) {
+		if g.client.causes.Clear(place) {
 			g.client.logger.Info("joined the group again", "group", g.cfg.Group)
 		}
 		g.client.metrics.rebalances.WithLabelValues(g.cfg.Group).Inc()
@@ -181,11 +197,11 @@ func (g *Group) Stop() {
 // fail counts an error that is retried and logs it, one line per cause.
 func (g *Group) fail(place, doing string, err error) {
 	g.client.metrics.groupErrors.WithLabelValues(g.cfg.Group).Inc()
-	g.client.causes.report(place, "could not "+doing+"; trying again", err, "group", g.cfg.Group, "at", place)
+	g.client.causes.Report(slog.LevelWarn, place, "could not "+doing+"; trying again", err, "group", g.cfg.Group, "at", place)
 }
 
 // recovered notes that what failed at a place works again.
-func (g *Group) recovered(place string) { g.client.causes.clear(place) }
+func (g *Group) recovered(place string) { g.client.causes.Clear(place) }
 
 // takeShared returns how many partitions of each topic this member has shared out since the last call; nil if
 // another member did.

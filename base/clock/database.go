@@ -13,6 +13,10 @@ const (
 	// millisecond in it.
 	renewInterval = 10 * time.Second
 	readTimeout   = 5 * time.Second
+	// slowAnswer is an answer that took so long that its moment is not known well: half of it is what the clock would be
+	// wrong by. The old offset is better, for slowAnswersMax.
+	slowAnswer     = time.Second
+	slowAnswersMax = 10 * time.Minute
 	// stepWarning is a change of the offset worth a line in the log: either clock was set.
 	stepWarning = time.Second
 )
@@ -93,10 +97,14 @@ func (c *Database) renew(ctx context.Context) error {
 		return fmt.Errorf("read the database's time: %w", err)
 	}
 	// The database looked at its clock somewhere between the question and the answer.
-	mark := sent.Add(time.Since(sent) / 2)
+	took := time.Since(sent)
+	mark := sent.Add(took / 2)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if took > slowAnswer && !c.base.IsZero() && sent.Sub(c.mark) < slowAnswersMax {
+		return nil
+	}
 	step := told.Sub(c.base.Add(mark.Sub(c.mark)))
 	if !c.base.IsZero() && step.Abs() > stepWarning {
 		c.logger.Warn("the database's time and this process's clock moved apart", "step", step)

@@ -1,9 +1,11 @@
 package clock
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -69,6 +71,30 @@ func TestDatabase_NeverGoesBack(t *testing.T) {
 		<-time.After(time.Minute)
 		require.True(t, c.Now().After(before), "until the database has caught up")
 		require.Equal(t, time.Now().Add(-time.Minute).UTC(), c.Now())
+	})
+}
+
+func TestDatabase_AnAnswerThatTookLongTellsNoTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var slow atomic.Bool
+		c := NewDatabase(func(context.Context) (time.Time, error) {
+			now := time.Now()
+			if slow.Load() {
+				time.Sleep(4 * time.Second) // It was stopped after it had looked at its clock.
+			}
+			return now, nil
+		}, slog.New(slog.NewTextHandler(&log, nil)))
+		require.NoError(t, c.Start(t.Context()))
+		defer c.Stop()
+		slow.Store(true)
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, time.Now().UTC(), c.Now(), "the offset from before is better")
+		time.Sleep(slowAnswersMax)
+		require.Equal(t, time.Now().Add(-2*time.Second).UTC(), c.Now(), "but not for ever")
+		c.Stop()
+		require.Equal(t, 1, strings.Count(log.String(), "moved apart"), log.String())
 	})
 }
 

@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -11,14 +14,19 @@ import (
 	"adsync/base/clock"
 )
 
-// CheckFunc tells why a part cannot do its work now, or nil. It must return when ctx ends.
+// CheckFunc tells why a part cannot do its work now, or nil. It should return when ctx ends; one that does not is not
+// waited for, and not asked again until it has.
 type CheckFunc func(ctx context.Context) error
 
 const (
 	checkTimeout = 2 * time.Second
+	// checkGrace is how much longer the reason of a check that obeys its context may take.
+	checkGrace = 200 * time.Millisecond
 	// checkAge is how long a verdict is given again, so that callers without a token cannot make the server ask the
 	// database as often as they like.
 	checkAge = time.Second
+	// watchInterval is how often the checks are asked when nobody calls, so that the log tells of what changed.
+	watchInterval = 5 * time.Second
 )
 
 type phase string
@@ -32,17 +40,32 @@ const (
 
 // readiness answers whether requests should be sent here.
 type readiness struct {
+	log     *slog.Logger
 	judging sync.Mutex // held while the checks are asked: those who come meanwhile share the verdict
 	mu      sync.Mutex // guards what is below
 	phase   phase
-	checks  []check
+	checks  []*check
 	verdict *verdict
 	at      time.Time
 }
 
+// kind is what a check means for readiness.
+type kind string
+
+const (
+	part       kind = "part"       // of this program: it cannot be asked before it has started
+	dependency kind = "dependency" // a server that is needed: it is asked from the first start on
+	optional   kind = "optional"   // a server without which all goes on, only worse
+)
+
 type check struct {
 	name string
+	kind kind
 	ask  CheckFunc
+
+	mu      sync.Mutex
+	asked   time.Time // zero unless an answer is outstanding
+	failing time.Time // since when it fails, as the log was told; zero while it does not
 }
 
 type verdict struct {
@@ -52,15 +75,16 @@ type verdict struct {
 }
 
 type checkResult struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Reason string `json:"reason,omitempty"`
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Optional bool   `json:"optional,omitempty"` // ready without it
+	Reason   string `json:"reason,omitempty"`
 }
 
-func (r *readiness) add(name string, ask CheckFunc) {
+func (r *readiness) add(name string, k kind, ask CheckFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.checks = append(r.checks, check{name: name, ask: ask})
+	r.checks = append(r.checks, &check{name: name, kind: k, ask: ask})
 }
 
 func (r *readiness) set(p phase) {
@@ -70,8 +94,9 @@ func (r *readiness) set(p phase) {
 	r.verdict = nil
 }
 
-// judge asks all checks at once, each for at most checkTimeout. Parts are not asked before they have started nor
-// after they were told to stop: they could not answer.
+// judge asks all checks at once, each for at most checkTimeout. Others get the same verdict for checkAge: a caller that may
+// hang up must not pass its own context. Parts are not asked before they have started, and nothing
+// is asked after the stop began: they could not answer.
 func (r *readiness) judge(ctx context.Context) *verdict {
 	r.judging.Lock()
 	defer r.judging.Unlock()
@@ -85,26 +110,29 @@ func (r *readiness) judge(ctx context.Context) *verdict {
 	r.mu.Unlock()
 
 	v := &verdict{Ready: now == serving, Phase: now, Checks: make([]checkResult, len(checks))}
-	// A caller that hangs up must not leave "not ready" to the next one.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, c := range checks {
-		v.Checks[i] = checkResult{Name: c.name, Reason: string(now)}
-		if now != serving {
+		result := &v.Checks[i]
+		*result = checkResult{Name: c.name, Optional: c.kind == optional, Reason: string(now)}
+		if now != serving && (now != starting || c.kind == part) {
 			continue
 		}
 		wg.Go(func() {
-			err := c.ask(ctx)
-			v.Checks[i] = checkResult{Name: c.name, OK: err == nil}
+			err := c.answer(ctx)
+			result.OK, result.Reason = err == nil, ""
 			if err != nil {
-				v.Checks[i].Reason = err.Error()
+				result.Reason = err.Error()
+			}
+			if !errors.Is(ctx.Err(), context.Canceled) {
+				c.tell(r.log, err)
 			}
 		})
 	}
 	wg.Wait()
 	for _, c := range v.Checks {
-		v.Ready = v.Ready && c.OK
+		v.Ready = v.Ready && (c.OK || c.Optional)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +142,81 @@ func (r *readiness) judge(ctx context.Context) *verdict {
 	return v
 }
 
+// answer asks the check, and waits no longer than ctx and a moment.
+func (c *check) answer(ctx context.Context) error {
+	c.mu.Lock()
+	if since := c.asked; !since.IsZero() {
+		c.mu.Unlock()
+		return fmt.Errorf("no answer for %s", clock.Since(since).Round(time.Second))
+	}
+	c.asked = clock.Mark()
+	c.mu.Unlock()
+	answered := make(chan error, 1)
+	go func() {
+		err := c.ask(ctx)
+		c.mu.Lock()
+		c.asked = time.Time{}
+		c.mu.Unlock()
+		answered <- err
+	}()
+	late := time.NewTimer(checkTimeout + checkGrace)
+	defer late.Stop()
+	select {
+	case err := <-answered:
+		if errors.Is(err, context.DeadlineExceeded) {
+			// Which deadline it was is no news to the reader.
+			return fmt.Errorf("no answer within %s", checkTimeout)
+		}
+		return err
+	case <-late.C:
+		return fmt.Errorf("no answer within %s", checkTimeout)
+	}
+}
+
+// tell logs that a check began to fail, or that it no longer does: one line each, whatever the reason does in between.
+func (c *check) tell(log *slog.Logger, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil && c.failing.IsZero():
+		c.failing = clock.Mark()
+		log.Warn("a check of readiness fails", "check", c.name, "optional", c.kind == optional, "err", err)
+	case err == nil && !c.failing.IsZero():
+		log.Info("a check of readiness no longer fails", "check", c.name, "failed_for", clock.Since(c.failing).Round(time.Millisecond))
+		c.failing = time.Time{}
+	}
+}
+
+// watch judges now and then until ctx ends.
+func (r *readiness) watch(ctx context.Context) {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			r.judge(ctx)
+		}
+	}
+}
+
+// unavailable returns the answer to requests that cannot be served because a server that they need is away, or nil when
+// none is.
+func (r *readiness) unavailable(ctx context.Context) *Problem {
+	v := r.judge(context.WithoutCancel(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, c := range v.Checks {
+		if v.Phase == serving && r.checks[i].kind == dependency && !c.OK {
+			return NewProblem(http.StatusServiceUnavailable, "The %s does not answer (%s), and the request was given up. If it was to change something, look whether it did. /readyz tells when to try again.", c.Name, c.Reason)
+		}
+	}
+	return nil
+}
+
 func (r *readiness) handle(c *gin.Context) {
-	v := r.judge(c.Request.Context())
+	v := r.judge(context.WithoutCancel(c.Request.Context()))
 	status := http.StatusOK
 	if !v.Ready {
 		status = http.StatusServiceUnavailable

@@ -57,6 +57,7 @@ type Server struct {
 	stopOnce sync.Once
 	cancel   context.CancelFunc // ends the requests under way
 	served   chan struct{}      // closed when the server no longer accepts; nil before Start
+	watching sync.WaitGroup
 	failed   chan error
 	addr     string
 }
@@ -80,7 +81,7 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 	if err != nil {
 		return nil, fmt.Errorf("register metrics of the HTTP server: %w", err)
 	}
-	ready := &readiness{phase: starting}
+	ready := &readiness{phase: starting, log: logger}
 	s := &Server{
 		cfg:    cfg,
 		logger: logger,
@@ -127,8 +128,16 @@ func (s *Server) Mount(path string, handler http.Handler) {
 	s.engine.Any(path+"/*below", gin.WrapH(handler))
 }
 
-// Check adds a condition of readiness. It must not be called after Start.
-func (s *Server) Check(name string, ask CheckFunc) { s.ready.add(name, ask) }
+// Check adds a part of this program to the conditions of readiness. It is asked from the start of the Gate on. Check must
+// not be called after Start, nor may the next two.
+func (s *Server) Check(name string, ask CheckFunc) { s.ready.add(name, part, ask) }
+
+// Need adds a server that this program needs to the conditions of readiness. It is asked from the first start on, so that
+// /readyz tells what is waited for, and requests that fail while it is away are answered with 503 and its reason.
+func (s *Server) Need(name string, ask CheckFunc) { s.ready.add(name, dependency, ask) }
+
+// Mention shows on /readyz whether a server answers without which everything goes on.
+func (s *Server) Mention(name string, ask CheckFunc) { s.ready.add(name, optional, ask) }
 
 // Gate is the part that opens the API when it starts. When it stops, /readyz answers 503, then the API closes and the
 // requests under way are waited for.
@@ -140,22 +149,61 @@ func (s *Server) Handler() http.Handler { return s.engine }
 // Addr is where the server listens, as host:port; empty before Start.
 func (s *Server) Addr() string { return s.addr }
 
+// slowRequest is how long a request may take before the server looks whether what it waits for is away.
+const slowRequest = 2 * time.Second
+
 func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		ctx, cancel := context.WithCancelCause(c.Request.Context())
+		defer cancel(nil)
+		c.Request = c.Request.WithContext(ctx)
+		watch := time.AfterFunc(slowRequest, func() { s.giveUp(ctx, cancel) })
+		defer watch.Stop()
 		err := h(c)
 		if err == nil {
 			return
 		}
-		ctx := c.Request.Context()
-		p := problemOf(ctx, err)
+		p := s.problemOf(ctx, err)
 		if p.Status == http.StatusInternalServerError {
 			s.logger.ErrorContext(ctx, "request failed", "route", c.FullPath(), "request_id", RequestID(c), "err", err)
 		}
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
 		}
+		if p.Status == http.StatusServiceUnavailable {
+			c.Header("Retry-After", "5")
+		}
 		answer(c, p)
 	}
+}
+
+// giveUp ends a request that takes long as soon as a server that it may be waiting for is found to be away: callers are
+// told why, instead of waiting for the end of their patience.
+func (s *Server) giveUp(ctx context.Context, cancel context.CancelCauseFunc) {
+	for ctx.Err() == nil {
+		if p := s.ready.unavailable(ctx); p != nil {
+			cancel(p)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(slowRequest):
+		}
+	}
+}
+
+// problemOf turns a handler's error into what the caller is told.
+func (s *Server) problemOf(ctx context.Context, err error) *Problem {
+	if cause, ok := errors.AsType[*Problem](context.Cause(ctx)); ok {
+		return cause
+	}
+	p := problemOf(ctx, err)
+	if p.Status == http.StatusInternalServerError {
+		if away := s.ready.unavailable(ctx); away != nil {
+			return away
+		}
+	}
+	return p
 }
 
 // Start listens and serves until Stop.
@@ -179,6 +227,7 @@ func (s *Server) Start(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
 	s.served = make(chan struct{})
+	s.watching.Go(func() { s.ready.watch(base) })
 	go func() {
 		defer close(s.served)
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -204,6 +253,7 @@ func (s *Server) Stop() {
 		}
 		s.cancel()
 		<-s.served
+		s.watching.Wait()
 	})
 }
 

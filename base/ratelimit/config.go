@@ -11,7 +11,7 @@ import (
 // Config says how limits are kept. The limits themselves are rows.
 type Config struct {
 	ArrivalSpread time.Duration `koanf:"arrival_spread" doc:"Largest difference between calls in the time from their grant to their arrival at the platform. Larger is safer and a little slower; a call that is not sent within it is granted anew."`
-	Members       int           `koanf:"members" doc:"How many processes may be calling. While Redis is away each of them uses this part of every limit."`
+	Members       int           `koanf:"members" doc:"How many processes may be calling. While Redis is away each of them uses this part of every limit: with too small a number they overrun it together, with too large a one they use less than they may."`
 	RedisTimeout  time.Duration `koanf:"redis_timeout" doc:"How long Redis may take to grant a call before it counts as away."`
 }
 

@@ -45,4 +45,12 @@
 // minute and more are counted by ulule/limiter as well, at the platform's own number: pace remembers nothing but when to go on,
 // so after an operator has lowered a limit only the count knows what the running window has seen. While Redis is away each process paces its
 // own calls at its part of the limits (Local).
+//
+// # What is promised without Redis
+//
+//   - Away for all: together they stay within every limit, if there are no more processes than Config.Members.
+//   - Away for some: those who reach it share the whole limit, for they cannot know of the others. Each that is cut off adds
+//     its part, so with one of them a window may hold (1 + 1/Members) times the limit. The platform's refusal then pauses
+//     everybody's calls, those of the process that was told at once.
+//   - Back, or emptied: nobody's window overflows by more than one burst of a limit, which the share covers.
 package ratelimit

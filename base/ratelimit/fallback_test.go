@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -81,6 +82,43 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 	})
 }
 
+func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const members = 4
+		rules := NewRules()
+		rule := Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 40}
+		require.NoError(t, rules.Set([]Rule{rule}))
+		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		key := rules.Keys(call)[0]
+		server := redistest.NewVirtual(t)
+		cfg := DefaultConfig()
+		cfg.Members = members
+		book := newLedger()
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		within := New(cfg, server.Client(t), redis.NewKeys("test"), rules, nil, quiet)
+		without := NewWaiter(&fallback{
+			common: refusing{}, own: NewLocal(cfg.ArrivalSpread, members), timeout: cfg.RedisTimeout, log: quiet, metrics: newMetrics(nil),
+		}, rules, nil)
+		for _, w := range []*Waiter{within, without} {
+			for range 30 {
+				wg.Go(func() {
+					for w.Wait(ctx, call) == nil {
+						book.note(key, time.Now().UnixMicro())
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+			}
+		}
+		time.Sleep(30 * time.Second)
+		stop()
+		wg.Wait()
+		require.Greater(t, book.worst(key), key.Limit, "the others cannot know of it: this is what is not promised")
+		require.LessOrEqual(t, book.worst(key), key.Limit+key.Limit/members)
+	})
+}
+
 func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,6 +182,13 @@ func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 		wg.Wait()
 		require.False(t, f.awaySince.IsZero(), "it was asked before the ledger went away")
 	})
+}
+
+// refusing cannot be reached.
+type refusing struct{ Limiter }
+
+func (refusing) Take(context.Context, []Key, int) (Grant, error) {
+	return Grant{}, errors.New("no route to host")
 }
 
 // deaf never answers.

@@ -5,6 +5,7 @@
 package redis
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -15,6 +16,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
+
+// silent is the library's logger: what its pool says of a server that is away comes as an error of each command too.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func init() { goredis.SetLogger(silent{}) }
 
 // Open returns a client for cfg, which must be valid. It reads the certificate files but opens no connection, so
 // that a Redis that is away at start is no error. The caller closes the client.

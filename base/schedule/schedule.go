@@ -3,6 +3,8 @@
 // The rule for clock changes: a wall time that a change skips runs at the end of the gap; a fixed hour that comes
 // twice runs the first time only; wildcard and step hours follow the clock as it runs, so that what is skipped is not
 // made up for and an hour that comes twice runs twice.
+//
+// A "~" in the second or minute field stands for a number that is picked by the task's name, see spread.go.
 package schedule
 
 import (
@@ -35,8 +37,9 @@ var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron
 
 // Parse reads a cron expression (five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly,
 // @every) that holds in the time zone of an IANA name. A day of the month and a day of the week together mean either.
-// The error is a *config.FieldError with the key "cron" or "timezone".
-func Parse(expr, zone string) (Schedule, error) {
+// A "~" is resolved by name, the task's, and in the same way by every process. The error is a *config.FieldError with
+// the key "cron" or "timezone".
+func Parse(expr, zone, name string) (Schedule, error) {
 	loc, err := Zone(zone)
 	if err != nil {
 		return Schedule{}, err
@@ -53,6 +56,9 @@ func Parse(expr, zone string) (Schedule, error) {
 	}
 	if fields[0] == "@every" {
 		return parseEvery(expr, fields, loc)
+	}
+	if want := spread(fields, name); want != "" {
+		return refuse(want)
 	}
 	parsed, err := parse(strings.Join(fields, " "))
 	if err != nil {
@@ -104,6 +110,9 @@ func elapsedHours(fields []string) bool {
 		return strings.ContainsAny(fields[2], "*?/")
 	}
 }
+
+// Recurs reports whether the schedule has moments at all.
+func (s Schedule) Recurs() bool { return s.every > 0 || s.spec != nil }
 
 // Next returns the first moment after the given one, in UTC.
 func (s Schedule) Next(after time.Time) time.Time {

@@ -12,7 +12,7 @@ import (
 
 func mustParse(t testing.TB, expr, zone string) Schedule {
 	t.Helper()
-	s, err := Parse(expr, zone)
+	s, err := Parse(expr, zone, "daily")
 	require.NoError(t, err)
 	return s
 }
@@ -49,7 +49,7 @@ func TestParse_Refuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Parse(tt.expr, tt.zone)
+			_, err := Parse(tt.expr, tt.zone, "daily")
 			var field *config.FieldError
 			require.ErrorAs(t, err, &field)
 			require.Equal(t, tt.key, field.Key)
@@ -116,7 +116,7 @@ func TestNext_DoesNotDependOnWhenItIsAsked(t *testing.T) {
 		expr := rapid.SampledFrom([]string{
 			"*/10 * * * *", "30 1 * * *", "30 2 * * *", "0 */2 * * *", "15,45 0-3 * * *", "0 0 * * 1", "@every 7m", "@daily", "10 15 2 * * *",
 		}).Draw(t, "expr")
-		s, err := Parse(expr, someZones.Draw(t, "zone"))
+		s, err := Parse(expr, someZones.Draw(t, "zone"), "daily")
 		require.NoError(t, err)
 		from := time.Unix(rapid.Int64Range(1_262_304_000, 1_893_456_000).Draw(t, "from"), 0)
 		next := s.Next(from)
@@ -135,7 +135,7 @@ func TestNext_FixedTimeRunsOnceADay(t *testing.T) {
 		hour, minute := rapid.IntRange(0, 23).Draw(t, "hour"), rapid.IntRange(0, 59).Draw(t, "minute")
 		loc, err := Zone(zone)
 		require.NoError(t, err)
-		s, err := Parse(time.Date(2000, 1, 1, hour, minute, 0, 0, time.UTC).Format("4 15")+" * * *", zone)
+		s, err := Parse(time.Date(2000, 1, 1, hour, minute, 0, 0, time.UTC).Format("4 15")+" * * *", zone, "daily")
 		require.NoError(t, err)
 		moment := time.Date(rapid.IntRange(2015, 2035).Draw(t, "year"), 1, 1, 0, 0, 0, 0, loc).Add(-time.Second)
 		day := moment.In(loc)
@@ -151,7 +151,7 @@ func TestNext_FixedTimeRunsOnceADay(t *testing.T) {
 func TestNext_WildcardHoursFollowElapsedTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := Parse("0 * * * *", rapid.SampledFrom([]string{"America/New_York", "Europe/London", "Asia/Shanghai"}).Draw(t, "zone"))
+		s, err := Parse("0 * * * *", rapid.SampledFrom([]string{"America/New_York", "Europe/London", "Asia/Shanghai"}).Draw(t, "zone"), "daily")
 		require.NoError(t, err)
 		from := time.Unix(rapid.Int64Range(1_262_304_000, 1_893_456_000).Draw(t, "from"), 0)
 		first := s.Next(from)
@@ -164,7 +164,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, expr string) {
-		s, err := Parse(expr, "America/New_York")
+		s, err := Parse(expr, "America/New_York", "daily")
 		if err != nil {
 			return
 		}

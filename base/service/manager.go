@@ -14,6 +14,9 @@ import (
 const (
 	// StartTimeoutDefault is how long one part may take to start.
 	StartTimeoutDefault = time.Minute
+	// StartPatience is how long a part may wait for a server at its start: a database that is being restarted, a broker
+	// that comes up after us. What it waits for longer is worth the eye of whoever restarts the process.
+	StartPatience = 5 * time.Minute
 	// StopTimeoutDefault is how long one part may take to stop: the longest of them, a consumer's drain, takes 10 s.
 	StopTimeoutDefault = 12 * time.Second
 	// StopTotalDefault is how long all parts together may take to stop, so that the process is gone within 15 s.
@@ -38,6 +41,7 @@ type Manager struct {
 type part struct {
 	name    string
 	service Service
+	patient bool
 }
 
 // NewManager makes a manager without parts.
@@ -53,6 +57,11 @@ func NewManager(logger *slog.Logger) *Manager {
 // Add appends a part. Add what others need before what needs it.
 func (m *Manager) Add(name string, s Service) {
 	m.parts = append(m.parts, part{name: name, service: s})
+}
+
+// AddPatient is Add for a part that may take StartPatience to start, because it waits for a server that is not ours.
+func (m *Manager) AddPatient(name string, s Service) {
+	m.parts = append(m.parts, part{name: name, service: s, patient: true})
 }
 
 // Run starts all parts, waits until ctx ends or a part fails, and stops all parts that were started.
@@ -96,7 +105,11 @@ func (m *Manager) Run(ctx context.Context) error {
 
 func (m *Manager) start(ctx context.Context, p part) error {
 	began := clock.Mark()
-	ctx, cancel := context.WithTimeoutCause(ctx, m.startTimeout, fmt.Errorf("it took longer than %s", m.startTimeout))
+	limit := m.startTimeout
+	if p.patient {
+		limit = StartPatience
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 	defer cancel()
 	if err := p.service.Start(ctx); err != nil {
 		return err

@@ -45,3 +45,30 @@ func (s *Store) ScopeZones(ctx context.Context, media string, tiers []string) ([
 	}
 	return zones, nil
 }
+
+// AccountsByID returns the accounts of our ids. Ids that are not known are left out.
+func (s *Store) AccountsByID(ctx context.Context, ids []int64) (map[int64]Account, error) {
+	found := make(map[int64]Account, len(ids))
+	for batch := range slices.Chunk(ids, accountBatch) {
+		if err := s.readAccounts(ctx, batch, found); err != nil {
+			return nil, fmt.Errorf("find %d accounts: %w", len(ids), err)
+		}
+	}
+	return found, nil
+}
+
+func (s *Store) readAccounts(ctx context.Context, ids []int64, into map[int64]Account) error {
+	rows, err := s.Config.Reader(ctx).Raw("SELECT "+accountColumns+" FROM media_account WHERE id IN ?", ids).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a Account
+		if err := rows.Scan(a.fields()...); err != nil {
+			return err
+		}
+		into[a.ID] = a
+	}
+	return rows.Err()
+}

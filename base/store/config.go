@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"adsync/base/config"
 	"adsync/base/secret"
@@ -26,13 +28,21 @@ type Database struct {
 	Writer       secret.Text   `koanf:"writer" doc:"Where writes and all decisions go. mysql: user:password@tcp(host:3306)/name; sqlite: a file path."`
 	Replicas     []secret.Text `koanf:"replicas" doc:"Read replicas, in the writer's form, for lists and reports. Empty means the writer serves them too."`
 	MaxOpenConns int           `koanf:"max_open_conns" doc:"Connections per server at the most; sqlite always writes on one."`
+	Patience     time.Duration `koanf:"patience" doc:"How long the server may take to answer a statement, and so how long one that hangs goes unnoticed. A shorter deadline of the caller is obeyed; half of it is the longest wait for a lock. Not for sqlite."`
 }
+
+// PatienceDefault is far longer than any statement of a healthy server takes, and short enough that one that hangs is
+// noticed before the lead has lapsed for long.
+const PatienceDefault = 12 * time.Second
+
+// patience returns the setting, or the default when there is none.
+func (d Database) patience() time.Duration { return cmp.Or(d.Patience, PatienceDefault) }
 
 // DefaultConfig returns MySQL on this machine's standard port.
 func DefaultConfig() Config {
 	return Config{
-		Config: Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_config"), MaxOpenConns: 16},
-		Data:   Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_data"), MaxOpenConns: 32},
+		Config: Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_config"), MaxOpenConns: 16, Patience: PatienceDefault},
+		Data:   Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_data"), MaxOpenConns: 32, Patience: PatienceDefault},
 	}
 }
 
@@ -52,15 +62,18 @@ func (d Database) validate(key string) error {
 	if d.MaxOpenConns < 1 {
 		errs = append(errs, &config.FieldError{Key: key + ".max_open_conns", Value: fmt.Sprint(d.MaxOpenConns), Want: "1 or more"})
 	}
+	if d.Patience != 0 && (d.Patience < 2*time.Second || d.Patience > 24*time.Hour) {
+		errs = append(errs, &config.FieldError{Key: key + ".patience", Value: d.Patience.String(), Want: "2s to 24h"})
+	}
 	if d.Driver == SQLite && len(d.Replicas) > 0 {
 		errs = append(errs, &config.FieldError{Key: key + ".replicas", Want: "no replicas with sqlite"})
 	}
 	if d.Driver == MySQL {
-		if _, err := mysqlConfig(d.Writer); err != nil {
+		if _, err := mysqlConfig(d.Writer, d.patience()); err != nil {
 			errs = append(errs, &config.FieldError{Key: key + ".writer", Want: "a DSN such as user:password@tcp(host:3306)/name"})
 		}
 		for i, r := range d.Replicas {
-			if _, err := mysqlConfig(r); err != nil {
+			if _, err := mysqlConfig(r, d.patience()); err != nil {
 				errs = append(errs, &config.FieldError{Key: fmt.Sprintf("%s.replicas[%d]", key, i), Want: "a DSN such as user:password@tcp(host:3306)/name"})
 			}
 		}

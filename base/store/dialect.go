@@ -5,12 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
-	"strings"
+	"strconv"
 	"time"
 
-	sqlitedriver "github.com/glebarez/go-sqlite"
 	"github.com/glebarez/sqlite"
 	"github.com/go-sql-driver/mysql"
 	gormmysql "gorm.io/driver/mysql"
@@ -18,6 +16,9 @@ import (
 
 	"adsync/base/secret"
 )
+
+// lockWaitMax is InnoDB's own limit.
+const lockWaitMax = 50 * time.Second
 
 // Dialect is a family of databases with the same SQL.
 type Dialect string
@@ -69,7 +70,8 @@ func (d Dialect) ForUpdate() string {
 	return " FOR UPDATE"
 }
 
-func mysqlConfig(dsn secret.Text) (*mysql.Config, error) {
+// mysqlConfig completes a DSN. patience is how long the server may take to answer a statement.
+func mysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error) {
 	c, err := mysql.ParseDSN(dsn.Reveal())
 	if err != nil {
 		return nil, errors.New("not a DSN of the form user:password@tcp(host:3306)/name") // the driver's text may hold the password
@@ -78,14 +80,15 @@ func mysqlConfig(dsn secret.Text) (*mysql.Config, error) {
 	c.Loc = time.UTC
 	c.InterpolateParams = true
 	c.RejectReadOnly = true
+	c.Logger = &mysql.NopLogger{} // What it says of a broken connection is returned as an error too.
 	if c.ReadTimeout == 0 {
-		c.ReadTimeout = 60 * time.Second
+		c.ReadTimeout = patience
 	}
 	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 60 * time.Second
+		c.WriteTimeout = patience
 	}
 	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
+		c.Timeout = connectTimeout
 	}
 	if err := c.Apply(mysql.TimeTruncate(time.Millisecond)); err != nil {
 		return nil, err
@@ -97,22 +100,21 @@ func mysqlConfig(dsn secret.Text) (*mysql.Config, error) {
 	// The server ends a session that is idle inside a transaction: a leader that was paused there must not keep its
 	// locks. Idle connections of the pool are closed before that, see openMySQL.
 	c.Params["wait_timeout"] = "20"
+	// The server gives up a wait for a lock before we give up on the server: a statement that was left alone there would
+	// still be done when the lock is free, and one that waits to change a table would hold up all that come after it.
+	lockWait := strconv.Itoa(max(1, int(min(patience/2, lockWaitMax).Seconds())))
+	c.Params["innodb_lock_wait_timeout"] = lockWait
+	c.Params["lock_wait_timeout"] = lockWait
 	c.Params["sql_mode"] = "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
 	return c, nil
 }
 
-func openMySQL(ctx context.Context, dsn secret.Text, config *gorm.Config, maxOpen int) (*gorm.DB, error) {
-	c, err := mysqlConfig(dsn)
+func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, maxOpen int) (*gorm.DB, error) {
+	c, err := mysqlConfig(dsn, patience)
 	if err != nil {
 		return nil, err
 	}
-	// MySQL 8 and MariaDB 11 know transaction_isolation, MariaDB 10 only tx_isolation: ask once before pooling.
-	isolation, err := isolationVariable(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s/%s: %w", c.Addr, c.DBName, err)
-	}
-	c.Params[isolation] = "'READ-COMMITTED'"
-	connector, err := mysql.NewConnector(c)
+	connector, err := newConnector(c)
 	if err != nil {
 		return nil, err
 	}
@@ -122,23 +124,6 @@ func openMySQL(ctx context.Context, dsn secret.Text, config *gorm.Config, maxOpe
 	pool.SetConnMaxLifetime(3 * time.Minute)
 	pool.SetConnMaxIdleTime(10 * time.Second)
 	return gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), config)
-}
-
-func isolationVariable(ctx context.Context, c *mysql.Config) (string, error) {
-	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		return "", err
-	}
-	probe := sql.OpenDB(connector)
-	defer probe.Close()
-	var version string
-	if err := probe.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
-		return "", err
-	}
-	if strings.Contains(version, "MariaDB") && strings.HasPrefix(version, "10.") {
-		return "tx_isolation", nil
-	}
-	return "transaction_isolation", nil
 }
 
 func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int) (*gorm.DB, error) {
@@ -163,34 +148,4 @@ func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return db, nil
-}
-
-// retriable reports whether the database undid the transaction for a reason that another try may not meet:
-// deadlock 1213, lock wait 1205, snapshot conflict 1020, and SQLite's BUSY.
-func retriable(err error) bool {
-	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return e.Number == 1213 || e.Number == 1205 || e.Number == 1020
-	}
-	if e, ok := errors.AsType[*sqlitedriver.Error](err); ok {
-		return e.Code()&0xff == 5
-	}
-	return false
-}
-
-const txTries = 8
-
-func (d *DB) retry(ctx context.Context, fn func() error) error {
-	for try := 1; ; try++ {
-		err := fn()
-		if err == nil || try == txTries || !retriable(err) {
-			return err
-		}
-		timer := time.NewTimer(time.Duration(rand.Int64N(int64(time.Duration(try) * 20 * time.Millisecond))))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(err, ctx.Err())
-		case <-timer.C:
-		}
-	}
 }

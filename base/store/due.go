@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -28,7 +29,8 @@ type Due struct {
 }
 
 // DueSubtasks returns subtasks that are to be sent now, by key: those that wait until now or earlier, and those that
-// were sent before lost without their place in the log being known.
+// were sent before lost without their place in the log being known. A zero lost leaves the latter out: to find them
+// takes a look at everything that is under way.
 func (s *Store) DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]Due, error) {
 	var all []Due
 	for _, q := range []struct {
@@ -38,14 +40,22 @@ func (s *Store) DueSubtasks(ctx context.Context, now, lost time.Time, limit int)
 	}{
 		{string(task.Retrying), "", now}, {string(task.Deferred), "", now}, {dueSent, " AND topic_offset < 0", lost},
 	} {
+		if q.until.IsZero() {
+			continue
+		}
 		rows, err := s.readDue(ctx, "WHERE state = ? AND due_at <= ?"+q.where+" ORDER BY due_at LIMIT ?", q.state, At(q.until), limit)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, rows...)
 	}
-	slices.SortFunc(all, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
+	SortDue(all)
 	return all, nil
+}
+
+// SortDue sorts subtasks by key.
+func SortDue(due []Due) {
+	slices.SortFunc(due, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
 }
 
 func (s *Store) readDue(ctx context.Context, tail string, args ...any) ([]Due, error) {
@@ -53,13 +63,22 @@ func (s *Store) readDue(ctx context.Context, tail string, args ...any) ([]Due, e
 	if err != nil {
 		return nil, fmt.Errorf("read due subtasks: %w", err)
 	}
+	all, err := scanDue(rows)
+	if err != nil {
+		return nil, fmt.Errorf("read due subtasks: %w", err)
+	}
+	return all, nil
+}
+
+// scanDue reads rows to their end and closes them.
+func scanDue(rows *sql.Rows) ([]Due, error) {
 	defer rows.Close()
 	var all []Due
 	for rows.Next() {
 		var d Due
 		var at Time
 		if err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.State, &at, &d.Delivery, &d.Attempt); err != nil {
-			return nil, fmt.Errorf("read due subtasks: %w", err)
+			return nil, err
 		}
 		d.DueAt = at.Time
 		all = append(all, d)
@@ -67,16 +86,63 @@ func (s *Store) readDue(ctx context.Context, tail string, args ...any) ([]Due, e
 	return all, rows.Err()
 }
 
+// DueOf returns the rows of subtask_due that there are for the given keys, as the writer holds them.
+func (s *Store) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due, error) {
+	found := make(map[task.Key]Due, len(keys))
+	for some := range slices.Chunk(keys, s.Data.rowsPerStatement(len(subtaskKey))) {
+		args := make([]any, 0, len(some)*len(subtaskKey))
+		for _, k := range some {
+			args = append(args, k.RunID, k.AccountID, k.Part)
+		}
+		rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt FROM "+
+			s.Data.lookUp(dueTable.Name, subtaskKey, len(some)), args...).Rows()
+		if err != nil {
+			return nil, fmt.Errorf("look up %d due subtasks: %w", len(keys), err)
+		}
+		list, err := scanDue(rows)
+		if err != nil {
+			return nil, fmt.Errorf("look up %d due subtasks: %w", len(keys), err)
+		}
+		for _, d := range list {
+			found[d.Key] = d
+		}
+	}
+	return found, nil
+}
+
+// DropDue deletes rows of subtask_due that nothing can be done for, as long as each still says what was read. It returns
+// lease.ErrStaleLease when the lease does not hold.
+func (s *Store) DropDue(ctx context.Context, l lease.Lease, due []Due) error {
+	due = slices.Clone(due)
+	SortDue(due)
+	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+		for _, d := range due { // They are few: a run is not deleted before its subtasks.
+			err := tx.Exec("DELETE FROM subtask_due WHERE run_id = ? AND account_id = ? AND part = ? AND state = ? AND delivery = ?",
+				d.RunID, d.AccountID, d.Part, string(d.State), d.Delivery).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("drop %d due subtasks: %w", len(due), err)
+	}
+	return nil
+}
+
 // RaiseDue makes due subtasks ready to be sent: each that is still as its row of subtask_due said gets its next delivery
 // and waits for that. It returns those, with the new delivery, by key. What has changed meanwhile is left alone, and a row
-// whose subtask has ended or is gone is deleted. It returns lease.ErrStaleLease when the lease does not hold.
+// whose subtask has ended or is gone is deleted. It returns lease.ErrStaleLease when the lease does not hold. After another
+// error some may have been raised: their rows say that they were sent, to no place, and DueSubtasks finds them by that.
 func (s *Store) RaiseDue(ctx context.Context, l lease.Lease, due []Due, now time.Time) ([]Due, error) {
 	due = slices.Clone(due)
-	slices.SortFunc(due, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
+	SortDue(due)
 	var raised []Due
-	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+	// One mark for all tries: what a try raised that was committed unseen is found again by it, and is to be sent.
+	batch := strconv.FormatUint(rand.Uint64(), 36)
+	err := s.Data.idempotentLeaderTx(ctx, l, func(tx *gorm.DB) error {
 		raised = nil
-		batch := strconv.FormatUint(rand.Uint64(), 36) // a new mark for each try
 		for rest := due; len(rest) > 0; {
 			table, n := LogTable(rest[0].RunID), 1
 			for n < len(rest) && n < s.Data.rowsPerStatement(6) && LogTable(rest[n].RunID) == table {
@@ -143,7 +209,7 @@ func (s *Store) raiseSome(tx *gorm.DB, table, batch string, due []Due, now time.
 			table:   "subtask_due",
 			key:     subtaskKey,
 			columns: []string{"run_id", "account_id", "part", "delivery", "due_at"},
-			set:     [][2]string{{"state", "'" + dueSent + "'"}, {"delivery", "o.delivery"}, {"due_at", "o.due_at"}, {"topic", "''"}, {"topic_partition", "-1"}, {"topic_offset", "-1"}},
+			set:     [][2]string{{"state", "'" + dueSent + "'"}, {"delivery", "o.delivery"}, {"due_at", "o.due_at"}, {"waits_for", "''"}, {"topic", "''"}, {"topic_partition", "-1"}, {"topic_offset", "-1"}},
 		}, sent)
 		if err != nil {
 			return nil, err
@@ -198,7 +264,7 @@ func (s *Store) RecordSent(ctx context.Context, sent []SentDue) error {
 		for i, d := range some {
 			rows[i] = []any{d.RunID, d.AccountID, d.Part, d.Delivery, d.Topic, d.Partition, d.Offset}
 		}
-		err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 			return s.Data.updateByValues(tx, valueUpdate{
 				table:   "subtask_due",
 				key:     subtaskKey,

@@ -8,3 +8,6 @@ func (d *DB) OutcomeSQL(logTable string, n int) map[string]string {
 		"delete what is not due": d.deleteSQL(dueTable.Name, subtaskKey, n),
 	}
 }
+
+// QueuedSQL returns the statement that finds what is queued behind n subtasks.
+func (d *DB) QueuedSQL(n int) string { return d.queuedSQL(n) }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,18 +71,33 @@ type AccountRange struct{ After, Through int64 }
 // PartMax is how long a part may be, in bytes.
 const PartMax = 96
 
-// AddSubtasks writes the rows of new subtasks: waiting, first delivery. Rows that are there already are left alone. It
-// returns lease.ErrStaleLease when the lease does not hold.
+// AddSubtasks writes the rows of new subtasks: waiting, first delivery. Rows that are there already are left alone, so it
+// may be repeated after an error. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the
+// run is not fanning out any more: its subtasks have been counted, or will not be.
 func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) error {
 	rows := make([][]any, len(parts))
 	for i, p := range parts {
 		rows[i] = []any{runID, p.AccountID, p.Part, string(task.Waiting), 1, 0, At(now)}
 	}
 	columns := []string{"run_id", "account_id", "part", "state", "delivery", "attempt", "created_at"}
-	if err := s.Data.insertGuarded(ctx, l, LogTable(runID), columns, rows); err != nil {
+	guard := insertGuard{
+		from: ", run r", where: " AND r.id = ? AND r.state = ?", args: []any{runID, string(task.RunFanningOut)},
+		check: func() error { return s.checkFanningOut(s.Data.Writer(ctx), runID, "") },
+	}
+	if err := s.Data.insertIf(ctx, l, guard, LogTable(runID), columns, rows); err != nil {
 		return fmt.Errorf("add %d subtasks of run %d: %w", len(parts), runID, err)
 	}
 	return nil
+}
+
+// checkFanningOut returns ErrRunChanged when the run is not fanning out; lock keeps the row as it is.
+func (s *Store) checkFanningOut(tx *gorm.DB, runID int64, lock string) error {
+	var one int
+	err := tx.Raw("SELECT 1 FROM run WHERE id = ? AND state = ?"+lock, runID, string(task.RunFanningOut)).Row().Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrRunChanged
+	}
+	return err
 }
 
 // UnsentSubtasks returns the subtasks of a range that still wait for their first delivery to be done, by key. All of
@@ -96,30 +110,6 @@ func (s *Store) UnsentSubtasks(ctx context.Context, runID int64, in AccountRange
 		return nil, fmt.Errorf("read the subtasks to send of run %d: %w", runID, err)
 	}
 	return parts, nil
-}
-
-// OpenSubtasks returns which accounts and parts of a range are open in any of the runs.
-func (s *Store) OpenSubtasks(ctx context.Context, runIDs []int64, in AccountRange) (map[AccountPart]bool, error) {
-	open := map[AccountPart]bool{}
-	byTable := map[string][]int64{}
-	for _, id := range runIDs {
-		byTable[LogTable(id)] = append(byTable[LogTable(id)], id)
-	}
-	for table, ids := range byTable {
-		slices.Sort(ids)
-		parts, err := s.accountParts(ctx, "SELECT account_id, part FROM "+table+
-			" WHERE run_id IN ? AND account_id > ? AND account_id <= ? AND state IN "+openStates, ids, in.After, in.Through)
-		if missingTable(err) {
-			continue // The day was dropped, and what was open in it expired.
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the open subtasks of %d runs: %w", len(ids), err)
-		}
-		for _, p := range parts {
-			open[p] = true
-		}
-	}
-	return open, nil
 }
 
 func (s *Store) accountParts(ctx context.Context, query string, args ...any) ([]AccountPart, error) {
@@ -155,7 +145,8 @@ var ErrRunChanged = errors.New("the run has been changed by another")
 
 // AdvanceCursor moves a run's cursor on, once the messages up to it are written. note is kept as the run's error text
 // if it has none yet. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no
-// longer fanning out, or its cursor no longer stands at from.
+// longer fanning out, or its cursor no longer stands at from. After another error the cursor may have moved all the same:
+// read the run again before going on.
 func (s *Store) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets Offsets, note string) error {
 	text, err := json.Marshal(offsets)
 	if err != nil {
@@ -193,7 +184,8 @@ func (s *Store) checkCursor(ctx context.Context, l lease.Lease, runID, cursor in
 
 // FinishFanOut ends a fan-out: it counts the run's subtasks, once and for all, and lets the run go on as running, or end
 // when they have all ended already. A run without any ends as empty says. No subtask may be added afterwards. It returns
-// lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no longer fanning out.
+// lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no longer fanning out: after an
+// error that may be this call's own doing.
 func (s *Store) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string, now time.Time) error {
 	// The count needs no lock: rows are added under this lease alone, and none is ever taken away.
 	var total int64
@@ -205,11 +197,16 @@ func (s *Store) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, em
 	if total == 0 {
 		state, ended = empty, At(now)
 	}
-	err = s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+	tries := 0
+	err = s.Data.idempotentLeaderTx(ctx, l, func(tx *gorm.DB) error {
+		tries++
 		res := tx.Exec("UPDATE run SET total = ?, state = ?, fanned_out_at = ?, ended_at = ?, error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END"+
 			" WHERE id = ? AND state = ?", total, string(state), At(now), ended, cut(note, runErrorMax), runID, string(task.RunFanningOut))
 		if res.Error != nil {
 			return res.Error
+		}
+		if res.RowsAffected == 0 && tries > 1 {
+			return checkFinished(tx, runID, total, now)
 		}
 		if res.RowsAffected == 0 {
 			return ErrRunChanged
@@ -218,6 +215,19 @@ func (s *Store) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, em
 	})
 	if err != nil {
 		return fmt.Errorf("finish the fan-out of run %d: %w", runID, err)
+	}
+	return nil
+}
+
+// checkFinished returns ErrRunChanged unless it was an earlier try, committed unseen, that ended the run's fan-out.
+func checkFinished(tx *gorm.DB, runID, total int64, now time.Time) error {
+	var have sql.NullInt64
+	var at Time
+	if err := tx.Raw("SELECT total, fanned_out_at FROM run WHERE id = ?", runID).Row().Scan(&have, &at); err != nil {
+		return err
+	}
+	if !have.Valid || have.Int64 != total || !at.Equal(now.Truncate(time.Millisecond)) {
+		return ErrRunChanged
 	}
 	return nil
 }

@@ -84,7 +84,10 @@ func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
 
 	open, err := s.OpenSubtasks(ctx, []int64{run.ID, 1 << 40}, store.AccountRange{After: 0, Through: 3})
 	require.NoError(t, err, "a run whose day has no table any more has nothing open")
-	require.Equal(t, map[store.AccountPart]bool{parts[1]: true, parts[2]: true}, open)
+	require.Equal(t, map[store.AccountPart][]store.OpenSubtask{
+		parts[1]: {{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1}},
+		parts[2]: {{Key: task.Key{RunID: run.ID, AccountID: 3, Part: "2026-11-20"}, Delivery: 1}},
+	}, open)
 }
 
 func TestCursor_MovesFromWhereItStands(t *testing.T) {
@@ -110,6 +113,10 @@ func TestCursor_MovesFromWhereItStands(t *testing.T) {
 	require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
 	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 100, 200, offsets, ""), store.ErrRunChanged)
 	require.ErrorIs(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now), store.ErrRunChanged)
+	late := store.AccountPart{AccountID: 9, Part: "p"}
+	require.ErrorIs(t, s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{late}, now), store.ErrRunChanged, "it would never be counted")
+	require.ErrorIs(t, s.AddQueuedSubtasks(ctx, l, &run, []store.QueuedPart{{AccountPart: late, Behind: run.ID - 1}}, now), store.ErrRunChanged)
+	require.Zero(t, count(t, s, "SELECT COUNT(*) FROM "+store.LogTable(run.ID)))
 }
 
 func TestFinishFanOut_EndsTheRunThatIsDone(t *testing.T) {

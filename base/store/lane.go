@@ -15,12 +15,16 @@ type Lane struct {
 	Name       string
 	PoolSize   int // subtasks at a time in one consumer
 	Partitions int // of the topic; 0 = as the broker's configuration says
+	// What fan-outs look at, see producer/brake.go; 0 = the default for each.
+	BacklogMax  int64 // messages that may wait before the lane's fan-outs do
+	LateSeconds int   // age of the oldest waiting message from which less important lanes' fan-outs wait
+	Importance  int   // among the lanes of a media
 }
 
 // Lanes returns all lane rows, the defaults first, as the writer holds them.
 func (s *Store) Lanes(ctx context.Context) ([]Lane, error) {
 	var lanes []Lane
-	err := s.Config.Writer(ctx).Raw("SELECT media, name, pool_size, partitions FROM lane ORDER BY media, name").Scan(&lanes).Error
+	err := s.Config.Writer(ctx).Raw("SELECT media, name, pool_size, partitions, backlog_max, late_seconds, importance FROM lane ORDER BY media, name").Scan(&lanes).Error
 	if err != nil {
 		return nil, fmt.Errorf("read lanes: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"adsync/base/failpoint"
 	"adsync/base/lease"
 )
 
@@ -88,12 +89,22 @@ func (d *DB) lockLease(tx *gorm.DB, l lease.Lease, lock string) error {
 // committed. Whatever one statement can do is done with insertGuarded and updateGuarded instead: a leader that is paused
 // inside a transaction keeps the row.
 func (d *DB) leaderTx(ctx context.Context, l lease.Lease, fn func(tx *gorm.DB) error) error {
-	return d.Tx(ctx, func(tx *gorm.DB) error {
+	return d.Tx(ctx, d.underLease(l, fn))
+}
+
+// idempotentLeaderTx does the same with IdempotentTx.
+func (d *DB) idempotentLeaderTx(ctx context.Context, l lease.Lease, fn func(tx *gorm.DB) error) error {
+	return d.IdempotentTx(ctx, d.underLease(l, fn))
+}
+
+func (d *DB) underLease(l lease.Lease, fn func(tx *gorm.DB) error) func(tx *gorm.DB) error {
+	return func(tx *gorm.DB) error {
 		if err := d.lockLease(tx, l, d.dialect.Share()); err != nil {
 			return err
 		}
+		failpoint.Hit("store.leader_tx.locked")
 		return fn(tx)
-	})
+	}
 }
 
 // guardedRows is how many rows one guarded INSERT takes: the rows are a chain of SELECTs on MySQL, which parsers do not
@@ -102,14 +113,28 @@ const guardedRows = 250
 
 // insertGuarded inserts the rows whose key is not there yet, as long as the lease holds: each statement reads the
 // leader's row with a lock, or else another term could begin between its check and its commit. It returns
-// lease.ErrStaleLease when the lease does not hold. Values must fit their columns, for IGNORE cuts what does not.
+// lease.ErrStaleLease when the lease does not hold. It may be repeated after an error, whatever was written of it.
+// Values must fit their columns, for IGNORE cuts what does not.
 func (d *DB) insertGuarded(ctx context.Context, l lease.Lease, table string, columns []string, rows [][]any) error {
+	return d.insertIf(ctx, l, insertGuard{check: func() error { return nil }}, table, columns, rows)
+}
+
+// insertGuard is a further condition on an INSERT beside the lease, on rows that stay locked until it is committed.
+type insertGuard struct {
+	from  string // tables to join, each with a comma before it
+	where string // begins with AND
+	args  []any
+	// check tells why nothing was inserted though the lease holds; nil if only since the rows were there already.
+	check func() error
+}
+
+func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, table string, columns []string, rows [][]any) error {
 	most := min(guardedRows, d.rowsPerStatement(len(columns)))
 	for len(rows) > 0 {
 		batch := rows[:min(len(rows), most)]
 		rows = rows[len(batch):]
-		statement := d.insertGuardedSQL(table, columns, len(batch))
-		args := append(flatten(batch, len(columns)), l.Epoch, l.Holder)
+		statement := d.insertGuardedSQL(table, columns, len(batch), guard)
+		args := append(append(flatten(batch, len(columns)), l.Epoch, l.Holder), guard.args...)
 		var inserted int64
 		err := d.retry(ctx, func() error {
 			res := d.Writer(ctx).Exec(statement, args...)
@@ -122,17 +147,21 @@ func (d *DB) insertGuarded(ctx context.Context, l lease.Lease, table string, col
 		if inserted == int64(len(batch)) {
 			continue
 		}
-		// Rows that were there already and a lease that does not hold look alike.
+		// Rows that were there already and a guard that does not hold look alike.
 		if err := d.checkLease(ctx, l); err != nil {
+			return err
+		}
+		if err := guard.check(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *DB) insertGuardedSQL(table string, columns []string, n int) string {
+func (d *DB) insertGuardedSQL(table string, columns []string, n int, guard insertGuard) string {
 	return d.dialect.InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT v." + strings.Join(columns, ", v.") +
-		" FROM " + d.valueList(columns, n) + " AS v, leader l WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?" + d.dialect.Share()
+		" FROM " + d.valueList(columns, n) + " AS v, leader l" + guard.from +
+		" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?" + guard.where + d.dialect.Share()
 }
 
 // assignment is one "column = expression" of an UPDATE. The expression must not read a column that the same statement

@@ -111,7 +111,7 @@ func (d *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	}
 	return func() {
 		// The lock ends with its session at the latest.
-		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "DO RELEASE_LOCK('adsync_migrate')")
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT RELEASE_LOCK('adsync_migrate')")
 		conn.Close()
 	}, nil
 }

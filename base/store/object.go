@@ -40,7 +40,7 @@ type ObjectWrite struct {
 // when a full pull came back empty though there are live objects.
 func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	written, suspect := 0, false
-	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		written = 0
 		now, err := s.Data.nowTx(tx)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
+	"adsync/base/lease"
 	"adsync/base/task"
 )
 
@@ -30,6 +31,7 @@ type Outcome struct {
 	State      task.State
 	DueAt      time.Time
 	Reason     string // why it waits
+	WaitsFor   string // what a Deferred one waits for beside its time, such as task.PauseRef; who ends that makes it due
 	ErrorClass string
 	ErrorText  string // cut to ErrorTextMax characters
 	Node       string // who worked on it
@@ -49,22 +51,39 @@ const ErrorTextMax = 1024
 // changed nothing, because they are older than the row, because it has ended, or because it is gone with its day's
 // table. The order of outcomes does not matter; of two for the same delivery one counts.
 //
+// A subtask that was queued behind one that ends here becomes due in the same transaction.
+//
 // After an error nothing is known: the transaction may have been committed unseen. Applying the same outcomes again
-// is right in either case.
+// is right in either case: what they have changed already they find stale.
 func (s *Store) ApplyOutcomes(ctx context.Context, outcomes []Outcome) (stale int, err error) {
+	return s.applyOutcomes(ctx, outcomes, s.Data.IdempotentTx)
+}
+
+// ApplyLeaderOutcomes does the same for outcomes that the leader decides on, as long as the lease holds. It returns
+// lease.ErrStaleLease when it does not.
+func (s *Store) ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcomes []Outcome) (stale int, err error) {
+	return s.applyOutcomes(ctx, outcomes, func(ctx context.Context, fn func(tx *gorm.DB) error) error {
+		return s.Data.idempotentLeaderTx(ctx, l, fn)
+	})
+}
+
+func (s *Store) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx func(context.Context, func(tx *gorm.DB) error) error) (stale int, err error) {
 	sorted, err := prepareOutcomes(outcomes)
 	if err != nil || len(sorted) == 0 {
 		return 0, err
 	}
 	var changed []Outcome
-	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+	err = inTx(ctx, func(tx *gorm.DB) error {
 		var err error
-		// Locks are taken in one order by everyone: subtasks by key, then what hangs on them, then runs by id. The
-		// run's row comes last since every consumer wants it: it is held for two statements and the commit.
+		// Locks are taken in one order by everyone: the leader's row, subtasks by key, then what hangs on them, then runs
+		// by id. The run's row comes last since every consumer wants it: it is held for two statements and the commit.
 		if changed, err = s.changeSubtasks(tx, sorted); err != nil || len(changed) == 0 {
 			return err
 		}
 		if err := s.changeDue(tx, changed); err != nil {
+			return err
+		}
+		if err := s.releaseQueued(tx, changed); err != nil {
 			return err
 		}
 		if err := s.insertDead(tx, changed); err != nil {
@@ -98,7 +117,8 @@ func prepareOutcomes(outcomes []Outcome) ([]Outcome, error) {
 			return nil, fmt.Errorf("%q of %v is no outcome", o.State, o.Key)
 		}
 		o.Media, o.Lane, o.Node = cut(o.Media, 32), cut(o.Lane, 32), cut(o.Node, 64)
-		o.Reason, o.ErrorClass, o.ErrorText = cut(o.Reason, 255), cut(o.ErrorClass, 16), cut(o.ErrorText, ErrorTextMax)
+		o.Reason, o.WaitsFor = cut(o.Reason, 255), cut(o.WaitsFor, 64)
+		o.ErrorClass, o.ErrorText = cut(o.ErrorClass, 16), cut(o.ErrorText, ErrorTextMax)
 	}
 	return sorted, nil
 }
@@ -224,7 +244,7 @@ func (s *Store) markedSubtasks(tx *gorm.DB, table, batch string, outcomes []Outc
 var (
 	subtaskKey = []string{"run_id", "account_id", "part"}
 	dueTable   = Table{Name: "subtask_due", Key: subtaskKey, Columns: []string{
-		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset",
+		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset", "waits_for",
 	}}
 	deadTable = Table{Name: "subtask_dead", Key: subtaskKey, Columns: []string{
 		"task_id", "media", "attempt", "error_class", "error_print", "error_text", "dead_at",
@@ -241,7 +261,7 @@ func (s *Store) changeDue(tx *gorm.DB, changed []Outcome) error {
 		}
 		due = append(due, []any{
 			o.RunID, o.AccountID, o.Part,
-			string(o.State), o.Media, o.Lane, At(o.DueAt), o.Delivery, o.Attempt, o.Reason, "", -1, -1,
+			string(o.State), o.Media, o.Lane, At(o.DueAt), o.Delivery, o.Attempt, o.Reason, "", -1, -1, o.WaitsFor,
 		})
 	}
 	if err := s.Data.Upsert(tx, dueTable, due); err != nil {
@@ -250,13 +270,16 @@ func (s *Store) changeDue(tx *gorm.DB, changed []Outcome) error {
 	return s.Data.deleteByKeys(tx, dueTable.Name, subtaskKey, ended)
 }
 
+// noErrorPrint stands for an error without a text, so that every group of dead subtasks has a name to ask for.
+const noErrorPrint = "(no text)"
+
 func (s *Store) insertDead(tx *gorm.DB, changed []Outcome) error {
 	var dead [][]any
 	for _, o := range changed {
 		if o.State == task.Failed {
 			dead = append(dead, []any{
 				o.RunID, o.AccountID, o.Part,
-				o.TaskID, o.Media, o.Attempt, o.ErrorClass, ErrorPrint(o.ErrorText), o.ErrorText, At(o.EndedAt),
+				o.TaskID, o.Media, o.Attempt, o.ErrorClass, cmp.Or(ErrorPrint(o.ErrorText), noErrorPrint), o.ErrorText, At(o.EndedAt),
 			})
 		}
 	}
@@ -314,6 +337,7 @@ func (s *Store) countOutcomes(tx *gorm.DB, changed []Outcome) error {
 // on one database and after it on the other.
 func (d *DB) endRuns(tx *gorm.DB, runs []int64, at time.Time) error {
 	err := tx.Exec(`UPDATE run SET state = CASE
+    WHEN cancel_id <> 0 THEN 'cancelled'
     WHEN failed + expired + cancelled = 0 THEN 'succeeded'
     WHEN succeeded + superseded = 0 THEN 'failed'
     ELSE 'partial' END,

@@ -79,10 +79,11 @@ func (k reportKey) args(accountID int64, level string, hourly bool) []any {
 // WriteReport makes the raw and the public rows of a scope what the pull saw, in one transaction under the scope's
 // fence: rows that did not change are left alone, rows that a whole pull no longer has are deleted by primary key.
 // Days that another pull has claimed since BeginPull are left out; when that is all of them, it writes nothing and
-// returns *FencedError.
+// returns *FencedError. It may be repeated after an error: rows that were written unseen are found unchanged, and are not
+// counted as written again.
 func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
 	var result ReportResult
-	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		result = ReportResult{}
 		now, err := s.Data.nowTx(tx)
 		if err != nil {

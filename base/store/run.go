@@ -34,6 +34,7 @@ type Run struct {
 	Timezone     string        // the task's
 	Kind         string        // RunOfTick or RunOfOrder
 	PlannedAt    time.Time
+	OriginRunID  int64 // the run whose dead subtasks it takes up, if they are of one; else 0
 	State        task.RunState
 	Epoch        int64 // of the leader that made it
 	Cursor       int64 // the fan-out has passed all ids up to this one
@@ -79,7 +80,7 @@ type frozen struct {
 	Timezone string `json:"timezone"`
 }
 
-const runColumns = `id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, fan_out_cursor, offsets,
+const runColumns = `id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, origin_run_id, state, epoch, fan_out_cursor, offsets,
   total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at`
 
 // AddRuns writes new runs. A run whose id is there already is left alone. It returns lease.ErrStaleLease when the lease
@@ -87,7 +88,7 @@ const runColumns = `id, task_id, task_name, media, handler, lane, task_revision,
 func (s *Store) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 	columns := []string{
 		"id", "task_id", "task_name", "media", "handler", "lane", "task_revision", "settings", "kind", "planned_at",
-		"state", "epoch", "total", "error_text", "created_at", "ended_at",
+		"origin_run_id", "state", "epoch", "total", "error_text", "created_at", "ended_at",
 	}
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
@@ -95,9 +96,10 @@ func (s *Store) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 		if err != nil {
 			return fmt.Errorf("settings of run %d: %w", r.ID, err)
 		}
+		origin := sql.NullInt64{Int64: r.OriginRunID, Valid: r.OriginRunID != 0}
 		rows[i] = []any{
 			r.ID, r.TaskID, r.TaskName, r.Media, r.Handler, r.Settings.Lane, r.TaskRevision, string(settings), r.Kind, At(r.PlannedAt),
-			string(r.State), l.Epoch, r.Total, cut(r.ErrorText, runErrorMax), At(r.CreatedAt), At(r.EndedAt),
+			origin, string(r.State), l.Epoch, r.Total, cut(r.ErrorText, runErrorMax), At(r.CreatedAt), At(r.EndedAt),
 		}
 	}
 	if err := s.Data.insertGuarded(ctx, l, "run", columns, rows); err != nil {
@@ -180,8 +182,9 @@ func scanRun(rows *sql.Rows) (Run, error) {
 	var offsets sql.NullString
 	var lane string
 	var planned, created, fannedOut, ended Time
+	var origin sql.NullInt64
 	err := rows.Scan(&r.ID, &r.TaskID, &r.TaskName, &r.Media, &r.Handler, &lane, &r.TaskRevision, &settings, &r.Kind, &planned,
-		&r.State, &r.Epoch, &r.Cursor, &offsets, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Superseded,
+		&origin, &r.State, &r.Epoch, &r.Cursor, &offsets, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Superseded,
 		&r.ErrorText, &created, &fannedOut, &ended)
 	if err != nil {
 		return Run{}, err
@@ -198,6 +201,7 @@ func scanRun(rows *sql.Rows) (Run, error) {
 			return Run{}, fmt.Errorf("offsets of run %d: %w", r.ID, err)
 		}
 	}
+	r.OriginRunID = origin.Int64
 	r.PlannedAt, r.CreatedAt, r.FannedOutAt, r.EndedAt = planned.Time, created.Time, fannedOut.Time, ended.Time
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"gorm.io/gorm"
@@ -20,10 +21,40 @@ const slowThreshold = 500 * time.Millisecond
 // sqlTextMax cuts a statement in the log: the rest of a batch of a thousand rows is more of the same.
 const sqlTextMax = 240
 
+// A server that is slow is slow for every statement: of those it makes slow within slowWindow, slowLines are named.
+const (
+	slowWindow = time.Minute
+	slowLines  = 5
+)
+
 // sqlLog logs failed and slow statements, without their values: some of them are tokens.
 type sqlLog struct {
-	log  *slog.Logger
-	slow time.Duration // 0 = never
+	log    *slog.Logger
+	slow   time.Duration // 0 = never
+	budget *lineBudget
+}
+
+// lineBudget counts the lines of a window.
+type lineBudget struct {
+	mu      sync.Mutex
+	since   time.Time
+	lines   int
+	leftOut int
+}
+
+// take reports whether one more line may be written, and how many were left out before it.
+func (b *lineBudget) take() (leftOut int, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if clock.Since(b.since) > slowWindow {
+		b.since, b.lines = clock.Mark(), 0
+	}
+	if b.lines++; b.lines > slowLines {
+		b.leftOut++
+		return 0, false
+	}
+	leftOut, b.leftOut = b.leftOut, 0
+	return leftOut, true
 }
 
 var (
@@ -62,14 +93,16 @@ func (l sqlLog) Trace(ctx context.Context, begin time.Time, fc func() (sql strin
 	if !failed && !slow {
 		return
 	}
-	level := slog.LevelWarn
 	if failed {
 		// Who asked for the statement gets the error, and logs it or handles it.
-		level = slog.LevelDebug
-	}
-	if !l.log.Enabled(ctx, level) {
+		if l.log.Enabled(ctx, slog.LevelDebug) {
+			sql, rows := fc()
+			l.log.DebugContext(ctx, "failed SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", cut(sql, sqlTextMax), "err", err)
+		}
 		return
 	}
-	sql, rows := fc()
-	l.log.Log(ctx, level, "slow or failed SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", cut(sql, sqlTextMax), "err", err)
+	if leftOut, ok := l.budget.take(); ok {
+		sql, rows := fc()
+		l.log.WarnContext(ctx, "slow SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", cut(sql, sqlTextMax), "lines_left_out", leftOut)
+	}
 }

@@ -33,6 +33,19 @@ type DB struct {
 // Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
 // SQLite's files.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
+	s, err := New(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// New is Open without the check: it opens SQLite's files and contacts no server, so that one that is away is no error
+// yet.
+func New(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	conf, err := openDB(ctx, cfg.Config, log)
 	if err != nil {
 		return nil, fmt.Errorf("open config database: %w", err)
@@ -44,6 +57,17 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	return &Store{Config: conf, Data: data}, nil
 }
 
+// Ping reports which database's writer does not answer.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.Config.Ping(ctx); err != nil {
+		return fmt.Errorf("open config database: %w", err)
+	}
+	if err := s.Data.Ping(ctx); err != nil {
+		return fmt.Errorf("open data database: %w", err)
+	}
+	return nil
+}
+
 // Close closes all connections.
 func (s *Store) Close() error { return errors.Join(s.Config.Close(), s.Data.Close()) }
 
@@ -53,7 +77,7 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 	if cfg.Driver == SQLite {
 		slow = 0
 	}
-	gormConfig := &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: sqlLog{log: log, slow: slow}}
+	gormConfig := &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: sqlLog{log: log, slow: slow, budget: &lineBudget{}}}
 	var err error
 	if cfg.Driver == SQLite {
 		if db.writer, err = openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 1); err != nil {
@@ -66,11 +90,11 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 		db.readers = append(db.readers, reader)
 		return db, nil
 	}
-	if db.writer, err = openMySQL(ctx, cfg.Writer, gormConfig, cfg.MaxOpenConns); err != nil {
+	if db.writer, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, cfg.MaxOpenConns); err != nil {
 		return nil, err
 	}
 	for _, dsn := range cfg.Replicas {
-		reader, err := openMySQL(ctx, dsn, gormConfig, cfg.MaxOpenConns)
+		reader, err := openMySQL(dsn, cfg.patience(), gormConfig, cfg.MaxOpenConns)
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
@@ -129,9 +153,27 @@ func (d *DB) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Tx runs fn in a transaction on the writer and runs it again, a few times, when the database gave it up as a
-// deadlock, a lock wait or a snapshot conflict. fn must therefore have no effects outside tx. A commit whose outcome
-// is unknown (the connection was cut) is returned as an error and not tried again.
+// deadlock, a lock wait or a snapshot conflict, or when the connection was cut before the commit. fn must therefore have
+// no effects outside tx. A commit whose outcome is unknown (the connection was cut) is returned as an error and not
+// tried again.
 func (d *DB) Tx(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	return d.retry(ctx, func() error {
+		committing := false
+		err := d.Writer(ctx).Transaction(func(tx *gorm.DB) error {
+			err := fn(tx)
+			committing = err == nil
+			return err
+		})
+		if committing && troubleOf(err) == broken {
+			return &unknownCommitError{err}
+		}
+		return err
+	})
+}
+
+// IdempotentTx does the same, and tries again also when the outcome of the commit is unknown: fn must be right when what
+// it did is there already.
+func (d *DB) IdempotentTx(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return d.retry(ctx, func() error { return d.Writer(ctx).Transaction(fn) })
 }
 

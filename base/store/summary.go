@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/failpoint"
 	"adsync/base/metric"
 )
 
@@ -99,6 +100,7 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("sum %s of %s on %s: %w", reportName(d.Hourly), d.Media, d.Day, err)
 	}
+	failpoint.Hit("store.summary.summed")
 	written := 0
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		written = 0

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
 	"adsync/base/lease"
 )
 
@@ -98,21 +100,21 @@ func (s *Store) TaskSchedules(ctx context.Context) (map[int64]TaskSchedule, erro
 	return all, rows.Err()
 }
 
-// PutTaskSchedules writes schedules whose hash is new. It returns lease.ErrStaleLease when the lease does not hold.
+// PutTaskSchedules writes schedules. It returns lease.ErrStaleLease when the lease does not hold. Nothing is written then,
+// nor after any other error.
 func (s *Store) PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []TaskSchedule) error {
-	var rows [][]any
-	for _, t := range schedules {
-		rows = append(rows, []any{t.TaskID, t.Hash, At(t.Since)})
+	if len(schedules) == 0 {
+		return nil
 	}
-	if err := s.Data.insertGuarded(ctx, l, "task_schedule", []string{"task_id", "hash", "since"}, rows); err != nil {
-		return fmt.Errorf("write task_schedule: %w", err)
-	}
-	for _, t := range schedules {
-		set := []assignment{{"hash", "?", []any{t.Hash}}, {"since", "?", []any{At(t.Since)}}}
-		_, err := s.Data.updateGuarded(ctx, l, "task_schedule", set, "task_schedule.task_id = ? AND task_schedule.hash <> ?", t.TaskID, t.Hash)
-		if err != nil {
-			return fmt.Errorf("write task_schedule of task %d: %w", t.TaskID, err)
+	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+		rows := make([][]any, len(schedules))
+		for i, t := range schedules {
+			rows[i] = []any{t.TaskID, t.Hash, At(t.Since)}
 		}
+		return s.Data.Upsert(tx, Table{Name: "task_schedule", Key: []string{"task_id"}, Columns: []string{"hash", "since"}}, rows)
+	})
+	if err != nil {
+		return fmt.Errorf("write task_schedule: %w", err)
 	}
 	return nil
 }

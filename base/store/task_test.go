@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/lease"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -33,7 +34,7 @@ func TestTaskRows_ReadWhateverTheTableHolds(t *testing.T) {
 	require.Equal(t, "0", rows[1].Enabled)
 }
 
-func TestTaskSchedules_SinceMovesWithTheHashAlone(t *testing.T) {
+func TestTaskSchedules_AreReplacedTogether(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
@@ -41,11 +42,14 @@ func TestTaskSchedules_SinceMovesWithTheHashAlone(t *testing.T) {
 	first := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	later := first.Add(time.Hour)
 	require.NoError(t, s.PutTaskSchedules(ctx, l, []store.TaskSchedule{{TaskID: 1, Hash: "x", Since: first}, {TaskID: 2, Hash: "y", Since: first}}))
-	require.NoError(t, s.PutTaskSchedules(ctx, l, []store.TaskSchedule{{TaskID: 1, Hash: "x", Since: later}, {TaskID: 2, Hash: "z", Since: later}}))
+	want := map[int64]store.TaskSchedule{
+		1: {TaskID: 1, Hash: "x", Since: later}, // a gap was settled
+		2: {TaskID: 2, Hash: "z", Since: later}, // an edit
+	}
+	stale := lease.Lease{Epoch: l.Epoch - 1, Holder: l.Holder}
+	require.ErrorIs(t, s.PutTaskSchedules(ctx, stale, []store.TaskSchedule{{TaskID: 1, Hash: "old", Since: first}}), lease.ErrStaleLease)
+	require.NoError(t, s.PutTaskSchedules(ctx, l, []store.TaskSchedule{want[1], want[2]}))
 	got, err := s.TaskSchedules(ctx)
 	require.NoError(t, err)
-	require.Equal(t, map[int64]store.TaskSchedule{
-		1: {TaskID: 1, Hash: "x", Since: first},
-		2: {TaskID: 2, Hash: "z", Since: later},
-	}, got)
+	require.Equal(t, want, got)
 }

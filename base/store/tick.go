@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"adsync/base/lease"
@@ -40,6 +42,66 @@ func (s *Store) TicksWithoutRun(ctx context.Context, from int64, limit int) ([]T
 // TicksSince returns the ticks of a task that are planned after a moment, by that moment.
 func (s *Store) TicksSince(ctx context.Context, taskID int64, after time.Time) ([]Tick, error) {
 	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? ORDER BY planned_at", taskID, At(after))
+}
+
+// TicksBetween returns the ticks of a task that are planned after a moment and not after another one, by that moment.
+func (s *Store) TicksBetween(ctx context.Context, taskID int64, after, through time.Time) ([]Tick, error) {
+	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND planned_at <= ? ORDER BY planned_at",
+		taskID, At(after), At(through))
+}
+
+// LastTickThrough returns the newest tick of a task that is not planned after a moment; false if there is none.
+func (s *Store) LastTickThrough(ctx context.Context, taskID int64, through time.Time) (Tick, bool, error) {
+	ticks, err := s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at <= ? ORDER BY planned_at DESC LIMIT 1",
+		taskID, At(through))
+	if err != nil || len(ticks) == 0 {
+		return Tick{}, false, err
+	}
+	return ticks[0], true, nil
+}
+
+// TicksMadeAfter returns the ticks of a task that are planned after a moment and were made after another one, by the time
+// they were made.
+func (s *Store) TicksMadeAfter(ctx context.Context, taskID int64, planned, made time.Time) ([]Tick, error) {
+	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND made_at > ? ORDER BY made_at",
+		taskID, At(planned), At(made))
+}
+
+// PlannedAfter returns, for each of the given tasks, the planned moments of its ticks after a moment of its own, in order.
+func (s *Store) PlannedAfter(ctx context.Context, after map[int64]time.Time) (map[int64][]time.Time, error) {
+	all := make(map[int64][]time.Time, len(after))
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(after)), guardedRows) {
+		args := make([]any, 0, 2*len(ids))
+		for _, id := range ids {
+			args = append(args, id, At(after[id]))
+		}
+		if err := s.plannedAfter(ctx, len(ids), args, all); err != nil {
+			return nil, fmt.Errorf("read ticks of %d tasks: %w", len(ids), err)
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) plannedAfter(ctx context.Context, n int, args []any, into map[int64][]time.Time) error {
+	join := " STRAIGHT_JOIN "
+	if s.Data.dialect == SQLiteDialect {
+		join = " CROSS JOIN "
+	}
+	rows, err := s.Data.Writer(ctx).Raw("SELECT t.task_id, t.planned_at FROM "+s.Data.valueList([]string{"task_id", "after"}, n)+" AS o"+join+
+		"tick AS t ON t.task_id = o.task_id AND t.planned_at > o.after ORDER BY t.task_id, t.planned_at", args...).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var planned Time
+		if err := rows.Scan(&id, &planned); err != nil {
+			return err
+		}
+		into[id] = append(into[id], planned.Time)
+	}
+	return rows.Err()
 }
 
 // LastTicks returns the newest ticks of a task, the newest first.

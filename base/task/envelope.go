@@ -26,7 +26,11 @@ type Envelope struct {
 	Timeout   time.Duration
 	RetryMax  int
 	RetryBase time.Duration
-	Trace     string // W3C traceparent, may be empty
+	// Concurrency says what may run beside the subtask. A message without it, as earlier programs wrote them, is
+	// Parallel. ExclusiveMax is how long an Exclusive one may hold up others; zero leaves it to the consumer.
+	Concurrency  Concurrency
+	ExclusiveMax time.Duration
+	Trace        string // W3C traceparent, may be empty
 }
 
 // VersionError says that a message's headers are of a version that this program does not know.
@@ -55,6 +59,8 @@ func (e Envelope) Headers() [][2]string {
 		{"timeout-ms", strconv.FormatInt(e.Timeout.Milliseconds(), 10)},
 		{"retry-max", strconv.Itoa(e.RetryMax)},
 		{"retry-base-ms", strconv.FormatInt(e.RetryBase.Milliseconds(), 10)},
+		{"concurrency", string(e.Concurrency)},
+		{"exclusive-max-ms", strconv.FormatInt(e.ExclusiveMax.Milliseconds(), 10)},
 		{"traceparent", e.Trace},
 	}
 }
@@ -72,10 +78,12 @@ func ParseEnvelope(get func(name string) string) (Envelope, error) {
 		TaskName: get("task-name"), Media: get("media"), Lane: get("lane"), Handler: get("handler"),
 		Delivery: int(p.int("delivery")), Attempt: int(p.int("attempt")),
 		PlannedAt: p.time("planned"), Deadline: p.time("deadline"),
-		Timeout:   time.Duration(p.int("timeout-ms")) * time.Millisecond,
-		RetryMax:  int(p.int("retry-max")),
-		RetryBase: time.Duration(p.int("retry-base-ms")) * time.Millisecond,
-		Trace:     get("traceparent"),
+		Timeout:      time.Duration(p.int("timeout-ms")) * time.Millisecond,
+		RetryMax:     int(p.int("retry-max")),
+		RetryBase:    time.Duration(p.int("retry-base-ms")) * time.Millisecond,
+		Concurrency:  p.concurrency("concurrency"),
+		ExclusiveMax: time.Duration(p.optionalInt("exclusive-max-ms")) * time.Millisecond,
+		Trace:        get("traceparent"),
 	}
 	return e, p.err
 }
@@ -91,6 +99,28 @@ func (p *envelopeParser) int(name string) int64 {
 		p.err = fmt.Errorf("header %s: %q is not a number", name, p.get(name))
 	}
 	return n
+}
+
+// optionalInt is for headers that messages of earlier programs do not have.
+func (p *envelopeParser) optionalInt(name string) int64 {
+	if p.get(name) == "" {
+		return 0
+	}
+	return p.int(name)
+}
+
+func (p *envelopeParser) concurrency(name string) Concurrency {
+	switch c := Concurrency(p.get(name)); c {
+	case "":
+		return Parallel
+	case Parallel, Serial, Exclusive:
+		return c
+	default:
+		if p.err == nil {
+			p.err = fmt.Errorf("header %s: %q is none of %s, %s, %s", name, c, Parallel, Serial, Exclusive)
+		}
+		return Parallel
+	}
 }
 
 func (p *envelopeParser) time(name string) time.Time {

@@ -31,6 +31,8 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 			Delivery: rapid.IntRange(1, 1<<30).Draw(t, "delivery"), Attempt: rapid.IntRange(0, 100).Draw(t, "attempt"),
 			PlannedAt: moment("planned"), Timeout: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "timeout")) * time.Millisecond,
 			RetryMax: 5, RetryBase: 10 * time.Second, Trace: "00-1-2-01",
+			Concurrency:  rapid.SampledFrom([]task.Concurrency{task.Parallel, task.Serial, task.Exclusive}).Draw(t, "concurrency"),
+			ExclusiveMax: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "exclusive max")) * time.Millisecond,
 		}
 		if rapid.Bool().Draw(t, "has a deadline") {
 			e.Deadline = moment("deadline")
@@ -39,6 +41,20 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, e, got)
 	})
+}
+
+func TestParseEnvelope_ReadsMessagesOfBeforeThereWerePolicies(t *testing.T) {
+	t.Parallel()
+	now := headers(task.Envelope{Key: task.Key{RunID: 1}, Concurrency: task.Exclusive, ExclusiveMax: time.Minute})
+	e, err := task.ParseEnvelope(func(name string) string {
+		if name == "concurrency" || name == "exclusive-max-ms" {
+			return ""
+		}
+		return now(name)
+	})
+	require.NoError(t, err)
+	require.Equal(t, task.Parallel, e.Concurrency)
+	require.Zero(t, e.ExclusiveMax)
 }
 
 func TestParseEnvelope_TellsAnotherVersionFromABrokenMessage(t *testing.T) {
@@ -59,6 +75,8 @@ func TestParseEnvelope_TellsAnotherVersionFromABrokenMessage(t *testing.T) {
 
 	_, err = task.ParseEnvelope(with("delivery", "many"))
 	require.EqualError(t, err, `header delivery: "many" is not a number`)
+	_, err = task.ParseEnvelope(with("concurrency", "alone"))
+	require.EqualError(t, err, `header concurrency: "alone" is none of parallel, serial, exclusive`)
 	_, err = task.ParseEnvelope(with("planned", "noon"))
 	require.EqualError(t, err, `header planned: "noon" is not a time`)
 }

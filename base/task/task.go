@@ -97,6 +97,8 @@ type Order struct {
 	From     day.Day `json:"from,omitempty"`     // first day, in each account's zone; empty = as the task plans it
 	To       day.Day `json:"to,omitempty"`       // last day, included
 	By       string  `json:"by"`
+	// Redrive says that the run takes up dead subtasks, and not what the task plans.
+	Redrive *Redrive `json:"redrive,omitempty"`
 }
 
 // RunState is the state of a run.
@@ -154,4 +156,7 @@ func RunTime(runID int64) time.Time { return time.UnixMilli(runID >> 22).UTC() }
 func LogDay(runID int64) day.Day { return day.Of(RunTime(runID), time.UTC) }
 
 // FirstRunID returns the smallest id that a run made on the UTC day d can have.
-func FirstRunID(d day.Day) int64 { return d.Start(time.UTC).UnixMilli() << 22 }
+func FirstRunID(d day.Day) int64 { return FirstRunIDAt(d.Start(time.UTC)) }
+
+// FirstRunIDAt returns the smallest id that a run made at t or later can have.
+func FirstRunIDAt(t time.Time) int64 { return t.UnixMilli() << 22 }

@@ -57,6 +57,7 @@ var neededBy = map[string][]string{
 	"standalone": {"log", "api", "ratelimit"},
 	"simulate":   {"log"},
 	"bind":       {"log", "secret", "store"},
+	"dead":       {"api"},
 	"print":      {},
 }
 
@@ -79,8 +80,8 @@ func (a *app) load(cmd *cobra.Command, command string) (Config, *config.Sources,
 	sources, err := config.Load(&c, config.Options{
 		File:    a.file,
 		Environ: a.environ,
-		// Variables with the prefix that are no settings: the first two stand for flags, the others are the tests'.
-		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", "ADSYNC_TEST_*"},
+		// Variables with the prefix that are no settings: the first ones stand for flags, the others are the tests'.
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", serverVariable, tokenVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  neededBy[command],
 	})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"text/tabwriter"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -135,6 +136,8 @@ func (a *app) withStore(cmd *cobra.Command, command string, work func(context.Co
 	if err != nil {
 		return err
 	}
+	// A change of a large table takes as long as it takes.
+	cfg.Store.Config.Patience, cfg.Store.Data.Patience = 24*time.Hour, 24*time.Hour
 	s, err := store.Open(cmd.Context(), cfg.Store, logger)
 	if err != nil {
 		return err

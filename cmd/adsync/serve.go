@@ -43,7 +43,8 @@ signal ends it at once.
   all        both in one process; the default.
 
 Before the first start, and after an upgrade, run "adsync migrate up": serve refuses tables that are older or
-newer than itself. On the address of api.listen (127.0.0.1:8080) it answers /healthz (the process lives),
+newer than itself. A database or a Kafka that does not answer yet is waited for, 5 minutes each, with a line in the log
+that says so. Exits with 1 when a part did not start, failed, or did not stop in time. On the address of api.listen (127.0.0.1:8080) it answers /healthz (the process lives),
 /readyz (it works; 503 with the reasons if not), /metrics, /version and, with a token, the API.`,
 		Example: `  adsync serve --role=producer --config configs/producer.yaml
   ADSYNC_ROLE=consumer ADSYNC_BROKER_BROKERS=k1:9092,k2:9092 adsync serve`,
@@ -82,10 +83,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	tables, err := store.Open(ctx, cfg.Store, logger)
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // A stop during the start is no failure.
-	}
+	tables, err := store.New(ctx, cfg.Store, logger)
 	if err != nil {
 		return err
 	}
@@ -103,21 +101,27 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 		Planning: databaseTime, Waiting: databaseTime, Node: node(), Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 
-	server.Check("config database", tables.Config.Ping)
-	server.Check("data database", tables.Data.Ping)
-	server.Check("kafka", kafka.Ping)
+	server.Need("config database", tables.Config.Ping)
+	server.Need("data database", tables.Data.Ping)
+	server.Need("kafka", kafka.Ping)
+	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
+	server.Mention("redis", func(ctx context.Context) error { return cache.Ping(ctx).Err() })
 
 	m := service.NewManager(logger)
 	m.Add("http", server)
 	m.Add("store", service.Func{StopFunc: closing(logger, "store", tables.Close)})
-	m.Add("schema", service.Func{StartFunc: tables.CheckSchema})
-	m.Add("clock", databaseTime)
+	m.AddPatient("schema", awaited(logger, "the databases", tables.CheckSchema))
+	m.AddPatient("clock", service.Func{
+		StartFunc: func(ctx context.Context) error {
+			return engine.Await(ctx, logger, "the database's time", databaseTime.Start)
+		},
+		StopFunc: databaseTime.Stop,
+	})
 	m.Add("kafka", service.Func{StopFunc: closing(logger, "kafka", kafka.Close)})
-	m.Add("topics", service.Func{StartFunc: func(ctx context.Context) error {
+	m.AddPatient("topics", awaited(logger, "Kafka and its topics", func(ctx context.Context) error {
 		_, err := engine.PrepareTopics(ctx, tables, kafka)
 		return err
-	}})
-	// Without Redis everything goes on, only slower: it is no reason not to start.
+	}))
 	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
 	if chosen != roleProducer {
 		work, err := parts.NewConsumer(cfg.Consumer)
@@ -150,6 +154,11 @@ func node() string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// awaited makes a part whose start is tried until it succeeds, for as long as the manager is patient.
+func awaited(logger *slog.Logger, what string, start func(context.Context) error) service.Service {
+	return service.Func{StartFunc: func(ctx context.Context) error { return engine.Await(ctx, logger, what, start) }}
 }
 
 // closing makes a StopFunc of a Close.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,9 +64,75 @@ func TestServe_RefusesTablesOfAnotherVersion(t *testing.T) {
 
 func TestServe_SaysWhichPartDidNotStart(t *testing.T) {
 	t.Parallel()
-	environ := append(serveEnviron(t), "ADSYNC_BROKER_BROKERS=127.0.0.1:1")
+	environ := append(serveEnviron(t), "ADSYNC_API_LISTEN=192.0.2.1:1", "ADSYNC_API_TOKENS="+`[{"name":"x","token":"0123456789abcdef","role":"admin"}]`)
 	r := adsync(environ, "serve")
 	require.Equal(t, 1, r.code)
 	last := r.stderr[strings.LastIndex(strings.TrimSuffix(r.stderr, "\n"), "\n")+1:]
-	require.Contains(t, last, "adsync: start topics: ")
+	require.Contains(t, last, "adsync: start http: listen for the API")
+}
+
+// gateTo listens at an address where nothing answers yet, until opened.
+func gateTo(t *testing.T, server string) (address string, open func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String(), func() {
+		go func() {
+			for {
+				client, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				upstream, err := net.Dial("tcp", server)
+				if err != nil {
+					_ = client.Close()
+					continue
+				}
+				pass := func(to, from net.Conn) {
+					_, _ = io.Copy(to, from)
+					_ = to.Close()
+				}
+				go pass(upstream, client)
+				go pass(client, upstream)
+			}
+		}()
+	}
+}
+
+func TestServe_WaitsForAServerThatDoesNotAnswerYet(t *testing.T) {
+	t.Parallel()
+	environ := serveEnviron(t)
+	var kafka string
+	for _, variable := range environ {
+		if address, ok := strings.CutPrefix(variable, "ADSYNC_BROKER_BROKERS="); ok {
+			kafka = address
+		}
+	}
+	address, open := gateTo(t, kafka)
+	p := start(t, append(environ, "ADSYNC_BROKER_BROKERS="+address, "ADSYNC_REDIS_ADDRS=127.0.0.1:1"), "serve", "--role=consumer")
+	url := "http://" + p.await(t, "msg", "listening")["addr"].(string)
+	p.await(t, "msg", "the start waits for Kafka and its topics")
+	status, _ := get(t, url+"/healthz")
+	require.Equal(t, 200, status)
+	status, body := get(t, url+"/readyz")
+	require.Equal(t, 503, status)
+	require.Contains(t, body, `"phase":"starting"`)
+	require.Contains(t, body, `{"name":"config database","ok":true}`)
+	require.Contains(t, body, `{"name":"kafka","ok":false,"reason":"`)
+
+	open()
+	p.await(t, "msg", "going on with the start")
+	p.await(t, "part", "api")
+	status, body = get(t, url+"/readyz")
+	require.Equal(t, 200, status, body)
+	require.Contains(t, body, `{"name":"redis","ok":false,"optional":true,"reason":"`, "without Redis it works all the same")
+	p.stop(t, syscall.SIGTERM)
+}
+
+func TestServe_AStopWhileItWaitsIsPlanned(t *testing.T) {
+	t.Parallel()
+	p := start(t, append(serveEnviron(t), "ADSYNC_BROKER_BROKERS=127.0.0.1:1"), "serve")
+	p.await(t, "msg", "the start waits for Kafka and its topics")
+	p.stop(t, syscall.SIGTERM)
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"adsync/base/failpoint"
 	"adsync/base/ratelimit"
 	"adsync/media"
 	"adsync/media/token"
@@ -133,6 +134,7 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 	}
 	began := clock.Mark()
 	data, err := a.send(ctx, r, login)
+	failpoint.Hit("client.answered")
 	a.client.metrics.observe(a.client.Platform.Name(), r.endpoint, err, clock.Since(began))
 	return data, err
 }

@@ -63,7 +63,7 @@ func (k *Keeper) Handler() media.Handler {
 func (k *Keeper) refreshWithin(ctx context.Context, id int64, within time.Duration) error {
 	// The table and not this process's memory: another process may have refreshed it an hour ago.
 	login, _, err := k.read(ctx, id)
-	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Auth {
+	if _, parked := errors.AsType[*parkedError](err); parked {
 		return nil
 	}
 	if err != nil {
@@ -73,6 +73,10 @@ func (k *Keeper) refreshWithin(ctx context.Context, id int64, within time.Durati
 		return nil
 	}
 	_, err = k.Renew(ctx, id, login.Generation)
+	if parked, ok := errors.AsType[*parkedError](err); ok {
+		// This subtask has nothing to wait for: it stays as the record of what happened.
+		return &media.Error{Class: media.Invalid, Message: parked.Error()}
+	}
 	return err
 }
 

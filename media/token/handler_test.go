@@ -40,7 +40,9 @@ func TestHandler_LeavesAParkedLoginAlone(t *testing.T) {
 	w.platform.answer = func(int32, string) (media.Tokens, error) { return media.Tokens{}, &media.Error{Class: media.Auth} }
 	h := w.keeper(t).Handler()
 	_, err := h.Run(t.Context(), w.work(""))
-	requireAuth(t, err)
+	e, ok := errors.AsType[*media.Error](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, media.Invalid, e.Class, "the subtask that found out stays as the record of it")
 	_, err = h.Run(t.Context(), w.work(""))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,16 +21,29 @@ import (
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
 // Times of a refresh. An intent must outlive everything that its holder may still do: if another process took it for
 // dead, two of them would use up one refresh token.
 const (
-	refreshTimeout = 8 * time.Second  // the platform's answer; below a consumer's drain, during which a stop waits for it
-	storeTimeout   = 30 * time.Second // putting the new pair into the table, tried again and again
-	intentMargin   = 15 * time.Second // a slow process or database
-	intentLasts    = refreshTimeout + storeTimeout + intentMargin
+	// answerTimeout is how long the platform's answer is waited for. It is long: where a platform kills the old pair with
+	// the call, an answer that nobody waits for any more is a login that a person must authorise again, and a platform
+	// that is slow for an hour would cost all of them.
+	answerTimeout = 30 * time.Second
+	// stopPatience is what a stop leaves of that; it is below a consumer's drain, beside which it passes.
+	stopPatience = 8 * time.Second
+	// intentMargin is what the holder may take before it asks. If more has passed it was paused, or the database was, and
+	// it no longer asks: another may hold the intent by the time that the platform answers.
+	intentMargin = 10 * time.Second
+	// storeTime is what putting the new pair into the table takes at the most, unless the database is away.
+	storeTime   = 20 * time.Second
+	intentLasts = intentMargin + answerTimeout + storeTime
+	// tableTimeout bounds one statement after the platform has answered, and tableTries how often it is tried: an answer
+	// is worth more than the time of the flight that asked for it. A new pair is tried for as long as the process lives.
+	tableTimeout = 10 * time.Second
+	tableTries   = 5
 )
 
 const (
@@ -45,6 +59,9 @@ const (
 	// refusedHold is how long the calls of a login rest after the platform has refused its newest token, and how long a
 	// parked login is believed parked: platforms block callers that keep trying wrong tokens.
 	refusedHold = time.Minute
+	// parkedWait is how long the subtasks of a parked login wait before they look again. A login may have thousands of
+	// accounts: more often would keep the consumers busy with nothing.
+	parkedWait = 2 * time.Minute
 	// pauseMax caps the growing pauses between refreshes that fail.
 	pauseMax = 5 * time.Minute
 )
@@ -76,9 +93,13 @@ type Options struct {
 type Keeper struct {
 	Options
 	metrics *metrics
+	causes  *telemetry.CauseLog // of failures that a platform or a database makes all logins share
+
+	redisAway atomic.Int64 // until when Redis is left alone, by clock.Mark in nanoseconds
 
 	mu      sync.Mutex
 	closed  bool
+	held    chan struct{} // closed by Hold
 	flying  sync.WaitGroup
 	flights map[int64]*flight
 	logins  map[int64]*entry
@@ -87,9 +108,26 @@ type Keeper struct {
 // entry is what this process knows of a login.
 type entry struct {
 	login Login
-	// Until then, on this process's clock, calls fail with held.
-	held      *media.Error
+	// Until then, on this process's clock, calls fail: with refused, or with parked when a person must act.
 	heldUntil time.Time
+	refused   *media.Error
+	parked    *parkedError
+}
+
+// parkedError says that only a person can help a login. Its subtasks wait, at no attempt: when the login is authorised
+// again they go on by themselves.
+type parkedError struct {
+	login  int64
+	reason string
+}
+
+func (e *parkedError) Error() string {
+	return fmt.Sprintf("login %d must be authorised again: %s", e.login, e.reason)
+}
+
+// Unwrap tells the consumer to wait.
+func (e *parkedError) Unwrap() error {
+	return &media.DeferError{After: parkedWait, Reason: e.Error()}
 }
 
 // flight is a renewal under way in this process.
@@ -101,18 +139,25 @@ type flight struct {
 
 // New returns a Keeper. It starts nothing.
 func New(o Options) *Keeper {
-	return &Keeper{Options: o, metrics: newMetrics(o.Registerer), flights: map[int64]*flight{}, logins: map[int64]*entry{}}
+	return &Keeper{
+		Options: o, metrics: newMetrics(o.Registerer), causes: telemetry.NewCauseLog(o.Logger),
+		held: make(chan struct{}), flights: map[int64]*flight{}, logins: map[int64]*entry{},
+	}
 }
 
-// Hold lets no refresh begin any more. A stop calls it first, so that those under way end beside the drain.
+// Hold lets no refresh begin any more, and those under way have stopPatience left for the platform's answer. A stop calls
+// it first, so that they end beside the drain.
 func (k *Keeper) Hold() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.closed = true
+	if !k.closed {
+		k.closed = true
+		close(k.held)
+	}
 }
 
 // Close lets no refresh begin any more and waits for those under way: a pair of tokens on its way from the platform to
-// the table must arrive. That is refreshTimeout at the most, and longer only while the database does not take the pair.
+// the table must arrive. That is stopPatience at the most, and longer only while the database does not take the pair.
 // It may be called more than once.
 func (k *Keeper) Close() {
 	k.Hold()
@@ -120,8 +165,9 @@ func (k *Keeper) Close() {
 }
 
 // Login returns a login's present token. It waits while this process refreshes it, and refreshes it when it is about
-// to end. The error is an *media.Error of class Auth when only a person can help, or *media.DeferError when another
-// process is refreshing it.
+// to end. The error holds an *media.DeferError when the subtask must wait: another process is refreshing the token, the
+// refresh failed and rests, or the login is parked until a person authorises it again. It is an *media.Error of class
+// Auth while calls rest because the platform refused the newest token.
 func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
 	login, flying, err := k.known(id)
 	if flying != nil {
@@ -142,8 +188,7 @@ func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
 		return login, nil
 	}
 	next, err := k.Renew(ctx, id, login.Generation)
-	e, ok := errors.AsType[*media.Error](err)
-	if parked := ok && e.Class == media.Auth; err != nil && !parked && now.Before(login.Expires) {
+	if _, parked := errors.AsType[*parkedError](err); err != nil && !parked && now.Before(login.Expires) {
 		return login, nil
 	}
 	return next, err
@@ -167,14 +212,19 @@ func (k *Keeper) known(id int64) (Login, *flight, error) {
 	return e.login, nil, nil
 }
 
-func (e *entry) hold() *media.Error {
+func (e *entry) hold() error {
 	left := clock.Until(e.heldUntil)
-	if e.held == nil || left <= 0 {
+	switch {
+	case left <= 0:
 		return nil
+	case e.parked != nil:
+		return e.parked
+	case e.refused != nil:
+		held := *e.refused
+		held.RetryAfter = left
+		return &held
 	}
-	held := *e.held
-	held.RetryAfter = left
-	return &held
+	return nil
 }
 
 // Renew returns another token than the one of a generation that the platform has refused or that is about to end. Any
@@ -249,7 +299,7 @@ func (k *Keeper) Refused(id, generation int64, err *media.Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if known := k.logins[id]; known != nil && known.login.Generation == generation {
-		known.held, known.heldUntil = err, clock.Mark().Add(refusedHold)
+		known.refused, known.heldUntil = err, clock.Mark().Add(refusedHold)
 	}
 }
 
@@ -258,7 +308,7 @@ func (k *Keeper) remember(login Login) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if known := k.logins[login.ID]; known == nil || known.login.Generation < login.Generation {
-		k.logins[login.ID] = &entry{login: login}
+		k.set(login.ID, &entry{login: login})
 	}
 }
 
@@ -266,15 +316,30 @@ func (k *Keeper) remember(login Login) {
 func (k *Keeper) replace(login Login) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.logins[login.ID] = &entry{login: login}
+	k.set(login.ID, &entry{login: login})
 }
 
-// park remembers for a while that a login waits for a person.
-func (k *Keeper) park(id int64, err *media.Error) {
+// park remembers for a while that a login waits for a person, and takes its dead token away from the processes that
+// have not met it yet.
+func (k *Keeper) park(ctx context.Context, id int64, reason string) *parkedError {
+	err := &parkedError{login: id, reason: reason}
+	k.unshare(ctx, id)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// Generation 0: after the rest the login is looked up anew.
-	k.logins[id] = &entry{held: err, heldUntil: clock.Mark().Add(refusedHold)}
+	k.set(id, &entry{parked: err, heldUntil: clock.Mark().Add(refusedHold)})
+	return err
+}
+
+// set is the one place where entries are put, so that the gauge tells what they say.
+func (k *Keeper) set(id int64, e *entry) {
+	if was := k.logins[id]; was != nil && was.parked != nil {
+		k.metrics.parked.WithLabelValues(k.Platform.Name()).Dec()
+	}
+	if e.parked != nil {
+		k.metrics.parked.WithLabelValues(k.Platform.Name()).Inc()
+	}
+	k.logins[id] = e
 }
 
 // load finds a login's token in Redis, else in the table.
@@ -301,9 +366,7 @@ func (k *Keeper) read(ctx context.Context, id int64) (Login, store.Token, error)
 		return Login{}, row, &media.Error{Class: media.Bug, Message: fmt.Sprintf("login %d is of %s, not of %s", id, row.Media, k.Platform.Name())}
 	}
 	if row.State != store.TokenOK {
-		parked := &media.Error{Class: media.Auth, Message: fmt.Sprintf("login %d must be authorised again: %s", id, row.StateReason)}
-		k.park(id, parked)
-		return Login{}, row, parked
+		return Login{}, row, k.park(ctx, id, row.StateReason)
 	}
 	access, err := k.Box.Open(row.Access, accessPlace(id))
 	if err != nil {

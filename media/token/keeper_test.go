@@ -135,6 +135,14 @@ func requireDeferred(t *testing.T, err error) time.Duration {
 	return deferred.After
 }
 
+// requireParked checks that an error makes a subtask wait for a person.
+func requireParked(t *testing.T, err error) {
+	t.Helper()
+	_, ok := errors.AsType[*parkedError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, parkedWait, requireDeferred(t, err))
+}
+
 // requireAuth checks that an error is of class auth, and returns its RetryAfter.
 func requireAuth(t *testing.T, err error) time.Duration {
 	t.Helper()
@@ -252,6 +260,7 @@ func TestRenew_RestsAfterAFailure(t *testing.T) {
 	}
 	_, err := w.keeper(t).Renew(t.Context(), w.id, 1)
 	require.ErrorContains(t, err, "busy")
+	require.Equal(t, time.Minute, requireDeferred(t, err), "those who waited for it wait on, at no attempt")
 	_, err = w.keeper(t).Renew(t.Context(), w.id, 1)
 	require.Greater(t, requireDeferred(t, err), 30*time.Second)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
@@ -267,9 +276,9 @@ func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 	first, second := w.keeper(t), w.keeper(t)
 	for _, k := range []*Keeper{first, second, first} {
 		_, err := k.Renew(t.Context(), w.id, 1)
-		requireAuth(t, err)
+		requireParked(t, err)
 		_, err = k.Login(t.Context(), w.id)
-		requireAuth(t, err)
+		requireParked(t, err)
 		require.NotContains(t, err.Error(), "refresh-1")
 	}
 	require.EqualValues(t, 1, w.platform.refreshes.Load(), "nobody hammers the platform")
@@ -281,7 +290,7 @@ func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 
 	w.authorise(t, 5, time.Hour)
 	_, err := first.Login(t.Context(), w.id)
-	requireAuth(t, err)
+	requireParked(t, err)
 	first.logins[w.id].heldUntil = time.Now()
 	login, err := first.Login(t.Context(), w.id)
 	require.NoError(t, err, "a minute later the new authorisation is seen")
@@ -380,7 +389,7 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 		_, err := k.Renew(t.Context(), w.id, 1)
 		renewed <- err
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "trying again") }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "cannot be stored") }, 10*time.Second, 5*time.Millisecond)
 	login, known := k.shared(t.Context(), w.id)
 	require.False(t, known && login.Generation > 1, "nobody uses a pair that is not in the table")
 	k.mu.Lock()
@@ -390,6 +399,7 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 	require.NoError(t, <-renewed)
 	require.EqualValues(t, 2, w.row(t).Generation)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
+	require.Equal(t, 1, strings.Count(w.log.String(), "cannot be stored"), "one line, not one a try")
 }
 
 func TestRedis_SparesTheQueryAndIsNotMissed(t *testing.T) {

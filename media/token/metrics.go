@@ -9,16 +9,20 @@ import (
 type metrics struct {
 	refreshes   *prometheus.CounterVec
 	redisErrors *prometheus.CounterVec
+	parked      *prometheus.GaugeVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		refreshes: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_token_refreshes_total",
-			Help: "Refreshes of tokens: renewed, failed (tried again later), refused (a person must authorise the login again), lost (answered and not stored).",
+			Help: "Refreshes of tokens: renewed, failed (tried again later), refused (a person must authorise the login again).",
 		}, []string{"media", "outcome"})),
 		redisErrors: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_token_redis_errors_total", Help: "Tokens that could not be read from or shared through Redis.",
+		}, []string{"media"})),
+		parked: media.Register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "adsync_token_parked_logins", Help: "Logins that this process knows to wait for a person: the platform refused their refresh token.",
 		}, []string{"media"})),
 	}
 }

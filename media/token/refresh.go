@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
 
+	"adsync/base/clock"
+	"adsync/base/failpoint"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media"
-
-	"adsync/base/clock"
 )
 
 // renew brings another token than that of a generation: the one that somebody else has fetched, or a new one.
@@ -32,13 +33,13 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error)
 			k.share(ctx, login)
 			return login, nil
 		}
-		holder := uuid.NewString()
-		mine, err := k.Store.ClaimRefresh(ctx, id, generation, holder, intentLasts)
+		own := intent{holder: uuid.NewString(), since: clock.Mark()}
+		mine, err := k.Store.ClaimRefresh(ctx, id, generation, own.holder, intentLasts)
 		if err != nil {
 			return Login{}, err
 		}
 		if mine {
-			return k.refresh(ctx, row, holder)
+			return k.refresh(ctx, row, own)
 		}
 		left, err := k.Store.IntentLeft(ctx, row)
 		if err != nil {
@@ -59,13 +60,24 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error)
 	}
 }
 
+// intent is this process's right to refresh a login.
+type intent struct {
+	holder string
+	since  time.Time // a mark from before it was claimed
+}
+
+// errLate says that too much of an intent's time had passed before the platform was asked.
+var errLate = errors.New("the process or the database was paused before the platform was asked")
+
 // refresh asks the platform for new tokens, as the holder of the intent. Whatever happened to an earlier holder, the
 // refresh token in the table is tried: if that one had used it up, the platform refuses it now, and the login is parked.
-func (k *Keeper) refresh(ctx context.Context, row store.Token, holder string) (Login, error) {
+func (k *Keeper) refresh(ctx context.Context, row store.Token, own intent) (Login, error) {
 	asked := k.Clock.Now()
-	tokens, err := k.ask(ctx, row)
+	tokens, err := k.ask(ctx, row, own)
+	// The answer must not be lost because the flight took long.
+	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		return Login{}, k.failed(ctx, row, holder, err)
+		return Login{}, k.failed(ctx, row, own.holder, err)
 	}
 	next := Login{
 		ID: row.ID, App: media.App{ID: row.AppID}, Access: tokens.Access,
@@ -73,10 +85,9 @@ func (k *Keeper) refresh(ctx context.Context, row store.Token, holder string) (L
 	}
 	stored, err := k.keep(ctx, row, next, tokens, asked)
 	if err != nil {
-		k.metrics.refreshes.WithLabelValues(k.Platform.Name(), "lost").Inc()
-		k.Logger.Error("new tokens could not be stored", "media", k.Platform.Name(), "login_id", row.ID, "err", err)
 		return Login{}, err
 	}
+	failpoint.Hit("token.stored")
 	if !stored {
 		// Another holder was faster, and its pair is in the table.
 		login, _, err := k.read(ctx, row.ID)
@@ -89,7 +100,7 @@ func (k *Keeper) refresh(ctx context.Context, row store.Token, holder string) (L
 }
 
 // ask sends the refresh. Its error is free of secrets.
-func (k *Keeper) ask(ctx context.Context, row store.Token) (media.Tokens, error) {
+func (k *Keeper) ask(ctx context.Context, row store.Token, own intent) (media.Tokens, error) {
 	refresh, err := k.Box.Open(row.Refresh, refreshPlace(row.ID))
 	if err != nil {
 		return media.Tokens{}, fmt.Errorf("open the refresh token of login %d: %w", row.ID, err)
@@ -105,22 +116,61 @@ func (k *Keeper) ask(ctx context.Context, row store.Token) (media.Tokens, error)
 	if err != nil {
 		return media.Tokens{}, fmt.Errorf("open the secret of app %s of %s: %w", row.AppID, row.Media, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	ctx, cancel := k.patience(ctx)
 	defer cancel()
 	secrets := media.App{ID: row.AppID, Secret: secret.NewText(appSecret)}
+	failpoint.Hit("token.before_call")
+	if clock.Since(own.since) > intentMargin {
+		return media.Tokens{}, errLate
+	}
 	tokens, err := k.Platform.Refresh(ctx, k.Transport, secrets, refresh)
+	if err == nil {
+		failpoint.Hit("token.answered")
+	}
 	if e, ok := errors.AsType[*media.Error](err); ok {
 		e.Redact(secrets.Secret, secret.NewText(refresh))
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		// Ours, and not that of the subtasks that wait for the token.
-		err = &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer to a token refresh within %s", refreshTimeout)}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer to a token refresh within %s", answerTimeout)}
+		if k.isClosed() {
+			err = &media.Error{Class: media.Transient, Message: "the process stopped before the answer to a token refresh came"}
+		}
 	}
 	return tokens, err
 }
 
-// keep writes the new pair to the table before anybody uses it. The pair exists nowhere else, so a database that is
-// away for a moment is waited for.
+// patience is how long an answer is waited for.
+func (k *Keeper) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	go func() {
+		select {
+		case <-k.held:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(stopPatience):
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+func (k *Keeper) isClosed() bool {
+	select {
+	case <-k.held:
+		return true
+	default:
+		return false
+	}
+}
+
+// keepPauseMax is the longest pause between tries to store a new pair: while it is in no table, the login stands still.
+const keepPauseMax = time.Second
+
+// keep writes the new pair to the table before anybody uses it, and reports whether it did: not when a newer one is
+// there. The pair exists nowhere else, so a database that is away is waited for, for as long as this process lives.
 func (k *Keeper) keep(ctx context.Context, row store.Token, login Login, tokens media.Tokens, asked time.Time) (bool, error) {
 	next := store.Token{AccessExpires: login.Expires}
 	var err error
@@ -135,50 +185,87 @@ func (k *Keeper) keep(ctx context.Context, row store.Token, login Login, tokens 
 	if tokens.RefreshExpires > 0 {
 		next.RefreshExpires = asked.Add(tokens.RefreshExpires)
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	for pause := 100 * time.Millisecond; ; pause *= 2 {
-		stored, err := k.Store.StoreTokens(ctx, row.ID, row.Generation, next)
+	failing := false
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, keepPauseMax) {
+		stored, err := k.store(ctx, row, next)
 		if err == nil {
+			if failing {
+				k.Logger.Info("the new tokens are stored", "media", row.Media, "login_id", row.ID)
+			}
 			return stored, nil
 		}
-		k.Logger.Warn("storing new tokens failed, trying again", "media", row.Media, "login_id", row.ID, "err", err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return false, err
+		if !failing {
+			k.Logger.Error("new tokens cannot be stored, trying for as long as the process lives", "media", row.Media, "login_id", row.ID, "err", err)
 		}
+		failing = true
+		<-time.After(pause)
 	}
 }
 
+func (k *Keeper) store(ctx context.Context, row store.Token, next store.Token) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
+	defer cancel()
+	// After a try whose commit was not seen it finds the pair there and says false, which is as well.
+	return k.Store.StoreTokens(ctx, row.ID, row.Generation, next)
+}
+
 // failed decides what a failed refresh means: a refused refresh token parks the login, with one alert; anything else
-// lets it rest, longer with each try.
+// lets it rest, longer with each try. Those who wait for the token wait on, at no attempt.
 func (k *Keeper) failed(ctx context.Context, row store.Token, holder string, err error) error {
 	e, ok := errors.AsType[*media.Error](err)
 	if ok && e.Class == media.Auth {
-		parked, parkErr := k.Store.ParkLogin(ctx, row.ID, row.Generation, holder, e.Error())
-		if parkErr != nil {
-			return errors.Join(err, parkErr)
-		}
-		if !parked {
-			// A newer pair came meanwhile: from a person, or from a holder that was thought dead.
-			return &media.DeferError{After: time.Second, Reason: fmt.Sprintf("login %d has just been changed", row.ID)}
-		}
-		k.metrics.refreshes.WithLabelValues(row.Media, "refused").Inc()
-		k.Logger.Error("login must be authorised again: the platform refused its refresh token",
-			"media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries+1, "err", err)
-		k.park(row.ID, e)
-		return fmt.Errorf("refresh the token of login %d: %w", row.ID, e)
+		return k.refused(ctx, row, holder, e)
 	}
 	k.metrics.refreshes.WithLabelValues(row.Media, "failed").Inc()
 	pause := min(time.Second<<min(row.IntentTries, 10), pauseMax)
 	if ok {
 		pause = max(pause, e.RetryAfter)
 	}
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
+	defer cancel()
 	if err := k.Store.PostponeRefresh(ctx, row.ID, holder, pause); err != nil {
 		// The intent then ends by itself.
-		k.Logger.Warn("the intent of a failed refresh stays open", "media", row.Media, "login_id", row.ID, "err", err)
+		k.causes.Report(slog.LevelWarn, "postpone", "the intent of a failed refresh stays open", err, "media", row.Media, "login_id", row.ID)
 	}
-	k.Logger.Warn("token refresh failed", "media", row.Media, "login_id", row.ID, "tries", row.IntentTries+1, "next_in", pause.String(), "err", err)
-	return fmt.Errorf("refresh the token of login %d: %w", row.ID, err)
+	k.causes.Report(slog.LevelWarn, "refresh", "token refresh failed", err,
+		"media", row.Media, "login_id", row.ID, "tries", row.IntentTries+1, "next_in", pause.String())
+	return &media.DeferError{After: pause, Reason: fmt.Sprintf("the refresh of login %d failed: %s", row.ID, err)}
+}
+
+// refused parks a login.
+func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e *media.Error) error {
+	parked, err := k.parkRow(ctx, row, holder, e.Error())
+	if err != nil {
+		// The intent ends by itself, and the platform is asked once more then.
+		k.causes.Report(slog.LevelError, "park", "a login whose refresh token was refused cannot be parked", err, "media", row.Media, "login_id", row.ID)
+		return &media.DeferError{After: intentLasts, Reason: fmt.Sprintf("login %d: %s", row.ID, e)}
+	}
+	if !parked {
+		// A newer pair came meanwhile: from a person, or from a holder that was thought dead.
+		return &media.DeferError{After: time.Second, Reason: fmt.Sprintf("login %d has just been changed", row.ID)}
+	}
+	k.metrics.refreshes.WithLabelValues(row.Media, "refused").Inc()
+	k.Logger.Error("login must be authorised again: the platform refused its refresh token",
+		"media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries+1, "err", e)
+	return k.park(ctx, row.ID, e.Error())
+}
+
+// parkRow marks the row. A try whose commit was not seen may have done it: then the row says so, and only the holder can
+// have written that.
+func (k *Keeper) parkRow(ctx context.Context, row store.Token, holder, reason string) (parked bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		unseen := err != nil
+		parked, err = k.Store.ParkLogin(ctx, row.ID, row.Generation, holder, reason)
+		if err == nil && !parked && unseen {
+			var now store.Token
+			now, err = k.Store.Token(ctx, row.ID)
+			parked = now.State == store.TokenReauthorise && now.Generation == row.Generation
+		}
+		if err == nil || try == tableTries || ctx.Err() != nil {
+			return parked, err
+		}
+		<-time.After(time.Duration(try) * 200 * time.Millisecond)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"adsync/base/clock"
 	"adsync/base/secret"
 	"adsync/media"
 )
@@ -26,8 +27,30 @@ type sharedToken struct {
 	Generation int64     `json:"generation"`
 }
 
-// redisTimeout bounds what Redis may cost a call: without it there is the table.
-const redisTimeout = 300 * time.Millisecond
+// redisTimeout bounds what Redis may cost a call: without it there is the table. Once it has cost that it is left alone
+// for redisRest, since after a loss of Redis every login is looked for anew.
+const (
+	redisTimeout = 300 * time.Millisecond
+	redisRest    = 2 * time.Second
+)
+
+// askRedis does a command, unless Redis did not answer a moment ago, and reports whether it was answered.
+func (k *Keeper) askRedis(ctx context.Context, do func(ctx context.Context) error) bool {
+	if k.Redis == nil || clock.Mark().UnixNano() < k.redisAway.Load() {
+		return false
+	}
+	bounded, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	err := do(bounded)
+	if err == nil || errors.Is(err, goredis.Nil) {
+		return err == nil
+	}
+	k.metrics.redisErrors.WithLabelValues(k.Platform.Name()).Inc()
+	if ctx.Err() == nil {
+		k.redisAway.Store(clock.Mark().Add(redisRest).UnixNano())
+	}
+	return false
+}
 
 // sharedLasts is how long Redis remembers a login that nobody refreshes.
 const sharedLasts = 24 * time.Hour
@@ -39,16 +62,12 @@ func (k *Keeper) redisKey(id int64) string {
 // shared returns the login that another process has put into Redis. It may be an old one: two processes write without
 // an order. The platform then refuses it, and the table has the newest.
 func (k *Keeper) shared(ctx context.Context, id int64) (Login, bool) {
-	if k.Redis == nil {
-		return Login{}, false
-	}
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	data, err := k.Redis.Get(ctx, k.redisKey(id)).Bytes()
-	if err != nil {
-		if !errors.Is(err, goredis.Nil) {
-			k.metrics.redisErrors.WithLabelValues(k.Platform.Name()).Inc()
-		}
+	var data []byte
+	found := k.askRedis(ctx, func(ctx context.Context) (err error) {
+		data, err = k.Redis.Get(ctx, k.redisKey(id)).Bytes()
+		return err
+	})
+	if !found {
 		return Login{}, false
 	}
 	var t sharedToken
@@ -64,20 +83,20 @@ func (k *Keeper) shared(ctx context.Context, id int64) (Login, bool) {
 
 // share puts a login into Redis for the other processes.
 func (k *Keeper) share(ctx context.Context, login Login) {
-	if k.Redis == nil {
+	sealed, err := k.Box.Seal(login.Access.Reveal(), accessPlace(login.ID))
+	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	sealed, err := k.Box.Seal(login.Access.Reveal(), accessPlace(login.ID))
-	if err == nil {
-		var data []byte
-		data, err = json.Marshal(sharedToken{AppID: login.App.ID, Access: sealed, Expires: login.Expires, Generation: login.Generation})
-		if err == nil {
-			err = k.Redis.Set(ctx, k.redisKey(login.ID), data, sharedLasts).Err()
-		}
-	}
+	data, err := json.Marshal(sharedToken{AppID: login.App.ID, Access: sealed, Expires: login.Expires, Generation: login.Generation})
 	if err != nil {
-		k.metrics.redisErrors.WithLabelValues(k.Platform.Name()).Inc()
+		return
 	}
+	k.askRedis(ctx, func(ctx context.Context) error {
+		return k.Redis.Set(ctx, k.redisKey(login.ID), data, sharedLasts).Err()
+	})
+}
+
+// unshare takes a parked login's token out of Redis: else each process that meets the login would try it.
+func (k *Keeper) unshare(ctx context.Context, id int64) {
+	k.askRedis(ctx, func(ctx context.Context) error { return k.Redis.Del(ctx, k.redisKey(id)).Err() })
 }

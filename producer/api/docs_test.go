@@ -35,6 +35,18 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Next string    `json:"next"`
 		}{},
 		`"rate_per_second":`: &runDetail{},
+		`"dead":`: &struct {
+			Dead []deadJSON `json:"dead"`
+			Next string     `json:"next"`
+		}{},
+		`"groups":`:          &deadGroupsJSON{},
+		`"log":`:             &deadDetail{},
+		`"estimated_calls":`: &redriveJSON{},
+		`"dropped":`:         &dropJSON{},
+		`"pauses":`: &struct {
+			Pauses []stopJSON `json:"pauses"`
+			Next   string     `json:"next"`
+		}{},
 		`"coverage":`: &struct {
 			Account  accountJSON    `json:"account"`
 			From     string         `json:"from"`

@@ -39,6 +39,12 @@ func (*memoryBroker) EnsureTopics(context.Context, []broker.Topic) error { retur
 
 func (*memoryBroker) TopicName(media, lane string) string { return media + "." + lane }
 
+func (*memoryBroker) GroupName(media, lane string) string { return media + "." + lane }
+
+func (*memoryBroker) Offsets(context.Context, string, ...string) ([]broker.PartitionOffsets, error) {
+	return nil, broker.ErrUnknownTopic
+}
+
 // The routes over a true producer: a table with a bad row, a reload, and a rerun of three past days of one account.
 func TestRoutes_OverAProducer(t *testing.T) {
 	t.Parallel()

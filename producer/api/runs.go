@@ -38,6 +38,7 @@ type runJSON struct {
 	Lane         string        `json:"lane"`
 	Kind         string        `json:"kind"`
 	Order        *orderedJSON  `json:"order,omitempty"`
+	OriginRunID  string        `json:"origin_run_id,omitempty"` // the run whose dead subtasks it takes up
 	State        task.RunState `json:"state"`
 	Error        string        `json:"error,omitempty"`
 	Counts       countsJSON    `json:"counts"`
@@ -53,6 +54,7 @@ type orderedJSON struct {
 	From     day.Day `json:"from,omitempty"`
 	To       day.Day `json:"to,omitempty"`
 	By       string  `json:"by"`
+	Redrive  bool    `json:"redrive,omitempty"` // of dead subtasks
 }
 
 // countsJSON are the run's subtasks by state.
@@ -86,8 +88,11 @@ func describeRun(r *store.Run) runJSON {
 		},
 		PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, FannedOutAt: r.FannedOutAt, EndedAt: r.EndedAt,
 	}
+	if r.OriginRunID != 0 {
+		j.OriginRunID = formatID(r.OriginRunID)
+	}
 	if o := r.Settings.Order; o != nil {
-		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By}
+		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By, Redrive: o.Redrive != nil}
 	}
 	return j
 }

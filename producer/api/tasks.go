@@ -65,6 +65,7 @@ type settingsJSON struct {
 	Concurrency    task.Concurrency  `json:"concurrency"`
 	ExclusiveMax   int64             `json:"exclusive_max_seconds"`
 	FanOutRate     int               `json:"fan_out_rate"`
+	After          []string          `json:"after,omitempty"`
 	Revision       int64             `json:"revision"`
 }
 
@@ -178,9 +179,9 @@ func describe(t producer.Task, now time.Time) taskJSON {
 		RetryMax: t.RetryMax, RetryBase: seconds(t.RetryBase), Overlap: t.Overlap,
 		CatchUp: t.CatchUp, CatchUpWindow: seconds(t.CatchUpWindow),
 		CatchUpOrder: t.CatchUpOrder, CatchUpSpread: seconds(t.CatchUpSpread), Concurrency: t.Concurrency, ExclusiveMax: seconds(t.ExclusiveMax),
-		FanOutRate: t.FanOutRate, Revision: t.Revision,
+		FanOutRate: t.FanOutRate, After: t.After, Revision: t.Revision,
 	}
-	if s, err := schedule.Parse(t.Cron, t.Timezone); err == nil && t.Enabled {
+	if s, err := schedule.Parse(t.Cron, t.Timezone, t.Name); err == nil && t.Enabled {
 		j.NextTicks = s.NextN(now, ticksShown)
 	}
 	return j

@@ -152,9 +152,10 @@ func TestKeeper_ParksALoginWhosePairIsDead(t *testing.T) {
 		w := world{media: platform.Name(), address: u.Scheme + "://" + u.Host}
 		w.order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
 		for range 5 {
-			e, ok := errors.AsType[*media.Error](p.anyCall(t, platform))
-			require.True(t, ok)
-			require.Equal(t, media.Auth, e.Class)
+			err := p.anyCall(t, platform)
+			_, waits := errors.AsType[*media.DeferError](err)
+			require.True(t, waits, "it waits, at no attempt: %v", err)
+			require.ErrorContains(t, err, "must be authorised again")
 		}
 		row, err := p.store.Token(t.Context(), p.login)
 		require.NoError(t, err)

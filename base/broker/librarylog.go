@@ -1,0 +1,24 @@
+package broker
+
+import (
+	"fmt"
+	"log/slog"
+
+	"adsync/base/telemetry"
+)
+
+// libraryLog passes what kafka-go calls errors on. Its lines carry offsets and addresses, so the format, not the
+// text, is taken as the cause.
+type libraryLog struct{ causes *telemetry.CauseLog }
+
+func (l libraryLog) Printf(format string, args ...any) {
+	l.causes.Report(slog.LevelWarn, "kafka-go: "+format, "kafka client reports", libraryError{format: format, text: fmt.Sprintf(format, args...)})
+}
+
+type libraryError struct{ format, text string }
+
+// Error returns the format: it is what the log compares.
+func (e libraryError) Error() string { return e.format }
+
+// LogValue shows the filled-in text.
+func (e libraryError) LogValue() slog.Value { return slog.StringValue(e.text) }

@@ -1,0 +1,24 @@
+package broker
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/telemetry"
+)
+
+func TestLibraryLog_TakesTheFormatAsTheCause(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	l := libraryLog{telemetry.NewCauseLog(slog.New(slog.NewTextHandler(&out, nil)))}
+	for offset := range 50 {
+		l.Printf("failed at offset %d", offset)
+		l.Printf("failed to join as %d", offset)
+	}
+	require.Equal(t, 2, strings.Count(out.String(), "\n"))
+	require.Contains(t, out.String(), "failed at offset 0")
+}

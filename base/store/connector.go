@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"adsync/base/clock"
+)
+
+const (
+	// connectTimeout bounds a new connection from the dial until it can be used. A server that hangs still lets its kernel
+	// accept connections, so a bound on the dial alone would not do.
+	connectTimeout = 5 * time.Second
+	// restAfterSilence is how long nobody dials after a dial without an answer. All that waits for a connection then hears
+	// of it at once, and not one after the other.
+	restAfterSilence = time.Second
+)
+
+// connector opens connections that are bounded in time and of isolation READ COMMITTED.
+type connector struct {
+	driver.Connector
+	where string // the server and the database, for errors
+
+	mu        sync.Mutex
+	silence   error // of the last dial, until restUntil
+	restUntil time.Time
+}
+
+func newConnector(c *mysql.Config) (*connector, error) {
+	inner, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, err
+	}
+	return &connector{Connector: inner, where: c.Addr + "/" + c.DBName}, nil
+}
+
+// Connect implements driver.Connector.
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := c.resting(); err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	conn, err := c.connect(bounded)
+	if err == nil {
+		return conn, nil
+	}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		// The driver would call it a bad connection, at which database/sql tries twice more.
+		err = fmt.Errorf("connect to %s: no answer within %s", c.where, connectTimeout)
+		c.rest(err)
+		return nil, err
+	}
+	return nil, fmt.Errorf("connect to %s: %w", c.where, err)
+}
+
+func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A statement, because the variable has one name in MySQL 8 and MariaDB 11 and another in MariaDB 10.
+	if _, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Refused reports whether the server answered and does not let us in: the user, the password or the database's name is
+// wrong, which does not pass.
+func Refused(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && (e.Number == 1044 || e.Number == 1045 || e.Number == 1049 || e.Number == 1698)
+}
+
+func (c *connector) resting() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if clock.Until(c.restUntil) > 0 {
+		return c.silence
+	}
+	return nil
+}
+
+func (c *connector) rest(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silence, c.restUntil = err, clock.Mark().Add(restAfterSilence)
+}

@@ -1,0 +1,358 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/task"
+)
+
+// AuditDead is the object of audit entries about dead subtasks.
+const AuditDead = "subtask_dead"
+
+// DeadSubtask is a row of subtask_dead: a subtask that failed for good. It stays, whatever becomes of its day's log,
+// until it is dropped or taken up again.
+type DeadSubtask struct {
+	task.Key
+	TaskID     int64
+	TaskName   string // that of its run; "" when the run is gone
+	Media      string
+	Attempt    int // failures
+	ErrorClass string
+	ErrorPrint string
+	ErrorText  string
+	DeadAt     time.Time
+	RedriveRun int64 // the run that is taking it up; 0 while none does
+}
+
+// deadColumns are the columns of DeadSubtask, with d for subtask_dead and r for run.
+const deadColumns = `d.run_id, d.account_id, d.part, d.task_id, COALESCE(r.task_name, ''), d.media, d.attempt,
+  d.error_class, d.error_print, d.error_text, d.dead_at, d.redrive_run_id`
+
+const deadFrom = " FROM subtask_dead d LEFT JOIN run r ON r.id = d.run_id "
+
+func scanDead(rows *sql.Rows) (DeadSubtask, error) {
+	var d DeadSubtask
+	var at Time
+	err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.TaskID, &d.TaskName, &d.Media, &d.Attempt,
+		&d.ErrorClass, &d.ErrorPrint, &d.ErrorText, &at, &d.RedriveRun)
+	d.DeadAt = at.Time
+	return d, err
+}
+
+// deadWhere is a filter as a condition on d.
+func deadWhere(f task.DeadFilter) (where string, args []any) {
+	var all []string
+	add := func(condition string, arg any) { all, args = append(all, condition), append(args, arg) }
+	if f.TaskID != 0 {
+		add("d.task_id = ?", f.TaskID)
+	}
+	if f.Media != "" {
+		add("d.media = ?", f.Media)
+	}
+	if f.AccountID != 0 {
+		add("d.account_id = ?", f.AccountID)
+	}
+	if f.RunID != 0 {
+		add("d.run_id = ?", f.RunID)
+	}
+	if f.Print != "" {
+		add("d.error_print = ?", f.Print)
+	}
+	if f.Class != "" {
+		add("d.error_class = ?", f.Class)
+	}
+	if f.Text != "" {
+		add("INSTR(d.error_text, ?) > 0", f.Text) // LIKE would give some letters of it a meaning
+	}
+	if !f.Since.IsZero() {
+		add("d.dead_at >= ?", At(f.Since))
+	}
+	if !f.Until.IsZero() {
+		add("d.dead_at <= ?", At(f.Until))
+	}
+	if len(all) == 0 {
+		return "1 = 1", nil
+	}
+	return strings.Join(all, " AND "), args
+}
+
+// DeadPlace is where a page of dead subtasks ended.
+type DeadPlace struct {
+	At  time.Time
+	Key task.Key
+}
+
+// ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it.
+func (s *Store) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) ([]DeadSubtask, error) {
+	where, args := deadWhere(f)
+	if !after.At.IsZero() {
+		at, k := At(after.At), after.Key
+		where += ` AND d.dead_at <= ? AND (d.dead_at < ? OR d.run_id < ?
+  OR (d.run_id = ? AND (d.account_id < ? OR (d.account_id = ? AND d.part < ?))))`
+		args = append(args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
+	}
+	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+deadFrom+"WHERE "+where+
+		" ORDER BY d.dead_at DESC, d.run_id DESC, d.account_id DESC, d.part DESC LIMIT ?", append(args, limit)...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("list dead subtasks: %w", err)
+	}
+	defer rows.Close()
+	var all []DeadSubtask
+	for rows.Next() {
+		d, err := scanDead(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list dead subtasks: %w", err)
+		}
+		all = append(all, d)
+	}
+	return all, rows.Err()
+}
+
+// DeadGroup is the dead subtasks of one error print.
+type DeadGroup struct {
+	Print     string
+	Count     int64
+	Redriving int64 // of Count, those that a run is taking up
+	First     time.Time
+	Last      time.Time
+	Example   string // the text of one of the errors
+	Classes   []string
+	TaskIDs   []int64
+}
+
+// DeadGroups returns the dead subtasks by error print, the most frequent first.
+func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) ([]DeadGroup, error) {
+	where, args := deadWhere(f)
+	rows, err := s.Data.Writer(ctx).Raw(`SELECT d.error_print, COUNT(*) AS n, SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END),
+  MIN(d.dead_at), MAX(d.dead_at), MIN(d.error_text) FROM subtask_dead d WHERE `+where+
+		" GROUP BY d.error_print ORDER BY n DESC, d.error_print LIMIT ?", append(args, limit)...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("group dead subtasks: %w", err)
+	}
+	defer rows.Close()
+	var groups []DeadGroup
+	for rows.Next() {
+		var g DeadGroup
+		var first, last Time
+		if err := rows.Scan(&g.Print, &g.Count, &g.Redriving, &first, &last, &g.Example); err != nil {
+			return nil, fmt.Errorf("group dead subtasks: %w", err)
+		}
+		g.First, g.Last = first.Time, last.Time
+		groups = append(groups, g)
+	}
+	if err := rows.Err(); err != nil || len(groups) == 0 {
+		return nil, err
+	}
+	return groups, s.fillGroups(ctx, f, groups)
+}
+
+// fillGroups adds the classes and tasks of groups.
+func (s *Store) fillGroups(ctx context.Context, f task.DeadFilter, groups []DeadGroup) error {
+	byPrint := make(map[string]*DeadGroup, len(groups))
+	prints := make([]string, len(groups))
+	for i := range groups {
+		prints[i], byPrint[groups[i].Print] = groups[i].Print, &groups[i]
+	}
+	where, args := deadWhere(f)
+	rows, err := s.Data.Writer(ctx).Raw("SELECT DISTINCT d.error_print, d.error_class, d.task_id FROM subtask_dead d WHERE "+where+
+		" AND d.error_print IN ? ORDER BY d.error_print, d.error_class, d.task_id", append(args, prints)...).Rows()
+	if err != nil {
+		return fmt.Errorf("group dead subtasks: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text, class string
+		var id int64
+		if err := rows.Scan(&text, &class, &id); err != nil {
+			return fmt.Errorf("group dead subtasks: %w", err)
+		}
+		if g := byPrint[text]; g != nil {
+			g.Classes, g.TaskIDs = appendNew(g.Classes, class), appendNew(g.TaskIDs, id)
+		}
+	}
+	return rows.Err()
+}
+
+// DeadCount is how many dead subtasks of a task a filter chooses.
+type DeadCount struct {
+	TaskID    int64
+	TaskName  string // that of the newest of their runs; "" when it is gone
+	Free      int64  // those that no run is taking up
+	Redriving int64
+	OldestRun int64 // of the free ones
+	NewestRun int64
+}
+
+// CountDead returns how many dead subtasks a filter chooses, by task id.
+func (s *Store) CountDead(ctx context.Context, f task.DeadFilter) ([]DeadCount, error) {
+	where, args := deadWhere(f)
+	rows, err := s.Data.Writer(ctx).Raw(`SELECT c.task_id, COALESCE(r.task_name, ''), c.free, c.redriving, c.oldest, c.newest FROM (
+SELECT d.task_id, SUM(CASE WHEN d.redrive_run_id = 0 THEN 1 ELSE 0 END) AS free, SUM(CASE WHEN d.redrive_run_id = 0 THEN 0 ELSE 1 END) AS redriving,
+  COALESCE(MIN(CASE WHEN d.redrive_run_id = 0 THEN d.run_id END), 0) AS oldest,
+  COALESCE(MAX(CASE WHEN d.redrive_run_id = 0 THEN d.run_id END), 0) AS newest, MAX(d.run_id) AS named
+FROM subtask_dead d WHERE `+where+` GROUP BY d.task_id) c LEFT JOIN run r ON r.id = c.named ORDER BY c.task_id`, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("count dead subtasks: %w", err)
+	}
+	defer rows.Close()
+	var all []DeadCount
+	for rows.Next() {
+		var c DeadCount
+		if err := rows.Scan(&c.TaskID, &c.TaskName, &c.Free, &c.Redriving, &c.OldestRun, &c.NewestRun); err != nil {
+			return nil, fmt.Errorf("count dead subtasks: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// CountDeadByMedia returns how many dead subtasks each media has.
+func (s *Store) CountDeadByMedia(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT media, COUNT(*) FROM subtask_dead GROUP BY media").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("count dead subtasks: %w", err)
+	}
+	defer rows.Close()
+	counts := map[string]int64{}
+	for rows.Next() {
+		var media string
+		var n int64
+		if err := rows.Scan(&media, &n); err != nil {
+			return nil, fmt.Errorf("count dead subtasks: %w", err)
+		}
+		counts[media] = n
+	}
+	return counts, rows.Err()
+}
+
+// DeadSubtask returns one dead subtask, or ErrNotFound.
+func (s *Store) DeadSubtask(ctx context.Context, k task.Key) (DeadSubtask, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+deadFrom+"WHERE d.run_id = ? AND d.account_id = ? AND d.part = ?",
+		k.RunID, k.AccountID, k.Part).Rows()
+	if err != nil {
+		return DeadSubtask{}, fmt.Errorf("read dead subtask %v: %w", k, err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return DeadSubtask{}, errors.Join(rows.Err(), fmt.Errorf("dead subtask %v: %w", k, ErrNotFound))
+	}
+	d, err := scanDead(rows)
+	if err != nil {
+		return DeadSubtask{}, fmt.Errorf("read dead subtask %v: %w", k, err)
+	}
+	return d, nil
+}
+
+// SubtaskLog is what a day's log tells of a subtask.
+type SubtaskLog struct {
+	State     task.State
+	Delivery  int
+	Attempt   int
+	Node      string // who worked on it last
+	CreatedAt time.Time
+	StartedAt time.Time // of the last try
+	EndedAt   time.Time
+	Rows      int64 // written by the last try
+	Calls     int64 // API calls of all tries
+}
+
+// SubtaskLog returns a subtask's row, or ErrNotFound, also when its day's table was dropped.
+func (s *Store) SubtaskLog(ctx context.Context, k task.Key) (SubtaskLog, error) {
+	var row SubtaskLog
+	var created, started, ended Time
+	err := s.Data.Writer(ctx).Raw("SELECT state, delivery, attempt, node, created_at, started_at, ended_at, rows_written, api_calls FROM "+
+		LogTable(k.RunID)+" WHERE run_id = ? AND account_id = ? AND part = ?", k.RunID, k.AccountID, k.Part).Row().
+		Scan(&row.State, &row.Delivery, &row.Attempt, &row.Node, &created, &started, &ended, &row.Rows, &row.Calls)
+	if errors.Is(err, sql.ErrNoRows) || missingTable(err) {
+		return SubtaskLog{}, fmt.Errorf("log of subtask %v: %w", k, ErrNotFound)
+	}
+	if err != nil {
+		return SubtaskLog{}, fmt.Errorf("read the log of subtask %v: %w", k, err)
+	}
+	row.CreatedAt, row.StartedAt, row.EndedAt = created.Time, started.Time, ended.Time
+	return row, nil
+}
+
+// deadBatch is how many dead subtasks are changed in one transaction.
+const deadBatch = 250
+
+// DropDead deletes up to limit of the dead subtasks that a filter chooses and no run is taking up, and returns how many
+// it deleted. What it deletes is gone.
+func (s *Store) DropDead(ctx context.Context, f task.DeadFilter, limit int) (int64, error) {
+	var dropped int64
+	for after := (task.Key{}); limit > 0; {
+		keys, err := s.freeDead(ctx, f, 0, after, min(limit, deadBatch))
+		if err != nil || len(keys) == 0 {
+			return dropped, err
+		}
+		var n int64
+		err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+			n, err = s.deleteDead(tx, 0, keys)
+			return err
+		})
+		if err != nil {
+			return dropped, fmt.Errorf("drop dead subtasks: %w", err)
+		}
+		dropped += n
+		limit -= len(keys)
+		after = keys[len(keys)-1]
+	}
+	return dropped, nil
+}
+
+// freeDead returns the next dead subtasks, but for those of one run, that a filter chooses and no run is taking up, by
+// key.
+func (s *Store) freeDead(ctx context.Context, f task.DeadFilter, butRun int64, after task.Key, limit int) ([]task.Key, error) {
+	where, args := deadWhere(f)
+	// Not as a comparison of rows: MySQL reads the whole table for that.
+	args = append(args, butRun, after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit)
+	rows, err := s.Data.Writer(ctx).Raw("SELECT d.run_id, d.account_id, d.part FROM subtask_dead d WHERE "+where+
+		` AND d.redrive_run_id = 0 AND d.run_id <> ? AND d.run_id >= ? AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?))
+ORDER BY d.run_id, d.account_id, d.part LIMIT ?`, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read dead subtasks: %w", err)
+	}
+	defer rows.Close()
+	var keys []task.Key
+	for rows.Next() {
+		var k task.Key
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part); err != nil {
+			return nil, fmt.Errorf("read dead subtasks: %w", err)
+		}
+		keys = append(keys, k)
+	}
+	return keys, rows.Err()
+}
+
+// deleteDead deletes those of the dead subtasks that still have the mark, and returns how many.
+func (s *Store) deleteDead(tx *gorm.DB, mark int64, keys []task.Key) (int64, error) {
+	if len(keys) == 0 {
+		return 0, nil
+	}
+	where := " WHERE t.redrive_run_id = ?"
+	if s.Data.dialect == SQLiteDialect {
+		where = " AND redrive_run_id = ?"
+	}
+	args := make([]any, 0, len(keys)*len(subtaskKey)+1)
+	for _, k := range keys {
+		args = append(args, k.RunID, k.AccountID, k.Part)
+	}
+	res := tx.Exec(s.Data.deleteSQL("subtask_dead", subtaskKey, len(keys))+where, append(args, mark)...)
+	return res.RowsAffected, res.Error
+}
+
+// appendNew appends what is not there yet.
+func appendNew[T comparable](all []T, v T) []T {
+	if slices.Contains(all, v) {
+		return all
+	}
+	return append(all, v)
+}

@@ -1,0 +1,438 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
+	"pgregory.net/rapid"
+
+	"adsync/base/lease"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+// cuts decides what becomes of each write: of a commit, or of a statement outside a transaction.
+type cuts struct {
+	mu   sync.Mutex
+	plan []cutKind
+	met  int
+}
+
+type cutKind int
+
+const (
+	passes cutKind = iota
+	lost           // the connection is cut before it gets there
+	unseen         // it is done, and the answer is lost
+)
+
+func (c *cuts) next() cutKind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.plan) == 0 {
+		return passes
+	}
+	k := c.plan[0]
+	c.plan = c.plan[1:]
+	if k != passes {
+		c.met++
+	}
+	return k
+}
+
+func (c *cuts) set(plan ...cutKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plan = plan
+}
+
+func (c *cuts) around(do func() error) error {
+	switch c.next() {
+	case lost:
+		return mysql.ErrInvalidConn
+	case unseen:
+		if err := do(); err != nil {
+			return err
+		}
+		return mysql.ErrInvalidConn
+	default:
+		return do()
+	}
+}
+
+// breakable returns a store whose commits and single statements go through cuts.
+func breakable(s *store.Store) *cuts {
+	c := &cuts{}
+	s.Data.BreakCommits(c.around)
+	s.Data.BreakStatements(c.around)
+	return c
+}
+
+// stubborn are more cuts than the store tries again by itself.
+func stubborn(k cutKind) []cutKind { return []cutKind{k, k, k, k} }
+
+// Each write of the engine through each kind of cut: once, which the store mends by itself, and so often that its caller
+// has to come again. In both cases the tables say what they would say without the cut.
+func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	part := store.AccountPart{AccountID: 5, Part: "p"}
+	type fixture struct {
+		s     *store.Store
+		l     lease.Lease
+		run   store.Run // fanning out, with the accounts 1 to 3 in backoff and due
+		older store.Run // with account 1 open
+	}
+	for _, tt := range []struct {
+		name  string
+		write func(ctx context.Context, f fixture) error
+		check func(t *testing.T, f fixture)
+	}{
+		{"ApplyOutcomes", func(ctx context.Context, f fixture) error {
+			_, err := f.s.ApplyOutcomes(ctx, []store.Outcome{
+				{Key: key(f.run, 1), Delivery: 1, State: task.Succeeded, EndedAt: outcomeTime, Calls: 3},
+				{Key: key(f.run, 2), Delivery: 1, State: task.Failed, EndedAt: outcomeTime},
+			})
+			return err
+		}, func(t *testing.T, f fixture) {
+			t.Helper()
+			run, err := f.s.Run(t.Context(), f.run.ID)
+			require.NoError(t, err)
+			require.Equal(t, [2]int64{1, 1}, [2]int64{run.Succeeded, run.Failed})
+			require.Equal(t, 1, count(t, f.s, "SELECT COUNT(*) FROM subtask_dead"))
+			require.Equal(t, 1, count(t, f.s, "SELECT COUNT(*) FROM subtask_due"))
+			require.Equal(t, 3, count(t, f.s, "SELECT api_calls FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ? AND account_id = 1", f.run.ID))
+		}},
+		{"AddSubtasks", func(ctx context.Context, f fixture) error {
+			return f.s.AddSubtasks(ctx, f.l, f.run.ID, []store.AccountPart{part}, outcomeTime)
+		}, func(t *testing.T, f fixture) {
+			t.Helper()
+			require.Equal(t, 4, count(t, f.s, "SELECT COUNT(*) FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
+		}},
+		{"AddQueuedSubtasks", func(ctx context.Context, f fixture) error {
+			return f.s.AddQueuedSubtasks(ctx, f.l, &f.run, []store.QueuedPart{{AccountPart: part, Behind: f.older.ID}}, outcomeTime)
+		}, func(t *testing.T, f fixture) {
+			t.Helper()
+			require.Equal(t, 1, count(t, f.s, "SELECT COUNT(*) FROM subtask_due WHERE account_id = 5 AND due_at = ?", store.At(outcomeTime)), "nothing is open before it: it is due")
+			require.Equal(t, 4, count(t, f.s, "SELECT COUNT(*) FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
+		}},
+		{"AdvanceCursor", func(ctx context.Context, f fixture) error {
+			run, err := f.s.Run(ctx, f.run.ID) // as a fan-out that is continued does
+			if err != nil || run.Cursor == 7 {
+				return err
+			}
+			return f.s.AdvanceCursor(ctx, f.l, f.run.ID, 0, 7, store.Offsets{0: 9}, "note")
+		}, func(t *testing.T, f fixture) {
+			t.Helper()
+			run, err := f.s.Run(t.Context(), f.run.ID)
+			require.NoError(t, err)
+			require.EqualValues(t, 7, run.Cursor)
+			require.Equal(t, store.Offsets{0: 9}, run.Offsets)
+			require.Equal(t, "note", run.ErrorText)
+		}},
+		{"FinishFanOut", func(ctx context.Context, f fixture) error {
+			run, err := f.s.Run(ctx, f.run.ID)
+			if err != nil || run.State != task.RunFanningOut {
+				return err
+			}
+			return f.s.FinishFanOut(ctx, f.l, f.run.ID, task.RunSkipped, "", outcomeTime)
+		}, func(t *testing.T, f fixture) {
+			t.Helper()
+			run, err := f.s.Run(t.Context(), f.run.ID)
+			require.NoError(t, err)
+			require.Equal(t, task.RunRunning, run.State)
+			require.EqualValues(t, 3, *run.Total)
+		}},
+		{"RaiseDue", func(ctx context.Context, f fixture) error {
+			due, err := f.s.DueSubtasks(ctx, outcomeTime, outcomeTime, 10)
+			if err != nil {
+				return err
+			}
+			_, err = f.s.RaiseDue(ctx, f.l, due, outcomeTime)
+			return err
+		}, func(t *testing.T, f fixture) {
+			t.Helper()
+			due := dueNow(t, f.s, outcomeTime, outcomeTime)
+			require.Len(t, due, 3, "sent, at a place that nobody knows: a message for each is certain to come")
+			for _, d := range due {
+				states, err := f.s.SubtaskStates(t.Context(), []task.Key{d.Key})
+				require.NoError(t, err)
+				require.Equal(t, store.SubtaskStatus{State: task.Waiting, Delivery: d.Delivery, Attempt: 1}, states[d.Key])
+			}
+		}},
+	} {
+		for name, plan := range map[string][]cutKind{
+			"undone": {lost}, "committed unseen": {unseen}, "undone again and again": stubborn(lost), "committed unseen, then nothing": append([]cutKind{unseen}, stubborn(lost)[1:]...),
+		} {
+			t.Run(tt.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				s, l, run, _ := waiting(t, 3)
+				older := someRun(run.ID-1, outcomeTime)
+				require.NoError(t, s.AddRuns(t.Context(), l, []store.Run{older}))
+				f := fixture{s: s, l: l, run: run, older: older}
+				c := breakable(s)
+				c.set(plan...)
+				err := tt.write(t.Context(), f)
+				if len(plan) == 1 {
+					require.NoError(t, err, "the store tries again by itself")
+				} else {
+					require.ErrorIs(t, err, mysql.ErrInvalidConn)
+					require.NoError(t, tt.write(t.Context(), f), "the caller comes again")
+				}
+				require.Equal(t, len(plan), c.met, "the fault did not strike")
+				tt.check(t, f)
+			})
+		}
+	}
+}
+
+// What was raised by a try that was committed unseen is returned, or it would wait for its message needlessly.
+func TestRaiseDue_KnowsWhatItRaisedUnseen(t *testing.T) {
+	t.Parallel()
+	s, l, run, now := waiting(t, 2)
+	due := dueNow(t, s, now, now)
+	c := breakable(s)
+	c.set(unseen)
+	raised, err := s.RaiseDue(t.Context(), l, due, now)
+	require.NoError(t, err)
+	require.Equal(t, 1, c.met)
+	require.Equal(t, []task.Key{key(run, 1), key(run, 2)}, keys(raised))
+	require.Equal(t, 2, raised[0].Delivery)
+}
+
+func TestWriteReport_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []cutKind{lost, unseen} {
+		s := resultStore(t)
+		_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), costRow(today, "1", 5_000_000, `{"v":1}`), costRow(today, "2", 100, `{"v":1}`)))
+		require.NoError(t, err)
+		c := breakable(s)
+		c.set(kind)
+		claim := begin(t, s, "b", today)
+		_, err = s.WriteReport(t.Context(), reportOf(claim, costRow(today, "1", 6_000_000, `{"v":2}`)))
+		require.NoError(t, err)
+		require.Equal(t, 1, c.met)
+		rows := publicRows(t, s)
+		require.Len(t, rows, 1)
+		require.Equal(t, claim.Version, rows[0].Version)
+		have := coverageOf(t, s)[today]
+		require.Equal(t, claim.Version, have.CompleteVersion)
+		require.Equal(t, claim.Version, *have.Dirty)
+		require.Equal(t, store.Complete, have.State)
+	}
+}
+
+// Rows, outcomes and the end of the fan-out in any order, with any cuts between: the run ends with its last subtask, and
+// its counts are the rows'.
+func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	l := lead(t, s, "a")
+	c := breakable(s)
+	require.NoError(t, s.EnsureLogTable(t.Context(), task.LogDay(task.NewRunID(outcomeTime))))
+	ctx := context.Background()
+	rapid.Check(t, func(t *rapid.T) {
+		c.set()
+		older, run := someRun(task.NewRunID(outcomeTime), outcomeTime), someRun(task.NewRunID(outcomeTime)+1<<21, outcomeTime)
+		require.NoError(t, s.AddRuns(ctx, l, []store.Run{older, run}))
+		n := rapid.Int64Range(0, 5).Draw(t, "subtasks")
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]cutKind{passes, passes, passes, lost, unseen}), 0, 30)
+		c.set(kinds.Draw(t, "cuts")...)
+		again := func(do func() error) { // like every caller: until it is done
+			for do() != nil {
+			}
+		}
+		var order []int64 // an account is made or answered; 0 ends the fan-out
+		for id := range n {
+			order = append(order, id+1, id+1, id+1)
+		}
+		made := map[int64]int{}
+		finished := false
+		finish := func() {
+			again(func() error {
+				got, err := s.Run(ctx, run.ID)
+				if err != nil || got.State != task.RunFanningOut {
+					return err
+				}
+				return s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", outcomeTime)
+			})
+			finished = true
+		}
+		end := rapid.IntRange(int(n), 3*int(n)).Draw(t, "the fan-out ends after")
+		for i, id := range rapid.Permutation(order).Draw(t, "order") {
+			if i >= end && len(made) == int(n) && !finished {
+				finish()
+			}
+			made[id]++
+			switch part := (store.AccountPart{AccountID: id, Part: "p"}); {
+			case made[id] > 1:
+				state := rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Expired, task.Superseded, task.Cancelled, task.Retrying}).Draw(t, "state")
+				again(func() error {
+					_, err := s.ApplyOutcomes(ctx, []store.Outcome{{Key: key(run, id), Delivery: 1, State: state, EndedAt: outcomeTime, DueAt: outcomeTime}})
+					return err
+				})
+			case rapid.Bool().Draw(t, "queued"):
+				again(func() error {
+					return s.AddQueuedSubtasks(ctx, l, &run, []store.QueuedPart{{AccountPart: part, Behind: older.ID}}, outcomeTime)
+				})
+			default:
+				again(func() error { return s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{part}, outcomeTime) })
+			}
+		}
+		if !finished {
+			finish()
+		}
+		c.set()
+		r := subtasks{s: s, run: run.ID}
+		counts := r.counts(t)
+		require.Equal(t, n, *counts.Total)
+		if n == 0 {
+			require.Equal(t, task.RunSkipped, counts.State)
+			return
+		}
+		r.requireCountsEqualRows(t)
+		for id := range n { // what is still open ends
+			apply(t, s, store.Outcome{Key: key(run, id+1), Delivery: 1, State: task.Expired, EndedAt: outcomeTime})
+		}
+		r.requireCountsEqualRows(t)
+		require.False(t, r.counts(t).State.Open())
+	})
+}
+
+// The same with everybody at work at the same time.
+func TestRunCounts_Concurrently(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	l := lead(t, s, "a")
+	ctx := context.Background()
+	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(task.NewRunID(outcomeTime))))
+	older, run := someRun(task.NewRunID(outcomeTime), outcomeTime), someRun(task.NewRunID(outcomeTime)+1<<21, outcomeTime)
+	require.NoError(t, s.AddRuns(ctx, l, []store.Run{older, run}))
+	const n = 240
+	var all []store.AccountPart
+	for id := range int64(n) {
+		all = append(all, store.AccountPart{AccountID: id + 1, Part: "p"})
+	}
+	require.NoError(t, s.AddSubtasks(ctx, l, older.ID, all, outcomeTime))
+	require.NoError(t, s.FinishFanOut(ctx, l, older.ID, task.RunSkipped, "", outcomeTime))
+
+	var wg sync.WaitGroup
+	fanned := make(chan struct{})
+	wg.Go(func() { // the fan-out: half of it is queued behind the older run
+		defer close(fanned)
+		for i := 0; i < n; i += 20 {
+			require.NoError(t, s.AddSubtasks(ctx, l, run.ID, all[i:i+10], outcomeTime))
+			var queued []store.QueuedPart
+			for _, p := range all[i+10 : i+20] {
+				queued = append(queued, store.QueuedPart{AccountPart: p, Behind: older.ID})
+			}
+			require.NoError(t, s.AddQueuedSubtasks(ctx, l, &run, queued, outcomeTime))
+		}
+		require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", outcomeTime))
+	})
+	for consumer := range int64(4) {
+		wg.Go(func() { // consumers of both runs, each with the same accounts in both
+			open := map[task.Key]bool{}
+			for id := consumer + 1; id <= n; id += 4 {
+				open[key(older, id)], open[key(run, id)] = true, true
+			}
+			for len(open) > 0 {
+				var batch []store.Outcome
+				for k := range open {
+					if batch = append(batch, store.Outcome{Key: k, State: task.Succeeded, EndedAt: outcomeTime}); len(batch) == 30 {
+						break
+					}
+				}
+				var asked []task.Key
+				for _, o := range batch {
+					asked = append(asked, o.Key)
+				}
+				states, err := s.SubtaskStates(ctx, asked)
+				require.NoError(t, err)
+				var known []store.Outcome
+				for _, o := range batch {
+					if status, found := states[o.Key]; found && status.State == task.Waiting {
+						o.Delivery = status.Delivery
+						known = append(known, o)
+						delete(open, o.Key)
+					}
+				}
+				_, err = s.ApplyOutcomes(ctx, known)
+				require.NoError(t, err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	pumped := make(chan error)
+	go func() { // the pump
+		var errs error
+		for {
+			due, err := s.DueSubtasks(ctx, outcomeTime, outcomeTime.AddDate(0, 0, -1), 50)
+			errs = errors.Join(errs, err)
+			_, err = s.RaiseDue(ctx, l, due, outcomeTime)
+			errs = errors.Join(errs, err)
+			select {
+			case <-done:
+				pumped <- errs
+				return
+			default:
+			}
+		}
+	}()
+	wg.Wait()
+	close(done)
+	require.NoError(t, <-pumped)
+	for _, r := range []store.Run{older, run} {
+		got, err := s.Run(ctx, r.ID)
+		require.NoError(t, err)
+		require.Equal(t, task.RunSucceeded, got.State)
+		require.EqualValues(t, n, got.Succeeded)
+		require.EqualValues(t, n, *got.Total)
+	}
+	require.Zero(t, count(t, s, "SELECT COUNT(*) FROM subtask_due"), "nobody waits for ever")
+}
+
+// What must not be done twice is not: its caller looks what became of it.
+func TestTx_DoesNotRepeatWhatMayBeCommitted(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	c := breakable(s)
+	add := func(tx *gorm.DB) error { return tx.Exec("UPDATE leader SET epoch = epoch + 1 WHERE id = 1").Error }
+	for _, tt := range []struct {
+		plan []cutKind
+		fn   func(tx *gorm.DB) error
+		want string
+		adds int
+	}{
+		{[]cutKind{unseen}, add, "may have been committed", 1},
+		{[]cutKind{lost}, add, "may have been committed", 0}, // which of the two it was, nobody can tell
+		{nil, func() func(tx *gorm.DB) error { // a cut before the commit is known to have undone it
+			tries := 0
+			return func(tx *gorm.DB) error {
+				if err := add(tx); err != nil {
+					return err
+				}
+				if tries++; tries == 1 {
+					return mysql.ErrInvalidConn
+				}
+				return nil
+			}
+		}(), "", 1},
+	} {
+		before := count(t, s, "SELECT epoch FROM leader")
+		c.set(tt.plan...)
+		err := s.Data.Tx(t.Context(), tt.fn)
+		if tt.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, tt.want)
+			require.ErrorIs(t, err, mysql.ErrInvalidConn)
+		}
+		require.Equal(t, tt.adds, count(t, s, "SELECT epoch FROM leader")-before)
+	}
+}

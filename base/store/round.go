@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"adsync/base/lease"
+	"adsync/base/task"
+)
+
+// Round is a tick of a task that starts after others: it answers ended runs of each of them.
+type Round struct {
+	Tick
+	Answers map[int64][]int64 // the runs, by the task that they are of
+}
+
+// AddRound writes a round's tick and what it answers, all or nothing: a run is answered once by a task. It returns
+// lease.ErrStaleLease when the lease does not hold. After another error the round may be there all the same, if the
+// commit's answer was lost; it must then not be written again but looked for.
+func (s *Store) AddRound(ctx context.Context, l lease.Lease, r Round) error {
+	var rows [][]any
+	for predecessor, runs := range r.Answers {
+		for _, id := range runs {
+			rows = append(rows, []any{r.TaskID, id, predecessor, At(r.PlannedAt)})
+		}
+	}
+	rows = sortByKey(rows, 2)
+	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+		err := tx.Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)", r.TaskID, At(r.PlannedAt), r.RunID, At(r.MadeAt)).Error
+		if err != nil {
+			return err
+		}
+		const columns = 4
+		for rest := rows; len(rest) > 0; {
+			batch := rest[:min(len(rest), s.Data.rowsPerStatement(columns))]
+			rest = rest[len(batch):]
+			err := tx.Exec("INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES "+Tuples(len(batch), columns), flatten(batch, columns)...).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("add a round of task %d: %w", r.TaskID, err)
+	}
+	return nil
+}
+
+// Unanswered returns the runs of a task's ticks that ended well (succeeded or partial) and that a successor has not
+// answered, by id, no more than limit. Only runs with an id of at least from are looked at; below next none will ever
+// have to be, unless its run is made after this.
+func (s *Store) Unanswered(ctx context.Context, successor, predecessor, from int64, limit int) (runs []int64, next int64, err error) {
+	var newest int64
+	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(id), 0) FROM run WHERE task_id = ?", predecessor).Row().Scan(&newest)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
+	}
+	next = max(newest+1, from)
+	if newest < from {
+		return nil, next, nil
+	}
+	rows, err := s.Data.Writer(ctx).Raw("SELECT r.id, r.state FROM run r WHERE r.task_id = ? AND r.id >= ? AND r.kind = ? AND r.state IN (?, ?, ?, ?)"+
+		" AND NOT EXISTS (SELECT 1 FROM tick_answer a WHERE a.task_id = ? AND a.run_id = r.id) ORDER BY r.id LIMIT ?",
+		predecessor, from, RunOfTick, task.RunFanningOut, task.RunRunning, task.RunSucceeded, task.RunPartial, successor, limit).Rows()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var state task.RunState
+		if err := rows.Scan(&id, &state); err != nil {
+			return nil, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
+		}
+		next = min(next, id)
+		if !state.Open() {
+			runs = append(runs, id)
+		}
+	}
+	return runs, next, rows.Err()
+}
+
+// TasksWithOpenTicks returns those of the given tasks that have a tick whose run has not ended, or whose newest tick has
+// no run yet.
+func (s *Store) TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[int64]bool, error) {
+	open := map[int64]bool{}
+	var found []int64
+	// All open runs, by their state: those of a task by its id would be all that it ever had.
+	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT task_id FROM run WHERE state IN (?, ?) AND kind = ?",
+		task.RunFanningOut, task.RunRunning, RunOfTick).Scan(&found).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the tasks with open runs: %w", err)
+	}
+	for _, id := range found {
+		open[id] = slices.Contains(taskIDs, id)
+	}
+	for ids := range slices.Chunk(taskIDs, guardedRows) {
+		args := make([]any, len(ids))
+		for i, id := range ids {
+			args[i] = id
+		}
+		var pending []int64
+		err := s.Data.Writer(ctx).Raw("SELECT o.task_id FROM "+s.Data.valueList([]string{"task_id"}, len(ids))+" AS o JOIN tick k ON k.task_id = o.task_id"+
+			" AND k.planned_at = (SELECT MAX(n.planned_at) FROM tick n WHERE n.task_id = o.task_id)"+
+			" WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = k.run_id)", args...).Scan(&pending).Error
+		if err != nil {
+			return nil, fmt.Errorf("read the newest ticks of %d tasks: %w", len(ids), err)
+		}
+		for _, id := range pending {
+			open[id] = true
+		}
+	}
+	maps.DeleteFunc(open, func(_ int64, is bool) bool { return !is })
+	return open, nil
+}

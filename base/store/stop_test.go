@@ -1,0 +1,235 @@
+package store_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/lease"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+func newStop(verb task.StopVerb, kind task.StopKind, target string) task.Stop {
+	return task.Stop{
+		ID: task.NewRunID(outcomeTime), Verb: verb, Kind: kind, Target: target, TargetName: "the " + target,
+		Reason: "the platform asked us to", By: "otto", OrderedAt: outcomeTime,
+	}
+}
+
+func addStop(t *testing.T, s *store.Store, stop task.Stop) {
+	t.Helper()
+	require.NoError(t, s.AddStop(t.Context(), stop))
+}
+
+func leading(t *testing.T, s *store.Store) lease.Lease {
+	t.Helper()
+	l, _, err := s.Leadership().Campaign(t.Context(), "tester", time.Minute)
+	require.NoError(t, err)
+	return l
+}
+
+func TestStops_AreReadAsTheyWereOrdered(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	l := leading(t, s)
+	pause := newStop(task.Pause, task.StopMedia, "tencent")
+	pause.Until = outcomeTime.Add(time.Hour)
+	addStop(t, s, pause)
+	open := newStop(task.Pause, task.StopAccount, "12")
+	open.ID = pause.ID + 1
+	addStop(t, s, open)
+	cancel := newStop(task.Cancel, task.StopTask, "7")
+	cancel.ID = pause.ID + 2
+	addStop(t, s, cancel)
+
+	active, err := s.ActiveStops(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []task.Stop{pause, open, cancel}, active)
+
+	lifted, err := s.LiftPause(ctx, open.ID, "vera", outcomeTime.Add(time.Minute))
+	require.NoError(t, err)
+	require.True(t, lifted)
+	lifted, err = s.LiftPause(ctx, open.ID, "eve", outcomeTime.Add(2*time.Minute))
+	require.NoError(t, err)
+	require.False(t, lifted, "it ends once")
+	lifted, err = s.LiftPause(ctx, cancel.ID, "vera", outcomeTime)
+	require.NoError(t, err)
+	require.False(t, lifted, "a cancel cannot be taken back")
+	require.NoError(t, s.EndStop(ctx, l, cancel.ID, outcomeTime.Add(time.Minute)))
+	require.NoError(t, s.EndStop(ctx, l, cancel.ID, outcomeTime.Add(time.Hour)))
+	open.EndedAt, open.EndedBy = outcomeTime.Add(time.Minute), "vera"
+	cancel.EndedAt = outcomeTime.Add(time.Minute)
+
+	active, err = s.ActiveStops(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []task.Stop{pause}, active)
+	list := func(f store.StopFilter) []task.Stop {
+		f.Limit = 10
+		all, err := s.ListStops(ctx, f)
+		require.NoError(t, err)
+		return all
+	}
+	require.Equal(t, []task.Stop{open, pause}, list(store.StopFilter{Verb: task.Pause}))
+	require.Equal(t, []task.Stop{pause}, list(store.StopFilter{Verb: task.Pause, Active: true}))
+	require.Equal(t, []task.Stop{pause}, list(store.StopFilter{Verb: task.Pause, Before: open.ID}))
+	require.Equal(t, []task.Stop{cancel}, list(store.StopFilter{Verb: task.Cancel}))
+	one, err := s.Stop(ctx, open.ID)
+	require.NoError(t, err)
+	require.Equal(t, open, one)
+	_, err = s.Stop(ctx, 5)
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	l.Epoch--
+	require.ErrorIs(t, s.EndStop(ctx, l, pause.ID, outcomeTime), lease.ErrStaleLease)
+}
+
+func TestRunsTaken_AreThoseThatWereThere(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	l := leading(t, s)
+	older, newer := newRun(t, s, outcomeTime.Add(-time.Minute), accounts(1)...), newRun(t, s, outcomeTime.Add(time.Minute), accounts(1)...)
+	ended := newRun(t, s, outcomeTime.Add(-time.Hour), accounts(1)...)
+	apply(t, s, ended.outcome(1, 1, task.Succeeded))
+	for _, tt := range []struct {
+		kind   task.StopKind
+		target string
+		want   []int64
+	}{
+		{task.StopTask, "7", []int64{older.run}},
+		{task.StopTask, "8", nil},
+		{task.StopMedia, "acme", []int64{older.run}},
+		{task.StopMedia, "zeta", nil},
+		{task.StopAccount, "1", []int64{older.run}},
+		{task.StopRun, strconv.FormatInt(older.run, 10), []int64{older.run}},
+		{task.StopRun, strconv.FormatInt(ended.run, 10), nil},
+	} {
+		runs, err := s.RunsTaken(ctx, newStop(task.Cancel, tt.kind, tt.target))
+		require.NoError(t, err)
+		var ids []int64
+		for _, r := range runs {
+			ids = append(ids, r.ID)
+			require.EqualValues(t, 7, r.TaskID)
+			require.Equal(t, task.RunRunning, r.State)
+		}
+		require.Equal(t, tt.want, ids, "%s %s", tt.kind, tt.target)
+	}
+	_, err := s.RunsTaken(ctx, newStop(task.Cancel, "planet", "1"))
+	require.ErrorContains(t, err, `"planet"`)
+
+	require.NoError(t, s.MarkCancelled(ctx, l, 99, []int64{ended.run, older.run}, "cancelled by otto: a test"))
+	require.NoError(t, s.MarkCancelled(ctx, l, 100, []int64{older.run}, "again"), "the first mark stays")
+	runs, err := s.RunsTaken(ctx, newStop(task.Cancel, task.StopTask, "7"))
+	require.NoError(t, err)
+	require.EqualValues(t, 99, runs[0].CancelID)
+	apply(t, s, older.outcome(1, 1, task.Succeeded), newer.outcome(1, 1, task.Succeeded))
+	require.Equal(t, task.RunCancelled, older.counts(t).State, "whatever its last subtask came to")
+	require.Equal(t, task.RunSucceeded, newer.counts(t).State)
+	require.Equal(t, task.RunSucceeded, ended.counts(t).State, "an end is final")
+	run, err := s.Run(ctx, older.run)
+	require.NoError(t, err)
+	require.Equal(t, "cancelled by otto: a test", run.ErrorText)
+	l.Epoch--
+	require.ErrorIs(t, s.MarkCancelled(ctx, l, 1, []int64{newer.run}, ""), lease.ErrStaleLease)
+}
+
+func TestApplyLeaderOutcomes_NeedsTheLease(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	l := leading(t, s)
+	r := newRun(t, s, outcomeTime, accounts(2)...)
+	_, err := s.ApplyLeaderOutcomes(ctx, lease.Lease{Epoch: l.Epoch, Holder: "another"}, []store.Outcome{r.outcome(1, 1, task.Cancelled)})
+	require.ErrorIs(t, err, lease.ErrStaleLease)
+	require.Equal(t, task.Waiting, r.status(t, 1).State)
+	stale, err := s.ApplyLeaderOutcomes(ctx, l, []store.Outcome{r.outcome(1, 1, task.Cancelled), r.outcome(2, 9, task.Cancelled)})
+	require.NoError(t, err)
+	require.Equal(t, 1, stale, "another delivery is another's")
+	r.requireCountsEqualRows(t)
+}
+
+func TestOpenSubtasksOf_ReadsByKey(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, append(accounts(4), task.Key{AccountID: 2, Part: "e"})...)
+	apply(t, s, r.outcome(1, 1, task.Succeeded), r.outcome(3, 1, task.Retrying), r.outcome(4, 1, task.Deferred))
+	r.resend(t, 4)
+	key := func(account int64, part string) task.Key {
+		return task.Key{RunID: r.run, AccountID: account, Part: part}
+	}
+	open, err := s.OpenSubtasksOf(ctx, r.run, task.Key{}, 3)
+	require.NoError(t, err)
+	require.Equal(t, []store.OpenSubtask{{Key: key(2, "d"), Delivery: 1}, {Key: key(2, "e"), Delivery: 1}, {Key: key(3, "d"), Delivery: 1, Attempt: 1}}, open)
+	open, err = s.OpenSubtasksOf(ctx, r.run, open[2].Key, 3)
+	require.NoError(t, err)
+	require.Equal(t, []store.OpenSubtask{{Key: key(4, "d"), Delivery: 2}}, open)
+	other := newRun(t, s, outcomeTime, accounts(2)...)
+	open, err = s.OpenSubtasksOfAccount(ctx, []int64{r.run, other.run}, 2)
+	require.NoError(t, err)
+	require.Len(t, open, 3)
+	open, err = s.OpenSubtasksOf(ctx, task.FirstRunID("2020-01-01"), task.Key{}, 3)
+	require.NoError(t, err, "a day without a table has none")
+	require.Empty(t, open)
+}
+
+func TestReleasePaused_MakesDueWhatWaitsForThePause(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(6)...)
+	far := outcomeTime.Add(24 * time.Hour)
+	wait := func(account int64, ref string) {
+		o := r.outcome(account, 1, task.Deferred)
+		o.DueAt, o.WaitsFor = far, ref
+		apply(t, s, o)
+	}
+	wait(1, task.PauseRef(5))
+	wait(2, task.PauseRef(40))
+	wait(3, task.PauseRef(5))
+	wait(4, task.PauseRef(5))
+	wait(5, "run:5")
+	wait(6, "")
+	ids, err := s.PausesWaitedFor(ctx)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []int64{5, 40}, ids)
+	require.Empty(t, dueAt(t, s, outcomeTime))
+
+	released, err := s.ReleasePaused(ctx, 5, outcomeTime, 2)
+	require.NoError(t, err)
+	require.Len(t, released, 2)
+	released, err = s.ReleasePaused(ctx, 5, outcomeTime, 2)
+	require.NoError(t, err)
+	require.Len(t, released, 1)
+	released, err = s.ReleasePaused(ctx, 5, outcomeTime, 2)
+	require.NoError(t, err)
+	require.Empty(t, released)
+	require.Equal(t, []int64{1, 3, 4}, dueAt(t, s, outcomeTime))
+	ids, err = s.PausesWaitedFor(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []int64{40}, ids)
+
+	// What is sent, tried again or ended waits for no pause any more.
+	wait(1, task.PauseRef(5))
+	apply(t, s, r.outcome(1, 1, task.Retrying), r.outcome(2, 1, task.Cancelled))
+	ids, err = s.PausesWaitedFor(ctx)
+	require.NoError(t, err)
+	require.Empty(t, ids)
+}
+
+// dueAt returns the accounts that are due.
+func dueAt(t *testing.T, s *store.Store, now time.Time) (ids []int64) {
+	t.Helper()
+	due, err := s.DueSubtasks(t.Context(), now, now, 100)
+	require.NoError(t, err)
+	for _, d := range due {
+		ids = append(ids, d.AccountID)
+	}
+	return ids
+}

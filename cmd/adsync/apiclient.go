@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"adsync/base/httpapi"
+)
+
+const (
+	serverVariable = "ADSYNC_SERVER"
+	tokenVariable  = "ADSYNC_TOKEN" //nolint:gosec // The name of the variable, not a token.
+
+	apiTimeout = 2 * time.Minute
+	// answerMax is how much of an answer is read.
+	answerMax = 64 << 20
+)
+
+// apiClient calls the operators' API of a producer.
+type apiClient struct {
+	server string
+	token  string
+	http   *http.Client
+}
+
+// serverFlag is the flag of the commands that call the API.
+func serverFlag(flags *pflag.FlagSet, server *string) {
+	flags.StringVar(server, "server", "", "address of a producer's API, as http://host:port (or "+serverVariable+"); without it that of api.listen")
+}
+
+// client returns a client for the server of the flag, the environment or the configuration, in this order. A token is
+// taken from the environment alone: a command line can be read by everyone on the machine.
+func (a *app) client(cmd *cobra.Command, server string) (*apiClient, error) {
+	from := "--server"
+	if server == "" {
+		server, from = variable(a.environ, serverVariable), serverVariable
+	}
+	if server == "" {
+		cfg, _, err := a.load(cmd, "dead")
+		if err != nil {
+			return nil, err
+		}
+		server, from = "http://"+reachable(cfg.API.Listen), "api.listen"
+	}
+	u, err := url.Parse(server)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {
+		return nil, usagef("%s is %q: want the address of a producer, as http://host:port", from, server)
+	}
+	return &apiClient{server: u.Scheme + "://" + u.Host, token: variable(a.environ, tokenVariable), http: &http.Client{Timeout: apiTimeout}}, nil
+}
+
+// reachable is an address to listen on as one to call.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// call sends a request, with body as JSON unless it is nil, and returns the answer. An answer that is a problem is an
+// error that says what the server said.
+func (c *apiClient) call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
+	var content io.Reader = http.NoBody
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(text)
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.server+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("ask the producer at %s: %w (is it running, and is --server right?)", c.server, err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerMax))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", c.server, err)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return nil, refusal(response.StatusCode, answer)
+	}
+	return answer, nil
+}
+
+// refusal turns a problem into an error; one about the request's values is the caller's.
+func refusal(status int, body []byte) error {
+	var p httpapi.Problem
+	if err := json.Unmarshal(body, &p); err != nil || p.Detail == "" {
+		return fmt.Errorf("the server answers %d %s: is it a producer's API?", status, http.StatusText(status))
+	}
+	var text strings.Builder
+	text.WriteString(p.Detail)
+	for _, e := range p.Errors {
+		fmt.Fprintf(&text, "\n  %s: %s", e.Field, e.Detail)
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		fmt.Fprintf(&text, "\nSet %s to a token of the role that this needs.", tokenVariable)
+	case http.StatusUnprocessableEntity:
+		return usagef("%s", text.String())
+	}
+	return fmt.Errorf("%s", text.String())
+}

@@ -1,0 +1,580 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"adsync/base/clock"
+)
+
+const (
+	deadPage   = 500 // rows to one request
+	tableWidth = 200 // characters of a text in a table; error prints have less
+)
+
+func (a *app) newDead() *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "dead",
+		Short: "Shows, repeats and drops subtasks that failed for good",
+		Long: `A subtask that failed for good is kept, whatever becomes of its run and its day's log, until it is taken up
+again (redrive) or dropped. These commands ask a producer's API. If it wants a token, set ` + tokenVariable + `.`,
+		Example: `  adsync dead list --media tencent
+  adsync dead redrive --task tencent.report_daily.account --yes`,
+	})
+	cmd.AddCommand(a.newDeadList(), a.newDeadShow(), a.newDeadRedrive(), a.newDeadDrop())
+	return cmd
+}
+
+// deadFlags are what the commands of dead subtasks share.
+type deadFlags struct {
+	server, output string
+	values         map[string]*string // by the name of the parameter
+}
+
+func (f *deadFlags) common(flags *pflag.FlagSet) {
+	serverFlag(flags, &f.server)
+	flags.StringVar(&f.output, "output", "table", "table or json")
+}
+
+func (f *deadFlags) filter(flags *pflag.FlagSet) {
+	f.values = map[string]*string{}
+	for _, p := range [][2]string{
+		{"task", "only of the task of this name"},
+		{"media", "only of this platform"},
+		{"account", "only of this account, by the platform's id; needs --media or --task"},
+		{"run", "only of the run with this id"},
+		{"print", "only with this error print, as list shows it"},
+		{"class", "only with errors of this class: transient, quota, auth, invalid, bug"},
+		{"text", "only with this in the error's text"},
+		{"since", "only what died since: a time such as 2026-11-21T10:30:00Z, or how long ago, such as 24h"},
+		{"until", "only what died until then"},
+	} {
+		f.values[p[0]] = flags.String(p[0], "", p[1])
+	}
+}
+
+func (f *deadFlags) check() error { return oneOf("output", f.output, "table", "json") }
+
+// query returns the filter that was given.
+func (f *deadFlags) query() url.Values {
+	q := url.Values{}
+	for name, value := range f.values {
+		if *value == "" {
+			continue
+		}
+		text := *value
+		if ago, err := time.ParseDuration(text); err == nil && (name == "since" || name == "until") {
+			text = clock.System{}.Now().Add(-ago).Format(time.RFC3339Nano)
+		}
+		q.Set(name, text)
+	}
+	return q
+}
+
+// body returns the filter as that of a change.
+func (f *deadFlags) body() map[string]any {
+	body := map[string]any{}
+	for name, values := range f.query() {
+		body[name] = values[0]
+	}
+	return body
+}
+
+func (a *app) newDeadList() *cobra.Command {
+	f := &deadFlags{}
+	var rows bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Lists dead subtasks, grouped by error or one by one",
+		Long: `Groups dead subtasks by their error print: the error's text without its numbers, ids and quoted parts. With
+--rows it lists them one by one, those that died last first.`,
+		Example: `  adsync dead list
+  adsync dead list --media tencent --since 24h
+  adsync dead list --rows --print 'timeout after ?' --limit 20`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if limit < 1 || (!rows && limit > deadPage) {
+				return usagef("--limit is %d: want 1 or more, and up to %d without --rows", limit, deadPage)
+			}
+			c, err := a.client(cmd, f.server)
+			if err != nil {
+				return err
+			}
+			if rows {
+				return listDead(cmd.Context(), cmd.OutOrStdout(), c, f, limit)
+			}
+			q := f.query()
+			q.Set("limit", strconv.Itoa(limit))
+			answer, err := c.call(cmd.Context(), http.MethodGet, "/api/v1/dead/groups", q, nil)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), f.output, answer, printGroups)
+		},
+	}
+	f.common(cmd.Flags())
+	f.filter(cmd.Flags())
+	cmd.Flags().BoolVar(&rows, "rows", false, "list the subtasks one by one")
+	cmd.Flags().IntVar(&limit, "limit", 50, "how many groups or rows to list at most")
+	return cmd
+}
+
+func printGroups(w io.Writer, answer []byte) error {
+	var a struct {
+		Total, Redriving int64
+		More             bool
+		Groups           []struct {
+			Print, Example string
+			Count          int64
+			Last           time.Time `json:"last_dead_at"`
+			First          time.Time `json:"first_dead_at"`
+			Classes, Tasks []string
+		}
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	if a.Total == 0 {
+		fmt.Fprintln(w, "There are no dead subtasks.")
+		return nil
+	}
+	t := table(w)
+	fmt.Fprintln(t, "COUNT\tFIRST\tLAST\tCLASS\tTASKS\tERROR PRINT")
+	for _, g := range a.Groups {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", g.Count, moment(g.First), moment(g.Last), strings.Join(g.Classes, ","), few(g.Tasks), plain(g.Print))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d dead subtasks", a.Total)
+	if a.Redriving > 0 {
+		fmt.Fprintf(w, ", %d of them being taken up again", a.Redriving)
+	}
+	if a.More {
+		fmt.Fprint(w, "; there are more groups: raise --limit")
+	}
+	fmt.Fprintln(w, ".")
+	return nil
+}
+
+// few names some of the tasks of a group.
+func few(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:2], ","), len(names)-2)
+	}
+	return strings.Join(names, ",")
+}
+
+// deadRows is one page, or all of them together.
+type deadRows struct {
+	Dead []json.RawMessage `json:"dead"`
+	Next string            `json:"next"`
+}
+
+// listDead reads as many pages as it takes.
+func listDead(ctx context.Context, w io.Writer, c *apiClient, f *deadFlags, limit int) error {
+	all := deadRows{Dead: []json.RawMessage{}}
+	q := f.query()
+	for {
+		q.Set("limit", strconv.Itoa(min(limit-len(all.Dead), deadPage)))
+		answer, err := c.call(ctx, http.MethodGet, "/api/v1/dead", q, nil)
+		if err != nil {
+			return err
+		}
+		var page deadRows
+		if err := json.Unmarshal(answer, &page); err != nil {
+			return err
+		}
+		all.Dead, all.Next = append(all.Dead, page.Dead...), page.Next
+		if page.Next == "" || len(all.Dead) >= limit {
+			break
+		}
+		q.Set("after", page.Next)
+	}
+	answer, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return show(w, f.output, answer, printRows)
+}
+
+type deadRow struct {
+	RunID      string    `json:"run_id"`
+	AccountID  string    `json:"account_id"`
+	Account    string    `json:"account"`
+	Part       string    `json:"part"`
+	Task       string    `json:"task"`
+	Media      string    `json:"media"`
+	Attempts   int       `json:"attempts"`
+	ErrorClass string    `json:"error_class"`
+	ErrorPrint string    `json:"error_print"`
+	Error      string    `json:"error"`
+	DeadAt     time.Time `json:"dead_at"`
+	RedriveRun string    `json:"redrive_run_id"`
+}
+
+func printRows(w io.Writer, answer []byte) error {
+	var a struct {
+		Dead []deadRow
+		Next string
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	if len(a.Dead) == 0 {
+		fmt.Fprintln(w, "There are no dead subtasks.")
+		return nil
+	}
+	t := table(w)
+	fmt.Fprintln(t, "DIED\tRUN\tACCOUNT ID\tPART\tTASK\tACCOUNT\tATTEMPTS\tCLASS\tERROR")
+	for _, d := range a.Dead {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
+			moment(d.DeadAt), d.RunID, d.AccountID, plain(d.Part), d.Task, d.Account, d.Attempts, d.ErrorClass, plain(d.Error))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if a.Next != "" {
+		fmt.Fprintln(w, "\nThere are more: raise --limit, or choose by --task, --print …")
+	}
+	return nil
+}
+
+func (a *app) newDeadShow() *cobra.Command {
+	f := &deadFlags{}
+	cmd := &cobra.Command{
+		Use:     "show RUN ACCOUNT_ID PART",
+		Short:   "Shows all that is known of one dead subtask",
+		Long:    `Shows one dead subtask, named by the first columns of "adsync dead list --rows", with its run and its log.`,
+		Example: `  adsync dead show 7529853616300212345 12 2026-11-20`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 3 {
+				return usagef("want RUN ACCOUNT_ID PART, as \"adsync dead list --rows\" shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			c, err := a.client(cmd, f.server)
+			if err != nil {
+				return err
+			}
+			q := url.Values{"run": {args[0]}, "account_id": {args[1]}, "part": {args[2]}}
+			answer, err := c.call(cmd.Context(), http.MethodGet, "/api/v1/dead/subtask", q, nil)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), f.output, answer, printDead)
+		},
+	}
+	f.common(cmd.Flags())
+	return cmd
+}
+
+func printDead(w io.Writer, answer []byte) error {
+	var d struct {
+		deadRow
+		Run *struct {
+			Kind      string
+			State     string
+			Handler   string
+			Lane      string
+			PlannedAt time.Time `json:"planned_at"`
+		}
+		Params json.RawMessage
+		Log    *struct {
+			Delivery  int
+			Node      string
+			StartedAt time.Time `json:"started_at"`
+			Calls     int64
+		}
+	}
+	if err := json.Unmarshal(answer, &d); err != nil {
+		return err
+	}
+	t := table(w)
+	line := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
+	line("task", "%s", d.Task)
+	line("account", "%s (our id %s), %s", d.Account, d.AccountID, d.Media)
+	line("part", "%s", plain(d.Part))
+	line("died", "%s, after %d failures", moment(d.DeadAt), d.Attempts)
+	line("error class", "%s", d.ErrorClass)
+	line("error print", "%s", plain(d.ErrorPrint))
+	line("error", "%s", clean(d.Error))
+	if d.RedriveRun != "" {
+		line("taken up by", "run %s", d.RedriveRun)
+	}
+	if d.Run == nil {
+		line("run", "%s, of which nothing is kept", d.RunID)
+	} else {
+		line("run", "%s (%s of %s), %s", d.RunID, d.Run.Kind, moment(d.Run.PlannedAt), d.Run.State)
+		line("handler", "%s, lane %s", d.Run.Handler, d.Run.Lane)
+	}
+	if len(d.Params) > 0 {
+		line("params", "%s", d.Params)
+	}
+	if d.Log == nil {
+		line("log", "its day's table was dropped")
+	} else {
+		line("log", "sent %d times, last begun %s on %s, %d API calls in all", d.Log.Delivery, moment(d.Log.StartedAt), d.Log.Node, d.Log.Calls)
+	}
+	return t.Flush()
+}
+
+func (a *app) newDeadRedrive() *cobra.Command {
+	f := &deadFlags{}
+	var all, yes bool
+	var rate int
+	cmd := &cobra.Command{
+		Use:   "redrive",
+		Short: "Takes dead subtasks up again, in new runs",
+		Long: `Shows what would be taken up, and with --yes does it: for each task a run is made of just these accounts and
+parts, with the task's settings as they are now. What fails again is dead again.`,
+		Example: `  adsync dead redrive --print 'account ? has no permission'
+  adsync dead redrive --task tencent.report_daily.account --since 24h --rate 50 --yes`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			body := f.body()
+			if rate != 0 {
+				body["rate"] = rate
+			}
+			return a.changeDead(cmd, f, "redrive", body, all, yes)
+		},
+	}
+	f.common(cmd.Flags())
+	f.filter(cmd.Flags())
+	changeFlags(cmd.Flags(), &all, &yes)
+	cmd.Flags().IntVar(&rate, "rate", 0, "subtasks a second of each run; without it what the task says")
+	return cmd
+}
+
+func (a *app) newDeadDrop() *cobra.Command {
+	f := &deadFlags{}
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use:     "drop",
+		Short:   "Drops dead subtasks",
+		Long:    `Shows what would be dropped, and with --yes drops it. What is dropped is gone.`,
+		Example: `  adsync dead drop --task tencent.report_daily.account --until 720h --yes`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.changeDead(cmd, f, "drop", f.body(), all, yes)
+		},
+	}
+	f.common(cmd.Flags())
+	f.filter(cmd.Flags())
+	changeFlags(cmd.Flags(), &all, &yes)
+	return cmd
+}
+
+func changeFlags(flags *pflag.FlagSet, all, yes *bool) {
+	flags.BoolVar(all, "all", false, "every dead subtask, instead of a filter")
+	flags.BoolVar(yes, "yes", false, "do it; without it nothing is changed")
+}
+
+// deadPlan is what a redrive or a drop does.
+type deadPlan struct {
+	DryRun    bool   `json:"dry_run"`
+	Count     int64  `json:"count"`
+	Dropped   int64  `json:"dropped"`
+	Redriving int64  `json:"redriving"`
+	Until     string `json:"until"`
+	Calls     *int64 `json:"estimated_calls"`
+	Seconds   *int64 `json:"estimated_seconds"`
+	Tasks     []struct {
+		Task    string `json:"task"`
+		Count   int64  `json:"count"`
+		RunID   string `json:"run_id"`
+		Calls   *int64 `json:"estimated_calls"`
+		Seconds *int64 `json:"estimated_seconds"`
+		Refused string `json:"refused"`
+	} `json:"tasks"`
+}
+
+// changeDead shows what a change would do, and with yes does just that: what dies meanwhile is left alone.
+func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body map[string]any, all, yes bool) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	c, err := a.client(cmd, f.server)
+	if err != nil {
+		return err
+	}
+	if all {
+		body["all"] = true
+	}
+	ask := func(dry bool) ([]byte, deadPlan, error) {
+		var plan deadPlan
+		body["dry_run"] = dry
+		answer, err := c.call(cmd.Context(), http.MethodPost, "/api/v1/dead/"+change, nil, body)
+		if err == nil {
+			err = json.Unmarshal(answer, &plan)
+		}
+		return answer, plan, err
+	}
+	answer, plan, err := ask(true)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if f.output == "table" {
+		if err := printPlan(out, change, plan); err != nil {
+			return err
+		}
+	}
+	if plan.Count > 0 && yes {
+		body["until"] = plan.Until
+		if answer, plan, err = ask(false); err != nil {
+			return err
+		}
+		for left := plan; change == "drop" && left.Dropped > 0 && left.Dropped < left.Count; { // The server drops some at a time.
+			if _, left, err = ask(false); err != nil {
+				return fmt.Errorf("after %d were dropped: %w", plan.Dropped, err)
+			}
+			plan.Dropped += left.Dropped
+		}
+		if change == "drop" {
+			if answer, err = withDropped(answer, plan.Dropped); err != nil {
+				return err
+			}
+		}
+	}
+	if f.output == "json" {
+		return printJSON(out, answer)
+	}
+	switch {
+	case plan.Count == 0:
+	case !yes:
+		fmt.Fprintln(out, "\nNothing was changed: add --yes to do it.")
+	case change == "drop":
+		fmt.Fprintf(out, "\nDropped %d.\n", plan.Dropped)
+	default:
+		fmt.Fprintln(out)
+		for _, t := range plan.Tasks {
+			if t.RunID != "" {
+				fmt.Fprintf(out, "Ordered run %s of %s.\n", t.RunID, t.Task)
+			}
+		}
+	}
+	return nil
+}
+
+// withDropped puts the sum of several requests into the answer to the first.
+func withDropped(answer []byte, dropped int64) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &fields); err != nil {
+		return nil, err
+	}
+	fields["dropped"] = json.RawMessage(strconv.FormatInt(dropped, 10))
+	return json.Marshal(fields)
+}
+
+func printPlan(w io.Writer, change string, plan deadPlan) error {
+	if len(plan.Tasks) == 0 {
+		fmt.Fprintln(w, "No dead subtask is chosen.")
+	} else {
+		t := table(w)
+		head := "TASK\tSUBTASKS\tCALLS\tTIME\tREFUSED"
+		if change == "drop" {
+			head = "TASK\tSUBTASKS"
+		}
+		fmt.Fprintln(t, head)
+		for _, p := range plan.Tasks {
+			if change == "drop" {
+				fmt.Fprintf(t, "%s\t%d\n", p.Task, p.Count)
+				continue
+			}
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", p.Task, p.Count, number(p.Calls), took(p.Seconds), p.Refused)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "\n%d dead subtasks", plan.Count)
+		if change == "redrive" {
+			fmt.Fprintf(w, ", about %s API calls, about %s", number(plan.Calls), took(plan.Seconds))
+		}
+		fmt.Fprintln(w, ".")
+	}
+	if plan.Redriving > 0 {
+		fmt.Fprintf(w, "%d more are being taken up again already, and are left alone.\n", plan.Redriving)
+	}
+	return nil
+}
+
+func number(n *int64) string {
+	if n == nil {
+		return "unknown"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func took(seconds *int64) string {
+	if seconds == nil {
+		return "unknown"
+	}
+	return (time.Duration(*seconds) * time.Second).String()
+}
+
+// show prints an answer in the form that was asked for.
+func show(w io.Writer, output string, answer []byte, forPeople func(io.Writer, []byte) error) error {
+	if output == "json" {
+		return printJSON(w, answer)
+	}
+	return forPeople(w, answer)
+}
+
+func printJSON(w io.Writer, answer []byte) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, bytes.TrimSpace(answer), "", "  "); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, b.String())
+	return err
+}
+
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 4, 2, ' ', 0) }
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// plain is a text of a platform as one cell of a table.
+func plain(text string) string {
+	text = clean(text)
+	if r := []rune(text); len(r) > tableWidth {
+		return string(r[:tableWidth-1]) + "…"
+	}
+	return text
+}
+
+// clean takes out what would move the cursor of a terminal.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

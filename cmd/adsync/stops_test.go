@@ -1,0 +1,58 @@
+package main
+
+import (
+	"regexp"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The commands against a producer that leads.
+func TestStops_AgainstAProducer(t *testing.T) {
+	t.Parallel()
+	environ := serveEnviron(t)
+	p := start(t, environ, "serve", "--role=producer")
+	server := "http://" + p.await(t, "msg", "listening")["addr"].(string)
+	p.await(t, "part", "api")
+	run := func(args ...string) string {
+		r := adsync(append(environ, "ADSYNC_SERVER="+server), args...)
+		require.Zero(t, r.code, r.stderr)
+		return r.stdout
+	}
+	require.Equal(t, "Nothing is paused.\n", run("pauses"))
+	paused := run("pause", "media", "tencent", "--for", "2h", "--reason", "maintenance", "--by", "otto")
+	require.Regexp(t, `^Paused media tencent until \S+Z, by order \d+\.\n$`, paused)
+	told := p.await(t, "msg", "work is paused by an order")
+	require.Equal(t, []any{"tencent", "otto", "maintenance"}, []any{told["target"], told["by"], told["reason"]})
+	id := regexp.MustCompile(`order (\d+)`).FindStringSubmatch(paused)[1]
+	require.Regexp(t, `(?m)^`+id+` +media +tencent +active +\S+ +\S+Z +- +otto +maintenance$`, run("pauses"))
+	require.Equal(t, "Ended the pause of media tencent, by order "+id+".\n", run("resume", id, "--by", "vera"))
+	require.Equal(t, "vera", p.await(t, "msg", "a pause has ended")["lifted_by"])
+	require.Equal(t, "Nothing is paused.\n", run("pauses"))
+	require.Regexp(t, `(?m)^`+id+` .* ended `, run("pauses", "--all"))
+	require.Regexp(t, `^Cancelled task system.summary, by order \d+\.\n$`, run("cancel", "task", "system.summary", "--reason", "too slow", "--by", "otto"))
+	require.Contains(t, run("pause", "task", "system.summary", "--reason", "r", "--by", "b", "--output", "json"), `"state": "active"`)
+
+	r := adsync(environ, "cancel", "media", "tencent", "--server", server)
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stderr, "reason: is missing")
+	require.Contains(t, r.stderr, "by: is missing")
+	p.stop(t, syscall.SIGTERM)
+}
+
+func TestStops_RefuseAWrongCommandLine(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"want KIND TARGET, such as: media tencent":            {"pause", "tencent"},
+		"want the id of a pause: adsync pauses lists them":    {"resume"},
+		"--for is 500ms: want a second or more, such as 2h":   {"pause", "media", "tencent", "--for", "500ms"},
+		`--output is "xml": want table or json`:               {"pauses", "--output", "xml"},
+		`"tencent" is too much: only flags go here`:           {"pauses", "tencent"},
+		"want KIND TARGET, such as: media tencent\n\nFor hel": {"cancel"},
+	} {
+		r := adsync(nil, args...)
+		require.Equal(t, exitUsage, r.code, args)
+		require.Contains(t, r.stderr, want)
+	}
+}

@@ -1,0 +1,226 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"adsync/base/broker"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+const (
+	// startsMax is how often a partition may be started at one committed offset, without being handed back in order,
+	// before its messages are worked on one by one.
+	startsMax = 3
+	// deathsMax is how often a process may end while it works on a message with care. The first time is no proof, as
+	// messages of other partitions are under way, too; nor is the second, as processes are killed for other reasons.
+	deathsMax = 3
+	// everybody is the weight of one that must go without others.
+	everybody = 1 << 20
+	// recordTimeout bounds each note. Work goes on without it: a message that ends its process is rarer than a
+	// database that is slow.
+	recordTimeout = 3 * time.Second
+)
+
+// given are the partitions of one lane that this consumer was given, and which of them are worked on with care: those
+// that were started again and again at one offset, because something in there ends the process. Their messages are
+// worked on one by one, each noted before it starts. One that was under way when its process ended is a suspect: it
+// goes while no other partition's message goes that care is taken of, since all partitions of a process that ends look
+// alike. What was started and never finished, time and again, is dead.
+type given struct {
+	c     *Consumer
+	group string
+	slots *slots
+
+	mu     sync.Mutex
+	holder string
+	parts  map[broker.Position]*carefulPartition // by topic and partition; those with care alone
+}
+
+// carefulPartition is a partition that is worked on one by one below an offset.
+type carefulPartition struct {
+	until int64
+	// left is how many are still to go one by one. A process that ended had begun no more than it had slots, and a
+	// partition's messages begin in their order: what ended it is one of the first that are not finished.
+	left    int
+	suspect int64 // was under way when a process ended; -1 when none was
+	started int64 // noted as started and not finished; -1 when none is
+}
+
+func newGiven(c *Consumer, group string, s *slots) *given {
+	return &given{c: c, group: group, slots: s}
+}
+
+// begin notes that work on partitions begins, before any of them is read.
+func (g *given) begin(ctx context.Context, list []broker.Assignment) {
+	holder := g.c.claims.newClaim()
+	starts := make([]store.Start, len(list))
+	for i, a := range list {
+		starts[i] = store.Start{Topic: a.Topic, Partition: a.Partition, Committed: a.Committed, Reach: a.Reach}
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	careful, err := g.c.deps.Store.RecordStarts(ctx, g.group, holder, startsMax, starts)
+	g.noted(err)
+	parts := map[broker.Position]*carefulPartition{}
+	_, size := g.slots.state()
+	for _, p := range careful {
+		part := &carefulPartition{until: p.CarefulUntil, left: size, suspect: -1, started: -1}
+		if p.SuspectStarts > 0 {
+			part.suspect = p.SuspectOffset
+		}
+		parts[broker.Position{Topic: p.Topic, Partition: p.Partition}] = part
+		g.c.log.Error("a partition was started again and again without getting on: its messages are worked on one by one",
+			"topic", p.Topic, "partition", p.Partition, "offset", p.Committed, "starts", p.Starts, "until_offset", p.CarefulUntil)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holder, g.parts = holder, parts
+}
+
+// end notes that partitions are handed back in order: whatever was under way has not ended the process.
+func (g *given) end(ctx context.Context, list []broker.Assignment) {
+	g.mu.Lock()
+	holder := g.holder
+	stops := make([]store.Stop, len(list))
+	for i, a := range list {
+		stops[i] = store.Stop{Topic: a.Topic, Partition: a.Partition}
+		if p := g.parts[broker.Position{Topic: a.Topic, Partition: a.Partition}]; p != nil {
+			stops[i].CutOff = p.started >= 0
+		}
+	}
+	g.parts = nil
+	g.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	g.noted(g.c.deps.Store.RecordStops(ctx, g.group, holder, stops))
+}
+
+func (g *given) noted(err error) {
+	if err == nil {
+		g.c.causes.Recovered("assignments", "what is worked on is noted again")
+		return
+	}
+	g.c.causes.Report(slog.LevelWarn, "assignments", "cannot note what is worked on; work goes on without", err)
+}
+
+// careful returns the message as one that goes alone, or nil if it need not.
+func (g *given) careful(m *broker.Message, message ending) *carefulMessage {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.parts[broker.Position{Topic: m.Topic, Partition: m.Partition}]
+	if p == nil || m.Offset >= p.until || p.left == 0 {
+		return nil
+	}
+	return &carefulMessage{given: g, partition: p, topic: m.Topic, id: m.Partition, offset: m.Offset, message: message, ended: make(chan struct{})}
+}
+
+// count is how many partitions are worked on with care.
+func (g *given) count() (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.parts {
+		if p.left > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// carefulMessage is a message that is worked on while no other of its partition is.
+type carefulMessage struct {
+	given     *given
+	partition *carefulPartition
+	topic     string
+	id        int
+	offset    int64
+	message   ending
+	weight    int64 // taken of Consumer.care
+	once      sync.Once
+	ended     chan struct{}
+}
+
+var _ ending = (*carefulMessage)(nil)
+
+// Done implements ending.
+func (m *carefulMessage) Done() {
+	m.given.mu.Lock()
+	m.partition.started = -1
+	m.given.mu.Unlock()
+	m.message.Done()
+	m.end()
+}
+
+// Abandon implements ending.
+func (m *carefulMessage) Abandon() {
+	m.message.Abandon()
+	m.end()
+}
+
+func (m *carefulMessage) end() {
+	m.once.Do(func() {
+		m.given.c.care.Release(m.weight)
+		close(m.ended)
+	})
+}
+
+// wait returns when the message has ended, or ctx.
+func (m *carefulMessage) wait(ctx context.Context) {
+	select {
+	case <-m.ended:
+	case <-ctx.Done():
+	}
+}
+
+// note waits until the message may go, writes down that its work is about to start, and returns how often that was
+// written before without an end. The end of ctx alone is an error.
+func (m *carefulMessage) note(ctx context.Context) (deaths int, err error) {
+	g := m.given
+	g.mu.Lock()
+	holder, weight := g.holder, int64(1)
+	if m.partition.suspect == m.offset {
+		weight = everybody
+	}
+	g.mu.Unlock()
+	if err := g.c.care.Acquire(ctx, weight); err != nil {
+		return 0, err
+	}
+	m.weight = weight
+	g.mu.Lock()
+	m.partition.started = m.offset
+	m.partition.left--
+	g.mu.Unlock()
+	noting, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	times, err := g.c.deps.Store.RecordSuspect(noting, g.group, holder, m.topic, m.id, m.offset)
+	g.noted(err)
+	return max(times-1, 0), nil
+}
+
+// mayStart notes that the work on a suspect is about to start. If its process has ended each time that was done, the
+// subtask is dead and mayStart returns false.
+func (p *pool) mayStart(ctx context.Context, s subtask) bool {
+	deaths, err := s.careful.note(ctx)
+	if err != nil {
+		p.abandon(s.message)
+		return false
+	}
+	if deaths < deathsMax {
+		return true
+	}
+	p.c.metrics.killers.Inc()
+	p.c.log.Error("a subtask ends the process that works on it; it has failed", "handler", s.Handler, "run_id", s.RunID,
+		"account_id", s.AccountID, "part", s.Part, "topic", s.careful.topic, "partition", s.careful.id, "offset", s.careful.offset, "deaths", deaths)
+	now := p.c.deps.Clock.Now()
+	v := verdict{
+		state: task.Failed, attempt: s.Attempt + 1, class: media.Bug,
+		text: fmt.Sprintf("its process ended each of the %d times that it was worked on with care", deaths),
+	}
+	p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
+	return false
+}

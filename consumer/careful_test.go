@@ -1,0 +1,325 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/broker"
+	"adsync/base/broker/brokertest"
+	"adsync/base/clock"
+	"adsync/base/redis"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// machine is what a consumer's process reaches the world through, until it dies.
+type machine struct {
+	Store
+	mu    sync.Mutex
+	dead  bool
+	conns []net.Conn
+}
+
+func (m *machine) die() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dead = true
+	for _, conn := range m.conns {
+		_ = conn.Close()
+	}
+}
+
+func (m *machine) alive() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead {
+		return errors.New("the process is dead")
+	}
+	return nil
+}
+
+func (m *machine) dial(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := m.alive(); err != nil {
+			return nil, err
+		}
+		conn, err := dial(ctx, network, address)
+		if err == nil {
+			m.mu.Lock()
+			m.conns = append(m.conns, conn)
+			m.mu.Unlock()
+		}
+		return conn, err
+	}
+}
+
+func (m *machine) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]store.SubtaskStatus, error) {
+	if err := m.alive(); err != nil {
+		return nil, err
+	}
+	return m.Store.SubtaskStates(ctx, keys)
+}
+
+func (m *machine) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+	if err := m.alive(); err != nil {
+		return 0, err
+	}
+	return m.Store.ApplyOutcomes(ctx, outcomes)
+}
+
+func (m *machine) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []store.Start) ([]store.Assignment, error) {
+	if err := m.alive(); err != nil {
+		return nil, err
+	}
+	return m.Store.RecordStarts(ctx, group, holder, startsMax, starts)
+}
+
+func (m *machine) RecordStops(ctx context.Context, group, holder string, stops []store.Stop) error {
+	if err := m.alive(); err != nil {
+		return err
+	}
+	return m.Store.RecordStops(ctx, group, holder, stops)
+}
+
+func (m *machine) RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (int, error) {
+	if err := m.alive(); err != nil {
+		return 0, err
+	}
+	return m.Store.RecordSuspect(ctx, group, holder, topic, partition, offset)
+}
+
+// A message that ends the process of everybody who works on it is dead in the end, and nothing else is: the subtasks
+// around it, in its partition and in others, are done.
+func TestCareful_AMessageThatEndsItsProcessIsDeadInTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		killer int64
+	}{
+		{"it comes at once, so that no partition gets on", 1},
+		{"it comes after others", 17},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { killsItsProcess(t, tt.killer) })
+		})
+	}
+}
+
+func killsItsProcess(t *testing.T, killer int64) {
+	t.Helper()
+	kafka := brokertest.NewVirtual(t)
+	f := &flow{T: t, store: storetest.New(t), run: task.NewRunID(time.Now())}
+	cfg := kafka.Config()
+	cfg.Partitions = 2
+	client := func(m *machine) *broker.Client {
+		own := cfg
+		if m != nil {
+			own.Dial = m.dial(cfg.Dial)
+		}
+		c, err := broker.New(own, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		require.NoError(t, err)
+		return c
+	}
+	f.client = client(nil)
+	f.exec("DELETE FROM lane")
+	f.exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES ('acme', 'normal', 8, 2)")
+	require.NoError(t, f.client.EnsureTopics(t.Context(), []broker.Topic{{Name: f.client.TopicName("acme", "normal"), Partitions: 2}}))
+	require.NoError(t, f.store.EnsureLogTable(t.Context(), task.LogDay(f.run)))
+
+	var all []task.Envelope
+	for account := range int64(40) {
+		all = append(all, f.envelope(account+1, "acme.report"))
+	}
+	f.fanOut(1, all...)
+
+	var deaths atomic.Int32
+	end := make(chan struct{}) // lets the goroutines of dead processes go
+	var live *Consumer
+	var killed chan struct{}
+	start := func() *broker.Client {
+		m := &machine{Store: f.store}
+		killed = make(chan struct{})
+		died, kafka := killed, client(m)
+		consumerConfig := DefaultConfig()
+		consumerConfig.Subscriptions = []string{"acme:*"}
+		consumerConfig.DrainTimeout = 3 * time.Second
+		var err error
+		live, err = New(consumerConfig, Deps{
+			Store: m, Registry: media.NewRegistry(handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
+				if w.AccountID == killer {
+					time.Sleep(300 * time.Millisecond) // Meanwhile others begin, and have not ended at the death.
+					deaths.Add(1)
+					m.die()
+					close(died)
+					<-end
+					return media.Result{}, nil
+				}
+				select {
+				case <-time.After(time.Second):
+					return media.Result{}, nil
+				case <-ctx.Done():
+					return media.Result{}, ctx.Err()
+				}
+			})),
+			Broker: kafka, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+			Node: fmt.Sprint("n", deaths.Load()), Keys: redis.NewKeys("test"),
+		})
+		require.NoError(t, err)
+		require.NoError(t, live.Start(t.Context()))
+		return kafka
+	}
+	began := time.Now()
+	var dead sync.WaitGroup
+	for f.counts().State.Open() {
+		require.Less(t, time.Since(began), 10*time.Minute, "%v after %d deaths", f.states(), deaths.Load())
+		kafka := start()
+		gone, c := killed, live
+		timeout := time.Now().Add(3 * time.Minute)
+		for alive := true; alive && f.counts().State.Open(); {
+			require.True(t, time.Now().Before(timeout), "%v after %d deaths", f.states(), deaths.Load())
+			select {
+			case <-gone:
+				alive = false
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+		dead.Go(func() {
+			<-end
+			c.Stop()
+			_ = kafka.Close()
+		})
+	}
+	require.Equal(t, endOfRun{State: task.RunPartial, Succeeded: 39, Failed: 1}, f.counts())
+	require.GreaterOrEqual(t, int(deaths.Load()), startsMax+deathsMax)
+	require.LessOrEqual(t, int(deaths.Load()), 2*startsMax+deathsMax, "what was committed between the first ones began the count anew")
+	var got struct {
+		AccountID             int64
+		ErrorClass, ErrorText string
+	}
+	require.NoError(t, f.store.Data.Writer(t.Context()).Raw("SELECT account_id, error_class, error_text FROM subtask_dead").Scan(&got).Error)
+	require.Equal(t, killer, got.AccountID)
+	require.Equal(t, "bug", got.ErrorClass)
+	require.Equal(t, "its process ended each of the 3 times that it was worked on with care", got.ErrorText)
+	require.EqualValues(t, 1, metricsOf(t, live)["adsync_consumer_process_killers_total"])
+	close(end)
+	dead.Wait()
+	_ = f.client.Close()
+}
+
+// carefulStore knows of one partition that care is taken of.
+type carefulStore struct {
+	*fakeStore
+	fail   error
+	starts atomic.Int32
+	stops  chan []store.Stop
+}
+
+func (s *carefulStore) RecordStarts(context.Context, string, string, int, []store.Start) ([]store.Assignment, error) {
+	return []store.Assignment{{Topic: "t", Partition: 0, Committed: 5, Starts: 4, CarefulUntil: 8, SuspectOffset: -1}}, s.fail
+}
+
+func (s *carefulStore) RecordSuspect(context.Context, string, string, string, int, int64) (int, error) {
+	return int(s.starts.Add(1)), s.fail
+}
+
+func (s *carefulStore) RecordStops(_ context.Context, _, _ string, stops []store.Stop) error {
+	s.stops <- stops
+	return s.fail
+}
+
+func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		c, s, k := newFaked(t, at.working(time.Second))
+		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
+		c.deps.Store = cs
+		require.NoError(t, c.Start(t.Context()))
+		m := k.member(acmeNormal)
+		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
+		m.given.begin(t.Context(), list)
+		require.EqualValues(t, 1, metricsOf(t, c)["adsync_consumer_careful_partitions acme normal"])
+		var partition sync.WaitGroup
+		partition.Go(func() {
+			for offset := range int64(6) {
+				msg := message(s.wants(envelope(offset+1)), "")
+				msg.Offset = 5 + offset
+				cs.starts.Store(0)
+				m.deliver(msg)
+			}
+		})
+		for range 3 {
+			synctest.Wait()
+			require.Equal(t, 1, at.now())
+			time.Sleep(time.Second + c.cfg.OutcomeInterval)
+		}
+		synctest.Wait()
+		require.Equal(t, 3, at.now(), "behind the span all is as ever")
+		partition.Wait()
+		m.given.end(t.Context(), list)
+		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0}}, <-cs.stops)
+		c.Stop()
+	})
+}
+
+func TestCareful_WhatWasCutOffIsToldAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, s, k := newFaked(t, newPresence().working(time.Hour))
+		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
+		c.deps.Store = cs
+		require.NoError(t, c.Start(t.Context()))
+		m := k.member(acmeNormal)
+		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
+		m.given.begin(t.Context(), list)
+		msg := message(s.wants(envelope(1)), "")
+		msg.Offset = 5
+		go m.deliver(msg)
+		synctest.Wait()
+		c.Stop()
+		m.given.end(t.Context(), list)
+		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0, CutOff: true}}, <-cs.stops)
+	})
+}
+
+func TestCareful_WorkGoesOnWithoutTheTable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		c, s, k := newFaked(t, at.working(time.Second))
+		var log lines
+		c.logTo(&log)
+		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1), fail: errors.New("no such table")}
+		c.deps.Store = cs
+		require.NoError(t, c.Start(t.Context()))
+		m := k.member(acmeNormal)
+		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
+		for range 5 {
+			m.given.begin(t.Context(), list)
+			m.given.end(t.Context(), list)
+			<-cs.stops
+		}
+		msg := message(s.wants(envelope(1)), "")
+		msg.Offset = 5
+		m.deliver(msg)
+		time.Sleep(2 * time.Second)
+		require.Len(t, s.written(), 1)
+		require.Equal(t, task.Succeeded, s.written()[0].State)
+		require.Equal(t, 1, log.count("cannot note"), "one line")
+		c.Stop()
+	})
+}

@@ -1,0 +1,194 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/failpoint"
+	"adsync/base/telemetry"
+	"adsync/media"
+)
+
+const (
+	// timeoutDefault is how long a subtask may take when its task sets no limit: a handler must not keep its slot for ever.
+	timeoutDefault = 5 * time.Minute
+	// hangGrace is how long a handler may take to return after its context has ended. Then its subtask goes on without it.
+	hangGrace = 5 * time.Second
+	// cutGrace is the same at the end of a drain, where others wait for the partition.
+	cutGrace = 300 * time.Millisecond
+)
+
+// flight is a subtask whose handler runs. It ends once: when the handler returns, or, if the handler ignores the end of
+// its context, some time after that. Such a handler keeps its slot until it returns; what it says then is dropped.
+type flight struct {
+	p         *pool
+	s         subtask
+	began     time.Time
+	timeout   time.Duration
+	interrupt context.CancelCauseFunc // ends the work with a cause: an *interruption
+
+	ended    atomic.Bool
+	returned chan struct{}
+}
+
+func newFlight(p *pool, s subtask) *flight {
+	f := &flight{p: p, s: s, began: p.c.deps.Clock.Now(), timeout: s.Timeout, returned: make(chan struct{})}
+	if f.timeout <= 0 {
+		f.timeout = timeoutDefault
+	}
+	if !s.Deadline.IsZero() {
+		f.timeout = min(f.timeout, p.c.deps.Clock.Until(s.Deadline))
+	}
+	return f
+}
+
+// run does the work, for the subtask's timeout and not beyond its time to live. Drained ends when there is no more time
+// to finish.
+func (f *flight) run(drained context.Context) {
+	work, interrupt := context.WithCancelCause(drained)
+	defer interrupt(nil)
+	f.interrupt = interrupt
+	f.p.c.flights.add(f)
+	defer f.p.c.flights.remove(f)
+	ctx, cancel := context.WithTimeout(work, f.timeout)
+	defer cancel()
+	unwatch := context.AfterFunc(ctx, func() { f.watch(ctx, drained) })
+	defer unwatch()
+	defer close(f.returned)
+
+	result, err := f.call(ctx)
+	if !f.ended.CompareAndSwap(false, true) {
+		f.returnsLate(err)
+		return
+	}
+	f.end(ctx, result, err)
+}
+
+// call calls the handler. A panic is an error of class Bug.
+func (f *flight) call(ctx context.Context) (result media.Result, err error) {
+	c, s := f.p.c, f.s
+	began := clock.Mark()
+	defer func() {
+		c.metrics.seconds.WithLabelValues(f.p.name.media, s.Handler).Observe(clock.Since(began).Seconds())
+		stack := ""
+		if cause := recover(); cause != nil {
+			c.metrics.panics.WithLabelValues(s.Handler).Inc()
+			result, err = media.Result{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("panic: %v", cause)}
+			stack = string(debug.Stack())
+		}
+		if m, ok := errors.AsType[*media.Error](err); ok && m.Class == media.Bug {
+			c.causes.Report(slog.LevelError, "bug/"+s.Handler, "a handler has a bug; its subtask has failed", telemetry.OneCause(err),
+				"handler", s.Handler, "run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "stack", stack)
+		}
+	}()
+	result, err = s.handler.Run(ctx, media.Work{
+		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params,
+	})
+	failpoint.Hit("consumer.handled")
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = fmt.Errorf("not done within %s: %w", f.timeout.Round(time.Millisecond), err)
+	}
+	return result, err
+}
+
+// end decides what becomes of the subtask; ctx is the work's. Only the one that has set ended may call it.
+func (f *flight) end(ctx context.Context, result media.Result, err error) {
+	c, s, cause := f.p.c, f.s, context.Cause(ctx)
+	v := judge(s.Envelope, err, c.cfg.BackoffCap, c.jitter)
+	// What is done is done: its outcome is kept, whatever has come in between.
+	if done := err == nil || errors.Is(err, media.ErrSuperseded); !done && cause != nil {
+		// Cut off: whatever the error says, it says it of us and not of the subtask.
+		if errors.Is(cause, errDrained) {
+			f.p.abandon(s.message)
+			return
+		}
+		if i, ok := errors.AsType[*interruption](cause); ok {
+			v = i.verdict
+		}
+	}
+	o := v.outcome(s.Envelope, c.deps.Clock.Now())
+	o.Rows, o.Calls = result.Rows, result.Calls
+	f.p.finish(context.WithoutCancel(ctx), o, f.began, s.message)
+}
+
+// watch waits, once the work's context has ended, for the handler to return, and goes on without it when it does not.
+func (f *flight) watch(ctx, drained context.Context) {
+	patience := hangGrace
+	if _, ordered := errors.AsType[*interruption](context.Cause(ctx)); ordered {
+		patience = interruptGrace
+	}
+	grace := time.NewTimer(patience)
+	defer grace.Stop()
+	select {
+	case <-f.returned:
+		return
+	case <-grace.C:
+	case <-drained.Done():
+		cut := time.NewTimer(cutGrace)
+		defer cut.Stop()
+		select {
+		case <-f.returned:
+			return
+		case <-cut.C:
+		}
+	}
+	if !f.ended.CompareAndSwap(false, true) {
+		return
+	}
+	c, s := f.p.c, f.s
+	f.p.slots.hang(1)
+	c.metrics.hung.WithLabelValues(f.p.name.media, s.Handler).Inc()
+	c.log.Error("a handler did not return when its time was over: it keeps its slot until it does, and its subtask goes on without it",
+		"handler", s.Handler, "media", f.p.name.media, "lane", f.p.name.lane,
+		"run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "timeout", f.timeout)
+	f.end(ctx, media.Result{}, fmt.Errorf("did not return within its timeout of %s: %w", f.timeout.Round(time.Millisecond), context.Cause(ctx)))
+	s.leave()
+}
+
+// returnsLate notes that a handler has returned whose subtask has gone on without it.
+func (f *flight) returnsLate(err error) {
+	s := f.s
+	f.p.slots.hang(-1)
+	f.p.c.metrics.hung.WithLabelValues(f.p.name.media, s.Handler).Dec()
+	f.p.c.log.Warn("a handler that had not returned in time has returned; what it says is dropped", "handler", s.Handler,
+		"run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "after", f.p.c.deps.Clock.Now().Sub(f.began), "err", err)
+}
+
+// flights are the subtasks whose handlers run now.
+type flights struct {
+	mu  sync.Mutex
+	set map[*flight]struct{}
+}
+
+func (l *flights) add(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.set == nil {
+		l.set = map[*flight]struct{}{}
+	}
+	l.set[f] = struct{}{}
+}
+
+func (l *flights) remove(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.set, f)
+}
+
+// all returns those that run now.
+func (l *flights) all() []*flight {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]*flight, 0, len(l.set))
+	for f := range l.set {
+		out = append(out, f)
+	}
+	return out
+}

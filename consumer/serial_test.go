@@ -1,0 +1,311 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"adsync/base/redis"
+	"adsync/base/redis/redistest"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// presence notes who runs beside whom.
+type presence struct {
+	mu     sync.Mutex
+	inside map[string]int
+	most   map[string]int
+	order  []int64
+}
+
+func newPresence() *presence { return &presence{inside: map[string]int{}, most: map[string]int{}} }
+
+func (p *presence) enter(key string, run int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.order = append(p.order, run)
+	p.inside[key]++
+	p.most[key] = max(p.most[key], p.inside[key])
+}
+
+func (p *presence) leave(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inside[key]--
+}
+
+func (p *presence) now() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, inside := range p.inside {
+		n += inside
+	}
+	return n
+}
+
+// working returns a handler that takes a while and notes who is inside.
+func (p *presence) working(takes time.Duration) media.Handler {
+	return handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
+		key := fmt.Sprint(w.AccountID)
+		p.enter(key, w.RunID)
+		defer p.leave(key)
+		select {
+		case <-time.After(takes):
+			return media.Result{}, nil
+		case <-ctx.Done():
+			return media.Result{}, ctx.Err()
+		}
+	})
+}
+
+// serial is the envelope of the n-th run over an account.
+func serial(account, n int64) task.Envelope {
+	e := envelope(account)
+	e.RunID += n
+	e.Concurrency = task.Serial
+	return e
+}
+
+func TestSerial_SubtasksOfOneAccountGoOneAtATimeAndWaitWithoutASlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		c, s, k := newFaked(t, at.working(time.Second))
+		require.NoError(t, c.Start(t.Context()))
+		m := k.member(acmeNormal)
+		for n := range int64(10) {
+			m.deliver(message(s.wants(serial(1, n)), ""))
+		}
+		synctest.Wait()
+		used, _ := c.open()[0].slots.state()
+		require.Equal(t, 1, used, "nine wait, and hold neither a slot nor the reading of the partition")
+		for n := range int64(3) {
+			m.deliver(message(s.wants(serial(2+n, 0)), ""))
+		}
+		synctest.Wait()
+		require.Equal(t, 4, at.now(), "other accounts go on beside it")
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		require.Len(t, s.written(), 13)
+		require.Equal(t, 1, at.most["1"])
+		var first []int64
+		for _, run := range at.order {
+			if !slices.Contains(first, run) {
+				first = append(first, run)
+			}
+		}
+		require.True(t, slices.IsSorted(first), "in the order of their messages: %v", first)
+		require.Empty(t, c.turns.keys)
+		c.Stop()
+	})
+}
+
+func TestSerial_WhatWaitsIsGivenUpWithItsPartition(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		c, s, k := newFaked(t, at.working(5*time.Second))
+		require.NoError(t, c.Start(t.Context()))
+		var all []*fakeEnding
+		for n := range int64(5) {
+			all = append(all, k.member(acmeNormal).deliver(message(s.wants(serial(1, n)), "")))
+		}
+		synctest.Wait()
+		began := time.Now()
+		c.Stop()
+		require.Equal(t, 5*time.Second+c.cfg.OutcomeInterval, time.Since(began), "the drain waits for the one that runs")
+		require.EqualValues(t, 1, all[0].done.Load())
+		for _, e := range all[1:] {
+			require.EqualValues(t, 1, e.abandoned.Load(), "the next owner does it")
+		}
+		require.Empty(t, c.turns.keys)
+	})
+}
+
+func TestSerial_AHandlerThatHangsGivesUpItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{})
+		c, s, k := newFaked(t, handler("acme.report", func(_ context.Context, w media.Work) (media.Result, error) {
+			if w.RunID == envelope(1).RunID {
+				<-wake
+			}
+			return media.Result{}, nil
+		}))
+		require.NoError(t, c.Start(t.Context()))
+		first := serial(1, 0)
+		first.Timeout = time.Second
+		k.member(acmeNormal).deliver(message(s.wants(first), ""))
+		k.member(acmeNormal).deliver(message(s.wants(serial(1, 1)), ""))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, s.written(), 2)
+		close(wake)
+		c.Stop()
+		require.Empty(t, c.turns.keys)
+	})
+}
+
+func TestSerial_WorkOfNoAccountGoesByItsPart(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, serialKey(task.Envelope{Key: task.Key{RunID: 1, Part: "a"}}), serialKey(task.Envelope{Key: task.Key{RunID: 2, Part: "a"}}))
+	require.NotEqual(t, serialKey(task.Envelope{Key: task.Key{Part: "7"}}), serialKey(task.Envelope{Key: task.Key{AccountID: 7}}))
+}
+
+// pair returns two consumers, as two processes of one deployment, and their Redis.
+func pair(t *testing.T, handlers func(i int) []media.Handler) (cs [2]*Consumer, ss [2]*fakeStore, ks [2]*fakeKafka, r *redistest.Virtual) {
+	t.Helper()
+	r = redistest.NewVirtual(t)
+	for i := range cs {
+		cs[i], ss[i], ks[i] = newFaked(t, handlers(i)...)
+		cs[i].claims.client, cs[i].claims.keys = r.Client(t), redis.NewKeys("test")
+		require.NoError(t, cs[i].Start(t.Context()))
+	}
+	return cs, ss, ks, r
+}
+
+func TestSerial_AnotherProcessIsNotRunInto(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		cs, ss, ks, _ := pair(t, func(int) []media.Handler { return []media.Handler{at.working(40 * time.Second)} })
+		ks[0].member(acmeNormal).deliver(message(ss[0].wants(serial(1, 0)), ""))
+		time.Sleep(30 * time.Second)
+		second := ks[1].member(acmeNormal).deliver(message(ss[1].wants(serial(1, 1)), ""))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, ss[1].written(), 1, "the claim was renewed all the time")
+		o := ss[1].written()[0]
+		require.Equal(t, task.Deferred, o.State)
+		require.Zero(t, o.Attempt, "waiting costs no attempt")
+		require.Contains(t, o.Reason, "another consumer works on 1")
+		require.EqualValues(t, 1, second.done.Load())
+
+		time.Sleep(10 * time.Second)
+		again := serial(1, 1)
+		again.Delivery = 2
+		ks[1].member(acmeNormal).deliver(message(ss[1].wants(again), ""))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, ss[1].written(), 2)
+		require.Equal(t, task.Succeeded, ss[1].written()[1].State)
+		require.Equal(t, 1, at.most["1"])
+		cs[0].Stop()
+		cs[1].Stop()
+	})
+}
+
+func TestSerial_WithoutRedisEachProcessKeepsItsOwnOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		cs, ss, ks, r := pair(t, func(int) []media.Handler { return []media.Handler{at.working(time.Second)} })
+		var log lines
+		cs[0].claims.causes = noCauses()
+		cs[1].logTo(&log)
+		cs[1].claims.causes = cs[1].causes
+		r.Mini.SetError("LOADING")
+		for i := range cs {
+			for n := range int64(20) {
+				ks[i].member(acmeNormal).deliver(message(ss[i].wants(serial(int64(i), n)), ""))
+			}
+		}
+		time.Sleep(25 * time.Second)
+		synctest.Wait()
+		for i := range cs {
+			require.Len(t, ss[i].written(), 20)
+			for _, o := range ss[i].written() {
+				require.Equal(t, task.Succeeded, o.State)
+			}
+			require.Equal(t, 1, at.most[fmt.Sprint(i)])
+		}
+		require.Equal(t, 1, log.count("Redis does not answer"))
+		r.Mini.SetError("")
+		cs[0].Stop()
+		cs[1].Stop()
+	})
+}
+
+// Whatever the order of asking, giving up and leaving: one has the key at a time, who asked first and did not give up
+// gets it first, and nothing is left behind.
+func TestTurns_Property(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		turns := newTurns()
+		type asker struct {
+			id     int
+			key    string
+			cancel context.CancelFunc
+			turn   chan bool // true: its turn, false: given up
+		}
+		waiting, holding := map[string][]*asker{}, map[string]*asker{}
+		settle := func(key string, next *asker) {
+			if got := <-next.turn; !got {
+				t.Fatalf("asker %d of %s gave up though it was its turn", next.id, key)
+			}
+			holding[key] = next
+		}
+		for id := range rapid.IntRange(1, 60).Draw(t, "steps") {
+			key := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key")
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0, 1:
+				ctx, cancel := context.WithCancel(context.Background())
+				a := &asker{id: id, key: key, cancel: cancel, turn: make(chan bool, 2)}
+				mine := turns.take(ctx, key, func() { a.turn <- true }, func() { a.turn <- false })
+				if mine != (holding[key] == nil) {
+					t.Fatalf("asker %d: mine is %v while %v holds %s", id, mine, holding[key], key)
+				}
+				if mine {
+					holding[key] = a
+				} else {
+					waiting[key] = append(waiting[key], a)
+				}
+			case 2:
+				if n := len(waiting[key]); n > 0 {
+					i := rapid.IntRange(0, n-1).Draw(t, "who gives up")
+					a := waiting[key][i]
+					waiting[key] = slices.Delete(waiting[key], i, i+1)
+					a.cancel()
+					if <-a.turn {
+						t.Fatalf("asker %d got the turn though it was not first and has given up", a.id)
+					}
+				}
+			case 3:
+				if holding[key] == nil {
+					continue
+				}
+				holding[key].cancel()
+				holding[key] = nil
+				turns.leave(key)
+				if len(waiting[key]) > 0 {
+					next := waiting[key][0]
+					waiting[key] = waiting[key][1:]
+					settle(key, next)
+				}
+			}
+		}
+		for key := range holding {
+			for holding[key] != nil {
+				holding[key].cancel()
+				holding[key] = nil
+				turns.leave(key)
+				if len(waiting[key]) > 0 {
+					next := waiting[key][0]
+					waiting[key] = waiting[key][1:]
+					settle(key, next)
+				}
+			}
+		}
+		if len(turns.keys) != 0 {
+			t.Fatalf("left behind: %v", turns.keys)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+)
+
+// How a start waits for a server that is away.
+const (
+	awaitPause = time.Second
+	awaitTry   = 15 * time.Second // a server that hangs must not be the end of the waiting
+)
+
+// Await tries until it succeeds, with one line in the log per cause, and returns nil then. It returns the last error when
+// ctx ends, and at once one that waiting does not mend: tables of another version, a refused password, too few brokers.
+func Await(ctx context.Context, logger *slog.Logger, what string, try func(ctx context.Context) error) error {
+	began := clock.Mark()
+	causes := telemetry.NewCauseLog(logger)
+	for {
+		bounded, cancel := context.WithTimeout(ctx, awaitTry)
+		err := try(bounded)
+		cancel()
+		switch {
+		case err == nil && causes.Clear(what):
+			logger.Info("going on with the start", "after", what, "waited", clock.Since(began).Round(time.Millisecond))
+			return nil
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case needsAPerson(err):
+			return err
+		}
+		causes.Report(slog.LevelWarn, what, "the start waits for "+what, err)
+		timer := time.NewTimer(awaitPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-timer.C:
+		}
+	}
+}
+
+// needsAPerson tells the errors of a wrong configuration from those of a server that is away.
+func needsAPerson(err error) bool {
+	if _, ok := errors.AsType[*store.SchemaError](err); ok {
+		return true
+	}
+	return store.Refused(err) || broker.Refused(err)
+}

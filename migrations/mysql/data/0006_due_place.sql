@@ -1,0 +1,7 @@
+-- Messages of later deliveries are found by their place in the log: the sweep asks which of them the group has passed.
+
+-- +goose Up
+ALTER TABLE subtask_due ADD KEY place (topic, topic_partition, topic_offset);
+
+-- +goose Down
+ALTER TABLE subtask_due DROP KEY place;

@@ -1,0 +1,243 @@
+package api
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/producer"
+)
+
+const (
+	redriveRateMax = 1_000_000 // as of cron_task.fan_out_rate
+	// dropMax is how many dead subtasks one request drops: it is to be answered in time.
+	dropMax = 20_000
+)
+
+// redriveJSON is what a redrive does, or would do.
+type redriveJSON struct {
+	DryRun bool  `json:"dry_run"`
+	Count  int64 `json:"count"` // subtasks that are taken up
+	// Redriving are those that the filter chooses too and another run is taking up: they are left alone.
+	Redriving int64             `json:"redriving"`
+	Until     time.Time         `json:"until"`           // what died later is left alone
+	Calls     *int64            `json:"estimated_calls"` // null = unknown
+	Seconds   *int64            `json:"estimated_seconds"`
+	Tasks     []redriveTaskJSON `json:"tasks"`
+}
+
+// redriveTaskJSON is the part of one task: a run of its own.
+type redriveTaskJSON struct {
+	TaskID  string `json:"task_id"`
+	Task    string `json:"task"`
+	Count   int64  `json:"count"`
+	RunID   string `json:"run_id,omitempty"` // unless it is a dry run, or refused
+	Calls   *int64 `json:"estimated_calls"`
+	Seconds *int64 `json:"estimated_seconds"`
+	// Refused says why the task's subtasks cannot be taken up; then they are not counted above.
+	Refused string `json:"refused,omitempty"`
+}
+
+func (a *api) redriveDead(c *gin.Context) error {
+	var request redriveRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	filter, counts, err := a.chooseDead(ctx, request.deadRequest)
+	if err != nil {
+		return err
+	}
+	plan, orders, err := a.planRedrive(ctx, request, filter, counts)
+	if err != nil {
+		return err
+	}
+	if len(orders) == 0 && len(plan.Tasks) > 0 {
+		p := httpapi.NewProblem(http.StatusConflict, "None of these subtasks can be taken up: see errors. They can still be dropped.")
+		for _, t := range plan.Tasks {
+			p.Errors = append(p.Errors, httpapi.FieldError{Field: "task", Detail: t.Task + ": " + t.Refused})
+		}
+		return p
+	}
+	if request.DryRun || len(orders) == 0 {
+		c.JSON(http.StatusOK, plan)
+		return nil
+	}
+	by := httpapi.CallerOf(c).Name
+	if err := a.audit(c, "dead.redrive", store.AuditDead, gin.H{"filter": request, "plan": plan}); err != nil {
+		return err
+	}
+	// An order for each task. If not all get written, a second redrive orders what is left: subtasks that a run has taken
+	// up are not dead any more.
+	for _, o := range orders {
+		o.Request.By = by
+		if err := a.Store.AddOrder(ctx, o); err != nil {
+			return err
+		}
+	}
+	a.Producer.Wake()
+	c.JSON(http.StatusAccepted, plan)
+	return nil
+}
+
+// chooseDead resolves a request's filter, with an end in time so that what is done is what was counted, and counts what
+// it chooses.
+func (a *api) chooseDead(ctx context.Context, request deadRequest) (task.DeadFilter, []store.DeadCount, error) {
+	q := &query{}
+	filter, err := a.resolve(ctx, request.deadFilter, q.refuse)
+	if err == nil {
+		err = q.err()
+	}
+	if err != nil {
+		return filter, nil, err
+	}
+	if filter.Until.IsZero() {
+		if filter.Until, err = a.Store.Data.Now(ctx); err != nil {
+			return filter, nil, err
+		}
+	}
+	counts, err := a.Store.CountDead(ctx, filter)
+	return filter, counts, err
+}
+
+// planRedrive works out the runs of a redrive, and the orders that have them made.
+func (a *api) planRedrive(ctx context.Context, request redriveRequest, filter task.DeadFilter, counts []store.DeadCount) (*redriveJSON, []store.RunOrder, error) {
+	plan := &redriveJSON{DryRun: request.DryRun, Until: filter.Until, Calls: new(int64), Seconds: new(int64), Tasks: []redriveTaskJSON{}}
+	now := a.Clock.Now()
+	var orders []store.RunOrder
+	for _, n := range counts {
+		plan.Redriving += n.Redriving
+		if n.Free == 0 {
+			continue
+		}
+		j := redriveTaskJSON{TaskID: formatID(n.TaskID), Task: a.taskName(n), Count: n.Free}
+		t, why := a.redrivable(n.TaskID)
+		if why != "" {
+			j.Refused = why
+			plan.Tasks = append(plan.Tasks, j)
+			continue
+		}
+		pace, err := a.Store.TaskPace(ctx, n.TaskID)
+		if err != nil {
+			return nil, nil, err
+		}
+		rate := request.Rate
+		if rate == 0 {
+			rate = t.FanOutRate
+		}
+		j.Calls, j.Seconds = estimate(n.Free, rate, pace)
+		order := &task.Redrive{Filter: filter, Rate: request.Rate}
+		order.Filter.TaskID = n.TaskID
+		if n.OldestRun == n.NewestRun {
+			order.Origin = n.OldestRun
+		}
+		runID := task.NewRunID(now)
+		if !request.DryRun {
+			j.RunID = formatID(runID)
+		}
+		orders = append(orders, store.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now, Request: task.Order{Redrive: order}})
+		plan.add(j)
+	}
+	return plan, orders, nil
+}
+
+func (p *redriveJSON) add(j redriveTaskJSON) {
+	p.Tasks = append(p.Tasks, j)
+	p.Count += j.Count
+	if j.Calls == nil {
+		p.Calls = nil
+	} else if p.Calls != nil {
+		*p.Calls += *j.Calls
+	}
+	if j.Seconds == nil {
+		p.Seconds = nil
+	} else if p.Seconds != nil {
+		*p.Seconds = max(*p.Seconds, *j.Seconds) // The runs go side by side.
+	}
+}
+
+// redrivable returns a task that can run, or says why it cannot.
+func (a *api) redrivable(taskID int64) (t producer.Task, why string) {
+	tasks := a.Producer.Tasks()
+	i := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.ID == taskID })
+	if i < 0 {
+		return t, "the task was deleted; its dead subtasks can only be dropped"
+	}
+	if !tasks[i].Usable {
+		return t, "the row of the task cannot be used: put it right, then POST /api/v1/tasks/reload"
+	}
+	return tasks[i], ""
+}
+
+// estimate tells what n subtasks cost at a pace, and at a rate if that is not 0; nil = unknown.
+func estimate(n int64, rate int, pace store.Pace) (calls, seconds *int64) {
+	if pace.Calls >= 0 {
+		calls = new(int64)
+		*calls = int64(math.Ceil(float64(n) * pace.Calls))
+	}
+	took := 0.0
+	if rate > 0 {
+		took = float64(n) / float64(rate)
+	}
+	if pace.PerSecond > 0 {
+		took = max(took, float64(n)/pace.PerSecond)
+	}
+	if took > 0 {
+		seconds = new(int64)
+		*seconds = int64(math.Ceil(took))
+	}
+	return calls, seconds
+}
+
+// dropJSON is what a drop did, or would do.
+type dropJSON struct {
+	DryRun    bool           `json:"dry_run"`
+	Count     int64          `json:"count"`   // subtasks that are chosen
+	Dropped   int64          `json:"dropped"` // of them; at most 20,000 with one request
+	Redriving int64          `json:"redriving"`
+	Until     time.Time      `json:"until"`
+	Tasks     []dropTaskJSON `json:"tasks"`
+}
+
+type dropTaskJSON struct {
+	TaskID string `json:"task_id"`
+	Task   string `json:"task"`
+	Count  int64  `json:"count"`
+}
+
+func (a *api) dropDead(c *gin.Context) error {
+	var request deadRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	filter, counts, err := a.chooseDead(ctx, request)
+	if err != nil {
+		return err
+	}
+	answer := dropJSON{DryRun: request.DryRun, Until: filter.Until, Tasks: []dropTaskJSON{}}
+	for _, n := range counts {
+		answer.Redriving += n.Redriving
+		if n.Free > 0 {
+			answer.Count += n.Free
+			answer.Tasks = append(answer.Tasks, dropTaskJSON{TaskID: formatID(n.TaskID), Task: a.taskName(n), Count: n.Free})
+		}
+	}
+	if !request.DryRun && answer.Count > 0 {
+		if err := a.audit(c, "dead.drop", store.AuditDead, gin.H{"filter": request, "plan": answer}); err != nil {
+			return err
+		}
+		if answer.Dropped, err = a.Store.DropDead(ctx, filter, dropMax); err != nil {
+			return err
+		}
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}

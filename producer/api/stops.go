@@ -1,0 +1,374 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const (
+	stopsPerPage    = 50
+	stopsPerPageMax = 500
+	// pauseMax is how long a pause with an end may be. One that is to last longer has none, and is lifted.
+	pauseMax = 366 * 24 * time.Hour
+	// What the columns take, in characters.
+	reasonMax = 255
+	nameMax   = 96
+)
+
+var stopKinds = []string{string(task.StopRun), string(task.StopTask), string(task.StopAccount), string(task.StopMedia)}
+
+// signature is what every order that stops work must tell: others will ask why their work stands still.
+type signature struct {
+	Reason string `json:"reason"`
+	By     string `json:"by"`
+}
+
+// Validate implements httpapi.Validator.
+func (s *signature) Validate() []httpapi.FieldError {
+	var errs []httpapi.FieldError
+	for _, f := range []struct {
+		name string
+		text *string
+		max  int
+		want string
+	}{
+		{"reason", &s.Reason, reasonMax, "say why the work is to stop"},
+		{"by", &s.By, nameMax, "say who orders it"},
+	} {
+		*f.text = strings.TrimSpace(*f.text)
+		switch n := utf8.RuneCountInString(*f.text); {
+		case n == 0:
+			errs = append(errs, httpapi.FieldError{Field: f.name, Detail: "is missing: " + f.want})
+		case n > f.max:
+			errs = append(errs, httpapi.FieldError{Field: f.name, Detail: fmt.Sprintf("has %d characters: want up to %d", n, f.max)})
+		}
+	}
+	return errs
+}
+
+// cancelRequest is the body of a cancel.
+type cancelRequest struct {
+	Kind   string `json:"kind"`
+	Target string `json:"target"`
+	signature
+}
+
+// Validate implements httpapi.Validator.
+func (r *cancelRequest) Validate() []httpapi.FieldError {
+	var errs []httpapi.FieldError
+	if !slices.Contains(stopKinds, r.Kind) {
+		errs = append(errs, httpapi.FieldError{Field: "kind", Detail: fmt.Sprintf("%q is refused: want one of %s", r.Kind, strings.Join(stopKinds, ", "))})
+	}
+	if r.Target == "" {
+		errs = append(errs, httpapi.FieldError{Field: "target", Detail: "is missing: want a run's id, a task's name, an account as media/id, or a media's name"})
+	}
+	return append(errs, r.signature.Validate()...)
+}
+
+// pauseRequest is the body of a pause. With neither end it lasts until it is lifted.
+type pauseRequest struct {
+	cancelRequest
+	ForSeconds *int64 `json:"for_seconds,omitempty"`
+	Until      string `json:"until,omitempty"` // RFC 3339
+}
+
+// Validate implements httpapi.Validator.
+func (r *pauseRequest) Validate() []httpapi.FieldError {
+	errs := r.cancelRequest.Validate()
+	refuse := func(field, format string, args ...any) {
+		errs = append(errs, httpapi.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
+	}
+	if _, err := time.Parse(time.RFC3339Nano, r.Until); r.Until != "" && err != nil {
+		refuse("until", "%q is refused: want a time such as 2026-11-21T10:30:00Z", r.Until)
+	}
+	if r.ForSeconds == nil {
+		return errs
+	}
+	if r.Until != "" {
+		refuse("until", "for_seconds is given too: want one of the two, or neither for a pause until it is lifted")
+	}
+	if longest := int64(pauseMax.Seconds()); *r.ForSeconds < 1 || *r.ForSeconds > longest {
+		refuse("for_seconds", "%d is refused: want 1 to %d, or neither for_seconds nor until for a pause until it is lifted", *r.ForSeconds, longest)
+	}
+	return errs
+}
+
+// end returns when the pause ends; zero = when it is lifted.
+func (r *pauseRequest) end(now time.Time) (time.Time, error) {
+	if r.ForSeconds != nil {
+		return now.Add(time.Duration(*r.ForSeconds) * time.Second), nil
+	}
+	if r.Until == "" {
+		return time.Time{}, nil
+	}
+	until, err := time.Parse(time.RFC3339Nano, r.Until)
+	if err != nil || !until.After(now) || until.After(now.Add(pauseMax)) {
+		return time.Time{}, httpapi.Invalid(httpapi.FieldError{Field: "until", Detail: fmt.Sprintf("%s is refused: want a time after %s, the present, and within a year",
+			r.Until, now.Format(time.RFC3339))})
+	}
+	return until.UTC().Truncate(time.Millisecond), nil
+}
+
+// stopJSON is an order that stops work.
+type stopJSON struct {
+	ID        string    `json:"id"`
+	Kind      string    `json:"kind"`
+	Target    string    `json:"target"`
+	Reason    string    `json:"reason"`
+	By        string    `json:"by"`
+	State     string    `json:"state"` // active, ended
+	OrderedAt time.Time `json:"ordered_at"`
+	Until     time.Time `json:"until,omitzero"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	LiftedBy  string    `json:"lifted_by,omitempty"`
+}
+
+func describeStop(s *task.Stop, now time.Time) stopJSON {
+	j := stopJSON{
+		ID: formatID(s.ID), Kind: string(s.Kind), Target: s.TargetName, Reason: s.Reason, By: s.By, State: "active",
+		OrderedAt: s.OrderedAt, Until: s.Until, EndedAt: s.EndedAt, LiftedBy: s.EndedBy,
+	}
+	if !s.InForce(now) {
+		j.State = "ended"
+		if j.EndedAt.IsZero() { // The leader is about to note it.
+			j.EndedAt = s.Until
+		}
+	}
+	return j
+}
+
+func (a *api) orderPause(c *gin.Context) error {
+	var request pauseRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	now, err := a.Store.Data.Now(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	until, err := request.end(now)
+	if err != nil {
+		return err
+	}
+	return a.orderStop(c, task.Stop{Verb: task.Pause, Until: until, OrderedAt: now}, &request.cancelRequest)
+}
+
+func (a *api) orderCancel(c *gin.Context) error {
+	var request cancelRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	return a.cancel(c, &request)
+}
+
+func (a *api) cancelRun(c *gin.Context) error {
+	request := cancelRequest{Kind: string(task.StopRun), Target: c.Param("id")}
+	if err := httpapi.Bind(c, &request.signature); err != nil {
+		return err
+	}
+	return a.cancel(c, &request)
+}
+
+func (a *api) cancel(c *gin.Context, request *cancelRequest) error {
+	now, err := a.Store.Data.Now(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	return a.orderStop(c, task.Stop{Verb: task.Cancel, OrderedAt: now}, request)
+}
+
+// orderStop writes an order. Its times are the database's, as consumers compare them; its id is by the clock that names
+// runs, for a cancel takes the runs before it.
+func (a *api) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) error {
+	ctx := c.Request.Context()
+	stop.ID, stop.Kind, stop.Reason, stop.By = task.NewRunID(a.Clock.Now()), task.StopKind(request.Kind), request.Reason, request.By
+	if err := a.findTarget(ctx, &stop, request.Target); err != nil {
+		return err
+	}
+	answer := describeStop(&stop, stop.OrderedAt)
+	if err := a.audit(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, answer); err != nil {
+		return err
+	}
+	if err := a.Store.AddStop(ctx, stop); err != nil {
+		return err
+	}
+	c.JSON(http.StatusCreated, answer)
+	return nil
+}
+
+// findTarget fills in what the order names.
+func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) error {
+	refuse := func(format string, args ...any) error {
+		return httpapi.Invalid(httpapi.FieldError{Field: "target", Detail: fmt.Sprintf(format, args...)})
+	}
+	stop.Target, stop.TargetName = target, target
+	switch stop.Kind {
+	case task.StopRun:
+		return a.findRun(ctx, target)
+	case task.StopTask:
+		for _, t := range a.Producer.Tasks() {
+			if t.Name == target {
+				stop.Target = formatID(t.ID)
+				return nil
+			}
+		}
+		return refuse("there is no task %q: GET /api/v1/tasks lists them", target)
+	case task.StopAccount:
+		media, externalID, ok := strings.Cut(target, "/")
+		if !ok {
+			return refuse("%q is refused: want the media and the platform's id of the account, such as tencent/20000001", target)
+		}
+		found, err := a.Store.FindAccounts(ctx, media, []string{externalID})
+		if err != nil {
+			return err
+		}
+		account, known := found[externalID]
+		if !known {
+			return refuse("there is no account %q of the media %q", externalID, media)
+		}
+		stop.Target = formatID(account.ID)
+		return nil
+	default: // a media
+		medias := map[string]bool{}
+		for _, handler := range a.Registry.Names() {
+			name, _, _ := strings.Cut(handler, ".")
+			medias[name] = true
+		}
+		if !medias[target] {
+			return refuse("there is no media %q: want one of %s", target, strings.Join(slices.Sorted(maps.Keys(medias)), ", "))
+		}
+		return nil
+	}
+}
+
+// findRun refuses a run that has ended; one that is ordered and not made yet can be stopped.
+func (a *api) findRun(ctx context.Context, target string) error {
+	id, err := parseID(target)
+	if err != nil {
+		return noRun(target)
+	}
+	run, err := a.Store.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		if _, err = a.Store.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
+			return noRun(target)
+		}
+		return err
+	}
+	if err == nil && !run.State.Open() {
+		return httpapi.NewProblem(http.StatusConflict, "The run %s has ended already: its state is %s.", target, run.State)
+	}
+	return err
+}
+
+func (a *api) listPauses(c *gin.Context) error  { return a.listStops(c, task.Pause, "pauses") }
+func (a *api) listCancels(c *gin.Context) error { return a.listStops(c, task.Cancel, "cancels") }
+
+func (a *api) listStops(c *gin.Context, verb task.StopVerb, name string) error {
+	q, err := queryOf(c, "state", "after", "limit")
+	if err != nil {
+		return err
+	}
+	filter := store.StopFilter{Verb: verb, Limit: stopsPerPage}
+	switch state := q.values.Get("state"); state {
+	case "":
+	case "active":
+		filter.Active = true
+	default:
+		q.refuse("state", "%q is refused: want active, or leave it out for all", state)
+	}
+	if text := q.values.Get("after"); text != "" {
+		if filter.Before, err = parseID(text); err != nil {
+			q.refuse("after", "%q is refused: want the value of next in the page before", text)
+		}
+	}
+	if text := q.values.Get("limit"); text != "" {
+		if filter.Limit, err = strconv.Atoi(text); err != nil || filter.Limit < 1 || filter.Limit > stopsPerPageMax {
+			q.refuse("limit", "%q is refused: want 1 to %d", text, stopsPerPageMax)
+		}
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	now, err := a.Store.Data.Now(ctx)
+	if err != nil {
+		return err
+	}
+	page := filter.Limit
+	filter.Limit++ // One more tells whether there is a next page.
+	list, err := a.Store.ListStops(ctx, filter)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) > page {
+		list = list[:page]
+		next = formatID(list[page-1].ID)
+	}
+	shown := make([]stopJSON, len(list))
+	for i := range list {
+		shown[i] = describeStop(&list[i], now)
+	}
+	c.JSON(http.StatusOK, gin.H{name: shown, "next": next})
+	return nil
+}
+
+func (a *api) liftPause(c *gin.Context) error {
+	q, err := queryOf(c, "by")
+	if err != nil {
+		return err
+	}
+	by := strings.TrimSpace(q.values.Get("by"))
+	if n := utf8.RuneCountInString(by); n == 0 || n > nameMax {
+		q.refuse("by", "want the name of who lifts the pause, up to %d characters", nameMax)
+		return q.err()
+	}
+	ctx := c.Request.Context()
+	id, err := parseID(c.Param("id"))
+	if err != nil {
+		return noPause(c.Param("id"))
+	}
+	stop, err := a.Store.Stop(ctx, id)
+	if errors.Is(err, store.ErrNotFound) || (err == nil && stop.Verb != task.Pause) {
+		return noPause(c.Param("id"))
+	}
+	if err != nil {
+		return err
+	}
+	now, err := a.Store.Data.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if stop.InForce(now) {
+		if err := a.audit(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, gin.H{"id": formatID(id), "by": by}); err != nil {
+			return err
+		}
+		if _, err := a.Store.LiftPause(ctx, id, by, now); err != nil {
+			return err
+		}
+		if stop, err = a.Store.Stop(ctx, id); err != nil {
+			return err
+		}
+	}
+	// One that has ended already stays as it ended: lifting it twice is no error.
+	c.JSON(http.StatusOK, describeStop(&stop, now))
+	return nil
+}
+
+func noPause(id string) error {
+	return httpapi.NewProblem(http.StatusNotFound, "There is no pause %q: GET /api/v1/pauses lists them.", id)
+}

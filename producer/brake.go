@@ -1,0 +1,427 @@
+package producer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/config"
+	"adsync/base/store"
+)
+
+// Fan-out is no faster than consumption. A lane's fan-outs rest while as many as its backlog_max messages wait to be worked
+// off. While a lane's oldest message has waited for longer than its late_seconds, the fan-outs of the less important lanes
+// of the same media rest too; and until that is ten minutes ago they get no more ahead of their consumers than half a
+// minute, for what waits in Kafka already could not be held back the next time. A fan-out that rests gives its place to others (see startFanOuts); retries go on, since
+// their subtasks are in the backlog of the run already.
+
+// The defaults of a lane's row.
+const (
+	backlogMaxDefault = 50_000
+	lateImportant     = time.Minute // of a lane that is at least as important as "important"
+	lateOthers        = 10 * time.Minute
+)
+
+// importanceDefault ranks the lanes as shipped; a lane of another name is as important as normal.
+var importanceDefault = map[string]int{"important": 30, "normal": 20, "offline": 10}
+
+const (
+	brakeInterval = 2 * time.Second
+	// idleInterval is how often a lane is looked at that had nothing waiting and got nothing since.
+	idleInterval = 10 * time.Second
+	// looksAtOnce bounds how many lanes are asked about at the same time, and lookTimeout how long one may take.
+	looksAtOnce = 4
+	lookTimeout = 5 * time.Second
+	// stuckAfter is how long a lane's group may stand still until nobody waits for it any more: a lane that nobody works
+	// off is not helped by holding up others.
+	stuckAfter = time.Minute
+	// Of a lane that a more important one was late beside: for how long it is kept short, to what its consumers do in how
+	// much time, and to no less than how many messages.
+	shortFor     = 10 * time.Minute
+	shortBacklog = 30 * time.Second
+	shortMin     = 500
+	// rateOver is the time that a lane's rate is averaged over.
+	rateOver = 30 * time.Second
+	// endsMax bounds what is remembered of a partition's growth.
+	endsMax = 512
+)
+
+// laneRule is what a lane's row asks of fan-outs.
+type laneRule struct {
+	backlogMax int64
+	late       time.Duration
+	importance int
+}
+
+// laneRuleOf reads a row. What cannot be used is named, and taken as its default.
+func laneRuleOf(name string, row store.Lane) (laneRule, []*config.FieldError) {
+	rule := laneRule{backlogMax: backlogMaxDefault, late: lateOthers, importance: importanceDefault[name]}
+	if rule.importance == 0 {
+		rule.importance = importanceDefault["normal"]
+	}
+	var errs []*config.FieldError
+	check := func(key string, value int64) bool {
+		if value < 0 {
+			errs = append(errs, &config.FieldError{Key: key, Value: fmt.Sprint(value), Want: "0 for the default, or more"})
+		}
+		return value > 0
+	}
+	if check("importance", int64(row.Importance)) {
+		rule.importance = row.Importance
+	}
+	if rule.importance >= importanceDefault["important"] {
+		rule.late = lateImportant
+	}
+	if check("backlog_max", row.BacklogMax) {
+		rule.backlogMax = row.BacklogMax
+	}
+	if check("late_seconds", int64(row.LateSeconds)) {
+		rule.late = time.Duration(row.LateSeconds) * time.Second
+	}
+	return rule, errs
+}
+
+// endSeen is a partition's end at a look.
+type endSeen struct {
+	at  time.Time
+	end int64
+}
+
+// laneLoad is what is known of one lane.
+type laneLoad struct {
+	rule   laneRule
+	known  bool // the last look succeeded
+	failed bool // the last look failed; before the first one neither is set
+
+	backlog   int64
+	oldest    time.Duration // how long the oldest message has been waiting, at the last look; not more than this term is old
+	lookedAt  time.Time
+	committed int64     // the sum over its partitions
+	movedAt   time.Time // when that was last seen to have changed
+	rate      float64   // messages worked off in a second
+	lateAt    time.Time // when it was last late
+	ends      map[int][]endSeen
+
+	sent    int64 // messages written by this term
+	counted int64 // of those, how many backlog includes for sure
+	waiting bool  // a fan-out rests for this lane's brake
+}
+
+// load is what waits now, as far as this process can know.
+func (l *laneLoad) load() int64 { return l.backlog + l.sent - l.counted }
+
+func (l *laneLoad) isLate() bool {
+	return l.known && l.backlog > 0 && l.oldest > l.rule.late && l.lookedAt.Sub(l.movedAt) < stuckAfter
+}
+
+// brakes decides which lanes' fan-outs rest. A lane that could not be looked at is free. Times are readings of this
+// process's clock.
+type brakes struct {
+	mu    sync.Mutex
+	lanes map[store.LaneName]*laneLoad
+}
+
+func newBrakes() *brakes { return &brakes{lanes: map[store.LaneName]*laneLoad{}} }
+
+// lane returns what is known of a lane; mu is held.
+func (b *brakes) lane(name store.LaneName) *laneLoad {
+	l := b.lanes[name]
+	if l == nil {
+		rule, _ := laneRuleOf(name.Lane, store.Lane{})
+		l = &laneLoad{rule: rule, ends: map[int][]endSeen{}}
+		b.lanes[name] = l
+	}
+	return l
+}
+
+func (b *brakes) setRule(name store.LaneName, rule laneRule) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lane(name).rule = rule
+}
+
+// sent notes messages that are written to a lane, before they are.
+func (b *brakes) sent(name store.LaneName, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lane(name).sent += int64(n)
+}
+
+// begin is called before a look at a lane, and its result handed to saw: only what was written before is surely part of
+// what is seen.
+func (b *brakes) begin(name store.LaneName) (sent int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lane(name).sent
+}
+
+// saw takes in a look at a lane; nil offsets are a look that failed.
+func (b *brakes) saw(name store.LaneName, now time.Time, sent int64, offsets []broker.PartitionOffsets) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.lane(name)
+	l.known, l.failed = len(offsets) > 0, len(offsets) == 0
+	if l.failed {
+		return
+	}
+	l.backlog, l.counted, l.oldest = 0, sent, 0
+	var committed int64
+	for _, o := range offsets {
+		l.backlog += o.Lag()
+		committed += max(o.Committed, o.Start)
+		l.oldest = max(l.oldest, l.age(o, now))
+	}
+	if l.movedAt.IsZero() {
+		l.committed, l.movedAt = committed, now
+	}
+	if passed := now.Sub(l.lookedAt); passed > 0 && !l.lookedAt.IsZero() {
+		done := max(float64(committed-l.committed), 0) / passed.Seconds()
+		l.rate += (done - l.rate) * -math.Expm1(-passed.Seconds()/rateOver.Seconds())
+	}
+	if committed != l.committed {
+		l.committed, l.movedAt = committed, now
+	}
+	l.lookedAt = now
+	if l.isLate() {
+		l.lateAt = now
+	}
+}
+
+// age is how long the first message that is not worked off has been in its partition: since the first look that saw the
+// log's end beyond it.
+func (l *laneLoad) age(o broker.PartitionOffsets, now time.Time) time.Duration {
+	ends := l.ends[o.Partition]
+	if n := len(ends); n > 0 && ends[n-1].end > o.End {
+		ends = nil // The log was made anew.
+	}
+	if n := len(ends); o.Lag() > 0 && (n == 0 || ends[n-1].end < o.End) {
+		ends = append(ends, endSeen{at: now, end: o.End})
+	}
+	done := max(o.Committed, o.Start)
+	passed, _ := slices.BinarySearchFunc(ends, done, func(e endSeen, done int64) int {
+		if e.end <= done {
+			return -1
+		}
+		return 1
+	})
+	ends = ends[passed:]
+	if len(ends) > endsMax { // Every other one of the newer half: the oldest are what is asked for next.
+		kept := ends[:endsMax/2]
+		for i := endsMax / 2; i < len(ends); i += 2 {
+			kept = append(kept, ends[i])
+		}
+		ends = kept
+	}
+	l.ends[o.Partition] = slices.Clone(ends)
+	if len(ends) == 0 || o.Lag() == 0 {
+		return 0
+	}
+	return now.Sub(ends[0].at)
+}
+
+// Why a lane's fan-outs rest.
+const (
+	heldByBacklog = "backlog"
+	heldByLate    = "late" // a more important lane of the media is late, or was not long ago
+)
+
+// held tells why a lane's fan-outs are to rest, or "".
+func (b *brakes) held(name store.LaneName) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.why(name, b.lane(name))
+}
+
+func (b *brakes) why(name store.LaneName, l *laneLoad) string {
+	if !l.failed && l.load() >= l.rule.backlogMax {
+		return heldByBacklog
+	}
+	for other, o := range b.lanes {
+		if other.Media != name.Media || o.rule.importance <= l.rule.importance || o.failed || o.lateAt.IsZero() {
+			continue
+		}
+		short := max(shortMin, int64(l.rate*shortBacklog.Seconds()))
+		if o.isLate() || (o.lookedAt.Sub(o.lateAt) < shortFor && l.load() >= short && !l.failed) {
+			return heldByLate
+		}
+	}
+	return ""
+}
+
+// heldLanes returns the lanes whose fan-outs are to rest.
+func (b *brakes) heldLanes() []store.LaneName {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var names []store.LaneName
+	for name, l := range b.lanes {
+		if b.why(name, l) != "" {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, compareLanes)
+	return names
+}
+
+// rests notes that a fan-out of the lane has work and rests.
+func (b *brakes) rests(name store.LaneName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lane(name).waiting = true
+}
+
+// figures tells the metrics of all lanes; passed is the time since the last call.
+func (b *brakes) figures(m *metrics, passed time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, l := range b.lanes {
+		if l.known {
+			m.backlog.WithLabelValues(name.Media, name.Lane).Set(float64(l.load()))
+			m.oldest.WithLabelValues(name.Media, name.Lane).Set(l.oldest.Seconds())
+		}
+		if why := b.why(name, l); why != "" && l.waiting {
+			m.braked.WithLabelValues(name.Media, name.Lane, why).Add(passed.Seconds())
+		} else {
+			l.waiting = false
+		}
+	}
+}
+
+// toLookAt returns the lanes that it is time to look at.
+func (b *brakes) toLookAt(now time.Time) []store.LaneName {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var names []store.LaneName
+	for name, l := range b.lanes {
+		if l.known && l.load() == 0 && now.Sub(l.lookedAt) < idleInterval {
+			continue
+		}
+		names = append(names, name)
+	}
+	slices.SortFunc(names, compareLanes)
+	return names
+}
+
+// watchLanes looks at all lanes in use, and sets their brakes.
+func (t *term) watchLanes(ctx context.Context) error {
+	begun := clock.Mark()
+	t.readLaneRules()
+	var group errgroup.Group
+	group.SetLimit(looksAtOnce)
+	for _, name := range t.brakes.toLookAt(begun) {
+		group.Go(func() error {
+			t.lookAt(ctx, name)
+			return nil
+		})
+	}
+	_ = group.Wait() // No look fails the others.
+	passed := brakeInterval
+	if !t.watched.IsZero() {
+		passed = begun.Sub(t.watched)
+	}
+	t.watched = begun
+	t.brakes.figures(t.metrics, passed)
+	return nil
+}
+
+// restingMax is how many runs of resting lanes are looked at, for those whose time to live is over.
+const restingMax = 200
+
+// fanningOut returns the oldest runs to fan out. However many rest, those of other lanes are among them.
+func (t *term) fanningOut(ctx context.Context) ([]store.Run, error) {
+	held := t.brakes.heldLanes()
+	runs, err := t.store.FanningOutRuns(ctx, held, false, openRunsMax)
+	if err != nil {
+		return nil, err
+	}
+	resting, err := t.store.FanningOutRuns(ctx, held, true, restingMax)
+	if err != nil || len(resting) == 0 {
+		return runs, err
+	}
+	runs = append(runs, resting...)
+	slices.SortFunc(runs, func(a, b store.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return runs, nil
+}
+
+// rests tells whether a run's fan-out is to rest now. One whose time to live is over is not kept from ending.
+func (t *term) rests(run *store.Run) bool {
+	name := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
+	if t.brakes.held(name) == "" {
+		return false
+	}
+	if deadline := run.Deadline(); !deadline.IsZero() && !t.waiting.Now().Before(deadline) {
+		return false
+	}
+	t.brakes.rests(name)
+	return true
+}
+
+// readLaneRules takes the rows of lane as last loaded, for the lanes of all tasks and those that had fan-outs.
+func (t *term) readLaneRules() {
+	list := t.tasks.current()
+	t.brakes.mu.Lock()
+	names := map[store.LaneName]bool{}
+	for name := range t.brakes.lanes {
+		names[name] = true
+	}
+	t.brakes.mu.Unlock()
+	for _, tk := range list.tasks {
+		if tk.Enabled {
+			names[store.LaneName{Media: tk.Media, Lane: tk.Lane}] = true
+		}
+	}
+	for name := range names {
+		rule, errs := laneRuleOf(name.Lane, list.lane(name.Media, name.Lane))
+		t.brakes.setRule(name, rule)
+		place := "lane " + name.Media + ":" + name.Lane
+		if len(errs) > 0 {
+			t.causes.Report(slog.LevelWarn, place, "a row of lane cannot be used as it is; the default is", errs[0], "media", name.Media, "lane", name.Lane)
+		} else {
+			t.causes.Clear(place)
+		}
+	}
+}
+
+// lookAt looks at one lane. What cannot be seen does not hold anybody up.
+func (t *term) lookAt(ctx context.Context, name store.LaneName) {
+	place := "brake " + name.Media + ":" + name.Lane
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	sent := t.brakes.begin(name)
+	offsets, err := t.broker.Offsets(ctx, t.broker.GroupName(name.Media, name.Lane), t.broker.TopicName(name.Media, name.Lane))
+	switch {
+	case errors.Is(err, broker.ErrUnknownTopic): // Nothing was ever sent to it.
+	case err != nil && errors.Is(ctx.Err(), context.Canceled):
+		return // The term ends.
+	case err != nil:
+		t.causes.Report(slog.LevelWarn, place, "a lane's backlog cannot be read, so its fan-outs are not held back", err, "media", name.Media, "lane", name.Lane)
+	default:
+		t.causes.Clear(place)
+	}
+	t.brakes.saw(name, clock.Mark(), sent, offsets)
+}
+
+func compareLanes(a, b store.LaneName) int {
+	return cmp.Or(strings.Compare(a.Media, b.Media), strings.Compare(a.Lane, b.Lane))
+}
+
+// lane returns the row of a lane: the media's own, or that for any media.
+func (l *taskList) lane(media, name string) store.Lane {
+	var found store.Lane
+	for _, row := range l.lanes {
+		if row.Name == name && (row.Media == media || (row.Media == store.AnyMedia && found.Media == "")) {
+			found = row
+		}
+	}
+	return found
+}

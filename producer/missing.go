@@ -1,0 +1,127 @@
+package producer
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/schedule"
+	"adsync/base/task"
+)
+
+const (
+	missingInterval = 30 * time.Second
+	// missingAfter is how old a planned moment is when a tick that is not there is missing.
+	missingAfter = 2 * time.Minute
+	// missingMax bounds the search in one task.
+	missingMax = 10_000
+)
+
+// ledgerWatch finds planned moments that are not in the ledger, from nothing but the tables: it trusts no leader to have
+// made what it should, and there need be none.
+type ledgerWatch struct {
+	// complete is the moment up to which a task's ledger has what it should, by the task's id and schedule.
+	complete map[watched]time.Time
+}
+
+type watched struct {
+	taskID int64
+	hash   string
+}
+
+// watchTicks tells how many ticks are missing, again and again until ctx ends.
+func (p *Producer) watchTicks(ctx context.Context) {
+	w := &ledgerWatch{complete: map[watched]time.Time{}}
+	failing := false
+	for p.cfg.Schedule && ctx.Err() == nil {
+		n, err := p.missingTicks(ctx, w)
+		if err == nil {
+			p.metrics.missing.Set(float64(n))
+		} else if !failing && ctx.Err() == nil {
+			p.logger.Warn("cannot tell whether ticks are missing", "err", err)
+		}
+		failing = err != nil
+		waitFor(ctx, missingInterval, nil)
+	}
+}
+
+// missingTicks counts the moments of all tasks that are more than missingAfter old, that their tasks' policies want made,
+// and that have no tick: with "all" every one within the window, with "latest" the last one if no later one was made.
+// With "none" there is none that could still be made.
+func (p *Producer) missingTicks(ctx context.Context, w *ledgerWatch) (int, error) {
+	list := p.tasks.current()
+	schedules, err := p.store.TaskSchedules(ctx)
+	if err != nil {
+		return 0, err
+	}
+	active, err := p.store.ActiveStops(ctx)
+	if err != nil {
+		return 0, err
+	}
+	stops := task.NewStops(active)
+	now := p.clock.Now()
+	horizon := now.Add(-missingAfter)
+	after := map[int64]time.Time{}
+	wanted := map[int64][]time.Time{}
+	complete := map[watched]time.Time{}
+	for id, tk := range list.tasks {
+		since, planned := schedules[id], tk.Enabled && tk.schedule.Recurs()
+		key := watched{id, since.Hash}
+		if !planned || since.Hash != tk.scheduleHash() || stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, p.waiting.Now()) != nil {
+			continue
+		}
+		from := latest(latest(since.Since, windowBegin(tk, now)), w.complete[key])
+		complete[key] = from
+		if moments := wantedMoments(tk.schedule, tk.CatchUp, from, horizon); len(moments) > 0 {
+			after[id], wanted[id] = moments[0].Add(-time.Millisecond), moments
+		}
+	}
+	made, err := p.store.PlannedAfter(ctx, after)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for id, moments := range wanted {
+		key := watched{id, schedules[id].Hash}
+		missing := without(moments, made[id])
+		if list.tasks[id].CatchUp == task.CatchUpLatest && len(made[id]) > 0 {
+			missing = nil // It, or a later one.
+		}
+		if n += len(missing); len(missing) > 0 {
+			complete[key] = latest(complete[key], missing[0].Add(-time.Millisecond))
+		} else {
+			complete[key] = latest(complete[key], moments[len(moments)-1])
+		}
+	}
+	w.complete = complete
+	return n, nil
+}
+
+// wantedMoments returns the moments after from, up to through, that a policy wants made, no more than missingMax.
+func wantedMoments(s schedule.Schedule, policy task.CatchUp, from, through time.Time) []time.Time {
+	var moments []time.Time
+	switch policy {
+	case task.CatchUpAll:
+		for m := s.Next(from); !m.IsZero() && !m.After(through) && len(moments) < missingMax; m = s.Next(m) {
+			moments = append(moments, m)
+		}
+	case task.CatchUpLatest:
+		if m := lastMoment(s, from, through); !m.IsZero() {
+			moments = []time.Time{m}
+		}
+	}
+	return moments
+}
+
+// without returns the moments that are not among those that were made; both are ascending.
+func without(moments, made []time.Time) []time.Time {
+	var missing []time.Time
+	for _, m := range moments {
+		for len(made) > 0 && made[0].Before(m) {
+			made = made[1:]
+		}
+		if len(made) == 0 || !made[0].Equal(m) {
+			missing = append(missing, m)
+		}
+	}
+	return missing
+}

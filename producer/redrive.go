@@ -1,0 +1,123 @@
+package producer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"adsync/base/failpoint"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// markDead has a run that takes up dead subtasks mark them as its own, so that no other run takes them up too. Only
+// before the cursor moves: what is marked behind it would not be made.
+func (f *fanOut) markDead(ctx context.Context) error {
+	order := f.run.Settings.Order
+	if order == nil || order.Redrive == nil || f.run.Cursor != 0 {
+		return nil
+	}
+	filter := order.Redrive.Filter
+	filter.TaskID = f.run.TaskID // whatever else the order's row says: the parts are this task's
+	if err := f.store.MarkDead(ctx, f.lease, filter, f.run.ID); err != nil {
+		return err
+	}
+	failpoint.Hit("producer.redrive.marked")
+	return nil
+}
+
+// planRedrive takes the accounts and parts of the dead subtasks as they are. Like any fan-out it leaves out accounts
+// that are parked or gone.
+func (f *fanOut) planRedrive(ctx context.Context) (batch, error) {
+	run := f.run
+	if f.handler.Target != media.Accounts {
+		// All of them stand under account 0. A limit of 0 means this one account.
+		parts, _, _, err := f.store.MarkedParts(ctx, run.ID, -1, 0)
+		parts = slices.DeleteFunc(parts, func(p store.AccountPart) bool { return p.AccountID != 0 })
+		return f.rest(f.anyDead(parts)), err
+	}
+	parts, through, last, err := f.store.MarkedParts(ctx, run.ID, run.Cursor, f.batch)
+	if err != nil {
+		return batch{}, err
+	}
+	if parts, err = f.withoutParked(ctx, parts); err != nil {
+		return batch{}, err
+	}
+	if last {
+		return f.rest(f.anyDead(parts)), nil
+	}
+	return f.until(parts, through), nil
+}
+
+// anyDead notes in the run that its last batch, if it is the first too, is empty.
+func (f *fanOut) anyDead(parts []store.AccountPart) []store.AccountPart {
+	if len(parts) == 0 && f.run.Cursor == 0 {
+		f.note = cmp.Or(f.note, "no dead subtask was left to take up")
+	}
+	return parts
+}
+
+func (f *fanOut) withoutParked(ctx context.Context, parts []store.AccountPart) ([]store.AccountPart, error) {
+	var ids []int64
+	for _, p := range parts { // by account
+		if len(ids) == 0 || ids[len(ids)-1] != p.AccountID {
+			ids = append(ids, p.AccountID)
+		}
+	}
+	accounts, err := f.store.FanOutAccountsOf(ctx, f.run.Media, ids)
+	if err != nil {
+		return nil, err
+	}
+	works := make(map[int64]bool, len(accounts))
+	for _, a := range accounts {
+		works[a.ID] = true
+	}
+	before := len(parts)
+	parts = slices.DeleteFunc(parts, func(p store.AccountPart) bool { return !works[p.AccountID] })
+	if len(parts) < before {
+		f.note = cmp.Or(f.note, "left out accounts that are parked or gone: their subtasks stay dead")
+	}
+	return parts, nil
+}
+
+// keepDead is the upkeep of dead subtasks.
+func (t *term) keepDead(ctx context.Context) error {
+	if err := t.settleRedrives(ctx); err != nil {
+		return err
+	}
+	counts, err := t.store.CountDeadByMedia(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tk := range t.tasks.current().tasks {
+		counts[tk.Media] += 0 // A media whose last dead subtask went must not keep its figure.
+	}
+	for media, n := range counts {
+		t.metrics.dead.WithLabelValues(media).Set(float64(n))
+	}
+	return nil
+}
+
+// settleRedrives lets go of the dead subtasks of runs whose fan-out has ended without having done it: a leader may have
+// died between the two, or the run was cancelled.
+func (t *term) settleRedrives(ctx context.Context) error {
+	runs, err := t.store.Redrives(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range runs {
+		run, err := t.store.Run(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if err == nil && run.State == task.RunFanningOut {
+			continue
+		}
+		if err := t.store.SettleRedrive(ctx, t.lease, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

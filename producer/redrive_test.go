@@ -1,0 +1,279 @@
+package producer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/broker"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+// deadRun makes a run of the accounts and days whose subtasks all fail, and empties the broker.
+func (b *bench) deadRun(tm *term, taskID int64, o task.Order) int64 {
+	b.t.Helper()
+	runID := tm.order(b, taskID, o)
+	require.NoError(b.t, tm.fan(b, runID))
+	b.end(b.run(runID), task.Failed)
+	b.broker.log, b.broker.sizes = nil, nil
+	return runID
+}
+
+// dead returns the keys of all dead subtasks and the runs that they are marked for.
+func (b *bench) dead() map[task.Key]int64 {
+	b.t.Helper()
+	list, err := b.store.ListDead(b.t.Context(), task.DeadFilter{}, store.DeadPlace{}, 1000)
+	require.NoError(b.t, err)
+	all := map[task.Key]int64{}
+	for _, d := range list {
+		all[d.Key] = d.RedriveRun
+	}
+	return all
+}
+
+// subtasks returns the accounts and parts of a run, by both.
+func (b *bench) subtasks(runID int64) []store.AccountPart {
+	b.t.Helper()
+	parts, err := b.store.UnsentSubtasks(b.t.Context(), runID, store.AccountRange{After: -1, Through: 1 << 60})
+	require.NoError(b.t, err)
+	return parts
+}
+
+func redrive(f task.DeadFilter) task.Order {
+	return task.Order{By: "otto", Redrive: &task.Redrive{Filter: f}}
+}
+
+func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(25)
+	id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+	other := b.addTask("other", "tencent.report", "0 0 1 1 *", nil)
+	tm := b.term()
+	// Days that the task would not plan now, two runs that share some, and another task's.
+	first := b.deadRun(tm, id, task.Order{Accounts: ids(1, 12), From: "2026-11-01", To: "2026-11-02"})
+	second := b.deadRun(tm, id, task.Order{Accounts: ids(12, 14), From: "2026-11-02", To: "2026-11-03"})
+	b.deadRun(tm, other, task.Order{Accounts: ids(1, 3)})
+	b.clock.add(time.Hour)
+	b.deadRun(tm, id, task.Order{Accounts: ids(20, 21)})
+	b.exec(b.store.Config, "UPDATE media_account SET parked = 'lost' WHERE id = 3")
+	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = 4")
+	require.NoError(t, tm.keepDead(t.Context()))
+	require.InDelta(t, 24+6+3+2, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tencent")), 0)
+
+	order := redrive(task.DeadFilter{Until: start})
+	order.Redrive.Rate, order.Redrive.Origin = 500, first
+	runID := tm.order(b, id, order)
+	require.NoError(t, tm.fan(b, runID))
+
+	var want []store.AccountPart
+	for _, account := range ids(1, 14) {
+		days := []string{"2026-11-01", "2026-11-02"}
+		switch {
+		case account == 3:
+			continue // parked
+		case account == 12:
+			days = append(days, "2026-11-03")
+		case account > 12:
+			days = []string{"2026-11-02", "2026-11-03"}
+		}
+		for _, d := range days {
+			want = append(want, store.AccountPart{AccountID: account, Part: d})
+		}
+	}
+	require.Equal(t, want, b.subtasks(runID))
+	var sent []store.AccountPart
+	for _, e := range b.broker.envelopes(t) {
+		sent = append(sent, store.AccountPart{AccountID: e.AccountID, Part: e.Part})
+	}
+	require.Equal(t, want, sent)
+	run := b.run(runID)
+	require.EqualValues(t, len(want), *run.Total)
+	require.Equal(t, first, run.OriginRunID)
+	require.Equal(t, 500, run.Settings.FanOutRate)
+	require.Contains(t, run.ErrorText, "parked")
+
+	left := b.dead()
+	require.Len(t, left, 2+3+2, "what was not asked for stays, and what is parked")
+	for _, d := range []string{"2026-11-01", "2026-11-02"} {
+		require.Contains(t, left, task.Key{RunID: first, AccountID: 3, Part: d})
+	}
+	for k, mark := range left {
+		require.NotEqual(t, second, k.RunID)
+		require.Zero(t, mark, "%v is free", k)
+	}
+
+	// What fails again is dead again, and is taken up by the next redrive only.
+	b.end(run, task.Failed)
+	require.Len(t, b.dead(), len(left)+len(want))
+	again := tm.order(b, id, redrive(task.DeadFilter{RunID: runID}))
+	require.NoError(t, tm.fan(b, again))
+	require.Equal(t, want, b.subtasks(again))
+	require.Equal(t, left, b.dead())
+
+	empty := tm.order(b, id, redrive(task.DeadFilter{Print: "no such error"}))
+	require.NoError(t, tm.fan(b, empty))
+	run = b.run(empty)
+	require.Equal(t, task.RunSkipped, run.State)
+	require.Equal(t, "no dead subtask was left to take up", run.ErrorText)
+}
+
+func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 13 {
+		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tencent', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', 'ok')",
+			n+1, fmt.Sprint(n))
+	}
+	refresh := b.addTask("refresh", "tencent.token", "0 0 1 1 *", nil)
+	tidy := b.addTask("tidy", "system.tidy", "0 0 1 1 *", nil)
+	tm := b.term()
+	for id, parts := range map[int64]int{refresh: 13, tidy: 2} {
+		first := b.deadRun(tm, id, task.Order{})
+		want := make([]store.AccountPart, 0, parts)
+		for k := range b.dead() {
+			want = append(want, store.AccountPart{Part: k.Part})
+		}
+		require.Len(t, want, parts)
+		runID := tm.order(b, id, redrive(task.DeadFilter{RunID: first}))
+		require.NoError(t, tm.fan(b, runID))
+		require.ElementsMatch(t, want, b.subtasks(runID))
+		require.Len(t, b.broker.envelopes(t), parts)
+		require.Empty(t, b.dead())
+	}
+}
+
+// Wherever a leader dies, each dead subtask is in subtask_dead or made anew, and in the end each is made once.
+func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
+	t.Parallel()
+	dead := errors.New("the process is dead")
+	crashes := map[string]func(b *bench, tm *term, runID int64){
+		"before it marked any": func(*bench, *term, int64) {},
+		"while it marked": func(b *bench, _ *term, runID int64) {
+			b.exec(b.store.Data, "UPDATE subtask_dead SET redrive_run_id = ? WHERE account_id IN (2, 3, 12)", runID)
+		},
+		"after it marked all": func(b *bench, tm *term, runID int64) {
+			run := b.run(runID)
+			require.NoError(b.t, (&fanOut{term: tm, run: &run}).markDead(b.t.Context()))
+		},
+		"before all were sent, unsettled": func(b *bench, tm *term, runID int64) {
+			b.broker.fail = func(n int) error { return map[int]error{3: dead}[n] }
+			require.ErrorIs(b.t, tm.fan(b, runID), dead)
+		},
+		"after the fan-out ended": func(b *bench, tm *term, runID int64) {
+			require.NoError(b.t, tm.fan(b, runID))
+		},
+	}
+	for write := 1; write <= 3; write++ {
+		crashes[fmt.Sprint("before kafka in write ", write)] = func(b *bench, tm *term, runID int64) {
+			b.broker.fail = func(n int) error { return map[int]error{write: dead}[n] }
+			require.ErrorIs(b.t, tm.fan(b, runID), dead)
+		}
+		crashes[fmt.Sprint("after kafka in write ", write)] = func(b *bench, tm *term, runID int64) {
+			b.broker.fail = func(n int) error {
+				if n == write {
+					return &broker.WriteError{Err: dead}
+				}
+				return nil
+			}
+			require.ErrorIs(b.t, tm.fan(b, runID), dead)
+		}
+	}
+	for name, crash := range crashes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.addAccounts(13)
+			id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+			first := b.term()
+			b.deadRun(first, id, task.Order{Accounts: ids(1, 13), From: "2026-11-01", To: "2026-11-02"})
+			b.clock.add(time.Minute)
+			b.deadRun(first, id, task.Order{Accounts: ids(1, 13), From: "2026-11-02", To: "2026-11-02"})
+			var want []store.AccountPart
+			for _, account := range ids(1, 13) {
+				want = append(want, store.AccountPart{AccountID: account, Part: "2026-11-01"}, store.AccountPart{AccountID: account, Part: "2026-11-02"})
+			}
+			conserved := func(runID int64) {
+				have := map[store.AccountPart]bool{}
+				for k := range b.dead() {
+					have[store.AccountPart{AccountID: k.AccountID, Part: k.Part}] = true
+				}
+				for _, p := range b.subtasks(runID) {
+					have[p] = true
+				}
+				require.Len(t, have, len(want), "nothing is lost")
+			}
+
+			runID := first.order(b, id, redrive(task.DeadFilter{}))
+			crash(b, first, runID)
+			conserved(runID)
+
+			second := b.term()
+			require.NoError(t, second.keepDead(t.Context()))
+			conserved(runID)
+			if b.run(runID).State == task.RunFanningOut {
+				require.ErrorIs(t, first.fan(b, runID), errStale, "the first one lives after all, and can write nothing")
+				require.NoError(t, second.fan(b, runID))
+			}
+			require.Equal(t, want, b.subtasks(runID))
+			require.EqualValues(t, len(want), *b.run(runID).Total)
+			sent := map[task.Key]bool{}
+			for _, e := range b.broker.envelopes(t) {
+				require.Equal(t, runID, e.RunID)
+				sent[e.Key] = true
+			}
+			require.Len(t, sent, len(want))
+			require.Empty(t, b.dead())
+		})
+	}
+}
+
+// The marks of a run that is over without having settled them: what it made goes, what it did not make is free.
+func TestKeepDead_SettlesWhatAnotherLeaderLeft(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		then   func(b *bench, runID int64)
+		free   int
+		marked int
+	}{
+		"a run that was cancelled": {func(b *bench, runID int64) {
+			b.exec(b.store.Data, "UPDATE run SET state = 'cancelled' WHERE id = ?", runID)
+		}, 5, 0},
+		"a run that is being fanned out": {func(*bench, int64) {}, 0, 15},
+		"a run that is nowhere, nor its log": {func(b *bench, runID int64) {
+			b.exec(b.store.Data, "DELETE FROM run WHERE id = ?", runID)
+			b.exec(b.store.Data, "DROP TABLE "+store.LogTable(runID))
+		}, 15, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.addAccounts(15)
+			id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+			tm := b.term()
+			origin := b.deadRun(tm, id, task.Order{})
+			runID := tm.order(b, id, redrive(task.DeadFilter{RunID: origin}))
+			b.broker.fail = func(n int) error { return map[int]error{2: errors.New("down")}[n] }
+			require.Error(t, tm.fan(b, runID))
+			b.exec(b.store.Data, "DELETE FROM "+store.LogTable(runID)+" WHERE run_id = ? AND account_id > 10", runID) // never made
+			test.then(b, runID)
+			require.NoError(t, tm.keepDead(t.Context()))
+			free, marked := 0, 0
+			for _, mark := range b.dead() {
+				switch mark {
+				case 0:
+					free++
+				case runID:
+					marked++
+				}
+			}
+			require.Equal(t, test.free, free)
+			require.Equal(t, test.marked, marked)
+		})
+	}
+}

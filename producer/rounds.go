@@ -1,0 +1,138 @@
+package producer
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/failpoint"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const (
+	roundInterval = time.Second
+	// answersMax is how many runs of one predecessor a round answers; the rest is left to the next one.
+	answersMax = 1000
+)
+
+// rounds is what the planner remembers of the tasks that start after others.
+type rounds struct {
+	tasks map[int64]*loadedTask
+	// from is the run id below which all runs of a predecessor are answered by a successor, or will never have to be.
+	from     map[pair]int64
+	since    map[int64]int64 // the run id that a successor's first answer may have
+	lookedAt time.Time       // by this process's clock
+}
+
+type pair struct{ successor, predecessor int64 }
+
+func newRounds() rounds { return rounds{tasks: map[int64]*loadedTask{}, from: map[pair]int64{}} }
+
+// sync takes over the tasks of a list. Only runs that were made since the task was told to start after others count:
+// ids hold their time.
+func (r *rounds) sync(list *taskList, schedules map[int64]store.TaskSchedule) {
+	r.tasks, r.since = map[int64]*loadedTask{}, map[int64]int64{}
+	from := map[pair]int64{}
+	for id, tk := range list.tasks {
+		if !tk.Enabled || len(tk.after) == 0 {
+			continue
+		}
+		r.tasks[id] = tk
+		r.since[id] = task.FirstRunIDAt(schedules[id].Since)
+		for _, predecessor := range tk.after {
+			p := pair{id, predecessor}
+			from[p] = max(r.from[p], r.since[id])
+		}
+	}
+	r.from = from
+	r.lookedAt = time.Time{}
+}
+
+// lower is told of a tick's run that is made now: it may be older than those that were looked at.
+func (r *rounds) lower(run *store.Run) {
+	for p, from := range r.from {
+		if p.predecessor == run.TaskID && run.ID < from && run.ID >= r.since[p.successor] {
+			r.from[p] = run.ID
+		}
+	}
+}
+
+// planRounds makes a tick of each task whose predecessors all have ended runs that it has not answered. The tick answers
+// all of them; while its own run is open there is no other, so that at most one round waits. No times are compared: which
+// runs a round is about is what the ledger says.
+func (t *term) planRounds(ctx context.Context) error {
+	r := &t.plan.rounds
+	if len(r.tasks) == 0 || (!r.lookedAt.IsZero() && clock.Since(r.lookedAt) < roundInterval) {
+		return nil
+	}
+	var ids []int64
+	for id, tk := range r.tasks {
+		if !t.isPaused(tk) {
+			ids = append(ids, id)
+		}
+	}
+	open, err := t.store.TasksWithOpenTicks(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if open[id] {
+			continue
+		}
+		answers, err := t.unanswered(ctx, r.tasks[id])
+		if err != nil {
+			return err
+		}
+		if answers == nil {
+			continue
+		}
+		if err := t.makeRound(ctx, id, answers); err != nil {
+			return err
+		}
+	}
+	r.lookedAt = clock.Mark()
+	return nil
+}
+
+// unanswered returns the ended runs of each predecessor, or nil if one has none.
+func (t *term) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]int64, error) {
+	answers := map[int64][]int64{}
+	for _, predecessor := range tk.after {
+		p := pair{tk.ID, predecessor}
+		runs, from, err := t.store.Unanswered(ctx, tk.ID, predecessor, t.plan.rounds.from[p], answersMax)
+		if err != nil {
+			return nil, err
+		}
+		t.plan.rounds.from[p] = from
+		if len(runs) == 0 {
+			return nil, nil
+		}
+		answers[predecessor] = runs
+	}
+	return answers, nil
+}
+
+func (t *term) makeRound(ctx context.Context, taskID int64, answers map[int64][]int64) error {
+	now := t.clock.Now()
+	newest, err := t.store.LastTicks(ctx, taskID, 1)
+	if err != nil {
+		return err
+	}
+	ticks := []store.Tick{{TaskID: taskID, PlannedAt: now, MadeAt: now}}
+	if len(newest) > 0 && !newest[0].PlannedAt.Before(now) {
+		// The clock stands, or was set back. The ledger has a moment once, and a round is a moment of its own.
+		ticks[0].PlannedAt = newest[0].PlannedAt.Add(time.Millisecond)
+	}
+	t.plan.nameRuns(ticks, now)
+	tick := ticks[0]
+	err = t.store.AddRound(ctx, t.lease, store.Round{Tick: tick, Answers: answers})
+	failpoint.Hit("producer.round.added")
+	if err == nil {
+		_, err = t.runsForTicks(ctx, tick.RunID)
+	}
+	if err != nil {
+		t.plan.repairedAt = time.Time{}
+	}
+	return err
+}

@@ -1,0 +1,297 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"adsync/base/broker"
+	"adsync/base/store"
+	"adsync/base/timer"
+)
+
+// A message can be lost: a log that was made anew, a retention that was too short, a header that nobody could read. Then
+// its subtask would wait for ever. The sweep finds it by the log alone: an outcome is written before the offset is
+// committed, so a subtask that still waits for a message which its group has passed is lost, and so is one whose message
+// the log no longer has. Age alone never tells: behind a backlog of hours everything is old, and sending it again would
+// only make the backlog longer.
+
+const (
+	sweepRuns    = 1000 // read at a time
+	sweepAtOnce  = 500  // subtasks changed in one transaction
+	sweptMessage = "messages were lost; their subtasks are sent again"
+)
+
+// sweeper is what the sweep remembers between its passes; nothing else reads it.
+type sweeper struct {
+	// done holds the runs whose first deliveries were judged whole. None can come back to its first delivery, so that a
+	// run whose subtasks all wait for retries is not read again and again.
+	done map[int64]bool
+	// gone holds the runs, and partitions, whose messages the log did not have at the last look. A second look must say the
+	// same: a leader of a partition that has just changed may tell of a shorter log.
+	gone, goneBefore map[any]bool
+}
+
+func newSweeper() sweeper {
+	return sweeper{done: map[int64]bool{}, gone: map[any]bool{}, goneBefore: map[any]bool{}}
+}
+
+// sweep is one pass. A lane that cannot be judged harms no other.
+func (t *term) sweep(ctx context.Context) error {
+	t.sweeper.goneBefore, t.sweeper.gone = t.sweeper.gone, map[any]bool{}
+	return errors.Join(t.sweepFirst(ctx), t.sweepSent(ctx))
+}
+
+// verdict is what the log says about a place in it.
+type verdict int
+
+const (
+	mayCome verdict = iota // the message is still to be read, or under way
+	passed                 // the group has finished it
+	missing                // the log does not have it, and the group has not passed it
+)
+
+// judge tells what became of everything up to an offset. The offsets must have been read after the place was.
+func judge(offset int64, partitions map[int]broker.PartitionOffsets, partition int) verdict {
+	p, there := partitions[partition]
+	switch {
+	case !there, p.End <= offset:
+		return missing // The topic, or the log, was made anew.
+	case offset < p.Committed && p.Committed <= p.End:
+		return passed
+	case offset < p.Start:
+		return missing // Deleted before it was read.
+	default:
+		// A committed offset beyond the end is of a log that is no more: it tells nothing.
+		return mayCome
+	}
+}
+
+// judgeRun judges all first deliveries of a run: passed or missing only if that is so on every partition.
+func judgeRun(offsets store.Offsets, partitions map[int]broker.PartitionOffsets) verdict {
+	all := passed
+	for partition, highest := range offsets {
+		switch judge(highest, partitions, partition) {
+		case mayCome:
+			return mayCome
+		case missing:
+			all = missing
+		case passed:
+		}
+	}
+	return all
+}
+
+// sure turns missing into passed once two looks in a row have said so.
+func (s *sweeper) sure(what any, v verdict) bool {
+	if v != missing {
+		return v == passed
+	}
+	s.gone[what] = true
+	return s.goneBefore[what]
+}
+
+// sweepFirst judges the first deliveries of runs whose fan-out has ended.
+func (t *term) sweepFirst(ctx context.Context) error {
+	byLane := map[store.LaneName][]store.RunningRun{}
+	open := map[int64]bool{}
+	oldest := map[store.LaneName]time.Time{}
+	for after := int64(0); ; {
+		runs, err := t.store.RunningRuns(ctx, after, sweepRuns)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			name := store.LaneName{Media: run.Media, Lane: run.Lane}
+			open[run.ID] = true
+			if at, ok := oldest[name]; !ok || run.CreatedAt.Before(at) {
+				oldest[name] = run.CreatedAt
+			}
+			// A run without offsets has sent no first delivery.
+			if !t.sweeper.done[run.ID] && len(run.Offsets) > 0 {
+				byLane[name] = append(byLane[name], run)
+			}
+		}
+		if len(runs) < sweepRuns {
+			break
+		}
+		after = runs[len(runs)-1].ID
+	}
+	maps.DeleteFunc(t.sweeper.done, func(id int64, _ bool) bool { return !open[id] })
+	t.tellOldest(oldest)
+	var errs []error
+	for _, name := range slices.SortedFunc(maps.Keys(byLane), compareLanes) {
+		errs = append(errs, t.sweepLane(ctx, name, byLane[name]))
+	}
+	return errors.Join(errs...)
+}
+
+// tellOldest tells the age of the oldest run of each lane, which is all that age is good for.
+func (t *term) tellOldest(oldest map[store.LaneName]time.Time) {
+	t.metrics.oldestRun.Reset()
+	now := t.waiting.Now()
+	for name, at := range oldest {
+		t.metrics.oldestRun.WithLabelValues(name.Media, name.Lane).Set(max(now.Sub(at), 0).Seconds())
+		t.brakes.begin(name) // So that the lane is looked at, whether it has tasks or not.
+	}
+}
+
+func (t *term) sweepLane(ctx context.Context, name store.LaneName, runs []store.RunningRun) error {
+	partitions, err := t.partitions(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if !t.sweeper.sure(run.ID, judgeRun(run.Offsets, partitions)) {
+			continue
+		}
+		if err := t.sweepRun(ctx, run); err != nil {
+			return err
+		}
+		t.sweeper.done[run.ID] = true
+	}
+	return nil
+}
+
+// partitions reads where a lane's logs and their group are, by partition.
+func (t *term) partitions(ctx context.Context, name store.LaneName) (map[int]broker.PartitionOffsets, error) {
+	offsets, err := t.broker.Offsets(ctx, t.broker.GroupName(name.Media, name.Lane), t.broker.TopicName(name.Media, name.Lane))
+	if err != nil {
+		return nil, err
+	}
+	partitions := make(map[int]broker.PartitionOffsets, len(offsets))
+	for _, o := range offsets {
+		partitions[o.Partition] = o
+	}
+	return partitions, nil
+}
+
+// sweepRun sends what of a run still waits for its first delivery.
+func (t *term) sweepRun(ctx context.Context, run store.RunningRun) error {
+	n := 0
+	defer func() {
+		if n > 0 {
+			t.logger.Warn(sweptMessage, "run", run.ID, "task", run.TaskName, "media", run.Media, "lane", run.Lane, "subtasks", n)
+		}
+	}()
+	for after := (store.AccountPart{AccountID: -1}); ctx.Err() == nil; {
+		lost, err := t.store.FirstDeliveries(ctx, run, after, sweepAtOnce)
+		if err != nil {
+			return err
+		}
+		some, err := t.deferLost(ctx, lost)
+		n += some
+		if err != nil || len(lost) < sweepAtOnce {
+			return err
+		}
+		last := lost[len(lost)-1]
+		after = store.AccountPart{AccountID: last.AccountID, Part: last.Part}
+	}
+	return ctx.Err()
+}
+
+// deferLost makes lost subtasks due now, and tells the timer.
+func (t *term) deferLost(ctx context.Context, lost []store.LostSubtask) (int, error) {
+	if len(lost) == 0 {
+		return 0, nil
+	}
+	due, err := t.store.DeferLost(ctx, t.lease, lost, t.waiting.Now())
+	if err != nil {
+		return 0, err
+	}
+	t.metrics.swept.WithLabelValues(lost[0].Media, lost[0].Lane).Add(float64(len(due)))
+	if t.timer != nil {
+		entries := make([]timer.Entry, len(due))
+		for i, d := range due {
+			entries[i] = timer.Entry{Key: d.Key, Delivery: d.Delivery, DueAt: d.DueAt}
+		}
+		t.timer.Add(ctx, entries)
+	}
+	return len(due), nil
+}
+
+// sweepSent judges later deliveries, each by the place that its row of subtask_due holds.
+func (t *term) sweepSent(ctx context.Context) error {
+	ranges, err := t.store.SentRanges(ctx)
+	if err != nil {
+		return err
+	}
+	byLane := map[store.LaneName][]store.SentRange{}
+	for _, r := range ranges {
+		byLane[r.Lane] = append(byLane[r.Lane], r)
+	}
+	var errs []error
+	for _, name := range slices.SortedFunc(maps.Keys(byLane), compareLanes) {
+		partitions, err := t.partitions(ctx, name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, r := range byLane[name] {
+			errs = append(errs, t.sweepRange(ctx, r, partitions))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepRange sends what of a partition was sent before and is lost. A range of places is cut where the verdict changes.
+func (t *term) sweepRange(ctx context.Context, r store.SentRange, partitions map[int]broker.PartitionOffsets) error {
+	cuts := []int64{r.Lowest}
+	p := partitions[r.Partition]
+	for _, at := range []int64{p.Start, p.Committed, p.End} {
+		if at > r.Lowest && at <= r.Highest {
+			cuts = append(cuts, at)
+		}
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	n := 0
+	var errs []error
+	for i, from := range cuts {
+		piece := r
+		piece.Lowest = from
+		if i+1 < len(cuts) {
+			piece.Highest = cuts[i+1] - 1
+		}
+		v := judge(from, partitions, r.Partition)
+		// A message that was written after the log was looked at stands beyond the end that was seen.
+		before := t.waiting.Now().Add(-sentAgainAfter)
+		if v == passed {
+			before = t.waiting.Now().Add(time.Hour)
+		}
+		if !t.sweeper.sure(sentPlace{r.Topic, r.Partition}, v) {
+			continue
+		}
+		some, err := t.sweepPlaces(ctx, piece, before)
+		n += some
+		errs = append(errs, err)
+	}
+	if n > 0 {
+		t.logger.Warn(sweptMessage, "topic", r.Topic, "partition", r.Partition, "media", r.Lane.Media, "lane", r.Lane.Lane, "subtasks", n)
+	}
+	return errors.Join(errs...)
+}
+
+// sentPlace is a partition, as the sweep remembers it.
+type sentPlace struct {
+	topic     string
+	partition int
+}
+
+func (t *term) sweepPlaces(ctx context.Context, r store.SentRange, before time.Time) (n int, err error) {
+	for ctx.Err() == nil {
+		lost, err := t.store.SentWithin(ctx, r, before, sweepAtOnce)
+		if err != nil {
+			return n, err
+		}
+		some, err := t.deferLost(ctx, lost)
+		n += some
+		// What was changed has left the range. What was not has an outcome by now, or is not ours to judge.
+		if err != nil || len(lost) < sweepAtOnce || some == 0 {
+			return n, err
+		}
+	}
+	return n, ctx.Err()
+}

@@ -1,0 +1,230 @@
+package producer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"adsync/base/broker"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const sweptTopic = "t.tencent.normal"
+
+// sweeping is a run of six subtasks that is fanned out: the messages of accounts 3 and 6 are in partition 0 at 2 and 5,
+// of 1 and 4 in partition 1 at 0 and 3, of 2 and 5 in partition 2 at 1 and 4.
+func sweeping(t *testing.T) (*bench, *term, store.Run) {
+	t.Helper()
+	b := setup(t)
+	b.addAccounts(6)
+	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	tm := b.term()
+	runID := tm.order(b, id, task.Order{})
+	require.NoError(t, tm.fan(b, runID))
+	run := b.run(runID)
+	require.Equal(t, store.Offsets{0: 5, 1: 3, 2: 4}, run.Offsets)
+	b.broker.log = nil
+	b.broker.offsets = map[string][]broker.PartitionOffsets{}
+	return b, tm, run
+}
+
+// log says where the three partitions stand.
+func (b *bench) log(p ...broker.PartitionOffsets) {
+	for i := range p {
+		p[i].Topic, p[i].Partition = sweptTopic, i
+	}
+	b.broker.offsets[sweptTopic] = p
+}
+
+func at(start, committed, end int64) broker.PartitionOffsets {
+	return broker.PartitionOffsets{Start: start, Committed: committed, End: end}
+}
+
+func dayKey(run store.Run, account int64) task.Key {
+	return task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}
+}
+
+// swept makes passes of the sweep and then of the pump, and returns the accounts that were sent again.
+func (t *term) swept(b *bench, passes int) []int64 {
+	b.t.Helper()
+	before := len(b.broker.accounts(b.t))
+	for range passes {
+		require.NoError(b.t, t.sweep(b.t.Context()))
+	}
+	t.pump.scanned = longAgo
+	require.NoError(b.t, t.pumpDue(b.t.Context()))
+	return b.broker.accounts(b.t)[before:]
+}
+
+func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
+	t.Parallel()
+	b, tm, run := sweeping(t)
+	ctx := t.Context()
+	_, err := b.store.ApplyOutcomes(ctx, []store.Outcome{
+		{Key: dayKey(run, 1), Delivery: 1, State: task.Succeeded, EndedAt: start},
+		{Key: dayKey(run, 2), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: start.Add(time.Hour), EndedAt: start},
+	})
+	require.NoError(t, err)
+	b.log(at(0, 6, 6), at(0, 4, 4), at(0, 5, 5))
+	require.Equal(t, ids(3, 6), tm.swept(b, 1))
+	for _, e := range b.broker.envelopes(t) {
+		require.Equal(t, 2, e.Delivery)
+		require.Zero(t, e.Attempt, "it is nobody's fault")
+	}
+	require.Equal(t, 4.0, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tencent", "normal")))
+
+	// A late outcome of the delivery that seemed lost is stale and changes nothing.
+	stale, err := b.store.ApplyOutcomes(ctx, []store.Outcome{{Key: dayKey(run, 3), Delivery: 1, State: task.Failed, EndedAt: start}})
+	require.NoError(t, err)
+	require.Equal(t, 1, stale)
+	states, err := b.store.SubtaskStates(ctx, []task.Key{dayKey(run, 3)})
+	require.NoError(t, err)
+	require.Equal(t, store.SubtaskStatus{State: task.Waiting, Delivery: 2}, states[dayKey(run, 3)])
+
+	looks := b.broker.looks
+	b.exec(b.store.Data, "UPDATE subtask_due SET state = 'retrying', topic = '', topic_offset = -1, due_at = '2030-01-01 00:00:00.000'")
+	require.Empty(t, tm.swept(b, 3))
+	require.Equal(t, looks, b.broker.looks, "a run whose subtasks all wait for retries is not looked at again")
+	b.end(run, task.Succeeded)
+	require.NoError(t, tm.sweep(ctx))
+	require.Empty(t, tm.sweeper.done, "nor remembered for ever")
+}
+
+// Two hours behind, everything is old and nothing is lost.
+func TestSweep_AgeAloneSendsNothing(t *testing.T) {
+	t.Parallel()
+	for name, log := range map[string][]broker.PartitionOffsets{
+		"the last message of one partition is still to come": {at(0, 5, 900), at(0, 900, 900), at(0, 900, 900)},
+		"nothing was committed":                              {at(0, -1, 6), at(0, -1, 4), at(0, -1, 5)},
+		"what was committed belongs to a log that is gone":   {at(0, 999, 6), at(0, 999, 4), at(0, 999, 5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, tm, run := sweeping(t)
+			b.log(log...)
+			b.clock.add(2 * time.Hour)
+			require.Empty(t, tm.swept(b, 5))
+			require.Equal(t, (2 * time.Hour).Seconds(), testutil.ToFloat64(tm.metrics.oldestRun.WithLabelValues("tencent", "normal")), "but somebody may be told")
+			states, err := b.store.SubtaskStates(t.Context(), []task.Key{dayKey(run, 3)})
+			require.NoError(t, err)
+			require.Equal(t, 1, states[dayKey(run, 3)].Delivery)
+		})
+	}
+}
+
+func TestSweep_WhatTheLogNoLongerHasIsLost(t *testing.T) {
+	t.Parallel()
+	for name, log := range map[string][]broker.PartitionOffsets{
+		"it was made anew":                       {at(0, -1, 2), at(0, -1, 0), at(0, -1, 3)},
+		"it was made anew and is longer already": {at(0, 6, 9), at(0, -1, 3), at(0, -1, 3)},
+		"it was cut off by its retention":        {at(6, -1, 20), at(9, 4, 20), at(5, 2, 20)},
+		"it has fewer partitions":                {at(0, 6, 6), at(0, 4, 4)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, tm, _ := sweeping(t)
+			b.log(log...)
+			require.Empty(t, tm.swept(b, 1), "one look may be wrong")
+			require.Equal(t, ids(1, 6), tm.swept(b, 1))
+		})
+	}
+}
+
+func TestSweep_ASecondLookMayTakeItBack(t *testing.T) {
+	t.Parallel()
+	b, tm, _ := sweeping(t)
+	for range 4 {
+		b.log(at(0, 3, 3), at(0, 3, 3), at(0, 3, 3)) // as a new leader of the partitions may tell
+		require.Empty(t, tm.swept(b, 1))
+		b.log(at(0, 3, 6), at(0, 3, 4), at(0, 3, 5))
+		require.Empty(t, tm.swept(b, 1))
+	}
+}
+
+func TestSweep_WaitsForTheEndOfTheFanOut(t *testing.T) {
+	t.Parallel()
+	b, tm, run := sweeping(t)
+	b.exec(b.store.Data, "UPDATE run SET state = 'fanning_out' WHERE id = ?", run.ID)
+	b.log(at(0, 6, 6), at(0, 4, 4), at(0, 5, 5))
+	require.Empty(t, tm.swept(b, 3))
+}
+
+func TestSweep_LaterDeliveriesAreJudgedByTheirOwnPlace(t *testing.T) {
+	t.Parallel()
+	b, tm, run := sweeping(t)
+	ctx := t.Context()
+	b.end(run, task.Retrying)
+	b.broker.log = make([]broker.Message, 0, 6)
+	require.NoError(t, tm.pumpDue(ctx)) // at 0 to 5 of the second log, so to speak
+	require.Equal(t, ids(1, 6), b.broker.accounts(t))
+	delivery := func(account int64) int {
+		states, err := b.store.SubtaskStates(ctx, []task.Key{dayKey(run, account)})
+		require.NoError(t, err)
+		return states[dayKey(run, account)].Delivery
+	}
+	b.clock.add(2 * time.Hour)
+	// 1 and 4 are in partition 1 at 0 and 3: the group is between them. 2 and 5 at 1 and 4, 3 and 6 at 2 and 5: nothing is committed.
+	b.log(at(0, -1, 6), at(0, 3, 6), at(0, -1, 6))
+	require.Equal(t, []int64{1}, tm.swept(b, 3))
+	require.Equal(t, 3, delivery(1))
+	require.Equal(t, 2, delivery(4), "it is still to come")
+	// Its outcome has come, though it is passed.
+	_, err := b.store.ApplyOutcomes(ctx, []store.Outcome{{Key: dayKey(run, 4), Delivery: 2, State: task.Succeeded, EndedAt: start}})
+	require.NoError(t, err)
+	// Partition 2 begins after the place of 2, and that of 5; partition 0 ends before the place of 6.
+	b.log(at(0, -1, 3), at(0, 4, 4), at(5, -1, 9))
+	require.Empty(t, tm.swept(b, 1), "one look may be wrong")
+	require.Equal(t, []int64{2, 5, 6}, tm.swept(b, 1))
+	require.Equal(t, 2, delivery(3))
+	// 1 and 6 were just sent, beyond the ends that were seen: they may have been written since.
+	require.Empty(t, tm.swept(b, 3))
+	b.clock.add(sentAgainAfter + time.Second)
+	require.Equal(t, []int64{1, 6}, tm.swept(b, 1))
+	b.end(run, task.Succeeded)
+	require.Equal(t, task.RunSucceeded, b.run(run.ID).State)
+}
+
+func TestSweep_OneLaneThatCannotBeJudgedHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	b, tm, _ := sweeping(t)
+	b.broker.offsetsErr = errors.New("no broker")
+	require.ErrorContains(t, tm.sweep(t.Context()), "no broker")
+	b.broker.offsetsErr = nil
+	b.log(at(0, 6, 6), at(0, 4, 4), at(0, 5, 5))
+	require.Equal(t, ids(1, 6), tm.swept(b, 1))
+}
+
+func TestSweep_ADeposedLeaderChangesNothing(t *testing.T) {
+	t.Parallel()
+	b, tm, _ := sweeping(t)
+	b.log(at(0, 6, 6), at(0, 4, 4), at(0, 5, 5))
+	b.term()
+	require.ErrorIs(t, tm.sweep(t.Context()), errStale)
+	counts, err := b.store.CountDue(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, counts["deferred"])
+}
+
+// A message is given up only if no reader of the group will come to it.
+func TestJudge_GivesUpOnlyWhatNobodyReads(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		start := rapid.Int64Range(0, 30).Draw(t, "start")
+		end := rapid.Int64Range(start, 40).Draw(t, "end")
+		committed := rapid.Int64Range(-1, 50).Draw(t, "committed")
+		offset := rapid.Int64Range(0, 50).Draw(t, "offset")
+		got := judge(offset, map[int]broker.PartitionOffsets{3: {Start: start, End: end, Committed: committed}}, 3)
+		next := max(committed, start) // where the group reads on
+		if committed > end {
+			next = start // from the beginning of what is there
+		}
+		comes := offset >= next && offset < end
+		require.Equal(t, comes, got == mayCome, fmt.Sprint(got))
+	})
+}
