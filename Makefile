@@ -96,6 +96,24 @@ services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, 
 test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect, which runs in the test's own process.
 	cd test/mysql8 && $(TEST) ./...
 
+# SCENARIO=a,b and SEED=n repeat some of them; CHAOS_FLAGS takes what else `go run ./test/chaos -help` tells.
+CHAOS = bin/chaos $(if $(SCENARIO),-scenario $(SCENARIO)) $(if $(SEED),-seed $(SEED)) $(CHAOS_FLAGS)
+
+.PHONY: chaos
+chaos: ## Hurt a deployment under load in a seeded selection of ways and judge its tables (SCENARIO=… SEED=… repeats one).
+	$(GO) build -o bin/chaos ./test/chaos
+	$(CHAOS)
+
+.PHONY: chaos-long
+chaos-long: ## Hurt it in all ways.
+	$(GO) build -o bin/chaos ./test/chaos
+	$(CHAOS) -long
+
+.PHONY: chaos-mutants
+chaos-mutants: ## Take adsync's own mechanisms out, one at a time, and show that a scenario fails (MUTANT=… does one).
+	$(GO) build -o bin/chaos ./test/chaos
+	$(CHAOS) -mutants $(or $(MUTANT),all)
+
 .PHONY: clean
 clean: ## Remove what was built here; the cache of tools stays.
 	rm -rf bin

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"adsync/test/services/local"
 )
 
 //go:embed compose.yml
@@ -30,7 +32,7 @@ func dockerAnswers(ctx context.Context) bool {
 
 // startDocker starts the servers as containers of a compose project of this run's own. The returned function removes the
 // project, also after an error.
-func startDocker(ctx context.Context, names []string, dir string, ports *portPool, stderr io.Writer) (
+func startDocker(ctx context.Context, names []string, dir string, ports *local.Ports, stderr io.Writer) (
 	env []string, stopAll func(), err error,
 ) {
 	file := filepath.Join(dir, "compose.yml")
@@ -41,7 +43,7 @@ func startDocker(ctx context.Context, names []string, dir string, ports *portPoo
 	portOf := make(map[string]int)
 	settings := os.Environ()
 	for _, variable := range []string{"KAFKA_PORT", "MYSQL_PORT", "REDIS_PORT"} {
-		port, err := ports.take()
+		port, err := ports.Take()
 		if err != nil {
 			return nil, func() {}, err
 		}
@@ -67,17 +69,17 @@ func startDocker(ctx context.Context, names []string, dir string, ports *portPoo
 	if output, err := compose(ctx, append([]string{"up", "--detach"}, names...)...).CombinedOutput(); err != nil {
 		return nil, stopAll, fmt.Errorf("docker compose up: %w\n%s", err, output)
 	}
-	servers := map[string]server{
-		"kafka":   &kafkaServer{addr: loopback(portOf["KAFKA_PORT"])},
-		"mariadb": &mariadbServer{addr: loopback(portOf["MYSQL_PORT"])},
-		"redis":   &redisServer{addr: loopback(portOf["REDIS_PORT"])},
+	servers := map[string]local.Kind{
+		"kafka":   local.KafkaAt(local.Loopback(portOf["KAFKA_PORT"])),
+		"mariadb": local.MariaDBAt(local.Loopback(portOf["MYSQL_PORT"])),
+		"redis":   local.RedisAt(local.Loopback(portOf["REDIS_PORT"])),
 	}
 	for _, name := range names {
-		if err := awaitReady(ctx, name, servers[name].ready, nil); err != nil {
+		if err := local.AwaitReady(ctx, name, servers[name].Ready, nil); err != nil {
 			return nil, stopAll, err
 		}
 		fmt.Fprintf(stderr, "services: %s (container) is ready after %.1f s\n", name, time.Since(begin).Seconds())
-		env = append(env, servers[name].setting())
+		env = append(env, servers[name].Setting())
 	}
 	return env, stopAll, nil
 }

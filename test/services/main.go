@@ -22,22 +22,15 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"adsync/test/services/local"
 )
 
-// startTimeout bounds how long the servers may take until they answer, without the time to install them. A busy
-// machine of two cores needs about 10 s.
-const startTimeout = 2 * time.Minute
-
 func main() {
-	// The kernel ends a server when the thread that started it ends (see processAttributes). The main thread lives as
-	// long as the process, so the servers are started from it and from nowhere else.
-	runtime.LockOSThread()
-
 	opts, err := parseOptions(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		os.Exit(0)
@@ -113,10 +106,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (code int, er
 			code, err = tidy(dir, code, err, stderr)
 		}
 	}()
-	// One folder per user: another user's files could not be locked.
-	locks := filepath.Join(os.TempDir(), fmt.Sprintf("adsync-services-ports-%d", os.Getuid()))
-	ports := &portPool{dir: locks, low: portLow, high: portHigh}
-	defer ports.release()
+	ports := local.NewPorts()
+	defer ports.Release()
 
 	start := startLocal
 	if o.runtime == "docker" || o.runtime == "auto" && dockerAnswers(ctx) {
@@ -144,21 +135,20 @@ func runCommand(ctx context.Context, command, env []string) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...) // Not CommandContext: an interrupt ends the whole group.
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), env...)
-	p, err := startProcess("command", cmd)
+	p, err := local.StartProcess("command", cmd)
 	if err != nil {
 		return 127, err
 	}
 	select {
-	case <-p.exited:
+	case <-p.Exited():
 	case <-ctx.Done():
-		p.stop(10 * time.Second)
-		return 130, errors.New("interrupted")
+		return 130, errors.Join(errors.New("interrupted"), p.Stop(10*time.Second))
 	}
-	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {
+	if exit, ok := errors.AsType[*exec.ExitError](p.Err()); ok {
 		return max(1, exit.ExitCode()), nil
 	}
-	if p.err != nil {
-		return 1, fmt.Errorf("run %s: %w", command[0], p.err)
+	if p.Err() != nil {
+		return 1, fmt.Errorf("run %s: %w", command[0], p.Err())
 	}
 	return 0, nil
 }

@@ -1,4 +1,4 @@
-package main
+package local
 
 import (
 	"errors"
@@ -18,16 +18,22 @@ const (
 	portHigh = 32000
 )
 
-// portPool hands out ports of 127.0.0.1 that no other run of this program gets while this one lives: each is a locked
+// Ports hands out ports of 127.0.0.1 that no other run of this program gets while this one lives: each is a locked
 // file in dir, and the lock ends with the process. It is not safe for concurrent use.
-type portPool struct {
+type Ports struct {
 	dir       string
 	low, high int // from low up to, not including, high
 	locks     []*os.File
 }
 
-// take returns a port on which nothing listens.
-func (p *portPool) take() (int, error) {
+// NewPorts returns a pool that shares this machine with those of all other processes of the same user: another user's
+// files could not be locked.
+func NewPorts() *Ports {
+	return &Ports{dir: filepath.Join(os.TempDir(), fmt.Sprintf("adsync-services-ports-%d", os.Getuid())), low: portLow, high: portHigh}
+}
+
+// Take returns a port on which nothing listens.
+func (p *Ports) Take() (int, error) {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return 0, err
 	}
@@ -50,8 +56,8 @@ func (p *portPool) take() (int, error) {
 	return 0, fmt.Errorf("no spare port between %d and %d", p.low, p.high)
 }
 
-// release gives the ports back. Their files stay: removing one could pull it from under another run's lock.
-func (p *portPool) release() {
+// Release gives the ports back. Their files stay: removing one could pull it from under another run's lock.
+func (p *Ports) Release() {
 	for _, lock := range p.locks {
 		_ = lock.Close()
 	}
@@ -59,14 +65,15 @@ func (p *portPool) release() {
 }
 
 func portIsFree(port int) bool {
-	listener, err := net.Listen("tcp", loopback(port))
+	listener, err := net.Listen("tcp", Loopback(port))
 	if err != nil {
 		return false
 	}
 	return listener.Close() == nil
 }
 
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+// Loopback returns the address of a port of this machine.
+func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // lockFile opens and locks a file; closing it, or the end of the process, unlocks it.
 func lockFile(path string, how int) (*os.File, error) {

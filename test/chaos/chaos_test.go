@@ -1,0 +1,146 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/test/chaos/judge"
+	"adsync/test/chaos/mutants"
+)
+
+func TestScenarios_AreNamedOnceAndSayWhatTheyDo(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, s := range scenarios {
+		require.False(t, names[s.name], "%s is there twice", s.name)
+		names[s.name] = true
+		require.NotEmpty(t, s.doc, s.name)
+		require.NotNil(t, s.steps, s.name)
+	}
+	for _, m := range mutants.All {
+		for _, name := range m.Scenarios {
+			require.True(t, names[name], "the mutant %s names the scenario %s, which is not there", m.Name, name)
+		}
+	}
+}
+
+func TestParseOptions(t *testing.T) {
+	t.Parallel()
+	o, err := parseOptions([]string{"-scenario", "redis-killed, kafka-paused", "-seed", "7"}, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, o.scenarios, 2)
+	require.EqualValues(t, 7, o.seed)
+
+	o, err = parseOptions(nil, io.Discard)
+	require.NoError(t, err)
+	require.NotZero(t, o.seed, "a new one")
+	require.Len(t, o.scenarios, len(groups)*perGroup)
+
+	for _, tt := range []struct {
+		args []string
+		err  string
+	}{
+		{[]string{"-scenario", "nothing"}, `there is no scenario "nothing": want one of`},
+		{[]string{"-scenario", "redis-killed", "-long"}, "exclude each other"},
+		{[]string{"-parallel", "0"}, "want 1 or more"},
+		{[]string{"-mutants", "nobody"}, `there is no mutant "nobody"`},
+		{[]string{"-mutants", "all", "-long"}, "leave the other flags out"},
+	} {
+		_, err := parseOptions(tt.args, io.Discard)
+		require.ErrorContains(t, err, tt.err)
+	}
+}
+
+func TestStatement(t *testing.T) {
+	t.Parallel()
+	query := func(text string) []byte {
+		return append([]byte{byte(len(text) + 1), 0, 0, 0, comQuery}, text...)
+	}
+	require.True(t, isCommit(query("COMMIT")))
+	require.False(t, isCommit(query("SELECT 'COMMIT'")))
+	require.False(t, isCommit([]byte("COMMIT")), "no packet")
+	require.True(t, isWrite(query("UPDATE run SET state = 'x'")))
+	require.True(t, isWrite(query("insert into run values (1)")))
+	require.False(t, isWrite(query("SELECT 1 FOR UPDATE")))
+	require.False(t, isWrite(query("UPDATE run SET state = 'x'")[:20]), "only a part of a statement")
+	require.Equal(t, []byte("\x0f\x00\x00\x01\xff\x5a\x04#HY000disk f"), errPacket(1114, "HY000", "disk f"))
+}
+
+func TestReadLog_CountsAndFindsWhatIsNoRecord(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, os.WriteFile(file, []byte(`{"time":"2026-11-21T10:00:00.1Z","level":"INFO","msg":"a"}
+{"time":"2026-11-21T10:00:00.9Z","level":"WARN","msg":"b"}
+{"time":"2026-11-21T10:00:01.1Z","level":"WARN","msg":"b"}
+panic: oh
+`), 0o600))
+	f, err := readLog(file)
+	require.NoError(t, err)
+	require.Equal(t, logFigures{Lines: 4, MostSecond: 2, MostMinute: 2, Strange: []string{"panic: oh"}, Messages: map[string]int{"WARN b": 2}}, f)
+}
+
+func TestProbe_WantsAnswersWithReasons(t *testing.T) {
+	t.Parallel()
+	i := &instance{seat: &seat{name: "p1", role: "producer"}}
+	ready := `{"ready":false,"phase":"serving","checks":[{"name":"kafka","ok":false,"reason":"no route"},{"name":"redis","ok":true}]}`
+	tests := []struct {
+		name, path, body string
+		status           int
+		err              error
+		right            bool
+	}{
+		{name: "a figure", path: "/metrics", status: 200, right: true},
+		{name: "silence", path: "/metrics", err: io.EOF},
+		{name: "not ready, with a reason", path: "/readyz", status: 503, body: ready, right: true},
+		{name: "not ready, without one", path: "/readyz", status: 503, body: `{}`},
+		{name: "no tasks, with a reason", path: "/api/v1/tasks", status: 503, body: `{"detail":"the database does not answer"}`, right: true},
+		{name: "no tasks, without one", path: "/api/v1/tasks", status: 500, body: `{}`},
+		{name: "not alive", path: "/healthz", status: 500},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProbe(nil)
+			for range 2 { // once is no more than a moment
+				p.note(i, tt.path, tt.status, tt.body, tt.err)
+			}
+			require.Equal(t, tt.right, len(p.complaints()) == 0, "%v", p.complaints())
+		})
+	}
+}
+
+func TestSign_TellsAFaultFromABusyMachine(t *testing.T) {
+	t.Parallel()
+	_, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}}})
+	require.False(t, ok)
+	text, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}, {Kind: judge.Lost, Text: "gone"}}})
+	require.True(t, ok)
+	require.Equal(t, "lost: gone", text)
+}
+
+func TestChoose_TakesSomeOfEveryGroupByTheSeed(t *testing.T) {
+	t.Parallel()
+	names := func(seed int64) (all []string) {
+		for _, s := range choose(seed) {
+			require.False(t, s.long, s.name)
+			all = append(all, s.name)
+		}
+		return all
+	}
+	again := names(1)
+	require.Equal(t, names(1), again)
+	require.NotEqual(t, names(1), names(2))
+	chosen := map[string]bool{}
+	for seed := range int64(200) {
+		for _, name := range names(seed) {
+			chosen[name] = true
+		}
+	}
+	for _, s := range scenarios {
+		require.Equal(t, !s.long, chosen[s.name], "%s: all that are not long have their turn", s.name)
+	}
+}

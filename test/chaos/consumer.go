@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/store"
+)
+
+var consumerScenarios = []scenario{
+	{
+		name: "consumer-killed",
+		doc:  "kill -9 of a consumer at any moment, twice, with some seconds until it is back",
+		steps: func(ctx context.Context, t *trial) error {
+			for range 2 {
+				i := t.any("consumer")
+				if err := i.kill(); err != nil {
+					return err
+				}
+				t.strike("kills", 1)
+				t.log("killed %s", i.name)
+				if err := t.wait(ctx, t.between(time.Second, 6*time.Second)); err != nil {
+					return err
+				}
+				if err := i.startReady(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
+		name:  "consumer-killed-after-call",
+		doc:   "kill -9 of a consumer when the platform has answered and nothing is written",
+		steps: killAt("consumer", "client.answered"),
+	},
+	{
+		name:  "consumer-killed-after-upsert",
+		doc:   "kill -9 of a consumer when a subtask's results are written and its outcome is not",
+		steps: killAt("consumer", "consumer.handled"),
+	},
+	{
+		name:  "consumer-killed-before-commit",
+		doc:   "kill -9 of a consumer when outcomes are written and the offset is not committed",
+		steps: killAt("consumer", "consumer.outcomes_written"),
+	},
+	{
+		name: "consumer-killed-for-good", long: true,
+		doc: "kill -9 of a consumer that does not come back, with the timeouts as shipped: its partitions go on elsewhere within 30 s",
+		settings: func(s map[string]any) {
+			broker, _ := s["broker"].(map[string]any)
+			for _, key := range []string{"session_timeout", "drain_timeout", "commit_interval"} {
+				delete(broker, key)
+			}
+			delete(s, "consumer")
+		},
+		steps: func(ctx context.Context, t *trial) error {
+			i := t.any("consumer")
+			if err := i.kill(); err != nil {
+				return err
+			}
+			t.strike("kills", 1)
+			t.log("killed %s", i.name)
+			return t.wait(ctx, 35*time.Second)
+		},
+		check: func(ctx context.Context, t *trial) error {
+			slowest, err := t.slowest(ctx)
+			t.log("the slowest subtask waited for %.1f s", slowest.Seconds())
+			if slowest > 30*time.Second+takeoverSlack {
+				t.complain("a subtask waited %.1f s for its end, more than 30 s", slowest.Seconds())
+			}
+			return err
+		},
+	},
+	{
+		name: "consumers-killed-again-and-again", mayFail: true,
+		doc: "kill -9 of consumers in the middle of their work, six times within seconds, as a message that ends its process would do it: what was at work each time may be given up, and nothing else",
+		steps: func(ctx context.Context, t *trial) error {
+			for range 6 {
+				i, err := t.armAny(ctx, "consumer.handled", "kill", t.of("consumer"))
+				if err != nil {
+					return err
+				}
+				i.forgetStruck()
+			}
+			return nil
+		},
+	},
+	{
+		name: "consumer-paused-in-a-pull",
+		doc:  "SIGSTOP of a consumer that has a platform's answer in hand, until its successor has pulled the same again; then SIGCONT: the older answer changes nothing",
+		steps: func(ctx context.Context, t *trial) error {
+			for range 2 {
+				if err := pauseAt(ctx, t, "consumer", "client.answered", t.between(9*time.Second, 12*time.Second)); err != nil {
+					return err
+				}
+				for _, i := range t.of("consumer") {
+					i.forgetStruck()
+				}
+			}
+			return nil
+		},
+	},
+	{
+		name: "consumer-paused-before-commit",
+		doc:  "SIGSTOP of a consumer whose outcomes are written and not committed, beyond its session; then SIGCONT",
+		steps: func(ctx context.Context, t *trial) error {
+			return pauseAt(ctx, t, "consumer", "consumer.outcomes_written", t.between(9*time.Second, 12*time.Second))
+		},
+	},
+	{
+		name: "rebalance-storm",
+		doc:  "consumers leave and come back one after the other without pause, by SIGTERM or kill -9",
+		steps: func(ctx context.Context, t *trial) error {
+			for range 6 {
+				i := t.any("consumer")
+				end := i.stop
+				if t.random.IntN(2) == 0 {
+					end = i.kill
+				}
+				if err := end(); err != nil {
+					return err
+				}
+				t.strike("members gone", 1)
+				if err := i.startReady(ctx); err != nil {
+					return err
+				}
+				if err := t.wait(ctx, t.between(200*time.Millisecond, 2*time.Second)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+}
+
+// startReady starts the process and waits until it works.
+func (i *instance) startReady(ctx context.Context) error {
+	if err := i.start(); err != nil {
+		return err
+	}
+	return i.awaitReady(ctx)
+}
+
+// slowest returns the longest time from the making of a subtask to its end.
+func (d *deployment) slowest(ctx context.Context) (time.Duration, error) {
+	var most time.Duration
+	err := d.eachLog(ctx, func(table string) error {
+		var ms int64
+		err := d.store.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, created_at, ended_at)), 0) DIV 1000 FROM " + table).Row().Scan(&ms)
+		most = max(most, time.Duration(ms)*time.Millisecond)
+		return err
+	})
+	return most, err
+}
+
+// eachLog does something with each log table that holds subtasks.
+func (d *deployment) eachLog(ctx context.Context, do func(table string) error) error {
+	var runs []int64
+	if err := d.store.Data.Writer(ctx).Raw("SELECT id FROM run").Scan(&runs).Error; err != nil {
+		return err
+	}
+	done := map[string]bool{}
+	for _, id := range runs {
+		table := store.LogTable(id)
+		if done[table] {
+			continue
+		}
+		done[table] = true
+		if err := do(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}

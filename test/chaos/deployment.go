@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	mathrand "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/test/services/local"
+)
+
+// accounts is how many there are in a scenario's world.
+const accounts = 32
+
+// deployment is adsync at work on a stack: tables, topics and keys of its own, a world, and the processes.
+type deployment struct {
+	stack     *stack
+	name      string // of its databases, topics, groups and keys
+	dir       string // for settings, logs and histories
+	program   string
+	world     *world
+	instances []*instance
+	store     *store.Store // a look at the tables, not through a proxy
+	accounts  map[string][]int64
+	external  map[int64]string // the platforms' ids of the accounts
+}
+
+// deploy makes the tables, the world and the settings, and starts the processes. Close the deployment also after an
+// error.
+func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64, change func(settings map[string]any)) (*deployment, error) {
+	d := &deployment{stack: s, name: name, dir: dir, program: program}
+	for _, database := range []string{d.database("config"), d.database("data")} {
+		if _, err := s.db.ExecContext(ctx, "CREATE DATABASE "+database+" CHARACTER SET utf8mb4"); err != nil {
+			return d, err
+		}
+	}
+	var err error
+	if d.world, err = startWorld(ctx, program, dir, s, seed); err != nil {
+		return d, err
+	}
+	if err := d.world.limit(ctx); err != nil {
+		return d, err
+	}
+	if err := d.prepare(ctx, change); err != nil {
+		return d, err
+	}
+	if d.store, err = store.Open(ctx, d.databases(s.mariadb.Addr()), slog.New(slog.DiscardHandler)); err != nil {
+		return d, err
+	}
+	if err := d.readAccounts(ctx); err != nil {
+		return d, err
+	}
+	return d, errors.Join(d.putLoad(ctx), d.world.slowDown(ctx))
+}
+
+func (d *deployment) database(of string) string { return d.name + "_" + of }
+
+// databases returns the databases as they are reached at an address.
+func (d *deployment) databases(address string) store.Config {
+	at := func(of string) store.Database {
+		return store.Database{Driver: store.MySQL, Writer: secret.NewText(fmt.Sprintf("root@tcp(%s)/%s", address, d.database(of))), MaxOpenConns: 16}
+	}
+	return store.Config{Config: at("config"), Data: at("data")}
+}
+
+// prepare makes tables, topics, the world's accounts, and the settings of each seat.
+func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) error {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	settings := map[string]any{
+		"secret": map[string]any{"keys": []any{map[string]any{"id": "k1", "key": base64.StdEncoding.EncodeToString(key)}}},
+		"broker": map[string]any{
+			"prefix": d.name, "partitions": 6, "replication": 1, "min_insync": 1,
+			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
+			"session_timeout": "6s", "drain_timeout": "4s", "commit_interval": "200ms", "write_timeout": "10s",
+		},
+		// A machine that runs all of this beside other work is slower than real ones are: a call is sent later, and a Redis
+		// that takes a second is not away.
+		"redis":     map[string]any{"key_prefix": d.name, "read_timeout": "3s", "write_timeout": "3s"},
+		"ratelimit": map[string]any{"members": 3, "arrival_spread": "300ms", "redis_timeout": "2s"},
+		// Batches smaller than the accounts of a platform: a fan-out takes several steps.
+		"producer": map[string]any{"lease_ttl": "6s", "batch_size": 5},
+		"consumer": map[string]any{"drain_timeout": "3s", "backoff_cap": "3s"},
+	}
+	if change != nil {
+		change(settings)
+	}
+	admin := filepath.Join(d.dir, "admin.yaml")
+	write := func(file string, with map[string]any) error {
+		merged := map[string]any{}
+		for _, from := range []map[string]any{settings, with} {
+			for section, values := range from {
+				merged[section] = merge(merged[section], values)
+			}
+		}
+		text, err := yaml.Marshal(merged)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(file, text, 0o600)
+	}
+	if err := write(admin, d.addresses(d.stack.mariadb.Addr(), d.stack.kafka.Addr(), d.stack.redis.Addr())); err != nil {
+		return err
+	}
+	if _, err := d.command(ctx, "migrate", "up", "--config", admin); err != nil {
+		return err
+	}
+	// What it prints are the settings that are still missing.
+	printed, err := d.command(ctx, "bind", "--config", admin, "--simulator", d.world.address)
+	if err != nil {
+		return err
+	}
+	_, missing, _ := strings.Cut(printed, "with these settings:\n")
+	if err := yaml.Unmarshal([]byte(missing), &settings); err != nil {
+		return err
+	}
+	for _, seat := range d.stack.seats {
+		port, err := d.stack.ports.Take()
+		if err != nil {
+			return err
+		}
+		i := &instance{
+			seat: seat, program: d.program, config: filepath.Join(d.dir, seat.name+".yaml"), api: "http://" + local.Loopback(port),
+			points: filepath.Join(d.dir, "points", seat.name), logs: d.dir,
+		}
+		if err := os.MkdirAll(i.points, 0o755); err != nil {
+			return err
+		}
+		with := d.addresses(seat.mariadb.Addr(), seat.kafka.Addr(), seat.redis.Addr())
+		with["api"] = map[string]any{"listen": local.Loopback(port)}
+		if err := write(i.config, with); err != nil {
+			return err
+		}
+		d.instances = append(d.instances, i)
+	}
+	return nil
+}
+
+// merge returns the settings of a section with more of them added.
+func merge(have, more any) any {
+	into, ok := have.(map[string]any)
+	from, ok2 := more.(map[string]any)
+	if !ok || !ok2 {
+		return more
+	}
+	merged := maps.Clone(into)
+	maps.Copy(merged, from)
+	return merged
+}
+
+// addresses are the settings that say where the services are.
+func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
+	databases := d.databases(mariadb)
+	at := func(database store.Database) map[string]any {
+		return map[string]any{"driver": database.Driver, "writer": database.Writer.Reveal(), "max_open_conns": database.MaxOpenConns}
+	}
+	return map[string]any{
+		"store":  map[string]any{"config": at(databases.Config), "data": at(databases.Data)},
+		"broker": map[string]any{"brokers": []string{kafka}},
+		"redis":  map[string]any{"addrs": []string{cache}},
+	}
+}
+
+// command runs the program to its end and returns what it printed.
+func (d *deployment) command(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, d.program, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = []string{}, &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("adsync %s: %w\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String(), nil
+}
+
+func (d *deployment) readAccounts(ctx context.Context) error {
+	rows, err := d.store.Config.Writer(ctx).Raw("SELECT id, media, external_id FROM media_account ORDER BY id").Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	d.accounts, d.external = map[string][]int64{}, map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var media, external string
+		if err := rows.Scan(&id, &media, &external); err != nil {
+			return err
+		}
+		d.accounts[media] = append(d.accounts[media], id)
+		d.external[id] = external
+	}
+	return rows.Err()
+}
+
+// start starts all processes and waits until they work.
+func (d *deployment) start(ctx context.Context) error {
+	for _, i := range d.instances {
+		if err := i.start(); err != nil {
+			return err
+		}
+	}
+	return d.awaitReady(ctx)
+}
+
+func (d *deployment) awaitReady(ctx context.Context) error {
+	errs := make([]error, len(d.instances))
+	var wg sync.WaitGroup
+	for n, i := range d.instances {
+		wg.Go(func() { errs[n] = i.awaitReady(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// close ends the processes and takes away what the deployment made on the servers.
+func (d *deployment) close(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, i := range d.instances {
+		wg.Go(i.close)
+	}
+	wg.Wait()
+	if d.world != nil && d.world.process != nil {
+		_ = d.world.process.Stop(0)
+	}
+	var errs []error
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	for _, database := range []string{d.database("config"), d.database("data")} {
+		_, err := d.stack.db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database)
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, d.stack.kafka.DeleteTopics(ctx, d.name))...)
+}
+
+// of returns the instances of a role.
+func (d *deployment) of(role string) []*instance {
+	var found []*instance
+	for _, i := range d.instances {
+		if i.role == role {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// leader returns the producer that leads, by its own word.
+func (d *deployment) leader(ctx context.Context) (*instance, error) {
+	var found *instance
+	err := await(ctx, patience, "a producer leads", func(ctx context.Context) (bool, error) {
+		for _, i := range d.of("producer") {
+			if !i.alive() {
+				continue
+			}
+			_, metrics, err := get(ctx, i.api+"/metrics")
+			if err == nil && strings.Contains(metrics, "\nadsync_producer_leader 1\n") {
+				found = i
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	return found, err
+}
+
+// producerAPI returns the address of a producer that answers, chosen by chance.
+func (d *deployment) producerAPI(random *mathrand.Rand) (string, bool) {
+	var alive []*instance
+	for _, i := range d.of("producer") {
+		if i.alive() {
+			alive = append(alive, i)
+		}
+	}
+	if len(alive) == 0 {
+		return "", false
+	}
+	return alive[random.IntN(len(alive))].api + "/api/v1", true
+}
+
+// order has a task run now, for accounts by our ids or for its scope, and returns the id of its run.
+func (d *deployment) order(ctx context.Context, api, name string, accountIDs []int64) (int64, error) {
+	request := map[string]any{}
+	if len(accountIDs) > 0 {
+		ids := make([]string, len(accountIDs))
+		for i, id := range accountIDs {
+			ids[i] = d.external[id]
+		}
+		request["accounts"] = ids
+	}
+	var order struct {
+		RunID json.Number `json:"run_id"`
+	}
+	if err := send(ctx, "POST", api+"/tasks/"+name+"/run", request, &order); err != nil {
+		return 0, err
+	}
+	return order.RunID.Int64()
+}
+
+// now returns the database's time.
+func (d *deployment) now(ctx context.Context) (time.Time, error) { return d.store.Data.Now(ctx) }

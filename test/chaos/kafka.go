@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"adsync/test/chaos/proxy"
+)
+
+var kafkaScenarios = []scenario{
+	{
+		name: "kafka-paused",
+		doc:  "SIGSTOP of Kafka for longer than the consumers' sessions, then SIGCONT",
+		steps: func(ctx context.Context, t *trial) error {
+			if err := t.stack.kafkaServer.Pause(); err != nil {
+				return err
+			}
+			t.strike("pauses of Kafka", 1)
+			if err := t.wait(ctx, t.between(8*time.Second, 11*time.Second)); err != nil {
+				return err
+			}
+			return t.stack.kafkaServer.Continue()
+		},
+	},
+	{
+		name: "kafka-restarted", long: true,
+		doc: "Kafka is stopped in good order and started again",
+		// The broker itself needs some 10 s to stop and to start.
+		stallMax: 45 * time.Second,
+		steps: func(ctx context.Context, t *trial) error {
+			return t.restartKafka(ctx, t.stack.kafkaServer.Stop)
+		},
+	},
+	{
+		name: "kafka-killed", stallMax: 45 * time.Second,
+		doc: "kill -9 of Kafka, which is started again some seconds later",
+		steps: func(ctx context.Context, t *trial) error {
+			return t.restartKafka(ctx, t.stack.kafkaServer.Kill)
+		},
+	},
+	{
+		name: "kafka-refuses-a-consumer", stallMax: 15 * time.Second,
+		doc: "one consumer alone is cut off from Kafka for longer than its session: the others go on",
+		steps: func(ctx context.Context, t *trial) error {
+			i := t.any("consumer")
+			i.kafka.Cut()
+			t.log("%s is cut off from Kafka", i.name)
+			return t.wait(ctx, t.between(9*time.Second, 13*time.Second))
+		},
+	},
+	{
+		name: "kafka-refuses-the-leader",
+		doc:  "the leader alone is cut off from Kafka: its fan-outs stand at their cursors, and go on there",
+		steps: func(ctx context.Context, t *trial) error {
+			i, err := t.leader(ctx)
+			if err != nil {
+				return err
+			}
+			i.kafka.Cut()
+			t.log("%s is cut off from Kafka", i.name)
+			return t.wait(ctx, t.between(6*time.Second, 9*time.Second))
+		},
+	},
+	{
+		name: "kafka-one-way",
+		doc:  "what Kafka answers does not reach one consumer and the leader; what they send does",
+		steps: func(ctx context.Context, t *trial) error {
+			leader, err := t.leader(ctx)
+			if err != nil {
+				return err
+			}
+			consumer := t.any("consumer")
+			leader.kafka.Hold(proxy.Down)
+			consumer.kafka.Hold(proxy.Down)
+			t.log("%s and %s do not hear Kafka", leader.name, consumer.name)
+			return t.wait(ctx, t.between(9*time.Second, 13*time.Second))
+		},
+	},
+	{
+		name: "kafka-topics-lost", stallMax: 75 * time.Second,
+		doc: "topics are deleted with messages in them that nobody has read, and come back empty: what was in them is sent again",
+		steps: func(ctx context.Context, t *trial) error {
+			for _, i := range t.of("consumer") {
+				if err := i.stop(); err != nil {
+					return err
+				}
+			}
+			if err := t.wait(ctx, t.between(5*time.Second, 8*time.Second)); err != nil {
+				return err
+			}
+			before, _, err := t.open(ctx)
+			if err != nil {
+				return err
+			}
+			if err := t.stack.kafka.DeleteTopics(ctx, t.name); err != nil {
+				return err
+			}
+			t.strike("runs whose messages are gone", before)
+			for _, i := range t.of("consumer") {
+				if err := i.start(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
+		name: "partitions-raised",
+		doc:  "topics get 12 partitions where they had 6, under load; the subtasks of an account still run one at a time",
+		prepare: func(ctx context.Context, t *trial) error {
+			return t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET concurrency = 'serial' WHERE name LIKE ?", loadPrefix+"tencent.%").Error
+		},
+		steps: func(ctx context.Context, t *trial) error {
+			before, err := t.stack.kafka.Partitions(ctx, t.name)
+			if err != nil {
+				return err
+			}
+			if err := t.store.Config.Writer(ctx).Exec("UPDATE lane SET partitions = 12").Error; err != nil {
+				return err
+			}
+			if err := t.reload(ctx); err != nil {
+				return err
+			}
+			if err := t.wait(ctx, t.between(8*time.Second, 12*time.Second)); err != nil {
+				return err
+			}
+			after, err := t.stack.kafka.Partitions(ctx, t.name)
+			for topic, n := range after {
+				if n > before[topic] {
+					t.strike("topics with more partitions", 1)
+				}
+			}
+			return err
+		},
+		check: func(ctx context.Context, t *trial) error { return t.checkSerial(ctx, loadPrefix+"tencent.%") },
+	},
+	{
+		name: "poison-messages", stallMax: 15 * time.Second,
+		doc: "messages that nobody can read lie in every topic: they are put aside, and nothing waits for them",
+		steps: func(ctx context.Context, t *trial) error {
+			topics, err := t.stack.kafka.Partitions(ctx, t.name)
+			if err != nil {
+				return err
+			}
+			for topic, partitions := range topics {
+				for n := range 4 {
+					if err := t.stack.kafka.Write(ctx, topic, t.random.IntN(partitions), []byte("?"), []byte{0xff, 0x00, 0x7b}, poison[n]); err != nil {
+						return err
+					}
+					t.strike("messages", 1)
+				}
+			}
+			return t.wait(ctx, 3*time.Second)
+		},
+	},
+	{
+		name: "kafka-slow",
+		doc:  "everything to and from Kafka takes 300 ms more",
+		steps: func(ctx context.Context, t *trial) error {
+			for _, i := range t.instances {
+				i.kafka.Delay(300 * time.Millisecond)
+			}
+			return t.wait(ctx, t.between(10*time.Second, 14*time.Second))
+		},
+	},
+}
+
+func (t *trial) restartKafka(ctx context.Context, end func() error) error {
+	if err := end(); err != nil {
+		return err
+	}
+	t.strike("ends of Kafka", 1)
+	if err := t.wait(ctx, t.between(2*time.Second, 4*time.Second)); err != nil {
+		return err
+	}
+	if err := t.stack.kafkaServer.Start(); err != nil {
+		return err
+	}
+	return t.stack.kafkaServer.Await(ctx)
+}
+
+// poison are the headers of messages that nobody can read: none at all, a number that is none, keys of nothing, and a
+// version that does not exist.
+var poison = [4]map[string]string{
+	nil,
+	{"adsync-version": "1", "run": "many", "account": "1", "delivery": "1"},
+	{"adsync-version": "1", "run": "-5", "account": "1", "part": "\xff\xfe", "delivery": "99999999999"},
+	{"adsync-version": "none"},
+}
+
+// checkSerial complains when two subtasks of an account were at work at once, among the tasks with names like this.
+func (t *trial) checkSerial(ctx context.Context, names string) error {
+	return t.eachLog(ctx, func(table string) error {
+		var pairs int
+		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM "+table+" a JOIN "+table+` b
+  ON b.account_id = a.account_id AND (b.run_id, b.part) > (a.run_id, a.part) AND a.started_at < b.ended_at AND b.started_at < a.ended_at
+JOIN run ra ON ra.id = a.run_id AND ra.task_name LIKE ? JOIN run rb ON rb.id = b.run_id AND rb.task_name LIKE ?`, names, names).Row().Scan(&pairs)
+		if pairs > 0 {
+			t.complain("%d pairs of subtasks of one account were at work at the same time", pairs)
+		}
+		return err
+	})
+}

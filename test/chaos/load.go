@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"adsync/test/chaos/judge"
+)
+
+// loadTask is a task of the steady load.
+type loadTask struct {
+	name, media, handler, lane, params string
+	every                              int // seconds
+	whole                              bool
+}
+
+// The steady load: a report that is wanted often, one that takes longer, a list, and the summaries over all of it.
+var loadTasks = []loadTask{
+	{name: "tencent.now", media: "tencent", handler: "tencent.report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 3},
+	{name: "tencent.hours", media: "tencent", handler: "tencent.report_hourly", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 10},
+	{name: "tencent.list", media: "tencent", handler: "tencent.adgroup", lane: "offline", params: `{"mode":"changes"}`, every: 15},
+	{name: "oceanengine.now", media: "oceanengine", handler: "oceanengine.report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 4},
+	{name: "oceanengine.ads", media: "oceanengine", handler: "oceanengine.report_daily", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 6},
+	{name: "system.summaries", media: "system", handler: "system.summary", lane: "important", every: 5, whole: true},
+}
+
+// loadPrefix begins the names of the load's tasks.
+const loadPrefix = "load."
+
+// putLoad rests the default tasks, which are ordered at the end of a scenario, and writes those of the load.
+func (d *deployment) putLoad(ctx context.Context) error {
+	config := d.store.Config.Writer(ctx)
+	_, month, dayOfMonth := time.Now().AddDate(0, 6, 0).Date()
+	rest := fmt.Sprintf("0 0 %d %d *", min(dayOfMonth, 28), month)
+	if err := config.Exec("UPDATE cron_task SET cron = ?, retry_base_seconds = 1, revision = revision + 1", rest).Error; err != nil {
+		return err
+	}
+	for _, t := range loadTasks {
+		var params any
+		if t.params != "" {
+			params = t.params
+		}
+		err := config.Exec(`INSERT INTO cron_task
+  (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, catch_up)
+VALUES (?, ?, ?, ?, 'Asia/Shanghai', ?, 'all', ?, 20, 30, 1, 'all')`,
+			loadPrefix+t.name, t.media, t.handler, fmt.Sprintf("*/%d * * * * *", t.every), t.lane, params).Error
+		if err != nil {
+			return fmt.Errorf("write the task %s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// tasks returns the tasks of the load as the judge knows them: when they began is what the tables say.
+func (d *deployment) tasks(ctx context.Context) ([]judge.Task, error) {
+	var all []judge.Task
+	for _, t := range loadTasks {
+		known := judge.Task{Name: loadPrefix + t.name, Media: t.media, Every: time.Duration(t.every) * time.Second, Whole: t.whole}
+		if err := d.store.Config.Writer(ctx).Raw("SELECT id FROM cron_task WHERE name = ?", known.Name).Row().Scan(&known.ID); err != nil {
+			return nil, fmt.Errorf("task %s: %w", known.Name, err)
+		}
+		var since string
+		err := d.store.Data.Writer(ctx).Raw("SELECT DATE_FORMAT(since, '%Y-%m-%d %H:%i:%s.%f') FROM task_schedule WHERE task_id = ?", known.ID).Row().Scan(&since)
+		if err != nil {
+			return nil, fmt.Errorf("schedule of task %s: %w", known.Name, err)
+		}
+		if known.Since, err = time.Parse("2006-01-02 15:04:05.000000", since); err != nil {
+			return nil, err
+		}
+		all = append(all, known)
+	}
+	return all, nil
+}
+
+// orders orders runs by hand now and then, of some accounts each.
+type orders struct {
+	d      *deployment
+	random *rand.Rand
+
+	mu       sync.Mutex
+	accepted []judge.Order
+	refused  int
+	lastErr  string
+}
+
+// orderInterval is about how often something is ordered.
+const orderInterval = 2 * time.Second
+
+func (o *orders) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(orderInterval/2 + time.Duration(o.random.Int64N(int64(orderInterval)))):
+		}
+		o.orderOne(ctx)
+	}
+}
+
+func (o *orders) orderOne(ctx context.Context) {
+	t := loadTasks[o.random.IntN(len(loadTasks))]
+	api, ok := o.d.producerAPI(o.random)
+	if t.whole || !ok {
+		return
+	}
+	all := o.d.accounts[t.media]
+	var some []int64
+	for _, n := range o.random.Perm(len(all))[:1+o.random.IntN(3)] {
+		some = append(some, all[n])
+	}
+	id, err := o.d.order(ctx, api, loadPrefix+t.name, some)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		// During a fault an order may be refused; what was accepted must be done.
+		o.refused++
+		o.lastErr = err.Error()
+		return
+	}
+	o.accepted = append(o.accepted, judge.Order{RunID: id, Accounts: some})
+}
+
+func (o *orders) list() []judge.Order {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]judge.Order(nil), o.accepted...)
+}
+
+// stopLoad waits until every moment up to now has its tick and then disables the tasks of the load. It returns the
+// moment up to which the ledger must be whole.
+func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
+	until, err := d.now(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	tasks, err := d.tasks(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	// Whether they come is for the judge to say: what does not come is a loss, and no error.
+	_ = await(ctx, patience/2, "all ticks are there", func(ctx context.Context) (bool, error) {
+		for _, t := range tasks {
+			last := until.Truncate(t.Every)
+			var there int
+			err := d.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM tick WHERE task_id = ? AND planned_at = ?", t.ID, last.UTC().Format("2006-01-02 15:04:05")).Row().Scan(&there)
+			if err != nil || there == 0 && last.After(t.Since) {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	err = d.store.Config.Writer(ctx).Exec("UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE ?", loadPrefix+"%").Error
+	if err != nil {
+		return time.Time{}, err
+	}
+	return until, d.reload(ctx)
+}
+
+// reload has all producers read the tasks again.
+func (d *deployment) reload(ctx context.Context) error {
+	for _, i := range d.of("producer") {
+		if !i.alive() {
+			continue
+		}
+		if err := send(ctx, "POST", i.api+"/api/v1/tasks/reload", nil, nil); err != nil {
+			return fmt.Errorf("reload %s: %w", strings.TrimPrefix(i.api, "http://"), err)
+		}
+	}
+	return nil
+}

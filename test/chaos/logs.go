@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// floodSecond is how many lines a process may log in a second: a start alone is some 60.
+	floodSecond = 150
+	// floodMinute is how many warnings and errors it may log in a minute, whatever is broken. A line for each cause is what
+	// is wanted; a consumer has a group for each of ten lanes, and each of them may meet the same cause.
+	floodMinute = 120
+)
+
+// strangeMax is how many lines that are no records are kept.
+const strangeMax = 5
+
+// logFigures is how much a process logged.
+type logFigures struct {
+	Lines      int            `json:"lines"`
+	MostSecond int            `json:"most_in_a_second"`
+	MostMinute int            `json:"most_warnings_in_a_minute"`
+	Errors     int            `json:"errors"`
+	Strange    []string       `json:"strange,omitempty"` // lines that are no records, the first of them
+	Messages   map[string]int `json:"messages"`          // warnings and errors by their text
+}
+
+// readLog counts the lines of a process's log.
+func readLog(path string) (logFigures, error) {
+	f := logFigures{Messages: map[string]int{}}
+	file, err := os.Open(path)
+	if err != nil {
+		return f, err
+	}
+	defer file.Close()
+	seconds, minutes := map[int64]int{}, map[int64]int{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		f.Lines++
+		var record struct {
+			Time  time.Time `json:"time"`
+			Level string    `json:"level"`
+			Msg   string    `json:"msg"`
+		}
+		if json.Unmarshal(lines.Bytes(), &record) != nil {
+			// What the runtime prints when the program dies, or a library beside the log.
+			if len(f.Strange) < strangeMax {
+				f.Strange = append(f.Strange, lines.Text())
+			}
+			continue
+		}
+		seconds[record.Time.Unix()]++
+		if record.Level == "WARN" || record.Level == "ERROR" {
+			minutes[record.Time.Unix()/60]++
+			f.Messages[record.Level+" "+record.Msg]++
+		}
+		if record.Level == "ERROR" {
+			f.Errors++
+		}
+	}
+	for _, n := range seconds {
+		f.MostSecond = max(f.MostSecond, n)
+	}
+	for _, n := range minutes {
+		f.MostMinute = max(f.MostMinute, n)
+	}
+	return f, lines.Err()
+}
+
+// readLogs counts the lines of all processes and says which of them flooded.
+func (d *deployment) readLogs() (map[string]logFigures, []string, error) {
+	all := map[string]logFigures{}
+	var floods []string
+	for _, i := range d.instances {
+		f, err := readLog(filepath.Join(d.dir, i.name+".log"))
+		if err != nil {
+			return nil, nil, err
+		}
+		all[i.name] = f
+		if f.MostSecond > floodSecond || f.MostMinute > floodMinute {
+			floods = append(floods, fmt.Sprintf("%s logged %d lines in a second, and %d warnings and errors in a minute", i.name, f.MostSecond, f.MostMinute))
+		}
+		if len(f.Strange) > 0 {
+			floods = append(floods, fmt.Sprintf("%s wrote lines that are no records, such as: %s", i.name, f.Strange[0]))
+		}
+	}
+	return all, floods, nil
+}

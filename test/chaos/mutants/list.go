@@ -1,0 +1,222 @@
+package mutants
+
+// withoutSweep takes the sweep out. It mends what some other mechanisms are there to prevent, and so hides their loss:
+// a mutant of those goes without it, and the sweep has a mutant of its own.
+var withoutSweep = Edit{
+	File:    "producer/sweep.go",
+	Find:    "	return errors.Join(t.sweepFirst(ctx), t.sweepSent(ctx))\n",
+	Replace: "	return nil\n",
+}
+
+// All are the mutants.
+var All = []Mutant{
+	{
+		Name: "commit-ahead", Breaks: "the last offset is committed instead of the watermark",
+		Edits: []Edit{{
+			File:    "base/broker/watermark.go",
+			Find:    "	if len(w.pending) > 0 {\n		return w.pending[0].offset\n	}\n	return w.next\n",
+			Replace: "	return w.next\n",
+		}, withoutSweep},
+		Scenarios: []string{"consumer-killed-after-call", "consumer-killed"},
+	},
+	{
+		Name: "done-before-outcome", Breaks: "the offset is done before the outcome is written",
+		Edits: []Edit{{
+			File:    "consumer/outcomes.go",
+			Find:    "	began := clock.Mark()\n	var stale int\n",
+			Replace: "	for _, f := range batch {\n		f.message.Done()\n	}\n	began := clock.Mark()\n	var stale int\n",
+		}, withoutSweep},
+		Scenarios: []string{"mariadb-stalls", "mariadb-restarted", "consumer-killed"},
+	},
+	{
+		Name: "abandoned-is-done", Breaks: "what is left to the next owner of a partition is committed",
+		Edits: []Edit{{
+			File:    "consumer/intake.go",
+			Find:    "	p.c.metrics.end(p.name, endAbandoned)\n	message.Abandon()\n",
+			Replace: "	p.c.metrics.end(p.name, endAbandoned)\n	message.Done()\n",
+		}, withoutSweep},
+		Scenarios: []string{"rolling-restart", "rebalance-storm"},
+	},
+	{
+		Name: "no-epoch-lock", Breaks: "the leader's row is checked, but not locked, in a leader's transaction",
+		Edits: []Edit{{
+			File:    "base/store/leader.go",
+			Find:    "d.lockLease(tx, l, d.dialect.Share())",
+			Replace: "d.lockLease(tx, l, \"\")",
+		}},
+		Scenarios: []string{"leader-paused-in-transaction"},
+	},
+	{
+		Name: "no-epoch-guard", Breaks: "a deposed leader's writes are taken",
+		Edits: []Edit{
+			{
+				File:    "base/store/leader.go",
+				Find:    "\" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?\" + guard.where + d.dialect.Share()",
+				Replace: "\" WHERE l.id = 1 AND l.epoch >= ? AND l.holder <> CONCAT('-', ?)\" + guard.where + d.dialect.Share()",
+			},
+			{
+				File:    "base/store/leader.go",
+				Find:    "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch = ? AND leader.holder = ? SET \" +",
+				Replace: "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch >= ? AND leader.holder <> CONCAT('-', ?) SET \" +",
+			},
+			{
+				File:    "base/store/leader.go",
+				Find:    "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?\"+lock, l.Epoch, l.Holder).Row().Scan(&one)\n",
+				Replace: "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch >= ? AND holder <> CONCAT('-', ?)\"+lock, l.Epoch, l.Holder).Row().Scan(&one)\n",
+			},
+		},
+		Scenarios: []string{"leader-paused", "leader-paused-in-transaction"},
+	},
+	{
+		Name: "no-delivery-fence", Breaks: "an outcome of an older delivery is taken",
+		Edits: []Edit{{
+			File:    "base/store/outcome.go",
+			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
+			Replace: "where: \"t.state IN \" + openStates,",
+		}},
+		Scenarios: []string{"consumer-paused-in-a-pull", "same-subtask-at-once"},
+	},
+	{
+		Name: "end-states-reopened", Breaks: "an outcome changes a subtask that has ended",
+		Edits: []Edit{{
+			File:    "base/store/outcome.go",
+			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
+			Replace: "where: \"t.delivery = o.delivery\",",
+		}},
+		Scenarios: []string{"consumer-killed-before-commit", "rebalance-storm", "consumer-paused-in-a-pull"},
+	},
+	{
+		Name: "no-coverage-fence", Breaks: "a pull writes over a later one's rows",
+		Edits: []Edit{{
+			File:    "base/store/coverage.go",
+			Find:    "if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {",
+			Replace: "if r.ClaimedVersion > c.Version && r.ClaimedVersion < 0 {",
+		}},
+		Scenarios: []string{"consumer-paused-in-a-pull", "same-subtask-at-once"},
+	},
+	{
+		Name: "version-by-planned-time", Breaks: "a pull's version is the moment its run was made",
+		Edits: []Edit{{
+			File:    "base/store/coverage.go",
+			Find:    "	version := max(now.UnixMicro(), known.Claimed+1)\n",
+			Replace: "	version := runID >> 22 * 1000\n	_ = now\n",
+		}},
+		Scenarios: []string{"same-subtask-at-once", "consumer-paused-in-a-pull", "platform-outage"},
+	},
+	{
+		Name: "cursor-before-kafka", Breaks: "the run's cursor moves before its messages are written",
+		Edits: []Edit{{
+			File: "producer/fanout.go",
+			Find: "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
+			Replace: "	if b.cursor != run.Cursor {\n		if err := f.store.AdvanceCursor(work, f.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {\n			return false, err\n		}\n		run.Cursor = b.cursor\n	}\n" +
+				"	failpoint.Hit(\"producer.fan_out.sent\")\n	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n",
+		}, withoutSweep},
+		Scenarios: []string{"leader-killed-after-kafka", "kafka-restarted"},
+	},
+	{
+		Name: "send-before-rows", Breaks: "messages are written before their rows",
+		Edits: []Edit{{
+			File:    "producer/fanout.go",
+			Find:    "	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {\n",
+			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {\n",
+		}, {
+			File:    "producer/fanout.go",
+			Find:    "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
+			Replace: "	_ = parts\n",
+		}, withoutSweep},
+		Scenarios: []string{"leader-killed-after-rows", "consumer-killed"},
+	},
+	{
+		Name: "left-behind-not-sent", Breaks: "a new leader sends only rows that it made itself",
+		Edits: []Edit{{
+			File:    "producer/fanout.go",
+			Find:    "	parts, err := f.unsent(work, b)\n",
+			Replace: "	parts, err := b.parts, error(nil)\n	if run.CreatedAt.Before(f.waiting.Now().Add(-8 * time.Second)) {\n		parts = nil\n	}\n",
+		}, withoutSweep},
+		Scenarios: []string{"leader-killed-after-rows"},
+	},
+	{
+		Name: "retries-only-in-redis", Breaks: "what Redis forgot of the waiting retries nobody looks for",
+		Edits: []Edit{{
+			File:    "producer/due.go",
+			Find:    "	return errors.Join(err, t.scanDue(ctx))\n",
+			Replace: "	if t.pump.scanned.IsZero() {\n		return errors.Join(err, t.scanDue(ctx))\n	}\n	return err\n",
+		}},
+		Scenarios: []string{"redis-flushall", "redis-killed"},
+	},
+	{
+		Name: "partial-deletes", Breaks: "rows that a failed pull lacks are deleted",
+		Edits: []Edit{
+			{
+				File:    "base/store/report.go",
+				Find:    "		if w.Whole {\n			if err := s.Data.deleteStaleReport(",
+				Replace: "		{\n			if err := s.Data.deleteStaleReport(",
+			},
+			{
+				File:    "base/store/report.go",
+				Find:    "		if s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {\n",
+				Replace: "		if s.cost < 0 {\n",
+			},
+		},
+		Scenarios: []string{"platform-answers-empty"},
+	},
+	{
+		Name: "count-what-came", Breaks: "outcomes are counted whether they changed their row or not",
+		Edits: []Edit{{
+			File:    "base/store/outcome.go",
+			Find:    "			if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n				changed = append(changed, o)\n			}\n",
+			Replace: "			changed = append(changed, o)\n",
+		}},
+		Scenarios: []string{"consumer-killed-before-commit", "rebalance-storm", "mariadb-commit-unknown"},
+	},
+	{
+		Name: "resend-by-age", Breaks: "what waits for ten seconds is sent again",
+		Edits: []Edit{{
+			File:    "producer/sweep.go",
+			Find:    "		if !t.sweeper.sure(run.ID, judgeRun(run.Offsets, partitions)) {\n",
+			Replace: "		if t.waiting.Now().Sub(run.CreatedAt) < 10*time.Second {\n",
+		}},
+		Scenarios: []string{"platform-slow"},
+	},
+	{
+		Name: "no-sweep", Breaks: "nobody looks for lost messages",
+		Edits:     []Edit{withoutSweep},
+		Scenarios: []string{"kafka-topics-lost"},
+	},
+	{
+		Name: "ticks-not-unique", Breaks: "each leader enters its own ticks into the ledger",
+		Edits: []Edit{{
+			File:    "base/store/tick.go",
+			Find:    "		rows[i] = []any{t.TaskID, At(t.PlannedAt), t.RunID, At(t.MadeAt)}\n",
+			Replace: "		rows[i] = []any{t.TaskID, At(t.PlannedAt.Add(time.Duration(l.Epoch) * time.Millisecond)), t.RunID, At(t.MadeAt)}\n",
+		}},
+		Scenarios: []string{"leader-killed-after-rows", "leader-paused"},
+	},
+	{
+		Name: "ticks-without-runs", Breaks: "a tick whose leader died before it made the run stays without one",
+		Edits: []Edit{{
+			File:    "producer/runs.go",
+			Find:    "	left, err := t.runsForTicks(ctx, t.plan.repaired)\n",
+			Replace: "	left, err := 0, error(nil)\n",
+		}},
+		Scenarios: []string{"leader-killed-after-ticks"},
+	},
+	{
+		Name: "summary-marks-wiped", Breaks: "a summary's rebuild clears marks that changed meanwhile",
+		Edits: []Edit{{
+			File:    "base/store/summary.go",
+			Find:    "AND day = ? AND dirty = ?\",\n			m.accountID, reportName(day.Hourly), day.Day, m.dirty).Error",
+			Replace: "AND day = ?\",\n			m.accountID, reportName(day.Hourly), day.Day).Error",
+		}},
+		Scenarios: []string{"summary-overtaken"},
+	},
+	{
+		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself",
+		Edits: []Edit{{
+			File:    "base/ratelimit/redis.go",
+			Find:    "func (r *Redis) name(k Key) string { return r.keys.Of(k.Media, k.parts(\"pace\")...) }\n",
+			Replace: "func (r *Redis) name(k Key) string { return r.keys.Of(k.Media, append(k.parts(\"pace\"), process)...) }\n\nvar process = clock.Mark().Format(time.RFC3339Nano)\n",
+		}},
+		Scenarios: []string{"consumer-killed", "rebalance-storm"},
+	},
+}

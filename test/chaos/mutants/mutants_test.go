@@ -1,0 +1,23 @@
+package mutants
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whether a mutant still builds and is caught, make chaos-mutants shows; this test tells at once when code that a mutant
+// changes has moved.
+func TestMutants_FindTheTextTheyChange(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, m := range All {
+		require.False(t, names[m.Name], "%s is there twice", m.Name)
+		names[m.Name] = true
+		require.NotEmpty(t, m.Scenarios, m.Name)
+		texts, err := m.apply("../../..")
+		require.NoError(t, err)
+		require.NotEmpty(t, texts)
+	}
+	require.GreaterOrEqual(t, len(All), 15)
+}

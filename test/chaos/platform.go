@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+var platformScenarios = []scenario{
+	{
+		name: "platform-outage-brief",
+		doc:  "a platform answers everything with 503 for some seconds; the other goes on",
+		steps: func(ctx context.Context, t *trial) error {
+			return t.spoilCalls(ctx, t.between(10*time.Second, 15*time.Second), map[string]any{"kind": "status", "status": 503, "media": "tencent"})
+		},
+	},
+	{
+		name: "platform-outage", long: true, mayFail: true, extra: 6 * time.Minute,
+		doc: "both platforms answer everything with 500 for 5 minutes: what uses up its attempts fails, and the next pulls mend it",
+		// Work that waits for its next attempt comes to no end meanwhile.
+		stallMax: -1,
+		steps: func(ctx context.Context, t *trial) error {
+			return t.spoilCalls(ctx, 5*time.Minute, map[string]any{"kind": "status", "status": 500})
+		},
+	},
+	{
+		name: "platform-over-limit",
+		doc:  "a storm of answers that a limit was overrun: everything waits, at no attempt",
+		settings: func(s map[string]any) {
+			// The platform asks for minutes of rest.
+			s["media"] = map[string]any{"pause_max": "3s"}
+		},
+		steps: func(ctx context.Context, t *trial) error {
+			return t.spoilCalls(ctx, t.between(8*time.Second, 12*time.Second), map[string]any{"kind": "over_limit"})
+		},
+		check: func(ctx context.Context, t *trial) error {
+			var attempts int
+			err := t.eachLog(ctx, func(table string) error {
+				var n int
+				err := t.store.Data.Writer(ctx).Raw("SELECT COALESCE(SUM(attempt), 0) FROM " + table).Row().Scan(&n)
+				attempts += n
+				return err
+			})
+			if attempts > 0 {
+				t.complain("waiting for a limit cost %d attempts, want none", attempts)
+			}
+			return err
+		},
+	},
+	{
+		name: "platform-hangs", stallMax: 15 * time.Second,
+		doc: "one endpoint of a platform never answers: its subtasks cost their own slots, and all others go on",
+		steps: func(ctx context.Context, t *trial) error {
+			return t.spoilCalls(ctx, t.between(12*time.Second, 16*time.Second), map[string]any{"kind": "hang", "media": "tencent", "endpoint": "hourly_reports/get"})
+		},
+	},
+	{
+		name: "platform-half-answers",
+		doc:  "answers break off in their middle",
+		steps: func(ctx context.Context, t *trial) error {
+			return t.spoilCalls(ctx, t.between(8*time.Second, 12*time.Second), map[string]any{"kind": "half_body"})
+		},
+	},
+	{
+		name:  "platform-answers-empty",
+		doc:   "a platform answers \"success, no rows\" for accounts that had spend today: their rows stay",
+		steps: answerEmpty,
+	},
+	{
+		name: "platform-slow", long: true,
+		doc: "calls take so long that work piles up and waits for much longer than usual: nothing is sent twice because of its age",
+		prepare: func(ctx context.Context, t *trial) error {
+			return t.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = 1").Error
+		},
+		steps: func(ctx context.Context, t *trial) error {
+			return t.spoilCalls(ctx, t.between(28*time.Second, 32*time.Second), map[string]any{"kind": latency, "ms": 2500})
+		},
+		check: func(ctx context.Context, t *trial) error {
+			slowest, err := t.slowest(ctx)
+			if err != nil {
+				return err
+			}
+			t.log("the slowest subtask waited for %.1f s", slowest.Seconds())
+			if slowest < 10*time.Second {
+				t.complain("the slowest subtask waited for %.1f s only: the fault did not do its work", slowest.Seconds())
+			}
+			return t.eachLog(ctx, func(table string) error {
+				var again int
+				err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM " + table + " WHERE delivery > 1 + attempt").Row().Scan(&again)
+				if again > 0 {
+					t.complain("%d subtasks were sent again though nothing had failed", again)
+				}
+				return err
+			})
+		},
+	},
+	{
+		name: "summary-overtaken",
+		doc:  "figures change between a summary's reading and its writing, for the last time: the summary is made again",
+		steps: func(ctx context.Context, t *trial) error {
+			if _, err := t.armAny(ctx, "store.summary.summed", "wait 6s", t.of("consumer")); err != nil {
+				return err
+			}
+			// Whatever changed up to now is pulled within the wait. After that nothing changes that would make the summary anew.
+			if _, err := t.world.freeze(ctx); err != nil {
+				return err
+			}
+			return t.wait(ctx, 10*time.Second)
+		},
+	},
+	{
+		name: "tokens-die", long: true,
+		doc: "access tokens end before their time, again and again: they are refreshed, and no account is parked",
+		// A token that ends right after its refresh looks like one that the platform does not take: its calls rest a minute.
+		stallMax: 80 * time.Second,
+		steps: func(ctx context.Context, t *trial) error {
+			for range 4 {
+				for _, media := range []string{"tencent", "oceanengine"} {
+					if err := t.killTokens(ctx, media); err != nil {
+						return err
+					}
+				}
+				if err := t.wait(ctx, t.between(3*time.Second, 6*time.Second)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
+		name: "token-refresh-killed-before-call", long: true,
+		doc:   "kill -9 of a consumer that has announced a refresh and not sent it: another one refreshes",
+		steps: killInRefresh("token.before_call", "tencent", "oceanengine"),
+	},
+	{
+		name: "token-refresh-killed-after-answer", long: true,
+		doc:   "kill -9 of a consumer that has new tokens in hand and did not store them, where the platform leaves the refresh token alive",
+		steps: killInRefresh("token.answered", "tencent"),
+	},
+	{
+		name:  "token-refresh-killed-after-store",
+		doc:   "kill -9 of a consumer that has stored new tokens and told nobody",
+		steps: killInRefresh("token.stored", "tencent", "oceanengine"),
+	},
+}
+
+// spoilCalls has calls of platforms meet a fault for a time.
+func (t *trial) spoilCalls(ctx context.Context, d time.Duration, fault map[string]any) error {
+	if err := t.world.fault(ctx, fault); err != nil {
+		return err
+	}
+	return t.wait(ctx, d)
+}
+
+// killTokens ends the access tokens of a platform.
+func (t *trial) killTokens(ctx context.Context, media string) error {
+	err := t.world.fault(ctx, map[string]any{"kind": "token_death", "media": media, "token": "access"})
+	if err == nil {
+		t.strike("deaths of tokens", 1)
+	}
+	return err
+}
+
+// killInRefresh kills a consumer at a step of a refresh, once for each of the platforms.
+func killInRefresh(point string, medias ...string) func(context.Context, *trial) error {
+	return func(ctx context.Context, t *trial) error {
+		for _, media := range medias {
+			for _, i := range t.of("consumer") {
+				if err := i.arm(point, "kill"); err != nil {
+					return err
+				}
+			}
+			if err := t.killTokens(ctx, media); err != nil {
+				return err
+			}
+			i, err := t.awaitPoint(ctx, point, t.of("consumer"))
+			for _, other := range t.of("consumer") {
+				other.disarm(point)
+			}
+			if err != nil {
+				return err
+			}
+			t.log("%s struck in %s", point, i.name)
+			// The announced refresh must have run out, and another one be done.
+			if err := t.wait(ctx, t.between(8*time.Second, 10*time.Second)); err != nil {
+				return err
+			}
+			i.forgetStruck()
+		}
+		return nil
+	}
+}
+
+// answerEmpty has a platform forget today's rows of some accounts, and looks whether ours stay.
+func answerEmpty(ctx context.Context, t *trial) error {
+	rows, err := t.store.Data.Writer(ctx).Raw("SELECT account_id, media, DATE_FORMAT(MAX(day), '%Y-%m-%d') FROM report_daily" +
+		" WHERE level = 'account' AND cost > 0 GROUP BY account_id, media ORDER BY account_id").Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	type spent struct {
+		accountID  int64
+		media, day string
+	}
+	var all []spent
+	for rows.Next() {
+		var s spent
+		if err := rows.Scan(&s.accountID, &s.media, &s.day); err != nil {
+			return err
+		}
+		all = append(all, s)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	t.random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+	all = all[:min(len(all), 4)]
+	for _, s := range all {
+		err := t.world.fault(ctx, map[string]any{
+			"kind": "alter", "what": "day", "seed": 1, "media": s.media, "account": t.external[s.accountID], "level": "account",
+			"granularity": "daily", "day": s.day,
+		})
+		if err != nil {
+			return err
+		}
+		t.strike("emptied days", 1)
+	}
+	gone := map[int64]bool{}
+	for until := time.Now().Add(t.between(8*time.Second, 12*time.Second)); time.Now().Before(until); {
+		for _, s := range all {
+			var n int
+			err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM report_daily WHERE day = ? AND account_id = ? AND level = 'account'", s.day, s.accountID).Row().Scan(&n)
+			if err != nil {
+				return err
+			}
+			gone[s.accountID] = gone[s.accountID] || n == 0
+		}
+		if err := t.wait(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	for id, is := range gone {
+		if is {
+			t.complain("the rows of account %d were deleted because the platform answered without any", id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	probeInterval = time.Second
+	// answerTime is how long any answer of the API may take, whatever is broken.
+	answerTime = 8 * time.Second
+)
+
+// probe asks every live process what people ask when something is wrong: does it live, can it work and if not why, what
+// do its figures say, which tasks are there.
+type probe struct {
+	d *deployment
+
+	mu       sync.Mutex
+	problems map[string]int
+	asked    int
+	unready  map[string]int // the reasons that /readyz gave
+}
+
+func newProbe(d *deployment) *probe {
+	return &probe{d: d, problems: map[string]int{}, unready: map[string]int{}}
+}
+
+func (p *probe) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, i := range p.d.instances {
+		wg.Go(func() {
+			ticker := time.NewTicker(probeInterval)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+				}
+				if i.alive() {
+					p.ask(ctx, i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (p *probe) ask(ctx context.Context, i *instance) {
+	paths := []string{"/healthz", "/readyz", "/metrics"}
+	if i.role == "producer" {
+		paths = append(paths, "/api/v1/tasks")
+	}
+	for _, path := range paths {
+		ask, cancel := context.WithTimeout(ctx, answerTime)
+		status, body, err := get(ask, i.api+path)
+		cancel()
+		if ctx.Err() != nil || !i.alive() {
+			return // It was hurt while it answered.
+		}
+		p.note(i, path, status, body, err)
+	}
+}
+
+// note judges an answer. Without the database a list of tasks may be refused, with a reason; silence is never right.
+func (p *probe) note(i *instance, path string, status int, body string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	complain := func(format string, args ...any) { p.problems[fmt.Sprintf(format, args...)]++ }
+	switch {
+	case err != nil:
+		complain("%s does not answer %s within %s", i.name, path, answerTime)
+	case path == "/readyz" && status == http.StatusServiceUnavailable:
+		reasons := reasonsOf(body)
+		if len(reasons) == 0 {
+			complain("%s is not ready and says no reason: %s", i.name, body)
+		}
+		for _, r := range reasons {
+			p.unready[i.name+" "+r]++
+		}
+	case status >= http.StatusInternalServerError && path == "/api/v1/tasks":
+		if !strings.Contains(body, `"detail"`) {
+			complain("%s answers %s with %d and no reason: %s", i.name, path, status, body)
+		}
+	case status != http.StatusOK:
+		complain("%s answers %s with %d: %s", i.name, path, status, body)
+	}
+}
+
+// reasonsOf returns which checks of a verdict of /readyz fail, and why.
+func reasonsOf(body string) []string {
+	var verdict struct {
+		Phase  string `json:"phase"`
+		Checks []struct {
+			Name   string `json:"name"`
+			OK     bool   `json:"ok"`
+			Reason string `json:"reason"`
+		} `json:"checks"`
+	}
+	if json.Unmarshal([]byte(body), &verdict) != nil {
+		return nil
+	}
+	var reasons []string
+	if verdict.Phase != "" && verdict.Phase != "serving" {
+		reasons = append(reasons, verdict.Phase)
+	}
+	for _, c := range verdict.Checks {
+		if !c.OK && c.Reason != "" {
+			reasons = append(reasons, c.Name)
+		}
+	}
+	return reasons
+}
+
+// complaints returns what was not right. One silent answer may be the moment in which a process was hurt.
+func (p *probe) complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []string
+	for text, n := range p.problems {
+		if n > 1 {
+			all = append(all, fmt.Sprintf("%s (%d times)", text, n))
+		}
+	}
+	return all
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+var producerScenarios = []scenario{
+	{
+		name:  "leader-killed-after-rows",
+		doc:   "kill -9 of the leader in a fan-out, when a batch's rows are written and its messages are not",
+		steps: killAt("producer", "producer.fan_out.rows_written"),
+	},
+	{
+		name:  "leader-killed-after-kafka",
+		doc:   "kill -9 of the leader in a fan-out, when a batch's messages are written and the cursor is not",
+		steps: killAt("producer", "producer.fan_out.sent"),
+	},
+	{
+		name:  "leader-killed-after-cursor",
+		doc:   "kill -9 of the leader in a fan-out, when the cursor has moved and the next batch has not begun",
+		steps: killAt("producer", "producer.fan_out.cursor_advanced"),
+	},
+	{
+		name:  "leader-killed-after-ticks",
+		doc:   "kill -9 of the leader when ticks are in the ledger and their runs are not made",
+		steps: killAt("producer", "producer.ticks.added"),
+	},
+	{
+		name: "leader-killed-after-raise",
+		doc:  "kill -9 of the leader when due subtasks have their next delivery and its messages are not written",
+		steps: func(ctx context.Context, t *trial) error {
+			// Something must be due.
+			if err := t.world.fault(ctx, map[string]any{"kind": "status", "status": 502, "for_seconds": 20}); err != nil {
+				return err
+			}
+			return killAt("producer", "producer.due.raised")(ctx, t)
+		},
+	},
+	{
+		name: "leader-killed-takeover",
+		doc:  "kill -9 of the leader with the lease as shipped: another leads within 15 s",
+		settings: func(s map[string]any) {
+			s["producer"] = map[string]any{"batch_size": 5} // the lease as shipped
+		},
+		steps: func(ctx context.Context, t *trial) error {
+			i, err := t.leader(ctx)
+			if err != nil {
+				return err
+			}
+			return t.takeover(ctx, i.kill, 15*time.Second)
+		},
+	},
+	{
+		name: "leader-stopped-takeover",
+		doc:  "SIGTERM of the leader: another leads within 2 s",
+		steps: func(ctx context.Context, t *trial) error {
+			i, err := t.leader(ctx)
+			if err != nil {
+				return err
+			}
+			// The lead is given up before the process has ended.
+			stopped := make(chan error, 1)
+			err = t.takeover(ctx, func() error {
+				go func() { stopped <- i.stop() }()
+				return nil
+			}, 2*time.Second)
+			if err != nil {
+				return err
+			}
+			return <-stopped
+		},
+	},
+	{
+		name: "leader-paused",
+		doc:  "SIGSTOP of the leader for twice its lease, then SIGCONT: it changes nothing any more",
+		steps: func(ctx context.Context, t *trial) error {
+			i, err := t.leader(ctx)
+			if err != nil {
+				return err
+			}
+			if err := i.pause(); err != nil {
+				return err
+			}
+			t.strike("pauses", 1)
+			t.log("paused %s", i.name)
+			if err := t.wait(ctx, t.between(9*time.Second, 13*time.Second)); err != nil {
+				return err
+			}
+			i.resume()
+			return nil
+		},
+	},
+	{
+		name: "leader-paused-between-rows-and-kafka",
+		doc:  "SIGSTOP of the leader in the middle of a fan-out's batch for twice its lease, then SIGCONT: what it still sends is a second message of the same delivery",
+		steps: func(ctx context.Context, t *trial) error {
+			return pauseAt(ctx, t, "producer", "producer.fan_out.rows_written", t.between(9*time.Second, 13*time.Second))
+		},
+	},
+	{
+		name: "leader-paused-in-transaction", long: true,
+		doc: "SIGSTOP of the leader in a transaction that holds the leader's row: the database ends its session, and another leads",
+		// The session ends after 20 s of silence.
+		stallMax: 45 * time.Second,
+		steps: func(ctx context.Context, t *trial) error {
+			return pauseAt(ctx, t, "producer", "store.leader_tx.locked", t.between(26*time.Second, 30*time.Second))
+		},
+	},
+}
+
+// killAt kills processes of a role at a fail point, twice, wherever it is passed first.
+func killAt(role, point string) func(context.Context, *trial) error {
+	return func(ctx context.Context, t *trial) error {
+		for range 2 {
+			i, err := t.armAny(ctx, point, fmt.Sprintf("kill after=%d", t.random.IntN(4)), t.of(role))
+			if err != nil {
+				return err
+			}
+			if err := i.awaitReady(ctx); err != nil {
+				return err
+			}
+			if err := t.wait(ctx, t.between(time.Second, 4*time.Second)); err != nil {
+				return err
+			}
+			i.forgetStruck()
+		}
+		return nil
+	}
+}
+
+// pauseAt stops a process of a role at a fail point for a time.
+func pauseAt(ctx context.Context, t *trial, role, point string, d time.Duration) error {
+	i, err := t.armAny(ctx, point, "stop", t.of(role))
+	if err != nil {
+		return err
+	}
+	if err := t.wait(ctx, d); err != nil {
+		return err
+	}
+	i.resume()
+	t.log("%s goes on", i.name)
+	return nil
+}
+
+// takeover ends the leader in some way and checks how soon another one begins.
+func (t *trial) takeover(ctx context.Context, end func() error, within time.Duration) error {
+	epoch := func(ctx context.Context) (n int64, err error) {
+		err = t.store.Data.Writer(ctx).Raw("SELECT epoch FROM leader WHERE id = 1").Row().Scan(&n)
+		return n, err
+	}
+	before, err := epoch(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := end(); err != nil {
+		return err
+	}
+	t.strike("leaders ended", 1)
+	err = await(ctx, patience, "another producer leads", func(ctx context.Context) (bool, error) {
+		now, err := epoch(ctx)
+		return now > before, err
+	})
+	took := time.Since(began)
+	t.log("another leads after %.1f s", took.Seconds())
+	if took > within+takeoverSlack {
+		t.complain("another producer led after %.1f s only, want %s", took.Seconds(), within)
+	}
+	return err
+}
+
+// takeoverSlack is what the look at the table may add, on a busy machine.
+const takeoverSlack = time.Second

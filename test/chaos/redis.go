@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"adsync/test/chaos/proxy"
+)
+
+// Redis is lost in all of these, and with it what was counted against the limits.
+var redisScenarios = []scenario{
+	{
+		name: "redis-flushall", overspendExcused: true,
+		doc: "FLUSHALL of Redis, several times while subtasks wait for their retries",
+		steps: func(ctx context.Context, t *trial) error {
+			if err := t.letSomeFail(ctx, 6); err != nil {
+				return err
+			}
+			for range 4 {
+				if err := t.wait(ctx, t.between(time.Second, 3*time.Second)); err != nil {
+					return err
+				}
+				keys, err := t.stack.cache.DBSize(ctx).Result()
+				if err != nil {
+					return err
+				}
+				if err := t.stack.cache.FlushAll(ctx).Err(); err != nil {
+					return err
+				}
+				t.strike("keys lost", int(keys))
+			}
+			return nil
+		},
+	},
+	{
+		name: "redis-killed", overspendExcused: true,
+		doc: "kill -9 of Redis, which comes back empty",
+		steps: func(ctx context.Context, t *trial) error {
+			if err := t.letSomeFail(ctx, 6); err != nil {
+				return err
+			}
+			return t.redisAway(ctx, t.between(6*time.Second, 10*time.Second))
+		},
+	},
+	{
+		name: "redis-away", long: true, overspendExcused: true,
+		doc: "Redis is away for 60 s: everything goes on",
+		// Nothing waits for Redis but a call that is about to be granted.
+		stallMax: 20 * time.Second,
+		steps:    func(ctx context.Context, t *trial) error { return t.redisAway(ctx, time.Minute) },
+	},
+	{
+		name: "redis-silent-for-one", overspendExcused: true,
+		doc: "Redis does not answer one consumer and refuses one producer, and is well for the others",
+		steps: func(ctx context.Context, t *trial) error {
+			consumer, producer := t.any("consumer"), t.any("producer")
+			consumer.redis.Hold(proxy.Both)
+			producer.redis.Cut()
+			t.log("%s and %s are without Redis", consumer.name, producer.name)
+			return t.wait(ctx, t.between(10*time.Second, 14*time.Second))
+		},
+	},
+}
+
+// letSomeFail has calls of a platform fail for some seconds: then there are retries to be forgotten.
+func (t *trial) letSomeFail(ctx context.Context, seconds int) error {
+	err := t.world.fault(ctx, map[string]any{"kind": "status", "status": 503, "media": "tencent", "for_seconds": seconds})
+	return err
+}
+
+func (t *trial) redisAway(ctx context.Context, d time.Duration) error {
+	if err := t.stack.redisServer.Kill(); err != nil {
+		return err
+	}
+	t.strike("kills of Redis", 1)
+	if err := t.wait(ctx, d); err != nil {
+		return err
+	}
+	return t.stack.redisServer.Start()
+}

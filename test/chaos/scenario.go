@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"adsync/test/chaos/judge"
+)
+
+// scenario is one fault under steady load.
+type scenario struct {
+	name string
+	doc  string // what is done, and what must hold
+	// long says that it takes more than a minute: only `make chaos-long` runs it.
+	long bool
+	// stallMax is the longest time without any outcome that the design allows; stallDefault if it is 0, any if it is
+	// negative.
+	stallMax time.Duration
+	// mayFail says that subtasks may end as failed, for the platform does not answer for long.
+	mayFail bool
+	// mayEnd says that people end work: cancelled, superseded, expired.
+	mayEnd bool
+	// overspendExcused says that Redis is lost: overspending is shown and not judged.
+	overspendExcused bool
+	// extra is how much longer than others it may take.
+	extra time.Duration
+	// settings changes what all processes are configured with.
+	settings func(map[string]any)
+	// before prepares the servers, before anything is deployed on them; what it returns undoes that.
+	before func(context.Context, *stack) (undo func(context.Context) error, err error)
+	// prepare changes the tables, before the processes start.
+	prepare func(context.Context, *trial) error
+	// steps do the fault and note what it struck. What they leave broken is mended after them.
+	steps func(context.Context, *trial) error
+	// check judges what only this scenario knows, after everything has ended.
+	check func(context.Context, *trial) error
+}
+
+// stallDefault is the longest stall of any scenario that says nothing else: a takeover takes 15 s, and a rebalance
+// after a kill as long as the session.
+const stallDefault = 30 * time.Second
+
+// groups are the scenarios by what they hit; each has a file.
+var groups = [][]scenario{
+	producerScenarios, consumerScenarios, kafkaScenarios, redisScenarios, mariadbScenarios, platformScenarios, peopleScenarios, wholeScenarios,
+}
+
+// scenarios are all there are.
+var scenarios = slices.Concat(groups...)
+
+// perGroup is how many of a group a selection has: all together take some 12 minutes.
+const perGroup = 2
+
+// choose returns a selection of every group, by a seed.
+func choose(seed int64) []scenario {
+	random := rand.New(rand.NewPCG(uint64(seed), 3))
+	var chosen []scenario
+	for _, group := range groups {
+		quick := slices.DeleteFunc(slices.Clone(group), func(s scenario) bool { return s.long })
+		for _, n := range random.Perm(len(quick))[:perGroup] {
+			chosen = append(chosen, quick[n])
+		}
+	}
+	return chosen
+}
+
+func findScenario(name string) (scenario, error) {
+	for _, s := range scenarios {
+		if s.name == name {
+			return s, nil
+		}
+	}
+	names := make([]string, len(scenarios))
+	for i, s := range scenarios {
+		names[i] = s.name
+	}
+	return scenario{}, fmt.Errorf("there is no scenario %q: want one of %v", name, names)
+}
+
+// trial is a scenario being carried out.
+type trial struct {
+	*deployment
+	scenario scenario
+	random   *rand.Rand // for the moments and the victims
+	log      func(format string, args ...any)
+
+	mu       sync.Mutex
+	struck   map[string]int
+	problems []judge.Problem
+	ordered  []judge.Order   // beside those of the load
+	edited   map[string]bool // tasks that people changed
+}
+
+// strike notes that the fault struck.
+func (t *trial) strike(what string, times int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.struck[what] += times
+}
+
+// complain notes a promise that was not kept, which the judge cannot see by himself.
+func (t *trial) complain(format string, args ...any) { t.tell(judge.Broken, format, args...) }
+
+func (t *trial) tell(kind judge.Kind, format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.problems = append(t.problems, judge.Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
+}
+
+// accept notes an order that the API has accepted.
+func (t *trial) accept(runID int64, accountIDs []int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ordered = append(t.ordered, judge.Order{RunID: runID, Accounts: accountIDs})
+}
+
+// wait lets time pass.
+func (t *trial) wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// between returns a time between two, by chance.
+func (t *trial) between(low, high time.Duration) time.Duration {
+	return low + time.Duration(t.random.Int64N(int64(high-low)))
+}
+
+// any returns one of the instances of a role, by chance.
+func (t *trial) any(role string) *instance {
+	all := t.of(role)
+	return all[t.random.IntN(len(all))]
+}
+
+// awaitPoint waits until a fail point of one of the instances has struck more often than before, and returns which.
+func (t *trial) awaitPoint(ctx context.Context, point string, among []*instance) (*instance, error) {
+	var found *instance
+	err := await(ctx, patience/2, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
+		for _, i := range among {
+			if slices.Contains(i.struck(), point) {
+				found = i
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	return found, err
+}
+
+// armAny arms a point in all of some instances, waits until it strikes in one of them, and disarms it in the others.
+func (t *trial) armAny(ctx context.Context, point, act string, among []*instance) (*instance, error) {
+	for _, i := range among {
+		if err := i.arm(point, act); err != nil {
+			return nil, err
+		}
+	}
+	i, err := t.awaitPoint(ctx, point, among)
+	for _, other := range among {
+		other.disarm(point)
+	}
+	if err == nil {
+		t.log("%s struck in %s", point, i.name)
+	}
+	return i, err
+}

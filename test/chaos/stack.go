@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"adsync/test/chaos/proxy"
+	"adsync/test/services/local"
+)
+
+// stack is the servers that scenarios run on, one scenario after the other, and the seats of the processes.
+type stack struct {
+	dir   string
+	ports *local.Ports
+
+	kafka   *local.Kafka
+	mariadb *local.MariaDB
+	redis   *local.Redis
+
+	kafkaServer, mariadbServer, redisServer *local.Server
+
+	seats []*seat
+	db    *sql.DB       // MariaDB itself, not through a proxy
+	cache *redis.Client // Redis itself
+}
+
+// seat is the place of one process of adsync: what it is called, and its own way to each service.
+type seat struct {
+	name, role            string
+	kafka, mariadb, redis *proxy.Proxy
+}
+
+// the processes of a deployment.
+var seatNames = []struct{ name, role string }{
+	{"p1", "producer"}, {"p2", "producer"}, {"c1", "consumer"}, {"c2", "consumer"}, {"c3", "consumer"},
+}
+
+// startStack starts the servers with their data in dir. Close the stack also after an error.
+func startStack(ctx context.Context, dir string, stderr io.Writer) (*stack, error) {
+	s := &stack{dir: dir, ports: local.NewPorts(), kafka: &local.Kafka{}, mariadb: &local.MariaDB{}, redis: &local.Redis{}}
+	for _, n := range seatNames {
+		seat := &seat{name: n.name, role: n.role}
+		for _, p := range []**proxy.Proxy{&seat.kafka, &seat.mariadb, &seat.redis} {
+			port, err := s.ports.Take()
+			if err != nil {
+				return s, err
+			}
+			if *p, err = proxy.Listen(local.Loopback(port)); err != nil {
+				return s, err
+			}
+		}
+		// A broker sends its clients to the address that it advertises: each process needs a listener of its own.
+		s.kafka.Listeners = append(s.kafka.Listeners, &local.KafkaListener{Advertised: seat.kafka.Addr()})
+		s.seats = append(s.seats, seat)
+	}
+	for _, launch := range []struct {
+		kind local.Kind
+		into **local.Server
+	}{{s.kafka, &s.kafkaServer}, {s.mariadb, &s.mariadbServer}, {s.redis, &s.redisServer}} {
+		if err := launch.kind.Install(ctx, stderr); err != nil {
+			return s, fmt.Errorf("install %s: %w", launch.kind.Name(), err)
+		}
+		var err error
+		if *launch.into, err = local.Launch(ctx, launch.kind, dir, s.ports); err != nil {
+			return s, err
+		}
+	}
+	for i, seat := range s.seats {
+		seat.kafka.Target(s.kafka.Listeners[i].Addr)
+		seat.mariadb.Target(s.mariadb.Addr())
+		seat.redis.Target(s.redis.Addr())
+	}
+	for _, server := range s.servers() {
+		if err := server.Await(ctx); err != nil {
+			return s, err
+		}
+	}
+	var err error
+	if s.db, err = sql.Open("mysql", s.mariadb.DSN()); err != nil {
+		return s, err
+	}
+	s.cache = redis.NewClient(&redis.Options{Addr: s.redis.Addr()})
+	return s, nil
+}
+
+// now returns the time of the databases.
+func (s *stack) now(ctx context.Context) (time.Time, error) {
+	var text string
+	if err := s.db.QueryRowContext(ctx, "SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%H:%i:%sZ')").Scan(&text); err != nil {
+		return time.Time{}, err
+	}
+	return time.Parse(time.RFC3339, text)
+}
+
+func (s *stack) servers() []*local.Server {
+	var started []*local.Server
+	for _, server := range []*local.Server{s.kafkaServer, s.mariadbServer, s.redisServer} {
+		if server != nil {
+			started = append(started, server)
+		}
+	}
+	return started
+}
+
+// close stops everything.
+func (s *stack) close() error {
+	if s.db != nil {
+		_ = s.db.Close()
+		_ = s.cache.Close()
+	}
+	for _, seat := range s.seats {
+		for _, p := range []*proxy.Proxy{seat.kafka, seat.mariadb, seat.redis} {
+			if p != nil {
+				p.Close()
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	servers := s.servers()
+	errs := make([]error, len(servers))
+	for i, server := range servers {
+		wg.Go(func() { errs[i] = server.Kill() })
+	}
+	wg.Wait()
+	s.ports.Release()
+	return errors.Join(errs...)
+}
+
+// heal ends what the proxies do, and has all servers run and answer.
+func (s *stack) heal(ctx context.Context) error {
+	for _, seat := range s.seats {
+		seat.pass()
+	}
+	for _, server := range s.servers() {
+		if err := server.Continue(); err != nil {
+			return err
+		}
+		if err := server.Await(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *seat) pass() {
+	s.kafka.Pass()
+	s.mariadb.Pass()
+	s.redis.Pass()
+}
+
+// struck is how many connections and pieces of the seat were spoiled since the stack began.
+func (s *seat) struck() int { return s.kafka.Struck() + s.mariadb.Struck() + s.redis.Struck() }

@@ -1,0 +1,432 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"adsync/base/task"
+	"adsync/standalone/verify"
+	"adsync/test/chaos/judge"
+)
+
+const (
+	warmUp   = 5 * time.Second // load before the fault
+	recovery = 5 * time.Second // load after it was mended
+	// trialTime bounds a scenario, from its first table to its verdict.
+	trialTime = 6 * time.Minute
+)
+
+// runner carries scenarios out on a stack.
+type runner struct {
+	stack   *stack
+	program string
+	out     string // the folder for histories
+	stderr  io.Writer
+}
+
+// run carries a scenario out and returns its verdict. An error means that it could not be judged.
+func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict, error) {
+	began := time.Now()
+	dir := filepath.Join(r.out, fmt.Sprintf("%s-%d", s.name, seed))
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return judge.Verdict{}, err
+	}
+	notes, err := os.Create(filepath.Join(dir, "steps.log"))
+	if err != nil {
+		return judge.Verdict{}, err
+	}
+	defer notes.Close()
+	log := func(format string, args ...any) {
+		text := fmt.Sprintf("%6.1fs %s: %s", time.Since(began).Seconds(), s.name, fmt.Sprintf(format, args...))
+		fmt.Fprintln(notes, text)
+		fmt.Fprintln(r.stderr, text)
+	}
+	ctx, cancel := context.WithTimeout(ctx, trialTime+s.extra)
+	defer cancel()
+	if s.before != nil {
+		undo, err := s.before(ctx, r.stack)
+		if err != nil {
+			return judge.Verdict{}, fmt.Errorf("prepare the servers: %w", err)
+		}
+		defer func() {
+			if err := undo(context.WithoutCancel(ctx)); err != nil {
+				log("clearing away: %v", err)
+			}
+		}()
+	}
+	if err := awaitDay(ctx, r.stack, log); err != nil {
+		return judge.Verdict{}, err
+	}
+	name := fmt.Sprintf("chaos_%d_%d", time.Now().UnixMilli(), seed)
+	d, err := deploy(ctx, r.stack, r.program, dir, name, seed, s.settings)
+	defer func() {
+		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if err := errors.Join(r.stack.heal(work), d.close(work)); err != nil {
+			log("clearing away: %v", err)
+		}
+	}()
+	if err != nil {
+		return judge.Verdict{}, fmt.Errorf("deploy: %w", err)
+	}
+	t := &trial{
+		deployment: d, scenario: s, random: rand.New(rand.NewPCG(uint64(seed), 0)), log: log,
+		struck: map[string]int{}, edited: map[string]bool{},
+	}
+	v, err := t.run(ctx)
+	v.Scenario, v.Seed = s.name, seed
+	if err != nil {
+		return v, err
+	}
+	return v, t.writeDown(v)
+}
+
+// awaitDay waits until the accounts' day does not end within the scenario: the deployment goes by the database's time,
+// which would leave the world's day behind.
+func awaitDay(ctx context.Context, s *stack, log func(string, ...any)) error {
+	now, err := s.now(ctx)
+	if err != nil {
+		return err
+	}
+	now = now.In(zone)
+	y, m, d := now.Date()
+	left := time.Date(y, m, d+1, 0, 0, 1, 0, zone).Sub(now)
+	if left > trialTime/2 {
+		return nil
+	}
+	log("waiting %s for the accounts' next day", left.Round(time.Second))
+	select {
+	case <-time.After(left):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run is steady load, the fault, its end, the drain, one full round in a world that stands still, and the verdict.
+func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
+	if t.scenario.prepare != nil {
+		if err := t.scenario.prepare(ctx, t); err != nil {
+			return judge.Verdict{}, fmt.Errorf("prepare: %w", err)
+		}
+	}
+	if err := t.start(ctx); err != nil {
+		return judge.Verdict{}, fmt.Errorf("start: %w", err)
+	}
+	samples, err := newSampler(t.stack.mariadb.DSN()+t.database("data"), filepath.Join(t.dir, "history.jsonl"))
+	if err != nil {
+		return judge.Verdict{}, err
+	}
+	defer func() {
+		if err := samples.close(); err != nil {
+			t.log("the history is not whole: %v", err)
+		}
+	}()
+	samples.start(ctx)
+	t.log("the load begins")
+
+	before := t.stackStruck()
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	people := &orders{d: t.deployment, random: rand.New(rand.NewPCG(t.random.Uint64(), 1))}
+	asking := newProbe(t.deployment)
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		asking.run(background)
+	}()
+	ordered := make(chan struct{})
+	orderUntil, stopOrders := context.WithCancel(background)
+	defer stopOrders()
+	go func() {
+		defer close(ordered)
+		people.run(orderUntil)
+	}()
+
+	if err := t.wait(ctx, warmUp); err != nil {
+		return judge.Verdict{}, err
+	}
+	t.log("the fault begins")
+	if err := t.scenario.steps(ctx, t); err != nil {
+		t.tell(judge.Harmed, "the steps failed: %v", err)
+	}
+	if err := t.mend(ctx); err != nil {
+		return judge.Verdict{}, fmt.Errorf("mend: %w", err)
+	}
+	t.log("mended: %v", t.struck)
+	if err := t.wait(ctx, recovery); err != nil {
+		return judge.Verdict{}, err
+	}
+	stopOrders()
+	<-ordered
+	facts, err := t.drain(ctx, samples, people)
+	if err != nil {
+		return judge.Verdict{}, fmt.Errorf("drain: %w", err)
+	}
+	samples.pause() // What follows is one round of everything, by order: it is judged by its end alone.
+	if err := t.fullRound(ctx, &facts); err != nil {
+		return judge.Verdict{}, fmt.Errorf("full round: %w", err)
+	}
+	if err := samples.sample(ctx, true); err != nil {
+		return judge.Verdict{}, fmt.Errorf("last sample: %w", err)
+	}
+	if t.scenario.check != nil {
+		if err := t.scenario.check(ctx, t); err != nil {
+			t.tell(judge.Harmed, "the check failed: %v", err)
+		}
+	}
+	stop()
+	<-asked
+	facts.Struck = t.struckTimes() + t.stackStruck() - before
+	return t.judge(samples, asking, facts)
+}
+
+// stackStruck is how often the proxies spoiled something since the stack began.
+func (t *trial) stackStruck() int {
+	n := 0
+	for _, seat := range t.stack.seats {
+		n += seat.struck()
+	}
+	return n
+}
+
+func (t *trial) struckTimes() int {
+	n := 0
+	for _, i := range t.instances {
+		n += i.before + len(i.struck())
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, times := range t.struck {
+		n += times
+	}
+	return n
+}
+
+// mend ends every fault: servers, connections, platforms, and processes that are down or held.
+func (t *trial) mend(ctx context.Context) error {
+	if err := t.stack.heal(ctx); err != nil {
+		return err
+	}
+	met, err := t.world.mend(ctx)
+	if err != nil {
+		return err
+	}
+	if met > 0 {
+		t.strike("calls of platforms", met)
+	}
+	for _, i := range t.instances {
+		for _, point := range i.armed() {
+			i.disarm(point)
+		}
+		i.resume()
+		if err := i.ensure(); err != nil {
+			return err
+		}
+	}
+	return t.awaitReady(ctx)
+}
+
+// drain ends the load and waits until nothing is open. What stays open is for the judge.
+func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (judge.Facts, error) {
+	f := judge.Facts{
+		Accounts: t.accounts, Orders: append(people.list(), t.ordered...),
+		MayFail: t.scenario.mayFail, MayEnd: t.scenario.mayEnd, OverspendExcused: t.scenario.overspendExcused,
+	}
+	var err error
+	if f.Tasks, err = t.tasks(ctx); err != nil {
+		return f, err
+	}
+	for i := range f.Tasks {
+		f.Tasks[i].Edited = t.edited[f.Tasks[i].Name]
+	}
+	if f.Until, err = t.stopLoad(ctx); err != nil {
+		return f, err
+	}
+	t.log("the load has ended")
+	err = await(ctx, patience, "all runs have ended", func(ctx context.Context) (bool, error) {
+		runs, due, err := t.open(ctx)
+		return runs+due == 0, err
+	})
+	if err != nil {
+		runs, due, _ := t.open(ctx)
+		t.log("%d runs and %d due rows stay open: %v", runs, due, err)
+	}
+	switch stall := t.scenario.stallMax; {
+	case stall == 0:
+		f.StallMax = stallDefault
+	case stall > 0:
+		f.StallMax = stall
+	}
+	if err := samples.sample(ctx, true); err != nil {
+		return f, err
+	}
+	t.log("drained; %d samples, %d missed", samples.samples, samples.missed)
+	return f, nil
+}
+
+// open counts what has not ended: runs, orders that were not taken, and due rows.
+func (d *deployment) open(ctx context.Context) (runs, due int, err error) {
+	data := d.store.Data.Writer(ctx)
+	var waiting int
+	err = errors.Join(
+		data.Raw("SELECT COUNT(*) FROM run WHERE ended_at IS NULL").Row().Scan(&runs),
+		data.Raw("SELECT COUNT(*) FROM manual_order WHERE taken = 0").Row().Scan(&waiting),
+		data.Raw("SELECT COUNT(*) FROM subtask_due").Row().Scan(&due),
+	)
+	return runs + waiting, due, err
+}
+
+// fullRound stops the world's clock, orders every default task one time, and compares all rows with the truth.
+func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
+	now, err := t.world.freeze(ctx)
+	if err = errors.Join(err, t.world.hurry(ctx)); err != nil {
+		return err
+	}
+	for _, ofSystem := range []bool{false, true} {
+		ids, err := t.orderDefaults(ctx, ofSystem)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			f.Orders = append(f.Orders, judge.Order{RunID: id})
+		}
+		if err := t.awaitRuns(ctx, ids); err != nil {
+			t.tell(judge.Stuck, "%v", err)
+			break
+		}
+	}
+	report, err := verify.Run(ctx, verify.Options{Store: t.store, Simulator: t.world.address, Client: http.DefaultClient, Now: now})
+	if err != nil {
+		return err
+	}
+	if report.NonzeroRows == 0 {
+		return errors.New("the truth is empty: there was nothing to compare")
+	}
+	f.WrongRows, f.Examples = report.Differences, report.Examples
+	_, f.Overspent, err = t.world.ledger(ctx)
+	t.log("%d rows compared with the truth, %d are wrong", report.RowsCompared, report.Differences)
+	return err
+}
+
+// orderDefaults orders every default task of the platforms, or of the system.
+func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, error) {
+	api, ok := t.producerAPI(t.random)
+	if !ok {
+		return nil, errors.New("no producer is alive")
+	}
+	var list struct {
+		Tasks []struct {
+			Name    string `json:"name"`
+			Media   string `json:"media"`
+			Enabled bool   `json:"enabled"`
+		} `json:"tasks"`
+	}
+	if err := send(ctx, http.MethodGet, api+"/tasks", nil, &list); err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, row := range list.Tasks {
+		if !row.Enabled || (row.Media == "system") != ofSystem {
+			continue
+		}
+		id, err := t.order(ctx, api, row.Name, nil)
+		if err != nil {
+			return nil, fmt.Errorf("order %s: %w", row.Name, err)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return nil, errors.New("there is no default task to order")
+	}
+	return ids, nil
+}
+
+// awaitRuns waits until runs have ended, which must be well.
+func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
+	err := await(ctx, patience, fmt.Sprintf("%d ordered runs have ended", len(ids)), func(ctx context.Context) (bool, error) {
+		runs, err := t.store.Runs(ctx, ids)
+		if err != nil || len(runs) < len(ids) {
+			return false, err
+		}
+		for i := range runs {
+			if runs[i].State.Open() {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	runs, err := t.store.Runs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range runs {
+		if runs[i].State != task.RunSucceeded {
+			return fmt.Errorf("in the full round %s ended as %s: %s", runs[i].TaskName, runs[i].State, runs[i].ErrorText)
+		}
+	}
+	return nil
+}
+
+// judge puts everything together.
+func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts) (judge.Verdict, error) {
+	w := &samples.watch
+	for _, p := range t.problems {
+		w.Tell(p.Kind, "%s", p.Text)
+	}
+	for _, text := range asking.complaints() {
+		w.Tell(judge.Harmed, "%s", text)
+	}
+	for _, i := range t.instances {
+		for _, text := range i.ended {
+			w.Tell(judge.Harmed, "%s", text)
+		}
+	}
+	figures, floods, err := t.readLogs()
+	if err != nil {
+		return judge.Verdict{}, err
+	}
+	for _, text := range floods {
+		w.Tell(judge.Harmed, "%s", text)
+	}
+	v := w.Judge(f)
+	return v, t.writeJSON("figures.json", map[string]any{
+		"struck": t.struck, "facts": f, "logs": figures, "not_ready": asking.unready, "questions": asking.asked,
+		"samples": samples.samples, "samples_missed": samples.missed,
+	})
+}
+
+// writeDown keeps the verdict with its problems beside the history.
+func (t *trial) writeDown(v judge.Verdict) error {
+	for n, p := range v.Problems {
+		if n == problemsShown {
+			t.log("and %d more", len(v.Problems)-n)
+			break
+		}
+		t.log("%s: %s", p.Kind, p.Text)
+	}
+	t.log("verdict %s", v.Verdict)
+	return errors.Join(t.writeJSON("verdict.json", v), t.writeJSON("problems.json", v.Problems))
+}
+
+// problemsShown is how many problems are printed; all are in problems.json.
+const problemsShown = 12
+
+func (t *trial) writeJSON(name string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(t.dir, name), append(text, '\n'), 0o644)
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"adsync/test/services/local"
+)
+
+// zone is that of all simulated accounts.
+var zone = time.FixedZone("UTC+8", 8*60*60)
+
+// speed is how many seconds of the world pass in a real one: its figures move every 3 minutes of its own time, and an
+// older answer must be told from a newer one within a scenario.
+const speed = 60
+
+// world is the simulated platforms, in a process of their own.
+type world struct {
+	process *local.Process
+	address string
+	usual   string // the fault that makes calls take their usual time
+}
+
+// callTime is how long the platforms take for a call: long enough that there is always work in flight.
+const callTime = 200 * time.Millisecond
+
+// startWorld starts a world whose clock stands at noon of its day today and goes fast.
+func startWorld(ctx context.Context, program, logs string, s *stack, seed int64) (*world, error) {
+	port, err := s.ports.Take()
+	if err != nil {
+		return nil, err
+	}
+	today, err := s.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	address := local.Loopback(port)
+	cmd := exec.Command(program, "simulate", "--listen", address, "--accounts", strconv.Itoa(accounts), "--seed", strconv.FormatInt(seed, 10))
+	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
+	w := &world{address: "http://" + address}
+	if w.process, err = local.StartLogged("the simulator", filepath.Join(logs, "simulator.log"), cmd); err != nil {
+		return nil, err
+	}
+	err = local.AwaitReady(ctx, "the simulator", func(ctx context.Context) error {
+		_, _, err := get(ctx, w.address+"/_sim/clock")
+		return err
+	}, w.process.Exited())
+	if err != nil {
+		return w, err
+	}
+	y, m, d := today.In(zone).Date()
+	noon := time.Date(y, m, d, 12, 0, 0, 0, zone)
+	return w, w.order(ctx, "clock", map[string]any{"now": noon, "speed": speed, "frozen": false}, nil)
+}
+
+// freeze stops the world's clock and returns where it stands.
+func (w *world) freeze(ctx context.Context) (time.Time, error) {
+	var clock struct {
+		Now time.Time `json:"now"`
+	}
+	err := w.order(ctx, "clock", map[string]any{"frozen": true}, &clock)
+	return clock.Now, err
+}
+
+// order posts to the control API and reads its answer into the value, unless that is nil.
+func (w *world) order(ctx context.Context, path string, order, into any) error {
+	return send(ctx, http.MethodPost, w.address+"/_sim/"+path, order, into)
+}
+
+// latency is the fault that makes calls take longer.
+const latency = "latency"
+
+// fault orders a fault.
+func (w *world) fault(ctx context.Context, order map[string]any) error {
+	if order["kind"] != latency {
+		return w.order(ctx, "faults", order, nil)
+	}
+	// A call meets the oldest fault of a kind: the usual one must come after this.
+	return errors.Join(w.hurry(ctx), w.order(ctx, "faults", order, nil), w.slowDown(ctx))
+}
+
+// callsASecond is the limit of each endpoint: what a tick asks for takes longer than a second, so that the consumers
+// must share the limit all the time.
+const callsASecond = 15
+
+// limit makes the platforms' limits tight. It is to be called before the accounts are bound, which copies the limits.
+func (w *world) limit(ctx context.Context) error {
+	var rules []map[string]any
+	for _, media := range []string{"tencent", "oceanengine"} {
+		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": callsASecond})
+	}
+	return w.order(ctx, "limits", map[string]any{"rules": rules}, nil)
+}
+
+// slowDown has calls take their usual time.
+func (w *world) slowDown(ctx context.Context) error {
+	var made struct {
+		ID string `json:"id"`
+	}
+	err := w.order(ctx, "faults", map[string]any{"kind": latency, "ms": callTime.Milliseconds()}, &made)
+	w.usual = made.ID
+	return err
+}
+
+// hurry takes that back.
+func (w *world) hurry(ctx context.Context) error { return w.takeBack(ctx, w.usual) }
+
+func (w *world) takeBack(ctx context.Context, fault string) error {
+	return send(ctx, http.MethodDelete, w.address+"/_sim/faults/"+fault, nil, nil)
+}
+
+// mend takes all faults back but the usual one, and returns how many calls they met.
+func (w *world) mend(ctx context.Context) (int, error) {
+	var list struct {
+		Faults []struct {
+			ID  string `json:"id"`
+			Met int    `json:"met"`
+		} `json:"faults"`
+	}
+	if err := send(ctx, http.MethodGet, w.address+"/_sim/faults", nil, &list); err != nil {
+		return 0, err
+	}
+	met := 0
+	for _, f := range list.Faults {
+		if f.ID == w.usual {
+			continue
+		}
+		met += f.Met
+		if err := w.takeBack(ctx, f.ID); err != nil {
+			return met, err
+		}
+	}
+	return met, nil
+}
+
+// ledger returns how many calls the platforms were asked in all, and how many they refused for being over a limit.
+func (w *world) ledger(ctx context.Context) (calls, refused int64, err error) {
+	var answer struct {
+		Totals struct {
+			Calls   int64 `json:"calls"`
+			Refused int64 `json:"refused_limit"`
+		} `json:"totals"`
+	}
+	err = send(ctx, http.MethodGet, w.address+"/_sim/ledger", nil, &answer)
+	return answer.Totals.Calls, answer.Totals.Refused, err
+}
+
+// calls returns how many calls a platform was asked.
+func (w *world) calls(ctx context.Context, media string) (int64, error) {
+	var answer struct {
+		Totals struct {
+			Calls int64 `json:"calls"`
+		} `json:"totals"`
+	}
+	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?media="+media, nil, &answer)
+	return answer.Totals.Calls, err
+}
+
+// send sends a request with a JSON body, none if it is nil, and reads the answer into the value, unless that is nil. An
+// answer of 300 or more is an error.
+func send(ctx context.Context, method, url string, body, into any) error {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := web.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, url, err)
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s %s: %s: %s", method, url, resp.Status, answer)
+	}
+	if into == nil || len(answer) == 0 {
+		return nil
+	}
+	return json.Unmarshal(answer, into)
+}

@@ -1,0 +1,138 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPorts_TwoRunsNeverShareAPort(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := &Ports{dir: dir, low: 32500, high: 32502}
+	second := &Ports{dir: dir, low: 32500, high: 32502}
+	t.Cleanup(second.Release)
+
+	a, err := first.Take()
+	require.NoError(t, err)
+	b, err := second.Take()
+	require.NoError(t, err)
+	require.NotEqual(t, a, b)
+	_, err = second.Take()
+	require.ErrorContains(t, err, "no spare port")
+
+	first.Release()
+	again, err := second.Take()
+	require.NoError(t, err)
+	require.Equal(t, a, again, "a released port is spare again")
+}
+
+func TestProcess_StopEndsTheWholeGroupAndNothingElse(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	bystander := exec.Command("sleep", "300")
+	require.NoError(t, bystander.Start())
+	defer func() {
+		require.NoError(t, bystander.Process.Kill(), "the bystander was still alive")
+		_ = bystander.Wait()
+	}()
+
+	// The shell and its child both ignore the polite signal, and both hold the pipe open.
+	cmd := exec.Command("sh", "-c", `trap "" TERM; sleep 300 & echo up >&3; wait; wait`)
+	cmd.ExtraFiles = []*os.File{writer}
+	p, err := StartProcess("stubborn", cmd)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	_, err = reader.Read(make([]byte, 3))
+	require.NoError(t, err)
+
+	require.NoError(t, p.Stop(10*time.Millisecond))
+	_, err = io.ReadAll(reader)
+	require.NoError(t, err, "the pipe ends once the last holder is gone")
+	require.Error(t, p.Err())
+	require.NoError(t, p.Stop(10*time.Millisecond))
+}
+
+func TestProcess_StopLetsAProgramEndByItself(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark")
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	cmd := exec.Command("sh", "-c", `trap 'echo tidy > "$0"; exit 0' TERM; echo up >&3; while :; do sleep 0.05; done`, mark)
+	cmd.ExtraFiles = []*os.File{writer}
+	p, err := StartProcess("polite", cmd)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	_, err = reader.Read(make([]byte, 3))
+	require.NoError(t, err)
+
+	require.NoError(t, p.Stop(time.Minute))
+	require.NoError(t, p.Err())
+	require.FileExists(t, mark)
+}
+
+func TestAwaitReady_GivesUpWhenTheServerEnds(t *testing.T) {
+	t.Parallel()
+	exited := make(chan struct{})
+	tries := 0
+	err := AwaitReady(t.Context(), "redis", func(context.Context) error {
+		if tries++; tries == 2 {
+			close(exited)
+		}
+		return errors.New("connection refused")
+	}, exited)
+	require.EqualError(t, err, "redis ended before it was ready")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = AwaitReady(ctx, "redis", func(context.Context) error { return errors.New("connection refused") }, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "connection refused")
+}
+
+func TestOneKafkaVersionEverywhere(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 2, strings.Count(kafkaPOM, "<version>"+kafkaVersion+"</version>"))
+	for _, file := range []string{"../compose.yml", "../../../docker-compose.yml"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "apache/kafka:"+kafkaVersion, file)
+	}
+}
+
+// TestServices_AnswerAtTheirAddresses says first, and plainly, when the servers are what is wrong with a run of the
+// service tests.
+func TestServices_AnswerAtTheirAddresses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		variable string
+		server   func(addr string) Kind
+	}{
+		{"ADSYNC_TEST_KAFKA", func(addr string) Kind { return KafkaAt(addr) }},
+		{"ADSYNC_TEST_MYSQL", func(dsn string) Kind {
+			return MariaDBAt(strings.TrimSuffix(strings.TrimPrefix(dsn, "root@tcp("), ")/"))
+		}},
+		{"ADSYNC_TEST_REDIS", func(addr string) Kind { return RedisAt(addr) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.variable, func(t *testing.T) {
+			t.Parallel()
+			address := os.Getenv(tt.variable)
+			if address == "" {
+				t.Skip("not set: make test-services sets it")
+			}
+			require.NoError(t, tt.server(address).Ready(t.Context()))
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package local
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// mariadbSettings are the server's settings beyond its defaults. Durability stays at the default, a sync at each commit,
+// because batch sizes and lock times are judged by these tests.
+var mariadbSettings = []string{
+	"--character-set-server=utf8mb4",
+	"--innodb-buffer-pool-size=512M",
+	"--max-allowed-packet=64M",
+	"--max-connections=500",
+	"--skip-name-resolve", // Else each new connection asks the machine's resolver, which may be slow or absent.
+	// A zone other than UTC, as servers often have: what forgets to say UTC in a session is found here.
+	"--default-time-zone=+08:00",
+}
+
+// MariaDB is a server with one account, root, without a password.
+type MariaDB struct {
+	// Env is added to the server's environment at each start.
+	Env []string
+
+	addr string
+	args []string
+}
+
+// MariaDBAt is a server that somebody else has started.
+func MariaDBAt(addr string) *MariaDB { return &MariaDB{addr: addr} }
+
+// Name implements Kind.
+func (*MariaDB) Name() string { return "mariadb" }
+
+// Addr is where the server listens.
+func (s *MariaDB) Addr() string { return s.addr }
+
+// Install implements Kind.
+func (s *MariaDB) Install(ctx context.Context, stderr io.Writer) error {
+	// The core packages hold the programs without a service or accounts; my_print_defaults, which mariadb-install-db
+	// needs, is in the client's.
+	return ensurePrograms(ctx, stderr, []string{"mariadbd", "mariadb-install-db", "my_print_defaults"},
+		[]string{"mariadb-server-core", "mariadb-client-core"})
+}
+
+func (s *MariaDB) prepare(ctx context.Context, dir string, ports *Ports) error {
+	port, err := ports.Take()
+	if err != nil {
+		return err
+	}
+	account, err := user.Current()
+	if err != nil {
+		return err
+	}
+	s.addr = Loopback(port)
+	// --no-defaults comes first, or the machine's own configuration files are read. The server refuses to run as root
+	// unless it is named.
+	common := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--user=" + account.Username}
+	s.args = slices.Concat(common, mariadbSettings, []string{
+		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
+		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"), "--tmpdir=" + os.TempDir(),
+	})
+	return runQuietly(ctx, "mariadb-install-db",
+		append(common, "--auth-root-authentication-method=normal", "--skip-test-db")...)
+}
+
+func (s *MariaDB) command() (*exec.Cmd, error) {
+	program, err := lookProgram("mariadbd")
+	if err != nil {
+		return nil, err
+	}
+	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
+	cmd := exec.Command(program, s.args...)
+	cmd.Env = append(os.Environ(), s.Env...)
+	return cmd, nil
+}
+
+// Setting implements Kind.
+func (s *MariaDB) Setting() string { return "ADSYNC_TEST_MYSQL=" + s.DSN() }
+
+// DSN names no database: tests make their own.
+func (s *MariaDB) DSN() string { return fmt.Sprintf("root@tcp(%s)/", s.addr) }
+
+// Ready implements Kind.
+func (s *MariaDB) Ready(ctx context.Context) error {
+	config, err := mysql.ParseDSN(s.DSN())
+	if err != nil {
+		return err
+	}
+	config.Logger = &mysql.NopLogger{} // Refused connections are what is waited out here.
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	return db.PingContext(ctx)
+}
