@@ -149,6 +149,7 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 	for i, f := range batch {
 		list[i] = f.outcome
 	}
+	failpoint.Hit("consumer.outcomes_gathered")
 	began := clock.Mark()
 	var stale int
 	err := persist(ctx, o.causes, "outcomes", "outcomes cannot be written, so work comes to a stop; they are tried again", func(ctx context.Context) error {

@@ -55,18 +55,17 @@ func take(dir, point string) (act []string, armed bool) {
 
 func strike(dir, point string, act []string) {
 	note(dir, point)
+	if len(act) == 2 {
+		if d, err := time.ParseDuration(act[1]); err == nil {
+			<-time.After(d)
+		}
+	}
 	switch act[0] {
 	case "kill":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // It takes a moment.
 	case "stop":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	case "wait":
-		if len(act) == 2 {
-			if d, err := time.ParseDuration(act[1]); err == nil {
-				<-time.After(d)
-			}
-		}
 	}
 }
 

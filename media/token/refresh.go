@@ -49,8 +49,9 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error)
 		case resting && left > 0:
 			return Login{}, &media.DeferError{After: left, Reason: fmt.Sprintf("the refresh of login %d rests after a failed try", id)}
 		case clock.Mark().After(patience):
-			// The other process may be done long before its intent ends.
-			return Login{}, &media.DeferError{After: 2 * time.Second, Reason: fmt.Sprintf("another process is refreshing the token of login %d", id)}
+			// The other process may be done long before its intent ends. If it is dead, a login of thousands of accounts
+			// must not have all their subtasks look every two seconds until then.
+			return Login{}, &media.DeferError{After: max(left/3, 2*time.Second), Reason: fmt.Sprintf("another process is refreshing the token of login %d", id)}
 		}
 		select {
 		case <-time.After(intentPoll):

@@ -40,6 +40,27 @@ var consumerScenarios = []scenario{
 		steps: killAt("consumer", "consumer.handled"),
 	},
 	{
+		name: "consumer-killed-with-outcomes",
+		doc:  "kill -9 of a consumer whose outcomes wait to be written, after seconds in which it goes on committing",
+		steps: func(ctx context.Context, t *trial) error {
+			const held = 3 * time.Second
+			for range 2 {
+				i, err := t.armAny(ctx, "consumer.outcomes_gathered", "kill "+held.String()+" after=2", t.of("consumer"))
+				if err != nil {
+					return err
+				}
+				if err := t.wait(ctx, held+time.Second); err != nil {
+					return err
+				}
+				if err := i.awaitReady(ctx); err != nil {
+					return err
+				}
+				i.forgetStruck()
+			}
+			return nil
+		},
+	},
+	{
 		name:  "consumer-killed-before-commit",
 		doc:   "kill -9 of a consumer when outcomes are written and the offset is not committed",
 		steps: killAt("consumer", "consumer.outcomes_written"),
@@ -66,8 +87,9 @@ var consumerScenarios = []scenario{
 		check: func(ctx context.Context, t *trial) error {
 			slowest, err := t.slowest(ctx)
 			t.log("the slowest subtask waited for %.1f s", slowest.Seconds())
-			if slowest > 30*time.Second+takeoverSlack {
-				t.complain("a subtask waited %.1f s for its end, more than 30 s", slowest.Seconds())
+			// The partitions go on within 30 s; what has gathered there by then is still to be done.
+			if slowest > 40*time.Second {
+				t.complain("a subtask waited %.1f s for its end: its partition did not go on within 30 s", slowest.Seconds())
 			}
 			return err
 		},

@@ -93,6 +93,7 @@ type trial struct {
 	problems []judge.Problem
 	ordered  []judge.Order   // beside those of the load
 	edited   map[string]bool // tasks that people changed
+	stuck    bool            // something was open when all should have ended
 }
 
 // strike notes that the fault struck.

@@ -172,7 +172,9 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 		return judge.Verdict{}, fmt.Errorf("drain: %w", err)
 	}
 	samples.pause() // What follows is one round of everything, by order: it is judged by its end alone.
-	if err := t.fullRound(ctx, &facts); err != nil {
+	if t.stuck {
+		t.log("no full round: what is stuck is told already")
+	} else if err := t.fullRound(ctx, &facts); err != nil {
 		return judge.Verdict{}, fmt.Errorf("full round: %w", err)
 	}
 	if err := samples.sample(ctx, true); err != nil {
@@ -259,6 +261,7 @@ func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (ju
 	if err != nil {
 		runs, due, _ := t.open(ctx)
 		t.log("%d runs and %d due rows stay open: %v", runs, due, err)
+		t.stuck = true
 	}
 	switch stall := t.scenario.stallMax; {
 	case stall == 0:

@@ -90,7 +90,7 @@ func (w *world) fault(ctx context.Context, order map[string]any) error {
 
 // callsASecond is the limit of each endpoint: what a tick asks for takes longer than a second, so that the consumers
 // must share the limit all the time.
-const callsASecond = 15
+const callsASecond = 20
 
 // limit makes the platforms' limits tight. It is to be called before the accounts are bound, which copies the limits.
 func (w *world) limit(ctx context.Context) error {

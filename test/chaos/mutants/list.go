@@ -26,7 +26,7 @@ var All = []Mutant{
 			Find:    "	began := clock.Mark()\n	var stale int\n",
 			Replace: "	for _, f := range batch {\n		f.message.Done()\n	}\n	began := clock.Mark()\n	var stale int\n",
 		}, withoutSweep},
-		Scenarios: []string{"mariadb-stalls", "mariadb-restarted", "consumer-killed"},
+		Scenarios: []string{"consumer-killed-with-outcomes"},
 	},
 	{
 		Name: "abandoned-is-done", Breaks: "what is left to the next owner of a partition is committed",
