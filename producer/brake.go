@@ -318,13 +318,22 @@ func (t *term) watchLanes(ctx context.Context) error {
 	t.readLaneRules()
 	var group errgroup.Group
 	group.SetLimit(looksAtOnce)
-	for _, name := range t.brakes.toLookAt(begun) {
+	names := t.brakes.toLookAt(begun)
+	errs := make([]error, len(names))
+	for i, name := range names {
 		group.Go(func() error {
-			t.lookAt(ctx, name)
-			return nil
+			errs[i] = t.lookAt(ctx, name)
+			return nil // No look fails the others.
 		})
 	}
-	_ = group.Wait() // No look fails the others.
+	_ = group.Wait()
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch {
+	case len(errs) > 0:
+		t.causes.Report(slog.LevelWarn, "brakes", "the backlog of lanes cannot be read, so their fan-outs are not held back", errs[0], "lanes", len(errs))
+	case ctx.Err() == nil:
+		t.causes.Clear("brakes")
+	}
 	passed := brakeInterval
 	if !t.watched.IsZero() {
 		passed = begun.Sub(t.watched)
@@ -392,23 +401,20 @@ func (t *term) readLaneRules() {
 	}
 }
 
-// lookAt looks at one lane. What cannot be seen does not hold anybody up.
-func (t *term) lookAt(ctx context.Context, name store.LaneName) {
-	place := "brake " + name.Media + ":" + name.Lane
+// lookAt looks at one lane. What cannot be seen does not hold anybody up: the error is only to be told.
+func (t *term) lookAt(ctx context.Context, name store.LaneName) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	sent := t.brakes.begin(name)
 	offsets, err := t.broker.Offsets(ctx, t.broker.GroupName(name.Media, name.Lane), t.broker.TopicName(name.Media, name.Lane))
-	switch {
-	case errors.Is(err, broker.ErrUnknownTopic): // Nothing was ever sent to it.
-	case err != nil && errors.Is(ctx.Err(), context.Canceled):
-		return // The term ends.
-	case err != nil:
-		t.causes.Report(slog.LevelWarn, place, "a lane's backlog cannot be read, so its fan-outs are not held back", err, "media", name.Media, "lane", name.Lane)
-	default:
-		t.causes.Clear(place)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return nil // The term ends.
 	}
 	t.brakes.saw(name, clock.Mark(), sent, offsets)
+	if errors.Is(err, broker.ErrUnknownTopic) { // Nothing was ever sent to it.
+		return nil
+	}
+	return err
 }
 
 func compareLanes(a, b store.LaneName) int {

@@ -12,6 +12,12 @@ import (
 type libraryLog struct{ causes *telemetry.CauseLog }
 
 func (l libraryLog) Printf(format string, args ...any) {
+	for _, arg := range args {
+		// A read of an idle partition times out again and again, and is begun anew.
+		if timeout, ok := arg.(interface{ Timeout() bool }); ok && timeout.Timeout() {
+			return
+		}
+	}
 	l.causes.Report(slog.LevelWarn, "kafka-go: "+format, "kafka client reports", libraryError{format: format, text: fmt.Sprintf(format, args...)})
 }
 

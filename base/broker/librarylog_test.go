@@ -3,6 +3,7 @@ package broker
 import (
 	"bytes"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -21,4 +22,6 @@ func TestLibraryLog_TakesTheFormatAsTheCause(t *testing.T) {
 	}
 	require.Equal(t, 2, strings.Count(out.String(), "\n"))
 	require.Contains(t, out.String(), "failed at offset 0")
+	l.Printf("unknown error reading partition %d: %s", 1, os.ErrDeadlineExceeded)
+	require.Equal(t, 2, strings.Count(out.String(), "\n"), "an idle partition's read that times out is nothing to tell")
 }

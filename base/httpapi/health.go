@@ -55,6 +55,7 @@ type kind string
 const (
 	part       kind = "part"       // of this program: it cannot be asked before it has started
 	dependency kind = "dependency" // a server that is needed: it is asked from the first start on
+	requested  kind = "requested"  // a dependency that requests wait for
 	optional   kind = "optional"   // a server without which all goes on, only worse
 )
 
@@ -208,7 +209,7 @@ func (r *readiness) unavailable(ctx context.Context) *Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, c := range v.Checks {
-		if v.Phase == serving && r.checks[i].kind == dependency && !c.OK {
+		if v.Phase == serving && r.checks[i].kind == requested && !c.OK {
 			return NewProblem(http.StatusServiceUnavailable, "The %s does not answer (%s), and the request was given up. If it was to change something, look whether it did. /readyz tells when to try again.", c.Name, c.Reason)
 		}
 	}

@@ -58,7 +58,7 @@ func (s *server) query(ctx context.Context) error {
 func setupWith(t *testing.T, needed, extra *server) *bundle {
 	t.Helper()
 	b := setup(t)
-	b.Need("data database", needed.ask)
+	b.NeedForRequests("data database", needed.ask)
 	b.Mention("redis", extra.ask)
 	b.Register(Route{"GET", "/api/rows", Viewer, func(c *gin.Context) error {
 		if err := needed.query(c.Request.Context()); err != nil {

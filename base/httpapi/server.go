@@ -129,12 +129,16 @@ func (s *Server) Mount(path string, handler http.Handler) {
 }
 
 // Check adds a part of this program to the conditions of readiness. It is asked from the start of the Gate on. Check must
-// not be called after Start, nor may the next two.
+// not be called after Start, nor may the next three.
 func (s *Server) Check(name string, ask CheckFunc) { s.ready.add(name, part, ask) }
 
 // Need adds a server that this program needs to the conditions of readiness. It is asked from the first start on, so that
-// /readyz tells what is waited for, and requests that fail while it is away are answered with 503 and its reason.
+// /readyz tells what is waited for.
 func (s *Server) Need(name string, ask CheckFunc) { s.ready.add(name, dependency, ask) }
+
+// NeedForRequests is Need for a server that requests go to: those that fail while it is away are answered with 503 and
+// its reason.
+func (s *Server) NeedForRequests(name string, ask CheckFunc) { s.ready.add(name, requested, ask) }
 
 // Mention shows on /readyz whether a server answers without which everything goes on.
 func (s *Server) Mention(name string, ask CheckFunc) { s.ready.add(name, optional, ask) }
@@ -164,6 +168,7 @@ func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 			return
 		}
 		p := s.problemOf(ctx, err)
+		s.logger.DebugContext(ctx, "a request ends with an error", "route", c.FullPath(), "request_id", RequestID(c), "status", p.Status, "err", err)
 		if p.Status == http.StatusInternalServerError {
 			s.logger.ErrorContext(ctx, "request failed", "route", c.FullPath(), "request_id", RequestID(c), "err", err)
 		}

@@ -21,21 +21,20 @@ func (s *Store) ExpireLogDay(ctx context.Context, d day.Day) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Only a run that is open has open subtasks: the table itself has no index that would find them.
+	var runs []int64
+	err = s.Data.Writer(ctx).Raw("SELECT id FROM run WHERE id BETWEEN ? AND ? AND state IN (?, ?) ORDER BY id",
+		first, last, task.RunFanningOut, task.RunRunning).Scan(&runs).Error
+	if err != nil {
+		return 0, fmt.Errorf("read the open runs of %s: %w", d, err)
+	}
 	expired := 0
-	for after := (task.Key{RunID: first - 1}); ; {
-		batch, err := s.openAfter(ctx, d, after, now)
+	for _, run := range runs {
+		n, err := s.expireRun(ctx, run, now)
+		expired += n
 		if err != nil {
 			return expired, err
 		}
-		if len(batch) == 0 {
-			break
-		}
-		stale, err := s.ApplyOutcomes(ctx, batch)
-		if err != nil {
-			return expired, err
-		}
-		expired += len(batch) - stale
-		after = batch[len(batch)-1].Key
 	}
 	// A run whose fan-out never ended has no total to be ended by.
 	err = s.Data.Writer(ctx).Exec("UPDATE run SET state = ?, ended_at = ?, error_text = 'its log table is past its retention'"+
@@ -46,22 +45,26 @@ func (s *Store) ExpireLogDay(ctx context.Context, d day.Day) (int, error) {
 	return expired, nil
 }
 
-// openAfter returns the next open subtasks of a day, as expired ones.
-func (s *Store) openAfter(ctx context.Context, d day.Day, after task.Key, now time.Time) ([]Outcome, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, delivery, attempt FROM "+logTableOf(d)+
-		" WHERE (run_id, account_id, part) > (?, ?, ?) AND state IN "+openStates+" ORDER BY run_id, account_id, part LIMIT ?",
-		after.RunID, after.AccountID, after.Part, expireBatch).Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read the open subtasks of %s: %w", d, err)
-	}
-	defer rows.Close()
-	var batch []Outcome
-	for rows.Next() {
-		o := Outcome{State: task.Expired, EndedAt: now, Reason: "its log table is past its retention"}
-		if err := rows.Scan(&o.RunID, &o.AccountID, &o.Part, &o.Delivery, &o.Attempt); err != nil {
-			return nil, fmt.Errorf("read the open subtasks of %s: %w", d, err)
+// expireRun ends what is open of a run, and returns how many subtasks that were.
+func (s *Store) expireRun(ctx context.Context, runID int64, now time.Time) (int, error) {
+	expired := 0
+	for after := (task.Key{RunID: runID, AccountID: -1}); ; {
+		open, err := s.OpenSubtasksOf(ctx, runID, after, expireBatch)
+		if err != nil || len(open) == 0 {
+			return expired, err
 		}
-		batch = append(batch, o)
+		batch := make([]Outcome, len(open))
+		for i, o := range open {
+			batch[i] = Outcome{
+				Key: o.Key, Delivery: o.Delivery, Attempt: o.Attempt, State: task.Expired,
+				EndedAt: now, Reason: "its log table is past its retention",
+			}
+		}
+		stale, err := s.ApplyOutcomes(ctx, batch)
+		if err != nil {
+			return expired, err
+		}
+		expired += len(batch) - stale
+		after = open[len(open)-1].Key
 	}
-	return batch, rows.Err()
 }

@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
 
 	"adsync/migrations"
@@ -50,8 +52,10 @@ func (s *Store) provider(database string) (*goose.Provider, error) {
 		return nil, err
 	}
 	// A table name each, so that both may live in one MySQL schema.
-	return goose.NewProvider(dialect, pool, files, goose.WithTableName("adsync_"+database+"_version"))
+	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)))
 }
+
+func versionTable(database string) string { return "adsync_" + database + "_version" }
 
 func (s *Store) database(name string) *DB {
 	if name == "data" {
@@ -76,13 +80,36 @@ func (s *Store) MigrateUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
-		_, err = p.Up(ctx)
+		err = s.migrateUp(ctx, name, p)
 		unlock()
 		if err != nil {
 			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// migrateUp applies what is missing. MySQL commits an ALTER TABLE by itself: a migration that ended between that and the
+// note of its version finds its columns, or keys, there already. Since a migration has one ALTER TABLE at the most, as its last
+// statement, it is then done.
+func (s *Store) migrateUp(ctx context.Context, name string, p *goose.Provider) error {
+	for {
+		_, err := p.Up(ctx)
+		partial, ok := errors.AsType[*goose.PartialError](err)
+		if !ok || !alteredBefore(partial.Err) {
+			return err
+		}
+		note := "INSERT INTO " + versionTable(name) + " (version_id, is_applied) VALUES (?, ?)"
+		if err := s.database(name).Writer(ctx).Exec(note, partial.Failed.Source.Version, true).Error; err != nil {
+			return err
+		}
+	}
+}
+
+// alteredBefore reports whether a statement failed because the column or the key that it adds is there.
+func alteredBefore(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && (e.Number == 1060 || e.Number == 1061)
 }
 
 // lockMigrations keeps a server's other migrations waiting until unlock: MySQL commits each change of a table by
@@ -99,6 +126,11 @@ func (d *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	// The session is idle while the migrations run in others, and would end with the lock.
+	if _, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 86400"); err != nil {
+		conn.Close()
+		return nil, err
+	}
 	var got sql.NullInt64
 	// A lock belongs to the server, not to a schema: deployments that share one wait for each other for a moment.
 	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK('adsync_migrate', ?)", int(migrateWait.Seconds())).Scan(&got)
@@ -112,6 +144,7 @@ func (d *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	return func() {
 		// The lock ends with its session at the latest.
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT RELEASE_LOCK('adsync_migrate')")
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // The pool must not keep a session of another kind.
 		conn.Close()
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"adsync/base/store"
 	"adsync/base/store/storetest"
@@ -24,5 +25,34 @@ func TestMigrate_UpDownUp(t *testing.T) {
 	require.ErrorContains(t, err, "run `adsync migrate up`")
 
 	require.NoError(t, s.MigrateUp(ctx))
+	require.NoError(t, s.CheckSchema(ctx))
+}
+
+func TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	if s.Data.Dialect() == store.SQLiteDialect {
+		t.Skip("here a change and its note are one transaction")
+	}
+	for database, db := range map[string]*store.DB{"config": s.Config, "data": s.Data} {
+		// As if each change had been made and none were noted.
+		require.NoError(t, db.Writer(ctx).Exec("DELETE FROM adsync_"+database+"_version WHERE version_id > 1").Error)
+	}
+	require.Error(t, s.CheckSchema(ctx))
+	require.NoError(t, s.MigrateUp(ctx))
+	require.NoError(t, s.CheckSchema(ctx))
+}
+
+func TestMigrateUp_ManyAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := storetest.New(t)
+	require.NoError(t, s.MigrateDown(ctx))
+	var all errgroup.Group
+	for range 4 {
+		all.Go(func() error { return s.MigrateUp(ctx) })
+	}
+	require.NoError(t, all.Wait())
 	require.NoError(t, s.CheckSchema(ctx))
 }

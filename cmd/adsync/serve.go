@@ -101,8 +101,8 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 		Planning: databaseTime, Waiting: databaseTime, Node: node(), Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 
-	server.Need("config database", tables.Config.Ping)
-	server.Need("data database", tables.Data.Ping)
+	server.NeedForRequests("config database", tables.Config.Ping)
+	server.NeedForRequests("data database", tables.Data.Ping)
 	server.Need("kafka", kafka.Ping)
 	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
 	server.Mention("redis", func(ctx context.Context) error { return cache.Ping(ctx).Err() })

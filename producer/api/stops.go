@@ -218,7 +218,9 @@ func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) er
 	stop.Target, stop.TargetName = target, target
 	switch stop.Kind {
 	case task.StopRun:
-		return a.findRun(ctx, target)
+		id, err := a.findRun(ctx, target)
+		stop.Target = formatID(id)
+		return err
 	case task.StopTask:
 		for _, t := range a.Producer.Tasks() {
 			if t.Name == target {
@@ -255,23 +257,23 @@ func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) er
 	}
 }
 
-// findRun refuses a run that has ended; one that is ordered and not made yet can be stopped.
-func (a *api) findRun(ctx context.Context, target string) error {
+// findRun returns the id of a run that has not ended; one that is ordered and not made yet is among them.
+func (a *api) findRun(ctx context.Context, target string) (int64, error) {
 	id, err := parseID(target)
 	if err != nil {
-		return noRun(target)
+		return 0, noRun(target)
 	}
 	run, err := a.Store.Run(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		if _, err = a.Store.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
-			return noRun(target)
+			return 0, noRun(target)
 		}
-		return err
+		return id, err
 	}
 	if err == nil && !run.State.Open() {
-		return httpapi.NewProblem(http.StatusConflict, "The run %s has ended already: its state is %s.", target, run.State)
+		return 0, httpapi.NewProblem(http.StatusConflict, "The run %s has ended already: its state is %s.", target, run.State)
 	}
-	return err
+	return id, err
 }
 
 func (a *api) listPauses(c *gin.Context) error  { return a.listStops(c, task.Pause, "pauses") }

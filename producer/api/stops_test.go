@@ -53,6 +53,7 @@ func TestStops_AreWrittenWithWhatTheyName(t *testing.T) {
 		want         string // what consumers compare with
 	}{
 		{"run", run, run},
+		{"run", "0" + run, run},
 		{"task", "tencent.report_daily.account", "1"},
 		{"account", "tencent/9001", fmt.Sprint(account)},
 		{"media", "tencent", "tencent"},
