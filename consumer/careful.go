@@ -25,6 +25,8 @@ const (
 	// recordTimeout bounds each note. Work goes on without it: a message that ends its process is rarer than a
 	// database that is slow.
 	recordTimeout = 3 * time.Second
+	// stopRecordTimeout is the same when partitions are handed back, as the group waits for it and its session runs out.
+	stopRecordTimeout = time.Second
 )
 
 // given are the partitions of one lane that this consumer was given, and which of them are worked on with care: those
@@ -37,27 +39,30 @@ type given struct {
 	group string
 	slots *slots
 
-	mu     sync.Mutex
-	holder string
-	parts  map[broker.Position]*carefulPartition // by topic and partition; those with care alone
+	mu    sync.Mutex                            // also guards what changes of the partitions
+	parts map[broker.Position]*carefulPartition // by topic and partition; those with care alone
 }
 
 // carefulPartition is a partition that is worked on one by one below an offset.
 type carefulPartition struct {
-	until int64
+	holder string // names this start of it among all
+	until  int64
 	// left is how many are still to go one by one. A process that ended had begun no more than it had slots, and a
-	// partition's messages begin in their order: what ended it is one of the first that are not finished.
+	// partition's messages begin in their order: what ended it is one of the first that are not finished. Serial ones that
+	// wait for their turn had not begun and let others pass, so that of each key the first one alone is spent.
 	left    int
-	suspect int64 // was under way when a process ended; -1 when none was
-	started int64 // noted as started and not finished; -1 when none is
+	spent   map[string]bool // keys of serial messages
+	suspect int64           // was under way when a process ended; -1 when none was
+	started int64           // noted as started and not finished; -1 when none is
 }
 
 func newGiven(c *Consumer, group string, s *slots) *given {
 	return &given{c: c, group: group, slots: s}
 }
 
-// begin notes that work on partitions begins, before any of them is read.
-func (g *given) begin(ctx context.Context, list []broker.Assignment) {
+// begin notes that work on partitions begins, before any of them is read, and returns what notes that they are handed
+// back in order.
+func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(context.Context)) {
 	holder := g.c.claims.newClaim()
 	starts := make([]store.Start, len(list))
 	for i, a := range list {
@@ -70,7 +75,7 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) {
 	parts := map[broker.Position]*carefulPartition{}
 	_, size := g.slots.state()
 	for _, p := range careful {
-		part := &carefulPartition{until: p.CarefulUntil, left: size, suspect: -1, started: -1}
+		part := &carefulPartition{holder: holder, until: p.CarefulUntil, left: size, spent: map[string]bool{}, suspect: -1, started: -1}
 		if p.SuspectStarts > 0 {
 			part.suspect = p.SuspectOffset
 		}
@@ -79,24 +84,25 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) {
 			"topic", p.Topic, "partition", p.Partition, "offset", p.Committed, "starts", p.Starts, "until_offset", p.CarefulUntil)
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.holder, g.parts = holder, parts
+	g.parts = parts
+	g.mu.Unlock()
+	return func(ctx context.Context) { g.end(ctx, holder, list, parts) }
 }
 
-// end notes that partitions are handed back in order: whatever was under way has not ended the process.
-func (g *given) end(ctx context.Context, list []broker.Assignment) {
+// end notes that partitions that holder was given are handed back in order: whatever was under way has not ended the
+// process.
+func (g *given) end(ctx context.Context, holder string, list []broker.Assignment, parts map[broker.Position]*carefulPartition) {
 	g.mu.Lock()
-	holder := g.holder
 	stops := make([]store.Stop, len(list))
 	for i, a := range list {
-		stops[i] = store.Stop{Topic: a.Topic, Partition: a.Partition}
-		if p := g.parts[broker.Position{Topic: a.Topic, Partition: a.Partition}]; p != nil {
-			stops[i].CutOff = p.started >= 0
+		stops[i] = store.Stop{Topic: a.Topic, Partition: a.Partition, Committed: a.Committed, CutOff: -1}
+		if p := parts[broker.Position{Topic: a.Topic, Partition: a.Partition}]; p != nil {
+			stops[i].CutOff = p.started
 		}
 	}
-	g.parts = nil
+	clear(parts) // No message of theirs comes any more.
 	g.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stopRecordTimeout)
 	defer cancel()
 	g.noted(g.c.deps.Store.RecordStops(ctx, g.group, holder, stops))
 }
@@ -140,7 +146,8 @@ type carefulMessage struct {
 	id        int
 	offset    int64
 	message   ending
-	weight    int64 // taken of Consumer.care
+	serial    string // the key whose turn it must wait for; "" when it need not
+	weight    int64  // taken of Consumer.care
 	once      sync.Once
 	ended     chan struct{}
 }
@@ -177,39 +184,46 @@ func (m *carefulMessage) wait(ctx context.Context) {
 	}
 }
 
-// note waits until the message may go, writes down that its work is about to start, and returns how often that was
-// written before without an end. The end of ctx alone is an error.
-func (m *carefulMessage) note(ctx context.Context) (deaths int, err error) {
+// hold waits until the message may go beside the others that care is taken of; its end lets go. The end of ctx alone is
+// an error.
+func (m *carefulMessage) hold(ctx context.Context) error {
 	g := m.given
 	g.mu.Lock()
-	holder, weight := g.holder, int64(1)
+	weight := int64(1)
 	if m.partition.suspect == m.offset {
 		weight = everybody
 	}
 	g.mu.Unlock()
 	if err := g.c.care.Acquire(ctx, weight); err != nil {
-		return 0, err
+		return err
 	}
 	m.weight = weight
+	return nil
+}
+
+// note writes down that the message's work is about to start, and returns how often that was written before without an
+// end.
+func (m *carefulMessage) note(ctx context.Context) (deaths int) {
+	g := m.given
 	g.mu.Lock()
-	m.partition.started = m.offset
-	m.partition.left--
+	p := m.partition
+	p.started = m.offset
+	if m.serial == "" || !p.spent[m.serial] {
+		p.left--
+		p.spent[m.serial] = true
+	}
 	g.mu.Unlock()
 	noting, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	times, err := g.c.deps.Store.RecordSuspect(noting, g.group, holder, m.topic, m.id, m.offset)
+	times, err := g.c.deps.Store.RecordSuspect(noting, g.group, p.holder, m.topic, m.id, m.offset)
 	g.noted(err)
-	return max(times-1, 0), nil
+	return max(times-1, 0)
 }
 
-// mayStart notes that the work on a suspect is about to start. If its process has ended each time that was done, the
+// mayStart notes that the work on a message with care is about to start. If its process has ended each time that was done, the
 // subtask is dead and mayStart returns false.
 func (p *pool) mayStart(ctx context.Context, s subtask) bool {
-	deaths, err := s.careful.note(ctx)
-	if err != nil {
-		p.abandon(s.message)
-		return false
-	}
+	deaths := s.careful.note(ctx)
 	if deaths < deathsMax {
 		return true
 	}

@@ -122,7 +122,7 @@ func TestCareful_AMessageThatEndsItsProcessIsDeadInTheEnd(t *testing.T) {
 func killsItsProcess(t *testing.T, killer int64) {
 	t.Helper()
 	kafka := brokertest.NewVirtual(t)
-	f := &flow{T: t, store: storetest.New(t), run: task.NewRunID(time.Now())}
+	f := &flow{T: t, store: storetest.NewSQLite(t), run: task.NewRunID(time.Now())}
 	cfg := kafka.Config()
 	cfg.Partitions = 2
 	client := func(m *machine) *broker.Client {
@@ -156,7 +156,7 @@ func killsItsProcess(t *testing.T, killer int64) {
 		died, kafka := killed, client(m)
 		consumerConfig := DefaultConfig()
 		consumerConfig.Subscriptions = []string{"acme:*"}
-		consumerConfig.DrainTimeout = 3 * time.Second
+		consumerConfig.DrainTimeout = 2 * time.Second
 		var err error
 		live, err = New(consumerConfig, Deps{
 			Store: m, Registry: media.NewRegistry(handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
@@ -220,23 +220,35 @@ func killsItsProcess(t *testing.T, killer int64) {
 	_ = f.client.Close()
 }
 
-// carefulStore knows of one partition that care is taken of.
+// carefulStore knows of one partition that care is taken of, and of others.
 type carefulStore struct {
 	*fakeStore
+	others []store.Assignment
 	fail   error
-	starts atomic.Int32
+	hangs  bool // at the end
 	stops  chan []store.Stop
+
+	noting  sync.Mutex
+	offsets []int64 // noted
 }
 
 func (s *carefulStore) RecordStarts(context.Context, string, string, int, []store.Start) ([]store.Assignment, error) {
-	return []store.Assignment{{Topic: "t", Partition: 0, Committed: 5, Starts: 4, CarefulUntil: 8, SuspectOffset: -1}}, s.fail
+	known := []store.Assignment{{Topic: "t", Partition: 0, Committed: 5, Starts: 4, CarefulUntil: 8, SuspectOffset: -1}}
+	return append(known, s.others...), s.fail
 }
 
-func (s *carefulStore) RecordSuspect(context.Context, string, string, string, int, int64) (int, error) {
-	return int(s.starts.Add(1)), s.fail
+func (s *carefulStore) RecordSuspect(_ context.Context, _, _, _ string, _ int, offset int64) (int, error) {
+	s.noting.Lock()
+	defer s.noting.Unlock()
+	s.offsets = append(s.offsets, offset)
+	return 1, s.fail
 }
 
-func (s *carefulStore) RecordStops(_ context.Context, _, _ string, stops []store.Stop) error {
+func (s *carefulStore) RecordStops(ctx context.Context, _, _ string, stops []store.Stop) error {
+	if s.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	s.stops <- stops
 	return s.fail
 }
@@ -251,14 +263,13 @@ func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
 		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
-		m.given.begin(t.Context(), list)
+		end := m.given.begin(t.Context(), list)
 		require.EqualValues(t, 1, metricsOf(t, c)["adsync_consumer_careful_partitions acme normal"])
 		var partition sync.WaitGroup
 		partition.Go(func() {
 			for offset := range int64(6) {
 				msg := message(s.wants(envelope(offset+1)), "")
 				msg.Offset = 5 + offset
-				cs.starts.Store(0)
 				m.deliver(msg)
 			}
 		})
@@ -270,9 +281,91 @@ func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 3, at.now(), "behind the span all is as ever")
 		partition.Wait()
-		m.given.end(t.Context(), list)
-		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0}}, <-cs.stops)
+		end(t.Context())
+		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0, Committed: 5, CutOff: -1}}, <-cs.stops)
 		c.Stop()
+	})
+}
+
+func TestCareful_WhoWaitsForCareHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		waits func(account int64) task.Envelope
+	}{
+		{"a parallel one, with no slot", envelope},
+		{"a serial one, with no turn", func(account int64) task.Envelope { return serial(account, 0) }},
+		{"an exclusive one, with no floor", func(account int64) task.Envelope {
+			e := exclusive(account, time.Hour)
+			e.Handler = "acme.report"
+			return e
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				at := newPresence()
+				c, s, k := newFaked(t, at.working(10*time.Second))
+				cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1), others: []store.Assignment{
+					{Topic: "t", Partition: 1, Committed: 5, Starts: 4, CarefulUntil: 8, SuspectOffset: 5, SuspectStarts: 1},
+				}}
+				c.deps.Store = cs
+				require.NoError(t, c.Start(t.Context()))
+				m := k.member(acmeNormal)
+				m.given.begin(t.Context(), []broker.Assignment{
+					{Topic: "t", Partition: 0, Committed: 5, Reach: 8}, {Topic: "t", Partition: 1, Committed: 5, Reach: 8},
+				})
+				deliver := func(partition int, offset int64, e task.Envelope) {
+					msg := message(s.wants(e), "")
+					msg.Partition, msg.Offset = partition, offset
+					go m.deliver(msg)
+					synctest.Wait()
+				}
+				deliver(0, 5, envelope(1))
+				waits := tt.waits(2)
+				deliver(1, 5, waits)
+				deliver(2, 5, serial(2, 1))
+				used, _ := c.open()[0].slots.state()
+				require.Equal(t, []int{2, 2}, []int{used, at.now()}, "who waits for care has nothing that others need")
+
+				s.set(func(f *fakeStore) { f.states[waits.Key] = store.SubtaskStatus{State: task.Cancelled, Delivery: 1} })
+				time.Sleep(time.Minute)
+				require.Len(t, s.written(), 2, "what was ended while it waited does not begin")
+				c.Stop()
+			})
+		})
+	}
+}
+
+// In the process that ended, serial messages waited without a slot for the first of their key, and others began behind
+// them: as many go one by one as may have begun.
+func TestCareful_SerialMessagesThatHadNotBegunAreNotSpent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		c, s, k := newFaked(t, at.working(time.Second))
+		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1), others: []store.Assignment{
+			{Topic: "t", Partition: 1, Committed: 5, Starts: 4, CarefulUntil: 1000, SuspectOffset: -1},
+		}}
+		c.deps.Store = cs
+		require.NoError(t, c.Start(t.Context()))
+		m := k.member(acmeNormal)
+		m.given.begin(t.Context(), []broker.Assignment{{Topic: "t", Partition: 1, Committed: 5, Reach: 8}})
+		var partition sync.WaitGroup
+		partition.Go(func() {
+			for i := range int64(13) {
+				e := serial(1, i)
+				if i >= 6 {
+					e = envelope(i)
+				}
+				msg := message(s.wants(e), "")
+				msg.Partition, msg.Offset = 1, 5+i
+				m.deliver(msg)
+			}
+		})
+		partition.Wait()
+		c.Stop()
+		require.Equal(t, []int64{5, 6, 7, 8, 9, 10, 11, 12, 13}, cs.offsets, "of four that may have begun the six of account 1 are one")
 	})
 }
 
@@ -285,15 +378,63 @@ func TestCareful_WhatWasCutOffIsToldAtTheEnd(t *testing.T) {
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
 		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
-		m.given.begin(t.Context(), list)
+		end := m.given.begin(t.Context(), list)
 		msg := message(s.wants(envelope(1)), "")
 		msg.Offset = 5
 		go m.deliver(msg)
 		synctest.Wait()
 		c.Stop()
-		m.given.end(t.Context(), list)
-		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0, CutOff: true}}, <-cs.stops)
+		end(t.Context())
+		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0, Committed: 5, CutOff: 5}}, <-cs.stops)
 	})
+}
+
+// The group waits for the note, and its session runs out meanwhile.
+func TestCareful_ASlowDatabaseHoldsUpTheHandBackForASecondAtMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, s, k := newFaked(t, newPresence().working(time.Second))
+		c.deps.Store = &carefulStore{fakeStore: s, hangs: true}
+		require.NoError(t, c.Start(t.Context()))
+		end := k.member(acmeNormal).given.begin(t.Context(), []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}})
+		began := time.Now()
+		end(t.Context())
+		require.Equal(t, time.Second, time.Since(began))
+		c.Stop()
+	})
+}
+
+// holders notes who started and stopped.
+type holders struct {
+	*carefulStore
+	started, stopped []string
+}
+
+func (h *holders) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []store.Start) ([]store.Assignment, error) {
+	h.started = append(h.started, holder)
+	return h.carefulStore.RecordStarts(ctx, group, holder, startsMax, starts)
+}
+
+func (h *holders) RecordStops(_ context.Context, _, holder string, _ []store.Stop) error {
+	h.stopped = append(h.stopped, holder)
+	return nil
+}
+
+func TestCareful_AnEndIsThatOfItsOwnStart(t *testing.T) {
+	t.Parallel()
+	c, s, _ := newFaked(t)
+	h := &holders{carefulStore: &carefulStore{fakeStore: s}}
+	c.deps.Store = h
+	g := newGiven(c, "g", newSlots(4))
+	list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
+	first := g.begin(t.Context(), list)
+	second := g.begin(t.Context(), list)
+	first(t.Context())
+	require.Equal(t, 1, g.count(), "care goes on")
+	second(t.Context())
+	require.Zero(t, g.count())
+	require.Equal(t, h.started, h.stopped)
+	require.NotEqual(t, h.started[0], h.started[1])
 }
 
 func TestCareful_WorkGoesOnWithoutTheTable(t *testing.T) {
@@ -309,8 +450,8 @@ func TestCareful_WorkGoesOnWithoutTheTable(t *testing.T) {
 		m := k.member(acmeNormal)
 		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
 		for range 5 {
-			m.given.begin(t.Context(), list)
-			m.given.end(t.Context(), list)
+			end := m.given.begin(t.Context(), list)
+			end(t.Context())
 			<-cs.stops
 		}
 		msg := message(s.wants(envelope(1)), "")

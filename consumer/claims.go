@@ -35,6 +35,17 @@ const (
 	beatTrust = 5 * time.Second
 )
 
+// claimScript sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds if nobody has it, and returns 1 if it is the caller's then.
+// It is also when a request that comes again, as its answer was lost, has set it before.
+var claimScript = goredis.NewScript(`
+local holder = redis.call('GET', KEYS[1])
+if not holder then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return 1
+end
+return holder == ARGV[1] and 1 or 0
+`)
+
 // releaseScript deletes KEYS[1] if it holds ARGV[1], so that nobody takes away a claim that has gone to another.
 var releaseScript = goredis.NewScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then
@@ -68,11 +79,16 @@ type claims struct {
 	heardAt time.Time  // of the last beat that was answered
 }
 
+// away tells whether Redis is not to be asked: there is none, or it did not answer a moment ago.
+func (c *claims) away() bool { return c.client == nil || clock.Mark().UnixNano() < c.awayUntil.Load() }
+
 // ask does one request and tells whether it was answered. Redis is not asked if it did not answer a moment ago.
 func (c *claims) ask(ctx context.Context, request func(context.Context) error) bool {
-	if c.client == nil || clock.Mark().UnixNano() < c.awayUntil.Load() {
-		return false
-	}
+	return !c.away() && c.try(ctx, request)
+}
+
+// try does one request in any case and tells whether it was answered. One that was not may have been done all the same.
+func (c *claims) try(ctx context.Context, request func(context.Context) error) bool {
 	limited, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	err := request(limited)
@@ -89,9 +105,22 @@ func (c *claims) ask(ctx context.Context, request func(context.Context) error) b
 
 func (c *claims) newClaim() string { return c.node + "/" + strconv.FormatInt(c.serial.Add(1), 10) }
 
-// release ends a claim, also when the work that had it has ended with ctx.
+// claim asks for a key. When that was not answered it may be the caller's, who must release it.
+func (c *claims) claim(ctx context.Context, key, claim string, ttl time.Duration) (got, answered bool) {
+	answered = c.try(ctx, func(ctx context.Context) (err error) {
+		got, err = claimScript.Run(ctx, c.client, []string{key}, claim, ttl.Milliseconds()).Bool()
+		return err
+	})
+	return got, answered
+}
+
+// release ends a claim, also when the work that had it has ended with ctx. It is tried even if Redis did not answer a
+// moment ago: others would wait until the claim runs out.
 func (c *claims) release(ctx context.Context, key, claim string) {
-	c.ask(context.WithoutCancel(ctx), func(ctx context.Context) error {
+	if c.client == nil {
+		return
+	}
+	c.try(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		return releaseScript.Run(ctx, c.client, []string{key}, claim).Err()
 	})
 }
@@ -99,16 +128,11 @@ func (c *claims) release(ctx context.Context, key, claim string) {
 // lock claims a key of a platform's serial work for the process. It returns false when another process has it.
 // Release ends the claim, which is renewed until then.
 func (c *claims) lock(ctx context.Context, media, key string) (release func(), ok bool) {
-	name, claim := c.keys.Of(media+":"+key, "serial"), c.newClaim()
-	got := false
-	answered := c.ask(ctx, func(ctx context.Context) (err error) {
-		got, err = c.client.SetNX(ctx, name, claim, claimTTL).Result()
-		return err
-	})
-	if !answered {
+	if c.away() {
 		return func() {}, true
 	}
-	if !got {
+	name, claim := c.keys.Of(media+":"+key, "serial"), c.newClaim()
+	if got, answered := c.claim(ctx, name, claim, claimTTL); answered && !got {
 		return nil, false
 	}
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -148,12 +172,12 @@ func (c *claims) membersKey(lane laneName) string {
 func (c *claims) claimFloor(ctx context.Context, lane laneName, limit time.Duration) (claim string, err error) {
 	claim = c.newClaim()
 	for {
-		got := false
-		answered := c.ask(ctx, func(ctx context.Context) (err error) {
-			got, err = c.client.SetNX(ctx, c.floorKey(lane), claim, min(claimTTL, limit)).Result()
-			return err
-		})
+		if c.away() {
+			return claim, nil
+		}
+		got, answered := c.claim(ctx, c.floorKey(lane), claim, min(claimTTL, limit))
 		if ctx.Err() != nil {
+			c.releaseFloor(ctx, lane, claim) // It may have been answered with yes.
 			return "", context.Cause(ctx)
 		}
 		if got || !answered {

@@ -99,6 +99,7 @@ func New(cfg Config, deps Deps) (*Consumer, error) {
 	}
 	c.causes = telemetry.NewCauseLog(c.log)
 	c.turns = newTurns()
+	c.stops.read = make(chan struct{})
 	c.care = semaphore.NewWeighted(everybody)
 	// The node's name comes again with the next process of its kind; the claims of the last one must not.
 	c.claims = &claims{client: deps.Redis, keys: deps.Keys, node: deps.Node + "/" + randomName(), clock: deps.Clock, causes: c.causes}
@@ -238,7 +239,7 @@ func (c client) ensure(ctx context.Context, lanes map[laneName]int) error {
 func (c client) join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service {
 	return c.NewGroup(broker.GroupConfig{
 		Group: c.groupName(lane), Topics: []string{c.TopicName(lane.media, lane.lane)},
-		Assigned: given.begin, Released: given.end,
+		Assigned: given.begin,
 	}, func(ctx context.Context, d *broker.Delivery) { handle(ctx, &d.Message, d) })
 }
 

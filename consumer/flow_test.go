@@ -119,7 +119,7 @@ func (f *flow) consumer(change func(*Config, *Deps), handlers ...media.Handler) 
 	f.Helper()
 	cfg := DefaultConfig()
 	cfg.Subscriptions = []string{"acme:*"}
-	cfg.PoolReload, cfg.DrainTimeout, cfg.OutcomeInterval = 100*time.Millisecond, 3*time.Second, 10*time.Millisecond
+	cfg.PoolReload, cfg.DrainTimeout, cfg.OutcomeInterval = 100*time.Millisecond, 2*time.Second, 10*time.Millisecond
 	deps := Deps{
 		Store: f.store, Registry: media.NewRegistry(handlers...), Broker: f.client, Clock: clock.System{},
 		Logger: brokertest.Logger(f.T), Registerer: prometheus.NewRegistry(), Node: "n1",

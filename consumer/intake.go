@@ -49,6 +49,14 @@ func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
 	}
 	if careful := p.given.careful(m, message); careful != nil {
 		s.careful, s.message = careful, careful
+		if e.Concurrency == task.Serial {
+			careful.serial = serialKey(e)
+		}
+		// Before the turn, the floor and the slot: whoever waits for care keeps nobody from working.
+		if err := careful.hold(ctx); err != nil {
+			p.abandon(s.message)
+			return
+		}
 		defer careful.wait(ctx)
 	}
 	switch e.Concurrency {

@@ -25,7 +25,7 @@ import (
 func newVirtualFlow(t *testing.T) *flow {
 	t.Helper()
 	kafka := brokertest.NewVirtual(t)
-	f := &flow{T: t, store: storetest.New(t), run: task.NewRunID(time.Now()), kafka: kafka.Config()}
+	f := &flow{T: t, store: storetest.NewSQLite(t), run: task.NewRunID(time.Now()), kafka: kafka.Config()}
 	var err error
 	f.client, err = broker.New(kafka.Config(), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,8 @@ const (
 // stops are the orders that stop work, as last read.
 type stops struct {
 	last atomic.Pointer[task.Stops]
+	read chan struct{} // closed when they were read for the first time; until then no work begins
+	once sync.Once
 	// told are the flights that an order has ended before; it belongs to the one goroutine that reads the orders.
 	told map[*flight]bool
 }
@@ -39,6 +42,21 @@ func (s *stops) find(e task.Envelope, now time.Time) *task.Stop {
 		return nil
 	}
 	return list.Find(task.Subject{RunID: e.RunID, TaskID: e.TaskID, AccountID: e.AccountID, Media: e.Media}, now)
+}
+
+// await waits until the orders were read once. The end of ctx alone is an error.
+func (s *stops) await(ctx context.Context) error {
+	select {
+	case <-s.read:
+		return nil
+	default:
+	}
+	select {
+	case <-s.read:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // interrupted tells whether an order stops the work of a subtask before it begins, or nil.
@@ -98,10 +116,11 @@ func (c *Consumer) readStops(ctx context.Context) {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		c.causes.Report(slog.LevelError, "stops", "pauses and cancels cannot be read; those that were read before hold on", err)
+		c.causes.Report(slog.LevelError, "stops", "pauses and cancels cannot be read; those that were read before hold on, and until they were read once no work begins", err)
 	default:
 		c.causes.Recovered("stops", "pauses and cancels can be read again")
 		c.stops.last.Store(task.NewStops(list))
+		c.stops.once.Do(func() { close(c.stops.read) })
 	}
 	c.interrupt()
 }

@@ -190,6 +190,41 @@ func TestStops_KeepWorkFromBeginning(t *testing.T) {
 	}
 }
 
+func TestStops_NoWorkBeginsUntilTheyWereReadOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		c, s, k := newFaked(t, at.working(time.Second))
+		s.stops, s.noStops = []task.Stop{order(task.Pause, task.StopAccount, "1", 0)}, errors.New("connection refused")
+		require.NoError(t, c.Start(t.Context()))
+		m := k.member(acmeNormal)
+		paused, free := m.deliver(message(s.wants(envelope(1)), "")), m.deliver(message(s.wants(envelope(2)), ""))
+		time.Sleep(time.Minute)
+		require.Zero(t, at.now()+len(s.written())+int(paused.done.Load()+free.done.Load()), "it cannot be known what is paused")
+		s.set(func(f *fakeStore) { f.noStops = nil })
+		time.Sleep(5 * time.Second)
+		require.Len(t, s.written(), 2)
+		for _, o := range s.written() {
+			require.Equal(t, map[int64]task.State{1: task.Deferred, 2: task.Succeeded}[o.AccountID], o.State)
+		}
+		c.Stop()
+	})
+}
+
+func TestStops_WhatWaitsForThemIsGivenUpWithItsPartition(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, s, k := newFaked(t, newPresence().working(time.Second))
+		s.noStops = errors.New("connection refused")
+		require.NoError(t, c.Start(t.Context()))
+		waits := k.member(acmeNormal).deliver(message(s.wants(envelope(1)), ""))
+		synctest.Wait()
+		c.Stop()
+		require.EqualValues(t, 1, waits.abandoned.Load())
+		require.Empty(t, s.written())
+	})
+}
+
 func TestStops_HoldNoLongerThanTheyAreInForce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -43,6 +43,11 @@ func (p *pool) wanted(ctx context.Context, s subtask) bool {
 		p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
 		return false
 	}
+	// First, so that the row is not old when it is judged.
+	if err := p.c.stops.await(ctx); err != nil {
+		p.abandon(s.message)
+		return false
+	}
 	status, found, err := p.c.checker.ask(ctx, s.Key)
 	switch {
 	case err != nil:

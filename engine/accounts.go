@@ -6,10 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/store"
 	"adsync/media"
-
-	"adsync/base/clock"
 )
 
 // accountsMaxAge is how long an account's row is believed: a changed login or zone holds within this time.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
-
-	"adsync/base/clock"
 )
 
 // bindingsAtOnce is how many accounts' bindings change in one transaction.

@@ -348,12 +348,14 @@ const restingMax = 200
 
 // fanningOut returns the oldest runs to fan out. However many rest, those of other lanes are among them.
 func (t *term) fanningOut(ctx context.Context) ([]store.Run, error) {
-	held := t.brakes.heldLanes()
-	runs, err := t.store.FanningOutRuns(ctx, held, false, openRunsMax)
+	choice := t.unpaused()
+	choice.Lanes = t.brakes.heldLanes()
+	runs, err := t.store.FanningOutRuns(ctx, choice, openRunsMax)
 	if err != nil {
 		return nil, err
 	}
-	resting, err := t.store.FanningOutRuns(ctx, held, true, restingMax)
+	choice.OnlyLanes = true
+	resting, err := t.store.FanningOutRuns(ctx, choice, restingMax)
 	if err != nil || len(resting) == 0 {
 		return runs, err
 	}

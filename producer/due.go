@@ -23,7 +23,7 @@ const (
 	// told, is late by no more than this.
 	scanInterval = 5 * time.Second
 	// placelessInterval is how often messages are looked for whose place in the log nobody recorded. There are none but
-	// after a failure, and the look goes over everything that is under way.
+	// after a failure.
 	placelessInterval = 10 * time.Second
 	// sentAgainAfter is how long such a message is waited for. A leader that begins does not wait: the one before may have
 	// ended between the row and the message.
@@ -160,13 +160,18 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 	failpoint.Hit("producer.due.raised")
 	messages := make([]broker.Message, len(raised))
 	var topicErr error
+	asked := map[store.LaneName]bool{} // once: a broker that is away takes its time to say so
 	for i, d := range raised {
 		run := runs[d.RunID]
-		if err := t.ensureTopic(work, run.Media, run.Settings.Lane); err != nil {
-			topicErr = err // It may be there all the same; if not, the others must not suffer from it.
+		lane := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
+		if !asked[lane] {
+			asked[lane] = true
+			if err := t.ensureTopic(work, lane.Media, lane.Lane); err != nil {
+				topicErr = err // It may be there all the same; if not, the others must not suffer from it.
+			}
 		}
 		messages[i] = t.message(run, d.Key, d.Delivery, d.Attempt)
-		t.brakes.sent(store.LaneName{Media: run.Media, Lane: run.Settings.Lane}, 1)
+		t.brakes.sent(lane, 1)
 	}
 	positions, err := t.broker.Write(work, messages)
 	// What was not written keeps its row without a place, and is sent again.

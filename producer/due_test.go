@@ -79,6 +79,16 @@ func TestPumpDue_SendsAgainWhatWasNotWritten(t *testing.T) {
 	require.Equal(t, 3, b.broker.envelopes(t)[1].Delivery, "every send is a delivery of its own")
 }
 
+func TestPumpDue_AsksOnceForATopicThatFails(t *testing.T) {
+	t.Parallel()
+	b, _, _ := retrying(t, 5, nil)
+	tm := b.term()
+	b.broker.topicsErr, b.broker.ensured = errors.New("no broker will have it"), 0
+	require.ErrorIs(t, tm.pumpDue(t.Context()), b.broker.topicsErr)
+	require.Equal(t, 1, b.broker.ensured)
+	require.Equal(t, ids(1, 5), b.broker.accounts(t), "it was there all the same")
+}
+
 func TestPumpDue_ANewLeaderSendsWhatTheLastOneLeft(t *testing.T) {
 	t.Parallel()
 	b, tm, _ := retrying(t, 2, nil)

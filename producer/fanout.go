@@ -11,35 +11,38 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	"adsync/base/broker"
+	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/lease"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
-
-	"adsync/base/clock"
 )
 
 const (
-	openRunsMax = 2000
+	openRunsMax = 2000 // ticks, and as many orders
 	// fanOutRetry is how long a fan-out that failed is left alone.
 	fanOutRetry = 5 * time.Second
+	// paceInPlace is how long a fan-out waits for its rate in its place; when it takes longer, others have the place.
+	paceInPlace = 50 * time.Millisecond
 )
 
-func (t *term) untilRuns(ctx context.Context) { waitFor(ctx, fanOutInterval, t.made) }
+func (t *term) untilRuns(ctx context.Context) { waitFor(ctx, clock.Until(t.fanOutAt), t.made) }
 
 // startFanOuts begins or continues the fan-outs of the oldest runs, as many at a time as the configuration allows. The
-// ticks of one task are fanned out one after the other: a later one looks at what the earlier left open.
+// ticks of one task are fanned out one after the other: a later one looks at what the earlier left open. An order by hand
+// waits for nobody and holds up nobody.
 func (t *term) startFanOuts(ctx context.Context, group *errgroup.Group) error {
+	t.fanOutAt = clock.Mark().Add(fanOutInterval)
 	if err := t.readQueue(ctx); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := clock.Mark()
 	earlier := map[int64]bool{}
 	for i := range t.queue.runs {
 		run := &t.queue.runs[i]
@@ -47,9 +50,20 @@ func (t *term) startFanOuts(ctx context.Context, group *errgroup.Group) error {
 		if stop != nil && stop.Kind == task.StopRun {
 			continue // The others of its task pass it: it may rest for days.
 		}
-		blocked := earlier[run.TaskID] && run.Kind == store.RunOfTick
-		earlier[run.TaskID] = true
-		if blocked || t.active[run.ID] || clock.Mark().Before(t.retry[run.ID]) || stop != nil || t.rests(run) {
+		if run.Kind == store.RunOfTick {
+			blocked := earlier[run.TaskID]
+			earlier[run.TaskID] = true
+			if blocked {
+				continue
+			}
+		}
+		if t.active[run.ID] || now.Before(t.retry[run.ID]) || stop != nil || t.rests(run) {
+			continue
+		}
+		if at := t.paced[run.ID]; now.Before(at) {
+			if at.Before(t.fanOutAt) {
+				t.fanOutAt = at
+			}
 			continue
 		}
 		if len(t.active) >= t.cfg.MaxFanOuts {
@@ -62,8 +76,9 @@ func (t *term) startFanOuts(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// fanOutQueue is the runs to fan out as last read, without those whose fan-out has ended since. When thousands of tasks
-// are due at once, reading them anew after each would cost more than all the fan-outs.
+// fanOutQueue is the runs to fan out as last read, without those whose fan-out has ended since; the next tick of a task has
+// taken the place of the one that ended. When thousands of tasks are due at once, reading all of them anew after each would
+// cost more than all the fan-outs.
 type fanOutQueue struct {
 	runs   []store.Run
 	readAt time.Time // by this process's clock
@@ -95,18 +110,12 @@ func (t *term) readQueue(ctx context.Context) error {
 func (t *term) runFanOut(ctx context.Context, id int64) error {
 	// Read anew: it may have been taken from a list that is older than the end of its last step.
 	run, err := t.store.Run(ctx, id)
-	if err == nil && run.State == task.RunFanningOut {
+	open := err == nil && run.State == task.RunFanningOut
+	if open {
 		err = t.fanOut(ctx, &run)
 	}
-	t.mu.Lock()
-	delete(t.active, id)
-	delete(t.retry, id)
-	if err != nil {
-		t.retry[id] = clock.Mark().Add(fanOutRetry)
-	} else {
-		t.queue.runs = slices.DeleteFunc(t.queue.runs, func(r store.Run) bool { return r.ID == id })
-	}
-	t.mu.Unlock()
+	run.ID = id // also when it could not be read
+	t.leave(ctx, &run, open, err)
 	switch {
 	case errors.Is(err, lease.ErrStaleLease):
 		return err
@@ -121,6 +130,59 @@ func (t *term) runFanOut(ctx context.Context, id int64) error {
 	default:
 	}
 	return nil
+}
+
+// leave gives the place of a fan-out back, and notes what becomes of its run.
+func (t *term) leave(ctx context.Context, run *store.Run, open bool, err error) {
+	var next []store.Run
+	var nextErr error
+	if err == nil && run.Kind == store.RunOfTick {
+		next, nextErr = t.store.NextTick(ctx, run.TaskID, t.unpaused().PausedRuns)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.active, run.ID)
+	delete(t.retry, run.ID)
+	if !open && err == nil {
+		delete(t.paced, run.ID)
+	}
+	if err != nil {
+		t.retry[run.ID] = clock.Mark().Add(fanOutRetry)
+		return
+	}
+	if _, paced := t.paced[run.ID]; paced {
+		return // Its next batch is only a moment away.
+	}
+	q := &t.queue
+	q.runs = slices.DeleteFunc(q.runs, func(r store.Run) bool { return r.ID == run.ID })
+	q.stale = q.stale || nextErr != nil
+	for _, r := range next {
+		at, there := slices.BinarySearchFunc(q.runs, r.ID, func(r store.Run, id int64) int { return cmp.Compare(r.ID, id) })
+		if !there && r.ID != run.ID { // One that rests comes back when the queue is read.
+			q.runs = slices.Insert(q.runs, at, r)
+		}
+	}
+}
+
+// unpaused chooses the runs that no pause holds up now. What is cancelled is left to startFanOuts: it is over in a moment.
+func (t *term) unpaused() store.FanOuts {
+	var f store.FanOuts
+	now := t.waiting.Now()
+	for _, stop := range t.stops.list().All() {
+		if stop.Verb != task.Pause || !stop.InForce(now) {
+			continue
+		}
+		switch stop.Kind {
+		case task.StopRun:
+			f.PausedRuns = append(f.PausedRuns, stop.TargetID())
+		case task.StopTask:
+			f.PausedTasks = append(f.PausedTasks, stop.TargetID())
+		case task.StopMedia:
+			f.PausedMedias = append(f.PausedMedias, stop.Target)
+		case task.StopAccount: // holds up no run
+		}
+	}
+	return f
 }
 
 // cause is the innermost error that err wraps.
@@ -148,7 +210,6 @@ func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 	if n := run.Settings.FanOutRate; n > 0 {
 		// A batch is sent at once: it may not be larger than what a second allows.
 		f.batch = min(f.batch, n)
-		f.limiter = rate.NewLimiter(rate.Limit(n), n)
 	}
 	if err := f.markDead(ctx); err != nil {
 		return err
@@ -157,7 +218,7 @@ func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if t.stopOf(run) != nil || t.rests(run) {
+		if t.stopOf(run) != nil || t.rests(run) || !f.turn(ctx) {
 			return nil // Its place is free for others; startFanOuts goes on with it.
 		}
 		last, err := f.step(ctx)
@@ -206,11 +267,13 @@ func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
 	if errors.Is(err, store.ErrRunChanged) {
 		return f.ended()
 	}
-	if err != nil || run.Settings.Order == nil || run.Settings.Order.Redrive == nil {
-		return err
+	if err == nil {
+		t.unpace(run.ID)
 	}
-	failpoint.Hit("producer.redrive.fanned_out")
-	return t.store.SettleRedrive(work, t.lease, run.ID)
+	if order := run.Settings.Order; err == nil && order != nil && order.Redrive != nil {
+		failpoint.Hit("producer.redrive.fanned_out")
+	}
+	return err
 }
 
 // fanOut is the fan-out of one run.
@@ -218,8 +281,8 @@ type fanOut struct {
 	*term
 	run     *store.Run
 	handler media.Handler
-	batch   int // accounts at a time
-	limiter *rate.Limiter
+	batch   int       // accounts at a time
+	began   time.Time // when the batch under way had its turn
 
 	refused int    // accounts whose parts could not be planned
 	note    string // the first reason why something was left out
@@ -228,6 +291,7 @@ type fanOut struct {
 
 // ended leaves a run to whoever changed it. If it is still to be fanned out, the next pass takes it up where it stands.
 func (f *fanOut) ended() error {
+	f.unpace(f.run.ID)
 	f.logger.Info("a run was changed during its fan-out", "run", f.run.ID, "task", f.run.TaskName)
 	return nil
 }
@@ -254,12 +318,6 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	if err := f.judgeOverlap(ctx, &b); err != nil {
 		return false, err
 	}
-	if err := f.waitRate(ctx, len(b.parts)); err != nil {
-		return false, err
-	}
-	if !f.expired && f.tooLate() {
-		return false, nil // The wait took what was left of the time to live: the next step makes nothing new.
-	}
 	work, cancel := finishing(ctx)
 	defer cancel()
 	run := f.run
@@ -277,6 +335,7 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	if err := f.replaceOlder(work, b, parts); err != nil {
 		return false, err
 	}
+	f.pace(len(parts))
 	if err := f.send(work, parts); err != nil {
 		return false, err
 	}
@@ -440,18 +499,36 @@ func (f *fanOut) unsent(ctx context.Context, b batch) ([]store.AccountPart, erro
 	}), nil
 }
 
-func (f *fanOut) waitRate(ctx context.Context, n int) error {
-	if f.limiter == nil {
-		return nil
+// turn tells whether the run's rate allows its next batch now. A moment it waits for it.
+func (f *fanOut) turn(ctx context.Context) bool {
+	f.mu.Lock()
+	at := f.paced[f.run.ID]
+	f.mu.Unlock()
+	wait := clock.Until(at)
+	if wait > paceInPlace {
+		return false
 	}
-	for n > 0 {
-		some := min(n, f.limiter.Burst())
-		if err := f.limiter.WaitN(ctx, some); err != nil {
-			return err
-		}
-		n -= some
+	if wait > 0 {
+		waitFor(ctx, wait, nil)
 	}
-	return nil
+	f.began = clock.Mark()
+	return true
+}
+
+// pace keeps the run's next batch off for as long as its rate allows for n subtasks, whoever has its place meanwhile.
+func (f *fanOut) pace(n int) {
+	if rate := f.run.Settings.FanOutRate; rate > 0 {
+		f.mu.Lock()
+		f.paced[f.run.ID] = f.began.Add(time.Duration(n) * time.Second / time.Duration(rate))
+		f.mu.Unlock()
+	}
+}
+
+// unpace forgets the pace of a run whose fan-out has ended.
+func (t *term) unpace(runID int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.paced, runID)
 }
 
 // send writes the messages of first deliveries and keeps each partition's highest offset in the run.

@@ -264,7 +264,140 @@ func TestFanOut_BatchesFitTheRate(t *testing.T) {
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
+	require.Equal(t, []int{8}, b.broker.sizes)
+	tm.paced[runID] = time.Now()
+	require.NoError(t, tm.fan(b, runID))
 	require.Equal(t, []int{8, 1}, b.broker.sizes)
+	require.Equal(t, task.RunRunning, b.run(runID).State)
+	require.Empty(t, tm.paced)
+}
+
+func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(9)
+	slow := b.addTask("slow", "tencent.report", "0 0 1 1 *", map[string]any{"fan_out_rate": 8})
+	fast := b.addTask("fast", "tencent.report", "0 0 1 1 *", nil)
+	tm := b.term()
+	tm.cfg.MaxFanOuts = 1
+	begun := time.Now()
+	month := tm.order(b, slow, task.Order{From: "2026-10-23", To: "2026-11-21"})
+	tm.startAll(b)
+	require.Len(t, b.broker.log, 8*30)
+	wait := 30 * time.Second // for 240 at 8 a second
+	require.WithinRange(t, tm.paced[month], begun.Add(wait), time.Now().Add(wait))
+
+	other := tm.order(b, fast, task.Order{})
+	tm.startAll(b)
+	require.Equal(t, task.RunRunning, b.run(other).State, "the place is free")
+	tm.startAll(b)
+	require.NoError(t, tm.fan(b, month))
+	require.EqualValues(t, 8, b.run(month).Cursor, "to begin anew gives it no burst")
+
+	soon := time.Now().Add(fanOutInterval / 2)
+	tm.paced[month] = soon
+	tm.startAll(b)
+	if tm.paced[month].Equal(soon) { // unless half a second has passed
+		require.Equal(t, soon, tm.fanOutAt, "the loop wakes in time")
+	}
+	tm.paced[month] = time.Now()
+	tm.startAll(b)
+	require.Equal(t, task.RunRunning, b.run(month).State)
+	require.EqualValues(t, 9*30, *b.run(month).Total)
+}
+
+// addRuns adds runs from a moment on that wait for their fan-out.
+func (b *bench) addRuns(tm *term, kind string, taskID int64, n int, from time.Time) {
+	b.t.Helper()
+	runs := make([]store.Run, n)
+	for i := range runs {
+		at := from.Add(time.Duration(i) * time.Millisecond)
+		runs[i] = store.Run{ID: task.NewRunID(at), TaskID: taskID, Kind: kind, PlannedAt: at}
+		tm.fill(&runs[i], tm.tasks.current().tasks[taskID], nil)
+	}
+	require.NoError(b.t, tm.addRuns(b.t.Context(), runs))
+}
+
+func TestStartFanOuts_AGapOfOneTaskHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(3)
+	gap := b.addTask("minutely", "tencent.report", "0 0 1 1 *", nil)
+	other := b.addTask("other", "tencent.report", "0 0 1 1 *", nil)
+	tm := b.term()
+	b.addRuns(tm, store.RunOfTick, gap, openRunsMax+1, start.Add(-time.Hour))
+	b.addRuns(tm, store.RunOfTick, other, 1, start)
+	ordered := tm.order(b, gap, task.Order{})
+	tm.startAll(b)
+	states := map[int64]map[task.RunState]int{gap: {}, other: {}}
+	for _, run := range b.openRuns() {
+		states[run.TaskID][run.State]++
+	}
+	require.Equal(t, 1, states[other][task.RunRunning])
+	require.Equal(t, task.RunRunning, b.run(ordered).State)
+	require.Equal(t, openRunsMax, states[gap][task.RunFanningOut], "the first of its ticks is fanned out")
+
+	// The next one follows without the queue being read anew; as long as something is in it.
+	tm.paced[tm.order(b, other, task.Order{})] = time.Now().Add(time.Hour)
+	tm.startAll(b)
+	tm.queue.readAt, tm.queue.stale = time.Now().Add(time.Hour), false
+	for range 3 {
+		tm.startAll(b)
+	}
+	fanning, err := b.store.CountRunsInState(t.Context(), task.RunFanningOut)
+	require.NoError(t, err)
+	require.EqualValues(t, openRunsMax-4+1, fanning)
+}
+
+// openRuns returns all runs that have not ended.
+func (b *bench) openRuns() []store.Run {
+	b.t.Helper()
+	var all []store.Run
+	for _, state := range []task.RunState{task.RunFanningOut, task.RunRunning} {
+		runs, err := b.store.ListRuns(b.t.Context(), store.RunFilter{State: state, Limit: 10_000})
+		require.NoError(b.t, err)
+		all = append(all, runs...)
+	}
+	return all
+}
+
+func TestStartFanOuts_WhatIsPausedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []task.StopKind{task.StopTask, task.StopMedia} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.addAccounts(3)
+			paused := b.addTask("paused", "tencent.report", "0 0 1 1 *", nil)
+			beside := b.addTask("beside", "system.tidy", "0 0 1 1 *", nil)
+			tm := b.term()
+			b.addRuns(tm, store.RunOfOrder, paused, openRunsMax+1, start.Add(-time.Hour))
+			b.stop(task.Pause, kind, map[task.StopKind]string{task.StopTask: id(paused), task.StopMedia: "tencent"}[kind], 0)
+			tm.obey(b)
+			later := tm.order(b, beside, task.Order{})
+			tm.startAll(b)
+			require.Equal(t, task.RunRunning, b.run(later).State)
+			require.Len(t, b.broker.log, 2, "nothing of what is paused")
+		})
+	}
+}
+
+func TestStartFanOuts_AnOrderHoldsUpNoTick(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.addAccounts(9)
+	taskID := b.addTask("slow", "tencent.report", "0 0 1 1 *", map[string]any{"fan_out_rate": 8})
+	tm := b.term()
+	ordered := tm.order(b, taskID, task.Order{From: "2026-10-23", To: "2026-11-20"})
+	tm.startAll(b)
+	require.Equal(t, task.RunFanningOut, b.run(ordered).State)
+	b.clock.add(time.Second)
+	tick := store.Run{ID: task.NewRunID(b.clock.Now()), TaskID: taskID, Kind: store.RunOfTick, PlannedAt: b.clock.Now()}
+	tm.fill(&tick, tm.tasks.current().tasks[taskID], nil)
+	require.NoError(t, tm.addRuns(t.Context(), []store.Run{tick}))
+	tm.startAll(b)
+	require.EqualValues(t, 8, b.run(tick.ID).Cursor)
+	require.EqualValues(t, 8, b.run(ordered).Cursor, "it is not done yet")
 }
 
 func TestStartFanOuts_TicksOfATaskOneAfterTheOther(t *testing.T) {

@@ -38,8 +38,10 @@ type term struct {
 	ready  map[string]bool // topics and log tables that are there
 	active map[int64]bool  // runs being fanned out
 	queue  fanOutQueue
-	retry  map[int64]time.Time
+	retry  map[int64]time.Time // by run: when a fan-out that failed is tried again
+	paced  map[int64]time.Time // by run: when its rate allows its next batch; as retry by this process's clock
 	// What one loop alone reads and writes.
+	fanOutAt   time.Time // when fan-outs are to be looked at again, by this process's clock as the next
 	pump       duePump
 	sweeper    sweeper
 	watched    time.Time // when the lanes were last watched, by this process's clock as the next
@@ -58,7 +60,7 @@ type term struct {
 func newTerm(p *Producer, l lease.Lease) *term {
 	t := &term{
 		Producer: p, lease: l, plan: newPlanner(), made: make(chan struct{}, 1),
-		ready: map[string]bool{}, active: map[int64]bool{}, retry: map[int64]time.Time{},
+		ready: map[string]bool{}, active: map[int64]bool{}, retry: map[int64]time.Time{}, paced: map[int64]time.Time{},
 		sweeper: newSweeper(), brakes: newBrakes(), stops: newStops(), causes: telemetry.NewCauseLog(p.logger),
 	}
 	t.paused = t.pausedTask

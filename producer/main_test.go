@@ -36,6 +36,8 @@ type fakeBroker struct {
 	sizes  []int                 // of each write
 	fail   func(write int) error // asked before a write; nil writes
 
+	topicsErr  error
+	ensured    int                                  // calls of EnsureTopics
 	offsets    map[string][]broker.PartitionOffsets // what Offsets answers, by topic
 	offsetsErr error
 	looks      int // calls of Offsets
@@ -60,6 +62,10 @@ func (b *fakeBroker) Offsets(_ context.Context, _ string, topics ...string) ([]b
 func (b *fakeBroker) EnsureTopics(_ context.Context, topics []broker.Topic) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.ensured++
+	if b.topicsErr != nil {
+		return b.topicsErr
+	}
 	for _, t := range topics {
 		b.topics[t.Name] = t.Partitions
 	}

@@ -8,7 +8,6 @@ import (
 
 	"adsync/base/failpoint"
 	"adsync/base/store"
-	"adsync/base/task"
 	"adsync/media"
 )
 
@@ -100,8 +99,8 @@ func (t *term) keepDead(ctx context.Context) error {
 	return nil
 }
 
-// settleRedrives lets go of the dead subtasks of runs whose fan-out has ended without having done it: a leader may have
-// died between the two, or the run was cancelled.
+// settleRedrives lets go of the dead subtasks of runs that have ended, or are gone. Not before: what a run has made may
+// still be cancelled or expire, and is dead then as it was.
 func (t *term) settleRedrives(ctx context.Context) error {
 	runs, err := t.store.Redrives(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func (t *term) settleRedrives(ctx context.Context) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err == nil && run.State == task.RunFanningOut {
+		if err == nil && run.State.Open() {
 			continue
 		}
 		if err := t.store.SettleRedrive(ctx, t.lease, id); err != nil {

@@ -98,8 +98,17 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 	require.Equal(t, 500, run.Settings.FanOutRate)
 	require.Contains(t, run.ErrorText, "parked")
 
+	require.NoError(t, tm.keepDead(t.Context()))
+	all := b.dead()
+	require.Len(t, all, 24+6+3+2, "none is gone before its run has ended")
+	_, err := b.store.DropDead(t.Context(), task.DeadFilter{Until: start, TaskID: id}, 1000)
+	require.NoError(t, err)
+	require.Len(t, b.dead(), len(all), "nor can be dropped")
+
+	b.end(run, task.Failed)
+	require.NoError(t, tm.keepDead(t.Context()))
 	left := b.dead()
-	require.Len(t, left, 2+3+2, "what was not asked for stays, and what is parked")
+	require.Len(t, left, 2+3+2+len(want), "what was not asked for stays, and what is parked; what fails again is dead again")
 	for _, d := range []string{"2026-11-01", "2026-11-02"} {
 		require.Contains(t, left, task.Key{RunID: first, AccountID: 3, Part: d})
 	}
@@ -108,13 +117,13 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 		require.Zero(t, mark, "%v is free", k)
 	}
 
-	// What fails again is dead again, and is taken up by the next redrive only.
-	b.end(run, task.Failed)
-	require.Len(t, b.dead(), len(left)+len(want))
+	// That is taken up by the next redrive only.
 	again := tm.order(b, id, redrive(task.DeadFilter{RunID: runID}))
 	require.NoError(t, tm.fan(b, again))
 	require.Equal(t, want, b.subtasks(again))
-	require.Equal(t, left, b.dead())
+	b.end(b.run(again), task.Succeeded)
+	require.NoError(t, tm.keepDead(t.Context()))
+	require.Len(t, b.dead(), 2+3+2)
 
 	empty := tm.order(b, id, redrive(task.DeadFilter{Print: "no such error"}))
 	require.NoError(t, tm.fan(b, empty))
@@ -144,6 +153,8 @@ func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
 		require.NoError(t, tm.fan(b, runID))
 		require.ElementsMatch(t, want, b.subtasks(runID))
 		require.Len(t, b.broker.envelopes(t), parts)
+		b.end(b.run(runID), task.Succeeded)
+		require.NoError(t, tm.keepDead(t.Context()))
 		require.Empty(t, b.dead())
 	}
 }
@@ -228,23 +239,117 @@ func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 				sent[e.Key] = true
 			}
 			require.Len(t, sent, len(want))
+			b.end(b.run(runID), task.Succeeded)
+			require.NoError(t, second.keepDead(t.Context()))
 			require.Empty(t, b.dead())
 		})
 	}
 }
 
-// The marks of a run that is over without having settled them: what it made goes, what it did not make is free.
-func TestKeepDead_SettlesWhatAnotherLeaderLeft(t *testing.T) {
+// A run that takes up dead subtasks may itself be stopped short: what it did not do is dead as it was.
+func TestRedrive_WhatIsCancelledOrExpiresStaysDead(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		columns map[string]any
+		stop    func(b *bench, tm *term, runID int64)
+		state   task.State
+	}{
+		"cancelled": {nil, func(b *bench, tm *term, runID int64) {
+			b.stop(task.Cancel, task.StopRun, id(runID), 0)
+			tm.obey(b)
+			require.Equal(b.t, task.RunCancelled, b.run(runID).State)
+		}, task.Cancelled},
+		"expired": {map[string]any{"ttl_seconds": 600}, func(b *bench, tm *term, runID int64) {
+			b.clock.add(time.Hour)
+			require.NoError(b.t, tm.pumpDue(b.t.Context()))
+		}, task.Expired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.addAccounts(13)
+			taskID := b.addTask("daily", "tencent.report", "0 0 1 1 *", tt.columns)
+			tm := b.term()
+			origin := b.deadRun(tm, taskID, task.Order{})
+			runID := tm.order(b, taskID, redrive(task.DeadFilter{}))
+			require.NoError(t, tm.fan(b, runID))
+			require.NoError(t, tm.keepDead(t.Context()))
+			require.Len(t, b.dead(), 13, "it is at work on them")
+			b.answer(runID, 1, task.Succeeded)
+			b.answer(runID, 2, task.Failed)
+			b.answer(runID, 3, task.Superseded)
+			for account := int64(4); account <= 13; account++ {
+				b.answer(runID, account, task.Retrying)
+			}
+			tt.stop(b, tm, runID)
+			require.EqualValues(t, 10, b.rows(runID)[tt.state])
+			require.NoError(t, tm.keepDead(t.Context()))
+			want := map[task.Key]int64{}
+			for k := range b.dead() {
+				want[k] = 0
+			}
+			require.Equal(t, want, b.dead(), "all are free")
+			require.Len(t, want, 11)
+			for k := range want {
+				require.Equal(t, k.AccountID == 2, k.RunID == runID)
+				require.True(t, k.AccountID == 2 || k.RunID == origin && k.AccountID > 3, "%v was done", k)
+			}
+		})
+	}
+}
+
+// A run that takes up dead subtasks and is cancelled before, or while, it makes them.
+func TestRedrive_ACutFanOutLosesNone(t *testing.T) {
+	t.Parallel()
+	for made := range 2 {
+		b := setup(t)
+		b.addAccounts(15)
+		taskID := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+		tm := b.term()
+		b.deadRun(tm, taskID, task.Order{})
+		runID := tm.order(b, taskID, redrive(task.DeadFilter{}))
+		b.afterWrite(made, func() {
+			b.stop(task.Cancel, task.StopRun, id(runID), 0)
+			require.NoError(t, tm.keepStops(t.Context()))
+		})
+		if made == 0 {
+			b.stop(task.Cancel, task.StopRun, id(runID), 0)
+		}
+		tm.obey(b)
+		tm.startAll(b)
+		tm.obey(b)
+		require.Equal(t, task.RunCancelled, b.run(runID).State)
+		require.EqualValues(t, 10*made, b.rows(runID)[task.Cancelled])
+		require.NoError(t, tm.keepDead(t.Context()))
+		dead := b.dead()
+		require.Len(t, dead, 15)
+		for k, mark := range dead {
+			require.Zero(t, mark, "%v is free", k)
+		}
+	}
+}
+
+func TestKeepDead_SettlesOnlyRunsThatHaveEnded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		then   func(b *bench, runID int64)
 		free   int
 		marked int
 	}{
-		"a run that was cancelled": {func(b *bench, runID int64) {
-			b.exec(b.store.Data, "UPDATE run SET state = 'cancelled' WHERE id = ?", runID)
+		"a run that has ended": {func(b *bench, runID int64) {
+			b.exec(b.store.Data, "UPDATE run SET state = 'partial' WHERE id = ?", runID)
 		}, 5, 0},
+		"a run that was cancelled": {func(b *bench, runID int64) {
+			b.exec(b.store.Data, "UPDATE "+store.LogTable(runID)+" SET state = 'cancelled' WHERE account_id > 6")
+			b.exec(b.store.Data, "UPDATE run SET state = 'cancelled' WHERE id = ?", runID)
+		}, 9, 0},
 		"a run that is being fanned out": {func(*bench, int64) {}, 0, 15},
+		"a run that is fanned out": {func(b *bench, runID int64) {
+			b.exec(b.store.Data, "UPDATE run SET state = 'running' WHERE id = ?", runID)
+		}, 0, 15},
+		"a run that is nowhere": {func(b *bench, runID int64) {
+			b.exec(b.store.Data, "DELETE FROM run WHERE id = ?", runID)
+		}, 5, 0},
 		"a run that is nowhere, nor its log": {func(b *bench, runID int64) {
 			b.exec(b.store.Data, "DELETE FROM run WHERE id = ?", runID)
 			b.exec(b.store.Data, "DROP TABLE "+store.LogTable(runID))
@@ -260,6 +365,7 @@ func TestKeepDead_SettlesWhatAnotherLeaderLeft(t *testing.T) {
 			runID := tm.order(b, id, redrive(task.DeadFilter{RunID: origin}))
 			b.broker.fail = func(n int) error { return map[int]error{2: errors.New("down")}[n] }
 			require.Error(t, tm.fan(b, runID))
+			b.exec(b.store.Data, "UPDATE "+store.LogTable(runID)+" SET state = 'succeeded' WHERE run_id = ?", runID)
 			b.exec(b.store.Data, "DELETE FROM "+store.LogTable(runID)+" WHERE run_id = ? AND account_id > 10", runID) // never made
 			test.then(b, runID)
 			require.NoError(t, tm.keepDead(t.Context()))

@@ -12,8 +12,7 @@ import (
 
 const (
 	roundInterval = time.Second
-	// answersMax is how many runs of one predecessor a round answers; the rest is left to the next one.
-	answersMax = 1000
+	answersPage   = 1000 // runs read at a time
 )
 
 // rounds is what the planner remembers of the tasks that start after others.
@@ -95,20 +94,35 @@ func (t *term) planRounds(ctx context.Context) error {
 	return nil
 }
 
-// unanswered returns the ended runs of each predecessor, or nil if one has none.
+// unanswered returns all ended runs of each predecessor, or nil if one has none. Mostly one has none: before it reads all
+// of any it asks each whether it has one.
 func (t *term) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]int64, error) {
-	answers := map[int64][]int64{}
 	for _, predecessor := range tk.after {
 		p := pair{tk.ID, predecessor}
-		runs, from, err := t.store.Unanswered(ctx, tk.ID, predecessor, t.plan.rounds.from[p], answersMax)
+		found, from, err := t.store.AnyUnanswered(ctx, tk.ID, predecessor, t.plan.rounds.from[p])
 		if err != nil {
 			return nil, err
 		}
 		t.plan.rounds.from[p] = from
-		if len(runs) == 0 {
+		if !found {
 			return nil, nil
 		}
-		answers[predecessor] = runs
+	}
+	answers := map[int64][]int64{}
+	for _, predecessor := range tk.after {
+		var all []int64
+		for from := t.plan.rounds.from[pair{tk.ID, predecessor}]; ; {
+			runs, err := t.store.Unanswered(ctx, tk.ID, predecessor, from, answersPage)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, runs...)
+			if len(runs) < answersPage {
+				break
+			}
+			from = runs[len(runs)-1] + 1
+		}
+		answers[predecessor] = all
 	}
 	return answers, nil
 }

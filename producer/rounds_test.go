@@ -172,6 +172,45 @@ func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	require.Equal(t, map[int64][]int64{lost.RunID: {answered}}, b.answers(t, after))
 }
 
+// One that runs often beside one that runs rarely: the rare one's end answers all of the other, however many they are.
+func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	often := b.addTask("a", "tencent.report", "0 0 1 1 *", nil)
+	rarely := b.addTask("b", "tencent.report", "0 0 1 1 *", nil)
+	after := b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a,b"})
+	tm := b.term()
+	tm.planAll(t)
+	b.clock.add(time.Hour)
+	ended := func(taskID int64, n int) []int64 {
+		runs := make([]store.Run, n)
+		ids := make([]int64, n)
+		b.clock.add(time.Second) // so that ids of two calls differ
+		for i := range runs {
+			ids[i] = task.FirstRunIDAt(b.clock.Now()) + int64(i)
+			runs[i] = store.Run{
+				ID: ids[i], TaskID: taskID, TaskName: "ended", Media: "tencent", Timezone: "UTC", Kind: store.RunOfTick,
+				State: task.RunSucceeded, PlannedAt: b.clock.Now(), CreatedAt: b.clock.Now(),
+			}
+		}
+		require.NoError(t, b.store.AddRuns(t.Context(), tm.lease, runs))
+		return ids
+	}
+	many := ended(often, 2*answersPage+1)
+	tm.planAll(t)
+	require.Empty(t, b.runsOf("c"))
+	want := slices.Concat(many, ended(rarely, 1))
+	b.clock.add(time.Second) // so that the round is the newest of all runs
+	tm.planAll(t)
+	rounds := b.runsOf("c")
+	require.Len(t, rounds, 1)
+	require.Equal(t, want, b.answers(t, after)[rounds[0].ID])
+	b.endRuns("c", task.RunSucceeded)
+	ended(rarely, 1)
+	tm.planAll(t)
+	require.Len(t, b.runsOf("c"), 1, "nothing of the other is left")
+}
+
 // Whatever the order in which runs end and leaders change, each run that ends well is answered once, by a round that began
 // after it ended, each round answers both predecessors, and no two are open at a time.
 func TestPlanRounds_ExactOverTakeovers(t *testing.T) {

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/base/task"
-
-	"adsync/base/clock"
 )
 
 const (

@@ -23,20 +23,31 @@ const (
 	// cancelLinger is how long a cancel is told to consumers at least, so that each has seen it.
 	cancelLinger = time.Minute
 	cancelAtOnce = 500 // subtasks ended in one transaction
-	// What waits for a pause is released so many at a time, each lot due a little after the one before it.
+	// What waits for a pause is released so many at a time, each lot due a little after the one before it, and in one pass
+	// no more lots than these: it is to be quick.
 	releaseAtOnce  = 500
 	releaseSpacing = 250 * time.Millisecond
+	releaseLots    = 20
 )
 
 // stops are the orders as the leader last read them.
 type stops struct {
-	last atomic.Pointer[task.Stops]
-	told map[int64]task.StopVerb // those that were logged; of the loop that reads them alone
+	last     atomic.Pointer[task.Stops]
+	told     map[int64]task.StopVerb // those that were logged; of the loop that reads them alone
+	releases map[int64]*release      // by pause; of the same loop
 	// ended counts the subtasks that this leader has ended for each cancel; of the loop that ends them alone.
 	ended map[int64]int
 }
 
-func newStops() *stops { return &stops{told: map[int64]task.StopVerb{}, ended: map[int64]int{}} }
+// release is how far the release of what waits for a pause has come.
+type release struct {
+	next     time.Time // when its next lot is due
+	subtasks int
+}
+
+func newStops() *stops {
+	return &stops{told: map[int64]task.StopVerb{}, releases: map[int64]*release{}, ended: map[int64]int{}}
+}
 
 // list returns the orders; before they were read it has none.
 func (s *stops) list() *task.Stops {
@@ -105,6 +116,11 @@ func (t *term) keepStops(ctx context.Context) error {
 			errs = append(errs, t.releasePaused(ctx, id, now))
 		}
 	}
+	for id := range t.stops.releases {
+		if !slices.Contains(waitedFor, id) {
+			t.tellReleased(id)
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -171,15 +187,26 @@ func about(stop task.Stop) []any {
 }
 
 // releasePaused makes due what waits for a pause that has ended, however it ended and however long ago: a consumer may
-// learn of the end a little later than we do.
+// learn of the end a little later than we do. It goes no further than the moments of a few passes: the next pass goes on.
 func (t *term) releasePaused(ctx context.Context, pauseID int64, now time.Time) error {
-	released := 0
-	for due := now; ; due = due.Add(releaseSpacing) {
-		list, err := t.store.ReleasePaused(ctx, pauseID, due, releaseAtOnce)
+	r := t.stops.releases[pauseID]
+	if r == nil {
+		r = &release{}
+		t.stops.releases[pauseID] = r
+	}
+	if r.next.Before(now) {
+		r.next = now
+	}
+	for end := now.Add(releaseLots * releaseSpacing); r.next.Before(end); r.next = r.next.Add(releaseSpacing) {
+		list, err := t.store.ReleasePaused(ctx, pauseID, r.next, releaseAtOnce)
 		if err != nil {
 			return err
 		}
-		released += len(list)
+		if len(list) == 0 {
+			t.tellReleased(pauseID)
+			break
+		}
+		r.subtasks += len(list)
 		if t.timer != nil {
 			entries := make([]timer.Entry, len(list))
 			for i, d := range list {
@@ -188,14 +215,16 @@ func (t *term) releasePaused(ctx context.Context, pauseID int64, now time.Time) 
 			t.timer.Add(ctx, entries)
 		}
 		failpoint.Hit("producer.pause.released")
-		if len(list) == 0 {
-			break
-		}
-	}
-	if released > 0 {
-		t.logger.Info("subtasks go on after a pause", "order", pauseID, "subtasks", released)
 	}
 	return nil
+}
+
+// tellReleased logs that nothing waits for a pause any more.
+func (t *term) tellReleased(pauseID int64) {
+	if r := t.stops.releases[pauseID]; r.subtasks > 0 {
+		t.logger.Info("subtasks go on after a pause", "order", pauseID, "subtasks", r.subtasks)
+	}
+	delete(t.stops.releases, pauseID)
 }
 
 // cancelRuns marks the runs that a cancel takes, so that they end as cancelled, and ends their fan-outs where they stand:
@@ -244,6 +273,7 @@ func (t *term) cutFanOut(ctx context.Context, runID int64, why string) error {
 	defer func() {
 		t.mu.Lock()
 		delete(t.active, runID)
+		delete(t.paced, runID)
 		t.mu.Unlock()
 	}()
 	// A fan-out that never began has no table to count in.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -248,6 +249,57 @@ func TestPause_MakesDueWhatWaitsForItOnceItHasEnded(t *testing.T) {
 	wait(5, task.Stop{ID: 12345})
 	require.Equal(t, []int64{4, 5}, sent(), "the next leader needs nothing but the tables")
 	require.EqualValues(t, 6, b.rows(runID)[task.Waiting])
+}
+
+func TestPause_IsReleasedBitByBit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	tm := b.term()
+	const waiting = releaseLots*releaseAtOnce + 200
+	soon := start.Add(time.Second) // the end of the time to live of one in a hundred
+	for some := range slices.Chunk(ids(1, waiting), 1000) {
+		var args []any
+		for _, id := range some {
+			due := start.Add(24 * time.Hour)
+			if id%100 == 0 {
+				due = soon
+			}
+			args = append(args, 1, id, "p", string(task.Deferred), "tencent", "normal", store.At(due), 1, 0, task.PauseRef(7))
+		}
+		b.exec(b.store.Data, "INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for) VALUES "+
+			store.Tuples(len(some), 10), args...)
+	}
+	released := func() (n int, latest time.Time) {
+		var at store.Time
+		row := b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*), MAX(due_at) FROM subtask_due WHERE waits_for = ''").Row()
+		require.NoError(t, row.Scan(&n, &at))
+		return n, at.Time
+	}
+	require.NoError(t, tm.keepStops(t.Context()))
+	n, latest := released()
+	lot := n / releaseLots // what a statement takes
+	require.LessOrEqual(t, lot, releaseAtOnce)
+	require.Equal(t, releaseLots*lot, n, "a pass is to be quick")
+	require.Equal(t, start.Add((releaseLots-1)*releaseSpacing), latest)
+	var late int
+	row := b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM subtask_due WHERE account_id % 100 = 0 AND due_at > ?", store.At(soon)).Row()
+	require.NoError(t, row.Scan(&late))
+	require.Zero(t, late, "none is looked at later than at the end of its time to live")
+
+	require.NoError(t, tm.keepStops(t.Context()))
+	n, _ = released()
+	require.Equal(t, releaseLots*lot, n, "the moments of this pass are taken")
+	for n < waiting {
+		b.clock.add(stopInterval)
+		require.NoError(t, tm.keepStops(t.Context()))
+		before := n
+		n, latest = released()
+		require.Equal(t, min(before+4*lot, waiting), n)
+	}
+	lots := (waiting + lot - 1) / lot
+	require.Equal(t, start.Add(time.Duration(lots-1)*releaseSpacing), latest, "one lot after the other, over all passes")
+	require.NoError(t, tm.keepStops(t.Context()))
+	require.Empty(t, tm.stops.releases)
 }
 
 func TestCancel_CutsAFanOutAndEndsWhatItMade(t *testing.T) {

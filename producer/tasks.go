@@ -12,12 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
-
-	"adsync/base/clock"
 )
 
 // badTask is a row that cannot be used as it is.

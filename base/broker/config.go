@@ -32,7 +32,7 @@ type Config struct {
 
 	SessionTimeout   time.Duration `koanf:"session_timeout" doc:"How long a consumer may be silent before its partitions go to others. Must leave room for drain_timeout."`
 	RebalanceTimeout time.Duration `koanf:"rebalance_timeout" doc:"How long the group waits for its members when partitions are shared out anew."`
-	DrainTimeout     time.Duration `koanf:"drain_timeout" doc:"How long work in flight may finish when its partition is taken away or the consumer stops. At most two thirds of session_timeout."`
+	DrainTimeout     time.Duration `koanf:"drain_timeout" doc:"How long work in flight may finish when its partition is taken away or the consumer stops. At most two thirds of session_timeout, and more than 3s less than it."`
 	CommitInterval   time.Duration `koanf:"commit_interval" doc:"How often finished offsets are committed."`
 	WriteTimeout     time.Duration `koanf:"write_timeout" doc:"How long a write is tried, all repetitions together, before it fails."`
 	Span             int           `koanf:"span" doc:"How many messages of a partition may be read beyond the oldest unfinished one."`
@@ -99,6 +99,13 @@ func (c Config) GroupName(media, lane string) string {
 	return c.Prefix + "." + media + "." + lane
 }
 
+// handBackTime is what the session needs beyond the drain: the last heartbeat is up to a heartbeatInterval old, the
+// commits before and after take their time, and so does GroupConfig.Assigned's released.
+const handBackTime = 3 * time.Second
+
+// sessionMin is the shortest session that brokers take, as they are shipped.
+const sessionMin = 6 * time.Second
+
 // kafkaName is what Kafka accepts in names of topics; the prefix leaves room for media and lane.
 var kafkaName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
@@ -149,15 +156,15 @@ func (c Config) validateTimes() []error {
 		errs = append(errs, &config.FieldError{Key: key, Value: value.String(), Want: want})
 	}
 	// Brokers refuse sessions outside group.min.session.timeout.ms and group.max.session.timeout.ms.
-	if c.SessionTimeout < 6*time.Second || c.SessionTimeout > 30*time.Minute {
+	if c.SessionTimeout < sessionMin || c.SessionTimeout > 30*time.Minute {
 		refuse("session_timeout", c.SessionTimeout, "6s to 30m")
 	}
 	if c.RebalanceTimeout < time.Second || c.RebalanceTimeout <= c.DrainTimeout {
 		refuse("rebalance_timeout", c.RebalanceTimeout, "longer than drain_timeout")
 	}
 	// Heartbeats end with the generation: a drain that outlives the session has nothing left to commit to.
-	if c.DrainTimeout < 0 || c.DrainTimeout > c.SessionTimeout*2/3 {
-		refuse("drain_timeout", c.DrainTimeout, "0s to two thirds of session_timeout")
+	if c.DrainTimeout < 0 || c.DrainTimeout > c.SessionTimeout*2/3 || c.DrainTimeout+handBackTime >= max(c.SessionTimeout, sessionMin) {
+		refuse("drain_timeout", c.DrainTimeout, fmt.Sprintf("0s to two thirds of session_timeout, and more than %s less than it", handBackTime))
 	}
 	if c.CommitInterval < 10*time.Millisecond || c.CommitInterval > time.Minute {
 		refuse("commit_interval", c.CommitInterval, "10ms to 1m")

@@ -55,8 +55,9 @@ func (g *generation) run(ended context.Context) {
 	defer revoke(nil)
 
 	given := g.given()
+	var released func(context.Context)
 	if assigned := g.group.cfg.Assigned; assigned != nil {
-		assigned(ended, given)
+		released = assigned(ended, given)
 	}
 	var loops sync.WaitGroup
 	for _, a := range given {
@@ -67,9 +68,8 @@ func (g *generation) run(ended context.Context) {
 
 	g.commitUntil(ended.Done(), more)
 	revoke(ErrRevoked) // Before anything else: nothing new may begin.
-	g.handBack(&loops)
-	if released := g.group.cfg.Released; released != nil {
-		released(context.WithoutCancel(ended), given)
+	if inOrder := g.handBack(&loops); inOrder && released != nil {
+		released(context.WithoutCancel(ended))
 	}
 }
 
@@ -106,8 +106,8 @@ func (g *generation) commitUntil(ended, more <-chan struct{}) {
 
 // handBack ends the generation while the broker still takes its commits: what is finished is committed at once,
 // so that it is safe whatever comes; then work in flight may finish; then that is committed too. After this
-// function the broker refuses commits of this generation.
-func (g *generation) handBack(loops *sync.WaitGroup) {
+// function the broker refuses commits of this generation. It returns whether all work has ended.
+func (g *generation) handBack(loops *sync.WaitGroup) (inOrder bool) {
 	// The clock runs from here, also while a slow commit does: the session's does, too.
 	drain := time.NewTimer(g.client.cfg.DrainTimeout)
 	defer drain.Stop()
@@ -124,14 +124,16 @@ func (g *generation) handBack(loops *sync.WaitGroup) {
 	case <-handlers.C:
 		g.client.logger.Error("a handler did not return when its partition was taken away", "group", g.group.cfg.Group)
 		g.commit()
-		return
+		return false
 	}
-	if left := g.work.wait(drain.C); left > 0 {
+	left := g.work.wait(drain.C)
+	if left > 0 {
 		g.client.metrics.drainLeft.WithLabelValues(g.group.cfg.Group).Add(float64(left))
 		g.client.logger.Warn("work was still under way at the end of the drain; the next owner of its partitions repeats it",
 			"group", g.group.cfg.Group, "messages", left, "drain_timeout", g.client.cfg.DrainTimeout)
 	}
 	g.commit()
+	return left == 0
 }
 
 // commit commits what has moved, in one request. Only the goroutine of run calls it: two commits under way could

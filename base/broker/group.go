@@ -32,11 +32,11 @@ type GroupConfig struct {
 	Span   int      // 0 means Config.Span
 
 	// Assigned, if set, is called at the start of each generation, before any partition is read, with the partitions
-	// that this member was given. Released is called with the same when they were handed back in order: work in flight
-	// has ended or the time for it is over, and what is finished is committed. A member that dies is not heard of again.
-	// Both hold up the group, so they must be quick, and end with ctx.
-	Assigned func(ctx context.Context, given []Assignment)
-	Released func(ctx context.Context, given []Assignment)
+	// that this member was given. Released, which may be nil, is called when they were handed back in order: work in flight
+	// has ended, and what is finished is committed. It is not called when work outlasted the drain, which has used up the
+	// time that there is, nor of course for a member that dies.
+	// Both hold up the group: Assigned must be quick and end with ctx, released must return within a second.
+	Assigned func(ctx context.Context, given []Assignment) (released func(ctx context.Context))
 }
 
 // Assignment is a partition that a member of a group was given.

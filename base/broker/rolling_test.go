@@ -122,13 +122,13 @@ func (h *hooks) told() []string {
 func (h *hooks) config(group, topic string) broker.GroupConfig {
 	return broker.GroupConfig{
 		Group: group, Topics: []string{topic}, Span: 100,
-		Assigned: func(_ context.Context, given []broker.Assignment) {
+		Assigned: func(_ context.Context, given []broker.Assignment) func(context.Context) {
 			h.note("assigned")
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.given = given
+			return func(context.Context) { h.note("released") }
 		},
-		Released: func(context.Context, []broker.Assignment) { h.note("released") },
 	}
 }
 
@@ -187,6 +187,21 @@ func TestTiming_AMemberWithoutItsNetworkStillReleases(t *testing.T) {
 	})
 }
 
+func TestTiming_WhatOutlastsTheDrainIsNotReleased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := deployed(t)
+		write(t, c, numbered("jobs", 0, 1, 1))
+		var h hooks
+		in := newInbox()
+		g := c.NewGroup(h.config("g", "jobs"), in.keep)
+		require.NoError(t, g.Start(t.Context()))
+		in.wait(t, 1)
+		g.Stop()
+		require.Equal(t, []string{"assigned"}, h.told(), "the drain has taken all the time that there was")
+	})
+}
+
 // A note that takes long delays its own partitions and costs nobody the membership.
 func TestTiming_SlowNotesDoNotCostTheMembership(t *testing.T) {
 	t.Parallel()
@@ -194,13 +209,16 @@ func TestTiming_SlowNotesDoNotCostTheMembership(t *testing.T) {
 		_, c, r := deployed(t)
 		in := newInbox()
 		write(t, c, numbered("jobs", 0, 50, 10))
-		slow := func(ctx context.Context, _ []broker.Assignment) {
+		slow := func(ctx context.Context) {
 			select {
 			case <-time.After(3 * time.Second):
 			case <-ctx.Done():
 			}
 		}
-		cfg := broker.GroupConfig{Group: "g", Topics: []string{"jobs"}, Assigned: slow, Released: slow}
+		cfg := broker.GroupConfig{Group: "g", Topics: []string{"jobs"}, Assigned: func(ctx context.Context, _ []broker.Assignment) func(context.Context) {
+			slow(ctx)
+			return slow
+		}}
 		g1, g2 := c.NewGroup(cfg, in.finish), c.NewGroup(cfg, in.finish)
 		require.NoError(t, g1.Start(t.Context()))
 		time.Sleep(10 * time.Second)

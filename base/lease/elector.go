@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"adsync/base/service"
-
 	"adsync/base/clock"
+	"adsync/base/service"
 )
 
 // pollInterval is how often a follower looks at the row: a leader that resigned is replaced within it.

@@ -9,9 +9,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"adsync/base/redis"
-
 	"adsync/base/clock"
+	"adsync/base/redis"
 )
 
 //go:embed take.lua

@@ -10,9 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	goredis "github.com/redis/go-redis/v9"
 
-	"adsync/base/redis"
-
 	"adsync/base/clock"
+	"adsync/base/redis"
 )
 
 // grantTries is how many grants a call may find ended before it takes the last one as it is. Where the ledger's answers are always that

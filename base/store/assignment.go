@@ -31,7 +31,8 @@ type Assignment struct {
 
 // startedAgain is what is known after one more start; startsMax is how many may go without progress before care is taken.
 func (a Assignment) startedAgain(s Start, startsMax int) Assignment {
-	if a.Starts > 0 && s.Committed < a.Committed {
+	// Of a row that is new this makes what it is already. Starts says nothing of that: RecordStops takes the last one back.
+	if s.Committed < a.Committed {
 		a = Assignment{SuspectOffset: -1} // The log was made anew: nothing that is known of its offsets holds.
 	}
 	if max(a.Committed, 0) != max(s.Committed, 0) { // The first commit of all is no progress.
@@ -138,31 +139,39 @@ func readAssignments(tx *gorm.DB, sql string, args []any, known map[partitionOf]
 type Stop struct {
 	Topic     string
 	Partition int
-	CutOff    bool // whether a message was under way that RecordSuspect noted
+	Committed int64 // as it was at its Start
+	CutOff    int64 // the offset of the message that was under way and that RecordSuspect noted; -1 when none was
 }
 
 // RecordStops notes that holder has handed partitions back in order: its start, and that of what was cut off, count
-// no more. Partitions that another holder has started meanwhile are left alone.
+// no more. That also holds when another holder has started them meanwhile, as after an eviction, unless that one found
+// that their offset has moved: then the start is forgotten already.
 func (s *Store) RecordStops(ctx context.Context, group, holder string, stops []Stop) error {
 	if len(stops) == 0 {
 		return nil
 	}
 	rows := make([][]any, len(stops))
 	for i, stop := range stops {
-		cut := 0
-		if stop.CutOff {
-			cut = 1
-		}
-		rows[i] = []any{group, stop.Topic, stop.Partition, holder, cut}
+		rows[i] = []any{group, stop.Topic, stop.Partition, holder, stop.Committed, stop.CutOff}
 	}
+	const (
+		own = "t.holder = o.holder"
+		// The other's own start stays. The first commit of all is no progress.
+		counted = "(t.starts > 1 AND (t.committed = o.committed OR t.committed <= 0 AND o.committed <= 0))"
+		noted   = "(t.suspect_offset = o.cut_off AND t.suspect_starts > 0)"
+	)
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
-		for batch := range slices.Chunk(sortByKey(rows, len(assignmentKey)), s.Data.rowsPerStatement(5)) {
+		for batch := range slices.Chunk(sortByKey(rows, len(assignmentKey)), s.Data.rowsPerStatement(6)) {
 			err := s.Data.updateByValues(tx, valueUpdate{
 				table:   "assignment",
 				key:     assignmentKey,
-				columns: []string{"group_name", "topic", "topic_partition", "holder", "cut"},
-				set:     [][2]string{{"starts", "t.starts - 1"}, {"suspect_starts", "t.suspect_starts - o.cut"}, {"holder", "''"}},
-				where:   "t.holder = o.holder",
+				columns: []string{"group_name", "topic", "topic_partition", "holder", "committed", "cut_off"},
+				set: [][2]string{
+					{"starts", "CASE WHEN " + own + " OR " + counted + " THEN t.starts - 1 ELSE t.starts END"},
+					{"suspect_starts", "CASE WHEN " + noted + " THEN t.suspect_starts - 1 ELSE t.suspect_starts END"},
+					{"holder", "CASE WHEN " + own + " THEN '' ELSE t.holder END"},
+				},
+				where: "(" + own + " OR t.holder <> '' AND (" + counted + " OR " + noted + "))",
 			}, batch)
 			if err != nil {
 				return err

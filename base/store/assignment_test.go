@@ -105,6 +105,13 @@ func TestAssignment_ALogMadeAnewForgetsAll(t *testing.T) {
 	require.Equal(t, Assignment{Topic: "t", Partition: 3, Committed: 20, Starts: 1, SuspectOffset: -1}, a)
 }
 
+func TestAssignment_ALogMadeAnewForgetsAllAlsoAfterAnOrderlyEnd(t *testing.T) {
+	t.Parallel()
+	a := Assignment{Committed: 500, CarefulUntil: 1500, SuspectOffset: 700, SuspectStarts: 2} // RecordStops took its start back.
+	a = a.startedAgain(Start{Topic: "t", Partition: 3, Committed: 20, Reach: 1044}, 3)
+	require.Equal(t, Assignment{Topic: "t", Partition: 3, Committed: 20, Starts: 1, SuspectOffset: -1}, a)
+}
+
 func TestAssignment_CareOutlivesProgress(t *testing.T) {
 	t.Parallel()
 	a := Assignment{Committed: 10, Starts: 3, SuspectOffset: -1}

@@ -214,6 +214,19 @@ FROM subtask_dead d WHERE `+where+` GROUP BY d.task_id) c LEFT JOIN run r ON r.i
 	return all, rows.Err()
 }
 
+// DeadTask returns the task of which subtasks are dead and that is called so, by the run of the one that died last; the
+// newest, if several are; 0 if none is. It counts nothing: of each task it looks at one row.
+func (s *Store) DeadTask(ctx context.Context, name string) (int64, error) {
+	var id int64
+	err := s.Data.Writer(ctx).Raw(`SELECT t.task_id FROM (SELECT DISTINCT task_id FROM subtask_dead) t
+JOIN run r ON r.id = (SELECT d.run_id FROM subtask_dead d WHERE d.task_id = t.task_id ORDER BY d.dead_at DESC, d.run_id DESC LIMIT 1)
+WHERE r.task_name = ? ORDER BY t.task_id DESC LIMIT 1`, name).Row().Scan(&id)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("look for the dead subtasks of a task called %q: %w", name, err)
+	}
+	return id, nil
+}
+
 // CountDeadByMedia returns how many dead subtasks each media has.
 func (s *Store) CountDeadByMedia(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT media, COUNT(*) FROM subtask_dead GROUP BY media").Rows()

@@ -153,6 +153,22 @@ func TestDead_PagesHaveEachRowOnce(t *testing.T) {
 	}
 }
 
+func TestDeadTask_IsFoundByTheNameOfItsNewestRun(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	rename := func(runID int64, name string) {
+		require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET task_name = ? WHERE id = ?", name, runID).Error)
+	}
+	rename(died(t, s, 7, outcomeTime, "a", accounts(3)...), "old")
+	rename(died(t, s, 7, outcomeTime.Add(time.Hour), "b", accounts(2)...), "new")
+	rename(died(t, s, 8, outcomeTime, "c", accounts(2)...), "other")
+	for name, want := range map[string]int64{"new": 7, "other": 8, "old": 0, "none": 0} {
+		id, err := s.DeadTask(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, want, id, name)
+	}
+}
+
 func TestDropDead_LeavesWhatIsBeingTakenUp(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -227,31 +243,42 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 		require.Len(t, slices.CompactFunc(all, func(a, b store.AccountPart) bool { return a == b }), 540)
 	}
 
-	// Two of its accounts were not made.
+	// Two of its accounts were not made; of the others some ended in each way, and some not at all.
 	parts, _, _, err := s.MarkedParts(ctx, runID, 2, 5000)
 	require.NoError(t, err)
 	made(t, s, l, runID, parts)
-	fails := store.Outcome{
-		Key: task.Key{RunID: runID, AccountID: 9, Part: "d"}, Media: "acme", TaskID: 7, Delivery: 1, State: task.Failed, Attempt: 1,
-		ErrorText: "again", EndedAt: outcomeTime,
+	ends := map[int64]task.State{7: task.Expired, 8: task.Cancelled, 9: task.Failed, 10: task.Superseded, 11: task.Retrying}
+	var outcomes []store.Outcome
+	for _, p := range parts {
+		o := store.Outcome{
+			Key: task.Key{RunID: runID, AccountID: p.AccountID, Part: p.Part}, Media: "acme", TaskID: 7, Delivery: 1,
+			State: task.Succeeded, Attempt: 1, ErrorText: "again", EndedAt: outcomeTime, DueAt: outcomeTime,
+		}
+		if end, otherwise := ends[p.AccountID]; otherwise {
+			o.State = end
+		}
+		if p.AccountID != 12 {
+			outcomes = append(outcomes, o)
+		}
 	}
-	apply(t, s, fails)
+	apply(t, s, outcomes...)
 	require.NoError(t, s.MarkDead(ctx, l, task.DeadFilter{RunID: runID}, runID))
 	require.NoError(t, s.SettleRedrive(ctx, l, runID))
 	require.NoError(t, s.SettleRedrive(ctx, l, runID), "settled already")
-	left := listDead(t, s, task.DeadFilter{TaskID: 7})
-	require.Len(t, left, 2*2+1)
-	for _, d := range left {
+	left := map[int64]int{}
+	for _, d := range listDead(t, s, task.DeadFilter{TaskID: 7}) {
 		require.Zero(t, d.RedriveRun)
-		require.True(t, d.AccountID <= 2 || d.Key == fails.Key, "what died in the run itself is not its own to settle")
+		require.Equal(t, d.AccountID == 9, d.RunID == runID, "what died in the run itself is not its own to settle")
+		left[d.AccountID]++
 	}
+	require.Equal(t, map[int64]int{1: 2, 2: 2, 7: 2, 8: 2, 9: 1, 11: 2, 12: 2}, left)
 	require.Len(t, listDead(t, s, task.DeadFilter{TaskID: 8}), 3)
 
 	// A leader of another time changes nothing.
 	lead(t, s, "b")
 	require.ErrorIs(t, s.SettleRedrive(ctx, l, later), lease.ErrStaleLease)
 	require.ErrorIs(t, s.MarkDead(ctx, l, task.DeadFilter{}, runID), lease.ErrStaleLease)
-	require.Len(t, listDead(t, s, task.DeadFilter{}), 8)
+	require.Len(t, listDead(t, s, task.DeadFilter{}), 13+3)
 }
 
 func TestTaskPace_IsThatOfTheLargestOfTheNewestRuns(t *testing.T) {

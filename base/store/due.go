@@ -19,6 +19,11 @@ import (
 // where the message is.
 const dueSent = "sent"
 
+// noPlace is the topic of a row whose subtask was sent again and of whose message nobody has said where it is. No topic can
+// be called so, and each that there can be sorts after it; what waits has the topic "". Not "?", which libraries take for
+// the place of a value.
+const noPlace = "!"
+
 // Due is a row of subtask_due: a subtask that waits for a retry or for quota, or that was sent again after it.
 type Due struct {
 	task.Key
@@ -29,25 +34,23 @@ type Due struct {
 }
 
 // DueSubtasks returns subtasks that are to be sent now, by key: those that wait until now or earlier, and those that
-// were sent before lost without their place in the log being known. A zero lost leaves the latter out: to find them
-// takes a look at everything that is under way.
+// were sent before lost without their place in the log being known. A zero lost leaves the latter out.
 func (s *Store) DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]Due, error) {
 	var all []Due
-	for _, q := range []struct {
-		state string
-		where string
-		until time.Time
-	}{
-		{string(task.Retrying), "", now}, {string(task.Deferred), "", now}, {dueSent, " AND topic_offset < 0", lost},
-	} {
-		if q.until.IsZero() {
-			continue
-		}
-		rows, err := s.readDue(ctx, "WHERE state = ? AND due_at <= ?"+q.where+" ORDER BY due_at LIMIT ?", q.state, At(q.until), limit)
+	for _, state := range []task.State{task.Retrying, task.Deferred} {
+		due, err := s.readDue(ctx, "WHERE state = ? AND due_at <= ? ORDER BY due_at LIMIT ?", string(state), At(now), limit)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, rows...)
+		all = append(all, due...)
+	}
+	if !lost.IsZero() {
+		// By the place: by the state it would be a look at all that is under way.
+		due, err := s.readDue(ctx, s.Data.dueByPlace()+" WHERE topic = ? AND state = ? AND due_at <= ? ORDER BY due_at LIMIT ?", noPlace, dueSent, At(lost), limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, due...)
 	}
 	SortDue(all)
 	return all, nil
@@ -58,6 +61,15 @@ func SortDue(due []Due) {
 	slices.SortFunc(due, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
 }
 
+// dueByPlace follows subtask_due in a statement that is to use the index of places.
+func (d *DB) dueByPlace() string {
+	if d.dialect == SQLiteDialect {
+		return " INDEXED BY subtask_due_place"
+	}
+	return " FORCE INDEX (place)"
+}
+
+// readDue reads rows of subtask_due; tail is what follows its name.
 func (s *Store) readDue(ctx context.Context, tail string, args ...any) ([]Due, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, state, due_at, delivery, attempt FROM subtask_due "+tail, args...).Rows()
 	if err != nil {
@@ -209,7 +221,7 @@ func (s *Store) raiseSome(tx *gorm.DB, table, batch string, due []Due, now time.
 			table:   "subtask_due",
 			key:     subtaskKey,
 			columns: []string{"run_id", "account_id", "part", "delivery", "due_at"},
-			set:     [][2]string{{"state", "'" + dueSent + "'"}, {"delivery", "o.delivery"}, {"due_at", "o.due_at"}, {"waits_for", "''"}, {"topic", "''"}, {"topic_partition", "-1"}, {"topic_offset", "-1"}},
+			set:     [][2]string{{"state", "'" + dueSent + "'"}, {"delivery", "o.delivery"}, {"due_at", "o.due_at"}, {"waits_for", "''"}, {"topic", "'" + noPlace + "'"}, {"topic_partition", "-1"}, {"topic_offset", "-1"}},
 		}, sent)
 		if err != nil {
 			return nil, err

@@ -1,5 +1,7 @@
 package store
 
+import "strings"
+
 // OutcomeSQL returns the statements by which n outcomes reach the rows of their subtasks, by what they do.
 func (d *DB) OutcomeSQL(logTable string, n int) map[string]string {
 	return map[string]string{
@@ -11,3 +13,18 @@ func (d *DB) OutcomeSQL(logTable string, n int) map[string]string {
 
 // QueuedSQL returns the statement that finds what is queued behind n subtasks.
 func (d *DB) QueuedSQL(n int) string { return d.queuedSQL(n) }
+
+// FanOutSQL is a statement that finds runs to fan out, and what its placeholders stand for.
+type FanOutSQL struct {
+	Query string
+	Args  []any
+}
+
+// FanOutSQLs returns the statements by what they find.
+func FanOutSQLs(f FanOuts, taskID int64, limit int) map[string]FanOutSQL {
+	all := map[string]FanOutSQL{}
+	for name, q := range map[string]*runQuery{"ticks": f.ticks(limit), "orders": f.orders(limit), "next": nextTick(taskID, f.PausedRuns)} {
+		all[name] = FanOutSQL{"SELECT " + runColumns + " FROM run " + strings.Join(q.text, " "), q.args}
+	}
+	return all
+}

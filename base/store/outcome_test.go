@@ -449,14 +449,17 @@ func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 	}
 }
 
-// explain returns the plan of a statement, a line for each step; its placeholders stand for 1.
-func explain(t *testing.T, s *store.Store, query string) string {
+// explain returns the plan of a statement, a line for each step; without args its placeholders stand for 1.
+func explain(t *testing.T, s *store.Store, query string, args ...any) string {
 	t.Helper()
 	prefix := "EXPLAIN "
 	if s.Data.Dialect() == store.SQLiteDialect {
 		prefix = "EXPLAIN QUERY PLAN "
 	}
-	rows, err := s.Data.Writer(t.Context()).Raw(prefix + strings.ReplaceAll(query, "?", "'1'")).Rows()
+	if len(args) == 0 {
+		query = strings.ReplaceAll(query, "?", "'1'")
+	}
+	rows, err := s.Data.Writer(t.Context()).Raw(prefix+query, args...).Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	columns, err := rows.Columns()

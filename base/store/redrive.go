@@ -15,9 +15,10 @@ import (
 )
 
 // A redrive is an order whose run takes up dead subtasks. The run's fan-out first marks the dead subtasks that the
-// order chooses (MarkDead), then makes their subtasks anew (MarkedParts). When it has ended, those that it made leave
-// subtask_dead and the others are free again (SettleRedrive). Each step can be repeated, and a mark without a run that
-// is being fanned out is only a step that is still to be done: a crash anywhere neither loses nor doubles a subtask.
+// order chooses (MarkDead), then makes their subtasks anew (MarkedParts). When the run has ended, those whose subtask was
+// done leave subtask_dead and the others are free again (SettleRedrive): to be made anew is not to be done, for the run may
+// be cancelled or expire. Each step can be repeated, and a mark of a run that has ended is only a step that is still to be
+// done: a crash anywhere neither loses nor doubles a subtask.
 
 // MarkDead marks the dead subtasks that a filter chooses and no run is taking up as those of a run. It must not be
 // called once the run's fan-out has passed an account: what it marked there would not be made. It returns
@@ -71,29 +72,38 @@ func (s *Store) MarkedParts(ctx context.Context, runID, after int64, limit int) 
 	return parts, parts[len(parts)-1].AccountID, false, nil
 }
 
-// Redrives returns the runs that dead subtasks are marked for.
+// Redrives returns the runs that dead subtasks are marked for, by id.
 func (s *Store) Redrives(ctx context.Context) ([]int64, error) {
 	var ids []int64
-	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT redrive_run_id FROM subtask_dead WHERE redrive_run_id > 0 ORDER BY redrive_run_id").Scan(&ids).Error
-	if err != nil {
-		return nil, fmt.Errorf("read the runs that take up dead subtasks: %w", err)
+	// One seek of the index for each run: DISTINCT would read all that are marked.
+	for after := int64(0); ; {
+		var next []int64
+		err := s.Data.Writer(ctx).Raw("SELECT redrive_run_id FROM subtask_dead WHERE redrive_run_id > ? ORDER BY redrive_run_id LIMIT 1", after).Scan(&next).Error
+		if err != nil {
+			return nil, fmt.Errorf("read the runs that take up dead subtasks: %w", err)
+		}
+		if len(next) == 0 {
+			return ids, nil
+		}
+		after = next[0]
+		ids = append(ids, after)
 	}
-	return ids, nil
 }
 
-// SettleRedrive is for a run whose fan-out has ended, in whatever way: dead subtasks that it has made anew go, and
-// the others are free again. It returns lease.ErrStaleLease when the lease does not hold.
+// SettleRedrive is for a run that has ended, in whatever way, or is gone: dead subtasks whose subtask in it succeeded,
+// failed (and so is dead in its own right) or gave way to a newer one go, and the others are free again. It returns
+// lease.ErrStaleLease when the lease does not hold.
 func (s *Store) SettleRedrive(ctx context.Context, l lease.Lease, runID int64) error {
 	u := valueUpdate{
 		table: "subtask_dead", key: subtaskKey, columns: append(slices.Clone(subtaskKey), "mark"),
 		set: [][2]string{{"redrive_run_id", "0"}}, where: "t.redrive_run_id = o.mark",
 	}
 	for {
-		made, others, err := s.marked(ctx, runID, min(deadBatch, s.Data.rowsPerStatement(len(u.columns))))
+		done, others, err := s.marked(ctx, runID, min(deadBatch, s.Data.rowsPerStatement(len(u.columns))))
 		if err != nil {
 			return fmt.Errorf("settle the redrive of run %d: %w", runID, err)
 		}
-		if len(made)+len(others) == 0 {
+		if len(done)+len(others) == 0 {
 			return nil
 		}
 		rows := make([][]any, len(others))
@@ -101,7 +111,7 @@ func (s *Store) SettleRedrive(ctx context.Context, l lease.Lease, runID int64) e
 			rows[i] = []any{k.RunID, k.AccountID, k.Part, runID}
 		}
 		err = s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
-			if _, err := s.deleteDead(tx, runID, made); err != nil || len(rows) == 0 {
+			if _, err := s.deleteDead(tx, runID, done); err != nil || len(rows) == 0 {
 				return err
 			}
 			return s.Data.updateByValues(tx, u, rows)
@@ -112,14 +122,14 @@ func (s *Store) SettleRedrive(ctx context.Context, l lease.Lease, runID int64) e
 	}
 }
 
-// marked returns dead subtasks that are marked for a run: those that the run has made anew, and the others.
-func (s *Store) marked(ctx context.Context, runID int64, limit int) (made, others []task.Key, err error) {
+// marked returns dead subtasks that are marked for a run: those whose subtask in the run was done, and the others.
+func (s *Store) marked(ctx context.Context, runID int64, limit int) (done, others []task.Key, err error) {
 	const dead = "SELECT d.run_id, d.account_id, d.part, "
-	rows, err := s.Data.Writer(ctx).Raw(dead+"COALESCE(t.run_id, 0) FROM subtask_dead d LEFT JOIN "+LogTable(runID)+
+	rows, err := s.Data.Writer(ctx).Raw(dead+"CASE WHEN t.state IN (?, ?, ?) THEN 1 ELSE 0 END FROM subtask_dead d LEFT JOIN "+LogTable(runID)+
 		" t ON t.run_id = ? AND t.account_id = d.account_id AND t.part = d.part WHERE d.redrive_run_id = ? ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
-		runID, runID, limit).Rows()
+		string(task.Succeeded), string(task.Failed), string(task.Superseded), runID, runID, limit).Rows()
 	if missingTable(err) {
-		// Nothing tells any more what was made: better taken up twice than lost.
+		// Nothing tells any more what was done: better taken up twice than lost.
 		rows, err = s.Data.Writer(ctx).Raw(dead+"0 FROM subtask_dead d WHERE d.redrive_run_id = ? ORDER BY d.run_id, d.account_id, d.part LIMIT ?", runID, limit).Rows()
 	}
 	if err != nil {
@@ -128,17 +138,17 @@ func (s *Store) marked(ctx context.Context, runID int64, limit int) (made, other
 	defer rows.Close()
 	for rows.Next() {
 		var k task.Key
-		var in int64
-		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &in); err != nil {
+		var is bool
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &is); err != nil {
 			return nil, nil, err
 		}
-		if in == 0 {
-			others = append(others, k)
+		if is {
+			done = append(done, k)
 		} else {
-			made = append(made, k)
+			others = append(others, k)
 		}
 	}
-	return made, others, rows.Err()
+	return done, others, rows.Err()
 }
 
 // Pace is what a task's subtasks took of late.

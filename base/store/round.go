@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,38 +53,51 @@ func (s *Store) AddRound(ctx context.Context, l lease.Lease, r Round) error {
 	return nil
 }
 
-// Unanswered returns the runs of a task's ticks that ended well (succeeded or partial) and that a successor has not
-// answered, by id, no more than limit. Only runs with an id of at least from are looked at; below next none will ever
-// have to be, unless its run is made after this.
-func (s *Store) Unanswered(ctx context.Context, successor, predecessor, from int64, limit int) (runs []int64, next int64, err error) {
+// A run of a tick that ended well and that a successor has not answered.
+const (
+	unansweredFrom  = " FROM run r WHERE r.task_id = ? AND r.id >= ? AND r.kind = '" + RunOfTick + "' AND r.state IN "
+	unansweredUntil = " AND NOT EXISTS (SELECT 1 FROM tick_answer a WHERE a.task_id = ? AND a.run_id = r.id) ORDER BY r.id LIMIT ?"
+	endedWell       = "('succeeded', 'partial')"
+)
+
+// AnyUnanswered tells whether a task has a run as Unanswered returns them. Only runs with an id of at least from are looked
+// at; below next none will ever have to be, unless its run is made after this.
+func (s *Store) AnyUnanswered(ctx context.Context, successor, predecessor, from int64) (found bool, next int64, err error) {
 	var newest int64
 	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(id), 0) FROM run WHERE task_id = ?", predecessor).Row().Scan(&newest)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
+		return false, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
 	}
 	next = max(newest+1, from)
 	if newest < from {
-		return nil, next, nil
+		return false, next, nil
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT r.id, r.state FROM run r WHERE r.task_id = ? AND r.id >= ? AND r.kind = ? AND r.state IN (?, ?, ?, ?)"+
-		" AND NOT EXISTS (SELECT 1 FROM tick_answer a WHERE a.task_id = ? AND a.run_id = r.id) ORDER BY r.id LIMIT ?",
-		predecessor, from, RunOfTick, task.RunFanningOut, task.RunRunning, task.RunSucceeded, task.RunPartial, successor, limit).Rows()
+	// The lowest that may still have to be answered: the open ones are among them.
+	var id int64
+	var state task.RunState
+	err = s.Data.Writer(ctx).Raw("SELECT r.id, r.state"+unansweredFrom+"('fanning_out', 'running', 'succeeded', 'partial')"+unansweredUntil,
+		predecessor, from, successor, 1).Row().Scan(&id, &state)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, next, nil
+	case err != nil:
+		return false, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
+	case !state.Open():
+		return true, id, nil
+	}
+	ended, err := s.Unanswered(ctx, successor, predecessor, id, 1)
+	return len(ended) > 0, id, err
+}
+
+// Unanswered returns the runs of a task's ticks that ended well (succeeded or partial) and that a successor has not
+// answered, with an id of at least from, by id, no more than limit.
+func (s *Store) Unanswered(ctx context.Context, successor, predecessor, from int64, limit int) ([]int64, error) {
+	var runs []int64
+	err := s.Data.Writer(ctx).Raw("SELECT r.id"+unansweredFrom+endedWell+unansweredUntil, predecessor, from, successor, limit).Scan(&runs).Error
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
+		return nil, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var state task.RunState
-		if err := rows.Scan(&id, &state); err != nil {
-			return nil, 0, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
-		}
-		next = min(next, id)
-		if !state.Open() {
-			runs = append(runs, id)
-		}
-	}
-	return runs, next, rows.Err()
+	return runs, nil
 }
 
 // TasksWithOpenTicks returns those of the given tasks that have a tick whose run has not ended, or whose newest tick has
@@ -105,9 +120,7 @@ func (s *Store) TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[in
 			args[i] = id
 		}
 		var pending []int64
-		err := s.Data.Writer(ctx).Raw("SELECT o.task_id FROM "+s.Data.valueList([]string{"task_id"}, len(ids))+" AS o JOIN tick k ON k.task_id = o.task_id"+
-			" AND k.planned_at = (SELECT MAX(n.planned_at) FROM tick n WHERE n.task_id = o.task_id)"+
-			" WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = k.run_id)", args...).Scan(&pending).Error
+		err := s.Data.Writer(ctx).Raw(s.Data.pendingTickSQL(len(ids)), args...).Scan(&pending).Error
 		if err != nil {
 			return nil, fmt.Errorf("read the newest ticks of %d tasks: %w", len(ids), err)
 		}
@@ -117,4 +130,12 @@ func (s *Store) TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[in
 	}
 	maps.DeleteFunc(open, func(_ int64, is bool) bool { return !is })
 	return open, nil
+}
+
+// pendingTickSQL finds those of n tasks whose newest tick has no run. The newest is the first by key from the end: for
+// MAX, MySQL would read all ticks of each task.
+func (d *DB) pendingTickSQL(n int) string {
+	return "SELECT o.task_id FROM " + d.valueList([]string{"task_id"}, n) + " AS o JOIN tick k ON k.task_id = o.task_id" +
+		" AND k.planned_at = (SELECT n.planned_at FROM tick n WHERE n.task_id = o.task_id ORDER BY n.planned_at DESC LIMIT 1)" +
+		" WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = k.run_id)"
 }

@@ -131,11 +131,6 @@ func (s *Store) Runs(ctx context.Context, ids []int64) ([]Run, error) {
 	return s.runs(ctx, "WHERE id IN ? ORDER BY id", ids)
 }
 
-// RunsInState returns the oldest runs in a state.
-func (s *Store) RunsInState(ctx context.Context, state task.RunState, limit int) ([]Run, error) {
-	return s.runs(ctx, "WHERE state = ? ORDER BY id LIMIT ?", string(state), limit)
-}
-
 // RunFilter chooses runs for a list; what is zero chooses all.
 type RunFilter struct {
 	TaskName string

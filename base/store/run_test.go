@@ -111,9 +111,6 @@ func TestRuns_ComeBackAsTheyWere(t *testing.T) {
 	list, err = s.ListRuns(ctx, store.RunFilter{Limit: 9, State: task.RunFailed, TaskName: "daily"})
 	require.NoError(t, err)
 	require.Equal(t, []int64{3}, runIDs(list))
-	list, err = s.RunsInState(ctx, task.RunFanningOut, 1)
-	require.NoError(t, err)
-	require.Equal(t, []int64{1}, runIDs(list))
 }
 
 func runIDs(runs []store.Run) []int64 {

@@ -185,9 +185,10 @@ type OpenSubtask struct {
 
 // OpenSubtasksOf returns the next open subtasks of a run after a key, by key.
 func (s *Store) OpenSubtasksOf(ctx context.Context, runID int64, after task.Key, limit int) ([]OpenSubtask, error) {
+	// Not (account_id, part) > (?, ?), which MySQL answers by reading the run from its beginning.
 	return s.openSubtasks(ctx, LogTable(runID),
-		"run_id = ? AND (account_id, part) > (?, ?) AND state IN "+openStates+" ORDER BY run_id, account_id, part LIMIT ?",
-		runID, after.AccountID, after.Part, limit)
+		"run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?) AND state IN "+openStates+" ORDER BY run_id, account_id, part LIMIT ?",
+		runID, after.AccountID, after.AccountID, after.Part, limit)
 }
 
 // OpenSubtasksOfAccount returns the open subtasks of an account in runs of one UTC day, by key.
@@ -241,8 +242,9 @@ func (s *Store) PausesWaitedFor(ctx context.Context) ([]int64, error) {
 	}
 }
 
-// ReleasePaused makes up to limit of the subtasks that wait for a pause due at a moment, and returns their keys. It needs
-// no lease: whoever does it twice, or late, does the same.
+// ReleasePaused makes up to limit of the subtasks that wait for a pause due at a moment, and returns their keys. None is
+// due later than it was: one whose time to live is over before then is due at its end. It needs no lease: whoever does it
+// twice, or late, does the same.
 func (s *Store) ReleasePaused(ctx context.Context, pauseID int64, due time.Time, limit int) ([]Due, error) {
 	ref := task.PauseRef(pauseID)
 	list, err := s.readDue(ctx, "WHERE waits_for = ? ORDER BY account_id, part LIMIT ?", ref, min(limit, s.Data.rowsPerStatement(5)))
@@ -252,8 +254,10 @@ func (s *Store) ReleasePaused(ctx context.Context, pauseID int64, due time.Time,
 	slices.SortFunc(list, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
 	rows := make([][]any, len(list))
 	for i := range list {
-		list[i].DueAt = due
-		rows[i] = []any{list[i].RunID, list[i].AccountID, list[i].Part, ref, At(due)}
+		if due.Before(list[i].DueAt) {
+			list[i].DueAt = due
+		}
+		rows[i] = []any{list[i].RunID, list[i].AccountID, list[i].Part, ref, At(list[i].DueAt)}
 	}
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		return s.Data.updateByValues(tx, valueUpdate{

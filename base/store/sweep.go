@@ -92,7 +92,7 @@ type SentRange struct {
 // SentRanges returns the range of each partition that has such messages.
 func (s *Store) SentRanges(ctx context.Context) ([]SentRange, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT topic, topic_partition, MIN(topic_offset), MAX(topic_offset) FROM subtask_due" +
-		" WHERE topic > '' GROUP BY topic, topic_partition ORDER BY topic, topic_partition").Rows()
+		" WHERE topic > '" + noPlace + "' GROUP BY topic, topic_partition ORDER BY topic, topic_partition").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read where messages were sent again: %w", err)
 	}
@@ -138,11 +138,8 @@ func (s *Store) withLanes(ctx context.Context, ranges []SentRange) ([]SentRange,
 
 // SentWithin returns subtasks that were sent again before a moment, to a place within the range.
 func (s *Store) SentWithin(ctx context.Context, r SentRange, before time.Time, limit int) ([]LostSubtask, error) {
-	table := "subtask_due FORCE INDEX (place)" // Or MySQL goes over all that was sent and has no outcome yet.
-	if s.Data.dialect == SQLiteDialect {
-		table = "subtask_due INDEXED BY subtask_due_place"
-	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM "+table+
+	// By the place, or MySQL goes over all that was sent and has no outcome yet.
+	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM subtask_due"+s.Data.dueByPlace()+
 		" WHERE topic = ? AND topic_partition = ? AND topic_offset BETWEEN ? AND ? AND state = ? AND due_at < ? ORDER BY topic_offset LIMIT ?",
 		r.Topic, r.Partition, r.Lowest, r.Highest, dueSent, At(before), limit).Rows()
 	if err != nil {

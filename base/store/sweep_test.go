@@ -188,27 +188,3 @@ func TestDueOf_AndDropDue(t *testing.T) {
 	require.Len(t, left, 1, "what says another thing by now stays")
 	require.Equal(t, key(run, 1), left[0].Key)
 }
-
-func TestFanningOutRuns_ByLane(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	s, l, run, now := fanningOut(t)
-	other := run
-	other.ID, other.Settings.Lane = run.ID+1, "slow"
-	other.CreatedAt, other.PlannedAt = now, now
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{other}))
-	idsOf := func(lanes []store.LaneName, in bool) []int64 {
-		runs, err := s.FanningOutRuns(ctx, lanes, in, 10)
-		require.NoError(t, err)
-		var all []int64
-		for _, r := range runs {
-			all = append(all, r.ID)
-		}
-		return all
-	}
-	slow := []store.LaneName{{Media: run.Media, Lane: "slow"}, {Media: "none", Lane: "none"}}
-	require.Equal(t, []int64{run.ID, other.ID}, idsOf(nil, false))
-	require.Empty(t, idsOf(nil, true))
-	require.Equal(t, []int64{run.ID}, idsOf(slow, false))
-	require.Equal(t, []int64{other.ID}, idsOf(slow, true))
-}

@@ -88,10 +88,13 @@ func TestRounds_AnswerEachRunOnce(t *testing.T) {
 
 	unanswered := func(from int64, want []int64, wantNext int64) {
 		t.Helper()
-		ids, next, err := s.Unanswered(ctx, 8, 7, from, 10)
+		found, next, err := s.AnyUnanswered(ctx, 8, 7, from)
+		require.NoError(t, err)
+		require.Equal(t, want != nil, found)
+		require.Equal(t, wantNext, next)
+		ids, err := s.Unanswered(ctx, 8, 7, from, 10)
 		require.NoError(t, err)
 		require.Equal(t, want, ids)
-		require.Equal(t, wantNext, next)
 	}
 	unanswered(0, []int64{100, 102}, 100)
 	unanswered(101, []int64{102}, 102)
@@ -99,9 +102,12 @@ func TestRounds_AnswerEachRunOnce(t *testing.T) {
 	round := store.Round{Tick: store.Tick{TaskID: 8, PlannedAt: now, RunID: 200, MadeAt: now}, Answers: map[int64][]int64{7: {100, 102}}}
 	require.NoError(t, s.AddRound(ctx, l, round))
 	unanswered(0, nil, 103)
-	ids, _, err := s.Unanswered(ctx, 9, 7, 0, 10)
+	ids, err := s.Unanswered(ctx, 9, 7, 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, []int64{100, 102}, ids, "another successor answers for itself")
+	ids, err = s.Unanswered(ctx, 9, 7, 0, 1)
+	require.NoError(t, err)
+	require.Equal(t, []int64{100}, ids)
 
 	again := round
 	again.PlannedAt, again.RunID = now.Add(time.Second), 201

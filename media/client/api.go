@@ -14,12 +14,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/ratelimit"
 	"adsync/media"
 	"adsync/media/token"
-
-	"adsync/base/clock"
 )
 
 // redialsMax is how often a GET that got no answer is sent again at once, and redialPause about how long after. More would

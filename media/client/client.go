@@ -10,11 +10,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"adsync/base/clock"
 	"adsync/base/ratelimit"
 	"adsync/media"
 	"adsync/media/token"
-
-	"adsync/base/clock"
 )
 
 // TimeoutDefault is how long one call may take, from sending to the last byte of the answer.

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"adsync/media"
-
 	"adsync/base/clock"
+	"adsync/media"
 )
 
 // bodyMaxDefault is the most that an answer may hold, unpacked.

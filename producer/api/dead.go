@@ -128,16 +128,8 @@ func (a *api) deadTask(ctx context.Context, name string) (id int64, media string
 			return t.ID, t.Media, nil
 		}
 	}
-	counts, err := a.Store.CountDead(ctx, task.DeadFilter{})
-	if err != nil {
-		return 0, "", err
-	}
-	for _, c := range counts {
-		if c.TaskName == name {
-			return c.TaskID, "", nil
-		}
-	}
-	return 0, "", nil
+	id, err = a.Store.DeadTask(ctx, name)
+	return id, "", err
 }
 
 // deadJSON is one dead subtask.

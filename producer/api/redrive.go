@@ -74,8 +74,8 @@ func (a *api) redriveDead(c *gin.Context) error {
 	if err := a.audit(c, "dead.redrive", store.AuditDead, gin.H{"filter": request, "plan": plan}); err != nil {
 		return err
 	}
-	// An order for each task. If not all get written, a second redrive orders what is left: subtasks that a run has taken
-	// up are not dead any more.
+	// An order for each task. If not all get written, a second redrive orders what is left: subtasks that a run is
+	// taking up are left alone.
 	for _, o := range orders {
 		o.Request.By = by
 		if err := a.Store.AddOrder(ctx, o); err != nil {

@@ -124,6 +124,22 @@ var consumerScenarios = []scenario{
 		},
 	},
 	{
+		name: "consumer-paused-in-a-failing-pull",
+		doc:  "SIGSTOP of a consumer that holds a failure in hand, while others fail and retry the same; then SIGCONT: the failure of an older delivery changes nothing",
+		steps: func(ctx context.Context, t *trial) error {
+			if err := t.world.fault(ctx, map[string]any{"kind": "status", "status": 503}); err != nil {
+				return err
+			}
+			if err := t.wait(ctx, time.Second); err != nil {
+				return err
+			}
+			if err := pauseAt(ctx, t, "consumer", "client.answered", t.between(9*time.Second, 12*time.Second)); err != nil {
+				return err
+			}
+			return t.wait(ctx, 3*time.Second)
+		},
+	},
+	{
 		name: "consumer-paused-before-commit",
 		doc:  "SIGSTOP of a consumer whose outcomes are written and not committed, beyond its session; then SIGCONT",
 		steps: func(ctx context.Context, t *trial) error {

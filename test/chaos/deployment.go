@@ -88,7 +88,7 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		"broker": map[string]any{
 			"prefix": d.name, "partitions": 6, "replication": 1, "min_insync": 1,
 			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
-			"session_timeout": "6s", "drain_timeout": "4s", "commit_interval": "200ms", "write_timeout": "10s",
+			"session_timeout": "6s", "drain_timeout": "2500ms", "commit_interval": "200ms", "write_timeout": "10s",
 		},
 		// A machine that runs all of this beside other work is slower than real ones are: a call is sent later, and a Redis
 		// that takes a second is not away.
@@ -96,7 +96,7 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		"ratelimit": map[string]any{"members": 3, "arrival_spread": "300ms", "redis_timeout": "2s"},
 		// Batches smaller than the accounts of a platform: a fan-out takes several steps.
 		"producer": map[string]any{"lease_ttl": "6s", "batch_size": 5},
-		"consumer": map[string]any{"drain_timeout": "3s", "backoff_cap": "3s"},
+		"consumer": map[string]any{"drain_timeout": "2s", "backoff_cap": "3s"},
 	}
 	if change != nil {
 		change(settings)

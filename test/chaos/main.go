@@ -175,7 +175,7 @@ func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]jud
 	for n := range o.parallel {
 		wg.Go(func() {
 			errs[n] = withStack(ctx, filepath.Join(dir, fmt.Sprint(n)), out, func(s *stack) error {
-				r := &runner{stack: s, program: o.program, out: o.out, stderr: out}
+				r := &runner{stack: s, program: o.program, out: o.out, stderr: out, patience: patience}
 				return r.runQueue(ctx, o, queue, verdicts)
 			})
 		})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/mutants"
@@ -24,6 +25,10 @@ type caught struct {
 	Scenario string `json:"scenario,omitempty"` // the one that failed
 	Problem  string `json:"problem,omitempty"`  // the first thing that it saw
 }
+
+// mutantPatience is how long the drain of a mutant may take: what is not done by then is lost, as it is meant to be. The
+// sweep needs half a minute.
+const mutantPatience = 45 * time.Second
 
 // chooseMutants returns the mutants with these names, all of them for "all".
 func chooseMutants(names string) ([]mutants.Mutant, error) {
@@ -58,15 +63,17 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 	var wg sync.WaitGroup
 	for n := range o.parallel {
 		wg.Go(func() {
-			errs[n] = withStack(ctx, filepath.Join(dir, fmt.Sprint(n)), out, func(s *stack) error {
+			err := withStack(ctx, filepath.Join(dir, fmt.Sprint(n)), out, func(s *stack) error {
 				for i := range queue {
 					m := o.mutants[i]
 					results[i] = caught{Mutant: m.Name, Breaks: m.Breaks}
 					program := filepath.Join(dir, m.Name)
 					if err := m.Build(ctx, root, program); err != nil {
-						return err
+						// The others may be caught all the same.
+						errs[n] = errors.Join(errs[n], err)
+						continue
 					}
-					r := &runner{stack: s, program: program, out: filepath.Join(o.out, "mutants", m.Name), stderr: out}
+					r := &runner{stack: s, program: program, out: filepath.Join(o.out, "mutants", m.Name), stderr: out, patience: mutantPatience}
 					if err := r.hunt(ctx, m, o.seed, &results[i]); err != nil {
 						return err
 					}
@@ -74,6 +81,7 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 				}
 				return nil
 			})
+			errs[n] = errors.Join(errs[n], err)
 		})
 	}
 	wg.Wait()

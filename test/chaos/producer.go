@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 )
@@ -100,6 +101,11 @@ var producerScenarios = []scenario{
 		},
 	},
 	{
+		name:  "leader-stuck-in-a-write",
+		doc:   "a write of the leader is held up inside MariaDB while the leader itself is stopped for twice its lease: nobody leads before that write is done or undone",
+		steps: stickInWrite,
+	},
+	{
 		name: "leader-paused-in-transaction", long: true,
 		doc: "SIGSTOP of the leader in a transaction that holds the leader's row: the database ends its session, and another leads",
 		// The session ends after 20 s of silence.
@@ -108,6 +114,55 @@ var producerScenarios = []scenario{
 			return pauseAt(ctx, t, "producer", "store.leader_tx.locked", t.between(26*time.Second, 30*time.Second))
 		},
 	},
+}
+
+// stickInWrite holds up the leader's next INSERT into run in the server, stops the leader, and lets the INSERT go on
+// when the lease has long run out. The INSERT has read the leader's row before: only its lock on it tells the next leader
+// to wait.
+func stickInWrite(ctx context.Context, t *trial) error {
+	db, err := sql.Open("mysql", t.stack.mariadb.DSN()+t.database("data"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	i, err := t.leader(ctx)
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	// Ids rise with time: this locks the place of all runs to come.
+	var above int
+	if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM run WHERE id > (SELECT MAX(id) FROM run) FOR UPDATE) r").Scan(&above); err != nil {
+		return err
+	}
+	err = await(ctx, patience/2, "the leader's INSERT waits", func(ctx context.Context) (bool, error) {
+		var waiting int
+		err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%INTO run %'").Scan(&waiting)
+		return waiting > 0, err
+	})
+	if err != nil {
+		return err
+	}
+	if err := i.pause(); err != nil {
+		return err
+	}
+	t.strike("held writes", 1)
+	t.log("an INSERT of %s waits, and %s is paused", i.name, i.name)
+	if err := t.wait(ctx, t.between(10*time.Second, 13*time.Second)); err != nil {
+		return err
+	}
+	if err := tx.Rollback(); err != nil {
+		return err
+	}
+	if err := t.wait(ctx, 3*time.Second); err != nil {
+		return err
+	}
+	i.resume()
+	return nil
 }
 
 // killAt kills processes of a role at a fail point, twice, wherever it is passed first.

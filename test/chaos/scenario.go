@@ -87,6 +87,7 @@ type trial struct {
 	scenario scenario
 	random   *rand.Rand // for the moments and the victims
 	log      func(format string, args ...any)
+	patience time.Duration // with a drain
 
 	mu       sync.Mutex
 	struck   map[string]int

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -30,6 +31,8 @@ type runner struct {
 	program string
 	out     string // the folder for histories
 	stderr  io.Writer
+	// patience is how long a drain may take.
+	patience time.Duration
 }
 
 // run carries a scenario out and returns its verdict. An error means that it could not be judged.
@@ -79,7 +82,7 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 	}
 	t := &trial{
 		deployment: d, scenario: s, random: rand.New(rand.NewPCG(uint64(seed), 0)), log: log,
-		struck: map[string]int{}, edited: map[string]bool{},
+		struck: map[string]int{}, edited: map[string]bool{}, patience: r.patience,
 	}
 	v, err := t.run(ctx)
 	v.Scenario, v.Seed = s.name, seed
@@ -144,6 +147,8 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 		asking.run(background)
 	}()
 	ordered := make(chan struct{})
+	late := &lateness{worst: map[int64]int64{}}
+	go late.run(background)
 	orderUntil, stopOrders := context.WithCancel(background)
 	defer stopOrders()
 	go func() {
@@ -188,7 +193,11 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	stop()
 	<-asked
 	facts.Struck = t.struckTimes() + t.stackStruck() - before
-	return t.judge(samples, asking, facts)
+	refused, err := t.world.refused(ctx)
+	if err != nil {
+		return judge.Verdict{}, err
+	}
+	return t.judge(samples, asking, facts, map[string]any{"refused": refused, "machine_late_ms": late.list()})
 }
 
 // stackStruck is how often the proxies spoiled something since the stack began.
@@ -254,7 +263,7 @@ func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (ju
 		return f, err
 	}
 	t.log("the load has ended")
-	err = await(ctx, patience, "all runs have ended", func(ctx context.Context) (bool, error) {
+	err = await(ctx, t.patience, "all runs have ended", func(ctx context.Context) (bool, error) {
 		runs, due, err := t.open(ctx)
 		return runs+due == 0, err
 	})
@@ -383,7 +392,7 @@ func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
 }
 
 // judge puts everything together.
-func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts) (judge.Verdict, error) {
+func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts, figures map[string]any) (judge.Verdict, error) {
 	w := &samples.watch
 	for _, p := range t.problems {
 		w.Tell(p.Kind, "%s", p.Text)
@@ -396,7 +405,7 @@ func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts) (judge.Ver
 			w.Tell(judge.Harmed, "%s", text)
 		}
 	}
-	figures, floods, err := t.readLogs()
+	logs, floods, err := t.readLogs()
 	if err != nil {
 		return judge.Verdict{}, err
 	}
@@ -404,10 +413,11 @@ func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts) (judge.Ver
 		w.Tell(judge.Harmed, "%s", text)
 	}
 	v := w.Judge(f)
-	return v, t.writeJSON("figures.json", map[string]any{
-		"struck": t.struck, "facts": f, "logs": figures, "not_ready": asking.unready, "questions": asking.asked,
+	maps.Copy(figures, map[string]any{
+		"struck": t.struck, "facts": f, "logs": logs, "not_ready": asking.unready, "questions": asking.asked,
 		"samples": samples.samples, "samples_missed": samples.missed,
 	})
+	return v, t.writeJSON("figures.json", figures)
 }
 
 // writeDown keeps the verdict with its problems beside the history.

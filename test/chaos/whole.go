@@ -34,6 +34,31 @@ var wholeScenarios = []scenario{
 		},
 	},
 	{
+		name: "consumers-stopped-in-slow-work",
+		doc:  "SIGTERM of every consumer, one after the other, while calls take longer than the drain: what is cut off is done again elsewhere",
+		steps: func(ctx context.Context, t *trial) error {
+			if err := t.world.fault(ctx, map[string]any{"kind": latency, "ms": 6000}); err != nil {
+				return err
+			}
+			if err := t.wait(ctx, 2*time.Second); err != nil {
+				return err
+			}
+			for _, i := range t.of("consumer") {
+				if err := i.stop(); err != nil {
+					return err
+				}
+				t.strike("stops", 1)
+				if err := i.startReady(ctx); err != nil {
+					return err
+				}
+				if err := t.wait(ctx, t.between(2*time.Second, 3*time.Second)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
 		name: "all-killed", stallMax: 45 * time.Second,
 		doc: "kill -9 of all processes at once; they come back together",
 		steps: func(ctx context.Context, t *trial) error {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -152,6 +153,24 @@ func (w *world) ledger(ctx context.Context) (calls, refused int64, err error) {
 	}
 	err = send(ctx, http.MethodGet, w.address+"/_sim/ledger", nil, &answer)
 	return answer.Totals.Calls, answer.Totals.Refused, err
+}
+
+// refusals are the calls that a limit refused, by second.
+type refusals struct {
+	Second   int64  `json:"second"`
+	Media    string `json:"media"`
+	Endpoint string `json:"endpoint"`
+	Answer   int    `json:"answer"`
+	Refused  int64  `json:"refused_limit"`
+}
+
+// refused returns the calls that a limit refused.
+func (w *world) refused(ctx context.Context) ([]refusals, error) {
+	var answer struct {
+		Groups []refusals `json:"groups"`
+	}
+	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?group=second,media,endpoint,answer", nil, &answer)
+	return slices.DeleteFunc(answer.Groups, func(r refusals) bool { return r.Refused == 0 }), err
 }
 
 // calls returns how many calls a platform was asked.

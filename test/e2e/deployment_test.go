@@ -45,7 +45,7 @@ func deploy(t *testing.T, w *world) *deployment {
 		"broker": map[string]any{
 			"brokers": []string{s.kafka}, "prefix": s.name, "partitions": 6, "replication": 1, "min_insync": 1,
 			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
-			"session_timeout": "6s", "drain_timeout": "4s",
+			"session_timeout": "6s", "drain_timeout": "2500ms",
 			// Offsets that are committed too early are to be missed after a kill.
 			"commit_interval": "100ms",
 		},

@@ -103,7 +103,7 @@ func (b *Broker) Config() broker.Config {
 	cfg.Partitions, cfg.Replication, cfg.MinInsync = Partitions, 1, 1
 	cfg.SessionTimeout = 6 * time.Second
 	cfg.RebalanceTimeout = 10 * time.Second
-	cfg.DrainTimeout = 4 * time.Second
+	cfg.DrainTimeout = 2500 * time.Millisecond
 	cfg.CommitInterval = 50 * time.Millisecond
 	if b.network != nil {
 		cfg.Dial = b.network.DialContext

@@ -13,9 +13,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"adsync/base/redis"
-
 	"adsync/base/clock"
+	"adsync/base/redis"
 )
 
 // Env names the variable that holds host:port of a real Redis to test on. Without it tests run on an embedded one.

@@ -3,8 +3,8 @@ package storetest
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,8 +16,6 @@ import (
 
 	"adsync/base/secret"
 	"adsync/base/store"
-
-	"adsync/base/clock"
 )
 
 // ServerEnv names a MySQL or MariaDB server for tests: a DSN without a database, for example "root@tcp(127.0.0.1:3306)/".
@@ -27,7 +25,17 @@ const ServerEnv = "ADSYNC_TEST_MYSQL"
 // New returns a migrated, empty store that goes away with the test: on the server that ServerEnv names, else SQLite.
 func New(t testing.TB) *store.Store {
 	t.Helper()
-	cfg := Config(t)
+	return open(t, Config(t))
+}
+
+// NewSQLite is New on SQLite in any case: for bubbles of testing/synctest, where a server's answers would come at no time.
+func NewSQLite(t testing.TB) *store.Store {
+	t.Helper()
+	return open(t, sqlite(t))
+}
+
+func open(t testing.TB, cfg store.Config) *store.Store {
+	t.Helper()
 	s, err := store.Open(context.Background(), cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -40,11 +48,7 @@ func Config(t testing.TB) store.Config {
 	t.Helper()
 	server := os.Getenv(ServerEnv)
 	if server == "" {
-		dir := t.TempDir()
-		return store.Config{
-			Config: store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")), MaxOpenConns: 4},
-			Data:   store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
-		}
+		return sqlite(t)
 	}
 	db, err := sql.Open("mysql", server)
 	require.NoError(t, err)
@@ -54,7 +58,7 @@ func Config(t testing.TB) store.Config {
 		name string
 		into *store.Database
 	}{{"config", &cfg.Config}, {"data", &cfg.Data}} {
-		name := fmt.Sprintf("adsync_test_%s_%d", d.name, clock.Mark().UnixNano())
+		name := "adsync_test_" + d.name + "_" + strings.ToLower(rand.Text())
 		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
 		require.NoError(t, err)
 		t.Cleanup(func() { dropDatabase(t, server, name) })
@@ -70,4 +74,13 @@ func dropDatabase(t testing.TB, server, name string) {
 	defer db.Close()
 	_, err = db.Exec("DROP DATABASE IF EXISTS " + name)
 	require.NoError(t, err)
+}
+
+func sqlite(t testing.TB) store.Config {
+	t.Helper()
+	dir := t.TempDir()
+	return store.Config{
+		Config: store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")), MaxOpenConns: 4},
+		Data:   store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
+	}
 }

@@ -23,8 +23,8 @@ var All = []Mutant{
 		Name: "done-before-outcome", Breaks: "the offset is done before the outcome is written",
 		Edits: []Edit{{
 			File:    "consumer/outcomes.go",
-			Find:    "	began := clock.Mark()\n	var stale int\n",
-			Replace: "	for _, f := range batch {\n		f.message.Done()\n	}\n	began := clock.Mark()\n	var stale int\n",
+			Find:    "	failpoint.Hit(\"consumer.outcomes_gathered\")\n",
+			Replace: "	for _, f := range batch {\n		f.message.Done()\n	}\n	failpoint.Hit(\"consumer.outcomes_gathered\")\n",
 		}, withoutSweep},
 		Scenarios: []string{"consumer-killed-with-outcomes"},
 	},
@@ -35,16 +35,20 @@ var All = []Mutant{
 			Find:    "	p.c.metrics.end(p.name, endAbandoned)\n	message.Abandon()\n",
 			Replace: "	p.c.metrics.end(p.name, endAbandoned)\n	message.Done()\n",
 		}, withoutSweep},
-		Scenarios: []string{"rolling-restart", "rebalance-storm"},
+		Scenarios: []string{"consumers-stopped-in-slow-work", "rolling-restart"},
 	},
 	{
-		Name: "no-epoch-lock", Breaks: "the leader's row is checked, but not locked, in a leader's transaction",
+		Name: "no-epoch-lock", Breaks: "the leader's row is checked, but not locked, by a leader's writes",
 		Edits: []Edit{{
 			File:    "base/store/leader.go",
 			Find:    "d.lockLease(tx, l, d.dialect.Share())",
 			Replace: "d.lockLease(tx, l, \"\")",
+		}, {
+			File:    "base/store/leader.go",
+			Find:    "l.holder = ?\" + guard.where + d.dialect.Share()",
+			Replace: "l.holder = ?\" + guard.where",
 		}},
-		Scenarios: []string{"leader-paused-in-transaction"},
+		Scenarios: []string{"leader-stuck-in-a-write"},
 	},
 	{
 		Name: "no-epoch-guard", Breaks: "a deposed leader's writes are taken",
@@ -74,7 +78,7 @@ var All = []Mutant{
 			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
 			Replace: "where: \"t.state IN \" + openStates,",
 		}},
-		Scenarios: []string{"consumer-paused-in-a-pull", "same-subtask-at-once"},
+		Scenarios: []string{"consumer-paused-in-a-failing-pull"},
 	},
 	{
 		Name: "end-states-reopened", Breaks: "an outcome changes a subtask that has ended",

@@ -1,0 +1,119 @@
+package store_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+// What the leader asks again and again must not cost the more, the more there is that it does not ask for. A server tells
+// how many rows a session has read; of SQLite nothing tells.
+func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	s, reads := counting(t)
+	ctx := t.Context()
+	l := lead(t, s, "me")
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	run := someRun(task.NewRunID(now), now)
+	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
+	const many = 600
+	var parts []store.AccountPart
+	var outcomes []store.Outcome
+	var ticks []store.Tick
+	for i := range int64(many) {
+		parts = append(parts, store.AccountPart{AccountID: i + 1, Part: "p"})
+		outcomes = append(outcomes, store.Outcome{Key: key(run, i+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
+		ticks = append(ticks, store.Tick{TaskID: 5, PlannedAt: now.Add(time.Duration(i) * time.Minute), RunID: i + 1, MadeAt: now})
+	}
+	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+	require.NoError(t, s.AddTicks(ctx, l, ticks))
+
+	require.Less(t, reads(func() {
+		open, err := s.TasksWithOpenTicks(ctx, []int64{4, 5, 6})
+		require.NoError(t, err)
+		require.True(t, open[5])
+	}), many/10, "the newest tick, of many")
+	require.Less(t, reads(func() {
+		open, err := s.OpenSubtasksOf(ctx, run.ID, key(run, many-5), 100)
+		require.NoError(t, err)
+		require.Len(t, open, 5)
+	}), many/10, "the last subtasks, of many")
+
+	died(t, s, 5, now, "a", accounts(many)...)
+	require.Less(t, reads(func() {
+		id, err := s.DeadTask(ctx, "report")
+		require.NoError(t, err)
+		require.EqualValues(t, 5, id)
+	}), many/10, "one dead subtask, of many")
+
+	_, err := s.ApplyOutcomes(ctx, outcomes)
+	require.NoError(t, err)
+	raised, err := s.RaiseDue(ctx, l, dueOf(t, s, now), now)
+	require.NoError(t, err)
+	require.Len(t, raised, many)
+	sent := make([]store.SentDue, len(raised))
+	for i, d := range raised {
+		sent[i] = store.SentDue{Key: d.Key, Delivery: d.Delivery, Topic: "t", Offset: int64(i)}
+	}
+	require.NoError(t, s.RecordSent(ctx, sent[:many-2]))
+	require.Less(t, reads(func() {
+		lost, err := s.DueSubtasks(ctx, now, now, 100)
+		require.NoError(t, err)
+		require.Len(t, lost, 2)
+	}), many/10, "those without a place, of many that were sent")
+}
+
+func dueOf(t *testing.T, s *store.Store, now time.Time) []store.Due {
+	t.Helper()
+	due, err := s.DueSubtasks(t.Context(), now, time.Time{}, 10_000)
+	require.NoError(t, err)
+	return due
+}
+
+// counting returns a store with a single connection to its server, and what tells how many rows something has read there.
+func counting(t *testing.T) (*store.Store, func(do func()) int) {
+	t.Helper()
+	cfg := storetest.Config(t)
+	if cfg.Data.Driver == store.SQLite {
+		t.Skip("SQLite does not tell how many rows it reads")
+	}
+	open := func() *store.Store {
+		s, err := store.Open(context.Background(), cfg, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	require.NoError(t, open().MigrateUp(t.Context()))
+	cfg.Data.MaxOpenConns = 1
+	s := open()
+	total := func() int {
+		rows, err := s.Data.Writer(t.Context()).Raw("SHOW SESSION STATUS LIKE 'Handler_read_%'").Rows()
+		require.NoError(t, err)
+		defer rows.Close()
+		sum := 0
+		for rows.Next() {
+			var name string
+			var n int
+			require.NoError(t, rows.Scan(&name, &n))
+			sum += n
+		}
+		require.NoError(t, rows.Err())
+		return sum
+	}
+	base := 0
+	reads := func(do func()) int {
+		before := total()
+		do()
+		return total() - before - base
+	}
+	base = reads(func() {}) // what it costs to ask
+	return s, reads
+}
