@@ -228,9 +228,6 @@ func (s *Simulator) wait(c *call, f *activeFault, d time.Duration) {
 
 // disturb applies what comes before or in the place of the platform's answer; it tells whether the answer is made.
 func (s *Simulator) disturb(c *call, met map[string]*activeFault) (answered bool) {
-	if f := met[FaultLatency]; f != nil {
-		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
-	}
 	if f := met[FaultHang]; f != nil {
 		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
 		c.outcome, c.cut = outcomeInjected, cutAll

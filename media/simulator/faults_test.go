@@ -112,6 +112,33 @@ func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
 	require.Equal(t, 0, code(t, <-done))
 }
 
+// A platform counts a call when it comes: one that is answered late, or whose caller has gone, was made all the same.
+func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 8}).unlimited()
+	s.order("limits", fields{"rules": []fields{{"media": "tencent", "endpoint": "adgroups/get", "scope": "app", "period_seconds": 60, "limit": 1}}})
+	s.order("faults", fields{"kind": "latency", "ms": 3_600_000, "count": 1})
+	a := s.account("tencent", 0)
+	late := make(chan *httptest.ResponseRecorder)
+	go func() { late <- s.tencentCall(a, "adgroups/get") }()
+	require.Eventually(t, func() bool {
+		s.limits.mu.Lock()
+		defer s.limits.mu.Unlock()
+		for _, g := range s.limits.gates {
+			g.mu.Lock()
+			counted := g.windows[0].used(s.limits.now()) == 1
+			g.mu.Unlock()
+			if counted {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, 11017, code(t, s.tencentCall(a, "adgroups/get")), "the limit is used up")
+	require.Equal(t, 200, s.control(http.MethodDelete, "faults", nil).Code)
+	require.Equal(t, 0, code(t, <-late))
+}
+
 func TestFaults_TokenDeath(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 400}).unlimited()

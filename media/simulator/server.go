@@ -119,6 +119,10 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 			c.outcome = outcomeInjected
 		}
 	}
+	if f := met[FaultLatency]; f != nil {
+		// Limits have counted the call when it came, however late its answer is and whoever still waits for it.
+		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
+	}
 	if c.cut != cutNothing {
 		c.code = codeCut
 	}

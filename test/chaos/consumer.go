@@ -133,7 +133,8 @@ var consumerScenarios = []scenario{
 			if err := t.wait(ctx, time.Second); err != nil {
 				return err
 			}
-			if err := pauseAt(ctx, t, "consumer", "client.answered", t.between(9*time.Second, 12*time.Second)); err != nil {
+			// Long enough for others to have its partitions, and to have failed and retried.
+			if err := pauseAt(ctx, t, "consumer", "client.answered", t.between(15*time.Second, 17*time.Second)); err != nil {
 				return err
 			}
 			return t.wait(ctx, 3*time.Second)

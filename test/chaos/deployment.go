@@ -152,7 +152,7 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 	return nil
 }
 
-// merge returns the settings of a section with more of them added.
+// merge returns settings with more of them added, section by section.
 func merge(have, more any) any {
 	into, ok := have.(map[string]any)
 	from, ok2 := more.(map[string]any)
@@ -160,7 +160,9 @@ func merge(have, more any) any {
 		return more
 	}
 	merged := maps.Clone(into)
-	maps.Copy(merged, from)
+	for key, value := range from {
+		merged[key] = merge(merged[key], value)
+	}
 	return merged
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"adsync/test/chaos/judge"
 )
 
 var peopleScenarios = []scenario{
@@ -21,6 +23,11 @@ var peopleScenarios = []scenario{
 		name:  "same-subtask-at-once",
 		doc:   "the same accounts are ordered by several people at once while the schedule pulls them and half of the calls fail",
 		steps: orderTheSame,
+	},
+	{
+		name:  "older-order-pulls-last",
+		doc:   "an older order fails at first, and its retry comes after a newer order has pulled the same: it is the newest pull, and counts",
+		steps: pullOutOfOrder,
 	},
 	{
 		name: "paused-and-lifted", stallMax: 25 * time.Second,
@@ -287,4 +294,48 @@ func (t *trial) checkRedriven(ctx context.Context, dead map[deadKey]bool, since 
 		}
 	}
 	return err
+}
+
+// pullOutOfOrder has orders of one account overtake each other: the first fails until after the second has pulled.
+func pullOutOfOrder(ctx context.Context, t *trial) error {
+	all := t.accounts["oceanengine"]
+	for range 5 {
+		some := []int64{all[t.random.IntN(len(all))]}
+		fault := map[string]any{"kind": "status", "status": 500, "media": "oceanengine", "account": t.external[some[0]], "for_seconds": 1.5}
+		if err := t.world.fault(ctx, fault); err != nil {
+			return err
+		}
+		for range 2 {
+			api, ok := t.producerAPI(t.random)
+			if !ok {
+				return errors.New("no producer is alive")
+			}
+			id, err := t.order(ctx, api, loadPrefix+"oceanengine.now", some)
+			if err != nil {
+				return err
+			}
+			t.accept(id, some)
+			t.strike("orders", 1)
+			if err := t.wait(ctx, 1700*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkSuperseded complains of pulls of the load that gave way to one that had ended before they began.
+func (t *trial) checkSuperseded(ctx context.Context) error {
+	return t.eachLog(ctx, func(table string) error {
+		var wrong int
+		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM "+table+` a JOIN run ra ON ra.id = a.run_id
+WHERE a.state = 'superseded' AND a.started_at IS NOT NULL AND ra.task_name LIKE ? AND NOT EXISTS (
+  SELECT 1 FROM `+table+` b JOIN run rb ON rb.id = b.run_id
+  WHERE rb.task_id = ra.task_id AND b.account_id = a.account_id AND b.run_id <> a.run_id
+    AND (b.started_at IS NULL OR b.started_at >= a.started_at OR b.ended_at >= a.started_at))`, loadPrefix+"%").Row().Scan(&wrong)
+		if wrong > 0 {
+			t.tell(judge.Wrong, "%d pulls gave way to an older one", wrong)
+		}
+		return err
+	})
 }

@@ -101,8 +101,12 @@ var producerScenarios = []scenario{
 		},
 	},
 	{
-		name:  "leader-stuck-in-a-write",
-		doc:   "a write of the leader is held up inside MariaDB while the leader itself is stopped for twice its lease: nobody leads before that write is done or undone",
+		name: "leader-stuck-in-a-write",
+		doc:  "a write of the leader is held up inside MariaDB while the leader itself is stopped for twice its lease: nobody leads before that write is done or undone",
+		settings: func(s map[string]any) {
+			// Else the server gives up the wait for the lock before the lease has run out.
+			s["store"] = map[string]any{"data": map[string]any{"patience": "60s"}}
+		},
 		steps: stickInWrite,
 	},
 	{

@@ -105,7 +105,7 @@ var All = []Mutant{
 			Find:    "	version := max(now.UnixMicro(), known.Claimed+1)\n",
 			Replace: "	version := runID >> 22 * 1000\n	_ = now\n",
 		}},
-		Scenarios: []string{"same-subtask-at-once", "consumer-paused-in-a-pull", "platform-outage"},
+		Scenarios: []string{"older-order-pulls-last"},
 	},
 	{
 		Name: "cursor-before-kafka", Breaks: "the run's cursor moves before its messages are written",
