@@ -21,7 +21,11 @@ var skipped = []struct{ test, because string }{
 	{"TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted", "row locks"},
 	{"TestGuardedWrites_WaitForATakeoverUnderWay", "row locks"},
 	{"TestQueued_WhileTheOlderOneIsEnding", "row locks"},
+	{"TestRunCounts_AnyOrderAndCuts", "what a connection that is cut had changed may stay"},
+	{"TestWrites_AfterACutWhoseOutcomeIsUnknown", "what a connection that is cut had changed may stay"},
+	{"TestPatience_AServerThatStopsInTheMiddleIsLeftAndFoundAgain", "it has no database mysql"},
 	{"TestQueued_IsLookedUpByIndex", "the plan of EXPLAIN is of another form"},
+	{"TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote", "its errors for what is there already have codes of their own"},
 	{"TestRenew_OneOfManyProcessesAsksThePlatform", "times the wait for a lock"},
 	{"TestApplyOutcomes_LooksRowsUpByKey", "the plan of EXPLAIN is of another form"},
 	{"TestReads_DoNotGrowWithWhatIsNotAskedFor", "it does not tell how many rows it reads"},
@@ -29,12 +33,13 @@ var skipped = []struct{ test, because string }{
 	{"TestPutAccounts_ManyAtOnceFromTwoLogins", "an UPDATE with a subquery fails here when others have changed its rows"},
 	// Its time for a statement grows with the square of the rows; the same statements run with fewer rows in others.
 	{"TestTicks_ThousandsAtOnce", "too many rows"},
-	{"TestPlanRounds_AnswersAllOfMany", "too many rows"},
 	{"TestPlanTicks_ThousandsDueAtTheSameSecond", "too many rows"},
 	{"TestSubtasks_ASecondTimeChangesNothing", "too many rows"},
 	{"TestApplyOutcomes_OfSeveralDaysAndRunsGoToTheirOwnTables", "too many rows"},
 	{"TestDropDead_LeavesWhatIsBeingTakenUp", "too many rows"},
 	{"TestRedrive_MarksReadsAndSettles", "too many rows"},
+	{"TestRunCounts_Concurrently", "too many rows: a UNION of twenty is planned for minutes"},
+	{"TestRecordStarts_ManyMembersAtOnce", "too many rows: a UNION of fifty"},
 	{"TestPlanRounds_AnswersAllOfMany", "too many rows"},
 }
 
