@@ -126,7 +126,7 @@ func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
 		defer s.limits.mu.Unlock()
 		for _, g := range s.limits.gates {
 			g.mu.Lock()
-			counted := g.windows[0].used(s.limits.now()) == 1
+			counted := len(g.windows) > 0 && g.windows[0].used(s.limits.now()) == 1
 			g.mu.Unlock()
 			if counted {
 				return true
