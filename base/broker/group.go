@@ -141,8 +141,14 @@ func (g *Group) run(member *kafka.ConsumerGroup) {
 		if errors.Is(err, kafka.ErrGroupClosed) {
 			return
 		}
+		// None of these is fatal: the library pauses and joins again.
+		if errors.Is(err, kafka.RebalanceInProgress) {
+			// Another member came or went meanwhile, as each does at a start of all.
+			g.client.metrics.groupErrors.WithLabelValues(g.cfg.Group).Inc()
+			g.client.logger.Debug("the group changed while it was joined; trying again", "group", g.cfg.Group)
+			continue
+		}
 		if err != nil {
-			// None of these is fatal: the library pauses and joins again.
 			g.fail(place, "join the group", err)
 			continue
 		}

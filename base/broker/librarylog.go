@@ -1,8 +1,11 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+
+	"github.com/segmentio/kafka-go"
 
 	"adsync/base/telemetry"
 )
@@ -15,6 +18,10 @@ func (l libraryLog) Printf(format string, args ...any) {
 	for _, arg := range args {
 		// A read of an idle partition times out again and again, and is begun anew.
 		if timeout, ok := arg.(interface{ Timeout() bool }); ok && timeout.Timeout() {
+			return
+		}
+		// Whoever asked gets this one too, and knows what to make of it.
+		if err, ok := arg.(error); ok && errors.Is(err, kafka.RebalanceInProgress) {
 			return
 		}
 	}

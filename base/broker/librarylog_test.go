@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/telemetry"
@@ -24,4 +25,6 @@ func TestLibraryLog_TakesTheFormatAsTheCause(t *testing.T) {
 	require.Contains(t, out.String(), "failed at offset 0")
 	l.Printf("unknown error reading partition %d: %s", 1, os.ErrDeadlineExceeded)
 	require.Equal(t, 2, strings.Count(out.String(), "\n"), "an idle partition's read that times out is nothing to tell")
+	l.Printf("Failed to sync group %s: %v", "g", kafka.RebalanceInProgress)
+	require.Equal(t, 2, strings.Count(out.String(), "\n"), "nor is one more member that joins")
 }
