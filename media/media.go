@@ -122,7 +122,8 @@ type ListQuery struct {
 	Variant string
 	// Since asks only for objects modified at or after it; zero asks for all.
 	Since time.Time
-	// Until is the present, for platforms that want both ends of the window.
+	// Until is the present, for platforms that want both ends of the window. It is after Since, also when the platform's
+	// clock is ahead of ours.
 	Until time.Time
 }
 

@@ -32,6 +32,7 @@ var (
 type fakePlatform struct {
 	pages []pageAnswer
 	asked []string // what was asked for, in words
+	lists []media.ListQuery
 }
 
 type pageAnswer struct {
@@ -68,6 +69,7 @@ func (f *fakePlatform) Lists() []media.List {
 	return []media.List{{
 		Name: "adgroup", Level: "adgroup", Table: objectTable, Variants: []string{"live", "deleted"},
 		Page: func(_ context.Context, _ media.API, q media.ListQuery, page string) (media.Page, error) {
+			f.lists = append(f.lists, q)
 			return f.next(fmt.Sprintf("%s since %d page %q", q.Variant, max(q.Since.Unix(), 0), page))
 		},
 	}}
@@ -281,6 +283,20 @@ func TestList_ChangesReachBackBeforeTheNewestModification(t *testing.T) {
 	_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
 	require.NoError(t, err)
 	require.Equal(t, []string{`live since 0 page ""`, `deleted since 0 page ""`, `live since 9400 page ""`, `deleted since 9400 page ""`}, b.platform.asked)
+}
+
+func TestList_AsksForChangesOfAPlatformWhoseClockIsAhead(t *testing.T) {
+	t.Parallel()
+	ahead := time.Now().Add(10 * time.Hour).Truncate(time.Second)
+	b := setup(t, objectPage(objectRow("1", "one", ahead.Unix(), false)), objectPage(), objectPage(), objectPage())
+	for range 2 {
+		_, err := b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+		require.NoError(t, err)
+	}
+	for _, q := range b.platform.lists {
+		require.True(t, q.Since.Before(q.Until), "from %s to %s", q.Since, q.Until)
+	}
+	require.False(t, b.platform.lists[3].Until.Before(ahead), "what it changed last is within")
 }
 
 func TestList_ObjectThatMovesBetweenListsMakesThePullPartial(t *testing.T) {
