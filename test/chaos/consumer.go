@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"adsync/base/store"
@@ -95,6 +97,12 @@ var consumerScenarios = []scenario{
 		},
 	},
 	{
+		name: "consumers-at-half-speed", long: true, extra: 10 * time.Minute,
+		doc:     "for ten minutes consumers do about half of what is planned: the important lane is not late, and another gets no more ahead of them than its bound",
+		prepare: planMore,
+		steps:   halveSpeed,
+	},
+	{
 		name: "consumers-killed-again-and-again", mayFail: true,
 		doc: "kill -9 of consumers in the middle of their work, six times within seconds, as a message that ends its process would do it: what was at work each time may be given up, and nothing else",
 		steps: func(ctx context.Context, t *trial) error {
@@ -138,6 +146,13 @@ var consumerScenarios = []scenario{
 				return err
 			}
 			return t.wait(ctx, 3*time.Second)
+		},
+	},
+	{
+		name: "consumer-paused-with-outcomes",
+		doc:  "SIGSTOP of a consumer that has done its work and written no outcome, until its successor has done the same again and written it; then SIGCONT: what ended is not ended again",
+		steps: func(ctx context.Context, t *trial) error {
+			return pauseAt(ctx, t, "consumer", "consumer.outcomes_gathered", t.between(10*time.Second, 12*time.Second))
 		},
 	},
 	{
@@ -211,4 +226,83 @@ func (d *deployment) eachLog(ctx context.Context, do func(table string) error) e
 		}
 	}
 	return nil
+}
+
+// Of the lane that is slowed: how far its fan-outs may run ahead, and what one batch may add to that.
+const (
+	slowedBound = 60
+	slowedBatch = 48
+)
+
+// planMore gives the normal lane more to do, and so few workers that the speed of calls decides.
+func planMore(ctx context.Context, t *trial) error {
+	config := t.store.Config.Writer(ctx)
+	if err := config.Exec("INSERT INTO lane (media, name, pool_size, backlog_max) VALUES ('tencent', 'normal', 2, ?)", slowedBound).Error; err != nil {
+		return err
+	}
+	for n := range 6 {
+		err := config.Exec(`INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds)
+VALUES (?, 'tencent', 'tencent.report_hourly', ?, 'Asia/Shanghai', 'normal', 'all', '{"level":"account","days":3}', 20, 30, 1)`,
+			fmt.Sprintf("more.%d", n), fmt.Sprintf("%d/30 * * * * *", 5*n)).Error
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func halveSpeed(ctx context.Context, t *trial) error {
+	if err := t.world.fault(ctx, map[string]any{"kind": latency, "media": "tencent", "ms": 1000}); err != nil {
+		return err
+	}
+	data := t.store.Data.Writer(ctx)
+	most, held := 0, 0
+	for ended := time.After(10 * time.Minute); ; {
+		select {
+		case <-ended:
+			t.log("up to %d subtasks of the slowed lane waited, and at %d moments runs waited for their fan-out", most, held)
+			t.strike("fan-outs held", held)
+			return t.checkSlowed(ctx, most)
+		case <-time.After(500 * time.Millisecond):
+		}
+		waiting := 0
+		err := t.eachLog(ctx, func(table string) error {
+			var n int
+			err := data.Raw("SELECT COUNT(*) FROM " + table + ` l JOIN run r ON r.id = l.run_id
+WHERE r.media = 'tencent' AND r.lane = 'normal' AND l.state = 'waiting' AND l.started_at IS NULL`).Row().Scan(&n)
+			waiting += n
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		most = max(most, waiting)
+		var rest int
+		err = data.Raw(`SELECT COUNT(*) FROM run WHERE media = 'tencent' AND lane = 'normal' AND state = 'fanning_out'
+AND created_at < UTC_TIMESTAMP(3) - INTERVAL 5 SECOND`).Row().Scan(&rest)
+		if err != nil {
+			return err
+		}
+		if rest > 0 {
+			held++
+		}
+	}
+}
+
+func (t *trial) checkSlowed(ctx context.Context, most int) error {
+	if most > slowedBound+slowedBatch {
+		t.complain("%d subtasks of the slowed lane waited, want %d and a batch of %d at the most", most, slowedBound, slowedBatch)
+	}
+	err := t.eachLog(ctx, func(table string) error {
+		var ms int64
+		err := t.store.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, l.created_at, l.ended_at)), 0) DIV 1000 FROM " + table + ` l JOIN run r ON r.id = l.run_id
+WHERE r.lane = 'important'`).Row().Scan(&ms)
+		t.log("the slowest subtask of an important lane took %d ms", ms)
+		if ms > 30_000 {
+			t.complain("a subtask of an important lane ended %d ms after it was made, while another lane was slow", ms)
+		}
+		return err
+	})
+	// What was planned beside the load ends with the fault.
+	return errors.Join(err, t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE 'more.%'").Error)
 }

@@ -164,8 +164,12 @@ func build(ctx context.Context, dir string, args ...string) (string, error) {
 // runAll deals the scenarios to the stacks. A scenario that could not be judged is an error and has the verdict fail.
 func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]judge.Verdict, error) {
 	queue := make(chan int, len(o.scenarios))
-	for i := range o.scenarios {
-		queue <- i
+	for _, long := range []bool{true, false} { // The longest first, so that no stack works on one of them alone at the end.
+		for i, s := range o.scenarios {
+			if (s.extra > 0) == long {
+				queue <- i
+			}
+		}
 	}
 	close(queue)
 	verdicts := make([]judge.Verdict, len(o.scenarios))

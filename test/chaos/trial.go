@@ -185,9 +185,6 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err := samples.sample(ctx, true); err != nil {
 		return judge.Verdict{}, fmt.Errorf("last sample: %w", err)
 	}
-	if err := t.checkSuperseded(ctx); err != nil {
-		return judge.Verdict{}, err
-	}
 	if t.scenario.check != nil {
 		if err := t.scenario.check(ctx, t); err != nil {
 			t.tell(judge.Harmed, "the check failed: %v", err)

@@ -87,7 +87,7 @@ var All = []Mutant{
 			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
 			Replace: "where: \"t.delivery = o.delivery\",",
 		}},
-		Scenarios: []string{"consumer-killed-before-commit", "rebalance-storm", "consumer-paused-in-a-pull"},
+		Scenarios: []string{"consumer-paused-with-outcomes"},
 	},
 	{
 		Name: "no-coverage-fence", Breaks: "a pull writes over a later one's rows",
@@ -169,16 +169,16 @@ var All = []Mutant{
 		Edits: []Edit{{
 			File:    "base/store/outcome.go",
 			Find:    "			if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n				changed = append(changed, o)\n			}\n",
-			Replace: "			changed = append(changed, o)\n",
+			Replace: "			_ = marked\n			changed = append(changed, o)\n",
 		}},
-		Scenarios: []string{"consumer-killed-before-commit", "rebalance-storm", "mariadb-commit-unknown"},
+		Scenarios: []string{"consumer-paused-with-outcomes", "mariadb-commit-unknown"},
 	},
 	{
 		Name: "resend-by-age", Breaks: "what waits for ten seconds is sent again",
 		Edits: []Edit{{
 			File:    "producer/sweep.go",
 			Find:    "		if !t.sweeper.sure(run.ID, judgeRun(run.Offsets, partitions)) {\n",
-			Replace: "		if t.waiting.Now().Sub(run.CreatedAt) < 10*time.Second {\n",
+			Replace: "		_ = partitions\n		if t.waiting.Now().Sub(run.CreatedAt) < 10*time.Second {\n",
 		}},
 		Scenarios: []string{"platform-slow"},
 	},
