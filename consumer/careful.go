@@ -20,6 +20,8 @@ const (
 	// deathsMax is how often a process may end while it works on a message with care. The first time is no proof, as
 	// messages of other partitions are under way, too; nor is the second, as processes are killed for other reasons.
 	deathsMax = 3
+	// namedMax is how many partitions a line of the log names.
+	namedMax = 3
 	// everybody is the weight of one that must go without others.
 	everybody = 1 << 20
 	// recordTimeout bounds each note. Work goes on without it: a message that ends its process is rarer than a
@@ -80,13 +82,25 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 			part.suspect = p.SuspectOffset
 		}
 		parts[broker.Position{Topic: p.Topic, Partition: p.Partition}] = part
-		g.c.log.Error("a partition was started again and again without getting on: its messages are worked on one by one",
-			"topic", p.Topic, "partition", p.Partition, "offset", p.Committed, "starts", p.Starts, "until_offset", p.CarefulUntil)
 	}
+	g.tellCareful(careful)
 	g.mu.Lock()
 	g.parts = parts
 	g.mu.Unlock()
 	return func(ctx context.Context) { g.end(ctx, holder, list, parts) }
+}
+
+// tellCareful logs one line for all partitions that care is taken of: a process that ends takes all of its own with it.
+func (g *given) tellCareful(careful []store.Assignment) {
+	if len(careful) == 0 {
+		return
+	}
+	var first []string
+	for _, p := range careful[:min(len(careful), namedMax)] {
+		first = append(first, fmt.Sprintf("%s/%d: %d starts at offset %d, with care until %d", p.Topic, p.Partition, p.Starts, p.Committed, p.CarefulUntil))
+	}
+	g.c.log.Error("partitions were started again and again without getting on: their messages are worked on one by one",
+		"group", g.group, "partitions", len(careful), "first", first)
 }
 
 // end notes that partitions that holder was given are handed back in order: whatever was under way has not ended the

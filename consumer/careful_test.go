@@ -287,6 +287,28 @@ func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
 	})
 }
 
+func TestCareful_ManyPartitionsAreOneLineOfTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, s, k := newFaked(t, newPresence().working(time.Second))
+		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
+		for p := range 23 {
+			cs.others = append(cs.others, store.Assignment{Topic: "t", Partition: p + 1, Committed: 7, Starts: 4, CarefulUntil: 9, SuspectOffset: -1})
+		}
+		c.deps.Store = cs
+		var log lines
+		c.logTo(&log)
+		require.NoError(t, c.Start(t.Context()))
+		end := k.member(acmeNormal).given.begin(t.Context(), nil)
+		require.Equal(t, 1, log.count("worked on one by one"))
+		require.Equal(t, 1, log.count("partitions=24"))
+		require.Equal(t, 1, log.count("t/0: 4 starts at offset 5, with care until 8"))
+		require.Zero(t, log.count("t/3:"), "the first few stand for all")
+		end(t.Context())
+		c.Stop()
+	})
+}
+
 func TestCareful_WhoWaitsForCareHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

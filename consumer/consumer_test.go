@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker"
+	"adsync/base/broker/brokertest"
+	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
@@ -104,6 +106,38 @@ func TestConsumer_CutsOffWorkThatOutlastsTheDrain(t *testing.T) {
 			require.Zero(t, e.done.Load())
 		}
 		require.Empty(t, s.written(), "what was cut off has no outcome")
+	})
+}
+
+// A stop ends within what the process gives a part, else the process fails; it needs a moment less, as Kafka and Redis
+// may be silent, too.
+func TestConsumer_StopsInTimeThoughTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := brokertest.NewVirtual(t)
+		kafka := b.Client(t, func(cfg *broker.Config) {
+			shipped := broker.DefaultConfig()
+			cfg.SessionTimeout, cfg.RebalanceTimeout, cfg.DrainTimeout = shipped.SessionTimeout, shipped.RebalanceTimeout, shipped.DrainTimeout
+		})
+		begun, end := make(chan struct{}), make(chan struct{})
+		c, s, _ := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result, error) {
+			close(begun)
+			<-end
+			return media.Result{}, nil
+		}))
+		c.kafka = client{kafka}
+		require.NoError(t, c.Start(t.Context()))
+		m := *message(s.wants(envelope(1)), "")
+		m.Topic = kafka.TopicName("acme", "normal")
+		_, err := kafka.Write(t.Context(), []broker.Message{m})
+		require.NoError(t, err)
+		<-begun
+		s.set(func(f *fakeStore) { f.hold = make(chan struct{}) })
+		close(end)
+		synctest.Wait()
+		began := time.Now()
+		c.Stop()
+		require.LessOrEqual(t, time.Since(began), service.StopTimeoutDefault-2*time.Second)
 	})
 }
 

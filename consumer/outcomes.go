@@ -17,8 +17,9 @@ const (
 	// outcomeQueue is how many batches may wait to be written. When the store is slow the queue fills, workers keep
 	// their slots while they wait to hand over, and reading stops.
 	outcomeQueue = 4
-	// flushGrace is how long a stop tries to write what is left. What is not written is done again elsewhere.
-	flushGrace = 3 * time.Second
+	// flushGrace is how long a stop tries to write what is left. It is short: outcomes were written all through the drain,
+	// and service.StopTimeoutDefault counts it in. What is not written is done again elsewhere.
+	flushGrace = 500 * time.Millisecond
 )
 
 // ending is the end of a message: *broker.Delivery.

@@ -136,6 +136,35 @@ func (t *term) closeGaps(ctx context.Context, looked map[*plannedTask]int) error
 	return nil
 }
 
+// abandonGap gives up what is left of a task's gap, for an edit has ended the schedule that planned it.
+func (t *term) abandonGap(ctx context.Context, e *plannedTask, now time.Time) error {
+	g := e.gap
+	if g == nil {
+		return nil
+	}
+	t.plan.looks = looksMax
+	begun := g.begun
+	g.putBack() // What was found missing may have been made by a pass that failed.
+	if g.begun = begun && e.task.CatchUp == task.CatchUpAll; !g.begun {
+		if err := t.beginGap(ctx, e, now); err != nil {
+			return err
+		}
+	}
+	if e.task.CatchUp == task.CatchUpAll {
+		if err := t.leaveWindow(ctx, e, g.end); err != nil {
+			return err
+		}
+	}
+	// All of it under another policy, and otherwise what is too much to be looked up.
+	t.giveUp(e, countMoments(e.task.schedule, g.from, g.through))
+	if g.made+g.givenUp > 0 {
+		t.logger.Info("ticks were missed, and an edit of their task has given up those that were left", "task", e.task.Name,
+			"policy", e.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
+	}
+	e.gap = nil
+	return nil
+}
+
 // findMissing finds moments of a task's gap that are to be made, and gives up those that are not.
 func (t *term) findMissing(ctx context.Context, e *plannedTask, now time.Time) error {
 	if !e.gap.begun {

@@ -3,7 +3,9 @@ package producer
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -253,6 +255,52 @@ func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	require.NoError(t, b.tasks.reload(t.Context()))
 	tm.settled(t)
 	require.Len(t, b.ledger(t), 2)
+}
+
+// What was still to be caught up when an edit ends the schedule is given up, and told.
+func TestCatchUp_AnEditGivesUpWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]string{
+		"cron": "UPDATE cron_task SET cron = '0 1 * * *'", "zone": "UPDATE cron_task SET timezone = 'Asia/Shanghai'",
+		"enabled": "UPDATE cron_task SET enabled = 0", "row": "DELETE FROM cron_task",
+	} {
+		for _, tt := range []struct {
+			policy, order string
+			passes        int // while 5 moments are behind
+			paused        bool
+			made, givenUp int
+		}{
+			{policy: "all", order: "oldest_first", passes: 1, made: 1, givenUp: 4},
+			{policy: "all", order: "newest_first", passes: 2, made: 2, givenUp: 3},
+			{policy: "all", order: "oldest_first", passes: 1, paused: true, givenUp: 5},
+			{policy: "latest", order: "oldest_first", passes: 1, paused: true, givenUp: 5},
+			{policy: "latest", order: "oldest_first", passes: 1, made: 1, givenUp: 4},
+		} {
+			t.Run(fmt.Sprint(name, tt), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				b.addTask("x", "tencent.report", "*/10 * * * *", map[string]any{"catch_up": tt.policy, "catch_up_order": tt.order, "catch_up_spread_seconds": 60})
+				b.term().settled(t) // 9:00:30
+				b.clock.add(55 * time.Minute)
+				tm := b.term()
+				var log strings.Builder
+				tm.logger = slog.New(slog.NewTextHandler(&log, nil))
+				tm.paused = func(int64, string) bool { return tt.paused }
+				for range tt.passes {
+					tm.settled(t)
+					b.clock.add(time.Minute)
+				}
+				b.exec(b.store.Config, edit)
+				require.NoError(t, b.tasks.reload(t.Context()))
+				tm.settled(t)
+				tm.settled(t)
+				require.Len(t, b.ledger(t), tt.made)
+				require.EqualValues(t, tt.givenUp, testutil.ToFloat64(b.metrics.givenUp.WithLabelValues(tt.policy)))
+				require.Equal(t, 1, strings.Count(log.String(), "ticks were missed"))
+				require.Contains(t, log.String(), fmt.Sprintf("caught_up=%d given_up=%d", tt.made, tt.givenUp))
+			})
+		}
+	}
 }
 
 // clear empties the tables, for the next round of a property.

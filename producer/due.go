@@ -173,7 +173,7 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 		messages[i] = t.message(run, d.Key, d.Delivery, d.Attempt)
 		t.brakes.sent(lane, 1)
 	}
-	positions, err := t.broker.Write(work, messages)
+	positions, err := t.write(work, messages)
 	// What was not written keeps its row without a place, and is sent again.
 	sent := sentDue(raised, positions, err)
 	for _, d := range sent {

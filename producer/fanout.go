@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -247,9 +249,24 @@ func (t *term) prepare(ctx context.Context, run *store.Run) error {
 
 func (t *term) ensureTopic(ctx context.Context, media, lane string) error {
 	topic := broker.Topic{Name: t.broker.TopicName(media, lane), Partitions: t.tasks.current().partitions(media, lane)}
-	return t.once(fmt.Sprintf("topic %s %d", topic.Name, topic.Partitions), func() error {
+	return t.once(fmt.Sprintf("%s%s %d", topicReady, topic.Name, topic.Partitions), func() error {
 		return t.broker.EnsureTopics(ctx, []broker.Topic{topic})
 	})
+}
+
+// topicReady begins the names of topics among what is ready.
+const topicReady = "topic "
+
+// write writes messages. Where a topic is not there any more, all are looked at again before the next write: somebody
+// may have deleted them.
+func (t *term) write(ctx context.Context, messages []broker.Message) ([]broker.Position, error) {
+	positions, err := t.broker.Write(ctx, messages)
+	if errors.Is(err, broker.ErrUnknownTopic) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		maps.DeleteFunc(t.ready, func(what string, _ bool) bool { return strings.HasPrefix(what, topicReady) })
+	}
+	return positions, err
 }
 
 func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
@@ -542,7 +559,7 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 		key := task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}
 		messages[i] = f.message(f.run, key, 1, 0)
 	}
-	positions, err := f.broker.Write(ctx, messages)
+	positions, err := f.write(ctx, messages)
 	for _, p := range positions {
 		f.run.Offsets.Raise(p.Partition, p.Offset)
 	}

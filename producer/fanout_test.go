@@ -441,3 +441,21 @@ func TestStartFanOuts_TicksOfATaskOneAfterTheOther(t *testing.T) {
 	require.Zero(t, open)
 	require.Len(t, b.broker.log, 6, "the later ticks found everything open")
 }
+
+func TestWrite_MakesADeletedTopicAgain(t *testing.T) {
+	t.Parallel()
+	b, tm, run := retrying(t, 3, nil)
+	before := len(b.broker.log)
+	delete(b.broker.topics, "t.tencent.normal")
+	require.ErrorIs(t, tm.pumpDue(t.Context()), broker.ErrUnknownTopic)
+	b.clock.add(sentAgainAfter)
+	tm.pump.sought = longAgo
+	require.NoError(t, tm.pumpDue(t.Context()))
+	require.Len(t, b.broker.log, before+3, "retries")
+
+	delete(b.broker.topics, "t.tencent.normal")
+	next := tm.order(b, run.TaskID, task.Order{})
+	require.ErrorIs(t, tm.fan(b, next), broker.ErrUnknownTopic)
+	require.NoError(t, tm.fan(b, next))
+	require.Len(t, b.broker.log, before+6, "first deliveries")
+}

@@ -141,6 +141,41 @@ func TestPlanRounds_WhatDoesNotStartOne(t *testing.T) {
 }
 
 // Between a round's tick and its run a leader may end. The next one makes the run, and no other round.
+// Consumers obey a cancel by themselves, and may end a run before any leader has read it.
+func TestPlanRounds_NotAfterACancelThatConsumersCarryOut(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []task.StopKind{task.StopRun, task.StopTask, task.StopMedia} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.addAccounts(3)
+			a := b.addTask("a", "tencent.report", "*/10 * * * *", nil)
+			b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a"})
+			tm := b.term()
+			tm.planAll(t)
+			b.clock.add(10 * time.Minute)
+			tm.planAll(t)
+			run := b.runsOf("a")[0]
+			require.NoError(t, tm.fan(b, run.ID))
+			b.answer(run.ID, 1, task.Succeeded)
+			cancel := b.stop(task.Cancel, kind, map[task.StopKind]string{task.StopRun: id(run.ID), task.StopTask: id(a), task.StopMedia: "tencent"}[kind], 0)
+			b.answer(run.ID, 2, task.Cancelled)
+			b.answer(run.ID, 3, task.Cancelled)
+
+			run = b.run(run.ID)
+			require.Equal(t, task.RunCancelled, run.State, "nobody led meanwhile")
+			require.Equal(t, cancel.Text(), run.ErrorText)
+			b.requireExact(run)
+			b.clock.add(2 * cancelLinger)
+			tm = b.term()
+			tm.obey(b)
+			tm.planAll(t)
+			require.Empty(t, b.runsOf("c"))
+			require.Equal(t, task.RunCancelled, b.run(run.ID).State)
+		})
+	}
+}
+
 func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

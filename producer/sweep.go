@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,9 +20,9 @@ import (
 // only make the backlog longer.
 
 const (
-	sweepRuns    = 1000 // read at a time
-	sweepAtOnce  = 500  // subtasks changed in one transaction
-	sweptMessage = "messages were lost; their subtasks are sent again"
+	sweepRuns   = 1000 // read at a time
+	sweepAtOnce = 500  // subtasks changed in one transaction
+	sweptNames  = 3    // named in the log of a pass
 )
 
 // sweeper is what the sweep remembers between its passes; nothing else reads it.
@@ -32,6 +33,25 @@ type sweeper struct {
 	// gone holds the runs, and partitions, whose messages the log did not have at the last look. A second look must say the
 	// same: a leader of a partition that has just changed may tell of a shorter log.
 	gone, goneBefore map[any]bool
+	swept            swept // by the pass
+}
+
+// swept is what a pass has sent again. It is one line of the log: a topic that is lost loses messages of every run.
+type swept struct {
+	subtasks, runs, partitions int
+	first                      []string
+}
+
+// add counts the subtasks of a run or a partition, which name describes.
+func (s *swept) add(places *int, subtasks int, name string) {
+	if subtasks == 0 {
+		return
+	}
+	*places++
+	s.subtasks += subtasks
+	if len(s.first) < sweptNames {
+		s.first = append(s.first, fmt.Sprintf("%s: %d", name, subtasks))
+	}
 }
 
 func newSweeper() sweeper {
@@ -41,7 +61,17 @@ func newSweeper() sweeper {
 // sweep is one pass. A lane that cannot be judged harms no other.
 func (t *term) sweep(ctx context.Context) error {
 	t.sweeper.goneBefore, t.sweeper.gone = t.sweeper.gone, map[any]bool{}
+	t.sweeper.swept = swept{}
+	defer t.tellSwept()
 	return errors.Join(t.sweepFirst(ctx), t.sweepSent(ctx))
+}
+
+// tellSwept logs what the pass has sent again, also when it was cut short.
+func (t *term) tellSwept() {
+	if s := t.sweeper.swept; s.subtasks > 0 {
+		t.logger.Warn("messages were lost; their subtasks are sent again",
+			"subtasks", s.subtasks, "runs", s.runs, "partitions", s.partitions, "first", s.first)
+	}
 }
 
 // verdict is what the log says about a place in it.
@@ -172,9 +202,7 @@ func (t *term) partitions(ctx context.Context, name store.LaneName) (map[int]bro
 func (t *term) sweepRun(ctx context.Context, run store.RunningRun) error {
 	n := 0
 	defer func() {
-		if n > 0 {
-			t.logger.Warn(sweptMessage, "run", run.ID, "task", run.TaskName, "media", run.Media, "lane", run.Lane, "subtasks", n)
-		}
+		t.sweeper.swept.add(&t.sweeper.swept.runs, n, fmt.Sprintf("run %d of %s in %s:%s", run.ID, run.TaskName, run.Media, run.Lane))
 	}()
 	for after := (store.AccountPart{AccountID: -1}); ctx.Err() == nil; {
 		lost, err := t.store.FirstDeliveries(ctx, run, after, sweepAtOnce)
@@ -268,9 +296,7 @@ func (t *term) sweepRange(ctx context.Context, r store.SentRange, partitions map
 		n += some
 		errs = append(errs, err)
 	}
-	if n > 0 {
-		t.logger.Warn(sweptMessage, "topic", r.Topic, "partition", r.Partition, "media", r.Lane.Media, "lane", r.Lane.Lane, "subtasks", n)
-	}
+	t.sweeper.swept.add(&t.sweeper.swept.partitions, n, fmt.Sprintf("topic %s, partition %d", r.Topic, r.Partition))
 	return errors.Join(errs...)
 }
 

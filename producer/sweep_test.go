@@ -1,8 +1,11 @@
 package producer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +97,37 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	b.end(run, task.Succeeded)
 	require.NoError(t, tm.sweep(ctx))
 	require.Empty(t, tm.sweeper.done, "nor remembered for ever")
+}
+
+func TestSweep_APassIsOneLineOfTheLog(t *testing.T) {
+	t.Parallel()
+	b, tm, run := sweeping(t)
+	var log bytes.Buffer
+	tm.logger = slog.New(slog.NewTextHandler(&log, nil))
+	for range 4 {
+		id := tm.order(b, run.TaskID, task.Order{})
+		require.NoError(t, tm.fan(b, id))
+	}
+	b.broker.log = nil
+	b.log(at(0, 900, 900), at(0, 900, 900), at(0, 900, 900))
+	require.NoError(t, tm.sweep(t.Context()))
+	require.Equal(t, 1, strings.Count(log.String(), "messages were lost"), log.String())
+	require.Contains(t, log.String(), "subtasks=30 runs=5 partitions=0")
+	require.Equal(t, 3, strings.Count(log.String(), " in tencent:normal: 6"), "the first few stand for all")
+
+	log.Reset()
+	b.clock.add(time.Second)
+	tm.pump.scanned = longAgo
+	require.NoError(t, tm.pumpDue(t.Context()))
+	b.log(at(0, 900, 900), at(0, 900, 900), at(0, 900, 900))
+	require.NoError(t, tm.sweep(t.Context()))
+	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+	require.Contains(t, log.String(), "subtasks=30 runs=0 partitions=3")
+
+	log.Reset()
+	b.exec(b.store.Data, "DELETE FROM subtask_due")
+	require.NoError(t, tm.sweep(t.Context()))
+	require.Empty(t, log.String(), "a pass that finds nothing says nothing")
 }
 
 // Two hours behind, everything is old and nothing is lost.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -83,7 +82,9 @@ func (t *term) planTicks(ctx context.Context) error {
 	now := t.clock.Now()
 	if list := t.tasks.current(); list.version != t.plan.version {
 		// Up to now the schedules were the old ones: what they had due is made before the new ones begin.
-		t.dropEntries(list)
+		if err := t.dropEntries(ctx, list, now); err != nil {
+			return err
+		}
 		if err := t.planDue(ctx, now); err != nil {
 			return err
 		}
@@ -176,11 +177,17 @@ func (p *planner) nameRuns(ticks []store.Tick, now time.Time) {
 
 // dropEntries takes the tasks out of the plan that a new list has no more, or has switched off: nothing is made for them
 // any longer.
-func (t *term) dropEntries(list *taskList) {
-	maps.DeleteFunc(t.plan.entries, func(id int64, _ *plannedTask) bool {
-		tk, there := list.tasks[id]
-		return !there || !tk.Enabled
-	})
+func (t *term) dropEntries(ctx context.Context, list *taskList, now time.Time) error {
+	for id, e := range t.plan.entries {
+		if tk, there := list.tasks[id]; there && tk.Enabled {
+			continue
+		}
+		if err := t.abandonGap(ctx, e, now); err != nil {
+			return err
+		}
+		delete(t.plan.entries, id)
+	}
+	return nil
 }
 
 // goneHash is the hash of a schedule whose task was deleted. If its row comes back, it begins anew.
@@ -209,6 +216,14 @@ func (t *term) syncSchedules(ctx context.Context, list *taskList, now time.Time)
 		_, usable := list.tasks[id]
 		if _, bad := list.bad[id]; !usable && !bad {
 			put(id, goneHash)
+		}
+	}
+	// Before the new schedules begin: after an error the old ones are still there to be asked.
+	for id, e := range t.plan.entries {
+		if _, usable := list.tasks[id]; usable && e.hash != hashes[id] {
+			if err := t.abandonGap(ctx, e, now); err != nil {
+				return err
+			}
 		}
 	}
 	if err := t.store.PutTaskSchedules(ctx, t.lease, changed); err != nil {

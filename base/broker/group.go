@@ -21,8 +21,9 @@ const (
 	groupTimeout = 10 * time.Second
 	// joinPause is how long a member waits before it tries to join again after an error.
 	joinPause = time.Second
-	// stopGrace is what a stop may take beyond the drain: to end the readers, commit and leave the group.
-	stopGrace = 4 * time.Second
+	// stopGrace is what a stop may take beyond the drain: to end the readers, commit and leave the group. It is short, as
+	// service.StopTimeoutDefault counts it in; work mostly ends before the drain does and leaves more.
+	stopGrace = 1500 * time.Millisecond
 )
 
 // GroupConfig says what a member of a group reads.
@@ -166,7 +167,7 @@ func (g *Group) run(member *kafka.ConsumerGroup) {
 }
 
 // Stop stops reading, lets work in flight finish for Config.DrainTimeout, commits, and leaves the group, so that
-// the others take over at once. It returns when that is done, or, if brokers do not answer, at most a few seconds
+// the others take over at once. It returns when that is done, or, if brokers do not answer, at most 1.5 s
 // after the drain. It may be called twice and before Start.
 func (g *Group) Stop() {
 	g.mu.Lock()

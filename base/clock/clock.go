@@ -18,9 +18,9 @@ type Clock interface {
 type System struct{}
 
 // Now implements Clock.
-func (System) Now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+func (System) Now() time.Time { return Mark().UTC().Truncate(time.Millisecond) }
 
 // Until implements Clock.
-func (System) Until(t time.Time) time.Duration { return time.Until(t) }
+func (System) Until(t time.Time) time.Duration { return Until(t) }
 
 var _ Clock = System{}

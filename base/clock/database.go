@@ -45,7 +45,7 @@ var _ Clock = (*Database)(nil)
 
 // NewDatabase makes a clock that tells nothing useful before Start.
 func NewDatabase(read ReadFunc, logger *slog.Logger) *Database {
-	return &Database{read: read, logger: logger, mark: time.Now()}
+	return &Database{read: read, logger: logger, mark: Mark()}
 }
 
 // Start reads the time once, and then regularly until Stop.
@@ -91,13 +91,13 @@ func (c *Database) run(ctx context.Context) {
 func (c *Database) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	sent := time.Now()
+	sent := Mark()
 	told, err := c.read(ctx)
 	if err != nil {
 		return fmt.Errorf("read the database's time: %w", err)
 	}
 	// The database looked at its clock somewhere between the question and the answer.
-	took := time.Since(sent)
+	took := Since(sent)
 	mark := sent.Add(took / 2)
 
 	c.mu.Lock()
@@ -117,7 +117,7 @@ func (c *Database) renew(ctx context.Context) error {
 func (c *Database) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.base.Add(time.Since(c.mark)); now.After(c.latest) {
+	if now := c.base.Add(Since(c.mark)); now.After(c.latest) {
 		c.latest = now
 	}
 	return c.latest.UTC().Truncate(time.Millisecond)

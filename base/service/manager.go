@@ -17,8 +17,9 @@ const (
 	// StartPatience is how long a part may wait for a server at its start: a database that is being restarted, a broker
 	// that comes up after us. What it waits for longer is worth the eye of whoever restarts the process.
 	StartPatience = 5 * time.Minute
-	// StopTimeoutDefault is how long one part may take to stop: the longest of them, a consumer's drain, takes 10 s.
-	StopTimeoutDefault = 12 * time.Second
+	// StopTimeoutDefault is how long one part may take to stop. The longest is a consumer with none of its servers
+	// answering: 10 s of drain, 1.5 s for Kafka, 0.5 s each for Redis and the last outcomes.
+	StopTimeoutDefault = 13 * time.Second
 	// StopTotalDefault is how long all parts together may take to stop, so that the process is gone within 15 s.
 	StopTotalDefault = 14 * time.Second
 )

@@ -165,7 +165,7 @@ func TestManager_PartThatHangsIsLeftBehind(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := b.manager.Run(ctx)
-		require.EqualError(t, err, "consumer did not stop within 12s")
+		require.EqualError(t, err, "consumer did not stop within 13s")
 		require.Equal(t, []string{"stop broker", "stop store"}, b.all()[3:], "the others still stop")
 		require.Equal(t, time.Second+StopTimeoutDefault, time.Since(began))
 		<-time.After(2 * time.Hour) // The bubble may not end before the part that hangs.
@@ -182,7 +182,7 @@ func TestManager_StoppingIsBoundedInTotal(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := b.manager.Run(ctx)
-		require.EqualError(t, err, "consumer did not stop within 12s\nbroker and the parts before it did not stop within 14s")
+		require.EqualError(t, err, "consumer did not stop within 13s\nbroker and the parts before it did not stop within 14s")
 		require.Equal(t, time.Second+StopTotalDefault, time.Since(began))
 		<-time.After(2 * time.Hour) // The bubble may not end before the parts that hang.
 	})

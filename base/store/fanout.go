@@ -183,23 +183,27 @@ func (s *Store) checkCursor(ctx context.Context, l lease.Lease, runID, cursor in
 }
 
 // FinishFanOut ends a fan-out: it counts the run's subtasks, once and for all, and lets the run go on as running, or end
-// when they have all ended already. A run without any ends as empty says. No subtask may be added afterwards. It returns
-// lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no longer fanning out: after an
-// error that may be this call's own doing.
+// when they have all ended already. A run without any ends as empty says, unless it is cancelled. No subtask may be added
+// afterwards. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no longer
+// fanning out: after an error that may be this call's own doing.
 func (s *Store) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string, now time.Time) error {
-	// The count needs no lock: rows are added under this lease alone, and none is ever taken away.
-	var total int64
-	err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM "+LogTable(runID)+" WHERE run_id = ?", runID).Row().Scan(&total)
-	if err != nil {
-		return fmt.Errorf("count the subtasks of run %d: %w", runID, err)
-	}
-	state, ended := task.RunRunning, Time{}
-	if total == 0 {
-		state, ended = empty, At(now)
-	}
 	tries := 0
-	err = s.Data.idempotentLeaderTx(ctx, l, func(tx *gorm.DB) error {
+	err := s.Data.idempotentLeaderTx(ctx, l, func(tx *gorm.DB) error {
 		tries++
+		// The run's row before the count: an INSERT of subtasks that somebody gave up waiting for may still be under way, and
+		// holds that row until it is committed. One that comes later finds the run changed.
+		var held []int64
+		if err := tx.Raw("SELECT id FROM run WHERE id = ?"+s.Data.dialect.ForUpdate(), runID).Scan(&held).Error; err != nil {
+			return err
+		}
+		var total int64
+		if err := tx.Raw("SELECT COUNT(*) FROM "+LogTable(runID)+" WHERE run_id = ?", runID).Row().Scan(&total); err != nil {
+			return fmt.Errorf("count its subtasks: %w", err)
+		}
+		state, ended := task.RunRunning, Time{}
+		if total == 0 {
+			state, ended = empty, At(now)
+		}
 		res := tx.Exec("UPDATE run SET total = ?, state = ?, fanned_out_at = ?, ended_at = ?, error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END"+
 			" WHERE id = ? AND state = ?", total, string(state), At(now), ended, cut(note, runErrorMax), runID, string(task.RunFanningOut))
 		if res.Error != nil {
@@ -210,6 +214,9 @@ func (s *Store) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, em
 		}
 		if res.RowsAffected == 0 {
 			return ErrRunChanged
+		}
+		if total == 0 {
+			return s.Data.endCancelled(tx, []int64{runID}, now)
 		}
 		return s.Data.endRuns(tx, []int64{runID}, now)
 	})

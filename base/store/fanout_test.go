@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
 
 	"adsync/base/lease"
 	"adsync/base/store"
@@ -185,6 +186,49 @@ func TestFinishFanOut_AgainstTheLastOutcome(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, task.RunSucceeded, got.State)
 		require.EqualValues(t, 2, got.Succeeded)
+	}
+}
+
+// An INSERT of subtasks that its leader gave up waiting for may be committed any time before the run's row is locked: what
+// it adds is counted.
+func TestFinishFanOut_CountsWhatCameBeforeTheRunWasLocked(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, l, run, now := fanningOut(t)
+	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}}, now))
+	held := true
+	require.NoError(t, s.Data.Writer(ctx).Callback().Row().Before("gorm:row").Register("held insert", func(tx *gorm.DB) {
+		// Once the transaction has begun, before it locks the run. It is done inside, as SQLite has one writer.
+		if _, inTx := tx.Statement.ConnPool.(gorm.TxCommitter); !inTx || !held {
+			return
+		}
+		held = false
+		_, err := tx.Statement.ConnPool.ExecContext(ctx, "INSERT INTO "+store.LogTable(run.ID)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, 2, 'p', 'waiting', 1, 0, ?)", run.ID, store.At(now))
+		require.NoError(t, err)
+	}))
+	require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
+	require.False(t, held)
+	got, err := s.Run(ctx, run.ID)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, *got.Total)
+}
+
+func TestFinishFanOut_WithoutSubtasksEndsAsCancelled(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, marked := range []bool{false, true} {
+		s, l, run, now := fanningOut(t)
+		stop := newStop(task.Cancel, task.StopRun, fmt.Sprint(run.ID))
+		addStop(t, s, stop)
+		if marked {
+			require.NoError(t, s.MarkCancelled(ctx, l, stop.ID, []int64{run.ID}, stop.Text()))
+		}
+		require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
+		got, err := s.Run(ctx, run.ID)
+		require.NoError(t, err)
+		require.Equal(t, task.RunCancelled, got.State)
+		require.Equal(t, stop.Text(), got.ErrorText)
 	}
 }
 

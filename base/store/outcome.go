@@ -76,7 +76,8 @@ func (s *Store) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx func
 	err = inTx(ctx, func(tx *gorm.DB) error {
 		var err error
 		// Locks are taken in one order by everyone: the leader's row, subtasks by key, then what hangs on them, then runs
-		// by id. The run's row comes last since every consumer wants it: it is held for two statements and the commit.
+		// by id. The run's row comes last since every consumer wants it: it is held for two statements and the commit, and
+		// a little longer by the outcome that ends the run.
 		if changed, err = s.changeSubtasks(tx, sorted); err != nil || len(changed) == 0 {
 			return err
 		}
@@ -336,16 +337,53 @@ func (s *Store) countOutcomes(tx *gorm.DB, changed []Outcome) error {
 // It is a statement of its own: one that adds to the counts and compares them as well would mean the counts before it
 // on one database and after it on the other.
 func (d *DB) endRuns(tx *gorm.DB, runs []int64, at time.Time) error {
-	err := tx.Exec(`UPDATE run SET state = CASE
+	res := tx.Exec(`UPDATE run SET state = CASE
     WHEN cancel_id <> 0 THEN 'cancelled'
     WHEN failed + expired + cancelled = 0 THEN 'succeeded'
     WHEN succeeded + superseded = 0 THEN 'failed'
     ELSE 'partial' END,
   ended_at = ?
 WHERE id IN ? AND state = 'running' AND total IS NOT NULL
-  AND succeeded + failed + expired + cancelled + superseded >= total`, At(at), runs).Error
+  AND succeeded + failed + expired + cancelled + superseded >= total`, At(at), runs)
+	if res.Error != nil {
+		return fmt.Errorf("end runs: %w", res.Error)
+	}
+	if res.RowsAffected == 0 {
+		return nil
+	}
+	return d.endCancelled(tx, runs, at)
+}
+
+// endCancelled has those of the runs that have just ended, at the given moment, end as cancelled which an active cancel
+// takes. The leader marks them too, but consumers obey the same order by themselves: they may end a run before the leader
+// has read it, or while nobody leads.
+func (d *DB) endCancelled(tx *gorm.DB, runs []int64, at time.Time) error {
+	cancels, err := readStops(tx, "WHERE state = ? AND verb = ? ORDER BY id", stopActive, string(task.Cancel))
+	if err != nil || len(cancels) == 0 { // as nearly always
+		return err
+	}
+	var ended []struct {
+		ID     int64
+		TaskID int64
+		Media  string
+	}
+	err = tx.Raw("SELECT id, task_id, media FROM run WHERE id IN ? AND ended_at = ? AND state <> ? ORDER BY id",
+		runs, At(at), string(task.RunCancelled)).Scan(&ended).Error
 	if err != nil {
-		return fmt.Errorf("end runs: %w", err)
+		return fmt.Errorf("read the runs that have ended: %w", err)
+	}
+	stops := task.NewStops(cancels)
+	for _, run := range ended {
+		// Without an account: the cancel of one takes no run as a whole.
+		stop := stops.Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, at)
+		if stop == nil {
+			continue
+		}
+		err := tx.Exec("UPDATE run SET state = ?, cancel_id = CASE WHEN cancel_id = 0 THEN ? ELSE cancel_id END, error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END WHERE id = ?",
+			string(task.RunCancelled), stop.ID, cut(stop.Text(), runErrorMax), run.ID).Error
+		if err != nil {
+			return fmt.Errorf("end run %d as cancelled: %w", run.ID, err)
+		}
 	}
 	return nil
 }

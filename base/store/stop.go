@@ -72,7 +72,11 @@ func (s *Store) Stop(ctx context.Context, id int64) (task.Stop, error) {
 }
 
 func (s *Store) stops(ctx context.Context, tail string, args ...any) ([]task.Stop, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+stopColumns+" FROM stop_order "+tail, args...).Rows()
+	return readStops(s.Data.Writer(ctx), tail, args...)
+}
+
+func readStops(db *gorm.DB, tail string, args ...any) ([]task.Stop, error) {
+	rows, err := db.Raw("SELECT "+stopColumns+" FROM stop_order "+tail, args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read stop orders: %w", err)
 	}

@@ -139,6 +139,62 @@ func TestRunsTaken_AreThoseThatWereThere(t *testing.T) {
 	require.ErrorIs(t, s.MarkCancelled(ctx, l, 1, []int64{newer.run}, ""), lease.ErrStaleLease)
 }
 
+// The leader may not have marked the run yet: whoever ends it looks at the cancels.
+func TestRuns_EndAsCancelledBeforeTheLeaderMarksThem(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		verb task.StopVerb
+		kind task.StopKind
+		// target is the run if empty.
+		target string
+		ended  bool
+		want   task.RunState
+	}{
+		{"its own cancel", task.Cancel, task.StopRun, "", false, task.RunCancelled},
+		{"the cancel of its task", task.Cancel, task.StopTask, "7", false, task.RunCancelled},
+		{"the cancel of its media", task.Cancel, task.StopMedia, "acme", false, task.RunCancelled},
+		{"the cancel of an account", task.Cancel, task.StopAccount, "1", false, task.RunPartial},
+		{"the cancel of another task", task.Cancel, task.StopTask, "8", false, task.RunPartial},
+		{"a pause", task.Pause, task.StopTask, "7", false, task.RunPartial},
+		{"a cancel that is carried out", task.Cancel, task.StopTask, "7", true, task.RunPartial},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.New(t)
+			l := leading(t, s)
+			before := newRun(t, s, outcomeTime.Add(-time.Hour), accounts(1)...)
+			apply(t, s, before.outcome(1, 1, task.Succeeded))
+			r := newRun(t, s, outcomeTime.Add(-time.Minute), accounts(3)...)
+			younger := newRun(t, s, outcomeTime.Add(time.Minute), accounts(2)...)
+			if tt.target == "" {
+				tt.target = strconv.FormatInt(r.run, 10)
+			}
+			apply(t, s, r.outcome(1, 1, task.Succeeded))
+			stop := newStop(tt.verb, tt.kind, tt.target)
+			addStop(t, s, stop)
+			if tt.ended {
+				require.NoError(t, s.EndStop(t.Context(), l, stop.ID, outcomeTime))
+			}
+			apply(t, s, r.outcome(2, 1, task.Cancelled))
+			require.Equal(t, task.RunRunning, r.counts(t).State)
+			apply(t, s, r.outcome(3, 1, task.Cancelled), younger.outcome(1, 1, task.Succeeded), younger.outcome(2, 1, task.Failed))
+			require.Equal(t, tt.want, r.counts(t).State)
+			require.EqualValues(t, 2, r.counts(t).Cancelled)
+			require.Equal(t, task.RunPartial, younger.counts(t).State, "it was made after the order")
+			require.Equal(t, task.RunSucceeded, before.counts(t).State, "it had ended before the order")
+			run, err := s.Run(t.Context(), r.run)
+			require.NoError(t, err)
+			if tt.want == task.RunCancelled {
+				require.Equal(t, stop.Text(), run.ErrorText)
+				require.EqualValues(t, stop.ID, count(t, s, "SELECT cancel_id FROM run WHERE id = ?", r.run))
+			} else {
+				require.Empty(t, run.ErrorText)
+			}
+		})
+	}
+}
+
 func TestApplyLeaderOutcomes_NeedsTheLease(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -15,6 +15,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
@@ -50,11 +51,14 @@ type puller struct {
 	Deps
 	platform media.Platform
 	metrics  *metrics
+	causes   *telemetry.CauseLog // of what a platform does to all accounts at a time
 }
 
 // Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level".
 func Handlers(platform media.Platform, deps Deps) []media.Handler {
-	p := &puller{Deps: deps, platform: platform, metrics: newMetrics(deps.Registerer)}
+	p := &puller{
+		Deps: deps, platform: platform, metrics: newMetrics(deps.Registerer), causes: telemetry.NewCauseLog(deps.Logger),
+	}
 	var handlers []media.Handler
 	for _, list := range platform.Lists() {
 		handlers = append(handlers, p.listHandler(list))

@@ -1,12 +1,14 @@
 package pull
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +102,7 @@ func (fakeAccounts) Account(_ context.Context, id int64) (media.Account, error) 
 }
 
 type bundle struct {
+	log      bytes.Buffer
 	store    *store.Store
 	platform *fakePlatform
 	handlers *media.Registry
@@ -110,18 +113,24 @@ func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	s := storetest.New(t)
 	require.NoError(t, s.EnsureRawTables(context.Background(), []store.RawTable{dailyTable, objectTable}))
 	platform := &fakePlatform{pages: pages}
-	handlers := Handlers(platform, Deps{
+	b := &bundle{store: s, platform: platform}
+	b.handlers = media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
-		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-	})
-	return &bundle{store: s, platform: platform, handlers: media.NewRegistry(handlers...)}
+		Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: prometheus.NewRegistry(),
+	})...)
+	return b
 }
 
 func (b *bundle) run(t *testing.T, handler, part, params string) (media.Result, error) {
 	t.Helper()
+	return b.runFor(t, 7, handler, part, params)
+}
+
+func (b *bundle) runFor(t *testing.T, account int64, handler, part, params string) (media.Result, error) {
+	t.Helper()
 	h, ok := b.handlers.Get(handler)
 	require.True(t, ok)
-	return h.Run(context.Background(), media.Work{Key: task.Key{RunID: 1, AccountID: 7, Part: part}, Params: json.RawMessage(params)})
+	return h.Run(context.Background(), media.Work{Key: task.Key{RunID: 1, AccountID: account, Part: part}, Params: json.RawMessage(params)})
 }
 
 func (b *bundle) costs(t *testing.T) map[string]int64 {
@@ -201,6 +210,28 @@ func TestReport_EmptyAnswerAfterSpendIsSuspectAndPulledAgain(t *testing.T) {
 	_, err = b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
 	require.ErrorContains(t, err, "suspect")
 	require.Len(t, b.costs(t), 1)
+}
+
+// A platform that answers "success, no rows" does so to every account, and one that is well again says nothing of others.
+func TestReport_SuspectAnswersAreOneLineOfTheLog(t *testing.T) {
+	t.Parallel()
+	spent := reportPage(1, "", reportRow("2026-11-21", 10_000))
+	b := setup(t, spent, spent, spent, spent, reportPage(0, ""), reportPage(0, ""), reportPage(0, ""), spent, reportPage(0, ""))
+	for account := range int64(4) {
+		_, err := b.runFor(t, account, "fake.report_daily", "2026-11-21", levelAccount)
+		require.NoError(t, err)
+	}
+	require.Empty(t, b.log.String())
+	for _, account := range []int64{0, 1, 2, 3, 2} {
+		_, err := b.runFor(t, account, "fake.report_daily", "2026-11-21", levelAccount)
+		if account == 3 {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, "suspect")
+	}
+	require.Equal(t, 1, strings.Count(b.log.String(), "suspect pull"), b.log.String())
+	require.Contains(t, b.log.String(), "2026-11-21", "it names the days of the first")
 }
 
 func TestReport_RefusesADayThatWasNotAskedFor(t *testing.T) {

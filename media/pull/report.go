@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
@@ -162,8 +164,11 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 	}
 	if len(result.Suspect) > 0 {
 		p.metrics.suspect.WithLabelValues(account.Media, report.Name).Add(float64(len(result.Suspect)))
-		p.Logger.Warn("suspect pull: nothing was deleted", "media", account.Media, "account_id", account.ID, "report", report.Name, "level", report.Level, "days", fmt.Sprint(result.Suspect))
-		return result, notWhole(fmt.Sprintf("suspect: the answer for %v would take away too much of what was spent", result.Suspect))
+		err := notWhole(fmt.Sprintf("suspect: the answer for %v would take away too much of what was spent", result.Suspect))
+		// Never cleared: one account's good answer says nothing about the others'.
+		p.causes.Report(slog.LevelWarn, "suspect/"+account.Media+"/"+report.Name, "suspect pull: nothing was deleted; coverage names the days", telemetry.OneCause(err),
+			"media", account.Media, "account_id", account.ID, "report", report.Name, "level", report.Level)
+		return result, err
 	}
 	if len(result.Fenced) > 0 && !result.FencedComplete {
 		return result, errFencedOpen

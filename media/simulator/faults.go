@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ const (
 	FaultStatus     = "status"      // an HTTP status 500..599 and no envelope
 	FaultHang       = "hang"        // no answer until the caller gives up, the fault ends, or MS have passed
 	FaultHalfBody   = "half_body"   // half of the answer, then the connection is cut
+	FaultLostRow    = "lost_row"    // a list lacks its last row, which its total counts: it moved while pages were read
 	FaultOverLimit  = "over_limit"  // the platform's answer to a call over the limit
 	FaultTokenDeath = "token_death" // tokens end before their time, once, when it is ordered
 	FaultAlter      = "alter"       // one thing served differs from the truth, until the fault is taken back
@@ -69,9 +71,9 @@ func (f *Fault) check(known func(media string) bool) error {
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
 		}
-	case FaultHang, FaultHalfBody, FaultOverLimit, FaultAlter:
+	case FaultHang, FaultHalfBody, FaultLostRow, FaultOverLimit, FaultAlter:
 	default:
-		return fmt.Errorf("kind is latency, status, hang, half_body, over_limit, token_death or alter, not %q", f.Kind)
+		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, over_limit, token_death or alter, not %q", f.Kind)
 	}
 	return nil
 }
@@ -244,3 +246,24 @@ func (s *Simulator) disturb(c *call, met map[string]*activeFault) (answered bool
 
 // endpointName is a path as limits, faults and the ledger name it: without slashes at its ends.
 func endpointName(path string) string { return strings.Trim(path, "/") }
+
+// loseRow takes the last row out of an answer's list.
+func (c *call) loseRow() {
+	var answer map[string]json.RawMessage
+	var data map[string]json.RawMessage
+	if json.Unmarshal(c.body, &answer) != nil || json.Unmarshal(answer["data"], &data) != nil {
+		return
+	}
+	for _, name := range []string{"list", "rows"} {
+		var rows []json.RawMessage
+		if json.Unmarshal(data[name], &rows) != nil || len(rows) == 0 {
+			continue
+		}
+		// What was read can be written again.
+		data[name], _ = json.Marshal(rows[:len(rows)-1])
+		answer["data"], _ = json.Marshal(data)
+		body, _ := json.Marshal(answer)
+		c.body, c.outcome = append(c.body[:0], body...), outcomeInjected
+		return
+	}
+}

@@ -184,3 +184,42 @@ func TestFaults_RefuseOrdersThatMakeNoSense(t *testing.T) {
 	require.Equal(t, 400, s.do(httptest.NewRequest(http.MethodPost, "/_sim/faults", nil)).Code)
 	require.Empty(t, s.faults.all())
 }
+
+func TestFaults_LostRow(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 40}).unlimited()
+	for _, name := range []string{"tencent", "oceanengine"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := s.account(name, 0)
+			ask := func() (rows, total int) {
+				var answer struct {
+					Data struct {
+						List     []json.RawMessage `json:"list"`
+						PageInfo struct {
+							TotalNumber int `json:"total_number"`
+							TotalNum    int `json:"total_num"`
+						} `json:"page_info"`
+					} `json:"data"`
+				}
+				var w *httptest.ResponseRecorder
+				if name == "tencent" {
+					w = s.tencentCall(a, "adgroups/get")
+				} else {
+					w = s.oceanCall(a, "v3.0/promotion/list/")
+				}
+				require.Equal(t, 0, code(t, w))
+				require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
+				return len(answer.Data.List), max(answer.Data.PageInfo.TotalNumber, answer.Data.PageInfo.TotalNum)
+			}
+			before, all := ask()
+			require.Positive(t, before)
+			s.order("faults", fields{"kind": "lost_row", "count": 1, "media": name})
+			rows, total := ask()
+			require.Equal(t, before-1, rows)
+			require.Equal(t, all, total, "the total counts it")
+			rows, _ = ask()
+			require.Equal(t, before, rows)
+		})
+	}
+}

@@ -113,6 +113,9 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 	if len(met) == 0 || !s.disturb(c, met) {
 		c.overLimit = met[FaultOverLimit] != nil
 		p.serve(c)
+		if met[FaultLostRow] != nil {
+			c.loseRow()
+		}
 		if met[FaultHalfBody] != nil {
 			c.outcome, c.cut = outcomeInjected, cutHalf
 		} else if met[FaultLatency] != nil && c.outcome == outcomeAnswered {

@@ -115,9 +115,9 @@ func TestProbe_WantsAnswersWithReasons(t *testing.T) {
 
 func TestSign_TellsAFaultFromABusyMachine(t *testing.T) {
 	t.Parallel()
-	_, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}}})
+	_, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}}}, false)
 	require.False(t, ok)
-	text, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}, {Kind: judge.Lost, Text: "gone"}}})
+	text, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}, {Kind: judge.Overrun, Text: "refused"}, {Kind: judge.Lost, Text: "gone"}}}, false)
 	require.True(t, ok)
 	require.Equal(t, "lost: gone", text)
 }

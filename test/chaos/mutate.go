@@ -114,7 +114,7 @@ func (r *runner) hunt(ctx context.Context, m mutants.Mutant, seed int64, c *caug
 			fmt.Fprintf(r.stderr, "chaos: %s of the mutant %s could not be judged: %v\n", name, m.Name, err)
 			continue
 		}
-		if p, ok := sign(v); ok {
+		if p, ok := sign(v, m.Overruns); ok {
 			c.Caught, c.Scenario, c.Problem = true, name, p
 			return nil
 		}
@@ -123,10 +123,10 @@ func (r *runner) hunt(ctx context.Context, m mutants.Mutant, seed int64, c *caug
 }
 
 // sign returns the first problem that a fault in a mechanism causes. Stalls, floods and refused calls may have other
-// reasons on a busy machine.
-func sign(v judge.Verdict) (string, bool) {
+// reasons on a busy machine: calls that were refused are a sign only of a mutant that makes them.
+func sign(v judge.Verdict, overruns bool) (string, bool) {
 	for _, p := range v.Problems {
-		if p.Kind != judge.Harmed {
+		if p.Kind != judge.Harmed && (p.Kind != judge.Overrun || overruns) {
 			return string(p.Kind) + ": " + p.Text, true
 		}
 	}

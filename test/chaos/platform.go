@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 )
 
@@ -64,6 +65,11 @@ var platformScenarios = []scenario{
 		name:  "platform-answers-empty",
 		doc:   "a platform answers \"success, no rows\" for accounts that had spend today: their rows stay",
 		steps: answerEmpty,
+	},
+	{
+		name:  "platform-loses-rows",
+		doc:   "rows move while a platform's pages are read, so that some are in none of them: their rows stay",
+		steps: loseRows,
 	},
 	{
 		name: "platform-slow", long: true,
@@ -139,6 +145,11 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 		steps: killInRefresh("token.answered", "tencent"),
 	},
 	{
+		name: "token-pair-lost", long: true, extra: 5 * time.Minute,
+		doc:   "kill -9 of a consumer that has new tokens in hand, where the old pair died with the call: the login is parked with one alert and no call, and its subtasks go on by themselves once it is authorised again",
+		steps: losePair,
+	},
+	{
 		name:  "token-refresh-killed-after-store",
 		doc:   "kill -9 of a consumer that has stored new tokens and told nobody",
 		steps: killInRefresh("token.stored", "tencent", "oceanengine"),
@@ -182,7 +193,7 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 				return err
 			}
 			t.log("%s struck in %s", point, i.name)
-			// The announced refresh must have run out, and another one be done.
+			// Time for the others to find the announced refresh, which lasts longer than that.
 			if err := t.wait(ctx, t.between(8*time.Second, 10*time.Second)); err != nil {
 				return err
 			}
@@ -190,6 +201,113 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 		}
 		return nil
 	}
+}
+
+// losePair has a pair of tokens die that nobody has seen the successor of, and authorises the login again.
+func losePair(ctx context.Context, t *trial) error {
+	if err := killInRefresh("token.answered", "oceanengine")(ctx, t); err != nil {
+		return err
+	}
+	for _, i := range t.of("consumer") {
+		if err := i.ensure(); err != nil {
+			return err
+		}
+	}
+	config := t.store.Config.Writer(ctx)
+	var parked int
+	err := await(ctx, patience, "the login is parked", func(context.Context) (bool, error) {
+		err := config.Raw("SELECT COUNT(*) FROM media_token WHERE state = 'reauthorise'").Row().Scan(&parked)
+		return parked > 0, err
+	})
+	if err != nil {
+		return err
+	}
+	t.strike("logins parked", parked)
+	calls, err := t.world.callsOf(ctx, "oceanengine", "oauth2/refresh_token/")
+	if err != nil {
+		return err
+	}
+	if err := t.wait(ctx, 15*time.Second); err != nil {
+		return err
+	}
+	now, err := t.world.callsOf(ctx, "oceanengine", "oauth2/refresh_token/")
+	if err != nil {
+		return err
+	}
+	if now != calls {
+		t.complain("%d refreshes were asked for while the login was parked, want none", now-calls)
+	}
+	alerts := 0
+	for _, i := range t.of("consumer") {
+		figures, err := readLog(filepath.Join(t.dir, i.name+".log"))
+		if err != nil {
+			return err
+		}
+		alerts += figures.Messages["login must be authorised again: the platform refused its refresh token"]
+	}
+	if alerts != parked {
+		t.complain("%d alerts tell of %d parked logins, want one for each", alerts, parked)
+	}
+
+	// A person authorises it again.
+	if err := config.Exec("DELETE FROM account_binding").Error; err != nil {
+		return err
+	}
+	if _, err := t.command(ctx, "bind", "--config", filepath.Join(t.dir, "admin.yaml"), "--simulator", t.world.address); err != nil {
+		return err
+	}
+	t.log("%d logins were parked and are authorised again", parked)
+	return await(ctx, 4*time.Minute, "the subtasks of the login go on", func(ctx context.Context) (bool, error) {
+		var waiting int
+		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM subtask_due WHERE state = 'deferred' AND reason LIKE '%must be authorised again%'").Row().Scan(&waiting)
+		return waiting == 0, err
+	})
+}
+
+// loseRows has reports lack a row that their total counts, and looks whether ours stay.
+func loseRows(ctx context.Context, t *trial) error {
+	const count = "SELECT account_id, COUNT(*) FROM report_daily WHERE media = 'oceanengine' AND level = 'adgroup' GROUP BY account_id"
+	most := map[int64]int{}
+	look := func() (fell int64, err error) {
+		rows, err := t.store.Data.Writer(ctx).Raw(count).Rows()
+		if err != nil {
+			return 0, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id int64
+			var n int
+			if err := rows.Scan(&id, &n); err != nil {
+				return 0, err
+			}
+			if n < most[id] {
+				fell = id
+			}
+			most[id] = max(most[id], n)
+		}
+		return fell, rows.Err()
+	}
+	if _, err := look(); err != nil {
+		return err
+	}
+	fault := map[string]any{"kind": "lost_row", "media": "oceanengine", "endpoint": "v3.0/report/custom/get/"}
+	if err := t.world.fault(ctx, fault); err != nil {
+		return err
+	}
+	for until := time.Now().Add(t.between(10*time.Second, 14*time.Second)); time.Now().Before(until); {
+		fell, err := look()
+		if err != nil {
+			return err
+		}
+		if fell != 0 {
+			t.complain("rows of account %d were deleted because pages that disagreed lacked them", fell)
+			return nil
+		}
+		if err := t.wait(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answerEmpty has a platform forget today's rows of some accounts, and looks whether ours stay.

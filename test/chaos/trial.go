@@ -65,7 +65,7 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 			}
 		}()
 	}
-	if err := awaitDay(ctx, r.stack, log); err != nil {
+	if err := awaitDay(ctx, r.stack, trialTime/2+s.extra, log); err != nil {
 		return judge.Verdict{}, err
 	}
 	name := fmt.Sprintf("chaos_%d_%d", time.Now().UnixMilli(), seed)
@@ -94,7 +94,7 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 
 // awaitDay waits until the accounts' day does not end within the scenario: the deployment goes by the database's time,
 // which would leave the world's day behind.
-func awaitDay(ctx context.Context, s *stack, log func(string, ...any)) error {
+func awaitDay(ctx context.Context, s *stack, takes time.Duration, log func(string, ...any)) error {
 	now, err := s.now(ctx)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func awaitDay(ctx context.Context, s *stack, log func(string, ...any)) error {
 	now = now.In(zone)
 	y, m, d := now.Date()
 	left := time.Date(y, m, d+1, 0, 0, 1, 0, zone).Sub(now)
-	if left > trialTime/2 {
+	if left > takes {
 		return nil
 	}
 	log("waiting %s for the accounts' next day", left.Round(time.Second))
@@ -193,6 +193,12 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	stop()
 	<-asked
 	facts.Struck = t.struckTimes() + t.stackStruck() - before
+	for what, times := range t.struck {
+		if times == 0 { // Whatever else was done only prepared it.
+			t.log("the fault did not strike: %s", what)
+			facts.Struck = 0
+		}
+	}
 	refused, err := t.world.refused(ctx)
 	if err != nil {
 		return judge.Verdict{}, err

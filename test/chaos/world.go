@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -34,7 +35,7 @@ type world struct {
 // callTime is how long the platforms take for a call: long enough that there is always work in flight.
 const callTime = 200 * time.Millisecond
 
-// startWorld starts a world whose clock stands at noon of its day today and goes fast.
+// startWorld starts a world whose clock stands at a morning of its day today and goes fast: the day must outlast the scenario.
 func startWorld(ctx context.Context, program, logs string, s *stack, seed int64) (*world, error) {
 	port, err := s.ports.Take()
 	if err != nil {
@@ -59,8 +60,8 @@ func startWorld(ctx context.Context, program, logs string, s *stack, seed int64)
 		return w, err
 	}
 	y, m, d := today.In(zone).Date()
-	noon := time.Date(y, m, d, 12, 0, 0, 0, zone)
-	return w, w.order(ctx, "clock", map[string]any{"now": noon, "speed": speed, "frozen": false}, nil)
+	morning := time.Date(y, m, d, 6, 0, 0, 0, zone)
+	return w, w.order(ctx, "clock", map[string]any{"now": morning, "speed": speed, "frozen": false}, nil)
 }
 
 // freeze stops the world's clock and returns where it stands.
@@ -153,6 +154,17 @@ func (w *world) ledger(ctx context.Context) (calls, refused int64, err error) {
 	}
 	err = send(ctx, http.MethodGet, w.address+"/_sim/ledger", nil, &answer)
 	return answer.Totals.Calls, answer.Totals.Refused, err
+}
+
+// callsOf returns how many calls an endpoint of a platform was asked.
+func (w *world) callsOf(ctx context.Context, media, endpoint string) (int64, error) {
+	var answer struct {
+		Totals struct {
+			Calls int64 `json:"calls"`
+		} `json:"totals"`
+	}
+	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?"+url.Values{"media": {media}, "endpoint": {endpoint}}.Encode(), nil, &answer)
+	return answer.Totals.Calls, err
 }
 
 // refusals are the calls that a limit refused, by second.

@@ -208,7 +208,7 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 		}, Wrong, "version of a row"},
 		{"a claim that falls", func(s *story) { clear(s.snapshots[last].Claims) }, Wrong, "claimed version"},
 		{"rows that are not the truth", func(s *story) { s.facts.WrongRows, s.facts.Examples = 1, []string{"cost is 1, the truth is 2"} }, Wrong, "the truth is 2"},
-		{"calls over a limit", func(s *story) { s.facts.Overspent = 3 }, Broken, "3 calls were refused"},
+		{"calls over a limit", func(s *story) { s.facts.Overspent = 3 }, Overrun, "3 calls were refused"},
 		{"a stall", func(s *story) { s.facts.StallMax = time.Second }, Harmed, "nothing was done for 6.0 s"},
 	}
 	for _, tt := range tests {

@@ -90,7 +90,7 @@ func (w *Watch) Judge(f Facts) Verdict {
 		w.Tell(Wrong, "%s", text)
 	}
 	if f.Overspent > 0 && !f.OverspendExcused {
-		w.Tell(Broken, "%d calls were refused because of a limit", f.Overspent)
+		w.Tell(Overrun, "%d calls were refused because of a limit", f.Overspent)
 	}
 	if f.StallMax > 0 && w.LongestStall > f.StallMax {
 		w.Tell(Harmed, "nothing was done for %.1f s while work was waiting, more than %s", w.LongestStall.Seconds(), f.StallMax)

@@ -21,6 +21,7 @@ const (
 	Broken   Kind = "broken"   // rows that contradict each other, or went back
 	Stuck    Kind = "stuck"    // still open when everything had ended
 	Wrong    Kind = "wrong"    // results that are not the truth
+	Overrun  Kind = "overrun"  // calls that a platform refused for a limit
 	Harmed   Kind = "harmed"   // what hurts people who run the program: silence, floods, dead processes
 )
 

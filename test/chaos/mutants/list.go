@@ -149,19 +149,21 @@ var All = []Mutant{
 		Scenarios: []string{"redis-flushall", "redis-killed"},
 	},
 	{
-		Name: "partial-deletes", Breaks: "rows that a failed pull lacks are deleted",
-		Edits: []Edit{
-			{
-				File:    "base/store/report.go",
-				Find:    "		if w.Whole {\n			if err := s.Data.deleteStaleReport(",
-				Replace: "		{\n			if err := s.Data.deleteStaleReport(",
-			},
-			{
-				File:    "base/store/report.go",
-				Find:    "		if s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {\n",
-				Replace: "		if s.cost < 0 {\n",
-			},
-		},
+		Name: "partial-deletes", Breaks: "rows that a pull lacks are deleted though its pages disagreed",
+		Edits: []Edit{{
+			File:    "base/store/report.go",
+			Find:    "		if w.Whole {\n			if err := s.Data.deleteStaleReport(",
+			Replace: "		{\n			if err := s.Data.deleteStaleReport(",
+		}},
+		Scenarios: []string{"platform-loses-rows"},
+	},
+	{
+		Name: "empty-answers-believed", Breaks: "an answer without rows deletes what was spent",
+		Edits: []Edit{{
+			File:    "base/store/report.go",
+			Find:    "		if s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {\n",
+			Replace: "		if s.cost < 0 {\n",
+		}},
 		Scenarios: []string{"platform-answers-empty"},
 	},
 	{
@@ -188,13 +190,13 @@ var All = []Mutant{
 		Scenarios: []string{"kafka-topics-lost"},
 	},
 	{
-		Name: "ticks-not-unique", Breaks: "each leader enters its own ticks into the ledger",
+		Name: "ticks-not-unique", Breaks: "the ledger takes a moment twice",
 		Edits: []Edit{{
-			File:    "base/store/tick.go",
-			Find:    "		rows[i] = []any{t.TaskID, At(t.PlannedAt), t.RunID, At(t.MadeAt)}\n",
-			Replace: "		rows[i] = []any{t.TaskID, At(t.PlannedAt.Add(time.Duration(l.Epoch) * time.Millisecond)), t.RunID, At(t.MadeAt)}\n",
+			File:    "migrations/mysql/data/0001_data.sql",
+			Find:    "  PRIMARY KEY (task_id, planned_at),\n  KEY run (run_id)\n",
+			Replace: "  KEY task (task_id, planned_at),\n  KEY run (run_id)\n",
 		}},
-		Scenarios: []string{"leader-killed-after-rows", "leader-paused"},
+		Scenarios: []string{"mariadb-commit-unknown"},
 	},
 	{
 		Name: "ticks-without-runs", Breaks: "a tick whose leader died before it made the run stays without one",
@@ -215,7 +217,7 @@ var All = []Mutant{
 		Scenarios: []string{"summary-overtaken"},
 	},
 	{
-		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself",
+		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself", Overruns: true,
 		Edits: []Edit{{
 			File:    "base/ratelimit/redis.go",
 			Find:    "func (r *Redis) name(k Key) string { return r.keys.Of(k.Media, k.parts(\"pace\")...) }\n",

@@ -19,6 +19,8 @@ type Mutant struct {
 	Name   string
 	Breaks string // what is taken out, in a few words
 	Edits  []Edit
+	// Overruns says that it makes calls which a platform refuses for a limit; of others that is no sign.
+	Overruns bool
 	// Scenarios are run in this order until one of them fails, as one must.
 	Scenarios []string
 }
