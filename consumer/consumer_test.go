@@ -302,7 +302,7 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 				return media.Result{Rows: 5, Calls: 2}, nil
 			}))
 			e := envelope(1)
-			e.Delivery, e.Attempt = 2, 1
+			e.Delivery, e.Attempt, e.Confirmed = 2, 1, true
 			if tt.row != nil {
 				s.states[e.Key] = *tt.row
 			}
@@ -324,7 +324,7 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 				require.Empty(t, s.written())
 				return
 			}
-			require.Equal(t, media.Work{Key: e.Key, TaskName: "report", Delivery: 2, Attempt: 1, PlannedAt: e.PlannedAt, Params: []byte(`{"level":"account"}`)}, works[0])
+			require.Equal(t, media.Work{Key: e.Key, TaskName: "report", Delivery: 2, Attempt: 1, PlannedAt: e.PlannedAt, Params: []byte(`{"level":"account"}`), Confirmed: true}, works[0])
 			require.Len(t, s.written(), 1)
 			o := s.written()[0]
 			require.Equal(t, []int{5, 2, 2, 1}, []int{o.Rows, o.Calls, o.Delivery, o.Attempt})

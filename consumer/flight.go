@@ -89,7 +89,7 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 		}
 	}()
 	result, err = s.handler.Run(ctx, media.Work{
-		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params,
+		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params, Confirmed: s.Confirmed,
 	})
 	failpoint.Hit("consumer.handled")
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

@@ -54,6 +54,8 @@ type Work struct {
 	Attempt   int // failures so far
 	PlannedAt time.Time
 	Params    json.RawMessage
+	// Confirmed says that a person has looked at what the platform answers: it is believed, however much it takes away.
+	Confirmed bool
 }
 
 // Result is what a subtask did, for its log row.

@@ -88,11 +88,14 @@ func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
 	for n := int64(39); n > 0; n -= 2 {
 		accounts = append(accounts, n, n)
 	}
-	runID := tm.order(b, id, task.Order{Accounts: append(accounts, 999), From: "2026-11-18", To: "2026-11-20", By: "otto"})
+	runID := tm.order(b, id, task.Order{Accounts: append(accounts, 999), From: "2026-11-18", To: "2026-11-20", By: "otto", Confirm: true})
 	require.NoError(t, tm.fan(b, runID))
 	run := b.run(runID)
 	require.EqualValues(t, 20*3, *run.Total, "each account once, whatever its tier")
 	require.Len(t, b.broker.log, 60)
+	for _, e := range b.broker.envelopes(t) {
+		require.True(t, e.Confirmed)
+	}
 	require.Equal(t, store.RunOfOrder, run.Kind)
 
 	// Days that the handler refuses leave a failed run that says so.

@@ -32,12 +32,14 @@ type ObjectWrite struct {
 	// Partial says that the pages disagreed: the rows are kept and coverage says so.
 	Partial bool
 	Note    string
+	// Confirmed says that an empty list is believed.
+	Confirmed bool
 }
 
 // WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
 // are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name.
 // It returns the number of rows written, or *FencedError; and *SuspectError, with nothing deleted and coverage saying so,
-// when a full pull came back empty though there are live objects.
+// when a full pull came back empty though there are live objects and nobody has confirmed it.
 func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	written, suspect := 0, false
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
@@ -62,7 +64,7 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err := s.Data.Upsert(tx, Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
 			return err
 		}
-		suspect = w.Full && len(w.Rows) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(have)), func(e *existingObject) bool { return e.deleted.IsZero() })
+		suspect = w.Full && !w.Confirmed && len(w.Rows) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(have)), func(e *existingObject) bool { return e.deleted.IsZero() })
 		if w.Full && !suspect {
 			gone, err := s.Data.markDeleted(tx, w, now, have)
 			if err != nil {

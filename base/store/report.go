@@ -33,6 +33,8 @@ type ReportWrite struct {
 	// Whole says that the pages agreed. Otherwise the rows are kept, nothing is deleted, and coverage says partial.
 	Whole bool
 	Note  string
+	// Confirmed says that what is missing is gone, however much it held.
+	Confirmed bool
 	// DirtySummary marks days whose rows changed for the summaries to read again.
 	DirtySummary bool
 }
@@ -245,7 +247,7 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, have map[reportKey]*e
 			continue
 		}
 		o := days[day]
-		if s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {
+		if !w.Confirmed && s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {
 			o.state, o.whole = Suspect, false
 			o.note = fmt.Sprintf("the platform's answer lacks %d rows that held %d of %d micros", len(s.keys), s.gone, s.cost)
 			result.Suspect = append(result.Suspect, day)

@@ -30,6 +30,7 @@ type Envelope struct {
 	// Parallel. ExclusiveMax is how long an Exclusive one may hold up others; zero leaves it to the consumer.
 	Concurrency  Concurrency
 	ExclusiveMax time.Duration
+	Confirmed    bool   // by a person: what the platform answers is believed
 	Trace        string // W3C traceparent, may be empty
 }
 
@@ -42,7 +43,7 @@ func (e *VersionError) Error() string {
 
 // Headers returns the envelope as header names and values, in a fixed order.
 func (e Envelope) Headers() [][2]string {
-	return [][2]string{
+	headers := [][2]string{
 		{"adsync-version", strconv.Itoa(EnvelopeVersion)},
 		{"run", strconv.FormatInt(e.RunID, 10)},
 		{"account", strconv.FormatInt(e.AccountID, 10)},
@@ -63,6 +64,10 @@ func (e Envelope) Headers() [][2]string {
 		{"exclusive-max-ms", strconv.FormatInt(e.ExclusiveMax.Milliseconds(), 10)},
 		{"traceparent", e.Trace},
 	}
+	if e.Confirmed {
+		headers = append(headers, [2]string{"confirmed", "1"})
+	}
+	return headers
 }
 
 // ParseEnvelope reads an envelope from headers; get returns "" for a header that is not there. The error is a
@@ -83,6 +88,7 @@ func ParseEnvelope(get func(name string) string) (Envelope, error) {
 		RetryBase:    time.Duration(p.int("retry-base-ms")) * time.Millisecond,
 		Concurrency:  p.concurrency("concurrency"),
 		ExclusiveMax: time.Duration(p.optionalInt("exclusive-max-ms")) * time.Millisecond,
+		Confirmed:    get("confirmed") != "",
 		Trace:        get("traceparent"),
 	}
 	return e, p.err

@@ -30,7 +30,8 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 			TaskID: rapid.Int64().Draw(t, "task"), TaskName: "a", Media: "m", Lane: "l", Handler: "m.h",
 			Delivery: rapid.IntRange(1, 1<<30).Draw(t, "delivery"), Attempt: rapid.IntRange(0, 100).Draw(t, "attempt"),
 			PlannedAt: moment("planned"), Timeout: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "timeout")) * time.Millisecond,
-			RetryMax: 5, RetryBase: 10 * time.Second, Trace: "00-1-2-01",
+			Confirmed: rapid.Bool().Draw(t, "confirmed"),
+			RetryMax:  5, RetryBase: 10 * time.Second, Trace: "00-1-2-01",
 			Concurrency:  rapid.SampledFrom([]task.Concurrency{task.Parallel, task.Serial, task.Exclusive}).Draw(t, "concurrency"),
 			ExclusiveMax: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "exclusive max")) * time.Millisecond,
 		}

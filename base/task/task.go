@@ -97,6 +97,9 @@ type Order struct {
 	From     day.Day `json:"from,omitempty"`     // first day, in each account's zone; empty = as the task plans it
 	To       day.Day `json:"to,omitempty"`       // last day, included
 	By       string  `json:"by"`
+	// Confirm says that what platforms answer is believed, also where it takes away much of what was spent: a person has
+	// looked there.
+	Confirm bool `json:"confirm,omitempty"`
 	// Redrive says that the run takes up dead subtasks, and not what the task plans.
 	Redrive *Redrive `json:"redrive,omitempty"`
 }

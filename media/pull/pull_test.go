@@ -212,6 +212,30 @@ func TestReport_EmptyAnswerAfterSpendIsSuspectAndPulledAgain(t *testing.T) {
 	require.Len(t, b.costs(t), 1)
 }
 
+func TestPull_AConfirmedAnswerIsBelieved(t *testing.T) {
+	t.Parallel()
+	work := media.Work{Key: task.Key{RunID: 1, AccountID: 7, Part: "2026-11-21"}, Params: json.RawMessage(levelAccount), Confirmed: true}
+	run := func(b *bundle, handler string) error {
+		h, ok := b.handlers.Get(handler)
+		require.True(t, ok)
+		_, err := h.Run(t.Context(), work)
+		return err
+	}
+	b := setup(t, reportPage(1, "", reportRow("2026-11-21", 10_000)), reportPage(0, ""))
+	require.NoError(t, run(b, "fake.report_daily"))
+	require.Len(t, b.costs(t), 1)
+	require.NoError(t, run(b, "fake.report_daily"))
+	require.Empty(t, b.costs(t), "what the platform took back is gone")
+
+	work.Part, work.Params = modeFull, nil
+	b = setup(t, objectPage(objectRow("1", "one", 10, false)), objectPage())
+	require.NoError(t, run(b, "fake.adgroup"))
+	require.NoError(t, run(b, "fake.adgroup"))
+	var deleted int
+	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
+	require.Equal(t, 1, deleted)
+}
+
 // A platform that answers "success, no rows" does so to every account, and one that is well again says nothing of others.
 func TestReport_SuspectAnswersAreOneLineOfTheLog(t *testing.T) {
 	t.Parallel()

@@ -136,11 +136,11 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	if err != nil {
 		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, work.Part, err)
 	}
-	result, err := p.writeReport(ctx, account, report, claim, got)
+	result, err := p.writeReport(ctx, account, report, claim, got, work.Confirmed)
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 
-func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim store.Claim, got fetched) (store.ReportResult, error) {
+func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim store.Claim, got fetched, confirmed bool) (store.ReportResult, error) {
 	rows := make([]store.ReportRow, len(got.rows))
 	for i, r := range got.rows {
 		if r.Day < claim.Days[0] || r.Day > claim.Days[len(claim.Days)-1] {
@@ -152,7 +152,7 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
-		DirtySummary: report.Level == "account",
+		Confirmed: confirmed, DirtySummary: report.Level == "account",
 	})
 	if err != nil {
 		return result, fenced(err)

@@ -32,6 +32,7 @@ type orderRequest struct {
 	Accounts []string `json:"accounts,omitempty"` // the platform's ids; none = the task's scope
 	From     string   `json:"from,omitempty"`
 	To       string   `json:"to,omitempty"`
+	Confirm  bool     `json:"confirm,omitempty"` // a person has looked: what the platform answers is believed
 }
 
 // Validate implements httpapi.Validator.
@@ -42,6 +43,9 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	}
 	if len(r.Accounts) > orderAccountsMax {
 		refuse("accounts", "%d are too many: want up to %d, or none for the task's whole scope", len(r.Accounts), orderAccountsMax)
+	}
+	if r.Confirm && len(r.Accounts) == 0 {
+		refuse("confirm", "needs accounts: name those whose answers are to be believed")
 	}
 	valid := true
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
@@ -69,6 +73,7 @@ type orderJSON struct {
 	Accounts  []string  `json:"accounts"` // empty = the task's scope
 	From      day.Day   `json:"from,omitempty"`
 	To        day.Day   `json:"to,omitempty"`
+	Confirm   bool      `json:"confirm,omitempty"`
 	OrderedBy string    `json:"ordered_by"`
 	OrderedAt time.Time `json:"ordered_at"`
 }
@@ -87,14 +92,14 @@ func (a *api) orderRun(c *gin.Context) error {
 	request.Accounts = slices.Compact(request.Accounts)
 
 	now := a.Clock.Now()
-	order := task.Order{From: day.Day(request.From), To: day.Day(request.To), By: httpapi.CallerOf(c).Name}
+	order := task.Order{From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, By: httpapi.CallerOf(c).Name}
 	if order.Accounts, err = a.checkOrder(c.Request.Context(), t, request, order, now); err != nil {
 		return err
 	}
 	runID := task.NewRunID(now)
 	answer := orderJSON{
 		RunID: formatID(runID), Task: t.Name, State: statePending, Accounts: append([]string{}, request.Accounts...),
-		From: order.From, To: order.To, OrderedBy: order.By, OrderedAt: now,
+		From: order.From, To: order.To, Confirm: order.Confirm, OrderedBy: order.By, OrderedAt: now,
 	}
 	if err := a.audit(c, "task.run", store.AuditTasks+"/"+t.Name, answer); err != nil {
 		return err

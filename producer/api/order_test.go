@@ -25,14 +25,14 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	second := b.account("tencent", "9002", "inactive", "America/New_York", "")
 	first := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
 
-	w := b.post(dailyRun, `{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20"}`)
+	w := b.post(dailyRun, `{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20", "confirm": true}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
 	var answer struct {
 		RunID string `json:"run_id"`
 	}
 	decode(t, w.Body.String(), &answer)
 	require.JSONEq(t, `{"run_id": "`+answer.RunID+`", "task": "tencent.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
-	  "from": "2026-11-18", "to": "2026-11-20", "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
+	  "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
 	require.Equal(t, "/api/v1/runs/"+answer.RunID, w.Header().Get("Location"))
 	require.Equal(t, 1, b.producer.woken)
 
@@ -43,7 +43,7 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.Equal(t, now, task.RunTime(runID), "the id's day, which names its log table, is that of the same clock")
 	require.Equal(t, []store.RunOrder{{
 		RunID: runID, TaskID: 1, OrderedAt: now,
-		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", By: "otto"},
+		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true, By: "otto"},
 	}}, orders)
 
 	var actor, action, object, after string
@@ -127,6 +127,8 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 		}},
 		{"too many accounts", dailyRun, `{"accounts": [` + many + `]}`,
 			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or none for the task's whole scope"}}},
+		{"a confirmation of nothing that is named", dailyRun, `{"confirm": true, "from": "2026-11-18", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "confirm", Detail: "needs accounts: name those whose answers are to be believed"}}},
 		{"from without to", dailyRun, `{"from": "2026-11-18"}`, []fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
 		{"to without from", dailyRun, `{"to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
 		{"days in the wrong order", dailyRun, `{"from": "2026-11-20", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},

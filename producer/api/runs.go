@@ -54,6 +54,7 @@ type orderedJSON struct {
 	From     day.Day `json:"from,omitempty"`
 	To       day.Day `json:"to,omitempty"`
 	By       string  `json:"by"`
+	Confirm  bool    `json:"confirm,omitempty"` // the platform's answers are believed
 	Redrive  bool    `json:"redrive,omitempty"` // of dead subtasks
 }
 
@@ -92,7 +93,7 @@ func describeRun(r *store.Run) runJSON {
 		j.OriginRunID = formatID(r.OriginRunID)
 	}
 	if o := r.Settings.Order; o != nil {
-		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By, Redrive: o.Redrive != nil}
+		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By, Confirm: o.Confirm, Redrive: o.Redrive != nil}
 	}
 	return j
 }
