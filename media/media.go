@@ -113,6 +113,8 @@ type List struct {
 	// Variants are the queries that together make the whole, for platforms that list deleted objects apart; each is
 	// paged and counted by itself. Empty means one.
 	Variants []string
+	// Unlogged are fields of the platform's rows whose change is no change of the object, such as the time of its last one.
+	Unlogged []string
 	// Page fetches one page. page is "" for the first and else the Next of the page before.
 	Page func(ctx context.Context, api API, q ListQuery, page string) (Page, error)
 }

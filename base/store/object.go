@@ -34,10 +34,13 @@ type ObjectWrite struct {
 	Note    string
 	// Confirmed says that an empty list is believed.
 	Confirmed bool
+	// Unlogged are fields of the platform's row whose change is none of the object: they are left out of config_change.
+	Unlogged []string
 }
 
 // WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
-// are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name.
+// are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name, and
+// what is other than before to config_change.
 // It returns the number of rows written, or *FencedError; and *SuspectError, with nothing deleted and coverage saying so,
 // when a full pull came back empty though there are live objects and nobody has confirmed it.
 func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
@@ -64,13 +67,20 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err := s.Data.Upsert(tx, Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
 			return err
 		}
+		changes := w.fieldChanges(now, have, locked.before[0].CompleteVersion == 0)
 		suspect = w.Full && !w.Confirmed && len(w.Rows) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(have)), func(e *existingObject) bool { return e.deleted.IsZero() })
 		if w.Full && !suspect {
 			gone, err := s.Data.markDeleted(tx, w, now, have)
 			if err != nil {
 				return err
 			}
-			written += gone
+			written += len(gone)
+			for _, id := range gone {
+				changes = append(changes, w.changeRow(now, id, FieldDeleted, "false", "true"))
+			}
+		}
+		if err := s.Data.Upsert(tx, changeTable, changes); err != nil {
+			return err
 		}
 		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
 		if before := locked.before; !w.Full {
@@ -183,7 +193,7 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 	return rows, names, highWater
 }
 
-func (d *DB) markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) (int, error) {
+func (d *DB) markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) ([]string, error) {
 	var gone []string
 	for id, e := range have {
 		if !e.seen && e.deleted.IsZero() {
@@ -194,8 +204,8 @@ func (d *DB) markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[str
 		batch := gone[start:min(start+1000, len(gone))]
 		err := tx.Exec("UPDATE "+w.Raw.Name+" SET deleted_at = ?, version = ? WHERE account_id = ? AND object_id IN ?", At(now), w.Version, w.AccountID, batch).Error
 		if err != nil {
-			return 0, fmt.Errorf("mark %d objects of %s deleted: %w", len(batch), w.Raw.Name, err)
+			return nil, fmt.Errorf("mark %d objects of %s deleted: %w", len(batch), w.Raw.Name, err)
 		}
 	}
-	return len(gone), nil
+	return gone, nil
 }

@@ -46,7 +46,7 @@ var promotionFields = []string{
 
 // Lists implements media.Platform. One query has them all: status ALL includes what was deleted.
 func (Platform) Lists() []media.List {
-	return []media.List{{Name: "promotion", Level: "adgroup", Table: promotionTable, Page: promotions}}
+	return []media.List{{Name: "promotion", Level: "adgroup", Table: promotionTable, Unlogged: []string{"promotion_modify_time"}, Page: promotions}}
 }
 
 // promotions fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not,

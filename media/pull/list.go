@@ -69,7 +69,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := store.ObjectWrite{Claim: claim, Raw: list.Table, Confirmed: work.Confirmed}
+	write := store.ObjectWrite{Claim: claim, Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged}
 	variants := list.Variants
 	if len(variants) == 0 {
 		variants = []string{""}

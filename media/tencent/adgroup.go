@@ -46,7 +46,7 @@ var adgroupFields = []string{
 // Lists implements media.Platform.
 func (Platform) Lists() []media.List {
 	return []media.List{
-		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Page: adgroups},
+		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Unlogged: []string{"last_modified_time", "is_deleted"}, Page: adgroups},
 	}
 }
 

@@ -57,19 +57,8 @@ func (a *api) getCoverage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	zone, err := schedule.Zone(account.Timezone)
-	if err != nil {
-		zone = time.UTC // The account's days cannot be told; what is known of them still can.
-	}
-	today := day.Of(a.Clock.Now(), zone)
-	to := q.day("to", today)
-	from := q.day("from", to.Add(1-coverageDays))
-	switch {
-	case from > to:
-		q.refuse("from", "%s is refused: want a day up to %s", from, to)
-	case from < to.Add(1-coverageDaysMax):
-		q.refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
-	}
+	today := day.Of(a.Clock.Now(), zoneOf(account))
+	from, to := q.days(today)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -78,15 +67,41 @@ func (a *api) getCoverage(c *gin.Context) error {
 		return err
 	}
 	c.JSON(http.StatusOK, gin.H{
-		"account": accountJSON{
-			ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
-			Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Parked: account.Parked,
-		},
+		"account":  describeAccount(account),
 		"from":     from,
 		"to":       to,
 		"coverage": describeCoverage(platform, rows, day.Between(from, min(to, today))),
 	})
 	return nil
+}
+
+// zoneOf is the zone of an account's days. Where it cannot be told what is known of them still can.
+func zoneOf(account store.Account) *time.Location {
+	zone, err := schedule.Zone(account.Timezone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// days reads from and to: the last days up to today when they are not there.
+func (q *query) days(today day.Day) (from, to day.Day) {
+	to = q.day("to", today)
+	from = q.day("from", to.Add(1-coverageDays))
+	switch {
+	case from > to:
+		q.refuse("from", "%s is refused: want a day up to %s", from, to)
+	case from < to.Add(1-coverageDaysMax):
+		q.refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
+	}
+	return from, to
+}
+
+func describeAccount(account store.Account) accountJSON {
+	return accountJSON{
+		ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
+		Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Parked: account.Parked,
+	}
 }
 
 // account finds the account that the path names, and its platform.

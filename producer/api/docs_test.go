@@ -47,6 +47,13 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Pauses []stopJSON `json:"pauses"`
 			Next   string     `json:"next"`
 		}{},
+		`"changes":`: &struct {
+			Account accountJSON  `json:"account"`
+			From    string       `json:"from"`
+			To      string       `json:"to"`
+			Changes []changeJSON `json:"changes"`
+			Next    string       `json:"next"`
+		}{},
 		`"coverage":`: &struct {
 			Account  accountJSON    `json:"account"`
 			From     string         `json:"from"`

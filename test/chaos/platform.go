@@ -243,7 +243,7 @@ func losePair(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		alerts += figures.Messages["login must be authorised again: the platform refused its refresh token"]
+		alerts += figures.Messages["ERROR login must be authorised again: the platform refused its refresh token"]
 	}
 	if alerts != parked {
 		t.complain("%d alerts tell of %d parked logins, want one for each", alerts, parked)

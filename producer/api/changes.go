@@ -1,0 +1,90 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+const (
+	changesPerPage    = 100
+	changesPerPageMax = 1000
+)
+
+// changeJSON is a field of a configuration object that a pull found to be other than before.
+type changeJSON struct {
+	SeenAt time.Time `json:"seen_at"`
+	Level  string    `json:"level"`
+	Object string    `json:"object"`
+	Field  string    `json:"field"`
+	// The platform's JSON as text, cut where it is long; left out where the field was not there.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// changesPage is the token of a page: where the one before ended.
+type changesPage struct {
+	Version int64  `json:"version"`
+	Level   string `json:"level"`
+	Object  string `json:"object"`
+	Field   string `json:"field"`
+}
+
+func (a *api) listChanges(c *gin.Context) error {
+	_, account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	q, err := queryOf(c, "from", "to", "level", "object", "field", "after", "limit")
+	if err != nil {
+		return err
+	}
+	zone := zoneOf(account)
+	from, to := q.days(day.Of(a.Clock.Now(), zone))
+	filter := store.ChangeFilter{
+		AccountID: account.ID, Level: q.values.Get("level"), Object: q.values.Get("object"), Field: q.values.Get("field"),
+	}
+	var place store.ConfigChange
+	if text := q.values.Get("after"); text != "" {
+		var p changesPage
+		raw, err := base64.RawURLEncoding.DecodeString(text)
+		if err == nil {
+			err = json.Unmarshal(raw, &p)
+		}
+		if err != nil || p.Version == 0 {
+			q.refuse("after", "%q is refused: want the value of next in the page before", text)
+		}
+		place = store.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
+	}
+	limit := q.limit(changesPerPage, changesPerPageMax)
+	if err := q.err(); err != nil {
+		return err
+	}
+	filter.From, filter.To = from.Start(zone), to.Add(1).Start(zone)
+	rows, err := a.Store.ConfigChanges(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := rows[limit-1]
+		raw, err := json.Marshal(changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field})
+		if err != nil {
+			return err
+		}
+		next = base64.RawURLEncoding.EncodeToString(raw)
+	}
+	shown := make([]changeJSON, len(rows))
+	for i, r := range rows {
+		shown[i] = changeJSON{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before, After: r.After}
+	}
+	c.JSON(http.StatusOK, gin.H{"account": describeAccount(account), "from": from, "to": to, "changes": shown, "next": next})
+	return nil
+}
