@@ -39,6 +39,30 @@ func serverFlag(flags *pflag.FlagSet, server *string) {
 	flags.StringVar(server, "server", "", "address of a producer's API, as http://host:port (or "+serverVariable+"); without it that of api.listen")
 }
 
+// apiFlags are the flags of commands that ask the API and show its answer.
+type apiFlags struct{ server, output string }
+
+func (f *apiFlags) common(flags *pflag.FlagSet) {
+	serverFlag(flags, &f.server)
+	flags.StringVar(&f.output, "output", "table", "table or json")
+}
+
+// call sends a request and shows its answer.
+func (f *apiFlags) call(a *app, cmd *cobra.Command, method, path string, query url.Values, body any, forPeople func(io.Writer, []byte) error) error {
+	if err := oneOf("output", f.output, "table", "json"); err != nil {
+		return err
+	}
+	c, err := a.client(cmd, f.server)
+	if err != nil {
+		return err
+	}
+	answer, err := c.call(cmd.Context(), method, path, query, body)
+	if err != nil {
+		return err
+	}
+	return show(cmd.OutOrStdout(), f.output, answer, forPeople)
+}
+
 // client returns a client for the server of the flag, the environment or the configuration, in this order. A token is
 // taken from the environment alone: a command line can be read by everyone on the machine.
 func (a *app) client(cmd *cobra.Command, server string) (*apiClient, error) {

@@ -13,32 +13,15 @@ import (
 )
 
 // stopFlags are what the commands that stop work share.
-type stopFlags struct{ server, output, reason, by string }
+type stopFlags struct {
+	apiFlags
 
-func (f *stopFlags) common(flags *pflag.FlagSet) {
-	serverFlag(flags, &f.server)
-	flags.StringVar(&f.output, "output", "table", "table or json")
+	reason, by string
 }
 
 func (f *stopFlags) sign(flags *pflag.FlagSet) {
 	flags.StringVar(&f.reason, "reason", "", "why; others will ask")
 	flags.StringVar(&f.by, "by", "", "your name")
-}
-
-// call sends a request and shows its answer.
-func (f *stopFlags) call(a *app, cmd *cobra.Command, method, path string, query url.Values, body any, forPeople func(io.Writer, []byte) error) error {
-	if err := oneOf("output", f.output, "table", "json"); err != nil {
-		return err
-	}
-	c, err := a.client(cmd, f.server)
-	if err != nil {
-		return err
-	}
-	answer, err := c.call(cmd.Context(), method, path, query, body)
-	if err != nil {
-		return err
-	}
-	return show(cmd.OutOrStdout(), f.output, answer, forPeople)
 }
 
 const stopTargets = `KIND TARGET is one of

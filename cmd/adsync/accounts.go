@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// accountArg takes an account as the platforms know it: tencent/20000001.
+func accountArg(_ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if media, id, ok := strings.Cut(args[0], "/"); ok && media != "" && id != "" {
+			return nil
+		}
+	}
+	return usagef("want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001")
+}
+
+// accountPath is where the API tells of the account; accountArg has seen the argument.
+func accountPath(account, what string) string {
+	media, id, _ := strings.Cut(account, "/")
+	return "/api/v1/accounts/" + url.PathEscape(media) + "/" + url.PathEscape(id) + "/" + what
+}
+
+// given returns the values that are not empty.
+func given(values map[string]string) url.Values {
+	query := url.Values{}
+	for name, value := range values {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}
+
+func (a *app) newCoverage() *cobra.Command {
+	f := &apiFlags{}
+	var from, to string
+	var missing bool
+	cmd := &cobra.Command{
+		Use:   "coverage MEDIA/ACCOUNT",
+		Short: "Tells what is known of an account, by report, level and day",
+		Long: `Tells for each report and level of an account which days were pulled whole, and which were not: without --from
+and --to those of the last week. Days are in the account's time zone.`,
+		Example: `  adsync coverage tencent/20000001
+  adsync coverage tencent/20000001 --from 2026-11-01 --to 2026-11-21 --missing`,
+		Args: accountArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := given(map[string]string{"from": from, "to": to})
+			return f.call(a, cmd, http.MethodGet, accountPath(args[0], "coverage"), query, nil, func(w io.Writer, answer []byte) error {
+				return printCoverage(w, answer, missing)
+			})
+		},
+	}
+	f.common(cmd.Flags())
+	cmd.Flags().StringVar(&from, "from", "", "first day, such as 2026-11-15")
+	cmd.Flags().StringVar(&to, "to", "", "last day, included")
+	cmd.Flags().BoolVar(&missing, "missing", false, "only what is not complete (for people; json has all)")
+	return cmd
+}
+
+// complete is the state of a day that was pulled whole.
+const complete = "complete"
+
+func printCoverage(w io.Writer, answer []byte, missing bool) error {
+	var a struct {
+		From, To string
+		Coverage []struct {
+			Report, Level, Day, State, Note string
+			PulledAt                        time.Time `json:"pulled_at"`
+			Rows                            int64
+			SummaryPending                  bool `json:"summary_pending"`
+		}
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	t := table(w)
+	fmt.Fprintln(t, "REPORT\tLEVEL\tDAY\tSTATE\tROWS\tPULLED\tNOTE")
+	shown := 0
+	for _, c := range a.Coverage {
+		if missing && c.State == complete {
+			continue
+		}
+		note := c.Note
+		if c.SummaryPending {
+			note = strings.TrimPrefix(note+"; the summaries follow", "; ")
+		}
+		day := c.Day
+		if day == "" {
+			day = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", plain(c.Report), plain(c.Level), day, c.State, c.Rows, moment(c.PulledAt), plain(note))
+		shown++
+	}
+	if shown == 0 {
+		_, err := fmt.Fprintf(w, "Everything from %s to %s is complete.\n", a.From, a.To)
+		return err
+	}
+	return t.Flush()
+}
+
+func (a *app) newChanges() *cobra.Command {
+	f := &apiFlags{}
+	var from, to, level, object, field, limit string
+	cmd := &cobra.Command{
+		Use:   "changes MEDIA/ACCOUNT",
+		Short: "Tells what changed in an account's configuration",
+		Long: `Lists what each pull of configuration found to be other than the one before, the newest first: without --from
+and --to that of the last week. Values are the platform's, in its units.`,
+		Example: `  adsync changes tencent/20000001 --field daily_budget
+  adsync changes oceanengine/1700000000000001 --object 7300000000000000001 --from 2026-11-01`,
+		Args: accountArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := given(map[string]string{"from": from, "to": to, "level": level, "object": object, "field": field, "limit": limit})
+			return f.call(a, cmd, http.MethodGet, accountPath(args[0], "changes"), query, nil, printChanges)
+		},
+	}
+	f.common(cmd.Flags())
+	cmd.Flags().StringVar(&from, "from", "", "first day, such as 2026-11-15")
+	cmd.Flags().StringVar(&to, "to", "", "last day, included")
+	cmd.Flags().StringVar(&level, "level", "", "such as adgroup")
+	cmd.Flags().StringVar(&object, "object", "", "the platform's id")
+	cmd.Flags().StringVar(&field, "field", "", "such as daily_budget, @created or @deleted")
+	cmd.Flags().StringVar(&limit, "limit", "", "how many (100 if not given)")
+	return cmd
+}
+
+func printChanges(w io.Writer, answer []byte) error {
+	var a struct {
+		From, To string
+		Changes  []struct {
+			SeenAt                              time.Time `json:"seen_at"`
+			Level, Object, Field, Before, After string
+		}
+		Next string
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	if len(a.Changes) == 0 {
+		_, err := fmt.Fprintf(w, "No changes are known from %s to %s.\n", a.From, a.To)
+		return err
+	}
+	t := table(w)
+	fmt.Fprintln(t, "SEEN\tLEVEL\tOBJECT\tFIELD\tBEFORE\tAFTER")
+	for _, c := range a.Changes {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", moment(c.SeenAt), plain(c.Level), plain(c.Object), plain(c.Field), plain(c.Before), plain(c.After))
+	}
+	if a.Next != "" {
+		fmt.Fprintln(t, "There are more.")
+	}
+	return t.Flush()
+}
