@@ -61,12 +61,16 @@ check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 .PHONY: generate
 generate: ## Write the generated files anew.
 	$(GO) run ./cmd/adsync config reference > docs/configuration.md.new
+	$(GO) run ./cmd/adsync dictionary > docs/data-dictionary.md.new
 	mv docs/configuration.md.new docs/configuration.md
+	mv docs/data-dictionary.md.new docs/data-dictionary.md
 
 .PHONY: check-generated
 check-generated: ## Fail when a generated file is stale.
 	@$(GO) run ./cmd/adsync config reference | diff -u docs/configuration.md - \
 		|| { echo "docs/configuration.md is stale: run make generate"; exit 1; }
+	@$(GO) run ./cmd/adsync dictionary | diff -u docs/data-dictionary.md - \
+		|| { echo "docs/data-dictionary.md is stale: run make generate"; exit 1; }
 
 .PHONY: check-configs
 check-configs: ## Check configs/ and docker-compose.yml with the program that reads them.

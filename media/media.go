@@ -19,6 +19,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/media/wire"
 )
 
 // Platform is an advertising platform.
@@ -139,7 +140,9 @@ type Report struct {
 	// LookBack is how many days before today can still be asked for.
 	LookBack int
 	Table    store.RawTable
-	Page     func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+	// Figures are what its rows hold beside their keys.
+	Figures wire.Figures
+	Page    func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
 }
 
 // ReportQuery is what of a report to fetch.

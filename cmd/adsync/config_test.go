@@ -13,7 +13,7 @@ import (
 	"adsync/base/telemetry"
 )
 
-var update = flag.Bool("update", false, "write docs/configuration.md")
+var update = flag.Bool("update", false, "write the pages of docs")
 
 // secretEnviron is what a deployment gives beside the files of configs/.
 var secretEnviron = []string{
@@ -83,18 +83,20 @@ func TestConfigPrint_HidesEverySecret(t *testing.T) {
 	require.Contains(t, r.stdout, "password: <secret> # environment ADSYNC_REDIS_PASSWORD\n")
 }
 
-// TestConfigReference_IsFresh compares docs/configuration.md with the settings in the code.
-func TestConfigReference_IsFresh(t *testing.T) {
+// TestPages_AreFresh compares the pages of docs that are written from the code with it.
+func TestPages_AreFresh(t *testing.T) {
 	t.Parallel()
-	r := adsync(nil, "config", "reference")
-	require.Zero(t, r.code, r.stderr)
-	const page = "../../docs/configuration.md"
-	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(r.stdout), 0o644))
+	for page, command := range map[string][]string{"configuration.md": {"config", "reference"}, "data-dictionary.md": {"dictionary"}} {
+		r := adsync(nil, command...)
+		require.Zero(t, r.code, r.stderr)
+		path := filepath.Join("../../docs", page)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(r.stdout), 0o644))
+		}
+		written, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(written), r.stdout, "run make generate")
 	}
-	written, err := os.ReadFile(page)
-	require.NoError(t, err)
-	require.Equal(t, string(written), r.stdout, "run make generate")
 }
 
 func TestConfig_NamesNoUnknownSection(t *testing.T) {

@@ -27,23 +27,24 @@ const (
 )
 
 // figures are asked for at every level. convert_cnt counts conversions when they happen; those that begin with
-// attribution_ go by the moment of activation.
+// attribution_ go by the moment of activation, and what is paid from the second day on is told a day late (the platform's
+// comments on its metrics).
 var figures = wire.Figures{
 	{Field: "stat_cost", Metric: "cost", Unit: wire.Yuan},
 	{Field: "show_cnt", Metric: "impressions"},
 	{Field: "click_cnt", Metric: "clicks"},
-	{Field: "download_finish_cnt", Metric: "downloads"},
-	{Field: "install_finish_cnt", Metric: "installs"},
-	{Field: "active", Metric: "activations"},
-	{Field: "active_register", Metric: "registrations"},
-	{Field: "convert_cnt", Metric: "conversions_event"},
-	{Field: "deep_convert_cnt", Metric: "deep_conversions"},
-	{Field: "active_pay", Metric: "first_pays"},
-	{Field: "game_pay_count", Metric: "pays"},
-	{Field: "attribution_game_in_app_ltv_1day", Metric: "pay_amount_d1", Unit: wire.Yuan},
-	{Field: "attribution_game_in_app_ltv_3days", Metric: "pay_amount_d3", Unit: wire.Yuan},
-	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan},
-	{Field: "attribution_next_day_open_cnt", Metric: "next_day_retained"},
+	{Field: "download_finish_cnt", Metric: "downloads", Basis: wire.Untold},
+	{Field: "install_finish_cnt", Metric: "installs", Basis: wire.Untold},
+	{Field: "active", Metric: "activations", Basis: wire.Untold},
+	{Field: "active_register", Metric: "registrations", Basis: wire.Untold},
+	{Field: "convert_cnt", Metric: "conversions_event", Basis: wire.ByEvent},
+	{Field: "deep_convert_cnt", Metric: "deep_conversions", Basis: wire.Untold},
+	{Field: "active_pay", Metric: "first_pays", Basis: wire.Untold},
+	{Field: "game_pay_count", Metric: "pays", Basis: wire.Untold},
+	{Field: "attribution_game_in_app_ltv_1day", Metric: "pay_amount_d1", Unit: wire.Yuan, Basis: wire.ByActivation},
+	{Field: "attribution_game_in_app_ltv_3days", Metric: "pay_amount_d3", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 3},
+	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 7},
+	{Field: "attribution_next_day_open_cnt", Metric: "next_day_retained", Basis: wire.ByActivation, Grows: 1},
 }
 
 var (
@@ -61,10 +62,10 @@ type report struct {
 // it reaches: a month of days and a week of hours are what its users were told, and the reach is our own choice.
 func (Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
-		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Page: r.page}
+		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Figures: figures, Page: r.page}
 	}
 	hourly := func(level string, r report) media.Report {
-		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Page: r.page}
+		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Figures: figures, Page: r.page}
 	}
 	return []media.Report{
 		daily("account", report{}),

@@ -40,9 +40,9 @@ var figures = wire.Figures{
 	{Field: "purchase_pv", Metric: "pays"},
 	{Field: "purchase_amount", Metric: "pay_amount", Unit: wire.Fen},
 	{Field: "first_day_pay_amount", Metric: "pay_amount_d1", Unit: wire.Fen},
-	{Field: "payment_amount_activated_d3", Metric: "pay_amount_d3", Unit: wire.Fen},
-	{Field: "payment_amount_activated_d7", Metric: "pay_amount_d7", Unit: wire.Fen},
-	{Field: "retention_count", Metric: "next_day_retained"},
+	{Field: "payment_amount_activated_d3", Metric: "pay_amount_d3", Unit: wire.Fen, Grows: 2},
+	{Field: "payment_amount_activated_d7", Metric: "pay_amount_d7", Unit: wire.Fen, Grows: 6},
+	{Field: "retention_count", Metric: "next_day_retained", Grows: 1},
 }
 
 var (
@@ -63,10 +63,10 @@ func (Platform) Reports() []media.Report {
 	// A query may span any number of days, but its rows are capped: with a week, only an account of more than 1,400 busy
 	// ad groups meets the cap.
 	daily := func(level string, maxDays int, r report) media.Report {
-		return media.Report{Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Page: r.page}
+		return media.Report{Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Figures: figures, Page: r.page}
 	}
 	hourly := func(level string, r report) media.Report {
-		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Page: r.page}
+		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Figures: figures, Page: r.page}
 	}
 	return []media.Report{
 		daily("account", 30, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),

@@ -26,11 +26,34 @@ func (u Unit) places() (hundredths, millionths int) {
 	return 0, 4
 }
 
+// String is the unit's name.
+func (u Unit) String() string { return [...]string{"count", "fen", "yuan"}[u] }
+
+// Basis says to which day or hour a platform counts what came of an ad.
+type Basis int
+
+// The bases.
+const (
+	ByAd         Basis = iota // when the ad was shown, or paid for
+	ByEvent                   // when it happened
+	ByActivation              // when the user had first started the app
+	Untold                    // the platform does not say
+)
+
+// String tells the basis in words.
+func (b Basis) String() string {
+	return [...]string{"when the ad was shown", "when it happened", "when the app was first started", "not told"}[b]
+}
+
 // Figure is one figure of a platform's reports: its field on the wire, and the metric that it becomes.
 type Figure struct {
 	Field  string
 	Metric string
 	Unit   Unit
+	Basis  Basis
+	// Grows is for how many days beyond the row's own the figure still grows by what users do; 0 of one that is whole when
+	// the day is. Platforms correct figures later all the same.
+	Grows int
 }
 
 // column is the figure's column in the raw table: money carries its unit in the name, and is kept in fen.

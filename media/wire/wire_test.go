@@ -112,7 +112,10 @@ func TestID_KeepsEveryDigit(t *testing.T) {
 
 func TestFigures_LeaveUnsetWhatTheRowLacks(t *testing.T) {
 	t.Parallel()
-	figures := wire.Figures{{"cost", "cost", wire.Fen}, {"pay", "pay_amount", wire.Yuan}, {"clicks", "clicks", wire.Count}, {"installs", "installs", wire.Count}}
+	figures := wire.Figures{
+		{Field: "cost", Metric: "cost", Unit: wire.Fen}, {Field: "pay", Metric: "pay_amount", Unit: wire.Yuan},
+		{Field: "clicks", Metric: "clicks"}, {Field: "installs", Metric: "installs"},
+	}
 	var row map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(`{"cost":29866,"pay":"12.345","clicks":"7","installs":null,"more":[1]}`), &row))
 	raw, values, err := figures.Read(row)

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"adsync/engine"
+	"adsync/media/dictionary"
+)
+
+func (a *app) newDictionary() *cobra.Command {
+	return &cobra.Command{
+		Use:     "dictionary",
+		Short:   "Prints a page about every figure",
+		Long:    `Prints a Markdown page of every figure in the result tables: its meaning, and each platform's field, unit and basis.`,
+		Example: `  adsync dictionary | less`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return dictionary.Write(cmd.OutOrStdout(), engine.Platforms())
+		},
+	}
+}

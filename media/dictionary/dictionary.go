@@ -1,0 +1,105 @@
+// Package dictionary writes the page that tells analysts what each column of the result tables holds, and where each
+// platform has it from.
+package dictionary
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"adsync/base/metric"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// Write writes the page, in Markdown. The platforms' figures are those of their reports.
+func Write(w io.Writer, platforms []media.Platform) error {
+	p := &printer{w: w}
+	p.print(head)
+	p.print("## Reports\n\nWhat is pulled, and how far back each platform can be asked.\n\n")
+	p.print("| platform | level | hours | raw table | look-back |\n|---|---|---|---|---|\n")
+	for _, platform := range platforms {
+		for _, r := range platform.Reports() {
+			hours := ""
+			if r.Hourly {
+				hours = "yes"
+			}
+			p.print("| %s | %s | %s | `%s` | %d days |\n", platform.Name(), r.Level, hours, r.Table.Name, r.LookBack)
+		}
+	}
+	p.print("\n## Figures\n")
+	for _, m := range metric.All {
+		p.print("\n### %s\n\n%s.%s\n\n", m.Name, capital(m.Meaning), money(m.Unit))
+		p.print("| platform | field | unit there | counted | whole |\n|---|---|---|---|---|\n")
+		for _, platform := range platforms {
+			figures := figuresOf(platform, m.Name)
+			if len(figures) == 0 {
+				p.print("| %s | none: NULL | | | |\n", platform.Name())
+			}
+			for _, f := range figures {
+				p.print("| %s | `%s` | %s | %s | %s |\n", platform.Name(), f.Field, f.Unit, f.Basis, whole(f))
+			}
+		}
+	}
+	return p.err
+}
+
+const head = `# Data dictionary
+
+<!-- Written by ` + "`adsync dictionary`" + `: change the platforms' figures in the code, then run ` + "`make generate`" + `. -->
+
+The figures of ` + "`report_daily`, `report_hourly`, `summary_daily` and `summary_hourly`" + `. All of them are counters that can be added up over
+accounts, objects and days; rates are computed when they are read. NULL says that the platform has no such figure, or that its answer
+lacked it; 0 is what the platform said.
+
+A row's ` + "`day`" + ` (and ` + "`hour`" + `) is the account's own, in ` + "`day_zone`" + `. Money is in millionths of the row's ` + "`currency`" + `. Never add up several levels of
+one account: each holds all of its spend; the views ` + "`report_daily_account`" + ` and so on hold one level each.
+
+*counted* says to which day a platform counts what came of an ad. Figures of one metric that are counted differently cannot be compared
+between platforms. *whole* says from which morning on a figure no longer grows by what users do; platforms correct figures later, too.
+
+`
+
+// figuresOf returns the fields that a platform's reports bring to a metric, each once.
+func figuresOf(platform media.Platform, name string) wire.Figures {
+	var all wire.Figures
+	for _, r := range platform.Reports() {
+		for _, f := range r.Figures {
+			if f.Metric == name && !slices.Contains(all, f) {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+// whole tells when a figure no longer grows. A day is whole on the morning after it: until 08:00 in the account's zone
+// platforms may answer with a part of it, or nothing.
+func whole(f wire.Figure) string {
+	if f.Grows == 0 {
+		return "the next day, 08:00"
+	}
+	return fmt.Sprintf("day + %d, 08:00", f.Grows+1)
+}
+
+func money(u metric.Unit) string {
+	if u == metric.Micros {
+		return " Money."
+	}
+	return ""
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// printer keeps the first error of many writes.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) print(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
