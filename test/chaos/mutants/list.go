@@ -217,6 +217,15 @@ var All = []Mutant{
 		Scenarios: []string{"summary-overtaken"},
 	},
 	{
+		Name: "cancel-left-to-the-leader", Breaks: "a run that consumers end before the leader has marked it is none of the cancel's",
+		Edits: []Edit{{
+			File:    "base/store/outcome.go",
+			Find:    "	return d.endCancelled(tx, runs, at)\n",
+			Replace: "	return nil\n",
+		}},
+		Scenarios: []string{"cancelled"},
+	},
+	{
 		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself", Overruns: true,
 		Edits: []Edit{{
 			File:    "base/ratelimit/redis.go",
