@@ -12,6 +12,9 @@ import (
 const (
 	// watchInterval is how often the ends of the held partitions and the number of partitions are looked at.
 	watchInterval = 15 * time.Second
+	// commitAgainInterval is how often what is finished is committed though nothing has moved: a broker that lost a topic,
+	// or the group, has lost what was committed too, and whoever asks for it would wait for the next message.
+	commitAgainInterval = 30 * time.Second
 	// lookupsAtOnce bounds the connections that a generation opens when it begins.
 	lookupsAtOnce = 4
 	// handlerGrace is what handlers get to return in even if there is no time for a drain.
@@ -92,12 +95,18 @@ func (g *generation) given() []Assignment {
 func (g *generation) commitUntil(ended, more <-chan struct{}) {
 	ticker := time.NewTicker(g.client.cfg.CommitInterval)
 	defer ticker.Stop()
+	again := time.NewTicker(commitAgainInterval)
+	defer again.Stop()
 	for {
 		select {
 		case <-ended:
 			return
 		case <-more:
 			return
+		case <-again.C:
+			for _, p := range g.held() {
+				p.wasCommitted(-1)
+			}
 		case <-ticker.C:
 			g.commit()
 		}

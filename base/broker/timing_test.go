@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,29 @@ func TestTiming_CommitsOnceASecond(t *testing.T) {
 		}
 		require.InDelta(t, 0.7, time.Since(start).Seconds(), 0.02)
 		require.EqualValues(t, 10, committed(t, c, "g", "jobs"))
+		g.Stop()
+	})
+}
+
+// A broker that has lost what was committed is told again, also when nothing comes that would move it.
+func TestTiming_CommitsAgainWhatTheBrokerLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, c, _ := deployed(t)
+		in := newInbox()
+		g := started(t, c, in.finish)
+		write(t, c, numbered("jobs", 0, 10, 10))
+		in.waitValues(t, 10)
+		waitCommitted(t, c, "g", "jobs", 10)
+		var commits atomic.Int64
+		b.Cluster(t).ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+			b.Cluster(t).KeepControl()
+			commits.Add(1)
+			return nil, nil, false
+		})
+		time.Sleep(5 * time.Minute)
+		require.EqualValues(t, 10, committed(t, c, "g", "jobs"))
+		require.InDelta(t, 10, commits.Load(), 1, "each half minute")
 		g.Stop()
 	})
 }

@@ -105,6 +105,21 @@ var kafkaScenarios = []scenario{
 		},
 	},
 	{
+		name: "kafka-topics-deleted", stallMax: 75 * time.Second,
+		doc: "topics are deleted under all processes, which go on: the topics are made again, and what was in them is sent again",
+		steps: func(ctx context.Context, t *trial) error {
+			before, _, err := t.open(ctx)
+			if err != nil {
+				return err
+			}
+			if err := t.stack.kafka.DeleteTopics(ctx, t.name); err != nil {
+				return err
+			}
+			t.strike("runs that were open", before)
+			return t.wait(ctx, t.between(20*time.Second, 25*time.Second))
+		},
+	},
+	{
 		name: "partitions-raised",
 		doc:  "topics get 12 partitions where they had 6, under load; the subtasks of an account still run one at a time",
 		prepare: func(ctx context.Context, t *trial) error {
