@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -43,7 +44,7 @@ func (e *plannedTask) widenGap(from, through time.Time) {
 		e.gap = &gap{from: from}
 	}
 	e.gap.putBack()
-	e.gap.through = latest(e.gap.through, through)
+	e.gap.through = clock.Later(e.gap.through, through)
 	e.gap.end = e.gap.through
 }
 
@@ -53,7 +54,7 @@ func (g *gap) putBack() {
 		if !m.After(g.from) {
 			g.from = m.Add(-time.Millisecond)
 		}
-		g.through = latest(g.through, m)
+		g.through = clock.Later(g.through, m)
 	}
 	g.missing, g.step, g.begun = nil, 0, false
 }
@@ -193,13 +194,13 @@ func (t *term) beginGap(ctx context.Context, e *plannedTask, now time.Time) erro
 	if err != nil {
 		return err
 	}
-	after := latest(g.from, last.PlannedAt)
-	window := latest(g.from, windowBegin(e.task, now))
+	after := clock.Later(g.from, last.PlannedAt)
+	window := clock.Later(g.from, windowBegin(e.task, now))
 	if after.Before(window) {
 		t.giveUp(e, countMoments(s, after, earliest(window, g.through)))
 	}
 	if e.task.CatchUp != task.CatchUpAll {
-		g.from, g.begun = latest(after, window), true
+		g.from, g.begun = clock.Later(after, window), true
 		return nil
 	}
 	if spread := e.task.CatchUpSpread; spread > 0 {
@@ -297,7 +298,7 @@ func (g *gap) piece(s schedule.Schedule, order task.CatchUpOrder) (moments []tim
 		return moments, func() { g.from = end }
 	}
 	g.step = min(max(2*g.step, 10*time.Minute), 24*time.Hour)
-	begin := latest(g.from, g.through.Add(-g.step))
+	begin := clock.Later(g.from, g.through.Add(-g.step))
 	for m := s.Next(begin); !m.IsZero() && !m.After(g.through); m = s.Next(m) {
 		moments = append(moments, m)
 	}
@@ -344,7 +345,7 @@ func countMoments(s schedule.Schedule, from, through time.Time) int {
 func lastMoment(s schedule.Schedule, from, through time.Time) time.Time {
 	var found time.Time
 	for back := time.Minute; from.Before(through); back *= 8 {
-		begin := latest(from, through.Add(-back))
+		begin := clock.Later(from, through.Add(-back))
 		for m := s.Next(begin); !m.IsZero() && !m.After(through); m = s.Next(m) {
 			found = m
 		}
@@ -353,14 +354,6 @@ func lastMoment(s schedule.Schedule, from, through time.Time) time.Time {
 		}
 	}
 	return found
-}
-
-// latest returns the later of two moments.
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 func earliest(a, b time.Time) time.Time {

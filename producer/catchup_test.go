@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"adsync/base/clock"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -380,7 +381,7 @@ func TestPlanTicks_ExactOverEverything(t *testing.T) {
 				if state := fmt.Sprint(m.cron, m.zone, m.enabled); state != m.known {
 					// This leader had planned by the old one up to now; what it is late with by more than a minute goes with it.
 					if wasEnabled := len(m.known) > 4 && m.known[len(m.known)-4:] == "true"; !m.fresh && wasEnabled && m.enabled {
-						m.add(old, latest(m.last, now.Add(-catchUpAfter)), now)
+						m.add(old, clock.Later(m.last, now.Add(-catchUpAfter)), now)
 					}
 					m.known, m.since, old = state, now, m.schedule(t)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/schedule"
 	"adsync/base/task"
 )
@@ -69,7 +70,7 @@ func (p *Producer) missingTicks(ctx context.Context, w *ledgerWatch) (int, error
 		if !planned || since.Hash != tk.scheduleHash() || stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, p.waiting.Now()) != nil {
 			continue
 		}
-		from := latest(latest(since.Since, windowBegin(tk, now)), w.complete[key])
+		from := clock.Later(clock.Later(since.Since, windowBegin(tk, now)), w.complete[key])
 		complete[key] = from
 		if moments := wantedMoments(tk.schedule, tk.CatchUp, from, horizon); len(moments) > 0 {
 			after[id], wanted[id] = moments[0].Add(-time.Millisecond), moments
@@ -87,9 +88,9 @@ func (p *Producer) missingTicks(ctx context.Context, w *ledgerWatch) (int, error
 			missing = nil // It, or a later one.
 		}
 		if n += len(missing); len(missing) > 0 {
-			complete[key] = latest(complete[key], missing[0].Add(-time.Millisecond))
+			complete[key] = clock.Later(complete[key], missing[0].Add(-time.Millisecond))
 		} else {
-			complete[key] = latest(complete[key], moments[len(moments)-1])
+			complete[key] = clock.Later(complete[key], moments[len(moments)-1])
 		}
 	}
 	w.complete = complete

@@ -24,3 +24,11 @@ func (System) Now() time.Time { return Mark().UTC().Truncate(time.Millisecond) }
 func (System) Until(t time.Time) time.Duration { return Until(t) }
 
 var _ Clock = System{}
+
+// Later returns the later of two moments.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -79,11 +78,14 @@ func differences(before, after string) map[string][2]string {
 		return nil
 	}
 	different := map[string][2]string{}
-	fields := maps.Clone(a)
-	maps.Copy(fields, b)
-	for field := range fields {
-		if !sameJSON(a[field], b[field]) {
-			different[field] = [2]string{string(a[field]), string(b[field])}
+	for field, was := range a {
+		if !sameJSON(was, b[field]) {
+			different[field] = [2]string{string(was), string(b[field])}
+		}
+	}
+	for field, is := range b {
+		if _, known := a[field]; !known {
+			different[field] = [2]string{"", string(is)}
 		}
 	}
 	return different

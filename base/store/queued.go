@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"adsync/base/clock"
 	"adsync/base/lease"
 	"adsync/base/task"
 )
@@ -184,7 +185,7 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 	for _, o := range changed {
 		if !o.State.Open() {
 			ended = append(ended, []any{QueuedBehind(o.RunID), o.AccountID, o.Part})
-			now = later(now, o.EndedAt)
+			now = clock.Later(now, o.EndedAt)
 		}
 	}
 	var queued []queuedKey
@@ -208,13 +209,6 @@ var queuedIndex = []string{"waits_for", "account_id", "part"}
 
 func (d *DB) queuedSQL(n int) string {
 	return "SELECT t.run_id, t.account_id, t.part, t.waits_for FROM " + d.lookUp("subtask_due", queuedIndex, n)
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 func (s *Store) queuedKeys(tx *gorm.DB, query string, args ...any) ([]queuedKey, error) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"adsync/base/store"
 )
 
 // accountArg takes an account as the platforms know it: tencent/20000001.
@@ -65,9 +67,6 @@ and --to those of the last week. Days are in the account's time zone.`,
 	return cmd
 }
 
-// complete is the state of a day that was pulled whole.
-const complete = "complete"
-
 func printCoverage(w io.Writer, answer []byte, missing bool) error {
 	var a struct {
 		From, To string
@@ -85,7 +84,7 @@ func printCoverage(w io.Writer, answer []byte, missing bool) error {
 	fmt.Fprintln(t, "REPORT\tLEVEL\tDAY\tSTATE\tROWS\tPULLED\tNOTE")
 	shown := 0
 	for _, c := range a.Coverage {
-		if missing && c.State == complete {
+		if missing && c.State == string(store.Complete) {
 			continue
 		}
 		note := c.Note

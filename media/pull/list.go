@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/media"
@@ -75,7 +76,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		variants = []string{""}
 	}
 	for _, variant := range variants {
-		query := media.ListQuery{Variant: variant, Since: since, Until: later(p.Clock.Now(), since.Add(windowOverlap))}
+		query := media.ListQuery{Variant: variant, Since: since, Until: clock.Later(p.Clock.Now(), since.Add(windowOverlap))}
 		got, err := fetch(ctx, func(ctx context.Context, token string) (media.Page, error) {
 			return list.Page(ctx, api, query, token)
 		})
@@ -130,11 +131,4 @@ func duplicate(rows []store.ObjectRow) string {
 		}
 	}
 	return ""
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

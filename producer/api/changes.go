@@ -1,8 +1,6 @@
 package api
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -51,15 +49,7 @@ func (a *api) listChanges(c *gin.Context) error {
 		AccountID: account.ID, Level: q.values.Get("level"), Object: q.values.Get("object"), Field: q.values.Get("field"),
 	}
 	var place store.ConfigChange
-	if text := q.values.Get("after"); text != "" {
-		var p changesPage
-		raw, err := base64.RawURLEncoding.DecodeString(text)
-		if err == nil {
-			err = json.Unmarshal(raw, &p)
-		}
-		if err != nil || p.Version == 0 {
-			q.refuse("after", "%q is refused: want the value of next in the page before", text)
-		}
+	if p, ok := pageAfter(q, func(p changesPage) bool { return p.Version != 0 }); ok {
 		place = store.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
 	}
 	limit := q.limit(changesPerPage, changesPerPageMax)
@@ -75,11 +65,10 @@ func (a *api) listChanges(c *gin.Context) error {
 	if len(rows) > limit {
 		rows = rows[:limit]
 		last := rows[limit-1]
-		raw, err := json.Marshal(changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field})
+		next, err = pageToken(changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field})
 		if err != nil {
 			return err
 		}
-		next = base64.RawURLEncoding.EncodeToString(raw)
 	}
 	shown := make([]changeJSON, len(rows))
 	for i, r := range rows {

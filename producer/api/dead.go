@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -194,15 +193,7 @@ func (a *api) listDead(c *gin.Context) error {
 		return err
 	}
 	var place store.DeadPlace
-	if text := q.values.Get("after"); text != "" {
-		var p deadPage
-		raw, err := base64.RawURLEncoding.DecodeString(text)
-		if err == nil {
-			err = json.Unmarshal(raw, &p)
-		}
-		if err != nil || p.At == 0 {
-			q.refuse("after", "%q is refused: want the value of next in the page before", text)
-		}
+	if p, ok := pageAfter(q, func(p deadPage) bool { return p.At != 0 }); ok {
 		place = store.DeadPlace{At: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
 	}
 	limit := q.limit(deadPerPage, deadPerPageMax)
@@ -217,11 +208,10 @@ func (a *api) listDead(c *gin.Context) error {
 	if len(rows) > limit {
 		rows = rows[:limit]
 		last := rows[limit-1]
-		raw, err := json.Marshal(deadPage{At: last.DeadAt.UnixMilli(), Run: last.RunID, Account: last.AccountID, Part: last.Part})
+		next, err = pageToken(deadPage{At: last.DeadAt.UnixMilli(), Run: last.RunID, Account: last.AccountID, Part: last.Part})
 		if err != nil {
 			return err
 		}
-		next = base64.RawURLEncoding.EncodeToString(raw)
 	}
 	shown, err := a.describeDead(ctx, rows)
 	if err != nil {
@@ -229,20 +219,6 @@ func (a *api) listDead(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, gin.H{"dead": shown, "next": next})
 	return nil
-}
-
-// limit reads how many of something are asked for.
-func (q *query) limit(fallback, most int) int {
-	text := q.values.Get("limit")
-	if text == "" {
-		return fallback
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		q.refuse("limit", "%q is refused: want 1 to %d", text, most)
-		return fallback
-	}
-	return n
 }
 
 // deadGroupsJSON is the dead subtasks by error print.

@@ -1,10 +1,13 @@
 package api
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -58,4 +61,42 @@ func (q *query) day(name string, fallback day.Day) day.Day {
 		return fallback
 	}
 	return d
+}
+
+// limit reads how many of something are asked for.
+func (q *query) limit(fallback, most int) int {
+	text := q.values.Get("limit")
+	if text == "" {
+		return fallback
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		q.refuse("limit", "%q is refused: want 1 to %d", text, most)
+		return fallback
+	}
+	return n
+}
+
+// pageAfter reads the token of a page from the parameter after, and tells whether there is a good one; whole tells whether
+// what was read can be one.
+func pageAfter[T any](q *query, whole func(T) bool) (place T, ok bool) {
+	text := q.values.Get("after")
+	if text == "" {
+		return place, false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &place)
+	}
+	if err != nil || !whole(place) {
+		q.refuse("after", "%q is refused: want the value of next in the page before", text)
+		return place, false
+	}
+	return place, true
+}
+
+// pageToken is the token of the page after the one that ends with last.
+func pageToken(last any) (string, error) {
+	raw, err := json.Marshal(last)
+	return base64.RawURLEncoding.EncodeToString(raw), err
 }

@@ -103,7 +103,7 @@ func (a *api) listRuns(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	filter := store.RunFilter{TaskName: q.values.Get("task"), State: task.RunState(q.values.Get("state")), Limit: runsPerPage}
+	filter := store.RunFilter{TaskName: q.values.Get("task"), State: task.RunState(q.values.Get("state"))}
 	if filter.State != "" && !slices.Contains(runStates, string(filter.State)) {
 		q.refuse("state", "%q is refused: want one of %s", filter.State, strings.Join(runStates, ", "))
 	}
@@ -112,16 +112,11 @@ func (a *api) listRuns(c *gin.Context) error {
 			q.refuse("after", "%q is refused: want the value of next in the page before", text)
 		}
 	}
-	if text := q.values.Get("limit"); text != "" {
-		if filter.Limit, err = strconv.Atoi(text); err != nil || filter.Limit < 1 || filter.Limit > runsPerPageMax {
-			q.refuse("limit", "%q is refused: want 1 to %d", text, runsPerPageMax)
-		}
-	}
+	page := q.limit(runsPerPage, runsPerPageMax)
 	if err := q.err(); err != nil {
 		return err
 	}
-	page := filter.Limit
-	filter.Limit++ // One more tells whether there is a next page.
+	filter.Limit = page + 1 // One more tells whether there is a next page.
 	runs, err := a.Store.ListRuns(c.Request.Context(), filter)
 	if err != nil {
 		return err

@@ -147,14 +147,14 @@ func pauseSome(ctx context.Context, t *trial) error {
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	before, err := t.world.calls(ctx, "tencent")
+	before, err := t.world.calls(ctx, "tencent", "")
 	if err != nil {
 		return err
 	}
 	if err := t.wait(ctx, t.between(4*time.Second, 7*time.Second)); err != nil {
 		return err
 	}
-	after, err := t.world.calls(ctx, "tencent")
+	after, err := t.world.calls(ctx, "tencent", "")
 	if err != nil {
 		return err
 	}

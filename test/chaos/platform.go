@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"time"
@@ -81,7 +82,7 @@ var platformScenarios = []scenario{
 			return t.spoilCalls(ctx, t.between(28*time.Second, 32*time.Second), map[string]any{"kind": latency, "ms": 2500})
 		},
 		check: func(ctx context.Context, t *trial) error {
-			slowest, err := t.slowest(ctx)
+			slowest, err := t.slowest(ctx, "1 = 1")
 			if err != nil {
 				return err
 			}
@@ -223,14 +224,14 @@ func losePair(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.strike("logins parked", parked)
-	calls, err := t.world.callsOf(ctx, "oceanengine", "oauth2/refresh_token/")
+	calls, err := t.world.calls(ctx, "oceanengine", "oauth2/refresh_token/")
 	if err != nil {
 		return err
 	}
 	if err := t.wait(ctx, 15*time.Second); err != nil {
 		return err
 	}
-	now, err := t.world.callsOf(ctx, "oceanengine", "oauth2/refresh_token/")
+	now, err := t.world.calls(ctx, "oceanengine", "oauth2/refresh_token/")
 	if err != nil {
 		return err
 	}
@@ -294,20 +295,16 @@ func loseRows(ctx context.Context, t *trial) error {
 	if err := t.world.fault(ctx, fault); err != nil {
 		return err
 	}
-	for until := time.Now().Add(t.between(10*time.Second, 14*time.Second)); time.Now().Before(until); {
+	var lost int64
+	err := t.watch(ctx, t.between(10*time.Second, 14*time.Second), func() error {
 		fell, err := look()
-		if err != nil {
-			return err
-		}
-		if fell != 0 {
-			t.complain("rows of account %d were deleted because pages that disagreed lacked them", fell)
-			return nil
-		}
-		if err := t.wait(ctx, 200*time.Millisecond); err != nil {
-			return err
-		}
+		lost = cmp.Or(lost, fell)
+		return err
+	})
+	if lost != 0 {
+		t.complain("rows of account %d were deleted because pages that disagreed lacked them", lost)
 	}
-	return nil
+	return err
 }
 
 // answerEmpty has a platform forget today's rows of some accounts, and looks whether ours stay.
@@ -346,7 +343,7 @@ func answerEmpty(ctx context.Context, t *trial) error {
 		t.strike("emptied days", 1)
 	}
 	gone := map[int64]bool{}
-	for until := time.Now().Add(t.between(8*time.Second, 12*time.Second)); time.Now().Before(until); {
+	err = t.watch(ctx, t.between(8*time.Second, 12*time.Second), func() error {
 		for _, s := range all {
 			var n int
 			err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM report_daily WHERE day = ? AND account_id = ? AND level = 'account'", s.day, s.accountID).Row().Scan(&n)
@@ -355,9 +352,10 @@ func answerEmpty(ctx context.Context, t *trial) error {
 			}
 			gone[s.accountID] = gone[s.accountID] || n == 0
 		}
-		if err := t.wait(ctx, 200*time.Millisecond); err != nil {
-			return err
-		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for id, is := range gone {
 		if is {

@@ -82,17 +82,15 @@ func (t *trial) redisAway(ctx context.Context, d time.Duration) error {
 // watchDue looks for a while how long subtasks wait beyond the moment at which they are due.
 func (t *trial) watchDue(ctx context.Context, d, most time.Duration) error {
 	var worst int64
-	for until := time.Now().Add(d); time.Now().Before(until); {
+	err := t.watch(ctx, d, func() error {
 		var ms int64
 		err := t.store.Data.Writer(ctx).Raw(`SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, due_at, UTC_TIMESTAMP(3))), 0) DIV 1000
 FROM subtask_due WHERE state IN ('retrying', 'deferred')`).Row().Scan(&ms)
-		if err != nil {
-			return err
-		}
 		worst = max(worst, ms)
-		if err := t.wait(ctx, 200*time.Millisecond); err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	t.log("what was due waited for up to %d ms", worst)
 	if worst > most.Milliseconds() {

@@ -92,9 +92,8 @@ type trial struct {
 	mu       sync.Mutex
 	struck   map[string]int
 	problems []judge.Problem
-	ordered  []judge.Order   // beside those of the load
-	edited   map[string]bool // tasks that people changed
-	stuck    bool            // something was open when all should have ended
+	ordered  []judge.Order // beside those of the load
+	stuck    bool          // something was open when all should have ended
 }
 
 // strike notes that the fault struck.
@@ -128,6 +127,19 @@ func (t *trial) wait(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
+}
+
+// watch looks again and again while time passes.
+func (t *trial) watch(ctx context.Context, d time.Duration, look func() error) error {
+	for until := time.Now().Add(d); time.Now().Before(until); {
+		if err := look(); err != nil {
+			return err
+		}
+		if err := t.wait(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // between returns a time between two, by chance.

@@ -82,7 +82,7 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 	}
 	t := &trial{
 		deployment: d, scenario: s, random: rand.New(rand.NewPCG(uint64(seed), 0)), log: log,
-		struck: map[string]int{}, edited: map[string]bool{}, patience: r.patience,
+		struck: map[string]int{}, patience: r.patience,
 	}
 	v, err := t.run(ctx)
 	v.Scenario, v.Seed = s.name, seed
@@ -261,9 +261,6 @@ func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (ju
 	var err error
 	if f.Tasks, err = t.tasks(ctx); err != nil {
 		return f, err
-	}
-	for i := range f.Tasks {
-		f.Tasks[i].Edited = t.edited[f.Tasks[i].Name]
 	}
 	if f.Until, err = t.stopLoad(ctx); err != nil {
 		return f, err

@@ -156,17 +156,6 @@ func (w *world) ledger(ctx context.Context) (calls, refused int64, err error) {
 	return answer.Totals.Calls, answer.Totals.Refused, err
 }
 
-// callsOf returns how many calls an endpoint of a platform was asked.
-func (w *world) callsOf(ctx context.Context, media, endpoint string) (int64, error) {
-	var answer struct {
-		Totals struct {
-			Calls int64 `json:"calls"`
-		} `json:"totals"`
-	}
-	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?"+url.Values{"media": {media}, "endpoint": {endpoint}}.Encode(), nil, &answer)
-	return answer.Totals.Calls, err
-}
-
 // refusals are the calls that a limit refused, by second.
 type refusals struct {
 	Second   int64  `json:"second"`
@@ -185,14 +174,18 @@ func (w *world) refused(ctx context.Context) ([]refusals, error) {
 	return slices.DeleteFunc(answer.Groups, func(r refusals) bool { return r.Refused == 0 }), err
 }
 
-// calls returns how many calls a platform was asked.
-func (w *world) calls(ctx context.Context, media string) (int64, error) {
+// calls returns how many calls a platform was asked: of an endpoint, or of all if it is "".
+func (w *world) calls(ctx context.Context, media, endpoint string) (int64, error) {
 	var answer struct {
 		Totals struct {
 			Calls int64 `json:"calls"`
 		} `json:"totals"`
 	}
-	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?media="+media, nil, &answer)
+	query := url.Values{"media": {media}}
+	if endpoint != "" {
+		query.Set("endpoint", endpoint)
+	}
+	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?"+query.Encode(), nil, &answer)
 	return answer.Totals.Calls, err
 }
 

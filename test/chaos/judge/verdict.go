@@ -43,8 +43,6 @@ type Task struct {
 	Since, Until time.Time
 	// Whole says that a run is not over accounts: its rows stand under account 0.
 	Whole bool
-	// Edited says that people changed whom the task covers: its runs are not held against the accounts.
-	Edited bool
 }
 
 // Order is an order by hand that the API accepted.
@@ -217,7 +215,7 @@ func (w *Watch) judgeScopes(f Facts) {
 			scope = []int64{0}
 		}
 		for _, r := range w.last.Runs {
-			if r.TaskID != t.ID || r.Kind != runOfTick || t.Edited || r.State == task.RunCancelled {
+			if r.TaskID != t.ID || r.Kind != runOfTick || r.State == task.RunCancelled {
 				continue
 			}
 			for _, id := range scope {
