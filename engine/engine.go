@@ -140,10 +140,8 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 
 func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry {
 	var all []media.Handler
-	var names []string
 	found := newAccounts(e.deps.Store)
 	for _, p := range e.platforms {
-		names = append(names, p.Name())
 		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], nil)
 		keeper := token.New(token.Options{
 			Platform: p, Transport: transport, Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning,
@@ -158,7 +156,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})...)
 	}
-	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Media: names})...)
+	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Platforms: e.platforms})...)
 	return media.NewRegistry(all...)
 }
 

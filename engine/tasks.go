@@ -14,6 +14,7 @@ func DefaultTasks(platforms []media.Platform) []store.NewTask {
 	tasks := []store.NewTask{
 		{Name: "system.tables", Media: system.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: system.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
+		{Name: "system.fill", Media: system.Name, Handler: system.FillName, Cron: "~/10 * * * *", Lane: "normal", Params: `{"max_subtasks":2000}`},
 	}
 	for _, p := range platforms {
 		tasks = append(tasks, platformTasks(p)...)

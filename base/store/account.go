@@ -10,8 +10,11 @@ import (
 	"gorm.io/gorm"
 )
 
-// TierActive is the tier that a newly found account starts in.
-const TierActive = "active"
+// The tiers that have a meaning of their own.
+const (
+	TierActive  = "active"  // that of a newly found account
+	TierInvalid = "invalid" // an account of which nothing is pulled
+)
 
 // Account is a row of media_account.
 type Account struct {

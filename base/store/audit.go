@@ -8,6 +8,9 @@ import (
 // AuditTasks is the object of audit entries about the tasks as a whole.
 const AuditTasks = "cron_task"
 
+// AuditCoverage is the object of audit entries about days that were ordered since coverage lacks them.
+const AuditCoverage = "coverage"
+
 // Audit is one thing that somebody did.
 type Audit struct {
 	Actor  string // the caller's name

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
 	"adsync/base/lease"
 	"adsync/base/task"
 )
@@ -22,11 +24,15 @@ type RunOrder struct {
 
 // AddOrder writes an order.
 func (s *Store) AddOrder(ctx context.Context, o RunOrder) error {
+	return addOrder(s.Data.Writer(ctx), o)
+}
+
+func addOrder(tx *gorm.DB, o RunOrder) error {
 	request, err := json.Marshal(o.Request)
 	if err != nil {
 		return fmt.Errorf("order run %d: %w", o.RunID, err)
 	}
-	err = s.Data.Writer(ctx).Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, ?, ?)",
+	err = tx.Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, ?, ?)",
 		o.RunID, o.TaskID, string(request), cut(o.Request.By, 96), At(o.OrderedAt)).Error
 	if err != nil {
 		return fmt.Errorf("order run %d: %w", o.RunID, err)

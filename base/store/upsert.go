@@ -85,10 +85,14 @@ func Tuples(n, width int) string {
 }
 
 // deleteStale deletes rows of results by their whole primary key, sorted, if their version is below the given one.
-// Their keys hold ascii columns, which a join with a list of values would compare as another character set and so
-// without the index: a list of tuples keeps it.
 func (d *DB) deleteStale(tx *gorm.DB, table string, key []string, keys [][]any, below int64) error {
-	keys = sortByKey(keys, len(key))
+	return d.deleteByTuples(tx, table, key, sortByKey(keys, len(key)), "version < ?", below)
+}
+
+// deleteByTuples deletes rows by their whole primary key, in the order of keys, if a condition holds for them. Where keys hold
+// ascii columns, a join with a list of values would compare them as another character set and so without the index: a list of
+// tuples keeps it.
+func (d *DB) deleteByTuples(tx *gorm.DB, table string, key []string, keys [][]any, condition string, arg any) error {
 	step := d.rowsPerStatement(len(key))
 	for len(keys) > 0 {
 		batch := keys[:min(step, len(keys))]
@@ -102,8 +106,8 @@ func (d *DB) deleteStale(tx *gorm.DB, table string, key []string, keys [][]any, 
 		if d.dialect == SQLiteDialect {
 			list = "VALUES " + list
 		}
-		sql := "DELETE FROM " + table + " WHERE (" + strings.Join(key, ", ") + ") IN (" + list + ") AND version < ?"
-		args = append(args, below)
+		sql := "DELETE FROM " + table + " WHERE (" + strings.Join(key, ", ") + ") IN (" + list + ") AND " + condition
+		args = append(args, arg)
 		if err := tx.Exec(sql, args...).Error; err != nil {
 			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
 		}

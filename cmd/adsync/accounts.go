@@ -51,7 +51,8 @@ func (a *app) newCoverage() *cobra.Command {
 		Long: `Tells for each report and level of an account which days were pulled whole, and which were not: without --from
 and --to those of the last week. Days are in the account's time zone.`,
 		Example: `  adsync coverage tencent/20000001
-  adsync coverage tencent/20000001 --from 2026-11-01 --to 2026-11-21 --missing`,
+  adsync coverage tencent/20000001 --from 2026-11-01 --to 2026-11-21 --missing
+  adsync coverage holes`,
 		Args: accountArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := given(map[string]string{"from": from, "to": to})
@@ -64,6 +65,7 @@ and --to those of the last week. Days are in the account's time zone.`,
 	cmd.Flags().StringVar(&from, "from", "", "first day, such as 2026-11-15")
 	cmd.Flags().StringVar(&to, "to", "", "last day, included")
 	cmd.Flags().BoolVar(&missing, "missing", false, "only what is not complete (for people; json has all)")
+	cmd.AddCommand(a.newHoles())
 	return cmd
 }
 

@@ -1,5 +1,5 @@
 // Package system holds adsync's own work, which runs as tasks like any other under the media name "system": log
-// tables, partitions and summaries.
+// tables, partitions, summaries and the filling of holes.
 package system
 
 import (
@@ -24,13 +24,13 @@ type Deps struct {
 	Store  *store.Store
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// Media are the platforms whose summaries are kept.
-	Media []string
+	// Platforms are those whose summaries are kept and whose holes are filled.
+	Platforms []media.Platform
 }
 
-// Handlers returns the system's handlers: "system.tables" and "system.summary".
+// Handlers returns the system's handlers.
 func Handlers(deps Deps) []media.Handler {
-	return []media.Handler{tablesHandler(deps), summaryHandler(deps)}
+	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps)}
 }
 
 // tablesParams are the params of system.tables.
@@ -107,7 +107,8 @@ func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 		}
 		deps.Logger.Info("dropped a log table past its retention", "day", d, "expired", expired)
 	}
-	return nil
+	_, err = deps.Store.ForgetHoles(ctx, deps.Clock.Now().Add(-holesKept))
+	return err
 }
 
 // dirtyBatch is how many dirty marks a summary subtask reads at a time.
@@ -118,7 +119,7 @@ func summaryHandler(deps Deps) media.Handler {
 		Name:   Name + ".summary",
 		Target: media.Once,
 		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
-		Parts:  func(plan media.Plan) ([]string, error) { return deps.Media, refuseDays(plan) },
+		Parts:  func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
 		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
 			return rebuildSummaries(ctx, deps.Store, work.Part)
 		},

@@ -15,7 +15,9 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/media"
+	"adsync/media/oceanengine"
 	"adsync/media/system"
+	"adsync/media/tencent"
 )
 
 var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -23,7 +25,7 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 func setup(t *testing.T) (*store.Store, *media.Registry) {
 	t.Helper()
 	s := storetest.New(t)
-	handlers := system.Handlers(system.Deps{Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Media: []string{"tencent", "oceanengine"}})
+	handlers := system.Handlers(system.Deps{Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}})
 	return s, media.NewRegistry(handlers...)
 }
 

@@ -105,7 +105,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 // registry holds the true handlers of reports, lists and the system, and one that works on logins.
 func registry(s *store.Store) *media.Registry {
 	handlers := pull.Handlers(tencent.New(), pull.Deps{Registerer: prometheus.NewRegistry()})
-	handlers = append(handlers, system.Handlers(system.Deps{Store: s, Media: []string{"tencent"}})...)
+	handlers = append(handlers, system.Handlers(system.Deps{Store: s, Platforms: []media.Platform{tencent.New()}})...)
 	return media.NewRegistry(append(handlers, media.Handler{Name: "tencent.token_refresh", Target: media.Logins})...)
 }
 

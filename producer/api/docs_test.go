@@ -39,10 +39,11 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Dead []deadJSON `json:"dead"`
 			Next string     `json:"next"`
 		}{},
-		`"groups":`:          &deadGroupsJSON{},
-		`"log":`:             &deadDetail{},
-		`"estimated_calls":`: &redriveJSON{},
-		`"dropped":`:         &dropJSON{},
+		`"groups":`:                       &deadGroupsJSON{},
+		`"log":`:                          &deadDetail{},
+		`"count": 212, "estimated_calls"`: &redriveJSON{},
+		`"holes":`:                        &holesJSON{},
+		`"dropped":`:                      &dropJSON{},
 		`"pauses":`: &struct {
 			Pauses []stopJSON `json:"pauses"`
 			Next   string     `json:"next"`

@@ -151,16 +151,8 @@ func (a *api) planRedrive(ctx context.Context, request redriveRequest, filter ta
 func (p *redriveJSON) add(j redriveTaskJSON) {
 	p.Tasks = append(p.Tasks, j)
 	p.Count += j.Count
-	if j.Calls == nil {
-		p.Calls = nil
-	} else if p.Calls != nil {
-		*p.Calls += *j.Calls
-	}
-	if j.Seconds == nil {
-		p.Seconds = nil
-	} else if p.Seconds != nil {
-		*p.Seconds = max(*p.Seconds, *j.Seconds) // The runs go side by side.
-	}
+	// The runs go side by side.
+	p.Calls, p.Seconds = together(p.Calls, j.Calls, sum), together(p.Seconds, j.Seconds, longer)
 }
 
 // redrivable returns a task that can run, or says why it cannot.

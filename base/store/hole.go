@@ -1,0 +1,308 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/task"
+)
+
+// FillAccount is what the search for holes needs of an account.
+type FillAccount struct {
+	ID       int64
+	Timezone string
+	Tier     string
+}
+
+// FillAccounts returns the accounts of a media with an id above after, by id, without those that are parked and those of
+// the tier invalid: nothing is pulled of them.
+func (s *Store) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
+	var accounts []FillAccount
+	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM media_account WHERE media = ? AND parked = '' AND tier <> ? AND id > ? ORDER BY id LIMIT ?",
+		media, TierInvalid, after, limit).Scan(&accounts).Error
+	if err != nil {
+		return nil, fmt.Errorf("read accounts of %s: %w", media, err)
+	}
+	return accounts, nil
+}
+
+// CalendarDay is a day that a scope should have.
+type CalendarDay struct {
+	Day day.Day
+	// Since is the lowest id of a run whose pull came when the day had settled: see task.FirstRunIDAt.
+	Since int64
+}
+
+// Calendar is the days of a report and level that accounts of one zone should have: without gaps, ascending, at least one. A
+// day is whole when its last pull was, and was of a run that was made after the day had settled.
+type Calendar struct {
+	Report, Level string
+	Days          []CalendarDay
+}
+
+func (c Calendar) from() day.Day { return c.Days[0].Day }
+func (c Calendar) to() day.Day   { return c.Days[len(c.Days)-1].Day }
+
+// AccountsWithHoles returns those of the accounts that lack days of a calendar, by id. The database counts: what it returns
+// has no days in it.
+func (s *Store) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Calendar) ([]int64, error) {
+	if len(accountIDs) == 0 {
+		return nil, nil
+	}
+	settled := make([]string, len(c.Days))
+	args := make([]any, 0, 2*len(c.Days)+5)
+	for i, d := range c.Days {
+		settled[i] = "(day = ? AND run_id >= ?)"
+		args = append(args, d.Day, d.Since)
+	}
+	var whole []struct {
+		AccountID int64
+		Days      int
+	}
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, SUM(CASE WHEN state = 'complete' AND ("+strings.Join(settled, " OR ")+") THEN 1 ELSE 0 END) AS days FROM coverage"+
+		" WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ? GROUP BY account_id",
+		append(args, accountIDs, c.Report, c.Level, c.from(), c.to())...).Scan(&whole).Error
+	if err != nil {
+		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
+	}
+	have := make(map[int64]bool, len(whole))
+	for _, w := range whole {
+		have[w.AccountID] = w.Days == len(c.Days)
+	}
+	ids := slices.DeleteFunc(slices.Clone(accountIDs), func(id int64) bool { return have[id] })
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// Hole is a day of a scope that is not whole.
+type Hole struct {
+	AccountID int64
+	Day       day.Day
+	// State is that of the last pull: "" when there was none, Complete when it came before the day had settled.
+	State CoverageState
+	// What was ordered for it before; zero if nothing was.
+	OrderedAt time.Time
+	RunID     int64
+	Tries     int
+}
+
+type accountDay struct {
+	account int64
+	day     day.Day
+}
+
+// Holes returns the days of a calendar that accounts lack, by account and day. It reads all days of the calendar of all the
+// accounts: give it a few hundred.
+func (s *Store) Holes(ctx context.Context, accountIDs []int64, c Calendar) ([]Hole, error) {
+	if len(accountIDs) == 0 {
+		return nil, nil
+	}
+	var known []struct {
+		AccountID int64         `gorm:"column:account_id"`
+		Day       day.Day       `gorm:"column:day"`
+		RunID     int64         `gorm:"column:run_id"`
+		State     CoverageState `gorm:"column:state"`
+	}
+	const where = " WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?"
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, run_id, state FROM coverage"+where, accountIDs, c.Report, c.Level, c.from(), c.to()).Scan(&known).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the coverage of %s by %s: %w", c.Report, c.Level, err)
+	}
+	since := make(map[day.Day]int64, len(c.Days))
+	for _, d := range c.Days {
+		since[d.Day] = d.Since
+	}
+	states := make(map[accountDay]CoverageState, len(known))
+	whole := make(map[accountDay]bool, len(known))
+	for _, k := range known {
+		at := accountDay{k.AccountID, k.Day}
+		states[at], whole[at] = k.State, k.State == Complete && k.RunID >= since[k.Day]
+	}
+	ordered, err := readHoles(s.Data.Writer(ctx), accountIDs, c.Report, c.Level, c.from(), c.to(), "")
+	if err != nil {
+		return nil, err
+	}
+	var holes []Hole
+	for _, id := range accountIDs {
+		for _, d := range c.Days {
+			at := accountDay{id, d.Day}
+			if whole[at] {
+				continue
+			}
+			h := ordered[at]
+			h.AccountID, h.Day, h.State = id, d.Day, states[at]
+			holes = append(holes, h)
+		}
+	}
+	slices.SortFunc(holes, func(a, b Hole) int { return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Day, b.Day)) })
+	return holes, nil
+}
+
+// readHoles reads what was ordered of a scope's days; lock, if any, holds it for the transaction.
+func readHoles(tx *gorm.DB, accountIDs []int64, report, level string, from, to day.Day, lock string) (map[accountDay]Hole, error) {
+	var rows []struct {
+		AccountID int64   `gorm:"column:account_id"`
+		Day       day.Day `gorm:"column:day"`
+		OrderedAt Time    `gorm:"column:ordered_at"`
+		RunID     int64   `gorm:"column:run_id"`
+		Tries     int     `gorm:"column:tries"`
+	}
+	err := tx.Raw("SELECT account_id, day, ordered_at, run_id, tries FROM hole WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?"+
+		" ORDER BY account_id, day"+lock, accountIDs, report, level, from, to).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the holes of %s by %s that were ordered: %w", report, level, err)
+	}
+	holes := make(map[accountDay]Hole, len(rows))
+	for _, r := range rows {
+		holes[accountDay{r.AccountID, r.Day}] = Hole{AccountID: r.AccountID, Day: r.Day, OrderedAt: r.OrderedAt.Time, RunID: r.RunID, Tries: r.Tries}
+	}
+	return holes, nil
+}
+
+// HoleOrder is an order of a run that fills holes: all of one report and level, and of the same days of each account.
+type HoleOrder struct {
+	RunOrder      // its accounts are those of Holes
+	Report, Level string
+	Holes         []Hole // as they were read
+}
+
+// OrderHoles writes an order and notes its holes in one transaction. Accounts of which somebody has ordered a hole since it
+// was read are left out: a hole is never ordered twice. It returns the accounts that were ordered; when there are none, nothing
+// is written.
+func (s *Store) OrderHoles(ctx context.Context, o HoleOrder) ([]int64, error) {
+	if len(o.Holes) == 0 {
+		return nil, nil
+	}
+	var ordered []int64
+	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		ordered = nil
+		taken, ids, err := s.Data.lockHoles(tx, o)
+		if err != nil {
+			return err
+		}
+		rows := make([][]any, 0, len(o.Holes))
+		for _, h := range o.Holes {
+			if !taken[h.AccountID] {
+				rows = append(rows, []any{h.AccountID, o.Report, o.Level, h.Day, At(o.OrderedAt), o.RunID, h.Tries + 1})
+			}
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		ordered = slices.DeleteFunc(ids, func(id int64) bool { return taken[id] })
+		table := Table{Name: "hole", Key: []string{"account_id", "report", "level", "day"}, Columns: []string{"ordered_at", "run_id", "tries"}}
+		if err := s.Data.Upsert(tx, table, rows); err != nil {
+			return err
+		}
+		order := o.RunOrder
+		order.Request.Accounts = ordered
+		return addOrder(tx, order)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("order %d holes of %s by %s: %w", len(o.Holes), o.Report, o.Level, err)
+	}
+	return ordered, nil
+}
+
+// lockHoles holds the rows of an order's holes and returns all its accounts, by id, and those of which a hole is not as it was
+// read.
+func (d *DB) lockHoles(tx *gorm.DB, o HoleOrder) (taken map[int64]bool, ids []int64, err error) {
+	rows := make([][]any, len(o.Holes))
+	from, to := o.Holes[0].Day, o.Holes[0].Day
+	for i, h := range o.Holes {
+		rows[i] = []any{h.AccountID, o.Report, o.Level, h.Day, At(o.OrderedAt)}
+		from, to = min(from, h.Day), max(to, h.Day)
+		ids = append(ids, h.AccountID)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	// A row that is not there cannot be held.
+	rows = sortByKey(rows, 4)
+	for batch := range slices.Chunk(rows, d.rowsPerStatement(5)) {
+		err := tx.Exec(d.dialect.InsertIgnore()+"hole (account_id, report, level, day, ordered_at) VALUES "+Tuples(len(batch), 5), flatten(batch, 5)...).Error
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	now, err := readHoles(tx, ids, o.Report, o.Level, from, to, d.dialect.ForUpdate())
+	if err != nil {
+		return nil, nil, err
+	}
+	taken = map[int64]bool{}
+	for _, h := range o.Holes {
+		if is := now[accountDay{h.AccountID, h.Day}]; is.Tries != h.Tries || is.RunID != h.RunID {
+			taken[h.AccountID] = true
+		}
+	}
+	return taken, ids, nil
+}
+
+// holesPerDelete is how many rows are forgotten at a time.
+const holesPerDelete = 1000
+
+// ForgetHoles forgets what was ordered before a moment and returns how many rows went. A hole that comes up again then counts
+// as a new one.
+func (s *Store) ForgetHoles(ctx context.Context, before time.Time) (int, error) {
+	key := []string{"account_id", "report", "level", "day"}
+	gone := 0
+	for {
+		var rows []struct {
+			AccountID     int64 `gorm:"column:account_id"`
+			Report, Level string
+			Day           day.Day `gorm:"column:day"`
+		}
+		err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, day FROM hole WHERE ordered_at < ? ORDER BY ordered_at LIMIT ?", At(before), holesPerDelete).Scan(&rows).Error
+		if err != nil {
+			return gone, fmt.Errorf("forget holes: %w", err)
+		}
+		if len(rows) == 0 {
+			return gone, nil
+		}
+		keys := make([][]any, len(rows))
+		for i, r := range rows {
+			keys[i] = []any{r.AccountID, r.Report, r.Level, r.Day}
+		}
+		keys = sortByKey(keys, len(key))
+		err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+			return s.Data.deleteByTuples(tx, "hole", key, keys, "ordered_at < ?", At(before))
+		})
+		if err != nil {
+			return gone, fmt.Errorf("forget holes: %w", err)
+		}
+		gone += len(rows)
+	}
+}
+
+// WaitingOrders returns who ordered the runs that were ordered and are not made yet, by the runs' ids.
+func (s *Store) WaitingOrders(ctx context.Context) (map[int64]string, error) {
+	var rows []struct {
+		RunID     int64
+		OrderedBy string
+	}
+	if err := s.Data.Writer(ctx).Raw("SELECT run_id, ordered_by FROM manual_order WHERE taken = 0").Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read orders: %w", err)
+	}
+	by := make(map[int64]string, len(rows))
+	for _, r := range rows {
+		by[r.RunID] = r.OrderedBy
+	}
+	return by, nil
+}
+
+// OpenRuns returns the runs of tasks that have not ended, by id, the newest of them if they are more than limit.
+func (s *Store) OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]Run, error) {
+	if len(taskIDs) == 0 {
+		return nil, nil
+	}
+	runs, err := s.runs(ctx, "WHERE state IN ? AND task_id IN ? ORDER BY id DESC LIMIT ?",
+		[]string{string(task.RunFanningOut), string(task.RunRunning)}, taskIDs, limit)
+	slices.Reverse(runs)
+	return runs, err
+}

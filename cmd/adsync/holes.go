@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) newHoles() *cobra.Command {
+	f := &apiFlags{}
+	var media string
+	var order bool
+	var subtasks int
+	cmd := &cobra.Command{
+		Use:   "holes",
+		Short: "Tells which days are missing of all accounts, and orders them",
+		Long: `Tells by task how many days coverage lacks within the reach of the tasks in cron_task: never pulled, partial, suspect, or
+last pulled before they had settled. It says how many subtasks and calls it takes to fill them, and about how long. The task
+system.fill orders them by itself, some at a time; --order orders the most important ones at once.`,
+		Example: `  adsync coverage holes --media tencent
+  adsync coverage holes --order --max-subtasks 10000`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !order {
+				if subtasks != 0 {
+					return usagef("--max-subtasks goes with --order")
+				}
+				return f.call(a, cmd, http.MethodGet, "/api/v1/coverage/holes", given(map[string]string{"media": media}), nil, printHoles)
+			}
+			body := map[string]any{}
+			if media != "" {
+				body["media"] = media
+			}
+			if subtasks != 0 {
+				body["max_subtasks"] = subtasks
+			}
+			return f.call(a, cmd, http.MethodPost, "/api/v1/coverage/fill", nil, body, printHoles)
+		},
+	}
+	f.common(cmd.Flags())
+	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
+	cmd.Flags().BoolVar(&order, "order", false, "order runs for them")
+	cmd.Flags().IntVar(&subtasks, "max-subtasks", 0, "how many subtasks to order at the most, of each platform (2000 if not given)")
+	return cmd
+}
+
+func printHoles(w io.Writer, answer []byte) error {
+	var a struct {
+		Holes, Subtasks, Waiting, Ordered int
+		Calls                             *int64 `json:"estimated_calls"`
+		Seconds                           *int64 `json:"estimated_seconds"`
+		Tasks                             []struct {
+			Task, From, To                              string
+			Holes, Subtasks, Accounts, Waiting, Ordered int
+			Calls                                       *int64 `json:"estimated_calls"`
+			Seconds                                     *int64 `json:"estimated_seconds"`
+		}
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	if len(a.Tasks) == 0 {
+		_, err := fmt.Fprintln(w, "Nothing is missing within the reach of the tasks.")
+		return err
+	}
+	t := table(w)
+	fmt.Fprintln(t, "TASK\tDAYS\tACCOUNTS\tFROM\tTO\tSUBTASKS\tCALLS\tTIME\tWAITING\tORDERED")
+	for _, k := range a.Tasks {
+		from, to := k.From, k.To
+		if k.Holes == 0 {
+			from, to = "-", "-"
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%d\n", plain(k.Task), k.Holes, k.Accounts, from, to, k.Subtasks, number(k.Calls), took(k.Seconds), k.Waiting, k.Ordered)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d days are missing: %d subtasks, about %s API calls, about %s; %d of the subtasks were ordered.\n", a.Holes, a.Subtasks, number(a.Calls), took(a.Seconds), a.Ordered)
+	if a.Waiting > 0 {
+		fmt.Fprintf(w, "%d more are under way, or were ordered a moment ago.\n", a.Waiting)
+	}
+	return nil
+}

@@ -1,0 +1,582 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// What the tables should have is what the tasks of cron_task pull: of each report and level, as many days back as the task that
+// looks back furthest, of the accounts in that task's scope. A day that coverage does not call complete, or that was last pulled
+// before it had settled, is a hole. Fill finds holes and orders runs of those tasks for just the accounts and days concerned.
+
+const (
+	// FillMaxDefault is how many subtasks one pass orders at the most, of one media.
+	FillMaxDefault = 2000
+	fillMax        = 100_000
+
+	// settledHour is when, on the day after, platforms say that a day's figures are complete, by the account's clock.
+	settledHour = 8
+	// fillGrace is how long after that a day is left to the night's tasks.
+	fillGrace = 3 * time.Hour
+
+	// What was ordered is not ordered again before firstGap has passed, twice that after the second time, and so on.
+	firstGap = time.Hour
+	lastGap  = 24 * time.Hour
+	// holesKept is how long it is remembered what was ordered.
+	holesKept = 8 * 24 * time.Hour
+
+	// fillPage is how many accounts are looked at together. Their days are all that a pass holds, beside what it will order:
+	// 500 accounts × 30 days × 100 bytes, and as much for each open run of the tasks.
+	fillPage = 500
+	// orderAccounts is how many accounts one order names: every reader of its run's row carries them.
+	orderAccounts = 500
+	openRunsMax   = 200
+)
+
+// FillName is the handler that fills holes, and who orders its runs.
+const FillName = Name + ".fill"
+
+// fillParams are the params of system.fill.
+type fillParams struct {
+	// MaxSubtasks is how many subtasks one pass orders at the most, of each media, those of earlier passes included that are
+	// still open; 0 means FillMaxDefault.
+	MaxSubtasks int `json:"max_subtasks"`
+}
+
+func parseFill(raw json.RawMessage) (fillParams, error) {
+	var params fillParams
+	if err := media.CheckParams(raw, &params); err != nil {
+		return params, err
+	}
+	if params.MaxSubtasks < 0 || params.MaxSubtasks > fillMax {
+		return params, fmt.Errorf("params.max_subtasks: %d is refused: want 0 to %d", params.MaxSubtasks, fillMax)
+	}
+	params.MaxSubtasks = cmp.Or(params.MaxSubtasks, FillMaxDefault)
+	return params, nil
+}
+
+func fillHandler(deps Deps) media.Handler {
+	return media.Handler{
+		Name:   FillName,
+		Target: media.Once,
+		Check: func(raw json.RawMessage) error {
+			_, err := parseFill(raw)
+			return err
+		},
+		Parts: func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			params, err := parseFill(work.Params)
+			if err != nil {
+				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
+			}
+			i := slices.IndexFunc(deps.Platforms, func(p media.Platform) bool { return p.Name() == work.Part })
+			if i < 0 {
+				return media.Result{}, &media.Error{Class: media.Invalid, Message: "there is no media " + work.Part}
+			}
+			found, err := Fill(ctx, deps.Store, deps.Platforms[i], deps.Clock.Now(), FillOptions{MaxSubtasks: params.MaxSubtasks, Order: true, By: FillName})
+			if err != nil {
+				return media.Result{}, err
+			}
+			result := media.Result{}
+			for _, f := range found {
+				result.Rows += f.OrderedHoles
+				if f.Ordered > 0 {
+					deps.Logger.Info("ordered what coverage lacks", "task", f.Task, "holes", f.OrderedHoles, "subtasks", f.Ordered, "runs", len(f.RunIDs), "holes_left", f.Holes-f.OrderedHoles)
+				}
+			}
+			return result, nil
+		},
+	}
+}
+
+func names(platforms []media.Platform) []string {
+	all := make([]string, len(platforms))
+	for i, p := range platforms {
+		all[i] = p.Name()
+	}
+	return all
+}
+
+// FillOptions say what becomes of the holes that are found.
+type FillOptions struct {
+	// Order has runs ordered; without it nothing is written.
+	Order bool
+	// MaxSubtasks is how many subtasks may be ordered, those of earlier orders of By included that are still open.
+	MaxSubtasks int
+	By          string
+}
+
+// Filling is what one task has to fill of one report and level.
+type Filling struct {
+	TaskID        int64
+	Task          string
+	Report, Level string
+	// What there is to order now.
+	Holes, Subtasks, Accounts int
+	From, To                  day.Day // the first and the last of the holes
+	// Waiting are holes beside these that are left alone: their work is under way, or was ordered a moment ago.
+	Waiting int
+	// What was ordered.
+	Ordered, OrderedHoles int
+	RunIDs                []int64
+}
+
+// Fill looks for the holes of a media and, if told to, orders runs for them: first those of the report and level whose tasks
+// have the most important lane, of these the oldest days, which are next to leave the tasks' reach. It holds a page of accounts
+// and what it will order in memory, whatever there is. Two that run at a time never order the same hole. The answer is by
+// importance, also when it comes beside an error: it tells what was ordered until then.
+func Fill(ctx context.Context, s *store.Store, platform media.Platform, now time.Time, o FillOptions) ([]Filling, error) {
+	scopes, err := fillScopes(ctx, s, platform)
+	if err != nil {
+		return nil, err
+	}
+	f := &filler{store: s, media: platform.Name(), now: now, FillOptions: o, budget: o.MaxSubtasks}
+	if err := f.readOpen(ctx, scopes); err != nil {
+		return nil, err
+	}
+	var all []Filling
+	for _, scope := range scopes {
+		found, err := f.fill(ctx, scope)
+		for i := range found {
+			if found[i].Holes+found[i].Waiting > 0 {
+				all = append(all, found[i])
+			}
+		}
+		if err != nil {
+			return all, err
+		}
+		if o.Order && f.budget <= 0 {
+			break
+		}
+	}
+	return all, nil
+}
+
+// fillTask is a task that pulls a report and level.
+type fillTask struct {
+	id         int64
+	name       string
+	tiers      []string // nil = all
+	days       int      // the planned day included
+	importance int
+}
+
+// fillScope is a report and level with the tasks that pull it.
+type fillScope struct {
+	media.Report
+	tasks      []fillTask
+	importance int // of the most important of them
+}
+
+// taskOf returns the task that reaches back furthest for accounts of a tier, the least important of those that do: what fills
+// holes is not to hold up what is fresh.
+func (s fillScope) taskOf(tier string) (fillTask, bool) {
+	var best fillTask
+	for _, t := range s.tasks {
+		if t.tiers != nil && !slices.Contains(t.tiers, tier) {
+			continue
+		}
+		if best.id == 0 || t.days > best.days || t.days == best.days && t.importance < best.importance {
+			best = t
+		}
+	}
+	return best, best.id != 0
+}
+
+func (s fillScope) taskIDs() []int64 {
+	ids := make([]int64, len(s.tasks))
+	for i, t := range s.tasks {
+		ids[i] = t.id
+	}
+	return ids
+}
+
+// fillScopes reads what the enabled tasks pull, the most important first. A row that cannot be used has no part in it.
+func fillScopes(ctx context.Context, s *store.Store, platform media.Platform) ([]fillScope, error) {
+	rows, err := s.TaskRows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := s.Lanes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var scopes []fillScope
+	for _, report := range platform.Reports() {
+		scope := fillScope{Report: report}
+		for _, row := range rows {
+			if row.Enabled != "1" || row.Handler != platform.Name()+"."+report.Name {
+				continue
+			}
+			level, days, err := pulls(row)
+			if err != nil || level != report.Level || days > report.LookBack+1 {
+				continue
+			}
+			t := fillTask{id: row.ID, name: row.Name, tiers: task.Settings{Scope: row.Scope}.Tiers(), days: days, importance: importance(lanes, platform.Name(), row.Lane)}
+			scope.tasks = append(scope.tasks, t)
+			scope.importance = max(scope.importance, t.importance)
+		}
+		if len(scope.tasks) > 0 {
+			scopes = append(scopes, scope)
+		}
+	}
+	// The order of the platform's reports holds among equals.
+	slices.SortStableFunc(scopes, func(a, b fillScope) int { return cmp.Compare(b.importance, a.importance) })
+	return scopes, nil
+}
+
+// pulls tells the level of a report's task, and how many days it pulls.
+func pulls(row store.TaskRow) (level string, days int, err error) {
+	var params struct {
+		Level string `json:"level"`
+		Days  int    `json:"days"`
+	}
+	if strings.TrimSpace(row.Params) != "" {
+		err = json.Unmarshal([]byte(row.Params), &params)
+	}
+	return params.Level, max(params.Days, 1), err
+}
+
+// importance ranks a lane as the brakes of fan-outs do.
+func importance(lanes []store.Lane, media, name string) int {
+	rank := 0
+	for _, l := range lanes { // those of any media first
+		if l.Name == name && (l.Media == media || l.Media == store.AnyMedia) && l.Importance > 0 {
+			rank = l.Importance
+		}
+	}
+	defaults := map[string]int{"important": 30, "offline": 10}
+	return cmp.Or(rank, defaults[name], 20)
+}
+
+// filler is one pass.
+type filler struct {
+	FillOptions
+	store   *store.Store
+	media   string
+	now     time.Time
+	budget  int
+	waiting map[int64]bool // runs that were ordered and are not made yet, or not wholly
+	open    map[int64][]store.Run
+}
+
+// readOpen reads what is under way. It comes before coverage is read: what ends in between is then seen there.
+func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
+	// Orders first: one that is taken meanwhile is among the runs.
+	orders, err := f.store.WaitingOrders(ctx)
+	if err != nil {
+		return err
+	}
+	f.waiting, f.open = map[int64]bool{}, map[int64][]store.Run{}
+	for id, by := range orders {
+		f.waiting[id] = true
+		if by == f.By {
+			f.budget = 0 // Nobody makes runs at present: more orders would only pile up.
+		}
+	}
+	for _, scope := range scopes {
+		runs, err := f.store.OpenRuns(ctx, scope.taskIDs(), openRunsMax)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			f.open[run.TaskID] = append(f.open[run.TaskID], run)
+			if run.State == task.RunFanningOut {
+				f.waiting[run.ID] = true
+			}
+			if order := run.Settings.Order; order != nil && order.By == f.By {
+				f.budget -= openSubtasks(run, len(order.Accounts))
+			}
+		}
+	}
+	return nil
+}
+
+// openSubtasks is how many subtasks of a run have not ended, or of how many accounts it is as long as nobody knows.
+func openSubtasks(run store.Run, accounts int) int {
+	if run.Total == nil {
+		return accounts
+	}
+	return int(*run.Total - run.Ended())
+}
+
+// want is a range of days of an account that are to be pulled again.
+type want struct {
+	taskID   int64
+	account  int64
+	from, to day.Day
+	holes    []store.Hole
+	subtasks int
+}
+
+// fill finds the holes of a report and level, and orders them.
+func (f *filler) fill(ctx context.Context, scope fillScope) ([]Filling, error) {
+	found := map[int64]*Filling{}
+	for _, t := range scope.tasks {
+		found[t.id] = &Filling{TaskID: t.id, Task: t.name, Report: scope.Report.Name, Level: scope.Level}
+	}
+	var wants []want
+	for after := int64(0); ; {
+		page, err := f.store.FillAccounts(ctx, f.media, after, fillPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range f.groups(scope, page) {
+			more, waiting, err := f.wants(ctx, scope, g)
+			if err != nil {
+				return nil, err
+			}
+			found[g.task.id].Waiting += waiting
+			for i := range more {
+				found[g.task.id].add(&more[i], i == 0 || more[i-1].account != more[i].account)
+			}
+			if f.Order {
+				wants = foremost(append(wants, more...), f.budget)
+			}
+		}
+		if len(page) < fillPage {
+			break
+		}
+		after = page[len(page)-1].ID
+	}
+	err := f.order(ctx, scope, wants, found)
+	all := make([]Filling, 0, len(found))
+	for _, t := range scope.tasks {
+		all = append(all, *found[t.id])
+	}
+	return all, err
+}
+
+func (t *Filling) add(w *want, isNew bool) {
+	if t.From == "" || w.from < t.From {
+		t.From = w.from
+	}
+	t.To = max(t.To, w.to)
+	t.Holes += len(w.holes)
+	t.Subtasks += w.subtasks
+	if isNew {
+		t.Accounts++
+	}
+}
+
+// foremost keeps the wants that come first, the oldest days before others, as many as there are subtasks for.
+func foremost(wants []want, budget int) []want {
+	slices.SortFunc(wants, func(a, b want) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.taskID, b.taskID), cmp.Compare(a.account, b.account))
+	})
+	for i := range wants {
+		if budget <= 0 { // The last may need more than is left: a want that is larger than all there is must not wait for ever.
+			clear(wants[i:])
+			return wants[:i]
+		}
+		budget -= wants[i].subtasks
+	}
+	return wants
+}
+
+// group is accounts of one page that are to have the same days of a scope, from one task.
+type group struct {
+	task     fillTask
+	zone     *time.Location
+	calendar store.Calendar
+	accounts []int64 // by id
+}
+
+func (f *filler) groups(scope fillScope, page []store.FillAccount) []*group {
+	type key struct {
+		taskID int64
+		zone   string
+	}
+	known := map[key]*group{}
+	var all []*group
+	for _, a := range page {
+		t, ok := scope.taskOf(a.Tier)
+		if !ok {
+			continue
+		}
+		k := key{t.id, a.Timezone}
+		g, seen := known[k]
+		if !seen {
+			zone, err := schedule.Zone(a.Timezone)
+			if err == nil { // Fan-outs name those whose zone cannot be used.
+				g = &group{task: t, zone: zone, calendar: store.Calendar{Report: scope.Report.Name, Level: scope.Level, Days: calendar(f.now, zone, t.days)}}
+			}
+			if known[k] = g; g != nil && len(g.calendar.Days) > 0 {
+				all = append(all, g)
+			}
+		}
+		if g != nil {
+			g.accounts = append(g.accounts, a.ID)
+		}
+	}
+	return all
+}
+
+// calendar is the days that a task reaches, the planned day included, and that have settled long enough ago. Today's figures
+// are pulled all the time: it is never among them.
+func calendar(now time.Time, zone *time.Location, days int) []store.CalendarDay {
+	today := day.Of(now, zone)
+	var all []store.CalendarDay
+	for _, d := range day.Between(today.Add(1-days), today.Add(-1)) {
+		settled := settledAt(d, zone)
+		if now.Before(settled.Add(fillGrace)) {
+			break
+		}
+		all = append(all, store.CalendarDay{Day: d, Since: task.FirstRunIDAt(settled)})
+	}
+	return all
+}
+
+// settledAt is when the figures of a day are complete.
+func settledAt(d day.Day, zone *time.Location) time.Time {
+	next := d.Add(1).Start(zone)
+	return time.Date(next.Year(), next.Month(), next.Day(), settledHour, 0, 0, 0, zone)
+}
+
+// wants looks for the holes of a group: ranges of days to order, by account and day, and how many days are left alone for now.
+func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []want, waiting int, err error) {
+	ids, err := f.store.AccountsWithHoles(ctx, g.accounts, g.calendar)
+	if err != nil || len(ids) == 0 {
+		return nil, 0, err
+	}
+	busy, err := f.busyDays(ctx, scope, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	holes, err := f.store.Holes(ctx, ids, g.calendar)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, h := range holes {
+		if f.tooSoon(h) || busy.has(h) || f.comes(scope, g, h) {
+			waiting++
+			continue
+		}
+		if n := len(wants); n > 0 && wants[n-1].account == h.AccountID && wants[n-1].to.Add(1) == h.Day {
+			wants[n-1].to, wants[n-1].holes = h.Day, append(wants[n-1].holes, h)
+			continue
+		}
+		wants = append(wants, want{taskID: g.task.id, account: h.AccountID, from: h.Day, to: h.Day, holes: []store.Hole{h}})
+	}
+	span := max(scope.MaxDays, 1)
+	for i := range wants {
+		wants[i].subtasks = (len(wants[i].holes) + span - 1) / span
+	}
+	return wants, waiting, nil
+}
+
+// tooSoon tells whether a hole was ordered a moment ago, or its run is still to be made.
+func (f *filler) tooSoon(h store.Hole) bool {
+	if h.Tries == 0 {
+		return false
+	}
+	gap := lastGap
+	if shift := h.Tries - 1; shift < 8 {
+		gap = min(firstGap<<shift, lastGap)
+	}
+	return f.waiting[h.RunID] || f.now.Before(h.OrderedAt.Add(gap))
+}
+
+// comes tells whether a fan-out that goes on will make a subtask for a hole.
+func (f *filler) comes(scope fillScope, g *group, h store.Hole) bool {
+	for _, t := range scope.tasks {
+		for _, run := range f.open[t.id] {
+			if run.State != task.RunFanningOut || h.AccountID <= run.Cursor {
+				continue
+			}
+			today := day.Of(run.PlannedAt, g.zone)
+			from, to := today.Add(1-t.days), today
+			if order := run.Settings.Order; order != nil {
+				if order.Redrive != nil || len(order.Accounts) > 0 && !slices.Contains(order.Accounts, h.AccountID) {
+					continue
+				}
+				from, to = cmp.Or(order.From, from), cmp.Or(order.To, to)
+			} else if t.id != g.task.id && t.tiers != nil {
+				continue // It may have another scope.
+			}
+			if from <= h.Day && h.Day <= to {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// busyDays are days of accounts that open subtasks are to pull.
+type busyDays map[int64][]string
+
+func (b busyDays) has(h store.Hole) bool {
+	return slices.ContainsFunc(b[h.AccountID], func(part string) bool {
+		from, to, isRange := strings.Cut(part, "..")
+		if !isRange {
+			to = from
+		}
+		return day.Day(from) <= h.Day && h.Day <= day.Day(to)
+	})
+}
+
+// busyDays reads what of a scope is open of accounts, given by id.
+func (f *filler) busyDays(ctx context.Context, scope fillScope, accounts []int64) (busyDays, error) {
+	var runs []int64
+	for _, t := range scope.tasks {
+		for _, run := range f.open[t.id] {
+			runs = append(runs, run.ID)
+		}
+	}
+	busy := busyDays{}
+	if len(runs) == 0 {
+		return busy, nil
+	}
+	open, err := f.store.OpenSubtasks(ctx, runs, store.AccountRange{After: accounts[0] - 1, Through: accounts[len(accounts)-1]})
+	if err != nil {
+		return nil, err
+	}
+	for p := range open {
+		busy[p.AccountID] = append(busy[p.AccountID], p.Part)
+	}
+	return busy, nil
+}
+
+// order writes the orders of a scope's wants, which are sorted: one for the same days of up to some hundred accounts.
+func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found map[int64]*Filling) error {
+	for len(wants) > 0 {
+		first, n := wants[0], 1
+		for n < len(wants) && n < orderAccounts && wants[n].taskID == first.taskID && wants[n].from == first.from && wants[n].to == first.to {
+			n++
+		}
+		o := store.HoleOrder{
+			RunOrder: store.RunOrder{
+				RunID: task.NewRunID(f.now), TaskID: first.taskID, OrderedAt: f.now,
+				Request: task.Order{From: first.from, To: first.to, By: f.By},
+			},
+			Report: scope.Report.Name, Level: scope.Level,
+		}
+		for _, w := range wants[:n] {
+			o.Holes = append(o.Holes, w.holes...)
+		}
+		ordered, err := f.store.OrderHoles(ctx, o)
+		if err != nil {
+			return err
+		}
+		if len(ordered) > 0 {
+			t := found[first.taskID]
+			t.Ordered += len(ordered) * first.subtasks
+			t.OrderedHoles += len(ordered) * len(first.holes)
+			t.RunIDs = append(t.RunIDs, o.RunID)
+			f.budget -= len(ordered) * first.subtasks
+		}
+		wants = wants[n:]
+	}
+	return nil
+}

@@ -1,0 +1,416 @@
+package system_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/system"
+	"adsync/media/tencent"
+)
+
+// noon of 21 November in Shanghai: the days up to the 20th have settled, and the night's tasks have had their time.
+var noon = time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
+
+// filling is a store with tasks and accounts, and a clock that the test moves.
+type filling struct {
+	store *store.Store
+	now   time.Time
+	tasks map[string]int64 // ids by name
+}
+
+func newFilling(t *testing.T, tasks ...store.NewTask) *filling {
+	t.Helper()
+	f := &filling{store: storetest.New(t), now: noon, tasks: map[string]int64{}}
+	require.NoError(t, f.store.EnsureRawTables(t.Context(), media.Tables(tencent.New())))
+	if len(tasks) == 0 {
+		tasks = []store.NewTask{
+			reportTask("daily", "report_daily", "important", "active", "account", 1),
+			reportTask("daily.look_back", "report_daily", "offline", "all", "account", 7),
+			reportTask("adgroup", "report_daily", "normal", "active", "adgroup", 1),
+			reportTask("adgroup.look_back", "report_daily", "offline", "all", "adgroup", 4),
+		}
+	}
+	_, err := f.store.SeedTasks(t.Context(), tasks)
+	require.NoError(t, err)
+	rows, err := f.store.TaskRows(t.Context())
+	require.NoError(t, err)
+	for _, r := range rows {
+		f.tasks[r.Name] = r.ID
+	}
+	return f
+}
+
+func reportTask(name, report, lane, scope, level string, days int) store.NewTask {
+	return store.NewTask{
+		Name: name, Media: "tencent", Handler: "tencent." + report, Cron: "@daily", Lane: lane, Scope: scope,
+		Params: fmt.Sprintf(`{"level":%q,"days":%d}`, level, days),
+	}
+}
+
+func (f *filling) account(t require.TestingT, id int64, tier, zone, parked string) {
+	err := f.store.Config.Writer(context.Background()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tencent', ?, 1, ?, ?, ?)",
+		id, fmt.Sprint(id), tier, zone, parked).Error
+	require.NoError(t, err)
+}
+
+// pull has a run pull days of an account.
+func (f *filling) pull(t require.TestingT, account int64, report, level string, runID int64, state store.CoverageState, days ...day.Day) {
+	ctx := context.Background()
+	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tencent", Report: report, Level: level, Days: days}, fmt.Sprint(runID, account, days), runID)
+	require.NoError(t, err)
+	raw := store.RawTable{Name: "tencent_report_daily", Shape: store.DailyRows}
+	_, err = f.store.WriteReport(ctx, store.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: state == store.Complete})
+	require.NoError(t, err)
+}
+
+// settled is the id of a run that was made at a time of day, in Shanghai, on the day after d.
+func settled(d day.Day, hour int) int64 {
+	zone, _ := time.LoadLocation("Asia/Shanghai")
+	return task.FirstRunIDAt(d.Add(1).Start(zone).Add(time.Duration(hour) * time.Hour))
+}
+
+func (f *filling) fill(t require.TestingT, most int) []system.Filling {
+	found, err := system.Fill(context.Background(), f.store, tencent.New(), f.now, system.FillOptions{Order: true, MaxSubtasks: most, By: system.FillName})
+	require.NoError(t, err)
+	return found
+}
+
+func (f *filling) look(t require.TestingT) []system.Filling {
+	found, err := system.Fill(context.Background(), f.store, tencent.New(), f.now, system.FillOptions{By: "somebody"})
+	require.NoError(t, err)
+	return found
+}
+
+// ordered is what the orders ask for that nobody has taken.
+func (f *filling) ordered(t require.TestingT) []store.RunOrder {
+	orders, err := f.store.OpenOrders(context.Background(), 1000)
+	require.NoError(t, err)
+	return orders
+}
+
+// take has an order's run made, with the given state; nothing of it is done.
+func (f *filling) take(t require.TestingT, o store.RunOrder, state task.RunState) {
+	db := f.store.Data.Writer(context.Background())
+	settings, err := json.Marshal(task.Settings{Scope: "all", Order: &o.Request})
+	require.NoError(t, err)
+	err = db.Exec("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
+		" VALUES (?, ?, 't', 'tencent', 'tencent.report_daily', 'offline', 1, ?, 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, string(settings), store.At(o.OrderedAt), string(state), store.At(o.OrderedAt)).Error
+	require.NoError(t, err)
+	require.NoError(t, db.Exec("UPDATE manual_order SET taken = 1 WHERE run_id = ?", o.RunID).Error)
+}
+
+// work makes an order's run and does what it asks for.
+func (f *filling) work(t require.TestingT, o store.RunOrder) {
+	f.take(t, o, task.RunSucceeded)
+	level := "account"
+	if o.TaskID == f.tasks["adgroup.look_back"] {
+		level = "adgroup"
+	}
+	for _, a := range o.Request.Accounts {
+		f.pull(t, a, "report_daily", level, o.RunID, store.Complete, day.Between(o.Request.From, o.Request.To)...)
+	}
+}
+
+func TestFill_OrdersJustWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t)
+	f.account(t, 1, "active", "Asia/Shanghai", "")
+	f.account(t, 2, "inactive", "Asia/Shanghai", "")
+	f.account(t, 3, "invalid", "Asia/Shanghai", "")
+	f.account(t, 4, "active", "Asia/Shanghai", "revoked")
+	for _, a := range []int64{1, 2} {
+		for _, d := range day.Between("2026-11-15", "2026-11-20") {
+			f.pull(t, a, "report_daily", "account", settled(d, 8), store.Complete, d)
+			f.pull(t, a, "report_daily", "adgroup", settled(d, 9), store.Complete, d)
+		}
+	}
+	require.Empty(t, f.look(t), "all that the tasks reach is there; what is parked or invalid does not count, nor does today")
+
+	// What a pull that was not whole, one that came too early, and an account bound late leave behind.
+	f.pull(t, 1, "report_daily", "account", settled("2026-11-16", 9), store.Partial, "2026-11-16")
+	f.pull(t, 1, "report_daily", "account", settled("2026-11-17", 7), store.Complete, "2026-11-17")
+	require.NoError(t, f.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = 2 AND level = 'account' AND day = '2026-11-20'").Error)
+	f.account(t, 5, "active", "Asia/Shanghai", "")
+	want := []system.Filling{
+		{TaskID: f.tasks["daily.look_back"], Task: "daily.look_back", Report: "report_daily", Level: "account", Holes: 9, Subtasks: 3, Accounts: 3, From: "2026-11-15", To: "2026-11-20"},
+		{TaskID: f.tasks["adgroup.look_back"], Task: "adgroup.look_back", Report: "report_daily", Level: "adgroup", Holes: 3, Subtasks: 1, Accounts: 1, From: "2026-11-18", To: "2026-11-20"},
+	}
+	require.Equal(t, want, f.look(t))
+	require.Empty(t, f.ordered(t), "a look orders nothing")
+
+	f.fill(t, 1000)
+	type asked struct {
+		task     string
+		accounts []int64
+		from, to day.Day
+	}
+	var got []asked
+	for _, o := range f.ordered(t) {
+		require.Equal(t, system.FillName, o.Request.By)
+		for name, id := range f.tasks {
+			if id == o.TaskID {
+				got = append(got, asked{name, o.Request.Accounts, o.Request.From, o.Request.To})
+			}
+		}
+	}
+	require.ElementsMatch(t, []asked{
+		{"daily.look_back", []int64{5}, "2026-11-15", "2026-11-20"},
+		{"daily.look_back", []int64{1}, "2026-11-16", "2026-11-17"},
+		{"daily.look_back", []int64{2}, "2026-11-20", "2026-11-20"},
+		{"adgroup.look_back", []int64{5}, "2026-11-18", "2026-11-20"},
+	}, got)
+	for _, o := range f.ordered(t) {
+		f.work(t, o)
+	}
+	require.Empty(t, f.look(t), "coverage is whole")
+}
+
+func TestFill_WaitsUntilADayHasSettledAndTheNightsTasksHadTheirTime(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 2))
+	f.account(t, 1, "active", "Asia/Shanghai", "")
+	f.account(t, 2, "active", "America/Los_Angeles", "")
+	f.now = noon.Add(-time.Hour - time.Millisecond)
+	require.Equal(t, day.Day("2026-11-19"), f.look(t)[0].To, "in Los Angeles it is the evening of the 20th, and the 19th is long over")
+	require.Equal(t, 1, f.look(t)[0].Holes)
+	f.now = noon.Add(-time.Hour)
+	require.Equal(t, 2, f.look(t)[0].Holes, "11:00 in Shanghai")
+}
+
+func TestFill_TheImportantFirstAndTheOldestDaysOfIt(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t,
+		reportTask("adgroup", "report_daily", "normal", "all", "adgroup", 3),
+		reportTask("daily", "report_daily", "important", "active", "account", 3),
+		reportTask("daily.bad", "report_daily", "important", "active", "account", 3000)) // more than the platform keeps
+	for id := int64(1); id <= 3; id++ {
+		f.account(t, id, "active", "Asia/Shanghai", "")
+	}
+	f.pull(t, 1, "report_daily", "account", settled("2026-11-19", 9), store.Complete, "2026-11-19")
+	f.fill(t, 3)
+	orders := f.ordered(t)
+	require.Len(t, orders, 2)
+	for _, o := range orders {
+		require.Equal(t, f.tasks["daily"], o.TaskID)
+	}
+	require.Equal(t, task.Order{Accounts: []int64{2, 3}, From: "2026-11-19", To: "2026-11-20", By: system.FillName}, orderFrom(orders, "2026-11-19").Request)
+	require.Equal(t, []int64{1}, orderFrom(orders, "2026-11-20").Request.Accounts)
+
+	require.Empty(t, f.fill(t, 3)[0].RunIDs, "while nobody makes runs nothing more is ordered")
+	require.Len(t, f.ordered(t), 2)
+	for _, o := range orders {
+		f.take(t, o, task.RunFanningOut)
+	}
+	f.fill(t, 3)
+	require.Len(t, f.ordered(t), 0, "three subtasks are open, and no more are to be")
+	f.fill(t, 4)
+	require.Len(t, f.ordered(t), 1, "there is room for one")
+	require.Equal(t, f.tasks["adgroup"], f.ordered(t)[0].TaskID)
+}
+
+func orderFrom(orders []store.RunOrder, from day.Day) store.RunOrder {
+	for _, o := range orders {
+		if o.Request.From == from {
+			return o
+		}
+	}
+	return store.RunOrder{}
+}
+
+func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 3))
+	for id := int64(1); id <= 4; id++ {
+		f.account(t, id, "active", "Asia/Shanghai", "")
+	}
+	// A tick whose fan-out has come as far as account 2; 1 has ended and left holes, of 2 one day is open.
+	run := task.NewRunID(noon.Add(-time.Minute))
+	require.NoError(t, f.store.EnsureLogTable(t.Context(), task.LogDay(run)))
+	f.take(t, store.RunOrder{RunID: run, TaskID: f.tasks["daily"], OrderedAt: noon.Add(-time.Minute)}, task.RunFanningOut)
+	db := f.store.Data.Writer(t.Context())
+	require.NoError(t, db.Exec("UPDATE run SET fan_out_cursor = 2, kind = 'tick', settings = '{\"scope\":\"all\"}' WHERE id = ?", run).Error)
+	for _, row := range []struct {
+		account     int64
+		part, state string
+	}{{1, "2026-11-19..2026-11-21", "failed"}, {2, "2026-11-20", "retrying"}} {
+		err := db.Exec("INSERT INTO "+store.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, ?, 1, 0, ?)",
+			run, row.account, row.part, row.state, store.At(noon)).Error
+		require.NoError(t, err)
+	}
+	found := f.fill(t, 100)
+	require.Equal(t, 3, found[0].Holes)
+	require.Equal(t, 5, found[0].Waiting)
+	var got []string
+	for _, o := range f.ordered(t) {
+		got = append(got, fmt.Sprintf("%v %s %s", o.Request.Accounts, o.Request.From, o.Request.To))
+	}
+	require.ElementsMatch(t, []string{"[1] 2026-11-19 2026-11-20", "[2] 2026-11-19 2026-11-19"}, got)
+}
+
+func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 7))
+	f.account(t, 1, "active", "Asia/Shanghai", "")
+	for _, d := range day.Between("2026-11-10", "2026-11-30") {
+		if d != "2026-11-20" {
+			f.pull(t, 1, "report_daily", "account", settled("2026-12-24", 0), store.Complete, d)
+		}
+	}
+	var gaps []time.Duration
+	last := f.now
+	for len(gaps) < 7 && f.now.Before(noon.Add(100*time.Hour)) {
+		f.fill(t, 100)
+		for _, o := range f.ordered(t) {
+			f.take(t, o, task.RunFailed) // The hole stays.
+			gaps = append(gaps, f.now.Sub(last))
+			last = f.now
+		}
+		f.now = f.now.Add(30 * time.Minute)
+	}
+	hours := func(n time.Duration) time.Duration { return n * time.Hour }
+	require.Equal(t, []time.Duration{0, hours(1), hours(2), hours(4), hours(8), hours(16), hours(24)}, gaps)
+	n, err := f.store.ForgetHoles(t.Context(), last)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	n, err = f.store.ForgetHoles(t.Context(), last.Add(time.Millisecond))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, 1, f.look(t)[0].Holes, "and counts as new")
+}
+
+func TestFill_TwoAtATimeOrderNothingTwice(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 5))
+	for id := int64(1); id <= 40; id++ {
+		f.account(t, id, "active", "Asia/Shanghai", "")
+		f.pull(t, id, "report_daily", "account", settled("2026-11-18", 9), store.Complete, day.Day("2026-11-17").Add(int(id%4)))
+	}
+	var both errgroup.Group
+	for i := range 4 {
+		both.Go(func() error {
+			_, err := system.Fill(t.Context(), f.store, tencent.New(), f.now, system.FillOptions{Order: true, MaxSubtasks: 1000, By: fmt.Sprint("number ", i)})
+			return err
+		})
+	}
+	require.NoError(t, both.Wait())
+	requireOnce(t, f.ordered(t))
+	for _, o := range f.ordered(t) {
+		f.work(t, o)
+	}
+	require.Empty(t, f.look(t))
+}
+
+func requireOnce(t require.TestingT, orders []store.RunOrder) {
+	type scope struct {
+		task, account int64
+		day           day.Day
+	}
+	seen := map[scope]int64{}
+	for _, o := range orders {
+		for _, a := range o.Request.Accounts {
+			for _, d := range day.Between(o.Request.From, o.Request.To) {
+				s := scope{o.TaskID, a, d}
+				require.Zero(t, seen[s], "%v is in two orders", s)
+				seen[s] = o.RunID
+			}
+		}
+	}
+}
+
+// Whatever is missing, and whatever becomes of some of the orders: nothing is ordered that is there, nothing twice at a time, no
+// pass orders more than it may, and in the end coverage is whole.
+func TestFill_EndsWithWholeCoverage(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t)
+	zones := []string{"Asia/Shanghai", "America/Los_Angeles", "Pacific/Kiritimati"}
+	const accounts = 4
+	for id := int64(1); id <= accounts; id++ {
+		f.account(t, id, []string{"active", "inactive"}[id%2], zones[id%3], "")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		for _, table := range []string{"coverage", "hole", "manual_order", "run"} {
+			require.NoError(t, f.store.Data.Writer(ctx).Exec("DELETE FROM "+table).Error)
+		}
+		f.now = noon
+		for id := int64(1); id <= accounts; id++ {
+			for _, level := range []string{"account", "adgroup"} {
+				for _, d := range day.Between("2026-11-14", "2026-11-20") {
+					state, runID := store.Complete, task.FirstRunIDAt(noon)
+					switch rapid.IntRange(0, 5).Draw(t, "state") {
+					case 0:
+						continue
+					case 1:
+						state = store.Partial
+					case 2:
+						runID = settled(d, -20)
+					}
+					err := f.store.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, 'report_daily', ?, ?, 'tencent', ?, ?)", id, level, d, runID, state).Error
+					require.NoError(t, err)
+				}
+			}
+		}
+		most := rapid.IntRange(1, 20).Draw(t, "most")
+		for pass := 0; ; pass++ {
+			before := f.look(t)
+			if len(before) == 0 {
+				break
+			}
+			require.Less(t, pass, 300)
+			f.fill(t, most)
+			orders := f.ordered(t)
+			requireOnce(t, orders)
+			subtasks := 0
+			for _, o := range orders {
+				subtasks += len(o.Request.Accounts)
+			}
+			require.LessOrEqual(t, subtasks, most)
+			holes := slices.MaxFunc(before, func(a, b system.Filling) int { return cmp.Compare(a.Holes, b.Holes) }).Holes
+			if holes > 0 {
+				require.NotEmpty(t, orders)
+			}
+			for _, o := range orders {
+				if pass < 20 && rapid.IntRange(0, 3).Draw(t, "fate") == 0 {
+					f.take(t, o, task.RunExpired)
+				} else {
+					f.work(t, o)
+				}
+			}
+			f.now = f.now.Add(2 * time.Minute)
+		}
+	})
+}
+
+func TestFillHandler_WorksOnOneMediaAPart(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t)
+	f.account(t, 1, "active", "Asia/Shanghai", "")
+	r := media.NewRegistry(system.Handlers(system.Deps{
+		Store: f.store, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()},
+	})...)
+	h, _ := r.Get(system.FillName)
+	parts, err := h.Parts(media.Plan{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"tencent"}, parts)
+	require.Equal(t, 6, run(t, r, system.FillName, "tencent", `{"max_subtasks":1}`).Rows, "one subtask pulls six days of the account level")
+	require.Zero(t, run(t, r, system.FillName, "tencent", "").Rows)
+	require.ErrorContains(t, h.Check(json.RawMessage(`{"max_subtasks":-1}`)), "params.max_subtasks: -1 is refused")
+	_, err = h.Run(t.Context(), media.Work{Key: task.Key{Part: "facebook"}})
+	require.ErrorContains(t, err, "there is no media facebook")
+}

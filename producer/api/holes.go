@@ -1,0 +1,186 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/day"
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/system"
+)
+
+const fillSubtasksMax = 100_000
+
+// holesJSON is what coverage lacks, and what filling it costs.
+type holesJSON struct {
+	Holes    int    `json:"holes"`    // days of an account's report and level
+	Subtasks int    `json:"subtasks"` // that it takes to pull them
+	Waiting  int    `json:"waiting"`  // holes beside these whose work is under way, or was ordered a moment ago
+	Ordered  int    `json:"ordered"`  // subtasks; 0 unless runs were ordered
+	Calls    *int64 `json:"estimated_calls"`
+	Seconds  *int64 `json:"estimated_seconds"`
+	// Tasks are by importance, as holes are filled.
+	Tasks []holesTaskJSON `json:"tasks"`
+}
+
+// holesTaskJSON is the part of one task.
+type holesTaskJSON struct {
+	TaskID   string   `json:"task_id"`
+	Task     string   `json:"task"`
+	Media    string   `json:"media"`
+	Report   string   `json:"report"`
+	Level    string   `json:"level"`
+	Holes    int      `json:"holes"`
+	Subtasks int      `json:"subtasks"`
+	Accounts int      `json:"accounts"`
+	From     day.Day  `json:"from,omitempty"`
+	To       day.Day  `json:"to,omitempty"`
+	Waiting  int      `json:"waiting"`
+	Ordered  int      `json:"ordered"`
+	RunIDs   []string `json:"run_ids,omitempty"`
+	Calls    *int64   `json:"estimated_calls"` // null = unknown
+	Seconds  *int64   `json:"estimated_seconds"`
+}
+
+// fillRequest is the body of an order to fill holes.
+type fillRequest struct {
+	Media       string `json:"media,omitempty"` // none = all
+	MaxSubtasks int    `json:"max_subtasks,omitempty"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *fillRequest) Validate() []httpapi.FieldError {
+	if r.MaxSubtasks < 0 || r.MaxSubtasks > fillSubtasksMax {
+		return []httpapi.FieldError{{Field: "max_subtasks", Detail: fmt.Sprintf("%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, system.FillMaxDefault)}}
+	}
+	if r.MaxSubtasks == 0 {
+		r.MaxSubtasks = system.FillMaxDefault
+	}
+	return nil
+}
+
+// listHoles tells what coverage lacks: the dry run of fillHoles.
+func (a *api) listHoles(c *gin.Context) error {
+	q, err := queryOf(c, "media")
+	if err != nil {
+		return err
+	}
+	platforms, err := a.platforms(q.values.Get("media"))
+	if err != nil {
+		return err
+	}
+	answer, err := a.fill(c.Request.Context(), platforms, system.FillOptions{By: httpapi.CallerOf(c).Name})
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+// fillHoles orders runs for what coverage lacks.
+func (a *api) fillHoles(c *gin.Context) error {
+	var request fillRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	platforms, err := a.platforms(request.Media)
+	if err != nil {
+		return err
+	}
+	if err := a.audit(c, "coverage.fill", store.AuditCoverage, request); err != nil {
+		return err
+	}
+	options := system.FillOptions{Order: true, MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name}
+	answer, err := a.fill(c.Request.Context(), platforms, options)
+	if err != nil {
+		return err
+	}
+	if answer.Ordered > 0 {
+		a.Producer.Wake()
+		c.JSON(http.StatusAccepted, answer)
+		return nil
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+// platforms returns the platform of a name, or all when it is empty.
+func (a *api) platforms(name string) ([]media.Platform, error) {
+	if name == "" {
+		return a.Platforms, nil
+	}
+	var names []string
+	for _, p := range a.Platforms {
+		if p.Name() == name {
+			return []media.Platform{p}, nil
+		}
+		names = append(names, p.Name())
+	}
+	return nil, httpapi.Invalid(httpapi.FieldError{Field: "media", Detail: fmt.Sprintf("%q is refused: want %s", name, strings.Join(names, " or "))})
+}
+
+func (a *api) fill(ctx context.Context, platforms []media.Platform, o system.FillOptions) (*holesJSON, error) {
+	answer := &holesJSON{Calls: new(int64), Seconds: new(int64), Tasks: []holesTaskJSON{}}
+	for _, p := range platforms {
+		found, err := system.Fill(ctx, a.Store, p, a.Clock.Now(), o)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			j, err := a.describeFilling(ctx, p.Name(), f)
+			if err != nil {
+				return nil, err
+			}
+			answer.add(j)
+		}
+	}
+	return answer, nil
+}
+
+func (a *api) describeFilling(ctx context.Context, platform string, f system.Filling) (holesTaskJSON, error) {
+	j := holesTaskJSON{
+		TaskID: formatID(f.TaskID), Task: f.Task, Media: platform, Report: f.Report, Level: f.Level, Holes: f.Holes, Subtasks: f.Subtasks,
+		Accounts: f.Accounts, From: f.From, To: f.To, Waiting: f.Waiting, Ordered: f.Ordered,
+	}
+	for _, id := range f.RunIDs {
+		j.RunIDs = append(j.RunIDs, formatID(id))
+	}
+	pace, err := a.Store.TaskPace(ctx, f.TaskID)
+	if err != nil {
+		return j, err
+	}
+	t, _ := a.redrivable(f.TaskID) // Without a rate if nobody knows it.
+	j.Calls, j.Seconds = estimate(int64(f.Subtasks), t.FanOutRate, pace)
+	return j, nil
+}
+
+func (h *holesJSON) add(j holesTaskJSON) {
+	h.Tasks = append(h.Tasks, j)
+	h.Holes += j.Holes
+	h.Subtasks += j.Subtasks
+	h.Waiting += j.Waiting
+	h.Ordered += j.Ordered
+	if j.Subtasks == 0 {
+		return
+	}
+	// The runs go side by side.
+	h.Calls, h.Seconds = together(h.Calls, j.Calls, sum), together(h.Seconds, j.Seconds, longer)
+}
+
+func sum(a, b int64) int64    { return a + b }
+func longer(a, b int64) int64 { return max(a, b) }
+
+// together puts two figures together; nothing is known of them when one is not known.
+func together(a, b *int64, with func(a, b int64) int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	both := with(*a, *b)
+	return &both
+}

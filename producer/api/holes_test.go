@@ -1,0 +1,76 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+type holes struct {
+	Holes, Subtasks, Waiting, Ordered int
+	Calls                             *int64 `json:"estimated_calls"`
+	Seconds                           *int64 `json:"estimated_seconds"`
+	Tasks                             []struct {
+		Task, Media, Report, Level, From, To        string
+		Holes, Subtasks, Accounts, Waiting, Ordered int
+		RunIDs                                      []string `json:"run_ids"`
+	}
+}
+
+func TestHoles_AreToldAndOrdered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.store.SeedTasks(t.Context(), []store.NewTask{
+		{Name: "tencent.back", Media: "tencent", Handler: "tencent.report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":4}`},
+	})
+	require.NoError(t, err)
+	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tencent", "9002", "active", "Asia/Shanghai", "revoked")
+	b.addCoverage(account, "report_daily", "account", "2026-11-19", store.Complete, nil)
+	err = b.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET run_id = ?", task.FirstRunIDAt(now)).Error
+	require.NoError(t, err)
+
+	var got holes
+	decode(t, b.get("/api/v1/coverage/holes"), &got)
+	require.Equal(t, []int{2, 2, 0, 0}, []int{got.Holes, got.Subtasks, got.Waiting, got.Ordered})
+	require.Nil(t, got.Calls, "nothing is known of the task's calls")
+	require.Len(t, got.Tasks, 1)
+	require.Equal(t, "tencent.back 2026-11-18 2026-11-20", got.Tasks[0].Task+" "+got.Tasks[0].From+" "+got.Tasks[0].To)
+	decode(t, b.get("/api/v1/coverage/holes?media=oceanengine"), &got)
+	require.Zero(t, got.Holes)
+	require.Zero(t, *got.Calls, "nothing costs nothing")
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+
+	w := b.post("/api/v1/coverage/fill", `{"media":"tencent","max_subtasks":1}`)
+	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
+	decode(t, w.Body.String(), &got)
+	require.Equal(t, 1, got.Ordered)
+	require.Equal(t, "2026-11-18", orderOf(t, b).Request.From.String(), "the older day")
+	require.Equal(t, task.Order{Accounts: []int64{account}, From: "2026-11-18", To: "2026-11-18", By: "otto"}, orderOf(t, b).Request)
+	require.Equal(t, []string{id(orderOf(t, b).RunID)}, got.Tasks[0].RunIDs)
+	require.Equal(t, 1, b.producer.woken)
+	require.Equal(t, 1, b.count(b.store.Config, "audit_log"))
+
+	decode(t, b.get("/api/v1/coverage/holes"), &got)
+	require.Equal(t, []int{1, 1}, []int{got.Holes, got.Waiting})
+}
+
+func orderOf(t *testing.T, b *bench) store.RunOrder {
+	t.Helper()
+	orders, err := b.store.OpenOrders(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, orders, 1)
+	return orders[0]
+}
+
+func TestHoles_RefuseWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, []fieldError{{Field: "media", Detail: `"facebook" is refused: want tencent or oceanengine`}}, b.refused(http.MethodGet, "/api/v1/coverage/holes?media=facebook", ""))
+	require.Equal(t, []fieldError{{Field: "max_subtasks", Detail: `-1 is refused: want 1 to 100000, or none for 2000`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", `{"max_subtasks":-1}`))
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, "/api/v1/coverage/fill", "{}", viewerToken).Code)
+}
