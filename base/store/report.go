@@ -115,7 +115,7 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 			return err
 		}
 		if w.Whole {
-			if err := s.Data.deleteStaleReport(tx, w, have, days, &result); err != nil {
+			if err := s.Data.deleteStaleReport(tx, w, now, have, days, &result); err != nil {
 				return err
 			}
 		}
@@ -222,10 +222,11 @@ func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map
 
 // deleteStaleReport deletes what the tables have and a whole pull has not, unless that looks like the platform's
 // mistake.
-func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
+func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
 	type sums struct {
 		cost, gone int64
 		keys       [][]any
+		public     [][]any // those of them that the public table has
 	}
 	stale := map[day.Day]*sums{}
 	for k, e := range have {
@@ -238,9 +239,12 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, have map[reportKey]*e
 		if !e.seen {
 			s.gone += e.cost
 			s.keys = append(s.keys, k.args(w.AccountID, w.Level, w.Hourly))
+			if e.public {
+				s.public = append(s.public, k.args(w.AccountID, w.Level, w.Hourly))
+			}
 		}
 	}
-	var keys [][]any
+	var keys, public [][]any
 	for _, day := range w.Days {
 		s := stale[day]
 		if s == nil || len(s.keys) == 0 {
@@ -254,14 +258,13 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, have map[reportKey]*e
 			continue
 		}
 		o.dirty = o.dirty || w.DirtySummary
-		keys = append(keys, s.keys...)
+		keys, public = append(keys, s.keys...), append(public, s.public...)
 	}
 	result.Deleted = len(keys)
-	if err := d.deleteStale(tx, w.Raw.Name, w.Raw.Key(), append([][]any{}, keys...), w.Version); err != nil {
+	if err := d.deleteStale(tx, w.Raw.Name, w.Raw.Key(), keys, w.Version); err != nil {
 		return err
 	}
-	table := reportTable(w.Hourly)
-	return d.deleteStale(tx, table.Name, table.Key, keys, w.Version)
+	return d.deletePublic(tx, reportTable(w.Hourly), public, w.Version, now)
 }
 
 // nowTx is the database's time, read inside a transaction.

@@ -121,7 +121,7 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 		if err := s.Data.Upsert(tx, table, rows); err != nil {
 			return err
 		}
-		if err := s.Data.deleteStaleSummary(tx, table, d, version); err != nil {
+		if err := s.Data.deleteStaleSummary(tx, table, d, version, now); err != nil {
 			return err
 		}
 		return s.Data.clearMarks(tx, d)
@@ -254,7 +254,7 @@ func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, 
 	return rows, nil
 }
 
-func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, version int64) error {
+func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, version int64, now time.Time) error {
 	columns := "day, game, media, os, currency, day_zone"
 	if day.Hourly {
 		columns = "day, hour, game, media, os, currency, day_zone"
@@ -284,7 +284,7 @@ func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, version 
 	if err := firstError(rows.Err(), rows.Close()); err != nil {
 		return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
 	}
-	return d.deleteStale(tx, table.Name, table.Key, keys, version)
+	return d.deletePublic(tx, table, keys, version, now)
 }
 
 func (d *DB) clearMarks(tx *gorm.DB, day DirtyDay) error {

@@ -107,7 +107,10 @@ func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 		}
 		deps.Logger.Info("dropped a log table past its retention", "day", d, "expired", expired)
 	}
-	_, err = deps.Store.ForgetHoles(ctx, deps.Clock.Now().Add(-holesKept))
+	if _, err := deps.Store.ForgetHoles(ctx, deps.Clock.Now().Add(-holesKept)); err != nil {
+		return err
+	}
+	_, err = deps.Store.PurgeTombstones(ctx, store.TombstonesKept)
 	return err
 }
 
