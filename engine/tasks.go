@@ -15,6 +15,9 @@ func DefaultTasks(platforms []media.Platform) []store.NewTask {
 		{Name: "system.tables", Media: system.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: system.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
 		{Name: "system.fill", Media: system.Name, Handler: system.FillName, Cron: "~/10 * * * *", Lane: "normal", Params: `{"max_subtasks":2000}`},
+		{Name: "system.reconcile", Media: system.Name, Handler: system.ReconcileName, Cron: "0 9 * * *", Timezone: tasksZone, Lane: "offline", Params: `{"days":8}`},
+		// What differed in the morning and was pulled again is looked at soon.
+		{Name: "system.reconcile.open", Media: system.Name, Handler: system.ReconcileName, Cron: "~ * * * *", Lane: "offline", Params: `{"only_open":true}`},
 	}
 	for _, p := range platforms {
 		tasks = append(tasks, platformTasks(p)...)

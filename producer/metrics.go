@@ -23,6 +23,7 @@ type metrics struct {
 	runsOpen   *prometheus.GaugeVec
 	due        *prometheus.GaugeVec
 	dead       *prometheus.GaugeVec
+	differing  *prometheus.GaugeVec
 	stops      *prometheus.GaugeVec
 	loopErrors *prometheus.CounterVec
 	dueFound   *prometheus.CounterVec
@@ -55,6 +56,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		runsOpen:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_runs_open", Help: "Runs that have not ended, by state; told by the leader."}, []string{"state"}),
 		due:        prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_due_subtasks", Help: "Rows of subtask_due by state; told by the leader."}, []string{"state"}),
 		dead:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_dead_subtasks", Help: "Rows of subtask_dead by media; told by the leader."}, []string{"media"}),
+		differing:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_reconciliation_open", Help: "Figures of accounts that are not the sum of a level below, after both were pulled again, by media; told by the leader."}, []string{"media"}),
 		stops:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_stops_active", Help: "Orders that stop work and are in force, by what was ordered: pause or cancel; told by the leader."}, []string{"verb"}),
 		loopErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_errors_total", Help: "Failed passes of the leader's loops."}, []string{"loop"}),
 		dueFound:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_due_found_total", Help: "Due subtasks, by what found them: the timer in Redis, or the scan of subtask_due."}, []string{"by"}),
@@ -67,7 +69,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.leader, m.tasks, m.badTasks, m.lateness, m.ticks, m.caughtUp, m.givenUp, m.missing, m.orders, m.sent, m.skipped, m.replaced, m.resent, m.runsOpen, m.due, m.dead, m.loopErrors, m.stops,
+		m.leader, m.tasks, m.badTasks, m.lateness, m.ticks, m.caughtUp, m.givenUp, m.missing, m.orders, m.sent, m.skipped, m.replaced, m.resent, m.runsOpen, m.due, m.dead, m.differing, m.loopErrors, m.stops,
 		m.dueFound, m.orphans, m.swept, m.oldestRun, m.backlog, m.oldest, m.braked,
 	} {
 		errs = append(errs, r.Register(c))

@@ -11,7 +11,7 @@ import (
 
 // keepUp does what the leader does beside runs: tables and topics ahead of their use, bindings, figures.
 func (t *term) keepUp(ctx context.Context) error {
-	return errors.Join(t.keepTables(ctx), t.keepTopics(ctx), t.keepBindings(ctx), t.keepGoodRows(ctx), t.keepDead(ctx), t.keepFigures(ctx))
+	return errors.Join(t.keepTables(ctx), t.keepTopics(ctx), t.keepBindings(ctx), t.keepGoodRows(ctx), t.keepDead(ctx), t.keepDifferences(ctx), t.keepFigures(ctx))
 }
 
 // keepTables makes today's and tomorrow's log table: at midnight thousands of runs must not wait for it.
@@ -31,6 +31,21 @@ func (t *term) keepTopics(ctx context.Context) error {
 		if err := t.ensureTopic(ctx, tk.Media, tk.Lane); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// keepDifferences tells how many figures of accounts are not the sums of their levels.
+func (t *term) keepDifferences(ctx context.Context) error {
+	counts, err := t.store.CountConfirmedDifferences(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tk := range t.tasks.current().tasks {
+		counts[tk.Media] += 0 // A media whose last difference is mended must not keep its figure.
+	}
+	for media, n := range counts {
+		t.metrics.differing.WithLabelValues(media).Set(float64(n))
 	}
 	return nil
 }

@@ -80,11 +80,11 @@ func fillHandler(deps Deps) media.Handler {
 			if err != nil {
 				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
 			}
-			i := slices.IndexFunc(deps.Platforms, func(p media.Platform) bool { return p.Name() == work.Part })
-			if i < 0 {
-				return media.Result{}, &media.Error{Class: media.Invalid, Message: "there is no media " + work.Part}
+			platform, err := platformOf(deps, work.Part)
+			if err != nil {
+				return media.Result{}, err
 			}
-			found, err := Fill(ctx, deps.Store, deps.Platforms[i], deps.Clock.Now(), FillOptions{MaxSubtasks: params.MaxSubtasks, Order: true, By: FillName})
+			found, err := Fill(ctx, deps.Store, platform, deps.Clock.Now(), FillOptions{MaxSubtasks: params.MaxSubtasks, Order: true, By: FillName})
 			if err != nil {
 				return media.Result{}, err
 			}
@@ -98,14 +98,6 @@ func fillHandler(deps Deps) media.Handler {
 			return result, nil
 		},
 	}
-}
-
-func names(platforms []media.Platform) []string {
-	all := make([]string, len(platforms))
-	for i, p := range platforms {
-		all[i] = p.Name()
-	}
-	return all
 }
 
 // FillOptions say what becomes of the holes that are found.

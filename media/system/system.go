@@ -1,5 +1,5 @@
 // Package system holds adsync's own work, which runs as tasks like any other under the media name "system": log
-// tables, partitions, summaries and the filling of holes.
+// tables, partitions, summaries, the filling of holes and the comparison of levels.
 package system
 
 import (
@@ -30,7 +30,7 @@ type Deps struct {
 
 // Handlers returns the system's handlers.
 func Handlers(deps Deps) []media.Handler {
-	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps)}
+	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps)}
 }
 
 // tablesParams are the params of system.tables.
@@ -110,6 +110,9 @@ func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 	if _, err := deps.Store.ForgetHoles(ctx, deps.Clock.Now().Add(-holesKept)); err != nil {
 		return err
 	}
+	if _, err := deps.Store.ForgetDifferences(ctx, deps.Clock.Now().Add(-differencesKept)); err != nil {
+		return err
+	}
 	_, err = deps.Store.PurgeTombstones(ctx, store.TombstonesKept)
 	return err
 }
@@ -157,4 +160,21 @@ func refuseDays(plan media.Plan) error {
 		return errors.New("from: this task has no days: leave from and to out")
 	}
 	return nil
+}
+
+func names(platforms []media.Platform) []string {
+	all := make([]string, len(platforms))
+	for i, p := range platforms {
+		all[i] = p.Name()
+	}
+	return all
+}
+
+func platformOf(deps Deps, name string) (media.Platform, error) {
+	for _, p := range deps.Platforms {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, &media.Error{Class: media.Invalid, Message: "there is no media " + name}
 }

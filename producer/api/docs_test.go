@@ -48,6 +48,10 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Pauses []stopJSON `json:"pauses"`
 			Next   string     `json:"next"`
 		}{},
+		`"differences":`: &struct {
+			Differences []differenceJSON `json:"differences"`
+			Next        string           `json:"next"`
+		}{},
 		`"changes":`: &struct {
 			Account accountJSON  `json:"account"`
 			From    string       `json:"from"`

@@ -1,4 +1,5 @@
--- What figures that can be trusted need: which holes of coverage were ordered, and which rows of results were deleted.
+-- What figures that can be trusted need: which holes of coverage were ordered, which rows of results were deleted, and
+-- where the levels of a report do not add up.
 
 -- +goose Up
 
@@ -36,6 +37,27 @@ CREATE TABLE IF NOT EXISTS report_tombstone (
   KEY deleted_at (deleted_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
+-- Where an account's figure of a settled day is not the sum of a level below it. pulled_again_run_id is the run that was ordered
+-- for it, confirmed_at when it was seen after both levels had been pulled again.
+CREATE TABLE IF NOT EXISTS reconciliation (
+  account_id BIGINT NOT NULL,
+  day DATE NOT NULL,
+  level VARCHAR(32) NOT NULL,
+  metric VARCHAR(32) NOT NULL,
+  media VARCHAR(32) NOT NULL,
+  account_value BIGINT NOT NULL,
+  sum_value BIGINT NOT NULL,
+  first_seen_at DATETIME(3) NOT NULL,
+  last_seen_at DATETIME(3) NOT NULL,
+  pulled_again_run_id BIGINT NOT NULL DEFAULT 0,
+  confirmed_at DATETIME(3) NULL,
+  state VARCHAR(16) NOT NULL,
+  PRIMARY KEY (account_id, day, level, metric),
+  KEY state (media, state, day, account_id),
+  KEY last_seen_at (last_seen_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
 -- +goose Down
+DROP TABLE IF EXISTS reconciliation;
 DROP TABLE IF EXISTS report_tombstone;
 DROP TABLE IF EXISTS hole;

@@ -1,0 +1,341 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+)
+
+// LevelSum is what one level of report_daily has of an account and day.
+type LevelSum struct {
+	RunID  int64 // of the last pull, if that was whole; else 0
+	Rows   int64
+	Values metric.Values // the sums; not set is what no row has
+}
+
+// AccountLevel is one level of an account.
+type AccountLevel struct {
+	AccountID int64
+	Level     string
+}
+
+// LevelSums adds up the levels of report_daily of accounts on one day, and says which run last pulled each: both as of one
+// moment. It returns what any of the two knows of. Give it a few hundred accounts.
+func (s *Store) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[AccountLevel]LevelSum, error) {
+	sums := map[AccountLevel]LevelSum{}
+	if len(accountIDs) == 0 {
+		return sums, nil
+	}
+	err := s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
+		var pulled []struct {
+			AccountID int64
+			Level     string
+			RunID     int64
+		}
+		err := tx.Raw("SELECT account_id, level, run_id FROM coverage WHERE account_id IN ? AND report = 'report_daily' AND day = ? AND state = ?",
+			accountIDs, d, string(Complete)).Scan(&pulled).Error
+		if err != nil {
+			return err
+		}
+		for _, p := range pulled {
+			sums[AccountLevel{p.AccountID, p.Level}] = LevelSum{RunID: p.RunID}
+		}
+		return readLevelSums(tx, d, accountIDs, sums)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("add up the levels of %d accounts on %s: %w", len(accountIDs), d, err)
+	}
+	return sums, nil
+}
+
+func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[AccountLevel]LevelSum) error {
+	rows, err := tx.Raw("SELECT account_id, level, COUNT(*), SUM("+strings.Join(metric.Names(), "), SUM(")+") FROM report_daily"+
+		" WHERE day = ? AND account_id IN ? GROUP BY account_id, level", d, accountIDs).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k AccountLevel
+		var n int64
+		var values [metric.N]*int64
+		dest := []any{&k.AccountID, &k.Level, &n}
+		for i := range values {
+			dest = append(dest, &values[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		sum := sums[k]
+		sum.Rows = n
+		for i, v := range values {
+			if v != nil {
+				sum.Values.Set(i, *v)
+			}
+		}
+		sums[k] = sum
+	}
+	return rows.Err()
+}
+
+// The states of a difference.
+const (
+	DifferenceOpen   = "open"
+	DifferenceMended = "mended"
+)
+
+// Difference is a row of reconciliation: a figure of an account that is not the sum of a level below.
+type Difference struct {
+	AccountID        int64   `gorm:"column:account_id"`
+	Day              day.Day `gorm:"column:day"`
+	Level            string  `gorm:"column:level"`
+	Metric           string  `gorm:"column:metric"`
+	Media            string  `gorm:"column:media"`
+	AccountValue     int64   `gorm:"column:account_value"`
+	SumValue         int64   `gorm:"column:sum_value"`
+	FirstSeenAt      Time    `gorm:"column:first_seen_at"`
+	LastSeenAt       Time    `gorm:"column:last_seen_at"`
+	PulledAgainRunID int64   `gorm:"column:pulled_again_run_id"` // 0 while none was ordered
+	ConfirmedAt      Time    `gorm:"column:confirmed_at"`        // seen after both levels were pulled again
+	State            string  `gorm:"column:state"`
+}
+
+var differenceTable = Table{
+	Name: "reconciliation", Key: []string{"account_id", "day", "level", "metric"},
+	Columns: []string{"media", "account_value", "sum_value", "first_seen_at", "last_seen_at", "pulled_again_run_id", "confirmed_at", "state"},
+}
+
+func (d *Difference) row() []any {
+	return []any{
+		d.AccountID, d.Day, d.Level, d.Metric, d.Media, d.AccountValue, d.SumValue, d.FirstSeenAt, d.LastSeenAt,
+		d.PulledAgainRunID, d.ConfirmedAt, d.State,
+	}
+}
+
+// Comparison is what a look at one day of some accounts found.
+type Comparison struct {
+	Media string
+	Day   day.Day
+	Now   time.Time
+	// Compared has each level that was compared with its account, and the older of the runs that pulled the two.
+	Compared map[AccountLevel]int64
+	// Found are the figures that differ, with both values.
+	Found []Difference
+}
+
+// NoteComparison writes what a comparison found: what differs is open, what differed before and was compared is mended. It
+// returns the levels of accounts that are open and were not ordered to be pulled again, by account. What is there already is left
+// as it is, but for what the comparison says: it may be repeated.
+func (s *Store) NoteComparison(ctx context.Context, c Comparison) ([]AccountLevel, error) {
+	if len(c.Compared) == 0 {
+		return nil, nil
+	}
+	var ids []int64
+	for k := range c.Compared {
+		ids = append(ids, k.AccountID)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var unordered []AccountLevel
+	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		unordered = nil
+		var rows []Difference
+		err := tx.Raw("SELECT * FROM reconciliation WHERE account_id IN ? AND day = ? ORDER BY account_id, level, metric"+s.Data.dialect.ForUpdate(), ids, c.Day).Scan(&rows).Error
+		if err != nil {
+			return err
+		}
+		changed := c.merge(rows)
+		for i := range changed {
+			k := AccountLevel{changed[i].AccountID, changed[i].Level}
+			if d := &changed[i]; d.State == DifferenceOpen && d.PulledAgainRunID == 0 && !slices.Contains(unordered, k) {
+				unordered = append(unordered, k)
+			}
+		}
+		values := make([][]any, len(changed))
+		for i := range changed {
+			values[i] = changed[i].row()
+		}
+		return s.Data.Upsert(tx, differenceTable, values)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("note the differences of %s on %s: %w", c.Media, c.Day, err)
+	}
+	slices.SortFunc(unordered, func(a, b AccountLevel) int { return int(min(max(a.AccountID-b.AccountID, -1), 1)) })
+	return unordered, nil
+}
+
+// merge returns the rows that a comparison changes, as they are then.
+func (c Comparison) merge(have []Difference) []Difference {
+	type key struct {
+		AccountLevel
+		metric string
+	}
+	known := map[key]Difference{}
+	for _, d := range have {
+		known[key{AccountLevel{d.AccountID, d.Level}, d.Metric}] = d
+	}
+	var changed []Difference
+	for _, f := range c.Found {
+		k := key{AccountLevel{f.AccountID, f.Level}, f.Metric}
+		d, there := known[k]
+		delete(known, k)
+		if !there || d.State != DifferenceOpen {
+			d = Difference{AccountID: f.AccountID, Day: c.Day, Level: f.Level, Metric: f.Metric, Media: c.Media, State: DifferenceOpen, FirstSeenAt: At(c.Now)}
+		}
+		d.AccountValue, d.SumValue, d.LastSeenAt = f.AccountValue, f.SumValue, At(c.Now)
+		if d.PulledAgainRunID != 0 && c.Compared[k.AccountLevel] >= d.PulledAgainRunID && d.ConfirmedAt.IsZero() {
+			d.ConfirmedAt = At(c.Now)
+		}
+		changed = append(changed, d)
+	}
+	for k, d := range known {
+		if _, compared := c.Compared[k.AccountLevel]; compared && d.State == DifferenceOpen {
+			d.State = DifferenceMended
+			changed = append(changed, d)
+		}
+	}
+	return changed
+}
+
+// OrderAgain writes orders for accounts whose level differs on a day, and notes the first of their runs, in one transaction.
+// Accounts for which somebody has ordered since are left out. It returns those that were ordered; the accounts of the orders are
+// set by it.
+func (s *Store) OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []RunOrder) ([]int64, error) {
+	var ordered []int64
+	first := orders[0].RunID
+	for _, o := range orders {
+		first = min(first, o.RunID)
+	}
+	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		ordered = nil
+		err := tx.Raw("SELECT account_id FROM reconciliation WHERE account_id IN ? AND day = ? AND level = ? AND state = ? AND pulled_again_run_id = 0 ORDER BY account_id, metric"+
+			s.Data.dialect.ForUpdate(), accountIDs, d, level, DifferenceOpen).Scan(&ordered).Error
+		if err != nil || len(ordered) == 0 {
+			return err
+		}
+		ordered = slices.Compact(ordered)
+		err = tx.Exec("UPDATE reconciliation SET pulled_again_run_id = ? WHERE account_id IN ? AND day = ? AND level = ? AND state = ?", first, ordered, d, level, DifferenceOpen).Error
+		if err != nil {
+			return err
+		}
+		for _, o := range orders {
+			o.Request.Accounts = ordered
+			if err := addOrder(tx, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("order %s of %d accounts again: %w", d, len(accountIDs), err)
+	}
+	return ordered, nil
+}
+
+// DifferenceFilter chooses rows of reconciliation; what is zero chooses all.
+type DifferenceFilter struct {
+	Media     string
+	State     string
+	AccountID int64
+	Day       day.Day
+}
+
+// Differences returns rows of reconciliation by account, day, level and metric, those after a key.
+func (s *Store) Differences(ctx context.Context, f DifferenceFilter, after Difference, limit int) ([]Difference, error) {
+	where, args := []string{"account_id >= ? AND (account_id > ? OR day > ? OR (day = ? AND (level > ? OR (level = ? AND metric > ?))))"},
+		[]any{after.AccountID, after.AccountID, after.Day, after.Day, after.Level, after.Level, after.Metric}
+	if after.AccountID == 0 {
+		where, args = []string{"1 = 1"}, nil
+	}
+	add := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
+	if f.Media != "" {
+		add("media = ?", f.Media)
+	}
+	if f.State != "" {
+		add("state = ?", f.State)
+	}
+	if f.AccountID != 0 {
+		add("account_id = ?", f.AccountID)
+	}
+	if f.Day != "" {
+		add("day = ?", f.Day)
+	}
+	var rows []Difference
+	err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE "+strings.Join(where, " AND ")+" ORDER BY account_id, day, level, metric LIMIT ?", append(args, limit)...).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read differences: %w", err)
+	}
+	return rows, nil
+}
+
+// OpenDifferenceDays returns the days on which accounts of a media have open differences.
+func (s *Store) OpenDifferenceDays(ctx context.Context, media string) ([]day.Day, error) {
+	var days []day.Day
+	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT day FROM reconciliation WHERE media = ? AND state = ? ORDER BY day", media, DifferenceOpen).Scan(&days).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the days of open differences of %s: %w", media, err)
+	}
+	return days, nil
+}
+
+// OpenDifferenceAccounts returns the accounts with an id above after that have open differences on a day, by id.
+func (s *Store) OpenDifferenceAccounts(ctx context.Context, media string, d day.Day, after int64, limit int) ([]int64, error) {
+	var ids []int64
+	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id FROM reconciliation WHERE media = ? AND state = ? AND day = ? AND account_id > ? ORDER BY account_id LIMIT ?",
+		media, DifferenceOpen, d, after, limit).Scan(&ids).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the accounts of open differences of %s: %w", media, err)
+	}
+	return ids, nil
+}
+
+// CountConfirmedDifferences counts, by media, the open differences that stayed when both levels were pulled again.
+func (s *Store) CountConfirmedDifferences(ctx context.Context) (map[string]int64, error) {
+	var rows []struct {
+		Media string
+		N     int64
+	}
+	err := s.Data.Writer(ctx).Raw("SELECT media, COUNT(*) AS n FROM reconciliation WHERE state = ? AND confirmed_at IS NOT NULL GROUP BY media", DifferenceOpen).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("count differences: %w", err)
+	}
+	counts := map[string]int64{}
+	for _, r := range rows {
+		counts[r.Media] = r.N
+	}
+	return counts, nil
+}
+
+// ForgetDifferences forgets what was last seen before a moment, and returns how many rows went.
+func (s *Store) ForgetDifferences(ctx context.Context, before time.Time) (int, error) {
+	gone := 0
+	for {
+		var rows []Difference
+		err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?", At(before), holesPerDelete).Scan(&rows).Error
+		if err != nil {
+			return gone, fmt.Errorf("forget differences: %w", err)
+		}
+		if len(rows) == 0 {
+			return gone, nil
+		}
+		keys := make([][]any, len(rows))
+		for i := range rows {
+			keys[i] = rows[i].row()[:len(differenceTable.Key)]
+		}
+		keys = sortByKey(keys, len(differenceTable.Key))
+		err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+			return s.Data.deleteByTuples(tx, differenceTable.Name, differenceTable.Key, keys, "last_seen_at < ?", At(before))
+		})
+		if err != nil {
+			return gone, fmt.Errorf("forget differences: %w", err)
+		}
+		gone += len(rows)
+	}
+}

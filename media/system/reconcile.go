@@ -1,0 +1,320 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// ReconcileName is the handler that compares the levels of a report, and who orders its runs.
+const ReconcileName = Name + ".reconcile"
+
+const (
+	reconcileDaysDefault = 8 // yesterday and the 7 days before
+	reconcileDaysMax     = 35
+	// MoneyTolerance is by how much an account's money and the sum of its objects' may differ: a fen, which is what platforms
+	// round to. Counts may not differ at all.
+	MoneyTolerance = 10_000
+	// repullsMax is how many levels of accounts' days one pass has pulled again, of one media; the others are noted and have their
+	// turn in the next.
+	repullsMax = 2000
+	// differencesKept is how long a difference is remembered after it was last seen.
+	differencesKept = 90 * 24 * time.Hour
+)
+
+// reconcileParams are the params of system.reconcile.
+type reconcileParams struct {
+	// Days is how many days are looked at, yesterday first; 0 means 8.
+	Days int `json:"days"`
+	// OnlyOpen looks again at what differed before and at nothing else.
+	OnlyOpen bool `json:"only_open"`
+}
+
+func parseReconcile(raw json.RawMessage) (reconcileParams, error) {
+	var params reconcileParams
+	if err := media.CheckParams(raw, &params); err != nil {
+		return params, err
+	}
+	if params.Days < 0 || params.Days > reconcileDaysMax {
+		return params, fmt.Errorf("params.days: %d is refused: want 0 to %d", params.Days, reconcileDaysMax)
+	}
+	params.Days = cmp.Or(params.Days, reconcileDaysDefault)
+	return params, nil
+}
+
+func reconcileHandler(deps Deps) media.Handler {
+	return media.Handler{
+		Name:   ReconcileName,
+		Target: media.Once,
+		Check: func(raw json.RawMessage) error {
+			_, err := parseReconcile(raw)
+			return err
+		},
+		Parts: func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			params, err := parseReconcile(work.Params)
+			if err != nil {
+				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
+			}
+			platform, err := platformOf(deps, work.Part)
+			if err != nil {
+				return media.Result{}, err
+			}
+			r := reconciler{Deps: deps, platform: platform, now: deps.Clock.Now(), budget: repullsMax}
+			if err := r.prepare(ctx); err != nil || len(r.levels) == 0 {
+				return media.Result{}, err
+			}
+			if params.OnlyOpen {
+				err = r.open(ctx)
+			} else {
+				err = r.all(ctx, params.Days)
+			}
+			if r.found > 0 {
+				deps.Logger.Warn("figures of accounts are not the sums of their levels", "media", platform.Name(), "figures", r.found, "pulled_again", repullsMax-r.budget)
+			}
+			return media.Result{Rows: r.found}, err
+		},
+	}
+}
+
+// reconciler is one pass over a media. Of each settled day it compares what the account level says with the sums of the levels
+// below, as far as both were pulled whole after the day had settled: levels are published at different delays, and objects that
+// are deleted still gather figures.
+type reconciler struct {
+	Deps
+	platform media.Platform
+	now      time.Time
+	scopes   map[string]fillScope // of report_daily, by level
+	levels   []lowerLevel
+	budget   int
+	found    int
+}
+
+// lowerLevel is a level below the account with the metrics that both have.
+type lowerLevel struct {
+	name    string
+	metrics []comparedMetric
+}
+
+type comparedMetric struct {
+	index int
+	name  string
+	// grows is for how many days beyond the row's own the figure still grows.
+	grows int
+}
+
+const accountLevel = "account"
+
+func (r *reconciler) prepare(ctx context.Context) error {
+	scopes, err := fillScopes(ctx, r.Store, r.platform)
+	if err != nil {
+		return err
+	}
+	r.scopes = map[string]fillScope{}
+	for _, s := range scopes {
+		if s.Report.Name == "report_daily" {
+			r.scopes[s.Level] = s
+		}
+	}
+	account, ok := r.scopes[accountLevel]
+	if !ok {
+		return nil // Nothing to compare with is pulled.
+	}
+	grows := map[string]int{}
+	for _, f := range account.Figures {
+		grows[f.Metric] = f.Grows
+	}
+	for _, s := range scopes {
+		if s.Report.Name != "report_daily" || s.Level == accountLevel {
+			continue
+		}
+		level := lowerLevel{name: s.Level}
+		for _, f := range s.Figures {
+			if n, both := grows[f.Metric]; both {
+				level.metrics = append(level.metrics, comparedMetric{index: metric.Index(f.Metric), name: f.Metric, grows: max(n, f.Grows)})
+			}
+		}
+		r.levels = append(r.levels, level)
+	}
+	return nil
+}
+
+// all looks at the last days of all accounts, a page at a time.
+func (r *reconciler) all(ctx context.Context, days int) error {
+	for after := int64(0); ; {
+		page, err := r.Store.FillAccounts(ctx, r.platform.Name(), after, fillPage)
+		if err != nil {
+			return err
+		}
+		for _, g := range alike(page) {
+			today := day.Of(r.now, g.zone)
+			for _, d := range day.Between(today.Add(-days), today.Add(-1)) {
+				if err := r.compare(ctx, g, d); err != nil {
+					return err
+				}
+			}
+		}
+		if len(page) < fillPage {
+			return nil
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// open looks again at what differed before.
+func (r *reconciler) open(ctx context.Context) error {
+	days, err := r.Store.OpenDifferenceDays(ctx, r.platform.Name())
+	if err != nil {
+		return err
+	}
+	for _, d := range days {
+		for after := int64(0); ; {
+			ids, err := r.Store.OpenDifferenceAccounts(ctx, r.platform.Name(), d, after, fillPage)
+			if err != nil {
+				return err
+			}
+			if len(ids) == 0 {
+				break
+			}
+			after = ids[len(ids)-1]
+			accounts, err := r.Store.AccountsByID(ctx, ids)
+			if err != nil {
+				return err
+			}
+			var page []store.FillAccount
+			for _, id := range ids {
+				if a, known := accounts[id]; known && a.Parked == "" && a.Tier != store.TierInvalid {
+					page = append(page, store.FillAccount{ID: id, Timezone: a.Timezone, Tier: a.Tier})
+				}
+			}
+			for _, g := range alike(page) {
+				if err := r.compare(ctx, g, d); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// alikeAccounts are accounts of one zone and tier.
+type alikeAccounts struct {
+	zone *time.Location
+	tier string
+	ids  []int64
+}
+
+// alike puts the accounts of a page together. Those whose zone cannot be used are left out: fan-outs name them.
+func alike(page []store.FillAccount) []*alikeAccounts {
+	type key struct{ zone, tier string }
+	known := map[key]*alikeAccounts{}
+	var all []*alikeAccounts
+	for _, a := range page {
+		k := key{a.Timezone, a.Tier}
+		if known[k] == nil {
+			zone, err := schedule.Zone(a.Timezone)
+			if err != nil {
+				continue
+			}
+			known[k] = &alikeAccounts{zone: zone, tier: a.Tier}
+			all = append(all, known[k])
+		}
+		known[k].ids = append(known[k].ids, a.ID)
+	}
+	return all
+}
+
+// compare looks at one day of accounts, notes what differs, and has it pulled again.
+func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) error {
+	if r.now.Before(settledAt(d, g.zone)) {
+		return nil
+	}
+	sums, err := r.Store.LevelSums(ctx, d, g.ids)
+	if err != nil {
+		return err
+	}
+	c := store.Comparison{Media: r.platform.Name(), Day: d, Now: r.now, Compared: map[store.AccountLevel]int64{}}
+	settled := task.FirstRunIDAt(settledAt(d, g.zone))
+	for _, id := range g.ids {
+		account := sums[store.AccountLevel{AccountID: id, Level: accountLevel}]
+		for _, level := range r.levels {
+			k := store.AccountLevel{AccountID: id, Level: level.name}
+			sum := sums[k]
+			older := min(account.RunID, sum.RunID)
+			if older < settled {
+				continue // What was not pulled, or too early, is a hole.
+			}
+			c.Compared[k] = older
+			for _, m := range level.metrics {
+				if m.grows > 0 && older < task.FirstRunIDAt(settledAt(d.Add(m.grows), g.zone)) {
+					continue
+				}
+				if a, s, differ := differs(account, sum, m.index); differ {
+					c.Found = append(c.Found, store.Difference{AccountID: id, Level: level.name, Metric: m.name, AccountValue: a, SumValue: s})
+				}
+			}
+		}
+	}
+	r.found += len(c.Found)
+	again, err := r.Store.NoteComparison(ctx, c)
+	if err != nil {
+		return err
+	}
+	return r.pullAgain(ctx, g, d, again)
+}
+
+// differs compares a figure of an account with the sum of a level. A level without rows has a sum of 0; a level whose rows lack
+// the figure has none.
+func differs(account, level store.LevelSum, metricIndex int) (a, sum int64, differ bool) {
+	a, hasA := account.Values.Get(metricIndex)
+	sum, hasSum := level.Values.Get(metricIndex)
+	if (!hasA && account.Rows > 0) || (!hasSum && level.Rows > 0) {
+		return a, sum, false
+	}
+	tolerance := int64(0)
+	if metric.All[metricIndex].Unit == metric.Micros {
+		tolerance = MoneyTolerance
+	}
+	return a, sum, a-sum > tolerance || sum-a > tolerance
+}
+
+// pullAgain orders both levels of accounts' days, once for as long as they differ.
+func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []store.AccountLevel) error {
+	for _, level := range r.levels {
+		var ids []int64
+		for _, k := range again {
+			if k.Level == level.name && r.budget > 0 {
+				ids = append(ids, k.AccountID)
+				r.budget--
+			}
+		}
+		lower, pulled := r.scopes[level.name].taskOf(g.tier)
+		account, pulledToo := r.scopes[accountLevel].taskOf(g.tier)
+		if len(ids) == 0 || !pulled || !pulledToo {
+			continue
+		}
+		slices.Sort(ids)
+		var orders []store.RunOrder
+		for _, t := range []fillTask{account, lower} {
+			orders = append(orders, store.RunOrder{
+				RunID: task.NewRunID(r.now), TaskID: t.id, OrderedAt: r.now, Request: task.Order{From: d, To: d, By: ReconcileName},
+			})
+		}
+		ordered, err := r.Store.OrderAgain(ctx, d, level.name, ids, orders)
+		if err != nil {
+			return err
+		}
+		r.budget += len(ids) - len(ordered)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package system_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/system"
+	"adsync/media/tencent"
+)
+
+const yesterday = day.Day("2026-11-20")
+
+// figures pulls a day of one level of an account: objects with their figures.
+func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, runID int64, objects ...map[string]int64) {
+	t.Helper()
+	ctx := t.Context()
+	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tencent", Report: "report_daily", Level: level, Days: []day.Day{d}}, fmt.Sprint(runID, level), runID)
+	require.NoError(t, err)
+	w := store.ReportWrite{Claim: claim, Raw: store.RawTable{Name: "tencent_report_daily", Shape: store.DailyRows}, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
+	for i, values := range objects {
+		row := store.ReportRow{Day: d, Object: fmt.Sprint(i), JSON: fmt.Sprint(values)}
+		if level == "account" {
+			row.Object = ""
+		}
+		for name, v := range values {
+			row.Metrics.Set(metric.Index(name), v)
+		}
+		w.Rows = append(w.Rows, row)
+	}
+	_, err = f.store.WriteReport(ctx, w)
+	require.NoError(t, err)
+}
+
+func (f *filling) reconcile(t *testing.T, params string) int {
+	t.Helper()
+	r := media.NewRegistry(system.Handlers(system.Deps{
+		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()},
+	})...)
+	return run(t, r, system.ReconcileName, "tencent", params).Rows
+}
+
+func (f *filling) differences(t *testing.T) []store.Difference {
+	t.Helper()
+	rows, err := f.store.Differences(t.Context(), store.DifferenceFilter{}, store.Difference{}, 1000)
+	require.NoError(t, err)
+	return rows
+}
+
+type figures = map[string]int64
+
+func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t)
+	at := settled(yesterday, 9)
+	type same struct{ account, first, second figures }
+	accounts := map[int64]same{
+		1:  {figures{"cost": 30_000, "clicks": 3}, figures{"cost": 10_000, "clicks": 1}, figures{"cost": 20_000, "clicks": 2}},
+		2:  {figures{"cost": 40_000}, figures{"cost": 10_000}, figures{"cost": 20_000}},      // within a fen
+		3:  {figures{"cost": 40_001}, figures{"cost": 10_000}, figures{"cost": 20_000}},      // beyond it
+		4:  {figures{"clicks": 4}, figures{"clicks": 3}, figures{"clicks": 0}},               // counts are exact
+		5:  {figures{"cost": 0, "clicks": 4}, figures{"cost": 0}, figures{"cost": 0}},        // the level has no clicks
+		6:  {figures{"cost": 0}, figures{"cost": 0, "clicks": 9}, figures{"cost": 0}},        // the account has none
+		7:  {figures{"pay_amount_d7": 90_000}, figures{"pay_amount_d7": 0}, figures{}},       // still growing
+		8:  {figures{"pay_amount_d14": 90_000}, figures{"pay_amount_d14": 0}, figures{}},     // of which the platform knows nothing
+		9:  {figures{"cost": 20_000}, figures{"cost": 20_000}, figures{"cost": 500_000_000}}, // pulled too early, see below
+		10: {figures{"cost": 20_000}, figures{"cost": 20_000}, figures{"cost": 500_000_000}}, // parked
+	}
+	for id, a := range accounts {
+		parked := ""
+		if id == 10 {
+			parked = "revoked"
+		}
+		f.account(t, id, "active", "Asia/Shanghai", parked)
+		early := at
+		if id == 9 {
+			early = settled(yesterday, 7)
+		}
+		f.figures(t, id, "account", yesterday, at, a.account)
+		f.figures(t, id, "adgroup", yesterday, early, a.first, a.second)
+	}
+	// Spend without any object, and objects without an account's row.
+	for id := int64(11); id <= 13; id++ {
+		f.account(t, id, "active", "Asia/Shanghai", "")
+	}
+	f.figures(t, 11, "account", yesterday, at, figures{"cost": 50_000})
+	f.figures(t, 11, "adgroup", yesterday, at)
+	f.figures(t, 12, "account", yesterday, at)
+	f.figures(t, 12, "adgroup", yesterday, at, figures{"clicks": 2})
+	f.figures(t, 13, "account", "2026-11-12", at, figures{"cost": 50_000}) // 9 days ago
+	f.figures(t, 13, "adgroup", "2026-11-12", at)
+
+	require.Equal(t, 4, f.reconcile(t, ""))
+	var got []string
+	for _, d := range f.differences(t) {
+		require.Equal(t, yesterday, d.Day)
+		require.Equal(t, store.DifferenceOpen, d.State)
+		got = append(got, fmt.Sprintf("%d %s %s %d %d", d.AccountID, d.Level, d.Metric, d.AccountValue, d.SumValue))
+	}
+	require.Equal(t, []string{"3 adgroup cost 40001 30000", "4 adgroup clicks 4 3", "11 adgroup cost 50000 0", "12 adgroup clicks 0 2"}, got)
+
+	orders := f.ordered(t)
+	require.Len(t, orders, 2)
+	for _, o := range orders {
+		require.Equal(t, task.Order{Accounts: []int64{3, 4, 11, 12}, From: yesterday, To: yesterday, By: system.ReconcileName}, o.Request)
+	}
+	require.ElementsMatch(t, []int64{f.tasks["daily.look_back"], f.tasks["adgroup.look_back"]}, []int64{orders[0].TaskID, orders[1].TaskID}, "both levels")
+}
+
+func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t)
+	for id := int64(1); id <= 2; id++ {
+		f.account(t, id, "active", "Asia/Shanghai", "")
+		f.figures(t, id, "account", yesterday, settled(yesterday, 9), figures{"cost": 90_000, "clicks": 1})
+		f.figures(t, id, "adgroup", yesterday, settled(yesterday, 9), figures{"cost": 10_000, "clicks": 1})
+	}
+	require.Equal(t, 2, f.reconcile(t, ""))
+	require.Equal(t, 2, f.reconcile(t, ""))
+	orders := f.ordered(t)
+	require.Len(t, orders, 2, "once")
+	confirmed := func() map[string]int64 {
+		counts, err := f.store.CountConfirmedDifferences(t.Context())
+		require.NoError(t, err)
+		return counts
+	}
+	require.Empty(t, confirmed(), "nobody has pulled again yet")
+	first := min(orders[0].RunID, orders[1].RunID)
+	for _, d := range f.differences(t) {
+		require.Equal(t, first, d.PulledAgainRunID)
+	}
+
+	// Account 1 is in order when it is pulled again, 2 is not.
+	f.now = f.now.Add(time.Hour)
+	later := max(orders[0].RunID, orders[1].RunID)
+	f.figures(t, 1, "adgroup", yesterday, later, figures{"cost": 90_000, "clicks": 1})
+	f.figures(t, 2, "adgroup", yesterday, later, figures{"cost": 10_000, "clicks": 1})
+	require.Equal(t, 1, f.reconcile(t, `{"only_open":true}`))
+	require.Empty(t, confirmed(), "the account level of 2 was not pulled again yet")
+	f.figures(t, 2, "account", yesterday, later, figures{"cost": 90_000, "clicks": 1})
+	require.Equal(t, 1, f.reconcile(t, `{"only_open":true}`))
+	require.Equal(t, map[string]int64{"tencent": 1}, confirmed())
+	rows := f.differences(t)
+	require.Equal(t, store.DifferenceMended, rows[0].State)
+	require.Equal(t, store.DifferenceOpen, rows[1].State)
+	require.True(t, rows[1].FirstSeenAt.Equal(noon))
+	require.True(t, rows[1].LastSeenAt.Equal(f.now))
+	require.Len(t, f.ordered(t), 2, "nor is it ordered again")
+
+	// Later the platform puts it right; when it differs anew that is another matter.
+	f.figures(t, 2, "adgroup", yesterday, later+1, figures{"cost": 90_000, "clicks": 1})
+	require.Zero(t, f.reconcile(t, ""))
+	require.Empty(t, confirmed())
+	f.figures(t, 2, "adgroup", yesterday, later+2, figures{"cost": 10_000, "clicks": 1})
+	require.Equal(t, 1, f.reconcile(t, ""))
+	require.Empty(t, confirmed())
+	require.Len(t, f.ordered(t), 4)
+	n, err := f.store.ForgetDifferences(t.Context(), f.now)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "the one that was mended before")
+}
+
+func TestReconcile_RefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	_, r := setup(t)
+	h, _ := r.Get(system.ReconcileName)
+	require.ErrorContains(t, h.Check(json.RawMessage(`{"days":36}`)), "params.days: 36 is refused: want 0 to 35")
+	_, err := h.Run(t.Context(), media.Work{Key: task.Key{Part: "facebook"}})
+	require.ErrorContains(t, err, "there is no media facebook")
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+const (
+	differencesPerPage    = 100
+	differencesPerPageMax = 1000
+	anyState              = "all"
+)
+
+// differenceJSON is a figure of an account that is not the sum of a level below.
+type differenceJSON struct {
+	Media        string    `json:"media"`
+	Account      string    `json:"account"` // the platform's id
+	Day          day.Day   `json:"day"`
+	Level        string    `json:"level"`
+	Metric       string    `json:"metric"`
+	AccountValue int64     `json:"account_value"`
+	SumValue     int64     `json:"sum_value"`
+	State        string    `json:"state"`
+	FirstSeenAt  time.Time `json:"first_seen_at"`
+	LastSeenAt   time.Time `json:"last_seen_at"`
+	// ConfirmedAt is when it was seen after both levels had been pulled again.
+	ConfirmedAt      time.Time `json:"confirmed_at,omitzero"`
+	PulledAgainRunID string    `json:"pulled_again_run_id,omitempty"`
+}
+
+// differencePage is the token of a page: where the one before ended.
+type differencePage struct {
+	AccountID int64   `json:"account_id"`
+	Day       day.Day `json:"day"`
+	Level     string  `json:"level"`
+	Metric    string  `json:"metric"`
+}
+
+func (a *api) listDifferences(c *gin.Context) error {
+	q, err := queryOf(c, "media", "state", "day", "after", "limit")
+	if err != nil {
+		return err
+	}
+	filter := store.DifferenceFilter{Media: q.values.Get("media"), State: cmp.Or(q.values.Get("state"), store.DifferenceOpen), Day: q.day("day", "")}
+	switch filter.State {
+	case store.DifferenceOpen, store.DifferenceMended:
+	case anyState:
+		filter.State = ""
+	default:
+		q.refuse("state", "%q is refused: want %s, %s or %s", filter.State, store.DifferenceOpen, store.DifferenceMended, anyState)
+	}
+	var place store.Difference
+	if p, ok := pageAfter(q, func(p differencePage) bool { return p.AccountID != 0 }); ok {
+		place = store.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}
+	}
+	limit := q.limit(differencesPerPage, differencesPerPageMax)
+	if err := q.err(); err != nil {
+		return err
+	}
+	if _, err := a.platforms(filter.Media); err != nil {
+		return err
+	}
+	rows, err := a.Store.Differences(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := rows[limit-1]
+		next, err = pageToken(differencePage{AccountID: last.AccountID, Day: last.Day, Level: last.Level, Metric: last.Metric})
+		if err != nil {
+			return err
+		}
+	}
+	shown, err := a.describeDifferences(c, rows)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, gin.H{"differences": shown, "next": next})
+	return nil
+}
+
+func (a *api) describeDifferences(c *gin.Context, rows []store.Difference) ([]differenceJSON, error) {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].AccountID
+	}
+	accounts, err := a.Store.AccountsByID(c.Request.Context(), ids)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]differenceJSON, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		shown[i] = differenceJSON{
+			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Day: r.Day, Level: r.Level, Metric: r.Metric,
+			AccountValue: r.AccountValue, SumValue: r.SumValue, State: r.State,
+			FirstSeenAt: r.FirstSeenAt.Time, LastSeenAt: r.LastSeenAt.Time, ConfirmedAt: r.ConfirmedAt.Time,
+		}
+		if r.PulledAgainRunID != 0 {
+			shown[i].PulledAgainRunID = formatID(r.PulledAgainRunID)
+		}
+	}
+	return shown, nil
+}
