@@ -84,7 +84,7 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 			return nil, a.client.pause(ctx, a.limited(r, login), e)
 		case e.Class == media.Auth && e.Expired && !renewed:
 			renewed = true
-			if login, err = a.client.Tokens.Renew(ctx, a.tokenID, login.Generation); err != nil {
+			if login, err = a.client.Tokens.Renew(ctx, a.tokenID, login.Generation, e); err != nil {
 				return nil, err
 			}
 			continue

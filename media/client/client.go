@@ -30,7 +30,7 @@ type Waiter interface {
 // Tokens keeps the tokens of logins. *token.Keeper is one.
 type Tokens interface {
 	Login(ctx context.Context, id int64) (token.Login, error)
-	Renew(ctx context.Context, id, generation int64) (token.Login, error)
+	Renew(ctx context.Context, id, generation int64, why *media.Error) (token.Login, error)
 	Refused(id, generation int64, err *media.Error)
 }
 

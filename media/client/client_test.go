@@ -74,7 +74,7 @@ func (k *tokens) Login(context.Context, int64) (token.Login, error) {
 	return k.login, k.err
 }
 
-func (k *tokens) Renew(_ context.Context, _, generation int64) (token.Login, error) {
+func (k *tokens) Renew(_ context.Context, _, generation int64, _ *media.Error) (token.Login, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.renews++

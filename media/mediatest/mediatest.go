@@ -204,7 +204,7 @@ type tokens struct {
 
 func (k *tokens) Login(context.Context, int64) (token.Login, error) { return k.login, nil }
 
-func (k *tokens) Renew(ctx context.Context, _, _ int64) (token.Login, error) {
+func (k *tokens) Renew(ctx context.Context, _, _ int64, _ *media.Error) (token.Login, error) {
 	k.renewed.Add(1)
 	next, err := k.h.platform.Refresh(ctx, k.h.transport, k.h.server.App, k.refresh.Reveal())
 	if err != nil {

@@ -78,7 +78,7 @@ func (w *world) die(t *testing.T, step func(refresh string)) {
 		runtime.Goexit()
 		return media.Tokens{}, nil
 	}
-	f, own := k.launch(t.Context(), w.id, 1)
+	f, own := k.launch(t.Context(), w.id, 1, nil)
 	require.True(t, own)
 	k.flying.Wait()
 	select {
@@ -100,7 +100,7 @@ func (w *world) renewAll(ctx context.Context, keepers ...*Keeper) (logins []Logi
 	logins, errs = make([]Login, 10*len(keepers)), make([]error, 10*len(keepers))
 	var all sync.WaitGroup
 	for i := range logins {
-		all.Go(func() { logins[i], errs[i] = keepers[i%len(keepers)].Renew(ctx, w.id, 1) })
+		all.Go(func() { logins[i], errs[i] = keepers[i%len(keepers)].Renew(ctx, w.id, 1, nil) })
 	}
 	all.Wait()
 	return logins, errs
@@ -259,12 +259,12 @@ func TestPause_AfterTheAnswerMendsWhatTheSuccessorParked(t *testing.T) {
 	paused, successor := w.keeper(t), w.keeper(t)
 	done := make(chan error)
 	go func() {
-		_, err := paused.Renew(t.Context(), w.id, 1)
+		_, err := paused.Renew(t.Context(), w.id, 1, nil)
 		done <- err
 	}()
 	<-answered
 	w.lapse(t)
-	_, err := successor.Renew(t.Context(), w.id, 1)
+	_, err := successor.Renew(t.Context(), w.id, 1, nil)
 	requireParked(t, err)
 
 	close(goOn)
@@ -319,7 +319,7 @@ func TestRefused_ACommitThatWasNotSeenStillAlertsOnce(t *testing.T) {
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec(
 		"CREATE TRIGGER unseen AFTER UPDATE OF state ON media_token WHEN NEW.state = 'reauthorise' BEGIN SELECT RAISE(FAIL, 'connection lost'); END").Error)
 	k := w.keeper(t)
-	_, err := k.Renew(t.Context(), w.id, 1)
+	_, err := k.Renew(t.Context(), w.id, 1, nil)
 	requireParked(t, err)
 	require.Equal(t, store.TokenReauthorise, w.row(t).State)
 	require.Equal(t, 1, w.errorLines(), w.log.String())
@@ -359,7 +359,7 @@ func TestFailed_ManyLoginsOfOnePlatformMakeOneLine(t *testing.T) {
 			Media: "fake", AppID: "17", Login: fmt.Sprint(n), AccessExpires: time.Now().Add(time.Hour), RefreshExpires: time.Now().Add(time.Hour),
 		}, pair(1).Access, pair(1).Refresh)
 		require.NoError(t, err)
-		_, err = k.Renew(t.Context(), id, 1)
+		_, err = k.Renew(t.Context(), id, 1, nil)
 		requireDeferred(t, err)
 	}
 	require.Equal(t, 1, strings.Count(w.log.String(), "token refresh failed"), w.log.String())

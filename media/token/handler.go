@@ -72,7 +72,7 @@ func (k *Keeper) refreshWithin(ctx context.Context, id int64, within time.Durati
 	if k.Clock.Now().Add(within).Before(login.Expires) {
 		return nil
 	}
-	_, err = k.Renew(ctx, id, login.Generation)
+	_, err = k.Renew(ctx, id, login.Generation, nil)
 	if parked, ok := errors.AsType[*parkedError](err); ok {
 		// This subtask has nothing to wait for: it stays as the record of what happened.
 		return &media.Error{Class: media.Invalid, Message: parked.Error()}

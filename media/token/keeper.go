@@ -187,7 +187,7 @@ func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
 	if now.Add(renewBefore).Before(login.Expires) {
 		return login, nil
 	}
-	next, err := k.Renew(ctx, id, login.Generation)
+	next, err := k.Renew(ctx, id, login.Generation, nil)
 	if _, parked := errors.AsType[*parkedError](err); err != nil && !parked && now.Before(login.Expires) {
 		return login, nil
 	}
@@ -227,9 +227,9 @@ func (e *entry) hold() error {
 	return nil
 }
 
-// Renew returns another token than the one of a generation that the platform has refused or that is about to end. Any
-// number of calls at the same time make one refresh.
-func (k *Keeper) Renew(ctx context.Context, id, generation int64) (Login, error) {
+// Renew returns another token than the one of a generation that the platform has refused, with the words of why, or that
+// is about to end, when why is nil. Any number of calls at the same time make one refresh.
+func (k *Keeper) Renew(ctx context.Context, id, generation int64, why *media.Error) (Login, error) {
 	for {
 		login, f, err := k.known(id)
 		if err != nil {
@@ -240,7 +240,7 @@ func (k *Keeper) Renew(ctx context.Context, id, generation int64) (Login, error)
 			if login.Generation != 0 && login.Generation != generation {
 				return login, nil
 			}
-			if f, own = k.launch(ctx, id, generation); f == nil {
+			if f, own = k.launch(ctx, id, generation, why); f == nil {
 				return Login{}, &media.DeferError{After: time.Second, Reason: "this process is stopping and refreshes no more tokens"}
 			}
 		}
@@ -253,7 +253,7 @@ func (k *Keeper) Renew(ctx context.Context, id, generation int64) (Login, error)
 }
 
 // launch begins a renewal, or joins the one that has just begun. It returns nil after Close.
-func (k *Keeper) launch(ctx context.Context, id, generation int64) (f *flight, own bool) {
+func (k *Keeper) launch(ctx context.Context, id, generation int64, why *media.Error) (f *flight, own bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if f := k.flights[id]; f != nil {
@@ -265,7 +265,7 @@ func (k *Keeper) launch(ctx context.Context, id, generation int64) (f *flight, o
 	f = &flight{done: make(chan struct{})}
 	k.flights[id] = f
 	k.flying.Add(1)
-	go k.fly(context.WithoutCancel(ctx), f, id, generation)
+	go k.fly(context.WithoutCancel(ctx), f, id, generation, why)
 	return f, true
 }
 
@@ -282,11 +282,11 @@ func (k *Keeper) await(ctx context.Context, f *flight) (Login, error) {
 }
 
 // fly runs a renewal. Its context is not the caller's: a refresh that has begun is finished, whoever goes away.
-func (k *Keeper) fly(ctx context.Context, f *flight, id, generation int64) {
+func (k *Keeper) fly(ctx context.Context, f *flight, id, generation int64, why *media.Error) {
 	defer k.flying.Done()
 	ctx, cancel := context.WithTimeout(ctx, intentLasts)
 	defer cancel()
-	f.login, f.err = k.renew(ctx, id, generation)
+	f.login, f.err = k.renew(ctx, id, generation, why)
 	k.mu.Lock()
 	delete(k.flights, id)
 	k.mu.Unlock()

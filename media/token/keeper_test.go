@@ -178,7 +178,7 @@ func TestRenew_OneOfManyProcessesAsksThePlatform(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range results {
 		all.Go(func() {
-			login, err := keepers[i%3].Renew(t.Context(), w.id, 1)
+			login, err := keepers[i%3].Renew(t.Context(), w.id, 1, nil)
 			results[i] = result{login, err}
 		})
 	}
@@ -207,7 +207,7 @@ func TestRenew_KeepsTheRefreshTokenThatTheAnswerLacks(t *testing.T) {
 	k := w.keeper(t)
 	before := w.row(t)
 	for generation := range int64(3) {
-		_, err := k.Renew(t.Context(), w.id, generation+1)
+		_, err := k.Renew(t.Context(), w.id, generation+1, nil)
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, 4, w.row(t).Generation)
@@ -258,10 +258,10 @@ func TestRenew_RestsAfterAFailure(t *testing.T) {
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
 		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "busy", RetryAfter: time.Minute}
 	}
-	_, err := w.keeper(t).Renew(t.Context(), w.id, 1)
+	_, err := w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.ErrorContains(t, err, "busy")
 	require.Equal(t, time.Minute, requireDeferred(t, err), "those who waited for it wait on, at no attempt")
-	_, err = w.keeper(t).Renew(t.Context(), w.id, 1)
+	_, err = w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.Greater(t, requireDeferred(t, err), 30*time.Second)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
 	require.Equal(t, store.TokenOK, w.row(t).State)
@@ -275,7 +275,7 @@ func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 	}
 	first, second := w.keeper(t), w.keeper(t)
 	for _, k := range []*Keeper{first, second, first} {
-		_, err := k.Renew(t.Context(), w.id, 1)
+		_, err := k.Renew(t.Context(), w.id, 1, nil)
 		requireParked(t, err)
 		_, err = k.Login(t.Context(), w.id)
 		requireParked(t, err)
@@ -297,6 +297,35 @@ func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 	require.Equal(t, "access-5", login.Access.Reveal())
 }
 
+func TestRenew_ParksALoginWithoutARefreshTokenWithThePlatformsWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	var err error
+	w.id, err = PutAccess(t.Context(), w.store, w.box, "fake", "by hand", secret.NewText("access-9"))
+	require.NoError(t, err)
+	k := w.keeper(t)
+	login, err := k.Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.Equal(t, "access-9", login.Access.Reveal())
+	require.NoError(t, k.refreshWithin(t.Context(), w.id, WithinDefault), "nobody knows when it ends")
+
+	why := &media.Error{Class: media.Auth, Expired: true, Code: "11002", Message: "the access token is invalid"}
+	_, err = k.Renew(t.Context(), w.id, login.Generation, why)
+	requireParked(t, err)
+	require.Zero(t, w.platform.refreshes.Load(), "there is nothing to ask with")
+	row := w.row(t)
+	require.Equal(t, store.TokenReauthorise, row.State)
+	require.Equal(t, "auth error 11002: the access token is invalid", row.StateReason)
+	require.Equal(t, 1, strings.Count(w.log.String(), "level=ERROR"), w.log.String())
+	require.NotContains(t, w.log.String()+fmt.Sprint(row), "access-9")
+
+	_, err = PutAccess(t.Context(), w.store, w.box, "fake", "by hand", secret.NewText("access-10"))
+	require.NoError(t, err)
+	login, err = w.keeper(t).Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.Equal(t, "access-10", login.Access.Reveal())
+}
+
 func TestRenew_TriesAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
@@ -304,7 +333,7 @@ func TestRenew_TriesAgainAfterACrash(t *testing.T) {
 	claimed, err := w.store.ClaimRefresh(t.Context(), w.id, 1, "dead", -time.Second)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	login, err := w.keeper(t).Renew(t.Context(), w.id, 1)
+	login, err := w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.NoError(t, err)
 	require.Equal(t, "access-2", login.Access.Reveal())
 }
@@ -319,14 +348,14 @@ func TestRenew_WaitsForAnotherProcessAtNoAttempt(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	k := w.keeper(t)
-	_, err = k.Renew(ctx, w.id, 1)
+	_, err = k.Renew(ctx, w.id, 1, nil)
 	requireDeferred(t, err)
 
 	sealedAccess, err := w.box.Seal("access-9", accessPlace(w.id))
 	require.NoError(t, err)
 	_, err = w.store.StoreTokens(t.Context(), w.id, 1, store.Token{Access: sealedAccess, AccessExpires: time.Now().Add(time.Hour)})
 	require.NoError(t, err)
-	login, err := k.Renew(t.Context(), w.id, 1)
+	login, err := k.Renew(t.Context(), w.id, 1, nil)
 	require.NoError(t, err)
 	require.Equal(t, "access-9", login.Access.Reveal())
 	require.Zero(t, w.platform.refreshes.Load())
@@ -345,7 +374,7 @@ func TestClose_WaitsForARefreshWhoseCallerIsGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
-		_, err := k.Renew(ctx, w.id, 1)
+		_, err := k.Renew(ctx, w.id, 1, nil)
 		gone <- err
 	}()
 	<-asked
@@ -371,7 +400,7 @@ func TestClose_WaitsForARefreshWhoseCallerIsGone(t *testing.T) {
 	<-closed
 	require.EqualValues(t, 2, w.row(t).Generation, "the new pair is in the table")
 	k.Close()
-	_, err := k.Renew(t.Context(), w.id, 2)
+	_, err := k.Renew(t.Context(), w.id, 2, nil)
 	requireDeferred(t, err)
 }
 
@@ -386,7 +415,7 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 	k := w.keeper(t)
 	renewed := make(chan error)
 	go func() {
-		_, err := k.Renew(t.Context(), w.id, 1)
+		_, err := k.Renew(t.Context(), w.id, 1, nil)
 		renewed <- err
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "cannot be stored") }, 10*time.Second, 5*time.Millisecond)
@@ -406,7 +435,7 @@ func TestRedis_SparesTheQueryAndIsNotMissed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.redis, w.keys = redistest.New(t)
-	_, err := w.keeper(t).Renew(t.Context(), w.id, 1)
+	_, err := w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.NoError(t, err)
 	value, err := w.redis.Get(t.Context(), w.keys.Of("fake", "token", fmt.Sprint(w.id))).Result()
 	require.NoError(t, err)
@@ -416,7 +445,7 @@ func TestRedis_SparesTheQueryAndIsNotMissed(t *testing.T) {
 	login, err := w.keeper(t).Login(t.Context(), w.id)
 	require.NoError(t, err)
 	require.Equal(t, "access-2", login.Access.Reveal())
-	login, err = w.keeper(t).Renew(t.Context(), w.id, 1)
+	login, err = w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, login.Generation)
 
@@ -439,7 +468,7 @@ func TestRenew_BelievesATableThatCountsFromTheBeginning(t *testing.T) {
 	login, err := k.Login(t.Context(), w.id)
 	require.NoError(t, err)
 	require.Equal(t, "of-old", login.Access.Reveal())
-	login, err = k.Renew(t.Context(), w.id, login.Generation)
+	login, err = k.Renew(t.Context(), w.id, login.Generation, nil)
 	require.NoError(t, err)
 	require.Equal(t, "access-1", login.Access.Reveal())
 	require.Zero(t, w.platform.refreshes.Load())
@@ -464,7 +493,7 @@ func TestRefused_LetsTheLoginRestUntilANewerToken(t *testing.T) {
 	_, err = k.Login(t.Context(), w.id)
 	require.Positive(t, requireAuth(t, err))
 	k.logins[w.id].heldUntil = time.Now()
-	_, err = k.Renew(t.Context(), w.id, 1)
+	_, err = k.Renew(t.Context(), w.id, 1, nil)
 	require.NoError(t, err)
 	_, err = k.Login(t.Context(), w.id)
 	require.NoError(t, err)

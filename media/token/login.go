@@ -3,6 +3,7 @@ package token
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"adsync/base/secret"
 	"adsync/base/store"
@@ -19,13 +20,25 @@ func PutApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id 
 
 // PutLogin writes a login that has just been authorised, its tokens sealed, and returns its id. Of the row it takes
 // Media, AppID, Login and the two times. A login that is there already goes on with the new tokens, also when it was
-// parked.
+// parked. Without a refresh token the login is parked, with the platform's words, when its access token is refused.
 func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row store.Token, access, refresh secret.Text) (int64, error) {
 	return s.PutLogin(ctx, row, func(id int64) (sealedAccess, sealedRefresh string, err error) {
 		if sealedAccess, err = box.Seal(access.Reveal(), accessPlace(id)); err != nil {
 			return "", "", err
 		}
-		sealedRefresh, err = box.Seal(refresh.Reveal(), refreshPlace(id))
+		if !refresh.IsZero() {
+			sealedRefresh, err = box.Seal(refresh.Reveal(), refreshPlace(id))
+		}
 		return sealedAccess, sealedRefresh, err
 	})
+}
+
+// EndUntold is when a token ends whose end nobody has told us: the platform's refusal will.
+var EndUntold = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// PutAccess writes a login of which an access token is all that is known, as a person copies one from a platform's
+// console: no app, no refresh token, no time at which it ends. Its calls count as those of an app of the login's name.
+func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login string, access secret.Text) (int64, error) {
+	row := store.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUntold, RefreshExpires: EndUntold}
+	return PutLogin(ctx, s, box, row, access, secret.Text{})
 }

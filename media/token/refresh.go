@@ -17,7 +17,7 @@ import (
 )
 
 // renew brings another token than that of a generation: the one that somebody else has fetched, or a new one.
-func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error) {
+func (k *Keeper) renew(ctx context.Context, id, generation int64, why *media.Error) (Login, error) {
 	if login, ok := k.shared(ctx, id); ok && login.Generation > generation {
 		k.remember(login)
 		return login, nil
@@ -38,7 +38,10 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error)
 		if err != nil {
 			return Login{}, err
 		}
-		if mine {
+		switch {
+		case mine && row.Refresh == "":
+			return Login{}, k.failed(ctx, row, own.holder, unrenewable(why))
+		case mine:
 			return k.refresh(ctx, row, own)
 		}
 		left, err := k.Store.IntentLeft(ctx, row)
@@ -59,6 +62,16 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64) (Login, error)
 			return Login{}, ctx.Err()
 		}
 	}
+}
+
+// unrenewable is the end of a login that has no refresh token: what the platform said of its access token.
+func unrenewable(why *media.Error) *media.Error {
+	if why == nil {
+		return &media.Error{Class: media.Auth, Message: "its access token ends, and it has no refresh token"}
+	}
+	end := *why
+	end.Class = media.Auth
+	return &end
 }
 
 // intent is this process's right to refresh a login.
@@ -246,8 +259,12 @@ func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e 
 		return &media.DeferError{After: time.Second, Reason: fmt.Sprintf("login %d has just been changed", row.ID)}
 	}
 	k.metrics.refreshes.WithLabelValues(row.Media, "refused").Inc()
-	k.Logger.Error("login must be authorised again: the platform refused its refresh token",
-		"media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries+1, "err", e)
+	attrs := []any{"media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries + 1, "err", e}
+	if row.Refresh == "" {
+		k.Logger.Error("login must be given a new access token: it has no refresh token to get one with", attrs...)
+	} else {
+		k.Logger.Error("login must be authorised again: the platform refused its refresh token", attrs...)
+	}
 	return k.park(ctx, row.ID, e.Error())
 }
 
