@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -112,8 +113,10 @@ type Deps struct {
 	// Planning is the clock of ticks, business days and tokens: the database's in a deployment, the world's in standalone.
 	Planning clock.Clock
 	// Waiting is the clock of retries: the database's.
-	Waiting    clock.Clock
-	Node       string
+	Waiting clock.Clock
+	Node    string
+	// HTTP reaches the platforms; nil is a client of its own for each of them.
+	HTTP       *http.Client
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -124,13 +127,14 @@ type Engine struct {
 	platforms []media.Platform
 	limits    *limits
 	keepers   map[string]*token.Keeper
+	callers   map[string]*client.Client
 	registry  *media.Registry
 	timer     *timer.Timer
 }
 
 // New builds the handlers of all platforms and of the system. It contacts nobody.
 func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
-	e := &Engine{deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}}
+	e := &Engine{deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{}}
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, e.limits.rules, deps.Registerer, deps.Logger)
@@ -142,7 +146,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 	var all []media.Handler
 	found := newAccounts(e.deps.Store)
 	for _, p := range e.platforms {
-		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], nil)
+		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], e.deps.HTTP)
 		keeper := token.New(token.Options{
 			Platform: p, Transport: transport, Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning,
 			Redis: e.deps.Redis, Keys: e.deps.Keys, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
@@ -151,6 +155,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		caller := client.New(client.Options{
 			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})
+		e.callers[p.Name()] = caller
 		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store}))
 		all = append(all, pull.Handlers(p, pull.Deps{
 			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
@@ -162,6 +167,10 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 
 // Registry finds the handlers.
 func (e *Engine) Registry() *media.Registry { return e.registry }
+
+// Caller calls a platform as its handlers do: within its limits, with the tokens of its logins. It is nil for a media that
+// is no platform. The services that Limits and Tokens return must run.
+func (e *Engine) Caller(media string) *client.Client { return e.callers[media] }
 
 // Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }

@@ -143,7 +143,7 @@ func printOnce(out io.Writer, r OnceReport) {
 	}
 }
 
-func printJSON(out io.Writer, r OnceReport) error {
+func printJSON(out io.Writer, r any) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)

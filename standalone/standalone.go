@@ -9,11 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
 	"time"
-
-	"golang.org/x/term"
 
 	"adsync/base/broker"
 	"adsync/base/broker/embedded"
@@ -41,12 +38,17 @@ type Options struct {
 	// Simulator is the address of a simulator that runs elsewhere; "" runs one inside.
 	Simulator string
 	Once      bool
-	JSON      bool // with Once: print one JSON object and nothing else
+	// Live pulls one real account and compares it with what its platform says, and ends; no world is simulated.
+	Live      *Live
+	JSON      bool // with Once or Live: print one JSON object and nothing else
 	API       httpapi.Config
 	RateLimit ratelimit.Config
 	Logger    *slog.Logger
 	Out       io.Writer // the screen, or the outcome of Once
 }
+
+// ends reports whether the run has an end of its own.
+func (o Options) ends() bool { return o.Once || o.Live != nil }
 
 // ErrDifferent says that a comparison found differences. The outcome is printed.
 var ErrDifferent = errors.New("the tables differ from the platforms' truth")
@@ -60,8 +62,11 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := dir.holds(o.Live); err != nil {
+		return errors.Join(err, dir.close())
+	}
 	stack, err := newStack(ctx, o, dir)
-	if ctx.Err() != nil && !o.Once {
+	if ctx.Err() != nil && !o.ends() {
 		err = nil // A stop during the start is no failure.
 	}
 	if err != nil || stack == nil {
@@ -79,6 +84,7 @@ type stack struct {
 	kafka   *broker.Client
 	manager *service.Manager
 	server  *httpapi.Server
+	parts   *engine.Engine
 	plan    *producer.Producer
 	closers []func() error // in the order in which they were opened
 }
@@ -114,7 +120,7 @@ func (s *stack) open(ctx context.Context) error {
 		return err
 	}
 	s.opened(s.store.Close)
-	box, err := s.dir.box()
+	box, err := s.box()
 	if err != nil {
 		return err
 	}
@@ -157,17 +163,17 @@ func (s *stack) open(ctx context.Context) error {
 	// One process has all of every limit, and its Redis shares the processor with everything else.
 	s.RateLimit.Members, s.RateLimit.RedisTimeout = 1, 5*time.Second
 	waiting := clock.NewDatabase(s.store.Data.Now, s.Logger)
-	parts := engine.New(engine.Deps{
+	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys("adsync"), Box: box,
-		Planning: s.world.clock, Waiting: waiting, Node: "standalone", Logger: s.Logger, Registerer: registry,
-	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.creds.baseURLs(s.world.address)})
-	return s.addServices(waiting, parts)
+		Planning: s.world.clock, Waiting: waiting, Node: "standalone", HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.baseURLs()})
+	return s.addServices(waiting, s.parts)
 }
 
 func (s *stack) addServices(waiting *clock.Database, parts *engine.Engine) error {
 	producerConfig := producer.DefaultConfig()
-	// With Once every task runs by order, one time.
-	producerConfig.Schedule = !s.Once
+	// With Once every task runs by order, one time, and for a live account what is ordered.
+	producerConfig.Schedule = !s.ends()
 	plan, err := parts.NewProducer(producerConfig)
 	if err != nil {
 		return err
@@ -193,6 +199,14 @@ func (s *stack) addServices(waiting *clock.Database, parts *engine.Engine) error
 	s.manager.Add("producer", plan)
 	s.manager.Add("api", s.server.Gate())
 	return nil
+}
+
+// box seals tokens: those of simulated logins for the directory's life, that of a live account for the process's.
+func (s *stack) box() (*secret.Box, error) {
+	if s.Live != nil {
+		return memoryBox()
+	}
+	return s.dir.box()
 }
 
 func (s *stack) databases() store.Config {
@@ -224,7 +238,7 @@ func (s *stack) run(ctx context.Context) error {
 	frontErr := <-front
 	if errors.Is(frontErr, context.Canceled) && ctx.Err() != nil {
 		frontErr = nil
-		if s.Once {
+		if s.ends() {
 			frontErr = errors.New("interrupted before everything was compared")
 		}
 	}
@@ -233,18 +247,17 @@ func (s *stack) run(ctx context.Context) error {
 
 // front is what the user sees: the screen, or the comparison.
 func (s *stack) front(ctx context.Context) error {
+	if s.Live != nil {
+		return s.pullLive(ctx)
+	}
 	if s.Once {
 		return s.once(ctx)
-	}
-	terminal := false
-	if f, ok := s.Out.(*os.File); ok {
-		terminal = term.IsTerminal(int(f.Fd()))
 	}
 	if s.world.isNew {
 		// Nobody should wait for the first round of crons to see something.
 		go s.firstRound(ctx)
 	}
-	view := screen{out: s.Out, terminal: terminal, database: s.dir.file("data.db"), tips: s.tips()}
+	view := screen{out: s.Out, terminal: isTerminal(s.Out), database: s.dir.file("data.db"), tips: s.tips()}
 	view.run(ctx, s.watcher().read)
 	return nil
 }

@@ -69,13 +69,18 @@ type world struct {
 	clock   clock.Clock
 	speed   float64
 	creds   credentials
-	isNew   bool // its accounts were bound by this start
+	live    *live        // a real account in the place of a simulated world
+	http    *http.Client // how the platforms are reached; nil is the engine's own
+	isNew   bool         // its accounts were bound by this start
 	close   func() error
 }
 
 // openWorld starts the simulator, or asks the one at Options.Simulator. With Once the world's clock stands still from
 // here on.
 func openWorld(ctx context.Context, o Options, dir *dataDir) (*world, error) {
+	if o.Live != nil {
+		return openLive(o)
+	}
 	if o.Simulator != "" {
 		return askWorld(ctx, o)
 	}
@@ -144,8 +149,11 @@ func (w *world) real(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / w.speed)
 }
 
-// bind writes what the simulator tells a client into an empty config database.
+// bind writes what the simulator tells a client into an empty config database, or the token of a live account.
 func (w *world) bind(ctx context.Context, s *store.Store, box *secret.Box) (err error) {
+	if w.live != nil {
+		return w.live.bind(ctx, s, box)
+	}
 	w.isNew, err = bind(ctx, s, box, w.address, w.creds)
 	return err
 }

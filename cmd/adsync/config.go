@@ -81,7 +81,7 @@ func (a *app) load(cmd *cobra.Command, command string) (Config, *config.Sources,
 		File:    a.file,
 		Environ: a.environ,
 		// Variables with the prefix that are no settings: the first ones stand for flags, the others are the tests'.
-		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", serverVariable, tokenVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", serverVariable, tokenVariable, liveTokenVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  neededBy[command],
 	})

@@ -28,7 +28,7 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		{"accounts of nobody to bind", []string{"bind"}, "adsync: --simulator is \"\": want the address of an adsync simulate, as http://host:port\n\nFor help: adsync bind --help\n"},
 		{"a clock that goes backwards", []string{"standalone", "--speed=-1"}, "adsync: --speed is -1: want more than 0\n\nFor help: adsync standalone --help\n"},
 		{"no address", []string{"simulate", "--listen=9090"}, "adsync: --listen is \"9090\": want host:port\n\nFor help: adsync simulate --help\n"},
-		{"JSON of an endless run", []string{"standalone", "--output=json"}, "adsync: --output json goes with --once\n\nFor help: adsync standalone --help\n"},
+		{"JSON of an endless run", []string{"standalone", "--output=json"}, "adsync: --output json goes with --once or --live\n\nFor help: adsync standalone --help\n"},
 		{"dropping tables by mistake", []string{"migrate", "down"}, "adsync: this drops tables with what is in them: add --yes if that is what you want\n\nFor help: adsync migrate down --help\n"},
 	}
 	for _, test := range tests {

@@ -14,6 +14,7 @@ import (
 
 func (a *app) newStandalone() *cobra.Command {
 	var o standalone.Options
+	var live standalone.Live
 	var output string
 	cmd := &cobra.Command{
 		Use:   "standalone",
@@ -23,11 +24,18 @@ whose figures grow through the day, and shows on the terminal how the tables fol
 read meanwhile, and the API answers on 127.0.0.1:8080. State survives a restart with the same --data.
 
 With --once the simulated world stands still while every task runs one time over all accounts; then every row of the
-tables is compared with the platforms' truth. It exits 0 only if nothing differs.`,
+tables is compared with the platforms' truth. It exits 0 only if nothing differs.
+
+With --live no platform is simulated: one real account is pulled for some days, with a token from the environment
+(ADSYNC_LIVE_TOKEN) or asked for on the terminal. It is only read: nothing but GETs leaves the program. Then our totals
+of each day are shown beside those that the platform tells of the account when it is asked anew, with the calls that
+were spent and the quota that is left. It exits 0 if they are equal, 1 if they differ or something failed, 2 if the
+command line is wrong.`,
 		Example: `  adsync standalone
   adsync standalone --accounts 2000 --speed 60
   adsync standalone --once --accounts 200
   adsync standalone --once --output json | jq .truth
+  ADSYNC_LIVE_TOKEN=… adsync standalone --live tencent --account 20000058 --days 7
   adsync standalone --data /tmp/second --listen 127.0.0.1:8081`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,8 +43,11 @@ tables is compared with the platforms' truth. It exits 0 only if nothing differs
 				return err
 			}
 			o.JSON = output == "json"
-			if o.JSON && !o.Once {
-				return usagef("--output json goes with --once")
+			if o.JSON && !o.Once && live.Media == "" {
+				return usagef("--output json goes with --once or --live")
+			}
+			if err := checkLive(cmd.Flags(), live); err != nil {
+				return err
 			}
 			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed); err != nil {
 				return err
@@ -48,16 +59,22 @@ tables is compared with the platforms' truth. It exits 0 only if nothing differs
 			if !o.Once && !cmd.Flags().Changed("data") {
 				o.DataDir = "data"
 			}
+			if live.Media != "" {
+				if err := a.prepareLive(cmd, &cfg, &o, live); err != nil {
+					return err
+				}
+			}
 			o.Out = cmd.OutOrStdout()
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed)
-	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away)")
+	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away, with --live one for the account below data)")
 	flags.StringVar(&o.Simulator, "simulator", "", "address of a simulator (adsync simulate) to use instead of one inside, as http://host:port")
 	flags.BoolVar(&o.Once, "once", false, "run every task once, compare all tables with the truth, and exit")
-	flags.StringVar(&output, "output", "text", "text, or with --once json")
+	flags.StringVar(&output, "output", "text", "text, or with --once and --live json")
+	liveFlags(flags, &live)
 	settingFlag(flags, "listen", "api.listen", "address of the API, health and metrics")
 	return cmd
 }

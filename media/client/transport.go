@@ -91,8 +91,8 @@ func (t *Transport) learn(header http.Header) {
 // errTooLarge says that an answer is larger than what we read.
 var errTooLarge = errors.New("the answer is larger than we read")
 
-// Do implements media.Transport. Its errors are the context's, or *media.Error of class Transient without the request's
-// address, which may hold secrets.
+// Do implements media.Transport. Its errors are the context's, *media.Error of class Transient without the request's
+// address, which may hold secrets, or the *media.Error that the HTTP client's own transport returned.
 func (t *Transport) Do(req *http.Request) (status int, header http.Header, body []byte, err error) {
 	resp, err := t.http.Do(req)
 	if err != nil {
@@ -116,6 +116,9 @@ func transportError(ctx context.Context, err error) error {
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
+	}
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		return e
 	}
 	return &media.Error{Class: media.Transient, Message: "no answer", Err: err}
 }

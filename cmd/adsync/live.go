@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"adsync/base/config"
+	"adsync/base/secret"
+	"adsync/engine"
+	"adsync/standalone"
+)
+
+// liveTokenVariable holds the access token of a live account. There is no flag for it: other users of a machine see
+// command lines, and shells keep them.
+const liveTokenVariable = "ADSYNC_LIVE_TOKEN"
+
+// liveFlags are the flags of a live account.
+func liveFlags(flags *pflag.FlagSet, live *standalone.Live) {
+	flags.StringVar(&live.Media, "live", "", "pull a real account of this platform, tencent or oceanengine, and compare it with what the platform says")
+	flags.StringVar(&live.Account, "account", "", "with --live: the account's id on the platform")
+	flags.IntVar(&live.Days, "days", standalone.LiveDaysDefault, "with --live: how many days, today included")
+	flags.StringVar(&live.BaseURL, "base-url", "", "with --live: another address of the platform, such as a proxy's (default: media.base_url, else the platform's own)")
+}
+
+// checkLive refuses flags that do not go together.
+func checkLive(flags *pflag.FlagSet, live standalone.Live) error {
+	if !flags.Changed("live") {
+		for _, name := range []string{"account", "days", "base-url"} {
+			if flags.Changed(name) {
+				return usagef("--%s goes with --live", name)
+			}
+		}
+		return nil
+	}
+	for _, name := range []string{"once", "simulator", "accounts", "seed", "speed"} {
+		if flags.Changed(name) {
+			return usagef("--%s is for simulated platforms and does not go with --live", name)
+		}
+	}
+	var names []string
+	for _, p := range engine.Platforms() {
+		names = append(names, p.Name())
+	}
+	if err := oneOf("live", live.Media, names...); err != nil {
+		return err
+	}
+	if live.Account == "" || strings.Trim(live.Account, "0123456789") != "" || len(live.Account) > 20 {
+		return usagef("--account is %q: want the account's id on the platform, which is a number", live.Account)
+	}
+	if live.Days < 1 || live.Days > standalone.LiveDaysMax {
+		return usagef("--days is %d: want 1 to %d", live.Days, standalone.LiveDaysMax)
+	}
+	return nil
+}
+
+// prepareLive fills in what the settings, the environment and the terminal say.
+func (a *app) prepareLive(cmd *cobra.Command, cfg *Config, o *standalone.Options, live standalone.Live) error {
+	flags := cmd.Flags()
+	if live.BaseURL == "" {
+		live.BaseURL = cfg.Media.BaseURL[live.Media]
+	}
+	if live.BaseURL != "" {
+		if err := checkLiveAddress(live); err != nil {
+			return err
+		}
+	}
+	if !flags.Changed("listen") {
+		// Nobody needs the API of a run that ends by itself, and another adsync may have the usual port.
+		cfg.API.Listen = "127.0.0.1:0"
+	}
+	if !flags.Changed("data") {
+		o.DataDir = filepath.Join("data", "live-"+live.Media+"-"+live.Account)
+	}
+	text := variable(a.environ, liveTokenVariable)
+	if text == "" {
+		var err error
+		prompt := fmt.Sprintf("Access token for %s account %s (it is not shown): ", live.Media, live.Account)
+		if text, err = askSecret(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), prompt); err != nil {
+			return err
+		}
+	}
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return usagef("what was given as the access token is none: want the text that the platform's console shows, in %s or when asked", liveTokenVariable)
+	}
+	live.Token = secret.NewText(text)
+	o.Live = &live
+	return nil
+}
+
+// checkLiveAddress refuses an address that is none, or over which a stranger could read the token.
+func checkLiveAddress(live standalone.Live) error {
+	err := engine.MediaConfig{BaseURL: map[string]string{live.Media: live.BaseURL}}.Validate()
+	if field, ok := errors.AsType[*config.FieldError](err); ok {
+		return usagef("--base-url is %q: want %s", live.BaseURL, field.Want)
+	}
+	u, err := url.Parse(live.BaseURL)
+	if err != nil {
+		return usagef("--base-url is %q: want an address such as https://api.example.com/v3.0", live.BaseURL)
+	}
+	local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
+	if u.Scheme != "https" && !local {
+		return usagef("--base-url is %q: want https, since the token would travel in clear", live.BaseURL)
+	}
+	return nil
+}
+
+// askSecret asks on a terminal for a text that is not shown. Without a terminal it is an error.
+func askSecret(ctx context.Context, in io.Reader, out io.Writer, prompt string) (string, error) {
+	f, ok := in.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return "", usagef("there is no access token: set %s, or start this on a terminal to be asked for it", liveTokenVariable)
+	}
+	fd := int(f.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("the terminal: %w", err)
+	}
+	fmt.Fprint(out, prompt)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		answers <- answer{text, err}
+	}()
+	select {
+	case a := <-answers:
+		fmt.Fprintln(out)
+		if a.err != nil {
+			return "", fmt.Errorf("read the access token: %w", a.err)
+		}
+		return string(a.text), nil
+	case <-ctx.Done():
+		// The reader still waits, with the echo off.
+		fmt.Fprintln(out)
+		return "", errors.Join(errors.New("interrupted before there was a token"), term.Restore(fd, before))
+	}
+}

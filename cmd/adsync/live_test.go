@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media/simulator"
+)
+
+func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
+	t.Parallel()
+	const token = "ADSYNC_LIVE_TOKEN=0123456789abcdef"
+	own := []string{"--live=tencent", "--account=1"}
+	with := func(more ...string) []string { return append(append([]string{}, own...), more...) }
+	for name, c := range map[string]struct {
+		environ, args []string
+		want          string
+	}{
+		"an unknown platform":          {[]string{token}, []string{"--live=tiktok", "--account=1"}, `--live is "tiktok": want tencent or oceanengine`},
+		"no platform":                  {[]string{token}, []string{"--live="}, `--live is "": want tencent or oceanengine`},
+		"no account":                   {[]string{token}, []string{"--live=tencent"}, `--account is "": want the account's id on the platform, which is a number`},
+		"a name of an account":         {[]string{token}, []string{"--live=tencent", "--account=me"}, `--account is "me": want the account's id on the platform, which is a number`},
+		"no days":                      {[]string{token}, with("--days=0"), "--days is 0: want 1 to 30"},
+		"too many days":                {[]string{token}, with("--days=31"), "--days is 31: want 1 to 30"},
+		"a simulator beside it":        {[]string{token}, with("--simulator=http://127.0.0.1:1"), "--simulator is for simulated platforms and does not go with --live"},
+		"the comparison of simulated":  {[]string{token}, with("--once"), "--once is for simulated platforms and does not go with --live"},
+		"an account without --live":    {[]string{token}, []string{"--account=1"}, "--account goes with --live"},
+		"no address":                   {[]string{token}, with("--base-url=api"), `--base-url is "api": want an address such as https://api.example.com/v3.0`},
+		"an address that all can read": {[]string{token}, with("--base-url=http://example.com/v3.0"), `--base-url is "http://example.com/v3.0": want https, since the token would travel in clear`},
+		"no token":                     {nil, own, "there is no access token: set ADSYNC_LIVE_TOKEN, or start this on a terminal to be asked for it"},
+		"a token of two words":         {[]string{"ADSYNC_LIVE_TOKEN=a b"}, own, "what was given as the access token is none: want the text that the platform's console shows, in ADSYNC_LIVE_TOKEN or when asked"},
+		"a token as a flag":            {nil, with("--token=abc"), "unknown flag: --token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := result{code: 2, stderr: "adsync: " + c.want + "\n\nFor help: adsync standalone --help\n"}
+			require.Equal(t, want, adsync(c.environ, append([]string{"standalone"}, c.args...)...))
+		})
+	}
+}
+
+func TestLive_ExitsWith0WhenEqualAnd1WhenNot(t *testing.T) {
+	t.Parallel()
+	sim, err := simulator.New(simulator.Config{Accounts: 6, Seed: 5, Frozen: true})
+	require.NoError(t, err)
+	server := httptest.NewServer(sim.Handler())
+	defer func() {
+		server.Close()
+		require.NoError(t, sim.Close())
+	}()
+	status, body := get(t, server.URL+"/_sim/credentials")
+	require.Equal(t, 200, status)
+	var creds map[string]struct {
+		BasePath string `json:"base_url_path"`
+		Apps     []struct {
+			Logins []struct {
+				AccessToken string   `json:"access_token"`
+				AccountIDs  []string `json:"account_ids"`
+			} `json:"logins"`
+		} `json:"apps"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &creds))
+	login := creds["tencent"].Apps[0].Logins[0]
+	args := []string{
+		"standalone", "--live=tencent", "--account=" + login.AccountIDs[1], "--days=2",
+		"--set=media.base_url={tencent: " + server.URL + creds["tencent"].BasePath + "}", "--data=" + filepath.Join(t.TempDir(), "own"),
+	}
+	r := adsync([]string{"ADSYNC_LIVE_TOKEN=" + login.AccessToken}, args...)
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "0 of 12 figures differ from what tencent says.")
+	require.Contains(t, r.stdout, "2 of 2 days, ")
+	require.NotContains(t, r.stdout+r.stderr, login.AccessToken)
+
+	r = adsync([]string{"ADSYNC_LIVE_TOKEN=" + login.AccessToken[1:] + "0"}, args...)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "tencent refuses the token (code 11002: ")
+	require.NotContains(t, r.stdout+r.stderr, login.AccessToken[1:])
+}

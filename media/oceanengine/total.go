@@ -1,0 +1,64 @@
+package oceanengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"adsync/base/metric"
+	"adsync/media"
+)
+
+var (
+	_ media.Totaler     = Platform{}
+	_ media.QuotaTeller = Platform{}
+)
+
+// Total implements media.Totaler: every page of the report of an account's days holds the sum of all of them,
+// total_metrics.
+func (Platform) Total(ctx context.Context, api media.API, q media.ReportQuery) (metric.Values, error) {
+	asked := &listener{API: api}
+	if _, err := (report{}).page(ctx, asked, q, ""); err != nil {
+		return metric.Values{}, err
+	}
+	var answer struct {
+		Total map[string]json.RawMessage `json:"total_metrics"`
+	}
+	err := json.Unmarshal(asked.heard, &answer)
+	if err == nil && answer.Total == nil {
+		err = errors.New("it has no total_metrics")
+	}
+	if err != nil {
+		return metric.Values{}, media.Broken(reportEndpoint, err)
+	}
+	_, total, err := figures.Read(answer.Total)
+	if err != nil {
+		return metric.Values{}, media.Broken(reportEndpoint, err)
+	}
+	return total, nil
+}
+
+// listener keeps the last answer.
+type listener struct {
+	media.API
+	heard json.RawMessage
+}
+
+// Get implements media.API.
+func (l *listener) Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	data, err := l.API.Get(ctx, endpoint, query)
+	l.heard = data
+	return data, err
+}
+
+// QuotaLeft implements media.QuotaTeller. The page of limits (document 1696710758159360) has the headers in answers that
+// a limit refused, and does not say whether others carry them.
+func (Platform) QuotaLeft(header http.Header) string {
+	left, of := header.Get("X-RateLimit-Remaining"), header.Get("X-RateLimit-Limit")
+	if left == "" || of == "" {
+		return left
+	}
+	return left + " of " + of + " calls"
+}

@@ -1,0 +1,21 @@
+package media
+
+import (
+	"context"
+	"net/http"
+
+	"adsync/base/metric"
+)
+
+// Totaler is a Platform that adds up an account's figures by itself.
+type Totaler interface {
+	// Total asks for the figures of the account that api calls for, over all days of the query together, as the platform adds
+	// them up. What it does not tell is not set.
+	Total(ctx context.Context, api API, q ReportQuery) (metric.Values, error)
+}
+
+// QuotaTeller is a Platform whose answers tell how many calls are left.
+type QuotaTeller interface {
+	// QuotaLeft reads it from an answer's header, in words for people; "" when the answer does not tell.
+	QuotaLeft(header http.Header) string
+}

@@ -1,0 +1,651 @@
+package standalone
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/engine"
+	"adsync/media"
+	"adsync/media/client"
+	"adsync/media/system"
+	"adsync/media/token"
+	"adsync/producer"
+)
+
+// Live is a real account to pull, in the place of simulated ones. It is only read.
+type Live struct {
+	Media   string
+	Account string // the platform's id
+	Days    int    // with today; 1 to LiveDaysMax
+	BaseURL string // "" is the platform's own
+	Token   secret.Text
+}
+
+// The days of a live pull.
+const (
+	LiveDaysDefault = 7
+	LiveDaysMax     = 30
+)
+
+const (
+	// liveLogin names the login that the token makes.
+	liveLogin = "live"
+	// liveShare is the part of the platform's limits that is used: others call with the same app.
+	liveShare = 0.5
+	// liveRounds is how often figures are pulled and compared before a difference is one: today's move every few minutes,
+	// and may do so between our pull and our question.
+	liveRounds = 3
+)
+
+// What is believed of an account of which the platform does not tell it: it holds for nearly all accounts of both
+// platforms.
+const (
+	liveZone     = "Asia/Shanghai"
+	liveCurrency = "CNY"
+)
+
+// consoles are where a person gets a token.
+var consoles = map[string]string{"tencent": "https://developers.e.qq.com", "oceanengine": "https://open.oceanengine.com"}
+
+// live is a Live under way: the platform, and the way to it.
+type live struct {
+	Live
+	platform media.Platform
+	calls    *callBook
+	tokenID  int64
+}
+
+// openLive makes the world of a live account: real time, the real platform, and nothing but reading.
+func openLive(o Options) (*world, error) {
+	l := &live{Live: *o.Live}
+	for _, p := range engine.Platforms() {
+		if p.Name() == l.Media {
+			l.platform = p
+		}
+	}
+	if l.platform == nil {
+		return nil, fmt.Errorf("there is no platform %q", l.Media)
+	}
+	l.BaseURL = strings.TrimSuffix(cmp.Or(l.BaseURL, l.platform.BaseURL()), "/")
+	base, err := url.Parse(l.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("the address of %s: %w", l.Media, err)
+	}
+	way := client.NewHTTP()
+	l.calls = newCallBook(l.platform, base, way.Transport)
+	way.Transport = l.calls
+	return &world{live: l, http: way, clock: clock.System{}, speed: 1, close: func() error { return nil }}, nil
+}
+
+// bind writes the token and, at the first time, the limits.
+func (l *live) bind(ctx context.Context, s *store.Store, box *secret.Box) (err error) {
+	rows, err := s.RateLimits(ctx)
+	if err != nil {
+		return err
+	}
+	// What was changed there since holds.
+	if !slices.ContainsFunc(rows, func(r store.LimitRow) bool { return r.Media == l.Media }) {
+		for _, rule := range l.platform.Limits() {
+			rule.Share = liveShare
+			if err := s.AddRateLimit(ctx, rule); err != nil {
+				return err
+			}
+		}
+	}
+	l.tokenID, err = token.PutAccess(ctx, s, box, l.Media, liveLogin, l.Token)
+	return err
+}
+
+// memoryBox seals a token for as long as the process lives: what stays in the tables opens nowhere.
+func memoryBox() (*secret.Box, error) { return secret.NewBox(secret.NewKey("live")) }
+
+// liveMark is the file that says whose account a data directory holds.
+const liveMark = "live.json"
+
+// holds refuses a directory of a real account for another one or for a simulated world, and the other way round: a
+// real token must not go to a simulator, nor simulated ones to a platform.
+func (d *dataDir) holds(l *Live) error {
+	type mark struct {
+		Media   string `json:"media"`
+		Account string `json:"account"`
+	}
+	var have mark
+	text, err := os.ReadFile(d.file(liveMark))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("read the data directory: %w", err)
+	default:
+		if err := json.Unmarshal(text, &have); err != nil {
+			return fmt.Errorf("%s cannot be read: %w", d.file(liveMark), err)
+		}
+	}
+	if l == nil {
+		if have.Media != "" {
+			return fmt.Errorf("the data directory %s holds %s account %s: give this run another --data", d.path, have.Media, have.Account)
+		}
+		return nil
+	}
+	want := mark{Media: l.Media, Account: l.Account}
+	if have == want {
+		return nil
+	}
+	holds := fmt.Sprintf("%s account %s", have.Media, have.Account)
+	if have.Media == "" {
+		if _, err := os.Stat(d.file("config.db")); errors.Is(err, os.ErrNotExist) {
+			text, _ := json.Marshal(want) // two texts
+			return os.WriteFile(d.file(liveMark), append(text, '\n'), 0o600)
+		}
+		holds = "simulated accounts"
+	}
+	return fmt.Errorf("the data directory %s holds %s: give this run another --data", d.path, holds)
+}
+
+// liveRun is one pull of a live account and its comparison.
+type liveRun struct {
+	*stack
+	*live
+	caller   *client.Client
+	account  media.Account
+	report   LiveReport
+	progress *liveProgress
+	ordered  []int64 // every run that was ordered
+	reports  int     // that are pulled of each day
+}
+
+// pullLive pulls the account, compares it with what the platform says, and prints both.
+func (s *stack) pullLive(ctx context.Context) error {
+	r := &liveRun{stack: s, live: s.world.live, caller: s.parts.Caller(s.world.live.Media), progress: &liveProgress{out: s.Out, terminal: isTerminal(s.Out)}}
+	if s.JSON {
+		r.progress.out = io.Discard
+	}
+	err := r.pull(ctx)
+	r.progress.end()
+	if err != nil {
+		return err
+	}
+	r.report.Calls = r.calls.list()
+	if s.JSON {
+		err = printJSON(s.Out, &r.report)
+	} else {
+		printLive(s.Out, &r.report)
+		if !s.dir.temp {
+			fmt.Fprintf(s.Out, "The tables are in %s.\n", s.dir.file("data.db"))
+		}
+	}
+	return errors.Join(err, r.report.Check())
+}
+
+// pull does everything but print.
+func (r *liveRun) pull(ctx context.Context) error {
+	daily := slices.IndexFunc(r.platform.Reports(), func(rep media.Report) bool { return rep.Level == "account" && !rep.Hourly })
+	if daily < 0 {
+		return fmt.Errorf("%s has no daily report of accounts to compare with", r.Media)
+	}
+	totals := r.platform.Reports()[daily]
+	if err := r.meet(ctx, totals); err != nil {
+		return err
+	}
+	jobs, err := liveJobs(r.plan.Tasks(), r.platform)
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		if job.report {
+			r.reports++
+		}
+	}
+	if err := r.run(ctx, jobs, r.report.From, r.report.To); err != nil {
+		return err
+	}
+	for r.report.Rounds = 1; ; r.report.Rounds++ {
+		if err := r.compare(ctx, totals); err != nil {
+			return err
+		}
+		if r.report.Different == 0 || len(r.report.Failed) > 0 || r.report.Rounds == liveRounds {
+			break
+		}
+		from, to := r.moved()
+		r.progress.say("figures of %s to %s differ, as they do while they move: they are pulled again", from, to)
+		again := slices.DeleteFunc(slices.Clone(jobs), func(j liveJob) bool { return !j.report || j.hourly })
+		if err := r.run(ctx, again, from, to); err != nil {
+			return err
+		}
+	}
+	return r.summarise(ctx)
+}
+
+// meet asks the platform about the account, before anything is pulled or written: a refused token and an account of
+// somebody else show here.
+func (r *liveRun) meet(ctx context.Context, totals media.Report) error {
+	r.account = media.Account{Media: r.Media, ExternalID: r.Account, TokenID: r.tokenID}
+	found, reached, err := r.find(ctx)
+	if err != nil {
+		return err
+	}
+	if r.account.Zone, err = time.LoadLocation(found.Timezone); err != nil {
+		return fmt.Errorf("%s gives account %s the time zone %q: %w", r.Media, r.Account, found.Timezone, err)
+	}
+	r.account.Currency = found.Currency
+	to := day.Of(r.world.clock.Now(), r.account.Zone)
+	r.report = LiveReport{
+		Media: r.Media, Account: r.Account, Name: found.Name, Zone: found.Timezone, Currency: found.Currency,
+		From: to.Add(1 - r.Days), To: to, Levels: levelsBelow(r.platform),
+	}
+	if _, err := r.platformDays(ctx, totals); err != nil {
+		if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Invalid || ok && e.Class == media.Bug {
+			return fmt.Errorf("%s does not show account %s to this token: %w%s", r.Media, r.Account, err, reached)
+		}
+		return err
+	}
+	ids, err := r.store.PutAccounts(ctx, r.Media, r.tokenID, []store.Account{{
+		ExternalID: r.Account, Name: found.Name, Timezone: found.Timezone, Currency: found.Currency,
+	}})
+	r.account.ID = ids[r.Account]
+	return err
+}
+
+// levelsBelow are the levels whose rows should add up to the account's.
+func levelsBelow(p media.Platform) []string {
+	levels := []string{}
+	for _, r := range p.Reports() {
+		if !r.Hourly && slices.Contains([]string{"campaign", "adgroup", "creative"}, r.Level) {
+			levels = append(levels, r.Level)
+		}
+	}
+	return levels
+}
+
+// listedMax is how many pages of accounts are looked through for the account: a token may reach thousands.
+const listedMax = 20
+
+var errListed = errors.New("enough accounts are listed")
+
+// find looks the account up in the list of those that the token reaches, for its name, zone and currency, and returns
+// besides, for an error, which ones that are. A platform that does not list it, or refuses to, may show it all the same.
+func (r *liveRun) find(ctx context.Context) (found media.FoundAccount, reached string, err error) {
+	var ids []string
+	err = r.ask(ctx, "the accounts of the token", listPauseMax, func(ctx context.Context) error {
+		ids = nil
+		pages := 0
+		return r.platform.Accounts(ctx, r.caller.ForLogin(r.tokenID), func(page []media.FoundAccount) error {
+			for _, a := range page {
+				ids = append(ids, a.ExternalID)
+				if a.ExternalID == r.Account {
+					found = a
+				}
+			}
+			if pages++; found.ExternalID != "" || pages == listedMax {
+				return errListed
+			}
+			return nil
+		})
+	})
+	if _, ok := errors.AsType[*media.Error](err); ok || errors.Is(err, errListed) {
+		err = nil
+	}
+	if len(ids) > 0 {
+		const shown = 5
+		reached = "; the token reaches " + strings.Join(ids[:min(len(ids), shown)], ", ")
+		if len(ids) > shown {
+			reached += " and others"
+		}
+		reached += ": give the id of one of them to --account"
+	}
+	found.Timezone, found.Currency = cmp.Or(found.Timezone, liveZone), cmp.Or(found.Currency, liveCurrency)
+	return found, reached, err
+}
+
+// How long the platform is asked again where that may help.
+const (
+	askPause    = time.Second
+	askPauseMax = 16 * time.Second
+	// listPauseMax is for the list of accounts, which a run can do without.
+	listPauseMax = 2 * time.Second
+	askWaitMax   = time.Minute
+)
+
+// ask calls the platform, and again with pauses that grow up to pauseMax while it has no answer or says to wait.
+func (r *liveRun) ask(ctx context.Context, what string, pauseMax time.Duration, try func(ctx context.Context) error) error {
+	for pause := askPause; ; pause *= 2 {
+		err := try(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if err := r.refused(ctx); err != nil {
+			return err
+		}
+		wait := pause
+		e, isError := errors.AsType[*media.Error](err)
+		deferred, isDeferred := errors.AsType[*media.DeferError](err)
+		switch {
+		case isDeferred:
+			wait = max(pause, min(deferred.After, askWaitMax))
+		case isError && e.Class == media.Auth:
+			return r.refusal(e.Error())
+		case !isError || e.Class != media.Transient:
+			return err
+		}
+		if pause > pauseMax {
+			return fmt.Errorf("%s does not answer for %s: %w; try again later", r.Media, what, err)
+		}
+		r.progress.say("%s: %s; asking again in %s", what, err, wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// refused returns an error when the platform has refused the token.
+func (r *liveRun) refused(ctx context.Context) error {
+	row, err := r.store.Token(ctx, r.tokenID)
+	if err != nil || row.State == store.TokenOK {
+		return err
+	}
+	return r.refusal(row.StateReason)
+}
+
+func (r *liveRun) refusal(reason string) error {
+	return fmt.Errorf("%s refuses the token (code %s): make a new one at %s", r.Media,
+		strings.TrimPrefix(reason, string(media.Auth)+" error "), cmp.Or(consoles[r.Media], "its developer console"))
+}
+
+// pagesMax ends a report of days whose pages do not.
+const pagesMax = 100
+
+// platformDays asks for the account's days, by a call of its own and not through the tables.
+func (r *liveRun) platformDays(ctx context.Context, totals media.Report) (told, error) {
+	api := r.caller.For(r.account)
+	query := media.ReportQuery{From: r.report.From, To: r.report.To}
+	var days told
+	err := r.ask(ctx, "the account's days", askPauseMax, func(ctx context.Context) error {
+		days = told{}
+		next, total := "", 0
+		for range pagesMax {
+			page, err := totals.Page(ctx, api, query, next)
+			if err != nil {
+				return err
+			}
+			for _, row := range page.Rows {
+				days[row.Day] = row.Metrics
+			}
+			if next, total = page.Next, page.Total; next == "" {
+				break
+			}
+		}
+		if len(days) != total {
+			return &media.Error{Class: media.Transient, Message: fmt.Sprintf("%d days came of a total of %d", len(days), total)}
+		}
+		return nil
+	})
+	return days, err
+}
+
+// compare sets the tables beside what the platform says now.
+func (r *liveRun) compare(ctx context.Context, totals media.Report) error {
+	days, err := r.platformDays(ctx, totals)
+	if err != nil {
+		return err
+	}
+	var total *metric.Values
+	if p, ok := r.platform.(media.Totaler); ok {
+		err := r.ask(ctx, "the account's total", askPauseMax, func(ctx context.Context) error {
+			v, err := p.Total(ctx, r.caller.For(r.account), media.ReportQuery{From: r.report.From, To: r.report.To})
+			total = &v
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	ours, err := ourFigures(ctx, r.store, r.account.ID, append([]string{"account"}, r.report.Levels...), r.report.From, r.report.To)
+	if err != nil {
+		return err
+	}
+	compareFigures(&r.report, liveMetrics(totals), ours, days, total)
+	return nil
+}
+
+// moved returns the days that differ; all of them if it is only their sum.
+func (r *liveRun) moved() (from, to day.Day) {
+	for _, d := range r.report.Days {
+		if d.different() > 0 {
+			from, to = cmp.Or(from, d.Day), d.Day
+		}
+	}
+	return cmp.Or(from, r.report.From), cmp.Or(to, r.report.To)
+}
+
+// liveJob is a task that a live pull orders.
+type liveJob struct {
+	taskID         int64
+	report, hourly bool
+	system         bool
+}
+
+// liveJobs finds the tasks that pull the platform's configuration and reports, one of each kind. What no task pulls, such
+// as what an operator has taken away, is left out, but for the report that is compared.
+func liveJobs(tasks []producer.Task, p media.Platform) ([]liveJob, error) {
+	find := func(handler string, fits func(mode, level string) bool) (id int64) {
+		for _, t := range tasks {
+			var params struct{ Mode, Level string }
+			if !t.Usable || !t.Enabled || t.Handler != handler || json.Unmarshal(orEmpty(t.Params), &params) != nil || !fits(params.Mode, params.Level) {
+				continue
+			}
+			// A task that looks back is made for whole days, the others may be for the present alone.
+			if id == 0 || strings.HasSuffix(t.Name, ".look_back") {
+				id = t.ID
+			}
+		}
+		return id
+	}
+	var jobs []liveJob
+	for _, l := range p.Lists() {
+		if id := find(p.Name()+"."+l.Name, func(mode, _ string) bool { return mode == "full" }); id != 0 {
+			jobs = append(jobs, liveJob{taskID: id})
+		}
+	}
+	for _, rep := range p.Reports() {
+		id := find(p.Name()+"."+rep.Name, func(_, level string) bool { return level == rep.Level })
+		switch {
+		case id != 0:
+			jobs = append(jobs, liveJob{taskID: id, report: true, hourly: rep.Hourly})
+		case rep.Level == "account" && !rep.Hourly:
+			return nil, fmt.Errorf("no row of cron_task pulls %s.%s of accounts: switch one on, or give this run another --data", p.Name(), rep.Name)
+		}
+	}
+	return jobs, nil
+}
+
+func orEmpty(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// run orders jobs, those of reports for the days, and waits for their end.
+func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) error {
+	now := r.world.clock.Now()
+	var ids []int64
+	for _, job := range jobs {
+		request := task.Order{By: "standalone --live"}
+		if !job.system {
+			request.Accounts = []int64{r.account.ID}
+		}
+		if job.report {
+			request.From, request.To = from, to
+		}
+		id := task.NewRunID(now)
+		if err := r.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: job.taskID, Request: request, OrderedAt: now}); err != nil {
+			return err
+		}
+		ids, r.ordered = append(ids, id), append(r.ordered, id)
+	}
+	watched, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	looked := clock.Mark()
+	runs, err := waitForRuns(watched, r.store, ids, func(runs []store.Run) {
+		if clock.Since(looked) < lookInterval {
+			return
+		}
+		looked = clock.Mark()
+		if err := r.look(watched, runs, false); err != nil {
+			stop(err)
+		}
+	})
+	if err != nil {
+		if ctx.Err() == nil && watched.Err() != nil {
+			return context.Cause(watched)
+		}
+		return err
+	}
+	if err := r.look(ctx, runs, true); err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if run.State != task.RunSucceeded {
+			r.report.Failed = append(r.report.Failed, r.whyFailed(ctx, run))
+		}
+	}
+	return nil
+}
+
+// lookInterval is how often a pull under way is looked at.
+const lookInterval = time.Second
+
+// look shows how far the runs are; the last look is shown in any case. Its error ends the waiting: the token is refused.
+func (r *liveRun) look(ctx context.Context, runs []store.Run, last bool) error {
+	if err := r.refused(ctx); err != nil {
+		return err
+	}
+	var total, ended, waiting int64
+	for _, run := range runs {
+		if run.Total != nil {
+			total += *run.Total
+		}
+		ended += run.Ended()
+		if run.State.Open() {
+			retrying, deferred, err := r.store.SubtasksWaiting(ctx, run.ID)
+			if err != nil {
+				return err
+			}
+			waiting += retrying + deferred
+		}
+	}
+	covered, err := r.store.ReadCoverage(ctx, r.account.ID, r.report.From, r.report.To)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%d of %d days, %d of %d pulls, %d calls", r.daysDone(covered), r.Days, ended, max(total, ended), r.calls.total())
+	if waiting > 0 {
+		text += fmt.Sprintf("; %d wait to be tried again", waiting)
+	}
+	r.progress.show(text, last)
+	return nil
+}
+
+// daysDone counts the days of which every report is whole.
+func (r *liveRun) daysDone(covered []store.Coverage) int {
+	whole := map[day.Day]int{}
+	for _, c := range covered {
+		if c.State == store.Complete && slices.Contains(r.ordered, c.RunID) && c.Day >= r.report.From && c.Day <= r.report.To {
+			whole[c.Day]++
+		}
+	}
+	done := 0
+	for _, n := range whole {
+		if n >= r.reports {
+			done++
+		}
+	}
+	return done
+}
+
+// whyFailed tells what became of a run that did not succeed.
+func (r *liveRun) whyFailed(ctx context.Context, run store.Run) string {
+	reason := run.ErrorText
+	if dead, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, store.DeadPlace{}, 1); err == nil && len(dead) > 0 {
+		reason = dead[0].Part + ": " + dead[0].ErrorText
+	}
+	return fmt.Sprintf("%s %s: %s", run.TaskName, run.State, reason)
+}
+
+// summarise brings the summaries up to date with what was pulled.
+func (r *liveRun) summarise(ctx context.Context) error {
+	for _, t := range r.plan.Tasks() {
+		if t.Usable && t.Enabled && t.Handler == system.Name+".summary" {
+			return r.run(ctx, []liveJob{{taskID: t.ID, system: true}}, r.report.From, r.report.To)
+		}
+	}
+	return nil
+}
+
+// liveProgress says how far a pull is: in one line of a terminal, else in lines of their own now and then.
+type liveProgress struct {
+	out      io.Writer
+	terminal bool
+	last     string
+	said     time.Time
+	open     bool // the terminal's line is not ended
+}
+
+// liveLineInterval is how often a line is written where there is no terminal.
+const liveLineInterval = 5 * time.Second
+
+func (p *liveProgress) show(text string, always bool) {
+	switch {
+	case text == p.last:
+	case p.terminal:
+		fmt.Fprint(p.out, "\r\x1b[K"+text)
+		p.last, p.open = text, true
+	case always || p.said.IsZero() || clock.Since(p.said) >= liveLineInterval:
+		fmt.Fprintln(p.out, text)
+		p.last, p.said = text, clock.Mark()
+	}
+}
+
+// say writes a line that stays.
+func (p *liveProgress) say(format string, args ...any) {
+	p.end()
+	fmt.Fprintf(p.out, format+"\n", args...)
+}
+
+func (p *liveProgress) end() {
+	if p.open {
+		fmt.Fprintln(p.out)
+		p.open = false
+	}
+}
+
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// baseURLs are where the platforms are reached.
+func (w *world) baseURLs() map[string]string {
+	if w.live != nil {
+		return map[string]string{w.live.Media: w.live.BaseURL}
+	}
+	return w.creds.baseURLs(w.address)
+}

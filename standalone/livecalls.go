@@ -1,0 +1,87 @@
+package standalone
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"adsync/media"
+)
+
+// EndpointCalls is what was asked of one endpoint of a platform.
+type EndpointCalls struct {
+	Endpoint string `json:"endpoint"`
+	Calls    int    `json:"calls"`
+	// QuotaLeft is what the platform told last of the calls that are left, in words; "" when it told nothing.
+	QuotaLeft string `json:"quota_left"`
+}
+
+// callBook is the way to a real platform: it lets nothing through but GETs of that platform, and counts them.
+type callBook struct {
+	platform media.Platform
+	base     *url.URL
+	inner    http.RoundTripper
+
+	mu    sync.Mutex
+	calls map[string]EndpointCalls
+}
+
+var _ http.RoundTripper = (*callBook)(nil)
+
+func newCallBook(platform media.Platform, base *url.URL, inner http.RoundTripper) *callBook {
+	return &callBook{platform: platform, base: base, inner: inner, calls: map[string]EndpointCalls{}}
+}
+
+// RoundTrip implements http.RoundTripper. What could change something at the platform, or take the token elsewhere, is
+// refused before it is sent: the error is an *media.Error of class Bug, which nobody tries again.
+func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
+	endpoint, below := strings.CutPrefix(req.URL.Path, strings.TrimSuffix(b.base.Path, "/")+"/")
+	if req.Method != http.MethodGet || req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host || !below {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, &media.Error{
+			Class:   media.Bug,
+			Message: fmt.Sprintf("%s %s://%s%s was not sent: a live account is only read, by GETs below %s", req.Method, req.URL.Scheme, req.URL.Host, req.URL.Path, b.base),
+		}
+	}
+	endpoint = strings.TrimSuffix(endpoint, "/")
+	b.note(endpoint, 1, "")
+	resp, err := b.inner.RoundTrip(req)
+	if teller, ok := b.platform.(media.QuotaTeller); ok && err == nil {
+		b.note(endpoint, 0, teller.QuotaLeft(resp.Header))
+	}
+	return resp, err
+}
+
+func (b *callBook) note(endpoint string, calls int, quotaLeft string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	have := b.calls[endpoint]
+	b.calls[endpoint] = EndpointCalls{Endpoint: endpoint, Calls: have.Calls + calls, QuotaLeft: cmp.Or(quotaLeft, have.QuotaLeft)}
+}
+
+// total is how many calls were sent.
+func (b *callBook) total() int {
+	n := 0
+	for _, c := range b.list() {
+		n += c.Calls
+	}
+	return n
+}
+
+// list returns the calls by endpoint.
+func (b *callBook) list() []EndpointCalls {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make([]EndpointCalls, 0, len(b.calls))
+	for _, c := range b.calls {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(x, y EndpointCalls) int { return strings.Compare(x.Endpoint, y.Endpoint) })
+	return all
+}

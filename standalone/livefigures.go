@@ -1,0 +1,313 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// ErrTotalsDiffer says that our totals of a live account are not the platform's. The outcome is printed.
+var ErrTotalsDiffer = errors.New("our totals differ from the platform's")
+
+// LiveReport is the outcome of `standalone --live`, as --output json prints it.
+type LiveReport struct {
+	Media    string  `json:"media"`
+	Account  string  `json:"account"`
+	Name     string  `json:"name"`
+	Zone     string  `json:"zone"`
+	Currency string  `json:"currency"`
+	From     day.Day `json:"from"`
+	To       day.Day `json:"to"`
+	// Levels are the levels below the account whose rows are added up.
+	Levels []string  `json:"levels"`
+	Days   []LiveDay `json:"days"`
+	// Total is all days together; its figures of the platform are the platform's own sum if TotalTold says so, else that
+	// of its days.
+	Total     LiveDay `json:"total"`
+	TotalTold bool    `json:"total_told"`
+	Figures   int     `json:"figures"`
+	Different int     `json:"different"`
+	// Rounds is how often it was compared: more than once when figures moved meanwhile.
+	Rounds int             `json:"rounds"`
+	Failed []string        `json:"failed,omitempty"` // pulls that did not succeed, and why
+	Calls  []EndpointCalls `json:"calls"`
+}
+
+// LiveDay is what we and the platform say of a day.
+type LiveDay struct {
+	Day     day.Day      `json:"day,omitempty"` // "" for all days together
+	Figures []LiveFigure `json:"figures"`
+}
+
+// LiveFigure is one figure of a day. Money is in millionths of the account's currency; null is what nobody told.
+type LiveFigure struct {
+	Metric   string            `json:"metric"`
+	Ours     *int64            `json:"ours"` // the table's row of the account
+	Sums     map[string]*int64 `json:"sums"` // of the table's rows of each level below
+	Platform *int64            `json:"platform"`
+}
+
+// Equal reports whether both say the same. Null is not 0.
+func (f LiveFigure) Equal() bool {
+	return (f.Ours == nil) == (f.Platform == nil) && f.difference() == 0
+}
+
+func (f LiveFigure) difference() int64 { return orZero(f.Ours) - orZero(f.Platform) }
+
+func orZero(v *int64) int64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// different returns how many figures of the day differ.
+func (d LiveDay) different() (n int) {
+	for _, f := range d.Figures {
+		if !f.Equal() {
+			n++
+		}
+	}
+	return n
+}
+
+// count counts the figures that were compared, and those that differ.
+func (r *LiveReport) count() {
+	r.Figures, r.Different = len(r.Total.Figures), r.Total.different()
+	for _, d := range r.Days {
+		r.Figures += len(d.Figures)
+		r.Different += d.different()
+	}
+}
+
+// Check returns an error for pulls that did not succeed, and ErrTotalsDiffer for a figure that differs.
+func (r *LiveReport) Check() error {
+	switch {
+	case len(r.Failed) > 0:
+		return fmt.Errorf("%d of the pulls did not succeed, the first: %s", len(r.Failed), r.Failed[0])
+	case r.Different > 0:
+		return ErrTotalsDiffer
+	}
+	return nil
+}
+
+// liveMetrics are the figures that are compared: money, what was shown, what was clicked, and what came of it, by
+// whichever basis the platform counts conversions.
+func liveMetrics(report media.Report) []int {
+	var chosen []int
+	for _, wanted := range [][]string{{"cost"}, {"impressions"}, {"clicks"}, {"conversions", "conversions_event"}} {
+		for _, f := range report.Figures {
+			if slices.Contains(wanted, f.Metric) {
+				chosen = append(chosen, metric.Index(f.Metric))
+				break
+			}
+		}
+	}
+	return chosen
+}
+
+// told is what somebody says of the days of an account at one level. A day that is not there had nothing to tell of.
+type told map[day.Day]metric.Values
+
+// sum is all days together.
+func (t told) sum() metric.Values {
+	var sum metric.Values
+	for _, v := range t {
+		sum.Add(&v)
+	}
+	return sum
+}
+
+// ourFigures adds up the rows of report_daily of an account, by level and day.
+func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []string, from, to day.Day) (map[string]told, error) {
+	sums := make([]string, metric.N)
+	for i, name := range metric.Names() {
+		sums[i] = "SUM(" + name + ")"
+	}
+	rows, err := s.Data.Writer(ctx).Raw("SELECT level, day, "+strings.Join(sums, ", ")+" FROM report_daily"+
+		" WHERE day BETWEEN ? AND ? AND account_id = ? AND level IN ? GROUP BY level, day", from, to, accountID, levels).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read report_daily: %w", err)
+	}
+	defer rows.Close()
+	all := map[string]told{}
+	for rows.Next() {
+		var level string
+		var d day.Day
+		var values [metric.N]*int64
+		dest := []any{&level, &d}
+		for i := range values {
+			dest = append(dest, &values[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return nil, fmt.Errorf("read report_daily: %w", err)
+		}
+		var v metric.Values
+		for i, value := range values {
+			if value != nil {
+				v.Set(i, *value)
+			}
+		}
+		if all[level] == nil {
+			all[level] = told{}
+		}
+		all[level][d] = v
+	}
+	return all, rows.Err()
+}
+
+// compareFigures sets what we say beside what the platform says. total is the platform's own sum of all days, nil where it
+// does not add up.
+func compareFigures(r *LiveReport, metrics []int, ours map[string]told, platform told, total *metric.Values) {
+	r.Days = nil
+	for _, d := range day.Between(r.From, r.To) {
+		have := liveDay(metrics, at(ours["account"], d), at(platform, d), func(level string) side { return at(ours[level], d) }, r.Levels)
+		have.Day = d
+		r.Days = append(r.Days, have)
+	}
+	all := func(level string) side { return side{values: ours[level].sum(), known: len(ours[level]) > 0} }
+	theirs := side{values: platform.sum(), known: len(platform) > 0}
+	r.TotalTold = total != nil
+	if r.TotalTold {
+		theirs = side{values: *total, known: true}
+	}
+	r.Total = liveDay(metrics, all("account"), theirs, all, r.Levels)
+	r.count()
+}
+
+// side is what one side says of a day, or known is false: it has no row.
+type side struct {
+	values metric.Values
+	known  bool
+}
+
+func at(t told, d day.Day) side {
+	v, known := t[d]
+	return side{values: v, known: known}
+}
+
+// figure is a metric as a side tells it: nil for one that its row lacks, and 0 when there is no row at all.
+func (s side) figure(i int) *int64 {
+	value, set := s.values.Get(i)
+	if s.known && !set {
+		return nil
+	}
+	return &value
+}
+
+func liveDay(metrics []int, ours, platform side, sums func(level string) side, levels []string) LiveDay {
+	var d LiveDay
+	for _, i := range metrics {
+		f := LiveFigure{Metric: metric.All[i].Name, Ours: ours.figure(i), Platform: platform.figure(i), Sums: map[string]*int64{}}
+		// A row that is not there says as little of a figure as one that lacks it.
+		if !ours.known && f.Platform == nil {
+			f.Ours = nil
+		}
+		if !platform.known && f.Ours == nil {
+			f.Platform = nil
+		}
+		for _, level := range levels {
+			f.Sums[level] = sums(level).figure(i)
+		}
+		d.Figures = append(d.Figures, f)
+	}
+	return d
+}
+
+// printLive prints the outcome for people.
+func printLive(out io.Writer, r *LiveReport) {
+	fmt.Fprintf(out, "\n%s account %s", r.Media, r.Account)
+	if r.Name != "" {
+		fmt.Fprintf(out, " (%s)", r.Name)
+	}
+	fmt.Fprintf(out, ", days of %s, money in %s\n\n", r.Zone, r.Currency)
+	fmt.Fprintf(out, "%-10s  %-17s %18s", "DAY", "FIGURE", "OURS")
+	for _, level := range r.Levels {
+		fmt.Fprintf(out, " %18s", "SUM OF "+strings.ToUpper(level)+"S")
+	}
+	fmt.Fprintf(out, " %18s %14s\n", "PLATFORM SAYS", "DIFFERENCE")
+	for _, d := range append(slices.Clone(r.Days), r.Total) {
+		printLiveDay(out, r, d)
+	}
+	if !r.TotalTold {
+		fmt.Fprintf(out, "\n%s does not add up by itself: what it says of all days is the sum of its days.\n", r.Media)
+	}
+	for _, level := range r.Levels {
+		if apart(r, level) {
+			fmt.Fprintf(out, "\nThe %ss do not add up to the account: platforms do not tell every figure of an account by %s. That is no difference.\n", level, level)
+		}
+	}
+	fmt.Fprintf(out, "\n%-36s %6s  %s\n", "ENDPOINT", "CALLS", "QUOTA LEFT")
+	total := 0
+	for _, c := range r.Calls {
+		total += c.Calls
+		left := c.QuotaLeft
+		if left == "" {
+			left = "not told"
+		}
+		fmt.Fprintf(out, "%-36s %6d  %s\n", c.Endpoint, c.Calls, left)
+	}
+	fmt.Fprintf(out, "%-36s %6d\n\n", "all", total)
+	if r.Rounds > 1 {
+		fmt.Fprintf(out, "Figures differed at first, as they do while they move: they were pulled and compared %d times.\n", r.Rounds)
+	}
+	for _, failed := range r.Failed {
+		fmt.Fprintf(out, "failed: %s\n", failed)
+	}
+	fmt.Fprintf(out, "%d of %d figures differ from what %s says.\n", r.Different, r.Figures, r.Media)
+}
+
+func printLiveDay(out io.Writer, r *LiveReport, d LiveDay) {
+	label := d.Day.String()
+	if label == "" {
+		label = fmt.Sprintf("all %d", len(r.Days))
+	}
+	for _, f := range d.Figures {
+		unit := metric.All[metric.Index(f.Metric)].Unit
+		fmt.Fprintf(out, "%-10s  %-17s %18s", label, f.Metric, amount(f.Ours, unit))
+		label = ""
+		for _, level := range r.Levels {
+			fmt.Fprintf(out, " %18s", amount(f.Sums[level], unit))
+		}
+		difference := f.difference()
+		text := amount(&difference, unit)
+		if difference == 0 && !f.Equal() {
+			text = "null is not 0"
+		}
+		fmt.Fprintf(out, " %18s %14s\n", amount(f.Platform, unit), text)
+	}
+}
+
+// apart reports whether a level's rows do not add up to the account's.
+func apart(r *LiveReport, level string) bool {
+	return slices.ContainsFunc(r.Days, func(d LiveDay) bool {
+		return slices.ContainsFunc(d.Figures, func(f LiveFigure) bool { return orZero(f.Sums[level]) != orZero(f.Ours) })
+	})
+}
+
+// amount shows a figure: money with its decimals, counts with thousands apart.
+func amount(v *int64, unit metric.Unit) string {
+	const fen = 10_000
+	switch {
+	case v == nil:
+		return "null"
+	case unit == metric.Micros && *v%fen == 0:
+		return money(*v)
+	case unit == metric.Micros:
+		sign, micros := "", *v
+		if micros < 0 {
+			sign, micros = "-", -micros
+		}
+		return fmt.Sprintf("%s%d.%06d", sign, micros/1_000_000, micros%1_000_000)
+	default:
+		return strings.TrimSuffix(money(*v*1_000_000), ".00")
+	}
+}
