@@ -73,6 +73,8 @@ func newOceanEngine() *oceanEngine {
 		"oauth2/refresh_token/":          {http.MethodPost, true, o.refresh},
 		"oauth2/advertiser/get/":         {http.MethodGet, false, o.advertisers},
 		"2/advertiser/info/":             {http.MethodGet, false, o.advertiserInfo},
+		"2/advertiser/fund/get/":         {http.MethodGet, false, o.fund},
+		"2/advertiser/fund/daily_stat/":  {http.MethodGet, false, o.fundDays},
 		"v3.0/project/list/":             {http.MethodGet, false, o.projects},
 		"v3.0/promotion/list/":           {http.MethodGet, false, o.promotions},
 		"v3.0/report/custom/get/":        {http.MethodGet, false, o.report},

@@ -107,6 +107,8 @@ func newTencent() *tencent {
 		tencentVersion + "adgroups/get":                      {http.MethodGet, t.adgroups},
 		tencentVersion + "daily_reports/get":                 {http.MethodGet, t.dailyReports},
 		tencentVersion + "hourly_reports/get":                {http.MethodGet, t.hourlyReports},
+		tencentVersion + "funds/get":                         {http.MethodGet, t.funds},
+		tencentVersion + "daily_balance_report/get":          {http.MethodGet, t.dailyBalances},
 	}
 	return t
 }

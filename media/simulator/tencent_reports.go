@@ -214,6 +214,14 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 
 // dateRange reads the days: up to 90 of the last 365, or one of the last 90 by the hour.
 func (t *tencent) dateRange(c *call, s *scope) *apiError {
+	if s.hourly {
+		return t.days(c, s, 1, tencentHourlyBack)
+	}
+	return t.days(c, s, tencentDailySpan, tencentDailyBack)
+}
+
+// days reads the days of a report: so many at the most, and so far back.
+func (t *tencent) days(c *call, s *scope, span, back int) *apiError {
 	var days struct {
 		Start string `json:"start_date"`
 		End   string `json:"end_date"`
@@ -231,10 +239,6 @@ func (t *tencent) dateRange(c *call, s *scope) *apiError {
 	}
 	if s.to, wrong = parseDay(days.End); wrong != nil {
 		return failure(18002, "date_range: end_date")
-	}
-	back, span := tencentDailyBack, tencentDailySpan
-	if s.hourly {
-		back, span = tencentHourlyBack, 1
 	}
 	switch {
 	case s.to < s.from:

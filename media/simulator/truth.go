@@ -17,6 +17,12 @@ type truthQuery struct {
 	account *account // nil is all
 }
 
+// The truth's kinds about the accounts' money.
+const (
+	kindBalance   = "balance"
+	kindFundDaily = "fund_daily"
+)
+
 // truthSpanMax bounds a question, which holds a handler for as long as it takes.
 const truthSpanMax = 400
 
@@ -35,18 +41,16 @@ func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
 		default:
 			return t, fmt.Errorf("level is account or ad, not %q", q.Get("level"))
 		}
-		if t.scope.from, err = parseDay(q.Get("from")); err != nil {
-			return t, fmt.Errorf("from: %w", err)
+		if err := t.parseDays(q); err != nil {
+			return t, err
 		}
-		if t.scope.to, err = parseDay(q.Get("to")); err != nil {
-			return t, fmt.Errorf("to: %w", err)
+	case kindFundDaily:
+		if err := t.parseDays(q); err != nil {
+			return t, err
 		}
-		if t.scope.to < t.scope.from || t.scope.to-t.scope.from >= truthSpanMax {
-			return t, fmt.Errorf("from to to is 1 to %d days", truthSpanMax)
-		}
-	case t.p.objectKind, "account":
+	case t.p.objectKind, "account", kindBalance:
 	default:
-		return t, fmt.Errorf("kind is report_daily, report_hourly, account or %s for %s, not %q", t.p.objectKind, t.p.name, t.kind)
+		return t, fmt.Errorf("kind is report_daily, report_hourly, account, balance, fund_daily or %s for %s, not %q", t.p.objectKind, t.p.name, t.kind)
 	}
 	if id := q.Get("account"); id != "" {
 		a, ok := s.world.lookupText(t.p, id)
@@ -56,6 +60,19 @@ func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
 		t.account = &a
 	}
 	return t, nil
+}
+
+func (t *truthQuery) parseDays(q url.Values) (err error) {
+	if t.scope.from, err = parseDay(q.Get("from")); err != nil {
+		return fmt.Errorf("from: %w", err)
+	}
+	if t.scope.to, err = parseDay(q.Get("to")); err != nil {
+		return fmt.Errorf("to: %w", err)
+	}
+	if t.scope.to < t.scope.from || t.scope.to-t.scope.from >= truthSpanMax {
+		return fmt.Errorf("from to to is 1 to %d days", truthSpanMax)
+	}
+	return nil
 }
 
 // serveTruth streams rows as lines of JSON, account by account, and ends with a line that counts them: an answer
@@ -102,6 +119,17 @@ func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *view, a *a
 	case t.p.objectKind:
 		for _, o := range v.objects(a) {
 			write(objectLine((*line)[:0], a, &o))
+		}
+	case kindBalance:
+		n := v.fundNow(a)
+		for _, b := range fundNowLines(a, &n) {
+			write(b)
+		}
+	case kindFundDaily:
+		for _, d := range v.fundDays(a, t.scope.from, t.scope.to) {
+			for _, b := range fundDayLines(a, &d) {
+				write(b)
+			}
 		}
 	default:
 		rows := v.rows(a, t.scope)
