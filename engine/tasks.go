@@ -62,6 +62,19 @@ func platformTasks(p media.Platform) []store.NewTask {
 			// Once when the day has turned, and again when the platforms say that yesterday is complete.
 			task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", "all", back))
 	}
+	return append(tasks, fundTasks(p.Funds(), task)...)
+}
+
+// fundTasks pull the money of accounts: what active ones have each half hour, what all have once a day, and the days' cash flow
+// when platforms say that yesterday's is told. A day that was late comes with one of the next six.
+func fundTasks(funds media.Funds, task func(suffix, handler, cron, lane, scope string, params any) store.NewTask) (tasks []store.NewTask) {
+	if funds.Balance.Fetch != nil {
+		tasks = append(tasks, task(media.BalanceName, media.BalanceName, "*/30 * * * *", "normal", "active", nil),
+			task(media.BalanceName+".all", media.BalanceName, "10 4 * * *", "offline", "all", nil))
+	}
+	if funds.Daily.Page != nil {
+		tasks = append(tasks, task(media.FundDailyName, media.FundDailyName, "50 8 * * *", "offline", "all", map[string]any{"days": 7}))
+	}
 	return tasks
 }
 

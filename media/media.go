@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/fund"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
@@ -44,6 +45,8 @@ type Platform interface {
 	Lists() []List
 	// Reports are the reports that are pulled.
 	Reports() []Report
+	// Funds is the money of accounts that is pulled; zero when the platform tells nothing of it.
+	Funds() Funds
 }
 
 // App is a developer app of a platform.
@@ -161,9 +164,9 @@ type Page struct {
 
 // Row is one row, brought to our units.
 type Row struct {
-	Day    day.Day // reports only
+	Day    day.Day // reports and daily cash flow only
 	Hour   int     // hourly reports only, 0..23 in the account's zone
-	Object string  // the platform's object id; "" at account level
+	Object string  // the platform's object id, "" at account level; of money its fund type
 	// Name, Modified and Deleted are set for configuration rows only.
 	Name     string
 	Modified time.Time
@@ -171,6 +174,7 @@ type Row struct {
 	Raw      []any // values of the raw table's typed columns, in their order
 	JSON     json.RawMessage
 	Metrics  metric.Values // reports only
+	Funds    []fund.Row    // money only: what the row says of each kind
 }
 
 // Tables returns all raw tables of a platform, each once.
@@ -186,6 +190,13 @@ func Tables(p Platform) []store.RawTable {
 	}
 	for _, r := range p.Reports() {
 		add(r.Table)
+	}
+	funds := p.Funds()
+	if funds.Balance.Fetch != nil {
+		add(funds.Balance.Table)
+	}
+	if funds.Daily.Page != nil {
+		add(funds.Daily.Table)
 	}
 	return tables
 }

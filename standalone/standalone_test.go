@@ -58,6 +58,7 @@ func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
 	for _, table := range []string{
 		"tencent_adgroup", "tencent_report_daily", "tencent_report_hourly", "oceanengine_promotion", "oceanengine_report_daily",
 		"oceanengine_report_hourly", "report_daily", "report_hourly", "summary_daily", "summary_hourly", "media_account", "tencent_account", "oceanengine_account",
+		"tencent_fund", "tencent_fund_daily", "oceanengine_fund", "oceanengine_fund_daily", "account_balance", "fund_daily",
 	} {
 		require.Positive(t, report.Truth.Tables[table].Rows, table)
 	}

@@ -28,10 +28,12 @@ type Shape int
 
 // The shapes and their keys.
 const (
-	Objects     Shape = iota // (account_id, object_id)
-	DailyRows                // (day, account_id, level, object_id)
-	HourlyRows               // (day, account_id, level, object_id, hour)
-	AccountRows              // (account_id)
+	Objects       Shape = iota // (account_id, object_id)
+	DailyRows                  // (day, account_id, level, object_id)
+	HourlyRows                 // (day, account_id, level, object_id, hour)
+	AccountRows                // (account_id)
+	FundRows                   // (account_id, fund_type)
+	DailyFundRows              // (day, account_id, fund_type)
 )
 
 // RawTable holds a platform's rows as they came: typed columns that we use, and the whole row as JSON. The tables are
@@ -51,6 +53,10 @@ func (t RawTable) Key() []string {
 		return []string{"day", "account_id", "level", "object_id", "hour"}
 	case AccountRows:
 		return []string{"account_id"}
+	case FundRows:
+		return []string{"account_id", "fund_type"}
+	case DailyFundRows:
+		return []string{"day", "account_id", "fund_type"}
 	default:
 		return []string{"account_id", "object_id"}
 	}
@@ -138,6 +144,7 @@ func (d *DB) createRawSQL(t RawTable) string {
 		"day": "DATE", "account_id": pick("BIGINT", "INTEGER"), "hour": pick("TINYINT", "INTEGER"),
 		"level":     pick("VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
 		"object_id": pick("VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
+		"fund_type": pick("VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
 	}
 	var b strings.Builder
 	b.WriteString("CREATE TABLE IF NOT EXISTS " + t.Name + " (\n")

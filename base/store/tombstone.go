@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"adsync/base/day"
 )
 
 // TombstonesKept is how long the deletion of a row of results can be read from report_tombstone.
@@ -26,10 +28,16 @@ func (d *DB) deletePublic(tx *gorm.DB, table Table, keys [][]any, version int64,
 		return err
 	}
 	columns := append(append([]string{"table_name"}, table.Key...), "version", "deleted_at")
+	if !slices.Contains(table.Key, "day") {
+		columns = append(columns, "day") // what has no days is told of by day.Epoch
+	}
 	for batch := range slices.Chunk(keys, d.rowsPerStatement(len(columns))) {
 		args := make([]any, 0, len(batch)*len(columns))
 		for _, key := range batch {
 			args = append(append(append(args, table.Name), key...), version, At(now))
+			if !slices.Contains(table.Key, "day") {
+				args = append(args, day.Epoch)
+			}
 		}
 		err := tx.Exec("INSERT INTO report_tombstone ("+strings.Join(columns, ", ")+") VALUES "+Tuples(len(batch), len(columns)), args...).Error
 		if err != nil {

@@ -180,6 +180,14 @@ func testFormats(t *testing.T, h *harness) {
 			_, err := report.Page(t.Context(), h.api("1"), media.ReportQuery{From: h.server.Today, To: h.server.Today}, "")
 			require.Equal(t, media.Transient, classOf(err), "%s: %v", data, err)
 		}
+		if balance := h.platform.Funds().Balance; balance.Fetch != nil {
+			_, err := balance.Fetch(t.Context(), h.api("1"))
+			require.Equal(t, media.Transient, classOf(err), "%s: %v", data, err)
+		}
+		if daily := h.platform.Funds().Daily; daily.Page != nil {
+			_, err := daily.Page(t.Context(), h.api("1"), media.ReportQuery{From: h.server.Today, To: h.server.Today}, "")
+			require.Equal(t, media.Transient, classOf(err), "%s: %v", data, err)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/fund"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
@@ -40,6 +41,11 @@ type Server struct {
 	Objects func(t *testing.T, list, account string) []Object
 	// Rows returns the rows of an account's report.
 	Rows func(t *testing.T, report, level, account string, from, to day.Day) []Row
+
+	// Balance returns what an account has, as account_balance must hold it.
+	Balance func(t *testing.T, account string) []fund.Row
+	// Flow returns the cash flow of an account's told days, as fund_daily must hold it.
+	Flow func(t *testing.T, account string, from, to day.Day) []Flow
 
 	// Expire ends the life of the access token.
 	Expire func(t *testing.T)
@@ -78,6 +84,8 @@ func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Se
 		"lists equal the truth, over all their pages":         testLists,
 		"a list of changes has what changed":                  testChanges,
 		"reports equal the truth, over all their pages":       testReports,
+		"balances equal the truth":                            testBalances,
+		"daily cash flows equal the truth":                    testFlows,
 		"fields that nobody knows change nothing":             testUnknownFields,
 		"an expired token is refreshed and the call repeated": testExpired,
 		"a refused refresh token is of class auth":            testRefreshRefused,

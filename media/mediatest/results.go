@@ -115,7 +115,22 @@ func testUnknownFields(t *testing.T, h *harness) {
 	account := h.tested()[0]
 	objects, _ := h.list(t, list, account, time.Time{})
 	rows, _ := h.report(t, report, account, h.server.Today.Add(-2), h.server.Today.Add(-1))
+	funds := h.platform.Funds()
+	var balance, flow []media.Row
+	if funds.Balance.Fetch != nil {
+		balance = h.balance(t, account)
+	}
+	if funds.Daily.Page != nil {
+		flow, _ = h.flow(t, account, h.server.Today.Add(-2), h.server.Today.Add(-1))
+	}
 	h.connect(t, addingFields(t))
+	if funds.Balance.Fetch != nil {
+		require.Equal(t, withoutJSON(balance), withoutJSON(h.balance(t, account)))
+	}
+	if funds.Daily.Page != nil {
+		flowAgain, _ := h.flow(t, account, h.server.Today.Add(-2), h.server.Today.Add(-1))
+		require.Equal(t, withoutJSON(flow), withoutJSON(flowAgain))
+	}
 	objectsAgain, _ := h.list(t, list, account, time.Time{})
 	rowsAgain, _ := h.report(t, report, account, h.server.Today.Add(-2), h.server.Today.Add(-1))
 	require.NotEmpty(t, objects)

@@ -54,7 +54,8 @@ type puller struct {
 	causes   *telemetry.CauseLog // of what a platform does to all accounts at a time
 }
 
-// Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level".
+// Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level", and those of
+// the accounts' money.
 func Handlers(platform media.Platform, deps Deps) []media.Handler {
 	p := &puller{
 		Deps: deps, platform: platform, metrics: newMetrics(deps.Registerer), causes: telemetry.NewCauseLog(deps.Logger),
@@ -74,7 +75,7 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 	for _, name := range names {
 		handlers = append(handlers, p.reportHandler(name, byName[name]))
 	}
-	return handlers
+	return append(handlers, p.fundHandlers(platform.Funds())...)
 }
 
 // fetched is what came of paging through one query.

@@ -86,6 +86,21 @@ func (f *fakePlatform) Reports() []media.Report {
 	}}
 }
 
+func (f *fakePlatform) Funds() media.Funds {
+	return media.Funds{
+		Balance: media.Balance{Table: fundTable, Fetch: func(context.Context, media.API) ([]media.Row, error) {
+			page, err := f.next("balance")
+			return page.Rows, err
+		}},
+		Daily: media.FundDaily{
+			MaxDays: 3, LookBack: 30, ToldAfter: 8 * time.Hour, Table: fundDailyTable,
+			Page: func(_ context.Context, _ media.API, q media.ReportQuery, page string) (media.Page, error) {
+				return f.next(fmt.Sprintf("flow %s..%s page %q", q.From, q.To, page))
+			},
+		},
+	}
+}
+
 type fakeCaller struct{}
 
 func (fakeCaller) For(media.Account) media.CountingAPI { return fakeAPI{} }
@@ -111,7 +126,7 @@ type bundle struct {
 func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(context.Background(), []store.RawTable{dailyTable, objectTable}))
+	require.NoError(t, s.EnsureRawTables(context.Background(), []store.RawTable{dailyTable, objectTable, fundTable, fundDailyTable}))
 	platform := &fakePlatform{pages: pages}
 	b := &bundle{store: s, platform: platform}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{

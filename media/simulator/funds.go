@@ -196,13 +196,16 @@ func (v *view) fundDays(a *account, from, to int) (days []fundDay) {
 
 // fundNowLines are the truth's lines about what an account has now, a line of each kind.
 func fundNowLines(a *account, n *fundNow) [][]byte {
-	line := func(kind string, balance, valid int64) []byte {
+	line := func(kind string, balance, valid, today int64) []byte {
 		b := fundLine(nil, a, kind)
 		b = fundField(b, "balance", balance)
 		b = fundField(b, "valid_balance", valid)
+		b = fundField(b, "paid_today", today)
 		return append(b, '}')
 	}
-	return [][]byte{line("cash", n.balance.cash, n.balance.cash-n.locked), line("grant", n.balance.grant, n.balance.grant)}
+	return [][]byte{
+		line("cash", n.balance.cash, n.balance.cash-n.locked, n.paidToday.cash), line("grant", n.balance.grant, n.balance.grant, n.paidToday.grant),
+	}
 }
 
 // fundDayLines are the truth's lines about a day's cash flow, a line of each kind.

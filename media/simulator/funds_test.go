@@ -161,8 +161,8 @@ func TestGolden_TruthOfFundsIsInMicros(t *testing.T) {
 	t.Parallel()
 	a, n, d := sampleFund()
 	lines := fundNowLines(a, &n)
-	sameWire(t, `{"account":"25610","fund":"cash","balance":1200050000,"valid_balance":1199050000}`, string(lines[0]))
-	sameWire(t, `{"account":"25610","fund":"grant","balance":30500000,"valid_balance":30500000}`, string(lines[1]))
+	sameWire(t, `{"account":"25610","fund":"cash","balance":1200050000,"valid_balance":1199050000,"paid_today":980000}`, string(lines[0]))
+	sameWire(t, `{"account":"25610","fund":"grant","balance":30500000,"valid_balance":30500000,"paid_today":20000}`, string(lines[1]))
 	lines = fundDayLines(a, &d)
 	sameWire(t, `{"account":"25610","fund":"cash","day":"2026-11-15","deposit":1000000000,"paid":500000000,"transfer_in":11000000000,`+
 		`"transfer_out":550500000,"balance":3000000000}`, string(lines[0]))

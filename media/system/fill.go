@@ -205,13 +205,16 @@ func fillScopes(ctx context.Context, s *store.Store, platform media.Platform) ([
 		return nil, err
 	}
 	var scopes []fillScope
-	for _, report := range platform.Reports() {
+	for _, report := range dailyScopes(platform) {
 		scope := fillScope{Report: report}
 		for _, row := range rows {
 			if row.Enabled != "1" || row.Handler != platform.Name()+"."+report.Name {
 				continue
 			}
 			level, days, err := pulls(row)
+			if report.Name == media.FundDailyName {
+				level = report.Level // its tasks name none
+			}
 			if err != nil || level != report.Level || days > report.LookBack+1 {
 				continue
 			}
@@ -226,6 +229,15 @@ func fillScopes(ctx context.Context, s *store.Store, platform media.Platform) ([
 	// The order of the platform's reports holds among equals.
 	slices.SortStableFunc(scopes, func(a, b fillScope) int { return cmp.Compare(b.importance, a.importance) })
 	return scopes, nil
+}
+
+// dailyScopes are what of a platform is pulled by the day: its reports, and the accounts' cash flow.
+func dailyScopes(platform media.Platform) []media.Report {
+	scopes := platform.Reports()
+	if daily := platform.Funds().Daily; daily.Page != nil {
+		scopes = append(slices.Clip(scopes), media.Report{Name: media.FundDailyName, Level: media.FundLevel, MaxDays: daily.MaxDays, LookBack: daily.LookBack})
+	}
+	return scopes
 }
 
 // pulls tells the level of a report's task, and how many days it pulls.

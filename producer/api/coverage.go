@@ -70,7 +70,7 @@ func (a *api) getCoverage(c *gin.Context) error {
 		"account":  describeAccount(account),
 		"from":     from,
 		"to":       to,
-		"coverage": describeCoverage(platform, rows, day.Between(from, min(to, today))),
+		"coverage": describeCoverage(platform, rows, day.Between(from, min(to, today)), today),
 	})
 	return nil
 }
@@ -127,9 +127,9 @@ func (a *api) account(c *gin.Context) (media.Platform, store.Account, error) {
 	return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, strings.Join(names, " or "))
 }
 
-// describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports, and
-// its lists, of which nothing is known.
-func describeCoverage(platform media.Platform, rows []store.Coverage, days []day.Day) []coverageJSON {
+// describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and
+// cash flow, its lists and balances, of which nothing is known.
+func describeCoverage(platform media.Platform, rows []store.Coverage, days []day.Day, today day.Day) []coverageJSON {
 	type scope struct {
 		report, level string
 		day           day.Day
@@ -142,6 +142,18 @@ func describeCoverage(platform media.Platform, rows []store.Coverage, days []day
 	}
 	for _, l := range platform.Lists() {
 		missing[scope{l.Name, l.Level, day.Epoch}] = true
+	}
+	funds := platform.Funds()
+	if funds.Balance.Fetch != nil {
+		missing[scope{media.BalanceName, media.FundLevel, day.Epoch}] = true
+	}
+	if funds.Daily.Page != nil {
+		for _, d := range days {
+			// Of the present day there is no cash flow.
+			if d < today {
+				missing[scope{media.FundDailyName, media.FundLevel, d}] = true
+			}
+		}
 	}
 	all := make([]coverageJSON, 0, len(rows)+len(missing))
 	for i := range rows {

@@ -28,7 +28,7 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, level 
 	if hourly {
 		report, raw, days = "report_hourly", w.hourly, hourlyDays
 	}
-	pulled, err := v.pulledDays(ctx, report, level, a.id, days)
+	pulled, err := v.pulledDays(ctx, report, level, a.id, v.today, days)
 	if err != nil {
 		return err
 	}

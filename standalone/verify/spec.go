@@ -106,18 +106,19 @@ type world struct {
 	object     []rawColumn
 	// public maps a column of the public tables to the truth's metric; columns that are not named must be NULL.
 	public map[string]string
+	money  moneySpec
 }
 
 var worlds = []world{
 	{
 		media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", objectKind: "adgroup", objects: "tencent_adgroup", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
-		report: tencentReport, object: tencentObject,
+		report: tencentReport, object: tencentObject, money: tencentMoney,
 		public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions", "deep_conversions",
 			"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
 	},
 	{
 		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", objectKind: "promotion", objects: "oceanengine_promotion", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
-		report: oceanReport, object: oceanObject,
+		report: oceanReport, object: oceanObject, money: oceanMoney,
 		// This platform counts conversions at the time of the event.
 		public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "deep_conversions",
 			"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"), "conversions_event", "conversions"),

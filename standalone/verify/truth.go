@@ -30,6 +30,16 @@ type truthRow struct {
 	Modified    int64  `json:"modified"`
 	Deleted     bool   `json:"deleted"`
 
+	// The accounts' money.
+	Fund         string `json:"fund"`
+	Balance      int64  `json:"balance"`
+	ValidBalance int64  `json:"valid_balance"`
+	PaidToday    int64  `json:"paid_today"`
+	Deposit      int64  `json:"deposit"`
+	Paid         int64  `json:"paid"`
+	TransferIn   int64  `json:"transfer_in"`
+	TransferOut  int64  `json:"transfer_out"`
+
 	Count *int64 `json:"count"` // the last line only
 }
 

@@ -77,6 +77,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			if err := v.compareObjects(ctx, w, a); err != nil {
 				return Report{}, fmt.Errorf("compare the configuration of account %s: %w", a.externalID, err)
 			}
+			if err := v.compareMoney(ctx, w, a); err != nil {
+				return Report{}, fmt.Errorf("compare the money of account %s: %w", a.externalID, err)
+			}
 			for _, level := range []string{"account", "adgroup"} {
 				for _, hourly := range []bool{false, true} {
 					if err := v.compareReport(ctx, w, a, level, hourly, sums); err != nil {
@@ -87,6 +90,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	if err := v.compareOrphans(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := v.compareMoneyOrphans(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := v.compareSummaries(ctx, sums); err != nil {
@@ -189,9 +195,10 @@ func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, our
 	return nil
 }
 
-// pulledDays returns the days that must have been pulled and those that coverage says were pulled before, ascending.
-func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, days int) ([]day.Day, error) {
-	pulled := day.Between(v.today.Add(1-days), v.today)
+// pulledDays returns the days that must have been pulled, as many as days up to last, and those that coverage says were pulled
+// before, ascending.
+func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, last day.Day, days int) ([]day.Day, error) {
+	pulled := day.Between(last.Add(1-days), last)
 	var covered []day.Day
 	err := v.Store.Data.Writer(ctx).Raw("SELECT day FROM coverage WHERE account_id = ? AND report = ? AND level = ?", accountID, report, level).Scan(&covered).Error
 	if err != nil {

@@ -127,6 +127,8 @@ func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest
 			}
 			return rows
 		},
+		Balance:   w.balance,
+		Flow:      w.flow,
 		Expire:    func(t *testing.T) { t.Helper(); fault(t, "token_death", nil) },
 		OverLimit: func(t *testing.T) { t.Helper(); fault(t, "over_limit", map[string]any{"count": 1}) },
 		Fail: func(t *testing.T, calls int) {
@@ -156,7 +158,8 @@ type fact struct {
 	Name     string           `json:"name"`
 	Modified int64            `json:"modified"`
 	Deleted  bool             `json:"deleted"`
-	Count    *int             `json:"count"`
+	money
+	Count *int `json:"count"`
 }
 
 func (w world) truth(t *testing.T, query url.Values) []fact {

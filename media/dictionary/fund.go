@@ -1,0 +1,91 @@
+package dictionary
+
+import (
+	"strings"
+
+	"adsync/base/fund"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+const fundHead = `
+## The money of accounts
+
+` + "`account_balance`" + ` holds what each account has, ` + "`fund_daily`" + ` what came in and went out on each of the account's past days, in
+` + "`day_zone`" + `; both have a row for each kind of money, their ` + "`fund`" + `, and are in millionths of the row's ` + "`currency`" + `. NULL says that the platform does not
+tell it, 0 is what it said. Never add up ` + "`total`" + ` and the other kinds: it holds them. A balance is as old as its account's row of ` + "`coverage`" + `
+(report ` + "`balance`" + `) says; ` + "`updated_at`" + ` moves only when it changes.
+
+`
+
+// funds writes what the tables of money hold.
+func (p *printer) funds(platforms []media.Platform) {
+	p.print(fundHead)
+	p.print("| platform | raw tables | daily cash flow | a day is told |\n|---|---|---|---|\n")
+	for _, platform := range platforms {
+		funds := platform.Funds()
+		if funds.Balance.Fetch == nil && funds.Daily.Page == nil {
+			continue
+		}
+		p.print("| %s | `%s`, `%s` | %d days back | %02.0f:00 on the next day |\n",
+			platform.Name(), funds.Balance.Table.Name, funds.Daily.Table.Name, funds.Daily.LookBack, funds.Daily.ToldAfter.Hours())
+	}
+	p.print("\n| fund | meaning | platform's fund types |\n|---|---|---|\n")
+	for _, k := range fund.Kinds {
+		p.print("| `%s` | %s | %s |\n", k.Kind, k.Meaning, typesOf(platforms, k.Kind))
+	}
+	p.print("\n### account_balance\n")
+	p.columns(platforms, fund.BalanceFields, func(f media.Funds) wire.Amounts { return f.Balance.Amounts })
+	p.print("\n### fund_daily\n\nThe balance is that of the day's end.\n")
+	p.columns(platforms, fund.DailyFields, func(f media.Funds) wire.Amounts { return f.Daily.Amounts })
+}
+
+// typesOf tells which fund types of the platforms are of a kind.
+func typesOf(platforms []media.Platform, kind fund.Kind) string {
+	var all []string
+	for _, platform := range platforms {
+		types := platform.Funds().Types
+		var words []string
+		for _, t := range types {
+			if t.Kind == kind {
+				words = append(words, "`…"+t.Word+"…`")
+			}
+		}
+		if kind == fund.Other && len(types) > 0 {
+			words = []string{"all others"}
+		}
+		if len(words) > 0 {
+			all = append(all, platform.Name()+": "+strings.Join(words, ", "))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// columns writes where each platform has the columns of a table from.
+func (p *printer) columns(platforms []media.Platform, fields []fund.Field, of func(media.Funds) wire.Amounts) {
+	p.print("\n| column | meaning | platform | field | unit there | of fund |\n|---|---|---|---|---|---|\n")
+	for _, f := range fields {
+		for _, platform := range platforms {
+			p.amounts(platform.Name(), f, of(platform.Funds()))
+		}
+	}
+}
+
+// amounts writes where a platform has a column from.
+func (p *printer) amounts(platform string, f fund.Field, amounts wire.Amounts) {
+	found := false
+	for _, a := range amounts {
+		if a.Is != f {
+			continue
+		}
+		found = true
+		kind := "that of the row's type; `total` is the sum"
+		if a.Kind != "" {
+			kind = "`" + string(a.Kind) + "`"
+		}
+		p.print("| `%s` | %s | %s | `%s` | %s | %s |\n", f.Column(), f.Meaning(), platform, a.Field, a.Unit, kind)
+	}
+	if !found {
+		p.print("| `%s` | %s | %s | none: NULL | | |\n", f.Column(), f.Meaning(), platform)
+	}
+}

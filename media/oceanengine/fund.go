@@ -1,0 +1,153 @@
+package oceanengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/fund"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+const (
+	fundEndpoint = "2/advertiser/fund/get/"
+	flowEndpoint = "2/advertiser/fund/daily_stat/"
+)
+
+// flowPage is how many rows are asked for; the platform does not say how many a page may hold.
+const flowPage = 100
+
+// One row tells all money of an account, in yuan. What wallets hold that several accounts share is none of an account's
+// own: it stays in the row as it came. The newer v3.0/account/fund/get/ is in fen; this one has the daily flow's unit.
+var (
+	balanceAmounts = wire.Amounts{
+		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "valid_balance", Kind: fund.Total, Is: fund.ValidBalance, Unit: wire.Yuan},
+		{Field: "cash", Kind: fund.Cash, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "valid_cash", Kind: fund.Cash, Is: fund.ValidBalance, Unit: wire.Yuan},
+		{Field: "grant", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "valid_grant", Kind: fund.Grant, Is: fund.ValidBalance, Unit: wire.Yuan},
+	}
+	// Of the kinds of money the daily flow tells nothing but what was spent.
+	flowAmounts = wire.Amounts{
+		{Field: "income", Kind: fund.Total, Is: fund.Deposit, Unit: wire.Yuan},
+		{Field: "cost", Kind: fund.Total, Is: fund.Paid, Unit: wire.Yuan},
+		{Field: "transfer_in", Kind: fund.Total, Is: fund.TransferIn, Unit: wire.Yuan},
+		{Field: "transfer_out", Kind: fund.Total, Is: fund.TransferOut, Unit: wire.Yuan},
+		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan}, // at the day's end
+		{Field: "cash_cost", Kind: fund.Cash, Is: fund.Paid, Unit: wire.Yuan},
+		{Field: "reward_cost", Kind: fund.Grant, Is: fund.Paid, Unit: wire.Yuan},
+		{Field: "frozen", Unit: wire.Yuan},
+	}
+)
+
+// Funds implements media.Platform. A day's flow is out at about 08:00 on the next day, or later (the platform's own words);
+// how many days a query may span and how far back it reaches it does not say: both are our own choice.
+func (Platform) Funds() media.Funds {
+	return media.Funds{
+		Balance: media.Balance{
+			Table:   store.RawTable{Name: "oceanengine_fund", Shape: store.FundRows, Columns: balanceAmounts.Columns()},
+			Amounts: balanceAmounts,
+			Fetch:   fetchFund,
+		},
+		Daily: media.FundDaily{
+			Table:   store.RawTable{Name: "oceanengine_fund_daily", Shape: store.DailyFundRows, Columns: flowAmounts.Columns()},
+			Amounts: flowAmounts,
+			MaxDays: 30, LookBack: 365, ToldAfter: 8 * time.Hour,
+			Page: fetchFlow,
+		},
+	}
+}
+
+func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
+	data, err := api.Get(ctx, fundEndpoint, url.Values{"advertiser_id": {api.Account().ExternalID}})
+	if err != nil {
+		return nil, err
+	}
+	row, err := readFund(data)
+	if err != nil {
+		return nil, media.Broken(fundEndpoint, err)
+	}
+	return []media.Row{row}, nil
+}
+
+func readFund(data json.RawMessage) (media.Row, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return media.Row{}, err
+	}
+	if _, ok := fields["balance"]; !ok {
+		return media.Row{}, errors.New("there is no balance")
+	}
+	row := media.Row{JSON: data}
+	var err error
+	row.Raw, row.Funds, err = balanceAmounts.Read(fields, "")
+	return row, err
+}
+
+func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
+	number := 1
+	if page != "" {
+		var err error
+		if number, err = strconv.Atoi(page); err != nil {
+			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+		}
+	}
+	data, err := api.Get(ctx, flowEndpoint, url.Values{
+		"advertiser_id": {api.Account().ExternalID},
+		"start_date":    {q.From.String()},
+		"end_date":      {q.To.String()},
+		"page":          {strconv.Itoa(number)},
+		"page_size":     {strconv.Itoa(flowPage)},
+	})
+	if err != nil {
+		return media.Page{}, err
+	}
+	out, err := readFlow(data)
+	if err != nil {
+		return media.Page{}, media.Broken(flowEndpoint, err)
+	}
+	if number*flowPage < out.Total {
+		out.Next = strconv.Itoa(number + 1)
+	}
+	return out, nil
+}
+
+func readFlow(data json.RawMessage) (media.Page, error) {
+	var answer struct {
+		List []json.RawMessage `json:"list"`
+		Page pageInfo          `json:"page_info"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return media.Page{}, err
+	}
+	if !answer.Page.TotalNumber.Set {
+		return media.Page{}, errors.New("page_info has no total_number")
+	}
+	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
+	for _, raw := range answer.List {
+		var key struct {
+			Date string `json:"date"`
+		}
+		var fields map[string]json.RawMessage
+		if err := errors.Join(json.Unmarshal(raw, &key), json.Unmarshal(raw, &fields)); err != nil {
+			return media.Page{}, err
+		}
+		row := media.Row{JSON: raw}
+		var err error
+		if row.Day, err = day.Parse(key.Date); err != nil {
+			return media.Page{}, err
+		}
+		if row.Raw, row.Funds, err = flowAmounts.Read(fields, ""); err != nil {
+			return media.Page{}, err
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page, nil
+}

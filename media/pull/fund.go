@@ -1,0 +1,185 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"adsync/base/day"
+	"adsync/base/fund"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/media"
+)
+
+// partNow is the one part of a pull of balances.
+const partNow = "now"
+
+// flowParams are the params of a task that pulls the daily cash flow.
+type flowParams struct {
+	// Days is how many days are pulled, up to the last one that is told; 0 means 1.
+	Days int `json:"days"`
+}
+
+func (p *puller) fundHandlers(funds media.Funds) []media.Handler {
+	var handlers []media.Handler
+	if funds.Balance.Fetch != nil {
+		handlers = append(handlers, p.balanceHandler(funds.Balance))
+	}
+	if funds.Daily.Page != nil {
+		handlers = append(handlers, p.flowHandler(funds.Daily))
+	}
+	return handlers
+}
+
+func (p *puller) balanceHandler(balance media.Balance) media.Handler {
+	return media.Handler{
+		Name:   p.platform.Name() + "." + media.BalanceName,
+		Target: media.Accounts,
+		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
+		Parts: func(plan media.Plan) ([]string, error) {
+			if plan.From != "" {
+				return nil, errors.New("from: a balance is that of now: leave from and to out")
+			}
+			return []string{partNow}, nil
+		},
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			return p.runFunds(ctx, work, media.BalanceName, []day.Day{day.Epoch}, balance.Table,
+				func(ctx context.Context, api media.API, _ string) (media.Page, error) {
+					rows, err := balance.Fetch(ctx, api)
+					for i := range rows {
+						rows[i].Day = day.Epoch
+					}
+					return media.Page{Rows: rows, Total: len(rows)}, err
+				})
+		},
+	}
+}
+
+func (p *puller) flowHandler(flow media.FundDaily) media.Handler {
+	parse := func(raw json.RawMessage) (flowParams, error) {
+		var params flowParams
+		if err := media.CheckParams(raw, &params); err != nil {
+			return params, err
+		}
+		if params.Days < 0 || params.Days > flow.LookBack {
+			return params, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days, flow.LookBack)
+		}
+		return params, nil
+	}
+	return media.Handler{
+		Name:   p.platform.Name() + "." + media.FundDailyName,
+		Target: media.Accounts,
+		Check: func(raw json.RawMessage) error {
+			_, err := parse(raw)
+			return err
+		},
+		Parts: func(plan media.Plan) ([]string, error) {
+			params, err := parse(plan.Params)
+			if err != nil {
+				return nil, err
+			}
+			return flowParts(plan, params, flow)
+		},
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			from, to, err := parseDays(work.Part)
+			if err != nil {
+				return media.Result{}, err
+			}
+			query := media.ReportQuery{From: from, To: to}
+			return p.runFunds(ctx, work, media.FundDailyName, day.Between(from, to), flow.Table,
+				func(ctx context.Context, api media.API, token string) (media.Page, error) {
+					return flow.Page(ctx, api, query, token)
+				})
+		},
+	}
+}
+
+// flowParts cuts the days of a plan into parts of as many days as one query may span. The newest day is the last one that
+// was told at the planned moment, in the account's zone.
+func flowParts(plan media.Plan, params flowParams, flow media.FundDaily) ([]string, error) {
+	last := day.Of(plan.PlannedAt.Add(-flow.ToldAfter), plan.Zone).Add(-1)
+	from, to := last.Add(1-max(params.Days, 1)), last
+	if plan.From != "" {
+		from, to = plan.From, plan.To
+		if to > last {
+			return nil, fmt.Errorf("to: %s is refused: want a day up to %s, the last one whose cash flow is told", to, last)
+		}
+		if oldest := day.Of(plan.PlannedAt, plan.Zone).Add(-flow.LookBack); from < oldest {
+			return nil, fmt.Errorf("from: %s is refused: want %s or later, the platform keeps %d days", from, oldest, flow.LookBack)
+		}
+		if from > to {
+			return nil, fmt.Errorf("from: %s is refused: want a day up to %s", from, to)
+		}
+	}
+	var parts []string
+	span := max(flow.MaxDays, 1)
+	for ; from <= to; from = from.Add(span) {
+		parts = append(parts, formatDays(from, min(from.Add(span-1), to)))
+	}
+	return parts, nil
+}
+
+// runFunds pulls what a platform tells of an account's money on some days.
+func (p *puller) runFunds(ctx context.Context, work media.Work, report string, days []day.Day, table store.RawTable,
+	page func(ctx context.Context, api media.API, token string) (media.Page, error),
+) (media.Result, error) {
+	account, err := p.account(ctx, work.AccountID)
+	if err != nil {
+		return media.Result{}, err
+	}
+	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report, Level: media.FundLevel, Days: days}
+	claim, _, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
+	if err != nil {
+		return media.Result{}, err
+	}
+	api := p.Caller.For(account)
+	got, err := fetch(ctx, func(ctx context.Context, token string) (media.Page, error) { return page(ctx, api, token) })
+	if err != nil {
+		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report, account.ExternalID, work.Part, err)
+	}
+	result, err := p.writeFunds(ctx, account, claim, table, got, work.Confirmed)
+	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
+}
+
+func (p *puller) writeFunds(ctx context.Context, account media.Account, claim store.Claim, table store.RawTable, got fetched, confirmed bool) (store.ReportResult, error) {
+	write := store.FundWrite{
+		Claim: claim, Raw: table, Currency: account.Currency, Zone: account.Zone.String(),
+		Whole: got.note == "", Note: got.note, Confirmed: confirmed,
+	}
+	told := map[day.Day][]fund.Row{}
+	for _, r := range got.rows {
+		if !slices.Contains(claim.Days, r.Day) {
+			return store.ReportResult{}, &media.Error{Class: media.Transient, Message: fmt.Sprintf("the platform answered %s, which was not asked for", r.Day)}
+		}
+		write.Rows = append(write.Rows, store.FundRow{Day: r.Day, FundType: r.Object, Raw: r.Raw, JSON: string(r.JSON)})
+		told[r.Day] = append(told[r.Day], r.Funds...)
+	}
+	for _, d := range claim.Days {
+		for _, row := range fund.Gather(told[d]) {
+			write.Sums = append(write.Sums, store.FundSum{Day: d, Row: row})
+		}
+	}
+	result, err := p.Store.WriteFunds(ctx, write)
+	if err != nil {
+		return result, fenced(err)
+	}
+	p.metrics.rows.WithLabelValues(account.Media, claim.Report).Add(float64(result.Written + result.Deleted))
+	switch {
+	case got.note != "":
+		p.metrics.partial.WithLabelValues(account.Media, claim.Report).Inc()
+		return result, notWhole(got.note)
+	case len(result.Suspect) > 0:
+		p.metrics.suspect.WithLabelValues(account.Media, claim.Report).Add(float64(len(result.Suspect)))
+		err := notWhole("suspect: the answer has no row, though there were some before")
+		p.causes.Report(slog.LevelWarn, "suspect/"+account.Media+"/"+claim.Report, "suspect pull: nothing was deleted; coverage names the days", telemetry.OneCause(err),
+			"media", account.Media, "account_id", account.ID, "report", claim.Report, "level", claim.Level)
+		return result, err
+	case len(result.Fenced) > 0 && !result.FencedComplete:
+		return result, errFencedOpen
+	}
+	return result, nil
+}

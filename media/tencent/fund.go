@@ -1,0 +1,197 @@
+package tencent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/fund"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+const (
+	fundsEndpoint = "funds/get"
+	flowEndpoint  = "daily_balance_report/get"
+)
+
+// flowZone is the zone of the platform's days, which its moments are read in.
+var flowZone = time.FixedZone("UTC+8", 8*60*60)
+
+// flowPage is the most that a page of the daily cash flow holds.
+const flowPage = 100
+
+// The amounts of each fund type. The platform locks some of a balance for what it may still charge, and does not say
+// whether the balance holds that: what can be spent is not derived from it.
+var (
+	balanceAmounts = wire.Amounts{
+		{Field: "balance", Is: fund.Balance, Unit: wire.Fen},
+		{Field: "bill_deposit_amount", Unit: wire.Fen}, // locked
+		{Field: "realtime_cost", Unit: wire.Fen},       // of today
+	}
+	flowAmounts = wire.Amounts{
+		{Field: "deposit", Is: fund.Deposit, Unit: wire.Fen},
+		{Field: "paid", Is: fund.Paid, Unit: wire.Fen},
+		{Field: "trans_in", Is: fund.TransferIn, Unit: wire.Fen},
+		{Field: "trans_out", Is: fund.TransferOut, Unit: wire.Fen},
+		{Field: "balance", Is: fund.Balance, Unit: wire.Fen}, // at the day's end
+		{Field: "credit_modify", Unit: wire.Fen},
+	}
+)
+
+// fundTypes sorts the platform's fund types, some 40 of them. Its samples show older names (GENERAL_CASH).
+var fundTypes = media.FundTypes{
+	{Word: "CREDIT", Kind: fund.Credit},
+	{Word: "DEBT", Kind: fund.Credit},
+	{Word: "GIFT", Kind: fund.Grant},
+	{Word: "REWARDS", Kind: fund.Grant},
+	{Word: "COMPENSATE", Kind: fund.Grant},
+	{Word: "CASH", Kind: fund.Cash},
+}
+
+// Funds implements media.Platform. The platform tells neither when a day is out nor whether the present day has a row: that
+// it is out at 08:00 on the next day, as its reports are, is our own choice. It keeps two years.
+func (Platform) Funds() media.Funds {
+	return media.Funds{
+		Types: fundTypes,
+		Balance: media.Balance{
+			Table:   store.RawTable{Name: "tencent_fund", Shape: store.FundRows, Columns: append(balanceAmounts.Columns(), store.RawColumn{Name: "fund_status", Kind: store.Text})},
+			Amounts: balanceAmounts,
+			Fetch:   fetchFunds,
+		},
+		Daily: media.FundDaily{
+			Table:   store.RawTable{Name: "tencent_fund_daily", Shape: store.DailyFundRows, Columns: flowAmounts.Columns()},
+			Amounts: flowAmounts,
+			MaxDays: 10, LookBack: 730, ToldAfter: 8 * time.Hour,
+			Page: fetchFlow,
+		},
+	}
+}
+
+func fetchFunds(ctx context.Context, api media.API) ([]media.Row, error) {
+	data, err := api.Get(ctx, fundsEndpoint, url.Values{"account_id": {api.Account().ExternalID}})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := readFunds(data)
+	if err != nil {
+		return nil, media.Broken(fundsEndpoint, err)
+	}
+	return rows, nil
+}
+
+func readFunds(data json.RawMessage) ([]media.Row, error) {
+	var answer struct {
+		List *[]json.RawMessage `json:"list"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, err
+	}
+	if answer.List == nil {
+		return nil, errors.New("there is no list")
+	}
+	var rows []media.Row
+	for _, raw := range *answer.List {
+		var status struct {
+			FundStatus string `json:"fund_status"`
+		}
+		if err := json.Unmarshal(raw, &status); err != nil {
+			return nil, err
+		}
+		row, err := readFund(raw, balanceAmounts)
+		if err != nil {
+			return nil, err
+		}
+		row.Raw = append(row.Raw, wire.Text(status.FundStatus))
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// readFund reads a row about one fund type.
+func readFund(raw json.RawMessage, amounts wire.Amounts) (media.Row, error) {
+	var key struct {
+		FundType wire.ID `json:"fund_type"`
+	}
+	var fields map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(raw, &key), json.Unmarshal(raw, &fields)); err != nil {
+		return media.Row{}, err
+	}
+	if key.FundType == "" {
+		return media.Row{}, errNoID
+	}
+	row := media.Row{Object: string(key.FundType), JSON: raw}
+	var err error
+	row.Raw, row.Funds, err = amounts.Read(fields, fundTypes.Kind(row.Object))
+	return row, err
+}
+
+func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
+	number := 1
+	if page != "" {
+		var err error
+		if number, err = strconv.Atoi(page); err != nil {
+			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+		}
+	}
+	data, err := api.Get(ctx, flowEndpoint, url.Values{
+		"account_id": {api.Account().ExternalID},
+		"date_range": {asJSON(map[string]string{"start_date": q.From.String(), "end_date": q.To.String()})},
+		"page":       {strconv.Itoa(number)},
+		"page_size":  {strconv.Itoa(flowPage)},
+	})
+	if err != nil {
+		return media.Page{}, err
+	}
+	out, err := readFlow(data, q)
+	if err != nil {
+		return media.Page{}, media.Broken(flowEndpoint, err)
+	}
+	if number*flowPage < out.Total {
+		out.Next = strconv.Itoa(number + 1)
+	}
+	return out, nil
+}
+
+func readFlow(data json.RawMessage, q media.ReportQuery) (media.Page, error) {
+	var answer struct {
+		List []json.RawMessage `json:"list"`
+		Page pageInfo          `json:"page_info"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return media.Page{}, err
+	}
+	if !answer.Page.TotalNumber.Set {
+		return media.Page{}, errors.New("page_info has no total_number")
+	}
+	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
+	for _, raw := range answer.List {
+		var at struct {
+			Time wire.Int `json:"time"`
+		}
+		if err := json.Unmarshal(raw, &at); err != nil {
+			return media.Page{}, err
+		}
+		row, err := readFund(raw, flowAmounts)
+		if err != nil {
+			return media.Page{}, err
+		}
+		// The platform's description has a time in each row, its sample has none.
+		switch moment := at.Time.Unix(); {
+		case !moment.IsZero():
+			row.Day = day.Of(moment, flowZone)
+		case q.From == q.To:
+			row.Day = q.From
+		default:
+			return media.Page{}, fmt.Errorf("a row of %s has no time", row.Object)
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page, nil
+}

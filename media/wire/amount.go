@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"adsync/base/fund"
+	"adsync/base/store"
+)
+
+// Amount is an amount that a platform tells of an account's money: its field on the wire, and what it becomes.
+type Amount struct {
+	Field string
+	// Kind is the money that it is of; "" says that the row tells it, by its fund type.
+	Kind fund.Kind
+	// Is is the column that it becomes; fund.Untold is kept in the raw table alone.
+	Is   fund.Field
+	Unit Unit // Fen or Yuan
+}
+
+// Amounts are what a platform's row about money holds, in the order of the raw table's columns.
+type Amounts []Amount
+
+// Columns returns the raw table's columns: all are kept in fen.
+func (as Amounts) Columns() []store.RawColumn {
+	columns := make([]store.RawColumn, len(as))
+	for i, a := range as {
+		columns[i] = store.RawColumn{Name: a.Field + "_fen", Kind: store.Int}
+	}
+	return columns
+}
+
+// Read brings a platform's row to the raw columns' values and to what it says of each kind of money. own is the kind
+// of the row's fund type, for the amounts that name none. What the row lacks stays unset.
+func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any, funds []fund.Row, err error) {
+	raw = make([]any, len(as))
+	for i, a := range as {
+		var d Decimal
+		if err := d.UnmarshalJSON(row[a.Field]); err != nil {
+			return nil, nil, fmt.Errorf("field %s: %w", a.Field, err)
+		}
+		var amount fund.Amount
+		if d.IsSet() {
+			micros, fen, err := (Figure{Field: a.Field, Unit: a.Unit}).scale(d)
+			if err != nil {
+				return nil, nil, fmt.Errorf("field %s: %w", a.Field, err)
+			}
+			raw[i], amount = fen, fund.Of(micros)
+		}
+		if a.Is == fund.Untold {
+			continue
+		}
+		kind := a.Kind
+		if kind == "" {
+			kind = own
+		}
+		funds = set(funds, kind, a.Is, amount)
+	}
+	return raw, funds, nil
+}
+
+// set notes an amount in the row of its kind.
+func set(funds []fund.Row, kind fund.Kind, is fund.Field, amount fund.Amount) []fund.Row {
+	for i := range funds {
+		if funds[i].Kind == kind {
+			funds[i].Values[is] = amount
+			return funds
+		}
+	}
+	r := fund.Row{Kind: kind}
+	r.Values[is] = amount
+	return append(funds, r)
+}

@@ -1,0 +1,52 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/fund"
+	"adsync/base/store"
+	"adsync/media/wire"
+)
+
+func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
+	t.Parallel()
+	amounts := wire.Amounts{
+		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan}, {Field: "cash", Kind: fund.Cash, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "valid_cash", Kind: fund.Cash, Is: fund.ValidBalance, Unit: wire.Yuan}, {Field: "locked", Unit: wire.Yuan},
+		{Field: "left", Is: fund.Paid, Unit: wire.Fen},
+	}
+	require.Equal(t, store.RawColumn{Name: "valid_cash_fen", Kind: store.Int}, amounts.Columns()[2])
+	var row map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(`{"balance":1.2345678e4,"cash":-0.1,"locked":7,"left":3,"more":{}}`), &row))
+	raw, funds, err := amounts.Read(row, fund.Grant)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(1_234_568), int64(-10), nil, int64(700), int64(3)}, raw)
+	total, cash, grant := fund.Row{Kind: fund.Total}, fund.Row{Kind: fund.Cash}, fund.Row{Kind: fund.Grant}
+	total.Values[fund.Balance] = fund.Of(12_345_678_000)
+	cash.Values[fund.Balance] = fund.Of(-100_000)
+	grant.Values[fund.Paid] = fund.Of(30_000)
+	require.Equal(t, []fund.Row{total, cash, grant}, funds)
+
+	for _, bad := range []string{`{"cash":"many"}`, `{"cash":1e19}`, `{"cash":[1]}`} {
+		clear(row)
+		require.NoError(t, json.Unmarshal([]byte(bad), &row))
+		_, _, err = amounts.Read(row, fund.Grant)
+		require.ErrorContains(t, err, "field cash", bad)
+	}
+}
+
+func TestAmounts_LeaveUnsetWhatTheRowLacks(t *testing.T) {
+	t.Parallel()
+	amounts := wire.Amounts{{Field: "balance", Kind: fund.Cash, Is: fund.Balance, Unit: wire.Yuan}}
+	for _, text := range []string{`{}`, `{"balance":null}`, `{"balance":""}`} {
+		var row map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(text), &row))
+		raw, funds, err := amounts.Read(row, "")
+		require.NoError(t, err)
+		require.Equal(t, []any{nil}, raw, text)
+		require.Equal(t, []fund.Row{{Kind: fund.Cash}}, funds, text)
+	}
+}

@@ -1,0 +1,335 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"adsync/base/day"
+)
+
+// What the tables of the accounts' money must hold, as spec.go says what the others must.
+
+// moneyTruth is the truth of an account's money, now or on a day: that of its cash and that of its grants.
+type moneyTruth struct{ cash, grant truthRow }
+
+// moneyColumn is what a column must hold, as text.
+type moneyColumn struct {
+	name string
+	want func(moneyTruth) string
+}
+
+// moneyRow is one row that a table must have: its fund type or fund, and its columns. A column of the public tables
+// that is not named must be NULL.
+type moneyRow struct {
+	key     string
+	columns []moneyColumn
+}
+
+// moneyTable is what one raw table and its public one must hold of an account, now or on each day.
+type moneyTable struct {
+	raw         string
+	rows        []moneyRow
+	public      []moneyRow
+	publicTable string
+	publicNames []string
+}
+
+type moneySpec struct{ balance, daily moneyTable }
+
+type amount func(truthRow) int64
+
+func balance(r truthRow) int64     { return r.Balance }
+func valid(r truthRow) int64       { return r.ValidBalance }
+func locked(r truthRow) int64      { return r.Balance - r.ValidBalance }
+func paidToday(r truthRow) int64   { return r.PaidToday }
+func deposit(r truthRow) int64     { return r.Deposit }
+func paid(r truthRow) int64        { return r.Paid }
+func transferIn(r truthRow) int64  { return r.TransferIn }
+func transferOut(r truthRow) int64 { return r.TransferOut }
+func nothing(truthRow) int64       { return 0 }
+
+// part picks the kinds of money that a row is about.
+type part func(moneyTruth, amount) int64
+
+func cash(t moneyTruth, of amount) int64  { return of(t.cash) }
+func grant(t moneyTruth, of amount) int64 { return of(t.grant) }
+func both(t moneyTruth, of amount) int64  { return of(t.cash) + of(t.grant) }
+
+func inFen(name string, p part, of amount) moneyColumn {
+	return moneyColumn{name, func(t moneyTruth) string { return strconv.FormatInt(p(t, of)/microsPerFen, 10) }}
+}
+
+func inMicros(name string, p part, of amount) moneyColumn {
+	return moneyColumn{name, func(t moneyTruth) string { return strconv.FormatInt(p(t, of), 10) }}
+}
+
+func balanceColumn(p part) moneyColumn { return inMicros("balance", p, balance) }
+func validColumn(p part) moneyColumn   { return inMicros("valid_balance", p, valid) }
+func paidColumn(p part) moneyColumn    { return inMicros("paid", p, paid) }
+
+func flowColumns(p part) []moneyColumn {
+	return []moneyColumn{
+		inMicros("deposit", p, deposit), paidColumn(p), inMicros("transfer_in", p, transferIn), inMicros("transfer_out", p, transferOut), balanceColumn(p),
+	}
+}
+
+var (
+	balanceNames = []string{"balance", "valid_balance"}
+	flowNames    = []string{"deposit", "paid", "transfer_in", "transfer_out", "balance"}
+)
+
+func tencentBalance(p part) []moneyColumn {
+	status := func(t moneyTruth) string {
+		if p(t, balance) == 0 {
+			return "FUND_STATUS_NOT_ENOUGH"
+		}
+		return "FUND_STATUS_NORMAL"
+	}
+	return []moneyColumn{inFen("balance_fen", p, balance), inFen("bill_deposit_amount_fen", p, locked), inFen("realtime_cost_fen", p, paidToday), {"fund_status", status}}
+}
+
+func tencentFlow(p part) []moneyColumn {
+	return []moneyColumn{
+		inFen("deposit_fen", p, deposit), inFen("paid_fen", p, paid), inFen("trans_in_fen", p, transferIn), inFen("trans_out_fen", p, transferOut),
+		inFen("balance_fen", p, balance), inFen("credit_modify_fen", p, nothing),
+	}
+}
+
+var tencentMoney = moneySpec{
+	balance: moneyTable{
+		raw: "tencent_fund", rows: []moneyRow{{"FUND_TYPE_CASH", tencentBalance(cash)}, {"FUND_TYPE_GIFT", tencentBalance(grant)}},
+		publicTable: "account_balance", publicNames: balanceNames,
+		// This platform does not tell what can be spent.
+		public: []moneyRow{{"cash", []moneyColumn{balanceColumn(cash)}}, {"grant", []moneyColumn{balanceColumn(grant)}}, {"total", []moneyColumn{balanceColumn(both)}}},
+	},
+	daily: moneyTable{
+		raw: "tencent_fund_daily", rows: []moneyRow{{"FUND_TYPE_CASH", tencentFlow(cash)}, {"FUND_TYPE_GIFT", tencentFlow(grant)}},
+		publicTable: "fund_daily", publicNames: flowNames,
+		public: []moneyRow{{"cash", flowColumns(cash)}, {"grant", flowColumns(grant)}, {"total", flowColumns(both)}},
+	},
+}
+
+var oceanMoney = moneySpec{
+	balance: moneyTable{
+		raw: "oceanengine_fund", rows: []moneyRow{{"", []moneyColumn{
+			inFen("balance_fen", both, balance), inFen("valid_balance_fen", both, valid), inFen("cash_fen", cash, balance), inFen("valid_cash_fen", cash, valid),
+			inFen("grant_fen", grant, balance), inFen("valid_grant_fen", grant, valid),
+		}}},
+		publicTable: "account_balance", publicNames: balanceNames,
+		public: []moneyRow{
+			{"cash", []moneyColumn{balanceColumn(cash), validColumn(cash)}}, {"grant", []moneyColumn{balanceColumn(grant), validColumn(grant)}},
+			{"total", []moneyColumn{balanceColumn(both), validColumn(both)}},
+		},
+	},
+	daily: moneyTable{
+		raw: "oceanengine_fund_daily", rows: []moneyRow{{"", []moneyColumn{
+			inFen("income_fen", both, deposit), inFen("cost_fen", both, paid), inFen("transfer_in_fen", both, transferIn), inFen("transfer_out_fen", both, transferOut),
+			inFen("balance_fen", both, balance), inFen("cash_cost_fen", cash, paid), inFen("reward_cost_fen", grant, paid), inFen("frozen_fen", both, nothing),
+		}}},
+		publicTable: "fund_daily", publicNames: flowNames,
+		// Of the kinds of money this platform tells nothing but what was spent.
+		public: []moneyRow{{"cash", []moneyColumn{paidColumn(cash)}}, {"grant", []moneyColumn{paidColumn(grant)}}, {"total", flowColumns(both)}},
+	},
+}
+
+// toldAfter is how long after its end a day's cash flow is told.
+const toldAfter = 8 * time.Hour
+
+// moneyKey is a row of a table of money; balances have the one day day.Epoch.
+type moneyKey struct {
+	day day.Day
+	key string
+}
+
+func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
+	now, err := v.moneyTruth(ctx, truthQuery{media: w.media, kind: "balance", account: a.externalID}, nil)
+	if err != nil {
+		return err
+	}
+	if err := v.compareMoneyTable(ctx, w, a, w.money.balance, []day.Day{day.Epoch}, now); err != nil {
+		return err
+	}
+	last := day.Of(v.Now.Add(-toldAfter), AccountZone).Add(-1)
+	days, err := v.pulledDays(ctx, "fund_daily", "account", a.id, last, dailyDays)
+	if err != nil {
+		return err
+	}
+	flow, err := v.moneyTruth(ctx, truthQuery{media: w.media, kind: "fund_daily", account: a.externalID, from: days[0].String(), to: days[len(days)-1].String()}, days)
+	if err != nil {
+		return err
+	}
+	return v.compareMoneyTable(ctx, w, a, w.money.daily, days, flow)
+}
+
+// moneyTruth reads the truth by day, of the given days alone, or of now, which is day.Epoch.
+func (v *verifier) moneyTruth(ctx context.Context, q truthQuery, days []day.Day) (map[day.Day]moneyTruth, error) {
+	all := map[day.Day]moneyTruth{}
+	err := readTruth(ctx, v.Client, v.Simulator, q, func(r truthRow) error {
+		d := day.Day(r.Day)
+		if days == nil {
+			d = day.Epoch
+		} else if !slices.Contains(days, d) {
+			return nil
+		}
+		t := all[d]
+		switch r.Fund {
+		case "cash":
+			t.cash = r
+		case "grant":
+			t.grant = r
+		default:
+			return fmt.Errorf("the truth has money of the kind %q", r.Fund)
+		}
+		all[d] = t
+		return nil
+	})
+	return all, err
+}
+
+// compareMoneyTable compares an account's rows of a raw table and of its public one.
+func (v *verifier) compareMoneyTable(ctx context.Context, w world, a account, t moneyTable, days []day.Day, truth map[day.Day]moneyTruth) error {
+	for _, d := range days {
+		for _, table := range []string{t.raw, t.publicTable} {
+			v.seen[accountDay{table: table, accountID: a.id, day: d}] = true
+		}
+	}
+	var names []string
+	for _, c := range t.rows[0].columns {
+		names = append(names, c.name)
+	}
+	if err := v.compareMoneyRows(ctx, w, a, moneyRows{t.raw, "fund_type", names, t.rows, "row_json"}, days, truth); err != nil {
+		return err
+	}
+	return v.compareMoneyRows(ctx, w, a, moneyRows{t.publicTable, "fund", t.publicNames, t.public, "currency"}, days, truth)
+}
+
+// moneyRows is a table to compare: which of its columns is the key, and what each row must hold. Beside them one more
+// column is looked at: row_json must be JSON, currency that of the accounts.
+type moneyRows struct {
+	table, key string
+	names      []string
+	rows       []moneyRow
+	beside     string
+}
+
+func (v *verifier) compareMoneyRows(ctx context.Context, w world, a account, m moneyRows, days []day.Day, truth map[day.Day]moneyTruth) error {
+	have, err := v.moneyRows(ctx, m, a.id, days)
+	if err != nil {
+		return err
+	}
+	c := v.table(m.table, len(m.names)+1)
+	for _, d := range days {
+		t, ok := truth[d]
+		if !ok {
+			continue // nothing is told of the day
+		}
+		for _, row := range m.rows {
+			k := moneyKey{d, row.key}
+			what := fmt.Sprintf("%s account %s %s %q", w.media, a.externalID, d, row.key)
+			values, ok := have[k]
+			delete(have, k)
+			c.expect(ok, what)
+			want := map[string]string{}
+			nonzero := false
+			for _, column := range row.columns {
+				want[column.name] = column.want(t)
+				nonzero = nonzero || want[column.name] != "0" && column.name != "fund_status"
+			}
+			v.report.ExpectedRows++
+			if nonzero {
+				v.report.NonzeroRows++
+			}
+			if !ok {
+				continue
+			}
+			for i, name := range m.names {
+				value := "NULL"
+				if text, told := want[name]; told {
+					value = text
+				}
+				c.equal(what+" "+name, values[i], value)
+			}
+			if beside := values[len(m.names)]; m.beside == "currency" {
+				c.equal(what+" currency", beside, "CNY")
+			} else if !json.Valid([]byte(beside)) {
+				c.differ(what + " row_json is not JSON")
+			}
+		}
+	}
+	for k := range have {
+		c.extra(fmt.Sprintf("%s account %s %s %q", w.media, a.externalID, k.day, k.key))
+	}
+	c.close()
+	return nil
+}
+
+// moneyRows reads an account's rows.
+func (v *verifier) moneyRows(ctx context.Context, m moneyRows, accountID int64, days []day.Day) (map[moneyKey][]string, error) {
+	dayColumn, where, args := "day", " AND day IN ?", []any{accountID, days}
+	if days[0] == day.Epoch {
+		dayColumn, where, args = "'"+day.Epoch.String()+"'", "", []any{accountID}
+	}
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT "+dayColumn+", "+m.key+", "+strings.Join(m.names, ", ")+", "+m.beside+" FROM "+m.table+" WHERE account_id = ?"+where, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", m.table, err)
+	}
+	defer rows.Close()
+	all := map[moneyKey][]string{}
+	for rows.Next() {
+		var k moneyKey
+		values := make([]sql.NullString, len(m.names)+1)
+		dest := []any{&k.day, &k.key}
+		for i := range values {
+			dest = append(dest, &values[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return nil, fmt.Errorf("read %s: %w", m.table, err)
+		}
+		all[k] = texts(values)
+	}
+	return all, rows.Err()
+}
+
+// compareMoneyOrphans finds rows that no comparison by account met.
+func (v *verifier) compareMoneyOrphans(ctx context.Context) error {
+	tables := map[string]string{"account_balance": "'" + day.Epoch.String() + "'", "fund_daily": "day"}
+	for _, w := range worlds {
+		tables[w.money.balance.raw] = "'" + day.Epoch.String() + "'"
+		tables[w.money.daily.raw] = "day"
+	}
+	for table, dayColumn := range tables {
+		if err := v.compareMoneyOrphansOf(ctx, table, dayColumn); err != nil {
+			return fmt.Errorf("read %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) compareMoneyOrphansOf(ctx context.Context, table, dayColumn string) error {
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + dayColumn + ", COUNT(*) FROM " + table + " GROUP BY 1, 2").Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	c := v.table(table, v.report.Tables[table].Columns)
+	for rows.Next() {
+		key := accountDay{table: table}
+		var n int
+		if err := rows.Scan(&key.accountID, &key.day, &n); err != nil {
+			return err
+		}
+		for range n {
+			if !v.seen[key] {
+				c.extra(fmt.Sprintf("a row of our account %d on %s", key.accountID, key.day))
+			}
+		}
+	}
+	c.close()
+	return rows.Err()
+}
