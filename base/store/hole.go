@@ -66,7 +66,7 @@ func (s *Store) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Cal
 		AccountID int64
 		Days      int
 	}
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, SUM(CASE WHEN state = 'complete' AND ("+strings.Join(settled, " OR ")+") THEN 1 ELSE 0 END) AS days FROM coverage"+
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, CAST(SUM(CASE WHEN state = 'complete' AND ("+strings.Join(settled, " OR ")+") THEN 1 ELSE 0 END) AS SIGNED) AS days FROM coverage"+
 		" WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ? GROUP BY account_id",
 		append(args, accountIDs, c.Report, c.Level, c.from(), c.to())...).Scan(&whole).Error
 	if err != nil {

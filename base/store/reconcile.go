@@ -56,7 +56,9 @@ func (s *Store) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (m
 }
 
 func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[AccountLevel]LevelSum) error {
-	rows, err := tx.Raw("SELECT account_id, level, COUNT(*), SUM("+strings.Join(metric.Names(), "), SUM(")+") FROM report_daily"+
+	// A sum of integers is a decimal in MySQL.
+	columns := "CAST(SUM(" + strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(") + ") AS SIGNED)"
+	rows, err := tx.Raw("SELECT account_id, level, COUNT(*), "+columns+" FROM report_daily"+
 		" WHERE day = ? AND account_id IN ? GROUP BY account_id, level", d, accountIDs).Rows()
 	if err != nil {
 		return err
@@ -204,15 +206,11 @@ func (c Comparison) merge(have []Difference) []Difference {
 	return changed
 }
 
-// OrderAgain writes orders for accounts whose level differs on a day, and notes the first of their runs, in one transaction.
-// Accounts for which somebody has ordered since are left out. It returns those that were ordered; the accounts of the orders are
-// set by it.
+// OrderAgain writes orders for accounts whose level differs on a day, and notes the first of their runs, which has the lowest id,
+// in one transaction. Accounts for which somebody has ordered since are left out. It returns those that were ordered; the accounts
+// of the orders are set by it.
 func (s *Store) OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []RunOrder) ([]int64, error) {
 	var ordered []int64
-	first := orders[0].RunID
-	for _, o := range orders {
-		first = min(first, o.RunID)
-	}
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		ordered = nil
 		err := tx.Raw("SELECT account_id FROM reconciliation WHERE account_id IN ? AND day = ? AND level = ? AND state = ? AND pulled_again_run_id = 0 ORDER BY account_id, metric"+
@@ -221,7 +219,7 @@ func (s *Store) OrderAgain(ctx context.Context, d day.Day, level string, account
 			return err
 		}
 		ordered = slices.Compact(ordered)
-		err = tx.Exec("UPDATE reconciliation SET pulled_again_run_id = ? WHERE account_id IN ? AND day = ? AND level = ? AND state = ?", first, ordered, d, level, DifferenceOpen).Error
+		err = tx.Exec("UPDATE reconciliation SET pulled_again_run_id = ? WHERE account_id IN ? AND day = ? AND level = ? AND state = ?", orders[0].RunID, ordered, d, level, DifferenceOpen).Error
 		if err != nil {
 			return err
 		}

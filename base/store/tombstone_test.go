@@ -20,7 +20,7 @@ import (
 func tombstones(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	var rows []string
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT CONCAT(table_name, ' ', day, ' ', COALESCE(hour, '-'), ' ', COALESCE(account_id, '-'), ' ', COALESCE(level, '-'), ' ',"+
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT CONCAT(table_name, ' ', SUBSTR(day, 1, 10), ' ', COALESCE(hour, '-'), ' ', COALESCE(account_id, '-'), ' ', COALESCE(level, '-'), ' ',"+
 		" COALESCE(object_id, '-'), ' ', COALESCE(game, '-'), ' ', COALESCE(media, '-'), ' ', COALESCE(os, '-')) FROM report_tombstone ORDER BY id").Scan(&rows).Error)
 	return rows
 }

@@ -64,9 +64,12 @@ func TestUnattributed_HasEveryMetricAndReadsByDay(t *testing.T) {
 	s := resultStore(t)
 	rows, err := s.Data.Writer(t.Context()).Raw("SELECT * FROM report_daily_unattributed").Rows()
 	require.NoError(t, err)
+	defer rows.Close()
 	columns, err := rows.Columns()
 	require.NoError(t, err)
-	require.NoError(t, rows.Close())
+	require.False(t, rows.Next())
+	require.NoError(t, rows.Err())
+	require.NoError(t, rows.Close()) // SQLite's one writer is needed below.
 	require.Equal(t, append([]string{"day", "account_id", "level", "object_id", "media", "currency", "day_zone"}, metric.Names()...), columns)
 
 	if s.Data.Dialect() != store.SQLiteDialect {

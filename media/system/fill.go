@@ -104,9 +104,9 @@ func fillHandler(deps Deps) media.Handler {
 type FillOptions struct {
 	// Order has runs ordered; without it nothing is written.
 	Order bool
-	// MaxSubtasks is how many subtasks may be ordered, those of earlier orders of By included that are still open.
+	// MaxSubtasks is how many subtasks may be ordered; for the task itself those of its earlier orders that are still open count.
 	MaxSubtasks int
-	By          string
+	By          string // FillName or a person
 }
 
 // Filling is what one task has to fill of one report and level.
@@ -285,7 +285,7 @@ func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
 	f.waiting, f.open = map[int64]bool{}, map[int64][]store.Run{}
 	for id, by := range orders {
 		f.waiting[id] = true
-		if by == f.By {
+		if by == FillName && f.By == FillName {
 			f.budget = 0 // Nobody makes runs at present: more orders would only pile up.
 		}
 	}
@@ -299,7 +299,7 @@ func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
 			if run.State == task.RunFanningOut {
 				f.waiting[run.ID] = true
 			}
-			if order := run.Settings.Order; order != nil && order.By == f.By {
+			if order := run.Settings.Order; order != nil && order.By == FillName && f.By == FillName {
 				f.budget -= openSubtasks(run, len(order.Accounts))
 			}
 		}
@@ -328,7 +328,7 @@ type want struct {
 func (f *filler) fill(ctx context.Context, scope fillScope) ([]Filling, error) {
 	found := map[int64]*Filling{}
 	for _, t := range scope.tasks {
-		found[t.id] = &Filling{TaskID: t.id, Task: t.name, Report: scope.Report.Name, Level: scope.Level}
+		found[t.id] = &Filling{TaskID: t.id, Task: t.name, Report: scope.Name, Level: scope.Level}
 	}
 	var wants []want
 	for after := int64(0); ; {
@@ -414,7 +414,7 @@ func (f *filler) groups(scope fillScope, page []store.FillAccount) []*group {
 		if !seen {
 			zone, err := schedule.Zone(a.Timezone)
 			if err == nil { // Fan-outs name those whose zone cannot be used.
-				g = &group{task: t, zone: zone, calendar: store.Calendar{Report: scope.Report.Name, Level: scope.Level, Days: calendar(f.now, zone, t.days)}}
+				g = &group{task: t, zone: zone, calendar: store.Calendar{Report: scope.Name, Level: scope.Level, Days: calendar(f.now, zone, t.days)}}
 			}
 			if known[k] = g; g != nil && len(g.calendar.Days) > 0 {
 				all = append(all, g)
@@ -564,7 +564,7 @@ func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found
 				RunID: task.NewRunID(f.now), TaskID: first.taskID, OrderedAt: f.now,
 				Request: task.Order{From: first.from, To: first.to, By: f.By},
 			},
-			Report: scope.Report.Name, Level: scope.Level,
+			Report: scope.Name, Level: scope.Level,
 		}
 		for _, w := range wants[:n] {
 			o.Holes = append(o.Holes, w.holes...)

@@ -40,10 +40,10 @@ func newFilling(t *testing.T, tasks ...store.NewTask) *filling {
 	require.NoError(t, f.store.EnsureRawTables(t.Context(), media.Tables(tencent.New())))
 	if len(tasks) == 0 {
 		tasks = []store.NewTask{
-			reportTask("daily", "report_daily", "important", "active", "account", 1),
-			reportTask("daily.look_back", "report_daily", "offline", "all", "account", 7),
-			reportTask("adgroup", "report_daily", "normal", "active", "adgroup", 1),
-			reportTask("adgroup.look_back", "report_daily", "offline", "all", "adgroup", 4),
+			reportTask("daily", "important", "active", "account", 1),
+			reportTask("daily.look_back", "offline", "all", "account", 7),
+			reportTask("adgroup", "normal", "active", "adgroup", 1),
+			reportTask("adgroup.look_back", "offline", "all", "adgroup", 4),
 		}
 	}
 	_, err := f.store.SeedTasks(t.Context(), tasks)
@@ -56,9 +56,9 @@ func newFilling(t *testing.T, tasks ...store.NewTask) *filling {
 	return f
 }
 
-func reportTask(name, report, lane, scope, level string, days int) store.NewTask {
+func reportTask(name, lane, scope, level string, days int) store.NewTask {
 	return store.NewTask{
-		Name: name, Media: "tencent", Handler: "tencent." + report, Cron: "@daily", Lane: lane, Scope: scope,
+		Name: name, Media: "tencent", Handler: "tencent.report_daily", Cron: "@daily", Lane: lane, Scope: scope,
 		Params: fmt.Sprintf(`{"level":%q,"days":%d}`, level, days),
 	}
 }
@@ -183,7 +183,7 @@ func TestFill_OrdersJustWhatIsMissing(t *testing.T) {
 
 func TestFill_WaitsUntilADayHasSettledAndTheNightsTasksHadTheirTime(t *testing.T) {
 	t.Parallel()
-	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 2))
+	f := newFilling(t, reportTask("daily", "normal", "all", "account", 2))
 	f.account(t, 1, "active", "Asia/Shanghai", "")
 	f.account(t, 2, "active", "America/Los_Angeles", "")
 	f.now = noon.Add(-time.Hour - time.Millisecond)
@@ -196,9 +196,9 @@ func TestFill_WaitsUntilADayHasSettledAndTheNightsTasksHadTheirTime(t *testing.T
 func TestFill_TheImportantFirstAndTheOldestDaysOfIt(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t,
-		reportTask("adgroup", "report_daily", "normal", "all", "adgroup", 3),
-		reportTask("daily", "report_daily", "important", "active", "account", 3),
-		reportTask("daily.bad", "report_daily", "important", "active", "account", 3000)) // more than the platform keeps
+		reportTask("adgroup", "normal", "all", "adgroup", 3),
+		reportTask("daily", "important", "active", "account", 3),
+		reportTask("daily.bad", "important", "active", "account", 3000)) // more than the platform keeps
 	for id := int64(1); id <= 3; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
 	}
@@ -218,7 +218,7 @@ func TestFill_TheImportantFirstAndTheOldestDaysOfIt(t *testing.T) {
 		f.take(t, o, task.RunFanningOut)
 	}
 	f.fill(t, 3)
-	require.Len(t, f.ordered(t), 0, "three subtasks are open, and no more are to be")
+	require.Empty(t, f.ordered(t), "three subtasks are open, and no more are to be")
 	f.fill(t, 4)
 	require.Len(t, f.ordered(t), 1, "there is room for one")
 	require.Equal(t, f.tasks["adgroup"], f.ordered(t)[0].TaskID)
@@ -235,7 +235,7 @@ func orderFrom(orders []store.RunOrder, from day.Day) store.RunOrder {
 
 func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
-	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 3))
+	f := newFilling(t, reportTask("daily", "normal", "all", "account", 3))
 	for id := int64(1); id <= 4; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
 	}
@@ -265,7 +265,7 @@ func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
 
 func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
 	t.Parallel()
-	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 7))
+	f := newFilling(t, reportTask("daily", "normal", "all", "account", 7))
 	f.account(t, 1, "active", "Asia/Shanghai", "")
 	for _, d := range day.Between("2026-11-10", "2026-11-30") {
 		if d != "2026-11-20" {
@@ -283,8 +283,7 @@ func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
 		}
 		f.now = f.now.Add(30 * time.Minute)
 	}
-	hours := func(n time.Duration) time.Duration { return n * time.Hour }
-	require.Equal(t, []time.Duration{0, hours(1), hours(2), hours(4), hours(8), hours(16), hours(24)}, gaps)
+	require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 16 * time.Hour, 24 * time.Hour}, gaps)
 	n, err := f.store.ForgetHoles(t.Context(), last)
 	require.NoError(t, err)
 	require.Zero(t, n)
@@ -296,7 +295,7 @@ func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
 
 func TestFill_TwoAtATimeOrderNothingTwice(t *testing.T) {
 	t.Parallel()
-	f := newFilling(t, reportTask("daily", "report_daily", "normal", "all", "account", 5))
+	f := newFilling(t, reportTask("daily", "normal", "all", "account", 5))
 	for id := int64(1); id <= 40; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
 		f.pull(t, id, "report_daily", "account", settled("2026-11-18", 9), store.Complete, day.Day("2026-11-17").Add(int(id%4)))

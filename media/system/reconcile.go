@@ -122,7 +122,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 	}
 	r.scopes = map[string]fillScope{}
 	for _, s := range scopes {
-		if s.Report.Name == "report_daily" {
+		if s.Name == "report_daily" {
 			r.scopes[s.Level] = s
 		}
 	}
@@ -135,7 +135,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 		grows[f.Metric] = f.Grows
 	}
 	for _, s := range scopes {
-		if s.Report.Name != "report_daily" || s.Level == accountLevel {
+		if s.Name != "report_daily" || s.Level == accountLevel {
 			continue
 		}
 		level := lowerLevel{name: s.Level}
@@ -290,31 +290,54 @@ func differs(account, level store.LevelSum, metricIndex int) (a, sum int64, diff
 
 // pullAgain orders both levels of accounts' days, once for as long as they differ.
 func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []store.AccountLevel) error {
+	account, pulled := r.scopes[accountLevel].taskOf(g.tier)
+	done := map[int64]bool{} // accounts whose own level has been ordered, for another level below
 	for _, level := range r.levels {
-		var ids []int64
-		for _, k := range again {
-			if k.Level == level.name && r.budget > 0 {
-				ids = append(ids, k.AccountID)
-				r.budget--
-			}
-		}
-		lower, pulled := r.scopes[level.name].taskOf(g.tier)
-		account, pulledToo := r.scopes[accountLevel].taskOf(g.tier)
-		if len(ids) == 0 || !pulled || !pulledToo {
+		lower, pulledToo := r.scopes[level.name].taskOf(g.tier)
+		if !pulled || !pulledToo {
 			continue
 		}
-		slices.Sort(ids)
-		var orders []store.RunOrder
-		for _, t := range []fillTask{account, lower} {
-			orders = append(orders, store.RunOrder{
-				RunID: task.NewRunID(r.now), TaskID: t.id, OrderedAt: r.now, Request: task.Order{From: d, To: d, By: ReconcileName},
-			})
+		var first, others []int64
+		for _, k := range again {
+			switch {
+			case k.Level != level.name || r.budget <= 0:
+				continue
+			case done[k.AccountID]:
+				others = append(others, k.AccountID)
+			default:
+				first = append(first, k.AccountID)
+				done[k.AccountID] = true
+			}
+			r.budget--
 		}
-		ordered, err := r.Store.OrderAgain(ctx, d, level.name, ids, orders)
-		if err != nil {
-			return err
+		for _, o := range []struct {
+			ids   []int64
+			tasks []fillTask
+		}{{first, []fillTask{lower, account}}, {others, []fillTask{lower}}} {
+			if err := r.order(ctx, d, level.name, o.ids, o.tasks); err != nil {
+				return err
+			}
 		}
-		r.budget += len(ids) - len(ordered)
 	}
 	return nil
+}
+
+// order orders tasks of the same day and accounts: that of the level, and maybe that of the account after it.
+func (r *reconciler) order(ctx context.Context, d day.Day, level string, ids []int64, tasks []fillTask) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	var orders []store.RunOrder
+	for i, t := range tasks {
+		orders = append(orders, store.RunOrder{
+			// The account's run is the later one by its id, whichever level it is ordered for: the level's run is what is noted, and
+			// what came after it is compared again.
+			RunID: task.NewRunID(r.now.Add(time.Duration(i) * time.Millisecond)), TaskID: t.id, OrderedAt: r.now,
+			Request: task.Order{From: d, To: d, By: ReconcileName},
+		})
+	}
+	ordered, err := r.Store.OrderAgain(ctx, d, level, ids, orders)
+	r.budget += len(ids) - len(ordered)
+	return err
 }

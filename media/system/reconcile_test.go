@@ -114,7 +114,7 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 	for _, o := range orders {
 		require.Equal(t, task.Order{Accounts: []int64{3, 4, 11, 12}, From: yesterday, To: yesterday, By: system.ReconcileName}, o.Request)
 	}
-	require.ElementsMatch(t, []int64{f.tasks["daily.look_back"], f.tasks["adgroup.look_back"]}, []int64{orders[0].TaskID, orders[1].TaskID}, "both levels")
+	require.Equal(t, []int64{f.tasks["adgroup.look_back"], f.tasks["daily.look_back"]}, []int64{orders[0].TaskID, orders[1].TaskID}, "both levels")
 }
 
 func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
@@ -177,4 +177,43 @@ func TestReconcile_RefusesWhatItCannotDo(t *testing.T) {
 	require.ErrorContains(t, h.Check(json.RawMessage(`{"days":36}`)), "params.days: 36 is refused: want 0 to 35")
 	_, err := h.Run(t.Context(), media.Work{Key: task.Key{Part: "facebook"}})
 	require.ErrorContains(t, err, "there is no media facebook")
+}
+
+// deeper is Tencent with one level more.
+type deeper struct{ media.Platform }
+
+func (d deeper) Reports() []media.Report {
+	reports := d.Platform.Reports()
+	for _, r := range reports {
+		if r.Name == "report_daily" && r.Level == "adgroup" {
+			r.Level = "lowest"
+			return append(reports, r)
+		}
+	}
+	return reports
+}
+
+func TestReconcile_OrdersTheAccountsLevelOnce(t *testing.T) {
+	t.Parallel()
+	f := newFilling(t, reportTask("account", "normal", "all", "account", 7),
+		reportTask("adgroup", "normal", "all", "adgroup", 7), reportTask("lowest", "normal", "all", "lowest", 7))
+	for id := int64(1); id <= 2; id++ {
+		f.account(t, id, "active", "Asia/Shanghai", "")
+		f.figures(t, id, "account", yesterday, settled(yesterday, 9), figures{"clicks": 2})
+		f.figures(t, id, "adgroup", yesterday, settled(yesterday, 9), figures{"clicks": id})
+		f.figures(t, id, "lowest", yesterday, settled(yesterday, 9), figures{"clicks": 5})
+	}
+	r := media.NewRegistry(system.Handlers(system.Deps{
+		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{deeper{tencent.New()}},
+	})...)
+	require.Equal(t, 3, run(t, r, system.ReconcileName, "tencent", "").Rows)
+	var got []string
+	for _, o := range f.ordered(t) {
+		for name, id := range f.tasks {
+			if id == o.TaskID {
+				got = append(got, fmt.Sprint(name, o.Request.Accounts))
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{"adgroup[1]", "account[1]", "lowest[2]", "account[2]", "lowest[1]"}, got)
 }
