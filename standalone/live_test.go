@@ -122,19 +122,12 @@ func (h *liveHost) order(t *testing.T, path string, body map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(body)
 	require.NoError(t, err)
-	resp := h.do(t, http.MethodPost, path, bytes.NewReader(text))
-	require.Equal(t, http.StatusCreated, resp.StatusCode)
-}
-
-// do calls the control API.
-func (h *liveHost) do(t *testing.T, method, path string, body io.Reader) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, h.address+path, body)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.address+path, bytes.NewReader(text))
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
-	return resp
+	require.Equal(t, http.StatusCreated, resp.StatusCode)
 }
 
 // ledger returns how many calls the platform has counted, by endpoint.
