@@ -20,16 +20,16 @@ type LevelSum struct {
 	Values metric.Values // the sums; not set is what no row has
 }
 
-// AccountLevel is one level of an account.
-type AccountLevel struct {
+// LevelOf names one level of an account.
+type LevelOf struct {
 	AccountID int64
 	Level     string
 }
 
 // LevelSums adds up the levels of report_daily of accounts on one day, and says which run last pulled each: both as of one
 // moment. It returns what any of the two knows of. Give it a few hundred accounts.
-func (s *Store) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[AccountLevel]LevelSum, error) {
-	sums := map[AccountLevel]LevelSum{}
+func (s *Store) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[LevelOf]LevelSum, error) {
+	sums := map[LevelOf]LevelSum{}
 	if len(accountIDs) == 0 {
 		return sums, nil
 	}
@@ -45,7 +45,7 @@ func (s *Store) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (m
 			return err
 		}
 		for _, p := range pulled {
-			sums[AccountLevel{p.AccountID, p.Level}] = LevelSum{RunID: p.RunID}
+			sums[LevelOf{p.AccountID, p.Level}] = LevelSum{RunID: p.RunID}
 		}
 		return readLevelSums(tx, d, accountIDs, sums)
 	})
@@ -55,7 +55,7 @@ func (s *Store) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (m
 	return sums, nil
 }
 
-func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[AccountLevel]LevelSum) error {
+func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[LevelOf]LevelSum) error {
 	// A sum of integers is a decimal in MySQL.
 	columns := "CAST(SUM(" + strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(") + ") AS SIGNED)"
 	rows, err := tx.Raw("SELECT account_id, level, COUNT(*), "+columns+" FROM report_daily"+
@@ -65,7 +65,7 @@ func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[AccountL
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var k AccountLevel
+		var k LevelOf
 		var n int64
 		var values [metric.N]*int64
 		dest := []any{&k.AccountID, &k.Level, &n}
@@ -127,7 +127,7 @@ type Comparison struct {
 	Day   day.Day
 	Now   time.Time
 	// Compared has each level that was compared with its account, and the older of the runs that pulled the two.
-	Compared map[AccountLevel]int64
+	Compared map[LevelOf]int64
 	// Found are the figures that differ, with both values.
 	Found []Difference
 }
@@ -135,7 +135,7 @@ type Comparison struct {
 // NoteComparison writes what a comparison found: what differs is open, what differed before and was compared is mended. It
 // returns the levels of accounts that are open and were not ordered to be pulled again, by account. What is there already is left
 // as it is, but for what the comparison says: it may be repeated.
-func (s *Store) NoteComparison(ctx context.Context, c Comparison) ([]AccountLevel, error) {
+func (s *Store) NoteComparison(ctx context.Context, c Comparison) ([]LevelOf, error) {
 	if len(c.Compared) == 0 {
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ func (s *Store) NoteComparison(ctx context.Context, c Comparison) ([]AccountLeve
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	var unordered []AccountLevel
+	var unordered []LevelOf
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		unordered = nil
 		var rows []Difference
@@ -155,7 +155,7 @@ func (s *Store) NoteComparison(ctx context.Context, c Comparison) ([]AccountLeve
 		}
 		changed := c.merge(rows)
 		for i := range changed {
-			k := AccountLevel{changed[i].AccountID, changed[i].Level}
+			k := LevelOf{changed[i].AccountID, changed[i].Level}
 			if d := &changed[i]; d.State == DifferenceOpen && d.PulledAgainRunID == 0 && !slices.Contains(unordered, k) {
 				unordered = append(unordered, k)
 			}
@@ -169,36 +169,36 @@ func (s *Store) NoteComparison(ctx context.Context, c Comparison) ([]AccountLeve
 	if err != nil {
 		return nil, fmt.Errorf("note the differences of %s on %s: %w", c.Media, c.Day, err)
 	}
-	slices.SortFunc(unordered, func(a, b AccountLevel) int { return int(min(max(a.AccountID-b.AccountID, -1), 1)) })
+	slices.SortFunc(unordered, func(a, b LevelOf) int { return int(min(max(a.AccountID-b.AccountID, -1), 1)) })
 	return unordered, nil
 }
 
 // merge returns the rows that a comparison changes, as they are then.
 func (c Comparison) merge(have []Difference) []Difference {
 	type key struct {
-		AccountLevel
+		LevelOf
 		metric string
 	}
 	known := map[key]Difference{}
 	for _, d := range have {
-		known[key{AccountLevel{d.AccountID, d.Level}, d.Metric}] = d
+		known[key{LevelOf{d.AccountID, d.Level}, d.Metric}] = d
 	}
 	var changed []Difference
 	for _, f := range c.Found {
-		k := key{AccountLevel{f.AccountID, f.Level}, f.Metric}
+		k := key{LevelOf{f.AccountID, f.Level}, f.Metric}
 		d, there := known[k]
 		delete(known, k)
 		if !there || d.State != DifferenceOpen {
 			d = Difference{AccountID: f.AccountID, Day: c.Day, Level: f.Level, Metric: f.Metric, Media: c.Media, State: DifferenceOpen, FirstSeenAt: At(c.Now)}
 		}
 		d.AccountValue, d.SumValue, d.LastSeenAt = f.AccountValue, f.SumValue, At(c.Now)
-		if d.PulledAgainRunID != 0 && c.Compared[k.AccountLevel] >= d.PulledAgainRunID && d.ConfirmedAt.IsZero() {
+		if d.PulledAgainRunID != 0 && c.Compared[k.LevelOf] >= d.PulledAgainRunID && d.ConfirmedAt.IsZero() {
 			d.ConfirmedAt = At(c.Now)
 		}
 		changed = append(changed, d)
 	}
 	for k, d := range known {
-		if _, compared := c.Compared[k.AccountLevel]; compared && d.State == DifferenceOpen {
+		if _, compared := c.Compared[k.LevelOf]; compared && d.State == DifferenceOpen {
 			d.State = DifferenceMended
 			changed = append(changed, d)
 		}

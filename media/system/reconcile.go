@@ -243,12 +243,12 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 	if err != nil {
 		return err
 	}
-	c := store.Comparison{Media: r.platform.Name(), Day: d, Now: r.now, Compared: map[store.AccountLevel]int64{}}
+	c := store.Comparison{Media: r.platform.Name(), Day: d, Now: r.now, Compared: map[store.LevelOf]int64{}}
 	settled := task.FirstRunIDAt(settledAt(d, g.zone))
 	for _, id := range g.ids {
-		account := sums[store.AccountLevel{AccountID: id, Level: accountLevel}]
+		account := sums[store.LevelOf{AccountID: id, Level: accountLevel}]
 		for _, level := range r.levels {
-			k := store.AccountLevel{AccountID: id, Level: level.name}
+			k := store.LevelOf{AccountID: id, Level: level.name}
 			sum := sums[k]
 			older := min(account.RunID, sum.RunID)
 			if older < settled {
@@ -289,7 +289,7 @@ func differs(account, level store.LevelSum, metricIndex int) (a, sum int64, diff
 }
 
 // pullAgain orders both levels of accounts' days, once for as long as they differ.
-func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []store.AccountLevel) error {
+func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []store.LevelOf) error {
 	account, pulled := r.scopes[accountLevel].taskOf(g.tier)
 	done := map[int64]bool{} // accounts whose own level has been ordered, for another level below
 	for _, level := range r.levels {
