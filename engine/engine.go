@@ -157,6 +157,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		})
 		e.callers[p.Name()] = caller
 		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store}))
+		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger}))
 		all = append(all, pull.Handlers(p, pull.Deps{
 			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})...)

@@ -43,11 +43,12 @@ func platformTasks(p media.Platform) []store.NewTask {
 	tasks := []store.NewTask{
 		task("token_refresh", "token_refresh", "17 * * * *", "important", "all", nil),
 		task("account_list", "account_list", "20 4 * * *", "normal", "all", nil),
+		task("activity", "activity", "50 * * * *", "normal", "all", nil),
 	}
 	for _, l := range p.Lists() {
 		tasks = append(tasks,
 			task(l.Name+".changes", l.Name, "*/10 * * * *", "normal", "active", params{"mode": "changes"}),
-			task(l.Name+".full", l.Name, "30 3 * * *", "offline", "all", params{"mode": "full"}))
+			task(l.Name+".full", l.Name, "30 3 * * *", "offline", nightly, params{"mode": "full"}))
 	}
 	for _, r := range p.Reports() {
 		now, lane := "*/10 * * * *", "normal"
@@ -60,7 +61,11 @@ func platformTasks(p media.Platform) []store.NewTask {
 		tasks = append(tasks,
 			task(suffix, r.Name, now, lane, "active", today),
 			// Once when the day has turned, and again when the platforms say that yesterday is complete.
-			task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", "all", back))
+			task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", nightly, back))
+		if !r.Hourly {
+			// Figures of cohorts grow for weeks, in days that no look-back reaches any more.
+			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly, params{"level": r.Level, "days": matureDays, "skip": lookBackDays(r)}))
+		}
 	}
 	return append(tasks, fundTasks(p.Funds(), task)...)
 }
@@ -77,6 +82,12 @@ func fundTasks(funds media.Funds, task func(suffix, handler, cron, lane, scope s
 	}
 	return tasks
 }
+
+// nightly is the scope of what looks at quiet accounts too. Those that cannot be pulled are left to the activity check.
+const nightly = store.TierActive + "," + store.TierInactive
+
+// matureDays is how many days back figures of cohorts are still waited for.
+const matureDays = 30
 
 // lookBackDays is how many days the nightly pull covers: late corrections reach back some days; hours settle sooner.
 func lookBackDays(r media.Report) int {

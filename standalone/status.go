@@ -29,7 +29,7 @@ type mediaStatus struct {
 	Name           string
 	Ours, Platform int64 // spend of the world's today in micros: our summary, the platform's truth
 	Accounts       int
-	Fresh, Late    int
+	Fresh, Late    int // of the active ones
 	Parked         int
 	OldestAge      time.Duration // since the oldest of the accounts' last pulls; -1 when one was never pulled
 	Calls, Refused int64         // in the last minute of real time
@@ -132,24 +132,51 @@ func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, 
 	if err != nil {
 		return fmt.Errorf("read media_account: %w", err)
 	}
-	var pulled []store.Time
-	err = w.store.Data.Reader(ctx).Raw("SELECT pulled_at FROM coverage WHERE media = ? AND report = 'report_hourly' AND level = 'account' AND day = ? AND pulled_at IS NOT NULL",
+	active, err := w.activeAccounts(ctx, m.Name)
+	if err != nil {
+		return err
+	}
+	var pulled []struct {
+		AccountID int64
+		PulledAt  store.Time
+	}
+	err = w.store.Data.Reader(ctx).Raw("SELECT account_id, pulled_at FROM coverage WHERE media = ? AND report = 'report_hourly' AND level = 'account' AND day = ? AND pulled_at IS NOT NULL",
 		m.Name, today).Scan(&pulled).Error
 	if err != nil {
 		return fmt.Errorf("read coverage: %w", err)
 	}
-	for _, at := range pulled {
-		age := now.Sub(at.Time)
+	for _, p := range pulled {
+		if !active[p.AccountID] {
+			continue // It is looked at by night, and by the probe.
+		}
+		delete(active, p.AccountID)
+		age := now.Sub(p.PulledAt.Time)
 		m.OldestAge = max(m.OldestAge, age)
 		if age <= 2*w.period {
 			m.Fresh++
+		} else {
+			m.Late++
 		}
 	}
-	m.Late = max(0, m.Accounts-m.Parked-m.Fresh)
-	if len(pulled) < m.Accounts-m.Parked {
+	if m.Late += len(active); len(active) > 0 {
 		m.OldestAge = -1
 	}
 	return w.readCalls(ctx, m)
+}
+
+// activeAccounts are the accounts that are pulled all the time.
+func (w *watcher) activeAccounts(ctx context.Context, platform string) (map[int64]bool, error) {
+	var ids []int64
+	err := w.store.Config.Reader(ctx).Raw("SELECT a.id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+		" WHERE a.media = ? AND a.tier = ? AND a.parked = '' AND t.state = ?", platform, store.TierActive, store.TokenOK).Scan(&ids).Error
+	if err != nil {
+		return nil, fmt.Errorf("read media_account: %w", err)
+	}
+	active := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		active[id] = true
+	}
+	return active, nil
 }
 
 func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {

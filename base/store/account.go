@@ -77,12 +77,12 @@ func (s *Store) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []Ac
 		a := &batch[i]
 		a.Name = cutRunes(a.Name, 255)
 		if _, ok := known[a.ExternalID]; !ok {
-			args = append(args, media, a.ExternalID, a.Name, tokenID, TierActive, a.Timezone, a.Currency)
+			args = append(args, media, a.ExternalID, a.Name, tokenID, TierActive, a.Timezone, a.Currency, nil)
 		}
 	}
 	if len(args) > 0 {
-		const width = 7
-		err := tx.Exec(s.Config.dialect.InsertIgnore()+"media_account (media, external_id, name, token_id, tier, timezone, currency) VALUES "+
+		const width = 8
+		err := tx.Exec(s.Config.dialect.InsertIgnore()+"media_account (media, external_id, name, token_id, tier, timezone, currency, initialised_at) VALUES "+
 			Tuples(len(args)/width, width), args...).Error
 		if err != nil {
 			return err

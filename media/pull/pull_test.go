@@ -297,6 +297,8 @@ func TestReport_PlansPartsInTheAccountsZone(t *testing.T) {
 		{name: "the planned day", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount)}, want: []string{"2026-11-20"}},
 		{name: "two minutes later it is the next day", plan: media.Plan{PlannedAt: late.Add(2 * time.Minute), Params: json.RawMessage(levelAccount)}, want: []string{"2026-11-21"}},
 		{name: "days are cut by what one query may span", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":7}`)}, want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
+		{name: "days that a look-back leaves", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`)}, want: []string{"2026-11-12..2026-11-14", "2026-11-15"}},
+		{name: "an order's days, whatever the task skips", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`), From: "2026-11-20", To: "2026-11-20"}, want: []string{"2026-11-20"}},
 		{name: "an order's days", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-01", To: "2026-11-02"}, want: []string{"2026-11-01..2026-11-02"}},
 		{name: "a day that has not begun", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-20", To: "2026-11-21"}, wantErr: "to: 2026-11-21 is refused"},
 		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-01", To: "2026-11-01"}, wantErr: "from: 2026-10-01 is refused"},
@@ -319,11 +321,15 @@ func TestHandlers_CheckParams(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for params, want := range map[string]string{
-		levelAccount:                    "",
-		`{"level":"ad"}`:                `params.level: "ad" is refused: want one of account`,
-		`{"level":"account","days":99}`: "params.days: 99 is refused: want 1 to 31",
-		`{"level":"account","day":1}`:   `unknown field "day"`,
-		`{"level":`:                     "unexpected EOF",
+		levelAccount:                             "",
+		`{"level":"account","days":9,"skip":8}`:  "",
+		`{"level":"account","days":9,"skip":9}`:  "params.skip: 9 is refused: want 0 to 8, fewer than params.days",
+		`{"level":"account","skip":1}`:           "params.skip: 1 is refused: want 0 to 0, fewer than params.days",
+		`{"level":"account","days":9,"skip":-1}`: "params.skip: -1 is refused",
+		`{"level":"ad"}`:                         `params.level: "ad" is refused: want one of account`,
+		`{"level":"account","days":99}`:          "params.days: 99 is refused: want 1 to 31",
+		`{"level":"account","day":1}`:            `unknown field "day"`,
+		`{"level":`:                              "unexpected EOF",
 	} {
 		h, _ := b.handlers.Get("fake.report_daily")
 		if err := h.Check(json.RawMessage(params)); want == "" {

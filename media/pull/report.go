@@ -20,6 +20,8 @@ type reportParams struct {
 	Level string `json:"level"`
 	// Days is how many days are pulled, the planned day included; 0 means 1.
 	Days int `json:"days"`
+	// Skip leaves out as many of the newest of them: {"days": 30, "skip": 7} are the days that a look-back of 7 leaves.
+	Skip int `json:"skip"`
 }
 
 func (p *puller) reportHandler(name string, levels []media.Report) media.Handler {
@@ -64,6 +66,9 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 		if params.Days < 0 || params.Days > r.LookBack+1 {
 			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days, r.LookBack+1)
 		}
+		if days := max(params.Days, 1); params.Skip < 0 || params.Skip >= days {
+			return params, r, fmt.Errorf("params.skip: %d is refused: want 0 to %d, fewer than params.days", params.Skip, days-1)
+		}
 		return params, r, nil
 	}
 	return params, media.Report{}, fmt.Errorf("params.level: %q is refused: want one of %s", params.Level, strings.Join(known, ", "))
@@ -73,7 +78,7 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 // planned moment in the account's zone, so that a late subtask still pulls the planned day.
 func reportParts(plan media.Plan, params reportParams, report media.Report) ([]string, error) {
 	today := day.Of(plan.PlannedAt, plan.Zone)
-	from, to := today.Add(1-max(params.Days, 1)), today
+	from, to := today.Add(1-max(params.Days, 1)), today.Add(-params.Skip)
 	if plan.From != "" {
 		from, to = plan.From, plan.To
 		if to > today {

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+)
+
+// The tiers of an account; a newly found one is TierActive.
+const (
+	TierInactive = "inactive" // nothing happens in it: only what runs by night looks at it, and the probe
+	TierInvalid  = "invalid"  // it cannot be pulled: only the activity check looks at it
+)
+
+// Who set an account's tier. What an operator set stays until the operator hands it back.
+const (
+	TierAuto   = "auto"
+	TierManual = "manual"
+)
+
+// TierAccount is what the config database knows of an account's activity.
+type TierAccount struct {
+	ID          int64
+	Tier        string
+	By          string    // TierAuto or TierManual
+	Since       time.Time // when the tier became what it is; zero when nothing ever changed it
+	Timezone    string
+	Parked      string
+	ParkedSince time.Time
+	LoginState  string // of the login that it is pulled with; "" when there is none
+}
+
+// TierAccounts returns accounts of a media with an id above after, by id, as the writer holds them.
+func (s *Store) TierAccounts(ctx context.Context, media string, after int64, limit int) ([]TierAccount, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT a.id, a.tier, a.tier_by, a.tier_since, a.timezone, a.parked, a.parked_since, COALESCE(t.state, '')"+
+		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.id > ? ORDER BY a.id LIMIT ?", media, after, limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
+	}
+	defer rows.Close()
+	var all []TierAccount
+	for rows.Next() {
+		var a TierAccount
+		var since, parked Time
+		if err := rows.Scan(&a.ID, &a.Tier, &a.By, &since, &a.Timezone, &a.Parked, &parked, &a.LoginState); err != nil {
+			return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
+		}
+		a.Since, a.ParkedSince = since.Time, parked.Time
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}
+
+// TierChange is a tier that an account is to have.
+type TierChange struct {
+	ID       int64
+	From, To string
+	Reason   string
+}
+
+// SetTiers gives accounts their new tiers, from the moment now, and returns how many took them: not those whose tier is
+// no longer From, nor those that an operator has set.
+func (s *Store) SetTiers(ctx context.Context, changes []TierChange, now time.Time) (int, error) {
+	type kind struct{ from, to, reason string }
+	byKind := map[kind][]int64{}
+	var kinds []kind
+	for _, c := range changes {
+		k := kind{c.From, c.To, c.Reason}
+		if byKind[k] == nil {
+			kinds = append(kinds, k)
+		}
+		byKind[k] = append(byKind[k], c.ID)
+	}
+	// One order for all who set tiers at the same time.
+	slices.SortFunc(kinds, func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.reason, b.reason))
+	})
+	set := 0
+	for _, k := range kinds {
+		slices.Sort(byKind[k])
+		for ids := range slices.Chunk(byKind[k], accountBatch) {
+			res := s.Config.Writer(ctx).Exec("UPDATE media_account SET tier = ?, tier_reason = ?, tier_since = ?, updated_at = "+s.Config.dialect.Now()+
+				" WHERE id IN ? AND tier = ? AND tier_by = ?", k.to, k.reason, At(now), ids, k.from, TierAuto)
+			if res.Error != nil {
+				return set, fmt.Errorf("set the tier of %d accounts to %s: %w", len(ids), k.to, res.Error)
+			}
+			set += int(res.RowsAffected)
+		}
+	}
+	return set, nil
+}
+
+// Activity is what the data database knows of an account's activity.
+type Activity struct {
+	// Figures is the newest of the days asked for on which the account had spend or impressions; "" if none.
+	Figures day.Day
+	// Whole are those of the days whose account figures were pulled whole.
+	Whole map[day.Day]bool
+	// Pulled says that some day's account figures were pulled whole, whenever.
+	Pulled bool
+	// Changed is when its configuration last changed, by the platform's time or by when a pull saw it; zero if never.
+	Changed time.Time
+}
+
+// AccountFigures is the report and level that tell whether an account spends: the cheapest that every platform has.
+const (
+	AccountFigures = "report_daily"
+	AccountLevel   = "account"
+)
+
+// Activities returns what is known of the accounts' activity: on the given days, and of changes since a moment. lists are the
+// names of the media's configuration levels as coverage knows them. Each account is judged from its own rows alone.
+func (s *Store) Activities(ctx context.Context, ids []int64, days []day.Day, since time.Time, lists []string) (map[int64]*Activity, error) {
+	found := make(map[int64]*Activity, len(ids))
+	for _, id := range ids {
+		found[id] = &Activity{Whole: map[day.Day]bool{}}
+	}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	for _, read := range []func() error{
+		func() error { return s.readFigures(ctx, ids, days, found) },
+		func() error { return s.readWhole(ctx, ids, days, found) },
+		func() error { return s.readEverPulled(ctx, found) },
+		func() error { return s.readModified(ctx, ids, lists, found) },
+		func() error { return s.readChanged(ctx, ids, since, found) },
+	} {
+		if err := read(); err != nil {
+			return nil, fmt.Errorf("read the activity of %d accounts: %w", len(ids), err)
+		}
+	}
+	return found, nil
+}
+
+func (s *Store) readFigures(ctx context.Context, ids []int64, days []day.Day, into map[int64]*Activity) error {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(day) FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ?"+
+		" AND (cost > 0 OR impressions > 0) GROUP BY account_id", days, ids, AccountLevel).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var d day.Day
+		if err := rows.Scan(&id, &d); err != nil {
+			return err
+		}
+		into[id].Figures = d
+	}
+	return rows.Err()
+}
+
+func (s *Store) readWhole(ctx context.Context, ids []int64, days []day.Day, into map[int64]*Activity) error {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, day FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
+		" AND complete_version > 0 AND state = ?", ids, AccountFigures, AccountLevel, days, Complete).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var d day.Day
+		if err := rows.Scan(&id, &d); err != nil {
+			return err
+		}
+		into[id].Whole[d], into[id].Pulled = true, true
+	}
+	return rows.Err()
+}
+
+// readEverPulled looks at all days of those accounts that have none of the days asked for: they are few.
+func (s *Store) readEverPulled(ctx context.Context, into map[int64]*Activity) error {
+	var ids []int64
+	for id, a := range into {
+		if !a.Pulled {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var pulled []int64
+	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND complete_version > 0",
+		ids, AccountFigures, AccountLevel).Scan(&pulled).Error
+	for _, id := range pulled {
+		into[id].Pulled = true
+	}
+	return err
+}
+
+func (s *Store) readModified(ctx context.Context, ids []int64, lists []string, into map[int64]*Activity) error {
+	if len(lists) == 0 {
+		return nil
+	}
+	var newest []struct{ AccountID, Seconds int64 }
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(high_water) AS seconds FROM coverage WHERE account_id IN ? AND report IN ? AND day = ? AND high_water > 0"+
+		" GROUP BY account_id", ids, lists, day.Epoch).Scan(&newest).Error
+	for _, n := range newest {
+		into[n.AccountID].Changed = time.Unix(n.Seconds, 0).UTC()
+	}
+	return err
+}
+
+// readChanged takes changes that moved no modification time. A field that comes new to all objects at once is the platform's
+// doing, or ours, and no sign of life.
+func (s *Store) readChanged(ctx context.Context, ids []int64, since time.Time, into map[int64]*Activity) error {
+	var newest []struct{ AccountID, Version int64 }
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(version) AS version FROM config_change WHERE account_id IN ? AND version >= ?"+
+		" AND (field = ? OR before_value <> '') GROUP BY account_id", ids, since.UnixMicro(), FieldCreated).Scan(&newest).Error
+	for _, n := range newest {
+		if at := time.UnixMicro(n.Version).UTC(); at.After(into[n.AccountID].Changed) {
+			into[n.AccountID].Changed = at
+		}
+	}
+	return err
+}
