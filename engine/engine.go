@@ -158,9 +158,13 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		e.callers[p.Name()] = caller
 		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store}))
 		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger}))
-		all = append(all, pull.Handlers(p, pull.Deps{
+		life := account.LifeOptions{Platform: p, Store: e.deps.Store, Calls: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer}
+		all = append(all, life.ProbeHandler())
+		for _, h := range pull.Handlers(p, pull.Deps{
 			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
-		})...)
+		}) {
+			all = append(all, life.Parks(h))
+		}
 	}
 	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Platforms: e.platforms})...)
 	return media.NewRegistry(all...)

@@ -43,6 +43,7 @@ func platformTasks(p media.Platform) []store.NewTask {
 	tasks := []store.NewTask{
 		task("token_refresh", "token_refresh", "17 * * * *", "important", "all", nil),
 		task("account_list", "account_list", "20 4 * * *", "normal", "all", nil),
+		task("probe", "probe", "*/10 * * * *", "normal", "all", nil),
 		task("activity", "activity", "50 * * * *", "normal", "all", nil),
 	}
 	for _, l := range p.Lists() {

@@ -26,6 +26,16 @@ const (
 	Bug       Class = "bug"       // our own mistake: dead at once, and loud
 )
 
+// Parking says that an error is about the account and not about the call: until a person or the platform mends it, nothing of the
+// account can be pulled, and asking only costs calls.
+type Parking string
+
+// The reasons.
+const (
+	Frozen  Parking = "frozen"  // the platform has closed the account
+	Revoked Parking = "revoked" // the login has no permission for the account any more
+)
+
 // Error is a failed API call.
 type Error struct {
 	Class   Class
@@ -39,6 +49,9 @@ type Error struct {
 	Expired bool
 	// Again says that the answer itself has mended the cause (our clock, a nonce): calling again at once is worth one try.
 	Again bool
+	// Parks says that the account itself seems to be closed to us; "" says nothing of it. Some platforms answer the same when
+	// only an endpoint is: the account is parked if its figures cannot be asked for either.
+	Parks Parking
 	Err   error // the transport error below, if any
 }
 

@@ -20,11 +20,13 @@ var codes = media.Codes{
 	40107: {Class: media.Auth},                // refresh token invalid: used before, or authorised anew since
 
 	// Authorisation.
-	40002: {Class: media.Invalid}, // no permission on the account, scope not granted, or the secret is not the app's
 	40113: {Class: media.Invalid}, // app missing or disabled
 	40115: {Class: media.Invalid}, // auth_code invalid, used or too old
 	40118: {Class: media.Invalid}, // endpoint not allowed for this app
 	40119: {Class: media.Invalid}, // developer and advertiser are different legal bodies
+
+	// The account, or a scope that was not granted, or a secret that is not the app's: one code for all three.
+	40002: {Class: media.Invalid, Parks: media.Revoked},
 
 	// Limits: sliding windows of a second, so a moment is enough to wait, unless a header says more. The platform's own
 	// limit is one of the endpoint; its other endpoints go on.

@@ -72,7 +72,7 @@ func TestDecode_ClassifiesTheCodes(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]media.Error{
 		40000: {Class: media.Bug},
-		40002: {Class: media.Invalid},
+		40002: {Class: media.Invalid, Parks: media.Revoked},
 		40100: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 3 * time.Second},
 		40102: {Class: media.Auth, Expired: true},
 		40107: {Class: media.Auth},

@@ -20,6 +20,7 @@ type ad struct {
 	project int64 // 0 where the platform has no projects
 	created int64
 	deleted int64 // may lie in the future
+	woken   int64 // of its account
 }
 
 type status uint8
@@ -84,6 +85,7 @@ func (s series) ad(generation int) ad {
 		id:      p.objectBase + number*p.objectStep + k.sub(1).below(p.objectStep),
 		created: made,
 		deleted: made + s.period*k.sub(2).between(55, 95)/100,
+		woken:   a.woken,
 	}
 	if p.hasProjects {
 		x.project = a.projectID(s.slot / adsPerProject)
@@ -155,6 +157,9 @@ func (x *ad) pauses() (cycle edit, on int64) {
 }
 
 func (x *ad) statusAt(moment int64) (s status, changed int64) {
+	if x.class == classQuiet && x.woken != 0 && moment >= x.woken {
+		return statusActive, max(x.woken, x.created)
+	}
 	cycle, on := x.pauses()
 	n, resumed := cycle.version(x.created, moment)
 	rest := x.created + n*cycle.period - cycle.phase + on

@@ -24,6 +24,8 @@ func (s *Simulator) controlRoutes() *http.ServeMux {
 	m.HandleFunc("GET /_sim/ledger", s.serveLedger)
 	m.HandleFunc("GET /_sim/truth", s.serveTruth)
 	m.HandleFunc("POST /_sim/truth/correct", s.orderCorrection)
+	m.HandleFunc("GET /_sim/accounts", s.serveLives)
+	m.HandleFunc("POST /_sim/accounts", s.orderLife)
 	m.HandleFunc("GET /_sim/limits", s.serveLimits)
 	m.HandleFunc("POST /_sim/limits", s.orderLimits)
 	m.HandleFunc("GET /_sim/faults", s.serveFaults)
@@ -70,7 +72,7 @@ func (s *Simulator) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{
 		"seed": s.world.seed, "accounts": s.world.accounts, "media": s.world.names(),
 		"calls": []string{
-			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct", "GET|POST limits",
+			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct", "GET|POST accounts", "GET|POST limits",
 			"GET|POST|DELETE faults",
 		},
 	})

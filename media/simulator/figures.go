@@ -168,6 +168,12 @@ func (x *ad) running(from, to int64, yield func(from, to int64)) {
 	if from >= to {
 		return
 	}
+	if x.class == classQuiet {
+		if from = max(from, x.woken); x.woken != 0 && from < to {
+			yield(from, to)
+		}
+		return
+	}
 	cycle, on := x.pauses()
 	n := (from - x.created + cycle.phase) / cycle.period
 	for start := x.created + n*cycle.period - cycle.phase; start < to; start += cycle.period {

@@ -306,7 +306,7 @@ func (o *oceanEngine) advertiser(c *call, l *login) (account, *apiError) {
 		return account{}, failure(40000, "advertiser_id is missing or no number")
 	}
 	a, ok := c.sim.world.lookup(o.about, id)
-	if !ok || !l.reaches(a.index) {
+	if !ok || !l.reaches(a.index) || c.sim.closed(&a) != "" {
 		return account{}, failure(40002, "advertiser_id %d", id)
 	}
 	return a, nil

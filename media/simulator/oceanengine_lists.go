@@ -72,7 +72,7 @@ func (o *oceanEngine) advertiserInfo(c *call, l *login) *apiError {
 	list := make([]account, len(ids))
 	for i, id := range ids {
 		a, ok := c.sim.world.lookup(o.about, id)
-		if !ok || !l.reaches(a.index) {
+		if !ok || !l.reaches(a.index) || c.sim.closed(&a) != "" {
 			return failure(40002, "advertiser_id %d", id)
 		}
 		list[i] = a

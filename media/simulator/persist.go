@@ -31,6 +31,7 @@ type state struct {
 	Survives    map[string]bool `json:"old_access_survives"`
 	Limits      limitSettings   `json:"limits"`
 	Corrections []correction    `json:"corrections"`
+	Lives       []life          `json:"lives,omitempty"`
 	Faults      []Fault         `json:"faults"`
 	LastFault   int             `json:"last_fault"`
 }
@@ -91,6 +92,11 @@ func (s *Simulator) restore(kept state) error {
 			return fmt.Errorf("restore correction of account %s: %w", x.Account, err)
 		}
 	}
+	for _, x := range kept.Lives {
+		if _, err := s.live(x); err != nil {
+			return fmt.Errorf("restore what was ordered of account %s: %w", x.Account, err)
+		}
+	}
 	s.faults.restore(kept.Faults, kept.LastFault)
 	s.recompile()
 	return nil
@@ -106,7 +112,7 @@ func (s *Simulator) save() error {
 	now := state{
 		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Clock: s.clock.state(),
 		Tokens: s.vault.all(), Survives: map[string]bool{}, Limits: s.limits.settings(),
-		Corrections: s.corrections.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
+		Corrections: s.corrections.all(), Lives: s.world.lives.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
 	}
 	for _, p := range s.world.specs {
 		now.Survives[p.name] = s.vault.oldAccessSurvives(p.name)

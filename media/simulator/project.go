@@ -31,7 +31,7 @@ func (a *account) projects(now int64) []project {
 		if k.sub(4).chance(60) {
 			x.budget = 100_000 + 100*k.sub(5).sub(uint64(version)).below(50_000)
 		}
-		if a.class == classQuiet {
+		if a.class == classQuiet && (a.woken == 0 || now < a.woken) {
 			x.status = statusPaused
 		}
 		list = append(list, x)

@@ -48,7 +48,7 @@ func (v *view) rows(a *account, s scope) []row {
 }
 
 func (v *view) trueRows(a *account, s scope) (rows []row) {
-	if a.class == classEmpty || a.class == classQuiet {
+	if a.class == classEmpty || a.sleeps() {
 		return nil
 	}
 	// Days to come have no figures, and neither have days before the world.

@@ -55,7 +55,7 @@ func New(cfg Config) (*Simulator, error) {
 		logger: cfg.Logger, platforms: platforms(), limits: newLimits(), ledger: newLedger(cfg.DataDir != ""),
 		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
 	}
-	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts}
+	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, lives: newLives()}
 	for _, p := range s.platforms {
 		s.world.specs = append(s.world.specs, p.spec())
 		s.limits.change(p.spec().limits, nil)

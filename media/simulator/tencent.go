@@ -75,6 +75,7 @@ var tencentMessages = map[int]string{
 	18009: "A parameter has a value that is not allowed.",
 	18012: "A parameter has too few values.",
 	30021: "The system is busy.",
+	32211: "The advertiser is inactive.",
 	33109: "is_deleted and last_modified_time must be filtered together.",
 }
 
@@ -288,6 +289,12 @@ func (t *tencent) account(c *call, l *login) (account, *apiError) {
 	}
 	a, ok := c.sim.world.lookup(t.about, id)
 	if !ok || !l.reaches(a.index) {
+		return account{}, failure(12201, "account_id %d", id)
+	}
+	switch c.sim.closed(&a) {
+	case lifeFrozen:
+		return account{}, failure(32211, "account_id %d", id)
+	case lifeRevoked:
 		return account{}, failure(12201, "account_id %d", id)
 	}
 	return a, nil

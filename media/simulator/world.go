@@ -6,11 +6,12 @@ import "strconv"
 const accountsMax = 1_000_000
 
 // world is everything that never changes: which accounts and ads exist when, a pure function of the seed. Making an
-// account or an ad costs a few multiplications and nothing of them is kept.
+// account or an ad costs a few multiplications and nothing of them is kept. What was ordered of accounts stands beside it.
 type world struct {
 	seed     int64
 	accounts int
 	specs    []*spec
+	lives    *lives
 }
 
 // count is how many accounts a platform has.
@@ -57,7 +58,8 @@ type account struct {
 	id    int64
 	key   key
 	class class
-	slots int // how many ads it runs side by side
+	slots int   // how many ads it runs side by side
+	woken int64 // since when a sleeping account runs its ads; 0 is never
 }
 
 func (w *world) account(p *spec, index int) account {
@@ -68,6 +70,9 @@ func (w *world) account(p *spec, index int) account {
 	case classEmpty:
 	case classQuiet:
 		a.slots = int(k.sub(2).between(1, 4))
+		if w.lives != nil {
+			a.woken = w.lives.of(a.mapKey()).Woken
+		}
 	case classSmall:
 		a.slots = int(k.sub(2).between(1, 5))
 	case classMedium:

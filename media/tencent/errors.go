@@ -32,10 +32,12 @@ var codes = func() media.Codes {
 		11102: {Class: media.Invalid}, // user_token invalid
 		11103: {Class: media.Invalid}, // user_token invalid
 		11104: {Class: media.Invalid}, // user_token not verified
-		12201: {Class: media.Invalid}, // account not allowed for this token
 		12203: {Class: media.Invalid}, // organisation not allowed for this token
-		12204: {Class: media.Invalid}, // account or organisation not allowed for this token
-		32211: {Class: media.Invalid}, // advertiser inactive
+
+		// The account.
+		12201: {Class: media.Invalid, Parks: media.Revoked}, // account not allowed for this token
+		12204: {Class: media.Invalid, Parks: media.Revoked}, // account or organisation not allowed for this token
+		32211: {Class: media.Invalid, Parks: media.Frozen},  // advertiser inactive
 
 		// Limits, all of an app at an endpoint. The page "How to send requests" (如何发起请求) says to stop for five minutes
 		// after the one per minute.

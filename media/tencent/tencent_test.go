@@ -76,7 +76,7 @@ func TestDecode_ClassifiesTheReturnCodes(t *testing.T) {
 		11017: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 5 * time.Minute},
 		12101: {Class: media.Transient, Again: true},
 		12009: {Class: media.Bug},
-		12201: {Class: media.Invalid},
+		12201: {Class: media.Invalid, Parks: media.Revoked},
 		30000: {Class: media.Transient},
 		30099: {Class: media.Transient},
 		30100: {Class: media.Transient}, // not in the table

@@ -1,0 +1,130 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// Calls makes the API for an account, and for a login.
+type Calls interface {
+	For(account media.Account) media.CountingAPI
+	ForLogin(tokenID int64) media.CountingAPI
+}
+
+// asker asks a platform whether accounts have figures today, as cheaply as it allows.
+type asker struct {
+	calls  Calls
+	prober media.Prober // nil: by the report
+	report media.Report
+	made   atomic.Int64
+}
+
+func newAsker(platform media.Platform, calls Calls) (*asker, error) {
+	a := &asker{calls: calls}
+	a.prober, _ = platform.(media.Prober)
+	at := slices.IndexFunc(platform.Reports(), func(r media.Report) bool {
+		return r.Name == store.AccountFigures && r.Level == store.AccountLevel
+	})
+	if at < 0 && a.prober == nil {
+		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s has neither a probe nor the report %s at level %s", platform.Name(), store.AccountFigures, store.AccountLevel)}
+	}
+	if at >= 0 {
+		a.report = platform.Reports()[at]
+	}
+	return a, nil
+}
+
+// most is how many accounts one call takes.
+func (a *asker) most() int {
+	if a.prober == nil {
+		return 1
+	}
+	return max(a.prober.ProbeMax(), 1)
+}
+
+// answer is what came of asking about one account.
+type answer struct {
+	spending bool
+	err      error
+}
+
+// ask returns an answer for each account. The accounts are of one login and no more than one call takes. A call that the platform
+// refuses whole is made again for its halves, so that one account that cannot be asked about fails alone. An error
+// is one that is not about the accounts: a limit, or the login.
+func (a *asker) ask(ctx context.Context, accounts []media.Account, now time.Time) (map[int64]answer, error) {
+	spending, err := a.call(ctx, accounts, now)
+	e, _ := errors.AsType[*media.Error](err)
+	switch {
+	case err == nil:
+		answers := make(map[int64]answer, len(accounts))
+		for _, account := range accounts {
+			answers[account.ID] = answer{spending: spending[account.ID]}
+		}
+		return answers, nil
+	case e == nil || e.Class == media.Quota || e.Class == media.Auth:
+		return nil, err
+	case len(accounts) == 1 || e.Class == media.Transient:
+		answers := make(map[int64]answer, len(accounts))
+		for _, account := range accounts {
+			answers[account.ID] = answer{err: err}
+		}
+		return answers, nil
+	}
+	answers := make(map[int64]answer, len(accounts))
+	half := len(accounts) / 2
+	for _, part := range [][]media.Account{accounts[:half], accounts[half:]} {
+		some, err := a.ask(ctx, part, now)
+		if err != nil {
+			return nil, err
+		}
+		for id, got := range some {
+			answers[id] = got
+		}
+	}
+	return answers, nil
+}
+
+func (a *asker) call(ctx context.Context, accounts []media.Account, now time.Time) (map[int64]bool, error) {
+	if a.prober != nil {
+		api := a.calls.ForLogin(accounts[0].TokenID)
+		spending, err := a.prober.Probe(ctx, api, accounts, now)
+		a.made.Add(int64(api.Calls()))
+		return spending, err
+	}
+	account := accounts[0]
+	today := day.Of(now, account.Zone)
+	api := a.calls.For(account)
+	page, err := a.report.Page(ctx, api, media.ReportQuery{From: today, To: today}, "")
+	a.made.Add(int64(api.Calls()))
+	if err != nil {
+		return nil, err
+	}
+	return map[int64]bool{account.ID: slices.ContainsFunc(page.Rows, spends)}, nil
+}
+
+// spends tells whether a row has spend or impressions.
+func spends(r media.Row) bool {
+	return slices.ContainsFunc([]string{"cost", "impressions"}, func(name string) bool {
+		value, ok := r.Metrics.Get(metric.Index(name))
+		return ok && value > 0
+	})
+}
+
+// asked is an account as the platform's package wants it.
+func asked(a store.Account) (media.Account, error) {
+	zone, err := schedule.Zone(a.Timezone)
+	if err != nil {
+		return media.Account{}, err
+	}
+	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: zone, Currency: a.Currency}, nil
+}

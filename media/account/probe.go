@@ -1,0 +1,267 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/media"
+)
+
+// ProbeCallsDefault is how many calls one run of the probe makes at the most: with a run every ten minutes, a twentieth of
+// the smallest limit that the platforms give an app.
+const ProbeCallsDefault = 300
+
+const (
+	probeCallsMax = 100_000
+	// probesAtOnce is how many calls are under way side by side.
+	probesAtOnce = 8
+	// probeReserve is the time before its deadline in which a run begins no call any more.
+	probeReserve = 15 * time.Second
+	loginsBatch  = 500
+)
+
+type probeParams struct {
+	// Calls is how many calls one run makes at the most.
+	Calls int `json:"calls"`
+}
+
+func parseProbe(raw json.RawMessage) (probeParams, error) {
+	p := probeParams{Calls: ProbeCallsDefault}
+	if err := media.CheckParams(raw, &p); err != nil {
+		return p, err
+	}
+	if p.Calls < 1 || p.Calls > probeCallsMax {
+		return p, fmt.Errorf("params.calls: %d is refused: want 1 to %d", p.Calls, probeCallsMax)
+	}
+	return p, nil
+}
+
+// ProbeHandler returns "<media>.probe": it asks the platform whether inactive accounts have figures today, and makes those
+// active that have. It asks again about parked accounts whose time has come. A run makes a limited number of calls and goes on where the
+// one before stopped. First it parks the accounts of logins that wait for a person, and takes back those whose login works.
+func (o LifeOptions) ProbeHandler() media.Handler {
+	metrics, causes := newLifeMetrics(o.Registerer), telemetry.NewCauseLog(o.Logger)
+	return media.Handler{
+		Name:   o.Platform.Name() + ".probe",
+		Target: media.Once,
+		Check: func(raw json.RawMessage) error {
+			_, err := parseProbe(raw)
+			return err
+		},
+		Parts: oncePart("probe"),
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			params, err := parseProbe(work.Params)
+			if err != nil {
+				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
+			}
+			asker, err := newAsker(o.Platform, o.Calls)
+			if err != nil {
+				return media.Result{}, err
+			}
+			p := &probe{LifeOptions: o, asker: asker, metrics: metrics, causes: causes, now: o.Clock.Now()}
+			err = p.run(ctx, params.Calls)
+			calls := int(asker.made.Load())
+			metrics.probes.WithLabelValues(o.Platform.Name()).Add(float64(calls))
+			return media.Result{Rows: p.changed, Calls: calls}, err
+		},
+	}
+}
+
+// probe is one run.
+type probe struct {
+	LifeOptions
+	asker   *asker
+	metrics *lifeMetrics
+	causes  *telemetry.CauseLog
+	now     time.Time
+
+	mu       sync.Mutex
+	changed  int // accounts that were parked, taken back or made active
+	answered int
+	failed   error // the first error of an account that tells nothing of it
+}
+
+func (p *probe) run(ctx context.Context, calls int) error {
+	if err := p.logins(ctx); err != nil {
+		return err
+	}
+	// Parked accounts get half of the calls at the most: were there very many, no other would be asked about.
+	due, err := p.Store.ParkedDue(ctx, p.Platform.Name(), p.now, max(calls/2, 1))
+	if err != nil {
+		return err
+	}
+	accounts := slices.Clone(due)
+	if left := calls - len(due); left > 0 {
+		sleeping, err := p.Store.Sleeping(ctx, p.Platform.Name(), left*p.asker.most())
+		if err != nil {
+			return err
+		}
+		accounts = append(accounts, sleeping...)
+	}
+	group, working := errgroup.WithContext(ctx)
+	group.SetLimit(probesAtOnce)
+	for _, batch := range p.batches(accounts) {
+		if left, bounded := clock.Left(ctx); working.Err() != nil || (bounded && left < probeReserve) {
+			break // The next run begins with those that were asked about longest ago.
+		}
+		group.Go(func() error { return p.batch(working, batch) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if p.failed != nil && p.answered == 0 {
+		return p.failed
+	}
+	return nil
+}
+
+// logins parks the accounts of dead logins, and takes back those whose login works again.
+func (p *probe) logins(ctx context.Context) error {
+	n, err := p.Store.ParkDeadLogins(ctx, p.Platform.Name(), p.now)
+	if err != nil {
+		return err
+	}
+	p.count(n)
+	p.metrics.parked.WithLabelValues(p.Platform.Name(), "login").Add(float64(n))
+	for {
+		back, err := p.Store.LoginsBack(ctx, p.Platform.Name(), loginsBatch)
+		if err != nil {
+			return err
+		}
+		for _, a := range back {
+			if err := p.unpark(ctx, a); err != nil {
+				return err
+			}
+		}
+		if len(back) < loginsBatch {
+			return nil
+		}
+	}
+}
+
+// batches cuts accounts into what one call takes: of one login, and parked ones apart, since they may spoil the call of others.
+func (p *probe) batches(accounts []store.ProbeAccount) [][]store.ProbeAccount {
+	type kind struct {
+		login  int64
+		parked bool
+	}
+	open := map[kind]int{} // where the batch is that is not full
+	var batches [][]store.ProbeAccount
+	for _, a := range accounts {
+		k := kind{a.TokenID, a.Parked != ""}
+		at, ok := open[k]
+		if !ok || len(batches[at]) >= p.asker.most() {
+			at = len(batches)
+			open[k] = at
+			batches = append(batches, nil)
+		}
+		batches[at] = append(batches[at], a)
+	}
+	return batches
+}
+
+// batch asks about accounts of one login. Its error ends the run.
+func (p *probe) batch(ctx context.Context, accounts []store.ProbeAccount) error {
+	var asks []media.Account
+	for _, a := range accounts {
+		account, err := asked(a.Account)
+		if err != nil {
+			p.fail(a, err)
+			continue
+		}
+		asks = append(asks, account)
+	}
+	if len(asks) == 0 {
+		return nil
+	}
+	answers, err := p.asker.ask(ctx, asks, p.now)
+	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Auth {
+		// The login is not well: others may be. Its keeper sees to it.
+		p.fail(accounts[0], err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("probe %d accounts of login %d: %w", len(asks), accounts[0].TokenID, err)
+	}
+	for _, a := range accounts {
+		got, ok := answers[a.ID]
+		if !ok {
+			continue
+		}
+		if err := p.settle(ctx, a, got); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle acts on what is known of an account now.
+func (p *probe) settle(ctx context.Context, a store.ProbeAccount, got answer) error {
+	reason := closed(got.err)
+	switch {
+	case reason != "" && a.Parked != "":
+		return p.Store.PostponeProbe(ctx, a, parkedText(reason, got.err), p.now)
+	case reason != "":
+		p.count(1)
+		return p.park(ctx, a.Account, reason, got.err, p.now, p.metrics)
+	case got.err != nil:
+		p.fail(a, got.err)
+		return p.Store.NoteProbe(ctx, a.ID, p.now) // Or the same ones would be the first of each run.
+	}
+	p.mu.Lock()
+	p.answered++
+	p.mu.Unlock()
+	if a.Parked != "" {
+		if err := p.unpark(ctx, a); err != nil {
+			return err
+		}
+	}
+	if got.spending {
+		n, err := p.Store.SetTiers(ctx, []store.TierChange{{ID: a.ID, From: store.TierInactive, To: store.TierActive, Reason: reasonProbe}}, p.now)
+		if err != nil {
+			return err
+		}
+		p.count(n)
+		p.metrics.woken.WithLabelValues(p.Platform.Name()).Add(float64(n))
+	}
+	return p.Store.NoteProbe(ctx, a.ID, p.now)
+}
+
+// unpark takes an account back.
+func (p *probe) unpark(ctx context.Context, a store.ProbeAccount) error {
+	done, err := p.Store.Unpark(ctx, a, reasonBack, p.now)
+	if err != nil || !done {
+		return err
+	}
+	p.count(1)
+	p.metrics.returned.WithLabelValues(p.Platform.Name()).Inc()
+	p.Logger.Info("a parked account is pulled again", "media", p.Platform.Name(), "account_id", a.ID, "account", a.ExternalID, "was", a.Parked, "parked_since", a.ParkedSince)
+	return nil
+}
+
+func (p *probe) count(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed += n
+}
+
+// fail notes an error that tells nothing of the account itself.
+func (p *probe) fail(a store.ProbeAccount, err error) {
+	p.causes.Report(slog.LevelWarn, "probe", "accounts cannot be probed", telemetry.OneCause(err), "media", p.Platform.Name(), "account_id", a.ID)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		p.failed = err
+	}
+}

@@ -1,0 +1,139 @@
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// The states that an account can be ordered into. All are open at first.
+const (
+	lifeOpen    = "open"
+	lifeFrozen  = "frozen"  // the platform has closed it
+	lifeRevoked = "revoked" // its login has no permission for it any more
+)
+
+// life is what was ordered to become of an account.
+type life struct {
+	Media   string `json:"media"`
+	Account string `json:"account"`
+	State   string `json:"state,omitempty"`
+	Woken   int64  `json:"woken,omitempty"` // Unix seconds of the world since when its ads run; 0 is never
+}
+
+// lives holds what was ordered of accounts. They are few.
+type lives struct {
+	mu        sync.RWMutex
+	byAccount map[accountKey]life
+}
+
+func newLives() *lives { return &lives{byAccount: map[accountKey]life{}} }
+
+func (l *lives) of(k accountKey) life {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if len(l.byAccount) == 0 {
+		return life{}
+	}
+	return l.byAccount[k]
+}
+
+func (l *lives) put(k accountKey, x life) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byAccount[k] = x
+}
+
+// all lists them in the order of their platforms and accounts.
+func (l *lives) all() []life {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	keys := slices.SortedFunc(maps.Keys(l.byAccount), func(a, b accountKey) int {
+		if a.platform != b.platform {
+			return int(a.platform) - int(b.platform)
+		}
+		return a.index - b.index
+	})
+	list := make([]life, len(keys))
+	for i, k := range keys {
+		list[i] = l.byAccount[k]
+	}
+	return list
+}
+
+// closed is the state of an account that answers nothing, or "".
+func (s *Simulator) closed(a *account) string {
+	if state := s.world.lives.of(a.mapKey()).State; state != lifeOpen {
+		return state
+	}
+	return ""
+}
+
+// sleeps is for accounts that have ads and run none of them.
+func (a *account) sleeps() bool { return a.class == classQuiet && a.woken == 0 }
+
+// orderLife freezes or opens an account, takes a login's permission for it away, or wakes a sleeping one: from now on the
+// ads that it has run.
+func (s *Simulator) orderLife(w http.ResponseWriter, r *http.Request) {
+	var order struct {
+		Media   string `json:"media"`
+		Account string `json:"account"`
+		State   string `json:"state"`
+		Wake    bool   `json:"wake"`
+	}
+	if !readOrder(w, r, &order) {
+		return
+	}
+	s.ordering.Lock()
+	defer s.ordering.Unlock()
+	x := life{Media: order.Media, Account: order.Account, State: order.State}
+	if order.Wake {
+		x.Woken = s.clock.Now().Unix()
+	}
+	x, err := s.live(x)
+	if err != nil {
+		writeProblem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if err := s.save(); err != nil {
+		writeProblem(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, x)
+}
+
+// live makes an order hold, beside what was ordered of the account before, and returns what holds.
+func (s *Simulator) live(x life) (life, error) {
+	p := s.world.spec(x.Media)
+	if p == nil {
+		return x, fmt.Errorf("media is one of %v, not %q", s.world.names(), x.Media)
+	}
+	a, ok := s.world.lookupText(p, x.Account)
+	if !ok {
+		return x, fmt.Errorf("%s has no account %q", x.Media, x.Account)
+	}
+	if states := []string{"", lifeOpen, lifeFrozen, lifeRevoked}; !slices.Contains(states, x.State) {
+		return x, fmt.Errorf("state is one of %v, not %q", states[1:], x.State)
+	}
+	if x.State == "" && x.Woken == 0 {
+		return x, fmt.Errorf("nothing is ordered: give state or wake")
+	}
+	if x.Woken != 0 && a.class != classQuiet {
+		return x, fmt.Errorf("account %s does not sleep: only one whose ads are all paused can be woken", x.Account)
+	}
+	before := s.world.lives.of(a.mapKey())
+	if x.State == "" {
+		x.State = before.State
+	}
+	if before.Woken != 0 {
+		x.Woken = before.Woken // It is awake already.
+	}
+	s.world.lives.put(a.mapKey(), x)
+	return x, nil
+}
+
+func (s *Simulator) serveLives(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"accounts": s.world.lives.all()})
+}

@@ -1,0 +1,204 @@
+package platforms_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/account"
+	"adsync/media/mediatest"
+	"adsync/media/pull"
+)
+
+// life is the accounts of a login over some time of the world.
+type life struct {
+	process
+	t        *testing.T
+	platform media.Platform
+	world    world
+	at       time.Time
+}
+
+func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *life {
+	t.Helper()
+	address, err := url.Parse(server.BaseURL)
+	require.NoError(t, err)
+	l := &life{
+		process: start(t, platform, server), t: t, platform: platform, at: time.Date(2026, 11, 21, 15, 34, 56, 0, zone),
+		world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
+	}
+	l.pass(0)
+	l.run(account.Handler(account.Options{Platform: platform, Caller: l.client, Store: l.store}), task.Key{Part: store.LoginPart(l.login)}, "")
+	return l
+}
+
+// pass lets time pass in the world, for the platform and for us.
+func (l *life) pass(d time.Duration) {
+	l.t.Helper()
+	l.at = l.at.Add(d)
+	l.world.order(l.t, "clock", map[string]any{"now": l.at})
+	require.NoError(l.t, l.anyCall(l.t, l.platform)) // The client learns the platform's time from its answers.
+}
+
+// Account implements pull.Accounts.
+func (l *life) Account(ctx context.Context, id int64) (media.Account, error) {
+	a, err := l.store.Account(ctx, id)
+	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: zone, Currency: a.Currency}, err
+}
+
+// options are what the handlers work with at the present moment.
+func (l *life) options() account.LifeOptions {
+	return account.LifeOptions{
+		Platform: l.platform, Store: l.store, Calls: l.client, Clock: clock.NewScaled(l.at, 1, true),
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	}
+}
+
+func (l *life) run(h media.Handler, key task.Key, params string) media.Result {
+	l.t.Helper()
+	result, err := h.Run(l.t.Context(), media.Work{Key: key, PlannedAt: l.at, Params: json.RawMessage(params)})
+	require.NoError(l.t, err)
+	return result
+}
+
+func (l *life) probe() media.Result {
+	l.t.Helper()
+	return l.run(l.options().ProbeHandler(), task.Key{Part: "probe"}, "")
+}
+
+// figures is the handler that pulls an account's days, as engine makes it.
+func (l *life) figures() media.Handler {
+	l.t.Helper()
+	o := l.options()
+	handlers := pull.Handlers(l.platform, pull.Deps{Store: l.store, Accounts: l, Caller: l.client, Clock: o.Clock, Logger: o.Logger, Registerer: o.Registerer})
+	h, ok := media.NewRegistry(handlers...).Get(l.platform.Name() + ".report_daily")
+	require.True(l.t, ok)
+	return o.Parks(h)
+}
+
+const weekOfFigures = `{"level":"account","days":7}`
+
+// checkActivity pulls the last days of all accounts, as the nightly look-back does, and sets their tiers.
+func (l *life) checkActivity() {
+	l.t.Helper()
+	today := l.server.Today
+	for id := range l.accounts("") {
+		l.run(l.figures(), task.Key{RunID: 1, AccountID: id, Part: today.Add(-6).String() + ".." + today.String()}, weekOfFigures)
+	}
+	o := l.options()
+	l.run(account.ActivityHandler(account.ActivityOptions{Platform: l.platform, Store: l.store, Clock: o.Clock, Logger: o.Logger}), task.Key{Part: "activity"}, "")
+}
+
+// accounts returns the platform's ids of our accounts of a tier, or of all.
+func (l *life) accounts(tier string) map[int64]string {
+	l.t.Helper()
+	var rows []struct {
+		ID         int64
+		ExternalID string
+	}
+	err := l.store.Config.Writer(l.t.Context()).Raw("SELECT id, external_id FROM media_account WHERE ? IN ('', tier) ORDER BY id", tier).Scan(&rows).Error
+	require.NoError(l.t, err)
+	all := map[int64]string{}
+	for _, r := range rows {
+		all[r.ID] = r.ExternalID
+	}
+	return all
+}
+
+// Figures come out every three minutes and the probe runs every ten: an account is active at the first run after its first
+// figures. A run costs one call for each account that sleeps, and none for the others.
+func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
+	t.Parallel()
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		l := newLife(t, platform, server)
+		l.checkActivity()
+		sleeping := l.accounts(store.TierInactive)
+		require.Greater(t, len(sleeping), 10, "a third of the accounts is silent")
+		require.Less(t, len(sleeping), len(server.Accounts)/2)
+		require.Equal(t, media.Result{Calls: len(sleeping)}, l.probe(), "nobody is awake yet, and every one was asked about")
+
+		// One that has ads wakes, a moment after a run: the longest that anybody waits.
+		woken, id := "", int64(0)
+		for of, externalID := range sleeping {
+			if len(server.Objects(t, "", externalID)) > 0 && (woken == "" || externalID < woken) {
+				woken, id = externalID, of
+			}
+		}
+		l.world.order(t, "accounts", map[string]any{"media": platform.Name(), "account": woken, "wake": true})
+		spends := func() bool {
+			return len(server.Rows(t, "report_daily", "account", woken, server.Today, server.Today)) > 0
+		}
+		require.False(t, spends())
+		began := l.at
+		for !spends() {
+			require.Contains(t, l.accounts(store.TierInactive), id)
+			require.Less(t, l.at.Sub(began), time.Hour, "it never spends")
+			l.pass(10 * time.Minute)
+			require.Equal(t, len(sleeping), l.probe().Calls)
+		}
+		require.NotContains(t, l.accounts(store.TierInactive), id, "the first run that can see it makes it active")
+		require.LessOrEqual(t, l.at.Sub(began), 20*time.Minute, "this account's first figures are out in the first minutes")
+
+		// The next tick of today's figures takes it, and the probe no more.
+		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{store.TierActive}, id-1, 1)
+		require.NoError(t, err)
+		require.Equal(t, id, scope[0].ID)
+		l.pass(10 * time.Minute)
+		require.Equal(t, len(sleeping)-1, l.probe().Calls)
+	})
+}
+
+func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
+	t.Parallel()
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		l := newLife(t, platform, server)
+		l.checkActivity()
+		before := len(l.accounts(store.TierActive))
+		var id int64
+		for of, externalID := range l.accounts(store.TierActive) {
+			if externalID == server.Accounts[1] {
+				id = of
+			}
+		}
+		l.world.order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1], "state": "frozen"})
+		key := task.Key{RunID: 2, AccountID: id, Part: server.Today.String()}
+		result, err := l.figures().Run(t.Context(), media.Work{Key: key, PlannedAt: l.at, Params: json.RawMessage(weekOfFigures)})
+		require.Error(t, err)
+		require.Equal(t, 2, result.Calls, "the pull's, and the one that makes sure")
+		row, err := l.store.Account(t.Context(), id)
+		require.NoError(t, err)
+		require.Regexp(t, "^(frozen|revoked): invalid error (32211|40002)", row.Parked)
+		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{store.TierActive}, 0, 1000)
+		require.NoError(t, err)
+		require.Len(t, scope, before-1)
+
+		l.pass(10 * time.Minute)
+		l.probe()
+		l.world.order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1], "state": "open"})
+		l.pass(10 * time.Minute)
+		l.probe()
+		row, err = l.store.Account(t.Context(), id)
+		require.NoError(t, err)
+		require.NotEmpty(t, row.Parked, "the second gap is of twenty minutes")
+		l.pass(10 * time.Minute)
+		l.probe()
+		row, err = l.store.Account(t.Context(), id)
+		require.NoError(t, err)
+		require.Empty(t, row.Parked)
+		scope, err = l.store.FanOutAccounts(t.Context(), platform.Name(), []string{store.TierActive}, 0, 1000)
+		require.NoError(t, err)
+		require.Len(t, scope, before)
+	})
+}
