@@ -159,7 +159,9 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store}))
 		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger}))
 		life := account.LifeOptions{Platform: p, Store: e.deps.Store, Calls: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer}
-		all = append(all, life.ProbeHandler())
+		all = append(all, life.ProbeHandler(), account.InitialiseHandler(account.InitialiseOptions{
+			Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger,
+		}))
 		for _, h := range pull.Handlers(p, pull.Deps{
 			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		}) {

@@ -5,6 +5,7 @@ import (
 
 	"adsync/base/store"
 	"adsync/media"
+	"adsync/media/account"
 	"adsync/media/system"
 )
 
@@ -43,6 +44,7 @@ func platformTasks(p media.Platform) []store.NewTask {
 	tasks := []store.NewTask{
 		task("token_refresh", "token_refresh", "17 * * * *", "important", "all", nil),
 		task("account_list", "account_list", "20 4 * * *", "normal", "all", nil),
+		task("initialise", "initialise", "*/5 * * * *", "normal", "all", params{"days": account.InitialiseDaysDefault}),
 		task("probe", "probe", "*/10 * * * *", "normal", "all", nil),
 		task("activity", "activity", "50 * * * *", "normal", "all", nil),
 	}
@@ -76,10 +78,10 @@ func platformTasks(p media.Platform) []store.NewTask {
 func fundTasks(funds media.Funds, task func(suffix, handler, cron, lane, scope string, params any) store.NewTask) (tasks []store.NewTask) {
 	if funds.Balance.Fetch != nil {
 		tasks = append(tasks, task(media.BalanceName, media.BalanceName, "*/30 * * * *", "normal", "active", nil),
-			task(media.BalanceName+".all", media.BalanceName, "10 4 * * *", "offline", "all", nil))
+			task(media.BalanceName+".all", media.BalanceName, "10 4 * * *", "offline", nightly, nil))
 	}
 	if funds.Daily.Page != nil {
-		tasks = append(tasks, task(media.FundDailyName, media.FundDailyName, "50 8 * * *", "offline", "all", map[string]any{"days": 7}))
+		tasks = append(tasks, task(media.FundDailyName, media.FundDailyName, "50 8 * * *", "offline", nightly, map[string]any{"days": 7}))
 	}
 	return tasks
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,6 +164,14 @@ func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID 
 	}
 	ids, err := s.PutAccounts(ctx, platform, tokenID, found)
 	if err != nil {
+		return nil, err
+	}
+	// A first look has no use for a month of every account's past.
+	now, err := s.Config.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.SetInitialised(ctx, slices.Collect(maps.Values(ids)), now); err != nil {
 		return nil, err
 	}
 	var rows [][]any

@@ -10,12 +10,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// The tiers that have a meaning of their own.
-const (
-	TierActive  = "active"  // that of a newly found account
-	TierInvalid = "invalid" // an account of which nothing is pulled
-)
-
 // Account is a row of media_account.
 type Account struct {
 	ID         int64

@@ -10,8 +10,9 @@ import (
 	"adsync/base/day"
 )
 
-// The tiers of an account; a newly found one is TierActive.
+// The tiers of an account.
 const (
+	TierActive   = "active"   // that of a newly found account: everything is pulled
 	TierInactive = "inactive" // nothing happens in it: only what runs by night looks at it, and the probe
 	TierInvalid  = "invalid"  // it cannot be pulled: only the activity check looks at it
 )

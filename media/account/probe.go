@@ -69,7 +69,7 @@ func (o LifeOptions) ProbeHandler() media.Handler {
 			if err != nil {
 				return media.Result{}, err
 			}
-			p := &probe{LifeOptions: o, asker: asker, metrics: metrics, causes: causes, now: o.Clock.Now()}
+			p := &probe{LifeOptions: o, asker: asker, metrics: metrics, causes: causes, now: o.Clock.Now(), skip: map[int64]bool{}}
 			err = p.run(ctx, params.Calls)
 			calls := int(asker.made.Load())
 			metrics.probes.WithLabelValues(o.Platform.Name()).Add(float64(calls))
@@ -90,6 +90,8 @@ type probe struct {
 	changed  int // accounts that were parked, taken back or made active
 	answered int
 	failed   error // the first error of an account that tells nothing of it
+	deferred *media.DeferError
+	skip     map[int64]bool // logins that cannot be called with now
 }
 
 func (p *probe) run(ctx context.Context, calls int) error {
@@ -120,10 +122,13 @@ func (p *probe) run(ctx context.Context, calls int) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if p.failed != nil && p.answered == 0 {
-		return p.failed
+	switch {
+	case p.answered > 0:
+		return nil
+	case p.deferred != nil:
+		return p.deferred
 	}
-	return nil
+	return p.failed
 }
 
 // logins parks the accounts of dead logins, and takes back those whose login works again.
@@ -171,8 +176,12 @@ func (p *probe) batches(accounts []store.ProbeAccount) [][]store.ProbeAccount {
 	return batches
 }
 
-// batch asks about accounts of one login. Its error ends the run.
+// batch asks about accounts of one login. Its error ends the run. A login that cannot be called with now, since its tokens are
+// being refreshed, a limit of its is used up or it is dead, is left to the next run, and others go on.
 func (p *probe) batch(ctx context.Context, accounts []store.ProbeAccount) error {
+	if p.skips(accounts[0].TokenID) {
+		return nil
+	}
 	var asks []media.Account
 	for _, a := range accounts {
 		account, err := asked(a.Account)
@@ -186,9 +195,13 @@ func (p *probe) batch(ctx context.Context, accounts []store.ProbeAccount) error 
 		return nil
 	}
 	answers, err := p.asker.ask(ctx, asks, p.now)
-	if e, ok := errors.AsType[*media.Error](err); ok && e.Class == media.Auth {
-		// The login is not well: others may be. Its keeper sees to it.
-		p.fail(accounts[0], err)
+	if d, ok := errors.AsType[*media.DeferError](err); ok {
+		p.leave(accounts[0].TokenID, d)
+		return nil
+	}
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		p.leave(accounts[0].TokenID, nil)
+		p.fail(accounts[0], e)
 		return nil
 	}
 	if err != nil {
@@ -248,6 +261,22 @@ func (p *probe) unpark(ctx context.Context, a store.ProbeAccount) error {
 	p.metrics.returned.WithLabelValues(p.Platform.Name()).Inc()
 	p.Logger.Info("a parked account is pulled again", "media", p.Platform.Name(), "account_id", a.ID, "account", a.ExternalID, "was", a.Parked, "parked_since", a.ParkedSince)
 	return nil
+}
+
+func (p *probe) skips(login int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.skip[login]
+}
+
+// leave leaves a login to the next run.
+func (p *probe) leave(login int64, d *media.DeferError) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.skip[login] = true
+	if p.deferred == nil {
+		p.deferred = d
+	}
 }
 
 func (p *probe) count(n int) {

@@ -306,7 +306,7 @@ func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
 		require.Empty(t, why)
 	}
 
-	// A limit ends the run: the subtask waits for it, at no attempt.
+	// When nobody can be asked for a limit, the subtask waits for it, at no attempt.
 	c.errs[numbered(1)] = &media.DeferError{After: time.Minute, Reason: "over the limit"}
 	h := l.options(platform{cloud: c}, c).ProbeHandler()
 	_, err := h.Run(t.Context(), media.Work{})
@@ -314,7 +314,12 @@ func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.Equal(t, time.Minute, limit.After)
 
-	// So does it when nothing at all can be asked.
+	// One login at its limit leaves the others to be asked.
+	l.exec(l.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = ?", ids[2])
+	require.Equal(t, 1, l.probe(platform{cloud: c}, c, ""))
+
+	// An error of all is the run's.
+	l.exec(l.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = ?", ids[2])
 	for i := range 3 {
 		c.errs[numbered(i)] = errBusy
 	}

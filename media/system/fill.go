@@ -161,6 +161,7 @@ type fillTask struct {
 	name       string
 	tiers      []string // nil = all
 	days       int      // the planned day included
+	skip       int      // of them, the newest that it leaves out: others pull those
 	importance int
 }
 
@@ -211,14 +212,14 @@ func fillScopes(ctx context.Context, s *store.Store, platform media.Platform) ([
 			if row.Enabled != "1" || row.Handler != platform.Name()+"."+report.Name {
 				continue
 			}
-			level, days, err := pulls(row)
+			level, days, skip, err := pulls(row)
 			if report.Name == media.FundDailyName {
 				level = report.Level // its tasks name none
 			}
 			if err != nil || level != report.Level || days > report.LookBack+1 {
 				continue
 			}
-			t := fillTask{id: row.ID, name: row.Name, tiers: task.Settings{Scope: row.Scope}.Tiers(), days: days, importance: importance(lanes, platform.Name(), row.Lane)}
+			t := fillTask{id: row.ID, name: row.Name, tiers: task.Settings{Scope: row.Scope}.Tiers(), days: days, skip: skip, importance: importance(lanes, platform.Name(), row.Lane)}
 			scope.tasks = append(scope.tasks, t)
 			scope.importance = max(scope.importance, t.importance)
 		}
@@ -240,16 +241,17 @@ func dailyScopes(platform media.Platform) []media.Report {
 	return scopes
 }
 
-// pulls tells the level of a report's task, and how many days it pulls.
-func pulls(row store.TaskRow) (level string, days int, err error) {
+// pulls tells the level of a report's task, how many days back it goes, and how many of the newest it leaves out.
+func pulls(row store.TaskRow) (level string, days, skip int, err error) {
 	var params struct {
 		Level string `json:"level"`
 		Days  int    `json:"days"`
+		Skip  int    `json:"skip"`
 	}
 	if strings.TrimSpace(row.Params) != "" {
 		err = json.Unmarshal([]byte(row.Params), &params)
 	}
-	return params.Level, max(params.Days, 1), err
+	return params.Level, max(params.Days, 1), params.Skip, err
 }
 
 // importance ranks a lane as the brakes of fan-outs do.
@@ -500,7 +502,7 @@ func (f *filler) comes(scope fillScope, g *group, h store.Hole) bool {
 				continue
 			}
 			today := day.Of(run.PlannedAt, g.zone)
-			from, to := today.Add(1-t.days), today
+			from, to := today.Add(1-t.days), today.Add(-t.skip)
 			if order := run.Settings.Order; order != nil {
 				if order.Redrive != nil || len(order.Accounts) > 0 && !slices.Contains(order.Accounts, h.AccountID) {
 					continue

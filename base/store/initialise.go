@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+)
+
+// NewAccount is an account whose past was not pulled yet.
+type NewAccount struct {
+	ID       int64
+	Timezone string
+	// At is the moment whose orders are to pull it; zero as long as none is chosen.
+	At time.Time
+}
+
+// NewAccounts returns accounts of a media that have no moment of initialisation yet, with an id above after, by id. Those that
+// cannot be pulled now are left out: their turn comes when they can.
+func (s *Store) NewAccounts(ctx context.Context, media string, after int64, limit int) ([]NewAccount, error) {
+	return s.newAccounts(ctx, media, "a.initialise_at IS NULL AND a.parked = '' AND a.tier <> ? AND a.id > ?"+
+		" AND EXISTS (SELECT 1 FROM media_token t WHERE t.id = a.token_id AND t.state = ?) ORDER BY a.id LIMIT ?", TierInvalid, after, TokenOK, limit)
+}
+
+// Initialising returns the accounts of a media that have a moment of initialisation and are not done, by moment and id.
+func (s *Store) Initialising(ctx context.Context, media string) ([]NewAccount, error) {
+	return s.newAccounts(ctx, media, "a.initialise_at IS NOT NULL ORDER BY a.initialise_at, a.id")
+}
+
+func (s *Store) newAccounts(ctx context.Context, media, where string, args ...any) ([]NewAccount, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT a.id, a.timezone, a.initialise_at FROM media_account a WHERE a.media = ? AND a.initialised_at IS NULL AND "+where,
+		append([]any{media}, args...)...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the new accounts of %s: %w", media, err)
+	}
+	defer rows.Close()
+	var all []NewAccount
+	for rows.Next() {
+		var a NewAccount
+		var at Time
+		if err := rows.Scan(&a.ID, &a.Timezone, &at); err != nil {
+			return nil, fmt.Errorf("read the new accounts of %s: %w", media, err)
+		}
+		a.At = at.Time
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}
+
+// StartInitialising gives accounts their moment of initialisation, in one statement: whoever reads one of them with that moment
+// reads all. Those that have a moment keep it.
+func (s *Store) StartInitialising(ctx context.Context, ids []int64, at time.Time) error {
+	err := s.Config.Writer(ctx).Exec("UPDATE media_account SET initialise_at = ?, updated_at = "+s.Config.dialect.Now()+
+		" WHERE id IN ? AND initialise_at IS NULL AND initialised_at IS NULL", At(at), ids).Error
+	if err != nil {
+		return fmt.Errorf("start to initialise %d accounts: %w", len(ids), err)
+	}
+	return nil
+}
+
+// SetInitialised says that the past of accounts was pulled, or need not be. What was said before stays.
+func (s *Store) SetInitialised(ctx context.Context, ids []int64, now time.Time) error {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	for batch := range slices.Chunk(ids, accountBatch) {
+		err := s.Config.Writer(ctx).Exec("UPDATE media_account SET initialised_at = ?, updated_at = "+s.Config.dialect.Now()+
+			" WHERE id IN ? AND initialised_at IS NULL", At(now), batch).Error
+		if err != nil {
+			return fmt.Errorf("end the initialisation of %d accounts: %w", len(batch), err)
+		}
+	}
+	return nil
+}
+
+// ReportLevel names a report at a level, as coverage does.
+type ReportLevel struct{ Report, Level string }
+
+// WholeReports returns which reports of a day were pulled whole, by account.
+func (s *Store) WholeReports(ctx context.Context, ids []int64, d day.Day) (map[int64]map[ReportLevel]bool, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level FROM coverage WHERE account_id IN ? AND day = ? AND complete_version > 0", ids, d).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read what was pulled of %s: %w", d, err)
+	}
+	defer rows.Close()
+	whole := make(map[int64]map[ReportLevel]bool, len(ids))
+	for rows.Next() {
+		var id int64
+		var r ReportLevel
+		if err := rows.Scan(&id, &r.Report, &r.Level); err != nil {
+			return nil, fmt.Errorf("read what was pulled of %s: %w", d, err)
+		}
+		if whole[id] == nil {
+			whole[id] = map[ReportLevel]bool{}
+		}
+		whole[id][r] = true
+	}
+	return whole, rows.Err()
+}
+
+// AddOrderOnce is AddOrder for an order whose id follows from what it is for: one that is there stays as it is.
+func (s *Store) AddOrderOnce(ctx context.Context, o RunOrder) error {
+	request, err := json.Marshal(o.Request)
+	if err != nil {
+		return fmt.Errorf("order run %d: %w", o.RunID, err)
+	}
+	err = s.Data.Writer(ctx).Exec(s.Data.dialect.InsertIgnore()+"manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, ?, ?)",
+		o.RunID, o.TaskID, string(request), cut(o.Request.By, 96), At(o.OrderedAt)).Error
+	if err != nil {
+		return fmt.Errorf("order run %d: %w", o.RunID, err)
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+)
+
+// InitialiseDaysDefault is how many days of a newly bound account's past are pulled.
+const InitialiseDaysDefault = 30
+
+const (
+	initialiseDaysMax = 365
+	// initialiseBatch is how many accounts are looked at, and ordered, together; initialiseMax how many may be under way.
+	initialiseBatch = 250
+	initialiseMax   = 1000
+)
+
+// InitialiseOptions are what the initialisation works with.
+type InitialiseOptions struct {
+	Platform media.Platform
+	Store    *store.Store
+	Clock    clock.Clock
+	Logger   *slog.Logger
+}
+
+type initialiseParams struct {
+	// Days is how many days before the present one are pulled.
+	Days int `json:"days"`
+}
+
+func parseInitialise(raw json.RawMessage) (initialiseParams, error) {
+	p := initialiseParams{Days: InitialiseDaysDefault}
+	if err := media.CheckParams(raw, &p); err != nil {
+		return p, err
+	}
+	if p.Days < 1 || p.Days > initialiseDaysMax {
+		return p, fmt.Errorf("params.days: %d is refused: want 1 to %d", p.Days, initialiseDaysMax)
+	}
+	return p, nil
+}
+
+// InitialiseHandler returns "<media>.initialise": it orders runs that pull the whole configuration and the last days of accounts that
+// are new, once their present day was pulled, and notes when those runs have ended. The orders are of the tasks that pull the same
+// otherwise, so a report without an enabled task is not asked for. It may be cut off anywhere: what it orders follows from what it has
+// noted, and is ordered once.
+func InitialiseHandler(o InitialiseOptions) media.Handler {
+	return media.Handler{
+		Name:   o.Platform.Name() + ".initialise",
+		Target: media.Once,
+		Check: func(raw json.RawMessage) error {
+			_, err := parseInitialise(raw)
+			return err
+		},
+		Parts: oncePart("initialise"),
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			params, err := parseInitialise(work.Params)
+			if err != nil {
+				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
+			}
+			i := &initialising{InitialiseOptions: o, days: params.Days, now: o.Clock.Now()}
+			err = i.run(ctx)
+			return media.Result{Rows: i.moved}, err
+		},
+	}
+}
+
+// initialising is one pass.
+type initialising struct {
+	InitialiseOptions
+	days  int
+	now   time.Time
+	tasks []pastTask
+	// present is what an account's present day consists of.
+	present []store.ReportLevel
+	moved   int // accounts that were begun or ended
+}
+
+// pastTask is a task that can pull something of an account's past.
+type pastTask struct {
+	id   int64
+	name string
+	days int // how many days back, 0 for configuration, which has none
+}
+
+func (i *initialising) run(ctx context.Context) error {
+	if err := i.readTasks(ctx); err != nil {
+		return err
+	}
+	underWay, err := i.Store.Initialising(ctx, i.Platform.Name())
+	if err != nil {
+		return err
+	}
+	if len(underWay) < initialiseMax {
+		if err := i.begin(ctx, initialiseMax-len(underWay)); err != nil {
+			return err
+		}
+		if underWay, err = i.Store.Initialising(ctx, i.Platform.Name()); err != nil {
+			return err
+		}
+	}
+	return i.goOn(ctx, underWay)
+}
+
+// readTasks chooses, of each list and report, the task whose runs are ordered: of several the one in the least important lane,
+// lest a month of the past hold up the present.
+func (i *initialising) readTasks(ctx context.Context) error {
+	rows, err := i.Store.TaskRows(ctx)
+	if err != nil {
+		return err
+	}
+	lane := func(row store.TaskRow) int { return slices.Index([]string{"important", "normal", "offline"}, row.Lane) }
+	choose := func(handler string, fits func(params taskParams) bool) (best store.TaskRow, found, present bool) {
+		for _, row := range rows {
+			var params taskParams
+			if row.Enabled != "1" || row.Handler != handler || (strings.TrimSpace(row.Params) != "" && json.Unmarshal([]byte(row.Params), &params) != nil) || !fits(params) {
+				continue
+			}
+			tiers := task.Settings{Scope: row.Scope}.Tiers()
+			present = present || (params.Skip == 0 && (tiers == nil || slices.Contains(tiers, store.TierActive)))
+			if !found || lane(row) > lane(best) {
+				best, found = row, true
+			}
+		}
+		return best, found, present
+	}
+	for _, l := range i.Platform.Lists() {
+		row, found, _ := choose(i.Platform.Name()+"."+l.Name, func(p taskParams) bool { return p.Mode == "" || p.Mode == "full" })
+		if found {
+			i.tasks = append(i.tasks, pastTask{id: row.ID, name: row.Name})
+		}
+	}
+	for _, r := range i.Platform.Reports() {
+		row, found, present := choose(i.Platform.Name()+"."+r.Name, func(p taskParams) bool { return p.Level == r.Level })
+		if found {
+			i.tasks = append(i.tasks, pastTask{id: row.ID, name: row.Name, days: min(i.days, r.LookBack)})
+		}
+		if present {
+			i.present = append(i.present, store.ReportLevel{Report: r.Name, Level: r.Level})
+		}
+	}
+	return nil
+}
+
+// taskParams are the params of pulls that matter here.
+type taskParams struct {
+	Mode  string `json:"mode"`
+	Level string `json:"level"`
+	Skip  int    `json:"skip"`
+}
+
+// begin gives a moment to new accounts whose present day was pulled, up to so many.
+func (i *initialising) begin(ctx context.Context, most int) error {
+	for after := int64(0); most > 0; {
+		accounts, err := i.Store.NewAccounts(ctx, i.Platform.Name(), after, initialiseBatch)
+		if err != nil {
+			return err
+		}
+		ready, err := i.ready(ctx, accounts)
+		if err != nil {
+			return err
+		}
+		ready = ready[:min(len(ready), most)]
+		if len(ready) > 0 {
+			if err := i.Store.StartInitialising(ctx, ready, i.now); err != nil {
+				return err
+			}
+			i.moved += len(ready)
+			i.Logger.Info("the past of new accounts is pulled", "media", i.Platform.Name(), "accounts", len(ready), "days", i.days)
+		}
+		most -= len(ready)
+		if len(accounts) < initialiseBatch {
+			return nil
+		}
+		after = accounts[len(accounts)-1].ID
+	}
+	return nil
+}
+
+// ready returns the accounts whose present day was pulled whole, in all that tasks pull of it.
+func (i *initialising) ready(ctx context.Context, accounts []store.NewAccount) ([]int64, error) {
+	byDay := map[day.Day][]int64{}
+	for _, a := range accounts {
+		zone, err := schedule.Zone(a.Timezone)
+		if err != nil {
+			i.Logger.Warn("an account is not initialised: its time zone cannot be used", "media", i.Platform.Name(), "account_id", a.ID, "err", err)
+			continue
+		}
+		today := day.Of(i.now, zone)
+		byDay[today] = append(byDay[today], a.ID)
+	}
+	var ready []int64
+	for today, ids := range byDay {
+		whole, err := i.Store.WholeReports(ctx, ids, today)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if !slices.ContainsFunc(i.present, func(r store.ReportLevel) bool { return !whole[id][r] }) {
+				ready = append(ready, id)
+			}
+		}
+	}
+	slices.Sort(ready)
+	return ready, nil
+}
+
+// goOn orders what accounts under way lack orders for, and ends those whose runs have ended. Accounts of one moment and zone are
+// ordered together.
+func (i *initialising) goOn(ctx context.Context, accounts []store.NewAccount) error {
+	type kind struct {
+		at   time.Time
+		zone string
+	}
+	groups := map[kind][]int64{}
+	var kinds []kind
+	for _, a := range accounts {
+		k := kind{a.At, a.Timezone}
+		if groups[k] == nil {
+			kinds = append(kinds, k)
+		}
+		groups[k] = append(groups[k], a.ID)
+	}
+	for _, k := range kinds {
+		ended, err := i.order(ctx, k.at, k.zone, groups[k])
+		if err != nil {
+			return err
+		}
+		if !ended {
+			continue
+		}
+		if err := i.Store.SetInitialised(ctx, groups[k], i.now); err != nil {
+			return err
+		}
+		i.moved += len(groups[k])
+		i.Logger.Info("the past of new accounts was pulled", "media", i.Platform.Name(), "accounts", len(groups[k]), "since", k.at)
+	}
+	return nil
+}
+
+// order writes the orders of accounts of one moment and zone, where they are not written yet, and tells whether their runs have
+// ended, however they did: what is missing then shows in coverage.
+func (i *initialising) order(ctx context.Context, at time.Time, zoneName string, ids []int64) (ended bool, err error) {
+	zone, err := schedule.Zone(zoneName)
+	if err != nil {
+		return false, err
+	}
+	today := day.Of(at, zone)
+	var runIDs []int64
+	for _, t := range i.tasks {
+		order := store.RunOrder{
+			RunID: pastRunID(at, zoneName, t.id), TaskID: t.id, OrderedAt: at,
+			Request: task.Order{Accounts: ids, By: i.Platform.Name() + ".initialise"},
+		}
+		if t.days > 0 {
+			order.Request.From, order.Request.To = today.Add(-t.days), today.Add(-1)
+		}
+		if err := i.Store.AddOrderOnce(ctx, order); err != nil {
+			return false, err
+		}
+		runIDs = append(runIDs, order.RunID)
+	}
+	if len(runIDs) == 0 {
+		return true, nil
+	}
+	runs, err := i.Store.Runs(ctx, runIDs)
+	if err != nil {
+		return false, err
+	}
+	return len(runs) == len(runIDs) && !slices.ContainsFunc(runs, func(r store.Run) bool { return r.State.Open() }), nil
+}
+
+// pastRunID is the id of the run that pulls with a task what accounts of a moment and zone lack: always the same, so that it is
+// ordered once. Its time is the moment's, as with every run.
+func pastRunID(at time.Time, zone string, taskID int64) int64 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s/%d", zone, taskID)
+	first := task.FirstRunIDAt(at)
+	width := task.FirstRunIDAt(at.Add(time.Millisecond)) - first
+	return first + int64(h.Sum32())%width
+}

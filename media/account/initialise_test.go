@@ -1,0 +1,182 @@
+package account_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media/account"
+	"adsync/media/tencent"
+)
+
+// seed writes tasks as an installation has them, one of them switched off.
+func (l *life) seed() {
+	l.t.Helper()
+	task := func(name, handler, lane, scope, params string) store.NewTask {
+		return store.NewTask{Name: name, Media: "tencent", Handler: "tencent." + handler, Cron: "@daily", Lane: lane, Scope: scope, Params: params}
+	}
+	_, err := l.store.SeedTasks(l.t.Context(), []store.NewTask{
+		task("changes", "adgroup", "normal", "active", `{"mode":"changes"}`),
+		task("full", "adgroup", "offline", "all", `{"mode":"full"}`),
+		task("today", "report_daily", "important", "active", `{"level":"account"}`),
+		task("look_back", "report_daily", "offline", "active,inactive", `{"level":"account","days":7}`),
+		task("hours", "report_hourly", "normal", "active", `{"level":"account"}`),
+		task("mature", "report_daily", "offline", "active,inactive", `{"level":"adgroup","days":30,"skip":7}`),
+		task("off", "report_hourly", "offline", "all", `{"level":"adgroup"}`),
+	})
+	require.NoError(l.t, err)
+	l.exec(l.store.Config, "UPDATE cron_task SET enabled = 0 WHERE name = 'off'")
+}
+
+func (l *life) initialise(params string) int {
+	l.t.Helper()
+	return l.run(account.InitialiseHandler(account.InitialiseOptions{
+		Platform: tencent.New(), Store: l.store, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler),
+	}), params)
+}
+
+// order is an order as a test looks at it.
+type order struct {
+	From, To day.Day
+	Accounts []int64
+}
+
+// orders are all that were written, by zone's first day and task.
+func (l *life) orders() map[string][]order {
+	l.t.Helper()
+	open, err := l.store.OpenOrders(l.t.Context(), 100)
+	require.NoError(l.t, err)
+	var names []struct {
+		ID   int64
+		Name string
+	}
+	require.NoError(l.t, l.store.Config.Writer(l.t.Context()).Raw("SELECT id, name FROM cron_task").Scan(&names).Error)
+	all := map[string][]order{}
+	for _, o := range open {
+		require.NoError(l.t, o.Malformed)
+		require.Equal(l.t, "tencent.initialise", o.Request.By)
+		for _, n := range names {
+			if n.ID == o.TaskID {
+				all[n.Name] = append(all[n.Name], order{o.Request.From, o.Request.To, o.Request.Accounts})
+			}
+		}
+	}
+	return all
+}
+
+// present says that all of an account's present day was pulled.
+func (l *life) present(id int64, d day.Day) {
+	l.t.Helper()
+	for _, report := range []string{"report_daily", "report_hourly"} {
+		l.whole(id, report, "account", d)
+	}
+}
+
+// end makes the runs of all orders, ended as a state.
+func (l *life) end(state string) {
+	l.t.Helper()
+	open, err := l.store.OpenOrders(l.t.Context(), 100)
+	require.NoError(l.t, err)
+	for _, o := range open {
+		l.exec(l.store.Data, "INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
+			" VALUES (?, ?, 'x', 'tencent', 'x', 'offline', 1, '{}', 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, store.At(o.OrderedAt), state, store.At(o.OrderedAt))
+	}
+}
+
+func (l *life) initialised(id int64) bool {
+	l.t.Helper()
+	var at store.Time
+	require.NoError(l.t, l.store.Config.Writer(l.t.Context()).Raw("SELECT initialised_at FROM media_account WHERE id = ?", id).Row().Scan(&at))
+	return !at.IsZero()
+}
+
+func TestInitialise_OrdersThePastOnceThePresentDayIsThere(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	l.seed()
+	id, other := l.account("1", china), l.account("2", china)
+	frozen := l.account("3", china)
+	l.exec(l.store.Config, "UPDATE media_account SET parked = 'x' WHERE id = ?", frozen)
+	l.present(frozen, "2026-11-21")
+	l.whole(id, "report_daily", "account", "2026-11-21")
+	l.present(other, "2026-11-20")
+	require.Zero(t, l.initialise(""), "hours of one are missing, of the other there is yesterday alone")
+	require.Empty(t, l.orders())
+
+	l.whole(id, "report_hourly", "account", "2026-11-21")
+	require.Equal(t, 1, l.initialise(""))
+	month := []order{{From: "2026-10-22", To: "2026-11-20", Accounts: []int64{id}}}
+	want := map[string][]order{"full": {{Accounts: []int64{id}}}, "look_back": month, "hours": month, "mature": month}
+	require.Equal(t, want, l.orders(), "the whole configuration, and thirty days of what the enabled tasks pull")
+
+	// Days later the same orders stand, and nothing is ordered twice.
+	l.at = l.at.Add(50 * time.Hour)
+	require.Zero(t, l.initialise(""))
+	require.Equal(t, want, l.orders())
+	require.False(t, l.initialised(id))
+
+	l.end("running")
+	require.Zero(t, l.initialise(""))
+	require.False(t, l.initialised(id))
+	l.exec(l.store.Data, "UPDATE run SET state = 'succeeded'")
+	l.exec(l.store.Data, "UPDATE run SET state = 'partial' WHERE id = (SELECT low FROM (SELECT MIN(id) AS low FROM run) AS x)")
+	require.Equal(t, 1, l.initialise(""), "what is missing after that is a hole like any other")
+	require.True(t, l.initialised(id))
+	require.False(t, l.initialised(other))
+	require.False(t, l.initialised(frozen))
+	require.Zero(t, l.initialise(""))
+	require.Equal(t, want, l.orders())
+}
+
+func TestInitialise_GoesOnWhereItWasCutOff(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	l.seed()
+	east, west := l.account("1", "Pacific/Auckland"), l.account("2", "America/Los_Angeles")
+	// The moment was noted, and then the process died. In Auckland it was the 22nd.
+	at := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
+	require.NoError(t, l.store.StartInitialising(t.Context(), []int64{east, west}, at))
+	require.NoError(t, l.store.StartInitialising(t.Context(), []int64{east}, at.Add(time.Hour)), "the first moment stays")
+	l.at = at.Add(30 * time.Hour)
+	require.Zero(t, l.initialise(`{"days":3}`))
+	got := l.orders()
+	require.ElementsMatch(t, []order{
+		{From: "2026-11-19", To: "2026-11-21", Accounts: []int64{east}}, {From: "2026-11-18", To: "2026-11-20", Accounts: []int64{west}},
+	}, got["look_back"], "each zone's days before that moment")
+	require.Len(t, got["full"], 2)
+	l.end("failed")
+	require.Equal(t, 2, l.initialise(`{"days":5}`))
+	require.Equal(t, got, l.orders(), "other days ask for nothing of accounts that are under way")
+}
+
+func TestInitialise_LeavesOldAccountsAlone(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	l.seed()
+	// As it stands after the migration, or in a row that was written by hand.
+	l.exec(l.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (7, 'tencent', '7', ?)", l.login)
+	l.present(7, "2026-11-21")
+	require.Zero(t, l.initialise(""))
+	require.Empty(t, l.orders())
+
+	id := l.account("1", china)
+	accounts, err := l.store.FillAccounts(t.Context(), "tencent", 0, 9)
+	require.NoError(t, err)
+	require.Len(t, accounts, 1, "what a new account lacks comes with its initialisation and not as holes")
+	l.exec(l.store.Config, "UPDATE media_account SET created_at = ? WHERE id = ?", store.At(time.Now().Add(-49*time.Hour)), id)
+	accounts, err = l.store.FillAccounts(t.Context(), "tencent", 0, 9)
+	require.NoError(t, err)
+	require.Len(t, accounts, 2, "but not for ever")
+}
+
+func TestInitialise_RefusesParamsItCannotUse(t *testing.T) {
+	t.Parallel()
+	h := account.InitialiseHandler(account.InitialiseOptions{Platform: tencent.New()})
+	require.EqualError(t, h.Check(json.RawMessage(`{"days":0}`)), "params.days: 0 is refused: want 1 to 365")
+	require.EqualError(t, h.Check(json.RawMessage(`{"days":366}`)), "params.days: 366 is refused: want 1 to 365")
+}
