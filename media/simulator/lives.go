@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -118,7 +119,7 @@ func (s *Simulator) live(x life) (life, error) {
 		return x, fmt.Errorf("state is one of %v, not %q", states[1:], x.State)
 	}
 	if x.State == "" && x.Woken == 0 {
-		return x, fmt.Errorf("nothing is ordered: give state or wake")
+		return x, errors.New("nothing is ordered: give state or wake")
 	}
 	if x.Woken != 0 && a.class != classQuiet {
 		return x, fmt.Errorf("account %s does not sleep: only one whose ads are all paused can be woken", x.Account)
