@@ -64,6 +64,7 @@ Whoever reaches the address may control the world: keep it on this machine or in
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed)
+	flags.IntVar(&world.Giant, "giant", 0, "creatives that the first account of each platform runs; 0 makes it an ordinary one")
 	flags.StringVar(&world.DataDir, "data", "", "directory in which tokens, ledger, clock and orders survive a restart; none keeps them in memory")
 	return cmd
 }

@@ -21,6 +21,8 @@ type ad struct {
 	created int64
 	deleted int64 // may lie in the future
 	woken   int64 // of its account
+	// creatives is how many it has in a giant account; 0 leaves it to the ad.
+	creatives int
 }
 
 type status uint8
@@ -82,10 +84,11 @@ func (s series) ad(generation int) ad {
 	made := s.created(generation)
 	x := ad{
 		key: k, class: a.class, number: number,
-		id:      p.objectBase + number*p.objectStep + k.sub(1).below(p.objectStep),
-		created: made,
-		deleted: made + s.period*k.sub(2).between(55, 95)/100,
-		woken:   a.woken,
+		id:        p.objectBase + number*p.objectStep + k.sub(1).below(p.objectStep),
+		created:   made,
+		deleted:   made + s.period*k.sub(2).between(55, 95)/100,
+		woken:     a.woken,
+		creatives: a.creativesEach,
 	}
 	if p.hasProjects {
 		x.project = a.projectID(s.slot / adsPerProject)

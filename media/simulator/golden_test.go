@@ -64,7 +64,7 @@ func TestGolden_OceanEngineReportIsInYuanAsStrings(t *testing.T) {
 func TestGolden_PromotionIsInYuanAsNumbers(t *testing.T) {
 	t.Parallel()
 	modified := time.Date(2026, 11, 20, 10, 0, 0, 0, zone).Unix()
-	x := promotion{1_700_000_000_000_001, &object{
+	x := promotion{&account{id: 1_700_000_000_000_001}, modified, &object{
 		ad: ad{id: 7_300_000_000_000_000_001, project: 7_200_000_000_000_000_001}, name: "p1", budget: 30_050, bid: 3005, modified: modified,
 	}}
 	w := &jsonWriter{}

@@ -51,7 +51,7 @@ func newOceanEngine() *oceanEngine {
 	o := &oceanEngine{about: &spec{
 		number: 2, name: "oceanengine", prefix: "/oceanengine", basePath: "/oceanengine/open_api",
 		hosts:        []string{"api.oceanengine.com", "ad.oceanengine.com"},
-		accountParam: "advertiser_id", objectKind: "promotion", hasProjects: true,
+		accountParam: "advertiser_id", objectKind: "promotion", hasProjects: true, creativesAreParts: true,
 		accountName: func(a *account) string { return a.name() },
 		metrics: []metric{
 			cost, impressions, clicks, downloads, installs, activations, registrations, conversions, deepConversions,
@@ -60,7 +60,11 @@ func newOceanEngine() *oceanEngine {
 		// Advertisers have 16 digits, promotions and projects 19 and no common ones, to the last of the largest world.
 		accountBase: 1_700_000_000_000_000, accountStep: 100_000_007,
 		objectBase: 7_300_000_000_000_000_000, objectStep: 100_000_007, projectBase: 7_200_000_000_000_000_000,
-		appBase:    1_780_000_000_000_000,
+		appBase: 1_780_000_000_000_000, creativeBase: 7_400_000_000_000_000_000,
+		creativeObject: func(c *creative) string {
+			return strconv.FormatInt(c.ad.id, 10) + ":" + strconv.FormatInt(c.material, 10)
+		},
+		assetID: oceanAssetID, material: oceanMaterial,
 		accessLife: 86_400, refreshLife: 2_592_000,
 		limits: []LimitRule{
 			{Media: "oceanengine", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 50},
@@ -77,6 +81,8 @@ func newOceanEngine() *oceanEngine {
 		"2/advertiser/fund/daily_stat/":  {http.MethodGet, false, o.fundDays},
 		"v3.0/project/list/":             {http.MethodGet, false, o.projects},
 		"v3.0/promotion/list/":           {http.MethodGet, false, o.promotions},
+		"2/file/image/get/":              {http.MethodGet, false, o.images},
+		"2/file/video/get/":              {http.MethodGet, false, o.videos},
 		"v3.0/report/custom/get/":        {http.MethodGet, false, o.report},
 		"v3.0/report/custom/config/get/": {http.MethodGet, false, o.reportConfig},
 	}

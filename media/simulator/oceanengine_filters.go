@@ -139,8 +139,8 @@ func (o *oceanEngine) reportConfig(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	if !found || len(topics) != 1 || topics[0] != "BASIC_DATA" {
-		return failure(40000, "data_topics: this world reports on BASIC_DATA")
+	if !found || len(topics) != 1 || (topics[0] != oceanBasicData && topics[0] != oceanMaterialData) {
+		return failure(40000, "data_topics: this world reports on %s and %s, asked for one by one", oceanBasicData, oceanMaterialData)
 	}
 	w := o.begin(c)
 	w.open('{')
@@ -148,8 +148,9 @@ func (o *oceanEngine) reportConfig(c *call, l *login) *apiError {
 	w.open('{')
 	w.textField("data_topic", topics[0])
 	w.openArray("dimensions")
-	for i := range oceanDimensions {
-		d := &oceanDimensions[i]
+	dimensions := oceanDimensionsOf(topics[0])
+	for i := range dimensions {
+		d := &dimensions[i]
 		w.open('{')
 		w.textField("field", d.name)
 		w.textField("name", d.about)

@@ -197,7 +197,8 @@ var promotionOrder = []string{
 }
 
 type promotion struct {
-	advertiser int64
+	account *account
+	now     int64
 	*object
 }
 
@@ -205,7 +206,7 @@ var promotionFields = map[string]write[promotion]{
 	"promotion_id":          func(w *jsonWriter, x promotion) { w.number(x.id) },
 	"promotion_name":        func(w *jsonWriter, x promotion) { w.text(x.name) },
 	"project_id":            func(w *jsonWriter, x promotion) { w.number(x.project) },
-	"advertiser_id":         func(w *jsonWriter, x promotion) { w.number(x.advertiser) },
+	"advertiser_id":         func(w *jsonWriter, x promotion) { w.number(x.account.id) },
 	"promotion_create_time": func(w *jsonWriter, x promotion) { w.text(oceanMoment(x.created)) },
 	"promotion_modify_time": func(w *jsonWriter, x promotion) { w.text(oceanMoment(x.modified)) },
 	"status_first": func(w *jsonWriter, x promotion) {
@@ -227,7 +228,7 @@ var promotionFields = map[string]write[promotion]{
 	"deep_cpabid":         fixed[promotion]("0"),
 	"roi_goal":            fixed[promotion]("0"),
 	"schedule_time":       fixed[promotion](`""`),
-	"promotion_materials": fixed[promotion]("{}"),
+	"promotion_materials": func(w *jsonWriter, x promotion) { x.writeMaterials(w) },
 	"native_setting":      fixed[promotion]("{}"),
 	"source":              fixed[promotion](`""`),
 }
@@ -295,7 +296,7 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 	w.open('{')
 	w.openArray("list")
 	for i := range list[from:to] {
-		x := promotion{a.id, &list[from+i]}
+		x := promotion{&a, c.now, &list[from+i]}
 		w.open('{')
 		for _, f := range fields {
 			w.key(f)

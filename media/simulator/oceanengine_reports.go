@@ -123,11 +123,30 @@ var oceanDimensions = []oceanDimension{
 		func(_ *oceanQuery, r *row) string { return objectText(r.ad.project) }},
 	{"cdp_project_name", "项目名称", func(g *grouping) { g.project = true }, byProject,
 		func(q *oceanQuery, r *row) string { return q.projectName(r.ad.project) }},
-	{"cdp_promotion_id", "单元ID", func(g *grouping) { g.object = true }, byObject,
-		func(_ *oceanQuery, r *row) string { return objectText(r.object) }},
-	{"cdp_promotion_name", "单元名称", func(g *grouping) { g.object = true }, byObject,
+	{"cdp_promotion_id", "单元ID", func(g *grouping) { g.ad = true }, byAd,
+		func(_ *oceanQuery, r *row) string { return objectText(r.adID()) }},
+	{"cdp_promotion_name", "单元名称", func(g *grouping) { g.ad = true }, byAd,
 		func(q *oceanQuery, r *row) string { o := r.ad.at(q.now); return o.name }},
 }
+
+// oceanMaterialID is a dimension of MATERIAL_DATA alone.
+var oceanMaterialID = oceanDimension{"material_id", "素材ID", func(g *grouping) { g.material = true }, byMaterial,
+	func(_ *oceanQuery, r *row) string { return objectText(r.creative.material) }}
+
+// The topics that this world reports on, which differ in their dimensions alone.
+const (
+	oceanBasicData    = "BASIC_DATA"
+	oceanMaterialData = "MATERIAL_DATA"
+)
+
+func oceanDimensionsOf(topic string) []oceanDimension {
+	if topic == oceanMaterialData {
+		return append(slices.Clone(oceanDimensions), oceanMaterialID)
+	}
+	return oceanDimensions
+}
+
+func byMaterial(a, b *row) int { return cmp.Compare(a.creative.material, b.creative.material) }
 
 func byProject(a, b *row) int {
 	return cmp.Compare(a.ad.project, b.ad.project)
@@ -220,9 +239,11 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 	if q.account, err = o.advertiser(c, l); err != nil {
 		return err
 	}
-	if topic := c.query.Get("data_topic"); topic != "" && topic != "BASIC_DATA" {
+	topic := cmp.Or(c.query.Get("data_topic"), oceanBasicData)
+	if topic != oceanBasicData && topic != oceanMaterialData {
 		return failure(40000, "data_topic %q", topic)
 	}
+	dimensions := oceanDimensionsOf(topic)
 	var names struct{ dimensions, metrics []string }
 	if found, err := o.decode(c, "dimensions", &names.dimensions); err != nil || !found || len(names.dimensions) == 0 {
 		return failure(40000, "dimensions is a list of names")
@@ -231,11 +252,11 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 		return failure(40000, "metrics is a list of names")
 	}
 	for _, name := range names.dimensions {
-		i := slices.IndexFunc(oceanDimensions, func(d oceanDimension) bool { return d.name == name })
+		i := slices.IndexFunc(dimensions, func(d oceanDimension) bool { return d.name == name })
 		if i < 0 {
 			return failure(40000, "dimension %q", name)
 		}
-		d := &oceanDimensions[i]
+		d := &dimensions[i]
 		d.group(&q.by)
 		q.dimensions = append(q.dimensions, d)
 	}
@@ -247,8 +268,12 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 		q.metrics = append(q.metrics, m)
 	}
 	q.scope.hourly = q.by.hour
-	if q.by.object || q.by.project {
+	switch {
+	case q.by.material:
+		q.scope.level = levelCreative
+	case q.by.ad || q.by.project:
 		q.scope.level = levelAd
+		q.by.object = q.by.ad
 	}
 	if err = o.reportTimes(c, q); err != nil {
 		return err

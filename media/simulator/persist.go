@@ -26,6 +26,7 @@ type state struct {
 	Version     int             `json:"version"`
 	Seed        int64           `json:"seed"`
 	Accounts    int             `json:"accounts"`
+	Giant       int             `json:"giant,omitempty"`
 	Clock       clockState      `json:"clock"`
 	Tokens      []tokens        `json:"tokens"`
 	Survives    map[string]bool `json:"old_access_survives"`
@@ -77,6 +78,9 @@ func (s *Simulator) restore(kept state) error {
 	if kept.Version != stateVersion {
 		return fmt.Errorf("it was written by another version of the simulator (format %d, not %d): use another directory", kept.Version, stateVersion)
 	}
+	if kept.Giant != s.world.giant {
+		return fmt.Errorf("it keeps a world with a giant of %d creatives, not of %d: use that number, or another directory", kept.Giant, s.world.giant)
+	}
 	if kept.Seed != s.world.seed || kept.Accounts != s.world.accounts {
 		return fmt.Errorf("it keeps a world of seed %d with %d accounts, not of seed %d with %d: use that seed and number, or another directory",
 			kept.Seed, kept.Accounts, s.world.seed, s.world.accounts)
@@ -110,7 +114,7 @@ func (s *Simulator) save() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	now := state{
-		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Clock: s.clock.state(),
+		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Giant: s.world.giant, Clock: s.clock.state(),
 		Tokens: s.vault.all(), Survives: map[string]bool{}, Limits: s.limits.settings(),
 		Corrections: s.corrections.all(), Lives: s.world.lives.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
 	}

@@ -7,12 +7,14 @@ import (
 
 // grouping is by what the rows of a report are kept apart. An hour is one of its day: hour implies day.
 type grouping struct {
-	day, hour, object, project, site bool
+	day, hour, object, ad, material, project, site bool
 }
 
 type groupedBy struct {
 	day, hour int
 	object    int64
+	ad        int64
+	material  int64
 	project   int64
 	site      string
 }
@@ -35,6 +37,12 @@ func (g grouping) apply(rows []row, l level) []row {
 		}
 		if g.object {
 			k.object = r.object
+		}
+		if g.ad {
+			k.ad = r.adID()
+		}
+		if g.material && r.creative != nil {
+			k.material = r.creative.material
 		}
 		if g.project && r.ad != nil {
 			k.project = r.ad.project
@@ -93,6 +101,7 @@ func sorted(rows []row, by []order) []*row {
 
 func byDay(a, b *row) int    { return cmp.Compare(a.day, b.day) }
 func byHour(a, b *row) int   { return cmp.Compare(a.hour, b.hour) }
+func byAd(a, b *row) int     { return cmp.Compare(a.adID(), b.adID()) }
 func byObject(a, b *row) int { return cmp.Compare(a.object, b.object) }
 
 func byMetric(m metric) func(a, b *row) int {

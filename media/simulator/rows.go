@@ -8,9 +8,10 @@ type level uint8
 const (
 	levelAccount level = iota
 	levelAd
+	levelCreative
 )
 
-func (l level) String() string { return [...]string{"account", "ad"}[l] }
+func (l level) String() string { return [...]string{"account", "ad", "creative"}[l] }
 
 // noHour is the hour of a row that is about a whole day.
 const noHour = -1
@@ -21,7 +22,17 @@ type row struct {
 	hour   int   // noHour in daily reports
 	object int64 // 0 at account level
 	ad     *ad   // nil at account level; the ad that the row was made of even if object says another
+	// creative is set at its level only.
+	creative *creative
 	figures
+}
+
+// adID is the ad that the row is about, or whose creative it is about; 0 at account level.
+func (r *row) adID() int64 {
+	if r.creative != nil {
+		return r.ad.id
+	}
+	return r.object
 }
 
 // scope is which rows are asked for.
@@ -61,9 +72,12 @@ func (v *view) trueRows(a *account, s scope) (rows []row) {
 	for day := s.from; day <= s.to; day++ {
 		ads = ads[:0]
 		a.adsOn(day, func(x ad) { ads = append(ads, &x) })
-		if s.hourly {
+		switch {
+		case s.level == levelCreative:
+			rows = v.creativeRows(rows, a, s, day, ads)
+		case s.hourly:
 			rows = v.hourRows(rows, a, s, day, ads)
-		} else {
+		default:
 			rows = v.dayRows(rows, a, s, day, ads)
 		}
 	}
@@ -127,6 +141,58 @@ func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []r
 		}
 		if total.figures[impressions] > 0 {
 			rows = append(rows, total)
+		}
+	}
+	return rows
+}
+
+// creativeRows splits the ads' hours over their creatives; a creative's day is the sum of its hours.
+func (v *view) creativeRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
+	corrects := v.corrections.percents(a, day)
+	end := publishedSecond(day, v.now)
+	type running struct {
+		adDay
+		ad      *ad
+		last    figures
+		players []player
+		days    []figures // of the players
+	}
+	var list []running
+	for _, x := range ads {
+		if d := x.day(day, v.now, corrects); d.spanN > 0 {
+			r := running{adDay: d, ad: x, players: x.players(a, day)}
+			r.days = make([]figures, len(r.players))
+			list = append(list, r)
+		}
+	}
+	for hour := 0; int64(hour)*hourLength < end; hour++ {
+		for i := range list {
+			x := &list[i]
+			sum := x.until(min(int64(hour+1)*hourLength, end))
+			if sum[impressions] == x.last[impressions] {
+				continue
+			}
+			f := sum.minus(&x.last)
+			x.last = sum
+			share(x.players, &f, x.ad.key.sub(uint64(20_000+day*24+hour)), x.price)
+			for n := range x.players {
+				p := &x.players[n]
+				x.days[n].add(&p.figures)
+				if s.hourly && p.figures[impressions] > 0 {
+					rows = append(rows, row{day: day, hour: hour, object: p.creative.id, ad: x.ad, creative: p.creative, figures: p.figures})
+				}
+			}
+		}
+	}
+	if s.hourly {
+		return rows
+	}
+	for i := range list {
+		x := &list[i]
+		for n, f := range x.days {
+			if c := x.players[n].creative; f[impressions] > 0 {
+				rows = append(rows, row{day: day, hour: noHour, object: c.id, ad: x.ad, creative: c, figures: f})
+			}
 		}
 	}
 	return rows

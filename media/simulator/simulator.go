@@ -12,13 +12,15 @@ import (
 
 // Config says which world to simulate.
 type Config struct {
-	Accounts int          // of all platforms together, 1 to 1,000,000
-	Seed     int64        // the same seed, number of accounts and clock give the same world
-	Speed    float64      // seconds of the world in a real second; 0 keeps that of DataDir's world, or is 1
-	DataDir  string       // where the state survives a restart; "" keeps it in memory only
-	Start    time.Time    // the clock of a new world, from 2025 up to 2035; zero is now. A kept world has its own clock
-	Frozen   bool         // stops the clock at once; false leaves a kept clock as it was
-	Logger   *slog.Logger // nil is silent
+	Accounts int       // of all platforms together, 1 to 1,000,000
+	Seed     int64     // the same seed, number of accounts and clock give the same world
+	Speed    float64   // seconds of the world in a real second; 0 keeps that of DataDir's world, or is 1
+	DataDir  string    // where the state survives a restart; "" keeps it in memory only
+	Start    time.Time // the clock of a new world, from 2025 up to 2035; zero is now. A kept world has its own clock
+	// Giant makes the first account of each platform one of about so many creatives at a time, up to 96,000; 0 makes it an ordinary one.
+	Giant  int
+	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
+	Logger *slog.Logger // nil is silent
 }
 
 // Simulator is a world of accounts behind the platforms' own APIs. It is safe for concurrent use.
@@ -55,7 +57,7 @@ func New(cfg Config) (*Simulator, error) {
 		logger: cfg.Logger, platforms: platforms(), limits: newLimits(), ledger: newLedger(cfg.DataDir != ""),
 		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
 	}
-	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, lives: newLives()}
+	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, lives: newLives()}
 	for _, p := range s.platforms {
 		s.world.specs = append(s.world.specs, p.spec())
 		s.limits.change(p.spec().limits, nil)
@@ -87,6 +89,9 @@ func New(cfg Config) (*Simulator, error) {
 func checkConfig(cfg *Config) error {
 	if cfg.Accounts < 1 || cfg.Accounts > accountsMax {
 		return fmt.Errorf("a world has 1 to %d accounts, not %d", accountsMax, cfg.Accounts)
+	}
+	if cfg.Giant < 0 || cfg.Giant > giantMax {
+		return fmt.Errorf("a giant has up to %d creatives, not %d", giantMax, cfg.Giant)
 	}
 	if cfg.Speed != 0 {
 		if err := checkSpeed(cfg.Speed); err != nil {

@@ -11,13 +11,20 @@ type spec struct {
 	accountParam string // the query parameter that names the account
 	objectKind   string // the kind of its lowest configuration level in the truth
 	hasProjects  bool
-	accountName  func(*account) string // what it shows as an account's name
-	metrics      []metric              // what its reports can say, in the order of the truth
+	// creativesAreParts says that creatives are no objects of their own but told with their ad, by what they show.
+	creativesAreParts bool
+	accountName       func(*account) string // what it shows as an account's name
+	metrics           []metric              // what its reports can say, in the order of the truth
 
 	accountBase, accountStep int64 // account i has an id in [base+i*step, base+(i+1)*step)
 	objectBase, objectStep   int64 // so has each ad, by its number
 	projectBase              int64 // and each project, with the ads' step
+	creativeBase             int64 // and each creative, by its ad's number and its own
 	appBase                  int64
+
+	creativeObject func(c *creative) string                         // what a creative is called in the truth
+	assetID        func(kind assetKind, number int64, k key) string // what the platform calls an asset
+	material       func(kind assetKind, number int64) int64         // by what reports know it; nil where they do not
 
 	accessLife, refreshLife int64 // of tokens, in seconds of the world
 	oldAccessSurvives       bool  // a refresh leaves the older access token usable; a switch can turn it round

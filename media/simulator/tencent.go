@@ -92,7 +92,11 @@ func newTencent() *tencent {
 		// Accounts have 8 digits and ad groups 11, to the last of the largest world.
 		accountBase: 20_000_000, accountStep: 67,
 		objectBase: 10_000_000_000, objectStep: 5,
-		appBase:    1_110_000_000,
+		appBase: 1_110_000_000, creativeBase: 1_000_000_000_000,
+		creativeObject: func(c *creative) string { return strconv.FormatInt(c.id, 10) },
+		assetID: func(kind assetKind, number int64, k key) string {
+			return strconv.FormatInt([...]int64{60_000_000_000, 80_000_000_000}[kind]+number*3+k.sub(20).below(3), 10)
+		},
 		accessLife: 86_400, refreshLife: 2_592_000,
 		limits: []LimitRule{
 			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 100},
@@ -106,6 +110,9 @@ func newTencent() *tencent {
 		tencentVersion + "advertiser/get":                    {http.MethodGet, t.advertisers},
 		tencentVersion + "organization_account_relation/get": {http.MethodGet, t.relations},
 		tencentVersion + "adgroups/get":                      {http.MethodGet, t.adgroups},
+		tencentVersion + "dynamic_creatives/get":             {http.MethodGet, t.creatives},
+		tencentVersion + "images/get":                        {http.MethodGet, t.images},
+		tencentVersion + "videos/get":                        {http.MethodGet, t.videos},
 		tencentVersion + "daily_reports/get":                 {http.MethodGet, t.dailyReports},
 		tencentVersion + "hourly_reports/get":                {http.MethodGet, t.hourlyReports},
 		tencentVersion + "funds/get":                         {http.MethodGet, t.funds},

@@ -217,21 +217,39 @@ var adgroupFields = map[string]write[adgroup]{
 	"targeting":            fixed[adgroup]("{}"),
 }
 
-// adgroupOperators are the conditions that a list of ad groups takes.
-var adgroupOperators = func() map[string][]string {
-	moment := []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREATER_EQUALS"}
-	return map[string][]string{
-		"adgroup_id": {"EQUALS", "IN"}, "adgroup_name": {"EQUALS", "CONTAINS"}, "created_time": moment, "last_modified_time": moment,
+// tencentMoments are the operators of conditions on times.
+var tencentMoments = []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREATER_EQUALS"}
+
+// adgroupLister has the conditions that a list of ad groups takes.
+var adgroupLister = tencentLister{
+	id: "adgroup_id", name: "adgroup_name", filtersMax: 255,
+	operators: map[string][]string{
+		"adgroup_id": {"EQUALS", "IN"}, "adgroup_name": {"EQUALS", "CONTAINS"}, "created_time": tencentMoments, "last_modified_time": tencentMoments,
 		"configured_status": {"EQUALS"}, "is_deleted": {"EQUALS"}, "material_package_id": {"EQUALS"},
 		"joint_budget_rule_id": {"EQUALS"}, "auto_derived_creative_enabled": {"EQUALS"}, "rta_target_id": {"EQUALS"},
-	}
-}()
+	},
+}
 
-// adgroupFilter tells which ad groups a list holds.
-type adgroupFilter func(o *object) bool
+// tencentListed is what the conditions of lists are about.
+type tencentListed struct {
+	id, parent        int64
+	name              string
+	status            status
+	created, modified int64
+}
 
-func (t *tencent) adgroupFilters(c *call) (all []adgroupFilter, err *apiError) {
-	filters, err := t.filters(c, 255, adgroupOperators)
+// tencentLister names the fields by which a list knows its objects and those above them.
+type tencentLister struct {
+	id, name, parent string
+	operators        map[string][]string
+	filtersMax       int
+}
+
+// listFilter tells which objects a list holds.
+type listFilter func(x *tencentListed) bool
+
+func (t *tencent) listFilters(c *call, of tencentLister) (all []listFilter, err *apiError) {
+	filters, err := t.filters(c, of.filtersMax, of.operators)
 	if err != nil {
 		return nil, err
 	}
@@ -254,56 +272,59 @@ func (t *tencent) adgroupFilters(c *call) (all []adgroupFilter, err *apiError) {
 			deleted = f.Values[0] == "true"
 			continue
 		}
-		one, err := t.adgroupFilter(f)
+		one, err := t.listFilter(of, f)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, one)
 	}
-	return append(all, func(o *object) bool { return (o.status == statusDeleted) == deleted }), nil
+	return append(all, func(x *tencentListed) bool { return (x.status == statusDeleted) == deleted }), nil
 }
 
-func (t *tencent) adgroupFilter(f tencentFilter) (adgroupFilter, *apiError) {
+func (t *tencent) listFilter(of tencentLister, f tencentFilter) (listFilter, *apiError) {
 	value := f.Values[0]
 	switch f.Field {
-	case "adgroup_id":
+	case of.id, of.parent:
 		ids := map[int64]bool{}
 		for _, text := range f.Values {
 			id, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return nil, failure(18002, "filtering: adgroup_id")
+				return nil, failure(18002, "filtering: %s", f.Field)
 			}
 			ids[id] = true
 		}
-		return func(o *object) bool { return ids[o.id] }, nil
-	case "adgroup_name":
-		if f.Operator == "CONTAINS" {
-			return func(o *object) bool { return strings.Contains(o.name, value) }, nil
+		if f.Field == of.parent {
+			return func(x *tencentListed) bool { return ids[x.parent] }, nil
 		}
-		return func(o *object) bool { return o.name == value }, nil
+		return func(x *tencentListed) bool { return ids[x.id] }, nil
+	case of.name:
+		if f.Operator == "CONTAINS" {
+			return func(x *tencentListed) bool { return strings.Contains(x.name, value) }, nil
+		}
+		return func(x *tencentListed) bool { return x.name == value }, nil
 	case "created_time", "last_modified_time":
 		moment, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || len(value) != 10 {
 			return nil, failure(18002, "filtering: %s is ten digits of seconds", f.Field)
 		}
-		return func(o *object) bool {
-			at := o.created
+		return func(x *tencentListed) bool {
+			at := x.created
 			if f.Field == "last_modified_time" {
-				at = o.modified
+				at = x.modified
 			}
 			return compares(f.Operator, cmp.Compare(at, moment))
 		}, nil
 	case "configured_status":
 		switch value {
 		case "AD_STATUS_NORMAL":
-			return func(o *object) bool { return o.status == statusActive }, nil
+			return func(x *tencentListed) bool { return x.status == statusActive }, nil
 		case "AD_STATUS_SUSPEND":
-			return func(o *object) bool { return o.status != statusActive }, nil
+			return func(x *tencentListed) bool { return x.status != statusActive }, nil
 		}
 		return nil, failure(18009, "filtering: configured_status %q", value)
 	default:
-		// What the others name, no ad group of this world has.
-		return func(*object) bool { return false }, nil
+		// What the others name, no object of this world has.
+		return func(*tencentListed) bool { return false }, nil
 	}
 }
 
@@ -335,10 +356,24 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	if fields == nil {
 		fields = adgroupOrder
 	}
-	filters, err := t.adgroupFilters(c)
+	filters, err := t.listFilters(c, adgroupLister)
 	if err != nil {
 		return err
 	}
+	list := slices.DeleteFunc(c.view.objects(&a), func(o object) bool {
+		x := tencentListed{id: o.id, name: o.name, status: o.status, created: o.created, modified: o.modified}
+		return slices.ContainsFunc(filters, func(fits listFilter) bool { return !fits(&x) })
+	})
+	return tencentPage(t, c, 0, list, func(o *object) int64 { return o.id }, func(w *jsonWriter, o *object) {
+		for _, f := range fields {
+			w.key(f)
+			adgroupFields[f](w, adgroup{a.id, o})
+		}
+	})
+}
+
+// tencentPage answers with a page of a list of objects, by number or by cursor, which counts from a floor below all ids.
+func tencentPage[T any](t *tencent, c *call, floor int64, list []T, id func(*T) int64, write func(w *jsonWriter, x *T)) *apiError {
 	page, err := t.integer(c, "page", 1, 100)
 	if err != nil {
 		return err
@@ -351,34 +386,27 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	list := slices.DeleteFunc(c.view.objects(&a), func(o object) bool {
-		return slices.ContainsFunc(filters, func(fits adgroupFilter) bool { return !fits(&o) })
-	})
 	from, to := pageOf(page, size, len(list))
 	if mode == tencentByCursor {
 		last, err := t.readCursor(c)
 		if err != nil {
 			return err
 		}
-		from, _ = slices.BinarySearchFunc(list, last+1, func(o object, id int64) int { return cmp.Compare(o.id, id) })
+		from, _ = slices.BinarySearchFunc(list, last+1, func(x T, after int64) int { return cmp.Compare(id(&x)-floor, after) })
 		to = min(from+size, len(list))
 	}
 	w := t.begin(c)
 	w.openArray("list")
 	for i := range list[from:to] {
-		x := adgroup{a.id, &list[from+i]}
 		w.open('{')
-		for _, f := range fields {
-			w.key(f)
-			adgroupFields[f](&w, x)
-		}
+		write(&w, &list[from+i])
 		w.close('}')
 	}
 	w.close(']')
 	if mode == tencentByCursor {
 		next := ""
 		if to < len(list) && to > from {
-			next = strconv.FormatInt(list[to-1].id, 36) + cursorCheck(c)
+			next = strconv.FormatInt(id(&list[to-1])-floor, 36) + cursorCheck(c)
 		}
 		w.openObject("cursor_page_info")
 		w.numberField("page_size", int64(size))
@@ -393,8 +421,8 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	return nil
 }
 
-// A cursor of ad groups is at most ten bytes: the last id told, in eight, and a check of the other parameters, which
-// must stay the same along the way.
+// A cursor is at most ten bytes: the last object told, in eight, and a check of the other parameters, which must stay the
+// same along the way.
 func (t *tencent) readCursor(c *call) (last int64, _ *apiError) {
 	text := c.query.Get("cursor")
 	if text == "" {

@@ -38,8 +38,16 @@ var tencentFields = map[string]tencentField{
 	"date":         {func(w *jsonWriter, r *row) { w.text(formatDay(r.day)) }, byDay},
 	"hour":         {func(w *jsonWriter, r *row) { w.number(int64(max(r.hour, 0))) }, byHour},
 	"account_id":   {nil, func(_, _ *row) int { return 0 }}, // written by the call, which knows it
-	"adgroup_id":   {func(w *jsonWriter, r *row) { w.number(r.object) }, byObject},
-	"adgroup_name": {nil, byObject}, // so is this
+	"adgroup_id":   {func(w *jsonWriter, r *row) { w.number(r.adID()) }, byAd},
+	"adgroup_name": {nil, byAd}, // so are these
+	"dynamic_creative_id": {func(w *jsonWriter, r *row) {
+		if r.creative == nil {
+			w.number(0)
+			return
+		}
+		w.number(r.object)
+	}, byObject},
+	"dynamic_creative_name": {nil, byObject},
 	"site_set": {func(w *jsonWriter, r *row) {
 		if r.ad == nil {
 			w.text("")
@@ -79,12 +87,16 @@ const (
 	tencentHourlyBack   = 90
 	tencentLevelAccount = "REPORT_LEVEL_ADVERTISER"
 	tencentLevelAdgroup = "REPORT_LEVEL_ADGROUP"
+
+	tencentLevelCreative = "REPORT_LEVEL_DYNAMIC_CREATIVE"
 )
 
 // tencentGroups are what each level can be grouped by.
 var tencentGroups = map[string]map[bool][]string{
 	tencentLevelAccount: {false: {"date"}, true: {"hour"}},
 	tencentLevelAdgroup: {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
+
+	tencentLevelCreative: {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"}},
 }
 
 func (t *tencent) dailyReports(c *call, l *login) *apiError  { return t.report(c, l, false) }
@@ -134,7 +146,10 @@ func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
 			q.columns[i](w, r)
 		case f == "account_id":
 			w.number(q.account.id)
-		case r.ad != nil: // adgroup_name
+		case f == "dynamic_creative_name" && r.creative != nil:
+			o := r.creative.at(c.now)
+			w.text(o.name)
+		case f == "adgroup_name" && r.ad != nil:
 			o := r.ad.at(c.now)
 			w.text(o.name)
 		default:
@@ -146,7 +161,11 @@ func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
 
 func (q *tencentQuery) fits(r *row) bool {
 	for _, f := range q.filters {
-		if !slices.Contains(f.Values, strconv.FormatInt(r.object, 10)) {
+		id := r.object
+		if f.Field == "adgroup_id" {
+			id = r.adID()
+		}
+		if !slices.Contains(f.Values, strconv.FormatInt(id, 10)) {
 			return false
 		}
 	}
@@ -157,21 +176,24 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 	if q.account, err = t.account(c, l); err != nil {
 		return q, err
 	}
-	levelName, err := t.oneOf(c, "level", tencentLevelAccount, tencentLevelAdgroup)
+	levelName, err := t.oneOf(c, "level", tencentLevelAccount, tencentLevelAdgroup, tencentLevelCreative)
 	if err != nil {
 		return q, err
 	}
 	if levelName == "" {
 		return q, failure(18001, "level")
 	}
-	if levelName == tencentLevelAdgroup {
+	switch levelName {
+	case tencentLevelAdgroup:
 		q.scope.level = levelAd
+	case tencentLevelCreative:
+		q.scope.level = levelCreative
 	}
 	q.scope.hourly = hourly
 	if err = t.dateRange(c, &q.scope); err != nil {
 		return q, err
 	}
-	if q.by, err = t.groupBy(c, tencentGroups[levelName][hourly]); err != nil {
+	if q.by, err = t.groupBy(c, q.scope.level, tencentGroups[levelName][hourly]); err != nil {
 		return q, err
 	}
 	if q.fields, err = t.fields(c, func(f string) bool { _, ok := tencentFields[f]; return ok }); err != nil {
@@ -184,8 +206,11 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 		q.columns = append(q.columns, tencentFields[f].write)
 	}
 	operators := map[string][]string{}
-	if q.scope.level == levelAd {
+	if q.scope.level != levelAccount {
 		operators["adgroup_id"] = []string{"EQUALS", "IN"}
+	}
+	if q.scope.level == levelCreative {
+		operators["dynamic_creative_id"] = []string{"EQUALS", "IN"}
 	}
 	if q.filters, err = t.filters(c, 40, operators); err != nil {
 		return q, err
@@ -251,7 +276,7 @@ func (t *tencent) days(c *call, s *scope, span, back int) *apiError {
 	return nil
 }
 
-func (t *tencent) groupBy(c *call, allowed []string) (g grouping, err *apiError) {
+func (t *tencent) groupBy(c *call, l level, allowed []string) (g grouping, err *apiError) {
 	var list []string
 	found, err := t.decode(c, "group_by", &list)
 	switch {
@@ -272,6 +297,9 @@ func (t *tencent) groupBy(c *call, allowed []string) (g grouping, err *apiError)
 		case "hour":
 			g.day, g.hour = true, true // an hourly report has one day only
 		case "adgroup_id":
+			g.ad = true
+			g.object = g.object || l == levelAd
+		case "dynamic_creative_id":
 			g.object = true
 		case "site_set":
 			g.site = true

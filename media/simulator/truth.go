@@ -15,6 +15,8 @@ type truthQuery struct {
 	kind    string
 	scope   scope
 	account *account // nil is all
+	// byProject adds up the ads of a project.
+	byProject bool
 }
 
 // The truth's kinds about the accounts' money.
@@ -38,8 +40,14 @@ func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
 		case "account":
 		case "ad":
 			t.scope.level = levelAd
+		case "creative":
+			t.scope.level = levelCreative
+		case "project":
+			if t.scope.level, t.byProject = levelAd, true; !t.p.hasProjects {
+				return t, fmt.Errorf("%s has no projects", t.p.name)
+			}
 		default:
-			return t, fmt.Errorf("level is account or ad, not %q", q.Get("level"))
+			return t, fmt.Errorf("level is account, project, ad or creative, not %q", q.Get("level"))
 		}
 		if err := t.parseDays(q); err != nil {
 			return t, err
@@ -48,9 +56,13 @@ func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
 		if err := t.parseDays(q); err != nil {
 			return t, err
 		}
-	case t.p.objectKind, "account", kindBalance:
+	case t.p.objectKind, "account", kindBalance, "creative", "image", "video":
+	case "project":
+		if !t.p.hasProjects {
+			return t, fmt.Errorf("%s has no projects", t.p.name)
+		}
 	default:
-		return t, fmt.Errorf("kind is report_daily, report_hourly, account, balance, fund_daily or %s for %s, not %q", t.p.objectKind, t.p.name, t.kind)
+		return t, fmt.Errorf("kind is report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for %s, not %q", t.p.objectKind, t.p.name, t.kind)
 	}
 	if id := q.Get("account"); id != "" {
 		a, ok := s.world.lookupText(t.p, id)
@@ -131,8 +143,33 @@ func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *view, a *a
 				write(b)
 			}
 		}
+	case "project":
+		for _, x := range a.projects(v.now) {
+			write(jsonLine((*line)[:0], truthObject{
+				Account: strconv.FormatInt(a.id, 10), Object: strconv.FormatInt(x.id, 10), Name: x.name, Status: x.status.String(),
+				Budget: x.budget * microsPerFen, Created: x.created, Modified: x.modified, Deleted: x.status == statusDeleted,
+			}))
+		}
+	case "creative":
+		for _, c := range a.creatives(v.now) {
+			write(jsonLine((*line)[:0], truthCreativeOf(a, &c)))
+		}
+	case assetImage.String():
+		for _, x := range a.assets(assetImage, v.now) {
+			write(jsonLine((*line)[:0], truthAssetOf(a, &x)))
+		}
+	case assetVideo.String():
+		for _, x := range a.assets(assetVideo, v.now) {
+			write(jsonLine((*line)[:0], truthAssetOf(a, &x)))
+		}
 	default:
 		rows := v.rows(a, t.scope)
+		if t.byProject {
+			rows = grouping{day: true, hour: t.scope.hourly, project: true}.apply(rows, t.scope.level)
+			for i := range rows {
+				rows[i].object = rows[i].ad.project
+			}
+		}
 		for i := range rows {
 			write(t.rowLine((*line)[:0], a, &rows[i]))
 		}
@@ -151,7 +188,10 @@ func (t *truthQuery) rowLine(b []byte, a *account, r *row) []byte {
 		b = strconv.AppendInt(b, int64(r.hour), 10)
 	}
 	b = append(b, `,"object":"`...)
-	if r.object != 0 {
+	switch {
+	case r.creative != nil:
+		b = append(b, t.p.creativeObject(r.creative)...)
+	case r.object != 0:
 		b = strconv.AppendInt(b, r.object, 10)
 	}
 	b = append(b, `","metrics":{`...)
@@ -196,11 +236,76 @@ type truthObject struct {
 }
 
 func objectLine(b []byte, a *account, o *object) []byte {
-	raw, err := json.Marshal(truthObject{
+	return jsonLine(b, truthObject{
 		Account: strconv.FormatInt(a.id, 10), Object: strconv.FormatInt(o.id, 10), Name: o.name, Parent: objectText(o.project),
 		Status: o.status.String(), Budget: o.budget * microsPerFen, Bid: o.bid * microsPerFen,
 		Created: o.created, Modified: o.modified, Deleted: o.status == statusDeleted,
 	})
+}
+
+// truthCreative is a line of the creatives. Unlisted ones were deleted and are shown by no list of the platform any more.
+type truthCreative struct {
+	Account  string     `json:"account"`
+	Object   string     `json:"object"`
+	Name     string     `json:"name"`
+	Parent   string     `json:"parent"`
+	Status   string     `json:"status"`
+	Created  int64      `json:"created"`
+	Modified int64      `json:"modified"`
+	Deleted  bool       `json:"deleted"`
+	Unlisted bool       `json:"unlisted"`
+	Kind     string     `json:"kind"` // video or image
+	Assets   []truthUse `json:"assets"`
+}
+
+// truthUse is an asset that a creative shows.
+type truthUse struct {
+	Kind      string `json:"kind"`
+	ID        string `json:"id"`
+	Signature string `json:"signature"`
+}
+
+func truthCreativeOf(a *account, c *listedCreative) truthCreative {
+	x := truthCreative{
+		Account: strconv.FormatInt(a.id, 10), Object: a.p.creativeObject(&c.creative), Name: c.name, Parent: objectText(c.ad.id),
+		Status: c.status.String(), Created: c.created, Modified: c.modified, Deleted: c.status == statusDeleted,
+		Kind: assetImage.String(),
+	}
+	if c.isVideo() {
+		x.Kind = assetVideo.String()
+	}
+	if a.p.creativesAreParts {
+		x.Unlisted = c.isUnlisted()
+	}
+	for _, use := range c.assets(a) {
+		x.Assets = append(x.Assets, truthUse{Kind: use.kind.String(), ID: use.id, Signature: use.signature})
+	}
+	return x
+}
+
+// truthAsset is a line of the images or videos.
+type truthAsset struct {
+	Account   string `json:"account"`
+	Object    string `json:"object"`
+	Name      string `json:"name"`
+	Width     int64  `json:"width"`
+	Height    int64  `json:"height"`
+	Size      int64  `json:"size"`
+	Signature string `json:"signature"`
+	Material  string `json:"material,omitempty"`
+	Created   int64  `json:"created"`
+	Modified  int64  `json:"modified"`
+}
+
+func truthAssetOf(a *account, x *asset) truthAsset {
+	return truthAsset{
+		Account: strconv.FormatInt(a.id, 10), Object: x.id, Name: x.name, Width: x.width, Height: x.height, Size: x.size,
+		Signature: x.signature, Material: objectText(x.material), Created: x.created, Modified: x.created,
+	}
+}
+
+func jsonLine(b []byte, v any) []byte {
+	raw, err := json.Marshal(v)
 	if err != nil { // strings and numbers always marshal
 		return b
 	}

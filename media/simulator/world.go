@@ -2,6 +2,12 @@ package simulator
 
 import "strconv"
 
+// A giant is an account of more creatives than a platform reports on in one answer.
+const (
+	giantSlots = 250
+	giantMax   = giantSlots * creativesMax * 3 / 4
+)
+
 // accountsMax keeps all ids within the digits that the platforms use.
 const accountsMax = 1_000_000
 
@@ -10,6 +16,7 @@ const accountsMax = 1_000_000
 type world struct {
 	seed     int64
 	accounts int
+	giant    int // how many creatives the first account of each platform runs; 0 is as many as any large one
 	specs    []*spec
 	lives    *lives
 }
@@ -60,6 +67,8 @@ type account struct {
 	class class
 	slots int   // how many ads it runs side by side
 	woken int64 // since when a sleeping account runs its ads; 0 is never
+	// creativesEach is how many creatives each ad of a giant has.
+	creativesEach int
 }
 
 func (w *world) account(p *spec, index int) account {
@@ -79,6 +88,10 @@ func (w *world) account(p *spec, index int) account {
 		a.slots = int(k.sub(2).between(8, 40))
 	case classLarge:
 		a.slots = int(k.sub(2).between(50, 160))
+	}
+	if index == 0 && w.giant > 0 {
+		a.slots = giantSlots
+		a.creativesEach = min((w.giant*4/3+giantSlots-1)/giantSlots, creativesMax) // of four slots, one rests between two ads
 	}
 	return a
 }

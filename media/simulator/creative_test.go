@@ -1,0 +1,352 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rowsAt is an account's true rows at a level, added up by ad, day and hour.
+func rowsAt(v *view, a *account, s scope) map[string]figures {
+	sums := map[string]figures{}
+	for _, r := range v.trueRows(a, s) {
+		k := fmt.Sprint(r.adID(), " ", r.day, " ", r.hour)
+		f := sums[k]
+		f.add(&r.figures)
+		sums[k] = f
+	}
+	return sums
+}
+
+func TestCreative_FiguresAddUpToTheirAdAndHoursToTheirDay(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	v := s.truth()
+	today := dayOf(v.now)
+	for _, media := range s.world.names() {
+		for _, class := range []class{classLarge, classMedium, classSmall} {
+			a := s.find(media, class)
+			for _, hourly := range []bool{false, true} {
+				of := scope{hourly: hourly, from: today - 3, to: today, level: levelAd}
+				ads := rowsAt(v, a, of)
+				of.level = levelCreative
+				require.NotEmpty(t, ads)
+				require.Equal(t, ads, rowsAt(v, a, of), "%s, hourly %t", media, hourly)
+			}
+			days := map[string]figures{}
+			for _, r := range v.trueRows(a, scope{hourly: true, from: today - 3, to: today, level: levelCreative}) {
+				k := fmt.Sprint(r.object, " ", r.day)
+				f := days[k]
+				f.add(&r.figures)
+				days[k] = f
+			}
+			for _, r := range v.trueRows(a, scope{from: today - 3, to: today, level: levelCreative}) {
+				require.Equal(t, days[fmt.Sprint(r.object, " ", r.day)], r.figures)
+			}
+		}
+	}
+}
+
+func TestCreative_RowsHaveImpressionsAndNothingIsNegative(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	v := s.truth()
+	today := dayOf(v.now)
+	several := 0
+	for i := range s.world.count(s.spec("tencent")) {
+		a := s.account("tencent", i)
+		perAd := map[string]int{}
+		for _, r := range v.trueRows(a, scope{hourly: true, from: today - 1, to: today, level: levelCreative}) {
+			require.Positive(t, r.figures[impressions])
+			require.GreaterOrEqual(t, slices.Min(r.figures[:]), int64(0))
+			perAd[fmt.Sprint(r.day, r.hour, r.ad.id)]++
+		}
+		for _, n := range perAd {
+			if n > 1 {
+				several++
+			}
+		}
+	}
+	require.Greater(t, several, 1000, "figures are split")
+}
+
+func TestCreative_LivesWithItsAdAndShowsItsOwnLibrary(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	now := s.clock.Now().Unix()
+	met := map[string]int{}
+	for _, media := range s.world.names() {
+		a := s.find(media, classLarge)
+		perAd := map[int64]map[string]bool{}
+		last := int64(0)
+		for _, c := range a.creatives(now) {
+			require.Greater(t, c.id, last, "ids rise")
+			last = c.id
+			require.GreaterOrEqual(t, c.created, c.ad.created)
+			require.LessOrEqual(t, c.deleted, c.ad.deleted)
+			require.LessOrEqual(t, c.modified, now)
+			if c.n == 0 {
+				require.Equal(t, c.ad.deleted, c.deleted)
+			}
+			met[c.status.String()]++
+			if c.isUnlisted() {
+				met["unlisted"]++
+			}
+			assets := c.assets(a)
+			met[fmt.Sprint(assets[0].kind, " ", len(assets))]++
+			for _, x := range assets {
+				require.LessOrEqual(t, x.created, c.ad.created, "it was there when the ad was made")
+				require.Len(t, x.signature, 32)
+			}
+			if perAd[c.ad.id] == nil {
+				perAd[c.ad.id] = map[string]bool{}
+			}
+			object := s.spec(media).creativeObject(&c.creative)
+			require.False(t, perAd[c.ad.id][object], "%s twice in an ad", object)
+			perAd[c.ad.id][object] = true
+		}
+	}
+	for _, what := range []string{"active", "paused", "deleted", "unlisted", "video 2", "image 1", "image 2", "image 3"} {
+		require.Positive(t, met[what], "%s: %v", what, met)
+	}
+}
+
+// truthOfCreatives reads the creatives' truth of an account, those that are unlisted left out.
+func (s *sim) truthOfCreatives(media string, a *account) map[string]string {
+	all := map[string]string{}
+	for _, line := range s.truthLines("media", media, "kind", "creative", "account", idText(a.id)) {
+		var c truthCreative
+		require.NoError(s.t, json.Unmarshal([]byte(line), &c))
+		if c.Unlisted {
+			continue
+		}
+		var assets []string
+		for _, use := range c.Assets {
+			assets = append(assets, use.Kind+" "+use.ID)
+		}
+		slices.Sort(assets)
+		all[c.Object] = fmt.Sprint(c.Parent, " ", c.Status, " ", assets)
+	}
+	return all
+}
+
+func TestWire_TencentCreativesAreTheTruth(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	for _, class := range []class{classLarge, classSmall} {
+		a := s.find("tencent", class)
+		got := map[string]string{}
+		for _, deleted := range []bool{false, true} {
+			for cursor := ""; ; {
+				d := data(t, s.tencentCall(a, "dynamic_creatives/get", "is_deleted", fmt.Sprint(deleted), "page_size", "100",
+					"pagination_mode", "PAGINATION_MODE_CURSOR", "cursor", cursor))
+				for _, x := range d["list"].([]any) {
+					r := x.(fields)
+					status := map[any]string{"AD_STATUS_NORMAL": "active", "AD_STATUS_SUSPEND": "paused"}[r["configured_status"]]
+					if deleted {
+						status = "deleted"
+					}
+					got[fmt.Sprint(r["dynamic_creative_id"])] = fmt.Sprint(r["adgroup_id"], " ", status, " ", tencentAssets(r["creative_components"].(fields)))
+				}
+				if cursor = d["cursor_page_info"].(fields)["next_cursor"].(string); cursor == "" {
+					break
+				}
+				require.LessOrEqual(t, len(cursor), 10)
+			}
+		}
+		want := s.truthOfCreatives("tencent", a)
+		require.NotEmpty(t, want)
+		require.Equal(t, want, got)
+	}
+}
+
+// tencentAssets finds what a creative shows among its components.
+func tencentAssets(components fields) (list []string) {
+	value := func(of any) fields { return of.([]any)[0].(fields)["value"].(fields) }
+	if of, ok := components["video"]; ok {
+		list = append(list, fmt.Sprint("video ", value(of)["video_id"]), fmt.Sprint("image ", value(of)["cover_id"]))
+	}
+	if of, ok := components["image"]; ok {
+		list = append(list, fmt.Sprint("image ", value(of)["image_id"]))
+	}
+	if of, ok := components["image_list"]; ok {
+		for _, x := range value(of)["list"].([]any) {
+			list = append(list, fmt.Sprint("image ", x.(fields)["image_id"]))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.find("oceanengine", classLarge)
+	got := map[string]string{}
+	for page := 1; ; page++ {
+		d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`,
+			"fields", `["promotion_id","promotion_materials"]`, "page", fmt.Sprint(page), "page_size", "20"))
+		for _, x := range d["list"].([]any) {
+			r := x.(fields)
+			materials := r["promotion_materials"].(fields)
+			add := func(m fields, assets ...string) {
+				slices.Sort(assets)
+				status := map[any]string{"MATERIAL_STATUS_OK": "active", "MATERIAL_STATUS_DISABLE": "paused", "MATERIAL_STATUS_DELETE": "deleted"}[m["material_status"]]
+				got[fmt.Sprint(r["promotion_id"], ":", m["material_id"])] = fmt.Sprint(r["promotion_id"], " ", status, " ", assets)
+			}
+			for _, m := range materials["video_material_list"].([]any) {
+				m := m.(fields)
+				add(m, fmt.Sprint("video ", m["video_id"]), fmt.Sprint("image ", m["video_cover_id"]))
+			}
+			for _, m := range materials["image_material_list"].([]any) {
+				var images []string
+				for _, x := range m.(fields)["images"].([]any) {
+					images = append(images, fmt.Sprint("image ", x.(fields)["image_id"]))
+				}
+				add(m.(fields), images...)
+			}
+		}
+		if len(d["list"].([]any)) < 20 {
+			break
+		}
+	}
+	require.Equal(t, s.truthOfCreatives("oceanengine", a), got)
+	shared := map[string]int{}
+	for object := range got {
+		shared[object[len(object)-19:]]++
+	}
+	require.Less(t, len(shared), len(got), "promotions share materials")
+}
+
+func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.find("oceanengine", classMedium)
+	for level, dimensions := range map[string][]string{"project": {"cdp_project_id"}, "creative": {"cdp_promotion_id", "material_id"}} {
+		for _, hourly := range []bool{false, true} {
+			topic, kind, moment := "BASIC_DATA", "report_daily", "stat_time_day"
+			if level == "creative" {
+				topic = "MATERIAL_DATA"
+			}
+			if hourly {
+				kind, moment = "report_hourly", "stat_time_hour"
+			}
+			got := table{}
+			list := pages(t, 100, func(page int) ([]any, fields) {
+				d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions", jsonText(append([]string{moment}, dimensions...)),
+					"metrics", jsonText(wireNames("oceanengine")), "filters", "[]", "order_by", `[{"field":"`+moment+`","type":"ASC"}]`,
+					"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-15 23:59:59", "page", fmt.Sprint(page), "page_size", "100"))
+				return d["rows"].([]any), d["page_info"].(fields)
+			})
+			for _, x := range list {
+				dims := x.(fields)["dimensions"].(fields)
+				object := dims[dimensions[0]].(string)
+				if len(dimensions) > 1 {
+					object += ":" + dims[dimensions[1]].(string)
+				}
+				at, hour := dims[moment].(string), -1
+				if hourly {
+					_, err := fmt.Sscanf(at[11:13], "%d", &hour)
+					require.NoError(t, err)
+				}
+				got.add(t, fmt.Sprintf("%d/%s/%d/%s", a.id, at[:10], hour, object), metricsText(t, "oceanengine", x.(fields)["metrics"].(fields)))
+			}
+			want := s.truthTable(kind, "media", "oceanengine", "level", level, "from", "2026-11-14", "to", "2026-11-15", "account", idText(a.id))
+			require.NotEmpty(t, want)
+			require.Equal(t, want, got, "%s %s", kind, level)
+		}
+	}
+	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","material_id"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14")
+	require.Equal(t, 40000, code(t, w), "materials are no dimension of the basic data")
+}
+
+func TestWire_TencentReportsOfCreativesAreTheTruth(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.find("tencent", classMedium)
+	for path, group := range map[string]string{"daily_reports/get": "date", "hourly_reports/get": "hour"} {
+		kind := map[string]string{"date": "report_daily", "hour": "report_hourly"}[group]
+		got := table{}
+		list := pages(t, 150, func(page int) ([]any, fields) {
+			d := data(t, s.tencentCall(a, path, "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", jsonText([]string{group, "dynamic_creative_id"}),
+				"fields", jsonText(append(wireNames("tencent"), "date", "hour", "adgroup_id", "dynamic_creative_id")),
+				"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page", fmt.Sprint(page), "page_size", "150"))
+			return d["list"].([]any), d["page_info"].(fields)
+		})
+		for _, x := range list {
+			r := x.(fields)
+			hour := "-1"
+			if group == "hour" {
+				hour = fmt.Sprint(r["hour"])
+			}
+			got.add(t, fmt.Sprintf("%d/%s/%s/%s", a.id, r["date"], hour, r["dynamic_creative_id"]), metricsText(t, "tencent", r))
+		}
+		want := s.truthTable(kind, "media", "tencent", "level", "creative", "from", "2026-11-14", "to", "2026-11-14", "account", idText(a.id))
+		require.NotEmpty(t, want)
+		require.Equal(t, want, got)
+
+		one := list[0].(fields)["adgroup_id"]
+		some := data(t, s.tencentCall(a, path, "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", jsonText([]string{group, "dynamic_creative_id"}),
+			"fields", `["adgroup_id","dynamic_creative_id"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000",
+			"filtering", fmt.Sprintf(`[{"field":"adgroup_id","operator":"IN","values":["%s"]}]`, one)))["list"].([]any)
+		require.NotEmpty(t, some)
+		require.Less(t, len(some), len(list))
+		for _, x := range some {
+			require.Equal(t, one, x.(fields)["adgroup_id"])
+		}
+	}
+}
+
+func TestWire_AssetsAreTheTruth(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	for _, kind := range []string{"image", "video"} {
+		a := s.find("tencent", classMedium)
+		want := len(s.truthLines("media", "tencent", "kind", kind, "account", idText(a.id)))
+		count := func(pairs ...string) int {
+			return len(pages(t, 50, func(page int) ([]any, fields) {
+				d := data(t, s.tencentCall(a, kind+"s/get", append(pairs, "page", fmt.Sprint(page), "page_size", "50")...))
+				return d["list"].([]any), d["page_info"].(fields)
+			}))
+		}
+		require.Equal(t, want, count("filtering", `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`))
+		require.Less(t, count(), want, "without a time of creation it is the last half year")
+		require.Positive(t, count())
+
+		o := s.find("oceanengine", classMedium)
+		lines := s.truthLines("media", "oceanengine", "kind", kind, "account", idText(o.id))
+		list := pages(t, 50, func(page int) ([]any, fields) {
+			d := data(t, s.oceanCall(o, "2/file/"+kind+"/get/", "page", fmt.Sprint(page), "page_size", "50"))
+			return d["list"].([]any), d["page_info"].(fields)
+		})
+		require.Len(t, list, len(lines))
+		for i, line := range lines {
+			var want truthAsset
+			require.NoError(t, json.Unmarshal([]byte(line), &want))
+			r := list[i].(fields)
+			require.Equal(t, []any{want.Object, want.Signature, want.Material}, []any{r["id"], r["signature"], fmt.Sprint(r["material_id"])})
+			require.Equal(t, want.Created, chinaTime(t, r["create_time"]))
+		}
+	}
+}
+
+func TestGiant_HasMoreRowsADayThanTencentGivesOut(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 4, Giant: 12_500}).unlimited()
+	a := s.account("tencent", 0)
+	ask := func(page string) fields {
+		return decoded(t, s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", `["date","dynamic_creative_id"]`,
+			"fields", `["date","dynamic_creative_id","cost"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page", page, "page_size", "2000"))
+	}
+	info := ask("5")["data"].(fields)["page_info"].(fields)
+	total, err := info["total_number"].(json.Number).Int64()
+	require.NoError(t, err)
+	require.Greater(t, total, int64(10_000))
+	require.Equal(t, json.Number("18003"), ask("6")["code"])
+	_, err = New(Config{Accounts: 4, Seed: 1, Giant: giantMax + 1})
+	require.ErrorContains(t, err, "a giant has up to")
+}

@@ -1,0 +1,200 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// oceanMaterialStatuses are the words for a material's status, which the platform's documents do not list.
+var oceanMaterialStatuses = [...]string{"MATERIAL_STATUS_OK", "MATERIAL_STATUS_DISABLE", "MATERIAL_STATUS_DELETE"}
+
+// writeMaterials tells what the promotion shows. A material that was taken out of it is not told any more.
+func (x promotion) writeMaterials(w *jsonWriter) {
+	var videos, images []listedCreative
+	x.eachCreative(x.account, x.now, func(c creative) {
+		o := c.at(x.now)
+		switch {
+		case o.isUnlisted():
+		case o.isVideo():
+			videos = append(videos, o)
+		default:
+			images = append(images, o)
+		}
+	})
+	w.open('{')
+	w.openArray("video_material_list")
+	for i := range videos {
+		o := &videos[i]
+		assets := o.assets(x.account)
+		w.open('{')
+		w.textField("image_mode", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL")
+		w.textField("video_id", assets[0].id)
+		w.textField("video_cover_id", assets[1].id)
+		w.numberField("material_id", o.material)
+		w.textField("material_status", oceanMaterialStatuses[o.status])
+		w.close('}')
+	}
+	w.close(']')
+	w.openArray("image_material_list")
+	for i := range images {
+		o := &images[i]
+		w.open('{')
+		w.openArray("images")
+		for _, use := range o.assets(x.account) {
+			w.open('{')
+			w.textField("image_id", use.id)
+			w.close('}')
+		}
+		w.close(']')
+		w.numberField("material_id", o.material)
+		w.textField("material_status", oceanMaterialStatuses[o.status])
+		w.close('}')
+	}
+	w.close(']')
+	w.openArray("title_material_list")
+	w.open('{')
+	w.textField("title", x.name)
+	w.openArray("word_list")
+	w.close(']')
+	w.close('}')
+	w.close(']')
+	w.close('}')
+}
+
+func oceanAssetID(kind assetKind, number int64, k key) string {
+	if kind == assetVideo {
+		return "v02033g10000" + strconv.FormatInt(number, 36) + "x" + strconv.FormatUint(uint64(k.sub(20))>>24, 36)
+	}
+	return fmt.Sprintf("web.business.image/%x%010x", number, uint64(k.sub(20))>>24)
+}
+
+func oceanMaterial(kind assetKind, number int64) int64 {
+	return [...]int64{7_010_000_000_000_000_000, 7_020_000_000_000_000_000}[kind] + number*1_000_003
+}
+
+var oceanImageOrder = []string{"id", "material_id", "size", "width", "height", "url", "format", "signature", "create_time", "filename", "aigc"}
+
+var oceanVideoOrder = []string{
+	"id", "material_id", "size", "width", "height", "url", "poster_url", "format", "signature", "duration", "bit_rate", "source",
+	"create_time", "filename", "labels", "video_cover_id",
+}
+
+// oceanNoURL stands where an address would: accounts of this world belong to others than the app's developer.
+const oceanNoURL = `"素材所属主体与开发者主体不一致无法获取URL"`
+
+var oceanAssetFields = map[string]write[*asset]{
+	"id":          func(w *jsonWriter, x *asset) { w.text(x.id) },
+	"material_id": func(w *jsonWriter, x *asset) { w.number(x.material) },
+	"size":        func(w *jsonWriter, x *asset) { w.number(x.size) },
+	"width":       func(w *jsonWriter, x *asset) { w.number(x.width) },
+	"height":      func(w *jsonWriter, x *asset) { w.number(x.height) },
+	"url":         fixed[*asset](oceanNoURL),
+	"poster_url":  fixed[*asset](oceanNoURL),
+	"format":      func(w *jsonWriter, x *asset) { w.text([...]string{"jpeg", "mp4"}[x.kind]) },
+	"signature":   func(w *jsonWriter, x *asset) { w.text(x.signature) },
+	"create_time": func(w *jsonWriter, x *asset) { w.text(oceanMoment(x.created)) },
+	"filename":    func(w *jsonWriter, x *asset) { w.text(x.name) },
+	"aigc":        fixed[*asset]("false"),
+	"duration": func(w *jsonWriter, x *asset) {
+		w.sep()
+		w.b = appendRounded(w.b, float64(x.milliseconds)/1000)
+	},
+	"bit_rate":       func(w *jsonWriter, x *asset) { w.number(x.size * 8000 / x.milliseconds) },
+	"source":         fixed[*asset](`"E_COMMERCE"`),
+	"labels":         fixed[*asset]("[]"),
+	"video_cover_id": fixed[*asset](`""`),
+}
+
+// oceanAssetConditions are what a list of images or videos can be filtered by.
+type oceanAssetConditions struct {
+	ImageIDs    []string `json:"image_ids"`
+	VideoIDs    []string `json:"video_ids"`
+	MaterialIDs []int64  `json:"material_ids"`
+	Signatures  []string `json:"signatures"`
+	Start       string   `json:"start_time"`
+	End         string   `json:"end_time"`
+}
+
+func (f *oceanAssetConditions) filter(kind assetKind, list []asset) ([]asset, *apiError) {
+	ids, others := f.ImageIDs, f.VideoIDs
+	if kind == assetVideo {
+		ids, others = others, ids
+	}
+	if others != nil {
+		return nil, failure(40000, "filtering: these ids are not of a %s", kind)
+	}
+	given := 0
+	for _, n := range []int{len(ids), len(f.MaterialIDs), len(f.Signatures)} {
+		if n > 0 {
+			given++
+		}
+		if n > 100 {
+			return nil, failure(40000, "filtering: up to 100 ids")
+		}
+	}
+	if given > 1 {
+		return nil, failure(40000, "filtering: one kind of ids at a time")
+	}
+	from, err := oceanDay(f.Start)
+	if err != nil {
+		return nil, err
+	}
+	to, err := oceanDay(f.End)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(x asset) bool {
+		return (len(ids) > 0 && !slices.Contains(ids, x.id)) || (len(f.MaterialIDs) > 0 && !slices.Contains(f.MaterialIDs, x.material)) ||
+			(len(f.Signatures) > 0 && !slices.Contains(f.Signatures, x.signature)) ||
+			x.created < from.from || (to.to != 0 && x.created > to.to)
+	}), nil
+}
+
+func (o *oceanEngine) images(c *call, l *login) *apiError {
+	return o.assets(c, l, assetImage, oceanImageOrder)
+}
+func (o *oceanEngine) videos(c *call, l *login) *apiError {
+	return o.assets(c, l, assetVideo, oceanVideoOrder)
+}
+
+// assets lists a kind of the account's library. Which pages it gives out is not documented beyond the usual size of 20.
+func (o *oceanEngine) assets(c *call, l *login, kind assetKind, fields []string) *apiError {
+	a, err := o.advertiser(c, l)
+	if err != nil {
+		return err
+	}
+	var conditions oceanAssetConditions
+	if _, err := o.decode(c, "filtering", &conditions); err != nil {
+		return err
+	}
+	page, err := o.integer(c, "page", 1, 99_999)
+	if err != nil {
+		return err
+	}
+	size, err := o.integer(c, "page_size", 20, 100)
+	if err != nil {
+		return err
+	}
+	list, err := conditions.filter(kind, a.assets(kind, c.now))
+	if err != nil {
+		return err
+	}
+	from, to := pageOf(page, size, len(list))
+	w := o.begin(c)
+	w.open('{')
+	w.openArray("list")
+	for i := range list[from:to] {
+		w.open('{')
+		for _, f := range fields {
+			w.key(f)
+			oceanAssetFields[f](&w, &list[from+i])
+		}
+		w.close('}')
+	}
+	w.close(']')
+	w.pageInfo(page, size, len(list))
+	w.close('}')
+	o.end(c, &w)
+	return nil
+}
