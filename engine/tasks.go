@@ -49,22 +49,31 @@ func platformTasks(p media.Platform) []store.NewTask {
 		task("activity", "activity", "50 * * * *", "normal", "all", nil),
 	}
 	for _, l := range p.Lists() {
+		now := "*/10 * * * *"
+		if isFine(l.Level) {
+			now = "*/30 * * * *"
+		}
 		tasks = append(tasks,
-			task(l.Name+".changes", l.Name, "*/10 * * * *", "normal", "active", params{"mode": "changes"}),
+			task(l.Name+".changes", l.Name, now, "normal", "active", params{"mode": "changes"}),
 			task(l.Name+".full", l.Name, "30 3 * * *", "offline", nightly, params{"mode": "full"}))
 	}
 	for _, r := range p.Reports() {
 		now, lane := "*/10 * * * *", "normal"
-		if r.Level == "account" {
+		switch {
+		case r.Level == "account":
 			now, lane = "*/2 * * * *", "important"
+		case isFine(r.Level):
+			now = "*/30 * * * *"
 		}
 		today := params{"level": r.Level, "days": 1}
 		back := params{"level": r.Level, "days": lookBackDays(r)}
 		suffix := r.Name + "." + r.Level
-		tasks = append(tasks,
-			task(suffix, r.Name, now, lane, "active", today),
-			// Once when the day has turned, and again when the platforms say that yesterday is complete.
-			task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", nightly, back))
+		// The hours of creatives are most of all rows, and wait for the night.
+		if !r.Hourly || !isFine(r.Level) {
+			tasks = append(tasks, task(suffix, r.Name, now, lane, "active", today))
+		}
+		// Once when the day has turned, and again when the platforms say that yesterday is complete.
+		tasks = append(tasks, task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", nightly, back))
 		if !r.Hourly {
 			// Figures of cohorts grow for weeks, in days that no look-back reaches any more.
 			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly, params{"level": r.Level, "days": matureDays, "skip": lookBackDays(r)}))
@@ -91,6 +100,9 @@ const nightly = store.TierActive + "," + store.TierInactive
 
 // matureDays is how many days back figures of cohorts are still waited for.
 const matureDays = 30
+
+// isFine tells the levels of many rows that few look at within the hour.
+func isFine(level string) bool { return level == "creative" || level == "image" || level == "video" }
 
 // lookBackDays is how many days the nightly pull covers: late corrections reach back some days; hours settle sooner.
 func lookBackDays(r media.Report) int {

@@ -81,8 +81,8 @@ func (e *Error) Redact(secrets ...secret.Text) {
 	}
 }
 
-// ErrRowCap is below an Error of class Invalid when a query matches more rows than the platform gives out for one
-// query: fewer days may do.
+// ErrRowCap is below an Error of class Invalid when a day has more rows than the platform gives out for one query, and
+// cannot be cut any further.
 var ErrRowCap = errors.New("more rows than the platform gives out for one query")
 
 // HTTPError judges an answer that is not in the platform's own format: a proxy's page, a broken body, an empty one. Any

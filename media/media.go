@@ -143,6 +143,11 @@ type Report struct {
 	// LookBack is how many days before today can still be asked for.
 	LookBack int
 	Table    store.RawTable
+	// RowsMax is how many rows the platform gives out for one query; 0 is any number. A query of more is cut into days, and
+	// a day by Split.
+	RowsMax int
+	// Split says how a query of one day is narrowed; nil says that it cannot be.
+	Split *Split
 	// Figures are what its rows hold beside their keys.
 	Figures wire.Figures
 	Page    func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
@@ -151,6 +156,16 @@ type Report struct {
 // ReportQuery is what of a report to fetch.
 type ReportQuery struct {
 	From, To day.Day // both included, in the account's zone
+	// Within asks only for rows of these objects of the report's Split, and of what is below them; empty asks for all.
+	Within []string
+}
+
+// Split narrows a query of one day to a part of its rows. The parts of all objects are the whole.
+type Split struct {
+	// Page fetches a page of a report whose rows' objects are those to narrow by: each row of the query is of one of them.
+	Page func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+	// Most is how many objects a query takes.
+	Most int
 }
 
 // Page is one page of a list or report, ordered by a unique id and never by a metric.
@@ -158,6 +173,9 @@ type Page struct {
 	Rows []Row
 	// Total is how many rows the platform says there are over all pages; every page must say the same.
 	Total int
+	// Counted are the ids of what Total counts when that is not the rows: of the objects whose parts the rows are. nil when
+	// Total counts the rows.
+	Counted []string
 	// Next asks for the page after this one; "" after the last.
 	Next string
 }

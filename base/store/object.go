@@ -170,7 +170,7 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 		if e != nil {
 			e.seen = true
 		}
-		if e == nil || e.name != row.Name {
+		if isNamed := row.Name != "" || e != nil; isNamed && (e == nil || e.name != row.Name) { // not every level has names
 			since := At(now)
 			if e != nil && !since.After(e.named.Time) {
 				since = At(e.named.Add(time.Millisecond)) // two names seen in one moment are still two

@@ -331,10 +331,12 @@ func FuzzReaders(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(_ *testing.T, body []byte) {
-		_, _ = readPromotions(body)
+		_, _ = promotions.readAnswer(body)
+		_, _ = materials.readAnswer(body)
+		_, _ = readList(body, readProject)
 		_, _ = readAccounts(body)
 		_, _ = readTokens(body)
-		for _, r := range []report{{}, {byObject: true}, {hourly: true}, {hourly: true, byObject: true}} {
+		for _, r := range []report{byAccount, byMaterial, {hourly: true}, {hourly: true, objects: byPromotion.objects}} {
 			_, _ = r.read(body)
 		}
 		_, _ = New().Decode(http.StatusOK, http.Header{}, body)

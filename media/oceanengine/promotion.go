@@ -44,57 +44,73 @@ var promotionFields = []string{
 	"cpa_bid", "promotion_create_time", "promotion_modify_time",
 }
 
-// Lists implements media.Platform. One query has them all: status ALL includes what was deleted.
+// Lists implements media.Platform. One query has all promotions: status ALL includes what was deleted.
 func (Platform) Lists() []media.List {
-	return []media.List{{Name: "promotion", Level: "adgroup", Table: promotionTable, Unlogged: []string{"promotion_modify_time"}, Page: promotions}}
+	return []media.List{
+		{Name: "promotion", Level: "adgroup", Table: promotionTable, Unlogged: []string{"promotion_modify_time"}, Page: promotions.page},
+		{Name: "project", Level: "campaign", Table: projectTable, Variants: []string{live, deleted}, Unlogged: []string{"project_modify_time"}, Page: projects},
+		{Name: "promotion_material", Level: "creative", Table: materialTable, Page: materials.page},
+	}
 }
 
-// promotions fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not,
-// but have no end. So pages go by number where they reach, and else by cursor, carrying the total along:
-// "page:<number>" or "cursor:<total>:<cursor>".
-func promotions(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+var promotions = promotionList{fields: promotionFields, read: func(raw json.RawMessage) ([]media.Row, string, error) {
+	row, err := readPromotion(raw)
+	return []media.Row{row}, "", err
+}}
+
+// promotionList reads something of each promotion.
+type promotionList struct {
+	fields []string
+	// read returns the rows that a promotion becomes, and its id when these are parts of it.
+	read func(raw json.RawMessage) (rows []media.Row, promotion string, err error)
+}
+
+// page fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not, but have
+// no end. So pages go by number where they reach, and else by cursor, carrying the total along: "page:<number>" or
+// "cursor:<total>:<cursor>".
+func (l promotionList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	kind, rest, _ := strings.Cut(page, ":")
 	switch kind {
 	case "":
-		first, err := promotionsByNumber(ctx, api, q, 1)
+		first, err := l.byNumber(ctx, api, q, 1)
 		if err != nil || first.Total <= promotionsCap {
 			return first, err
 		}
-		return promotionsByCursor(ctx, api, q, first.Total, "0")
+		return l.byCursor(ctx, api, q, first.Total, "0")
 	case "page":
 		if number, err := strconv.Atoi(rest); err == nil {
-			return promotionsByNumber(ctx, api, q, number)
+			return l.byNumber(ctx, api, q, number)
 		}
 	case "cursor":
 		count, cursor, _ := strings.Cut(rest, ":")
 		if total, err := strconv.Atoi(count); err == nil && cursor != "" {
-			return promotionsByCursor(ctx, api, q, total, cursor)
+			return l.byCursor(ctx, api, q, total, cursor)
 		}
 	}
-	return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+	return media.Page{}, noSuchPage(page)
 }
 
-func promotionsByNumber(ctx context.Context, api media.API, q media.ListQuery, number int) (media.Page, error) {
-	answer, err := fetchPromotions(ctx, api, q, url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(promotionsPage)}})
+func (l promotionList) byNumber(ctx context.Context, api media.API, q media.ListQuery, number int) (media.Page, error) {
+	answer, err := l.fetch(ctx, api, q, url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(promotionsPage)}})
 	if err != nil {
 		return media.Page{}, err
 	}
 	if !answer.Page.TotalNumber.Set {
 		return media.Page{}, media.Broken(promotionsEndpoint, errors.New("page_info has no total_number"))
 	}
-	page := media.Page{Rows: answer.rows, Total: int(answer.Page.TotalNumber.Value)}
+	page := media.Page{Rows: answer.rows, Counted: answer.counted, Total: int(answer.Page.TotalNumber.Value)}
 	if number*promotionsPage < page.Total {
 		page.Next = "page:" + strconv.Itoa(number+1)
 	}
 	return page, nil
 }
 
-func promotionsByCursor(ctx context.Context, api media.API, q media.ListQuery, total int, cursor string) (media.Page, error) {
-	answer, err := fetchPromotions(ctx, api, q, url.Values{"cursor": {cursor}, "count": {strconv.Itoa(promotionsPage)}})
+func (l promotionList) byCursor(ctx context.Context, api media.API, q media.ListQuery, total int, cursor string) (media.Page, error) {
+	answer, err := l.fetch(ctx, api, q, url.Values{"cursor": {cursor}, "count": {strconv.Itoa(promotionsPage)}})
 	if err != nil {
 		return media.Page{}, err
 	}
-	page := media.Page{Rows: answer.rows, Total: total}
+	page := media.Page{Rows: answer.rows, Counted: answer.counted, Total: total}
 	if next := answer.Cursor.Cursor; answer.Cursor.HasMore && next.Set {
 		page.Next = "cursor:" + strconv.Itoa(total) + ":" + strconv.FormatInt(next.Value, 10)
 	}
@@ -109,18 +125,19 @@ type promotionsAnswer struct {
 		HasMore bool     `json:"has_more"`
 		Cursor  wire.Int `json:"cursor"`
 	} `json:"cursor_info"`
-	rows []media.Row
+	rows    []media.Row
+	counted []string // the promotions, where the rows are parts of them
 }
 
-func fetchPromotions(ctx context.Context, api media.API, q media.ListQuery, query url.Values) (promotionsAnswer, error) {
+func (l promotionList) fetch(ctx context.Context, api media.API, q media.ListQuery, query url.Values) (promotionsAnswer, error) {
 	query.Set("advertiser_id", api.Account().ExternalID)
-	query.Set("fields", asJSON(promotionFields))
+	query.Set("fields", asJSON(l.fields))
 	query.Set("filtering", asJSON(promotionFilter(q)))
 	data, err := api.Get(ctx, promotionsEndpoint, query)
 	if err != nil {
 		return promotionsAnswer{}, err
 	}
-	answer, err := readPromotions(data)
+	answer, err := l.readAnswer(data)
 	if err != nil {
 		return promotionsAnswer{}, media.Broken(promotionsEndpoint, err)
 	}
@@ -130,26 +147,33 @@ func fetchPromotions(ctx context.Context, api media.API, q media.ListQuery, quer
 // promotionFilter asks for what was modified within the query's window, or for everything when the window is longer
 // than the platform takes.
 func promotionFilter(q media.ListQuery) map[string]string {
-	filter := map[string]string{"status_first": "PROMOTION_STATUS_ALL"}
+	return withWindow(map[string]string{"status_first": "PROMOTION_STATUS_ALL"}, q, "promotion_modify_start_time", "promotion_modify_end_time")
+}
+
+// withWindow adds a query's window to a filter, unless it is longer than the platform takes.
+func withWindow(filter map[string]string, q media.ListQuery, start, end string) map[string]string {
 	// A minute stays unused: the two ends are cut to seconds.
 	if !q.Since.IsZero() && q.Until.Sub(q.Since) < modifyWindow-time.Minute {
-		filter["promotion_modify_start_time"] = q.Since.In(china).Format(timeLayout)
-		filter["promotion_modify_end_time"] = q.Until.In(china).Format(timeLayout)
+		filter[start] = q.Since.In(china).Format(timeLayout)
+		filter[end] = q.Until.In(china).Format(timeLayout)
 	}
 	return filter
 }
 
-func readPromotions(data json.RawMessage) (promotionsAnswer, error) {
+func (l promotionList) readAnswer(data json.RawMessage) (promotionsAnswer, error) {
 	var answer promotionsAnswer
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return promotionsAnswer{}, err
 	}
 	for _, raw := range answer.List {
-		row, err := readPromotion(raw)
+		rows, promotion, err := l.read(raw)
 		if err != nil {
 			return promotionsAnswer{}, err
 		}
-		answer.rows = append(answer.rows, row)
+		answer.rows = append(answer.rows, rows...)
+		if promotion != "" {
+			answer.counted = append(answer.counted, promotion)
+		}
 	}
 	return answer, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"adsync/base/day"
 	"adsync/base/store"
@@ -19,11 +20,19 @@ const reportEndpoint = "v3.0/report/custom/get/"
 // reportPage is the most that a page of a report holds.
 const reportPage = 100
 
-// The dimensions: their values name a row. A row's object is the promotion.
+// The dimensions: their values name a row.
 const (
 	dimensionDay       = "stat_time_day"  // "2026-11-21"
 	dimensionHour      = "stat_time_hour" // "2026-11-21 14:00 - 14:59"
+	dimensionProject   = "cdp_project_id"
 	dimensionPromotion = "cdp_promotion_id"
+	dimensionMaterial  = "material_id"
+)
+
+// The topics of the custom report: materials have one of their own.
+const (
+	topicBasic    = "BASIC_DATA"
+	topicMaterial = "MATERIAL_DATA"
 )
 
 // figures are asked for at every level. convert_cnt counts conversions when they happen; those that begin with
@@ -54,9 +63,17 @@ var (
 
 // report is the custom report at one level.
 type report struct {
-	hourly   bool
-	byObject bool
+	hourly  bool
+	topic   string
+	objects []string // the dimensions whose values, joined by colons, are a row's object; none at account level
 }
+
+var (
+	byAccount   = report{topic: topicBasic}
+	byProject   = report{topic: topicBasic, objects: []string{dimensionProject}}
+	byPromotion = report{topic: topicBasic, objects: []string{dimensionPromotion}}
+	byMaterial  = report{topic: topicMaterial, objects: []string{dimensionPromotion, dimensionMaterial}}
+)
 
 // Reports implements media.Platform. The platform publishes neither how many days a query may span nor how far back
 // it reaches: a month of days and a week of hours are what its users were told, and the reach is our own choice.
@@ -65,25 +82,27 @@ func (Platform) Reports() []media.Report {
 		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Figures: figures, Page: r.page}
 	}
 	hourly := func(level string, r report) media.Report {
+		r.hourly = true
 		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Figures: figures, Page: r.page}
 	}
 	return []media.Report{
-		daily("account", report{}),
-		daily("adgroup", report{byObject: true}),
-		hourly("account", report{hourly: true}),
-		hourly("adgroup", report{hourly: true, byObject: true}),
+		daily("account", byAccount),
+		daily("campaign", byProject),
+		daily("adgroup", byPromotion),
+		daily("creative", byMaterial),
+		hourly("account", byAccount),
+		hourly("campaign", byProject),
+		hourly("adgroup", byPromotion),
+		hourly("creative", byMaterial),
 	}
 }
 
 func (r report) dimensions() []string {
-	dimensions := []string{dimensionDay}
+	moment := dimensionDay
 	if r.hourly {
-		dimensions = []string{dimensionHour}
+		moment = dimensionHour
 	}
-	if r.byObject {
-		dimensions = append(dimensions, dimensionPromotion)
-	}
-	return dimensions
+	return append([]string{moment}, r.objects...)
 }
 
 type order struct {
@@ -92,12 +111,9 @@ type order struct {
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	number := 1
-	if page != "" {
-		var err error
-		if number, err = strconv.Atoi(page); err != nil {
-			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
-		}
+	number, err := pageNumber(page)
+	if err != nil {
+		return media.Page{}, err
 	}
 	var sorting []order
 	for _, dimension := range r.dimensions() {
@@ -105,7 +121,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	}
 	data, err := api.Get(ctx, reportEndpoint, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
-		"data_topic":    {"BASIC_DATA"},
+		"data_topic":    {r.topic},
 		"dimensions":    {asJSON(r.dimensions())},
 		"metrics":       {asJSON(figures.Fields())},
 		"filters":       {"[]"}, // required, also when empty
@@ -163,16 +179,18 @@ func (r report) readRow(raw json.RawMessage) (media.Row, error) {
 	if row.Day, row.Hour, err = r.readTime(fields.Dimensions); err != nil {
 		return media.Row{}, err
 	}
-	if r.byObject {
+	ids := make([]string, len(r.objects))
+	for i, dimension := range r.objects {
 		var id wire.ID
-		if err := json.Unmarshal(orNull(fields.Dimensions[dimensionPromotion]), &id); err != nil {
+		if err := json.Unmarshal(orNull(fields.Dimensions[dimension]), &id); err != nil {
 			return media.Row{}, err
 		}
 		if id == "" {
 			return media.Row{}, errNoID
 		}
-		row.Object = string(id)
+		ids[i] = string(id)
 	}
+	row.Object = strings.Join(ids, ":")
 	row.Raw, row.Metrics, err = figures.Read(fields.Metrics)
 	return row, err
 }

@@ -77,7 +77,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	}
 	for _, variant := range variants {
 		query := media.ListQuery{Variant: variant, Since: since, Until: clock.Later(p.Clock.Now(), since.Add(windowOverlap))}
-		got, err := fetch(ctx, func(ctx context.Context, token string) (media.Page, error) {
+		got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) {
 			return list.Page(ctx, api, query, token)
 		})
 		if err != nil {

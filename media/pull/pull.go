@@ -84,13 +84,17 @@ type fetched struct {
 	note string // why the pull is not whole; "" when it is
 }
 
+// pageFunc fetches a page by its name.
+type pageFunc func(ctx context.Context, token string) (media.Page, error)
+
 // fetch pages through a query until its pages agree: the same total on every page, distinct keys, as many as the
-// total. After a few restarts it returns what came, with the reason in note.
-func fetch(ctx context.Context, page func(ctx context.Context, token string) (media.Page, error)) (fetched, error) {
+// total. After a few restarts it returns what came, with the reason in note. It gives up with *overCapError when there are
+// more rows than rowsMax; 0 is any number.
+func fetch(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
 	var f fetched
 	for range restartsMax {
 		var err error
-		if f, err = fetchOnce(ctx, page); err != nil {
+		if f, err = fetchOnce(ctx, rowsMax, page); err != nil {
 			return fetched{}, err
 		}
 		if f.note == "" {
@@ -106,15 +110,24 @@ type rowKey struct {
 	object string
 }
 
-func fetchOnce(ctx context.Context, page func(ctx context.Context, token string) (media.Page, error)) (fetched, error) {
+func keyOf(row media.Row) rowKey { return rowKey{day: row.Day, hour: row.Hour, object: row.Object} }
+
+func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour, k.object) }
+
+func fetchOnce(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
 	var f fetched
 	seen := map[rowKey]bool{}
 	tokens := map[string]bool{}
+	counted := map[string]bool{} // of pages whose total is not that of the rows
+	byRows := true
 	total := -1
 	for token := ""; ; {
 		p, err := page(ctx, token)
 		if err != nil {
 			return fetched{}, err
+		}
+		if rowsMax > 0 && p.Total > rowsMax {
+			return fetched{}, &overCapError{total: p.Total, rowsMax: rowsMax}
 		}
 		if total == -1 {
 			total = p.Total
@@ -122,13 +135,20 @@ func fetchOnce(ctx context.Context, page func(ctx context.Context, token string)
 			f.note = fmt.Sprintf("the total changed from %d to %d between pages", total, p.Total)
 		}
 		for _, row := range p.Rows {
-			k := rowKey{day: row.Day, hour: row.Hour, object: row.Object}
+			k := keyOf(row)
 			if seen[k] {
-				f.note = fmt.Sprintf("row %s %02d %s came twice", k.day, k.hour, k.object)
+				f.note = fmt.Sprintf("row %s came twice", k)
 				continue
 			}
 			seen[k] = true
 			f.rows = append(f.rows, row)
+		}
+		byRows = byRows && p.Counted == nil
+		for _, id := range p.Counted {
+			if counted[id] {
+				f.note = fmt.Sprintf("object %s came twice", id)
+			}
+			counted[id] = true
 		}
 		if p.Next == "" {
 			break
@@ -139,8 +159,12 @@ func fetchOnce(ctx context.Context, page func(ctx context.Context, token string)
 		tokens[p.Next] = true
 		token = p.Next
 	}
-	if f.note == "" && len(f.rows) != total {
-		f.note = fmt.Sprintf("%d rows came of a total of %d", len(f.rows), total)
+	came := len(f.rows)
+	if !byRows {
+		came = len(counted)
+	}
+	if f.note == "" && came != total {
+		f.note = fmt.Sprintf("%d rows came of a total of %d", came, total)
 	}
 	return f, nil
 }

@@ -135,9 +135,16 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	}
 	api := p.Caller.For(account)
 	query := media.ReportQuery{From: from, To: to}
-	got, err := fetch(ctx, func(ctx context.Context, token string) (media.Page, error) {
-		return report.Page(ctx, api, query, token)
-	})
+	var got fetched
+	if from == to {
+		got, err = fetchDay(ctx, api, report, query)
+	} else {
+		got, err = fetch(ctx, report.RowsMax, pagesOf(api, report, query))
+	}
+	if _, isOver := errors.AsType[*overCapError](err); isOver {
+		rows, err := p.splitDays(ctx, api, account, report, claim, work.Confirmed)
+		return media.Result{Rows: rows, Calls: api.Calls()}, err
+	}
 	if err != nil {
 		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, work.Part, err)
 	}

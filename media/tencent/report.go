@@ -19,10 +19,11 @@ const (
 	hourlyEndpoint = "hourly_reports/get"
 )
 
-// The platform gives out 2,000 rows a page, and none beyond the 10,000th of a query.
+// The platform gives out 2,000 rows a page, and none beyond the 10,000th of a query. A condition takes 100 values.
 const (
 	reportPage = 2_000
 	reportCap  = 10_000
+	valuesMax  = 100
 )
 
 // figures are asked for at every level. Those of payments are by the moment of the ad's request (time_line).
@@ -53,39 +54,70 @@ var (
 // report is one report at one level.
 type report struct {
 	endpoint string
-	level    string // in the platform's words
-	byObject bool
+	level    string   // in the platform's words
+	objects  []string // the fields that name a row's object, the highest first; none at account level
 	hourly   bool
 }
+
+var (
+	byAdgroup  = []string{"adgroup_id"}
+	byCreative = []string{"adgroup_id", "dynamic_creative_id"}
+)
 
 // Reports implements media.Platform.
 func (Platform) Reports() []media.Report {
 	// A query may span any number of days, but its rows are capped: with a week, only an account of more than 1,400 busy
 	// ad groups meets the cap.
-	daily := func(level string, maxDays int, r report) media.Report {
-		return media.Report{Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Figures: figures, Page: r.page}
+	daily := func(level string, maxDays int, split *media.Split, r report) media.Report {
+		return media.Report{
+			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Figures: figures, RowsMax: reportCap, Split: split, Page: r.page,
+		}
 	}
-	hourly := func(level string, r report) media.Report {
-		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Figures: figures, Page: r.page}
+	hourly := func(level string, split *media.Split, r report) media.Report {
+		return media.Report{
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Figures: figures, RowsMax: reportCap, Split: split, Page: r.page,
+		}
 	}
+	adgroups := report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", objects: byAdgroup}
+	// Ad groups that have rows on a day are those that creatives and hours of the day belong to. A day of more than
+	// 10,000 busy ad groups cannot be narrowed: nothing lists them.
+	byAdgroups := &media.Split{Page: adgroups.page, Most: valuesMax}
 	return []media.Report{
-		daily("account", 30, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),
-		daily("adgroup", 7, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", byObject: true}),
-		hourly("account", report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADVERTISER", hourly: true}),
-		hourly("adgroup", report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADGROUP", hourly: true, byObject: true}),
+		daily("account", 30, nil, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),
+		daily("adgroup", 7, nil, adgroups),
+		daily("creative", 7, byAdgroups, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_DYNAMIC_CREATIVE", objects: byCreative}),
+		hourly("account", nil, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADVERTISER", hourly: true}),
+		hourly("adgroup", byAdgroups, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADGROUP", hourly: true, objects: byAdgroup}),
+		hourly("creative", byAdgroups, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_DYNAMIC_CREATIVE", hourly: true, objects: byCreative}),
 	}
 }
 
-// keys are the fields that a row is known by, and that rows are ordered by.
-func (r report) keys() []string {
-	keys := []string{"date"}
+// moment is the field that tells when.
+func (r report) moment() string {
 	if r.hourly {
-		keys = []string{"hour"}
+		return "hour"
 	}
-	if r.byObject {
-		keys = append(keys, "adgroup_id")
+	return "date"
+}
+
+// object is the field of a row's object; "" at account level.
+func (r report) object() string {
+	if len(r.objects) == 0 {
+		return ""
 	}
-	return keys
+	return r.objects[len(r.objects)-1]
+}
+
+// keys are the fields that rows are kept apart by. The ad group of a creative is one of them, or its value would mean nothing.
+func (r report) keys() []string { return append([]string{r.moment()}, r.objects...) }
+
+// sorting is by when and which: the platform takes two fields.
+func (r report) sorting() []order {
+	sorting := []order{{SortField: r.moment(), SortType: "ASCENDING"}}
+	if object := r.object(); object != "" {
+		sorting = append(sorting, order{SortField: object, SortType: "ASCENDING"})
+	}
+	return sorting
 }
 
 type order struct {
@@ -94,31 +126,28 @@ type order struct {
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	number := 1
-	if page != "" {
-		var err error
-		if number, err = strconv.Atoi(page); err != nil {
-			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
-		}
+	number, err := pageNumber(page)
+	if err != nil {
+		return media.Page{}, err
 	}
 	if r.hourly && q.From != q.To {
 		return media.Page{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s takes one day a call, not %s to %s", r.endpoint, q.From, q.To)}
 	}
-	var sorting []order
-	for _, key := range r.keys() {
-		sorting = append(sorting, order{SortField: key, SortType: "ASCENDING"})
-	}
-	data, err := api.Get(ctx, r.endpoint, url.Values{
+	query := url.Values{
 		"account_id": {api.Account().ExternalID},
 		"level":      {r.level},
 		"date_range": {asJSON(map[string]string{"start_date": q.From.String(), "end_date": q.To.String()})},
 		"group_by":   {asJSON(r.keys())},
 		"fields":     {asJSON(append(r.keys(), figures.Fields()...))},
-		"order_by":   {asJSON(sorting)},
+		"order_by":   {asJSON(r.sorting())},
 		"time_line":  {"REQUEST_TIME"},
 		"page":       {strconv.Itoa(number)},
 		"page_size":  {strconv.Itoa(reportPage)},
-	})
+	}
+	if len(q.Within) > 0 {
+		query.Set("filtering", asJSON([]filter{{Field: "adgroup_id", Operator: "IN", Values: q.Within}}))
+	}
+	data, err := api.Get(ctx, r.endpoint, query)
 	if err != nil {
 		return media.Page{}, err
 	}
@@ -126,13 +155,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	if err != nil {
 		return media.Page{}, media.Broken(r.endpoint, err)
 	}
-	if out.Total > reportCap {
-		return media.Page{}, &media.Error{
-			Class: media.Invalid, Err: media.ErrRowCap,
-			Message: fmt.Sprintf("%s of account %s, %s to %s, has %d rows", r.endpoint, api.Account().ExternalID, q.From, q.To, out.Total),
-		}
-	}
-	if number*reportPage < out.Total {
+	if number*reportPage < min(out.Total, reportCap) {
 		out.Next = strconv.Itoa(number + 1)
 	}
 	return out, nil
@@ -162,9 +185,10 @@ func (r report) read(data json.RawMessage, q media.ReportQuery) (media.Page, err
 
 func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, error) {
 	var keys struct {
-		Date      string   `json:"date"`
-		Hour      wire.Int `json:"hour"`
-		AdgroupID wire.ID  `json:"adgroup_id"`
+		Date       string   `json:"date"`
+		Hour       wire.Int `json:"hour"`
+		AdgroupID  wire.ID  `json:"adgroup_id"`
+		CreativeID wire.ID  `json:"dynamic_creative_id"`
 	}
 	var fields map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(raw, &keys), json.Unmarshal(raw, &fields)); err != nil {
@@ -183,10 +207,15 @@ func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, er
 			return media.Row{}, err
 		}
 	}
-	if r.byObject {
-		if row.Object = string(keys.AdgroupID); row.Object == "" {
-			return media.Row{}, errNoID
-		}
+	switch r.object() {
+	case "":
+	case "adgroup_id":
+		row.Object = string(keys.AdgroupID)
+	default:
+		row.Object = string(keys.CreativeID)
+	}
+	if row.Object == "" && len(r.objects) > 0 {
+		return media.Row{}, errNoID
 	}
 	var err error
 	row.Raw, row.Metrics, err = figures.Read(fields)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -83,6 +84,30 @@ var tencentObject = []rawColumn{
 	{name: "last_modified_time", want: unix(modified), instant: true},
 }
 
+var tencentCreative = []rawColumn{
+	{name: "dynamic_creative_name", want: func(r truthRow) string { return r.Name }},
+	{name: "adgroup_id", want: func(r truthRow) string { return r.Parent }},
+	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND", "deleted": "AD_STATUS_SUSPEND"})},
+	{name: "created_time", want: unix(created), instant: true},
+	{name: "last_modified_time", want: unix(modified), instant: true},
+}
+
+var oceanProject = []rawColumn{
+	{name: "name", want: func(r truthRow) string { return r.Name }},
+	{name: "status_first", want: pick(map[string]string{"active": "PROJECT_STATUS_ENABLE", "paused": "PROJECT_STATUS_DISABLE", "deleted": "PROJECT_STATUS_DELETE"})},
+	{name: "budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
+	{name: "project_create_time", want: unix(created), instant: true},
+	{name: "project_modify_time", want: unix(modified), instant: true},
+}
+
+// A creative of Ocean Engine is a material in a promotion: "<promotion>:<material>".
+var oceanMaterial = []rawColumn{
+	{name: "promotion_id", want: func(r truthRow) string { return r.Parent }},
+	{name: "material_id", want: func(r truthRow) string { return strings.TrimPrefix(r.Object, r.Parent+":") }},
+	{name: "material_kind", want: func(r truthRow) string { return r.Kind }},
+	{name: "material_status", want: pick(map[string]string{"active": "MATERIAL_STATUS_OK", "paused": "MATERIAL_STATUS_DISABLE", "deleted": "MATERIAL_STATUS_DELETE"})},
+}
+
 var oceanObject = []rawColumn{
 	{name: "promotion_name", want: func(r truthRow) string { return r.Name }},
 	{name: "project_id", want: func(r truthRow) string { return r.Parent }},
@@ -93,17 +118,25 @@ var oceanObject = []rawColumn{
 	{name: "promotion_modify_time", want: unix(modified), instant: true},
 }
 
+// objects is a configuration level: its raw table, and its kind in the truth.
+type objects struct {
+	table, kind string
+	columns     []rawColumn
+}
+
+// level is a level of the reports, and what the truth calls it.
+type level struct{ name, truth string }
+
 // world is what is compared of one platform.
 type world struct {
 	media      string
-	objectKind string // the truth's kind of its configuration objects
 	accounts   string // raw table of accounts, and its column that holds their name
 	nameColumn string
-	objects    string // raw tables
-	daily      string
+	objects    []objects
+	levels     []level
+	daily      string // raw tables
 	hourly     string
 	report     []rawColumn
-	object     []rawColumn
 	// public maps a column of the public tables to the truth's metric; columns that are not named must be NULL.
 	public map[string]string
 	money  moneySpec
@@ -111,14 +144,25 @@ type world struct {
 
 var worlds = []world{
 	{
-		media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", objectKind: "adgroup", objects: "tencent_adgroup", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
-		report: tencentReport, object: tencentObject, money: tencentMoney,
+		media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
+		objects: []objects{
+			{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject},
+			{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative},
+		},
+		levels: []level{{"account", "account"}, {"adgroup", "ad"}, {"creative", "creative"}},
+		report: tencentReport, money: tencentMoney,
 		public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions", "deep_conversions",
 			"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
 	},
 	{
-		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", objectKind: "promotion", objects: "oceanengine_promotion", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
-		report: oceanReport, object: oceanObject, money: oceanMoney,
+		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
+		objects: []objects{
+			{table: "oceanengine_project", kind: "project", columns: oceanProject},
+			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject},
+			{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial},
+		},
+		levels: []level{{"account", "account"}, {"campaign", "project"}, {"adgroup", "ad"}, {"creative", "creative"}},
+		report: oceanReport, money: oceanMoney,
 		// This platform counts conversions at the time of the event.
 		public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "deep_conversions",
 			"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"), "conversions_event", "conversions"),

@@ -29,6 +29,8 @@ type truthRow struct {
 	Created     int64  `json:"created"`
 	Modified    int64  `json:"modified"`
 	Deleted     bool   `json:"deleted"`
+	Unlisted    bool   `json:"unlisted"` // deleted, and shown by no list of the platform any more
+	Kind        string `json:"kind"`     // of a creative: video or image
 
 	// The accounts' money.
 	Fund         string `json:"fund"`

@@ -74,13 +74,15 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			return Report{}, err
 		}
 		for _, a := range accounts {
-			if err := v.compareObjects(ctx, w, a); err != nil {
-				return Report{}, fmt.Errorf("compare the configuration of account %s: %w", a.externalID, err)
+			for _, o := range w.objects {
+				if err := v.compareObjects(ctx, w.media, o, a); err != nil {
+					return Report{}, fmt.Errorf("compare %s of account %s: %w", o.table, a.externalID, err)
+				}
 			}
 			if err := v.compareMoney(ctx, w, a); err != nil {
 				return Report{}, fmt.Errorf("compare the money of account %s: %w", a.externalID, err)
 			}
-			for _, level := range []string{"account", "adgroup"} {
+			for _, level := range w.levels {
 				for _, hourly := range []bool{false, true} {
 					if err := v.compareReport(ctx, w, a, level, hourly, sums); err != nil {
 						return Report{}, fmt.Errorf("compare reports of account %s: %w", a.externalID, err)

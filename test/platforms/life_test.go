@@ -131,7 +131,7 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		// One that has ads wakes, a moment after a run: the longest that anybody waits.
 		woken, id := "", int64(0)
 		for of, externalID := range sleeping {
-			if len(server.Objects(t, "", externalID)) > 0 && (woken == "" || externalID < woken) {
+			if len(l.world.truth(t, url.Values{"kind": {l.world.adKind()}, "account": {externalID}})) > 0 && (woken == "" || externalID < woken) {
 				woken, id = externalID, of
 			}
 		}

@@ -76,13 +76,10 @@ func start(t *testing.T, platform media.Platform, server *mediatest.Server) proc
 
 func eachPlatform(t *testing.T, test func(t *testing.T, platform media.Platform, server *mediatest.Server)) {
 	t.Helper()
-	for _, p := range []struct {
-		media.Platform
-		objects string
-	}{{tencent.New(), "adgroup"}, {oceanengine.New(), "promotion"}} {
+	for _, p := range []media.Platform{tencent.New(), oceanengine.New()} {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
-			test(t, p.Platform, serve(p.Name(), p.objects)(t))
+			test(t, p, serve(p.Name(), nil)(t))
 		})
 	}
 }

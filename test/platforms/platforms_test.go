@@ -27,12 +27,12 @@ import (
 
 func TestTencent(t *testing.T) {
 	t.Parallel()
-	mediatest.Run(t, tencent.New(), serve(tencent.Name, "adgroup"))
+	mediatest.Run(t, tencent.New(), serve(tencent.Name, map[string]string{"adgroup": "adgroup", "dynamic_creative": "creative"}))
 }
 
 func TestOceanEngine(t *testing.T) {
 	t.Parallel()
-	mediatest.Run(t, oceanengine.New(), serve(oceanengine.Name, "promotion"))
+	mediatest.Run(t, oceanengine.New(), serve(oceanengine.Name, map[string]string{"promotion": "promotion", "project": "project", "promotion_material": "creative"}))
 }
 
 var zone = must(time.LoadLocation("Asia/Shanghai"))
@@ -50,8 +50,9 @@ type world struct {
 	address string
 }
 
-// serve returns what makes a fresh world's server for a platform. The world stands still in the afternoon.
-func serve(mediaName, objectKind string) func(t *testing.T) *mediatest.Server {
+// serve returns what makes a fresh world's server for a platform, whose lists are of kinds of the world's truth. The world stands
+// still in the afternoon.
+func serve(mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
 	return func(t *testing.T) *mediatest.Server {
 		t.Helper()
 		start := time.Date(2026, 11, 21, 15, 34, 56, 0, zone)
@@ -70,11 +71,11 @@ func serve(mediaName, objectKind string) func(t *testing.T) *mediatest.Server {
 			}
 		}
 		w.order(t, "limits", map[string]any{"rules": limits})
-		return w.server(t, start, objectKind)
+		return w.server(t, start, kinds)
 	}
 }
 
-func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest.Server {
+func (w world) server(t *testing.T, now time.Time, kinds map[string]string) *mediatest.Server {
 	t.Helper()
 	var credentials map[string]struct {
 		BasePath string `json:"base_url_path"`
@@ -91,14 +92,15 @@ func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest
 	require.NoError(t, json.Unmarshal(w.get(t, "credentials", nil), &credentials))
 	app := credentials[w.media].Apps[0]
 	login := app.Logins[0]
-	objects := map[string][]mediatest.Object{}
-	for _, line := range w.truth(t, url.Values{"kind": {objectKind}}) {
-		objects[line.Account] = append(objects[line.Account], mediatest.Object{
-			ID: line.Object, Name: line.Name, Modified: time.Unix(line.Modified, 0).UTC(), Deleted: line.Deleted,
-		})
+	ads := map[string]map[string]fact{} // by account
+	for _, line := range w.truth(t, url.Values{"kind": {w.adKind()}}) {
+		if ads[line.Account] == nil {
+			ads[line.Account] = map[string]fact{}
+		}
+		ads[line.Account][line.Object] = line
 	}
 	accounts := slices.Clone(login.Accounts)
-	slices.SortStableFunc(accounts, func(a, b string) int { return len(objects[b]) - len(objects[a]) })
+	slices.SortStableFunc(accounts, func(a, b string) int { return len(ads[b]) - len(ads[a]) })
 	fault := func(t *testing.T, kind string, more map[string]any) {
 		t.Helper()
 		order := map[string]any{"kind": kind, "media": w.media}
@@ -113,12 +115,26 @@ func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest
 		Accounts: accounts,
 		Zone:     zone,
 		Today:    day.Of(now, zone),
-		Objects:  func(_ *testing.T, _, account string) []mediatest.Object { return objects[account] },
+		Objects: func(t *testing.T, list, account string) []mediatest.Object {
+			t.Helper()
+			objects := []mediatest.Object{}
+			for _, line := range w.truth(t, url.Values{"kind": {kinds[list]}, "account": {account}}) {
+				if line.Unlisted {
+					continue
+				}
+				if list == "promotion_material" {
+					// It has no name and no time of its own.
+					line.Name, line.Modified = "", ads[account][line.Parent].Modified
+				}
+				objects = append(objects, mediatest.Object{
+					ID: line.Object, Name: line.Name, Modified: time.Unix(line.Modified, 0).UTC(), Deleted: line.Deleted,
+				})
+			}
+			return objects
+		},
 		Rows: func(t *testing.T, report, level, account string, from, to day.Day) []mediatest.Row {
 			t.Helper()
-			if level != "account" {
-				level = "ad"
-			}
+			level = map[string]string{"account": "account", "campaign": "project", "adgroup": "ad", "creative": "creative"}[level]
 			rows := []mediatest.Row{}
 			for _, line := range w.truth(t, url.Values{
 				"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
@@ -137,6 +153,11 @@ func (w world) server(t *testing.T, now time.Time, objectKind string) *mediatest
 		},
 		Cut: func(t *testing.T, calls int) { t.Helper(); fault(t, "half_body", map[string]any{"count": calls}) },
 	}
+}
+
+// adKind is what the truth calls the platform's ads.
+func (w world) adKind() string {
+	return map[string]string{tencent.Name: "adgroup", oceanengine.Name: "promotion"}[w.media]
 }
 
 // renamed gives conversions the name of what they are counted by: Ocean Engine's are by the moment they happen.
@@ -158,6 +179,8 @@ type fact struct {
 	Name     string           `json:"name"`
 	Modified int64            `json:"modified"`
 	Deleted  bool             `json:"deleted"`
+	Parent   string           `json:"parent"`
+	Unlisted bool             `json:"unlisted"`
 	money
 	Count *int `json:"count"`
 }

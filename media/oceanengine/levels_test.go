@@ -1,0 +1,117 @@
+package oceanengine
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+func findList(t *testing.T, name string) media.List {
+	t.Helper()
+	for _, l := range New().Lists() {
+		if l.Name == name {
+			return l
+		}
+	}
+	require.Fail(t, "no such list")
+	return media.List{}
+}
+
+const projectRow = `{"project_id":7200000000000000001,"advertiser_id":1700000000000001,"name":"项目","landing_type":"APP","status_first":"PROJECT_STATUS_ENABLE",
+	"opt_status":"ENABLE","delivery_setting":{"budget_mode":"BUDGET_MODE_DAY","budget":300.5},
+	"project_create_time":"2026-11-19 23:00:00","project_modify_time":"2026-11-20 10:00:00"}`
+
+func TestProjects_ReadTheWireFormatLiveAndDeleted(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[` + projectRow + `],"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
+	list := findList(t, "project")
+	require.Equal(t, "campaign", list.Level)
+	now := time.Date(2026, 11, 20, 15, 59, 59, 0, time.UTC)
+	page, err := list.Page(t.Context(), s, media.ListQuery{Variant: list.Variants[0], Since: now.Add(-time.Hour), Until: now}, "")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"project_modify_end_time":"2026-11-20 23:59:59","project_modify_start_time":"2026-11-20 22:59:59"}`, s.queries[0].Get("filtering"))
+	require.Equal(t, "2", page.Next)
+	row := page.Rows[0]
+	require.Equal(t, "7200000000000000001", row.Object)
+	require.Equal(t, "项目", row.Name)
+	require.False(t, row.Deleted)
+	require.Equal(t, []any{
+		"项目", "APP", "PROJECT_STATUS_ENABLE", "ENABLE", int64(30050), "BUDGET_MODE_DAY",
+		store.At(time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)), store.At(time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)),
+	}, row.Raw)
+	require.Len(t, row.Raw, len(list.Table.Columns))
+
+	_, err = list.Page(t.Context(), s, media.ListQuery{Variant: list.Variants[1]}, page.Next)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"status_first":"PROJECT_STATUS_DELETE"}`, s.queries[1].Get("filtering"))
+	require.Equal(t, "2", s.queries[1].Get("page"))
+	_, err = list.Page(t.Context(), s, media.ListQuery{}, "two")
+	requireClass(t, media.Bug, err)
+}
+
+func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[
+		{"promotion_id":7300000000000000001,"status_first":"PROMOTION_STATUS_ENABLE","promotion_modify_time":"2026-11-20 10:00:00","promotion_materials":{
+			"video_material_list":[{"image_mode":"V","video_id":"v1","video_cover_id":"c/1","material_id":7020000000000000001,"material_status":"MATERIAL_STATUS_OK"},
+				{"video_id":"v1","material_id":7020000000000000001}],
+			"image_material_list":[{"images":[{"image_id":"i1"},"i2"],"material_id":"7400000000000000002"}],
+			"title_material_list":[{"title":"t","material_id":1}]}},
+		{"promotion_id":7300000000000000002,"status_first":"PROMOTION_STATUS_DELETED","promotion_materials":{"video_material_list":[{"video_id":"v1","material_id":7020000000000000001}]}},
+		{"promotion_id":7300000000000000003,"status_first":"PROMOTION_STATUS_ENABLE"}],
+		"page_info":{"page":1,"page_size":20,"total_number":3,"total_page":1}}`)}
+	list := findList(t, "promotion_material")
+	require.Equal(t, "creative", list.Level)
+	page, err := list.Page(t.Context(), s, media.ListQuery{}, "")
+	require.NoError(t, err)
+	require.Equal(t, `["promotion_id","status_first","promotion_modify_time","promotion_materials"]`, s.queries[0].Get("fields"))
+	require.Equal(t, 3, page.Total)
+	require.Equal(t, []string{"7300000000000000001", "7300000000000000002", "7300000000000000003"}, page.Counted, "the total is that of promotions")
+	var ids []string
+	for _, row := range page.Rows {
+		ids = append(ids, row.Object)
+		require.Empty(t, row.Name)
+		require.Len(t, row.Raw, len(list.Table.Columns))
+	}
+	require.Equal(t, []string{
+		"7300000000000000001:7020000000000000001", "7300000000000000001:7400000000000000002", "7300000000000000002:7020000000000000001",
+	}, ids, "titles are left out, and what stands in a promotion twice is there once")
+	first, last := page.Rows[0], page.Rows[2]
+	require.Equal(t, []any{"7300000000000000001", "7020000000000000001", "video", "MATERIAL_STATUS_OK"}, first.Raw)
+	require.Equal(t, time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), first.Modified)
+	require.JSONEq(t, `{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1","video_cover_id":"c/1",
+		"material_id":7020000000000000001,"material_status":"MATERIAL_STATUS_OK"}`, string(first.JSON))
+	require.Contains(t, string(first.JSON), "7020000000000000001", "digit for digit")
+	require.False(t, first.Deleted)
+	require.True(t, last.Deleted, "as its promotion is")
+}
+
+func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
+	t.Parallel()
+	answer := data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_project_id":"7200","cdp_promotion_id":"7300","material_id":"7020"},
+		"metrics":{"stat_cost":"1.00"}}],"page_info":{"total_number":1}}`)
+	for level, want := range map[string]struct{ topic, dimensions, object string }{
+		"campaign": {"BASIC_DATA", `["stat_time_day","cdp_project_id"]`, "7200"},
+		"adgroup":  {"BASIC_DATA", `["stat_time_day","cdp_promotion_id"]`, "7300"},
+		"creative": {"MATERIAL_DATA", `["stat_time_day","cdp_promotion_id","material_id"]`, "7300:7020"},
+	} {
+		s := &server{answer: answer}
+		page, err := findReport(t, "report_daily", level).Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		require.NoError(t, err)
+		require.Equal(t, url.Values{"topic": {want.topic}, "dimensions": {want.dimensions}}, url.Values{
+			"topic": {s.queries[0].Get("data_topic")}, "dimensions": {s.queries[0].Get("dimensions")},
+		})
+		require.Equal(t, want.object, page.Rows[0].Object)
+		require.Equal(t, day.Day("2026-11-01"), page.Rows[0].Day)
+	}
+	_, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: data(
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300"},"metrics":{}}],"page_info":{"total_number":1}}`)},
+		media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+	requireClass(t, media.Transient, err)
+}

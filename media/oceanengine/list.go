@@ -1,0 +1,30 @@
+package oceanengine
+
+import (
+	"strconv"
+
+	"adsync/media"
+)
+
+// The two queries that make the whole of a list that shows what was deleted only when asked for it. Live ones come first: an
+// object that is deleted between the two is then in both, the other way round it would be in none.
+const (
+	live    = "live"
+	deleted = "deleted"
+)
+
+// pageNumber is the number of a page that is named by it.
+func pageNumber(page string) (int, error) {
+	if page == "" {
+		return 1, nil
+	}
+	number, err := strconv.Atoi(page)
+	if err != nil {
+		return 0, noSuchPage(page)
+	}
+	return number, nil
+}
+
+func noSuchPage(page string) error {
+	return &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+}

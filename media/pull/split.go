@@ -1,0 +1,165 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// rowsHeld is how many rows one pull of a day holds in memory. Beyond it the day is refused.
+const rowsHeld = 200_000
+
+// overCapError says that a query has more rows than the platform gives out for one.
+type overCapError struct{ total, rowsMax int }
+
+func (e *overCapError) Error() string {
+	return fmt.Sprintf("the query has %d rows, of which the platform gives out %d", e.total, e.rowsMax)
+}
+
+// refused is the error of a day that cannot be cut any further: it is dead at once, and nothing of it is written.
+func refused(report media.Report, q media.ReportQuery, why string) error {
+	return &media.Error{
+		Class: media.Invalid, Err: media.ErrRowCap,
+		Message: fmt.Sprintf("%s at level %s of %s cannot be pulled: %s", report.Name, report.Level, q.From, why),
+	}
+}
+
+// splitDays pulls the days of a claim one by one, and writes each before it asks for the next: together they have more rows
+// than the platform gives out for one query.
+func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report, claim store.Claim, confirmed bool) (rows int, err error) {
+	superseded := 0
+	var failed error
+	for _, d := range claim.Days {
+		got, err := fetchDay(ctx, api, report, media.ReportQuery{From: d, To: d})
+		if err != nil {
+			return rows, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, d, err)
+		}
+		one := claim
+		one.Days = []day.Day{d}
+		result, err := p.writeReport(ctx, account, report, one, got, confirmed)
+		rows += result.Written + result.Deleted
+		switch {
+		case errors.Is(err, media.ErrSuperseded):
+			if superseded++; superseded == len(claim.Days) {
+				return rows, err
+			}
+		case err != nil && failed == nil:
+			failed = err
+		}
+	}
+	return rows, failed
+}
+
+// fetchDay fetches the query of one day, in parts where it has more rows than the platform gives out for one.
+func fetchDay(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
+	got, err := fetch(ctx, report.RowsMax, pagesOf(api, report, q))
+	over, isOver := errors.AsType[*overCapError](err)
+	if !isOver {
+		return got, err
+	}
+	if report.Split == nil {
+		return fetched{}, refused(report, q, over.Error())
+	}
+	for range restartsMax {
+		if over.total > rowsHeld {
+			return fetched{}, refused(report, q, fmt.Sprintf("it has %d rows, and a pull holds %d", over.total, rowsHeld))
+		}
+		if got, err = fetchParts(ctx, api, report, q, over); err != nil || got.note == "" {
+			return got, err
+		}
+	}
+	return got, nil
+}
+
+func pagesOf(api media.API, report media.Report, q media.ReportQuery) pageFunc {
+	return func(ctx context.Context, token string) (media.Page, error) { return report.Page(ctx, api, q, token) }
+}
+
+// fetchParts fetches a day in parts. It is whole if every part is and they have as many rows as the whole day is said to
+// have, before or after; over then tells the newer number.
+func fetchParts(ctx context.Context, api media.API, report media.Report, q media.ReportQuery, over *overCapError) (fetched, error) {
+	split, err := fetch(ctx, report.RowsMax, func(ctx context.Context, token string) (media.Page, error) {
+		return report.Split.Page(ctx, api, q, token)
+	})
+	if tooMany, ok := errors.AsType[*overCapError](err); ok {
+		return fetched{}, refused(report, q, "what it is narrowed by has itself too many rows: "+tooMany.Error())
+	}
+	if err != nil {
+		return fetched{}, err
+	}
+	if split.note != "" {
+		return fetched{note: split.note}, nil
+	}
+	parts := partsOf{api: api, report: report, query: q, seen: map[rowKey]bool{}}
+	// A little fewer than would fit if all objects had as many rows.
+	size := min(max(len(split.rows)*report.RowsMax/over.total*3/4, 1), report.Split.Most)
+	for start := 0; start < len(split.rows); start += size {
+		if err := parts.fetch(ctx, split.rows[start:min(start+size, len(split.rows))]); err != nil {
+			return fetched{}, err
+		}
+	}
+	if parts.note != "" || len(parts.rows) == over.total {
+		return parts.fetched, nil
+	}
+	// Rows may have come while the parts were read.
+	whole, err := report.Page(ctx, api, q, "")
+	if err != nil {
+		return fetched{}, err
+	}
+	if over.total = whole.Total; len(parts.rows) != over.total {
+		parts.note = fmt.Sprintf("the parts of the day have %d rows, and the whole %d", len(parts.rows), over.total)
+	}
+	return parts.fetched, nil
+}
+
+// partsOf gathers the parts of a day.
+type partsOf struct {
+	fetched
+	api    media.API
+	report media.Report
+	query  media.ReportQuery
+	seen   map[rowKey]bool
+}
+
+// fetch adds the rows of some objects, by halves where they are too many.
+func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
+	q := p.query
+	q.Within = make([]string, len(objects))
+	for i, o := range objects {
+		q.Within[i] = o.Object
+	}
+	got, err := fetch(ctx, p.report.RowsMax, pagesOf(p.api, p.report, q))
+	if over, ok := errors.AsType[*overCapError](err); ok {
+		if len(objects) == 1 {
+			return refused(p.report, q, "for the single object "+q.Within[0]+" "+over.Error())
+		}
+		half := len(objects) / 2
+		if err := p.fetch(ctx, objects[:half]); err != nil {
+			return err
+		}
+		return p.fetch(ctx, objects[half:])
+	}
+	if err != nil {
+		return err
+	}
+	if got.note != "" {
+		p.note = got.note
+	}
+	for _, row := range got.rows {
+		k := keyOf(row)
+		if p.seen[k] {
+			p.note = fmt.Sprintf("row %s came in two parts", k)
+			continue
+		}
+		p.seen[k] = true
+		p.rows = append(p.rows, row)
+	}
+	if len(p.rows) > rowsHeld {
+		return refused(p.report, q, fmt.Sprintf("it has more than the %d rows that a pull holds", rowsHeld))
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package tencent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/media"
+)
+
+func findList(t *testing.T, name string) media.List {
+	t.Helper()
+	for _, l := range New().Lists() {
+		if l.Name == name {
+			return l
+		}
+	}
+	require.Fail(t, "no such list")
+	return media.List{}
+}
+
+func TestCreatives_ReadTheWireFormat(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[{"dynamic_creative_id":5000000000001,"dynamic_creative_name":"创意","adgroup_id":41000000001,
+		"configured_status":"AD_STATUS_SUSPEND","creative_set_approval_status":"CREATIVE_SET_APPROVAL_STATUS_PENDING","created_time":1795000000,
+		"last_modified_time":1795150000,"is_deleted":false,"creative_components":{"title":[{"value":{"content":"t"}}]}}],
+		"cursor_page_info":{"page_size":100,"total_number":1,"next_cursor":"","previous_cursor":""}}`)}
+	list := findList(t, "dynamic_creative")
+	require.Equal(t, "creative", list.Level)
+	page, err := list.Page(t.Context(), s, media.ListQuery{Variant: deleted, Since: time.Unix(1795140000, 0)}, "")
+	require.NoError(t, err)
+	require.Equal(t, "true", s.queries[0].Get("is_deleted"))
+	require.Equal(t, "PAGINATION_MODE_CURSOR", s.queries[0].Get("pagination_mode"))
+	require.Contains(t, s.queries[0].Get("fields"), `"creative_components"`)
+	require.Contains(t, s.queries[0].Get("filtering"), `"1795140000"`)
+	row := page.Rows[0]
+	require.Equal(t, "5000000000001", row.Object)
+	require.Equal(t, "创意", row.Name)
+	require.True(t, row.Deleted)
+	require.Equal(t, []any{
+		"创意", "41000000001", "AD_STATUS_SUSPEND", "CREATIVE_SET_APPROVAL_STATUS_PENDING",
+		store.At(time.Unix(1795000000, 0)), store.At(time.Unix(1795150000, 0)),
+	}, row.Raw)
+	require.Len(t, row.Raw, len(list.Table.Columns))
+}
+
+func TestReport_OfCreativesKeepsTheirAdGroup(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: reportAnswer(1, `{"date":"2026-11-01","hour":3,"adgroup_id":41000001,"dynamic_creative_id":5000000000001,"cost":1}`)}
+	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}
+	for name, moment := range map[string]string{"report_daily": "date", "report_hourly": "hour"} {
+		page, err := findReport(t, name, "creative").Page(t.Context(), s, q, "")
+		require.NoError(t, err)
+		sent := s.queries[len(s.queries)-1]
+		require.Equal(t, "REPORT_LEVEL_DYNAMIC_CREATIVE", sent.Get("level"))
+		require.Equal(t, `["`+moment+`","adgroup_id","dynamic_creative_id"]`, sent.Get("group_by"))
+		require.Equal(t, `[{"sort_field":"`+moment+`","sort_type":"ASCENDING"},{"sort_field":"dynamic_creative_id","sort_type":"ASCENDING"}]`, sent.Get("order_by"),
+			"two fields at the most, and the object is one of them")
+		require.Equal(t, "5000000000001", page.Rows[0].Object)
+	}
+	_, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: reportAnswer(1, `{"date":"2026-11-01","adgroup_id":41000001}`)}, q, "")
+	requireClass(t, media.Transient, err)
+}
+
+func TestReport_IsNarrowedToAdGroups(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"adgroup", "creative"} {
+		report := findReport(t, "report_hourly", level)
+		s := &server{answer: reportAnswer(0, "")}
+		_, err := report.Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01", Within: []string{"41", "42"}}, "")
+		require.NoError(t, err)
+		require.JSONEq(t, `[{"field":"adgroup_id","operator":"IN","values":["41","42"]}]`, s.queries[0].Get("filtering"))
+		require.Equal(t, 100, report.Split.Most)
+		s = &server{answer: reportAnswer(1, `{"date":"2026-11-01","adgroup_id":41}`)}
+		page, err := report.Split.Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		require.NoError(t, err)
+		require.Equal(t, "REPORT_LEVEL_ADGROUP", s.queries[0].Get("level"))
+		require.Equal(t, "41", page.Rows[0].Object)
+	}
+	require.Nil(t, findReport(t, "report_daily", "adgroup").Split)
+}

@@ -1,0 +1,132 @@
+package tencent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// listPage is the most that a page of a list holds.
+const listPage = 100
+
+// errNoID says that a row lacks what it is known by.
+var errNoID = errors.New("a row has no id")
+
+// The two queries that make the whole. Live ones come first: an object that is deleted between the two is then in both, the
+// other way round it would be in none.
+const (
+	live    = "live"
+	deleted = "deleted"
+)
+
+// filter is one condition of a query. Values are texts, whatever the field is.
+type filter struct {
+	Field    string   `json:"field"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values"`
+}
+
+// cursorList is a list of objects that have a modification time and are deleted one day. It pages by cursor: numbered pages
+// end at 10,000 rows.
+type cursorList struct {
+	endpoint string
+	fields   []string
+	read     func(raw json.RawMessage) (media.Row, error)
+}
+
+// page fetches a page, which is named "<rows so far>:<cursor>".
+func (l cursorList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	seen, cursor, err := splitPage(page)
+	if err != nil {
+		return media.Page{}, err
+	}
+	query := url.Values{
+		"account_id":      {api.Account().ExternalID},
+		"fields":          {asJSON(l.fields)},
+		"is_deleted":      {strconv.FormatBool(q.Variant == deleted)},
+		"pagination_mode": {"PAGINATION_MODE_CURSOR"},
+		"page_size":       {strconv.Itoa(listPage)},
+	}
+	if !q.Since.IsZero() {
+		query.Set("filtering", asJSON([]filter{{
+			Field: "last_modified_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(q.Since.Unix(), 10)},
+		}}))
+	}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	data, err := api.Get(ctx, l.endpoint, query)
+	if err != nil {
+		return media.Page{}, err
+	}
+	out, next, err := l.readPage(data, q.Variant == deleted)
+	if err != nil {
+		return media.Page{}, media.Broken(l.endpoint, err)
+	}
+	// What ends the list is not written down. A cursor beside the last rows would only lead to an empty page, and an
+	// empty page to no more.
+	seen += len(out.Rows)
+	if next != "" && seen < out.Total && len(out.Rows) > 0 {
+		out.Next = strconv.Itoa(seen) + ":" + next
+	}
+	return out, nil
+}
+
+func splitPage(page string) (seen int, cursor string, err error) {
+	if page == "" {
+		return 0, "", nil
+	}
+	count, cursor, _ := strings.Cut(page, ":")
+	if seen, err = strconv.Atoi(count); err != nil || cursor == "" {
+		return 0, "", noSuchPage(page)
+	}
+	return seen, cursor, nil
+}
+
+// pageNumber is the number of a page that is named by it.
+func pageNumber(page string) (int, error) {
+	if page == "" {
+		return 1, nil
+	}
+	number, err := strconv.Atoi(page)
+	if err != nil {
+		return 0, noSuchPage(page)
+	}
+	return number, nil
+}
+
+func noSuchPage(page string) error {
+	return &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+}
+
+func (l cursorList) readPage(data json.RawMessage, isDeleted bool) (page media.Page, next string, err error) {
+	var answer struct {
+		List   []json.RawMessage `json:"list"`
+		Cursor struct {
+			TotalNumber wire.Int `json:"total_number"`
+			NextCursor  string   `json:"next_cursor"`
+		} `json:"cursor_page_info"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return media.Page{}, "", err
+	}
+	if !answer.Cursor.TotalNumber.Set {
+		return media.Page{}, "", errors.New("cursor_page_info has no total_number")
+	}
+	page.Total = int(answer.Cursor.TotalNumber.Value)
+	for _, raw := range answer.List {
+		row, err := l.read(raw)
+		if err != nil {
+			return media.Page{}, "", err
+		}
+		row.Deleted = row.Deleted || isDeleted
+		page.Rows = append(page.Rows, row)
+	}
+	return page, answer.Cursor.NextCursor, nil
+}
