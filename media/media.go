@@ -119,6 +119,9 @@ type List struct {
 	Variants []string
 	// Unlogged are fields of the platform's rows whose change is no change of the object, such as the time of its last one.
 	Unlogged []string
+	// MapsAssets says that the rows are creatives that tell which images and videos they show. Those are rows of the lists of
+	// levels AssetImage and AssetVideo, whose tables have a column "signature".
+	MapsAssets bool
 	// Page fetches one page. page is "" for the first and else the Next of the page before.
 	Page func(ctx context.Context, api API, q ListQuery, page string) (Page, error)
 }
@@ -166,6 +169,8 @@ type Split struct {
 	Page func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
 	// Most is how many objects a query takes.
 	Most int
+	// Rows is how many rows a part should have; 0 is as many as the platform gives out for one query.
+	Rows int
 }
 
 // Page is one page of a list or report, ordered by a unique id and never by a metric.
@@ -193,6 +198,8 @@ type Row struct {
 	JSON     json.RawMessage
 	Metrics  metric.Values // reports only
 	Funds    []fund.Row    // money only: what the row says of each kind
+	// Assets are what a creative shows, each once; nil where the row does not say. Lists that map assets only.
+	Assets []store.AssetUse
 }
 
 // Tables returns all raw tables of a platform, each once.

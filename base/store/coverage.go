@@ -92,24 +92,33 @@ type lockedScope struct {
 	fencedOwn      bool       // and all of them are of this pull's run
 }
 
-// lockScope takes the scope's coverage rows for the transaction and raises the claim of the days that are still this
-// pull's: those that no higher version, and not the same one of another pull, has claimed. It returns *FencedError when
-// there is no such day.
-func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
-	locked := lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
+// readScope reads the scope's coverage rows and keeps them locked for the transaction; rows that are not there are made.
+func (d *DB) readScope(tx *gorm.DB, c Scope) ([]Coverage, error) {
 	args := make([]any, 0, len(c.Days)*5)
 	for _, day := range c.Days {
 		args = append(args, c.AccountID, c.Report, c.Level, day, c.Media)
 	}
 	err := tx.Exec(d.dialect.InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+Tuples(len(c.Days), 5), args...).Error
 	if err != nil {
-		return locked, fmt.Errorf("lock coverage: %w", err)
+		return nil, fmt.Errorf("lock coverage: %w", err)
 	}
 	var rows []Coverage
 	err = tx.Raw("SELECT * FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+d.dialect.ForUpdate(),
 		c.AccountID, c.Report, c.Level, c.Days).Scan(&rows).Error
 	if err != nil {
-		return locked, fmt.Errorf("lock coverage: %w", err)
+		return nil, fmt.Errorf("lock coverage: %w", err)
+	}
+	return rows, nil
+}
+
+// lockScope takes the scope's coverage rows for the transaction and raises the claim of the days that are still this
+// pull's: those that no higher version, and not the same one of another pull, has claimed. It returns *FencedError when
+// there is no such day.
+func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
+	locked := lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
+	rows, err := d.readScope(tx, c.Scope)
+	if err != nil {
+		return locked, err
 	}
 	locked.Days = nil
 	for _, r := range rows {

@@ -20,6 +20,7 @@ type ObjectRow struct {
 	Deleted  bool
 	Raw      []any
 	JSON     string
+	Assets   []AssetUse // what a creative shows; nil when that is not known
 }
 
 // ObjectWrite is a pulled configuration level, or what of it changed.
@@ -36,6 +37,13 @@ type ObjectWrite struct {
 	Confirmed bool
 	// Unlogged are fields of the platform's row whose change is none of the object: they are left out of config_change.
 	Unlogged []string
+	// MapsAssets says that the rows are creatives, whose assets go into creative_asset.
+	MapsAssets bool
+	// AssetTables are the raw tables of assets by their kind, for their signatures: all of them with creatives, with a list of
+	// assets its own. So whichever is pulled later completes the map.
+	AssetTables map[string]string
+	// MappedBy is the list of creatives that a list of assets completes.
+	MappedBy string
 }
 
 // WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
@@ -80,6 +88,9 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 			}
 		}
 		if err := s.Data.Upsert(tx, changeTable, changes); err != nil {
+			return err
+		}
+		if err := s.Data.mapAssets(tx, w, now, have); err != nil {
 			return err
 		}
 		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
@@ -177,7 +188,7 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 			}
 			names = append(names, []any{w.AccountID, w.Level, row.Object, since, row.Name})
 		}
-		if !w.Full && e != nil && e.json == row.JSON && row.Deleted == !e.deleted.IsZero() {
+		if !w.isNews(row, e) {
 			continue // last_seen_at moves with full pulls only, so that pulls of changes write only changes
 		}
 		deletedAt := Time{}
@@ -191,6 +202,11 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 		rows = append(rows, append(values, row.JSON, At(now), deletedAt, w.Version))
 	}
 	return rows, names, highWater
+}
+
+// isNews tells whether a row is written: by a full pull all are.
+func (w *ObjectWrite) isNews(row *ObjectRow, e *existingObject) bool {
+	return w.Full || e == nil || e.json != row.JSON || row.Deleted == e.deleted.IsZero()
 }
 
 func (d *DB) markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) ([]string, error) {

@@ -83,6 +83,8 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 		"7300000000000000001:7020000000000000001", "7300000000000000001:7400000000000000002", "7300000000000000002:7020000000000000001",
 	}, ids, "titles are left out, and what stands in a promotion twice is there once")
 	first, last := page.Rows[0], page.Rows[2]
+	require.Equal(t, []store.AssetUse{{Kind: "video", ID: "v1"}, {Kind: "image", ID: "c/1"}}, first.Assets)
+	require.Equal(t, []store.AssetUse{{Kind: "image", ID: "i1"}, {Kind: "image", ID: "i2"}}, page.Rows[1].Assets)
 	require.Equal(t, []any{"7300000000000000001", "7020000000000000001", "video", "MATERIAL_STATUS_OK"}, first.Raw)
 	require.Equal(t, time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), first.Modified)
 	require.JSONEq(t, `{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1","video_cover_id":"c/1",
@@ -114,4 +116,29 @@ func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300"},"metrics":{}}],"page_info":{"total_number":1}}`)},
 		media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 	requireClass(t, media.Transient, err)
+}
+
+func TestFiles_ReadTheWireFormat(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[{"id":"v0203","material_id":7020000000000000001,"size":1048576,"width":720,"height":1280,"url":"某句话","format":"mp4",
+		"signature":"9f86d081884c7d659a2feaa0c55ad015","duration":12.34,"create_time":"2026-11-19 23:00:00","filename":"视频.mp4"}],
+		"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
+	list := findList(t, "video")
+	require.Equal(t, store.AssetVideo, list.Level)
+	since := time.Date(2026, 11, 19, 17, 0, 0, 0, time.UTC) // the 20th in China
+	page, err := list.Page(t.Context(), s, media.ListQuery{Since: since, Until: since.Add(24 * time.Hour)}, "")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"start_time":"2026-11-20","end_time":"2026-11-21"}`, s.queries[0].Get("filtering"))
+	require.Equal(t, "2", page.Next)
+	row := page.Rows[0]
+	created := time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)
+	require.Equal(t, created, row.Modified)
+	require.Equal(t, []any{
+		"7020000000000000001", "视频.mp4", int64(720), int64(1280), int64(1048576), "9f86d081884c7d659a2feaa0c55ad015", store.At(created), int64(12340),
+	}, row.Raw)
+	require.Len(t, row.Raw, len(list.Table.Columns))
+	require.Len(t, findList(t, "image").Table.Columns, len(row.Raw)-1)
+	_, err = list.Page(t.Context(), s, media.ListQuery{}, "2")
+	require.NoError(t, err)
+	require.JSONEq(t, `{}`, s.queries[1].Get("filtering"))
 }

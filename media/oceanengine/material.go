@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -75,8 +76,11 @@ func readMaterials(raw json.RawMessage) (rows []media.Row, promotion string, err
 
 func readMaterial(promotion wire.ID, kind string, raw json.RawMessage) (media.Row, error) {
 	var m struct {
-		MaterialID wire.ID `json:"material_id"`
-		Status     string  `json:"material_status"`
+		MaterialID wire.ID           `json:"material_id"`
+		Status     string            `json:"material_status"`
+		VideoID    wire.TextID       `json:"video_id"`
+		CoverID    wire.TextID       `json:"video_cover_id"`
+		Images     []json.RawMessage `json:"images"`
 	}
 	var whole map[string]any
 	fields := json.NewDecoder(bytes.NewReader(raw))
@@ -93,9 +97,38 @@ func readMaterial(promotion wire.ID, kind string, raw json.RawMessage) (media.Ro
 	if err != nil {
 		return media.Row{}, err
 	}
+	assets := []store.AssetUse{}
+	add := func(kind string, id wire.TextID) {
+		if use := (store.AssetUse{Kind: kind, ID: string(id)}); id != "" && !slices.Contains(assets, use) {
+			assets = append(assets, use)
+		}
+	}
+	add(store.AssetVideo, m.VideoID)
+	add(store.AssetImage, m.CoverID)
+	for _, raw := range m.Images {
+		id, err := imageID(raw)
+		if err != nil {
+			return media.Row{}, err
+		}
+		add(store.AssetImage, id)
+	}
 	return media.Row{
+		Assets: assets,
 		Object: creativeID(promotion, m.MaterialID),
 		Raw:    []any{wire.Text(string(promotion)), wire.Text(string(m.MaterialID)), kind, wire.Text(m.Status)},
 		JSON:   text,
 	}, nil
+}
+
+// imageID reads an image of a group, which is an id or an object that has one.
+func imageID(raw json.RawMessage) (wire.TextID, error) {
+	var id wire.TextID
+	if json.Unmarshal(raw, &id) == nil {
+		return id, nil
+	}
+	var image struct {
+		ID wire.TextID `json:"image_id"`
+	}
+	err := json.Unmarshal(raw, &image)
+	return image.ID, err
 }

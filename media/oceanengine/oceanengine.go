@@ -2,6 +2,10 @@
 //
 // What is peculiar about it: the token stands in a header; ids have up to 19 digits; money is yuan, as JSON floats in lists and
 // as texts in reports; times are texts without a zone, read as China's; a refresh kills the old pair of tokens at once.
+//
+// The levels are those of generation v3.0: a project is a campaign, a promotion an ad group. There are no creatives: a promotion
+// holds materials, and the report of topic MATERIAL_DATA tells figures by promotion and material. What the tables call a
+// creative is such a pair (see creativeID).
 package oceanengine
 
 import (

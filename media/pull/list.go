@@ -70,7 +70,8 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := store.ObjectWrite{Claim: claim, Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged}
+	write := store.ObjectWrite{Claim: claim, Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
+	write.AssetTables, write.MappedBy = p.assetsOf(list)
 	variants := list.Variants
 	if len(variants) == 0 {
 		variants = []string{""}
@@ -110,10 +111,26 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	return result, nil
 }
 
+// assetsOf returns the raw tables of the assets that a list has to do with, by their kind: all of them for a list of creatives,
+// its own for a list of assets, and then the list of creatives that shows them.
+func (p *puller) assetsOf(list media.List) (tables map[string]string, mappedBy string) {
+	isAsset := func(l media.List) bool { return l.Level == store.AssetImage || l.Level == store.AssetVideo }
+	tables = map[string]string{}
+	for _, l := range p.platform.Lists() {
+		switch {
+		case isAsset(l) && (list.MapsAssets || l.Name == list.Name):
+			tables[l.Level] = l.Table.Name
+		case l.MapsAssets && isAsset(list):
+			mappedBy = l.Name
+		}
+	}
+	return tables, mappedBy
+}
+
 func objectRows(rows []media.Row) []store.ObjectRow {
 	out := make([]store.ObjectRow, len(rows))
 	for i, r := range rows {
-		out[i] = store.ObjectRow{Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON)}
+		out[i] = store.ObjectRow{Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON), Assets: r.Assets}
 	}
 	return out
 }

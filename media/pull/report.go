@@ -139,7 +139,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	if from == to {
 		got, err = fetchDay(ctx, api, report, query)
 	} else {
-		got, err = fetch(ctx, report.RowsMax, pagesOf(api, report, query))
+		got, err = fetch(ctx, rowsMax(report), pagesOf(api, report, query))
 	}
 	if _, isOver := errors.AsType[*overCapError](err); isOver {
 		rows, err := p.splitDays(ctx, api, account, report, claim, work.Confirmed)

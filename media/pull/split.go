@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 
 // rowsHeld is how many rows one pull of a day holds in memory. Beyond it the day is refused.
 const rowsHeld = 200_000
+
+// rowsMax is how many rows a query may have.
+func rowsMax(report media.Report) int { return cmp.Or(report.RowsMax, rowsHeld) }
 
 // overCapError says that a query has more rows than the platform gives out for one.
 type overCapError struct{ total, rowsMax int }
@@ -56,17 +60,17 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 
 // fetchDay fetches the query of one day, in parts where it has more rows than the platform gives out for one.
 func fetchDay(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
-	got, err := fetch(ctx, report.RowsMax, pagesOf(api, report, q))
+	got, err := fetch(ctx, rowsMax(report), pagesOf(api, report, q))
 	over, isOver := errors.AsType[*overCapError](err)
 	if !isOver {
 		return got, err
 	}
-	if report.Split == nil {
-		return fetched{}, refused(report, q, over.Error())
-	}
 	for range restartsMax {
-		if over.total > rowsHeld {
+		switch {
+		case over.total > rowsHeld:
 			return fetched{}, refused(report, q, fmt.Sprintf("it has %d rows, and a pull holds %d", over.total, rowsHeld))
+		case report.Split == nil:
+			return fetched{}, refused(report, q, over.Error())
 		}
 		if got, err = fetchParts(ctx, api, report, q, over); err != nil || got.note == "" {
 			return got, err
@@ -96,7 +100,7 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 	}
 	parts := partsOf{api: api, report: report, query: q, seen: map[rowKey]bool{}}
 	// A little fewer than would fit if all objects had as many rows.
-	size := min(max(len(split.rows)*report.RowsMax/over.total*3/4, 1), report.Split.Most)
+	size := min(max(len(split.rows)*cmp.Or(report.Split.Rows, report.RowsMax)/max(over.total, 1)*3/4, 1), report.Split.Most)
 	for start := 0; start < len(split.rows); start += size {
 		if err := parts.fetch(ctx, split.rows[start:min(start+size, len(split.rows))]); err != nil {
 			return fetched{}, err

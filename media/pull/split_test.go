@@ -195,6 +195,16 @@ func TestSplit_WhatCannotBeCutIsRefusedLoudly(t *testing.T) {
 	}
 }
 
+func TestSplit_ADayThatMemoryDoesNotHoldIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, reportPage(rowsHeld+1, "2", reportRow("2026-11-20", 1)))
+	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-20", levelAccount)
+	require.ErrorIs(t, err, media.ErrRowCap)
+	require.ErrorContains(t, err, "a pull holds 200000")
+	require.Equal(t, []string{`2026-11-19..2026-11-20 page ""`, `2026-11-19..2026-11-19 page ""`}, b.platform.asked, "days may still be small enough")
+	require.Empty(t, b.costs(t))
+}
+
 func TestSplit_RowsThatNoPartHasMakeThePullPartial(t *testing.T) {
 	t.Parallel()
 	const d = "2026-11-20"

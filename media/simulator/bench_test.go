@@ -50,6 +50,20 @@ func BenchmarkTencentHourlyReport(b *testing.B) {
 	})
 }
 
+func BenchmarkTencentHourlyReportOfCreatives(b *testing.B) {
+	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.id), "level", "REPORT_LEVEL_DYNAMIC_CREATIVE",
+			"group_by", `["hour","dynamic_creative_id"]`, "fields", jsonText(append(wireNames("tencent"), "hour", "dynamic_creative_id")),
+			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
+	})
+}
+
+func BenchmarkTencentCreatives(b *testing.B) {
+	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "dynamic_creatives/get", query("account_id", idText(a.id), "page_size", "100"))
+	})
+}
+
 func BenchmarkTencentAdgroups(b *testing.B) {
 	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
 		return s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.id), "page_size", "100"))

@@ -1,7 +1,13 @@
 package tencent
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -34,8 +40,13 @@ func readCreative(raw json.RawMessage) (media.Row, error) {
 		CreatedTime      wire.Int `json:"created_time"`
 		LastModifiedTime wire.Int `json:"last_modified_time"`
 		IsDeleted        bool     `json:"is_deleted"`
+		// What a component holds differs by its kind, and grows.
+		Components any `json:"creative_components"`
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
+	// Ids among the components keep all their digits.
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&c); err != nil {
 		return media.Row{}, err
 	}
 	if c.ID == "" {
@@ -48,6 +59,44 @@ func readCreative(raw json.RawMessage) (media.Row, error) {
 			wire.Text(c.Name), wire.Text(string(c.AdgroupID)), wire.Text(c.ConfiguredStatus), wire.Text(c.ApprovalStatus),
 			store.At(c.CreatedTime.Unix()), store.At(modified),
 		},
-		JSON: raw,
+		JSON: raw, Assets: shown(c.Components),
 	}, nil
+}
+
+// assetFields are those that name an asset, wherever in a creative's components they stand. A video's cover is an image.
+var assetFields = map[string]string{"image_id": store.AssetImage, "cover_id": store.AssetImage, "video_id": store.AssetVideo}
+
+// shown finds the images and videos among a creative's components; nil when it was not told of any component.
+func shown(components any) []store.AssetUse {
+	if components == nil {
+		return nil
+	}
+	found := map[store.AssetUse]bool{}
+	var walk func(value any)
+	walk = func(value any) {
+		switch value := value.(type) {
+		case []any:
+			for _, v := range value {
+				walk(v)
+			}
+		case map[string]any:
+			for field, v := range value {
+				kind, isAsset := assetFields[field]
+				if !isAsset {
+					walk(v)
+					continue
+				}
+				id := fmt.Sprint(v) // a text or a json.Number
+				if id != "" && id != "0" && v != nil {
+					found[store.AssetUse{Kind: kind, ID: id}] = true
+				}
+			}
+		}
+	}
+	walk(components)
+	return append([]store.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...)
+}
+
+func compareUses(a, b store.AssetUse) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.ID, b.ID))
 }

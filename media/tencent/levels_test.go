@@ -81,3 +81,43 @@ func TestReport_IsNarrowedToAdGroups(t *testing.T) {
 	}
 	require.Nil(t, findReport(t, "report_daily", "adgroup").Split)
 }
+
+func TestCreatives_TellWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	for components, want := range map[string][]store.AssetUse{
+		`{"video":[{"component_id":5,"value":{"video_id":9007199254740993,"cover_id":"77"}}],"title":[{"value":{"content":"image_id"}}]}`: {{Kind: "image", ID: "77"}, {Kind: "video", ID: "9007199254740993"}},
+		`{"image_list":[{"value":{"list":[{"image_id":"2"},{"image_id":"1"},{"image_id":"2"}]}}]}`:                                        {{Kind: "image", ID: "1"}, {Kind: "image", ID: "2"}},
+		`{"image":[{"value":{"image_id":""}}],"video":[{"value":{"video_id":0,"cover_id":null}}]}`:                                        {},
+		`{}`:   {},
+		`null`: nil,
+	} {
+		row, err := readCreative([]byte(`{"dynamic_creative_id":5,"creative_components":` + components + `}`))
+		require.NoError(t, err)
+		require.Equal(t, want, row.Assets, components)
+	}
+}
+
+func TestAssets_ReadTheWireFormatOfAllTimes(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[{"image_id":"60000000001","video_id":80000000001,"width":720,"height":1280,"file_size":1048576,
+		"signature":"9f86d081884c7d659a2feaa0c55ad015","description":"图","created_time":1795000000,"last_modified_time":1795150000,
+		"status":"ADSTATUS_NORMAL","system_status":"MEDIA_STATUS_VALID","image_duration_millisecond":12340}],"page_info":{"total_number":101}}`)}
+	for name, id := range map[string]string{"image": "60000000001", "video": "80000000001"} {
+		list := findList(t, name)
+		page, err := list.Page(t.Context(), s, media.ListQuery{}, "")
+		require.NoError(t, err)
+		require.JSONEq(t, `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`, s.queries[len(s.queries)-1].Get("filtering"),
+			"else the platform lists the last half year")
+		require.Equal(t, "2", page.Next)
+		require.Equal(t, id, page.Rows[0].Object)
+		require.Equal(t, "图", page.Rows[0].Name)
+		require.Equal(t, []any{
+			"图", int64(720), int64(1280), int64(1048576), "9f86d081884c7d659a2feaa0c55ad015",
+			store.At(time.Unix(1795000000, 0)), store.At(time.Unix(1795150000, 0)),
+		}, page.Rows[0].Raw[:7])
+		require.Len(t, page.Rows[0].Raw, len(list.Table.Columns))
+		_, err = list.Page(t.Context(), s, media.ListQuery{Since: time.Unix(1795140000, 0)}, "2")
+		require.NoError(t, err)
+		require.Contains(t, s.queries[len(s.queries)-1].Get("filtering"), `{"field":"last_modified_time","operator":"GREATER_EQUALS","values":["1795140000"]}`)
+	}
+}

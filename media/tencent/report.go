@@ -80,8 +80,9 @@ func (Platform) Reports() []media.Report {
 	}
 	adgroups := report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", objects: byAdgroup}
 	// Ad groups that have rows on a day are those that creatives and hours of the day belong to. A day of more than
-	// 10,000 busy ad groups cannot be narrowed: nothing lists them.
-	byAdgroups := &media.Split{Page: adgroups.page, Most: valuesMax}
+	// 10,000 busy ad groups cannot be narrowed: nothing lists them. A part is of about a page: the platform counts the rows
+	// that the queries of ten seconds match, over 40,000 of a level freeze it, and each page of a query is one that matches all.
+	byAdgroups := &media.Split{Page: adgroups.page, Most: valuesMax, Rows: reportPage}
 	return []media.Report{
 		daily("account", 30, nil, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),
 		daily("adgroup", 7, nil, adgroups),

@@ -2,6 +2,8 @@
 //
 // What is peculiar about it: every call carries a timestamp and a nonce; business errors come with HTTP 200; money is
 // integers of fen; times are Unix seconds and days are those of UTC+8; rows without impressions are not in reports.
+//
+// Generation v3.0 has no campaigns: below the account are ad groups, and below these dynamic creatives.
 package tencent
 
 import (

@@ -155,3 +155,18 @@ func FuzzDecimal(f *testing.F) {
 		_, _ = d.Int()
 	})
 }
+
+func TestTextID_TakesPaths(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]wire.TextID{
+		`"web.business.image/2026#1"`: "web.business.image/2026#1", `12345678901234567890`: "12345678901234567890", `null`: "", `""`: "", `0`: "",
+	} {
+		var id wire.TextID
+		require.NoError(t, json.Unmarshal([]byte(text), &id), text)
+		require.Equal(t, want, id)
+	}
+	for _, text := range []string{`"a b"`, `"图"`, `true`, `{}`, `"` + strings.Repeat("x", 65) + `"`} {
+		var id wire.TextID
+		require.Error(t, json.Unmarshal([]byte(text), &id), text)
+	}
+}

@@ -67,13 +67,13 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	}, only(rows, "report_daily", "account"))
 	require.Equal(t, []coverage{{Report: "adgroup", Level: "adgroup", State: "complete", RunID: "77", PulledAt: pulled, Rows: 12}}, only(rows, "adgroup", "adgroup"))
 	for _, r := range []string{"report_daily", "report_hourly"} {
-		for _, level := range []string{"account", "adgroup"} {
+		for _, level := range []string{"account", "adgroup", "creative"} {
 			require.Len(t, only(rows, r, level), 3, "every report and level of the platform, each day")
 		}
 	}
 	require.Equal(t, []coverage{{Report: "balance", Level: "account", State: "never"}}, only(rows, "balance", "account"))
 	require.Len(t, only(rows, "fund_daily", "account"), 3)
-	require.Len(t, rows, 2+5*3)
+	require.Len(t, rows, 5+7*3, "the lists and the balance beside the days of reports and cash flow")
 
 	require.Contains(t, b.get("/api/v1/accounts/tencent/9001/coverage"), `"account":{"id":"`+id(account)+
 		`","media":"tencent","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY"}`)

@@ -84,6 +84,23 @@ var tencentObject = []rawColumn{
 	{name: "last_modified_time", want: unix(modified), instant: true},
 }
 
+// assetColumns are the columns of an image or a video: name, width, height, size, signature and time of upload.
+func assetColumns(name, size, created string) []rawColumn {
+	return []rawColumn{
+		{name: name, want: func(r truthRow) string { return r.Name }},
+		{name: "width", want: func(r truthRow) string { return strconv.FormatInt(r.Width, 10) }},
+		{name: "height", want: func(r truthRow) string { return strconv.FormatInt(r.Height, 10) }},
+		{name: size, want: func(r truthRow) string { return strconv.FormatInt(r.Size, 10) }},
+		{name: "signature", want: func(r truthRow) string { return r.Signature }},
+		{name: created, want: unix(func(r truthRow) int64 { return r.Created }), instant: true},
+	}
+}
+
+var (
+	tencentAsset = assetColumns("description", "file_size", "created_time")
+	oceanAsset   = append(assetColumns("filename", "size", "create_time"), rawColumn{name: "material_id", want: func(r truthRow) string { return r.Material }})
+)
+
 var tencentCreative = []rawColumn{
 	{name: "dynamic_creative_name", want: func(r truthRow) string { return r.Name }},
 	{name: "adgroup_id", want: func(r truthRow) string { return r.Parent }},
@@ -148,6 +165,8 @@ var worlds = []world{
 		objects: []objects{
 			{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject},
 			{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative},
+			{table: "tencent_image", kind: "image", columns: tencentAsset},
+			{table: "tencent_video", kind: "video", columns: tencentAsset},
 		},
 		levels: []level{{"account", "account"}, {"adgroup", "ad"}, {"creative", "creative"}},
 		report: tencentReport, money: tencentMoney,
@@ -160,6 +179,8 @@ var worlds = []world{
 			{table: "oceanengine_project", kind: "project", columns: oceanProject},
 			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject},
 			{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial},
+			{table: "oceanengine_image", kind: "image", columns: oceanAsset},
+			{table: "oceanengine_video", kind: "video", columns: oceanAsset},
 		},
 		levels: []level{{"account", "account"}, {"campaign", "project"}, {"adgroup", "ad"}, {"creative", "creative"}},
 		report: oceanReport, money: oceanMoney,

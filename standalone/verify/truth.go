@@ -32,6 +32,14 @@ type truthRow struct {
 	Unlisted    bool   `json:"unlisted"` // deleted, and shown by no list of the platform any more
 	Kind        string `json:"kind"`     // of a creative: video or image
 
+	// What a creative shows, and what an image or a video is.
+	Assets    []truthUse `json:"assets"`
+	Width     int64      `json:"width"`
+	Height    int64      `json:"height"`
+	Size      int64      `json:"size"`
+	Signature string     `json:"signature"`
+	Material  string     `json:"material"`
+
 	// The accounts' money.
 	Fund         string `json:"fund"`
 	Balance      int64  `json:"balance"`
@@ -43,6 +51,13 @@ type truthRow struct {
 	TransferOut  int64  `json:"transfer_out"`
 
 	Count *int64 `json:"count"` // the last line only
+}
+
+// truthUse is an image or a video that a creative shows.
+type truthUse struct {
+	Kind      string `json:"kind"`
+	ID        string `json:"id"`
+	Signature string `json:"signature"`
 }
 
 // truthQuery says which truth to ask for; empty fields do not restrict.

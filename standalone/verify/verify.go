@@ -82,6 +82,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			if err := v.compareMoney(ctx, w, a); err != nil {
 				return Report{}, fmt.Errorf("compare the money of account %s: %w", a.externalID, err)
 			}
+			if err := v.compareAssets(ctx, w.media, a); err != nil {
+				return Report{}, fmt.Errorf("compare the assets of account %s: %w", a.externalID, err)
+			}
 			for _, level := range w.levels {
 				for _, hourly := range []bool{false, true} {
 					if err := v.compareReport(ctx, w, a, level, hourly, sums); err != nil {

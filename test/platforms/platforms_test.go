@@ -27,12 +27,12 @@ import (
 
 func TestTencent(t *testing.T) {
 	t.Parallel()
-	mediatest.Run(t, tencent.New(), serve(tencent.Name, map[string]string{"adgroup": "adgroup", "dynamic_creative": "creative"}))
+	mediatest.Run(t, tencent.New(), serve(tencent.Name, map[string]string{"adgroup": "adgroup", "dynamic_creative": "creative", "image": "image", "video": "video"}))
 }
 
 func TestOceanEngine(t *testing.T) {
 	t.Parallel()
-	mediatest.Run(t, oceanengine.New(), serve(oceanengine.Name, map[string]string{"promotion": "promotion", "project": "project", "promotion_material": "creative"}))
+	mediatest.Run(t, oceanengine.New(), serve(oceanengine.Name, map[string]string{"promotion": "promotion", "project": "project", "promotion_material": "creative", "image": "image", "video": "video"}))
 }
 
 var zone = must(time.LoadLocation("Asia/Shanghai"))
@@ -53,10 +53,15 @@ type world struct {
 // serve returns what makes a fresh world's server for a platform, whose lists are of kinds of the world's truth. The world stands
 // still in the afternoon.
 func serve(mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
+	return serveWorld(simulator.Config{Accounts: 120, Seed: 7}, mediaName, kinds)
+}
+
+func serveWorld(cfg simulator.Config, mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
 	return func(t *testing.T) *mediatest.Server {
 		t.Helper()
 		start := time.Date(2026, 11, 21, 15, 34, 56, 0, zone)
-		sim, err := simulator.New(simulator.Config{Accounts: 120, Seed: 7, Start: start, Frozen: true})
+		cfg.Start, cfg.Frozen = start, true
+		sim, err := simulator.New(cfg)
 		require.NoError(t, err)
 		server := httptest.NewServer(sim.Handler())
 		t.Cleanup(func() {

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// The kinds of assets, which are also the levels of their lists.
+const (
+	AssetImage = "image"
+	AssetVideo = "video"
+)
+
+// AssetUse is an image or a video that a creative shows.
+type AssetUse struct {
+	Kind string // AssetImage or AssetVideo
+	ID   string // the platform's
+}
+
+var assetTable = Table{
+	Name: "creative_asset", Key: []string{"account_id", "creative_id", "kind", "asset_id"},
+	Columns: []string{"media", "signature", "first_seen_at", "last_seen_at", "removed_at", "version"},
+}
+
+// assetRow is a row of creative_asset.
+type assetRow struct {
+	signature                  string
+	firstSeen, lastSeen, taken Time
+}
+
+// mapAssets brings creative_asset to what the pull's creatives show. What one no longer shows stays, with the moment of the pull
+// that found it gone. Then signatures that are missing are read from the assets' own tables.
+func (d *DB) mapAssets(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) error {
+	var news []*ObjectRow
+	for i := range w.Rows {
+		if row := &w.Rows[i]; w.MapsAssets && row.Assets != nil && w.isNews(row, have[row.Object]) {
+			news = append(news, row)
+		}
+	}
+	if len(news) > 0 {
+		uses, err := d.readAssets(tx, w.AccountID)
+		if err != nil {
+			return err
+		}
+		var rows [][]any
+		for _, row := range news {
+			rows = append(rows, w.assetRows(now, row, uses[row.Object])...)
+		}
+		if err := d.Upsert(tx, assetTable, rows); err != nil {
+			return err
+		}
+	}
+	if w.MappedBy != "" {
+		// Neither of two pulls at a time sees what the other writes: that of the creatives waits for this one, or is waited for.
+		creatives := Scope{AccountID: w.AccountID, Media: w.Media, Report: w.MappedBy, Level: "creative", Days: w.Days}
+		if _, err := d.readScope(tx, creatives); err != nil {
+			return err
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(w.AssetTables)) {
+		if err := d.signAssets(tx, w.AccountID, kind, w.AssetTables[kind]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *DB) readAssets(tx *gorm.DB, accountID int64) (map[string]map[AssetUse]assetRow, error) {
+	rows, err := tx.Raw("SELECT creative_id, kind, asset_id, signature, first_seen_at, last_seen_at, removed_at FROM creative_asset WHERE account_id = ?", accountID).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read creative_asset: %w", err)
+	}
+	defer rows.Close()
+	uses := map[string]map[AssetUse]assetRow{}
+	for rows.Next() {
+		var creative string
+		var use AssetUse
+		var r assetRow
+		if err := rows.Scan(&creative, &use.Kind, &use.ID, &r.signature, &r.firstSeen, &r.lastSeen, &r.taken); err != nil {
+			return nil, fmt.Errorf("read creative_asset: %w", err)
+		}
+		if uses[creative] == nil {
+			uses[creative] = map[AssetUse]assetRow{}
+		}
+		uses[creative][use] = r
+	}
+	return uses, firstError(rows.Err(), rows.Close())
+}
+
+// assetRows returns the rows of a creative that are to be written.
+func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[AssetUse]assetRow) (rows [][]any) {
+	write := func(use AssetUse, r assetRow) {
+		rows = append(rows, []any{w.AccountID, row.Object, use.Kind, use.ID, w.Media, r.signature, r.firstSeen, r.lastSeen, r.taken, w.Version})
+	}
+	for _, use := range row.Assets {
+		r, known := had[use]
+		if !known {
+			r.firstSeen = At(now)
+		}
+		r.lastSeen, r.taken = At(now), Time{}
+		write(use, r)
+	}
+	for use, r := range had {
+		if r.taken.IsZero() && !slices.Contains(row.Assets, use) {
+			r.taken = At(now)
+			write(use, r)
+		}
+	}
+	return rows
+}
+
+// signAssets copies signatures from a raw table of assets. A signature never changes: an asset with another content is
+// another asset.
+func (d *DB) signAssets(tx *gorm.DB, accountID int64, kind, table string) error {
+	of := " FROM " + table + " t WHERE t.account_id = creative_asset.account_id AND t.object_id = creative_asset.asset_id AND t.signature IS NOT NULL"
+	err := tx.Exec("UPDATE creative_asset SET signature = (SELECT t.signature"+of+") WHERE account_id = ? AND kind = ? AND signature = '' AND EXISTS (SELECT 1"+of+")",
+		accountID, kind).Error
+	if err != nil {
+		return fmt.Errorf("sign creative_asset by %s: %w", table, err)
+	}
+	return nil
+}

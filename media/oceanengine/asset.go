@@ -1,0 +1,112 @@
+package oceanengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+const (
+	imagesEndpoint = "2/file/image/get/"
+	videosEndpoint = "2/file/video/get/"
+)
+
+// filesPage is what is commonly taken as the most that a page of files holds: the platform tells only that 20 are usual.
+const filesPage = 100
+
+var imageTable = store.RawTable{Name: "oceanengine_image", Shape: store.Objects, Columns: fileColumns()}
+
+var videoTable = store.RawTable{Name: "oceanengine_video", Shape: store.Objects, Columns: append(fileColumns(),
+	store.RawColumn{Name: "duration_ms", Kind: store.Int})} // seconds on the wire
+
+func fileColumns() []store.RawColumn {
+	return []store.RawColumn{
+		{Name: "material_id", Kind: store.Text}, // a text, as ids are in the other tables
+		{Name: "filename", Kind: store.Text},
+		{Name: "width", Kind: store.Int},
+		{Name: "height", Kind: store.Int},
+		{Name: "size", Kind: store.Int}, // bytes
+		{Name: "signature", Kind: store.Text},
+		{Name: "create_time", Kind: store.Instant},
+	}
+}
+
+// fileList is a kind of an account's library. Files have no time of modification, and can be asked for by their days of
+// upload: a list of changes is one of uploads.
+type fileList struct {
+	endpoint string
+	isVideo  bool
+}
+
+var (
+	images = fileList{endpoint: imagesEndpoint}
+	videos = fileList{endpoint: videosEndpoint, isVideo: true}
+)
+
+func (l fileList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	number, err := pageNumber(page)
+	if err != nil {
+		return media.Page{}, err
+	}
+	filter := map[string]string{}
+	if !q.Since.IsZero() {
+		filter["start_time"], filter["end_time"] = day.Of(q.Since, china).String(), day.Of(q.Until, china).String()
+	}
+	data, err := api.Get(ctx, l.endpoint, url.Values{
+		"advertiser_id": {api.Account().ExternalID},
+		"filtering":     {asJSON(filter)},
+		"page":          {strconv.Itoa(number)},
+		"page_size":     {strconv.Itoa(filesPage)},
+	})
+	if err != nil {
+		return media.Page{}, err
+	}
+	out, err := readList(data, l.read)
+	if err != nil {
+		return media.Page{}, media.Broken(l.endpoint, err)
+	}
+	if number*filesPage < out.Total {
+		out.Next = strconv.Itoa(number + 1)
+	}
+	return out, nil
+}
+
+func (l fileList) read(raw json.RawMessage) (media.Row, error) {
+	var f struct {
+		ID         wire.TextID  `json:"id"`
+		MaterialID wire.ID      `json:"material_id"`
+		Filename   string       `json:"filename"`
+		Width      wire.Int     `json:"width"`
+		Height     wire.Int     `json:"height"`
+		Size       wire.Int     `json:"size"`
+		Signature  string       `json:"signature"`
+		Duration   wire.Decimal `json:"duration"`
+		CreateTime string       `json:"create_time"`
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return media.Row{}, err
+	}
+	if f.ID == "" {
+		return media.Row{}, errNoID
+	}
+	created, err1 := readTime(f.CreateTime)
+	milliseconds, err2 := f.Duration.Column(3)
+	if err := errors.Join(err1, err2); err != nil {
+		return media.Row{}, err
+	}
+	row := media.Row{Object: string(f.ID), Name: wire.Cut(f.Filename), Modified: created, JSON: raw, Raw: []any{
+		wire.Text(string(f.MaterialID)), wire.Text(f.Filename), f.Width.Column(), f.Height.Column(), f.Size.Column(), wire.Text(f.Signature),
+		store.At(created),
+	}}
+	if l.isVideo {
+		row.Raw = append(row.Raw, milliseconds)
+	}
+	return row, nil
+}

@@ -1,0 +1,143 @@
+package tencent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+const (
+	imagesEndpoint = "images/get"
+	videosEndpoint = "videos/get"
+)
+
+// beforeAll is a time of creation that all assets are younger than: without one the platform lists the last half year. Times
+// have ten digits.
+const beforeAll = "1000000000"
+
+var imageTable = store.RawTable{Name: "tencent_image", Shape: store.Objects, Columns: append(assetColumns(),
+	store.RawColumn{Name: "status", Kind: store.Text})}
+
+var videoTable = store.RawTable{Name: "tencent_video", Shape: store.Objects, Columns: append(assetColumns(),
+	store.RawColumn{Name: "system_status", Kind: store.Text}, store.RawColumn{Name: "image_duration_millisecond", Kind: store.Int})}
+
+func assetColumns() []store.RawColumn {
+	return []store.RawColumn{
+		{Name: "description", Kind: store.Text},
+		{Name: "width", Kind: store.Int},
+		{Name: "height", Kind: store.Int},
+		{Name: "file_size", Kind: store.Int}, // bytes
+		{Name: "signature", Kind: store.Text},
+		{Name: "created_time", Kind: store.Instant},
+		{Name: "last_modified_time", Kind: store.Instant},
+	}
+}
+
+// assetList is a kind of an account's library. Addresses of previews are left out: they are other ones at each call.
+type assetList struct {
+	endpoint string
+	id       string // the field of the id
+	fields   []string
+	more     func(a assetFile) []any // the columns that the kind has beside the common ones
+}
+
+var assetListFields = []string{"width", "height", "file_size", "type", "signature", "description", "created_time", "last_modified_time", "status"}
+
+var (
+	images = assetList{
+		endpoint: imagesEndpoint, id: "image_id", fields: append([]string{"image_id", "source_type"}, assetListFields...),
+		more: func(a assetFile) []any { return []any{wire.Text(a.Status)} },
+	}
+	videos = assetList{
+		endpoint: videosEndpoint, id: "video_id",
+		fields: append([]string{"video_id", "system_status", "video_frames", "image_duration_millisecond"}, assetListFields...),
+		more:   func(a assetFile) []any { return []any{wire.Text(a.SystemStatus), a.Milliseconds.Column()} },
+	}
+)
+
+// page fetches a page by its number: there is no end to them.
+func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	number, err := pageNumber(page)
+	if err != nil {
+		return media.Page{}, err
+	}
+	filters := []filter{{Field: "created_time", Operator: "GREATER_EQUALS", Values: []string{beforeAll}}}
+	if !q.Since.IsZero() {
+		filters = append(filters, filter{Field: "last_modified_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(q.Since.Unix(), 10)}})
+	}
+	data, err := api.Get(ctx, l.endpoint, url.Values{
+		"account_id": {api.Account().ExternalID},
+		"fields":     {asJSON(l.fields)},
+		"filtering":  {asJSON(filters)},
+		"page":       {strconv.Itoa(number)},
+		"page_size":  {strconv.Itoa(listPage)},
+	})
+	if err != nil {
+		return media.Page{}, err
+	}
+	out, err := l.read(data)
+	if err != nil {
+		return media.Page{}, media.Broken(l.endpoint, err)
+	}
+	if number*listPage < out.Total {
+		out.Next = strconv.Itoa(number + 1)
+	}
+	return out, nil
+}
+
+type assetFile struct {
+	ImageID          wire.ID  `json:"image_id"`
+	VideoID          wire.ID  `json:"video_id"`
+	Description      string   `json:"description"`
+	Width            wire.Int `json:"width"`
+	Height           wire.Int `json:"height"`
+	FileSize         wire.Int `json:"file_size"`
+	Signature        string   `json:"signature"`
+	Status           string   `json:"status"`
+	SystemStatus     string   `json:"system_status"`
+	Milliseconds     wire.Int `json:"image_duration_millisecond"`
+	CreatedTime      wire.Int `json:"created_time"`
+	LastModifiedTime wire.Int `json:"last_modified_time"`
+}
+
+func (l assetList) read(data json.RawMessage) (media.Page, error) {
+	var answer struct {
+		List []json.RawMessage `json:"list"`
+		Page pageInfo          `json:"page_info"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return media.Page{}, err
+	}
+	if !answer.Page.TotalNumber.Set {
+		return media.Page{}, errors.New("page_info has no total_number")
+	}
+	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
+	for _, raw := range answer.List {
+		var a assetFile
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return media.Page{}, err
+		}
+		id := a.ImageID
+		if l.id == "video_id" {
+			id = a.VideoID
+		}
+		if id == "" {
+			return media.Page{}, errNoID
+		}
+		modified := a.LastModifiedTime.Unix()
+		page.Rows = append(page.Rows, media.Row{
+			Object: string(id), Name: wire.Cut(a.Description), Modified: modified, JSON: raw,
+			Raw: append([]any{
+				wire.Text(a.Description), a.Width.Column(), a.Height.Column(), a.FileSize.Column(), wire.Text(a.Signature),
+				store.At(a.CreatedTime.Unix()), store.At(modified),
+			}, l.more(a)...),
+		})
+	}
+	return page, nil
+}
