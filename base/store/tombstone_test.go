@@ -19,10 +19,34 @@ import (
 // tombstones are the deletions that can be read, in words.
 func tombstones(t *testing.T, s *store.Store) []string {
 	t.Helper()
-	var rows []string
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT CONCAT(table_name, ' ', SUBSTR(day, 1, 10), ' ', COALESCE(hour, '-'), ' ', COALESCE(account_id, '-'), ' ', COALESCE(level, '-'), ' ',"+
-		" COALESCE(object_id, '-'), ' ', COALESCE(game, '-'), ' ', COALESCE(media, '-'), ' ', COALESCE(os, '-')) FROM report_tombstone ORDER BY id").Scan(&rows).Error)
-	return rows
+	var rows []struct {
+		TableName string  `gorm:"column:table_name"`
+		Day       day.Day `gorm:"column:day"`
+		Hour      *int    `gorm:"column:hour"`
+		AccountID *int64  `gorm:"column:account_id"`
+		Level     *string `gorm:"column:level"`
+		ObjectID  *string `gorm:"column:object_id"`
+		Game      *string `gorm:"column:game"`
+		Media     *string `gorm:"column:media"`
+		OS        *string `gorm:"column:os"`
+	}
+	err := s.Data.Writer(t.Context()).Raw("SELECT table_name, day, hour, account_id, level, object_id, game, media, os FROM report_tombstone ORDER BY id").Scan(&rows).Error
+	require.NoError(t, err)
+	var words []string
+	for _, r := range rows {
+		words = append(words, strings.Join([]string{
+			r.TableName, r.Day.String(), said(r.Hour), said(r.AccountID), said(r.Level), said(r.ObjectID), said(r.Game), said(r.Media), said(r.OS),
+		}, " "))
+	}
+	return words
+}
+
+// said is a value, or a dash for none.
+func said[T any](v *T) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
 }
 
 func TestTombstones_TellWhatAPullDeleted(t *testing.T) {

@@ -30,6 +30,7 @@ var skipped = []struct{ test, because string }{
 	{"TestApplyOutcomes_LooksRowsUpByKey", "the plan of EXPLAIN is of another form"},
 	{"TestReads_DoNotGrowWithWhatIsNotAskedFor", "it does not tell how many rows it reads"},
 	{"TestFanningOutRuns_AreFoundByIndex", "the plan of EXPLAIN is of another form"},
+	{"TestTombstones_AWarehouseFollowsWithAnOverlap", "a DELETE with a subquery about the row fails here; these are a warehouse's statements"},
 	{"TestPutAccounts_ManyAtOnceFromTwoLogins", "an UPDATE with a subquery fails here when others have changed its rows"},
 	// Its time for a statement grows with the square of the rows; the same statements run with fewer rows in others.
 	{"TestTicks_ThousandsAtOnce", "too many rows"},
