@@ -11,41 +11,6 @@ import (
 	"adsync/base/store"
 )
 
-func TestWithoutOverlaps(t *testing.T) {
-	t.Parallel()
-	bind := func(from, to day.Day, game string) store.Binding {
-		return store.Binding{AccountID: 1, From: from, To: to, Game: game, OS: "ios"}
-	}
-	for _, tt := range []struct {
-		name     string
-		in, want []store.Binding
-	}{
-		{"one", []store.Binding{bind("2026-01-01", lastDay, "a")}, []store.Binding{bind("2026-01-01", lastDay, "a")}},
-		{
-			"a move is one more row",
-			[]store.Binding{bind("2026-01-01", lastDay, "a"), bind("2026-06-01", lastDay, "b")},
-			[]store.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", lastDay, "b")},
-		},
-		{
-			"after a correction the older row holds again",
-			[]store.Binding{bind("2026-01-01", lastDay, "a"), bind("2026-06-01", "2026-06-03", "b")},
-			[]store.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", "2026-06-03", "b"), bind("2026-06-04", lastDay, "a")},
-		},
-		{
-			"what says the same is one",
-			[]store.Binding{bind("2026-01-01", "2026-01-31", "a"), bind("2026-02-01", lastDay, "a")},
-			[]store.Binding{bind("2026-01-01", lastDay, "a")},
-		},
-		{"one that ends before it begins", []store.Binding{bind("2026-02-01", "2026-01-01", "a")}, nil},
-		{"a hole stays a hole", []store.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}, []store.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			require.Equal(t, tt.want, withoutOverlaps(tt.in))
-		})
-	}
-}
-
 func drawBindings(t *rapid.T, label string) []store.Binding {
 	first := day.Day("2026-01-01")
 	seen := map[[2]int]bool{}
@@ -58,7 +23,7 @@ func drawBindings(t *rapid.T, label string) []store.Binding {
 		seen[[2]int{account, from}] = true
 		to := first.Add(from + rapid.IntRange(-2, 10).Draw(t, "length"))
 		if rapid.Bool().Draw(t, "open") {
-			to = lastDay
+			to = store.LastDay
 		}
 		all = append(all, store.Binding{AccountID: int64(account), From: first.Add(from), To: to, Game: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "game"), OS: "ios"})
 	}
@@ -90,13 +55,13 @@ func TestBindingChanges_DayByDay(t *testing.T) {
 		for account := range int64(2) {
 			account++
 			own := slices.DeleteFunc(slices.Clone(wanted), func(b store.Binding) bool { return b.AccountID != account })
-			for _, d := range append(day.Between("2025-12-30", "2026-02-10"), lastDay) {
-				want, bound := bindingOn(own, d)
-				got, has := bindingOn(after[account], d)
+			for _, d := range append(day.Between("2025-12-30", "2026-02-10"), store.LastDay) {
+				want, bound := store.BindingOn(own, d)
+				got, has := store.BindingOn(after[account], d)
 				require.Equal(t, bound, has, "account %d on %s", account, d)
 				require.Equal(t, want.Game, got.Game, "account %d on %s", account, d)
-				old, had := bindingOn(before[account], d)
-				_, marked := bindingOn(touched[account], d)
+				old, had := store.BindingOn(before[account], d)
+				_, marked := store.BindingOn(touched[account], d)
 				require.Equal(t, had != has || old.Game != got.Game, marked, "account %d on %s", account, d)
 				covering := 0
 				for _, b := range after[account] {

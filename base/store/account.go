@@ -21,12 +21,18 @@ type Account struct {
 	Timezone   string
 	Currency   string
 	Parked     string // why it is not pulled; empty when it is
+	Bound      bool   // false: it is known, and nothing of it is pulled until somebody binds it
 }
 
-const accountColumns = "id, media, external_id, name, token_id, tier, timezone, currency, parked"
+const accountColumns = "id, media, external_id, name, token_id, tier, timezone, currency, parked, bound"
+
+// accountColumnsOf are the columns of media_account under an alias.
+func accountColumnsOf(alias string) string {
+	return alias + "." + strings.ReplaceAll(accountColumns, ", ", ", "+alias+".")
+}
 
 func (a *Account) fields() []any {
-	return []any{&a.ID, &a.Media, &a.ExternalID, &a.Name, &a.TokenID, &a.Tier, &a.Timezone, &a.Currency, &a.Parked}
+	return []any{&a.ID, &a.Media, &a.ExternalID, &a.Name, &a.TokenID, &a.Tier, &a.Timezone, &a.Currency, &a.Parked, &a.Bound}
 }
 
 // Account returns an account; sql.ErrNoRows when there is none.
@@ -43,8 +49,9 @@ func (s *Store) Account(ctx context.Context, id int64) (Account, error) {
 const accountBatch = 500
 
 // PutAccounts writes the accounts that a login reaches and returns our ids by the platform's. New ones come in with what
-// is given; of those that are there only the name changes, and the login when the one they had can no longer be used:
-// tiers, zones and what an operator wrote stay. Nothing is deleted.
+// is given, and bound unless the login's new accounts wait for a choice; of those that are there only the name changes:
+// tiers, zones and what an operator wrote stay. Which login each is pulled with follows the rule of bestLogin. Nothing is
+// deleted.
 func (s *Store) PutAccounts(ctx context.Context, media string, tokenID int64, found []Account) (map[string]int64, error) {
 	found = slices.Clone(found)
 	// One order for all logins: two of them may list the same accounts at the same time.
@@ -65,18 +72,22 @@ func (s *Store) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []Ac
 	if err != nil {
 		return err
 	}
+	bound, err := bindsNewAccounts(tx, tokenID)
+	if err != nil {
+		return err
+	}
 	// Only what is missing is inserted: an upsert would burn an id for every row at each pull.
 	var args []any
 	for i := range batch {
 		a := &batch[i]
 		a.Name = cutRunes(a.Name, 255)
 		if _, ok := known[a.ExternalID]; !ok {
-			args = append(args, media, a.ExternalID, a.Name, tokenID, TierActive, a.Timezone, a.Currency, nil)
+			args = append(args, media, a.ExternalID, a.Name, tokenID, TierActive, a.Timezone, a.Currency, bound, nil)
 		}
 	}
 	if len(args) > 0 {
-		const width = 8
-		err := tx.Exec(s.Config.dialect.InsertIgnore()+"media_account (media, external_id, name, token_id, tier, timezone, currency, initialised_at) VALUES "+
+		const width = 9
+		err := tx.Exec(s.Config.dialect.InsertIgnore()+"media_account (media, external_id, name, token_id, tier, timezone, currency, bound, initialised_at) VALUES "+
 			Tuples(len(args)/width, width), args...).Error
 		if err != nil {
 			return err
@@ -85,6 +96,7 @@ func (s *Store) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []Ac
 			return err
 		}
 	}
+	found := make([]Account, 0, len(batch))
 	for _, a := range batch {
 		have, ok := known[a.ExternalID]
 		if !ok {
@@ -96,15 +108,9 @@ func (s *Store) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []Ac
 				return err
 			}
 		}
-		if have.TokenID != tokenID {
-			err := tx.Exec("UPDATE media_account SET token_id = ?, updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND NOT EXISTS"+
-				" (SELECT 1 FROM media_token t WHERE t.id = media_account.token_id AND t.state = ?)", tokenID, have.ID, TokenOK).Error
-			if err != nil {
-				return err
-			}
-		}
+		found = append(found, have)
 	}
-	return nil
+	return s.Config.seeAccounts(tx, tokenID, found)
 }
 
 // AccountRow is a row of a platform's account table.

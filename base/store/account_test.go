@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,7 +28,7 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, store.Account{
 		ID: ids["1700000000000000002"], Media: "oceanengine", ExternalID: "1700000000000000002", Name: "二", TokenID: login,
-		Tier: store.TierActive, Timezone: "Asia/Shanghai", Currency: "CNY",
+		Tier: store.TierActive, Timezone: "Asia/Shanghai", Currency: "CNY", Bound: true,
 	}, got)
 
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_account SET tier = 'inactive', timezone = 'UTC' WHERE id = ?", got.ID).Error)
@@ -46,24 +45,6 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 
 	_, err = s.Account(t.Context(), 999)
 	require.ErrorIs(t, err, sql.ErrNoRows)
-}
-
-func TestPutAccounts_MovesToALoginThatWorks(t *testing.T) {
-	t.Parallel()
-	s := storetest.New(t)
-	login := putLogin(t, s)
-	found := []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}}
-	ids, err := s.PutAccounts(t.Context(), "tencent", login, found)
-	require.NoError(t, err)
-	_, err = s.ClaimRefresh(t.Context(), login, 1, "h", time.Minute)
-	require.NoError(t, err)
-	_, err = s.ParkLogin(t.Context(), login, 1, "h", "refused")
-	require.NoError(t, err)
-	_, err = s.PutAccounts(t.Context(), "tencent", login+1, found)
-	require.NoError(t, err)
-	account, err := s.Account(t.Context(), ids["1"])
-	require.NoError(t, err)
-	require.Equal(t, login+1, account.TokenID)
 }
 
 func TestPutAccounts_ManyAtOnceFromTwoLogins(t *testing.T) {

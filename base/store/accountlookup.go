@@ -34,7 +34,7 @@ func (s *Store) FindAccounts(ctx context.Context, media string, externalIDs []st
 // ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) takes, by
 // name.
 func (s *Store) ScopeZones(ctx context.Context, media string, tiers []string) ([]string, error) {
-	query, args := "SELECT DISTINCT timezone FROM media_account WHERE media = ? AND parked = ''", []any{media}
+	query, args := "SELECT DISTINCT timezone FROM media_account WHERE media = ? AND parked = '' AND bound = 1", []any{media}
 	if len(tiers) > 0 {
 		query += " AND tier IN ?"
 		args = append(args, tiers)

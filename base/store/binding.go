@@ -20,16 +20,17 @@ type Binding struct {
 
 // Bindings returns the bindings that operators wrote, by account and first day. They may overlap.
 func (s *Store) Bindings(ctx context.Context) ([]Binding, error) {
-	return readBindings(s.Config.Writer(ctx), "account_binding")
+	return readBindings(s.Config.Writer(ctx), "account_binding", "")
 }
 
 // AppliedBindings returns the bindings that summaries are built with, by account and first day. They never overlap.
 func (s *Store) AppliedBindings(ctx context.Context) ([]Binding, error) {
-	return readBindings(s.Data.Writer(ctx), "binding_applied")
+	return readBindings(s.Data.Writer(ctx), "binding_applied", "")
 }
 
-func readBindings(db *gorm.DB, table string) ([]Binding, error) {
-	rows, err := db.Raw("SELECT account_id, from_day, to_day, game, os FROM " + table + " ORDER BY account_id, from_day").Rows()
+// readBindings reads the rows of a table, with what narrows it, in the order of the primary key.
+func readBindings(db *gorm.DB, table, lock string, args ...any) ([]Binding, error) {
+	rows, err := db.Raw("SELECT account_id, from_day, to_day, game, os FROM "+table+" ORDER BY account_id, from_day"+lock, args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", table, err)
 	}

@@ -23,9 +23,9 @@ type FanOutAccount struct {
 }
 
 // FanOutAccounts returns the accounts of a media's tiers (none = all tiers) with an id above after, by id. Parked
-// accounts are left out. It reads the writer: a replica may lack the newest.
+// accounts and those that are not bound are left out. It reads the writer: a replica may lack the newest.
 func (s *Store) FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]FanOutAccount, error) {
-	query, args := "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND id > ?", []any{media, after}
+	query, args := "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND bound = 1 AND id > ?", []any{media, after}
 	if len(tiers) > 0 {
 		query += " AND tier IN ?"
 		args = append(args, tiers)
@@ -33,12 +33,12 @@ func (s *Store) FanOutAccounts(ctx context.Context, media string, tiers []string
 	return s.fanOutAccounts(ctx, query+" ORDER BY id LIMIT ?", append(args, limit)...)
 }
 
-// FanOutAccountsOf returns those of the given accounts that belong to the media and are not parked, by id.
+// FanOutAccountsOf returns those of the given accounts that belong to the media, are bound and are not parked, by id.
 func (s *Store) FanOutAccountsOf(ctx context.Context, media string, ids []int64) ([]FanOutAccount, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.fanOutAccounts(ctx, "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND id IN ? ORDER BY id", media, ids)
+	return s.fanOutAccounts(ctx, "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND bound = 1 AND id IN ? ORDER BY id", media, ids)
 }
 
 func (s *Store) fanOutAccounts(ctx context.Context, query string, args ...any) ([]FanOutAccount, error) {

@@ -21,7 +21,7 @@ type NewAccount struct {
 // NewAccounts returns accounts of a media that have no moment of initialisation yet, with an id above after, by id. Those that
 // cannot be pulled now are left out: their turn comes when they can.
 func (s *Store) NewAccounts(ctx context.Context, media string, after int64, limit int) ([]NewAccount, error) {
-	return s.newAccounts(ctx, media, "a.initialise_at IS NULL AND a.parked = '' AND a.tier <> ? AND a.id > ?"+
+	return s.newAccounts(ctx, media, "a.initialise_at IS NULL AND a.parked = '' AND a.bound = 1 AND a.tier <> ? AND a.id > ?"+
 		" AND EXISTS (SELECT 1 FROM media_token t WHERE t.id = a.token_id AND t.state = ?) ORDER BY a.id LIMIT ?", TierInvalid, after, TokenOK, limit)
 }
 

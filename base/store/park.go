@@ -61,8 +61,8 @@ func (s *Store) LoginsBack(ctx context.Context, media string, limit int) ([]Prob
 }
 
 func (s *Store) probeAccounts(ctx context.Context, where, media string, args ...any) ([]ProbeAccount, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT a.id, a.media, a.external_id, a.name, a.token_id, a.tier, a.timezone, a.currency, a.parked, a.parked_since, a.parked_tries"+
-		" FROM media_account a JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND "+where, append([]any{media}, args...)...).Rows()
+	rows, err := s.Config.Writer(ctx).Raw("SELECT "+accountColumnsOf("a")+", a.parked_since, a.parked_tries"+
+		" FROM media_account a JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND "+where, append([]any{media}, args...)...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read the accounts of %s to be probed: %w", media, err)
 	}
@@ -125,7 +125,7 @@ func (s *Store) ParkDeadLogins(ctx context.Context, media string, now time.Time)
 		// Read first, and without locks: a statement that did both would hold the rows of logins that are being refreshed.
 		var ids []int64
 		err := s.Config.Writer(ctx).Raw("SELECT a.id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-			" WHERE a.media = ? AND a.parked = '' AND t.state <> ? ORDER BY a.id LIMIT ?", media, TokenOK, accountBatch).Scan(&ids).Error
+			" WHERE a.media = ? AND a.parked = '' AND a.bound = 1 AND t.state <> ? ORDER BY a.id LIMIT ?", media, TokenOK, accountBatch).Scan(&ids).Error
 		if err != nil || len(ids) == 0 {
 			return parked, wrapDeadLogins(media, err)
 		}

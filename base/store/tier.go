@@ -35,10 +35,10 @@ type TierAccount struct {
 	LoginState  string // of the login that it is pulled with; "" when there is none
 }
 
-// TierAccounts returns accounts of a media with an id above after, by id, as the writer holds them.
+// TierAccounts returns the bound accounts of a media with an id above after, by id, as the writer holds them.
 func (s *Store) TierAccounts(ctx context.Context, media string, after int64, limit int) ([]TierAccount, error) {
 	rows, err := s.Config.Writer(ctx).Raw("SELECT a.id, a.tier, a.tier_by, a.tier_since, a.timezone, a.parked, a.parked_since, COALESCE(t.state, '')"+
-		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.id > ? ORDER BY a.id LIMIT ?", media, after, limit).Rows()
+		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND a.id > ? ORDER BY a.id LIMIT ?", media, after, limit).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
 	}

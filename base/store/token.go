@@ -90,7 +90,8 @@ func (s *Store) Token(ctx context.Context, id int64) (Token, error) {
 type SealFunc func(id int64) (access, refresh string, err error)
 
 // PutLogin writes the tokens of a login that has just been authorised, and returns its id. A login that is there
-// already takes them as its next generation, and is in state ok again.
+// already takes them as its next generation, is in state ok again, and gets the accounts back for which it is the chosen
+// one.
 func (s *Store) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64, error) {
 	if t.AccessExpires.IsZero() || t.RefreshExpires.IsZero() {
 		return 0, fmt.Errorf("put login %s of %s: the times at which its tokens end are missing", t.Login, t.Media)
@@ -119,10 +120,14 @@ func (s *Store) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64, er
 		if err != nil {
 			return err
 		}
-		return tx.Exec("UPDATE media_token SET access_token = ?, refresh_token = ?, access_expires_at = ?, refresh_expires_at = ?,"+
+		err = tx.Exec("UPDATE media_token SET access_token = ?, refresh_token = ?, access_expires_at = ?, refresh_expires_at = ?,"+
 			" generation = generation + 1, intent_holder = '', intent_until = NULL, intent_tries = 0, state = ?, state_reason = '',"+
 			" updated_at = "+s.Config.dialect.Now()+" WHERE id = ?",
 			access, refresh, At(t.AccessExpires), At(t.RefreshExpires), TokenOK, id).Error
+		if err != nil || isNew {
+			return err
+		}
+		return s.Config.routeLogin(tx, id)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("put login %s of %s: %w", t.Login, t.Media, err)
@@ -192,15 +197,22 @@ func (s *Store) PostponeRefresh(ctx context.Context, id int64, holder string, pa
 }
 
 // ParkLogin marks a login whose refresh token the platform refused to holder, and reports whether this call did it:
-// not when a newer pair or another holder has come.
+// not when a newer pair or another holder has come. Its accounts go to other logins that reach them, where there are any.
 func (s *Store) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
-	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
-		" updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
-		TokenReauthorise, cutRunes(reason, 512), id, generation, holder)
-	if res.Error != nil {
-		return false, fmt.Errorf("park login %d: %w", id, res.Error)
+	parked := false
+	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
+		res := tx.Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
+			" updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
+			TokenReauthorise, cutRunes(reason, 512), id, generation, holder)
+		if parked = res.Error == nil && res.RowsAffected == 1; !parked {
+			return res.Error
+		}
+		return s.Config.routeLogin(tx, id)
+	})
+	if err != nil {
+		return false, fmt.Errorf("park login %d: %w", id, err)
 	}
-	return res.RowsAffected == 1, nil
+	return parked, nil
 }
 
 // cutRunes cuts a text to what a column of n characters takes.

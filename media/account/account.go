@@ -23,7 +23,9 @@ type Options struct {
 }
 
 // Handler returns "<media>.account_list": it writes the accounts that each login reaches to media_account and the
-// platform's rows to its account table. New accounts come in as active; names follow the platform; nothing is deleted.
+// platform's rows to its account table. New accounts come in as active, and bound unless the login's new accounts wait for
+// a choice; names follow the platform; nothing is deleted. An account that a login no longer reaches goes to another login
+// that does.
 func Handler(o Options) media.Handler {
 	return media.Handler{
 		Name:   o.Platform.Name() + ".account_list",
@@ -34,17 +36,26 @@ func Handler(o Options) media.Handler {
 				return media.Result{}, err
 			}
 			api := o.Caller.ForLogin(id)
-			rows, err := o.list(ctx, api, id)
-			if err != nil {
-				err = fmt.Errorf("list the accounts of login %d: %w", id, err)
-			}
+			rows, err := o.List(ctx, api, id)
 			return media.Result{Rows: rows, Calls: api.Calls()}, err
 		},
 	}
 }
 
+// List brings the accounts that a login reaches into the tables and returns how many there are.
+func (o Options) List(ctx context.Context, api media.API, tokenID int64) (rows int, err error) {
+	if rows, err = o.list(ctx, api, tokenID); err != nil {
+		err = fmt.Errorf("list the accounts of login %d: %w", tokenID, err)
+	}
+	return rows, err
+}
+
 // list writes page by page: what a later page's failure leaves out comes with the next run.
 func (o Options) list(ctx context.Context, api media.API, tokenID int64) (rows int, err error) {
+	began, err := o.Store.Config.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the database's time: %w", err)
+	}
 	// Read before the first request: of two lists of the same accounts the one that began later wins.
 	now, err := o.Store.Data.Now(ctx)
 	if err != nil {
@@ -58,6 +69,10 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (rows i
 		rows += len(found)
 		return nil
 	})
+	if err != nil {
+		return rows, err
+	}
+	_, err = o.Store.MissAccounts(ctx, tokenID, began)
 	return rows, err
 }
 

@@ -37,7 +37,8 @@ func parseWithin(raw json.RawMessage) (time.Duration, error) {
 }
 
 // Handler returns "<media>.token_refresh": it refreshes the logins whose access token ends soon. A login that waits for
-// a person is left alone: it was alerted when it was parked.
+// a person is left alone: it was alerted when it was parked. Accounts that belong to a login that works, and are pulled with
+// another, come back to it.
 func (k *Keeper) Handler() media.Handler {
 	return media.Handler{
 		Name:   k.Platform.Name() + ".token_refresh",
@@ -55,7 +56,10 @@ func (k *Keeper) Handler() media.Handler {
 			if err != nil {
 				return media.Result{}, err
 			}
-			return media.Result{}, k.refreshWithin(ctx, id, within)
+			if err := k.refreshWithin(ctx, id, within); err != nil {
+				return media.Result{}, err
+			}
+			return media.Result{}, k.Store.RouteLogin(ctx, id)
 		},
 	}
 }

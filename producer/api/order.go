@@ -149,7 +149,7 @@ func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequ
 		return nil, err
 	}
 	if len(zones) == 0 {
-		return nil, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf("the task's scope (%s) has no account of %s that is not parked: name accounts", t.Scope, t.Media)})
+		return nil, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf("the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)})
 	}
 	return nil, checkParts(handler, plan, zones)
 }
@@ -172,6 +172,8 @@ func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.
 		switch {
 		case !known:
 			refuse("%q is no account of %s that is known here", externalID, t.Media)
+		case !account.Bound:
+			refuse("%q is not bound: nothing of it is pulled until adsync bind account binds it", externalID)
 		case account.Parked != "":
 			refuse("%q is parked (%s): nothing of it is pulled until that is put right", externalID, account.Parked)
 		case zoneErr != nil:

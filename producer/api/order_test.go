@@ -152,7 +152,7 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 	require.Equal(t, fieldError{Field: "accounts", Detail: "and 2 more"}, got[20])
 
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = 'lost' WHERE tier <> 'active'")
-	require.Equal(t, []fieldError{{Field: "accounts", Detail: "the task's scope (inactive,invalid) has no account of tencent that is not parked: name accounts"}},
+	require.Equal(t, []fieldError{{Field: "accounts", Detail: "the task's scope (inactive,invalid) has no account of tencent that is bound and not parked: name accounts"}},
 		b.refused(http.MethodPost, "/api/v1/tasks/tencent.offline/run", "{}"))
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET timezone = 'Mars/Olympus'")
 	w := b.post(dailyRun, "{}")

@@ -23,11 +23,6 @@ import (
 var rewrites = []struct{ mysql, here string }{
 	// ACCOUNT is a keyword in MySQL 8 and not a reserved one: CREATE TABLE subtask_dead names an index so.
 	{"KEY account (", "KEY `account` ("},
-	// A subquery in an UPDATE that asks for a column of the updated table is "uninitialized" here: Store.PutAccounts.
-	{
-		"NOT EXISTS (SELECT 1 FROM media_token t WHERE t.id = media_account.token_id AND t.state =",
-		"token_id NOT IN (SELECT t.id FROM media_token t WHERE t.state =",
-	},
 	// The variable is not known here, where nobody waits for a row: see turns.
 	{"innodb_lock_wait_timeout", "@innodb_lock_wait_timeout"},
 }

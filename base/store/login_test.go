@@ -1,0 +1,226 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+)
+
+func putLoginNamed(t *testing.T, s *store.Store, login string) int64 {
+	t.Helper()
+	in := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	id, err := s.PutLogin(t.Context(), store.Token{
+		Media: "tencent", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0),
+	}, sealed("a", "r"))
+	require.NoError(t, err)
+	return id
+}
+
+func parkLogin(t *testing.T, s *store.Store, id int64) {
+	t.Helper()
+	row, err := s.Token(t.Context(), id)
+	require.NoError(t, err)
+	holder := fmt.Sprint("holder of ", id)
+	claimed, err := s.ClaimRefresh(t.Context(), id, row.Generation, holder, time.Minute)
+	require.NoError(t, err)
+	require.True(t, claimed)
+	parked, err := s.ParkLogin(t.Context(), id, row.Generation, holder, "refused")
+	require.NoError(t, err)
+	require.True(t, parked)
+}
+
+// The login that an account is pulled with: the chosen one while it can be used, else another that can.
+func TestAccountLogins_FallBackAndReturn(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	one, two, three := putLoginNamed(t, s, "one"), putLoginNamed(t, s, "two"), putLoginNamed(t, s, "three")
+	found := []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}, {ExternalID: "2", Timezone: "UTC", Currency: "CNY"}}
+	ids, err := s.PutAccounts(t.Context(), "tencent", one, found)
+	require.NoError(t, err)
+	for _, login := range []int64{two, three} {
+		again, err := s.PutAccounts(t.Context(), "tencent", login, found[:1]) // The second is out of their reach.
+		require.NoError(t, err)
+		require.Equal(t, ids["1"], again["1"])
+	}
+	require.NoError(t, s.NameLogin(t.Context(), one, "Otto", false))
+	inUse := func(externalID string) int64 {
+		a, err := s.Account(t.Context(), ids[externalID])
+		require.NoError(t, err)
+		logins, err := s.AccountLogins(t.Context(), ids[externalID])
+		require.NoError(t, err)
+		for _, l := range logins {
+			require.Equal(t, l.ID == a.TokenID, l.InUse)
+			require.Equal(t, l.ID == one, l.Chosen, "the one that found it first")
+			require.WithinDuration(t, time.Now(), l.SeenAt, time.Hour)
+		}
+		require.Equal(t, "Otto", logins[0].Name)
+		return a.TokenID
+	}
+	require.Equal(t, one, inUse("1"))
+
+	parkLogin(t, s, one)
+	require.Equal(t, two, inUse("1"))
+	require.Equal(t, one, inUse("2"), "nobody else reaches it")
+	parkLogin(t, s, two)
+	require.Equal(t, three, inUse("1"))
+	putLoginNamed(t, s, "two")
+	require.Equal(t, three, inUse("1"), "one that works is left alone")
+	parkLogin(t, s, three)
+	require.Equal(t, two, inUse("1"))
+	putLoginNamed(t, s, "one")
+	require.Equal(t, one, inUse("1"), "back to the chosen one")
+
+	// The chosen login loses the account, and gets it back.
+	began, err := s.Config.Now(t.Context())
+	require.NoError(t, err)
+	missed, err := s.MissAccounts(t.Context(), one, began.Add(-time.Hour))
+	require.NoError(t, err)
+	require.Zero(t, missed)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE account_login SET seen_at = ? WHERE token_id = ?", store.At(began.Add(-time.Minute)), one).Error)
+	_, err = s.PutAccounts(t.Context(), "tencent", one, found[1:])
+	require.NoError(t, err)
+	missed, err = s.MissAccounts(t.Context(), one, began)
+	require.NoError(t, err)
+	require.Equal(t, 1, missed)
+	require.Equal(t, two, inUse("1"))
+	of, err := s.LoginAccounts(t.Context(), one)
+	require.NoError(t, err)
+	require.Len(t, of, 1)
+	_, err = s.PutAccounts(t.Context(), "tencent", one, found)
+	require.NoError(t, err)
+	require.Equal(t, one, inUse("1"))
+
+	// An operator's hand.
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = ? WHERE id = ?", store.TokenReauthorise, one).Error)
+	require.NoError(t, s.RouteLogin(t.Context(), one))
+	require.Equal(t, two, inUse("1"))
+}
+
+func TestChooseLogin_HoldsUntilAnotherIsChosen(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	one, two := putLoginNamed(t, s, "one"), putLoginNamed(t, s, "two")
+	found := []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}}
+	ids, err := s.PutAccounts(t.Context(), "tencent", one, found)
+	require.NoError(t, err)
+	require.ErrorContains(t, s.ChooseLogin(t.Context(), ids["1"], two), fmt.Sprintf("login %d does not reach it", two))
+	_, err = s.PutAccounts(t.Context(), "tencent", two, found)
+	require.NoError(t, err)
+	require.NoError(t, s.ChooseLogin(t.Context(), ids["1"], two))
+	_, err = s.PutAccounts(t.Context(), "tencent", one, found)
+	require.NoError(t, err)
+	a, err := s.Account(t.Context(), ids["1"])
+	require.NoError(t, err)
+	require.Equal(t, two, a.TokenID)
+	logins, err := s.AccountLogins(t.Context(), ids["1"])
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true}, []bool{logins[0].Chosen, logins[1].Chosen})
+}
+
+func TestBound_AccountsWaitForAChoice(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	login := putLoginNamed(t, s, "one")
+	require.NoError(t, s.NameLogin(t.Context(), login, "Otto", true))
+	require.NoError(t, s.NameLogin(t.Context(), login, "Otto the First", false), "what was chosen once stays")
+	logins, err := s.Logins(t.Context(), "tencent", "17")
+	require.NoError(t, err)
+	require.Equal(t, []store.Login{{ID: login, Media: "tencent", AppID: "17", Login: "one", Name: "Otto the First", State: store.TokenOK, Choose: true}}, logins)
+	none, err := s.Logins(t.Context(), "tencent", "18")
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	put := func(externalID string) int64 {
+		ids, err := s.PutAccounts(t.Context(), "tencent", login, []store.Account{{ExternalID: externalID, Timezone: "UTC", Currency: "CNY"}})
+		require.NoError(t, err)
+		return ids[externalID]
+	}
+	pulled := func() (ids []int64) {
+		all, err := s.FanOutAccounts(t.Context(), "tencent", nil, 0, 10)
+		require.NoError(t, err)
+		for _, a := range all {
+			ids = append(ids, a.ID)
+		}
+		return ids
+	}
+	first := put("1")
+	require.Empty(t, pulled())
+	of, err := s.FanOutAccountsOf(t.Context(), "tencent", []int64{first})
+	require.NoError(t, err)
+	require.Empty(t, of, "not by an order either")
+	zones, err := s.ScopeZones(t.Context(), "tencent", nil)
+	require.NoError(t, err)
+	require.Empty(t, zones)
+
+	require.NoError(t, s.BindAccounts(t.Context(), []int64{first}, true))
+	put("1")
+	require.Equal(t, []int64{first}, pulled(), "it stays bound when it is found again")
+	require.NoError(t, s.SetChoose(t.Context(), login, false))
+	second := put("2")
+	require.Equal(t, []int64{first, second}, pulled())
+	require.NoError(t, s.BindAccounts(t.Context(), []int64{first}, false))
+	require.Equal(t, []int64{second}, pulled())
+}
+
+func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	state, code := secret.NewText("the state"), secret.NewText("the code")
+	_, err := s.OAuthState(t.Context(), "tencent", state)
+	require.ErrorIs(t, err, store.ErrNoOAuthState)
+	row := store.OAuthState{Media: "tencent", AppID: "17", RedirectURI: "https://x.example/cb", AskedBy: "otto"}
+	require.NoError(t, s.PutOAuthState(t.Context(), state, row))
+	_, err = s.OAuthState(t.Context(), "oceanengine", state)
+	require.ErrorIs(t, err, store.ErrNoOAuthState, "it is of another media")
+	got, err := s.OAuthState(t.Context(), "tencent", state)
+	require.NoError(t, err)
+	require.InDelta(t, store.OAuthStateLasts.Seconds(), got.Left.Seconds(), 60)
+	row.Step, row.Left = store.OAuthWaiting, got.Left
+	require.Equal(t, row, got)
+
+	claim := func(media string, state secret.Text) bool {
+		mine, err := s.ClaimOAuthState(t.Context(), media, state, code)
+		require.NoError(t, err)
+		return mine
+	}
+	require.False(t, claim("oceanengine", state))
+	require.False(t, claim("tencent", secret.NewText("another")))
+	require.True(t, claim("tencent", state))
+	require.False(t, claim("tencent", state), "once")
+	got, err = s.OAuthState(t.Context(), "tencent", state)
+	require.NoError(t, err)
+	require.Equal(t, store.OAuthExchanging, got.Step)
+
+	used, err := s.OAuthCodeUsed(t.Context(), "tencent", state, code)
+	require.NoError(t, err)
+	require.False(t, used, "by itself")
+	used, err = s.OAuthCodeUsed(t.Context(), "tencent", secret.NewText("another"), code)
+	require.NoError(t, err)
+	require.True(t, used)
+
+	require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: "tencent", Step: store.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
+	got, err = s.OAuthState(t.Context(), "tencent", state)
+	require.NoError(t, err)
+	require.Equal(t, []any{store.OAuthDone, int64(7), 3, "n"}, []any{got.Step, got.TokenID, got.Accounts, got.Note})
+
+	old := secret.NewText("old")
+	require.NoError(t, s.PutOAuthState(t.Context(), old, row))
+	expire := func(back time.Duration) {
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?", store.At(time.Now().Add(-back))).Error)
+	}
+	expire(time.Minute)
+	require.False(t, claim("tencent", old), "too old")
+	expire(8 * 24 * time.Hour)
+	require.NoError(t, s.PutOAuthState(t.Context(), secret.NewText("new"), row))
+	_, err = s.OAuthState(t.Context(), "tencent", old)
+	require.ErrorIs(t, err, store.ErrNoOAuthState, "it is gone")
+	var dump string
+	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT state_hash FROM oauth_state").Row().Scan(&dump))
+	require.NotContains(t, dump, "new")
+}
