@@ -3,12 +3,14 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +30,7 @@ import (
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/media/client"
+	"adsync/media/oauth"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
 	"adsync/media/system"
@@ -81,8 +84,10 @@ func Topics(lanes []store.Lane, name func(media, lane string) string) []broker.T
 
 // MediaConfig changes where platforms are reached, by their name.
 type MediaConfig struct {
-	BaseURL  map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {tencent: http://127.0.0.1:8090/tencent/v3.0}."`
-	PauseMax time.Duration     `koanf:"pause_max" doc:"Longest pause after a platform said that a limit was overrun. 0 keeps what the platform asks for."`
+	BaseURL map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {tencent: http://127.0.0.1:8090/tencent/v3.0}."`
+	// AuthoriseURL changes where people authorise logins.
+	AuthoriseURL map[string]string `koanf:"authorise_url" doc:"Addresses of the pages where logins are authorised to use instead of the platforms' own, by media name, such as the one that an app's console page shows."`
+	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause after a platform said that a limit was overrun. 0 keeps what the platform asks for."`
 }
 
 // Validate reports every address that cannot be used.
@@ -91,13 +96,17 @@ func (c MediaConfig) Validate() error {
 	for _, p := range Platforms() {
 		known[p.Name()] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.BaseURL)) {
-		u, err := url.Parse(c.BaseURL[name])
+	return errors.Join(checkAddresses("base_url", c.BaseURL, known), checkAddresses("authorise_url", c.AuthoriseURL, known))
+}
+
+func checkAddresses(key string, addresses map[string]string, known map[string]bool) error {
+	for _, name := range slices.Sorted(maps.Keys(addresses)) {
+		u, err := url.Parse(addresses[name])
 		if !known[name] {
-			return &config.FieldError{Key: "base_url." + name, Want: "one of the media names " + fmt.Sprint(slices.Sorted(maps.Keys(known)))}
+			return &config.FieldError{Key: key + "." + name, Want: "one of the media names " + fmt.Sprint(slices.Sorted(maps.Keys(known)))}
 		}
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return &config.FieldError{Key: "base_url." + name, Value: c.BaseURL[name], Want: "an address such as https://api.example.com/v3.0"}
+			return &config.FieldError{Key: key + "." + name, Value: addresses[name], Want: "an address such as https://api.example.com/v3.0"}
 		}
 	}
 	return nil
@@ -128,13 +137,17 @@ type Engine struct {
 	limits    *limits
 	keepers   map[string]*token.Keeper
 	callers   map[string]*client.Client
+	flows     map[string]*oauth.Flow
 	registry  *media.Registry
 	timer     *timer.Timer
 }
 
 // New builds the handlers of all platforms and of the system. It contacts nobody.
 func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
-	e := &Engine{deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{}}
+	e := &Engine{
+		deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{},
+		flows: map[string]*oauth.Flow{},
+	}
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, e.limits.rules, deps.Registerer, deps.Logger)
@@ -156,6 +169,12 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})
 		e.callers[p.Name()] = caller
+		if authoriser, ok := p.(media.Authoriser); ok {
+			e.flows[p.Name()] = oauth.New(oauth.Options{
+				Platform: authoriser, Page: cfg.AuthoriseURL[p.Name()], Transport: transport, Caller: caller, Keeper: keeper,
+				Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning, Logger: e.deps.Logger,
+			})
+		}
 		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store}))
 		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger}))
 		life := account.LifeOptions{Platform: p, Store: e.deps.Store, Calls: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer}
@@ -182,10 +201,15 @@ func (e *Engine) Caller(media string) *client.Client { return e.callers[media] }
 // Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }
 
-// Tokens waits, at its Stop, for refreshes under way: an answer that is lost may be the only copy of a pair. Add it
-// before the consumer.
+// Tokens waits, at its Stop, for refreshes and authorisations under way: an answer that is lost may be the only copy of a
+// pair. Add it before the consumer and the producer.
 func (e *Engine) Tokens() service.Service {
 	return service.Func{StopFunc: func() {
+		var flows sync.WaitGroup
+		for _, f := range e.flows {
+			flows.Go(f.Close)
+		}
+		flows.Wait()
 		for _, k := range e.keepers {
 			k.Close()
 		}
@@ -201,6 +225,9 @@ func (e *Engine) HoldTokens() service.Service {
 		}
 	}}
 }
+
+// Flows authorise logins, by the names of their platforms.
+func (e *Engine) Flows() map[string]*oauth.Flow { return e.flows }
 
 // NewProducer returns the producer's role.
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
@@ -221,5 +248,5 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 
 // Routes are the operators' API of a producer.
 func (e *Engine) Routes(p *producer.Producer) []httpapi.Route {
-	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Clock: e.deps.Planning})
+	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Clock: e.deps.Planning})
 }

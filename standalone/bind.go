@@ -21,6 +21,8 @@ import (
 type Binding struct {
 	// BaseURLs are where the simulated platforms are, by their media names, as the setting media.base_url wants them.
 	BaseURLs map[string]string
+	// AuthoriseURLs are where their logins are authorised, likewise, as the setting media.authorise_url wants them.
+	AuthoriseURLs map[string]string
 	// Accounts is how many accounts the simulated logins reach, on all platforms together.
 	Accounts int
 	// Written is false if the config database had bindings of accounts already: then it stays as it is.
@@ -36,8 +38,9 @@ func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) 
 	if err != nil {
 		return Binding{}, err
 	}
-	b := Binding{BaseURLs: creds.baseURLs(address)}
-	for _, c := range creds {
+	b := Binding{BaseURLs: creds.baseURLs(address), AuthoriseURLs: map[string]string{}}
+	for name, c := range creds {
+		b.AuthoriseURLs[name] = address + c.AuthorisePath
 		for _, app := range c.Apps {
 			for _, l := range app.Logins {
 				b.Accounts += len(l.AccountIDs)
@@ -50,8 +53,9 @@ func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) 
 
 // credentials are what the simulator tells a client of each platform.
 type credentials map[string]struct {
-	BasePath string `json:"base_url_path"`
-	Apps     []struct {
+	BasePath      string `json:"base_url_path"`
+	AuthorisePath string `json:"authorise_url_path"`
+	Apps          []struct {
 		AppID  string `json:"app_id"`
 		Secret string `json:"secret"`
 		Logins []struct {

@@ -20,6 +20,10 @@ const (
 	Admin    Role = "admin"    // changes settings
 )
 
+// Anyone is the role of a route that needs no token, wherever the request comes from: its handler tells by other means whom
+// it answers. No token has it.
+const Anyone Role = "none"
+
 // rank is 0 for what is no role.
 func (r Role) rank() int {
 	switch r {

@@ -163,6 +163,19 @@ func (s *Store) Rebind(ctx context.Context, accountID int64, choose func(have []
 	return before, after, nil
 }
 
+// AddBindings writes the first bindings of accounts that have none.
+func (s *Store) AddBindings(ctx context.Context, bindings []Binding) error {
+	rows := make([][]any, len(bindings))
+	for i, b := range bindings {
+		rows[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}
+	}
+	err := s.Config.Upsert(s.Config.Writer(ctx), Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, rows)
+	if err != nil {
+		return fmt.Errorf("bind %d accounts: %w", len(bindings), err)
+	}
+	return nil
+}
+
 // Games returns the codes of all games, sorted.
 func (s *Store) Games(ctx context.Context) ([]string, error) {
 	var codes []string

@@ -38,21 +38,17 @@ func (s *Store) Logins(ctx context.Context, media, appID string) ([]Login, error
 	return logins, nil
 }
 
-// NameLogin notes what a login is called, and whether accounts that it is found to reach wait for a choice; the second
-// only if the login has no such note yet.
-func (s *Store) NameLogin(ctx context.Context, tokenID int64, name string, choose bool) error {
-	name = cutRunes(name, 255)
-	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		err := tx.Exec(s.Config.dialect.InsertIgnore()+"media_login (token_id, name, choose) VALUES (?, ?, ?)", tokenID, name, choose).Error
-		if err != nil {
-			return err
-		}
-		return tx.Exec("UPDATE media_login SET name = ? WHERE token_id = ?", name, tokenID).Error
-	})
-	if err != nil {
-		return fmt.Errorf("name login %d: %w", tokenID, err)
+// nameLogin notes what a login is called, and that its new accounts wait for a choice. What a note says of that stays.
+func (d *DB) nameLogin(tx *gorm.DB, tokenID int64, name string, choose bool) error {
+	if name == "" && !choose {
+		return nil
 	}
-	return nil
+	name = cutRunes(name, 255)
+	err := tx.Exec(d.dialect.InsertIgnore()+"media_login (token_id, name, choose) VALUES (?, ?, ?)", tokenID, name, choose).Error
+	if err != nil || name == "" {
+		return err
+	}
+	return tx.Exec("UPDATE media_login SET name = ? WHERE token_id = ?", name, tokenID).Error
 }
 
 // SetChoose says whether accounts that a login is found to reach from now on wait for a choice.
@@ -223,8 +219,8 @@ func (d *DB) seeAccounts(tx *gorm.DB, tokenID int64, accounts []Account) error {
 	return d.route(tx, ids)
 }
 
-// RouteLogin has all accounts that a login reaches pulled with the right login. Changes of a login's state do so by
-// themselves; this is for what was changed by hand, or in a moment when that could not be done.
+// RouteLogin has all accounts that a login reaches pulled with the right login, after its state has changed. Of two changes
+// at once, the one that is routed later sees both.
 func (s *Store) RouteLogin(ctx context.Context, tokenID int64) error {
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error { return s.Config.routeLogin(tx, tokenID) })
 	if err != nil {
@@ -233,7 +229,7 @@ func (s *Store) RouteLogin(ctx context.Context, tokenID int64) error {
 	return nil
 }
 
-// routeLogin has all accounts that a login reaches pulled with the right login, after the login's state has changed.
+// routeLogin is RouteLogin in a transaction.
 func (d *DB) routeLogin(tx *gorm.DB, tokenID int64) error {
 	var ids []int64
 	if err := tx.Raw("SELECT account_id FROM account_login WHERE token_id = ? ORDER BY account_id", tokenID).Scan(&ids).Error; err != nil {

@@ -12,12 +12,14 @@ import (
 	"adsync/base/store/storetest"
 )
 
-func putLoginNamed(t *testing.T, s *store.Store, login string) int64 {
+func putLoginNamed(t *testing.T, s *store.Store, login string, people ...string) int64 {
 	t.Helper()
 	in := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	id, err := s.PutLogin(t.Context(), store.Token{
-		Media: "tencent", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0),
-	}, sealed("a", "r"))
+	row := store.Token{Media: "tencent", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	if len(people) > 0 {
+		row.Name, row.Choose = people[0], true
+	}
+	id, err := s.PutLogin(t.Context(), row, sealed("a", "r"))
 	require.NoError(t, err)
 	return id
 }
@@ -33,6 +35,7 @@ func parkLogin(t *testing.T, s *store.Store, id int64) {
 	parked, err := s.ParkLogin(t.Context(), id, row.Generation, holder, "refused")
 	require.NoError(t, err)
 	require.True(t, parked)
+	require.NoError(t, s.RouteLogin(t.Context(), id))
 }
 
 // The login that an account is pulled with: the chosen one while it can be used, else another that can.
@@ -48,7 +51,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, ids["1"], again["1"])
 	}
-	require.NoError(t, s.NameLogin(t.Context(), one, "Otto", false))
+	require.Equal(t, one, putLoginNamed(t, s, "one", "Otto"))
 	inUse := func(externalID string) int64 {
 		a, err := s.Account(t.Context(), ids[externalID])
 		require.NoError(t, err)
@@ -126,12 +129,18 @@ func TestChooseLogin_HoldsUntilAnotherIsChosen(t *testing.T) {
 func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	login := putLoginNamed(t, s, "one")
-	require.NoError(t, s.NameLogin(t.Context(), login, "Otto", true))
-	require.NoError(t, s.NameLogin(t.Context(), login, "Otto the First", false), "what was chosen once stays")
+	login := putLoginNamed(t, s, "one", "Otto")
+	require.Equal(t, login, putLoginNamed(t, s, "one", "Otto the First"))
+	require.Equal(t, login, putLoginNamed(t, s, "one"), "a name that is not told stays")
 	logins, err := s.Logins(t.Context(), "tencent", "17")
 	require.NoError(t, err)
 	require.Equal(t, []store.Login{{ID: login, Media: "tencent", AppID: "17", Login: "one", Name: "Otto the First", State: store.TokenOK, Choose: true}}, logins)
+	other := putLoginNamed(t, s, "two")
+	require.Equal(t, other, putLoginNamed(t, s, "two", "Anna"))
+	logins, err = s.Logins(t.Context(), "tencent", "")
+	require.NoError(t, err)
+	require.Len(t, logins, 2)
+	require.False(t, logins[1].Choose, "a login that is known goes on as it did")
 	none, err := s.Logins(t.Context(), "tencent", "18")
 	require.NoError(t, err)
 	require.Empty(t, none)

@@ -69,6 +69,10 @@ type Token struct {
 	IntentTries  int
 	State        string
 	StateReason  string
+	// Name and Choose are for PutLogin alone: what people call the login, and whether the accounts of a new one wait for a
+	// choice.
+	Name   string
+	Choose bool
 }
 
 // Token returns a login's row; sql.ErrNoRows when there is none.
@@ -124,6 +128,9 @@ func (s *Store) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64, er
 			" generation = generation + 1, intent_holder = '', intent_until = NULL, intent_tries = 0, state = ?, state_reason = '',"+
 			" updated_at = "+s.Config.dialect.Now()+" WHERE id = ?",
 			access, refresh, At(t.AccessExpires), At(t.RefreshExpires), TokenOK, id).Error
+		if err == nil {
+			err = s.Config.nameLogin(tx, id, t.Name, isNew && t.Choose)
+		}
 		if err != nil || isNew {
 			return err
 		}
@@ -197,22 +204,15 @@ func (s *Store) PostponeRefresh(ctx context.Context, id int64, holder string, pa
 }
 
 // ParkLogin marks a login whose refresh token the platform refused to holder, and reports whether this call did it:
-// not when a newer pair or another holder has come. Its accounts go to other logins that reach them, where there are any.
+// not when a newer pair or another holder has come. RouteLogin then finds other logins for its accounts.
 func (s *Store) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
-	parked := false
-	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
-		res := tx.Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
-			" updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
-			TokenReauthorise, cutRunes(reason, 512), id, generation, holder)
-		if parked = res.Error == nil && res.RowsAffected == 1; !parked {
-			return res.Error
-		}
-		return s.Config.routeLogin(tx, id)
-	})
-	if err != nil {
-		return false, fmt.Errorf("park login %d: %w", id, err)
+	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
+		" updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
+		TokenReauthorise, cutRunes(reason, 512), id, generation, holder)
+	if res.Error != nil {
+		return false, fmt.Errorf("park login %d: %w", id, res.Error)
 	}
-	return parked, nil
+	return res.RowsAffected == 1, nil
 }
 
 // cutRunes cuts a text to what a column of n characters takes.

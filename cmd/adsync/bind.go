@@ -7,11 +7,14 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/engine"
+	"adsync/media"
 	"adsync/standalone"
 )
 
@@ -19,14 +22,29 @@ func (a *app) newBind() *cobra.Command {
 	var simulator string
 	cmd := &cobra.Command{
 		Use:   "bind",
-		Short: "Makes the accounts of a simulator those of a deployment",
-		Long: `Writes the apps, logins with their tokens, accounts, call limits and bindings of simulated platforms
-("adsync simulate") into the config database, as a person would copy them from the platforms' developer
-consoles: a deployment for trials and tests then works on them. It prints the setting that "adsync serve"
-needs to reach them. The tables must be there ("adsync migrate up"), and secret.keys be those of the
-deployment. A config database with bindings stays as it is.`,
-		Example: `  adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,
-		Args:    noArgs,
+		Short: "Authorises logins, and binds accounts to games",
+		Long: `"adsync bind tencent" and the like have a person authorise a login of a platform in a browser, and say which
+of its accounts are pulled, and for which game. "adsync bind account" changes one account.
+
+With --simulator it writes the apps, logins with their tokens, accounts, call limits and bindings of simulated
+platforms ("adsync simulate") into the config database, as a person would copy them from the platforms'
+developer consoles: a deployment for trials and tests then works on them. It prints the settings that "adsync
+serve" needs to reach them. A config database with bindings stays as it is.
+
+All of them work on the tables, which must be there ("adsync migrate up"); secret.keys must be those of the deployment.`,
+		Example: `  adsync bind tencent --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/tencent/callback --wait
+  adsync bind account tencent/20000001 --game starfall --os ios
+  adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var known []string
+			for _, c := range cmd.Commands() {
+				known = append(known, c.Name())
+			}
+			return usagef("%q cannot be bound: want one of %s", args[0], strings.Join(known, ", "))
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if u, err := url.Parse(simulator); err != nil || u.Scheme != "http" || u.Host == "" {
 				return usagef("--simulator is %q: want the address of an adsync simulate, as http://host:port", simulator)
@@ -53,10 +71,20 @@ deployment. A config database with bindings stays as it is.`,
 				for _, name := range slices.Sorted(maps.Keys(b.BaseURLs)) {
 					fmt.Fprintf(out, "    %s: %s\n", name, b.BaseURLs[name])
 				}
+				fmt.Fprint(out, "  authorise_url:\n")
+				for _, name := range slices.Sorted(maps.Keys(b.AuthoriseURLs)) {
+					fmt.Fprintf(out, "    %s: %s\n", name, b.AuthoriseURLs[name])
+				}
 				return nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&simulator, "simulator", "", "address of the simulator, as http://host:port")
+	for _, p := range engine.Platforms() {
+		if _, ok := p.(media.Authoriser); ok {
+			cmd.AddCommand(a.newBindMedia(p.Name()))
+		}
+	}
+	cmd.AddCommand(a.newBindAccount())
 	return cmd
 }

@@ -20,7 +20,8 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 	settings := "\nadsync serve reaches them with these settings:\n\nmedia:\n  base_url:\n" +
-		"    oceanengine: " + simulator + "/oceanengine/open_api\n    tencent: " + simulator + "/tencent/v3.0\n"
+		"    oceanengine: " + simulator + "/oceanengine/open_api\n    tencent: " + simulator + "/tencent/v3.0\n" +
+		"  authorise_url:\n    oceanengine: " + simulator + "/oceanengine/openapi/audit/oauth.html\n    tencent: " + simulator + "/tencent/oauth/authorize\n"
 	require.Equal(t, result{stdout: "4 simulated accounts are bound.\n" + settings}, adsync(environ, "bind", "--simulator", simulator))
 	require.Equal(t, result{stdout: "There are bindings already: nothing was written.\n" + settings}, adsync(environ, "bind", "--simulator", simulator+"/"))
 	p.stop(t, syscall.SIGTERM)

@@ -56,7 +56,7 @@ var neededBy = map[string][]string{
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit"},
 	"simulate":   {"log"},
-	"bind":       {"log", "secret", "store"},
+	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
 	"dead":       {"api"},
 	"print":      {},
 }
@@ -81,7 +81,7 @@ func (a *app) load(cmd *cobra.Command, command string) (Config, *config.Sources,
 		File:    a.file,
 		Environ: a.environ,
 		// Variables with the prefix that are no settings: the first ones stand for flags, the others are the tests'.
-		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", serverVariable, tokenVariable, liveTokenVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", serverVariable, tokenVariable, liveTokenVariable, appSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  neededBy[command],
 	})

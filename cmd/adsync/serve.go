@@ -123,14 +123,14 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 		return err
 	}))
 	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
+	m.Add("limits", parts.Limits())
+	m.Add("tokens", parts.Tokens())
 	if chosen != roleProducer {
 		work, err := parts.NewConsumer(cfg.Consumer)
 		if err != nil {
 			return err
 		}
 		server.Check("consumer", work.Ready)
-		m.Add("limits", parts.Limits())
-		m.Add("tokens", parts.Tokens())
 		m.Add("consumer", work)
 		m.Add("token refreshes", parts.HoldTokens())
 	}

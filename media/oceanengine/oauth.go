@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"adsync/base/secret"
@@ -12,29 +14,119 @@ import (
 	"adsync/media/wire"
 )
 
+var _ media.Authoriser = Platform{}
+
+// AuthorisePage implements media.Authoriser. The documents fix no host: it is the one of the address that the app's console
+// page shows.
+func (Platform) AuthorisePage() string { return "https://ad.oceanengine.com/openapi/audit/oauth.html" }
+
+// AuthoriseURL implements media.Authoriser (document 1803016515293203). Without a scope it is all that the app has;
+// material_auth asks for the addresses of images and videos too.
+func (Platform) AuthoriseURL(page string, ask media.Ask) string {
+	return page + "?" + url.Values{
+		"app_id":        {ask.AppID},
+		"redirect_uri":  {ask.RedirectURI},
+		"state":         {ask.State.Reveal()},
+		"material_auth": {"1"},
+	}.Encode()
+}
+
+// CodeParameter implements media.Authoriser.
+func (Platform) CodeParameter() string { return "auth_code" }
+
+// exchangeFixes say what is to be done about the codes that an exchange meets.
+var exchangeFixes = map[string]string{
+	"40002": "the secret is not the app's: write the app again",
+	"40113": "the app is missing or disabled: look at its page on the platform",
+	"40115": "authorise again, a code works once and for 10 minutes",
+}
+
+// Exchange implements media.Authoriser. The answer does not say who agreed: that is asked with the new token. An older pair
+// of the same login is dead from now on.
+func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text, _ string) (media.Authorisation, error) {
+	data, err := p.askTokens(ctx, transport, "oauth2/access_token/", app, "auth_code", code.Reveal())
+	if err != nil {
+		return media.Authorisation{}, media.WithFix(err, exchangeFixes)
+	}
+	tokens, err := readTokens(data)
+	if err != nil {
+		return media.Authorisation{}, err
+	}
+	var a media.Authorisation
+	// A pair whose owner is not known can be put nowhere, and the code is spent.
+	for try := 1; ; try++ {
+		if a, err = p.whoAmI(ctx, transport, tokens); err == nil || try == whoTries || ctx.Err() != nil {
+			break
+		}
+	}
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		e.Message += ": the platform gave tokens and does not say whose they are: authorise again"
+	}
+	return a, err
+}
+
+// whoTries is how often the platform is asked who has just agreed.
+const whoTries = 3
+
+const userEndpoint = "2/user/info/"
+
+func (p Platform) whoAmI(ctx context.Context, transport media.Transport, tokens media.Tokens) (media.Authorisation, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, transport.BaseURL()+"/"+userEndpoint, http.NoBody)
+	if err != nil {
+		return media.Authorisation{}, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
+	}
+	p.Sign(req, tokens.Access.Reveal(), transport.Now())
+	status, header, body, err := transport.Do(req)
+	if err != nil {
+		return media.Authorisation{}, err
+	}
+	data, err := p.Decode(status, header, body)
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		e.Redact(tokens.Access)
+		return media.Authorisation{}, e
+	}
+	if err != nil {
+		return media.Authorisation{}, err
+	}
+	var user struct {
+		ID   wire.ID `json:"id"`
+		Name string  `json:"display_name"`
+	}
+	if err := json.Unmarshal(data, &user); err != nil {
+		return media.Authorisation{}, media.Broken(userEndpoint, err)
+	}
+	if user.ID == "" {
+		return media.Authorisation{}, media.Broken(userEndpoint, errNoID)
+	}
+	return media.Authorisation{Tokens: tokens, Login: string(user.ID), Name: user.Name}, nil
+}
+
 // Refresh implements media.Platform. Both tokens are new, and the old pair is dead by the time the answer comes.
 func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App, refreshToken string) (media.Tokens, error) {
-	// The platform wants the app's id as a number; json.Number keeps its digits.
-	body, err := json.Marshal(map[string]any{
-		"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(), "refresh_token": refreshToken,
-	})
-	if err != nil {
-		return media.Tokens{}, &media.Error{Class: media.Invalid, Message: "the app's id is no number"}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/oauth2/refresh_token/", bytes.NewReader(body))
-	if err != nil {
-		return media.Tokens{}, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	status, header, answer, err := transport.Do(req)
-	if err != nil {
-		return media.Tokens{}, err
-	}
-	data, err := p.Decode(status, header, answer)
+	data, err := p.askTokens(ctx, transport, "oauth2/refresh_token/", app, "refresh_token", refreshToken)
 	if err != nil {
 		return media.Tokens{}, err
 	}
 	return readTokens(data)
+}
+
+// askTokens calls an endpoint that gives out tokens, with the app's own secret and what it takes in exchange.
+func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App, name, value string) (json.RawMessage, error) {
+	// The platform wants the app's id as a number; json.Number keeps its digits.
+	body, err := json.Marshal(map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(), name: value})
+	if err != nil {
+		return nil, &media.Error{Class: media.Invalid, Message: "the app's id is no number"}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/"+endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	status, header, answer, err := transport.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return p.Decode(status, header, answer)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {
@@ -46,7 +138,7 @@ func readTokens(data json.RawMessage) (media.Tokens, error) {
 	}
 	if err := json.Unmarshal(data, &answer); err != nil || answer.AccessToken == "" || answer.RefreshToken == "" {
 		// The decoder's words may hold a piece of the answer, and that is tokens.
-		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "the answer to a token refresh holds no pair of tokens"}
+		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "the answer to a call for tokens holds no pair of them"}
 	}
 	return media.Tokens{
 		Access:         secret.NewText(answer.AccessToken),

@@ -80,8 +80,9 @@ func (s *Simulator) serveIndex(w http.ResponseWriter, _ *http.Request) {
 
 // Credentials are what a client of a platform is configured with.
 type Credentials struct {
-	BasePath string           `json:"base_url_path"`
-	Apps     []AppCredentials `json:"apps"`
+	BasePath      string           `json:"base_url_path"`
+	AuthorisePath string           `json:"authorise_url_path"`
+	Apps          []AppCredentials `json:"apps"`
 }
 
 // AppCredentials are a developer's app and those who authorised it.
@@ -104,7 +105,7 @@ type LoginCredentials struct {
 func (s *Simulator) serveCredentials(w http.ResponseWriter, _ *http.Request) {
 	all := map[string]*Credentials{}
 	for _, p := range s.world.specs {
-		c := &Credentials{BasePath: p.basePath, Apps: []AppCredentials{}}
+		c := &Credentials{BasePath: p.basePath, AuthorisePath: p.prefix + p.authorisePath, Apps: []AppCredentials{}}
 		for n := range s.world.apps(p) {
 			c.Apps = append(c.Apps, AppCredentials{AppID: strconv.FormatInt(s.world.appID(p, n), 10), Secret: s.world.appSecret(p, n)})
 		}
@@ -133,12 +134,12 @@ func (s *Simulator) orderCode(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, l := range s.vault.logins {
 		if l.p.name == order.Media && l.name() == order.Login {
-			code, err := s.vault.authorise(l, s.clock.Now().Unix())
+			code, err := s.vault.authorise(l, "", s.clock.Now().Unix())
 			if err != nil {
 				writeProblem(w, http.StatusInternalServerError, err.Error())
 				return
 			}
-			writeJSON(w, http.StatusOK, map[string]any{"code": code, "expires_in": codeLife})
+			writeJSON(w, http.StatusOK, map[string]any{"code": code, "expires_in": l.p.codeLife})
 			return
 		}
 	}

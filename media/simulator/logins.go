@@ -12,9 +12,6 @@ const (
 	accountsPerApp   = 1000
 	accountsPerLogin = 100
 	loginsPerApp     = accountsPerApp / accountsPerLogin
-
-	// codeLife is how long an authorisation code can be exchanged, in seconds of the world.
-	codeLife = 300
 )
 
 // login is a user of a platform who authorised an app: its tokens reach exactly its accounts.
@@ -38,6 +35,7 @@ type tokens struct {
 	OldExpires     int64  `json:"old_expires,omitempty"`
 	Code           string `json:"code,omitempty"` // an authorisation code not yet exchanged
 	CodeExpires    int64  `json:"code_expires,omitempty"`
+	CodeRedirect   string `json:"code_redirect,omitempty"` // the redirect_uri that it was given out for; empty for any
 	UsedCode       string `json:"used_code,omitempty"`
 }
 
@@ -133,7 +131,8 @@ type tokenState int
 const (
 	tokenGood tokenState = iota
 	tokenExpired
-	tokenUsed // an authorisation code that was exchanged before
+	tokenUsed      // an authorisation code that was exchanged before
+	tokenElsewhere // an authorisation code for another redirect_uri
 	tokenUnknown
 )
 
@@ -207,8 +206,11 @@ func (v *vault) refreshed(p *spec, app int, token string, now int64, rotate bool
 	return after, state, err
 }
 
+// anyRedirect stands for a redirect_uri where the platform does not ask for it again.
+const anyRedirect = ""
+
 // exchanged gives the tokens for an authorisation code, which works once.
-func (v *vault) exchanged(p *spec, app int, code string, now int64) (*login, tokens, tokenState, error) {
+func (v *vault) exchanged(p *spec, app int, code, redirect string, now int64) (*login, tokens, tokenState, error) {
 	find := func() (*login, tokenState) {
 		l, ok := v.byCode[code]
 		switch {
@@ -218,21 +220,23 @@ func (v *vault) exchanged(p *spec, app int, code string, now int64) (*login, tok
 			return nil, tokenUsed
 		case now >= l.CodeExpires:
 			return nil, tokenExpired
+		case redirect != anyRedirect && l.CodeRedirect != "" && redirect != l.CodeRedirect:
+			return nil, tokenElsewhere
 		}
 		return l, tokenGood
 	}
 	return v.change(find, func(l *login) {
-		l.UsedCode, l.Code, l.OldAccess = code, "", ""
+		l.UsedCode, l.Code, l.CodeRedirect, l.OldAccess = code, "", "", ""
 		l.renew(v.world.seed, now, true)
 	})
 }
 
-// authorise makes a code as the login's consent in a browser would.
-func (v *vault) authorise(l *login, now int64) (string, error) {
+// authorise makes a code for a redirect_uri, any if it is empty, as the login's consent in a browser would.
+func (v *vault) authorise(l *login, redirect string, now int64) (string, error) {
 	after, err := v.set(l, func(l *login) {
 		l.Generation++
 		l.Code = digest("code", v.world.seed, l.p.name, l.index, l.Generation)[:32]
-		l.CodeExpires = now + codeLife
+		l.CodeExpires, l.CodeRedirect = now+l.p.codeLife, redirect
 	})
 	return after.Code, err
 }

@@ -124,8 +124,9 @@ func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
 	require.Len(t, d["advertiser_ids"], 40)
 	require.Equal(t, 40115, code(t, s.oceanOAuth("access_token", fields{"auth_code": oceanCode})))
 	oceanLate = consent("oceanengine")
-	require.NoError(t, s.Clock().Set(noon.Add(codeLife*time.Second)))
+	require.NoError(t, s.Clock().Set(noon.Add(300*time.Second)))
 	require.Equal(t, 11009, code(t, exchange(late)))
+	require.NoError(t, s.Clock().Set(noon.Add(600*time.Second)))
 	require.Equal(t, 40115, code(t, s.oceanOAuth("access_token", fields{"auth_code": oceanLate})))
 	require.Equal(t, http.StatusNotFound, s.control(http.MethodPost, "codes", fields{"media": "tencent", "login": "x"}).Code)
 }

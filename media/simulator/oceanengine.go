@@ -50,7 +50,8 @@ var oceanMessages = map[int]string{
 func newOceanEngine() *oceanEngine {
 	o := &oceanEngine{about: &spec{
 		number: 2, name: "oceanengine", prefix: "/oceanengine", basePath: "/oceanengine/open_api",
-		hosts:        []string{"api.oceanengine.com", "ad.oceanengine.com"},
+		hosts:         []string{"api.oceanengine.com", "ad.oceanengine.com", "open.oceanengine.com"},
+		authorisePath: "/openapi/audit/oauth.html", appParam: "app_id", codeParam: "auth_code",
 		accountParam: "advertiser_id", objectKind: "promotion", hasProjects: true, creativesAreParts: true,
 		accountName: func(a *account) string { return a.name() },
 		metrics: []metric{
@@ -65,7 +66,7 @@ func newOceanEngine() *oceanEngine {
 			return strconv.FormatInt(c.ad.id, 10) + ":" + strconv.FormatInt(c.material, 10)
 		},
 		assetID: oceanAssetID, material: oceanMaterial,
-		accessLife: 86_400, refreshLife: 2_592_000,
+		accessLife: 86_400, refreshLife: 2_592_000, codeLife: 600,
 		limits: []LimitRule{
 			{Media: "oceanengine", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 50},
 			{Media: "oceanengine", Endpoint: "*", Scope: ScopeAccount, Seconds: 1, Limit: 10},
@@ -76,6 +77,7 @@ func newOceanEngine() *oceanEngine {
 		"oauth2/access_token/":           {http.MethodPost, true, o.exchange},
 		"oauth2/refresh_token/":          {http.MethodPost, true, o.refresh},
 		"oauth2/advertiser/get/":         {http.MethodGet, false, o.advertisers},
+		"2/user/info/":                   {http.MethodGet, false, o.userInfo},
 		"2/advertiser/info/":             {http.MethodGet, false, o.advertiserInfo},
 		"2/advertiser/fund/get/":         {http.MethodGet, false, o.fund},
 		"2/advertiser/fund/daily_stat/":  {http.MethodGet, false, o.fundDays},
@@ -284,7 +286,7 @@ func (o *oceanEngine) exchange(c *call, _ *login) *apiError {
 	if c.limited() {
 		return nil
 	}
-	l, got, state, err := c.sim.vault.exchanged(o.about, app, body.AuthCode, c.now)
+	l, got, state, err := c.sim.vault.exchanged(o.about, app, body.AuthCode, anyRedirect, c.now)
 	if err != nil {
 		c.sim.logger.Error("cannot save a token", "err", err)
 		return failure(50000, "")
@@ -304,6 +306,21 @@ func (o *oceanEngine) exchange(c *call, _ *login) *apiError {
 	o.end(c, &w)
 	return nil
 }
+
+// userInfo tells whose token it is.
+func (o *oceanEngine) userInfo(c *call, l *login) *apiError {
+	w := o.begin(c)
+	w.open('{')
+	w.numberField("id", userBase+int64(l.index))
+	w.textField("display_name", l.name())
+	w.textField("email", "")
+	w.close('}')
+	o.end(c, &w)
+	return nil
+}
+
+// userBase is the first user's id.
+const userBase = 3_000_000_000_000_001
 
 // advertiser is the account that a call names and its login reaches.
 func (o *oceanEngine) advertiser(c *call, l *login) (account, *apiError) {

@@ -64,6 +64,10 @@ var (
 // ServeHTTP answers platforms' calls and the control API.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p, path := s.route(r); p != nil {
+		if path == p.spec().authorisePath {
+			s.serveAuthorise(w, r, p.spec())
+			return
+		}
 		s.serve(w, r, p, path)
 		return
 	}

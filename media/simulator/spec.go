@@ -26,7 +26,12 @@ type spec struct {
 	assetID        func(kind assetKind, number int64, k key) string // what the platform calls an asset
 	material       func(kind assetKind, number int64) int64         // by what reports know it; nil where they do not
 
+	authorisePath string // of the page where a login agrees, after the prefix
+	appParam      string // its query parameter that names the app
+	codeParam     string // the parameter of the callback that holds the code
+
 	accessLife, refreshLife int64 // of tokens, in seconds of the world
+	codeLife                int64 // of authorisation codes, likewise
 	oldAccessSurvives       bool  // a refresh leaves the older access token usable; a switch can turn it round
 
 	limits          []LimitRule // as shipped

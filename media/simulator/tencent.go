@@ -82,7 +82,8 @@ var tencentMessages = map[int]string{
 func newTencent() *tencent {
 	t := &tencent{about: &spec{
 		number: 1, name: "tencent", prefix: "/tencent", basePath: "/tencent/v3.0",
-		hosts:        []string{"api.e.qq.com", "dl.e.qq.com"},
+		hosts:         []string{"api.e.qq.com", "dl.e.qq.com", "developers.e.qq.com"},
+		authorisePath: "/oauth/authorize", appParam: "client_id", codeParam: "authorization_code",
 		accountParam: "account_id", objectKind: "adgroup",
 		accountName: func(a *account) string { return a.company() },
 		metrics: []metric{
@@ -97,7 +98,7 @@ func newTencent() *tencent {
 		assetID: func(kind assetKind, number int64, k key) string {
 			return strconv.FormatInt([...]int64{60_000_000_000, 80_000_000_000}[kind]+number*3+k.sub(20).below(3), 10)
 		},
-		accessLife: 86_400, refreshLife: 2_592_000,
+		accessLife: 86_400, refreshLife: 2_592_000, codeLife: 300,
 		limits: []LimitRule{
 			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 100},
 			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: 3000},

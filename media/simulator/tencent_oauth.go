@@ -72,7 +72,7 @@ func (t *tencent) exchange(c *call, app int) *apiError {
 			return failure(18001, "%s", name)
 		}
 	}
-	l, got, state, err := c.sim.vault.exchanged(t.about, app, c.query.Get("authorization_code"), c.now)
+	l, got, state, err := c.sim.vault.exchanged(t.about, app, c.query.Get("authorization_code"), c.query.Get("redirect_uri"), c.now)
 	switch {
 	case err != nil:
 		c.sim.logger.Error("cannot save a token", "err", err)
@@ -81,6 +81,8 @@ func (t *tencent) exchange(c *call, app int) *apiError {
 		return failure(11009, "")
 	case state == tokenUsed:
 		return failure(11013, "")
+	case state == tokenElsewhere:
+		return failure(18009, "redirect_uri is another than at the authorisation")
 	case state != tokenGood:
 		return failure(11011, "")
 	}

@@ -1,6 +1,7 @@
 package tencent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -13,29 +14,94 @@ import (
 	"adsync/media/wire"
 )
 
+var _ media.Authoriser = Platform{}
+
+// AuthorisePage implements media.Authoriser.
+func (Platform) AuthorisePage() string { return "https://developers.e.qq.com/oauth/authorize" }
+
+// AuthoriseURL implements media.Authoriser. Without a scope it is all that the app has; the page "OAuth 2.0" (如何授权认证)
+// wants a redirect_uri without a port.
+func (Platform) AuthoriseURL(page string, ask media.Ask) string {
+	return page + "?" + url.Values{
+		"client_id":    {ask.AppID},
+		"redirect_uri": {ask.RedirectURI},
+		"state":        {ask.State.Reveal()},
+	}.Encode()
+}
+
+// CodeParameter implements media.Authoriser.
+func (Platform) CodeParameter() string { return "authorization_code" }
+
+// exchangeFixes say what is to be done about the codes that an exchange meets.
+var exchangeFixes = map[string]string{
+	"11007": "the app's id or secret is not the platform's: write the app again",
+	"11009": "authorise again, a code lasts for 5 minutes",
+	"11011": "authorise again, from a new address",
+	"11013": "authorise again, a code works once",
+}
+
+// Exchange implements media.Authoriser. The login is the account that the authorisation is for: an organisation's in most
+// cases, which reaches all accounts below it.
+func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text, redirectURI string) (media.Authorisation, error) {
+	data, err := p.askTokens(ctx, transport, app, url.Values{
+		"grant_type":         {"authorization_code"},
+		"authorization_code": {code.Reveal()},
+		"redirect_uri":       {redirectURI},
+	})
+	if err != nil {
+		return media.Authorisation{}, media.WithFix(err, exchangeFixes)
+	}
+	return readAuthorisation(data)
+}
+
+func readAuthorisation(data json.RawMessage) (media.Authorisation, error) {
+	tokens, err := readTokens(data)
+	if err != nil {
+		return media.Authorisation{}, err
+	}
+	var answer struct {
+		Info struct {
+			AccountID wire.ID `json:"account_id"`
+			UIN       wire.ID `json:"account_uin"`
+			WeChat    string  `json:"wechat_account_id"`
+			Role      string  `json:"account_role_type"`
+		} `json:"authorizer_info"`
+	}
+	err = json.Unmarshal(data, &answer)
+	login := cmp.Or(string(answer.Info.AccountID), string(answer.Info.UIN), answer.Info.WeChat)
+	if err != nil || login == "" || tokens.Refresh.IsZero() {
+		// The decoder's words may hold a piece of the answer, and that is tokens.
+		return media.Authorisation{}, &media.Error{Class: media.Invalid, Message: "the answer to an exchange does not say whose tokens they are, or holds no pair: authorise again"}
+	}
+	role := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(answer.Info.Role, "ACCOUNT_ROLE_TYPE_"), "_", " "))
+	return media.Authorisation{Tokens: tokens, Login: login, Name: strings.TrimSpace(role + " " + login)}, nil
+}
+
 // Refresh implements media.Platform. The refresh token stays the same and its life begins anew; it is not in the
 // answer.
 func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App, refreshToken string) (media.Tokens, error) {
-	// Authorisation lives beside the versions of the API.
-	address := strings.TrimSuffix(transport.BaseURL(), "/v3.0") + "/oauth/token?" + url.Values{
-		"client_id":     {app.ID},
-		"client_secret": {app.Secret.Reveal()},
-		"grant_type":    {"refresh_token"},
-		"refresh_token": {refreshToken},
-	}.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return media.Tokens{}, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
-	}
-	status, header, body, err := transport.Do(req)
-	if err != nil {
-		return media.Tokens{}, err
-	}
-	data, err := p.Decode(status, header, body)
+	data, err := p.askTokens(ctx, transport, app, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refreshToken}})
 	if err != nil {
 		return media.Tokens{}, err
 	}
 	return readTokens(data)
+}
+
+// askTokens calls the endpoint that gives out tokens, with the app's own secret.
+func (p Platform) askTokens(ctx context.Context, transport media.Transport, app media.App, query url.Values) (json.RawMessage, error) {
+	query.Set("client_id", app.ID)
+	query.Set("client_secret", app.Secret.Reveal())
+	// Authorisation lives beside the versions of the API.
+	address := strings.TrimSuffix(transport.BaseURL(), "/v3.0") + "/oauth/token?" + query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
+	}
+	status, header, body, err := transport.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return p.Decode(status, header, body)
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {
@@ -47,7 +113,7 @@ func readTokens(data json.RawMessage) (media.Tokens, error) {
 	}
 	if err := json.Unmarshal(data, &answer); err != nil || answer.AccessToken == "" {
 		// The decoder's words may hold a piece of the answer, and that is tokens.
-		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "the answer to a token refresh holds no token"}
+		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "the answer to a call for tokens holds none"}
 	}
 	return media.Tokens{
 		Access:         secret.NewText(answer.AccessToken),

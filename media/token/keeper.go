@@ -342,6 +342,17 @@ func (k *Keeper) set(id int64, e *entry) {
 	k.logins[id] = e
 }
 
+// Reload takes a login from the table, whatever this process knows of it: it has just been authorised.
+func (k *Keeper) Reload(ctx context.Context, id int64) error {
+	login, _, err := k.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	k.replace(login)
+	k.share(ctx, login)
+	return nil
+}
+
 // load finds a login's token in Redis, else in the table.
 func (k *Keeper) load(ctx context.Context, id int64) (Login, error) {
 	if login, ok := k.shared(ctx, id); ok {

@@ -7,6 +7,7 @@ import (
 
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/media"
 )
 
 // PutApp writes a developer app of a platform, its secret sealed, and enables it.
@@ -18,9 +19,25 @@ func PutApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id 
 	return s.PutApp(ctx, store.App{Media: mediaName, ID: id, Secret: sealed, Enabled: true})
 }
 
+// OpenApp returns an app with its secret. An app that is not there is sql.ErrNoRows; one that is disabled is an error too.
+func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id string) (media.App, error) {
+	app, err := s.App(ctx, mediaName, id)
+	if err != nil {
+		return media.App{}, err
+	}
+	if !app.Enabled {
+		return media.App{}, &media.Error{Class: media.Invalid, Message: fmt.Sprintf("app %s of %s is disabled", id, mediaName)}
+	}
+	plain, err := box.Open(app.Secret, appPlace(mediaName, id))
+	if err != nil {
+		return media.App{}, fmt.Errorf("open the secret of app %s of %s: %w", id, mediaName, err)
+	}
+	return media.App{ID: id, Secret: secret.NewText(plain)}, nil
+}
+
 // PutLogin writes a login that has just been authorised, its tokens sealed, and returns its id. Of the row it takes
-// Media, AppID, Login and the two times. A login that is there already goes on with the new tokens, also when it was
-// parked. Without a refresh token the login is parked, with the platform's words, when its access token is refused.
+// Media, AppID, Login, Name, Choose and the two times. A login that is there already goes on with the new tokens, also when
+// it was parked. Without a refresh token the login is parked, with the platform's words, when its access token is refused.
 func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row store.Token, access, refresh secret.Text) (int64, error) {
 	return s.PutLogin(ctx, row, func(id int64) (sealedAccess, sealedRefresh string, err error) {
 		if sealedAccess, err = box.Seal(access.Reveal(), accessPlace(id)); err != nil {

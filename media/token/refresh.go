@@ -119,30 +119,22 @@ func (k *Keeper) ask(ctx context.Context, row store.Token, own intent) (media.To
 	if err != nil {
 		return media.Tokens{}, fmt.Errorf("open the refresh token of login %d: %w", row.ID, err)
 	}
-	app, err := k.Store.App(ctx, row.Media, row.AppID)
+	app, err := OpenApp(ctx, k.Store, k.Box, row.Media, row.AppID)
 	if err != nil {
 		return media.Tokens{}, err
 	}
-	if !app.Enabled {
-		return media.Tokens{}, &media.Error{Class: media.Invalid, Message: fmt.Sprintf("app %s of %s is disabled", row.AppID, row.Media)}
-	}
-	appSecret, err := k.Box.Open(app.Secret, appPlace(row.Media, row.AppID))
-	if err != nil {
-		return media.Tokens{}, fmt.Errorf("open the secret of app %s of %s: %w", row.AppID, row.Media, err)
-	}
 	ctx, cancel := k.patience(ctx)
 	defer cancel()
-	secrets := media.App{ID: row.AppID, Secret: secret.NewText(appSecret)}
 	failpoint.Hit("token.before_call")
 	if clock.Since(own.since) > intentMargin {
 		return media.Tokens{}, errLate
 	}
-	tokens, err := k.Platform.Refresh(ctx, k.Transport, secrets, refresh)
+	tokens, err := k.Platform.Refresh(ctx, k.Transport, app, refresh)
 	if err == nil {
 		failpoint.Hit("token.answered")
 	}
 	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Redact(secrets.Secret, secret.NewText(refresh))
+		e.Redact(app.Secret, secret.NewText(refresh))
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer to a token refresh within %s", answerTimeout)}
@@ -258,6 +250,10 @@ func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e 
 		// A newer pair came meanwhile: from a person, or from a holder that was thought dead.
 		return &media.DeferError{After: time.Second, Reason: fmt.Sprintf("login %d has just been changed", row.ID)}
 	}
+	if err := k.route(ctx, row.ID); err != nil {
+		// The next token_refresh of another login that reaches them does it.
+		k.causes.Report(slog.LevelWarn, "route", "the accounts of a parked login stay with it for now", err, "media", row.Media, "login_id", row.ID)
+	}
 	k.metrics.refreshes.WithLabelValues(row.Media, "refused").Inc()
 	attrs := []any{"media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries + 1, "err", e}
 	if row.Refresh == "" {
@@ -266,6 +262,13 @@ func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e 
 		k.Logger.Error("login must be authorised again: the platform refused its refresh token", attrs...)
 	}
 	return k.park(ctx, row.ID, e.Error())
+}
+
+// route has the accounts of a parked login pulled with other logins that reach them.
+func (k *Keeper) route(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
+	defer cancel()
+	return k.Store.RouteLogin(ctx, id)
 }
 
 // parkRow marks the row. A try whose commit was not seen may have done it: then the row says so, and only the holder can

@@ -1,7 +1,7 @@
 // Package api holds the operators' routes under /api/v1: tasks, orders by hand, runs, and the coverage of an account.
 //
 // Every producer serves them, also one that does not lead: reads come from the tables, and an order is a row whose run
-// the leader makes. docs/api.md describes the routes for those who call them.
+// the leader makes. Beside them is the callback of authorisations, /oauth/:media/callback. docs/api.md describes the routes for those who call them.
 package api
 
 import (
@@ -16,6 +16,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/media"
+	"adsync/media/oauth"
 	"adsync/producer"
 )
 
@@ -38,6 +39,8 @@ type Deps struct {
 	Registry *media.Registry
 	// Platforms tell which reports and lists an account has.
 	Platforms []media.Platform
+	// Flows authorise logins, by the names of their platforms.
+	Flows map[string]*oauth.Flow
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
 }
@@ -58,6 +61,8 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodGet, Path: "/api/v1/pauses", Role: httpapi.Viewer, Handler: a.listPauses},
 		{Method: http.MethodPost, Path: "/api/v1/pauses", Role: httpapi.Operator, Handler: a.orderPause},
 		{Method: http.MethodDelete, Path: "/api/v1/pauses/:id", Role: httpapi.Operator, Handler: a.liftPause},
+		{Method: http.MethodGet, Path: "/oauth/:media/callback", Role: httpapi.Anyone, Handler: a.oauthCallback},
+		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id", Role: httpapi.Viewer, Handler: a.getAccount},
 		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/coverage", Role: httpapi.Viewer, Handler: a.getCoverage},
 		{Method: http.MethodGet, Path: "/api/v1/coverage/holes", Role: httpapi.Viewer, Handler: a.listHoles},
 		{Method: http.MethodPost, Path: "/api/v1/coverage/fill", Role: httpapi.Operator, Handler: a.fillHoles},

@@ -45,7 +45,9 @@ type accountJSON struct {
 	Tier       string `json:"tier"`
 	Timezone   string `json:"timezone"`
 	Currency   string `json:"currency"`
-	Parked     string `json:"parked,omitempty"`
+	// Bound tells whether it is pulled at all.
+	Bound  bool   `json:"bound"`
+	Parked string `json:"parked,omitempty"`
 }
 
 func (a *api) getCoverage(c *gin.Context) error {
@@ -100,7 +102,7 @@ func (q *query) days(today day.Day) (from, to day.Day) {
 func describeAccount(account store.Account) accountJSON {
 	return accountJSON{
 		ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
-		Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Parked: account.Parked,
+		Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Bound: account.Bound, Parked: account.Parked,
 	}
 }
 

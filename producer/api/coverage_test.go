@@ -76,7 +76,7 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	require.Len(t, rows, 5+7*3, "the lists and the balance beside the days of reports and cash flow")
 
 	require.Contains(t, b.get("/api/v1/accounts/tencent/9001/coverage"), `"account":{"id":"`+id(account)+
-		`","media":"tencent","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY"}`)
+		`","media":"tencent","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY","bound":true}`)
 }
 
 func TestCoverage_DaysAreTheAccounts(t *testing.T) {

@@ -59,6 +59,11 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Changes []changeJSON `json:"changes"`
 			Next    string       `json:"next"`
 		}{},
+		`"bindings":`: &struct {
+			Account  accountJSON   `json:"account"`
+			Logins   []loginJSON   `json:"logins"`
+			Bindings []bindingJSON `json:"bindings"`
+		}{},
 		`"coverage":`: &struct {
 			Account  accountJSON    `json:"account"`
 			From     string         `json:"from"`

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/day"
+	"adsync/base/schedule"
+	"adsync/base/store"
+)
+
+// accountBindFlags are what "adsync bind account" is told.
+type accountBindFlags struct {
+	gameFlags
+	to, login string
+	correct   bool
+}
+
+func (a *app) newBindAccount() *cobra.Command {
+	f := &accountBindFlags{}
+	cmd := &cobra.Command{
+		Use:   "account MEDIA/ACCOUNT",
+		Short: "Binds one account, moves it to another game, or corrects a wrong binding",
+		Long: `Has an account pulled that is known, and says to which game it belongs.
+
+An account's first game holds for all its figures. Another one is a move: it holds from today on, or from --from to
+--to. With --correct the binding was wrong: its days, those of the binding that holds today, go to the right game.
+Both bring the summaries of the days that they touch to the new game, and take them away from the old one, within
+two minutes.
+
+--login chooses the login that the account is pulled with while that can be used, where several reach it.`,
+		Example: `  adsync bind account tencent/20000001 --game starfall --os ios
+  adsync bind account tencent/20000001 --game tinyfarm --os ios --from 2026-12-01
+  adsync bind account tencent/20000001 --game tinyfarm --os android --correct`,
+		Args: accountArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return a.withAccount(cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
+				return a.bindAccount(ctx, cmd.OutOrStdout(), s, account, f)
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.to, "to", "", "last day, if it is not to hold for ever")
+	cmd.Flags().BoolVar(&f.correct, "correct", false, "the present binding was wrong: rewrite its days")
+	cmd.Flags().StringVar(&f.login, "login", "", "the login to pull it with")
+	return cmd
+}
+
+func (f *accountBindFlags) check() error {
+	switch {
+	case f.correct && f.game == "":
+		return usagef("--correct needs --game and --os")
+	case f.correct && (f.from != "" || f.to != ""):
+		return usagef("--correct rewrites the days of the present binding: for other days leave it out and name them with --from and --to")
+	case f.to != "" && f.from == "":
+		return usagef("--to needs --from")
+	case f.to != "" && f.to < f.from:
+		return usagef("--to is %s: want %s or later", f.to, f.from)
+	}
+	if err := checkDay("to", f.to); err != nil {
+		return err
+	}
+	return f.gameFlags.check()
+}
+
+// withAccount opens the databases for work on one account.
+func (a *app) withAccount(cmd *cobra.Command, name string, work func(context.Context, *store.Store, store.Account) error) error {
+	return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
+		if err := s.CheckSchema(ctx); err != nil {
+			return err
+		}
+		media, externalID, _ := strings.Cut(name, "/")
+		found, err := s.FindAccounts(ctx, media, []string{externalID})
+		if err != nil {
+			return err
+		}
+		account, ok := found[externalID]
+		if !ok {
+			return fmt.Errorf("%s has no account %q that is known here: accounts come in when a login is authorised, and with the task %s.account_list", media, externalID, media)
+		}
+		return work(ctx, s, account)
+	})
+}
+
+// todayOf is the account's present day, by the database's time.
+func todayOf(ctx context.Context, s *store.Store, account store.Account) (day.Day, error) {
+	now, err := s.Config.Now(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read the database's time: %w", err)
+	}
+	zone, err := schedule.Zone(account.Timezone)
+	if err != nil {
+		return "", fmt.Errorf("account %s: %w", account.ExternalID, err)
+	}
+	return day.Of(now, zone), nil
+}
+
+func (a *app) bindAccount(ctx context.Context, out io.Writer, s *store.Store, account store.Account, f *accountBindFlags) error {
+	if err := f.known(ctx, s); err != nil {
+		return err
+	}
+	today, err := todayOf(ctx, s, account)
+	if err != nil {
+		return err
+	}
+	if err := a.auditAccount(ctx, s, "account.bind", account, fmt.Sprintf(`{"game": %q, "os": %q, "from": %q, "to": %q, "correct": %t, "login": %q}`,
+		f.game, f.os, f.from, f.to, f.correct, f.login)); err != nil {
+		return err
+	}
+	if f.login != "" {
+		if err := chooseLogin(ctx, s, account, f.login); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", plain(f.login))
+	}
+	if f.game != "" {
+		before, after, err := s.Rebind(ctx, account.ID, func(have []store.Binding) (store.Binding, error) { return f.binding(have, today), nil })
+		if err != nil {
+			return err
+		}
+		printRebound(out, before, after)
+	}
+	// What is said of past days alone says nothing of whether it is to be pulled.
+	if f.correct || (f.to != "" && day.Day(f.to) < today) || account.Bound || (f.login != "" && f.game == "") {
+		return nil
+	}
+	if err := s.BindAccounts(ctx, []int64{account.ID}, true); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "It is pulled from now on.")
+	return nil
+}
+
+// binding is what is to hold, on which days.
+func (f *accountBindFlags) binding(have []store.Binding, today day.Day) store.Binding {
+	b := store.Binding{From: cmp.Or(day.Day(f.from), today), To: cmp.Or(day.Day(f.to), store.LastDay), Game: f.game, OS: f.os}
+	switch {
+	case len(have) == 0 && f.from == "":
+		b.From = store.FirstBoundDay
+	case f.correct:
+		wrong, ok := store.BindingOn(have, today)
+		if !ok {
+			wrong = have[len(have)-1]
+		}
+		b.From, b.To = wrong.From, wrong.To
+	}
+	return b
+}
+
+func chooseLogin(ctx context.Context, s *store.Store, account store.Account, login string) error {
+	logins, err := s.AccountLogins(ctx, account.ID)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, l := range logins {
+		if l.Login.Login == login {
+			return s.ChooseLogin(ctx, account.ID, l.ID)
+		}
+		names = append(names, l.Login.Login)
+	}
+	return usagef("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
+}
+
+func (a *app) auditAccount(ctx context.Context, s *store.Store, action string, account store.Account, after string) error {
+	return s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: action, Object: "account/" + account.Media + "/" + account.ExternalID, After: after})
+}
+
+func printRebound(out io.Writer, before, after []store.Binding) {
+	t := table(out)
+	for _, part := range []struct {
+		name     string
+		bindings []store.Binding
+	}{{"BEFORE", before}, {"NOW", after}} {
+		fmt.Fprintf(t, "%s\tFROM\tTO\tGAME\tOS\n", part.name)
+		if len(part.bindings) == 0 {
+			fmt.Fprintln(t, "\t-\t-\tunassigned\t")
+		}
+		for _, b := range part.bindings {
+			from, to := b.From.String(), b.To.String()
+			if b.From == store.FirstBoundDay {
+				from = "-"
+			}
+			if b.To == store.LastDay {
+				to = "-"
+			}
+			fmt.Fprintf(t, "\t%s\t%s\t%s\t%s\n", from, to, plain(b.Game), plain(b.OS))
+		}
+	}
+	_ = t.Flush()
+	touched := store.BindingDifferences(before, after)
+	if len(touched) == 0 {
+		fmt.Fprintln(out, "Nothing has changed.")
+		return
+	}
+	fmt.Fprintln(out, "The summaries of the days that changed follow within two minutes.")
+}
+
+func (a *app) newUnbind() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "unbind MEDIA/ACCOUNT",
+		Short: "Ends the pulling of an account",
+		Long: `Nothing of the account is pulled from now on, but for what is under way. What is in the tables stays. From tomorrow on,
+or from --from, it belongs to no game: what is known of those days goes to "unassigned". "adsync bind account" binds
+it again; the days between are pulled when somebody orders them.`,
+		Example: `  adsync unbind tencent/20000001`,
+		Args:    accountArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkDay("from", from); err != nil {
+				return err
+			}
+			return a.withAccount(cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
+				return a.unbind(ctx, cmd.OutOrStdout(), s, account, day.Day(from))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "first day without a game (tomorrow if not given)")
+	return cmd
+}
+
+func (a *app) unbind(ctx context.Context, out io.Writer, s *store.Store, account store.Account, from day.Day) error {
+	if from == "" {
+		today, err := todayOf(ctx, s, account)
+		if err != nil {
+			return err
+		}
+		// What it spent today it spent for its game.
+		from = today.Add(1)
+	}
+	if err := a.auditAccount(ctx, s, "account.unbind", account, fmt.Sprintf(`{"from": %q}`, from)); err != nil {
+		return err
+	}
+	// First: what is pulled meanwhile should still have its game.
+	if err := s.BindAccounts(ctx, []int64{account.ID}, false); err != nil {
+		return err
+	}
+	before, after, err := s.Rebind(ctx, account.ID, func([]store.Binding) (store.Binding, error) {
+		return store.Binding{From: from, To: store.LastDay}, nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s/%s is no longer pulled, as of %s.\n", account.Media, plain(account.ExternalID), time.Now().UTC().Format(time.RFC3339))
+	printRebound(out, before, after)
+	return nil
+}

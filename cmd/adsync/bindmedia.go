@@ -1,0 +1,417 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/redis"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/engine"
+	"adsync/media/oauth"
+	"adsync/media/token"
+)
+
+// appSecretVariable may hold an app's secret, for scripts.
+const appSecretVariable = "ADSYNC_APP_SECRET" //nolint:gosec // The name of the variable, not a secret.
+
+// callbackPoll is how often the table is looked at while a callback is waited for.
+const callbackPoll = time.Second
+
+// bindFlags are what "adsync bind MEDIA" is told.
+type bindFlags struct {
+	appID, redirectURI, login string
+	wait, code                bool
+	accounts                  []string
+	gameFlags
+}
+
+// gameFlags say to what accounts belong.
+type gameFlags struct {
+	game, gameName, os, from string
+}
+
+// systems are what games run on.
+var systems = []string{"ios", "android", "pc"}
+
+func (f *gameFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.game, "game", "", "code of the game that they advertise")
+	cmd.Flags().StringVar(&f.gameName, "game-name", "", "name of the game, if its code is new")
+	cmd.Flags().StringVar(&f.os, "os", "", "what the game runs on: ios, android or pc")
+	cmd.Flags().StringVar(&f.from, "from", "", "first day, such as 2026-11-15, in the account's time zone")
+}
+
+func (f *gameFlags) check() error {
+	if (f.game == "") != (f.os == "") {
+		return usagef("--game and --os go together")
+	}
+	if f.game == "" && (f.gameName != "" || f.from != "") {
+		return usagef("--game-name and --from need --game")
+	}
+	if f.os != "" {
+		if err := oneOf("os", f.os, systems...); err != nil {
+			return err
+		}
+	}
+	return checkDay("from", f.from)
+}
+
+func checkDay(flag, value string) error {
+	if value == "" {
+		return nil
+	}
+	if _, err := day.Parse(value); err != nil {
+		return usagef("--%s is %q: want a day such as 2026-11-15", flag, value)
+	}
+	return nil
+}
+
+// known finds the game, and writes it if it is new and has a name: a slip of the pen must not become a game.
+func (f *gameFlags) known(ctx context.Context, s *store.Store) error {
+	games, err := s.Games(ctx)
+	if err != nil || f.game == "" {
+		return err
+	}
+	if slices.Contains(games, f.game) {
+		return nil
+	}
+	if f.gameName == "" {
+		return usagef("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game, strings.Join(games, ", "))
+	}
+	return s.PutGame(ctx, f.game, f.gameName)
+}
+
+func (a *app) newBindMedia(media string) *cobra.Command {
+	f := &bindFlags{}
+	cmd := &cobra.Command{
+		Use:   media,
+		Short: "Authorises a login of " + media + " and binds its accounts",
+		Long: `With --redirect-uri it writes the app and prints the address where a person authorises a login: whoever holds the
+accounts opens it in a browser within 10 minutes. The platform then sends the browser to the redirect URI, which
+is /oauth/` + media + `/callback of a producer and must be the one that the app has on the platform. The producer stores the
+login, encrypted, and lists its accounts; --wait waits for that and prints them. Where the platform cannot reach
+a producer, --code asks for the code that the browser's address shows in the end.
+
+The app's secret is taken from ` + appSecretVariable + ` or asked for, and may be left out for an app that is known.
+
+With --accounts it has accounts of a login pulled: all of them, also those that the login reaches later, or those
+named. What is not bound is known and not pulled. With --game they belong to a game: from the beginning of their
+figures, or from a day. Accounts that have a game already are left alone by "all": "adsync bind account" moves them.`,
+		Example: `  adsync bind ` + media + ` --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/` + media + `/callback --wait
+  adsync bind ` + media + ` --app-id 1110000001 --accounts all --game starfall --os ios
+  adsync bind ` + media + ` --app-id 1110000001 --login 20000001 --accounts 20000001,20000058 --game starfall --os android --from 2026-11-01`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+				if err := s.CheckSchema(ctx); err != nil {
+					return err
+				}
+				return a.bindMedia(ctx, cmd, s, cfg, logger, media, f)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&f.appID, "app-id", "", "the app's id on the platform")
+	cmd.Flags().StringVar(&f.redirectURI, "redirect-uri", "", "where the platform sends the browser: https://HOST/oauth/"+media+"/callback")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the callback")
+	cmd.Flags().BoolVar(&f.code, "code", false, "ask for the code, instead of a callback")
+	cmd.Flags().StringVar(&f.login, "login", "", "the login whose accounts are meant; not needed for an app with one login, nor after --wait or --code")
+	cmd.Flags().StringSliceVar(&f.accounts, "accounts", nil, "all, or the platform's ids")
+	f.add(cmd)
+	return cmd
+}
+
+func (f *bindFlags) check() error {
+	switch {
+	case f.appID == "":
+		return usagef("--app-id is missing: want the app's id on the platform")
+	case f.redirectURI == "" && len(f.accounts) == 0:
+		return usagef("want --redirect-uri to authorise a login, --accounts to bind accounts of one, or both")
+	case f.redirectURI == "" && (f.wait || f.code):
+		return usagef("--wait and --code need --redirect-uri")
+	case f.wait && f.code:
+		return usagef("--wait and --code exclude each other")
+	case f.redirectURI != "" && len(f.accounts) > 0 && !f.wait && !f.code:
+		return usagef("--accounts beside --redirect-uri needs --wait or --code: the accounts come with the callback")
+	case f.game != "" && len(f.accounts) == 0:
+		return usagef("--game needs --accounts")
+	case slices.Contains(f.accounts, "all") && len(f.accounts) > 1:
+		return usagef("--accounts is all, or a list of ids")
+	}
+	if f.redirectURI != "" {
+		if err := oauth.CheckRedirectURI(f.redirectURI); err != nil {
+			return usagef("--redirect-uri: %s", err)
+		}
+	}
+	return f.gameFlags.check()
+}
+
+func (a *app) bindMedia(ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) error {
+	if err := f.known(ctx, s); err != nil {
+		return err
+	}
+	loginID := int64(0)
+	if f.redirectURI != "" {
+		id, err := a.authorise(ctx, cmd, s, cfg, logger, media, f)
+		if err != nil || !(f.wait || f.code) {
+			return err
+		}
+		loginID = id
+	}
+	if len(f.accounts) == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "\nWhat is not bound is not pulled: adsync bind %s --app-id %s --accounts all|ID,ID --game CODE --os OS binds.\n", media, f.appID)
+		return nil
+	}
+	login, err := pickLogin(ctx, s, media, f, loginID)
+	if err != nil {
+		return err
+	}
+	return a.bindLoginAccounts(ctx, cmd.OutOrStdout(), s, login, f)
+}
+
+// authorise writes the app, asks for an authorisation, and waits for what comes of it if that is wanted.
+func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
+	box, err := secret.NewBox(cfg.Secret.Keys...)
+	if err != nil {
+		return 0, err
+	}
+	if err := a.putApp(ctx, cmd, s, box, media, f.appID); err != nil {
+		return 0, err
+	}
+	cache, err := redis.Open(cfg.Redis)
+	if err != nil {
+		return 0, fmt.Errorf("set up Redis: %w", err)
+	}
+	defer cache.Close()
+	databaseTime := clock.NewDatabase(s.Data.Now, logger)
+	if err := databaseTime.Start(ctx); err != nil {
+		return 0, err
+	}
+	defer databaseTime.Stop()
+	parts := engine.New(engine.Deps{
+		Store: s, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box, Planning: databaseTime, Waiting: databaseTime,
+		Node: node(), Logger: logger, Registerer: telemetry.NewRegistry(),
+	}, cfg.RateLimit, cfg.Media)
+	flow := parts.Flows()[media]
+	request, err := flow.Begin(ctx, f.appID, f.redirectURI, a.operator())
+	if err != nil {
+		return 0, err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "Have the person who holds the accounts open this address within %d minutes:\n\n%s\n\n", int(store.OAuthStateLasts.Minutes()), request.URL)
+	switch {
+	case f.code:
+		fmt.Fprintf(out, "The browser ends at an address with %s=…\n", flow.CodeParameter())
+		code, err := askSecret(cmd, "The code in it")
+		if err != nil {
+			return 0, err
+		}
+		limits := parts.Limits()
+		if err := limits.Start(ctx); err != nil {
+			return 0, err
+		}
+		defer limits.Stop()
+		found, err := flow.Complete(ctx, request.State, code)
+		parts.Tokens().Stop()
+		if err != nil {
+			return 0, err
+		}
+		printFound(out, cmp.Or(found.Name, found.Login), found.Accounts, found.Note)
+		return found.LoginID, nil
+	case f.wait:
+		return awaitCallback(ctx, out, s, media, request.State)
+	}
+	fmt.Fprintf(out, "The browser then comes back to %s, which stores the login and shows its accounts.\n", f.redirectURI)
+	return 0, nil
+}
+
+// putApp writes the app with the secret from the environment or the terminal. One that is known keeps its secret if none is
+// in the environment.
+func (a *app) putApp(ctx context.Context, cmd *cobra.Command, s *store.Store, box *secret.Box, media, appID string) error {
+	given := secret.NewText(variable(a.environ, appSecretVariable))
+	if given.IsZero() {
+		_, err := s.App(ctx, media, appID)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if given, err = askSecret(cmd, "Secret of app "+appID); err != nil {
+			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", appSecretVariable, err)
+		}
+	}
+	if err := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
+		return err
+	}
+	return token.PutApp(ctx, s, box, media, appID, given)
+}
+
+// awaitCallback waits until the callback has come through a producer, or can no longer come.
+func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media string, state secret.Text) (loginID int64, err error) {
+	fmt.Fprintln(out, "Waiting for it …")
+	ticker := time.NewTicker(callbackPoll)
+	defer ticker.Stop()
+	for {
+		row, err := s.OAuthState(ctx, media, state)
+		switch {
+		case err != nil:
+			return 0, err
+		case row.Step == store.OAuthFailed:
+			return 0, fmt.Errorf("the authorisation failed: %s", row.Note)
+		case row.Step == store.OAuthDone:
+			logins, err := s.Logins(ctx, media, row.AppID)
+			if err != nil {
+				return 0, err
+			}
+			name := strconv.FormatInt(row.TokenID, 10)
+			for _, l := range logins {
+				if l.ID == row.TokenID {
+					name = cmp.Or(l.Name, l.Login)
+				}
+			}
+			accounts, err := s.LoginAccounts(ctx, row.TokenID)
+			if err != nil {
+				return 0, err
+			}
+			printFound(out, name, accounts, row.Note)
+			return row.TokenID, nil
+		case row.Step == store.OAuthWaiting && row.Left <= 0:
+			return 0, errors.New("nobody has authorised it in time: ask again")
+		case row.Left < -callbackGrace:
+			return 0, errors.New("the callback came, and its code was never exchanged: the process died, and the code is spent. Ask again")
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// callbackGrace is how long after its time a callback that has come may take.
+const callbackGrace = 5 * time.Minute
+
+// foundMax is how many accounts are listed.
+const foundMax = 50
+
+func printFound(out io.Writer, name string, accounts []store.LoginAccount, note string) {
+	fmt.Fprintf(out, "Authorised: %s, with %d accounts. %s\n", plain(name), len(accounts), note)
+	t := table(out)
+	for i, a := range accounts {
+		if i == foundMax {
+			fmt.Fprintf(t, "and %d more\n", len(accounts)-foundMax)
+			break
+		}
+		state := "not bound"
+		if a.Bound {
+			state = "pulled"
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", plain(a.ExternalID), plain(a.Name), state)
+	}
+	_ = t.Flush()
+}
+
+// pickLogin finds the login whose accounts are meant.
+func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, id int64) (store.Login, error) {
+	logins, err := s.Logins(ctx, media, f.appID)
+	if err != nil {
+		return store.Login{}, err
+	}
+	var names []string
+	for _, l := range logins {
+		if id == l.ID || (id == 0 && (l.Login == f.login || (f.login == "" && len(logins) == 1))) {
+			return l, nil
+		}
+		names = append(names, l.Login)
+	}
+	if len(names) == 0 {
+		return store.Login{}, usagef("app %s of %s has no login yet: authorise one with --redirect-uri", f.appID, media)
+	}
+	return store.Login{}, usagef("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
+}
+
+// bindLoginAccounts binds the accounts that were asked for.
+func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login store.Login, f *bindFlags) error {
+	accounts, err := s.LoginAccounts(ctx, login.ID)
+	if err != nil {
+		return err
+	}
+	all := slices.Equal(f.accounts, []string{"all"})
+	if accounts, err = wanted(accounts, f, all); err != nil {
+		return err
+	}
+	audit := store.Audit{
+		Actor: a.operator(), Action: "accounts.bind", Object: fmt.Sprintf("login/%d", login.ID),
+		After: fmt.Sprintf(`{"accounts": %d, "all": %t, "game": %q, "os": %q}`, len(accounts), all, f.game, f.os),
+	}
+	if err := s.AddAudit(ctx, audit); err != nil {
+		return err
+	}
+	ids := make([]int64, len(accounts))
+	var bindings []store.Binding
+	for i, account := range accounts {
+		ids[i] = account.ID
+		if f.game != "" && !account.Games {
+			bindings = append(bindings, store.Binding{
+				AccountID: account.ID, From: cmp.Or(day.Day(f.from), store.FirstBoundDay), To: store.LastDay, Game: f.game, OS: f.os,
+			})
+		}
+	}
+	// The game first: figures that come at once fall to it.
+	if err := s.AddBindings(ctx, bindings); err != nil {
+		return err
+	}
+	if err := s.BindAccounts(ctx, ids, true); err != nil {
+		return err
+	}
+	if all {
+		if err := s.SetChoose(ctx, login.ID, false); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%d accounts of %s are bound", len(ids), plain(cmp.Or(login.Name, login.Login)))
+	if f.game != "" {
+		fmt.Fprintf(out, ", %d of them to %s on %s", len(bindings), plain(f.game), f.os)
+	}
+	fmt.Fprintln(out, ".")
+	if all {
+		fmt.Fprintln(out, "Accounts that it reaches later are pulled too, without a game until they are bound to one.")
+	}
+	return nil
+}
+
+// wanted picks the accounts that were asked for; of all, those that are not bound or have no game.
+func wanted(accounts []store.LoginAccount, f *bindFlags, all bool) ([]store.LoginAccount, error) {
+	if all {
+		return slices.DeleteFunc(accounts, func(a store.LoginAccount) bool { return a.Bound && a.Games }), nil
+	}
+	var some []store.LoginAccount
+	for _, id := range f.accounts {
+		i := slices.IndexFunc(accounts, func(a store.LoginAccount) bool { return a.ExternalID == id })
+		switch {
+		case i < 0:
+			return nil, usagef("--accounts: the login does not reach %q", id)
+		case accounts[i].Games && f.game != "":
+			return nil, usagef("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id, accounts[i].Media, id, f.game, f.os)
+		}
+		some = append(some, accounts[i])
+	}
+	return some, nil
+}

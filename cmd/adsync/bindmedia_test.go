@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// simulatedApp is an app of a simulated platform with what must be seen nowhere.
+type simulatedApp struct {
+	id, secret string
+	accounts   []string
+	tokens     []string
+}
+
+func askSimulator(t *testing.T, simulator, media string) simulatedApp {
+	t.Helper()
+	_, body := get(t, simulator+"/_sim/credentials")
+	var all map[string]struct {
+		Apps []struct {
+			AppID, Secret string
+			Logins        []struct {
+				Access   string   `json:"access_token"`
+				Refresh  string   `json:"refresh_token"`
+				Accounts []string `json:"account_ids"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(body, `"app_id"`, `"AppID"`)), &all))
+	a := all[media].Apps[0]
+	return simulatedApp{a.AppID, a.Secret, a.Logins[0].Accounts, []string{a.Logins[0].Access, a.Logins[0].Refresh}}
+}
+
+// rest reads a process's log to its end, after a signal to stop.
+func (p *process) rest(t *testing.T) string {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	var all strings.Builder
+	for p.log.Scan() {
+		all.WriteString(p.log.Text() + "\n")
+	}
+	require.NoError(t, p.cmd.Wait(), all.String())
+	return all.String()
+}
+
+// begun runs a command that waits, and returns the address that it prints and what comes of it.
+func begun(t *testing.T, environ []string, args ...string) (address string, ended func() result) {
+	t.Helper()
+	in, out := io.Pipe()
+	done := make(chan result, 1)
+	go func() {
+		var stderr bytes.Buffer
+		code := run(args, environ, out, &stderr)
+		_ = out.Close()
+		done <- result{code: code, stderr: stderr.String()}
+	}()
+	lines := bufio.NewReader(in)
+	var printed strings.Builder
+	for !strings.HasPrefix(address, "http") {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			require.Failf(t, "the command ended", "%s%s", printed.String(), (<-done).stderr)
+		}
+		printed.WriteString(line)
+		address = strings.TrimSpace(line)
+	}
+	return address, func() result {
+		more, err := io.ReadAll(lines)
+		require.NoError(t, err)
+		r := <-done
+		r.stdout = printed.String() + string(more)
+		return r
+	}
+}
+
+// A person authorises a login in a browser; its accounts are chosen, pulled, moved and unbound; nothing shows a secret.
+func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
+	t.Parallel()
+	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	simulator := "http://" + world.await(t, "msg", served)["addr"].(string)
+	for media, page := range map[string]string{"tencent": "/tencent/oauth/authorize", "oceanengine": "/oceanengine/openapi/audit/oauth.html"} {
+		t.Run(media, func(t *testing.T) {
+			t.Parallel()
+			app := askSimulator(t, simulator, media)
+			environ := append(serveEnviron(t),
+				fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0", "oceanengine": "%s/oceanengine/open_api"}`, simulator, simulator),
+				fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"%s": "%s"}`, media, simulator+page),
+			)
+			p := start(t, environ, "serve", "--role=all")
+			server := "http://" + p.await(t, "msg", "listening")["addr"].(string)
+			p.await(t, "part", "api")
+			redirect := server + "/oauth/" + media + "/callback"
+			first := app.accounts[0]
+			withSecret := append(slices.Clone(environ), "ADSYNC_APP_SECRET="+app.secret)
+			var seen strings.Builder // all that anybody was shown
+			show := func(r result) result {
+				seen.WriteString(r.stdout + r.stderr)
+				return r
+			}
+
+			address, ended := begun(t, withSecret, "bind", media, "--app-id", app.id, "--redirect-uri", redirect, "--wait",
+				"--accounts", first, "--game", "starfall", "--game-name", "Starfall", "--os", "ios")
+			status, page := get(t, address) // The browser follows to the callback.
+			require.Equal(t, http.StatusOK, status, page)
+			require.Contains(t, page, "<h1>Authorised</h1>")
+			require.Contains(t, page, first)
+			require.Contains(t, page, "not pulled")
+			r := show(ended())
+			require.Zero(t, r.code, r.stderr)
+			require.Contains(t, r.stdout, fmt.Sprintf("with %d accounts", len(app.accounts)))
+			require.Contains(t, r.stdout, "1 accounts of ")
+			require.Contains(t, r.stdout, "1 of them to starfall on ios")
+			state, err := url.Parse(address)
+			require.NoError(t, err)
+			secrets := append(slices.Clone(askSimulator(t, simulator, media).tokens), app.secret, state.Query().Get("state"))
+
+			// The same callback again.
+			status, again := get(t, redirect+"?state="+state.Query().Get("state")+"&auth_code=x&authorization_code=x")
+			require.Equal(t, http.StatusConflict, status)
+			require.Contains(t, again, "This address has been used")
+			status, none := get(t, redirect+"?state=x&auth_code=x&authorization_code=x")
+			require.Equal(t, http.StatusNotFound, status)
+			status, denied := get(t, redirect+"?state=x")
+			require.Equal(t, http.StatusBadRequest, status)
+			require.Contains(t, denied, "The platform has sent no code")
+
+			// A pull works, of the chosen account alone.
+			run := order(t, server, media+".report_daily.account")
+			require.Equal(t, "succeeded", run.State)
+			require.EqualValues(t, 1, run.Counts.Succeeded/max(1, run.Counts.Total)*1)
+			r = show(adsync(environ, "coverage", media+"/"+first, "--server", server))
+			require.Contains(t, r.stdout, "complete")
+			r = show(adsync(environ, "coverage", media+"/"+app.accounts[1], "--server", server))
+			require.NotContains(t, r.stdout, "complete", "nobody chose it")
+
+			// A move, a correction, all the rest, and the end.
+			r = show(adsync(environ, "bind", "account", media+"/"+first, "--game", "tinyfarm", "--game-name", "Tiny Farm", "--os", "ios", "--from", "2026-11-01"))
+			require.Zero(t, r.code, r.stderr)
+			require.Regexp(t, `(?s)NOW +FROM +TO +GAME +OS\n +- +2026-10-31 +starfall +ios\n +2026-11-01 +- +tinyfarm +ios\n`, r.stdout)
+			r = show(adsync(environ, "bind", "account", media+"/"+first, "--game", "starfall", "--os", "android", "--correct"))
+			require.Zero(t, r.code, r.stderr)
+			require.Regexp(t, `(?s)NOW .*2026-11-01 +- +starfall +android\n`, r.stdout)
+			r = show(adsync(environ, "bind", media, "--app-id", app.id, "--accounts", "all", "--game", "tinyfarm", "--os", "pc"))
+			require.Zero(t, r.code, r.stderr)
+			require.Contains(t, r.stdout, fmt.Sprintf("%d accounts of ", len(app.accounts)-1), "the first one has a game")
+			r = show(adsync(environ, "unbind", media+"/"+first, "--from", "2026-11-10"))
+			require.Zero(t, r.code, r.stderr)
+			require.Contains(t, r.stdout, "is no longer pulled")
+			r = show(adsync(environ, "accounts", "show", media+"/"+first, "--server", server))
+			require.Zero(t, r.code, r.stderr)
+			require.Contains(t, r.stdout, "not bound: nothing of it is pulled")
+			require.Contains(t, r.stdout, "in use; chosen")
+			require.Regexp(t, `2026-11-01 +2026-11-09 +starfall +android`, r.stdout)
+
+			// No secret is seen: not in what people are shown, the log, or the tables.
+			log := p.rest(t)
+			require.Contains(t, log, "a login was authorised")
+			text := map[string]string{"pages": page + again + none + denied, "log": log}
+			text["commands"] = strings.ReplaceAll(seen.String(), address, "")
+			for _, variable := range environ {
+				if _, file, ok := strings.Cut(variable, "_WRITER="); ok {
+					for _, f := range []string{file, file + "-wal"} {
+						raw, err := os.ReadFile(f)
+						if err == nil {
+							text[filepath.Base(f)] = string(raw)
+						}
+					}
+				}
+			}
+			require.Contains(t, text["config.db"]+text["config.db-wal"], "starfall", "the tables are what is searched")
+			for where, all := range text {
+				for _, s := range secrets {
+					require.NotEmpty(t, s)
+					require.False(t, strings.Contains(all, s), "a secret stands in the %s", where)
+				}
+			}
+		})
+	}
+}
+
+// ordered is what became of an order.
+type ordered struct {
+	State  string
+	Counts struct{ Total, Succeeded int64 }
+}
+
+// order runs a task now and waits for its end.
+func order(t *testing.T, server, task string) ordered {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server+"/api/v1/tasks/"+task+"/run", strings.NewReader("{}"))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusAccepted, response.StatusCode, string(body))
+	var run ordered
+	require.Eventually(t, func() bool {
+		_, body := get(t, server+response.Header.Get("Location"))
+		require.NoError(t, json.Unmarshal([]byte(body), &run))
+		return !slices.Contains([]string{"pending", "fanning_out", "running"}, run.State)
+	}, 2*time.Minute, 100*time.Millisecond)
+	return run
+}
+
+// Where a platform cannot reach a producer the code is asked for.
+func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
+	t.Parallel()
+	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	simulator := "http://" + world.await(t, "msg", served)["addr"].(string)
+	app := askSimulator(t, simulator, "tencent")
+	environ := append(sqliteEnviron(t), secretEnviron[0], "ADSYNC_REDIS_ADDRS=127.0.0.1:1",
+		fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0"}`, simulator),
+		fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"tencent": "%s/tencent/oauth/authorize"}`, simulator))
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	const redirect = "https://adsync.example.com/oauth/tencent/callback"
+
+	in, terminal := io.Pipe()
+	var stdout, stderr bytes.Buffer
+	out, printed := io.Pipe()
+	a := newRoot(environ)
+	a.SetArgs([]string{"bind", "tencent", "--app-id", app.id, "--redirect-uri", redirect, "--code", "--accounts", "all"})
+	a.SetIn(in)
+	a.SetOut(io.MultiWriter(&stdout, printed))
+	a.SetErr(&stderr)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- a.ExecuteContext(t.Context())
+		_ = printed.Close()
+	}()
+	_, err := io.WriteString(terminal, app.secret+"\n")
+	require.NoError(t, err)
+	lines := bufio.NewReader(out)
+	address := ""
+	for !strings.HasPrefix(address, "http") {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		address = strings.TrimSpace(line)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	response, err := browser.Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	target, err := url.Parse(response.Header.Get("Location"))
+	require.NoError(t, err)
+	code := target.Query().Get("authorization_code")
+	require.NotEmpty(t, code)
+	_, err = io.WriteString(terminal, code+"\n")
+	require.NoError(t, err)
+	require.NoError(t, <-ended, stderr.String())
+	require.Contains(t, stdout.String(), "Accounts that it reaches later are pulled too")
+	for _, s := range []string{code, app.secret} {
+		require.NotContains(t, stdout.String()+stderr.String(), s)
+	}
+}
+
+func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
+	t.Parallel()
+	const uri = "https://adsync.example.com/oauth/tencent/callback"
+	for want, args := range map[string][]string{
+		`"facebook" cannot be bound: want one of account, oceanengine, tencent`: {"bind", "facebook"},
+		"--app-id is missing": {"bind", "tencent", "--redirect-uri", uri},
+		"want --redirect-uri to authorise a login, --accounts": {"bind", "tencent", "--app-id", "1"},
+		"--wait and --code need --redirect-uri":                {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--wait"},
+		"--accounts beside --redirect-uri needs --wait":        {"bind", "tencent", "--app-id", "1", "--redirect-uri", uri, "--accounts", "all"},
+		"--game and --os go together":                          {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g"},
+		`--os is "symbian": want ios, android or pc`:           {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "symbian"},
+		`--from is "today": want a day`:                        {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "today"},
+		"want https, since the code":                           {"bind", "tencent", "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
+		"--correct rewrites the days of the present binding":   {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
+		"want MEDIA/ACCOUNT with the platform's id":            {"unbind", "tencent"},
+		"--to is 2026-10-01: want 2026-11-01 or later":         {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
+	} {
+		r := adsync(nil, args...)
+		require.Equal(t, exitUsage, r.code, args)
+		require.Contains(t, r.stderr, want)
+	}
+	environ := append(sqliteEnviron(t), secretEnviron[0])
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	r := adsync(environ, "bind", "account", "tencent/1", "--game", "g", "--os", "pc")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stderr, `tencent has no account "1" that is known here`)
+	r = adsync(environ, "bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "strafall", "--os", "pc")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stderr, `there is no game "strafall": want one of unassigned, or a new one with its name`)
+	r = adsync(environ, "bind", "tencent", "--app-id", "1", "--accounts", "all")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stderr, "app 1 of tencent has no login yet")
+}

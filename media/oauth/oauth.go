@@ -1,0 +1,355 @@
+// Package oauth has people authorise our apps for their logins, and brings the logins and what they reach into the tables.
+//
+// The table oauth_state holds what was asked for: a state is random, kept as a hash, good for one callback of its media and
+// app within ten minutes. The code that comes with it is exchanged once; the pair of tokens that it is worth exists nowhere
+// else until it is in media_token, and is lost if the process dies before that: whoever comes back with the same address is
+// told so.
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/account"
+	"adsync/media/token"
+)
+
+const (
+	// answerTimeout is how long the platform's answer to an exchange is waited for.
+	answerTimeout = 10 * time.Second
+	// storePatience is how long a new pair is tried to be stored. Nobody else has it.
+	storePatience = time.Minute
+	// listTimeout is how long the login's accounts are listed for while a person waits; the rest comes with the task.
+	listTimeout = 12 * time.Second
+	// deadAfter is when an exchange that has not ended must have died with its process.
+	deadAfter = answerTimeout + storePatience + listTimeout
+	// refreshLifeDefault is the life of a refresh token of which the platform tells none: what both platforms document.
+	refreshLifeDefault = 30 * 24 * time.Hour
+	// closePatience is how long a stop waits for exchanges under way.
+	closePatience = answerTimeout
+)
+
+// Keeper is told of logins that were authorised. *token.Keeper is one.
+type Keeper interface {
+	Reload(ctx context.Context, id int64) error
+}
+
+// Options are what a Flow works with.
+type Options struct {
+	Platform media.Authoriser
+	// Page is where people agree; empty means the platform's own.
+	Page      string
+	Transport media.Transport
+	Caller    account.Caller
+	Keeper    Keeper
+	Store     *store.Store
+	Box       *secret.Box
+	Clock     clock.Clock
+	Logger    *slog.Logger
+}
+
+// Flow authorises logins of one platform. Its methods may be called at the same time.
+type Flow struct {
+	Options
+
+	mu     sync.Mutex
+	closed bool
+	flying sync.WaitGroup
+}
+
+// New returns a Flow. It contacts nobody.
+func New(o Options) *Flow {
+	if o.Page == "" {
+		o.Page = o.Platform.AuthorisePage()
+	}
+	return &Flow{Options: o}
+}
+
+// Request is an authorisation that was asked for.
+type Request struct {
+	URL   string // to open in a browser; it holds the state
+	State secret.Text
+}
+
+// Kind says why a callback brought nothing.
+type Kind string
+
+// The kinds.
+const (
+	Unknown  Kind = "unknown"  // nobody asked with this state
+	Old      Kind = "old"      // it was asked for too long ago
+	Used     Kind = "used"     // the state or the code has come before
+	Refused  Kind = "refused"  // the platform did not give tokens for the code
+	Stopping Kind = "stopping" // this process is stopping; the state is as good as before
+)
+
+// Refusal says why a callback brought nothing, in words for the person who waits. It holds no secrets.
+type Refusal struct { //nolint:errname // It is an answer as much as an error.
+	Kind Kind
+	Text string
+}
+
+func (r *Refusal) Error() string { return r.Text }
+
+// Outcome is what a callback brought.
+type Outcome struct {
+	AppID   string
+	LoginID int64
+	Login   string
+	Name    string
+	// Accounts are those that the login reaches, as far as they were listed.
+	Accounts []store.LoginAccount
+	// Note says what is not done yet; empty when all is.
+	Note string
+}
+
+// CheckRedirectURI refuses an address that no callback can come to, or that a code should not travel to.
+func CheckRedirectURI(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Fragment != "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") || len(address) > 1024 {
+		return fmt.Errorf("redirect URI %q: want the address of a producer's /oauth/MEDIA/callback, such as https://adsync.example.com/oauth/tencent/callback", address)
+	}
+	if u.Scheme == "http" && u.Hostname() != "localhost" {
+		if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsLoopback() {
+			return fmt.Errorf("redirect URI %q: want https, since the code that comes with it is a secret", address)
+		}
+	}
+	return nil
+}
+
+// Begin asks for an authorisation of an app that is in the tables.
+func (f *Flow) Begin(ctx context.Context, appID, redirectURI, askedBy string) (Request, error) {
+	if err := CheckRedirectURI(redirectURI); err != nil {
+		return Request{}, err
+	}
+	if _, err := f.app(ctx, appID); err != nil {
+		return Request{}, err
+	}
+	state := secret.NewText(rand.Text())
+	err := f.Store.PutOAuthState(ctx, state, store.OAuthState{Media: f.Platform.Name(), AppID: appID, RedirectURI: redirectURI, AskedBy: askedBy})
+	if err != nil {
+		return Request{}, err
+	}
+	return Request{URL: f.Platform.AuthoriseURL(f.Page, media.Ask{AppID: appID, RedirectURI: redirectURI, State: state}), State: state}, nil
+}
+
+func (f *Flow) app(ctx context.Context, appID string) (media.App, error) {
+	app, err := token.OpenApp(ctx, f.Store, f.Box, f.Platform.Name(), appID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return media.App{}, fmt.Errorf("%s has no app %s here: adsync bind %s --app-id %s writes it", f.Platform.Name(), appID, f.Platform.Name(), appID)
+	}
+	return app, err
+}
+
+// CodeParameter is the callback's query parameter that holds the code.
+func (f *Flow) CodeParameter() string { return f.Platform.CodeParameter() }
+
+// Close lets no exchange begin any more, and waits for those under way: a pair of tokens on its way from the platform to the
+// table must arrive.
+func (f *Flow) Close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.flying.Wait()
+	}()
+	timer := time.NewTimer(closePatience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		f.Logger.Error("a new login is lost: its tokens could not be stored before the process ends", "media", f.Platform.Name())
+	}
+}
+
+func (f *Flow) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.flying.Add(1)
+	return true
+}
+
+// Complete exchanges the code of a callback, stores the login and lists its accounts. Once it has begun it goes on, whoever
+// goes away. An error is a *Refusal, or a trouble of ours that leaves the state as it was.
+func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, error) {
+	if !f.begin() {
+		return Outcome{}, &Refusal{Stopping, "This process is stopping. Open the same address again in a moment."}
+	}
+	defer f.flying.Done()
+	ctx = context.WithoutCancel(ctx)
+	row, err := f.Store.OAuthState(ctx, f.Platform.Name(), state)
+	switch {
+	case errors.Is(err, store.ErrNoOAuthState):
+		return Outcome{}, &Refusal{Unknown, "Nobody here has asked for this authorisation. Ask for one with adsync bind, and open the address that it prints."}
+	case err != nil:
+		return Outcome{}, err
+	case row.Step != store.OAuthWaiting:
+		return Outcome{}, spent(row)
+	case row.Left <= 0:
+		return Outcome{}, tooOld()
+	}
+	if used, err := f.Store.OAuthCodeUsed(ctx, row.Media, state, code); err != nil {
+		return Outcome{}, err
+	} else if used {
+		return Outcome{}, &Refusal{Used, "This code has come before, with another request. A code works once: authorise again, from a new address."}
+	}
+	app, err := f.app(ctx, row.AppID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	mine, err := f.Store.ClaimOAuthState(ctx, row.Media, state, code)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !mine {
+		// Somebody was faster, or the time has just run out.
+		if row, err = f.Store.OAuthState(ctx, row.Media, state); err != nil {
+			return Outcome{}, err
+		}
+		if row.Step == store.OAuthWaiting {
+			return Outcome{}, tooOld()
+		}
+		return Outcome{}, spent(row)
+	}
+	return f.exchange(ctx, state, code, row, app)
+}
+
+func tooOld() error {
+	return &Refusal{Old, fmt.Sprintf("This was asked for more than %d minutes ago. Ask again with adsync bind, and open the new address.", int(store.OAuthStateLasts.Minutes()))}
+}
+
+// spent says what has become of a request whose callback has come before.
+func spent(row store.OAuthState) *Refusal {
+	const once = "This address has been used: it works once."
+	switch {
+	case row.Step == store.OAuthDone || row.Step == store.OAuthStored:
+		return &Refusal{Used, fmt.Sprintf("%s The login is authorised, with %d accounts; nothing is left to do here.", once, row.Accounts)}
+	case row.Step == store.OAuthFailed:
+		return &Refusal{Used, once + " It failed: " + row.Note}
+	case row.UsedFor < deadAfter:
+		return &Refusal{Used, once + " Its code is being exchanged at this moment: look again in a minute."}
+	default:
+		return &Refusal{Used, once + " The process that exchanged its code ended before the tokens were stored. They are lost, and the code is spent: authorise again, from a new address."}
+	}
+}
+
+// exchange does what a claimed state is for.
+func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.OAuthState, app media.App) (Outcome, error) {
+	asked := f.Clock.Now()
+	a, err := f.ask(ctx, code, row, app)
+	if err != nil {
+		f.Logger.Warn("an authorisation failed", "media", row.Media, "app", row.AppID, "asked_by", row.AskedBy, "err", err)
+		row.Step, row.Note = store.OAuthFailed, words(err)
+		f.note(ctx, state, row)
+		return Outcome{}, &Refusal{Refused, row.Note}
+	}
+	login := store.Token{
+		Media: row.Media, AppID: row.AppID, Login: a.Login, Name: a.Name, Choose: true,
+		AccessExpires: asked.Add(a.AccessExpires), RefreshExpires: asked.Add(a.RefreshExpires),
+	}
+	if a.RefreshExpires == 0 {
+		login.RefreshExpires = asked.Add(refreshLifeDefault)
+	}
+	id, err := f.keep(ctx, login, a.Tokens)
+	if err != nil {
+		f.Logger.Error("the tokens of a new login are lost: they could not be stored", "media", row.Media, "app", row.AppID, "err", err)
+		row.Step, row.Note = store.OAuthFailed, "the tokens could not be stored and are lost, and the code is spent: authorise again"
+		f.note(ctx, state, row)
+		return Outcome{}, &Refusal{Refused, "The tokens could not be stored and are lost, and the code is spent. When the database is back, authorise again, from a new address."}
+	}
+	f.Logger.Info("a login was authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login, "asked_by", row.AskedBy)
+	row.Step, row.TokenID = store.OAuthStored, id
+	f.note(ctx, state, row)
+	out := Outcome{AppID: row.AppID, LoginID: id, Login: a.Login, Name: a.Name}
+	if err := f.list(ctx, id); err != nil {
+		f.Logger.Warn("the accounts of a new login were not all listed", "media", row.Media, "login_id", id, "err", err)
+		out.Note = fmt.Sprintf("Its accounts were not all listed; the task %s.account_list lists them.", row.Media)
+	}
+	if out.Accounts, err = f.Store.LoginAccounts(ctx, id); err != nil {
+		return Outcome{}, err
+	}
+	row.Step, row.Accounts, row.Note = store.OAuthDone, len(out.Accounts), out.Note
+	f.note(ctx, state, row)
+	return out, nil
+}
+
+// ask exchanges the code. Its error is free of secrets.
+func (f *Flow) ask(ctx context.Context, code secret.Text, row store.OAuthState, app media.App) (media.Authorisation, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	a, err := f.Platform.Exchange(ctx, f.Transport, app, code, row.RedirectURI)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer within %s", answerTimeout)}
+	}
+	if e, ok := errors.AsType[*media.Error](err); ok {
+		e.Redact(app.Secret, code)
+		if e.Class != media.Invalid {
+			e.Message += ": the code may be spent, so authorise again, from a new address"
+		}
+	}
+	return a, err
+}
+
+// words are an error of the platform's for people.
+func words(err error) string {
+	e, ok := errors.AsType[*media.Error](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case e.Code == "":
+		return e.Message
+	default:
+		return fmt.Sprintf("The platform says %s: %s", e.Code, e.Message)
+	}
+}
+
+// keep stores the login. The pair exists nowhere else, so a database that is away is waited for.
+func (f *Flow) keep(ctx context.Context, login store.Token, tokens media.Tokens) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		id, err := token.PutLogin(ctx, f.Store, f.Box, login, tokens.Access, tokens.Refresh)
+		if err == nil {
+			return id, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (f *Flow) list(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if err := f.Keeper.Reload(ctx, id); err != nil {
+		return err
+	}
+	_, err := account.Options{Platform: f.Platform, Caller: f.Caller, Store: f.Store}.List(ctx, f.Caller.ForLogin(id), id)
+	return err
+}
+
+// note tells those who wait for the callback elsewhere. What is in media_token counts; this is for people.
+func (f *Flow) note(ctx context.Context, state secret.Text, row store.OAuthState) {
+	if err := f.Store.NoteOAuthState(ctx, state, row); err != nil {
+		f.Logger.Warn("what became of an authorisation is not noted", "media", row.Media, "step", row.Step, "err", err)
+	}
+}

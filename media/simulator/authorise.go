@@ -1,0 +1,94 @@
+package simulator
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+)
+
+// authorisePage is what a person sees who has several logins to agree with.
+var authorisePage = template.Must(template.New("authorise").Parse(`<!doctype html>
+<meta charset="utf-8"><title>{{.Media}}, simulated</title>
+<h1>{{.Media}}, simulated</h1>
+{{if .Problem}}<p>{{.Problem}}</p>{{else}}<p>The app {{.App}} asks for the accounts of one of your logins. Who are you?</p>
+<ul>{{range .Logins}}<li><a href="{{.Address}}">{{.Name}}</a> ({{.Accounts}} accounts)</li>{{end}}</ul>{{end}}
+`))
+
+type authoriseView struct {
+	Media, App, Problem string
+	Logins              []authoriseLogin
+}
+
+type authoriseLogin struct {
+	Name     string
+	Address  template.URL
+	Accounts int
+}
+
+// serveAuthorise is the page where a login agrees, for whoever opens it: an app's only login agrees at once, of several one
+// is chosen on the page or by the parameter login, which is ours. It sends the browser on with a code and the state.
+func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *spec) {
+	q := r.URL.Query()
+	view := authoriseView{Media: p.name, App: q.Get(p.appParam)}
+	refuse := func(problem string) {
+		view.Problem = problem
+		s.showAuthorise(w, http.StatusBadRequest, view)
+	}
+	app, known := s.world.appByID(p, view.App)
+	target, err := url.Parse(q.Get("redirect_uri"))
+	switch {
+	case r.Method != http.MethodGet:
+		refuse("This page takes GET.")
+		return
+	case !known:
+		refuse("There is no such app: look at " + p.appParam + ".")
+		return
+	case err != nil || !target.IsAbs() || target.Host == "":
+		refuse("redirect_uri is no address.")
+		return
+	}
+	var chosen *login
+	for _, l := range s.vault.logins {
+		if l.p != p || l.app() != app {
+			continue
+		}
+		if q.Get("login") == l.name() {
+			chosen = l
+		}
+		with := r.URL.Query()
+		with.Set("login", l.name())
+		view.Logins = append(view.Logins, authoriseLogin{Name: l.name(), Address: template.URL("?" + with.Encode()), Accounts: l.last - l.first}) //nolint:gosec // It is encoded.
+		if chosen == nil && q.Get("login") == "" && s.world.loginsOf(p, app) == 1 {
+			chosen = l
+		}
+	}
+	if chosen == nil {
+		s.showAuthorise(w, http.StatusOK, view)
+		return
+	}
+	code, err := s.vault.authorise(chosen, q.Get("redirect_uri"), s.clock.Now().Unix())
+	if err != nil {
+		s.logger.Error("cannot save a code", "err", err)
+		refuse("The code cannot be saved.")
+		return
+	}
+	back := target.Query()
+	back.Set(p.codeParam, code)
+	back.Set("state", q.Get("state"))
+	target.RawQuery = back.Encode()
+	http.Redirect(w, r, target.String(), http.StatusFound)
+}
+
+func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view authoriseView) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	if err := authorisePage.Execute(w, view); err != nil {
+		s.logger.Debug("a page was not sent whole", "err", err)
+	}
+}
+
+// loginsOf is how many logins an app has.
+func (w *world) loginsOf(p *spec, app int) int {
+	all := (w.count(p) + accountsPerLogin - 1) / accountsPerLogin
+	return min(all-app*loginsPerApp, loginsPerApp)
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"html/template"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media/oauth"
+)
+
+// callbackAccountsMax is how many accounts the page lists.
+const callbackAccountsMax = 200
+
+// callbackPage is what the person who has authorised a login sees. It shows no secrets.
+var callbackPage = template.Must(template.New("callback").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>adsync: {{.Title}}</title>
+<style>body{font:16px/1.5 sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem}code,pre{background:#eee;padding:.1rem .3rem}td,th{text-align:left;padding-right:1.5rem}</style>
+</head><body>
+<h1>{{.Title}}</h1>
+{{if .Problem}}<p>{{.Problem}}</p>{{else}}
+<p>{{.Media}} has given access to <b>{{.Name}}</b>, which reaches {{.Total}} accounts. {{.Note}}</p>
+<table><tr><th>account</th><th>name</th><th></th></tr>
+{{range .Accounts}}<tr><td>{{.ExternalID}}</td><td>{{.Name}}</td><td>{{if .Bound}}pulled{{else}}not pulled{{end}}</td></tr>
+{{end}}</table>
+{{if .More}}<p>and {{.More}} more.</p>{{end}}
+<p>What is new here is not pulled until it is bound to a game:</p>
+<pre>adsync bind {{.Media}} --app-id {{.AppID}} --login {{.Login}} --accounts all --game CODE --os ios</pre>
+<p>binds all accounts that have no game yet; name some with <code>--accounts ID,ID</code>.</p>
+{{end}}<p>This page can be closed.</p>
+</body></html>
+`))
+
+type callbackView struct {
+	Title, Problem, Media, AppID, Login, Name, Note string
+	Accounts                                        []store.LoginAccount
+	Total, More                                     int
+}
+
+// oauthCallback is where a platform sends the browser of a person who has authorised a login. It needs no token of ours: the
+// state says who asked.
+func (a *api) oauthCallback(c *gin.Context) error {
+	media := c.Param("media")
+	flow, ok := a.Flows[media]
+	if !ok {
+		return a.callbackProblem(c, http.StatusNotFound, "There is no media of this name here.")
+	}
+	query := c.Request.URL.Query()
+	state, code := secret.NewText(query.Get("state")), secret.NewText(query.Get(flow.CodeParameter()))
+	switch {
+	case state.IsZero():
+		return a.callbackProblem(c, http.StatusBadRequest, "The address has no state: open the one that adsync bind prints, not this one.")
+	case code.IsZero():
+		return a.callbackProblem(c, http.StatusBadRequest, "The platform has sent no code: the authorisation was refused or broken off. The address that adsync bind printed can be opened again.")
+	}
+	found, err := flow.Complete(c.Request.Context(), state, code)
+	if refusal, ok := errors.AsType[*oauth.Refusal](err); ok {
+		return a.callbackProblem(c, callbackStatus(refusal.Kind), refusal.Text)
+	}
+	if err != nil {
+		return err
+	}
+	view := callbackView{
+		Title: "Authorised", Media: media, AppID: found.AppID, Login: found.Login, Name: found.Name, Note: found.Note,
+		Accounts: found.Accounts, Total: len(found.Accounts),
+	}
+	if view.Name == "" {
+		view.Name = found.Login
+	}
+	if view.More = view.Total - callbackAccountsMax; view.More > 0 {
+		view.Accounts = view.Accounts[:callbackAccountsMax]
+	} else {
+		view.More = 0
+	}
+	return a.showCallback(c, http.StatusOK, view)
+}
+
+func callbackStatus(kind oauth.Kind) int {
+	switch kind {
+	case oauth.Unknown:
+		return http.StatusNotFound
+	case oauth.Old:
+		return http.StatusGone
+	case oauth.Used:
+		return http.StatusConflict
+	case oauth.Stopping:
+		return http.StatusServiceUnavailable
+	case oauth.Refused:
+	}
+	return http.StatusBadGateway
+}
+
+func (a *api) callbackProblem(c *gin.Context, status int, problem string) error {
+	return a.showCallback(c, status, callbackView{Title: "Not authorised", Problem: problem})
+}
+
+func (a *api) showCallback(c *gin.Context, status int, view callbackView) error {
+	var page bytes.Buffer
+	if err := callbackPage.Execute(&page, view); err != nil {
+		return err
+	}
+	h := c.Writer.Header()
+	// The page's own address holds the state and the code: they must not travel on.
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	c.Data(status, "text/html; charset=utf-8", page.Bytes())
+	return nil
+}

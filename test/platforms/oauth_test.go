@@ -1,0 +1,309 @@
+package platforms_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/mediatest"
+	"adsync/media/oauth"
+	"adsync/media/token"
+)
+
+const callback = "http://127.0.0.1:1/oauth/x/callback"
+
+// authoriser is a flow against a simulated platform, with what it logs.
+type authoriser struct {
+	process
+	*oauth.Flow
+	t       *testing.T
+	secrets []string // that must be seen nowhere
+	log     *bytes.Buffer
+}
+
+func newAuthoriser(t *testing.T, platform media.Platform, server *mediatest.Server) *authoriser {
+	t.Helper()
+	p := start(t, platform, server)
+	require.NoError(t, p.anyCall(t, platform)) // The clock learns the platform's time.
+	a := &authoriser{process: p, t: t, log: &bytes.Buffer{}, secrets: []string{server.App.Secret.Reveal()}}
+	u, err := url.Parse(server.BaseURL)
+	require.NoError(t, err)
+	page := u.Scheme + "://" + u.Host
+	var credentials map[string]struct {
+		AuthorisePath string `json:"authorise_url_path"`
+	}
+	w := world{media: platform.Name(), address: page}
+	require.NoError(t, json.Unmarshal(w.get(t, "credentials", nil), &credentials))
+	a.Flow = oauth.New(oauth.Options{
+		Platform: platform.(media.Authoriser), Page: page + credentials[platform.Name()].AuthorisePath, Transport: p.keeper.Transport,
+		Caller: p.client, Keeper: p.keeper, Store: p.store, Box: p.keeper.Box, Clock: p.keeper.Clock,
+		Logger: slog.New(slog.NewJSONHandler(a.log, nil)),
+	})
+	return a
+}
+
+// agree asks and has the platform's page agree.
+func (a *authoriser) agree() (state, code secret.Text) {
+	a.t.Helper()
+	request, err := a.Begin(a.t.Context(), a.server.App.ID, callback, "otto")
+	require.NoError(a.t, err)
+	code = a.open(request.URL, request.State)
+	return request.State, code
+}
+
+// open does what a browser does with the address, up to the callback.
+func (a *authoriser) open(address string, state secret.Text) secret.Text {
+	a.t.Helper()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(a.t, err)
+	resp, err := browser.Do(r)
+	require.NoError(a.t, err)
+	defer resp.Body.Close()
+	require.Equal(a.t, http.StatusFound, resp.StatusCode)
+	target, err := url.Parse(resp.Header.Get("Location"))
+	require.NoError(a.t, err)
+	require.Equal(a.t, state.Reveal(), target.Query().Get("state"))
+	code := target.Query().Get(a.CodeParameter())
+	require.NotEmpty(a.t, code)
+	a.secrets = append(a.secrets, code, state.Reveal())
+	return secret.NewText(code)
+}
+
+func (a *authoriser) refused(kind oauth.Kind, text string, state, code secret.Text) {
+	a.t.Helper()
+	_, err := a.Complete(a.t.Context(), state, code)
+	refusal, ok := errors.AsType[*oauth.Refusal](err)
+	require.True(a.t, ok, "%v", err)
+	require.Equal(a.t, kind, refusal.Kind, refusal.Text)
+	require.Contains(a.t, refusal.Text, text)
+	for _, s := range a.secrets {
+		require.NotContains(a.t, refusal.Text, s)
+	}
+}
+
+// tables are all that the config database holds of authorisations, as text.
+func (a *authoriser) tables() string {
+	a.t.Helper()
+	var all strings.Builder
+	for _, table := range []string{"oauth_state", "media_token", "media_app", "media_login", "account_login", "media_account", "audit_log"} {
+		rows, err := a.store.Config.Writer(a.t.Context()).Raw("SELECT * FROM " + table).Rows()
+		require.NoError(a.t, err)
+		columns, err := rows.Columns()
+		require.NoError(a.t, err)
+		for rows.Next() {
+			values := make([]any, len(columns))
+			into := make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			require.NoError(a.t, rows.Scan(into...))
+			for _, v := range values {
+				if b, ok := v.([]byte); ok {
+					v = string(b)
+				}
+				fmt.Fprint(&all, v, " ")
+			}
+		}
+		require.NoError(a.t, rows.Err())
+		rows.Close()
+	}
+	return all.String()
+}
+
+func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
+	t.Parallel()
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		a := newAuthoriser(t, platform, server)
+		state, code := a.agree()
+		found, err := a.Complete(t.Context(), state, code)
+		require.NoError(t, err)
+		require.Empty(t, found.Note)
+		require.NotEmpty(t, found.Login)
+		require.NotEmpty(t, found.Name)
+		require.Len(t, found.Accounts, len(server.Accounts))
+		for _, account := range found.Accounts {
+			require.False(t, account.Bound, "nobody has chosen it")
+			require.Equal(t, found.LoginID, account.TokenID)
+		}
+		require.NotEqual(t, a.login, found.LoginID)
+		row, err := a.store.Token(t.Context(), found.LoginID)
+		require.NoError(t, err)
+		require.Equal(t, store.TokenOK, row.State)
+		require.WithinDuration(t, a.keeper.Clock.Now().Add(24*time.Hour), row.AccessExpires, time.Minute)
+
+		// A pull works with it.
+		api := a.client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: found.LoginID, Zone: zone, Currency: "CNY"})
+		_, err = platform.Reports()[0].Page(t.Context(), api, media.ReportQuery{From: server.Today, To: server.Today}, "")
+		require.NoError(t, err)
+
+		a.refused(oauth.Used, "This address has been used: it works once. The login is authorised", state, code)
+		other, err := a.Begin(t.Context(), server.App.ID, callback, "otto")
+		require.NoError(t, err)
+		a.secrets = append(a.secrets, other.State.Reveal())
+		a.refused(oauth.Used, "This code has come before, with another request", other.State, code)
+
+		login, err := a.keeper.Login(t.Context(), found.LoginID)
+		require.NoError(t, err)
+		a.secrets = append(a.secrets, login.Access.Reveal())
+		// Whatever was written anywhere shows none of it.
+		tables := a.tables()
+		require.Contains(t, tables, found.Login)
+		for _, s := range a.secrets {
+			require.NotContains(t, tables, s)
+			require.NotContains(t, a.log.String(), s)
+		}
+		require.Contains(t, a.log.String(), "a login was authorised")
+	})
+}
+
+func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
+	t.Parallel()
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		a := newAuthoriser(t, platform, server)
+		state, code := a.agree()
+		first, err := a.Complete(t.Context(), state, code)
+		require.NoError(t, err)
+		require.NoError(t, a.store.SetChoose(t.Context(), first.LoginID, false))
+		u, err := url.Parse(server.BaseURL)
+		require.NoError(t, err)
+		w := world{media: platform.Name(), address: u.Scheme + "://" + u.Host}
+		w.order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
+		_, err = platform.Reports()[0].Page(t.Context(), a.client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: zone}),
+			media.ReportQuery{From: server.Today, To: server.Today}, "")
+		require.ErrorContains(t, err, "must be authorised again")
+
+		state, code = a.agree()
+		again, err := a.Complete(t.Context(), state, code)
+		require.NoError(t, err)
+		require.Equal(t, first.LoginID, again.LoginID, "the same login")
+		require.Empty(t, again.Note)
+		row, err := a.store.Token(t.Context(), first.LoginID)
+		require.NoError(t, err)
+		require.Equal(t, store.TokenOK, row.State)
+		logins, err := a.store.Logins(t.Context(), platform.Name(), server.App.ID)
+		require.NoError(t, err)
+		for _, l := range logins {
+			if l.ID == first.LoginID {
+				require.False(t, l.Choose, "what was chosen stays")
+			}
+		}
+		_, err = platform.Reports()[0].Page(t.Context(), a.client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: zone}),
+			media.ReportQuery{From: server.Today, To: server.Today}, "")
+		require.NoError(t, err)
+	})
+}
+
+func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
+	t.Parallel()
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		a := newAuthoriser(t, platform, server)
+		begin := func() secret.Text {
+			request, err := a.Begin(t.Context(), server.App.ID, callback, "otto")
+			require.NoError(t, err)
+			return request.State
+		}
+		a.refused(oauth.Unknown, "Nobody here has asked for this authorisation", secret.NewText("x"), secret.NewText("c"))
+
+		state := begin()
+		a.refused(oauth.Refused, "authorise again, ", state, secret.NewText("nonsense"))
+		a.refused(oauth.Used, "It failed: The platform says", state, secret.NewText("nonsense"))
+
+		// A code that is too old for the platform.
+		state, code := a.agree()
+		u, err := url.Parse(server.BaseURL)
+		require.NoError(t, err)
+		w := world{media: platform.Name(), address: u.Scheme + "://" + u.Host}
+		w.order(t, "clock", map[string]any{"now": server.Today.Start(zone).Add(23 * time.Hour).Format(time.RFC3339)})
+		a.refused(oauth.Refused, "authorise again, a code", state, code)
+
+		// A request that is too old for us.
+		state, code = a.agree()
+		require.NoError(t, a.store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
+		a.refused(oauth.Old, "more than 10 minutes ago", state, code)
+
+		// A process that died between the platform's answer and the table.
+		state, code = a.agree()
+		mine, err := a.store.ClaimOAuthState(t.Context(), platform.Name(), state, code)
+		require.NoError(t, err)
+		require.True(t, mine)
+		a.refused(oauth.Used, "being exchanged at this moment", state, code)
+		require.NoError(t, a.store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'", store.At(time.Now().Add(-time.Hour))).Error)
+		a.refused(oauth.Used, "the code is spent: authorise again", state, code)
+
+		// The app's secret is wrong.
+		state, code = a.agree()
+		require.NoError(t, token.PutApp(t.Context(), a.store, a.keeper.Box, platform.Name(), server.App.ID, secret.NewText("wrong-secret")))
+		a.secrets = append(a.secrets, "wrong-secret")
+		a.refused(oauth.Refused, "write the app again", state, code)
+
+		_, err = a.Begin(t.Context(), "77", callback, "otto")
+		require.ErrorContains(t, err, "has no app 77 here")
+		for _, address := range []string{"", "/cb", "http://adsync.example.com/cb", "https://x.example/cb#f", "ftp://x.example/cb"} {
+			_, err := a.Begin(t.Context(), server.App.ID, address, "otto")
+			require.ErrorContains(t, err, "redirect URI")
+		}
+		require.Zero(t, a.countLogins(t), "nothing but what was there")
+		for _, s := range a.secrets {
+			require.NotContains(t, a.tables(), s)
+			require.NotContains(t, a.log.String(), s)
+		}
+	})
+}
+
+// countLogins counts logins beside the one that every process here begins with.
+func (a *authoriser) countLogins(t *testing.T) int {
+	t.Helper()
+	logins, err := a.store.Logins(t.Context(), a.Platform.Name(), "")
+	require.NoError(t, err)
+	return len(logins) - 1
+}
+
+func TestOAuth_OfManyCallbacksAtOnceOneCounts(t *testing.T) {
+	t.Parallel()
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		a := newAuthoriser(t, platform, server)
+		state, code := a.agree()
+		errs := make([]error, 6)
+		var all sync.WaitGroup
+		for i := range errs {
+			// The browser goes away: what has begun goes on.
+			ctx, leave := context.WithCancel(t.Context())
+			leave()
+			all.Go(func() { _, errs[i] = a.Complete(ctx, state, code) })
+		}
+		all.Wait()
+		done := 0
+		for _, err := range errs {
+			if err == nil {
+				done++
+				continue
+			}
+			refusal, ok := errors.AsType[*oauth.Refusal](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, oauth.Used, refusal.Kind)
+		}
+		require.Equal(t, 1, done)
+		require.Equal(t, 1, a.countLogins(t))
+		a.Close()
+		a.refused(oauth.Stopping, "This process is stopping", state, code)
+	})
+}
