@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,17 +19,57 @@ import (
 // is the answer. It is never an argument: a command line can be read by everyone on the machine.
 func askSecret(cmd *cobra.Command, question string) (secret.Text, error) {
 	in := cmd.InOrStdin()
-	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if terminal, ok := terminalOf(in); ok {
 		fmt.Fprint(cmd.ErrOrStderr(), question+" (it is not shown): ")
-		answer, err := term.ReadPassword(int(file.Fd()))
+		answer, err := readHidden(cmd.Context(), terminal)
 		fmt.Fprintln(cmd.ErrOrStderr())
-		return answered(string(answer), err)
+		return answered(answer, err)
 	}
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if errors.Is(err, io.EOF) {
-		err = nil
+	// Byte by byte: what comes after the line is the answer to the next question.
+	var line []byte
+	for next := make([]byte, 1); ; {
+		n, err := in.Read(next)
+		if n == 1 && next[0] != '\n' {
+			line = append(line, next[0])
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil && n == 0 {
+			continue
+		}
+		return answered(string(line), err)
 	}
-	return answered(line, err)
+}
+
+// terminalOf returns the terminal that in is, if it is one.
+func terminalOf(in io.Reader) (*os.File, bool) {
+	file, ok := in.(*os.File)
+	return file, ok && term.IsTerminal(int(file.Fd()))
+}
+
+// readHidden reads a line that the terminal does not show. When ctx ends first, the terminal shows again what is typed.
+func readHidden(ctx context.Context, terminal *os.File) (string, error) {
+	fd := int(terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	type answer struct {
+		text []byte
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		answers <- answer{text, err}
+	}()
+	select {
+	case a := <-answers:
+		return string(a.text), a.err
+	case <-ctx.Done():
+		return "", errors.Join(errors.New("it was interrupted"), term.Restore(fd, before)) // The reader still waits, with the echo off.
+	}
 }
 
 func answered(text string, err error) (secret.Text, error) {

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"adsync/base/config"
 	"adsync/base/secret"
@@ -84,11 +80,14 @@ func (a *app) prepareLive(cmd *cobra.Command, cfg *Config, o *standalone.Options
 	}
 	text := variable(a.environ, liveTokenVariable)
 	if text == "" {
-		var err error
-		prompt := fmt.Sprintf("Access token for %s account %s (it is not shown): ", live.Media, live.Account)
-		if text, err = askSecret(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), prompt); err != nil {
+		if _, ok := terminalOf(cmd.InOrStdin()); !ok {
+			return usagef("there is no access token: set %s, or start this on a terminal to be asked for it", liveTokenVariable)
+		}
+		given, err := askSecret(cmd, fmt.Sprintf("Access token for %s account %s", live.Media, live.Account))
+		if err != nil {
 			return err
 		}
+		text = given.Reveal()
 	}
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -114,39 +113,4 @@ func checkLiveAddress(live standalone.Live) error {
 		return usagef("--base-url is %q: want https, since the token would travel in clear", live.BaseURL)
 	}
 	return nil
-}
-
-// askSecret asks on a terminal for a text that is not shown. Without a terminal it is an error.
-func askSecret(ctx context.Context, in io.Reader, out io.Writer, prompt string) (string, error) {
-	f, ok := in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return "", usagef("there is no access token: set %s, or start this on a terminal to be asked for it", liveTokenVariable)
-	}
-	fd := int(f.Fd())
-	before, err := term.GetState(fd)
-	if err != nil {
-		return "", fmt.Errorf("the terminal: %w", err)
-	}
-	fmt.Fprint(out, prompt)
-	type answer struct {
-		text []byte
-		err  error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		text, err := term.ReadPassword(fd)
-		answers <- answer{text, err}
-	}()
-	select {
-	case a := <-answers:
-		fmt.Fprintln(out)
-		if a.err != nil {
-			return "", fmt.Errorf("read the access token: %w", a.err)
-		}
-		return string(a.text), nil
-	case <-ctx.Done():
-		// The reader still waits, with the echo off.
-		fmt.Fprintln(out)
-		return "", errors.Join(errors.New("interrupted before there was a token"), term.Restore(fd, before))
-	}
 }
