@@ -38,9 +38,8 @@ func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) 
 	if err != nil {
 		return Binding{}, err
 	}
-	b := Binding{BaseURLs: creds.baseURLs(address), AuthoriseURLs: map[string]string{}}
-	for name, c := range creds {
-		b.AuthoriseURLs[name] = address + c.AuthorisePath
+	b := Binding{BaseURLs: creds.baseURLs(address), AuthoriseURLs: creds.authoriseURLs(address)}
+	for _, c := range creds {
 		for _, app := range c.Apps {
 			for _, l := range app.Logins {
 				b.Accounts += len(l.AccountIDs)
@@ -79,6 +78,15 @@ func (c credentials) baseURLs(address string) map[string]string {
 	urls := map[string]string{}
 	for name, platform := range c {
 		urls[name] = address + platform.BasePath
+	}
+	return urls
+}
+
+// authoriseURLs are the addresses of their pages where logins are authorised.
+func (c credentials) authoriseURLs(address string) map[string]string {
+	urls := map[string]string{}
+	for name, platform := range c {
+		urls[name] = address + platform.AuthorisePath
 	}
 	return urls
 }

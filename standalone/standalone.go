@@ -166,7 +166,7 @@ func (s *stack) open(ctx context.Context) error {
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys("adsync"), Box: box,
 		Planning: s.world.clock, Waiting: waiting, Node: "standalone", HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
-	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.baseURLs()})
+	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.baseURLs(), AuthoriseURL: s.world.creds.authoriseURLs(s.world.address)})
 	return s.addServices(waiting, s.parts)
 }
 

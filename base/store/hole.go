@@ -24,12 +24,12 @@ type FillAccount struct {
 // initialiseWait is how long after it was bound an account's past is left to its initialisation.
 const initialiseWait = 48 * time.Hour
 
-// FillAccounts returns the accounts of a media with an id above after, by id, without those that are parked and those of
-// the tier invalid: nothing is pulled of them. Nor are those there that were bound a moment ago and whose past comes with their
+// FillAccounts returns the accounts of a media with an id above after, by id, without those that are parked or not bound
+// and those of the tier invalid: nothing is pulled of them. Nor are those there that were bound a moment ago and whose past comes with their
 // initialisation.
 func (s *Store) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
 	var accounts []FillAccount
-	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM media_account WHERE media = ? AND parked = '' AND tier <> ? AND id > ?"+
+	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM media_account WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.dialect.NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
 		media, TierInvalid, after, limit).Scan(&accounts).Error
 	if err != nil {

@@ -83,11 +83,11 @@ func (s *Store) PutOAuthState(ctx context.Context, state secret.Text, row OAuthS
 func (s *Store) OAuthState(ctx context.Context, media string, state secret.Text) (OAuthState, error) {
 	var rows []struct {
 		AppID, RedirectURI, AskedBy, Step, Note string
-		ExpiresAt, UsedAt, Now                  Time
+		ExpiresAt, UsedAt, Present              Time
 		TokenID                                 int64
 		Accounts                                int
 	}
-	err := s.Config.Writer(ctx).Raw("SELECT app_id, redirect_uri, asked_by, step, note, expires_at, used_at, "+s.Config.dialect.Now()+" AS now, token_id, accounts"+
+	err := s.Config.Writer(ctx).Raw("SELECT app_id, redirect_uri, asked_by, step, note, expires_at, used_at, "+s.Config.dialect.Now()+" AS present, token_id, accounts"+
 		" FROM oauth_state WHERE state_hash = ? AND media = ?", fingerprint(state), media).Scan(&rows).Error
 	if err != nil {
 		return OAuthState{}, fmt.Errorf("read the state of an authorisation of %s: %w", media, err)
@@ -97,11 +97,11 @@ func (s *Store) OAuthState(ctx context.Context, media string, state secret.Text)
 	}
 	r := rows[0]
 	row := OAuthState{
-		Media: media, AppID: r.AppID, RedirectURI: r.RedirectURI, AskedBy: r.AskedBy, Step: OAuthStep(r.Step), Left: r.ExpiresAt.Sub(r.Now.Time),
+		Media: media, AppID: r.AppID, RedirectURI: r.RedirectURI, AskedBy: r.AskedBy, Step: OAuthStep(r.Step), Left: r.ExpiresAt.Sub(r.Present.Time),
 		TokenID: r.TokenID, Accounts: r.Accounts, Note: r.Note,
 	}
 	if !r.UsedAt.IsZero() {
-		row.UsedFor = r.Now.Sub(r.UsedAt.Time)
+		row.UsedFor = r.Present.Sub(r.UsedAt.Time)
 	}
 	return row, nil
 }

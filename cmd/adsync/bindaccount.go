@@ -213,7 +213,7 @@ func (a *app) newUnbind() *cobra.Command {
 		Short: "Ends the pulling of an account",
 		Long: `Nothing of the account is pulled from now on, but for what is under way. What is in the tables stays. From tomorrow on,
 or from --from, it belongs to no game: what is known of those days goes to "unassigned". "adsync bind account" binds
-it again; the days between are pulled when somebody orders them.`,
+it again; the task system.fill then orders the days between.`,
 		Example: `  adsync unbind tencent/20000001`,
 		Args:    accountArg,
 		RunE: func(cmd *cobra.Command, args []string) error {

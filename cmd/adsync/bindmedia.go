@@ -275,7 +275,7 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 			return 0, err
 		case row.Step == store.OAuthFailed:
 			return 0, fmt.Errorf("the authorisation failed: %s", row.Note)
-		case row.Step == store.OAuthDone:
+		case row.Step == store.OAuthDone || row.Step == store.OAuthStored && row.UsedFor > storedGrace:
 			logins, err := s.Logins(ctx, media, row.AppID)
 			if err != nil {
 				return 0, err
@@ -294,7 +294,7 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 			return row.TokenID, nil
 		case row.Step == store.OAuthWaiting && row.Left <= 0:
 			return 0, errors.New("nobody has authorised it in time: ask again")
-		case row.Left < -callbackGrace:
+		case row.Step == store.OAuthExchanging && row.UsedFor > exchangeGrace:
 			return 0, errors.New("the callback came, and its code was never exchanged: the process died, and the code is spent. Ask again")
 		}
 		select {
@@ -305,8 +305,12 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 	}
 }
 
-// callbackGrace is how long after its time a callback that has come may take.
-const callbackGrace = 5 * time.Minute
+// A process that has died says nothing more: exchangeGrace is how long an exchange, and storedGrace how long a list of
+// accounts, is waited for after the callback.
+const (
+	exchangeGrace = 2 * time.Minute
+	storedGrace   = 3 * time.Minute
+)
 
 // foundMax is how many accounts are listed.
 const foundMax = 50
@@ -349,11 +353,17 @@ func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, 
 
 // bindLoginAccounts binds the accounts that were asked for.
 func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login store.Login, f *bindFlags) error {
+	all := slices.Equal(f.accounts, []string{"all"})
+	if all {
+		// First: an account that comes in meanwhile is bound by this, or is in the list below.
+		if err := s.SetChoose(ctx, login.ID, false); err != nil {
+			return err
+		}
+	}
 	accounts, err := s.LoginAccounts(ctx, login.ID)
 	if err != nil {
 		return err
 	}
-	all := slices.Equal(f.accounts, []string{"all"})
 	if accounts, err = wanted(accounts, f, all); err != nil {
 		return err
 	}
@@ -381,11 +391,6 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	if err := s.BindAccounts(ctx, ids, true); err != nil {
 		return err
 	}
-	if all {
-		if err := s.SetChoose(ctx, login.ID, false); err != nil {
-			return err
-		}
-	}
 	fmt.Fprintf(out, "%d accounts of %s are bound", len(ids), plain(cmp.Or(login.Name, login.Login)))
 	if f.game != "" {
 		fmt.Fprintf(out, ", %d of them to %s on %s", len(bindings), plain(f.game), f.os)
@@ -397,10 +402,10 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	return nil
 }
 
-// wanted picks the accounts that were asked for; of all, those that are not bound or have no game.
+// wanted picks the accounts that were asked for; of all, those that never had a game: one that was unbound stays so.
 func wanted(accounts []store.LoginAccount, f *bindFlags, all bool) ([]store.LoginAccount, error) {
 	if all {
-		return slices.DeleteFunc(accounts, func(a store.LoginAccount) bool { return a.Bound && a.Games }), nil
+		return slices.DeleteFunc(accounts, func(a store.LoginAccount) bool { return a.Games }), nil
 	}
 	var some []store.LoginAccount
 	for _, id := range f.accounts {

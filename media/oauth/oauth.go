@@ -239,8 +239,10 @@ func tooOld() error {
 func spent(row store.OAuthState) *Refusal {
 	const once = "This address has been used: it works once."
 	switch {
-	case row.Step == store.OAuthDone || row.Step == store.OAuthStored:
+	case row.Step == store.OAuthDone:
 		return &Refusal{Used, fmt.Sprintf("%s The login is authorised, with %d accounts; nothing is left to do here.", once, row.Accounts)}
+	case row.Step == store.OAuthStored:
+		return &Refusal{Used, fmt.Sprintf("%s The login is authorised; its accounts are being listed, or come with the task %s.account_list.", once, row.Media)}
 	case row.Step == store.OAuthFailed:
 		return &Refusal{Used, once + " It failed: " + row.Note}
 	case row.UsedFor < deadAfter:

@@ -316,6 +316,7 @@ func FuzzReaders(f *testing.F) {
 		_, _, _ = creatives.readPage(body, false)
 		_, _, _ = readAccounts(body)
 		_, _ = readTokens(body)
+		_, _ = readAuthorisation(body)
 		for _, r := range []report{{}, {objects: byAdgroup}, {hourly: true}, {hourly: true, objects: byCreative}} {
 			_, _ = r.read(body, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"})
 		}
