@@ -108,14 +108,19 @@ var kafkaScenarios = []scenario{
 		name: "kafka-topics-deleted", stallMax: 75 * time.Second,
 		doc: "topics are deleted under all processes, which go on: the topics are made again, and what was in them is sent again",
 		steps: func(ctx context.Context, t *trial) error {
-			before, _, err := t.open(ctx)
+			// Between two ticks nothing may be open, and then nothing could be lost.
+			open := 0
+			err := await(ctx, patience, "a run is open", func(ctx context.Context) (_ bool, err error) {
+				open, _, err = t.open(ctx)
+				return open > 0, err
+			})
 			if err != nil {
 				return err
 			}
 			if err := t.stack.kafka.DeleteTopics(ctx, t.name); err != nil {
 				return err
 			}
-			t.strike("runs that were open", before)
+			t.strike("runs that were open", open)
 			return t.wait(ctx, t.between(20*time.Second, 25*time.Second))
 		},
 	},
