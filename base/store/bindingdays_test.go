@@ -91,7 +91,7 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 		require.NoError(t, err)
 		kept, err := s.AccountBindings(context.Background(), account)
 		require.NoError(t, err)
-		require.Equal(t, len(after), len(kept))
+		require.Len(t, kept, len(after))
 		for _, d := range append(day.Between("2025-12-30", "2026-02-10"), store.LastDay) {
 			expect, bound := store.BindingOn(rows, d)
 			if want.From <= d && d <= want.To {

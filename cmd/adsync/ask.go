@@ -17,11 +17,11 @@ import (
 
 // askSecret asks for a secret on the terminal, which does not show it. Where standard input is no terminal, its next line
 // is the answer. It is never an argument: a command line can be read by everyone on the machine.
-func askSecret(cmd *cobra.Command, question string) (secret.Text, error) {
+func askSecret(ctx context.Context, cmd *cobra.Command, question string) (secret.Text, error) {
 	in := cmd.InOrStdin()
 	if terminal, ok := terminalOf(in); ok {
 		fmt.Fprint(cmd.ErrOrStderr(), question+" (it is not shown): ")
-		answer, err := readHidden(cmd.Context(), terminal)
+		answer, err := readHidden(ctx, terminal)
 		fmt.Fprintln(cmd.ErrOrStderr())
 		return answered(answer, err)
 	}

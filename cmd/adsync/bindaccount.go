@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -251,7 +250,7 @@ func (a *app) unbind(ctx context.Context, out io.Writer, s *store.Store, account
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s/%s is no longer pulled, as of %s.\n", account.Media, plain(account.ExternalID), time.Now().UTC().Format(time.RFC3339))
+	fmt.Fprintf(out, "%s/%s is no longer pulled.\n", account.Media, plain(account.ExternalID))
 	printRebound(out, before, after)
 	return nil
 }

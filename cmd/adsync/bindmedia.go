@@ -169,7 +169,7 @@ func (a *app) bindMedia(ctx context.Context, cmd *cobra.Command, s *store.Store,
 	loginID := int64(0)
 	if f.redirectURI != "" {
 		id, err := a.authorise(ctx, cmd, s, cfg, logger, media, f)
-		if err != nil || !(f.wait || f.code) {
+		if err != nil || (!f.wait && !f.code) {
 			return err
 		}
 		loginID = id
@@ -198,7 +198,7 @@ func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store,
 	if err != nil {
 		return 0, fmt.Errorf("set up Redis: %w", err)
 	}
-	defer cache.Close()
+	defer func() { _ = cache.Close() }()
 	databaseTime := clock.NewDatabase(s.Data.Now, logger)
 	if err := databaseTime.Start(ctx); err != nil {
 		return 0, err
@@ -218,7 +218,7 @@ func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store,
 	switch {
 	case f.code:
 		fmt.Fprintf(out, "The browser ends at an address with %s=…\n", flow.CodeParameter())
-		code, err := askSecret(cmd, "The code in it")
+		code, err := askSecret(ctx, cmd, "The code in it")
 		if err != nil {
 			return 0, err
 		}
@@ -253,7 +253,7 @@ func (a *app) putApp(ctx context.Context, cmd *cobra.Command, s *store.Store, bo
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if given, err = askSecret(cmd, "Secret of app "+appID); err != nil {
+		if given, err = askSecret(ctx, cmd, "Secret of app "+appID); err != nil {
 			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", appSecretVariable, err)
 		}
 	}

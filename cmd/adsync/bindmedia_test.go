@@ -184,7 +184,7 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			for where, all := range text {
 				for _, s := range secrets {
 					require.NotEmpty(t, s)
-					require.False(t, strings.Contains(all, s), "a secret stands in the %s", where)
+					require.NotContains(t, all, s, "a secret stands in the %s", where)
 				}
 			}
 		})

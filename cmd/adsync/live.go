@@ -83,7 +83,7 @@ func (a *app) prepareLive(cmd *cobra.Command, cfg *Config, o *standalone.Options
 		if _, ok := terminalOf(cmd.InOrStdin()); !ok {
 			return usagef("there is no access token: set %s, or start this on a terminal to be asked for it", liveTokenVariable)
 		}
-		given, err := askSecret(cmd, fmt.Sprintf("Access token for %s account %s", live.Media, live.Account))
+		given, err := askSecret(cmd.Context(), cmd, fmt.Sprintf("Access token for %s account %s", live.Media, live.Account))
 		if err != nil {
 			return err
 		}

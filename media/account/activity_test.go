@@ -102,12 +102,12 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 				l.exec(l.store.Config, "UPDATE media_account SET tier = ?", c.is)
 			}
 			c.with(l, id)
-			changed := l.activity(0, "")
+			changed := l.activity(0)
 			tier, why := l.tier(id)
 			require.Equal(t, c.want, tier)
 			require.Equal(t, c.why, why)
 			require.Equal(t, c.why != "", changed == 1, "the rows of the result are the tiers that changed")
-			require.Zero(t, l.activity(0, ""), "a second check finds nothing to do")
+			require.Zero(t, l.activity(0), "a second check finds nothing to do")
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestActivity_CountsDaysInTheAccountsZone(t *testing.T) {
 		l.figures(id, "2026-11-15", 1, 1)
 		l.whole(id, "report_daily", "account", day.Between("2026-11-15", "2026-11-22")...)
 	}
-	l.activity(0, "")
+	l.activity(0)
 	tier, _ := l.tier(east)
 	require.Equal(t, store.TierInactive, tier, "the 15th is eight days ago")
 	tier, _ = l.tier(west)
@@ -171,7 +171,7 @@ func TestActivity_TheCutOfTheBatchesDoesNotShow(t *testing.T) {
 				l.exec(l.store.Config, "UPDATE media_account SET tier = ?, tier_by = ?, tier_since = NULL, tier_reason = '', parked = ?, parked_since = ?, token_id = ? WHERE id = ?",
 					r.tier, r.by, r.parked, store.At(now.AddDate(0, 0, -40)), r.login, id)
 			}
-			l.activity(batch, "")
+			l.activity(batch)
 			after := map[int64]string{}
 			for _, id := range ids {
 				tier, why := l.tier(id)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -87,9 +88,7 @@ func (a *asker) ask(ctx context.Context, accounts []media.Account, now time.Time
 		if err != nil {
 			return nil, err
 		}
-		for id, got := range some {
-			answers[id] = got
-		}
+		maps.Copy(answers, some)
 	}
 	return answers, nil
 }

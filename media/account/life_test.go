@@ -87,12 +87,12 @@ func (l *life) tier(id int64) (tier, reason string) {
 	return tier, reason
 }
 
-func (l *life) activity(batch int, params string) int {
+func (l *life) activity(batch int) int {
 	l.t.Helper()
 	h := account.ActivityHandler(account.ActivityOptions{
 		Platform: tencent.New(), Store: l.store, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler), Batch: batch,
 	})
-	return l.run(h, params)
+	return l.run(h, "")
 }
 
 func (l *life) run(h media.Handler, params string) int {

@@ -163,7 +163,7 @@ func TestProbe_WakesAccountsWithFiguresOfToday(t *testing.T) {
 	for _, id := range ids {
 		l.whole(id, "report_daily", "account", week()...)
 	}
-	require.Zero(t, l.activity(0, ""), "the check that follows knows of no figures yet, and leaves it active")
+	require.Zero(t, l.activity(0), "the check that follows knows of no figures yet, and leaves it active")
 }
 
 func TestProbe_AFewCallsARunComeRoundToAll(t *testing.T) {
@@ -276,7 +276,7 @@ func TestProbe_DeadLoginsParkTheirAccountsUntilTheyWork(t *testing.T) {
 	why, since, _ := l.parked(id)
 	require.Equal(t, store.ParkedLogin, why)
 	require.Equal(t, l.at, since)
-	l.activity(0, "")
+	l.activity(0)
 	tier, _ := l.tier(id)
 	require.Equal(t, "invalid", tier)
 

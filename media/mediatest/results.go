@@ -54,7 +54,7 @@ func testLists(t *testing.T, h *harness) {
 // requireIDs wants the ids that an object is known by to stand in the platform's row digit for digit.
 func requireIDs(t *testing.T, row media.Row) {
 	t.Helper()
-	for _, id := range strings.Split(row.Object, ":") {
+	for id := range strings.SplitSeq(row.Object, ":") {
 		require.Contains(t, string(row.JSON), id)
 	}
 }

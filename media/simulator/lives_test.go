@@ -30,9 +30,9 @@ func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 			}
 		}
 		// A second order changes nothing: it is awake.
-		require.EqualValues(t, noon.Unix(), s.world.lives.of(a.mapKey()).Woken)
+		require.Equal(t, noon.Unix(), s.world.lives.of(a.mapKey()).Woken)
 		s.order("accounts", fields{"media": media, "account": idText(a.id), "wake": true})
-		require.EqualValues(t, noon.Unix(), s.world.lives.of(a.mapKey()).Woken)
+		require.Equal(t, noon.Unix(), s.world.lives.of(a.mapKey()).Woken)
 
 		require.NoError(t, s.Close())
 		again, err := New(Config{Accounts: 80, Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
