@@ -31,7 +31,8 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	calls, refused := w.calls(t)
 	require.LessOrEqual(t, 100*refused, calls, "refused calls of %d", calls)
 
-	// A platform corrects three past days of an account: a rerun of those days brings the correction and nothing else.
+	// A platform corrects three past days of an account: a rerun of those days brings the correction and nothing else. What
+	// was spent on them changes the account's money up to now.
 	account := d.busiestAccount(t, "tencent")
 	today := day.Of(w.now, zone)
 	from, to := today.Add(-5).String(), today.Add(-3).String()
@@ -42,6 +43,9 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	d.requireSucceeded(t, d.await(t, []int64{
 		d.order(t, "tencent.report_daily.account", rerun),
 		d.order(t, "tencent.report_daily.adgroup", rerun),
+		d.order(t, "tencent.report_daily.creative", rerun),
+		d.order(t, "tencent.fund_daily", map[string]any{"accounts": []string{account}}),
+		d.order(t, "tencent.balance", map[string]any{"accounts": []string{account}}),
 	}))
 	d.summarise(t)
 	d.requireTruth(t)

@@ -35,6 +35,11 @@ func newWorld(t *testing.T, accounts int, seed int64) *world {
 	}
 	w.order(t, "clock", map[string]any{"frozen": true}, &clock)
 	w.now = clock.Now
+	// Looser than as shipped: a large account's creatives are hundreds of calls to one endpoint.
+	w.order(t, "limits", map[string]any{"rules": []map[string]any{
+		{"media": "oceanengine", "endpoint": "*", "scope": "account", "period_seconds": 1, "limit": 50},
+		{"media": "oceanengine", "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": 100},
+	}}, nil)
 	return w
 }
 
