@@ -160,13 +160,16 @@ func TestSerial_WorkOfNoAccountGoesByItsPart(t *testing.T) {
 	require.NotEqual(t, serialKey(task.Envelope{Key: task.Key{Part: "7"}}), serialKey(task.Envelope{Key: task.Key{AccountID: 7}}))
 }
 
-// pair returns two consumers, as two processes of one deployment, and their Redis.
-func pair(t *testing.T, handlers func(i int) []media.Handler) (cs [2]*Consumer, ss [2]*fakeStore, ks [2]*fakeKafka, r *redistest.Virtual) {
+// pair returns two consumers, as two processes of one deployment, and their Redis. They are prepared before they start.
+func pair(t *testing.T, handlers func(i int) []media.Handler, prepare ...func(i int, c *Consumer)) (cs [2]*Consumer, ss [2]*fakeStore, ks [2]*fakeKafka, r *redistest.Virtual) {
 	t.Helper()
 	r = redistest.NewVirtual(t)
 	for i := range cs {
 		cs[i], ss[i], ks[i] = newFaked(t, handlers(i)...)
 		cs[i].claims.client, cs[i].claims.keys = r.Client(t), redis.NewKeys("test")
+		for _, p := range prepare {
+			p(i, cs[i])
+		}
 		require.NoError(t, cs[i].Start(t.Context()))
 	}
 	return cs, ss, ks, r
@@ -207,11 +210,13 @@ func TestSerial_WithoutRedisEachProcessKeepsItsOwnOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		at := newPresence()
-		cs, ss, ks, r := pair(t, func(int) []media.Handler { return []media.Handler{at.working(time.Second)} })
 		var log lines
-		cs[0].claims.causes = noCauses()
-		cs[1].logTo(&log)
-		cs[1].claims.causes = cs[1].causes
+		cs, ss, ks, r := pair(t, func(int) []media.Handler { return []media.Handler{at.working(time.Second)} }, func(i int, c *Consumer) {
+			if i == 1 {
+				c.logTo(&log)
+			}
+			c.claims.causes = c.causes
+		})
 		r.Mini.SetError("LOADING")
 		for i := range cs {
 			for n := range int64(20) {
