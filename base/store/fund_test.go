@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,9 +84,18 @@ func fundLines(t *testing.T, s *store.Store, table, order string) []fundLine {
 
 func fundTombstones(t *testing.T, s *store.Store) []string {
 	t.Helper()
-	var rows []string
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT CONCAT(table_name, ' ', day, ' ', account_id, ' ', fund) FROM report_tombstone ORDER BY id").Scan(&rows).Error)
-	return rows
+	var rows []struct {
+		TableName string  `gorm:"column:table_name"`
+		Day       day.Day `gorm:"column:day"`
+		AccountID int64   `gorm:"column:account_id"`
+		Fund      string  `gorm:"column:fund"`
+	}
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT table_name, day, account_id, fund FROM report_tombstone ORDER BY id").Scan(&rows).Error)
+	var words []string
+	for _, r := range rows {
+		words = append(words, fmt.Sprintf("%s %s %d %s", r.TableName, r.Day, r.AccountID, r.Fund))
+	}
+	return words
 }
 
 func rawCount(t *testing.T, s *store.Store, table string) int {
