@@ -142,6 +142,30 @@ func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
 	return locked, nil
 }
 
+// writeScope runs write in a transaction that holds the scope's fence, and writes what it says of each day into coverage.
+// locked has the days that are still the pull's. write may run more than once.
+func (s *Store) writeScope(ctx context.Context, c Claim, write func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error)) error {
+	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		now, err := s.Data.nowTx(tx)
+		if err != nil {
+			return err
+		}
+		locked, err := s.Data.lockScope(tx, c)
+		if err != nil {
+			return err
+		}
+		outcomes, err := write(tx, now, locked)
+		if err != nil {
+			return err
+		}
+		return s.Data.writeCoverage(tx, locked.Claim, now, outcomes)
+	})
+	if err != nil {
+		return fmt.Errorf("write %s of account %d: %w", c.Report, c.AccountID, err)
+	}
+	return nil
+}
+
 // dayOutcome is what a pull found out about one day of its scope.
 type dayOutcome struct {
 	day       day.Day

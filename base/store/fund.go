@@ -100,39 +100,30 @@ type fundTables struct {
 // *FencedError. It may be repeated after an error.
 func (s *Store) WriteFunds(ctx context.Context, w FundWrite) (ReportResult, error) {
 	var result ReportResult
-	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		result = ReportResult{}
-		now, err := s.Data.nowTx(tx)
-		if err != nil {
-			return err
-		}
-		locked, err := s.Data.lockScope(tx, w.Claim)
-		if err != nil {
-			return err
-		}
+	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
+		result = ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete}
 		w := w
 		w.Claim = locked.Claim
-		result.Fenced, result.FencedComplete = locked.fenced, locked.fencedComplete
 		have, err := s.Data.readFunds(tx, &w)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		outcomes, err := w.judge(have, &result)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.Data.writeFundRows(tx, &w, now, have, &result); err != nil {
-			return err
+			return nil, err
 		}
 		if w.Whole {
 			if err := s.Data.deleteStaleFunds(tx, &w, now, have, &result); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return s.Data.writeCoverage(tx, w.Claim, now, outcomes)
+		return outcomes, nil
 	})
 	if err != nil {
-		return ReportResult{}, fmt.Errorf("write %s of account %d: %w", w.Report, w.AccountID, err)
+		return ReportResult{}, err
 	}
 	return result, nil
 }

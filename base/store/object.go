@@ -53,34 +53,25 @@ type ObjectWrite struct {
 // when a full pull came back empty though there are live objects and nobody has confirmed it.
 func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	written, suspect := 0, false
-	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		written = 0
-		now, err := s.Data.nowTx(tx)
-		if err != nil {
-			return err
-		}
-		locked, err := s.Data.lockScope(tx, w.Claim)
-		if err != nil {
-			return err
-		}
+	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
 		have, err := s.Data.readObjects(tx, w)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rows, names, highWater := w.changes(now, have)
 		written = len(rows)
 		if err := s.Data.Upsert(tx, w.Raw.Upsert(), rows); err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.Data.Upsert(tx, Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
-			return err
+			return nil, err
 		}
 		changes := w.fieldChanges(now, have, locked.before[0].CompleteVersion == 0)
 		suspect = w.Full && !w.Confirmed && len(w.Rows) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(have)), func(e *existingObject) bool { return e.deleted.IsZero() })
 		if w.Full && !suspect {
 			gone, err := s.Data.markDeleted(tx, w, now, have)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			written += len(gone)
 			for _, id := range gone {
@@ -88,10 +79,10 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 			}
 		}
 		if err := s.Data.Upsert(tx, changeTable, changes); err != nil {
-			return err
+			return nil, err
 		}
 		if err := s.Data.mapAssets(tx, w, now, have); err != nil {
-			return err
+			return nil, err
 		}
 		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
 		if before := locked.before; !w.Full {
@@ -105,10 +96,10 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if suspect {
 			o.state, o.whole, o.note = Suspect, false, "the platform's list is empty though there are live objects"
 		}
-		return s.Data.writeCoverage(tx, w.Claim, now, []dayOutcome{o})
+		return []dayOutcome{o}, nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("write %s of account %d: %w", w.Report, w.AccountID, err)
+		return 0, err
 	}
 	if suspect {
 		return written, &SuspectError{Report: w.Report, AccountID: w.AccountID}

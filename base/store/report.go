@@ -85,22 +85,13 @@ func (k reportKey) args(accountID int64, level string, hourly bool) []any {
 // counted as written again.
 func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
 	var result ReportResult
-	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		result = ReportResult{}
-		now, err := s.Data.nowTx(tx)
-		if err != nil {
-			return err
-		}
-		locked, err := s.Data.lockScope(tx, w.Claim)
-		if err != nil {
-			return err
-		}
+	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
+		result = ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete}
 		w := w
 		w.Claim = locked.Claim
-		result.Fenced, result.FencedComplete = locked.fenced, locked.fencedComplete
 		have, err := s.Data.readReport(tx, w)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		days := make(map[day.Day]*dayOutcome, len(w.Days))
 		outcomes := make([]dayOutcome, len(w.Days))
@@ -112,17 +103,17 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 			days[d] = &outcomes[i]
 		}
 		if err := s.Data.writeReportRows(tx, w, now, have, days, &result); err != nil {
-			return err
+			return nil, err
 		}
 		if w.Whole {
 			if err := s.Data.deleteStaleReport(tx, w, now, have, days, &result); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return s.Data.writeCoverage(tx, w.Claim, now, outcomes)
+		return outcomes, nil
 	})
 	if err != nil {
-		return ReportResult{}, fmt.Errorf("write %s of account %d: %w", w.Report, w.AccountID, err)
+		return ReportResult{}, err
 	}
 	return result, nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"gorm.io/gorm"
+
 	"adsync/base/day"
 )
 
@@ -138,26 +140,20 @@ func (s *Store) Activities(ctx context.Context, ids []int64, days []day.Day, sin
 }
 
 func (s *Store) readFigures(ctx context.Context, ids []int64, days []day.Day, into map[int64]*Activity) error {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(day) FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ?"+
-		" AND (cost > 0 OR impressions > 0) GROUP BY account_id", days, ids, AccountLevel).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var d day.Day
-		if err := rows.Scan(&id, &d); err != nil {
-			return err
-		}
-		into[id].Figures = d
-	}
-	return rows.Err()
+	return eachAccountDay(s.Data.Writer(ctx).Raw("SELECT account_id, MAX(day) FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ?"+
+		" AND (cost > 0 OR impressions > 0) GROUP BY account_id", days, ids, AccountLevel), func(id int64, d day.Day) { into[id].Figures = d })
 }
 
 func (s *Store) readWhole(ctx context.Context, ids []int64, days []day.Day, into map[int64]*Activity) error {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, day FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
-		" AND complete_version > 0 AND state = ?", ids, AccountFigures, AccountLevel, days, Complete).Rows()
+	return eachAccountDay(s.Data.Writer(ctx).Raw("SELECT account_id, day FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
+		" AND complete_version > 0 AND state = ?", ids, AccountFigures, AccountLevel, days, Complete), func(id int64, d day.Day) {
+		into[id].Whole[d], into[id].Pulled = true, true
+	})
+}
+
+// eachAccountDay calls yield with the rows of a query, each of which is an account and a day.
+func eachAccountDay(query *gorm.DB, yield func(id int64, d day.Day)) error {
+	rows, err := query.Rows()
 	if err != nil {
 		return err
 	}
@@ -168,7 +164,7 @@ func (s *Store) readWhole(ctx context.Context, ids []int64, days []day.Day, into
 		if err := rows.Scan(&id, &d); err != nil {
 			return err
 		}
-		into[id].Whole[d], into[id].Pulled = true, true
+		yield(id, d)
 	}
 	return rows.Err()
 }
