@@ -113,8 +113,6 @@ type comparedMetric struct {
 	grows int
 }
 
-const accountLevel = "account"
-
 func (r *reconciler) prepare(ctx context.Context) error {
 	scopes, err := fillScopes(ctx, r.Store, r.platform)
 	if err != nil {
@@ -126,7 +124,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 			r.scopes[s.Level] = s
 		}
 	}
-	account, ok := r.scopes[accountLevel]
+	account, ok := r.scopes[store.AccountLevel]
 	if !ok {
 		return nil // Nothing to compare with is pulled.
 	}
@@ -135,7 +133,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 		grows[f.Metric] = f.Grows
 	}
 	for _, s := range scopes {
-		if s.Name != "report_daily" || s.Level == accountLevel {
+		if s.Name != "report_daily" || s.Level == store.AccountLevel {
 			continue
 		}
 		level := lowerLevel{name: s.Level}
@@ -246,7 +244,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 	c := store.Comparison{Media: r.platform.Name(), Day: d, Now: r.now, Compared: map[store.LevelOf]int64{}}
 	settled := task.FirstRunIDAt(settledAt(d, g.zone))
 	for _, id := range g.ids {
-		account := sums[store.LevelOf{AccountID: id, Level: accountLevel}]
+		account := sums[store.LevelOf{AccountID: id, Level: store.AccountLevel}]
 		for _, level := range r.levels {
 			k := store.LevelOf{AccountID: id, Level: level.name}
 			sum := sums[k]
@@ -290,7 +288,7 @@ func differs(account, level store.LevelSum, metricIndex int) (a, sum int64, diff
 
 // pullAgain orders both levels of accounts' days, once for as long as they differ.
 func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []store.LevelOf) error {
-	account, pulled := r.scopes[accountLevel].taskOf(g.tier)
+	account, pulled := r.scopes[store.AccountLevel].taskOf(g.tier)
 	done := map[int64]bool{} // accounts whose own level has been ordered, for another level below
 	for _, level := range r.levels {
 		lower, pulledToo := r.scopes[level.name].taskOf(g.tier)

@@ -13,25 +13,31 @@ const idMax = 64
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (id *ID) UnmarshalJSON(data []byte) error {
+	text, err := readID(data, func(c byte) bool {
+		// Letters, digits and the signs of keys like "a_1-b:2"; this leaves out "1.5" and "1e3", which are no ids.
+		ok := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '-' || c == ':'
+		return ok && (data[0] == '"' || '0' <= c && c <= '9')
+	})
+	*id = ID(text)
+	return err
+}
+
+// readID reads an id all of whose bytes are good; "" for what is not set and for 0.
+func readID(data []byte, good func(c byte) bool) (string, error) {
 	text, err := literal(data)
 	if errors.Is(err, errEmpty) || text == "0" {
-		*id = ""
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return fmt.Errorf("id: %w", err)
+		return "", fmt.Errorf("id: %w", err)
 	}
 	if len(text) > idMax {
-		return fmt.Errorf("id %.20q… is longer than %d characters", text, idMax)
+		return "", fmt.Errorf("id %.20q… is longer than %d characters", text, idMax)
 	}
 	for i := range len(text) {
-		// Letters, digits and the signs of keys like "a_1-b:2"; this leaves out "1.5" and "1e3", which are no ids.
-		c := text[i]
-		ok := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '-' || c == ':'
-		if !ok || data[0] != '"' && (c < '0' || c > '9') {
-			return fmt.Errorf("%.40q is no id", text)
+		if !good(text[i]) {
+			return "", fmt.Errorf("%.40q is no id", text)
 		}
 	}
-	*id = ID(text)
-	return nil
+	return text, nil
 }
