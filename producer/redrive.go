@@ -90,12 +90,7 @@ func (t *term) keepDead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, tk := range t.tasks.current().tasks {
-		counts[tk.Media] += 0 // A media whose last dead subtask went must not keep its figure.
-	}
-	for media, n := range counts {
-		t.metrics.dead.WithLabelValues(media).Set(float64(n))
-	}
+	t.setByMedia(t.metrics.dead, counts)
 	return nil
 }
 

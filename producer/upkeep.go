@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"adsync/base/day"
 	"adsync/base/task"
 )
@@ -41,13 +43,18 @@ func (t *term) keepDifferences(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.setByMedia(t.metrics.differing, counts)
+	return nil
+}
+
+// setByMedia sets a gauge to counts by media. A media that is no longer among them must not keep its figure.
+func (t *term) setByMedia(gauge *prometheus.GaugeVec, counts map[string]int64) {
 	for _, tk := range t.tasks.current().tasks {
-		counts[tk.Media] += 0 // A media whose last difference is mended must not keep its figure.
+		counts[tk.Media] += 0
 	}
 	for media, n := range counts {
-		t.metrics.differing.WithLabelValues(media).Set(float64(n))
+		gauge.WithLabelValues(media).Set(float64(n))
 	}
-	return nil
 }
 
 func (t *term) keepFigures(ctx context.Context) error {

@@ -61,14 +61,11 @@ func (a *api) listChanges(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := rows[limit-1]
-		next, err = pageToken(changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field})
-		if err != nil {
-			return err
-		}
+	rows, next, err := pageOf(rows, limit, func(last store.ConfigChange) changesPage {
+		return changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field}
+	})
+	if err != nil {
+		return err
 	}
 	shown := make([]changeJSON, len(rows))
 	for i, r := range rows {

@@ -204,14 +204,11 @@ func (a *api) listDead(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := rows[limit-1]
-		next, err = pageToken(deadPage{At: last.DeadAt.UnixMilli(), Run: last.RunID, Account: last.AccountID, Part: last.Part})
-		if err != nil {
-			return err
-		}
+	rows, next, err := pageOf(rows, limit, func(last store.DeadSubtask) deadPage {
+		return deadPage{At: last.DeadAt.UnixMilli(), Run: last.RunID, Account: last.AccountID, Part: last.Part}
+	})
+	if err != nil {
+		return err
 	}
 	shown, err := a.describeDead(ctx, rows)
 	if err != nil {

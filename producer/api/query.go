@@ -95,8 +95,12 @@ func pageAfter[T any](q *query, whole func(T) bool) (place T, ok bool) {
 	return place, true
 }
 
-// pageToken is the token of the page after the one that ends with last.
-func pageToken(last any) (string, error) {
-	raw, err := json.Marshal(last)
-	return base64.RawURLEncoding.EncodeToString(raw), err
+// pageOf cuts rows, of which one more than the limit was asked for, to a page, and returns the token of the next one: "" when
+// there is none. place is what the token holds of the last row of the page.
+func pageOf[R, P any](rows []R, limit int, place func(last R) P) (page []R, next string, err error) {
+	if len(rows) <= limit {
+		return rows, "", nil
+	}
+	raw, err := json.Marshal(place(rows[limit-1]))
+	return rows[:limit], base64.RawURLEncoding.EncodeToString(raw), err
 }

@@ -70,14 +70,11 @@ func (a *api) listDifferences(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(rows) > limit {
-		rows = rows[:limit]
-		last := rows[limit-1]
-		next, err = pageToken(differencePage{AccountID: last.AccountID, Day: last.Day, Level: last.Level, Metric: last.Metric})
-		if err != nil {
-			return err
-		}
+	rows, next, err := pageOf(rows, limit, func(last store.Difference) differencePage {
+		return differencePage{AccountID: last.AccountID, Day: last.Day, Level: last.Level, Metric: last.Metric}
+	})
+	if err != nil {
+		return err
 	}
 	shown, err := a.describeDifferences(c, rows)
 	if err != nil {
