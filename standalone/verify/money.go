@@ -155,7 +155,7 @@ func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
 	if err := v.compareMoneyTable(ctx, w, a, w.money.balance, []day.Day{day.Epoch}, now); err != nil {
 		return err
 	}
-	last := day.Of(v.Now.Add(-toldAfter), AccountZone).Add(-1)
+	last := day.Of(v.PlannedAt.Add(-toldAfter), AccountZone).Add(-1)
 	days, err := v.pulledDays(ctx, "fund_daily", "account", a.id, last, dailyDays)
 	if err != nil {
 		return err

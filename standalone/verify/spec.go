@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -141,6 +142,11 @@ type objects struct {
 	columns     []rawColumn
 }
 
+// deep tells whether the objects are below the ad group.
+func (o objects) deep() bool { return slices.Contains([]string{"creative", "image", "video"}, o.kind) }
+
+const creativeLevel = "creative"
+
 // level is a level of the reports, and what the truth calls it.
 type level struct{ name, truth string }
 
@@ -168,7 +174,7 @@ var worlds = []world{
 			{table: "tencent_image", kind: "image", columns: tencentAsset},
 			{table: "tencent_video", kind: "video", columns: tencentAsset},
 		},
-		levels: []level{{"account", "account"}, {"adgroup", "ad"}, {"creative", "creative"}},
+		levels: []level{{"account", "account"}, {"adgroup", "ad"}, {creativeLevel, "creative"}},
 		report: tencentReport, money: tencentMoney,
 		public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions", "deep_conversions",
 			"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
@@ -182,7 +188,7 @@ var worlds = []world{
 			{table: "oceanengine_image", kind: "image", columns: oceanAsset},
 			{table: "oceanengine_video", kind: "video", columns: oceanAsset},
 		},
-		levels: []level{{"account", "account"}, {"campaign", "project"}, {"adgroup", "ad"}, {"creative", "creative"}},
+		levels: []level{{"account", "account"}, {"campaign", "project"}, {"adgroup", "ad"}, {creativeLevel, "creative"}},
 		report: oceanReport, money: oceanMoney,
 		// This platform counts conversions at the time of the event.
 		public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "deep_conversions",

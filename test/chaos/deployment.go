@@ -54,7 +54,7 @@ func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64
 	if d.world, err = startWorld(ctx, program, dir, s, seed); err != nil {
 		return d, err
 	}
-	if err := d.world.limit(ctx); err != nil {
+	if err := d.world.limit(ctx, callsASecond); err != nil {
 		return d, err
 	}
 	if err := d.prepare(ctx, change); err != nil {

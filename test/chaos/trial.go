@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"adsync/base/task"
@@ -300,10 +302,17 @@ func (d *deployment) open(ctx context.Context) (runs, due int, err error) {
 	return runs + waiting, due, err
 }
 
-// fullRound stops the world's clock, orders every default task one time, and compares all rows with the truth.
+// fullRound stops the world's clock, orders the default tasks one time, and compares all rows with the truth.
 func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	now, err := t.world.freeze(ctx)
 	if err = errors.Join(err, t.world.hurry(ctx)); err != nil {
+		return err
+	}
+	if err := errors.Join(t.world.limit(ctx, callsInRound), t.store.Config.Writer(ctx).Exec("UPDATE rate_limit SET calls = ? WHERE scope = 'app' AND period_ms = 1000", callsInRound).Error); err != nil {
+		return err
+	}
+	planned, err := t.stack.now(ctx)
+	if err != nil {
 		return err
 	}
 	for _, ofSystem := range []bool{false, true} {
@@ -319,7 +328,7 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 			break
 		}
 	}
-	report, err := verify.Run(ctx, verify.Options{Store: t.store, Simulator: t.world.address, Client: http.DefaultClient, Now: now})
+	report, err := verify.Run(ctx, verify.Options{Store: t.store, Simulator: t.world.address, Client: http.DefaultClient, Now: now, PlannedAt: planned, Shallow: true})
 	if err != nil {
 		return err
 	}
@@ -332,7 +341,15 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	return err
 }
 
-// orderDefaults orders every default task of the platforms, or of the system.
+// pulledBy returns the names of the tasks that pull all that a default task does and more, if there are any.
+func pulledBy(name string) []string {
+	if list, ok := strings.CutSuffix(name, ".changes"); ok {
+		return []string{list + ".full"}
+	}
+	return []string{name + ".look_back", name + ".all"}
+}
+
+// orderDefaults orders the default tasks of the platforms, or of the system, but those whose work another one does too.
 func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, error) {
 	api, ok := t.producerAPI(t.random)
 	if !ok {
@@ -348,9 +365,16 @@ func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, erro
 	if err := send(ctx, http.MethodGet, api+"/tasks", nil, &list); err != nil {
 		return nil, err
 	}
+	enabled := map[string]bool{}
+	for _, row := range list.Tasks {
+		enabled[row.Name] = row.Enabled
+	}
 	var ids []int64
 	for _, row := range list.Tasks {
 		if !row.Enabled || (row.Media == "system") != ofSystem {
+			continue
+		}
+		if slices.ContainsFunc(pulledBy(row.Name), func(name string) bool { return enabled[name] }) {
 			continue
 		}
 		id, err := t.order(ctx, api, row.Name, nil)

@@ -94,11 +94,14 @@ func (w *world) fault(ctx context.Context, order map[string]any) error {
 // must share the limit all the time.
 const callsASecond = 20
 
-// limit makes the platforms' limits tight. It is to be called before the accounts are bound, which copies the limits.
-func (w *world) limit(ctx context.Context) error {
+// callsInRound is the limit while a full round is made, which is judged by its end alone.
+const callsInRound = 200
+
+// limit sets the platforms' limits. Binding the accounts copies them.
+func (w *world) limit(ctx context.Context, calls int) error {
 	var rules []map[string]any
 	for _, media := range []string{"tencent", "oceanengine"} {
-		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": callsASecond})
+		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": calls})
 	}
 	return w.order(ctx, "limits", map[string]any{"rules": rules}, nil)
 }
