@@ -328,6 +328,7 @@ func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
 			return nil, errors.New("cut"), true // The reader starts anew, and asks for the end.
 		})
 		time.Sleep(10 * time.Second)
+		synctest.Wait() // The cluster's goroutines have counted.
 		require.Equal(t, 1, cut)
 		require.Equal(t, 2, lies)
 		write(t, c, numbered("jobs", 10, 5, 1))

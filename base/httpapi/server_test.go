@@ -145,7 +145,8 @@ func problem(t *testing.T, w *httptest.ResponseRecorder) Problem {
 
 func TestServer_AnswersEveryErrorAsAProblem(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(c *Config) { c.BodyLimit = 100; c.RequestTimeout = time.Millisecond }).open(t)
+	b := setup(t, func(c *Config) { c.BodyLimit = 100 }).open(t)
+	hasty := setup(t, func(c *Config) { c.RequestTimeout = time.Millisecond }).open(t)
 	tests := []struct {
 		name, method, path, body string
 		status                   int
@@ -166,7 +167,11 @@ func TestServer_AnswersEveryErrorAsAProblem(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := b.call(test.method, test.path, test.body)
+			server := b
+			if test.path == "/api/slow" {
+				server = hasty
+			}
+			w := server.call(test.method, test.path, test.body)
 			require.Equal(t, test.status, w.Code)
 			require.Equal(t, test.detail, problem(t, w).Detail)
 			require.NotContains(t, w.Body.String(), "hunter2")

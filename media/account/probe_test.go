@@ -307,7 +307,9 @@ func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
 	}
 
 	// When nobody can be asked for a limit, the subtask waits for it, at no attempt.
-	c.errs[numbered(1)] = &media.DeferError{After: time.Minute, Reason: "over the limit"}
+	for i := range 2 {
+		c.errs[numbered(i)] = &media.DeferError{After: time.Minute, Reason: "over the limit"}
+	}
 	h := l.options(platform{cloud: c}, c).ProbeHandler()
 	_, err := h.Run(t.Context(), media.Work{})
 	limit, ok := errors.AsType[*media.DeferError](err)
