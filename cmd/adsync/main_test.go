@@ -49,6 +49,13 @@ func start(t *testing.T, environ []string, args ...string) *process {
 	log, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		// The context kills it too, but may do so after this process has ended.
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
 	return &process{cmd: cmd, log: bufio.NewScanner(log)}
 }
 

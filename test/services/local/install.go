@@ -43,11 +43,9 @@ func withInstallLock(do func() error) error {
 // ensurePrograms installs Debian packages when one of the programs is not there. The package's own service is not
 // started: it would take the standard port of a machine that only wants to run tests.
 func ensurePrograms(ctx context.Context, stderr io.Writer, programs, packages []string) error {
-	if len(missing(programs)) == 0 {
-		return nil
-	}
+	// Under the lock from the start: while another stack installs them, programs are there before what they need is.
 	return withInstallLock(func() error {
-		absent := missing(programs) // Another run may have installed them meanwhile.
+		absent := missing(programs)
 		if len(absent) == 0 {
 			return nil
 		}
