@@ -268,11 +268,7 @@ func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (ju
 		return f, err
 	}
 	t.log("the load has ended")
-	err = await(ctx, t.patience, "all runs have ended", func(ctx context.Context) (bool, error) {
-		runs, due, err := t.open(ctx)
-		return runs+due == 0, err
-	})
-	if err != nil {
+	if err := t.awaitNothingOpen(ctx); err != nil {
 		runs, due, _ := t.open(ctx)
 		t.log("%d runs and %d due rows stay open: %v", runs, due, err)
 		t.stuck = true
@@ -288,6 +284,13 @@ func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (ju
 	}
 	t.log("drained; %d samples, %d missed", samples.samples, samples.missed)
 	return f, nil
+}
+
+func (t *trial) awaitNothingOpen(ctx context.Context) error {
+	return await(ctx, t.patience, "all runs have ended", func(ctx context.Context) (bool, error) {
+		runs, due, err := t.open(ctx)
+		return runs+due == 0, err
+	})
 }
 
 // open counts what has not ended: runs, orders that were not taken, and due rows.
@@ -315,7 +318,8 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	if err != nil {
 		return err
 	}
-	for _, ofSystem := range []bool{false, true} {
+	// The system's tasks may order pulls themselves, after which summaries are to be made once more.
+	for _, ofSystem := range []bool{false, true, true} {
 		ids, err := t.orderDefaults(ctx, ofSystem)
 		if err != nil {
 			return err
@@ -323,7 +327,11 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 		for _, id := range ids {
 			f.Orders = append(f.Orders, judge.Order{RunID: id})
 		}
-		if err := t.awaitRuns(ctx, ids); err != nil {
+		err = t.awaitRuns(ctx, ids)
+		if err == nil {
+			err = t.awaitNothingOpen(ctx)
+		}
+		if err != nil {
 			t.tell(judge.Stuck, "%v", err)
 			break
 		}
