@@ -153,6 +153,8 @@ type Report struct {
 	Split *Split
 	// Figures are what its rows hold beside their keys.
 	Figures wire.Figures
+	// HasSums says that the platform tells its own sums over all rows of a query: see Page.Sums.
+	HasSums bool
 	Page    func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
 }
 
@@ -181,6 +183,10 @@ type Page struct {
 	// Counted are the ids of what Total counts when that is not the rows: of the objects whose parts the rows are. nil when
 	// Total counts the rows.
 	Counted []string
+	// Sums are the platform's own sums of metrics over all rows of the query, those of other pages too: every page must say the
+	// same. Only metrics that add up by the platform's own account of them are set. Reports that have sums only; nil where the
+	// answer lacks them.
+	Sums *metric.Values
 	// Next asks for the page after this one; "" after the last.
 	Next string
 }

@@ -139,6 +139,7 @@ func (h *harness) api(account string) media.CountingAPI {
 func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []media.Row, count int) {
 	t.Helper()
 	total, counted := -1, 0
+	var sums *metric.Values
 	seen := map[string]bool{}
 	for token := ""; ; count++ {
 		p, err := page(token)
@@ -146,7 +147,10 @@ func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []me
 		if total >= 0 {
 			require.Equal(t, total, p.Total, "every page tells the same total")
 		}
-		total = p.Total
+		if count > 0 {
+			require.Equal(t, sums, p.Sums, "every page tells the same sums")
+		}
+		total, sums = p.Total, p.Sums
 		for _, row := range p.Rows {
 			key := fmt.Sprint(row.Day, row.Hour, row.Object)
 			require.False(t, seen[key], "row %s came twice", key)
@@ -164,7 +168,26 @@ func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []me
 		token = p.Next
 	}
 	require.Equal(t, total, counted, "as many rows as the total")
+	requireSums(t, sums, rows)
 	return rows, count + 1
+}
+
+// requireSums wants the platform's own sums to be those of all the rows.
+func requireSums(t *testing.T, sums *metric.Values, rows []media.Row) {
+	t.Helper()
+	if sums == nil {
+		return
+	}
+	var own metric.Values
+	for i := range rows {
+		own.Add(&rows[i].Metrics)
+	}
+	for i, m := range metric.All {
+		if want, told := sums.Get(i); told {
+			got, _ := own.Get(i)
+			require.Equal(t, want, got, "the sum of %s", m.Name)
+		}
+	}
 }
 
 func (h *harness) list(t *testing.T, list media.List, account string, since time.Time) (rows []media.Row, count int) {
@@ -186,7 +209,11 @@ func (h *harness) list(t *testing.T, list media.List, account string, since time
 func (h *harness) report(t *testing.T, report media.Report, account string, from, to day.Day) (rows []media.Row, count int) {
 	t.Helper()
 	return pages(t, func(token string) (media.Page, error) {
-		return report.Page(t.Context(), h.api(account), media.ReportQuery{From: from, To: to}, token)
+		page, err := report.Page(t.Context(), h.api(account), media.ReportQuery{From: from, To: to}, token)
+		if err == nil && len(page.Rows) > 0 {
+			require.Equal(t, report.HasSums, page.Sums != nil, "%s at level %s has sums, or has none", report.Name, report.Level)
+		}
+		return page, err
 	})
 }
 

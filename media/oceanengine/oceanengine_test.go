@@ -216,7 +216,7 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300000000000000001"},
 		"metrics":{"stat_cost":"12.34","show_cnt":"1000","attribution_game_in_app_ltv_1day":"0.10","convert_cnt":"3","active":""}}],
-		"total_metrics":{"stat_cost":"12.34"},"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
+		"total_metrics":{"stat_cost":"56.78","active":"","attribution_game_in_app_ltv_3days":"9.00"},"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
 	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
 	require.NoError(t, err)
 	require.Equal(t, url.Values{
@@ -247,7 +247,25 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 		require.False(t, set, name)
 	}
 	require.Equal(t, int64(1234), row.Raw[0])
+	var sums metric.Values
+	sums.Set(metric.Index("cost"), 56_780_000)
+	require.Equal(t, &sums, page.Sums, "the sum of all pages; amounts of later days are blurred")
 	require.Equal(t, "stat_cost_fen", New().Reports()[0].Table.Columns[0].Name)
+}
+
+func TestReports_OfMaterialsHaveNoSums(t *testing.T) {
+	t.Parallel()
+	answer := data(`{"rows":[],"total_metrics":{"stat_cost":"1.00"},"page_info":{"total_number":0}}`)
+	for _, r := range New().Reports() {
+		page, err := r.Page(t.Context(), &server{answer: answer}, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		require.NoError(t, err)
+		require.Equal(t, r.Level != "creative", r.HasSums, r.Level)
+		require.Equal(t, r.HasSums, page.Sums != nil, r.Level)
+	}
+	_, err := findReport(t, "report_daily", "account").Page(t.Context(),
+		&server{answer: data(`{"rows":[],"total_metrics":{"stat_cost":"much"},"page_info":{"total_number":0}}`)}, media.ReportQuery{}, "")
+	requireClass(t, media.Transient, err)
+	require.ErrorContains(t, err, "total_metrics: field stat_cost")
 }
 
 func TestHourlyReport_ReadsDayAndHour(t *testing.T) {

@@ -37,7 +37,7 @@ const (
 
 // figures are asked for at every level. convert_cnt counts conversions when they happen; those that begin with
 // attribution_ go by the moment of activation, and what is paid from the second day on is told a day late (the platform's
-// comments on its metrics).
+// comments on its metrics). From the second day on amounts are blurred as well, so that their rows add up to nothing exact.
 var figures = wire.Figures{
 	{Field: "stat_cost", Metric: "cost", Unit: wire.Yuan},
 	{Field: "show_cnt", Metric: "impressions"},
@@ -51,8 +51,8 @@ var figures = wire.Figures{
 	{Field: "active_pay", Metric: "first_pays", Basis: wire.Untold},
 	{Field: "game_pay_count", Metric: "pays", Basis: wire.Untold},
 	{Field: "attribution_game_in_app_ltv_1day", Metric: "pay_amount_d1", Unit: wire.Yuan, Basis: wire.ByActivation},
-	{Field: "attribution_game_in_app_ltv_3days", Metric: "pay_amount_d3", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 3},
-	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 7},
+	{Field: "attribution_game_in_app_ltv_3days", Metric: "pay_amount_d3", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 3, Inexact: true},
+	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 7, Inexact: true},
 	{Field: "attribution_next_day_open_cnt", Metric: "next_day_retained", Basis: wire.ByActivation, Grows: 1},
 }
 
@@ -68,6 +68,10 @@ type report struct {
 	objects []string // the dimensions whose values, joined by colons, are a row's object; none at account level
 }
 
+// hasSums tells whether the rows add up to total_metrics. Of materials the platform does not say it: what is shown with several
+// of them may count for each.
+func (r report) hasSums() bool { return r.topic == topicBasic }
+
 var (
 	byAccount   = report{topic: topicBasic}
 	byProject   = report{topic: topicBasic, objects: []string{dimensionProject}}
@@ -79,11 +83,13 @@ var (
 // it reaches: a month of days and a week of hours are what its users were told, and the reach is our own choice.
 func (Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
-		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Figures: figures, Page: r.page}
+		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Figures: figures, HasSums: r.hasSums(), Page: r.page}
 	}
 	hourly := func(level string, r report) media.Report {
 		r.hourly = true
-		return media.Report{Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Figures: figures, Page: r.page}
+		return media.Report{
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Figures: figures, HasSums: r.hasSums(), Page: r.page,
+		}
 	}
 	return []media.Report{
 		daily("account", byAccount),
@@ -146,8 +152,9 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 
 func (r report) read(data json.RawMessage) (media.Page, error) {
 	var answer struct {
-		Rows []json.RawMessage `json:"rows"`
-		Page pageInfo          `json:"page_info"`
+		Rows []json.RawMessage          `json:"rows"`
+		Sums map[string]json.RawMessage `json:"total_metrics"`
+		Page pageInfo                   `json:"page_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return media.Page{}, err
@@ -162,6 +169,13 @@ func (r report) read(data json.RawMessage) (media.Page, error) {
 			return media.Page{}, err
 		}
 		page.Rows = append(page.Rows, row)
+	}
+	if r.hasSums() && answer.Sums != nil {
+		sums, err := figures.Sums(answer.Sums)
+		if err != nil {
+			return media.Page{}, fmt.Errorf("total_metrics: %w", err)
+		}
+		page.Sums = &sums
 	}
 	return page, nil
 }

@@ -20,7 +20,7 @@ var (
 // total_metrics.
 func (Platform) Total(ctx context.Context, api media.API, q media.ReportQuery) (metric.Values, error) {
 	asked := &listener{API: api}
-	if _, err := (report{}).page(ctx, asked, q, ""); err != nil {
+	if _, err := byAccount.page(ctx, asked, q, ""); err != nil {
 		return metric.Values{}, err
 	}
 	var answer struct {

@@ -14,6 +14,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/metric"
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -88,7 +89,7 @@ type fetched struct {
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
 
 // fetch pages through a query until its pages agree: the same total on every page, distinct keys, as many as the
-// total. After a few restarts it returns what came, with the reason in note. It gives up with *overCapError when there are
+// total, and figures that add up to the platform's own sums where it tells them. After a few restarts it returns what came, with the reason in note. It gives up with *overCapError when there are
 // more rows than rowsMax; 0 is any number.
 func fetch(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
 	var f fetched
@@ -121,6 +122,7 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc) (fetched, error)
 	counted := map[string]bool{} // of pages whose total is not that of the rows
 	byRows := true
 	total := -1
+	var sums *metric.Values
 	for token := ""; ; {
 		p, err := page(ctx, token)
 		if err != nil {
@@ -133,6 +135,12 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc) (fetched, error)
 			total = p.Total
 		} else if total != p.Total {
 			f.note = fmt.Sprintf("the total changed from %d to %d between pages", total, p.Total)
+		}
+		if p.Sums != nil {
+			if sums != nil && *sums != *p.Sums {
+				f.note = "the platform's own sums changed between pages"
+			}
+			sums = p.Sums
 		}
 		for _, row := range p.Rows {
 			k := keyOf(row)
@@ -165,6 +173,9 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc) (fetched, error)
 	}
 	if f.note == "" && came != total {
 		f.note = fmt.Sprintf("%d rows came of a total of %d", came, total)
+	}
+	if f.note == "" && sums != nil {
+		f.note = difference(f.rows, sums)
 	}
 	return f, nil
 }

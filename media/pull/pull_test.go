@@ -172,6 +172,13 @@ func reportRow(d day.Day, cost int64) media.Row {
 	return r
 }
 
+// summing adds the platform's own sum of the cost.
+func (a pageAnswer) summing(cost int64) pageAnswer {
+	a.page.Sums = &metric.Values{}
+	a.page.Sums.Set(metric.Index("cost"), cost)
+	return a
+}
+
 const levelAccount = `{"level":"account"}`
 
 func TestReport_PullsAllPagesOfItsDays(t *testing.T) {
@@ -191,10 +198,15 @@ func TestReport_StartsAgainWhenPagesDisagree(t *testing.T) {
 		"the total changes between pages":     {reportPage(2, "2", reportRow(d, 1)), reportPage(3, "", reportRow(d.Add(-1), 1))},
 		"a row comes twice":                   {reportPage(2, "2", reportRow(d, 1)), reportPage(2, "", reportRow(d, 1))},
 		"fewer rows come than the total says": {reportPage(5, "", reportRow(d, 1))},
+		"the rows are less than their sum":    {reportPage(1, "", reportRow(d, 10_000)).summing(30_000)},
+		"the rows are more than their sum":    {reportPage(1, "", reportRow(d, 50_000)).summing(30_000)},
+		"the sum changes between pages": {
+			reportPage(2, "2", reportRow(d, 10_000)).summing(20_000), reportPage(2, "", reportRow(d.Add(-1), 20_000)).summing(30_000),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, append(first, reportPage(1, "", reportRow(d, 30_000)))...)
+			b := setup(t, append(first, reportPage(1, "", reportRow(d, 30_000)).summing(30_000))...)
 			_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 			require.NoError(t, err)
 			require.Equal(t, map[string]int64{"2026-11-21": 30_000}, b.costs(t), "only the pull that agreed with itself counts")

@@ -80,7 +80,13 @@ func fetchDay(ctx context.Context, api media.API, report media.Report, q media.R
 }
 
 func pagesOf(api media.API, report media.Report, q media.ReportQuery) pageFunc {
-	return func(ctx context.Context, token string) (media.Page, error) { return report.Page(ctx, api, q, token) }
+	return func(ctx context.Context, token string) (media.Page, error) {
+		page, err := report.Page(ctx, api, q, token)
+		if err == nil && report.HasSums && page.Sums == nil && len(page.Rows) > 0 {
+			return page, &media.Error{Class: media.Transient, Message: "the answer lacks the platform's own sums of its rows"}
+		}
+		return page, err
+	}
 }
 
 // fetchParts fetches a day in parts. It is whole if every part is and they have as many rows as the whole day is said to

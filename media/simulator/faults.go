@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ const (
 	FaultHang       = "hang"        // no answer until the caller gives up, the fault ends, or MS have passed
 	FaultHalfBody   = "half_body"   // half of the answer, then the connection is cut
 	FaultLostRow    = "lost_row"    // a list lacks its last row, which its total counts: it moved while pages were read
+	FaultWrongSum   = "wrong_sum"   // a report's own sums count one more than its rows add up to
 	FaultOverLimit  = "over_limit"  // the platform's answer to a call over the limit
 	FaultTokenDeath = "token_death" // tokens end before their time, once, when it is ordered
 	FaultAlter      = "alter"       // one thing served differs from the truth, until the fault is taken back
@@ -71,9 +73,9 @@ func (f *Fault) check(known func(media string) bool) error {
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
 		}
-	case FaultHang, FaultHalfBody, FaultLostRow, FaultOverLimit, FaultAlter:
+	case FaultHang, FaultHalfBody, FaultLostRow, FaultWrongSum, FaultOverLimit, FaultAlter:
 	default:
-		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, over_limit, token_death or alter, not %q", f.Kind)
+		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, over_limit, token_death or alter, not %q", f.Kind)
 	}
 	return nil
 }
@@ -249,21 +251,42 @@ func endpointName(path string) string { return strings.Trim(path, "/") }
 
 // loseRow takes the last row out of an answer's list.
 func (c *call) loseRow() {
-	var answer map[string]json.RawMessage
-	var data map[string]json.RawMessage
-	if json.Unmarshal(c.body, &answer) != nil || json.Unmarshal(answer["data"], &data) != nil {
-		return
-	}
-	for _, name := range []string{"list", "rows"} {
-		var rows []json.RawMessage
-		if json.Unmarshal(data[name], &rows) != nil || len(rows) == 0 {
-			continue
+	c.rewrite(func(data map[string]json.RawMessage) bool {
+		for _, name := range []string{"list", "rows"} {
+			var rows []json.RawMessage
+			if json.Unmarshal(data[name], &rows) == nil && len(rows) > 0 {
+				data[name], _ = json.Marshal(rows[:len(rows)-1]) // What was read can be written again.
+				return true
+			}
 		}
-		// What was read can be written again.
-		data[name], _ = json.Marshal(rows[:len(rows)-1])
-		answer["data"], _ = json.Marshal(data)
-		body, _ := json.Marshal(answer)
-		c.body, c.outcome = append(c.body[:0], body...), outcomeInjected
+		return false
+	})
+}
+
+// wrongSum makes the counts of an answer's own sums one more than they are; money stays.
+func (c *call) wrongSum() {
+	c.rewrite(func(data map[string]json.RawMessage) bool {
+		var sums map[string]string
+		if json.Unmarshal(data["total_metrics"], &sums) != nil || len(sums) == 0 {
+			return false
+		}
+		for name, value := range sums {
+			if n, err := strconv.Atoi(value); err == nil {
+				sums[name] = strconv.Itoa(n + 1)
+			}
+		}
+		data["total_metrics"], _ = json.Marshal(sums)
+		return true
+	})
+}
+
+// rewrite changes the data of an answer, if change says that it did.
+func (c *call) rewrite(change func(data map[string]json.RawMessage) bool) {
+	var answer, data map[string]json.RawMessage
+	if json.Unmarshal(c.body, &answer) != nil || json.Unmarshal(answer["data"], &data) != nil || !change(data) {
 		return
 	}
+	answer["data"], _ = json.Marshal(data)
+	body, _ := json.Marshal(answer)
+	c.body, c.outcome = append(c.body[:0], body...), outcomeInjected
 }

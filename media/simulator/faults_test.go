@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
@@ -222,4 +223,25 @@ func TestFaults_LostRow(t *testing.T) {
 			require.Equal(t, before, rows)
 		})
 	}
+}
+
+func TestFaults_WrongSumLeavesTheRowsAndTheMoney(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	ask := func() fields {
+		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", `["stat_cost","show_cnt"]`, "filters", "[]",
+			"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time", "2026-11-14 23:59:59"))
+	}
+	before := ask()
+	s.order("faults", fields{"kind": "wrong_sum", "count": 1, "media": "oceanengine"})
+	lied := ask()
+	require.Equal(t, before["rows"], lied["rows"])
+	was, is := before["total_metrics"].(fields), lied["total_metrics"].(fields)
+	require.Equal(t, was["stat_cost"], is["stat_cost"])
+	shown, err := strconv.Atoi(was["show_cnt"].(string))
+	require.NoError(t, err)
+	require.Positive(t, shown)
+	require.Equal(t, strconv.Itoa(shown+1), is["show_cnt"])
+	require.Equal(t, before, ask())
 }

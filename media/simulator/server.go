@@ -120,6 +120,9 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 		if met[FaultLostRow] != nil {
 			c.loseRow()
 		}
+		if met[FaultWrongSum] != nil {
+			c.wrongSum()
+		}
 		if met[FaultHalfBody] != nil {
 			c.outcome, c.cut = outcomeInjected, cutHalf
 		} else if met[FaultLatency] != nil && c.outcome == outcomeAnswered {

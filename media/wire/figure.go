@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"adsync/base/metric"
 	"adsync/base/store"
@@ -54,6 +55,8 @@ type Figure struct {
 	// Grows is for how many days beyond the row's own the figure still grows by what users do; 0 of one that is whole when
 	// the day is. Platforms correct figures later all the same.
 	Grows int
+	// Inexact says that the platform does not tell the figure exactly, so that its rows need not add up to the sum it tells of them.
+	Inexact bool
 }
 
 // column is the figure's column in the raw table: money carries its unit in the name, and is kept in fen.
@@ -104,6 +107,13 @@ func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric
 		values.Set(metric.Index(f.Metric), value)
 	}
 	return raw, values, nil
+}
+
+// Sums reads the metrics of the sums that a platform tells of all rows: those that the rows must add up to.
+func (fs Figures) Sums(sums map[string]json.RawMessage) (metric.Values, error) {
+	exact := slices.DeleteFunc(slices.Clone(fs), func(f Figure) bool { return f.Inexact })
+	_, values, err := exact.Read(sums)
+	return values, err
 }
 
 func (f Figure) scale(d Decimal) (value, kept int64, err error) {

@@ -1,0 +1,34 @@
+package pull
+
+import (
+	"fmt"
+
+	"adsync/base/metric"
+	"adsync/media"
+)
+
+// roundedTo is what platforms round money to, in millionths: a hundredth of the currency.
+const roundedTo = 10_000
+
+// difference says where the rows of a query do not add up to the platform's own sums of them; "" when they do. Money is
+// rounded in every row and in the sum, by up to half a hundredth: as much may be lacking for each.
+func difference(rows []media.Row, sums *metric.Values) string {
+	var own metric.Values
+	for i := range rows {
+		own.Add(&rows[i].Metrics)
+	}
+	for i, m := range metric.All {
+		want, told := sums.Get(i)
+		if !told {
+			continue
+		}
+		var rounded int64
+		if m.Unit == metric.Micros {
+			rounded = int64(len(rows)+1) * roundedTo / 2
+		}
+		if got, _ := own.Get(i); got < want-rounded || got > want+rounded {
+			return fmt.Sprintf("the rows add up to %d of %s, the platform's own sum is %d", got, m.Name, want)
+		}
+	}
+	return ""
+}
