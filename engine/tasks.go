@@ -66,11 +66,18 @@ func platformTasks(p media.Platform) []store.NewTask {
 			now = "*/30 * * * *"
 		}
 		today := params{"level": r.Level, "days": 1}
+		if r.HasHours {
+			today["moving_hours"] = movingHours
+		}
 		back := params{"level": r.Level, "days": lookBackDays(r)}
 		suffix := r.Name + "." + r.Level
 		// The hours of creatives are most of all rows, and wait for the night.
 		if !r.Hourly || !isFine(r.Level) {
 			tasks = append(tasks, task(suffix, r.Name, now, lane, "active", today))
+			if r.HasHours {
+				// What moves is in the last hours. The rest of the day, and what the platform took out of it, comes once an hour.
+				tasks = append(tasks, task(suffix+".day", r.Name, "~ * * * *", "normal", "active", params{"level": r.Level, "days": 1}))
+			}
 		}
 		// Once when the day has turned, and again when the platforms say that yesterday is complete.
 		tasks = append(tasks, task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", nightly, back))
@@ -97,6 +104,9 @@ func fundTasks(funds media.Funds, task func(suffix, handler, cron, lane, scope s
 
 // nightly is the scope of what looks at quiet accounts too. Those that cannot be pulled are left to the activity check.
 const nightly = store.TierActive + "," + store.TierInactive
+
+// movingHours is how many of the last hours are pulled all the time: platforms complete the hour before the present one late.
+const movingHours = 3
 
 // matureDays is how many days back figures of cohorts are still waited for.
 const matureDays = 30

@@ -9,10 +9,10 @@ import (
 
 func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	t.Parallel()
-	crons := map[string]string{}
+	crons, params := map[string]string{}, map[string]string{}
 	for _, task := range DefaultTasks(Platforms()) {
 		require.NotContains(t, crons, task.Name)
-		crons[task.Name] = task.Cron
+		crons[task.Name], params[task.Name] = task.Cron, task.Params
 		if task.Params != "" {
 			require.True(t, json.Valid([]byte(task.Params)))
 		}
@@ -30,6 +30,14 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	} {
 		require.Equal(t, cron, crons[name], name)
 	}
+	const moving = "moving_hours"
+	require.JSONEq(t, `{"level":"account","days":1,"moving_hours":3}`, params["oceanengine.report_hourly.account"])
+	require.JSONEq(t, `{"level":"account","days":1}`, params["oceanengine.report_hourly.account.day"], "whole days make what is pulled in between complete")
+	require.Equal(t, "~ * * * *", crons["oceanengine.report_hourly.account.day"])
+	require.NotContains(t, params["tencent.report_hourly.account"], moving, "Tencent cannot be asked for some hours")
+	require.NotContains(t, crons, "tencent.report_hourly.account.day")
+	require.NotContains(t, params["oceanengine.report_daily.account"], moving)
+	require.NotContains(t, params["oceanengine.report_hourly.account.look_back"], moving)
 	for _, p := range Platforms() {
 		for _, r := range p.Reports() {
 			require.Contains(t, crons, p.Name()+"."+r.Name+"."+r.Level+".look_back", "every report is looked back at")

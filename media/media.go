@@ -155,12 +155,16 @@ type Report struct {
 	Figures wire.Figures
 	// HasSums says that the platform tells its own sums over all rows of a query: see Page.Sums.
 	HasSums bool
-	Page    func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
+	// HasHours says that a query can begin in the middle of a day: see ReportQuery.FromHour.
+	HasHours bool
+	Page     func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)
 }
 
 // ReportQuery is what of a report to fetch.
 type ReportQuery struct {
 	From, To day.Day // both included, in the account's zone
+	// FromHour asks only for what is not before this hour of From, of reports that HasHours; 0 asks for whole days.
+	FromHour int
 	// Within asks only for rows of these objects of the report's Split, and of what is below them; empty asks for all.
 	Within []string
 }

@@ -28,6 +28,9 @@ type Scope struct {
 	Report    string
 	Level     string
 	Days      []day.Day // ascending
+	// FromHour narrows the scope to the hours of its only day from this one on; 0 is whole days. Rows are added and changed within
+	// it, none is deleted, and what coverage says of the day stays, but for when it was pulled last and how many rows it has.
+	FromHour int
 }
 
 // Claim is a pull's right to write its scope.
@@ -67,17 +70,22 @@ type FencedError struct {
 func (e *FencedError) Error() string { return "another pull has claimed the scope" }
 
 // BeginPull gives a pull its version: database time in microseconds, and above every claim of the scope. Call it
-// just before the pull's first request. It writes nothing; highWater is the scope's, 0 when it was never pulled.
+// just before the pull's first request. It writes nothing; highWater is the scope's, 0 when it was never pulled. Hours are of use
+// to a day that is known: the claim to some of a day that was never pulled whole is one to the whole day.
 func (s *Store) BeginPull(ctx context.Context, scope Scope, pullID string, runID int64) (claim Claim, highWater int64, err error) {
 	now, err := s.Data.Now(ctx)
 	if err != nil {
 		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
 	}
-	var known struct{ Claimed, HighWater int64 }
-	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(claimed_version), 0) AS claimed, COALESCE(MAX(high_water), 0) AS high_water FROM coverage"+
+	var known struct{ Claimed, HighWater, Whole int64 }
+	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(claimed_version), 0) AS claimed, COALESCE(MAX(high_water), 0) AS high_water,"+
+		" COUNT(CASE WHEN complete_version > 0 THEN 1 END) AS whole FROM coverage"+
 		" WHERE account_id = ? AND report = ? AND level = ? AND day IN ?", scope.AccountID, scope.Report, scope.Level, scope.Days).Scan(&known).Error
 	if err != nil {
 		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
+	}
+	if known.Whole == 0 {
+		scope.FromHour = 0
 	}
 	version := max(now.UnixMicro(), known.Claimed+1)
 	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID}, known.HighWater, nil
@@ -175,12 +183,18 @@ type dayOutcome struct {
 	rows      int64
 	highWater int64
 	dirty     bool // figures changed: the summaries must read the day again
+	hours     bool // the pull was of some hours: what is said of the day stays
 }
 
 func (d *DB) writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error {
 	for _, o := range days {
-		sets := "pulled_at = ?, run_id = ?, row_count = ?, state = ?, note = ?"
-		args := []any{At(now), c.RunID, o.rows, o.state, o.note}
+		sets := "pulled_at = ?, row_count = ?"
+		args := []any{At(now), o.rows}
+		if !o.hours {
+			// The run tells when the whole day was pulled: a day is settled by a run that was made after it had settled.
+			sets += ", run_id = ?, state = ?, note = ?"
+			args = append(args, c.RunID, o.state, o.note)
+		}
 		if o.whole {
 			sets += ", complete_version = ?"
 			args = append(args, c.Version)

@@ -22,7 +22,7 @@ type ReportRow struct {
 	Metrics metric.Values
 }
 
-// ReportWrite is a pulled report: all rows of the claim's scope.
+// ReportWrite is a pulled report: all rows of the claim's scope. One of some hours must be whole within them.
 type ReportWrite struct {
 	Claim
 	Raw      RawTable
@@ -96,7 +96,7 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 		days := make(map[day.Day]*dayOutcome, len(w.Days))
 		outcomes := make([]dayOutcome, len(w.Days))
 		for i, d := range w.Days {
-			outcomes[i] = dayOutcome{day: d, whole: w.Whole, state: Complete, note: w.Note}
+			outcomes[i] = dayOutcome{day: d, whole: w.Whole && w.FromHour == 0, state: Complete, note: w.Note, hours: w.FromHour > 0}
 			if !w.Whole {
 				outcomes[i].state = Partial
 			}
@@ -104,6 +104,14 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 		}
 		if err := s.Data.writeReportRows(tx, w, now, have, days, &result); err != nil {
 			return nil, err
+		}
+		if w.FromHour > 0 {
+			for k, e := range have {
+				if !e.seen {
+					days[k.day].rows++
+				}
+			}
+			return outcomes, nil
 		}
 		if w.Whole {
 			if err := s.Data.deleteStaleReport(tx, w, now, have, days, &result); err != nil {

@@ -84,6 +84,7 @@ func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Se
 		"lists equal the truth, over all their pages":         testLists,
 		"a list of changes has what changed":                  testChanges,
 		"reports equal the truth, over all their pages":       testReports,
+		"a report begins at an hour where it can":             testHours,
 		"balances equal the truth":                            testBalances,
 		"daily cash flows equal the truth":                    testFlows,
 		"fields that nobody knows change nothing":             testUnknownFields,
@@ -208,8 +209,13 @@ func (h *harness) list(t *testing.T, list media.List, account string, since time
 
 func (h *harness) report(t *testing.T, report media.Report, account string, from, to day.Day) (rows []media.Row, count int) {
 	t.Helper()
+	return h.query(t, report, account, media.ReportQuery{From: from, To: to})
+}
+
+func (h *harness) query(t *testing.T, report media.Report, account string, q media.ReportQuery) (rows []media.Row, count int) {
+	t.Helper()
 	return pages(t, func(token string) (media.Page, error) {
-		page, err := report.Page(t.Context(), h.api(account), media.ReportQuery{From: from, To: to}, token)
+		page, err := report.Page(t.Context(), h.api(account), q, token)
 		if err == nil && len(page.Rows) > 0 {
 			require.Equal(t, report.HasSums, page.Sums != nil, "%s at level %s has sums, or has none", report.Name, report.Level)
 		}

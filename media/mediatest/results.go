@@ -118,6 +118,28 @@ func testReports(t *testing.T, h *harness) {
 	t.Logf("a report took several pages: %v", several)
 }
 
+// testHours asks for yesterday from an hour on, whose rows are those of the whole day.
+func testHours(t *testing.T, h *harness) {
+	t.Helper()
+	yesterday := h.server.Today.Add(-1)
+	for _, report := range h.platform.Reports() {
+		if !report.HasHours {
+			continue
+		}
+		require.True(t, report.Hourly, "%s at level %s", report.Name, report.Level)
+		before, after := 0, 0
+		for _, account := range h.tested() {
+			day, _ := h.report(t, report, account, yesterday, yesterday)
+			late := slices.DeleteFunc(slices.Clone(day), func(r media.Row) bool { return r.Hour < 15 })
+			rows, _ := h.query(t, report, account, media.ReportQuery{From: yesterday, To: yesterday, FromHour: 15})
+			require.Equal(t, late, rows, "%s of account %s at level %s", report.Name, account, report.Level)
+			before, after = before+len(day)-len(late), after+len(late)
+		}
+		require.Positive(t, before, "rows were left out")
+		require.Positive(t, after)
+	}
+}
+
 func testUnknownFields(t *testing.T, h *harness) {
 	t.Helper()
 	list, report := h.platform.Lists()[0], h.platform.Reports()[1]

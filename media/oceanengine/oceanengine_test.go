@@ -288,6 +288,18 @@ func TestHourlyReport_ReadsDayAndHour(t *testing.T) {
 	}
 }
 
+func TestHourlyReport_BeginsAtAnHour(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"rows":[],"page_info":{"total_number":0}}`)}
+	for _, r := range New().Reports() {
+		require.Equal(t, r.Hourly, r.HasHours, "%s of %s", r.Name, r.Level)
+	}
+	_, err := findReport(t, "report_hourly", "account").Page(t.Context(), s, media.ReportQuery{From: "2026-11-21", To: "2026-11-21", FromHour: 9}, "")
+	require.NoError(t, err)
+	require.Equal(t, "2026-11-21 09:00:00", s.queries[0].Get("start_time"))
+	require.Equal(t, "2026-11-21 23:59:59", s.queries[0].Get("end_time"))
+}
+
 func TestAccounts_LeavesOutContainersAndWhatIsLost(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(`{"list":[

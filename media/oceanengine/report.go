@@ -88,7 +88,8 @@ func (Platform) Reports() []media.Report {
 	hourly := func(level string, r report) media.Report {
 		r.hourly = true
 		return media.Report{
-			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Figures: figures, HasSums: r.hasSums(), Page: r.page,
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Figures: figures,
+			HasSums: r.hasSums(), HasHours: true, Page: r.page,
 		}
 	}
 	return []media.Report{
@@ -131,7 +132,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"dimensions":    {asJSON(r.dimensions())},
 		"metrics":       {asJSON(figures.Fields())},
 		"filters":       {"[]"}, // required, also when empty
-		"start_time":    {q.From.String() + " 00:00:00"},
+		"start_time":    {fmt.Sprintf("%s %02d:00:00", q.From, q.FromHour)},
 		"end_time":      {q.To.String() + " 23:59:59"},
 		"order_by":      {asJSON(sorting)},
 		"page":          {strconv.Itoa(number)},

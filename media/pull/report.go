@@ -22,6 +22,9 @@ type reportParams struct {
 	Days int `json:"days"`
 	// Skip leaves out as many of the newest of them: {"days": 30, "skip": 7} are the days that a look-back of 7 leaves.
 	Skip int `json:"skip"`
+	// MovingHours asks only for the last hours at the planned moment, the one under way included, and at the beginning of a day for the last of
+	// the day before; 0 asks for whole days. Orders that name days are of whole days.
+	MovingHours int `json:"moving_hours"`
 }
 
 func (p *puller) reportHandler(name string, levels []media.Report) media.Handler {
@@ -69,7 +72,7 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 		if days := max(params.Days, 1); params.Skip < 0 || params.Skip >= days {
 			return params, r, fmt.Errorf("params.skip: %d is refused: want 0 to %d, fewer than params.days", params.Skip, days-1)
 		}
-		return params, r, nil
+		return params, r, params.checkHours(r)
 	}
 	return params, media.Report{}, fmt.Errorf("params.level: %q is refused: want one of %s", params.Level, strings.Join(known, ", "))
 }
@@ -77,6 +80,9 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 // reportParts cuts the days of a plan into parts of as many days as one query may span. The days are those of the
 // planned moment in the account's zone, so that a late subtask still pulls the planned day.
 func reportParts(plan media.Plan, params reportParams, report media.Report) ([]string, error) {
+	if params.MovingHours > 0 && plan.From == "" {
+		return movingParts(plan, params.MovingHours), nil
+	}
 	today := day.Of(plan.PlannedAt, plan.Zone)
 	from, to := today.Add(1-max(params.Days, 1)), today.Add(-params.Skip)
 	if plan.From != "" {
@@ -120,7 +126,7 @@ func parseDays(part string) (from, to day.Day, err error) {
 }
 
 func (p *puller) runReport(ctx context.Context, work media.Work, report media.Report) (media.Result, error) {
-	from, to, err := parseDays(work.Part)
+	from, to, fromHour, err := parsePart(work.Part)
 	if err != nil {
 		return media.Result{}, err
 	}
@@ -128,13 +134,13 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	if err != nil {
 		return media.Result{}, err
 	}
-	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level, Days: day.Between(from, to)}
+	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level, Days: day.Between(from, to), FromHour: fromHour}
 	claim, _, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
 	if err != nil {
 		return media.Result{}, err
 	}
 	api := p.Caller.For(account)
-	query := media.ReportQuery{From: from, To: to}
+	query := media.ReportQuery{From: from, To: to, FromHour: claim.FromHour}
 	var got fetched
 	if from == to {
 		got, err = fetchDay(ctx, api, report, query)
@@ -153,12 +159,20 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 }
 
 func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim store.Claim, got fetched, confirmed bool) (store.ReportResult, error) {
-	rows := make([]store.ReportRow, len(got.rows))
-	for i, r := range got.rows {
+	if claim.FromHour > 0 && got.note != "" {
+		// What came of some hours would stand in a day that coverage calls whole.
+		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
+		return store.ReportResult{}, notWhole(got.note)
+	}
+	rows := make([]store.ReportRow, 0, len(got.rows))
+	for _, r := range got.rows {
 		if r.Day < claim.Days[0] || r.Day > claim.Days[len(claim.Days)-1] {
 			return store.ReportResult{}, &media.Error{Class: media.Transient, Message: fmt.Sprintf("the platform answered %s, which was not asked for", r.Day)}
 		}
-		rows[i] = store.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics}
+		if r.Hour < claim.FromHour {
+			continue // A platform may answer more than it was asked for.
+		}
+		rows = append(rows, store.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics})
 	}
 	result, err := p.Store.WriteReport(ctx, store.ReportWrite{
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,

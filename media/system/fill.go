@@ -522,6 +522,8 @@ func (f *filler) comes(scope fillScope, g *group, h store.Hole) bool {
 // busyDays are days of accounts that open subtasks are to pull.
 type busyDays map[int64][]string
 
+// has tells whether one of them makes a hole whole. A pull of the last hours of a day ("2026-11-21@15") does not, and its part sorts
+// between its day and the next.
 func (b busyDays) has(h store.Hole) bool {
 	return slices.ContainsFunc(b[h.AccountID], func(part string) bool {
 		from, to, isRange := strings.Cut(part, "..")
