@@ -50,6 +50,21 @@ func (d Day) Start(loc *time.Location) time.Time {
 	return t
 }
 
+// Hour returns when an hour of the day begins in loc, as clocks name it: the first time where it comes twice, and where it is left
+// out when the one after it does.
+func (d Day) Hour(hour int, loc *time.Location) time.Time {
+	start := d.Start(loc)
+	t := start.Add(time.Duration(hour) * time.Hour)
+	if t.Hour() == hour {
+		return t
+	}
+	// The clock was put forward or back since midnight.
+	for t = start; t.Hour() < hour && Of(t, loc) == d; {
+		t = t.Add(time.Hour)
+	}
+	return t
+}
+
 // Between returns all days from a to b, both included, and none when b is before a.
 func Between(a, b Day) []Day {
 	var days []Day

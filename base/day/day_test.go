@@ -46,3 +46,30 @@ func TestScan_TakesWhatDatabasesGive(t *testing.T) {
 	require.Error(t, d.Scan(7))
 	require.Error(t, d.Scan("soon"))
 }
+
+func TestHour_IsWhatClocksName(t *testing.T) {
+	t.Parallel()
+	pacific, err := time.LoadLocation("America/Los_Angeles")
+	require.NoError(t, err)
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		day  day.Day
+		hour int
+		loc  *time.Location
+		want string
+	}{
+		{"2026-11-14", 0, shanghai, "2026-11-13T16:00:00Z"},
+		{"2026-11-14", 23, shanghai, "2026-11-14T15:00:00Z"},
+		{"2026-11-14", 13, pacific, "2026-11-14T21:00:00Z"},
+		{"2026-03-08", 1, pacific, "2026-03-08T09:00:00Z"},
+		{"2026-03-08", 2, pacific, "2026-03-08T10:00:00Z"}, // left out
+		{"2026-03-08", 3, pacific, "2026-03-08T10:00:00Z"},
+		{"2026-03-08", 23, pacific, "2026-03-09T06:00:00Z"},
+		{"2026-11-01", 1, pacific, "2026-11-01T08:00:00Z"}, // the first of two
+		{"2026-11-01", 2, pacific, "2026-11-01T10:00:00Z"},
+		{"2026-11-01", 23, pacific, "2026-11-02T07:00:00Z"},
+	} {
+		require.Equal(t, c.want, c.day.Hour(c.hour, c.loc).UTC().Format(time.RFC3339), "%s %d", c.day, c.hour)
+	}
+}

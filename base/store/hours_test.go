@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -119,4 +120,38 @@ func TestBeginPull_HoursOfADayThatWasNeverWholeAreTheDay(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, coverageOf(t, s.Store)[today].CompleteVersion)
 	require.Equal(t, 20, s.begin(20, 4).FromHour)
+}
+
+func TestRebuildSummary_AddsUpNeitherCurrenciesNorDaysOfTwoZones(t *testing.T) {
+	t.Parallel()
+	s := newHours(t)
+	const d = day.Day("2026-11-01") // of 25 hours in Los Angeles
+	for account, home := range map[int64][2]string{7: {"CNY", "Asia/Shanghai"}, 8: {"USD", "America/Los_Angeles"}, 9: {"USD", "America/Los_Angeles"}} {
+		scope := store.Scope{AccountID: account, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{d}}
+		claim, _, err := s.BeginPull(t.Context(), scope, "pull", 1)
+		require.NoError(t, err)
+		row := costRow(d, "", account*1_000_000, `{}`)
+		row.Hour = 5
+		_, err = s.WriteReport(t.Context(), store.ReportWrite{
+			Claim: claim, Raw: rawHours, Hourly: true, Currency: home[0], Zone: home[1], Whole: true, DirtySummary: true, Rows: []store.ReportRow{row},
+		})
+		require.NoError(t, err)
+	}
+	days, err := s.DirtyDays(t.Context(), "test", 1<<62, 100)
+	require.NoError(t, err)
+	require.Len(t, days, 1)
+	_, err = s.RebuildSummary(t.Context(), days[0])
+	require.NoError(t, err)
+
+	var rows []struct {
+		Currency, DayZone string
+		Cost              int64
+		StartUTC          store.Time `gorm:"column:start_utc"`
+	}
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT currency, day_zone, cost, start_utc FROM summary_hourly ORDER BY currency").Scan(&rows).Error)
+	require.Len(t, rows, 2)
+	require.Equal(t, "CNY Asia/Shanghai 7000000", fmt.Sprint(rows[0].Currency, " ", rows[0].DayZone, " ", rows[0].Cost))
+	require.Equal(t, "2026-10-31T21:00:00Z", rows[0].StartUTC.UTC().Format(time.RFC3339))
+	require.Equal(t, "USD America/Los_Angeles 17000000", fmt.Sprint(rows[1].Currency, " ", rows[1].DayZone, " ", rows[1].Cost))
+	require.Equal(t, "2026-11-01T13:00:00Z", rows[1].StartUTC.UTC().Format(time.RFC3339), "five o'clock, six hours after midnight")
 }

@@ -243,8 +243,7 @@ func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, 
 			if err != nil {
 				return nil, fmt.Errorf("day_zone %q: %w", k.zone, err)
 			}
-			start := d.Day.Start(zone).Add(time.Duration(k.hour) * time.Hour)
-			row = []any{d.Day, k.hour, k.game, d.Media, k.os, k.currency, k.zone, At(start)}
+			row = []any{d.Day, k.hour, k.game, d.Media, k.os, k.currency, k.zone, At(d.Day.Hour(k.hour, zone))}
 		} else {
 			row = []any{d.Day, k.game, d.Media, k.os, k.currency, k.zone}
 		}
