@@ -15,6 +15,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media/token"
+	"adsync/standalone/verify"
 )
 
 // Binding is what Bind found.
@@ -121,6 +122,11 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 	}
 	var bindings [][]any
 	for name, c := range creds {
+		// No answer of these platforms tells an account's zone and currency: a person knows them.
+		homes, err := verify.Homes(ctx, http.DefaultClient, address, name)
+		if err != nil {
+			return false, err
+		}
 		for _, app := range c.Apps {
 			if err := token.PutApp(ctx, s, box, name, app.AppID, secret.NewText(app.Secret)); err != nil {
 				return false, err
@@ -132,7 +138,7 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 				if err != nil {
 					return false, err
 				}
-				bound, err := bindAccounts(ctx, s, name, id, l.AccountIDs)
+				bound, err := bindAccounts(ctx, s, name, id, l.AccountIDs, homes)
 				if err != nil {
 					return false, err
 				}
@@ -169,10 +175,10 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 	return nil
 }
 
-func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID int64, externalIDs []string) ([][]any, error) {
+func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID int64, externalIDs []string, homes map[string]verify.Home) ([][]any, error) {
 	found := make([]store.Account, len(externalIDs))
 	for i, id := range externalIDs {
-		found[i] = store.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}
+		found[i] = store.Account{ExternalID: id, Timezone: homes[id].Timezone, Currency: homes[id].Currency}
 	}
 	ids, err := s.PutAccounts(ctx, platform, tokenID, found)
 	if err != nil {

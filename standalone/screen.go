@@ -80,7 +80,7 @@ func (s *screen) next(now status) string {
 func render(s status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the world's clock  %s\n\n", s.World.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
-	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "SPEND TODAY", "PLATFORM SAYS", "DIFFERENCE", "ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
+	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "CNY TODAY", "PLATFORM SAYS", "DIFFERENCE", "ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
 	for _, m := range s.Media {
 		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, money(m.Ours), money(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
 	}

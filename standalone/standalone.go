@@ -33,6 +33,7 @@ import (
 type Options struct {
 	Accounts int
 	Seed     int64
+	USD      int     // one simulated account in so many is in USD and America/Los_Angeles; 0 is none, and a world in DataDir has its own share
 	Speed    float64 // 0: 1, or what the world in DataDir has
 	DataDir  string  // "" is a directory that goes away with the run
 	// Simulator is the address of a simulator that runs elsewhere; "" runs one inside.

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/standalone/verify"
@@ -27,7 +28,7 @@ type status struct {
 // mediaStatus is how one platform's accounts stand.
 type mediaStatus struct {
 	Name           string
-	Ours, Platform int64 // spend of the world's today in micros: our summary, the platform's truth
+	Ours, Platform int64 // spend of the world's today in micros of CNY: our summary, the platform's truth
 	Accounts       int
 	Fresh, Late    int // of the active ones
 	Parked         int
@@ -63,7 +64,7 @@ const truthEvery = 5 * time.Second
 
 func (w *watcher) read(ctx context.Context) (status, error) {
 	s := status{World: w.clock.Now()}
-	today := day.Of(s.World, verify.AccountZone)
+	today := day.Of(s.World, worldZone)
 	if err := w.readTruth(ctx, today); err != nil {
 		return s, err
 	}
@@ -73,7 +74,7 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 	}
 	for _, name := range w.media {
 		m := mediaStatus{Name: name, Platform: w.truth[name]}
-		if err := w.readMedia(ctx, &m, today, now); err != nil {
+		if err := w.readMedia(ctx, &m, today, s.World, now); err != nil {
 			return s, err
 		}
 		s.Media = append(s.Media, m)
@@ -86,8 +87,11 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 	return s, err
 }
 
+// worldCurrency is what most simulated accounts pay with. Others are not added to it.
+const worldCurrency = "CNY"
+
 // spendQuery is what a first look asks for: who spent most today.
-const spendQuery = "SELECT game, media, os, SUM(cost) / 1000000 AS spend FROM summary_hourly WHERE day = '%s' GROUP BY game, media, os ORDER BY spend DESC LIMIT 4"
+const spendQuery = "SELECT game, media, os, currency, SUM(cost) / 1000000 AS spend FROM summary_hourly WHERE day = '%s' GROUP BY game, media, os, currency ORDER BY spend DESC LIMIT 4"
 
 func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, error) {
 	rows, err := w.store.Data.Reader(ctx).Raw(query).Rows()
@@ -97,8 +101,8 @@ func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, erro
 	defer rows.Close()
 	var all [][]string
 	for rows.Next() {
-		row := make([]string, 4)
-		if err := rows.Scan(&row[0], &row[1], &row[2], &row[3]); err != nil {
+		row := make([]string, 5)
+		if err := rows.Scan(&row[0], &row[1], &row[2], &row[3], &row[4]); err != nil {
 			return nil, fmt.Errorf("read summary_hourly: %w", err)
 		}
 		all = append(all, row)
@@ -112,7 +116,7 @@ func (w *watcher) readTruth(ctx context.Context, today day.Day) error {
 	}
 	truth := map[string]int64{}
 	for _, name := range w.media {
-		spend, err := verify.Spend(ctx, w.client, w.simulator, name, today)
+		spend, err := verify.Spend(ctx, w.client, w.simulator, name, worldCurrency, today)
 		if err != nil {
 			return err
 		}
@@ -122,8 +126,8 @@ func (w *watcher) readTruth(ctx context.Context, today day.Day) error {
 	return nil
 }
 
-func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, now time.Time) error {
-	err := w.store.Data.Reader(ctx).Raw("SELECT COALESCE(SUM(cost), 0) FROM summary_hourly WHERE day = ? AND media = ?", today, m.Name).Row().Scan(&m.Ours)
+func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, world, now time.Time) error {
+	err := w.store.Data.Reader(ctx).Raw("SELECT COALESCE(SUM(cost), 0) FROM summary_hourly WHERE day = ? AND media = ? AND currency = ?", today, m.Name, worldCurrency).Row().Scan(&m.Ours)
 	if err != nil {
 		return fmt.Errorf("read summary_hourly: %w", err)
 	}
@@ -132,22 +136,24 @@ func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, 
 	if err != nil {
 		return fmt.Errorf("read media_account: %w", err)
 	}
-	active, err := w.activeAccounts(ctx, m.Name)
+	active, err := w.activeAccounts(ctx, m.Name, world)
 	if err != nil {
 		return err
 	}
 	var pulled []struct {
 		AccountID int64
+		Day       day.Day
 		PulledAt  store.Time
 	}
-	err = w.store.Data.Reader(ctx).Raw("SELECT account_id, pulled_at FROM coverage WHERE media = ? AND report = 'report_hourly' AND level = 'account' AND day = ? AND pulled_at IS NOT NULL",
-		m.Name, today).Scan(&pulled).Error
+	// Somewhere in the world it may be the day before or after.
+	err = w.store.Data.Reader(ctx).Raw("SELECT account_id, day, pulled_at FROM coverage WHERE media = ? AND report = 'report_hourly' AND level = 'account' AND day IN ? AND pulled_at IS NOT NULL",
+		m.Name, day.Between(today.Add(-1), today.Add(1))).Scan(&pulled).Error
 	if err != nil {
 		return fmt.Errorf("read coverage: %w", err)
 	}
 	for _, p := range pulled {
-		if !active[p.AccountID] {
-			continue // It is looked at by night, and by the probe.
+		if active[p.AccountID] != p.Day {
+			continue // It is looked at by night, and by the probe; or this is not its present day.
 		}
 		delete(active, p.AccountID)
 		age := now.Sub(p.PulledAt.Time)
@@ -164,17 +170,24 @@ func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, 
 	return w.readCalls(ctx, m)
 }
 
-// activeAccounts are the accounts that are pulled all the time.
-func (w *watcher) activeAccounts(ctx context.Context, platform string) (map[int64]bool, error) {
-	var ids []int64
-	err := w.store.Config.Reader(ctx).Raw("SELECT a.id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-		" WHERE a.media = ? AND a.tier = ? AND a.parked = '' AND t.state = ?", platform, store.TierActive, store.TokenOK).Scan(&ids).Error
+// activeAccounts are the present days of the accounts that are pulled all the time.
+func (w *watcher) activeAccounts(ctx context.Context, platform string, world time.Time) (map[int64]day.Day, error) {
+	var accounts []struct {
+		ID       int64
+		Timezone string
+	}
+	err := w.store.Config.Reader(ctx).Raw("SELECT a.id, a.timezone FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+		" WHERE a.media = ? AND a.tier = ? AND a.parked = '' AND t.state = ?", platform, store.TierActive, store.TokenOK).Scan(&accounts).Error
 	if err != nil {
 		return nil, fmt.Errorf("read media_account: %w", err)
 	}
-	active := make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		active[id] = true
+	active := make(map[int64]day.Day, len(accounts))
+	for _, a := range accounts {
+		zone, err := schedule.Zone(a.Timezone)
+		if err != nil {
+			zone = worldZone // It cannot be pulled, and is late.
+		}
+		active[a.ID] = day.Of(world, zone)
 	}
 	return active, nil
 }

@@ -15,7 +15,6 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media/simulator"
-	"adsync/standalone/verify"
 )
 
 // getJSON reads an answer of the simulator's control API.
@@ -60,7 +59,7 @@ func postJSON(ctx context.Context, client *http.Client, url string, order any) e
 }
 
 // worldZone is where people of the simulated world look at their watches.
-var worldZone = verify.AccountZone
+var worldZone = time.FixedZone("UTC+8", 8*60*60)
 
 // world is the simulated platforms: inside this process, or at an address.
 type world struct {
@@ -85,7 +84,7 @@ func openWorld(ctx context.Context, o Options, dir *dataDir) (*world, error) {
 		return askWorld(ctx, o)
 	}
 	sim, err := simulator.New(simulator.Config{
-		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger,
+		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

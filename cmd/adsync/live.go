@@ -39,7 +39,7 @@ func checkLive(flags *pflag.FlagSet, live standalone.Live) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"once", "simulator", "accounts", "seed", "speed"} {
+	for _, name := range []string{"once", "simulator", "accounts", "seed", "speed", "usd"} {
 		if flags.Changed(name) {
 			return usagef("--%s is for simulated platforms and does not go with --live", name)
 		}

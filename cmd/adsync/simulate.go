@@ -37,7 +37,7 @@ Whoever reaches the address may control the world: keep it on this machine or in
   curl -s 'http://127.0.0.1:9090/_sim/truth?media=tencent&kind=report_daily&level=account&from=2026-11-01&to=2026-11-02'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkWorld(cmd.Flags(), world.Accounts, world.Speed); err != nil {
+			if err := checkWorld(cmd.Flags(), world.Accounts, world.Speed, world.USD); err != nil {
 				return err
 			}
 			if _, _, err := net.SplitHostPort(listen); err != nil {
@@ -63,7 +63,7 @@ Whoever reaches the address may control the world: keep it on this machine or in
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
-	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed)
+	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
 	flags.IntVar(&world.Giant, "giant", 0, "creatives that the first account of each platform runs; 0 makes it an ordinary one")
 	flags.StringVar(&world.DataDir, "data", "", "directory in which tokens, ledger, clock and orders survive a restart; none keeps them in memory")
 	return cmd

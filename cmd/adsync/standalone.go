@@ -49,7 +49,7 @@ command line is wrong.`,
 			if err := checkLive(cmd.Flags(), live); err != nil {
 				return err
 			}
-			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed); err != nil {
+			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed, o.USD); err != nil {
 				return err
 			}
 			cfg, _, err := a.load(cmd, "standalone")
@@ -69,7 +69,7 @@ command line is wrong.`,
 		},
 	}
 	flags := cmd.Flags()
-	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed)
+	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed, &o.USD)
 	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away, with --live one for the account below data)")
 	flags.StringVar(&o.Simulator, "simulator", "", "address of a simulator (adsync simulate) to use instead of one inside, as http://host:port")
 	flags.BoolVar(&o.Once, "once", false, "run every task once, compare all tables with the truth, and exit")

@@ -13,14 +13,15 @@ const (
 
 // ad is one object of the platform's lowest configuration level.
 type ad struct {
-	key     key
-	class   class
-	number  int64 // unique in its platform's account
-	id      int64
-	project int64 // 0 where the platform has no projects
-	created int64
-	deleted int64 // may lie in the future
-	woken   int64 // of its account
+	key      key
+	calendar *calendar // of its account
+	class    class
+	number   int64 // unique in its platform's account
+	id       int64
+	project  int64 // 0 where the platform has no projects
+	created  int64
+	deleted  int64 // may lie in the future
+	woken    int64 // of its account
 	// creatives is how many it has in a giant account; 0 leaves it to the ad.
 	creatives int
 }
@@ -83,7 +84,7 @@ func (s series) ad(generation int) ad {
 	number := (int64(a.index)*slotsMax+int64(s.slot))*generationsMax + int64(generation)
 	made := s.created(generation)
 	x := ad{
-		key: k, class: a.class, number: number,
+		key: k, calendar: a.calendar, class: a.class, number: number,
 		id:        p.objectBase + number*p.objectStep + k.sub(1).below(p.objectStep),
 		created:   made,
 		deleted:   made + s.period*k.sub(2).between(55, 95)/100,
@@ -115,10 +116,10 @@ func (a *account) ads(now int64, withDeleted bool, yield func(ad)) {
 
 // adsOn calls yield with every ad that lived on a day, in the order of their ids.
 func (a *account) adsOn(day int, yield func(ad)) {
-	start := dayStart(day)
+	start := a.calendar.start(day)
 	for slot := range a.slots {
 		s := a.series(slot)
-		for g, last := max(s.last(start), 0), s.last(start+dayLength-1); g <= last; g++ {
+		for g, last := max(s.last(start), 0), s.last(start+a.calendar.length(day)-1); g <= last; g++ {
 			if x := s.ad(g); x.deleted > start {
 				yield(x)
 			}

@@ -151,7 +151,7 @@ func (c *chooser) cutIfMore(a *account, some int) bool {
 // rowsOf lists the rows of an account that fit the selectors.
 func (c *chooser) rowsOf(a *account) []row {
 	x := c.x
-	today := dayOf(c.view.now)
+	today := a.calendar.dayOf(c.view.now)
 	s := scope{hourly: x.Granularity == "hourly", from: today - dailyDays + 1, to: today}
 	if s.hourly {
 		s.from = today - hourlyDays + 1

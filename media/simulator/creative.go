@@ -178,7 +178,7 @@ type player struct {
 // players are the creatives that share in the ad's figures of a day: those that lived and ran when the day, or their
 // ad, began, and were there to the end of it. The first one always is.
 func (x *ad) players(a *account, day int) []player {
-	from, to := max(dayStart(day), x.created), min(dayStart(day+1), x.deleted)
+	from, to := max(x.calendar.start(day), x.created), min(x.calendar.start(day+1), x.deleted)
 	list := make([]player, 0, 4)
 	for n := range x.creativeCount() {
 		c := x.creative(a, n)

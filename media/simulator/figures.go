@@ -65,19 +65,19 @@ const (
 )
 
 // lateStage counts the late corrections that a day has had.
-func lateStage(day int, now int64) int {
-	since := now - dayStart(day+1) - lateHour
+func (c *calendar) lateStage(day int, now int64) int {
+	since := now - c.start(day+1) - lateHour
 	if since < 0 {
 		return 0
 	}
 	return int(min(since/dayLength+1, lateStages))
 }
 
-// publishedSecond is up to which second of a day figures are out: 0 for a day that has not begun, dayLength for one
+// publishedSecond is up to which second of a day figures are out: 0 for a day that has not begun, its length for one
 // that is over.
-func publishedSecond(day int, now int64) int64 {
-	second := now - dayStart(day)
-	return max(0, min(second-second%publishEvery, dayLength))
+func (c *calendar) publishedSecond(day int, now int64) int64 {
+	second := now - c.start(day)
+	return max(0, min(second-second%publishEvery, c.length(day)))
 }
 
 // weights are the shapes of a day: how many of 2^weightBits impressions came before each hour.
@@ -118,6 +118,7 @@ const rateBits = 24
 type adDay struct {
 	full     int64 // impressions if the ad ran all day
 	shape    *[25]int64
+	hours    []hour  // of a day that is not of 24 hours, else nil
 	spans    [4]span // when it ran
 	spanN    int
 	rate     figures
@@ -129,9 +130,12 @@ type adDay struct {
 type span struct{ from, to int64 }
 
 func (x *ad) day(day int, now int64, corrects []int64) adDay {
-	start := dayStart(day)
+	start, length := x.calendar.start(day), x.calendar.length(day)
 	d := adDay{corrects: corrects}
-	x.running(start, start+dayLength, func(from, to int64) {
+	if length != dayLength {
+		d.hours = x.calendar.hours(day)
+	}
+	x.running(start, start+length, func(from, to int64) {
 		if d.spanN < len(d.spans) {
 			d.spans[d.spanN] = span{from - start, to - start}
 			d.spanN++
@@ -158,7 +162,7 @@ func (x *ad) day(day int, now int64, corrects []int64) adDay {
 		d.full += d.full / 5
 	}
 	d.shape = &shapes[k.sub(2).below(int64(len(shapes)))]
-	d.setRates(x, k, lateStage(day, now))
+	d.setRates(x, k, x.calendar.lateStage(day, now))
 	return d
 }
 
@@ -233,11 +237,25 @@ func (d *adDay) weight(second int64) (sum int64) {
 }
 
 func (d *adDay) curve(second int64) int64 {
+	if d.hours != nil {
+		return d.unusualCurve(second)
+	}
 	h := second / hourLength
 	if h >= 24 {
 		return d.shape[24]
 	}
 	return d.shape[h] + (d.shape[h+1]-d.shape[h])*(second%hourLength)/hourLength
+}
+
+// unusualCurve leaves out what the hour that is missing would have had, and spreads over two hours what one of two has.
+func (d *adDay) unusualCurve(second int64) (sum int64) {
+	for _, h := range d.hours {
+		if second <= h.from {
+			break
+		}
+		sum += (d.shape[h.name+1] - d.shape[h.name]) * (min(second, h.to) - h.from) / (h.to - h.from)
+	}
+	return sum
 }
 
 // until is the figures from midnight up to a second.

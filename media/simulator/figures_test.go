@@ -90,10 +90,11 @@ func TestFigures_GrowThroughTheDay(t *testing.T) {
 
 func TestFigures_MoveEveryThreeMinutes(t *testing.T) {
 	t.Parallel()
-	require.EqualValues(t, 0, publishedSecond(10, dayStart(10)+179))
-	require.EqualValues(t, 180, publishedSecond(10, dayStart(10)+180))
-	require.EqualValues(t, dayLength, publishedSecond(10, dayStart(12)))
-	require.EqualValues(t, 0, publishedSecond(10, dayStart(9)))
+	var china *calendar
+	require.EqualValues(t, 0, china.publishedSecond(10, dayStart(10)+179))
+	require.EqualValues(t, 180, china.publishedSecond(10, dayStart(10)+180))
+	require.EqualValues(t, dayLength, china.publishedSecond(10, dayStart(12)))
+	require.EqualValues(t, 0, china.publishedSecond(10, dayStart(9)))
 }
 
 func TestFigures_PastDaysAreCorrectedForThreeNights(t *testing.T) {

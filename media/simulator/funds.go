@@ -49,7 +49,7 @@ const (
 func weekOf(day int) int { return day - (day+3)%weekLength }
 
 // lastTold is the newest day whose cash flow is told.
-func lastTold(now int64) int { return dayOf(now-fundsToldAfter) - 1 }
+func (c *calendar) lastTold(now int64) int { return c.dayOf(now-fundsToldAfter) - 1 }
 
 // hasMoney tells whether the account ever had any.
 func (a *account) hasMoney() bool { return a.class != classEmpty }
@@ -91,12 +91,13 @@ func (v *view) week(a *account, first int) fundWeek {
 		day := first + i
 		corrects := v.corrections.percents(a, day)
 		// What a day costs at its end, before the corrections of later nights.
-		plan := a.spent(day, dayLength, dayStart(day), nil)
+		start, length := a.calendar.start(day), a.calendar.length(day)
+		plan := a.spent(day, length, start, nil)
 		if len(corrects) > 0 {
-			plan = max(plan, a.spent(day, dayLength, dayStart(day), corrects))
+			plan = max(plan, a.spent(day, length, start, corrects))
 		}
 		planned[i/(thursday+1)] += plan
-		w.before[i+1] = w.before[i] + a.spent(day, publishedSecond(day, v.now), v.now, corrects)
+		w.before[i+1] = w.before[i] + a.spent(day, a.calendar.publishedSecond(day, v.now), v.now, corrects)
 	}
 	w.early = roundUp(planned[0], depositStep)
 	w.late = roundUp(planned[1], depositStep)
@@ -147,11 +148,11 @@ func (v *view) fundNow(a *account) fundNow {
 	case !a.runsAds():
 		return fundNow{balance: funds{cash: a.float()}}
 	}
-	day := dayOf(v.now)
+	day := a.calendar.dayOf(v.now)
 	w := v.week(a, weekOf(day))
 	i := day - w.first
 	n := fundNow{
-		balance:   w.balance(i, v.now-dayStart(day), w.before[i+1]),
+		balance:   w.balance(i, v.now-a.calendar.start(day), w.before[i+1]),
 		paidToday: w.paid(w.before[i+1]).minus(w.paid(w.before[i])),
 	}
 	n.locked = n.balance.cash / 50 // what was not charged yet: a fiftieth, in whole fen
@@ -160,7 +161,7 @@ func (v *view) fundNow(a *account) fundNow {
 
 // fundDays is the cash flow of the days that are told, from and to included, in their order.
 func (v *view) fundDays(a *account, from, to int) (days []fundDay) {
-	from, to = max(from, dayOf(firstMoment.Unix())), min(to, lastTold(v.now))
+	from, to = max(from, dayOf(firstMoment.Unix())), min(to, a.calendar.lastTold(v.now))
 	if !a.hasMoney() {
 		return nil
 	}

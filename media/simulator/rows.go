@@ -63,7 +63,7 @@ func (v *view) trueRows(a *account, s scope) (rows []row) {
 		return nil
 	}
 	// Days to come have no figures, and neither have days before the world.
-	s.from, s.to = max(s.from, dayOf(firstMoment.Unix())), min(s.to, dayOf(v.now))
+	s.from, s.to = max(s.from, dayOf(firstMoment.Unix())), min(s.to, a.calendar.dayOf(v.now))
 	if v.scratch != nil {
 		rows = (*v.scratch)[:0]
 		defer func() { *v.scratch = rows }()
@@ -86,7 +86,7 @@ func (v *view) trueRows(a *account, s scope) (rows []row) {
 
 func (v *view) dayRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
 	corrects := v.corrections.percents(a, day)
-	end := publishedSecond(day, v.now)
+	end := a.calendar.publishedSecond(day, v.now)
 	total := row{day: day, hour: noHour}
 	for _, x := range ads {
 		d := x.day(day, v.now, corrects)
@@ -108,7 +108,7 @@ func (v *view) dayRows(rows []row, a *account, s scope, day int, ads []*ad) []ro
 
 func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
 	corrects := v.corrections.percents(a, day)
-	end := publishedSecond(day, v.now)
+	end := a.calendar.publishedSecond(day, v.now)
 	type running struct {
 		adDay
 		ad   *ad
@@ -123,18 +123,21 @@ func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []r
 	if s.level == levelAd {
 		rows = slices.Grow(rows, len(list)*int((end+hourLength-1)/hourLength))
 	}
-	for hour := 0; int64(hour)*hourLength < end; hour++ {
-		total := row{day: day, hour: hour}
+	for _, hour := range a.calendar.hours(day) {
+		if hour.from >= end {
+			break
+		}
+		total := row{day: day, hour: hour.name}
 		for i := range list {
 			x := &list[i]
-			sum := x.until(min(int64(hour+1)*hourLength, end))
+			sum := x.until(min(hour.to, end))
 			if sum[impressions] == x.last[impressions] {
 				continue
 			}
 			f := sum.minus(&x.last)
 			x.last = sum
 			if s.level == levelAd {
-				rows = append(rows, row{day: day, hour: hour, object: x.ad.id, ad: x.ad, figures: f})
+				rows = append(rows, row{day: day, hour: hour.name, object: x.ad.id, ad: x.ad, figures: f})
 			} else {
 				total.add(&f)
 			}
@@ -149,7 +152,7 @@ func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []r
 // creativeRows splits the ads' hours over their creatives; a creative's day is the sum of its hours.
 func (v *view) creativeRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
 	corrects := v.corrections.percents(a, day)
-	end := publishedSecond(day, v.now)
+	end := a.calendar.publishedSecond(day, v.now)
 	type running struct {
 		adDay
 		ad      *ad
@@ -165,21 +168,24 @@ func (v *view) creativeRows(rows []row, a *account, s scope, day int, ads []*ad)
 			list = append(list, r)
 		}
 	}
-	for hour := 0; int64(hour)*hourLength < end; hour++ {
+	for _, hour := range a.calendar.hours(day) {
+		if hour.from >= end {
+			break
+		}
 		for i := range list {
 			x := &list[i]
-			sum := x.until(min(int64(hour+1)*hourLength, end))
+			sum := x.until(min(hour.to, end))
 			if sum[impressions] == x.last[impressions] {
 				continue
 			}
 			f := sum.minus(&x.last)
 			x.last = sum
-			share(x.players, &f, x.ad.key.sub(uint64(20_000+day*24+hour)), x.price)
+			share(x.players, &f, x.ad.key.sub(uint64(20_000+day*24+hour.name)), x.price)
 			for n := range x.players {
 				p := &x.players[n]
 				x.days[n].add(&p.figures)
 				if s.hourly && p.figures[impressions] > 0 {
-					rows = append(rows, row{day: day, hour: hour, object: p.creative.id, ad: x.ad, creative: p.creative, figures: p.figures})
+					rows = append(rows, row{day: day, hour: hour.name, object: p.creative.id, ad: x.ad, creative: p.creative, figures: p.figures})
 				}
 			}
 		}

@@ -18,7 +18,9 @@ type Config struct {
 	DataDir  string    // where the state survives a restart; "" keeps it in memory only
 	Start    time.Time // the clock of a new world, from 2025 up to 2035; zero is now. A kept world has its own clock
 	// Giant makes the first account of each platform one of about so many creatives at a time, up to 96,000; 0 makes it an ordinary one.
-	Giant  int
+	Giant int
+	// USD puts one account in so many into USD and America/Los_Angeles, of each platform; 0 puts none, and a kept world has its own share.
+	USD    int
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
 	Logger *slog.Logger // nil is silent
 }
@@ -57,7 +59,7 @@ func New(cfg Config) (*Simulator, error) {
 		logger: cfg.Logger, platforms: platforms(), limits: newLimits(), ledger: newLedger(cfg.DataDir != ""),
 		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
 	}
-	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, lives: newLives()}
+	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, lives: newLives()}
 	for _, p := range s.platforms {
 		s.world.specs = append(s.world.specs, p.spec())
 		s.limits.change(p.spec().limits, nil)
@@ -92,6 +94,9 @@ func checkConfig(cfg *Config) error {
 	}
 	if cfg.Giant < 0 || cfg.Giant > giantMax {
 		return fmt.Errorf("a giant has up to %d creatives, not %d", giantMax, cfg.Giant)
+	}
+	if cfg.USD < 0 {
+		return fmt.Errorf("one account in so many is in USD, or none: it cannot be %d", cfg.USD)
 	}
 	if cfg.Speed != 0 {
 		if err := checkSpeed(cfg.Speed); err != nil {

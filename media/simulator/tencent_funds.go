@@ -47,9 +47,10 @@ func writeTencentFund(w *jsonWriter, kind string, balance, locked, today int64) 
 
 // tencentFlow is a row of daily_balance_report/get.
 type tencentFlow struct {
-	account int64
-	kind    string
-	of      func(funds) int64
+	account  int64
+	calendar *calendar
+	kind     string
+	of       func(funds) int64
 	fundDay
 }
 
@@ -60,7 +61,7 @@ func (t *tencent) dailyBalances(c *call, l *login) *apiError {
 		return err
 	}
 	var s scope
-	if err := t.days(c, &s, tencentFundSpan, tencentFundBack); err != nil {
+	if err := t.days(c, &a, &s, tencentFundSpan, tencentFundBack); err != nil {
 		return err
 	}
 	page, err := t.integer(c, "page", 1, 99_999)
@@ -74,7 +75,7 @@ func (t *tencent) dailyBalances(c *call, l *login) *apiError {
 	var rows []tencentFlow
 	for _, d := range c.view.fundDays(&a, s.from, s.to) {
 		for _, kind := range tencentFundTypes {
-			rows = append(rows, tencentFlow{account: a.id, kind: kind.name, of: kind.of, fundDay: d})
+			rows = append(rows, tencentFlow{account: a.id, calendar: a.calendar, kind: kind.name, of: kind.of, fundDay: d})
 		}
 	}
 	from, to := pageOf(page, size, len(rows))
@@ -93,7 +94,7 @@ func writeTencentFlow(w *jsonWriter, r tencentFlow) {
 	w.open('{')
 	w.numberField("account_id", r.account)
 	w.textField("fund_type", r.kind)
-	w.numberField("time", dayStart(r.day))
+	w.numberField("time", r.calendar.start(r.day))
 	w.numberField("deposit", r.of(r.deposit))
 	w.numberField("paid", r.of(r.paid))
 	w.numberField("trans_in", r.of(r.transferIn))

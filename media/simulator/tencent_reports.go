@@ -190,7 +190,7 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 		q.scope.level = levelCreative
 	}
 	q.scope.hourly = hourly
-	if err = t.dateRange(c, &q.scope); err != nil {
+	if err = t.dateRange(c, &q.account, &q.scope); err != nil {
 		return q, err
 	}
 	if q.by, err = t.groupBy(c, q.scope.level, tencentGroups[levelName][hourly]); err != nil {
@@ -238,15 +238,15 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 }
 
 // dateRange reads the days: up to 90 of the last 365, or one of the last 90 by the hour.
-func (t *tencent) dateRange(c *call, s *scope) *apiError {
+func (t *tencent) dateRange(c *call, a *account, s *scope) *apiError {
 	if s.hourly {
-		return t.days(c, s, 1, tencentHourlyBack)
+		return t.days(c, a, s, 1, tencentHourlyBack)
 	}
-	return t.days(c, s, tencentDailySpan, tencentDailyBack)
+	return t.days(c, a, s, tencentDailySpan, tencentDailyBack)
 }
 
-// days reads the days of a report: so many at the most, and so far back.
-func (t *tencent) days(c *call, s *scope, span, back int) *apiError {
+// days reads the days of an account's report: so many at the most, and so far back.
+func (t *tencent) days(c *call, a *account, s *scope, span, back int) *apiError {
 	var days struct {
 		Start string `json:"start_date"`
 		End   string `json:"end_date"`
@@ -270,7 +270,7 @@ func (t *tencent) days(c *call, s *scope, span, back int) *apiError {
 		return failure(18004, "date_range: end_date is before start_date")
 	case s.to-s.from >= span:
 		return failure(18003, "date_range: at most %d days", span)
-	case s.from < dayOf(c.now)-back:
+	case s.from < a.calendar.dayOf(c.now)-back:
 		return failure(18004, "date_range: at most %d days back", back)
 	}
 	return nil

@@ -11,10 +11,11 @@ import (
 
 // truthQuery says which part of the truth is asked for.
 type truthQuery struct {
-	p       *spec
-	kind    string
-	scope   scope
-	account *account // nil is all
+	p        *spec
+	kind     string
+	scope    scope
+	account  *account // nil is all
+	currency string   // "" is all
 	// byProject adds up the ads of a project.
 	byProject bool
 }
@@ -64,6 +65,7 @@ func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
 	default:
 		return t, fmt.Errorf("kind is report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for %s, not %q", t.p.objectKind, t.p.name, t.kind)
 	}
+	t.currency = q.Get("currency")
 	if id := q.Get("account"); id != "" {
 		a, ok := s.world.lookupText(t.p, id)
 		if !ok {
@@ -107,6 +109,9 @@ func (s *Simulator) serveTruth(w http.ResponseWriter, r *http.Request) {
 	var line []byte
 	for i := first; i < last; i++ {
 		a := s.world.account(t.p, i)
+		if t.currency != "" && t.currency != a.calendar.currencyCode() {
+			continue
+		}
 		n, err := t.writeAccount(out, &line, &v, &a)
 		if count += n; err != nil || r.Context().Err() != nil {
 			return
@@ -218,7 +223,9 @@ func (t *truthQuery) accountLine(b []byte, a *account) []byte {
 	b = appendJSONString(b, t.p.accountName(a))
 	b = append(b, `,"company":`...)
 	b = appendJSONString(b, a.company())
-	return append(b, '}')
+	b = append(append(b, `,"currency":"`...), a.calendar.currencyCode()...)
+	b = append(append(b, `","timezone":"`...), a.calendar.zoneName()...)
+	return append(b, `"}`...)
 }
 
 // truthObject is a line of the configuration; money is in micro-units, times in Unix seconds.

@@ -16,6 +16,7 @@ const accountsMax = 1_000_000
 type world struct {
 	seed     int64
 	accounts int
+	usd      int // one account in so many is in USD and keeps its days in Los Angeles; 0 is none
 	giant    int // how many creatives the first account of each platform runs; 0 is as many as any large one
 	specs    []*spec
 	lives    *lives
@@ -64,9 +65,11 @@ type account struct {
 	index int
 	id    int64
 	key   key
-	class class
-	slots int   // how many ads it runs side by side
-	woken int64 // since when a sleeping account runs its ads; 0 is never
+	// calendar is nil for an account in CNY and China's time.
+	calendar *calendar
+	class    class
+	slots    int   // how many ads it runs side by side
+	woken    int64 // since when a sleeping account runs its ads; 0 is never
 	// creativesEach is how many creatives each ad of a giant has.
 	creativesEach int
 }
@@ -75,6 +78,9 @@ func (w *world) account(p *spec, index int) account {
 	k := key(w.seed).sub(p.number).sub(uint64(index))
 	a := account{p: p, index: index, key: k, class: w.class(p, index)}
 	a.id = p.accountBase + int64(index)*p.accountStep + k.sub(1).below(p.accountStep)
+	if w.usd > 0 && index%w.usd == w.usd-1 {
+		a.calendar = pacific()
+	}
 	switch a.class {
 	case classEmpty:
 	case classQuiet:

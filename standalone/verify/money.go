@@ -155,7 +155,7 @@ func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
 	if err := v.compareMoneyTable(ctx, w, a, w.money.balance, []day.Day{day.Epoch}, now); err != nil {
 		return err
 	}
-	last := day.Of(v.PlannedAt.Add(-toldAfter), AccountZone).Add(-1)
+	last := a.today(v.PlannedAt.Add(-toldAfter)).Add(-1)
 	days, err := v.pulledDays(ctx, "fund_daily", "account", a.id, last, dailyDays)
 	if err != nil {
 		return err
@@ -256,7 +256,7 @@ func (v *verifier) compareMoneyRows(ctx context.Context, w world, a account, m m
 				c.equal(what+" "+name, values[i], value)
 			}
 			if beside := values[len(m.names)]; m.beside == "currency" {
-				c.equal(what+" currency", beside, "CNY")
+				c.equal(what+" currency", beside, a.Currency)
 			} else if !json.Valid([]byte(beside)) {
 				c.differ(what + " row_json is not JSON")
 			}

@@ -29,7 +29,7 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 	if hourly {
 		report, raw, days = "report_hourly", w.hourly, hourlyDays
 	}
-	pulled, err := v.pulledDays(ctx, report, level, a.id, v.today, days)
+	pulled, err := v.pulledDays(ctx, report, level, a.id, a.today(v.Now), days)
 	if err != nil {
 		return err
 	}
@@ -67,10 +67,10 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		delete(publicRows, k)
 		public.expect(ok, what)
 		if ok {
-			comparePublic(public, what, w, values, r)
+			comparePublic(public, what, w, a, values, r)
 		}
 		if level == "account" {
-			sums.add(w, a.id, hourly, k, r)
+			sums.add(w, a, hourly, k, r)
 		}
 		return nil
 	})
@@ -106,10 +106,10 @@ type publicValues struct {
 	zone    string
 }
 
-func comparePublic(c *comparison, what string, w world, have publicValues, r truthRow) {
+func comparePublic(c *comparison, what string, w world, a account, have publicValues, r truthRow) {
 	c.equal(what+" media", have.media, w.media)
-	c.equal(what+" currency", have.money, "CNY")
-	c.equal(what+" day_zone", have.zone, "Asia/Shanghai")
+	c.equal(what+" currency", have.money, a.Currency)
+	c.equal(what+" day_zone", have.zone, a.Timezone)
 	compareMetrics(c, what, w.public, have.metrics, r.Metrics)
 }
 

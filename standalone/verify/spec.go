@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // What the tables must hold, written down from the platforms' documents and not from the adapters: a mistake about a
@@ -214,6 +213,3 @@ const (
 	dailyDays  = 7
 	hourlyDays = 2
 )
-
-// AccountZone is where all simulated accounts keep their days.
-var AccountZone = time.FixedZone("UTC+8", 8*60*60)

@@ -40,6 +40,10 @@ type truthRow struct {
 	Signature string     `json:"signature"`
 	Material  string     `json:"material"`
 
+	// What an account pays with, and where it keeps its days.
+	Currency string `json:"currency"`
+	Timezone string `json:"timezone"`
+
 	// The accounts' money.
 	Fund         string `json:"fund"`
 	Balance      int64  `json:"balance"`
@@ -62,7 +66,7 @@ type truthUse struct {
 
 // truthQuery says which truth to ask for; empty fields do not restrict.
 type truthQuery struct {
-	media, kind, level, from, to, account string
+	media, kind, level, from, to, account, currency string
 }
 
 // Counts are calls as the simulator's ledger counts them.
@@ -72,10 +76,23 @@ type Counts struct {
 	Injected     int64 `json:"injected"`
 }
 
-// Spend returns what the platform says all its accounts spent on a day, in micros.
-func Spend(ctx context.Context, client *http.Client, baseURL, media string, on day.Day) (int64, error) {
+// Home is what an account pays with, and where it keeps its days.
+type Home struct{ Currency, Timezone string }
+
+// Homes returns those of a platform's accounts, by the platform's ids.
+func Homes(ctx context.Context, client *http.Client, baseURL, media string) (map[string]Home, error) {
+	homes := map[string]Home{}
+	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "account"}, func(r truthRow) error {
+		homes[r.Account] = Home{Currency: r.Currency, Timezone: r.Timezone}
+		return nil
+	})
+	return homes, err
+}
+
+// Spend returns what the platform says its accounts of a currency spent on a day, in micros.
+func Spend(ctx context.Context, client *http.Client, baseURL, media, currency string, on day.Day) (int64, error) {
 	total := int64(0)
-	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account", from: on.String(), to: on.String()}, func(r truthRow) error {
+	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account", from: on.String(), to: on.String(), currency: currency}, func(r truthRow) error {
 		total += r.Metrics["cost"]
 		return nil
 	})
@@ -86,7 +103,7 @@ func Spend(ctx context.Context, client *http.Client, baseURL, media string, on d
 // ends without a count, or with another one than the rows that came, is an error.
 func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery, each func(truthRow) error) error {
 	query := url.Values{"media": {q.media}, "kind": {q.kind}}
-	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account} {
+	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account, "currency": q.currency} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -52,7 +52,6 @@ type Options struct {
 type verifier struct {
 	Options
 	report Report
-	today  day.Day
 	// seen are the account-days of each table that were compared; a row of any other is an extra one.
 	seen map[accountDay]bool
 }
@@ -68,7 +67,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.PlannedAt.IsZero() {
 		o.PlannedAt = o.Now
 	}
-	v := &verifier{Options: o, today: day.Of(o.Now, AccountZone), seen: map[accountDay]bool{}}
+	v := &verifier{Options: o, seen: map[accountDay]bool{}}
 	v.report.Tables = map[string]Table{}
 	sums, err := newSummaries(ctx, o.Store)
 	if err != nil {
@@ -132,10 +131,15 @@ type account struct {
 	id         int64
 	externalID string
 	name       string
+	Home       // as our tables know it
+	zone       *time.Location
 }
 
+// today is the day of a moment where the account is.
+func (a account) today(now time.Time) day.Day { return day.Of(now, a.zone) }
+
 func (v *verifier) accounts(ctx context.Context, platform string) ([]account, error) {
-	rows, err := v.Store.Config.Writer(ctx).Raw("SELECT id, external_id, name FROM media_account WHERE media = ? ORDER BY id", platform).Rows()
+	rows, err := v.Store.Config.Writer(ctx).Raw("SELECT id, external_id, name, currency, timezone FROM media_account WHERE media = ? ORDER BY id", platform).Rows()
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +147,11 @@ func (v *verifier) accounts(ctx context.Context, platform string) ([]account, er
 	var all []account
 	for rows.Next() {
 		var a account
-		if err := rows.Scan(&a.id, &a.externalID, &a.name); err != nil {
+		if err := rows.Scan(&a.id, &a.externalID, &a.name, &a.Currency, &a.Timezone); err != nil {
 			return nil, err
+		}
+		if a.zone, err = time.LoadLocation(a.Timezone); err != nil {
+			return nil, fmt.Errorf("account %s: %w", a.externalID, err)
 		}
 		all = append(all, a)
 	}
@@ -153,6 +160,17 @@ func (v *verifier) accounts(ctx context.Context, platform string) ([]account, er
 
 // compareAccounts holds our list of accounts, and the platform's rows of them, against the truth.
 func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []account) error {
+	homes, err := Homes(ctx, v.Client, v.Simulator, w.media)
+	if err != nil {
+		return err
+	}
+	c := v.table("media_account", 4)
+	for _, a := range accounts {
+		if home, ok := homes[a.externalID]; ok {
+			c.equal(fmt.Sprintf("%s account %s: currency", w.media, a.externalID), a.Currency, home.Currency)
+			c.equal(fmt.Sprintf("%s account %s: timezone", w.media, a.externalID), a.Timezone, home.Timezone)
+		}
+	}
 	ours, raw := map[string]string{}, map[string]string{}
 	names, err := v.rawAccounts(ctx, w)
 	if err != nil {
@@ -165,10 +183,10 @@ func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []acco
 			delete(names, a.id)
 		}
 	}
-	if err := v.compareNames(ctx, v.table("media_account", 2), w, ours); err != nil {
+	if err := v.compareNames(ctx, c, w, ours); err != nil {
 		return err
 	}
-	c := v.table(w.accounts, 2)
+	c = v.table(w.accounts, 2)
 	for id := range names {
 		c.extra(fmt.Sprintf("our account %d", id))
 	}

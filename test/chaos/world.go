@@ -46,7 +46,8 @@ func startWorld(ctx context.Context, program, logs string, s *stack, seed int64)
 		return nil, err
 	}
 	address := local.Loopback(port)
-	cmd := exec.Command(program, "simulate", "--listen", address, "--accounts", strconv.Itoa(accounts), "--seed", strconv.FormatInt(seed, 10))
+	// One zone: the day of no account may end within the scenario.
+	cmd := exec.Command(program, "simulate", "--listen", address, "--accounts", strconv.Itoa(accounts), "--seed", strconv.FormatInt(seed, 10), "--usd", "0")
 	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
 	w := &world{address: "http://" + address}
 	if w.process, err = local.StartLogged("the simulator", filepath.Join(logs, "simulator.log"), cmd); err != nil {

@@ -51,7 +51,7 @@ type world struct {
 }
 
 // serve returns what makes a fresh world's server for a platform, whose lists are of kinds of the world's truth. The world stands
-// still in the afternoon.
+// still, in the afternoon if nothing else is said.
 func serve(mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
 	return serveWorld(simulator.Config{Accounts: 120, Seed: 7}, mediaName, kinds)
 }
@@ -59,8 +59,10 @@ func serve(mediaName string, kinds map[string]string) func(t *testing.T) *mediat
 func serveWorld(cfg simulator.Config, mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
 	return func(t *testing.T) *mediatest.Server {
 		t.Helper()
-		start := time.Date(2026, 11, 21, 15, 34, 56, 0, zone)
-		cfg.Start, cfg.Frozen = start, true
+		cfg := cfg
+		if cfg.Frozen = true; cfg.Start.IsZero() {
+			cfg.Start = time.Date(2026, 11, 21, 15, 34, 56, 0, zone)
+		}
 		sim, err := simulator.New(cfg)
 		require.NoError(t, err)
 		server := httptest.NewServer(sim.Handler())
@@ -76,7 +78,7 @@ func serveWorld(cfg simulator.Config, mediaName string, kinds map[string]string)
 			}
 		}
 		w.order(t, "limits", map[string]any{"rules": limits})
-		return w.server(t, start, kinds)
+		return w.server(t, cfg.Start, kinds)
 	}
 }
 

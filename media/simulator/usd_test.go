@@ -1,0 +1,173 @@
+package simulator
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var losAngeles = func() *time.Location {
+	location, err := time.LoadLocation("America/Los_Angeles")
+	if err != nil {
+		panic(err)
+	}
+	return location
+}()
+
+// day counts the days of a date, as calendars do.
+func day(year int, month time.Month, date int) int {
+	return int(time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / dayLength)
+}
+
+func TestCalendar_DaysBeginAtMidnightAndHaveAsManyHoursAsTheyHave(t *testing.T) {
+	t.Parallel()
+	c := pacific()
+	for name, x := range map[string]struct {
+		day   int
+		hours int64
+		names []int
+	}{
+		"an ordinary day":      {day(2026, 11, 14), 24, []int{0, 1, 2, 3, 4}},
+		"one hour is left out": {day(2026, 3, 8), 23, []int{0, 1, 3, 4, 5}},
+		"one hour comes twice": {day(2026, 11, 1), 25, []int{0, 1, 2, 3, 4}},
+		"before the world":     {day(1999, 4, 4), 23, []int{0, 1, 3, 4, 5}},
+	} {
+		require.Equal(t, x.hours*hourLength, c.length(x.day), name)
+		start := time.Unix(c.start(x.day), 0).In(losAngeles)
+		require.Equal(t, formatDay(x.day)+" 00:00:00", start.Format(time.DateTime), name)
+		require.Equal(t, x.day, c.dayOf(c.start(x.day)), name)
+		require.Equal(t, x.day-1, c.dayOf(c.start(x.day)-1), name)
+		hours, end := c.hours(x.day), int64(0)
+		for i, h := range hours {
+			require.Equal(t, end, h.from, "%s: hours follow each other", name)
+			require.Equal(t, h.name, time.Unix(c.start(x.day)+h.from, 0).In(losAngeles).Hour(), name)
+			if i < len(x.names) {
+				require.Equal(t, x.names[i], h.name, name)
+			}
+			end = h.to
+		}
+		require.Equal(t, c.length(x.day), end, name)
+		require.Equal(t, 23, hours[len(hours)-1].name, name)
+	}
+	require.Equal(t, dayStart(20_000), (*calendar)(nil).start(20_000))
+	require.Len(t, (*calendar)(nil).hours(20_000), 24)
+}
+
+func TestUSD_OneAccountInSoMany(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := newSim(t, Config{Accounts: 80, USD: 10, DataDir: dir})
+	for _, media := range s.world.names() {
+		abroad := 0
+		for _, line := range s.truthLines("media", media, "kind", "account") {
+			var r struct{ Currency, Timezone string }
+			require.NoError(t, json.Unmarshal([]byte(line), &r))
+			if r.Currency == "USD" {
+				require.Equal(t, "America/Los_Angeles", r.Timezone)
+				abroad++
+				continue
+			}
+			require.Equal(t, "CNY", r.Currency)
+			require.Equal(t, "Asia/Shanghai", r.Timezone)
+		}
+		require.Equal(t, 4, abroad, "of 40")
+	}
+	require.NoError(t, s.Close())
+	again := newSim(t, Config{Accounts: 80, DataDir: dir})
+	require.Equal(t, "USD", again.account("tencent", 9).calendar.currencyCode(), "a kept world has its own share")
+	require.Nil(t, newSim(t, Config{}).account("tencent", 9).calendar, "nobody asked for any")
+	_, err := New(Config{Accounts: 2, USD: -1})
+	require.ErrorContains(t, err, "-1")
+}
+
+// abroad is a world of which every account is in USD, at a moment of Los Angeles.
+func abroad(t *testing.T, text string) *sim {
+	t.Helper()
+	now, err := time.ParseInLocation(time.DateTime, text, losAngeles)
+	require.NoError(t, err)
+	return newSim(t, Config{Accounts: 12, USD: 1, Start: now, Frozen: true}).unlimited()
+}
+
+func TestUSD_FiguresOfADayBeginAtItsMidnight(t *testing.T) {
+	t.Parallel()
+	s := abroad(t, "2026-11-14 00:02:00") // long past noon of the 14th in China
+	a := s.account("tencent", 0)
+	today := day(2026, 11, 14)
+	require.Empty(t, s.truth().rows(a, scope{from: today, to: today + 1}))
+	require.Len(t, s.truth().rows(a, scope{from: today - 1, to: today - 1}), 1)
+	require.NoError(t, s.clock.Set(s.clock.Now().Add(6*time.Hour)))
+	require.Len(t, s.truth().rows(a, scope{from: today, to: today + 1}), 1)
+}
+
+func TestUSD_UnusualDaysAddUp(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		now      string
+		day      int
+		isAbsent int
+	}{
+		"23 hours": {now: "2026-03-10 12:00:00", day: day(2026, 3, 8), isAbsent: 2},
+		"25 hours": {now: "2026-11-03 12:00:00", day: day(2026, 11, 1), isAbsent: -1},
+	} {
+		s := abroad(t, x.now)
+		for _, media := range s.world.names() {
+			for _, level := range []level{levelAccount, levelAd, levelCreative} {
+				a := s.account(media, 0)
+				days := totals(s.truth().rows(a, scope{level: level, from: x.day, to: x.day}))
+				rows := s.truth().rows(a, scope{level: level, hourly: true, from: x.day, to: x.day})
+				hours := totals(rows)
+				require.Equal(t, days, hours, "%s: hours of %s by %s add up to the day", name, media, level)
+				seen := map[int]bool{}
+				for _, r := range rows {
+					seen[r.hour] = true
+				}
+				require.NotContains(t, seen, x.isAbsent, name)
+				for _, h := range []int{0, 1, 3, 22, 23} {
+					require.Contains(t, seen, h, "%s of %s by %s", name, media, level)
+				}
+			}
+		}
+	}
+}
+
+func TestUSD_AClientThatPullsAllHasTheTruth(t *testing.T) {
+	t.Parallel()
+	for now, days := range map[string][2]string{
+		"2026-03-10 12:00:00": {"2026-03-07", "2026-03-10"},
+		"2026-11-01 20:00:00": {"2026-10-31", "2026-11-01"},
+	} {
+		s := abroad(t, now)
+		for _, media := range s.world.names() {
+			for _, x := range []set{
+				{kind: "report_daily", level: "account", from: days[0], to: days[1]},
+				{kind: "report_daily", level: "ad", from: days[0], to: days[1]},
+				{kind: "report_hourly", level: "account", hourly: true, from: days[0], to: days[1]},
+				{kind: "report_hourly", level: "ad", hourly: true, from: days[0], to: days[1]},
+			} {
+				want := s.truthOf(media, x)
+				require.NotEmpty(t, want)
+				require.Equal(t, want, s.pull(media, x), "%s %s %+v", now, media, x)
+			}
+		}
+	}
+}
+
+func TestUSD_MoneyFollowsTheAccountsDays(t *testing.T) {
+	t.Parallel()
+	s := abroad(t, "2026-11-03 12:00:00")
+	for _, media := range s.world.names() {
+		a := s.account(media, 0)
+		first := day(2026, 10, 25)
+		costs := totals(s.truth().rows(a, scope{from: first, to: first + 8}))
+		days := s.truth().fundDays(a, first, first+20)
+		require.Len(t, days, 9, "those up to yesterday")
+		for _, d := range days {
+			require.Equal(t, costs[d.day][cost], d.paid.total(), "%s: what was paid is what the report says", formatDay(d.day))
+		}
+		toldAt := a.calendar.start(day(2026, 11, 3)) + fundsToldAfter
+		require.Equal(t, day(2026, 11, 1), a.calendar.lastTold(toldAt-1))
+		require.Equal(t, day(2026, 11, 2), a.calendar.lastTold(toldAt))
+	}
+}

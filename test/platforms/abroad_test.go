@@ -1,0 +1,127 @@
+package platforms_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/fund"
+	"adsync/base/ratelimit"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/mediatest"
+	"adsync/media/oceanengine"
+	"adsync/media/pull"
+	"adsync/media/simulator"
+	"adsync/media/tencent"
+)
+
+var pacific = must(time.LoadLocation("America/Los_Angeles"))
+
+// abroad is an account in USD, of a world that stands still.
+type abroad struct {
+	t        *testing.T
+	platform media.Platform
+	server   *mediatest.Server
+	process  process
+	now      time.Time
+	handlers *media.Registry
+	account  oneAccount
+}
+
+func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
+	t.Helper()
+	server := serveWorld(simulator.Config{Accounts: 4, Seed: 7, USD: 1, Start: now}, platform.Name(), nil)(t)
+	a := &abroad{t: t, platform: platform, server: server, process: start(t, platform, server), now: now}
+	require.NoError(t, a.process.rules.Set([]ratelimit.Rule{}))
+	require.NoError(t, a.process.anyCall(t, platform)) // The client learns the platform's time from its answers.
+	a.account = oneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: a.process.login, Zone: pacific, Currency: "USD"}
+	a.handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
+		Store: a.process.store, Accounts: a.account, Caller: a.process.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})...)
+	return a
+}
+
+// pull does what a tick of a task has to do.
+func (a *abroad) pull(what, params string) {
+	a.t.Helper()
+	handler, ok := a.handlers.Get(a.platform.Name() + "." + what)
+	require.True(a.t, ok)
+	parts, err := handler.Parts(media.Plan{PlannedAt: a.now, Zone: pacific, Params: json.RawMessage(params)})
+	require.NoError(a.t, err)
+	for _, part := range parts {
+		_, err := handler.Run(a.t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: 1, Part: part}, PlannedAt: a.now, Params: json.RawMessage(params)})
+		require.NoError(a.t, err, part)
+	}
+}
+
+// costs are what rows of a public table cost; each must be in USD and of Los Angeles' days.
+func (a *abroad) costs(table, level string) map[string]int64 {
+	a.t.Helper()
+	hour := "0"
+	if table == "report_hourly" {
+		hour = "hour"
+	}
+	var rows []struct {
+		Day               day.Day
+		Hour              int
+		ObjectID          string
+		Cost              int64
+		Currency, DayZone string
+	}
+	err := a.process.store.Data.Writer(a.t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, currency, day_zone FROM "+table+" WHERE level = ?", level).Scan(&rows).Error
+	require.NoError(a.t, err)
+	costs := map[string]int64{}
+	for _, r := range rows {
+		require.Equal(a.t, "USD", r.Currency)
+		require.Equal(a.t, "America/Los_Angeles", r.DayZone)
+		costs[fmt.Sprint(r.Day, " ", r.Hour, " ", r.ObjectID)] = r.Cost
+	}
+	return costs
+}
+
+// An account's days are its own, also those that have 23 and 25 hours, and money is in its own currency.
+func TestAbroad_EveryDayIsPulledRight(t *testing.T) {
+	t.Parallel()
+	for name, now := range map[string]time.Time{
+		"a day of 23 hours": time.Date(2026, 3, 8, 20, 34, 56, 0, pacific), // noon of the 9th in China
+		"a day of 25 hours": time.Date(2026, 11, 1, 20, 34, 56, 0, pacific),
+	} {
+		for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+			t.Run(name+" on "+platform.Name(), func(t *testing.T) {
+				t.Parallel()
+				a := newAbroad(t, platform, now)
+				today := day.Of(now, pacific)
+				for _, report := range []string{"report_daily", "report_hourly"} {
+					for _, level := range []string{"account", "adgroup", "creative"} {
+						a.pull(report, fmt.Sprintf(`{"level":%q,"days":2}`, level))
+						want := map[string]int64{}
+						for _, r := range a.server.Rows(t, report, level, a.account.ExternalID, today.Add(-1), today.Add(1)) {
+							want[fmt.Sprint(r.Day, " ", r.Hour, " ", r.Object)] = r.Metrics["cost"]
+						}
+						require.NotEmpty(t, want)
+						require.Equal(t, want, a.costs(report, level), "%s by %s", report, level)
+					}
+				}
+				a.pull(media.FundDailyName, `{"days":3}`)
+				var days []day.Day
+				require.NoError(t, a.process.store.Data.Writer(t.Context()).Raw("SELECT day FROM fund_daily WHERE fund = 'total' AND currency = 'USD' ORDER BY day").Scan(&days).Error)
+				require.Equal(t, []day.Day{today.Add(-3), today.Add(-2), today.Add(-1)}, days, "the day that is over in China is not over there")
+				for _, flow := range a.server.Flow(t, a.account.ExternalID, days[0], days[2]) {
+					for _, f := range flow.Funds {
+						var paid *int64
+						require.NoError(t, a.process.store.Data.Writer(t.Context()).Raw("SELECT paid FROM fund_daily WHERE fund = ? AND day = ?", f.Kind, flow.Day).Row().Scan(&paid))
+						require.Equal(t, f.Values[fund.Paid], fund.Of(*paid), "%s %s", flow.Day, f.Kind)
+					}
+				}
+			})
+		}
+	}
+}
