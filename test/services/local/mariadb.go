@@ -63,12 +63,17 @@ func (s *MariaDB) prepare(ctx context.Context, dir string, ports *Ports) error {
 		return err
 	}
 	s.addr = Loopback(port)
+	// A server that starts removes what others have under way in its directory for temporary tables: each has its own.
+	temporary := filepath.Join(dir, "tmp")
+	if err := os.MkdirAll(temporary, 0o700); err != nil {
+		return err
+	}
 	// --no-defaults comes first, or the machine's own configuration files are read. The server refuses to run as root
 	// unless it is named.
-	common := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--user=" + account.Username}
+	common := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + temporary, "--user=" + account.Username}
 	s.args = slices.Concat(common, mariadbSettings, []string{
 		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
-		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"), "--tmpdir=" + os.TempDir(),
+		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"),
 	})
 	return runQuietly(ctx, "mariadb-install-db",
 		append(common, "--auth-root-authentication-method=normal", "--skip-test-db")...)
