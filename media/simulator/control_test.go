@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -63,6 +64,45 @@ func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 	}
 }
 
+// What a client pulled at some moment is judged by what was out then, whatever came later.
+func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	a := s.account("tencent", 0)
+	ask := func(at string) []string {
+		return s.truthLines("media", "tencent", "kind", "report_hourly", "level", "ad", "account", idText(a.id), "from", "2026-11-13", "to", "2026-11-16", "at", at)
+	}
+	type published struct {
+		at   time.Time
+		rows []string
+	}
+	var told []published
+	for _, at := range []time.Time{noon, noon.Add(time.Hour), noon.Add(14 * time.Hour)} { // the last is after late figures came in
+		s.order("clock", fields{"now": at})
+		told = append(told, published{at, ask("")})
+		s.order("clock", fields{"now": at.Add(time.Minute)})
+		s.order("truth/correct", fields{"media": "tencent", "account": idText(a.id), "from": "2026-11-14", "to": "2026-11-14", "percent": 7})
+		told = append(told, published{at.Add(time.Minute), ask("")})
+	}
+	for i, p := range told {
+		require.Equal(t, p.rows, ask(p.at.Format(time.RFC3339)), "%s", p.at)
+		require.Equal(t, p.rows, ask(idText(p.at.UnixMilli())), "%s", p.at)
+		if i > 0 {
+			require.NotEqual(t, told[i-1].rows, p.rows, "%s", p.at)
+		}
+	}
+
+	now := s.clock.Now()
+	order := fields{"media": "tencent", "account": idText(a.id), "from": "2026-11-14", "to": "2026-11-14", "percent": 7, "at": now.Unix() - 1}
+	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code, "what was published was published")
+	order["at"] = now.Unix() + 10
+	s.order("truth/correct", order)
+	before := ask("")
+	require.Equal(t, told[len(told)-1].rows, before, "it is not published yet")
+	s.order("clock", fields{"now": now.Add(10 * time.Second)})
+	require.NotEqual(t, before, ask(""))
+}
+
 func TestControl_TruthRefusesBadQuestions(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
@@ -70,6 +110,7 @@ func TestControl_TruthRefusesBadQuestions(t *testing.T) {
 		"", "media=x&kind=account", "media=tencent&kind=promotion", "media=oceanengine&kind=adgroup", "media=tencent&kind=report_daily&from=2026-11-01&to=2026-11-02",
 		"media=tencent&kind=report_daily&level=ad&from=2026-11-01", "media=tencent&kind=report_daily&level=ad&from=2026-11-02&to=2026-11-01",
 		"media=tencent&kind=report_daily&level=ad&from=2025-01-01&to=2026-11-01", "media=tencent&kind=account&account=1",
+		"media=tencent&kind=account&at=noon", "media=tencent&kind=account&at=2024-01-01T00:00:00Z", "media=tencent&kind=account&at=1763180000",
 	} {
 		require.Equal(t, 400, s.do(httptest.NewRequest(http.MethodGet, "/_sim/truth?"+bad, nil)).Code, bad)
 	}

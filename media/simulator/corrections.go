@@ -9,6 +9,8 @@ type correction struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Percent int64  `json:"percent"`
+	// At is the world's second from which it is published; 0, as in worlds kept by earlier programs, is ever since.
+	At int64 `json:"at,omitempty"`
 }
 
 type accountKey struct {
@@ -21,6 +23,7 @@ func (a *account) mapKey() accountKey { return accountKey{a.p.number, a.index} }
 type correctedDays struct {
 	from, to int
 	percent  int64
+	at       int64
 }
 
 // corrections holds all ordered ones, in their order: each applies to what those before it left.
@@ -42,14 +45,15 @@ func (c *corrections) add(a *account, x correction, days correctedDays) {
 	c.byAccount[k] = append(c.byAccount[k], days)
 }
 
-func (c *corrections) percents(a *account, day int) (list []int64) {
+// percents are the corrections of a day as they are published at a moment.
+func (c *corrections) percents(a *account, day int, now int64) (list []int64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if len(c.byAccount) == 0 {
 		return nil
 	}
 	for _, x := range c.byAccount[a.mapKey()] {
-		if x.from <= day && day <= x.to {
+		if x.from <= day && day <= x.to && x.at <= now {
 			list = append(list, x.percent)
 		}
 	}

@@ -26,7 +26,7 @@ func TestFigures_LevelsAndHoursAddUpExactly(t *testing.T) {
 		day := dayOf(now)
 		c := newCorrections()
 		if percent := rapid.Int64Range(-100, 200).Draw(t, "percent"); percent != 0 {
-			c.add(&a, correction{}, correctedDays{day - 1, day, percent})
+			c.add(&a, correction{}, correctedDays{from: day - 1, to: day, percent: percent})
 		}
 		v := &view{now: now, corrections: c}
 		daily := v.rows(&a, scope{level: levelAd, from: day - 2, to: day})

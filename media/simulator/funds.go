@@ -89,7 +89,7 @@ func (v *view) week(a *account, first int) fundWeek {
 	var planned [2]int64
 	for i := range weekLength {
 		day := first + i
-		corrects := v.corrections.percents(a, day)
+		corrects := v.corrections.percents(a, day, v.now)
 		// What a day costs at its end, before the corrections of later nights.
 		start, length := a.calendar.start(day), a.calendar.length(day)
 		plan := a.spent(day, length, start, nil)

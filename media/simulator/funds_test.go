@@ -13,7 +13,7 @@ func drawCorrections(t *rapid.T, a *account, day int) *corrections {
 	c := newCorrections()
 	for range rapid.IntRange(0, 2).Draw(t, "corrections") {
 		percent := rapid.Int64Range(-100, 300).Draw(t, "percent")
-		c.add(a, correction{}, correctedDays{day - rapid.IntRange(0, 9).Draw(t, "back"), day, percent})
+		c.add(a, correction{}, correctedDays{from: day - rapid.IntRange(0, 9).Draw(t, "back"), to: day, percent: percent})
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,6 +15,11 @@ func (s *Simulator) orderCorrection(w http.ResponseWriter, r *http.Request) {
 	}
 	s.ordering.Lock()
 	defer s.ordering.Unlock()
+	now := s.clock.Now().Unix()
+	if order.At = cmp.Or(order.At, now); order.At < now {
+		writeProblem(w, http.StatusBadRequest, fmt.Sprintf("at is in Unix seconds, now (%d) or later, not %d: what was published was published", now, order.At))
+		return
+	}
 	if err := s.correct(order); err != nil {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
@@ -48,7 +54,7 @@ func (s *Simulator) correct(x correction) error {
 	if x.Percent < -100 || x.Percent > 1000 || x.Percent == 0 {
 		return fmt.Errorf("percent is -100 to 1000 and not 0: %d", x.Percent)
 	}
-	s.corrections.add(&a, x, correctedDays{from: from, to: to, percent: x.Percent})
+	s.corrections.add(&a, x, correctedDays{from: from, to: to, percent: x.Percent, at: x.At})
 	return nil
 }
 

@@ -2,11 +2,13 @@ package simulator
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // truthQuery says which part of the truth is asked for.
@@ -16,6 +18,7 @@ type truthQuery struct {
 	scope    scope
 	account  *account // nil is all
 	currency string   // "" is all
+	at       int64    // the world's second as of which it is asked for; 0 is now
 	// byProject adds up the ads of a project.
 	byProject bool
 }
@@ -66,6 +69,9 @@ func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
 		return t, fmt.Errorf("kind is report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for %s, not %q", t.p.objectKind, t.p.name, t.kind)
 	}
 	t.currency = q.Get("currency")
+	if t.at, err = parseAt(q.Get("at")); err != nil {
+		return t, fmt.Errorf("at: %w", err)
+	}
 	if id := q.Get("account"); id != "" {
 		a, ok := s.world.lookupText(t.p, id)
 		if !ok {
@@ -89,6 +95,21 @@ func (t *truthQuery) parseDays(q url.Values) (err error) {
 	return nil
 }
 
+// parseAt reads a moment of the world, in seconds; "" is 0.
+func parseAt(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if ms, isText := strconv.ParseInt(text, 10, 64); isText == nil {
+		at, err = time.UnixMilli(ms), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is neither a time like 2026-11-15T08:00:00Z nor Unix milliseconds", text)
+	}
+	return at.Unix(), checkMoment(at)
+}
+
 // serveTruth streams rows as lines of JSON, account by account, and ends with a line that counts them: an answer
 // without it was cut off.
 func (s *Simulator) serveTruth(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +121,7 @@ func (s *Simulator) serveTruth(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := bufio.NewWriterSize(w, 64<<10)
 	// One moment for the whole answer, although it takes a while.
-	v := view{now: s.clock.Now().Unix(), corrections: s.corrections, scratch: new([]row)}
+	v := view{now: cmp.Or(t.at, s.clock.Now().Unix()), corrections: s.corrections, scratch: new([]row)}
 	first, last := 0, s.world.count(t.p)
 	if t.account != nil {
 		first, last = t.account.index, t.account.index+1
