@@ -156,9 +156,14 @@ func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
 		return err
 	}
 	last := a.today(v.PlannedAt.Add(-toldAfter)).Add(-1)
-	days, err := v.pulledDays(ctx, "fund_daily", "account", a.id, last, dailyDays)
+	days, left, err := v.pulledDays(ctx, "fund_daily", accountLevel, a.id, last, dailyDays)
 	if err != nil {
 		return err
+	}
+	for _, d := range left {
+		for _, table := range []string{w.money.daily.raw, w.money.daily.publicTable} {
+			v.seen[accountDay{table: table, accountID: a.id, day: d}] = true
+		}
 	}
 	flow, err := v.moneyTruth(ctx, truthQuery{media: w.media, kind: "fund_daily", account: a.externalID, from: days[0].String(), to: days[len(days)-1].String()}, days)
 	if err != nil {
@@ -325,7 +330,7 @@ func (v *verifier) compareMoneyOrphansOf(ctx context.Context, table, dayColumn s
 			return err
 		}
 		for range n {
-			if !v.seen[key] {
+			if !v.seen[key] && !v.closed[key.accountID] {
 				c.extra(fmt.Sprintf("a row of our account %d on %s", key.accountID, key.day))
 			}
 		}

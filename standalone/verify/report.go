@@ -25,17 +25,22 @@ func (k rowKey) String() string { return fmt.Sprintf("%s %02dh object %q", k.day
 
 func (v *verifier) compareReport(ctx context.Context, w world, a account, l level, hourly bool, sums *summaries) error {
 	level := l.name
-	report, raw, days := "report_daily", w.daily, dailyDays
+	report, raw, days := reportName(hourly), w.rawTable(hourly), dailyDays
 	if hourly {
-		report, raw, days = "report_hourly", w.hourly, hourlyDays
+		days = hourlyDays
 	}
-	pulled, err := v.pulledDays(ctx, report, level, a.id, a.today(v.Now), days)
+	pulled, left, err := v.pulledDays(ctx, report, level, a.id, a.today(v.Now), days)
 	if err != nil {
 		return err
 	}
-	for _, d := range pulled {
+	for _, d := range slices.Concat(pulled, left) {
 		v.seen[accountDay{table: raw, level: level, accountID: a.id, day: d}] = true
 		v.seen[accountDay{table: report, level: level, accountID: a.id, day: d}] = true
+	}
+	for _, d := range left {
+		if level == accountLevel {
+			v.left[summaryDay{hourly: hourly, media: w.media, day: d}] = true
+		}
 	}
 	scope := scope{accountID: a.id, level: level, hourly: hourly, days: pulled}
 	rawRows, err := v.rawReport(ctx, w, raw, scope)
@@ -58,10 +63,8 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		have, ok := rawRows[k]
 		delete(rawRows, k)
 		rawTable.expect(ok, what)
-		for i, c := range w.report {
-			if ok {
-				rawTable.equal(what+" "+c.name, have[i], c.want(r))
-			}
+		if ok {
+			compareRaw(rawTable, what, w, have, r)
 		}
 		values, ok := publicRows[k]
 		delete(publicRows, k)
@@ -69,7 +72,7 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		if ok {
 			comparePublic(public, what, w, a, values, r)
 		}
-		if level == "account" {
+		if level == accountLevel {
 			sums.add(w, a, hourly, k, r)
 		}
 		return nil
@@ -86,6 +89,20 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 	rawTable.close()
 	public.close()
 	return nil
+}
+
+// reportName is a report, and the public table that holds it.
+func reportName(hourly bool) string {
+	if hourly {
+		return "report_hourly"
+	}
+	return "report_daily"
+}
+
+func compareRaw(c *comparison, what string, w world, have []string, r truthRow) {
+	for i, column := range w.report {
+		c.equal(what+" "+column.name, have[i], column.want(r))
+	}
 }
 
 func (v *verifier) expected(rows int64, r truthRow) {
@@ -232,7 +249,7 @@ func (v *verifier) compareOrphans(ctx context.Context) error {
 				return fmt.Errorf("read %s: %w", table, err)
 			}
 			for range n {
-				if !v.seen[key] {
+				if !v.seen[key] && !v.closed[key.accountID] {
 					c.extra(fmt.Sprintf("a row of our account %d, level %s, on %s", key.accountID, key.level, key.day))
 				}
 			}

@@ -213,3 +213,14 @@ const (
 	dailyDays  = 7
 	hourlyDays = 2
 )
+
+// accountLevel is the level that summaries are built from.
+const accountLevel = "account"
+
+// rawTable is the raw table of a platform's reports.
+func (w world) rawTable(hourly bool) string {
+	if hourly {
+		return w.hourly
+	}
+	return w.daily
+}

@@ -66,7 +66,7 @@ type truthUse struct {
 
 // truthQuery says which truth to ask for; empty fields do not restrict.
 type truthQuery struct {
-	media, kind, level, from, to, account, currency string
+	media, kind, level, from, to, account, currency, at string
 }
 
 // Counts are calls as the simulator's ledger counts them.
@@ -103,7 +103,7 @@ func Spend(ctx context.Context, client *http.Client, baseURL, media, currency st
 // ends without a count, or with another one than the rows that came, is an error.
 func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery, each func(truthRow) error) error {
 	query := url.Values{"media": {q.media}, "kind": {q.kind}}
-	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account, "currency": q.currency} {
+	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account, "currency": q.currency, "at": q.at} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/metric"
 	"adsync/base/store"
 )
 
@@ -27,6 +29,10 @@ type Report struct {
 	NonzeroRows  int64            `json:"nonzero_rows"`  // expected rows whose figures are not all zero
 	Differences  int64            `json:"differences"`
 	Tables       map[string]Table `json:"tables"`
+	// Parked are accounts that the platform has closed to us: their figures stay as they were last pulled, and are not compared.
+	Parked int `json:"parked,omitempty"`
+	// Traps is how often each trap of the simulated world was met, if somebody has asked the world.
+	Traps map[string]int64 `json:"traps,omitempty"`
 	// Examples are the first differences, in words.
 	Examples []string `json:"examples,omitempty"`
 }
@@ -44,6 +50,9 @@ type Options struct {
 	// PlannedAt is when the last pulls were planned, by the clock of the deployment, if that is not the world's: a day's cash
 	// flow is told, and asked for, from an hour of the next day on. The zero time stands for Now.
 	PlannedAt time.Time
+	// Since is when the last pulls began, by the database's time: beyond the days that they cover, days that were last pulled before
+	// are left out, for their figures may have moved since. The zero time leaves out none.
+	Since time.Time
 	// Shallow leaves out what is below the ad group, creatives with their figures, images and videos, for deployments that do
 	// not pull it.
 	Shallow bool
@@ -54,6 +63,10 @@ type verifier struct {
 	report Report
 	// seen are the account-days of each table that were compared; a row of any other is an extra one.
 	seen map[accountDay]bool
+	// closed are our ids of the accounts in Report.Parked.
+	closed map[int64]bool
+	// left are the days of the summaries of which an account's figures were left out.
+	left map[summaryDay]bool
 }
 
 type accountDay struct {
@@ -67,7 +80,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.PlannedAt.IsZero() {
 		o.PlannedAt = o.Now
 	}
-	v := &verifier{Options: o, seen: map[accountDay]bool{}}
+	v := &verifier{Options: o, seen: map[accountDay]bool{}, closed: map[int64]bool{}, left: map[summaryDay]bool{}}
 	v.report.Tables = map[string]Table{}
 	sums, err := newSummaries(ctx, o.Store)
 	if err != nil {
@@ -82,6 +95,12 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			return Report{}, err
 		}
 		for _, a := range accounts {
+			if a.isClosed() {
+				if err := v.leaveOut(ctx, w, a, sums); err != nil {
+					return Report{}, fmt.Errorf("read the figures of account %s, which is parked: %w", a.externalID, err)
+				}
+				continue
+			}
 			for _, o := range w.objects {
 				if v.Shallow && o.deep() {
 					continue
@@ -133,13 +152,20 @@ type account struct {
 	name       string
 	Home       // as our tables know it
 	zone       *time.Location
+	parked     string
+}
+
+// isClosed tells accounts that the platform itself has closed to us.
+func (a account) isClosed() bool {
+	reason, _, _ := strings.Cut(a.parked, ":")
+	return reason == "frozen" || reason == "revoked"
 }
 
 // today is the day of a moment where the account is.
 func (a account) today(now time.Time) day.Day { return day.Of(now, a.zone) }
 
 func (v *verifier) accounts(ctx context.Context, platform string) ([]account, error) {
-	rows, err := v.Store.Config.Writer(ctx).Raw("SELECT id, external_id, name, currency, timezone FROM media_account WHERE media = ? ORDER BY id", platform).Rows()
+	rows, err := v.Store.Config.Writer(ctx).Raw("SELECT id, external_id, name, currency, timezone, parked FROM media_account WHERE media = ? ORDER BY id", platform).Rows()
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +173,7 @@ func (v *verifier) accounts(ctx context.Context, platform string) ([]account, er
 	var all []account
 	for rows.Next() {
 		var a account
-		if err := rows.Scan(&a.id, &a.externalID, &a.name, &a.Currency, &a.Timezone); err != nil {
+		if err := rows.Scan(&a.id, &a.externalID, &a.name, &a.Currency, &a.Timezone, &a.parked); err != nil {
 			return nil, err
 		}
 		if a.zone, err = time.LoadLocation(a.Timezone); err != nil {
@@ -235,18 +261,56 @@ func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, our
 	return nil
 }
 
-// pulledDays returns the days that must have been pulled, as many as days up to last, and those that coverage says were pulled
-// before, ascending.
-func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, last day.Day, days int) ([]day.Day, error) {
-	pulled := day.Between(last.Add(1-days), last)
-	var covered []day.Day
-	err := v.Store.Data.Writer(ctx).Raw("SELECT day FROM coverage WHERE account_id = ? AND report = ? AND level = ?", accountID, report, level).Scan(&covered).Error
-	if err != nil {
-		return nil, fmt.Errorf("read coverage: %w", err)
+// pulledDays returns the days to be compared, ascending: those that must have been pulled, as many as days up to last, and those that
+// coverage says were pulled beside them; and the days that are left out since they were last pulled before Since.
+func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, last day.Day, days int) (pulled, left []day.Day, err error) {
+	pulled = day.Between(last.Add(1-days), last)
+	var covered []struct {
+		Day      day.Day
+		PulledAt store.Time
 	}
-	pulled = append(pulled, covered...)
+	err = v.Store.Data.Writer(ctx).Raw("SELECT day, pulled_at FROM coverage WHERE account_id = ? AND report = ? AND level = ?", accountID, report, level).Scan(&covered).Error
+	if err != nil {
+		return nil, nil, fmt.Errorf("read coverage: %w", err)
+	}
+	for _, c := range covered {
+		switch {
+		case slices.Contains(pulled, c.Day):
+		case c.PulledAt.Before(v.Since):
+			left = append(left, c.Day)
+		default:
+			pulled = append(pulled, c.Day)
+		}
+	}
 	slices.Sort(pulled)
-	return slices.Compact(pulled), nil
+	return pulled, left, nil
+}
+
+// leaveOut counts an account that is closed to us. The summaries have its figures as they were last pulled.
+func (v *verifier) leaveOut(ctx context.Context, w world, a account, sums *summaries) error {
+	v.report.Parked++
+	v.closed[a.id] = true
+	for _, hourly := range []bool{false, true} {
+		report := reportName(hourly)
+		pulled, left, err := v.pulledDays(ctx, report, accountLevel, a.id, a.today(v.Now), 1)
+		if err != nil {
+			return err
+		}
+		rows, err := v.publicReport(ctx, report, scope{accountID: a.id, level: accountLevel, hourly: hourly, days: slices.Concat(pulled, left)})
+		if err != nil {
+			return err
+		}
+		for k, values := range rows {
+			r := truthRow{Metrics: map[string]int64{}}
+			for i, m := range metric.All {
+				if name, ok := w.public[m.Name]; ok {
+					r.Metrics[name] = values.metrics[i].Int64
+				}
+			}
+			sums.add(w, a, hourly, k, r)
+		}
+	}
+	return nil
 }
 
 // comparison gathers the outcome of one table; close adds it to the report.

@@ -1,0 +1,285 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+// PublishedOptions say what to compare with what was published when.
+type PublishedOptions struct {
+	Options // Now, PlannedAt and Since are not read
+	// World returns which times of the world a moment of the database may have been: the clock may have been set in it.
+	World func(at time.Time) (earliest, latest time.Time)
+}
+
+// PublishedReport is the outcome of comparing pulls with the truth as it was published while they were under way.
+type PublishedReport struct {
+	Pulls        int64 `json:"pulls"` // whole pulls compared
+	RowsCompared int64 `json:"rows_compared"`
+	Differences  int64 `json:"differences"` // rows that are not as they were at any moment of their pull
+	// NotWhole are days whose last pull was not whole: what was kept of it is no promise, and is not compared.
+	NotWhole int64    `json:"not_whole"`
+	Examples []string `json:"examples,omitempty"`
+}
+
+// Published compares the figures of whole pulls, raw and public, with the truth as it was published while they were fetched. It is
+// for a world that goes on between its comparisons; one goroutine uses it.
+type Published struct {
+	PublishedOptions
+	report PublishedReport
+	// known is what was looked at: the claim of each day's pull.
+	known map[coveredDay]int64
+}
+
+// coveredDay is a day of a scope.
+type coveredDay struct {
+	accountID     int64
+	report, level string
+	day           day.Day
+}
+
+// pulledDay is what coverage says of a day.
+type pulledDay struct {
+	AccountID       int64
+	Report, Level   string
+	Day             day.Day
+	ClaimedVersion  int64 // of the last pull
+	CompleteVersion int64 // of the last pull of the whole day; a later one was of some hours alone
+	PulledAt        store.Time
+	State           store.CoverageState
+}
+
+func (d pulledDay) covered() coveredDay { return coveredDay{d.AccountID, d.Report, d.Level, d.Day} }
+
+// NewPublished returns a comparison that knows no pull yet.
+func NewPublished(o PublishedOptions) *Published {
+	return &Published{PublishedOptions: o, known: map[coveredDay]int64{}}
+}
+
+// Report is the outcome so far.
+func (p *Published) Report() PublishedReport { return p.report }
+
+// Compare compares the pulls since the last time. A row is right if it is, in raw and public, what the platform had published at one
+// of the moments between the beginning and the end of its pull; of a day of which some hours were pulled again since, that is up to
+// the end of the last. Pulls may be under way meanwhile: days that they change under the comparison are left to the next one.
+func (p *Published) Compare(ctx context.Context) error {
+	pulls, err := p.pulls(ctx)
+	if err != nil {
+		return err
+	}
+	v := &verifier{Options: p.Options}
+	for _, w := range worlds {
+		accounts, err := v.accounts(ctx, w.media)
+		if err != nil {
+			return err
+		}
+		for _, a := range accounts {
+			for _, pull := range pulls[a.id] {
+				if err := p.comparePull(ctx, v, w, a, pull); err != nil {
+					at := pull[0].PulledAt.Format(time.RFC3339)
+					return fmt.Errorf("compare %s of account %s, pulled at %s: %w", pull[0].Report, a.externalID, at, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pulls returns the days of each whole pull that is new, by account.
+func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) {
+	rows, err := p.coverage(ctx, "report IN ('report_daily', 'report_hourly')")
+	if err != nil {
+		return nil, err
+	}
+	p.report.NotWhole = 0
+	all := map[int64][][]pulledDay{}
+	for _, r := range rows {
+		if r.State != store.Complete {
+			p.report.NotWhole++
+			continue
+		}
+		if p.known[r.covered()] == r.ClaimedVersion {
+			continue
+		}
+		list := all[r.AccountID]
+		if n := len(list); n > 0 && list[n-1][0].isOf(r) {
+			list[n-1] = append(list[n-1], r)
+		} else {
+			all[r.AccountID] = append(list, []pulledDay{r})
+		}
+	}
+	return all, nil
+}
+
+// isOf tells whether two days were pulled together.
+func (d pulledDay) isOf(o pulledDay) bool {
+	return d.AccountID == o.AccountID && d.Report == o.Report && d.Level == o.Level &&
+		d.ClaimedVersion == o.ClaimedVersion && d.CompleteVersion == o.CompleteVersion
+}
+
+// coverage reads days that were pulled, those of a pull one after the other.
+func (p *Published) coverage(ctx context.Context, where string, args ...any) ([]pulledDay, error) {
+	var rows []pulledDay
+	query := "SELECT account_id, report, level, day, claimed_version, complete_version, pulled_at, state FROM coverage WHERE " + where +
+		" AND pulled_at IS NOT NULL ORDER BY account_id, report, level, claimed_version, complete_version, day"
+	err := p.Store.Data.Writer(ctx).Raw(query, args...).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read coverage: %w", err)
+	}
+	return rows, nil
+}
+
+// unit is a row of a table.
+type unit struct {
+	table string
+	key   rowKey
+}
+
+func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a account, pull []pulledDay) error {
+	at := slices.IndexFunc(w.levels, func(l level) bool { return l.name == pull[0].Level })
+	if at < 0 || (p.Shallow && pull[0].Level == creativeLevel) {
+		return nil
+	}
+	s := scope{accountID: a.id, level: pull[0].Level, hourly: pull[0].Report == reportName(true)}
+	for _, r := range pull {
+		s.days = append(s.days, r.Day)
+	}
+	t := pulledTables{v: v, world: w, account: a, scope: s}
+	var err error
+	if t.raw, err = v.rawReport(ctx, w, w.rawTable(s.hourly), s); err != nil {
+		return err
+	}
+	if t.public, err = v.publicReport(ctx, reportName(s.hourly), s); err != nil {
+		return err
+	}
+	query := truthQuery{
+		media: w.media, kind: reportName(s.hourly), level: w.levels[at].truth, account: a.externalID,
+		from: s.days[0].String(), to: s.days[len(s.days)-1].String(),
+	}
+	rows := 0
+	var wrong map[unit]string // at each of the moments so far
+	for i, moment := range p.moments(pull[0]) {
+		query.at = strconv.FormatInt(moment.UnixMilli(), 10)
+		n, now, err := t.differences(ctx, query)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			rows, wrong = n, now
+		}
+		maps.DeleteFunc(wrong, func(u unit, _ string) bool { _, still := now[u]; return !still })
+		if len(wrong) == 0 {
+			break
+		}
+	}
+	if len(wrong) > 0 {
+		if changed, err := p.changed(ctx, pull); err != nil || changed {
+			return err
+		}
+	}
+	for _, r := range pull {
+		p.known[r.covered()] = r.ClaimedVersion
+	}
+	p.report.Pulls++
+	p.report.RowsCompared += int64(rows)
+	p.report.Differences += int64(len(wrong))
+	for u, text := range wrong {
+		if len(p.report.Examples) < examplesMax {
+			p.report.Examples = append(p.report.Examples, fmt.Sprintf("%s: account %s %s %s", u.table, a.externalID, s.level, text))
+		}
+	}
+	return nil
+}
+
+// step is how often figures move, in the world's time, at the whole multiples of it since midnight.
+const step = 3 * time.Minute
+
+// moments are those of a pull at each of which other figures may have been out. The end comes first: mostly it is the only one that
+// is asked for.
+func (p *Published) moments(pull pulledDay) []time.Time {
+	// Hours that were not pulled since are those of the last pull of the whole day.
+	begin, _ := p.World(time.UnixMicro(pull.CompleteVersion))
+	// The time in the row is cut to milliseconds.
+	_, end := p.World(pull.PulledAt.Add(time.Millisecond))
+	moments := []time.Time{end}
+	for at := begin; at.Before(end); at = at.Add(step) {
+		moments = append(moments, at)
+	}
+	return moments
+}
+
+// changed tells whether another pull has written one of the days since they were read.
+func (p *Published) changed(ctx context.Context, pull []pulledDay) (bool, error) {
+	for _, r := range pull {
+		now, err := p.coverage(ctx, "account_id = ? AND report = ? AND level = ? AND day = ?", r.AccountID, r.Report, r.Level, r.Day)
+		if err != nil {
+			return false, err
+		}
+		if len(now) != 1 || now[0].ClaimedVersion != r.ClaimedVersion {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// pulledTables is what the tables hold of a pull.
+type pulledTables struct {
+	v       *verifier
+	world   world
+	account account
+	scope   scope
+	raw     map[rowKey][]string
+	public  map[rowKey]publicValues
+}
+
+// differences returns how many rows there are, in the truth or beyond it, and what is wrong with them.
+func (t *pulledTables) differences(ctx context.Context, query truthQuery) (rows int, wrong map[unit]string, err error) {
+	rawName, publicName := t.world.rawTable(t.scope.hourly), reportName(t.scope.hourly)
+	wrong = map[unit]string{}
+	truth := map[rowKey]bool{}
+	err = readTruth(ctx, t.v.Client, t.v.Simulator, query, func(r truthRow) error {
+		k := rowKey{day: day.Day(r.Day), hour: r.Hour, object: r.Object}
+		if !slices.Contains(t.scope.days, k.day) {
+			return nil
+		}
+		truth[k] = true
+		have, ok := t.raw[k]
+		t.judge(wrong, unit{rawName, k}, ok, func(c *comparison) { compareRaw(c, k.String(), t.world, have, r) })
+		values, ok := t.public[k]
+		t.judge(wrong, unit{publicName, k}, ok, func(c *comparison) { comparePublic(c, k.String(), t.world, t.account, values, r) })
+		return nil
+	})
+	rows = 2 * len(truth)
+	for k := range t.raw {
+		if !truth[k] {
+			rows++
+			wrong[unit{rawName, k}] = k.String() + " is not in the truth"
+		}
+	}
+	for k := range t.public {
+		if !truth[k] {
+			rows++
+			wrong[unit{publicName, k}] = k.String() + " is not in the truth"
+		}
+	}
+	return rows, wrong, err
+}
+
+// judge notes what is wrong with a row that the truth has.
+func (t *pulledTables) judge(wrong map[unit]string, u unit, found bool, compare func(*comparison)) {
+	if !found {
+		wrong[u] = u.key.String() + " is missing"
+		return
+	}
+	c := &comparison{v: &verifier{}}
+	if compare(c); c.Differences > 0 {
+		wrong[u] = c.v.report.Examples[0]
+	}
+}

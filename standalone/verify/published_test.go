@@ -1,0 +1,182 @@
+package verify_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media/simulator"
+	"adsync/standalone"
+	"adsync/standalone/verify"
+)
+
+// china is where the accounts of a world without USD are.
+var china = time.FixedZone("UTC+8", 8*60*60)
+
+// pulledWorld is a small world whose clock stands still since all of it was pulled.
+type pulledWorld struct {
+	t       *testing.T
+	store   *store.Store
+	sim     *simulator.Simulator
+	address string
+	now     time.Time // the world's
+}
+
+func newPulledWorld(t *testing.T) *pulledWorld {
+	t.Helper()
+	dir := t.TempDir()
+	api := httpapi.DefaultConfig()
+	api.Listen = "127.0.0.1:0"
+	logger := slog.New(slog.DiscardHandler)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	require.NoError(t, standalone.Run(ctx, standalone.Options{
+		Accounts: 3, Seed: 5, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(), Logger: logger, Out: io.Discard,
+	}))
+	sim, err := simulator.New(simulator.Config{Accounts: 3, Seed: 5, DataDir: filepath.Join(dir, "world")})
+	require.NoError(t, err)
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, sim.Close())
+	})
+	file := func(name string) store.Database {
+		return store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
+	}
+	s, err := store.Open(ctx, store.Config{Config: file("config.db"), Data: file("data.db")}, logger)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return &pulledWorld{t: t, store: s, sim: sim, address: server.URL, now: sim.Clock().Now()}
+}
+
+// published compares as if all was pulled between two times of the world.
+func (w *pulledWorld) published(from, to time.Time) *verify.Published {
+	w.t.Helper()
+	p := verify.NewPublished(verify.PublishedOptions{
+		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
+		World:   func(time.Time) (time.Time, time.Time) { return from, to },
+	})
+	require.NoError(w.t, p.Compare(w.t.Context()))
+	return p
+}
+
+func (w *pulledWorld) exec(sql string, args ...any) {
+	w.t.Helper()
+	res := w.store.Data.Writer(w.t.Context()).Exec(sql, args...)
+	require.NoError(w.t, res.Error)
+	require.EqualValues(w.t, 1, res.RowsAffected)
+}
+
+func (w *pulledWorld) truth(since time.Time) verify.Report {
+	w.t.Helper()
+	report, err := verify.Run(w.t.Context(), verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient, Now: w.now, Since: since})
+	require.NoError(w.t, err)
+	return report
+}
+
+func TestRun_LeavesOutWhatNobodyPulls(t *testing.T) {
+	t.Parallel()
+	w := newPulledWorld(t)
+	require.Zero(t, w.truth(time.Time{}).Differences)
+
+	// A day that was not pulled of late has other figures than the world now; so have the summaries.
+	old := day.Of(w.now, china).Add(-20)
+	var id int64
+	row := w.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM report_daily WHERE level = 'account' AND day = ? ORDER BY account_id LIMIT 1", old).Row()
+	require.NoError(t, row.Scan(&id))
+	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE account_id = ? AND level = 'account' AND day = ?", id, old)
+	w.exec("UPDATE coverage SET pulled_at = '2026-01-01 00:00:00.000' WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?", id, old)
+	require.EqualValues(t, 1, w.truth(time.Time{}).Differences)
+	since := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	require.Zero(t, w.truth(since).Differences)
+	w.exec("UPDATE report_daily SET clicks = clicks - 1 WHERE account_id = ? AND level = 'account' AND day = ?", id, old)
+
+	// An account that its platform has closed stays as it was; one that we have parked ourselves should not.
+	today := day.Of(w.now, china)
+	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE (day, account_id, level, object_id) IN (SELECT day, account_id, level, object_id FROM report_daily"+
+		" WHERE account_id = ? AND level = 'adgroup' AND day = ? LIMIT 1)", id, today)
+	for parked, want := range map[string]int64{"frozen: invalid error 32211": 0, "login: it waits": 1, "": 1} {
+		require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ? WHERE id = ?", parked, id).Error)
+		report := w.truth(since)
+		require.Equal(t, want, report.Differences, "%q: %v", parked, report.Examples)
+		require.EqualValues(t, 1-want, report.Parked)
+	}
+}
+
+func TestPublished_RowsAreJudgedByWhatWasOutWhenTheyWerePulled(t *testing.T) {
+	t.Parallel()
+	w := newPulledWorld(t)
+	p := w.published(w.now, w.now)
+	first := p.Report()
+	require.Zero(t, first.Differences, "%v", first.Examples)
+	require.Greater(t, first.RowsCompared, int64(1000))
+	require.Zero(t, first.NotWhole)
+
+	require.NoError(t, p.Compare(t.Context()))
+	require.Equal(t, first, p.Report(), "what was compared is not compared again")
+
+	require.Positive(t, w.published(w.now.Add(-48*time.Hour), w.now.Add(-48*time.Hour)).Report().Differences, "two days before other figures were out")
+	require.Zero(t, w.published(w.now.Add(-6*time.Minute), w.now.Add(6*time.Minute)).Report().Differences, "at one of the moments of the pull they were")
+
+	// Some hours of today were pulled again, two hours later: the others are still those of the whole pull.
+	today, later := day.Of(w.now, china), time.Now().Add(time.Hour)
+	const hours = "UPDATE coverage SET claimed_version = ?, pulled_at = ? WHERE report = 'report_hourly' AND level = 'account' AND media = 'oceanengine' AND day = ?"
+	w.exec(hours, later.UnixMicro(), store.At(later), today)
+	again := verify.NewPublished(verify.PublishedOptions{
+		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
+		World: func(at time.Time) (time.Time, time.Time) {
+			if at.Before(later.Add(-time.Minute)) {
+				return w.now, w.now
+			}
+			return w.now.Add(2 * time.Hour), w.now.Add(2 * time.Hour)
+		},
+	})
+	require.NoError(t, again.Compare(t.Context()))
+	require.Zero(t, again.Report().Differences, "%v", again.Report().Examples)
+	require.GreaterOrEqual(t, again.Report().RowsCompared, first.RowsCompared)
+
+	// The world goes on: yesterday is corrected.
+	require.NoError(t, w.sim.Clock().Set(w.now.Add(time.Minute)))
+	var account string
+	require.NoError(t, w.store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account WHERE media = 'tencent' ORDER BY external_id LIMIT 1").Row().Scan(&account))
+	yesterday := day.Of(w.now, china).Add(-1).String()
+	resp, err := http.Post(w.address+"/_sim/truth/correct", "application/json", strings.NewReader(
+		`{"media":"tencent","account":"`+account+`","from":"`+yesterday+`","to":"`+yesterday+`","percent":9}`))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Zero(t, w.published(w.now, w.now).Report().Differences)
+	require.Positive(t, w.published(w.now.Add(time.Minute), w.now.Add(2*time.Minute)).Report().Differences)
+
+	// Wrong rows are found: one of each kind.
+	var object string
+	row := w.store.Data.Writer(t.Context()).Raw("SELECT object_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND media = 'tencent' ORDER BY object_id LIMIT 1", yesterday).Row()
+	require.NoError(t, row.Scan(&object))
+	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday, object)
+	w.exec("DELETE FROM tencent_report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday, object)
+	w.exec("UPDATE report_hourly SET object_id = '1' WHERE (day, account_id, level, object_id, hour) IN (SELECT day, account_id, level, object_id, hour FROM report_hourly WHERE level = 'adgroup' LIMIT 1)")
+	wrong := w.published(w.now, w.now).Report()
+	require.EqualValues(t, 4, wrong.Differences, "%v", wrong.Examples)
+	require.Len(t, wrong.Examples, 4)
+
+	// A pull that was not whole promises nothing.
+	w.exec("UPDATE coverage SET claimed_version = claimed_version + 1, state = 'partial' WHERE day = ? AND level = 'adgroup' AND report = 'report_daily' AND account_id ="+
+		" (SELECT account_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?)", yesterday, yesterday, object)
+	partial := w.published(w.now, w.now).Report()
+	require.EqualValues(t, 1, partial.NotWhole)
+	require.EqualValues(t, 2, partial.Differences, "%v", partial.Examples)
+	require.Less(t, partial.RowsCompared, wrong.RowsCompared)
+}
