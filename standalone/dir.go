@@ -15,9 +15,10 @@ import (
 
 // dataDir is the directory that holds everything that survives a restart. One process at a time has it.
 type dataDir struct {
-	path string
-	lock *os.File
-	temp bool // made for this run and removed at its end
+	path  string
+	lock  *os.File
+	temp  bool // made for this run and removed at its end
+	isNew bool // it holds no world yet
 }
 
 // openDir opens or makes a data directory; path "" makes one that goes away again. It refuses a directory that
@@ -42,6 +43,8 @@ func openDir(path string) (*dataDir, error) {
 		return nil, errors.Join(fmt.Errorf("the data directory %s is in use by another adsync: stop it, or give this one another --data", d.path), lock.Close())
 	}
 	d.lock = lock
+	_, err = os.Stat(d.file("config.db"))
+	d.isNew = errors.Is(err, os.ErrNotExist)
 	return d, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +21,13 @@ import (
 
 // OnceReport is the outcome of `standalone --once`, as --output json prints it.
 type OnceReport struct {
-	Runs  []RunReport   `json:"runs"`
-	Truth verify.Report `json:"truth"`
+	// Story is of the night that was played before; nil if none was.
+	Story    *StoryReport   `json:"story,omitempty"`
+	Runs     []RunReport    `json:"runs"`
+	Accounts AccountsReport `json:"accounts"`
+	Truth    verify.Report  `json:"truth"`
+
+	traps []trap
 }
 
 // RunReport is one run of a task.
@@ -33,13 +40,17 @@ type RunReport struct {
 	Seconds   float64       `json:"seconds"`
 }
 
-// Check returns ErrDifferent if a row differs, and an error that names a run that did not succeed.
+// Check returns ErrDifferent if a row differs, and an error that names a run that did not succeed, or what a story was to show
+// and did not.
 func (r OnceReport) Check() error {
-	if r.Truth.Differences > 0 {
+	if r.Truth.Differences > 0 || (r.Story != nil && r.Story.Differences > 0) {
 		return ErrDifferent
 	}
 	if r.Truth.RowsCompared == 0 {
 		return errors.New("there was nothing to compare")
+	}
+	if err := r.checkStory(); err != nil {
+		return err
 	}
 	for _, run := range r.Runs {
 		if run.State != task.RunSucceeded {
@@ -47,6 +58,102 @@ func (r OnceReport) Check() error {
 		}
 	}
 	return nil
+}
+
+// checkStory returns an error that names what a story never met.
+func (r OnceReport) checkStory() error {
+	if r.Story == nil {
+		return nil
+	}
+	var missed []string
+	for _, e := range r.Story.Events {
+		if e.Met == 0 {
+			missed = append(missed, e.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Truth.Traps)) {
+		if r.Truth.Traps[name] == 0 {
+			missed = append(missed, name)
+		}
+	}
+	if len(missed) > 0 {
+		return fmt.Errorf("nothing differs, but the story never met: %s", strings.Join(missed, ", "))
+	}
+	if r.Story.RowsCompared == 0 {
+		return errors.New("nothing differs, but the story pulled nothing that could be compared")
+	}
+	return nil
+}
+
+// once plays the story, if there is one, runs every task one time in the world that stands still, and compares.
+func (s *stack) once(ctx context.Context) error {
+	var report OnceReport
+	say := func(format string, args ...any) {
+		if !s.JSON {
+			fmt.Fprintf(s.Out, format, args...)
+		}
+	}
+	switch {
+	case s.story != nil:
+		say("a night of the world, from %s on\n\n", s.world.clock.Now().In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
+		story, err := s.story.play(ctx, s, say)
+		if err != nil {
+			return err
+		}
+		report.Story = &story
+	case !s.world.isNew:
+		// What an earlier run has left would meet this one's.
+		if _, err := s.settle(ctx); err != nil {
+			return err
+		}
+	}
+	now := s.world.clock.Now()
+	say("the world stands still at %s\n\n", now.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
+	began, err := s.store.Data.Now(ctx)
+	if err != nil {
+		return err
+	}
+	const by = "standalone --once"
+	if report.Runs, err = runOnce(ctx, s.store, s.plan.Tasks(), now, by, s.progress()); err != nil {
+		return err
+	}
+	// The system's tasks may have ordered pulls themselves, which the summaries are to show too.
+	if err := waitForRest(ctx, s.store); err != nil {
+		return err
+	}
+	again, err := runPart(ctx, s.store, s.plan.Tasks(), now, by, true, s.progress())
+	if err != nil {
+		return err
+	}
+	report.Runs = append(report.Runs, again...)
+	say("%d runs have ended; comparing every row with the platforms' truth\n\n", len(report.Runs))
+	report.Truth, err = verify.Run(ctx, verify.Options{
+		Store: s.store, Simulator: s.world.address, Client: http.DefaultClient, Now: now, Since: began,
+	})
+	if err != nil {
+		return err
+	}
+	if report.Accounts, err = readAccounts(ctx, s.store, now, began); err != nil {
+		return err
+	}
+	if report.traps, err = readTraps(ctx, s.world.address); err != nil {
+		return err
+	}
+	for _, t := range report.traps {
+		if report.Truth.Traps == nil {
+			report.Truth.Traps = map[string]int64{}
+		}
+		report.Truth.Traps[t.Name] = t.Met
+	}
+	if s.JSON {
+		err = printJSON(s.Out, report)
+	} else {
+		printOnce(s.Out, report)
+	}
+	if err != nil {
+		return err
+	}
+	return report.Check()
 }
 
 // pollInterval is how often the runs are looked at.
@@ -72,19 +179,26 @@ func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now 
 // runOnce orders every task and waits for the end of their runs: first those of the platforms, which may run side by
 // side, then the system's, which build on what those wrote.
 func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, progress func([]store.Run)) ([]RunReport, error) {
-	var reports []RunReport
-	for _, ofSystem := range []bool{false, true} {
-		ids, err := orderTasks(ctx, s, tasks, now, by, ofSystem)
-		if err != nil {
-			return nil, err
-		}
-		runs, err := waitForRuns(ctx, s, ids, progress)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range runs {
-			reports = append(reports, reportOf(r))
-		}
+	reports, err := runPart(ctx, s, tasks, now, by, false, progress)
+	if err != nil {
+		return nil, err
+	}
+	ofSystem, err := runPart(ctx, s, tasks, now, by, true, progress)
+	return append(reports, ofSystem...), err
+}
+
+func runPart(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, ofSystem bool, progress func([]store.Run)) ([]RunReport, error) {
+	ids, err := orderTasks(ctx, s, tasks, now, by, ofSystem)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := waitForRuns(ctx, s, ids, progress)
+	if err != nil {
+		return nil, err
+	}
+	reports := make([]RunReport, len(runs))
+	for i, r := range runs {
+		reports[i] = reportOf(r)
 	}
 	return reports, nil
 }
@@ -98,6 +212,19 @@ func reportOf(r store.Run) RunReport {
 	report.Succeeded += r.Superseded
 	report.Failed -= r.Superseded
 	return report
+}
+
+// waitForRest waits until no run is open and none is ordered.
+func waitForRest(ctx context.Context, s *store.Store) error {
+	for {
+		open, err := underWay(ctx, s)
+		if err != nil || open == 0 {
+			return err
+		}
+		if err := sleep(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
 }
 
 func waitForRuns(ctx context.Context, s *store.Store, ids []int64, progress func([]store.Run)) ([]store.Run, error) {
@@ -138,8 +265,23 @@ func printOnce(out io.Writer, r OnceReport) {
 	}
 	fmt.Fprintf(out, "\n%d rows compared with the platforms' truth (%d expected, %d of them not all zero): %d differences\n",
 		r.Truth.RowsCompared, r.Truth.ExpectedRows, r.Truth.NonzeroRows, r.Truth.Differences)
-	if len(r.Truth.Examples) > 0 {
-		fmt.Fprintf(out, "\nthe first of them:\n  %s\n", strings.Join(r.Truth.Examples, "\n  "))
+	if r.Story != nil {
+		fmt.Fprintf(out, "%d rows of %d pulls compared with what was published while they were fetched: %d differences\n",
+			r.Story.RowsCompared, r.Story.Pulls, r.Story.Differences)
+		fmt.Fprintf(out, "%d days whose last pull of the night was not whole, %d runs cancelled at its end\n", r.Story.NotWhole, r.Story.Cancelled)
+	}
+	fmt.Fprintln(out, r.Accounts)
+	for _, t := range r.traps {
+		if t.Met > 0 {
+			fmt.Fprintf(out, "survived %d×: %s: %s\n", t.Met, t.Name, t.Survived)
+		}
+	}
+	examples := r.Truth.Examples
+	if r.Story != nil {
+		examples = slices.Concat(r.Story.Examples, examples)
+	}
+	if len(examples) > 0 {
+		fmt.Fprintf(out, "\nthe first of them:\n  %s\n", strings.Join(examples, "\n  "))
 	}
 }
 

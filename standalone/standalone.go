@@ -26,7 +26,6 @@ import (
 	"adsync/consumer"
 	"adsync/engine"
 	"adsync/producer"
-	"adsync/standalone/verify"
 )
 
 // Options shape a standalone run.
@@ -39,6 +38,8 @@ type Options struct {
 	// Simulator is the address of a simulator that runs elsewhere; "" runs one inside.
 	Simulator string
 	Once      bool
+	// Story, with Once, plays a night of the world before the comparison, if the world is new and inside.
+	Story bool
 	// Live pulls one real account and compares it with what its platform says, and ends; no world is simulated.
 	Live      *Live
 	JSON      bool // with Once or Live: print one JSON object and nothing else
@@ -46,6 +47,8 @@ type Options struct {
 	RateLimit ratelimit.Config
 	Logger    *slog.Logger
 	Out       io.Writer // the screen, or the outcome of Once
+
+	plan *storyPlan // another story than night, for tests
 }
 
 // ends reports whether the run has an end of its own.
@@ -81,6 +84,8 @@ type stack struct {
 	Options
 	dir     *dataDir
 	world   *world
+	story   *story      // nil when none is played
+	waiting clock.Clock // of retries
 	store   *store.Store
 	kafka   *broker.Client
 	manager *service.Manager
@@ -113,7 +118,8 @@ func newStack(ctx context.Context, o Options, dir *dataDir) (*stack, error) {
 // open opens the embedded parts, fills the tables, and adds the services in the order in which they start.
 func (s *stack) open(ctx context.Context) error {
 	var err error
-	if s.world, err = openWorld(ctx, s.Options, s.dir); err != nil {
+	s.story = newStory(s.Options, s.dir)
+	if s.world, err = openWorld(ctx, s.Options, s.dir, s.story); err != nil {
 		return err
 	}
 	s.opened(s.world.close)
@@ -163,18 +169,26 @@ func (s *stack) open(ctx context.Context) error {
 	s.opened(cache.Close)
 	// One process has all of every limit, and its Redis shares the processor with everything else.
 	s.RateLimit.Members, s.RateLimit.RedisTimeout = 1, 5*time.Second
-	waiting := clock.NewDatabase(s.store.Data.Now, s.Logger)
+	database := clock.NewDatabase(s.store.Data.Now, s.Logger)
+	s.waiting = database
+	media := engine.MediaConfig{BaseURL: s.world.baseURLs(), AuthoriseURL: s.world.creds.authoriseURLs(s.world.address)}
+	if s.story != nil {
+		s.waiting, media.PauseMax = s.story.pace, storyPause
+	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys("adsync"), Box: box,
-		Planning: s.world.clock, Waiting: waiting, Node: "standalone", HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
-	}, s.RateLimit, engine.MediaConfig{BaseURL: s.world.baseURLs(), AuthoriseURL: s.world.creds.authoriseURLs(s.world.address)})
-	return s.addServices(waiting, s.parts)
+		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+	}, s.RateLimit, media)
+	return s.addServices(database, s.parts)
 }
 
-func (s *stack) addServices(waiting *clock.Database, parts *engine.Engine) error {
+func (s *stack) addServices(database *clock.Database, parts *engine.Engine) error {
 	producerConfig := producer.DefaultConfig()
-	// With Once every task runs by order, one time, and for a live account what is ordered.
-	producerConfig.Schedule = !s.ends()
+	// With Once every task runs by order, one time, and for a live account what is ordered. In a story tasks have their crons.
+	producerConfig.Schedule = !s.ends() || s.story != nil
+	if s.story != nil {
+		producerConfig.ReloadInterval = time.Second // what operators change holds within a minute of the world
+	}
 	plan, err := parts.NewProducer(producerConfig)
 	if err != nil {
 		return err
@@ -192,7 +206,7 @@ func (s *stack) addServices(waiting *clock.Database, parts *engine.Engine) error
 		s.server.Mount("/_sim", s.world.sim.Handler())
 	}
 	s.manager.Add("http", s.server)
-	s.manager.Add("clock", waiting)
+	s.manager.Add("clock", database)
 	s.manager.Add("limits", parts.Limits())
 	s.manager.Add("tokens", parts.Tokens())
 	s.manager.Add("consumer", work)
@@ -272,40 +286,15 @@ func (s *stack) firstRound(ctx context.Context) {
 }
 
 func (s *stack) watcher() *watcher {
+	return &watcher{store: s.store, clock: s.world.clock, simulator: s.world.address, client: http.DefaultClient, media: mediaNames(), period: s.world.real(2 * time.Minute)}
+}
+
+func mediaNames() []string {
 	var names []string
 	for _, p := range engine.Platforms() {
 		names = append(names, p.Name())
 	}
-	return &watcher{store: s.store, clock: s.world.clock, simulator: s.world.address, client: http.DefaultClient, media: names, period: s.world.real(2 * time.Minute)}
-}
-
-func (s *stack) once(ctx context.Context) error {
-	now := s.world.clock.Now()
-	var report OnceReport
-	var err error
-	say := func(format string, args ...any) {
-		if !s.JSON {
-			fmt.Fprintf(s.Out, format, args...)
-		}
-	}
-	say("the world stands still at %s\n\n", now.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
-	if report.Runs, err = runOnce(ctx, s.store, s.plan.Tasks(), now, "standalone --once", s.progress()); err != nil {
-		return err
-	}
-	say("%d runs have ended; comparing every row with the platforms' truth\n\n", len(report.Runs))
-	report.Truth, err = verify.Run(ctx, verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient, Now: now})
-	if err != nil {
-		return err
-	}
-	if s.JSON {
-		err = printJSON(s.Out, report)
-	} else {
-		printOnce(s.Out, report)
-	}
-	if err != nil {
-		return err
-	}
-	return report.Check()
+	return names
 }
 
 // progress says now and then how far the runs are; with JSON nothing is said.

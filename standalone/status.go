@@ -183,13 +183,18 @@ func (w *watcher) activeAccounts(ctx context.Context, platform string, world tim
 	}
 	active := make(map[int64]day.Day, len(accounts))
 	for _, a := range accounts {
-		zone, err := schedule.Zone(a.Timezone)
-		if err != nil {
-			zone = worldZone // It cannot be pulled, and is late.
-		}
-		active[a.ID] = day.Of(world, zone)
+		active[a.ID] = todayIn(world, a.Timezone)
 	}
 	return active, nil
+}
+
+// todayIn is the present day in an account's time zone.
+func todayIn(world time.Time, timezone string) day.Day {
+	zone, err := schedule.Zone(timezone)
+	if err != nil {
+		zone = worldZone // The account cannot be pulled, and is late.
+	}
+	return day.Of(world, zone)
 }
 
 func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {

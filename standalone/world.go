@@ -39,11 +39,16 @@ func getJSON(ctx context.Context, client *http.Client, url string, into any) err
 
 // postJSON gives the simulator an order.
 func postJSON(ctx context.Context, client *http.Client, url string, order any) error {
+	return orderJSON(ctx, client, http.MethodPost, url, order, nil)
+}
+
+// orderJSON gives the simulator an order by any method, and reads its answer unless into is nil.
+func orderJSON(ctx context.Context, client *http.Client, method, url string, order, into any) error {
 	body, err := json.Marshal(order)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -52,8 +57,14 @@ func postJSON(ctx context.Context, client *http.Client, url string, order any) e
 		return fmt.Errorf("order of the simulator: %w", err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode >= http.StatusMultipleChoices {
 		return fmt.Errorf("order of the simulator at %s: %s", url, resp.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("read the simulator's answer for %s: %w", url, err)
 	}
 	return nil
 }
@@ -75,17 +86,19 @@ type world struct {
 }
 
 // openWorld starts the simulator, or asks the one at Options.Simulator. With Once the world's clock stands still from
-// here on.
-func openWorld(ctx context.Context, o Options, dir *dataDir) (*world, error) {
+// here on, at the beginning of the story if there is one.
+func openWorld(ctx context.Context, o Options, dir *dataDir, story *story) (*world, error) {
 	if o.Live != nil {
 		return openLive(o)
 	}
 	if o.Simulator != "" {
 		return askWorld(ctx, o)
 	}
-	sim, err := simulator.New(simulator.Config{
-		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger,
-	})
+	cfg := simulator.Config{Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger}
+	if story != nil {
+		cfg.Start = story.begins()
+	}
+	sim, err := simulator.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +124,13 @@ func openWorld(ctx context.Context, o Options, dir *dataDir) (*world, error) {
 		return errors.Join(err, sim.Close())
 	}
 	w.address = "http://" + listener.Addr().String()
-	if w.creds, err = askCredentials(ctx, w.address); err != nil {
+	if story != nil {
+		err = story.prepare(ctx, w)
+	}
+	if err == nil {
+		w.creds, err = askCredentials(ctx, w.address)
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
 	return w, nil

@@ -23,8 +23,11 @@ func (a *app) newStandalone() *cobra.Command {
 whose figures grow through the day, and shows on the terminal how the tables follow them. The database can be
 read meanwhile, and the API answers on 127.0.0.1:8080. State survives a restart with the same --data.
 
-With --once the simulated world stands still while every task runs one time over all accounts; then every row of the
-tables is compared with the platforms' truth. It exits 0 only if nothing differs.
+With --once a night of the simulated world is played first, from before midnight to the morning and faster than real
+time: the tasks run on their crons while the platforms misbehave, and each row is compared with what had been published
+when it was fetched. Then the world stands still while every task runs one time over all accounts, and every row of the
+tables is compared with the platforms' truth. It exits 0 only if nothing differs. Only a new world inside this program
+has a night: with --data that has one already, with --simulator and with --story=false there is the comparison alone.
 
 With --live no platform is simulated: one real account is pulled for some days, with a token from the environment
 (ADSYNC_LIVE_TOKEN) or asked for on the terminal. It is only read: nothing but GETs leaves the program. Then our totals
@@ -73,6 +76,7 @@ command line is wrong.`,
 	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away, with --live one for the account below data)")
 	flags.StringVar(&o.Simulator, "simulator", "", "address of a simulator (adsync simulate) to use instead of one inside, as http://host:port")
 	flags.BoolVar(&o.Once, "once", false, "run every task once, compare all tables with the truth, and exit")
+	flags.BoolVar(&o.Story, "story", true, "with --once, in a new world: play a night of it before, faster than real time")
 	flags.StringVar(&output, "output", "text", "text, or with --once and --live json")
 	liveFlags(flags, &live)
 	settingFlag(flags, "listen", "api.listen", "address of the API, health and metrics")

@@ -1,0 +1,73 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+// AccountsReport is how the bound accounts stand when everything was pulled.
+type AccountsReport struct {
+	Fresh int `json:"fresh"` // today's figures were pulled, whole, in the last round
+	Late  int `json:"late"`
+	// Parked are those of which nothing is pulled, by the reason: frozen, revoked, login, or what an operator wrote.
+	Parked map[string]int `json:"parked"`
+}
+
+// String is the report in a line.
+func (r AccountsReport) String() string {
+	parked := make([]string, 0, len(r.Parked))
+	n := 0
+	for _, reason := range slices.Sorted(maps.Keys(r.Parked)) {
+		parked = append(parked, fmt.Sprintf("%d %s", r.Parked[reason], reason))
+		n += r.Parked[reason]
+	}
+	text := fmt.Sprintf("accounts: %d fresh, %d late, %d parked", r.Fresh, r.Late, n)
+	if n > 0 {
+		text += " (" + strings.Join(parked, ", ") + ")"
+	}
+	return text
+}
+
+// readAccounts tells which accounts' figures of the world's present day, by each account's own clock, were pulled since a moment of the
+// database.
+func readAccounts(ctx context.Context, s *store.Store, world, since time.Time) (AccountsReport, error) {
+	report := AccountsReport{Parked: map[string]int{}}
+	var pulled []struct {
+		AccountID int64
+		Day       day.Day
+	}
+	const query = "SELECT account_id, day FROM coverage WHERE report = 'report_daily' AND level = 'account' AND state = ? AND pulled_at >= ?"
+	if err := s.Data.Writer(ctx).Raw(query, store.Complete, store.At(since)).Scan(&pulled).Error; err != nil {
+		return report, fmt.Errorf("read coverage: %w", err)
+	}
+	newest := make(map[int64]day.Day, len(pulled))
+	for _, p := range pulled {
+		newest[p.AccountID] = max(newest[p.AccountID], p.Day)
+	}
+	var accounts []struct {
+		ID               int64
+		Parked, Timezone string
+	}
+	if err := s.Config.Writer(ctx).Raw("SELECT id, parked, timezone FROM media_account WHERE bound = 1").Scan(&accounts).Error; err != nil {
+		return report, fmt.Errorf("read media_account: %w", err)
+	}
+	for _, a := range accounts {
+		switch {
+		case a.Parked != "":
+			reason, _, _ := strings.Cut(a.Parked, ":")
+			report.Parked[reason]++
+		case newest[a.ID] == todayIn(world, a.Timezone):
+			report.Fresh++
+		default:
+			report.Late++
+		}
+	}
+	return report, nil
+}

@@ -1,0 +1,247 @@
+package standalone
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media/oceanengine"
+	"adsync/media/tencent"
+)
+
+// event is something that a story does to the world, or to the tables.
+type event struct {
+	name string
+	what string // what becomes of it, for the screen
+	// lasting events are looked at when the story is over; others when the platforms are calm again.
+	lasting bool
+	// begin does it just before a scene whose moment is at. met tells later how often it struck.
+	begin func(ctx context.Context, p *story, at time.Time) (met metFunc, err error)
+}
+
+type metFunc func(context.Context) (int64, error)
+
+// openEvent is one that was begun.
+type openEvent struct {
+	event
+	at  string
+	met metFunc
+}
+
+// night is the story: what the platforms' nights are made of.
+var night = storyPlan{speed: 60, scenes: []scene{
+	{at: -20 * time.Minute, title: "the evening: everything is pulled for the first time", events: []event{
+		shiftedPages(tencent.Name), shiftedPages(oceanengine.Name),
+	}},
+	{at: 0, title: "midnight: yesterday ends under the pulls"},
+	{at: 30 * time.Minute, title: "the new day's first figures, answers are cut off", events: []event{
+		fault("answer cut off", "called again", map[string]any{
+			"kind": "half_body", "media": tencent.Name, "endpoint": reportEndpoints[tencent.Name], "count": 3,
+		}),
+	}},
+	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday}},
+	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected}},
+	{at: 210 * time.Minute, title: "all lists are pulled anew, over a limit", events: []event{
+		fault("over the limit", "waited, at no attempt", map[string]any{
+			"kind": "over_limit", "media": tencent.Name, "endpoint": "adgroups/get", "count": 2,
+		}),
+	}},
+	{at: 260 * time.Minute, title: "tokens end before their time", events: []event{tokensDead(tencent.Name), tokensDead(oceanengine.Name)}},
+	{at: 320 * time.Minute, title: "an account goes to another game", events: []event{rebound}},
+	{at: 390 * time.Minute, title: "a platform fails, and rows are lost in our tables", events: []event{
+		fault("server error", "tried again", map[string]any{
+			"kind": "status", "status": http.StatusServiceUnavailable, "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 4,
+		}),
+		hole,
+	}},
+	{at: 520 * time.Minute, title: "the morning: the platforms have yesterday, it is pulled again", calm: true},
+	{at: 540 * time.Minute, title: "yesterday is reconciled, and its cash flow is told"},
+}}
+
+// reportEndpoints answer the reports by which accounts are kept fresh.
+var reportEndpoints = map[string]string{tencent.Name: "hourly_reports/get", oceanengine.Name: "v3.0/report/custom/get"}
+
+// fault is trouble that the simulator makes by itself, a number of times.
+func fault(name, what string, order map[string]any) event {
+	return event{name: name, what: what, begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		return p.orderFault(ctx, order)
+	}}
+}
+
+func shiftedPages(media string) event {
+	return fault("page shifted", "pulled again", map[string]any{
+		"kind": "lost_row", "media": media, "endpoint": reportEndpoints[media], "count": 2,
+	})
+}
+
+// orderFault orders a fault; what it returns asks the simulator how often it struck.
+func (p *story) orderFault(ctx context.Context, order map[string]any) (metFunc, error) {
+	var ordered struct {
+		ID string `json:"id"`
+	}
+	url := p.stack.world.address + "/_sim/faults"
+	if err := orderJSON(ctx, http.DefaultClient, http.MethodPost, url, order, &ordered); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (int64, error) {
+		var all struct {
+			Faults []struct {
+				ID  string `json:"id"`
+				Met int64  `json:"met"`
+			} `json:"faults"`
+		}
+		if err := getJSON(ctx, http.DefaultClient, url, &all); err != nil {
+			return 0, err
+		}
+		for _, f := range all.Faults {
+			if f.ID == ordered.ID {
+				return f.Met, nil
+			}
+		}
+		return 0, fmt.Errorf("the simulator knows no fault %s any more", ordered.ID)
+	}, nil
+}
+
+// emptyYesterday is what platforms do in the early morning: success, no rows. The figures of an account's yesterday are in the
+// tables, and must stay there.
+var emptyYesterday = event{name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		yesterday := p.yesterday()
+		externalID := p.firstAccount(tencent.Name)
+		_, err := p.orderFault(ctx, map[string]any{
+			"kind": "alter", "what": "day", "media": tencent.Name, "account": externalID, "level": "account", "granularity": "daily",
+			"day": yesterday,
+		})
+		if err != nil {
+			return nil, err
+		}
+		id, err := p.accountID(ctx, tencent.Name, externalID)
+		return func(ctx context.Context) (n int64, err error) {
+			const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
+			err = p.stack.store.Data.Writer(ctx).Raw(query, id, yesterday, store.Suspect).Row().Scan(&n)
+			return n, err
+		}, err
+	}}
+
+// corrected is a correction of an account's yesterday that is published in the scene.
+var corrected = event{name: "yesterday corrected", what: "pulled by the look-back of the morning",
+	begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+		yesterday := p.yesterday()
+		err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
+			"media": oceanengine.Name, "account": p.firstAccount(oceanengine.Name), "from": yesterday, "to": yesterday, "percent": -8,
+			"at": at.Unix(),
+		})
+		return func(context.Context) (int64, error) { return 1, nil }, err
+	}}
+
+// tokensDead ends the access tokens of all of a platform's logins.
+func tokensDead(media string) event {
+	begin := func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		generations := func(ctx context.Context) (n int64, err error) {
+			const query = "SELECT COALESCE(SUM(generation), 0) FROM media_token WHERE media = ?"
+			err = p.stack.store.Config.Writer(ctx).Raw(query, media).Row().Scan(&n)
+			return n, err
+		}
+		before, err := generations(ctx)
+		if err != nil {
+			return nil, err
+		}
+		_, err = p.orderFault(ctx, map[string]any{"kind": "token_death", "media": media})
+		return func(ctx context.Context) (int64, error) {
+			now, err := generations(ctx)
+			return now - before, err
+		}, err
+	}
+	return event{name: "token died", what: "refreshed once, the calls go on", begin: begin}
+}
+
+// rebound is an operator who finds that an account was bound to the wrong game.
+var rebound = event{name: "account rebound", what: "the summaries of all its days follow", lasting: true,
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		s := p.stack.store
+		id, err := p.accountID(ctx, tencent.Name, p.firstAccount(tencent.Name))
+		if err != nil {
+			return nil, err
+		}
+		var before string
+		err = s.Config.Writer(ctx).Raw("SELECT game FROM account_binding WHERE account_id = ?", id).Row().Scan(&before)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+		next := games[0].code
+		if next == before {
+			next = games[1].code
+		}
+		table := store.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
+		err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, systems[0]}})
+		return func(ctx context.Context) (n int64, err error) {
+			err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next).Row().Scan(&n)
+			return n, err
+		}, err
+	}}
+
+// hole is a day of an account that our own tables lose, with what they know of it.
+var hole = event{name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		s := p.stack.store
+		id, err := p.accountID(ctx, tencent.Name, p.firstAccount(tencent.Name))
+		if err != nil {
+			return nil, err
+		}
+		lost := day.Of(p.midnight, worldZone).Add(-3)
+		const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
+		const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
+		for _, statement := range []string{"DELETE FROM tencent_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {
+			if err := s.Data.Writer(ctx).Exec(statement, id, lost).Error; err != nil {
+				return nil, err
+			}
+		}
+		return func(ctx context.Context) (n int64, err error) {
+			err = s.Data.Writer(ctx).Raw("SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost).Row().Scan(&n)
+			return n, err
+		}, err
+	}}
+
+// yesterday is the day that ends in the story.
+func (p *story) yesterday() day.Day { return day.Of(p.midnight, worldZone).Add(-1) }
+
+// firstAccount is the platform's id of its first account, which is a large one.
+func (p *story) firstAccount(media string) string {
+	return p.stack.world.creds[media].Apps[0].Logins[0].AccountIDs[0]
+}
+
+// accountID is our id of an account.
+func (p *story) accountID(ctx context.Context, media, externalID string) (int64, error) {
+	found, err := p.stack.store.FindAccounts(ctx, media, []string{externalID})
+	if err != nil {
+		return 0, err
+	}
+	if found[externalID].ID == 0 {
+		return 0, fmt.Errorf("the tables have no account %s of %s", externalID, media)
+	}
+	return found[externalID].ID, nil
+}
+
+// closeEvents notes what came of the events that were begun, at the story's end of all of them, and takes back what was ordered of
+// the simulator.
+func (p *story) closeEvents(ctx context.Context, end bool) error {
+	var kept []openEvent
+	for _, e := range p.open {
+		if e.lasting && !end {
+			kept = append(kept, e)
+			continue
+		}
+		met, err := e.met(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		p.report.Events = append(p.report.Events, EventReport{Name: e.name, At: e.at, Met: met, What: e.what})
+	}
+	p.open = kept
+	return orderJSON(ctx, http.DefaultClient, http.MethodDelete, p.stack.world.address+"/_sim/faults", nil, nil)
+}

@@ -1,0 +1,115 @@
+package standalone
+
+import (
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/media/simulator"
+)
+
+// pace drives the world's clock through a story: it stands still, is set on, and runs fast. It remembers when it did what, so that
+// a moment of the database can be told as one of the world.
+//
+// It is also the clock by which subtasks wait for their retries: that of the world, but for that it goes on while the world stands
+// still, or nothing that waits would ever come to its end there.
+type pace struct {
+	world *simulator.WorldClock
+
+	mu    sync.Mutex
+	marks []paceMark
+	// The waiting clock showed base at a reading of the process's clock, and goes at a speed since.
+	base, real time.Time
+	speed      float64
+}
+
+// paceMark is where the world's clock stood at a moment.
+type paceMark struct {
+	at, world time.Time
+	speed     float64 // from here on; 0 stands still
+	changing  bool    // up to the next mark the clock may have been set and let go at any moment
+}
+
+var _ clock.Clock = (*pace)(nil)
+
+// newPace begins with a world that stands still, and a waiting clock that goes at a speed.
+func newPace(world *simulator.WorldClock, speed float64) *pace {
+	return &pace{world: world, base: world.Now(), real: clock.Mark(), speed: speed, marks: []paceMark{{at: clock.Mark(), world: world.Now()}}}
+}
+
+// change does something to the world's clock, after which it goes at a speed, or stands still.
+func (p *pace) change(speed float64, do func() error) error {
+	p.mark(paceMark{changing: true})
+	err := do()
+	p.mark(paceMark{speed: speed})
+	return err
+}
+
+func (p *pace) mark(m paceMark) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.at, m.world = clock.Mark(), p.world.Now()
+	p.marks = append(p.marks, m)
+}
+
+// paceSlack is how far the world's time at a moment may be wrong by while its clock runs: clocks are read to the millisecond, and
+// one after the other.
+const paceSlack = time.Second
+
+// worldAt returns which times of the world a moment may have been.
+func (p *pace) worldAt(at time.Time) (earliest, latest time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for n+1 < len(p.marks) && !p.marks[n+1].at.After(at) {
+		n++
+	}
+	m, end := p.marks[n], p.world.Now()
+	if n+1 < len(p.marks) {
+		end = p.marks[n+1].world
+	}
+	if m.changing {
+		return m.world, end
+	}
+	gone := max(time.Duration(float64(at.Sub(m.at))*m.speed), 0)
+	earliest, latest = m.world.Add(gone), m.world.Add(gone)
+	if m.speed > 0 {
+		earliest, latest = clock.Later(m.world, earliest.Add(-paceSlack)), latest.Add(paceSlack)
+	}
+	return earliest, latest
+}
+
+// Now implements clock.Clock: the time by which subtasks wait. It never goes back.
+func (p *pace) Now() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting().UTC().Truncate(time.Millisecond)
+}
+
+func (p *pace) waiting() time.Time {
+	mark := clock.Mark()
+	now := p.base.Add(time.Duration(float64(mark.Sub(p.real)) * p.speed))
+	if world := p.world.Now(); world.After(now) {
+		p.base, p.real, now = world, mark, world
+	}
+	return now
+}
+
+// Until implements clock.Clock.
+func (p *pace) Until(t time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := t.Sub(p.waiting())
+	if left <= 0 {
+		return left
+	}
+	return time.Duration(float64(left) / p.speed)
+}
+
+// slow lets the waiting clock go at the speed of real time from now on.
+func (p *pace) slow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.base = p.waiting()
+	p.real, p.speed = clock.Mark(), 1
+}

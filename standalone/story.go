@@ -1,0 +1,331 @@
+package standalone
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media/system"
+	"adsync/standalone/verify"
+)
+
+// A story is a night of the world: from before midnight to the morning, faster than real time, with the seeded tasks on their crons
+// while the platforms misbehave. It is played in scenes: the clock is set to a little before a moment that matters, runs past it, and
+// stands still until the work is done. What was pulled is then compared with what had been published while it was fetched. A clock
+// that runs through the night without a rest would have a busy machine fall ever further behind it.
+
+// StoryReport is the outcome of a story.
+type StoryReport struct {
+	// Pulls that were compared with the truth as it was published while they were under way.
+	verify.PublishedReport
+	Scenes []SceneReport `json:"scenes"`
+	Events []EventReport `json:"events"`
+	// Cancelled is how many runs were still open when the story was over, and were cancelled.
+	Cancelled int64 `json:"cancelled"`
+}
+
+// SceneReport is how a scene went.
+type SceneReport struct {
+	At      string  `json:"at"` // the world's time of day
+	Title   string  `json:"title"`
+	Seconds float64 `json:"seconds"`
+	// Rested is false if work was still under way when the next scene began.
+	Rested bool `json:"rested"`
+}
+
+// EventReport is something that a story did to the world or to the tables.
+type EventReport struct {
+	Name string `json:"name"`
+	At   string `json:"at"`
+	Met  int64  `json:"met"`      // how often it struck
+	What string `json:"survived"` // what became of it
+}
+
+// scene is a moment of a story.
+type scene struct {
+	at     time.Duration // from the story's midnight on
+	title  string
+	calm   bool // whatever was ordered of the platforms before is over
+	events []event
+}
+
+func (s scene) clock() string {
+	return time.Time{}.Add(s.at + 24*time.Hour).Format("15:04")
+}
+
+// storyPlan is which scenes are played, and how fast.
+type storyPlan struct {
+	scenes []scene
+	speed  float64 // of the world's clock while it runs
+}
+
+const (
+	// sceneLead is how long before its moment a scene begins, and sceneLength how long the world's clock then runs: past one
+	// tick of what runs every two minutes, and two of what runs every minute.
+	sceneLead   = 30 * time.Second
+	sceneLength = 130 * time.Second
+	// restMax is how long a scene's work is waited for, and storyMax, in all, that of all scenes.
+	restMax  = 45 * time.Second
+	storyMax = 150 * time.Second
+	restMin  = 3 * time.Second
+	// storyLimits is by how much the platforms' call limits are wider in a story: they count in real time, in which a
+	// story's night has a fortieth of its length.
+	storyLimits = 4
+	// storyPause is the longest pause after a call that was over a limit: minutes of the world.
+	storyPause = 3 * time.Second
+)
+
+// story is a plan that is played.
+type story struct {
+	storyPlan
+	midnight time.Time
+	pace     *pace
+
+	stack   *stack
+	checked *verify.Published
+	report  StoryReport
+	open    []openEvent
+}
+
+// newStory returns the story that a run is to play, or nil: only a new world inside this process has one.
+func newStory(o Options, dir *dataDir) *story {
+	if !o.Once || !o.Story || o.Simulator != "" || !dir.isNew {
+		return nil
+	}
+	plan := night
+	if o.plan != nil {
+		plan = *o.plan
+	}
+	tomorrow := day.Of(clock.Mark(), worldZone).Add(1)
+	return &story{storyPlan: plan, midnight: tomorrow.Start(worldZone)}
+}
+
+// begins is where the world's clock stands before the first scene.
+func (p *story) begins() time.Time { return p.midnight.Add(p.scenes[0].at - sceneLead) }
+
+// prepare makes the world one of a story, before anything of it is bound.
+func (p *story) prepare(ctx context.Context, w *world) error {
+	var limits struct {
+		Rules []limitRule `json:"rules"`
+	}
+	if err := getJSON(ctx, http.DefaultClient, w.address+"/_sim/limits", &limits); err != nil {
+		return err
+	}
+	for i := range limits.Rules {
+		limits.Rules[i].Limit *= storyLimits
+	}
+	if err := postJSON(ctx, http.DefaultClient, w.address+"/_sim/limits", limits); err != nil {
+		return err
+	}
+	p.pace = newPace(w.sim.Clock(), p.speed)
+	return w.sim.Clock().SetSpeed(p.speed)
+}
+
+// play plays all scenes. When it returns, the world stands still, nothing is under way, and nothing disturbs the platforms.
+func (p *story) play(ctx context.Context, s *stack, say func(string, ...any)) (StoryReport, error) {
+	p.stack = s
+	p.checked = verify.NewPublished(verify.PublishedOptions{
+		Options: verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient}, World: p.pace.worldAt,
+	})
+	if err := springTraps(ctx, s.world.address); err != nil {
+		return p.report, err
+	}
+	left := storyMax
+	for i, sc := range p.scenes {
+		patience := max(min(left/time.Duration(len(p.scenes)-i), restMax), restMin)
+		began := clock.Mark()
+		rested, err := p.playScene(ctx, sc, patience)
+		if err != nil {
+			return p.report, fmt.Errorf("the scene of %s: %w", sc.clock(), err)
+		}
+		took := clock.Since(began)
+		left -= took
+		p.report.PublishedReport = p.checked.Report()
+		p.report.Scenes = append(p.report.Scenes, SceneReport{At: sc.clock(), Title: sc.title, Seconds: took.Seconds(), Rested: rested})
+		say("%s  %-58s %9d rows as published, %d differences\n", sc.clock(), sc.title, p.report.RowsCompared, p.report.Differences)
+	}
+	if err := p.end(ctx); err != nil {
+		return p.report, err
+	}
+	for _, e := range p.report.Events {
+		if e.Met > 0 {
+			say("  survived %d×: %s: %s\n", e.Met, e.Name, e.What)
+		}
+	}
+	say("\n")
+	return p.report, nil
+}
+
+func (p *story) playScene(ctx context.Context, sc scene, patience time.Duration) (rested bool, err error) {
+	clk := p.stack.world.sim.Clock()
+	if sc.calm {
+		if err := p.closeEvents(ctx, false); err != nil {
+			return false, err
+		}
+	}
+	at := p.midnight.Add(sc.at)
+	for _, e := range sc.events {
+		met, err := e.begin(ctx, p, at)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", e.name, err)
+		}
+		p.open = append(p.open, openEvent{event: e, at: sc.clock(), met: met})
+	}
+	if err := p.pace.change(0, func() error { return clk.Set(at.Add(-sceneLead)) }); err != nil {
+		return false, err
+	}
+	if err := p.pace.change(p.speed, clk.Resume); err != nil {
+		return false, err
+	}
+	if err := sleep(ctx, time.Duration(float64(sceneLength)/p.speed)); err != nil {
+		return false, err
+	}
+	if err := p.pace.change(0, clk.Freeze); err != nil {
+		return false, err
+	}
+	if rested, err = p.stack.rest(ctx, patience); err != nil {
+		return false, err
+	}
+	return rested, p.checked.Compare(ctx)
+}
+
+// end has all of the world's trouble over, and brings what is under way to an end.
+func (p *story) end(ctx context.Context) error {
+	if err := p.closeEvents(ctx, false); err != nil {
+		return err
+	}
+	var err error
+	if p.report.Cancelled, err = p.stack.settle(ctx); err != nil {
+		return err
+	}
+	if err := p.stack.awaitBindings(ctx); err != nil {
+		return err
+	}
+	if err := p.closeEvents(ctx, true); err != nil {
+		return err
+	}
+	p.pace.slow()
+	if err := p.checked.Compare(ctx); err != nil {
+		return err
+	}
+	p.report.PublishedReport = p.checked.Report()
+	// As fast as it was to be; a story's pace is for itself alone.
+	return p.stack.world.sim.Clock().SetSpeed(cmp.Or(p.stack.Speed, 1))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// quietLooks is after how many looks without anything under way there is rest: a tick that came up in the last moment is no run yet.
+const quietLooks = 4
+
+// rest waits until nothing is under way, for as long as there is patience, and tells whether that came.
+func (s *stack) rest(ctx context.Context, patience time.Duration) (bool, error) {
+	began, quiet := clock.Mark(), 0
+	for {
+		s.plan.Wake()
+		if err := sleep(ctx, pollInterval); err != nil {
+			return false, err
+		}
+		open, err := underWay(ctx, s.store)
+		switch {
+		case err != nil:
+			return false, err
+		case open > 0:
+			quiet = 0
+		default:
+			quiet++
+		}
+		if quiet == quietLooks {
+			return true, nil
+		}
+		if clock.Since(began) > patience {
+			return false, nil
+		}
+	}
+}
+
+// underWay is how many runs are open or ordered.
+func underWay(ctx context.Context, s *store.Store) (open int64, err error) {
+	const query = "SELECT (SELECT COUNT(*) FROM run WHERE state IN ?) + (SELECT COUNT(*) FROM manual_order WHERE taken = 0)"
+	err = s.Data.Writer(ctx).Raw(query,
+		[]task.RunState{task.RunFanningOut, task.RunRunning}).Row().Scan(&open)
+	if err != nil {
+		return 0, fmt.Errorf("count the runs under way: %w", err)
+	}
+	return open, nil
+}
+
+const (
+	// settleMax is how long what is under way may take to come to its end, and cancelMax to be cancelled then.
+	settleMax = 30 * time.Second
+	cancelMax = time.Minute
+)
+
+// settle lets nothing be under way any more: what does not end by itself is cancelled, if the world is ours. It returns how many
+// runs that took.
+func (s *stack) settle(ctx context.Context) (cancelled int64, err error) {
+	rested, err := s.rest(ctx, settleMax)
+	if err != nil || rested || s.world.sim == nil {
+		return 0, err
+	}
+	if cancelled, err = underWay(ctx, s.store); err != nil {
+		return 0, err
+	}
+	now := s.waiting.Now()
+	for _, media := range append(mediaNames(), system.Name) {
+		stop := task.Stop{
+			ID: task.NewRunID(s.world.clock.Now()), Verb: task.Cancel, Kind: task.StopMedia, Target: media, TargetName: media,
+			Reason: "it is left over, and one round of all tasks follows", By: "standalone --once", OrderedAt: now,
+		}
+		if err := s.store.AddStop(ctx, stop); err != nil {
+			return cancelled, err
+		}
+	}
+	if rested, err = s.rest(ctx, cancelMax); err == nil && !rested {
+		err = fmt.Errorf("work that is left over does not end within %s, though it was cancelled", cancelMax)
+	}
+	if err != nil {
+		return cancelled, err
+	}
+	// A cancel takes the runs of its own millisecond too, and the next ones are not meant.
+	return cancelled, s.world.sim.Clock().Set(s.world.clock.Now().Add(time.Second))
+}
+
+// awaitBindings waits until the bindings that operators wrote are those that summaries are built with.
+func (s *stack) awaitBindings(ctx context.Context) error {
+	for began := clock.Mark(); ; {
+		wanted, err := s.store.Bindings(ctx)
+		if err != nil {
+			return err
+		}
+		applied, err := s.store.AppliedBindings(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.Equal(wanted, applied) {
+			return nil
+		}
+		if clock.Since(began) > settleMax {
+			return fmt.Errorf("the accounts' bindings are not applied within %s", settleMax)
+		}
+		if err := sleep(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+}

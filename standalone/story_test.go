@@ -1,0 +1,74 @@
+package standalone
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// shortNight is a story of the scenes that bring something of their own, as fast as a small world can.
+var shortNight = storyPlan{speed: 120, scenes: []scene{
+	{at: -20 * time.Minute, title: "the evening", events: night.scenes[0].events},
+	{at: 0, title: "midnight"},
+	{at: 100 * time.Minute, title: "the look-back", events: []event{emptyYesterday, rebound, hole}},
+	{at: 130 * time.Minute, title: "late figures", events: []event{corrected, tokensDead("tencent")}},
+	{at: 520 * time.Minute, title: "the morning", calm: true},
+}}
+
+func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	report, err := once(t, func(o *Options) { o.Accounts, o.DataDir, o.Story, o.plan = 3, dir, true, &shortNight })
+	require.NoError(t, err)
+	require.NotNil(t, report.Story)
+	require.Zero(t, report.Story.Differences, "%v", report.Story.Examples)
+	require.Greater(t, report.Story.RowsCompared, int64(1000))
+	require.Len(t, report.Story.Scenes, len(shortNight.scenes))
+	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
+	met := map[string]int64{}
+	for _, e := range report.Story.Events {
+		met[e.Name] += e.Met
+	}
+	for _, name := range []string{"page shifted", "empty yesterday", "account rebound", "day lost from the tables", "yesterday corrected", "token died"} {
+		require.Positive(t, met[name], name)
+	}
+	require.Equal(t, AccountsReport{Fresh: 3, Parked: map[string]int{}}, report.Accounts)
+
+	// A world that has had its night is not given another one.
+	report, err = once(t, func(o *Options) { o.Accounts, o.DataDir, o.Story = 3, dir, true })
+	require.NoError(t, err)
+	require.Nil(t, report.Story)
+	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
+}
+
+func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {
+	t.Parallel()
+	good := func() OnceReport {
+		r := OnceReport{Story: &StoryReport{Events: []EventReport{{Name: "token died", Met: 1}}}}
+		r.Story.RowsCompared, r.Truth.RowsCompared = 5, 5
+		r.Truth.Traps = map[string]int64{"has_more": 3}
+		r.Accounts.Parked = map[string]int{"frozen": 2}
+		return r
+	}
+	require.NoError(t, good().Check(), "parked accounts are no failure")
+	r := good()
+	r.Truth.Traps["short_page"] = 0
+	require.EqualError(t, r.Check(), "nothing differs, but the story never met: short_page")
+	r = good()
+	r.Story.Events[0].Met = 0
+	require.EqualError(t, r.Check(), "nothing differs, but the story never met: token died")
+	r = good()
+	r.Story.Differences = 1
+	require.ErrorIs(t, r.Check(), ErrDifferent)
+
+	r = good()
+	r.traps = []trap{{Name: "has_more", Met: 3, Survived: "pulled again"}, {Name: "short_page"}}
+	var out bytes.Buffer
+	printOnce(&out, r)
+	require.Contains(t, out.String(), "survived 3×: has_more: pulled again\n")
+	require.NotContains(t, out.String(), "short_page")
+	require.Contains(t, out.String(), "accounts: 0 fresh, 0 late, 2 parked (2 frozen)\n")
+}
