@@ -30,6 +30,7 @@ import (
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/media/client"
+	"adsync/media/field"
 	"adsync/media/oauth"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
@@ -137,6 +138,7 @@ type Engine struct {
 	limits    *limits
 	keepers   map[string]*token.Keeper
 	callers   map[string]*client.Client
+	fields    map[string]*field.Keeper
 	flows     map[string]*oauth.Flow
 	registry  *media.Registry
 	timer     *timer.Timer
@@ -146,7 +148,7 @@ type Engine struct {
 func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	e := &Engine{
 		deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{},
-		flows: map[string]*oauth.Flow{},
+		fields: map[string]*field.Keeper{}, flows: map[string]*oauth.Flow{},
 	}
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
@@ -169,6 +171,8 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})
 		e.callers[p.Name()] = caller
+		fields := field.New(field.Options{Platform: p, Store: e.deps.Store, Logger: e.deps.Logger, Registerer: e.deps.Registerer})
+		e.fields[p.Name()] = fields
 		if authoriser, ok := p.(media.Authoriser); ok {
 			e.flows[p.Name()] = oauth.New(oauth.Options{
 				Platform: authoriser, Page: cfg.AuthoriseURL[p.Name()], Transport: transport, Caller: caller, Keeper: keeper,
@@ -182,7 +186,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger,
 		}))
 		for _, h := range pull.Handlers(p, pull.Deps{
-			Store: e.deps.Store, Accounts: found, Caller: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+			Store: e.deps.Store, Accounts: found, Caller: caller, Fields: fields, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		}) {
 			all = append(all, life.Parks(h))
 		}
@@ -197,6 +201,9 @@ func (e *Engine) Registry() *media.Registry { return e.registry }
 // Caller calls a platform as its handlers do: within its limits, with the tokens of its logins. It is nil for a media that
 // is no platform. The services that Limits and Tokens return must run.
 func (e *Engine) Caller(media string) *client.Client { return e.callers[media] }
+
+// Fields chooses the fields that a platform's reports are asked for. It is nil for a media that is no platform.
+func (e *Engine) Fields(media string) *field.Keeper { return e.fields[media] }
 
 // Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }

@@ -14,13 +14,18 @@ import (
 // allows, and its text stands in the error.
 type Codes map[int64]Error
 
+// detailsMax is up to which length in bytes an envelope's "errors" are kept. They are not cut: half a secret could not be found in them.
+const detailsMax = 500
+
 // Decode reads the envelope {"code": 0, "message": "", "data": …} that several platforms share. It returns the data,
-// nil when there is none, or an *Error from the table; from the status when the body is no such envelope.
+// nil when there is none, or an *Error from the table, with the envelope's "errors" in its text, which name the parameters that
+// are wrong; from the status when the body is no such envelope.
 func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
 	var envelope struct {
 		Code      wire.Int        `json:"code"`
 		Message   string          `json:"message"`
 		Local     string          `json:"message_cn"`
+		Details   json.RawMessage `json:"errors"`
 		Data      json.RawMessage `json:"data"`
 		TraceID   string          `json:"trace_id"`
 		RequestID string          `json:"request_id"`
@@ -44,6 +49,9 @@ func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMess
 	}
 	e.Code = strconv.FormatInt(envelope.Code.Value, 10)
 	e.Message = cmp.Or(envelope.Message, envelope.Local)
+	if n := len(envelope.Details); n > len("null") && n <= detailsMax {
+		e.Message += " " + string(envelope.Details)
+	}
 	if id := cmp.Or(envelope.TraceID, envelope.RequestID); id != "" {
 		e.Message += " (request " + id + ")"
 	}

@@ -52,6 +52,8 @@ type Error struct {
 	// Parks says that the account itself seems to be closed to us; "" says nothing of it. Some platforms answer the same when
 	// only an endpoint is: the account is parked if its figures cannot be asked for either.
 	Parks Parking
+	// Field is the field of the request that the platform does not know, or not any more, when that is what the error says.
+	Field string
 	Err   error // the transport error below, if any
 }
 

@@ -151,6 +151,8 @@ type Report struct {
 	RowsMax int
 	// Split says how a query of one day is narrowed; nil says that it cannot be.
 	Split *Split
+	// Keys are the platform's names of the fields that its rows are kept apart by: they are always asked for.
+	Keys []string
 	// Figures are what its rows hold beside their keys.
 	Figures wire.Figures
 	// HasSums says that the platform tells its own sums over all rows of a query: see Page.Sums.
@@ -167,6 +169,9 @@ type ReportQuery struct {
 	FromHour int
 	// Within asks only for rows of these objects of the report's Split, and of what is below them; empty asks for all.
 	Within []string
+	// Extra are fields to ask for beside the report's figures: what comes of them stands in the rows' JSON. Without are figures,
+	// or extra fields, not to ask for: they are not set in the rows.
+	Extra, Without []string
 }
 
 // Split narrows a query of one day to a part of its rows. The parts of all objects are the whole.

@@ -364,15 +364,22 @@ func (r *liveRun) refusal(reason string) error {
 		strings.TrimPrefix(reason, string(media.Auth)+" error "), cmp.Or(consoles[r.Media], "its developer console"))
 }
 
+// askReport asks for the days of a report, with the fields that its pulls ask for.
+func (r *liveRun) askReport(ctx context.Context, what string, report media.Report, do func(context.Context, media.ReportQuery) error) error {
+	query := media.ReportQuery{From: r.report.From, To: r.report.To}
+	return r.ask(ctx, what, askPauseMax, func(ctx context.Context) error {
+		return r.parts.Fields(r.Media).Ask(ctx, report, query, func(query media.ReportQuery) error { return do(ctx, query) })
+	})
+}
+
 // pagesMax ends a report of days whose pages do not.
 const pagesMax = 100
 
 // platformDays asks for the account's days, by a call of its own and not through the tables.
 func (r *liveRun) platformDays(ctx context.Context, totals media.Report) (told, error) {
 	api := r.caller.For(r.account)
-	query := media.ReportQuery{From: r.report.From, To: r.report.To}
 	var days told
-	err := r.ask(ctx, "the account's days", askPauseMax, func(ctx context.Context) error {
+	err := r.askReport(ctx, "the account's days", totals, func(ctx context.Context, query media.ReportQuery) error {
 		days = told{}
 		next, total := "", 0
 		for range pagesMax {
@@ -403,8 +410,8 @@ func (r *liveRun) compare(ctx context.Context, totals media.Report) error {
 	}
 	var total *metric.Values
 	if p, ok := r.platform.(media.Totaler); ok {
-		err := r.ask(ctx, "the account's total", askPauseMax, func(ctx context.Context) error {
-			v, err := p.Total(ctx, r.caller.For(r.account), media.ReportQuery{From: r.report.From, To: r.report.To})
+		err := r.askReport(ctx, "the account's total", totals, func(ctx context.Context, query media.ReportQuery) error {
+			v, err := p.Total(ctx, r.caller.For(r.account), query)
 			total = &v
 			return err
 		})

@@ -27,7 +27,9 @@ type asker struct {
 	calls  Calls
 	prober media.Prober // nil: by the report
 	report media.Report
-	made   atomic.Int64
+	// besides are the figures of the report that say nothing of whether an account spends.
+	besides []string
+	made    atomic.Int64
 }
 
 func newAsker(platform media.Platform, calls Calls) (*asker, error) {
@@ -41,6 +43,11 @@ func newAsker(platform media.Platform, calls Calls) (*asker, error) {
 	}
 	if at >= 0 {
 		a.report = platform.Reports()[at]
+	}
+	for _, f := range a.report.Figures {
+		if !slices.Contains(wakingMetrics, f.Metric) {
+			a.besides = append(a.besides, f.Field)
+		}
 	}
 	return a, nil
 }
@@ -103,7 +110,13 @@ func (a *asker) call(ctx context.Context, accounts []media.Account, now time.Tim
 	account := accounts[0]
 	today := day.Of(now, account.Zone)
 	api := a.calls.For(account)
-	page, err := a.report.Page(ctx, api, media.ReportQuery{From: today, To: today}, "")
+	query := media.ReportQuery{From: today, To: today, Without: a.besides}
+	page, err := a.report.Page(ctx, api, query, "")
+	if e, ok := errors.AsType[*media.Error](err); ok && e.Field != "" && !a.report.Needs(e.Field) {
+		// The platform has retired it. The next pull notes that; spend tells enough.
+		query.Without = append(slices.Clip(query.Without), e.Field)
+		page, err = a.report.Page(ctx, api, query, "")
+	}
 	a.made.Add(int64(api.Calls()))
 	if err != nil {
 		return nil, err
@@ -111,9 +124,12 @@ func (a *asker) call(ctx context.Context, accounts []media.Account, now time.Tim
 	return map[int64]bool{account.ID: slices.ContainsFunc(page.Rows, spends)}, nil
 }
 
+// wakingMetrics are those of which an account that is awake has some.
+var wakingMetrics = []string{"cost", "impressions"}
+
 // spends tells whether a row has spend or impressions.
 func spends(r media.Row) bool {
-	return slices.ContainsFunc([]string{"cost", "impressions"}, func(name string) bool {
+	return slices.ContainsFunc(wakingMetrics, func(name string) bool {
 		value, ok := r.Metrics.Get(metric.Index(name))
 		return ok && value > 0
 	})

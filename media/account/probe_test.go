@@ -17,6 +17,7 @@ import (
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/media/tencent"
+	"adsync/media/wire"
 )
 
 // cloud is a platform's accounts as it answers for them, by its own ids.
@@ -26,6 +27,8 @@ type cloud struct {
 	errs     map[string]error
 	asked    []string // accounts of all calls, in their order
 	calls    int
+	fields   []string // of the last call
+	retired  string   // a field that the platform refuses
 }
 
 func newCloud() *cloud { return &cloud{spending: map[string]bool{}, errs: map[string]error{}} }
@@ -44,6 +47,20 @@ func (c *cloud) ask(externalIDs ...string) (spending []string, err error) {
 		}
 	}
 	return spending, nil
+}
+
+var figures = wire.Figures{
+	{Field: "cost", Metric: "cost"}, {Field: "view_count", Metric: "impressions"}, {Field: "reg_pv", Metric: "registrations"},
+}
+
+func (c *cloud) askFields(fields []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fields = fields
+	if slices.Contains(fields, c.retired) {
+		return &media.Error{Class: media.Bug, Code: "12009", Message: "unknown field", Field: c.retired}
+	}
+	return nil
 }
 
 // take returns what was asked since the last time.
@@ -76,8 +93,11 @@ type platform struct {
 }
 
 func (p platform) Reports() []media.Report {
-	return []media.Report{{Name: "report_daily", Level: "account", MaxDays: 1, Page: func(_ context.Context, a media.API, _ media.ReportQuery, _ string) (media.Page, error) {
+	return []media.Report{{Name: "report_daily", Level: "account", MaxDays: 1, Figures: figures, Page: func(_ context.Context, a media.API, q media.ReportQuery, _ string) (media.Page, error) {
 		a.(*api).made++
+		if err := p.cloud.askFields(q.Fields(figures.Fields())); err != nil {
+			return media.Page{}, err
+		}
 		spending, err := p.cloud.ask(a.Account().ExternalID)
 		if err != nil || len(spending) == 0 {
 			return media.Page{}, err
@@ -373,6 +393,21 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 			cloud.take()
 			result, _ = h.Run(t.Context(), work)
 			require.Equal(t, 2, result.Calls)
+		})
+	}
+}
+
+func TestProbe_AsksForWhatTellsThatAnAccountIsAwake(t *testing.T) {
+	t.Parallel()
+	for retired, want := range map[string][]string{"": {"cost", "view_count"}, "reg_pv": {"cost", "view_count"}, "view_count": {"cost"}} {
+		t.Run(retired, func(t *testing.T) {
+			t.Parallel()
+			l, c := newLife(t), newCloud()
+			c.retired = retired
+			l.sleeping(1)
+			c.spending[numbered(0)] = true
+			require.Equal(t, 1, l.probe(platform{cloud: c}, c, ""), "the account is awake")
+			require.Equal(t, want, c.fields)
 		})
 	}
 }

@@ -42,6 +42,10 @@ var codes = media.Codes{
 	50000: {Class: media.Transient}, // system error or time-out
 }
 
+// unknownMetric is the code of a request for a metric that there is not: that of any bad parameter. Nine metrics went on 2026-06-08,
+// and one was renamed on 2026-08-27.
+const unknownMetric = "40000"
+
 // withPenalty obeys the header that tells how long an overrun has closed the endpoint.
 func withPenalty(err error, header http.Header) error {
 	e, ok := errors.AsType[*media.Error](err)

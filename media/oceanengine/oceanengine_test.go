@@ -268,6 +268,36 @@ func TestReports_OfMaterialsHaveNoSums(t *testing.T) {
 	require.ErrorContains(t, err, "total_metrics: field stat_cost")
 }
 
+func TestReport_AsksForTheMetricsOfTheQuery(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01"},"metrics":{"stat_cost":"12.34","in_app_order":"7"}}],
+		"total_metrics":{"stat_cost":"12.34"},"page_info":{"total_number":1}}`)}
+	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"in_app_order"}, Without: []string{"active"}}
+	page, err := findReport(t, "report_daily", "account").Page(t.Context(), s, q, "")
+	require.NoError(t, err)
+	_, err = New().Total(t.Context(), s, q)
+	require.NoError(t, err)
+	for _, query := range s.queries {
+		var asked []string
+		require.NoError(t, json.Unmarshal([]byte(query.Get("metrics")), &asked))
+		require.Subset(t, asked, []string{"stat_cost", "in_app_order"})
+		require.NotContains(t, asked, "active")
+	}
+	require.Contains(t, string(page.Rows[0].JSON), `"in_app_order":"7"`)
+	_, set := page.Rows[0].Metrics.Get(metric.Index("activations"))
+	require.False(t, set, "NULL, and not 0")
+
+	for answer, want := range map[string]string{
+		`{"code":40000,"message":"metrics: active_register is illegal"}`: "active_register",
+		`{"code":40000,"message":"start_time is illegal"}`:               "",
+	} {
+		_, err := findReport(t, "report_daily", "account").Page(t.Context(), &server{answer: func(string, url.Values) string { return answer }}, q, "")
+		requireClass(t, media.Bug, err)
+		e, _ := errors.AsType[*media.Error](err)
+		require.Equal(t, want, e.Field, answer)
+	}
+}
+
 func TestHourlyReport_ReadsDayAndHour(t *testing.T) {
 	t.Parallel()
 	answer := func(hour string) *server {

@@ -83,12 +83,15 @@ var (
 // it reaches: a month of days and a week of hours are what its users were told, and the reach is our own choice.
 func (Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
-		return media.Report{Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Figures: figures, HasSums: r.hasSums(), Page: r.page}
+		return media.Report{
+			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(), Figures: figures,
+			HasSums: r.hasSums(), Page: r.page,
+		}
 	}
 	hourly := func(level string, r report) media.Report {
 		r.hourly = true
 		return media.Report{
-			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Figures: figures,
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Keys: r.dimensions(), Figures: figures,
 			HasSums: r.hasSums(), HasHours: true, Page: r.page,
 		}
 	}
@@ -126,11 +129,12 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	for _, dimension := range r.dimensions() {
 		sorting = append(sorting, order{Field: dimension, Type: "ASC"})
 	}
+	metrics := q.Fields(figures.Fields())
 	data, err := api.Get(ctx, reportEndpoint, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
 		"data_topic":    {r.topic},
 		"dimensions":    {asJSON(r.dimensions())},
-		"metrics":       {asJSON(figures.Fields())},
+		"metrics":       {asJSON(metrics)},
 		"filters":       {"[]"}, // required, also when empty
 		"start_time":    {fmt.Sprintf("%s %02d:00:00", q.From, q.FromHour)},
 		"end_time":      {q.To.String() + " 23:59:59"},
@@ -139,7 +143,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"page_size":     {strconv.Itoa(reportPage)},
 	})
 	if err != nil {
-		return media.Page{}, err
+		return media.Page{}, media.NameField(err, metrics, unknownMetric)
 	}
 	out, err := r.read(data)
 	if err != nil {

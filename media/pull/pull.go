@@ -31,11 +31,20 @@ type Accounts interface {
 	Account(ctx context.Context, id int64) (media.Account, error)
 }
 
+// Fields chooses the fields that a report is asked for.
+type Fields interface {
+	// Ask calls do with the query completed by the report's extra fields and by those to go without. It calls do again, for the
+	// whole query anew, without a field that the platform refuses. It returns what the last call of do returned.
+	Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.ReportQuery) error) error
+}
+
 // Deps are what the handlers work with.
 type Deps struct {
-	Store      *store.Store
-	Accounts   Accounts
-	Caller     Caller
+	Store    *store.Store
+	Accounts Accounts
+	Caller   Caller
+	// Fields chooses what reports are asked for; nil leaves it at what the platform's package says.
+	Fields     Fields
 	Clock      clock.Clock
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

@@ -23,6 +23,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
+	"adsync/media/field"
 )
 
 var (
@@ -131,6 +132,7 @@ func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	b := &bundle{store: s, platform: platform}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
+		Fields: field.New(field.Options{Platform: platform, Store: s, Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: prometheus.NewRegistry()}),
 		Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: prometheus.NewRegistry(),
 	})...)
 	return b
@@ -189,6 +191,26 @@ func TestReport_PullsAllPagesOfItsDays(t *testing.T) {
 	require.Equal(t, media.Result{Rows: 2, Calls: 2}, result)
 	require.Equal(t, map[string]int64{"2026-11-20": 10_000, "2026-11-21": 20_000}, b.costs(t))
 	require.Equal(t, []string{`2026-11-20..2026-11-21 page ""`, `2026-11-20..2026-11-21 page "2"`}, b.platform.asked)
+}
+
+func TestReport_BeginsAgainWithoutAFieldThatIsRetiredBetweenPages(t *testing.T) {
+	t.Parallel()
+	d := day.Day("2026-11-21")
+	retired := pageAnswer{err: fmt.Errorf("call x: %w", &media.Error{Class: media.Bug, Code: "12009", Message: "unknown", Field: "reg_pv"})}
+	b := setup(t, reportPage(2, "2", reportRow(d, 10_000)), retired,
+		reportPage(2, "2", reportRow(d, 20_000)), reportPage(2, "", reportRow(d.Add(-1), 30_000)))
+	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"2026-11-20": 30_000, "2026-11-21": 20_000}, b.costs(t))
+	require.Equal(t, []string{`page ""`, `page "2"`, `page ""`, `page "2"`}, cutEach(b.platform.asked, "2026-11-20..2026-11-21 "), "from the first page")
+	require.Contains(t, b.log.String(), "the platform has retired a field")
+}
+
+func cutEach(texts []string, prefix string) (cut []string) {
+	for _, text := range texts {
+		cut = append(cut, strings.TrimPrefix(text, prefix))
+	}
+	return cut
 }
 
 func TestReport_StartsAgainWhenPagesDisagree(t *testing.T) {

@@ -140,13 +140,15 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 		return media.Result{}, err
 	}
 	api := p.Caller.For(account)
-	query := media.ReportQuery{From: from, To: to, FromHour: claim.FromHour}
 	var got fetched
-	if from == to {
-		got, err = fetchDay(ctx, api, report, query)
-	} else {
-		got, err = fetch(ctx, rowsMax(report), pagesOf(api, report, query))
-	}
+	err = p.asked(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour}, func(query media.ReportQuery) (err error) {
+		if from == to {
+			got, err = fetchDay(ctx, api, report, query)
+		} else {
+			got, err = fetch(ctx, rowsMax(report), pagesOf(api, report, query))
+		}
+		return err
+	})
 	if _, isOver := errors.AsType[*overCapError](err); isOver {
 		rows, err := p.splitDays(ctx, api, account, report, claim, work.Confirmed)
 		return media.Result{Rows: rows, Calls: api.Calls()}, err
@@ -156,6 +158,14 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	}
 	result, err := p.writeReport(ctx, account, report, claim, got, work.Confirmed)
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
+}
+
+// asked calls do with the fields to ask for.
+func (p *puller) asked(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.ReportQuery) error) error {
+	if p.Fields == nil {
+		return do(query)
+	}
+	return p.Fields.Ask(ctx, report, query, do)
 }
 
 func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim store.Claim, got fetched, confirmed bool) (store.ReportResult, error) {

@@ -38,7 +38,11 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 	superseded := 0
 	var failed error
 	for _, d := range claim.Days {
-		got, err := fetchDay(ctx, api, report, media.ReportQuery{From: d, To: d})
+		var got fetched
+		err := p.asked(ctx, report, media.ReportQuery{From: d, To: d}, func(query media.ReportQuery) (err error) {
+			got, err = fetchDay(ctx, api, report, query)
+			return err
+		})
 		if err != nil {
 			return rows, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, d, err)
 		}

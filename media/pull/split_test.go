@@ -19,6 +19,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/media"
+	"adsync/media/field"
 )
 
 const (
@@ -36,6 +37,7 @@ type cappedPlatform struct {
 	noSplit  bool
 	asked    []string
 	onPart   func() // called before each query of a part
+	wants    string // a field that every query must ask for
 }
 
 func (c *cappedPlatform) Reports() []media.Report {
@@ -69,6 +71,9 @@ func (c *cappedPlatform) page(_ context.Context, _ media.API, q media.ReportQuer
 	}
 	if len(q.Within) > cappedMost {
 		return media.Page{}, errors.New("too many values")
+	}
+	if c.wants != "" && !slices.Contains(q.Extra, c.wants) {
+		return media.Page{}, errors.New("a field is not asked for")
 	}
 	return answer(c.rows(q), page)
 }
@@ -111,6 +116,7 @@ func setupCapped(t *testing.T, platform *cappedPlatform) *bundle {
 	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable}))
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Fields: field.New(field.Options{Platform: platform, Store: s, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}),
 	})...)}
 }
 
@@ -171,6 +177,16 @@ func TestSplit_DaysAreCutBeforeObjects(t *testing.T) {
 	require.Equal(t, []store.CoverageState{store.Complete, store.Complete, store.Complete}, b.states(t))
 	require.Equal(t, []string{"2026-11-19..2026-11-21 0", "2026-11-19..2026-11-19 0", "2026-11-20..2026-11-20 0"}, c.asked[:3])
 	require.Equal(t, "2026-11-21..2026-11-21 0", c.asked[len(c.asked)-1])
+}
+
+func TestSplit_EveryQueryAsksForTheSameFields(t *testing.T) {
+	t.Parallel()
+	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(2, 3), "2026-11-20": even(9, 4)}, wants: "order_pv"}
+	b := setupCapped(t, c)
+	require.NoError(t, b.store.PutReportField(t.Context(), store.ReportField{Media: "fake", Field: c.wants, State: store.FieldAsked}))
+	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-20", levelCreative)
+	require.NoError(t, err)
+	require.Equal(t, map[day.Day]int{"2026-11-19": 6, "2026-11-20": 36}, b.written(t))
 }
 
 func TestSplit_WhatCannotBeCutIsRefusedLoudly(t *testing.T) {

@@ -37,6 +37,7 @@ type Fault struct {
 	Count      int64   `json:"count,omitempty"`       // how many calls it spoils; 0 is no bound
 	ForSeconds float64 `json:"for_seconds,omitempty"` // of real time; 0 is no bound
 	Token      string  `json:"token,omitempty"`       // of token_death: access (default) or pair
+	Field      string  `json:"field,omitempty"`       // of retire_field and add_field, as the platform names it
 
 	Alteration *Alteration `json:"alteration,omitempty"`
 
@@ -73,11 +74,11 @@ func (f *Fault) check(known func(media string) bool) error {
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
 		}
-	case FaultHang, FaultHalfBody, FaultLostRow, FaultWrongSum, FaultOverLimit, FaultAlter:
+	case FaultHang, FaultHalfBody, FaultLostRow, FaultWrongSum, FaultOverLimit, FaultAlter, FaultRetireField, FaultAddField:
 	default:
-		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, over_limit, token_death or alter, not %q", f.Kind)
+		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, over_limit, token_death, retire_field, add_field or alter, not %q", f.Kind)
 	}
-	return nil
+	return f.checkField()
 }
 
 // activeFault is a fault that waits for calls.
@@ -106,8 +107,11 @@ func (f *activeFault) claim() bool {
 }
 
 func (f *activeFault) matches(media, endpoint, account string) bool {
-	return f.Kind != FaultAlter && f.Kind != FaultTokenDeath && (f.Media == "" || f.Media == media) &&
-		(f.Endpoint == "" || f.Endpoint == endpoint) && (f.Account == "" || f.Account == account)
+	return f.Kind != FaultAlter && f.Kind != FaultTokenDeath && !f.isOfField() && f.selects(media, endpoint, account)
+}
+
+func (f *activeFault) selects(media, endpoint, account string) bool {
+	return (f.Media == "" || f.Media == media) && (f.Endpoint == "" || f.Endpoint == endpoint) && (f.Account == "" || f.Account == account)
 }
 
 // faults holds the ordered ones.

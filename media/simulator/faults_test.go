@@ -177,6 +177,9 @@ func TestFaults_RefuseOrdersThatMakeNoSense(t *testing.T) {
 		"a death of a strange kind": fields{"kind": "token_death", "media": "tencent", "token": "soul"},
 		"a death of nobody":         fields{"kind": "token_death", "media": "tencent", "account": "1"},
 		"a negative count":          fields{"kind": "hang", "count": -1},
+		"a field of every platform": fields{"kind": "retire_field", "field": "cost"},
+		"no field to add":           fields{"kind": "add_field", "media": "tencent"},
+		"a field of a pause":        fields{"kind": "hang", "field": "cost"},
 		"something else":            "hang",
 	} {
 		w := s.control(http.MethodPost, "faults", order)
@@ -244,4 +247,40 @@ func TestFaults_WrongSumLeavesTheRowsAndTheMoney(t *testing.T) {
 	require.Positive(t, shown)
 	require.Equal(t, strconv.Itoa(shown+1), is["show_cnt"])
 	require.Equal(t, before, ask())
+}
+
+func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 40}).unlimited()
+	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
+	day := map[string]string{"start_date": "2026-11-14", "end_date": "2026-11-14"}
+	tencentAsk := func(a *account, names ...string) *httptest.ResponseRecorder {
+		return s.tencentCall(a, "daily_reports/get", "level", tencentLevelAccount, "group_by", `["date"]`, "date_range", jsonText(day), "fields", jsonText(names))
+	}
+	oceanAsk := func(names ...string) *httptest.ResponseRecorder {
+		return s.oceanCall(oce, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", jsonText(names), "filters", "[]",
+			"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14 00:00:00", "end_time", "2026-11-14 23:59:59")
+	}
+	require.Equal(t, 12009, code(t, tencentAsk(ten, "cost", "brand_new")))
+	require.Equal(t, 40000, code(t, oceanAsk("stat_cost", "brand_new")))
+	for _, name := range []string{"tencent", "oceanengine"} {
+		s.order("faults", fields{"kind": "add_field", "media": name, "field": "brand_new"})
+	}
+	row := data(t, tencentAsk(ten, "brand_new", "valid_click_count"))["list"].([]any)[0].(fields)
+	require.Equal(t, row["valid_click_count"], row["brand_new"])
+	require.Len(t, row, 2)
+	row = data(t, oceanAsk("brand_new", "click_cnt"))["rows"].([]any)[0].(fields)["metrics"].(fields)
+	require.Equal(t, row["click_cnt"], row["brand_new"])
+
+	s.order("faults", fields{"kind": "retire_field", "media": "tencent", "account": idText(ten.id), "field": "reg_pv"})
+	w := tencentAsk(ten, "cost", "reg_pv")
+	require.Equal(t, 12009, code(t, w))
+	require.Contains(t, w.Body.String(), "reg_pv")
+	require.Equal(t, 0, code(t, tencentAsk(ten, "cost")))
+	require.Equal(t, 0, code(t, tencentAsk(s.account("tencent", 1), "cost", "reg_pv")), "of another account")
+	require.EqualValues(t, 1, s.faults.all()[2].Met)
+	id := s.order("faults", fields{"kind": "retire_field", "media": "oceanengine", "field": "active"})["id"].(string)
+	require.Equal(t, 40000, code(t, oceanAsk("stat_cost", "active")))
+	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)
+	require.Equal(t, 0, code(t, oceanAsk("stat_cost", "active")))
 }

@@ -261,7 +261,7 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 		q.dimensions = append(q.dimensions, d)
 	}
 	for _, name := range names.metrics {
-		m := oceanMetricByName[name]
+		m := oceanMetricOf(c, name)
 		if m == nil {
 			return failure(40000, "metric %q", name)
 		}

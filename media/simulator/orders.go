@@ -149,12 +149,15 @@ func (s *Simulator) orderFault(w http.ResponseWriter, r *http.Request) {
 		Kind: order.Kind, Media: order.Media, Endpoint: endpointName(order.Endpoint), Account: order.Account, MS: order.MS,
 		Status: order.Status, Count: order.Count, ForSeconds: order.ForSeconds, Token: order.Token,
 	}
+	if f.isOfField() {
+		f.Field = order.Field // that of an alteration stands in it
+	}
 	if err := f.check(func(media string) bool { return s.world.spec(media) != nil }); err != nil {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if f.Kind != FaultAlter && order.What+order.Of+order.Level+order.Granularity+order.Day+order.Object+order.Field != "" {
-		writeProblem(w, http.StatusBadRequest, "what, of, level, granularity, day, hour, object and field are for kind alter only")
+	if f.Kind != FaultAlter && order.What+order.Of+order.Level+order.Granularity+order.Day+order.Object != "" || f.Kind != FaultAlter && !f.isOfField() && order.Field != "" {
+		writeProblem(w, http.StatusBadRequest, "what, of, level, granularity, day, hour and object are for kind alter only, field for alter, retire_field and add_field")
 		return
 	}
 	s.ordering.Lock()

@@ -196,14 +196,16 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 	if q.by, err = t.groupBy(c, q.scope.level, tencentGroups[levelName][hourly]); err != nil {
 		return q, err
 	}
-	if q.fields, err = t.fields(c, func(f string) bool { _, ok := tencentFields[f]; return ok }); err != nil {
+	q.fields, err = t.fields(c, func(name string) bool {
+		f, ok := tencentFieldOf(c, name)
+		q.columns = append(q.columns, f.write)
+		return ok
+	})
+	if err != nil {
 		return q, err
 	}
 	if q.fields == nil {
 		return q, failure(18001, "fields")
-	}
-	for _, f := range q.fields {
-		q.columns = append(q.columns, tencentFields[f].write)
 	}
 	operators := map[string][]string{}
 	if q.scope.level != levelAccount {

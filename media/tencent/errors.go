@@ -79,3 +79,7 @@ var codes = func() media.Codes {
 	}
 	return table
 }()
+
+// unknownField are the codes of a request for a field that there is not. The page "Return codes" has the first for it; the second
+// is that of any value outside of a known set, which is what the documents call the fields of a report.
+var unknownField = []string{"12009", "18009"}

@@ -70,12 +70,14 @@ func (Platform) Reports() []media.Report {
 	// ad groups meets the cap.
 	daily := func(level string, maxDays int, split *media.Split, r report) media.Report {
 		return media.Report{
-			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Figures: figures, RowsMax: reportCap, Split: split, Page: r.page,
+			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Keys: r.keys(), Figures: figures,
+			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
 	hourly := func(level string, split *media.Split, r report) media.Report {
 		return media.Report{
-			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Figures: figures, RowsMax: reportCap, Split: split, Page: r.page,
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Keys: r.keys(), Figures: figures,
+			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
 	adgroups := report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", objects: byAdgroup}
@@ -134,12 +136,13 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	if r.hourly && q.From != q.To {
 		return media.Page{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s takes one day a call, not %s to %s", r.endpoint, q.From, q.To)}
 	}
+	fields := q.Fields(figures.Fields())
 	query := url.Values{
 		"account_id": {api.Account().ExternalID},
 		"level":      {r.level},
 		"date_range": {asJSON(map[string]string{"start_date": q.From.String(), "end_date": q.To.String()})},
 		"group_by":   {asJSON(r.keys())},
-		"fields":     {asJSON(append(r.keys(), figures.Fields()...))},
+		"fields":     {asJSON(append(r.keys(), fields...))},
 		"order_by":   {asJSON(r.sorting())},
 		"time_line":  {"REQUEST_TIME"},
 		"page":       {strconv.Itoa(number)},
@@ -150,7 +153,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	}
 	data, err := api.Get(ctx, r.endpoint, query)
 	if err != nil {
-		return media.Page{}, err
+		return media.Page{}, media.NameField(err, fields, unknownField...)
 	}
 	out, err := r.read(data, q)
 	if err != nil {

@@ -224,6 +224,41 @@ func TestHourlyReport_TakesTheDayFromTheQuery(t *testing.T) {
 	}
 }
 
+func TestReport_AsksForTheFieldsOfTheQuery(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: reportAnswer(1, `{"date":"2026-11-01","cost":29866,"view_count":5809,"order_amount":{"any":["thing"]}}`)}
+	report := findReport(t, "report_daily", "account")
+	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"order_amount"}, Without: []string{"reg_pv", "view_count"}}
+	page, err := report.Page(t.Context(), s, q, "")
+	require.NoError(t, err)
+	var asked []string
+	require.NoError(t, json.Unmarshal([]byte(s.queries[0].Get("fields")), &asked))
+	require.Subset(t, asked, []string{"date", "cost", "order_amount"})
+	require.NotContains(t, asked, "reg_pv")
+	require.NotContains(t, asked, "view_count")
+	require.Contains(t, string(page.Rows[0].JSON), `"order_amount":{"any":["thing"]}`, "as the platform sent it")
+	_, set := page.Rows[0].Metrics.Get(metric.Index("registrations"))
+	require.False(t, set, "NULL, and not 0")
+}
+
+func TestReport_TellsWhichFieldIsUnknown(t *testing.T) {
+	t.Parallel()
+	report := findReport(t, "report_daily", "account")
+	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}
+	for answer, want := range map[string]string{
+		`{"code":12009,"message":"unknown field reg_pv"}`: "reg_pv",
+		`{"code":18009,"message":"a value is not allowed","errors":[{"type":"COMMON_PARAM_EXCEPTION",
+			"common_param_exception_spec":{"error_fields":["view_count"]}}]}`: "view_count",
+		`{"code":12009,"message":"unknown field"}`:     "",
+		`{"code":18001,"message":"reg_pv is missing"}`: "",
+	} {
+		_, err := report.Page(t.Context(), &server{answer: func(string, url.Values) string { return answer }}, q, "")
+		requireClass(t, media.Bug, err)
+		e, _ := errors.AsType[*media.Error](err)
+		require.Equal(t, want, e.Field, answer)
+	}
+}
+
 func TestReport_PagesUpToTheCap(t *testing.T) {
 	t.Parallel()
 	report := findReport(t, "report_daily", "account")

@@ -1,0 +1,223 @@
+// Package field keeps which fields the reports of a platform are asked for: those of the platform's package, and what the rows
+// of report_field say against it. A field that the platform refuses is retired there, and the report goes on without it.
+package field
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/media"
+)
+
+const (
+	// rowsMaxAge is how long the rows are believed: an edit holds within this time.
+	rowsMaxAge = 30 * time.Second
+	// readPause is how long after a failed reading the next one comes.
+	readPause = 5 * time.Second
+)
+
+// Options are what a Keeper works with.
+type Options struct {
+	Platform   media.Platform
+	Store      *store.Store
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Keeper knows the fields of one platform's reports. It is safe for concurrent use.
+type Keeper struct {
+	Options
+	causes  *telemetry.CauseLog
+	retired prometheus.Gauge
+
+	mu   sync.Mutex
+	rows []store.ReportField
+	next time.Time // when the rows are read again; zero before the first reading
+	have bool
+}
+
+// New returns a keeper that has read nothing yet.
+func New(o Options) *Keeper {
+	gauge := media.Register(o.Registerer, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "adsync_report_fields_retired", Help: "Rows of report_field that a platform has retired and nobody has looked at.",
+	}, []string{"media"}))
+	return &Keeper{Options: o, causes: telemetry.NewCauseLog(o.Logger), retired: gauge.WithLabelValues(o.Platform.Name())}
+}
+
+// Ask implements pull.Fields. A field is retired only when the same query has done without it: a refusal that names a field may
+// mean something else. Those that the report needs are never left out.
+func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.ReportQuery) error) error {
+	rows, err := k.current(ctx)
+	if err != nil {
+		return err
+	}
+	query.Extra, query.Without = chosen(rows, report)
+	var refusals []*media.Error
+	for {
+		err := do(query)
+		if err == nil {
+			break
+		}
+		e, ok := errors.AsType[*media.Error](err)
+		if !ok || e.Field == "" || report.Needs(e.Field) || slices.Contains(query.Without, e.Field) {
+			return err
+		}
+		refusals = append(refusals, e)
+		query.Without = append(slices.Clip(query.Without), e.Field)
+	}
+	for _, e := range refusals {
+		k.retire(ctx, report, e)
+	}
+	return nil
+}
+
+// retire notes that the platform refuses a field. The pull has its rows: if this fails, the next pull tries it again.
+func (k *Keeper) retire(ctx context.Context, report media.Report, refusal *media.Error) {
+	platform := k.Platform.Name()
+	first, err := k.Store.RetireReportField(ctx, store.ReportField{
+		Media: platform, Report: report.Name, Level: report.Level, Field: refusal.Field, Reason: refusal.Error(), ChangedBy: "adsync",
+	})
+	if err != nil {
+		k.causes.Report(slog.LevelWarn, "retire", "cannot note that the platform has retired a field: every pull asks for it in vain", err,
+			"media", platform, "field", refusal.Field)
+		return
+	}
+	k.mu.Lock()
+	k.next = time.Time{}
+	k.mu.Unlock()
+	if first {
+		k.Logger.Error("the platform has retired a field: the report goes on without it, and its column stays empty",
+			"media", platform, "report", report.Name, "level", report.Level, "field", refusal.Field, "err", refusal)
+	}
+}
+
+// current returns the rows, at most rowsMaxAge old. While they cannot be read the last ones hold.
+func (k *Keeper) current(ctx context.Context) ([]store.ReportField, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.have && clock.Until(k.next) > 0 {
+		return k.rows, nil
+	}
+	rows, err := k.Store.ReportFields(ctx, k.Platform.Name())
+	if err != nil {
+		if !k.have || ctx.Err() != nil {
+			return nil, err
+		}
+		k.next = clock.Mark().Add(readPause)
+		k.causes.Report(slog.LevelWarn, "read", "cannot read report_field: the fields stay as they are", err)
+		return k.rows, nil
+	}
+	k.causes.Clear("read")
+	k.have, k.next, k.rows = true, clock.Mark().Add(rowsMaxAge), k.rows[:0:0]
+	retired := 0
+	for _, r := range rows {
+		if r.State == store.FieldRetired {
+			retired++
+		}
+		if err := Check(k.Platform, r); err != nil {
+			k.causes.Report(slog.LevelError, "rows", "a row of report_field cannot be used", err, "media", r.Media)
+			continue
+		}
+		k.rows = append(k.rows, r)
+	}
+	k.retired.Set(float64(retired))
+	return k.rows, nil
+}
+
+// chosen returns what rows say of a report's fields: of several rows of one field the most particular one, and of those the one that
+// names the report.
+func chosen(rows []store.ReportField, report media.Report) (extra, without []string) {
+	best := map[string]store.ReportField{}
+	var names []string
+	for _, r := range rows {
+		if r.Report != "" && r.Report != report.Name || r.Level != "" && r.Level != report.Level {
+			continue
+		}
+		have, known := best[r.Field]
+		if !known {
+			names = append(names, r.Field)
+		}
+		if !known || particular(r) > particular(have) {
+			best[r.Field] = r
+		}
+	}
+	own := report.Figures.Fields()
+	for _, name := range names {
+		isOwn := slices.Contains(own, name)
+		switch best[name].State {
+		case store.FieldAsked:
+			if !isOwn && !report.Needs(name) {
+				extra = append(extra, name)
+			}
+		default:
+			if isOwn && !report.Needs(name) {
+				without = append(without, name)
+			}
+		}
+	}
+	return extra, without
+}
+
+func particular(r store.ReportField) (n int) {
+	if r.Report != "" {
+		n += 2
+	}
+	if r.Level != "" {
+		n++
+	}
+	return n
+}
+
+// wellFormed are names that no platform would want escaped.
+var wellFormed = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]{0,95}$`)
+
+// RowError says which column of a row of report_field is wrong, and what is wanted.
+type RowError struct{ Column, Value, Want string }
+
+func (e *RowError) Error() string {
+	return fmt.Sprintf("%s %q is refused: want %s", e.Column, e.Value, e.Want)
+}
+
+// Check tells what is wrong with a row of report_field, as *RowError.
+func Check(platform media.Platform, r store.ReportField) error {
+	if !wellFormed.MatchString(r.Field) {
+		return &RowError{"field", r.Field, "the platform's name of a field: letters, digits, _ and ., up to 96"}
+	}
+	if !slices.Contains([]store.FieldState{store.FieldAsked, store.FieldOff, store.FieldRetired}, r.State) {
+		return &RowError{"state", string(r.State), "asked, off or retired"}
+	}
+	var reports, levels []string
+	for _, report := range platform.Reports() {
+		if r.Report == "" || r.Report == report.Name {
+			levels = append(levels, report.Level)
+			if (r.Level == "" || r.Level == report.Level) && report.Needs(r.Field) {
+				want := "a field that " + report.Name + " can do without: rows are kept apart by it, or it is what was spent"
+				return &RowError{"field", r.Field, want}
+			}
+		}
+		reports = append(reports, report.Name)
+	}
+	if r.Report != "" && !slices.Contains(reports, r.Report) {
+		return &RowError{"report", r.Report, "one of " + list(reports) + ", or none for all"}
+	}
+	if r.Level != "" && !slices.Contains(levels, r.Level) {
+		return &RowError{"level", r.Level, "one of " + list(levels) + ", or none for all"}
+	}
+	return nil
+}
+
+func list(words []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(words))), ", ")
+}

@@ -1,0 +1,228 @@
+package field_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/media"
+	"adsync/media/field"
+	"adsync/media/tencent"
+)
+
+// bench is a keeper of Tencent's fields.
+type bench struct {
+	t       *testing.T
+	store   *store.Store
+	keeper  *field.Keeper
+	log     bytes.Buffer
+	metrics *prometheus.Registry
+}
+
+func setup(t *testing.T, s *store.Store) *bench {
+	t.Helper()
+	b := &bench{t: t, store: s, metrics: prometheus.NewRegistry()}
+	b.keeper = field.New(field.Options{
+		Platform: tencent.New(), Store: s, Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: b.metrics,
+	})
+	return b
+}
+
+func (b *bench) put(report, level, name string, state store.FieldState) {
+	b.t.Helper()
+	require.NoError(b.t, b.store.PutReportField(b.t.Context(), store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: state}))
+}
+
+func report(t *testing.T, name, level string) media.Report {
+	t.Helper()
+	for _, r := range tencent.New().Reports() {
+		if r.Name == name && r.Level == level {
+			return r
+		}
+	}
+	require.Fail(t, "no such report")
+	return media.Report{}
+}
+
+// asked returns what a report is asked for beside, and without.
+func (b *bench) asked(name, level string) (extra, without []string) {
+	b.t.Helper()
+	err := b.keeper.Ask(b.t.Context(), report(b.t, name, level), media.ReportQuery{}, func(q media.ReportQuery) error {
+		extra, without = q.Extra, q.Without
+		return nil
+	})
+	require.NoError(b.t, err)
+	return extra, without
+}
+
+// platform is a platform that refuses fields, and answers what it was asked for without them.
+type platform struct {
+	refuses []string
+	asked   [][]string
+	then    error // what comes when it refuses nothing
+}
+
+func (p *platform) do(q media.ReportQuery) error {
+	fields := q.Fields([]string{"cost", "view_count", "reg_pv"})
+	p.asked = append(p.asked, fields)
+	for _, name := range p.refuses {
+		for _, f := range fields {
+			if f == name {
+				return &media.Error{Class: media.Bug, Code: "12009", Message: "unknown field " + name, Field: name}
+			}
+		}
+	}
+	return p.then
+}
+
+func TestAsk_TheMostParticularRowHolds(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.put("", "", "order_pv", store.FieldAsked)
+	b.put("", "", "reg_pv", store.FieldOff)
+	b.put("", "account", "reg_pv", store.FieldAsked)
+	b.put("report_daily", "", "order_pv", store.FieldOff)
+	b.put("report_daily", "adgroup", "order_pv", store.FieldRetired)
+	b.put("report_daily", "adgroup", "view_count", store.FieldRetired)
+	for _, c := range []struct {
+		report, level  string
+		extra, without []string
+	}{
+		{"report_hourly", "adgroup", []string{"order_pv"}, []string{"reg_pv"}},
+		{"report_hourly", "account", []string{"order_pv"}, nil},
+		{"report_daily", "account", nil, nil},
+		{"report_daily", "creative", nil, []string{"reg_pv"}},
+		{"report_daily", "adgroup", nil, []string{"reg_pv", "view_count"}},
+	} {
+		extra, without := b.asked(c.report, c.level)
+		require.Equal(t, c.extra, extra, "%s %s", c.report, c.level)
+		require.Equal(t, c.without, without, "%s %s", c.report, c.level)
+	}
+}
+
+func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.put("", "", "order_pv", store.FieldAsked)
+	p := &platform{refuses: []string{"order_pv", "reg_pv"}}
+	daily := report(t, "report_daily", "adgroup")
+	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
+	require.Equal(t, [][]string{{"cost", "view_count", "reg_pv", "order_pv"}, {"cost", "view_count", "reg_pv"}, {"cost", "view_count"}}, p.asked)
+
+	p.asked = nil
+	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
+	require.Equal(t, [][]string{{"cost", "view_count"}}, p.asked, "it is not asked for in vain again")
+	require.Equal(t, 2, strings.Count(b.log.String(), "level=ERROR"), b.log.String())
+	require.Contains(t, b.log.String(), `report=report_daily level=adgroup field=reg_pv err="bug error 12009: unknown field reg_pv"`)
+	require.NoError(t, testutil.GatherAndCompare(b.metrics, strings.NewReader(`
+# HELP adsync_report_fields_retired Rows of report_field that a platform has retired and nobody has looked at.
+# TYPE adsync_report_fields_retired gauge
+adsync_report_fields_retired{media="tencent"} 2
+`)))
+	rows, err := b.store.ReportFields(t.Context(), tencent.Name)
+	require.NoError(t, err)
+	require.Equal(t, []string{"order_pv", "order_pv", "reg_pv"}, []string{rows[0].Field, rows[1].Field, rows[2].Field})
+	require.Equal(t, []string{"report_daily", "adgroup", "retired", "bug error 12009: unknown field reg_pv"},
+		[]string{rows[2].Report, rows[2].Level, string(rows[2].State), rows[2].Reason})
+
+	// Another process that has read the rows before meets the same, and says nothing.
+	other := setup(t, b.store)
+	other.put("", "", "reg_pv", store.FieldAsked)
+	other.asked("report_daily", "adgroup")
+	first, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: tencent.Name, Report: "report_daily", Level: "adgroup", Field: "reg_pv"})
+	require.NoError(t, err)
+	require.True(t, first)
+	p.refuses = []string{"reg_pv"}
+	require.NoError(t, other.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
+	require.Empty(t, other.log.String())
+}
+
+func TestAsk_RetiresNothingWhenTheRestIsRefusedToo(t *testing.T) {
+	t.Parallel()
+	refusal := &media.Error{Class: media.Bug, Code: "40000", Message: "no such advertiser"}
+	away := &media.Error{Class: media.Transient, Message: "no answer"}
+	for name, p := range map[string]*platform{
+		"for another reason":          {refuses: []string{"reg_pv"}, then: refusal},
+		"by a call that failed":       {refuses: []string{"reg_pv"}, then: away},
+		"for what the report needs":   {refuses: []string{"reg_pv", "cost"}},
+		"at once, for another reason": {then: refusal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, storetest.New(t))
+			err := b.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{}, p.do)
+			require.Error(t, err)
+			if p.then != nil {
+				require.ErrorIs(t, err, p.then)
+			}
+			rows, err := b.store.ReportFields(t.Context(), "")
+			require.NoError(t, err)
+			require.Empty(t, rows)
+			require.Empty(t, b.log.String())
+		})
+	}
+}
+
+func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, storetest.NewSQLite(t))
+		extra, _ := b.asked("report_daily", "account")
+		require.Empty(t, extra)
+		b.put("", "", "order_pv", store.FieldAsked)
+		time.Sleep(29 * time.Second)
+		extra, _ = b.asked("report_daily", "account")
+		require.Empty(t, extra, "no query for each subtask")
+		time.Sleep(time.Second)
+		extra, _ = b.asked("report_daily", "account")
+		require.Equal(t, []string{"order_pv"}, extra)
+
+		rename := func(from, to string) {
+			require.NoError(t, b.store.Config.Writer(t.Context()).Exec("ALTER TABLE "+from+" RENAME TO "+to).Error)
+		}
+		rename("report_field", "away")
+		time.Sleep(time.Minute)
+		extra, _ = b.asked("report_daily", "account")
+		require.Equal(t, []string{"order_pv"}, extra, "what was read last holds while the table cannot be read")
+		require.Contains(t, b.log.String(), "cannot read report_field")
+		fresh := setup(t, b.store)
+		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{}, func(media.ReportQuery) error { return errors.New("asked") })
+		require.ErrorContains(t, err, "report_field", "without any rows nobody knows what to ask for")
+		rename("away", "report_field")
+		b.put("", "", "order_pv", store.FieldOff)
+		time.Sleep(5 * time.Second)
+		extra, _ = b.asked("report_daily", "account")
+		require.Empty(t, extra)
+	})
+}
+
+func TestAsk_NamesRowsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	for _, row := range []string{
+		"'', '', 'date', 'off'", "'', '', 'cost', 'off'", "'', '', 'a b', 'asked'", "'', '', 'x', 'maybe'",
+		"'report_weekly', '', 'y', 'asked'", "'report_daily', 'site', 'z', 'asked'", "'', '', 'order_pv', 'asked'",
+	} {
+		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO report_field (media, report, level, field, state) VALUES ('tencent', "+row+")").Error)
+	}
+	extra, without := b.asked("report_daily", "account")
+	require.Equal(t, []string{"order_pv"}, extra)
+	require.Empty(t, without)
+	for _, why := range []string{
+		`field \"date\" is refused: want a field that report_daily can do without`, `field \"cost\" is refused`, `field \"a b\" is refused`,
+		`state \"maybe\" is refused: want asked, off or retired`, `report \"report_weekly\" is refused: want one of report_daily, report_hourly, or none for all`,
+		`level \"site\" is refused: want one of account, adgroup, creative, or none for all`,
+	} {
+		require.Contains(t, b.log.String(), why)
+	}
+}

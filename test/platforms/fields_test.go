@@ -1,0 +1,141 @@
+package platforms_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/field"
+	"adsync/media/mediatest"
+	"adsync/media/pull"
+	"adsync/media/tencent"
+)
+
+// fieldsBench pulls one account's report, in a process of its own each time.
+type fieldsBench struct {
+	*life
+	log bytes.Buffer
+}
+
+// pull pulls yesterday's figures of the largest account.
+func (b *fieldsBench) pull() error {
+	b.t.Helper()
+	o := b.options()
+	log := slog.New(slog.NewTextHandler(&b.log, nil))
+	handlers := pull.Handlers(b.platform, pull.Deps{
+		Store: b.store, Accounts: b.life, Caller: b.client, Clock: clock.System{}, Logger: log, Registerer: o.Registerer,
+		Fields: field.New(field.Options{Platform: b.platform, Store: b.store, Logger: log, Registerer: prometheus.NewRegistry()}),
+	})
+	h, ok := media.NewRegistry(handlers...).Get(b.platform.Name() + ".report_daily")
+	require.True(b.t, ok)
+	key := task.Key{RunID: 1, AccountID: b.id(), Part: b.server.Today.Add(-1).String()}
+	_, err := h.Run(b.t.Context(), media.Work{Key: key, PlannedAt: b.at, Params: json.RawMessage(`{"level":"adgroup"}`)})
+	return err
+}
+
+func (b *fieldsBench) id() int64 {
+	b.t.Helper()
+	for id, external := range b.accounts("") {
+		if external == b.server.Accounts[0] {
+			return id
+		}
+	}
+	b.t.Fatal("the account is not there")
+	return 0
+}
+
+// row returns a row's JSON with its registrations, and with the clicks that it was pulled with. The row is always the same.
+func (b *fieldsBench) row() (fields map[string]any, registrations, clicks *int64) {
+	b.t.Helper()
+	var text string
+	db := b.store.Data.Writer(b.t.Context())
+	require.NoError(b.t, db.Raw("SELECT row_json FROM "+b.platform.Name()+"_report_daily ORDER BY object_id LIMIT 1").Row().Scan(&text))
+	require.NoError(b.t, json.Unmarshal([]byte(text), &fields))
+	if metrics, nested := fields["metrics"].(map[string]any); nested {
+		fields = metrics
+	}
+	require.NoError(b.t, db.Raw("SELECT registrations, clicks FROM report_daily ORDER BY object_id LIMIT 1").Row().Scan(&registrations, &clicks))
+	return fields, registrations, clicks
+}
+
+func TestFields_TheReportGoesOn(t *testing.T) {
+	t.Parallel()
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		b := &fieldsBench{life: newLife(t, platform, server)}
+		retired := "active_register"
+		if platform.Name() == tencent.Name {
+			retired = "reg_pv"
+		}
+		ask := func(name string) {
+			require.NoError(t, b.store.PutReportField(t.Context(), store.ReportField{Media: platform.Name(), Field: name, State: store.FieldAsked}))
+		}
+		// One that the platform adds after this program was written.
+		b.world.order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
+		require.NoError(t, b.pull())
+		fields, registrations, clicks := b.row()
+		require.NotContains(t, fields, "brand_new")
+		require.NotNil(t, registrations)
+		ask("brand_new")
+		require.NoError(t, b.pull())
+		fields, _, _ = b.row()
+		value, err := json.Marshal(fields["brand_new"])
+		require.NoError(t, err)
+		require.Equal(t, *clicks, number(t, value), "it landed at the next pull")
+
+		// One that the platform takes away, and one that it never had.
+		b.world.order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": retired})
+		ask("misspelt")
+		require.NoError(t, b.pull(), "the report goes on")
+		fields, registrations, again := b.row()
+		require.NotContains(t, fields, retired)
+		require.Nil(t, registrations, "NULL, and not 0")
+		require.Equal(t, clicks, again)
+		require.Contains(t, fields, "brand_new")
+		require.Equal(t, 2, bytes.Count(b.log.Bytes(), []byte("the platform has retired a field")), b.log.String())
+		rows, err := b.store.ReportFields(t.Context(), platform.Name())
+		require.NoError(t, err)
+		states := map[string]store.FieldState{}
+		for _, r := range rows {
+			states[r.Field+" "+r.Report+" "+r.Level] = r.State
+		}
+		require.Equal(t, map[string]store.FieldState{
+			"brand_new  ": store.FieldAsked, "misspelt  ": store.FieldAsked,
+			"misspelt report_daily adgroup": store.FieldRetired, retired + " report_daily adgroup": store.FieldRetired,
+		}, states)
+
+		// It comes back.
+		b.world.send(t, "DELETE", "faults", nil)
+		b.world.order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
+		ask(retired)
+		require.NoError(t, b.pull())
+		_, registrations, _ = b.row()
+		require.NotNil(t, registrations)
+
+		// Without what was spent the figures would be worth nothing.
+		needed := "stat_cost"
+		if platform.Name() == tencent.Name {
+			needed = "cost"
+		}
+		b.world.order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": needed})
+		require.ErrorContains(t, b.pull(), needed)
+	})
+}
+
+// number reads a figure, which one platform writes as text.
+func number(t *testing.T, raw []byte) int64 {
+	t.Helper()
+	var n json.Number
+	require.NoError(t, json.Unmarshal(bytes.Trim(raw, `"`), &n))
+	value, err := n.Int64()
+	require.NoError(t, err)
+	return value
+}
