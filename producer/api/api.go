@@ -67,6 +67,8 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodGet, Path: "/api/v1/coverage/holes", Role: httpapi.Viewer, Handler: a.listHoles},
 		{Method: http.MethodPost, Path: "/api/v1/coverage/fill", Role: httpapi.Operator, Handler: a.fillHoles},
 		{Method: http.MethodGet, Path: "/api/v1/reconciliation", Role: httpapi.Viewer, Handler: a.listDifferences},
+		{Method: http.MethodGet, Path: "/api/v1/fields", Role: httpapi.Viewer, Handler: a.listFields},
+		{Method: http.MethodPut, Path: "/api/v1/fields", Role: httpapi.Operator, Handler: a.putField},
 		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/changes", Role: httpapi.Viewer, Handler: a.listChanges},
 		{Method: http.MethodGet, Path: "/api/v1/dead", Role: httpapi.Viewer, Handler: a.listDead},
 		{Method: http.MethodGet, Path: "/api/v1/dead/groups", Role: httpapi.Viewer, Handler: a.groupDead},

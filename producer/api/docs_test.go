@@ -48,6 +48,9 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Pauses []stopJSON `json:"pauses"`
 			Next   string     `json:"next"`
 		}{},
+		`"fields":`: &struct {
+			Fields []fieldJSON `json:"fields"`
+		}{},
 		`"differences":`: &struct {
 			Differences []differenceJSON `json:"differences"`
 			Next        string           `json:"next"`

@@ -22,10 +22,15 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, *accounts, 1)
 	d := deploy(t, w)
+	d.addField(t, w, "tencent")
+	d.addField(t, w, "oceanengine")
 
 	d.requireSucceeded(t, d.await(t, d.orderAll(t, false)))
 	d.summarise(t)
 	report := d.requireTruth(t)
+	for _, table := range []string{"tencent_report_daily", "tencent_report_hourly", "oceanengine_report_daily", "oceanengine_report_hourly"} {
+		d.requireField(t, table)
+	}
 	require.Greater(t, report.RowsCompared, int64(250**accounts))
 	require.Greater(t, 2*report.NonzeroRows, report.ExpectedRows)
 	calls, refused := w.calls(t)
@@ -51,6 +56,7 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	d.requireTruth(t)
 	require.True(t, maps.Equal(before, d.untouched(t, account, from, to)), "rows beside the corrected days were rewritten")
 
+	d.requireRetired(t, w, account, today.Add(-1).String())
 	d.stop(t)
 }
 

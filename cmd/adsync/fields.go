@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) newFields() *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "fields",
+		Short: "Lists and changes which fields reports are asked for",
+		Long: `A report is asked for the fields that the platform's package names, and what you add or drop here; a change holds
+within half a minute. What comes of an added field stands in the raw rows' JSON from the next pull on. A field that the platform refuses
+is retired by itself, and the report goes on without it.`,
+		Example: `  adsync fields list --state retired
+  adsync fields add tencent order_pv --by otto`,
+	})
+	cmd.AddCommand(a.newFieldsList(),
+		a.newFieldsPut("add", "asked", "Asks for one more field", "Asks for", `Asks for a field of the platform's from the next pull on. A name that the platform does not know is
+retired at once: adsync fields list shows the platform's words.`),
+		a.newFieldsPut("drop", "off", "Asks for a field no more", "No longer asks for", `Leaves a field out of the request: its column becomes NULL in the days that are pulled from then on. For a
+field that the platform has retired it says that somebody has seen that. What rows are kept apart by, and what was spent, cannot be dropped.`),
+		a.newFieldsPut("reinstate", "asked", "Asks again for a field that was dropped or retired", "Asks again for", `Asks again for a field that was dropped, or that the platform had retired and has again. Order the days that
+lack it anew to fill them.`))
+	return cmd
+}
+
+func (a *app) newFieldsList() *cobra.Command {
+	f := &apiFlags{}
+	var media, state string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Lists the fields of reports and their states",
+		Long: `Lists every field that a platform's package asks for, and every row of report_field. One without REPORT or LEVEL holds for all
+of them, but for those that a row of their own speaks of. One without METRIC stands in the raw rows' JSON alone.`,
+		Example: `  adsync fields list --media tencent
+  adsync fields list --state retired`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.call(a, cmd, http.MethodGet, "/api/v1/fields", given(map[string]string{"media": media, "state": state}), nil, printFields)
+		},
+	}
+	f.common(cmd.Flags())
+	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
+	cmd.Flags().StringVar(&state, "state", "", "asked, off or retired; all if not given")
+	return cmd
+}
+
+// newFieldsPut makes a command that brings a field to a state.
+func (a *app) newFieldsPut(name, state, short, done, long string) *cobra.Command {
+	f := &apiFlags{}
+	var report, level, reason, by string
+	cmd := &cobra.Command{
+		Use:   name + " MEDIA FIELD",
+		Short: short,
+		Long: long + `
+
+Without --report and --level it holds for all of them, and takes the place of what was said of single ones.`,
+		Example: fmt.Sprintf("  adsync fields %s tencent order_pv --by otto\n  adsync fields %s tencent order_pv --report report_daily --level adgroup --by otto --reason 'for the shops'", name, name),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("want MEDIA FIELD, such as: tencent order_pv")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]string{"media": args[0], "field": args[1], "report": report, "level": level, "state": state, "reason": reason, "by": by}
+			return f.call(a, cmd, http.MethodPut, "/api/v1/fields", nil, body, func(w io.Writer, answer []byte) error {
+				var r fieldRow
+				if err := json.Unmarshal(answer, &r); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(w, "%s %s of %s %s.\n", done, plain(r.Field), plain(r.Media), r.where())
+				return err
+			})
+		},
+	}
+	f.common(cmd.Flags())
+	cmd.Flags().StringVar(&report, "report", "", "only of this report, such as report_daily")
+	cmd.Flags().StringVar(&level, "level", "", "only at this level, such as adgroup")
+	cmd.Flags().StringVar(&reason, "reason", "", "why")
+	cmd.Flags().StringVar(&by, "by", "", "your name")
+	return cmd
+}
+
+type fieldRow struct {
+	Media, Field, Report, Level, State, Metric, Reason, By string
+	RetiredAt                                              time.Time `json:"retired_at"`
+	UpdatedAt                                              time.Time `json:"updated_at"`
+}
+
+// where tells in words what a row holds for.
+func (r *fieldRow) where() string {
+	where := "in all reports"
+	if r.Report != "" {
+		where = "in " + plain(r.Report)
+	}
+	if r.Level != "" {
+		where += " at level " + plain(r.Level)
+	}
+	return where
+}
+
+func printFields(w io.Writer, answer []byte) error {
+	var a struct{ Fields []fieldRow }
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return err
+	}
+	if len(a.Fields) == 0 {
+		_, err := fmt.Fprintln(w, "There are no such fields.")
+		return err
+	}
+	t := table(w)
+	fmt.Fprintln(t, "MEDIA\tFIELD\tREPORT\tLEVEL\tSTATE\tMETRIC\tRETIRED\tCHANGED\tBY\tREASON")
+	for _, f := range a.Fields {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(f.Media), plain(f.Field), dashed(f.Report), dashed(f.Level), plain(f.State), dashed(f.Metric),
+			moment(f.RetiredAt), moment(f.UpdatedAt), dashed(f.By), dashed(f.Reason))
+	}
+	return t.Flush()
+}
+
+// dashed is a cell of a table that may be empty.
+func dashed(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return plain(text)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFields_AreATableForPeople(t *testing.T) {
+	t.Parallel()
+	stdout, asked := told(t, `{"fields": [
+  {"media": "tencent", "field": "order_pv", "state": "asked", "by": "otto", "reason": "for the shops", "updated_at": "2026-11-21T09:00:00Z"},
+  {"media": "tencent", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "retired", "metric": "registrations", "reason": "12009",
+   "by": "adsync", "retired_at": "2026-11-21T10:20:04.11Z", "updated_at": "2026-11-21T10:20:04.11Z"}]}`,
+		"fields", "list", "--media", "tencent", "--state", "retired")
+	require.Equal(t, "/api/v1/fields?media=tencent&state=retired", asked)
+	require.Equal(t, `MEDIA    FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               CHANGED               BY      REASON
+tencent  order_pv  -             -        asked    -              -                     2026-11-21T09:00:00Z  otto    for the shops
+tencent  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  adsync  12009
+`, stdout)
+	stdout, _ = told(t, `{"fields": []}`, "fields", "list")
+	require.Equal(t, "There are no such fields.\n", stdout)
+}
+
+func TestFields_AreChanged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args                 []string
+		answer, asked, shown string
+	}{
+		"added": {
+			[]string{"add", "tencent", "order_pv", "--by", "otto", "--reason", "r"}, `{"media": "tencent", "field": "order_pv", "state": "asked"}`,
+			`{"by":"otto","field":"order_pv","level":"","media":"tencent","reason":"r","report":"","state":"asked"}`, "Asks for order_pv of tencent in all reports.\n",
+		},
+		"dropped": {
+			[]string{"drop", "tencent", "reg_pv", "--report", "report_daily", "--level", "adgroup", "--by", "otto"},
+			`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "off"}`,
+			`{"by":"otto","field":"reg_pv","level":"adgroup","media":"tencent","reason":"","report":"report_daily","state":"off"}`,
+			"No longer asks for reg_pv of tencent in report_daily at level adgroup.\n",
+		},
+		"reinstated": {
+			[]string{"reinstate", "tencent", "reg_pv", "--by", "otto"}, `{"media": "tencent", "field": "reg_pv", "state": "asked"}`,
+			`{"by":"otto","field":"reg_pv","level":"","media":"tencent","reason":"","report":"","state":"asked"}`, "Asks again for reg_pv of tencent in all reports.\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var method, path string
+			var body []byte
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				method, path = r.Method, r.URL.String()
+				body, _ = io.ReadAll(r.Body)
+				_, _ = w.Write([]byte(c.answer))
+			}))
+			t.Cleanup(server.Close)
+			r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, append([]string{"fields"}, c.args...)...)
+			require.Equal(t, result{stdout: c.shown}, r)
+			require.Equal(t, []string{http.MethodPut, "/api/v1/fields", c.asked}, []string{method, path, string(body)})
+		})
+	}
+	r := adsync(nil, "fields", "add", "tencent")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: tencent order_pv")
+}

@@ -1,0 +1,173 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/field"
+)
+
+// fieldReasonMax is how long a reason may be, in characters, as the column takes it.
+const fieldReasonMax = 512
+
+// fieldJSON is what is known of a field of a platform's reports.
+type fieldJSON struct {
+	Media  string `json:"media"`
+	Field  string `json:"field"`
+	Report string `json:"report,omitempty"` // none for all
+	Level  string `json:"level,omitempty"`  // none for all
+	State  string `json:"state"`            // asked, off, retired
+	// Metric is the column of the public tables that it fills; none for what stands in the raw rows' JSON alone.
+	Metric    string    `json:"metric,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	By        string    `json:"by,omitempty"`
+	RetiredAt time.Time `json:"retired_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+}
+
+// fieldRequest is the body of a change.
+type fieldRequest struct {
+	Media  string `json:"media"`
+	Field  string `json:"field"`
+	Report string `json:"report"`
+	Level  string `json:"level"`
+	State  string `json:"state"`
+	Reason string `json:"reason"`
+	By     string `json:"by"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *fieldRequest) Validate() []httpapi.FieldError {
+	var errs []httpapi.FieldError
+	refuse := func(name, format string, args ...any) {
+		errs = append(errs, httpapi.FieldError{Field: name, Detail: fmt.Sprintf(format, args...)})
+	}
+	if r.Media == "" {
+		refuse("media", "is missing: want the name of a platform")
+	}
+	if r.State != string(store.FieldAsked) && r.State != string(store.FieldOff) {
+		refuse("state", "%q is refused: want %s or %s; the platform alone retires a field", r.State, store.FieldAsked, store.FieldOff)
+	}
+	r.By, r.Reason = strings.TrimSpace(r.By), strings.TrimSpace(r.Reason)
+	if n := utf8.RuneCountInString(r.By); n == 0 || n > nameMax {
+		refuse("by", "want the name of who changes it, up to %d characters", nameMax)
+	}
+	if n := utf8.RuneCountInString(r.Reason); n > fieldReasonMax {
+		refuse("reason", "has %d characters: want up to %d", n, fieldReasonMax)
+	}
+	return errs
+}
+
+func (a *api) listFields(c *gin.Context) error {
+	q, err := queryOf(c, "media", "state")
+	if err != nil {
+		return err
+	}
+	state := store.FieldState(q.values.Get("state"))
+	if state != "" && !slices.Contains([]store.FieldState{store.FieldAsked, store.FieldOff, store.FieldRetired}, state) {
+		q.refuse("state", "%q is refused: want %s, %s or %s, or leave it out for all", state, store.FieldAsked, store.FieldOff, store.FieldRetired)
+		return q.err()
+	}
+	platforms, err := a.platforms(q.values.Get("media"))
+	if err != nil {
+		return err
+	}
+	shown := []fieldJSON{}
+	for _, p := range platforms {
+		all, err := a.fieldsOf(c, p)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			if state == "" || f.State == string(state) {
+				shown = append(shown, f)
+			}
+		}
+	}
+	c.JSON(http.StatusOK, gin.H{"fields": shown})
+	return nil
+}
+
+// fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports speaks of.
+func (a *api) fieldsOf(c *gin.Context, p media.Platform) ([]fieldJSON, error) {
+	rows, err := a.Store.ReportFields(c.Request.Context(), p.Name())
+	if err != nil {
+		return nil, err
+	}
+	metrics := metricsOf(p)
+	var all []fieldJSON
+	spoken := map[string]bool{}
+	for _, r := range rows {
+		spoken[r.Field] = spoken[r.Field] || r.Report == "" && r.Level == ""
+		all = append(all, fieldJSON{
+			Media: r.Media, Field: r.Field, Report: r.Report, Level: r.Level, State: string(r.State), Metric: metrics[r.Field],
+			Reason: r.Reason, By: r.ChangedBy, RetiredAt: r.RetiredAt.Time, UpdatedAt: r.UpdatedAt.Time,
+		})
+	}
+	for name, metric := range metrics {
+		if !spoken[name] {
+			all = append(all, fieldJSON{Media: p.Name(), Field: name, State: string(store.FieldAsked), Metric: metric})
+		}
+	}
+	slices.SortFunc(all, func(x, y fieldJSON) int {
+		return cmp.Or(strings.Compare(x.Field, y.Field), strings.Compare(x.Report, y.Report), strings.Compare(x.Level, y.Level))
+	})
+	return all, nil
+}
+
+// metricsOf returns what each field of a platform's package becomes.
+func metricsOf(p media.Platform) map[string]string {
+	metrics := map[string]string{}
+	for _, r := range p.Reports() {
+		for _, f := range r.Figures {
+			metrics[f.Field] = f.Metric
+		}
+	}
+	return metrics
+}
+
+func (a *api) putField(c *gin.Context) error {
+	var request fieldRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	platforms, err := a.platforms(request.Media)
+	if err != nil {
+		return err
+	}
+	row := store.ReportField{
+		Media: request.Media, Report: request.Report, Level: request.Level, Field: request.Field,
+		State: store.FieldState(request.State), Reason: request.Reason, ChangedBy: request.By,
+	}
+	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
+		return httpapi.Invalid(httpapi.FieldError{Field: e.Column, Detail: fmt.Sprintf("%q is refused: want %s", e.Value, e.Want)})
+	}
+	if err := a.audit(c, "field.put", row.Media+"/"+row.Field, request); err != nil {
+		return err
+	}
+	if err := a.Store.PutReportField(c.Request.Context(), row); err != nil {
+		return err
+	}
+	all, err := a.fieldsOf(c, platforms[0])
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all, func(f fieldJSON) bool { return f.Field == row.Field && f.Report == row.Report && f.Level == row.Level })
+	if at < 0 { // Somebody has covered it with another since.
+		return httpapi.NewProblem(http.StatusConflict, "The field %s of %s was changed by somebody else at the same moment: look at it again.",
+			row.Field, row.Media)
+	}
+	c.JSON(http.StatusOK, all[at])
+	return nil
+}

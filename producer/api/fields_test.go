@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/httpapi"
+	"adsync/base/store"
+)
+
+type fieldAnswer struct {
+	Media, Field, Report, Level, State, Metric, Reason, By string
+	RetiredAt                                              string `json:"retired_at"`
+	UpdatedAt                                              string `json:"updated_at"`
+}
+
+func (b *bench) fields(query string) []fieldAnswer {
+	b.t.Helper()
+	var answer struct{ Fields []fieldAnswer }
+	require.NoError(b.t, json.Unmarshal([]byte(b.get("/api/v1/fields"+query)), &answer))
+	return answer.Fields
+}
+
+// fieldsNamed are those of a name.
+func (b *bench) fieldsNamed(name string) (found []fieldAnswer) {
+	b.t.Helper()
+	for _, f := range b.fields("?media=tencent") {
+		if f.Field == name {
+			require.Equal(b.t, f.By == "", f.UpdatedAt == "", "%+v", f)
+			f.UpdatedAt = ""
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func TestFields_AreListedAndChanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	builtin := fieldAnswer{Media: "tencent", Field: "reg_pv", State: "asked", Metric: "registrations"}
+	require.Equal(t, []fieldAnswer{builtin}, b.fieldsNamed("reg_pv"), "what the platform's package asks for needs no row")
+	put := func(body string) fieldAnswer {
+		w := b.call(http.MethodPut, "/api/v1/fields", body, operatorToken)
+		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+		var f fieldAnswer
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &f))
+		require.NotEmpty(t, f.UpdatedAt)
+		f.UpdatedAt = ""
+		return f
+	}
+	added := put(`{"media": "tencent", "field": "order_pv", "state": "asked", "by": " otto ", "reason": "for the shops"}`)
+	require.Equal(t, fieldAnswer{Media: "tencent", Field: "order_pv", State: "asked", By: "otto", Reason: "for the shops"}, added)
+	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("order_pv"))
+
+	_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: "tencent", Report: "report_daily", Level: "adgroup", Field: "reg_pv", Reason: "12009", ChangedBy: "adsync"})
+	require.NoError(t, err)
+	retired := b.fields("?state=retired")
+	require.Len(t, retired, 1)
+	require.Equal(t, []string{"reg_pv", "report_daily", "adgroup", "registrations", "12009", "adsync"},
+		[]string{retired[0].Field, retired[0].Report, retired[0].Level, retired[0].Metric, retired[0].Reason, retired[0].By})
+	require.NotEmpty(t, retired[0].RetiredAt)
+	require.Len(t, b.fieldsNamed("reg_pv"), 2, "everywhere else it is asked for")
+
+	put(`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "state": "asked", "by": "otto"}`)
+	require.Empty(t, b.fields("?state=retired"))
+	off := put(`{"media": "tencent", "field": "reg_pv", "state": "off", "by": "otto"}`)
+	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("reg_pv"))
+	require.Equal(t, 3, b.count(b.store.Config, "audit_log"))
+	require.Greater(t, len(b.fields("")), len(b.fields("?media=tencent")))
+}
+
+func TestFields_RefuseWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, c := range map[string]struct {
+		body string
+		want []httpapi.FieldError
+	}{
+		"nothing": {`{}`, []httpapi.FieldError{
+			{Field: "media", Detail: "is missing: want the name of a platform"},
+			{Field: "state", Detail: `"" is refused: want asked or off; the platform alone retires a field`},
+			{Field: "by", Detail: "want the name of who changes it, up to 96 characters"},
+		}},
+		"an unknown platform": {`{"media": "myspace", "field": "x", "state": "off", "by": "b"}`, []httpapi.FieldError{
+			{Field: "media", Detail: `"myspace" is refused: want tencent or oceanengine`},
+		}},
+		"a key": {`{"media": "tencent", "field": "adgroup_id", "state": "off", "by": "b"}`, []httpapi.FieldError{
+			{Field: "field", Detail: `"adgroup_id" is refused: want a field that report_daily can do without: rows are kept apart by it, or it is what was spent`},
+		}},
+		"what was spent": {`{"media": "oceanengine", "field": "stat_cost", "report": "report_hourly", "state": "off", "by": "b"}`, []httpapi.FieldError{
+			{Field: "field", Detail: `"stat_cost" is refused: want a field that report_hourly can do without: rows are kept apart by it, or it is what was spent`},
+		}},
+		"a level of another platform": {`{"media": "tencent", "field": "x", "level": "campaign", "state": "asked", "by": "b"}`, []httpapi.FieldError{
+			{Field: "level", Detail: `"campaign" is refused: want one of account, adgroup, creative, or none for all`},
+		}},
+		"no name": {`{"media": "tencent", "field": "a,b", "state": "asked", "by": "b"}`, []httpapi.FieldError{
+			{Field: "field", Detail: `"a,b" is refused: want the platform's name of a field: letters, digits, _ and ., up to 96`},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, b.refused(http.MethodPut, "/api/v1/fields", c.body))
+		})
+	}
+	require.Equal(t, http.StatusUnprocessableEntity, b.call(http.MethodGet, "/api/v1/fields?state=gone", "", viewerToken).Code)
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{}`, viewerToken).Code)
+}

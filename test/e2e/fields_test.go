@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+)
+
+// addField has the platforms tell one more figure, and asks for it.
+func (d *deployment) addField(t *testing.T, w *world, media string) {
+	t.Helper()
+	w.order(t, "faults", map[string]any{"kind": "add_field", "media": media, "field": "brand_new"}, nil)
+	status, body := call(t, http.MethodPut, d.api+"/fields", map[string]any{"media": media, "field": "brand_new", "state": "asked", "by": "otto"})
+	require.Equal(t, http.StatusOK, status, string(body))
+}
+
+// requireField wants every row of a raw table to have the new figure.
+func (d *deployment) requireField(t *testing.T, table string) {
+	t.Helper()
+	var rows, without int
+	err := d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*), SUM(CASE WHEN row_json LIKE '%\"brand_new\"%' THEN 0 ELSE 1 END) FROM "+table).Row().Scan(&rows, &without)
+	require.NoError(t, err)
+	require.Positive(t, rows)
+	require.Zero(t, without, "of %d rows of %s", rows, table)
+}
+
+// requireRetired has Tencent retire a figure: the report of an account goes on without it, and its row loses it.
+func (d *deployment) requireRetired(t *testing.T, w *world, account, on string) {
+	t.Helper()
+	pull := func() (rows, registrations int) {
+		id := d.order(t, "tencent.report_daily.account", map[string]any{"accounts": []string{account}, "from": on, "to": on})
+		d.requireSucceeded(t, d.await(t, []int64{id}))
+		err := d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*), COUNT(r.registrations) FROM report_daily_account r JOIN coverage c ON c.account_id = r.account_id"+
+			" AND c.report = 'report_daily' AND c.level = r.level AND c.day = r.day WHERE c.run_id = ?", id).Row().Scan(&rows, &registrations)
+		require.NoError(t, err)
+		return rows, registrations
+	}
+	rows, registrations := pull()
+	require.Equal(t, []int{1, 1}, []int{rows, registrations})
+	w.order(t, "faults", map[string]any{"kind": "retire_field", "media": "tencent", "field": "reg_pv"}, nil)
+	rows, registrations = pull()
+	require.Equal(t, []int{1, 0}, []int{rows, registrations}, "the row is there, without the figure")
+	fields, err := d.store.ReportFields(t.Context(), "tencent")
+	require.NoError(t, err)
+	require.Len(t, fields, 2)
+	require.Equal(t, []string{"reg_pv", "report_daily", "account", string(store.FieldRetired)},
+		[]string{fields[1].Field, fields[1].Report, fields[1].Level, string(fields[1].State)})
+}
