@@ -155,6 +155,8 @@ type Report struct {
 	Keys []string
 	// Figures are what its rows hold beside their keys.
 	Figures wire.Figures
+	// Values finds the figures, and extra fields, in a row's JSON, by the platform's names.
+	Values func(row json.RawMessage) (map[string]json.RawMessage, error)
 	// HasSums says that the platform tells its own sums over all rows of a query: see Page.Sums.
 	HasSums bool
 	// HasHours says that a query can begin in the middle of a day: see ReportQuery.FromHour.

@@ -101,18 +101,22 @@ func (d *DB) deleteByTuples(tx *gorm.DB, table string, key []string, keys [][]an
 		for _, k := range batch {
 			args = append(args, k...)
 		}
-		// SQLite takes row values on the right of IN only as VALUES.
-		list := Tuples(len(batch), len(key))
-		if d.dialect == SQLiteDialect {
-			list = "VALUES " + list
-		}
-		sql := "DELETE FROM " + table + " WHERE (" + strings.Join(key, ", ") + ") IN (" + list + ") AND " + condition
+		sql := "DELETE FROM " + table + " WHERE " + d.inTuples(key, len(batch)) + " AND " + condition
 		args = append(args, arg)
 		if err := tx.Exec(sql, args...).Error; err != nil {
 			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
 		}
 	}
 	return nil
+}
+
+// inTuples is the condition that a row has one of n keys.
+func (d *DB) inTuples(key []string, n int) string {
+	list := Tuples(n, len(key))
+	if d.dialect == SQLiteDialect {
+		list = "VALUES " + list // It takes row values on the right of IN only so.
+	}
+	return "(" + strings.Join(key, ", ") + ") IN (" + list + ")"
 }
 
 // sortByKey is the one place where batches are sorted and freed of duplicates; the last of equal keys wins.

@@ -21,12 +21,14 @@ is retired by itself, and the report goes on without it.`,
   adsync fields add tencent order_pv --by otto`,
 	})
 	cmd.AddCommand(a.newFieldsList(),
-		a.newFieldsPut("add", "asked", "Asks for one more field", "Asks for", `Asks for a field of the platform's from the next pull on. A name that the platform does not know is
-retired at once: adsync fields list shows the platform's words.`),
-		a.newFieldsPut("drop", "off", "Asks for a field no more", "No longer asks for", `Leaves a field out of the request: its column becomes NULL in the days that are pulled from then on. For a
-field that the platform has retired it says that somebody has seen that. What rows are kept apart by, and what was spent, cannot be dropped.`),
-		a.newFieldsPut("reinstate", "asked", "Asks again for a field that was dropped or retired", "Asks again for", `Asks again for a field that was dropped, or that the platform had retired and has again. Order the days that
-lack it anew to fill them.`))
+		a.newFieldsPut("add", "asked", "Asks for one more field", "Asks for", `Asks for a field of the platform's from the next pull on. A name
+that the platform does not know is retired at once: adsync fields list shows the platform's words.`),
+		a.newFieldsPut("drop", "off", "Asks for a field no more", "No longer asks for", `Leaves a field out of the request: its column becomes NULL
+in the days that are pulled from then on. For a field that the platform has retired it says that somebody has seen that. What rows are kept
+apart by, and what was spent, cannot be dropped.`),
+		a.newFieldsPut("reinstate", "asked", "Asks again for a field that was dropped or retired", "Asks again for", `Asks again for a field that
+was dropped, or that the platform had retired and has again. Order the days that lack it anew to fill them.`),
+		a.newFieldsBackfill())
 	return cmd
 }
 
@@ -61,7 +63,8 @@ func (a *app) newFieldsPut(name, state, short, done, long string) *cobra.Command
 		Long: long + `
 
 Without --report and --level it holds for all of them, and takes the place of what was said of single ones.`,
-		Example: fmt.Sprintf("  adsync fields %s tencent order_pv --by otto\n  adsync fields %s tencent order_pv --report report_daily --level adgroup --by otto --reason 'for the shops'", name, name),
+		Example: fmt.Sprintf("  adsync fields %s tencent order_pv --by otto\n", name) +
+			fmt.Sprintf("  adsync fields %s tencent order_pv --report report_daily --level adgroup --by otto --reason 'for the shops'", name),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usagef("want MEDIA FIELD, such as: tencent order_pv")
@@ -69,7 +72,9 @@ Without --report and --level it holds for all of them, and takes the place of wh
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]string{"media": args[0], "field": args[1], "report": report, "level": level, "state": state, "reason": reason, "by": by}
+			body := map[string]string{
+				"media": args[0], "field": args[1], "report": report, "level": level, "state": state, "reason": reason, "by": by,
+			}
 			return f.call(a, cmd, http.MethodPut, "/api/v1/fields", nil, body, func(w io.Writer, answer []byte) error {
 				var r fieldRow
 				if err := json.Unmarshal(answer, &r); err != nil {
@@ -118,8 +123,8 @@ func printFields(w io.Writer, answer []byte) error {
 	t := table(w)
 	fmt.Fprintln(t, "MEDIA\tFIELD\tREPORT\tLEVEL\tSTATE\tMETRIC\tRETIRED\tCHANGED\tBY\tREASON")
 	for _, f := range a.Fields {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(f.Media), plain(f.Field), dashed(f.Report), dashed(f.Level), plain(f.State), dashed(f.Metric),
-			moment(f.RetiredAt), moment(f.UpdatedAt), dashed(f.By), dashed(f.Reason))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(f.Media), plain(f.Field), dashed(f.Report), dashed(f.Level),
+			plain(f.State), dashed(f.Metric), moment(f.RetiredAt), moment(f.UpdatedAt), dashed(f.By), dashed(f.Reason))
 	}
 	return t.Flush()
 }

@@ -65,3 +65,32 @@ func TestFields_AreChanged(t *testing.T) {
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: tencent order_pv")
 }
+
+func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
+	t.Parallel()
+	environ := sqliteEnviron(t)
+	backfill := func(args ...string) result {
+		return adsync(environ, append([]string{"fields", "backfill"}, args...)...)
+	}
+	days := []string{"--from", "2026-11-20", "--to", "2026-11-21"}
+	r := backfill(append([]string{"tencent", "reg_pv"}, days...)...)
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stderr, "run `adsync migrate up`")
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	require.Equal(t, result{stdout: `2026-11-20 report_daily: 0 rows
+2026-11-20 report_hourly: 0 rows
+2026-11-21 report_daily: 0 rows
+2026-11-21 report_hourly: 0 rows
+0 rows have reg_pv now.
+`}, backfill(append([]string{"tencent", "reg_pv"}, days...)...))
+	for want, args := range map[string][]string{
+		`field "order_pv" is refused: want a figure of the package of tencent`: append([]string{"tencent", "order_pv"}, days...),
+		`there is no platform "myspace": want one of [tencent oceanengine]`:    append([]string{"myspace", "x"}, days...),
+		`--from is "" and --to is "2026-11-20": want the first and the last`:   {"tencent", "reg_pv", "--to", "2026-11-20"},
+		`want MEDIA FIELD, such as: tencent order_pv`:                          {"tencent"},
+	} {
+		r := backfill(args...)
+		require.Equal(t, exitUsage, r.code, r.stderr)
+		require.Contains(t, r.stderr, want)
+	}
+}

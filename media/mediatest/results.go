@@ -104,6 +104,7 @@ func testReports(t *testing.T, h *harness) {
 				got[i] = Row{Day: row.Day, Hour: row.Hour, Object: row.Object, Metrics: metricsOf(row)}
 				require.Len(t, row.Raw, len(report.Table.Columns))
 				requireIDs(t, row)
+				requireValues(t, report, row)
 				if got[i].Metrics["cost"] > 0 {
 					nonzero++
 				}
@@ -137,6 +138,20 @@ func testHours(t *testing.T, h *harness) {
 		}
 		require.Positive(t, before, "rows were left out")
 		require.Positive(t, after)
+	}
+}
+
+// requireValues wants a row's figures to be found again in its JSON, and its keys to be those that the report names.
+func requireValues(t *testing.T, report media.Report, row media.Row) {
+	t.Helper()
+	fields, err := report.Values(row.JSON)
+	require.NoError(t, err)
+	raw, metrics, err := report.Figures.Read(fields)
+	require.NoError(t, err)
+	require.Equal(t, row.Raw, raw)
+	require.Equal(t, row.Metrics, metrics)
+	for _, key := range report.Keys {
+		require.Contains(t, string(row.JSON), `"`+key+`"`)
 	}
 }
 

@@ -84,14 +84,14 @@ var (
 func (Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
 		return media.Report{
-			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(), Figures: figures,
+			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(), Figures: figures, Values: values,
 			HasSums: r.hasSums(), Page: r.page,
 		}
 	}
 	hourly := func(level string, r report) media.Report {
 		r.hourly = true
 		return media.Report{
-			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Keys: r.dimensions(), Figures: figures,
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Keys: r.dimensions(), Figures: figures, Values: values,
 			HasSums: r.hasSums(), HasHours: true, Page: r.page,
 		}
 	}
@@ -212,6 +212,15 @@ func (r report) readRow(raw json.RawMessage) (media.Row, error) {
 	row.Object = strings.Join(ids, ":")
 	row.Raw, row.Metrics, err = figures.Read(fields.Metrics)
 	return row, err
+}
+
+// values are the metrics of a row.
+func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	var row struct {
+		Metrics map[string]json.RawMessage `json:"metrics"`
+	}
+	err := json.Unmarshal(raw, &row)
+	return row.Metrics, err
 }
 
 // readTime reads the day, and the hour of "2026-11-21 14:00 - 14:59".

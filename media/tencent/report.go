@@ -70,13 +70,13 @@ func (Platform) Reports() []media.Report {
 	// ad groups meets the cap.
 	daily := func(level string, maxDays int, split *media.Split, r report) media.Report {
 		return media.Report{
-			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Keys: r.keys(), Figures: figures,
+			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Keys: r.keys(), Figures: figures, Values: values,
 			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
 	hourly := func(level string, split *media.Split, r report) media.Report {
 		return media.Report{
-			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Keys: r.keys(), Figures: figures,
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Keys: r.keys(), Figures: figures, Values: values,
 			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
@@ -194,8 +194,8 @@ func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, er
 		AdgroupID  wire.ID  `json:"adgroup_id"`
 		CreativeID wire.ID  `json:"dynamic_creative_id"`
 	}
-	var fields map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(raw, &keys), json.Unmarshal(raw, &fields)); err != nil {
+	fields, err := values(raw)
+	if err := errors.Join(err, json.Unmarshal(raw, &keys)); err != nil {
 		return media.Row{}, err
 	}
 	row := media.Row{Day: q.From, JSON: raw}
@@ -206,7 +206,6 @@ func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, er
 		}
 		row.Hour = int(keys.Hour.Value)
 	} else {
-		var err error
 		if row.Day, err = day.Parse(keys.Date); err != nil {
 			return media.Row{}, err
 		}
@@ -221,7 +220,12 @@ func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, er
 	if row.Object == "" && len(r.objects) > 0 {
 		return media.Row{}, errNoID
 	}
-	var err error
 	row.Raw, row.Metrics, err = figures.Read(fields)
 	return row, err
+}
+
+// values are the fields of a row: its figures stand beside its keys.
+func values(raw json.RawMessage) (fields map[string]json.RawMessage, err error) {
+	err = json.Unmarshal(raw, &fields)
+	return fields, err
 }

@@ -52,7 +52,7 @@ func TestStatements(t *testing.T) {
 	for _, s := range skipped {
 		names = append(names, "^"+s.test+"$")
 	}
-	goTest(t, "-skip", strings.Join(names, "|"), "./base/store/...", "./media/token", "./media/pull", "./media/system", "./producer/api", "./consumer/...")
+	goTest(t, "-skip", strings.Join(names, "|"), "./base/store/...", "./media/token", "./media/pull", "./media/field", "./media/system", "./producer/api", "./consumer/...")
 }
 
 // TestFlow runs a whole deployment on a small world and compares every row with the platforms' truth.

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/engine"
+	"adsync/media"
+	"adsync/media/field"
+)
+
+func (a *app) newFieldsBackfill() *cobra.Command {
+	var from, to string
+	cmd := &cobra.Command{
+		Use:   "backfill MEDIA FIELD --from DAY --to DAY",
+		Short: "Fills the column of a new figure from the rows that are there",
+		Long: `Fills the columns of a figure, which this program's package of the platform names, from the JSON of the raw rows that were pulled
+before it did: in the raw table and in report_daily or report_hourly, where they are NULL. The summaries follow within a minute. It works on
+the databases and calls no platform; pulls go on meanwhile. A few hundred rows are one transaction: it may be cut off, and begun again with
+the same days or with the last one that it told. Run it when all processes are of the release that has the figure.`,
+		Example: `  adsync fields backfill tencent order_pv --from 2026-10-01 --to 2026-11-21 --config adsync.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("want MEDIA FIELD, such as: tencent order_pv")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			first, err1 := day.Parse(from)
+			last, err2 := day.Parse(to)
+			if err1 != nil || err2 != nil || last < first {
+				return usagef("--from is %q and --to is %q: want the first and the last day, such as 2026-10-01 and 2026-11-21", from, to)
+			}
+			platform, err := platformNamed(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
+				if err := s.CheckSchema(ctx); err != nil {
+					return err
+				}
+				out, total := cmd.OutOrStdout(), 0
+				err := field.Backfill(ctx, s, platform, args[1], first, last, func(f field.Filled) {
+					total += f.Rows
+					fmt.Fprintf(out, "%s %s: %d rows\n", f.Day, f.Report, f.Rows)
+				})
+				if wrong, ok := errors.AsType[*field.RowError](err); ok {
+					return usagef("%s", wrong)
+				}
+				if err == nil {
+					fmt.Fprintf(out, "%d rows have %s now.\n", total, args[1])
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the first day")
+	cmd.Flags().StringVar(&to, "to", "", "the last day")
+	return cmd
+}
+
+// platformNamed finds a platform.
+func platformNamed(name string) (media.Platform, error) {
+	platforms := engine.Platforms()
+	at := slices.IndexFunc(platforms, func(p media.Platform) bool { return p.Name() == name })
+	if at < 0 {
+		var names []string
+		for _, p := range platforms {
+			names = append(names, p.Name())
+		}
+		return nil, usagef("there is no platform %q: want one of %v", name, names)
+	}
+	return platforms[at], nil
+}

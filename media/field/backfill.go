@@ -1,0 +1,108 @@
+package field
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// Filled is what Backfill did to one report of one day.
+type Filled struct {
+	Report string
+	Day    day.Day
+	Rows   int // that had the field in their JSON and not in the column
+}
+
+// Backfill fills the columns of a figure, which the platform's package names, from the JSON of the rows that were pulled before it
+// did: of all accounts and levels, day by day from the first to the last, as Store.FillColumn does. done is told of each report of each
+// day when it is done. It may be cut off and begun again: what is filled stays as it is.
+func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name string, from, to day.Day, done func(Filled)) error {
+	fills := map[string]map[string]store.ColumnFill{} // by report and level
+	var reports, known []string
+	for _, r := range platform.Reports() {
+		known = append(known, r.Figures.Fields()...)
+		f, ok := fillOf(r, name)
+		if !ok {
+			continue
+		}
+		if fills[r.Name] == nil {
+			fills[r.Name] = map[string]store.ColumnFill{}
+			reports = append(reports, r.Name)
+		}
+		fills[r.Name][r.Level] = f
+	}
+	if len(reports) == 0 {
+		return &RowError{"field", name, "a figure of the package of " + platform.Name() + ": one of " + list(known)}
+	}
+	for d := from; d <= to; d = d.Add(1) {
+		for _, report := range reports {
+			rows, err := fillDay(ctx, s, fills[report], d)
+			if err != nil {
+				return err
+			}
+			done(Filled{Report: report, Day: d, Rows: rows})
+		}
+	}
+	return nil
+}
+
+func fillDay(ctx context.Context, s *store.Store, fills map[string]store.ColumnFill, d day.Day) (rows int, err error) {
+	var tables []store.RawTable
+	for _, f := range fills {
+		if !slices.ContainsFunc(tables, func(t store.RawTable) bool { return t.Name == f.Raw.Name }) {
+			tables = append(tables, f.Raw)
+		}
+	}
+	for _, t := range tables {
+		levels, err := s.RawLevels(ctx, t, d)
+		if err != nil {
+			return rows, err
+		}
+		for _, of := range levels {
+			if f, ok := fills[of.Level]; ok && f.Raw.Name == t.Name {
+				n, err := s.FillColumn(ctx, f, of, d)
+				if rows += n; err != nil {
+					return rows, err
+				}
+			}
+		}
+	}
+	return rows, nil
+}
+
+// fillOf says how a figure of a report is read; false if it has no such figure.
+func fillOf(r media.Report, name string) (store.ColumnFill, bool) {
+	at := slices.IndexFunc(r.Figures, func(f wire.Figure) bool { return f.Field == name })
+	if at < 0 {
+		return store.ColumnFill{}, false
+	}
+	figure := r.Figures[at : at+1]
+	index := metric.Index(figure[0].Metric)
+	return store.ColumnFill{
+		Report: r.Name, Hourly: r.Hourly, Raw: r.Table, Column: figure.Columns()[0].Name, Metric: figure[0].Metric,
+		Read: func(text string) (kept, value int64, ok bool, err error) {
+			if !strings.Contains(text, name) {
+				return 0, 0, false, nil // most rows of before it was asked for
+			}
+			fields, err := r.Values(json.RawMessage(text))
+			if err != nil {
+				return 0, 0, false, fmt.Errorf("read its JSON: %w", err)
+			}
+			raw, metrics, err := figure.Read(fields)
+			if err != nil {
+				return 0, 0, false, err
+			}
+			kept, _ = raw[0].(int64)
+			value, ok = metrics.Get(index)
+			return kept, value, ok, nil
+		},
+	}, true
+}

@@ -1,0 +1,175 @@
+package field_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/media"
+	"adsync/media/field"
+	"adsync/media/oceanengine"
+	"adsync/media/tencent"
+)
+
+// pulled is a store whose rows were pulled by a program that did not know a figure: it stands in their JSON alone.
+type pulled struct {
+	*store.Store
+	t        *testing.T
+	platform media.Platform
+}
+
+func newPulled(t *testing.T, p media.Platform) pulled {
+	t.Helper()
+	s := pulled{storetest.New(t), t, p}
+	require.NoError(t, s.EnsureRawTables(t.Context(), media.Tables(p)))
+	return s
+}
+
+// write writes the rows of an account, whose JSON is by object; the hour is the row's place.
+func (s pulled) write(account int64, report, level string, d day.Day, rows ...store.ReportRow) {
+	s.t.Helper()
+	var table store.RawTable
+	for _, r := range s.platform.Reports() {
+		if r.Name == report && r.Level == level {
+			table = r.Table
+		}
+	}
+	scope := store.Scope{AccountID: account, Media: s.platform.Name(), Report: report, Level: level, Days: []day.Day{d}}
+	claim, _, err := s.BeginPull(s.t.Context(), scope, "pull", 1)
+	require.NoError(s.t, err)
+	hourly := report == "report_hourly"
+	for i := range rows {
+		rows[i].Day = d
+		if rows[i].Raw == nil {
+			rows[i].Raw = make([]any, len(table.Columns))
+		}
+		if hourly {
+			rows[i].Hour = i % 24
+		}
+	}
+	_, err = s.WriteReport(s.t.Context(), store.ReportWrite{
+		Claim: claim, Raw: table, Hourly: hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: level == store.AccountLevel,
+	})
+	require.NoError(s.t, err)
+}
+
+func (s pulled) backfill(name string, from, to day.Day) (filled []string) {
+	s.t.Helper()
+	err := field.Backfill(s.t.Context(), s.Store, s.platform, name, from, to, func(f field.Filled) {
+		filled = append(filled, fmt.Sprintf("%s %s %d", f.Day, f.Report, f.Rows))
+	})
+	require.NoError(s.t, err)
+	return filled
+}
+
+// column is a column of all rows, "-" for NULL, by table, day, account, level, object and hour.
+func (s pulled) column(table, column string) (values []string) {
+	s.t.Helper()
+	rows, err := s.Data.Writer(s.t.Context()).Raw("SELECT account_id, level, object_id, " + column + " FROM " + table + " ORDER BY 1, 2, 3").Rows()
+	require.NoError(s.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var account int64
+		var level, object string
+		var value *int64
+		require.NoError(s.t, rows.Scan(&account, &level, &object, &value))
+		text := "-"
+		if value != nil {
+			text = fmt.Sprint(*value)
+		}
+		values = append(values, fmt.Sprintf("%d %s %s: %s", account, level, object, text))
+	}
+	require.NoError(s.t, rows.Err())
+	return values
+}
+
+func TestBackfill_FillsWhatIsNull(t *testing.T) {
+	t.Parallel()
+	s := newPulled(t, tencent.New())
+	const d = day.Day("2026-11-20")
+	own := make([]any, len(report(t, "report_daily", "adgroup").Table.Columns))
+	own[6] = int64(70)
+	var has metric.Values
+	has.Set(metric.Index("registrations"), 70)
+	s.write(1, "report_daily", "account", d, store.ReportRow{JSON: `{"date":"2026-11-20","reg_pv":12}`})
+	s.write(2, "report_daily", "account", d, store.ReportRow{JSON: `{"date":"2026-11-20"}`})
+	s.write(1, "report_daily", "adgroup", d,
+		store.ReportRow{Object: "41", JSON: `{"reg_pv":"5"}`}, store.ReportRow{Object: "42", JSON: `{"reg_pv":0}`},
+		store.ReportRow{Object: "43", JSON: `{"reg_pv":null}`}, store.ReportRow{Object: "44", JSON: `{"reg_pv":7}`, Raw: own, Metrics: has})
+	s.write(1, "report_daily", "account", d.Add(1), store.ReportRow{JSON: `{"date":"2026-11-21","reg_pv":99}`})
+	s.write(1, "report_hourly", "adgroup", d, store.ReportRow{Object: "41", JSON: `{"hour":0,"reg_pv":3}`}, store.ReportRow{Object: "41", JSON: `{"hour":1,"reg_pv":3}`})
+	past := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE report_daily SET updated_at = ?", store.At(past)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = NULL").Error)
+
+	require.Equal(t, []string{"2026-11-19 report_daily 0", "2026-11-19 report_hourly 0", "2026-11-20 report_daily 3", "2026-11-20 report_hourly 2"},
+		s.backfill("reg_pv", d.Add(-1), d))
+	want := []string{
+		"1 account : 12", "1 account : -", "1 adgroup 41: 5", "1 adgroup 42: 0", "1 adgroup 43: -", "1 adgroup 44: 70", "2 account : -",
+	}
+	require.ElementsMatch(t, want, s.column("report_daily", "registrations"), "what the JSON lacks stays NULL, what is there stays, and so do other days")
+	require.ElementsMatch(t, want, s.column("tencent_report_daily", "reg_pv"))
+	require.Equal(t, []string{"1 adgroup 41: 3", "1 adgroup 41: 3"}, s.column("report_hourly", "registrations"))
+	var updated int
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM report_daily WHERE updated_at > ?", store.At(past)).Row().Scan(&updated))
+	require.Equal(t, 3, updated, "a warehouse loads what was filled, and no more")
+
+	days, err := s.DirtyDays(t.Context(), tencent.Name, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
+	require.NoError(t, err)
+	require.Len(t, days, 1, "of the account whose figure changed, no other")
+	require.Equal(t, d, days[0].Day)
+	_, err = s.RebuildSummary(t.Context(), days[0])
+	require.NoError(t, err)
+	var registrations int64
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT SUM(registrations) FROM summary_daily").Row().Scan(&registrations))
+	require.EqualValues(t, 12, registrations)
+
+	require.Equal(t, []string{"2026-11-20 report_daily 0", "2026-11-20 report_hourly 0"}, s.backfill("reg_pv", d, d), "a second time changes nothing")
+	days, err = s.DirtyDays(t.Context(), tencent.Name, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
+	require.NoError(t, err)
+	require.Empty(t, days)
+}
+
+func TestBackfill_GoesThroughMoreRowsThanABatch(t *testing.T) {
+	t.Parallel()
+	s := newPulled(t, tencent.New())
+	const d = day.Day("2026-11-20")
+	var daily, hourly []store.ReportRow
+	for i := range 1100 {
+		daily = append(daily, store.ReportRow{Object: fmt.Sprint(5000 + i), JSON: fmt.Sprintf(`{"reg_pv":%d}`, i%7)})
+		hourly = append(hourly, store.ReportRow{Object: fmt.Sprint(5000 + i/24), JSON: `{"reg_pv":1}`})
+	}
+	s.write(1, "report_daily", "creative", d, daily...)
+	s.write(1, "report_hourly", "creative", d, hourly...)
+	require.Equal(t, []string{"2026-11-20 report_daily 1100", "2026-11-20 report_hourly 1100"}, s.backfill("reg_pv", d, d))
+	for i, value := range s.column("report_daily", "registrations") {
+		require.Equal(t, fmt.Sprintf("1 creative %d: %d", 5000+i, i%7), value)
+	}
+}
+
+func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
+	t.Parallel()
+	s := newPulled(t, oceanengine.New())
+	const d = day.Day("2026-11-20")
+	s.write(1, "report_daily", "campaign", d, store.ReportRow{Object: "7", JSON: `{"dimensions":{},"metrics":{"attribution_game_in_app_ltv_1day":"12.30"}}`})
+	s.backfill("attribution_game_in_app_ltv_1day", d, d)
+	require.Equal(t, []string{"1 campaign 7: 1230"}, s.column("oceanengine_report_daily", "attribution_game_in_app_ltv_1day_fen"))
+	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
+}
+
+func TestBackfill_RefusesWhatHasNoColumn(t *testing.T) {
+	t.Parallel()
+	s := newPulled(t, tencent.New())
+	err := field.Backfill(t.Context(), s.Store, s.platform, "order_pv", "2026-11-20", "2026-11-20", func(field.Filled) { t.Error("nothing is done") })
+	require.ErrorContains(t, err, `field "order_pv" is refused: want a figure of the package of tencent: one of activated_count, `)
+
+	s.write(1, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"reg_pv":"twelve"}`})
+	err = field.Backfill(t.Context(), s.Store, s.platform, "reg_pv", "2026-11-20", "2026-11-20", func(field.Filled) {})
+	require.ErrorContains(t, err, `fill reg_pv of tencent_report_daily for account 1 at level account on 2026-11-20: object "", hour 0: field reg_pv`)
+}
