@@ -198,6 +198,8 @@ type Page struct {
 	// same. Only metrics that add up by the platform's own account of them are set. Reports that have sums only; nil where the
 	// answer lacks them.
 	Sums *metric.Values
+	// Moved says why the page cannot be part of a whole: rows came or went while the pages were read. "" when nothing shows it.
+	Moved string
 	// Next asks for the page after this one; "" after the last.
 	Next string
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"strconv"
 
 	"adsync/base/day"
 	"adsync/base/store"
@@ -51,31 +50,14 @@ var (
 )
 
 func (l fileList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
-	number, err := pageNumber(page)
-	if err != nil {
-		return media.Page{}, err
-	}
 	filter := map[string]string{}
 	if !q.Since.IsZero() {
 		filter["start_time"], filter["end_time"] = day.Of(q.Since, china).String(), day.Of(q.Until, china).String()
 	}
-	data, err := api.Get(ctx, l.endpoint, url.Values{
+	return media.Numbered{Endpoint: l.endpoint, Size: filesPage}.Page(ctx, api, page, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
 		"filtering":     {asJSON(filter)},
-		"page":          {strconv.Itoa(number)},
-		"page_size":     {strconv.Itoa(filesPage)},
-	})
-	if err != nil {
-		return media.Page{}, err
-	}
-	out, err := readList(data, l.read)
-	if err != nil {
-		return media.Page{}, media.Broken(l.endpoint, err)
-	}
-	if number*filesPage < out.Total {
-		out.Next = strconv.Itoa(number + 1)
-	}
-	return out, nil
+	}, media.EachRow(l.read))
 }
 
 func (l fileList) read(raw json.RawMessage) (media.Row, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"strconv"
 	"time"
 
 	"adsync/base/day"
@@ -92,62 +91,26 @@ func readFund(data json.RawMessage) (media.Row, error) {
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	number := 1
-	if page != "" {
-		var err error
-		if number, err = strconv.Atoi(page); err != nil {
-			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
-		}
-	}
-	data, err := api.Get(ctx, flowEndpoint, url.Values{
+	return media.Numbered{Endpoint: flowEndpoint, Size: flowPage}.Page(ctx, api, page, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
 		"start_date":    {q.From.String()},
 		"end_date":      {q.To.String()},
-		"page":          {strconv.Itoa(number)},
-		"page_size":     {strconv.Itoa(flowPage)},
-	})
-	if err != nil {
-		return media.Page{}, err
-	}
-	out, err := readFlow(data)
-	if err != nil {
-		return media.Page{}, media.Broken(flowEndpoint, err)
-	}
-	if number*flowPage < out.Total {
-		out.Next = strconv.Itoa(number + 1)
-	}
-	return out, nil
+	}, media.EachRow(readFlow))
 }
 
-func readFlow(data json.RawMessage) (media.Page, error) {
-	var answer struct {
-		List []json.RawMessage `json:"list"`
-		Page pageInfo          `json:"page_info"`
+func readFlow(raw json.RawMessage) (media.Row, error) {
+	var key struct {
+		Date string `json:"date"`
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return media.Page{}, err
+	var fields map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(raw, &key), json.Unmarshal(raw, &fields)); err != nil {
+		return media.Row{}, err
 	}
-	if !answer.Page.TotalNumber.Set {
-		return media.Page{}, errors.New("page_info has no total_number")
+	row := media.Row{JSON: raw}
+	var err error
+	if row.Day, err = day.Parse(key.Date); err != nil {
+		return media.Row{}, err
 	}
-	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
-	for _, raw := range answer.List {
-		var key struct {
-			Date string `json:"date"`
-		}
-		var fields map[string]json.RawMessage
-		if err := errors.Join(json.Unmarshal(raw, &key), json.Unmarshal(raw, &fields)); err != nil {
-			return media.Page{}, err
-		}
-		row := media.Row{JSON: raw}
-		var err error
-		if row.Day, err = day.Parse(key.Date); err != nil {
-			return media.Page{}, err
-		}
-		if row.Raw, row.Funds, err = flowAmounts.Read(fields, ""); err != nil {
-			return media.Page{}, err
-		}
-		page.Rows = append(page.Rows, row)
-	}
-	return page, nil
+	row.Raw, row.Funds, err = flowAmounts.Read(fields, "")
+	return row, err
 }

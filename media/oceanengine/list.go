@@ -13,18 +13,6 @@ const (
 	deleted = "deleted"
 )
 
-// pageNumber is the number of a page that is named by it.
-func pageNumber(page string) (int, error) {
-	if page == "" {
-		return 1, nil
-	}
-	number, err := strconv.Atoi(page)
-	if err != nil {
-		return 0, noSuchPage(page)
-	}
-	return number, nil
-}
-
 func noSuchPage(page string) error {
 	return &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
 }

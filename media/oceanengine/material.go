@@ -33,7 +33,7 @@ var materialTable = store.RawTable{Name: "oceanengine_promotion_material", Shape
 // a pull of changes may miss what the nightly full one finds.
 var materials = promotionList{
 	fields: []string{"promotion_id", "status_first", "promotion_modify_time", "promotion_materials"},
-	read:   readMaterials,
+	rows:   readMaterials,
 }
 
 func readMaterials(raw json.RawMessage) (rows []media.Row, promotion string, err error) {

@@ -16,7 +16,6 @@ import (
 
 	"adsync/base/ratelimit"
 	"adsync/media"
-	"adsync/media/wire"
 )
 
 // Name is the media name of Ocean Engine.
@@ -81,11 +80,6 @@ func asJSON(v any) string {
 		panic(err) // Only texts, numbers and lists of them are passed.
 	}
 	return string(b)
-}
-
-// pageInfo is the paging by number.
-type pageInfo struct {
-	TotalNumber wire.Int `json:"total_number"`
 }
 
 // readTime reads a time of the platform; the zero time when there is none.

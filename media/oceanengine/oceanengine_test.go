@@ -391,13 +391,14 @@ func FuzzReaders(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(_ *testing.T, body []byte) {
-		_, _ = promotions.readAnswer(body)
-		_, _ = materials.readAnswer(body)
-		_, _ = readList(body, readProject)
+		_, _, _ = promotions.read(body)
+		_, _, _ = materials.read(body)
+		s := &server{answer: data(string(body))}
+		_, _ = projects(context.Background(), s, media.ListQuery{}, "")
 		_, _ = readAccounts(body)
 		_, _ = readTokens(body)
 		for _, r := range []report{byAccount, byMaterial, {hourly: true}, {hourly: true, objects: byPromotion.objects}} {
-			_, _ = r.read(body)
+			_, _ = r.page(context.Background(), s, media.ReportQuery{}, "")
 		}
 		_, _ = New().Decode(http.StatusOK, http.Header{}, body)
 	})

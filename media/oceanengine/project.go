@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"strconv"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -37,55 +36,15 @@ var projectFields = []string{
 
 // projects fetches a page. What was deleted is listed when its status is asked for, else everything but that.
 func projects(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
-	number, err := pageNumber(page)
-	if err != nil {
-		return media.Page{}, err
-	}
 	filter := map[string]string{}
 	if q.Variant == deleted {
 		filter["status_first"] = projectDeleted
 	}
-	data, err := api.Get(ctx, projectsEndpoint, url.Values{
+	return media.Numbered{Endpoint: projectsEndpoint, Size: projectsPage}.Page(ctx, api, page, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
 		"fields":        {asJSON(projectFields)},
 		"filtering":     {asJSON(withWindow(filter, q, "project_modify_start_time", "project_modify_end_time"))},
-		"page":          {strconv.Itoa(number)},
-		"page_size":     {strconv.Itoa(projectsPage)},
-	})
-	if err != nil {
-		return media.Page{}, err
-	}
-	out, err := readList(data, readProject)
-	if err != nil {
-		return media.Page{}, media.Broken(projectsEndpoint, err)
-	}
-	if number*projectsPage < out.Total {
-		out.Next = strconv.Itoa(number + 1)
-	}
-	return out, nil
-}
-
-// readList reads a page of a list that is numbered.
-func readList(data json.RawMessage, read func(json.RawMessage) (media.Row, error)) (media.Page, error) {
-	var answer struct {
-		List []json.RawMessage `json:"list"`
-		Page pageInfo          `json:"page_info"`
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return media.Page{}, err
-	}
-	if !answer.Page.TotalNumber.Set {
-		return media.Page{}, errors.New("page_info has no total_number")
-	}
-	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
-	for _, raw := range answer.List {
-		row, err := read(raw)
-		if err != nil {
-			return media.Page{}, err
-		}
-		page.Rows = append(page.Rows, row)
-	}
-	return page, nil
+	}, media.EachRow(readProject))
 }
 
 func readProject(raw json.RawMessage) (media.Row, error) {

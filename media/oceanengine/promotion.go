@@ -55,7 +55,7 @@ func (Platform) Lists() []media.List {
 	}
 }
 
-var promotions = promotionList{fields: promotionFields, read: func(raw json.RawMessage) ([]media.Row, string, error) {
+var promotions = promotionList{fields: promotionFields, rows: func(raw json.RawMessage) ([]media.Row, string, error) {
 	row, err := readPromotion(raw)
 	return []media.Row{row}, "", err
 }}
@@ -63,8 +63,8 @@ var promotions = promotionList{fields: promotionFields, read: func(raw json.RawM
 // promotionList reads something of each promotion.
 type promotionList struct {
 	fields []string
-	// read returns the rows that a promotion becomes, and its id when these are parts of it.
-	read func(raw json.RawMessage) (rows []media.Row, promotion string, err error)
+	// rows returns what a promotion becomes, and its id when these are parts of it.
+	rows func(raw json.RawMessage) (rows []media.Row, promotion string, err error)
 }
 
 // page fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not, but have
@@ -74,14 +74,14 @@ func (l promotionList) page(ctx context.Context, api media.API, q media.ListQuer
 	kind, rest, _ := strings.Cut(page, ":")
 	switch kind {
 	case "":
-		first, err := l.byNumber(ctx, api, q, 1)
+		first, err := l.byNumber(ctx, api, q, "")
 		if err != nil || first.Total <= promotionsCap {
 			return first, err
 		}
 		return l.byCursor(ctx, api, q, first.Total, "0")
 	case "page":
-		if number, err := strconv.Atoi(rest); err == nil {
-			return l.byNumber(ctx, api, q, number)
+		if rest != "" {
+			return l.byNumber(ctx, api, q, rest)
 		}
 	case "cursor":
 		count, cursor, _ := strings.Cut(rest, ":")
@@ -92,58 +92,39 @@ func (l promotionList) page(ctx context.Context, api media.API, q media.ListQuer
 	return media.Page{}, noSuchPage(page)
 }
 
-func (l promotionList) byNumber(ctx context.Context, api media.API, q media.ListQuery, number int) (media.Page, error) {
-	answer, err := l.fetch(ctx, api, q, url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(promotionsPage)}})
-	if err != nil {
-		return media.Page{}, err
+func (l promotionList) byNumber(ctx context.Context, api media.API, q media.ListQuery, number string) (media.Page, error) {
+	page, err := media.Numbered{Endpoint: promotionsEndpoint, Size: promotionsPage}.Page(ctx, api, number, l.query(api, q), l.add)
+	if page.Next != "" {
+		page.Next = "page:" + page.Next
 	}
-	if !answer.Page.TotalNumber.Set {
-		return media.Page{}, media.Broken(promotionsEndpoint, errors.New("page_info has no total_number"))
-	}
-	page := media.Page{Rows: answer.rows, Counted: answer.counted, Total: int(answer.Page.TotalNumber.Value)}
-	if number*promotionsPage < page.Total {
-		page.Next = "page:" + strconv.Itoa(number+1)
-	}
-	return page, nil
+	return page, err
 }
 
 func (l promotionList) byCursor(ctx context.Context, api media.API, q media.ListQuery, total int, cursor string) (media.Page, error) {
-	answer, err := l.fetch(ctx, api, q, url.Values{"cursor": {cursor}, "count": {strconv.Itoa(promotionsPage)}})
+	query := l.query(api, q)
+	query.Set("cursor", cursor)
+	query.Set("count", strconv.Itoa(promotionsPage))
+	data, err := api.Get(ctx, promotionsEndpoint, query)
 	if err != nil {
 		return media.Page{}, err
 	}
-	page := media.Page{Rows: answer.rows, Counted: answer.counted, Total: total}
-	if next := answer.Cursor.Cursor; answer.Cursor.HasMore && next.Set {
-		page.Next = "cursor:" + strconv.Itoa(total) + ":" + strconv.FormatInt(next.Value, 10)
+	page, next, err := l.read(data)
+	if err != nil {
+		return media.Page{}, media.Broken(promotionsEndpoint, err)
+	}
+	page.Total = total
+	if next != "" {
+		page.Next = "cursor:" + strconv.Itoa(total) + ":" + next
 	}
 	return page, nil
 }
 
-type promotionsAnswer struct {
-	List []json.RawMessage `json:"list"`
-	Page pageInfo          `json:"page_info"`
-	// The cursor is not said to be an offset or an id: it goes back as it came.
-	Cursor struct {
-		HasMore bool     `json:"has_more"`
-		Cursor  wire.Int `json:"cursor"`
-	} `json:"cursor_info"`
-	rows    []media.Row
-	counted []string // the promotions, where the rows are parts of them
-}
-
-func (l promotionList) fetch(ctx context.Context, api media.API, q media.ListQuery, query url.Values) (promotionsAnswer, error) {
-	query.Set("advertiser_id", api.Account().ExternalID)
-	query.Set("fields", asJSON(l.fields))
-	query.Set("filtering", asJSON(promotionFilter(q)))
-	data, err := api.Get(ctx, promotionsEndpoint, query)
-	if err != nil {
-		return promotionsAnswer{}, err
+func (l promotionList) query(api media.API, q media.ListQuery) url.Values {
+	return url.Values{
+		"advertiser_id": {api.Account().ExternalID},
+		"fields":        {asJSON(l.fields)},
+		"filtering":     {asJSON(promotionFilter(q))},
 	}
-	answer, err := l.readAnswer(data)
-	if err != nil {
-		return promotionsAnswer{}, media.Broken(promotionsEndpoint, err)
-	}
-	return answer, nil
 }
 
 // promotionFilter asks for what was modified within the query's window, or for everything when the window is longer
@@ -162,22 +143,40 @@ func withWindow(filter map[string]string, q media.ListQuery, start, end string) 
 	return filter
 }
 
-func (l promotionList) readAnswer(data json.RawMessage) (promotionsAnswer, error) {
-	var answer promotionsAnswer
+// read reads a page by cursor. The cursor is not said to be an offset or an id: it goes back as it came.
+func (l promotionList) read(data json.RawMessage) (page media.Page, next string, err error) {
+	var answer struct {
+		List   []json.RawMessage `json:"list"`
+		Cursor struct {
+			HasMore bool     `json:"has_more"`
+			Cursor  wire.Int `json:"cursor"`
+		} `json:"cursor_info"`
+	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return promotionsAnswer{}, err
+		return media.Page{}, "", err
 	}
 	for _, raw := range answer.List {
-		rows, promotion, err := l.read(raw)
-		if err != nil {
-			return promotionsAnswer{}, err
-		}
-		answer.rows = append(answer.rows, rows...)
-		if promotion != "" {
-			answer.counted = append(answer.counted, promotion)
+		if err := l.add(&page, raw); err != nil {
+			return media.Page{}, "", err
 		}
 	}
-	return answer, nil
+	if answer.Cursor.HasMore && answer.Cursor.Cursor.Set {
+		next = strconv.FormatInt(answer.Cursor.Cursor.Value, 10)
+	}
+	return page, next, nil
+}
+
+// add adds what a promotion becomes to a page.
+func (l promotionList) add(page *media.Page, raw json.RawMessage) error {
+	rows, promotion, err := l.rows(raw)
+	if err != nil {
+		return err
+	}
+	page.Rows = append(page.Rows, rows...)
+	if promotion != "" {
+		page.Counted = append(page.Counted, promotion)
+	}
+	return nil
 }
 
 func readPromotion(raw json.RawMessage) (media.Row, error) {

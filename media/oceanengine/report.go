@@ -3,7 +3,6 @@ package oceanengine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -121,16 +120,16 @@ type order struct {
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	number, err := pageNumber(page)
-	if err != nil {
-		return media.Page{}, err
-	}
 	var sorting []order
 	for _, dimension := range r.dimensions() {
 		sorting = append(sorting, order{Field: dimension, Type: "ASC"})
 	}
 	metrics := q.Fields(figures.Fields())
-	data, err := api.Get(ctx, reportEndpoint, url.Values{
+	pages := media.Numbered{Endpoint: reportEndpoint, Size: reportPage, Rows: "rows"}
+	if r.hasSums() {
+		pages.Beside = r.readSums
+	}
+	out, err := pages.Page(ctx, api, page, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
 		"data_topic":    {r.topic},
 		"dimensions":    {asJSON(r.dimensions())},
@@ -139,50 +138,22 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"start_time":    {fmt.Sprintf("%s %02d:00:00", q.From, q.FromHour)},
 		"end_time":      {q.To.String() + " 23:59:59"},
 		"order_by":      {asJSON(sorting)},
-		"page":          {strconv.Itoa(number)},
-		"page_size":     {strconv.Itoa(reportPage)},
-	})
-	if err != nil {
-		return media.Page{}, media.NameField(err, metrics, unknownMetric)
-	}
-	out, err := r.read(data)
-	if err != nil {
-		return media.Page{}, media.Broken(reportEndpoint, err)
-	}
-	if number*reportPage < out.Total {
-		out.Next = strconv.Itoa(number + 1)
-	}
-	return out, nil
+	}, media.EachRow(r.readRow))
+	return out, media.NameField(err, metrics, unknownMetric)
 }
 
-func (r report) read(data json.RawMessage) (media.Page, error) {
-	var answer struct {
-		Rows []json.RawMessage          `json:"rows"`
-		Sums map[string]json.RawMessage `json:"total_metrics"`
-		Page pageInfo                   `json:"page_info"`
+// readSums reads the platform's own sums, which stand beside the rows of each page.
+func (r report) readSums(page *media.Page, answer map[string]json.RawMessage) error {
+	var told map[string]json.RawMessage
+	if err := json.Unmarshal(orNull(answer["total_metrics"]), &told); err != nil || told == nil {
+		return err
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return media.Page{}, err
+	sums, err := figures.Sums(told)
+	if err != nil {
+		return fmt.Errorf("total_metrics: %w", err)
 	}
-	if !answer.Page.TotalNumber.Set {
-		return media.Page{}, errors.New("page_info has no total_number")
-	}
-	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
-	for _, raw := range answer.Rows {
-		row, err := r.readRow(raw)
-		if err != nil {
-			return media.Page{}, err
-		}
-		page.Rows = append(page.Rows, row)
-	}
-	if r.hasSums() && answer.Sums != nil {
-		sums, err := figures.Sums(answer.Sums)
-		if err != nil {
-			return media.Page{}, fmt.Errorf("total_metrics: %w", err)
-		}
-		page.Sums = &sums
-	}
-	return page, nil
+	page.Sums = &sums
+	return nil
 }
 
 func (r report) readRow(raw json.RawMessage) (media.Row, error) {

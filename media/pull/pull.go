@@ -53,6 +53,10 @@ type Deps struct {
 // restartsMax is how often a pull begins again when its pages disagree: rows move while a platform is being paged.
 const restartsMax = 3
 
+// emptyMax is how many pages without rows may follow one another: some platforms cut pages before they leave out what was not
+// asked for.
+const emptyMax = 20
+
 // windowOverlap is how far a pull of changes reaches back before the newest modification seen: platforms show a
 // change some minutes after its time stamp.
 const windowOverlap = 10 * time.Minute
@@ -98,13 +102,14 @@ type fetched struct {
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
 
 // fetch pages through a query until its pages agree: the same total on every page, distinct keys, as many as the
-// total, and figures that add up to the platform's own sums where it tells them. After a few restarts it returns what came, with the reason in note. It gives up with *overCapError when there are
-// more rows than rowsMax; 0 is any number.
+// total, and figures that add up to the platform's own sums where it tells them. It begins again at the first page that does not
+// agree. After a few restarts it returns what came, with the reason in note. It gives up with *overCapError when there are more
+// rows than rowsMax; 0 is any number.
 func fetch(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
 	var f fetched
-	for range restartsMax {
+	for try := range restartsMax {
 		var err error
-		if f, err = fetchOnce(ctx, rowsMax, page); err != nil {
+		if f, err = fetchOnce(ctx, rowsMax, page, try == restartsMax-1); err != nil {
 			return fetched{}, err
 		}
 		if f.note == "" {
@@ -124,15 +129,16 @@ func keyOf(row media.Row) rowKey { return rowKey{day: row.Day, hour: row.Hour, o
 
 func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour, k.object) }
 
-func fetchOnce(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
+// fetchOnce reads the pages of a query up to the first that does not agree with those before it, or all of them.
+func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetched, error) {
 	var f fetched
 	seen := map[rowKey]bool{}
 	tokens := map[string]bool{}
 	counted := map[string]bool{} // of pages whose total is not that of the rows
 	byRows := true
-	total := -1
+	total, empty := -1, 0
 	var sums *metric.Values
-	for token := ""; ; {
+	for token := ""; f.note == "" || all; {
 		p, err := page(ctx, token)
 		if err != nil {
 			return fetched{}, err
@@ -144,6 +150,9 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc) (fetched, error)
 			total = p.Total
 		} else if total != p.Total {
 			f.note = fmt.Sprintf("the total changed from %d to %d between pages", total, p.Total)
+		}
+		if p.Moved != "" {
+			f.note = p.Moved
 		}
 		if p.Sums != nil {
 			if sums != nil && *sums != *p.Sums {
@@ -169,6 +178,11 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc) (fetched, error)
 		}
 		if p.Next == "" {
 			break
+		}
+		if empty++; len(p.Rows) > 0 || len(p.Counted) > 0 {
+			empty = 0
+		} else if empty > emptyMax {
+			return fetched{}, &media.Error{Class: media.Transient, Message: "the platform's pages are empty, and lead to more"}
 		}
 		if tokens[p.Next] {
 			return fetched{}, &media.Error{Class: media.Transient, Message: "the platform's paging goes in circles"}

@@ -236,6 +236,37 @@ func TestReport_StartsAgainWhenPagesDisagree(t *testing.T) {
 	}
 }
 
+func TestReport_ReadsNoFurtherThanTheFirstPageThatMoved(t *testing.T) {
+	t.Parallel()
+	d := day.Day("2026-11-21")
+	short := reportPage(5, "2", reportRow(d, 1))
+	short.page.Moved = "page 1 has 1 rows, and 2 are due of a total of 5"
+	b := setup(t, short, reportPage(2, "2", reportRow(d, 10_000)), reportPage(2, "", reportRow(d.Add(-1), 20_000)))
+	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"2026-11-20": 20_000, "2026-11-21": 10_000}, b.costs(t))
+	from := "2026-11-20..2026-11-21 page "
+	require.Equal(t, []string{from + `""`, from + `""`, from + `"2"`}, b.platform.asked)
+}
+
+func TestReport_ReadsOnOverAnEmptyPage(t *testing.T) {
+	t.Parallel()
+	d := day.Day("2026-11-21")
+	b := setup(t, reportPage(2, "2"), reportPage(2, "3", reportRow(d, 10_000)), reportPage(2, "4"), reportPage(2, "", reportRow(d.Add(-1), 20_000)))
+	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"2026-11-20": 20_000, "2026-11-21": 10_000}, b.costs(t))
+
+	var endless []pageAnswer
+	for n := range 2 * emptyMax {
+		endless = append(endless, reportPage(2, fmt.Sprint(n+2)))
+	}
+	b = setup(t, endless...)
+	_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
+	require.ErrorContains(t, err, "the platform's pages are empty, and lead to more")
+	require.Len(t, b.platform.asked, emptyMax+1)
+}
+
 func TestReport_KeepsAndReportsAPullThatNeverAgrees(t *testing.T) {
 	t.Parallel()
 	b := setup(t, reportPage(5, "", reportRow("2026-11-21", 10_000)))

@@ -3,7 +3,6 @@ package tencent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"strconv"
 
@@ -63,32 +62,15 @@ var (
 
 // page fetches a page by its number: there is no end to them.
 func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
-	number, err := pageNumber(page)
-	if err != nil {
-		return media.Page{}, err
-	}
 	filters := []filter{{Field: "created_time", Operator: "GREATER_EQUALS", Values: []string{beforeAll}}}
 	if !q.Since.IsZero() {
 		filters = append(filters, filter{Field: "last_modified_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(q.Since.Unix(), 10)}})
 	}
-	data, err := api.Get(ctx, l.endpoint, url.Values{
+	return media.Numbered{Endpoint: l.endpoint, Size: listPage}.Page(ctx, api, page, url.Values{
 		"account_id": {api.Account().ExternalID},
 		"fields":     {asJSON(l.fields)},
 		"filtering":  {asJSON(filters)},
-		"page":       {strconv.Itoa(number)},
-		"page_size":  {strconv.Itoa(listPage)},
-	})
-	if err != nil {
-		return media.Page{}, err
-	}
-	out, err := l.read(data)
-	if err != nil {
-		return media.Page{}, media.Broken(l.endpoint, err)
-	}
-	if number*listPage < out.Total {
-		out.Next = strconv.Itoa(number + 1)
-	}
-	return out, nil
+	}, media.EachRow(l.read))
 }
 
 type assetFile struct {
@@ -106,38 +88,24 @@ type assetFile struct {
 	LastModifiedTime wire.Int `json:"last_modified_time"`
 }
 
-func (l assetList) read(data json.RawMessage) (media.Page, error) {
-	var answer struct {
-		List []json.RawMessage `json:"list"`
-		Page pageInfo          `json:"page_info"`
+func (l assetList) read(raw json.RawMessage) (media.Row, error) {
+	var a assetFile
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return media.Row{}, err
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return media.Page{}, err
+	id := a.ImageID
+	if l.id == "video_id" {
+		id = a.VideoID
 	}
-	if !answer.Page.TotalNumber.Set {
-		return media.Page{}, errors.New("page_info has no total_number")
+	if id == "" {
+		return media.Row{}, errNoID
 	}
-	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
-	for _, raw := range answer.List {
-		var a assetFile
-		if err := json.Unmarshal(raw, &a); err != nil {
-			return media.Page{}, err
-		}
-		id := a.ImageID
-		if l.id == "video_id" {
-			id = a.VideoID
-		}
-		if id == "" {
-			return media.Page{}, errNoID
-		}
-		modified := a.LastModifiedTime.Unix()
-		page.Rows = append(page.Rows, media.Row{
-			Object: string(id), Name: wire.Cut(a.Description), Modified: modified, JSON: raw,
-			Raw: append([]any{
-				wire.Text(a.Description), a.Width.Column(), a.Height.Column(), a.FileSize.Column(), wire.Text(a.Signature),
-				store.At(a.CreatedTime.Unix()), store.At(modified),
-			}, l.more(a)...),
-		})
-	}
-	return page, nil
+	modified := a.LastModifiedTime.Unix()
+	return media.Row{
+		Object: string(id), Name: wire.Cut(a.Description), Modified: modified, JSON: raw,
+		Raw: append([]any{
+			wire.Text(a.Description), a.Width.Column(), a.Height.Column(), a.FileSize.Column(), wire.Text(a.Signature),
+			store.At(a.CreatedTime.Unix()), store.At(modified),
+		}, l.more(a)...),
+	}, nil
 }

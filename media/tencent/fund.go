@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 
 	"adsync/base/day"
@@ -133,65 +132,31 @@ func readFund(raw json.RawMessage, amounts wire.Amounts) (media.Row, error) {
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	number := 1
-	if page != "" {
-		var err error
-		if number, err = strconv.Atoi(page); err != nil {
-			return media.Page{}, &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
-		}
-	}
-	data, err := api.Get(ctx, flowEndpoint, url.Values{
+	return media.Numbered{Endpoint: flowEndpoint, Size: flowPage}.Page(ctx, api, page, url.Values{
 		"account_id": {api.Account().ExternalID},
 		"date_range": {asJSON(map[string]string{"start_date": q.From.String(), "end_date": q.To.String()})},
-		"page":       {strconv.Itoa(number)},
-		"page_size":  {strconv.Itoa(flowPage)},
-	})
-	if err != nil {
-		return media.Page{}, err
-	}
-	out, err := readFlow(data, q)
-	if err != nil {
-		return media.Page{}, media.Broken(flowEndpoint, err)
-	}
-	if number*flowPage < out.Total {
-		out.Next = strconv.Itoa(number + 1)
-	}
-	return out, nil
+	}, media.EachRow(func(raw json.RawMessage) (media.Row, error) { return readFlow(raw, q) }))
 }
 
-func readFlow(data json.RawMessage, q media.ReportQuery) (media.Page, error) {
-	var answer struct {
-		List []json.RawMessage `json:"list"`
-		Page pageInfo          `json:"page_info"`
+func readFlow(raw json.RawMessage, q media.ReportQuery) (media.Row, error) {
+	var at struct {
+		Time wire.Int `json:"time"`
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return media.Page{}, err
+	if err := json.Unmarshal(raw, &at); err != nil {
+		return media.Row{}, err
 	}
-	if !answer.Page.TotalNumber.Set {
-		return media.Page{}, errors.New("page_info has no total_number")
+	row, err := readFund(raw, flowAmounts)
+	if err != nil {
+		return media.Row{}, err
 	}
-	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
-	for _, raw := range answer.List {
-		var at struct {
-			Time wire.Int `json:"time"`
-		}
-		if err := json.Unmarshal(raw, &at); err != nil {
-			return media.Page{}, err
-		}
-		row, err := readFund(raw, flowAmounts)
-		if err != nil {
-			return media.Page{}, err
-		}
-		// The platform's description has a time in each row, its sample has none.
-		switch moment := at.Time.Unix(); {
-		case !moment.IsZero():
-			row.Day = day.Of(moment, flowZone)
-		case q.From == q.To:
-			row.Day = q.From
-		default:
-			return media.Page{}, fmt.Errorf("a row of %s has no time", row.Object)
-		}
-		page.Rows = append(page.Rows, row)
+	// The platform's description has a time in each row, its sample has none.
+	switch moment := at.Time.Unix(); {
+	case !moment.IsZero():
+		row.Day = day.Of(moment, flowZone)
+	case q.From == q.To:
+		row.Day = q.From
+	default:
+		return media.Row{}, fmt.Errorf("a row of %s has no time", row.Object)
 	}
-	return page, nil
+	return row, nil
 }

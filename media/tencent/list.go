@@ -69,10 +69,10 @@ func (l cursorList) page(ctx context.Context, api media.API, q media.ListQuery, 
 	if err != nil {
 		return media.Page{}, media.Broken(l.endpoint, err)
 	}
-	// What ends the list is not written down. A cursor beside the last rows would only lead to an empty page, and an
-	// empty page to no more.
+	// What ends the list is not written down. A cursor beside the last rows would only lead to an empty page; an empty page
+	// before them has a cursor that leads on.
 	seen += len(out.Rows)
-	if next != "" && seen < out.Total && len(out.Rows) > 0 {
+	if next != "" && seen < out.Total {
 		out.Next = strconv.Itoa(seen) + ":" + next
 	}
 	return out, nil
@@ -84,25 +84,9 @@ func splitPage(page string) (seen int, cursor string, err error) {
 	}
 	count, cursor, _ := strings.Cut(page, ":")
 	if seen, err = strconv.Atoi(count); err != nil || cursor == "" {
-		return 0, "", noSuchPage(page)
+		return 0, "", &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
 	}
 	return seen, cursor, nil
-}
-
-// pageNumber is the number of a page that is named by it.
-func pageNumber(page string) (int, error) {
-	if page == "" {
-		return 1, nil
-	}
-	number, err := strconv.Atoi(page)
-	if err != nil {
-		return 0, noSuchPage(page)
-	}
-	return number, nil
-}
-
-func noSuchPage(page string) error {
-	return &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
 }
 
 func (l cursorList) readPage(data json.RawMessage, isDeleted bool) (page media.Page, next string, err error) {

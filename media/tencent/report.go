@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 
 	"adsync/base/day"
 	"adsync/base/store"
@@ -129,10 +128,6 @@ type order struct {
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	number, err := pageNumber(page)
-	if err != nil {
-		return media.Page{}, err
-	}
 	if r.hourly && q.From != q.To {
 		return media.Page{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s takes one day a call, not %s to %s", r.endpoint, q.From, q.To)}
 	}
@@ -145,46 +140,13 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"fields":     {asJSON(append(r.keys(), fields...))},
 		"order_by":   {asJSON(r.sorting())},
 		"time_line":  {"REQUEST_TIME"},
-		"page":       {strconv.Itoa(number)},
-		"page_size":  {strconv.Itoa(reportPage)},
 	}
 	if len(q.Within) > 0 {
 		query.Set("filtering", asJSON([]filter{{Field: "adgroup_id", Operator: "IN", Values: q.Within}}))
 	}
-	data, err := api.Get(ctx, r.endpoint, query)
-	if err != nil {
-		return media.Page{}, media.NameField(err, fields, unknownField...)
-	}
-	out, err := r.read(data, q)
-	if err != nil {
-		return media.Page{}, media.Broken(r.endpoint, err)
-	}
-	if number*reportPage < min(out.Total, reportCap) {
-		out.Next = strconv.Itoa(number + 1)
-	}
-	return out, nil
-}
-
-func (r report) read(data json.RawMessage, q media.ReportQuery) (media.Page, error) {
-	var answer struct {
-		List []json.RawMessage `json:"list"`
-		Page pageInfo          `json:"page_info"`
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return media.Page{}, err
-	}
-	if !answer.Page.TotalNumber.Set {
-		return media.Page{}, errors.New("page_info has no total_number")
-	}
-	page := media.Page{Total: int(answer.Page.TotalNumber.Value)}
-	for _, raw := range answer.List {
-		row, err := r.readRow(raw, q)
-		if err != nil {
-			return media.Page{}, err
-		}
-		page.Rows = append(page.Rows, row)
-	}
-	return page, nil
+	pages := media.Numbered{Endpoint: r.endpoint, Size: reportPage, Reach: reportCap}
+	out, err := pages.Page(ctx, api, page, query, media.EachRow(func(raw json.RawMessage) (media.Row, error) { return r.readRow(raw, q) }))
+	return out, media.NameField(err, fields, unknownField...)
 }
 
 func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, error) {

@@ -15,7 +15,6 @@ import (
 
 	"adsync/base/ratelimit"
 	"adsync/media"
-	"adsync/media/wire"
 )
 
 // Name is the media name of Tencent Ads.
@@ -72,10 +71,4 @@ func asJSON(v any) string {
 		panic(err) // Only texts and lists of texts are passed.
 	}
 	return string(b)
-}
-
-// pageInfo is the paging by number.
-type pageInfo struct {
-	TotalNumber wire.Int `json:"total_number"`
-	TotalPage   wire.Int `json:"total_page"`
 }

@@ -352,8 +352,9 @@ func FuzzReaders(f *testing.F) {
 		_, _, _ = readAccounts(body)
 		_, _ = readTokens(body)
 		_, _ = readAuthorisation(body)
+		s := &server{answer: data(string(body))}
 		for _, r := range []report{{}, {objects: byAdgroup}, {hourly: true}, {hourly: true, objects: byCreative}} {
-			_, _ = r.read(body, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"})
+			_, _ = r.page(context.Background(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 		}
 		_, _ = New().Decode(http.StatusOK, http.Header{}, body)
 	})

@@ -1,0 +1,114 @@
+package media
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"adsync/media/wire"
+)
+
+// Numbered reads lists and reports whose pages are asked for by number, in the envelope that several platforms share: the
+// rows, and page_info with the number of all. Platforms serve each page from what they have at that moment, so rows that come
+// and go move all that follow: a page that cannot be the one of its number among the total says so in Page.Moved.
+type Numbered struct {
+	Endpoint string
+	Size     int    // rows of a full page, as many as are asked for
+	Reach    int    // how many rows there are pages for; 0 is all
+	Rows     string // the field that holds the rows; "" is "list"
+	// Beside reads what an answer says of all rows of a query, beside those of its page; nil reads nothing.
+	Beside func(page *Page, answer map[string]json.RawMessage) error
+}
+
+// Page fetches a page: the first for "", else the one that is named by its number, as Next of the one before. read adds a row of
+// the platform's to the page. Errors are the API's, *Error of class Transient for an answer that does not read, and of class Bug for a
+// page that no Next has named.
+func (n Numbered) Page(ctx context.Context, api API, page string, query url.Values, read func(*Page, json.RawMessage) error) (Page, error) {
+	number := 1
+	if page != "" {
+		var err error
+		if number, err = strconv.Atoi(page); err != nil || number < 1 {
+			return Page{}, &Error{Class: Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+		}
+	}
+	query.Set("page", strconv.Itoa(number))
+	query.Set("page_size", strconv.Itoa(n.Size))
+	data, err := api.Get(ctx, n.Endpoint, query)
+	if err != nil {
+		return Page{}, err
+	}
+	out, err := n.read(data, read)
+	if err != nil {
+		return Page{}, Broken(n.Endpoint, err)
+	}
+	reach := out.Total
+	if n.Reach > 0 {
+		reach = min(reach, n.Reach)
+	}
+	if due := min(max(reach-(number-1)*n.Size, 0), n.Size); out.counted() != due {
+		out.Moved = fmt.Sprintf("page %d has %d rows, and %d are due of a total of %d", number, out.counted(), due, out.Total)
+	}
+	if number*n.Size < reach {
+		out.Next = strconv.Itoa(number + 1)
+	}
+	return out, nil
+}
+
+func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage) error) (Page, error) {
+	var answer map[string]json.RawMessage
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return Page{}, err
+	}
+	var info struct {
+		Total wire.Int `json:"total_number"`
+	}
+	if raw := answer["page_info"]; raw != nil {
+		if err := json.Unmarshal(raw, &info); err != nil {
+			return Page{}, err
+		}
+	}
+	if !info.Total.Set {
+		return Page{}, errors.New("page_info has no total_number")
+	}
+	var rows []json.RawMessage
+	if raw := answer[cmp.Or(n.Rows, "list")]; raw != nil {
+		if err := json.Unmarshal(raw, &rows); err != nil {
+			return Page{}, err
+		}
+	}
+	page := Page{Total: int(info.Total.Value)}
+	for _, raw := range rows {
+		if err := read(&page, raw); err != nil {
+			return Page{}, err
+		}
+	}
+	if n.Beside != nil {
+		if err := n.Beside(&page, answer); err != nil {
+			return Page{}, err
+		}
+	}
+	return page, nil
+}
+
+// counted is how many there are on the page of what Total counts.
+func (p Page) counted() int {
+	if p.Counted != nil {
+		return len(p.Counted)
+	}
+	return len(p.Rows)
+}
+
+// EachRow is for lists of which each row of the platform's is one of ours.
+func EachRow(read func(json.RawMessage) (Row, error)) func(*Page, json.RawMessage) error {
+	return func(page *Page, raw json.RawMessage) error {
+		row, err := read(raw)
+		if err == nil {
+			page.Rows = append(page.Rows, row)
+		}
+		return err
+	}
+}

@@ -1,0 +1,126 @@
+package media_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media"
+)
+
+// pager answers each page by its number.
+type pager struct {
+	answers map[string]string
+	asked   []string
+}
+
+func (p *pager) Get(_ context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	p.asked = append(p.asked, endpoint+" "+query.Encode())
+	return json.RawMessage(p.answers[query.Get("page")]), nil
+}
+
+func (*pager) Post(context.Context, string, any) (json.RawMessage, error) {
+	return nil, errors.New("nothing is posted")
+}
+
+func (*pager) Account() media.Account { return media.Account{} }
+
+func readName(raw json.RawMessage) (media.Row, error) {
+	var name string
+	err := json.Unmarshal(raw, &name)
+	return media.Row{Object: name}, err
+}
+
+func numberedAnswer(total int, rows ...string) string {
+	quoted := make([]string, len(rows))
+	for i, r := range rows {
+		quoted[i] = `"` + r + `"`
+	}
+	return fmt.Sprintf(`{"list":[%s],"page_info":{"page":1,"page_size":2,"total_number":%d,"total_page":9}}`, strings.Join(quoted, ","), total)
+}
+
+func TestNumbered_NamesPagesByTheirNumbers(t *testing.T) {
+	t.Parallel()
+	pages := media.Numbered{Endpoint: "ads/get", Size: 2}
+	api := &pager{answers: map[string]string{"1": numberedAnswer(3, "a", "b"), "2": numberedAnswer(3, "c")}}
+	first, err := pages.Page(t.Context(), api, "", url.Values{"account": {"7"}}, media.EachRow(readName))
+	require.NoError(t, err)
+	require.Equal(t, media.Page{Rows: []media.Row{{Object: "a"}, {Object: "b"}}, Total: 3, Next: "2"}, first)
+	last, err := pages.Page(t.Context(), api, first.Next, url.Values{}, media.EachRow(readName))
+	require.NoError(t, err)
+	require.Equal(t, media.Page{Rows: []media.Row{{Object: "c"}}, Total: 3}, last)
+	require.Equal(t, []string{"ads/get account=7&page=1&page_size=2", "ads/get page=2&page_size=2"}, api.asked)
+
+	for _, page := range []string{"0", "x", "-1"} {
+		_, err := pages.Page(t.Context(), api, page, url.Values{}, media.EachRow(readName))
+		failed, ok := errors.AsType[*media.Error](err)
+		require.True(t, ok)
+		require.Equal(t, media.Bug, failed.Class, page)
+	}
+}
+
+func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		pages  media.Numbered
+		number string
+		answer string
+		moved  string
+		next   string
+	}{
+		{name: "full", number: "2", answer: numberedAnswer(5, "c", "d"), next: "3"},
+		{name: "the last", number: "3", answer: numberedAnswer(5, "e")},
+		{name: "beyond the last, of a list that has become shorter", number: "3", answer: numberedAnswer(4)},
+		{name: "nothing at all", number: "1", answer: numberedAnswer(0)},
+		{name: "short, and not the last", number: "1", answer: numberedAnswer(5, "a"), moved: "page 1 has 1 rows, and 2 are due of a total of 5", next: "2"},
+		{name: "empty, and there are more", number: "2", answer: numberedAnswer(5), moved: "page 2 has 0 rows, and 2 are due of a total of 5", next: "3"},
+		{name: "the last lacks its row", number: "3", answer: numberedAnswer(5), moved: "page 3 has 0 rows, and 1 are due of a total of 5"},
+		{name: "more than the total", number: "1", answer: numberedAnswer(1, "a", "b"), moved: "page 1 has 2 rows, and 1 are due of a total of 1"},
+		{name: "the last that can be asked for", pages: media.Numbered{Reach: 4}, number: "2", answer: numberedAnswer(9, "c", "d")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.pages.Endpoint, c.pages.Size = "ads/get", 2
+			page, err := c.pages.Page(t.Context(), &pager{answers: map[string]string{c.number: c.answer}}, c.number, url.Values{}, media.EachRow(readName))
+			require.NoError(t, err)
+			require.Equal(t, c.moved, page.Moved)
+			require.Equal(t, c.next, page.Next)
+		})
+	}
+}
+
+func TestNumbered_CountsWhatTheTotalCounts(t *testing.T) {
+	t.Parallel()
+	// Each row of the platform's becomes two of ours.
+	parts := func(page *media.Page, raw json.RawMessage) error {
+		page.Counted = append(page.Counted, string(raw))
+		page.Rows = append(page.Rows, media.Row{Object: string(raw) + ":1"}, media.Row{Object: string(raw) + ":2"})
+		return nil
+	}
+	api := &pager{answers: map[string]string{"1": `{"rows":[1,2],"page_info":{"total_number":"3"}}`}}
+	page, err := media.Numbered{Endpoint: "ads/get", Size: 2, Rows: "rows"}.Page(t.Context(), api, "", url.Values{}, parts)
+	require.NoError(t, err)
+	require.Empty(t, page.Moved)
+	require.Len(t, page.Rows, 4)
+	require.Equal(t, "2", page.Next)
+}
+
+func TestNumbered_RefusesWhatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{
+		``, `null`, `[]`, `{}`, `{"list":["a"]}`, `{"list":{},"page_info":{"total_number":1}}`, `{"list":[],"page_info":[]}`, `{"list":[1],"page_info":{"total_number":1}}`,
+	} {
+		_, err := media.Numbered{Endpoint: "ads/get", Size: 2}.Page(t.Context(), &pager{answers: map[string]string{"1": answer}}, "", url.Values{}, media.EachRow(readName))
+		failed, ok := errors.AsType[*media.Error](err)
+		require.True(t, ok, answer)
+		require.Equal(t, media.Transient, failed.Class, answer)
+		require.ErrorContains(t, err, "ads/get", answer)
+	}
+}
