@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -91,7 +92,8 @@ func differences(before, after string) map[string][2]string {
 	return different
 }
 
-// sameJSON tells whether two values are the same but for the order of their keys and white space.
+// sameJSON tells whether two values are the same but for the order of their keys and white space. A number is the same as the
+// text of it: platforms send one or the other, from one call to the next.
 func sameJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -103,7 +105,39 @@ func sameJSON(a, b json.RawMessage) bool {
 	}
 	x, ok1 := decode(a)
 	y, ok2 := decode(b)
-	return ok1 && ok2 && reflect.DeepEqual(x, y)
+	return ok1 && ok2 && sameValue(x, y)
+}
+
+func sameValue(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(x, y, sameValue)
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, sameValue)
+	case json.Number:
+		switch y := b.(type) {
+		case json.Number:
+			return shortest(x.String()) == shortest(y.String())
+		case string:
+			return shortest(x.String()) == shortest(y)
+		}
+		return false
+	case string:
+		if y, ok := b.(json.Number); ok {
+			return sameValue(y, x)
+		}
+	}
+	return a == b
+}
+
+// shortest is a number without the zeros at its end that say nothing: 300.50 is 300.5.
+func shortest(number string) string {
+	if !strings.Contains(number, ".") || strings.ContainsAny(number, "eE") {
+		return number
+	}
+	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 }
 
 // ChangeFilter chooses among the changes of an account. Empty fields choose all.

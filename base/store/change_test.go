@@ -51,6 +51,10 @@ func TestConfigChanges_TellWhatPullsSaw(t *testing.T) {
 	require.Empty(t, changes(t, s, store.ChangeFilter{}), "nothing has changed")
 	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
 	require.Empty(t, changes(t, s, store.ChangeFilter{}), "the order of keys says nothing, and of the modification nobody asks")
+	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": ["1", 2.0], "a": "1"}, "name": "one", "budget": "5.00"}`))
+	require.Empty(t, changes(t, s, store.ChangeFilter{}), "a number and the text of it are the same")
+	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
+	require.Empty(t, changes(t, s, store.ChangeFilter{}))
 
 	pullObjects(t, s, false, rowOf("1", "uno", `{"name": "uno", "bid": 19007199254740993, "area": {"a": 1, "b": [2]}, "modified": 2}`), rowOf("2", "two", `{"name": "two"}`))
 	pullObjects(t, s, true, rowOf("2", "two", `{"name": "two"}`))
