@@ -64,6 +64,17 @@ func BenchmarkTencentCreatives(b *testing.B) {
 	})
 }
 
+// A page of an account of 50,000 creatives.
+func BenchmarkTencentCreativesOfAGiant(b *testing.B) {
+	s := newSim(b, Config{Accounts: 2, Giant: 50_000}).unlimited()
+	a := s.account("tencent", 0)
+	w := &nobody{http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.ServeHTTP(w, s.tencentRequest(s.token(a), "dynamic_creatives/get", query("account_id", idText(a.id), "page_size", "100", "pagination_mode", "PAGINATION_MODE_CURSOR")))
+	}
+}
+
 func BenchmarkTencentAdgroups(b *testing.B) {
 	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
 		return s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.id), "page_size", "100"))

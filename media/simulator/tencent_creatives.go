@@ -112,14 +112,32 @@ func (t *tencent) creatives(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	list := slices.DeleteFunc(a.creatives(c.now), func(o listedCreative) bool {
-		x := tencentListed{id: o.id, parent: o.ad.id, name: o.name, status: o.status, created: o.created, modified: o.modified}
-		return slices.ContainsFunc(filters, func(fits listFilter) bool { return !fits(&x) })
-	})
-	return tencentPage(t, c, a.creativeFloor(), list, func(o *listedCreative) int64 { return o.id }, func(w *jsonWriter, o *listedCreative) {
+	list := creativesThatFit(&a, c.now, filters)
+	return tencentPage(t, c, a.creativeFloor(), list, func(o *creative) int64 { return o.id }, func(w *jsonWriter, o *creative) {
+		x := o.at(c.now)
 		for _, f := range fields {
 			w.key(f)
-			creativeFields[f](w, dynamicCreative{&a, o})
+			creativeFields[f](w, dynamicCreative{&a, &x})
 		}
 	})
+}
+
+// creativesThatFit lists creatives in the order of their ids. An account may have 50,000 and a page shows 100: the state of
+// one is made only where a condition is about it, and for the page.
+func creativesThatFit(a *account, now int64, filters []listFilter) (list []creative) {
+	a.ads(now, true, func(x ad) {
+		x.eachCreative(a, now, func(c creative) {
+			listed := tencentListed{id: c.id, parent: x.id, created: c.created, state: func(l *tencentListed) {
+				o := c.at(now)
+				l.name, l.status, l.modified = o.name, o.status, o.modified
+			}}
+			if c.deleted <= now {
+				listed.status = statusDeleted
+			}
+			if !slices.ContainsFunc(filters, func(f listFilter) bool { return !f.fits(&listed) }) {
+				list = append(list, c)
+			}
+		})
+	})
+	return list
 }

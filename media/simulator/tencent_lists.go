@@ -217,133 +217,6 @@ var adgroupFields = map[string]write[adgroup]{
 	"targeting":            fixed[adgroup]("{}"),
 }
 
-// tencentMoments are the operators of conditions on times.
-var tencentMoments = []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREATER_EQUALS"}
-
-// adgroupLister has the conditions that a list of ad groups takes.
-var adgroupLister = tencentLister{
-	id: "adgroup_id", name: "adgroup_name", filtersMax: 255,
-	operators: map[string][]string{
-		"adgroup_id": {"EQUALS", "IN"}, "adgroup_name": {"EQUALS", "CONTAINS"}, "created_time": tencentMoments, "last_modified_time": tencentMoments,
-		"configured_status": {"EQUALS"}, "is_deleted": {"EQUALS"}, "material_package_id": {"EQUALS"},
-		"joint_budget_rule_id": {"EQUALS"}, "auto_derived_creative_enabled": {"EQUALS"}, "rta_target_id": {"EQUALS"},
-	},
-}
-
-// tencentListed is what the conditions of lists are about.
-type tencentListed struct {
-	id, parent        int64
-	name              string
-	status            status
-	created, modified int64
-}
-
-// tencentLister names the fields by which a list knows its objects and those above them.
-type tencentLister struct {
-	id, name, parent string
-	operators        map[string][]string
-	filtersMax       int
-}
-
-// listFilter tells which objects a list holds.
-type listFilter func(x *tencentListed) bool
-
-func (t *tencent) listFilters(c *call, of tencentLister) (all []listFilter, err *apiError) {
-	filters, err := t.filters(c, of.filtersMax, of.operators)
-	if err != nil {
-		return nil, err
-	}
-	deleted := false
-	if text := c.query.Get("is_deleted"); text != "" {
-		if text != "true" && text != "false" {
-			return nil, failure(18002, "is_deleted")
-		}
-		deleted = text == "true"
-	}
-	byModified := slices.ContainsFunc(filters, func(f tencentFilter) bool { return f.Field == "last_modified_time" })
-	for _, f := range filters {
-		if f.Field == "is_deleted" {
-			if !byModified {
-				return nil, failure(33109, "")
-			}
-			if f.Values[0] != "true" && f.Values[0] != "false" {
-				return nil, failure(18002, "filtering: is_deleted")
-			}
-			deleted = f.Values[0] == "true"
-			continue
-		}
-		one, err := t.listFilter(of, f)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return append(all, func(x *tencentListed) bool { return (x.status == statusDeleted) == deleted }), nil
-}
-
-func (t *tencent) listFilter(of tencentLister, f tencentFilter) (listFilter, *apiError) {
-	value := f.Values[0]
-	switch f.Field {
-	case of.id, of.parent:
-		ids := map[int64]bool{}
-		for _, text := range f.Values {
-			id, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return nil, failure(18002, "filtering: %s", f.Field)
-			}
-			ids[id] = true
-		}
-		if f.Field == of.parent {
-			return func(x *tencentListed) bool { return ids[x.parent] }, nil
-		}
-		return func(x *tencentListed) bool { return ids[x.id] }, nil
-	case of.name:
-		if f.Operator == "CONTAINS" {
-			return func(x *tencentListed) bool { return strings.Contains(x.name, value) }, nil
-		}
-		return func(x *tencentListed) bool { return x.name == value }, nil
-	case "created_time", "last_modified_time":
-		moment, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || len(value) != 10 {
-			return nil, failure(18002, "filtering: %s is ten digits of seconds", f.Field)
-		}
-		return func(x *tencentListed) bool {
-			at := x.created
-			if f.Field == "last_modified_time" {
-				at = x.modified
-			}
-			return compares(f.Operator, cmp.Compare(at, moment))
-		}, nil
-	case "configured_status":
-		switch value {
-		case "AD_STATUS_NORMAL":
-			return func(x *tencentListed) bool { return x.status == statusActive }, nil
-		case "AD_STATUS_SUSPEND":
-			return func(x *tencentListed) bool { return x.status != statusActive }, nil
-		}
-		return nil, failure(18009, "filtering: configured_status %q", value)
-	default:
-		// What the others name, no object of this world has.
-		return func(*tencentListed) bool { return false }, nil
-	}
-}
-
-// compares tells whether the result of a comparison fits an operator.
-func compares(operator string, c int) bool {
-	switch operator {
-	case "EQUALS":
-		return c == 0
-	case "LESS":
-		return c < 0
-	case "LESS_EQUALS":
-		return c <= 0
-	case "GREATER":
-		return c > 0
-	default:
-		return c >= 0
-	}
-}
-
 func (t *tencent) adgroups(c *call, l *login) *apiError {
 	a, err := t.account(c, l)
 	if err != nil {
@@ -362,7 +235,7 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	}
 	list := slices.DeleteFunc(c.view.objects(&a), func(o object) bool {
 		x := tencentListed{id: o.id, name: o.name, status: o.status, created: o.created, modified: o.modified}
-		return slices.ContainsFunc(filters, func(fits listFilter) bool { return !fits(&x) })
+		return slices.ContainsFunc(filters, func(f listFilter) bool { return !f.fits(&x) })
 	})
 	return tencentPage(t, c, 0, list, func(o *object) int64 { return o.id }, func(w *jsonWriter, o *object) {
 		for _, f := range fields {
