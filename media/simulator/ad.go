@@ -24,6 +24,8 @@ type ad struct {
 	woken    int64 // of its account
 	// creatives is how many it has in a giant account; 0 leaves it to the ad.
 	creatives int
+	traps     *traps
+	inherits  string // the name that it begins with, of one that was deleted; "" is one of its own
 }
 
 type status uint8
@@ -44,6 +46,7 @@ type object struct {
 	budget   int64  // a day; 0 is unlimited
 	bid      int64
 	modified int64
+	traits   []trapID // the traps that it is one of
 }
 
 // series is the succession of ads in a slot.
@@ -90,6 +93,11 @@ func (s series) ad(generation int) ad {
 		deleted:   made + s.period*k.sub(2).between(55, 95)/100,
 		woken:     a.woken,
 		creatives: a.creativesEach,
+		traps:     a.traps,
+	}
+	if generation > 0 && x.falls(trapNameReused) {
+		before := s.ad(generation - 1)
+		x.inherits = before.at(before.deleted).name
 	}
 	if p.hasProjects {
 		x.project = a.projectID(s.slot / adsPerProject)
@@ -188,18 +196,32 @@ func (x *ad) at(now int64) object {
 	n, changed[1] = x.edits(21, 4, 40).version(x.created, moment)
 	o.budget = x.budgetOf(n)
 	n, changed[2] = x.edits(22, 2, 20).version(x.created, moment)
+	if x.falls(trapTwoEdits) {
+		// The bid is changed in the second of the budget, and shows one later.
+		n, changed[2] = x.edits(21, 4, 40).version(x.created, max(moment-1, x.created))
+	}
 	o.bid = x.key.sub(22).sub(uint64(10+n)).between(150, 8999)
 	o.status, changed[3] = x.statusAt(moment)
+	if x.class != classQuiet && x.falls(trapStatusUnstamped) {
+		changed[3] = x.created
+	}
 	o.modified = max(changed[0], changed[1], changed[2], changed[3])
 	if x.deleted <= now {
 		o.status, o.modified = statusDeleted, x.deleted
 	}
+	o.traits = x.traits(&o, moment)
 	return o
 }
 
 func (x *ad) nameOf(version int64) string {
+	if version == 0 && x.inherits != "" {
+		return x.inherits
+	}
 	k := x.key.sub(30)
 	b := make([]byte, 0, 64)
+	if x.falls(trapEmojiName) {
+		b = append(b, "🎮🔥"...)
+	}
 	b = append(b, pick(k.sub(1), []string{"春季", "开服", "新版本", "周年庆", "Launch", "Retarget", "节日", "拉新"})...)
 	b = append(b, '_')
 	b = append(b, pick(k.sub(2), []string{"激活", "付费", "首日ROI", "注册", "CPA", "下载"})...)

@@ -28,6 +28,9 @@ func (s *Simulator) controlRoutes() *http.ServeMux {
 	m.HandleFunc("POST /_sim/accounts", s.orderLife)
 	m.HandleFunc("GET /_sim/limits", s.serveLimits)
 	m.HandleFunc("POST /_sim/limits", s.orderLimits)
+	m.HandleFunc("GET /_sim/traps", s.serveTraps)
+	m.HandleFunc("POST /_sim/traps", s.orderTraps)
+	m.HandleFunc("GET /_sim/traps/misled", s.serveMisled)
 	m.HandleFunc("GET /_sim/faults", s.serveFaults)
 	m.HandleFunc("POST /_sim/faults", s.orderFault)
 	m.HandleFunc("DELETE /_sim/faults", s.cancelFaults)
@@ -73,7 +76,7 @@ func (s *Simulator) serveIndex(w http.ResponseWriter, _ *http.Request) {
 		"seed": s.world.seed, "accounts": s.world.accounts, "media": s.world.names(),
 		"calls": []string{
 			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct", "GET|POST accounts", "GET|POST limits",
-			"GET|POST|DELETE faults",
+			"GET|POST traps", "GET traps/misled", "GET|POST|DELETE faults",
 		},
 	})
 }

@@ -14,6 +14,7 @@
 //   - tencent*.go, oceanengine*.go: the wire formats. They share report.go (grouping and sorting) and json.go, and
 //     nothing else: each knows its own units, parameters and error codes. Another platform is one such file and its
 //     line in platforms.
+//   - traps*.go: what real platforms do to clients that trust them, with a count of each; in worlds that have traps.
 //   - logins.go: apps, tokens and who reaches which account.
 //   - control.go, orders.go, choose.go, truth.go: the control API under /_sim/.
 //   - persist.go: what survives a restart.

@@ -124,6 +124,7 @@ type adDay struct {
 	rate     figures
 	price    int64 // of a payment, in fen
 	shares   [3]int64
+	fell     bool    // spend was given back
 	corrects []int64 // ordered corrections that touch the day, in percent to add
 }
 
@@ -200,6 +201,7 @@ func (d *adDay) setRates(x *ad, k key, stage int) {
 	r[cost] = one * quality.between(120, 650) / 100 // fen
 	if stage > 0 && k.sub(20).chance(25) {
 		r[cost] -= part(r[cost], 21, 1, 15) // clicks found invalid are given back
+		d.fell = true
 	}
 	late := int64(1000)
 	if k.sub(22).chance(75) {

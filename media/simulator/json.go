@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -93,6 +94,15 @@ func appendFixed2(b []byte, n int64) []byte {
 	b = strconv.AppendInt(b, n/100, 10)
 	rest := n % 100
 	return append(b, '.', byte('0'+rest/10), byte('0'+rest%10))
+}
+
+// value writes what follows a key, as a text of it if it should be one.
+func (w *jsonWriter) value(asText bool, write func()) {
+	at := len(w.b)
+	write()
+	if asText {
+		w.b = append(slices.Insert(w.b, at, '"'), '"')
+	}
 }
 
 func (w *jsonWriter) textField(k, v string)         { w.key(k); w.text(v) }

@@ -52,6 +52,7 @@ func (r LimitRule) sameSlot(o LimitRule) bool {
 type refusal struct {
 	rule    LimitRule
 	penalty bool          // the platform is shut, not the window full
+	busy    bool          // the platform refuses everybody
 	retryIn time.Duration // until a call can succeed again
 }
 

@@ -161,6 +161,10 @@ func (o *oceanEngine) fail(c *call, err *apiError) {
 
 func (o *oceanEngine) overLimit(c *call, r refusal) {
 	o.head(c)
+	if r.busy {
+		o.fail(c, failure(40100, ""))
+		return
+	}
 	if r.rule.Scope == ScopeAccount {
 		c.header.Set("X-RateLimit-Dimension", "customer_qps")
 		o.fail(c, failure(40130, ""))

@@ -61,7 +61,7 @@ func (o *oceanEngine) fundDays(c *call, l *login) *apiError {
 		return err
 	}
 	days := c.view.fundDays(&a, from, to)
-	first, last := pageOf(page, size, len(days))
+	first, last, total := c.pageOf(page, size, len(days))
 	w := o.begin(c)
 	w.open('{')
 	w.openArray("list")
@@ -69,7 +69,7 @@ func (o *oceanEngine) fundDays(c *call, l *login) *apiError {
 		writeOceanFundDay(&w, &a, d)
 	}
 	w.close(']')
-	w.pageInfo(page, size, len(days))
+	w.pageInfo(page, size, total)
 	w.close('}')
 	o.end(c, &w)
 	return nil

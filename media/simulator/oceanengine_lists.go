@@ -214,9 +214,12 @@ var promotionFields = map[string]write[promotion]{
 	},
 	"status_second": fixed[promotion]("[]"),
 	"opt_status": func(w *jsonWriter, x promotion) {
-		if x.status == statusActive {
+		switch {
+		case x.status == statusActive && x.falls(trapUnknownWord):
+			w.text("ENABLE_BY_TRIAL_RUN")
+		case x.status == statusActive:
 			w.text("ENABLE")
-		} else {
+		default:
 			w.text("DISABLE")
 		}
 	},
@@ -273,7 +276,7 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 		return err
 	}
 	byCursor := c.query.Get("cursor") != "" || c.query.Get("count") != ""
-	from, to := pageOf(page, size, len(list))
+	var from, to, total int
 	next := int64(0)
 	switch {
 	case byCursor && conditions.IDs != nil:
@@ -286,12 +289,20 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 		}
 		from, _ = slices.BinarySearchFunc(list, last+1, func(x object, id int64) int { return cmp.Compare(x.id, id) })
 		to = min(from+count, len(list))
-		if next = last; to > from {
+		switch {
+		case to > from && c.skipsPage(from, len(list), last, list[from].id-1):
+			next, to = list[from].id-1, from
+		case to > from:
 			next = list[to-1].id
+		default:
+			next = last
 		}
 	case page*size > oceanListMax:
 		return failure(40000, "pages reach up to %d rows; use the cursor", oceanListMax)
+	default:
+		from, to, total = c.pageOf(page, size, len(list))
 	}
+	asText := c.sim.traps.holds(c, trapNumbersAsText)
 	w := o.begin(c)
 	w.open('{')
 	w.openArray("list")
@@ -300,8 +311,9 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 		w.open('{')
 		for _, f := range fields {
 			w.key(f)
-			promotionFields[f](&w, x)
+			w.value(asText && isNumber(f), func() { promotionFields[f](&w, x) })
 		}
+		c.told(&w, &a, x.object.traits)
 		w.close('}')
 	}
 	w.close(']')
@@ -313,7 +325,7 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 		w.numberField("cursor", next)
 		w.close('}')
 	} else {
-		w.pageInfo(page, size, len(list))
+		w.pageInfo(page, size, total)
 	}
 	w.close('}')
 	o.end(c, &w)

@@ -180,20 +180,22 @@ func (o *oceanEngine) assets(c *call, l *login, kind assetKind, fields []string)
 	if err != nil {
 		return err
 	}
-	from, to := pageOf(page, size, len(list))
+	from, to, total := c.pageOf(page, size, len(list))
 	w := o.begin(c)
 	w.open('{')
 	w.openArray("list")
 	for i := range list[from:to] {
 		w.open('{')
 		for _, f := range fields {
-			w.key(f)
-			oceanAssetFields[f](&w, &list[from+i])
+			if !c.leavesOut(&w, f, &list[from+i]) {
+				w.key(f)
+				oceanAssetFields[f](&w, &list[from+i])
+			}
 		}
 		w.close('}')
 	}
 	w.close(']')
-	w.pageInfo(page, size, len(list))
+	w.pageInfo(page, size, total)
 	w.close('}')
 	o.end(c, &w)
 	return nil

@@ -123,7 +123,7 @@ func (o *oceanEngine) projects(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	from, to := pageOf(page, size, len(list))
+	from, to, total := c.pageOf(page, size, len(list))
 	w := o.begin(c)
 	w.open('{')
 	w.openArray("list")
@@ -137,7 +137,7 @@ func (o *oceanEngine) projects(c *call, l *login) *apiError {
 		w.close('}')
 	}
 	w.close(']')
-	w.pageInfo(page, size, len(list))
+	w.pageInfo(page, size, total)
 	w.close('}')
 	o.end(c, &w)
 	return nil

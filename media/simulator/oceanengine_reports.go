@@ -188,7 +188,7 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 	if err := o.reportQuery(c, l, q); err != nil {
 		return err
 	}
-	rows := c.view.rows(&q.account, q.scope)
+	rows := c.rows(&q.account, q.scope)
 	if q.scope.hourly && (q.firstHour > 0 || q.lastHour < 23) {
 		rows = slices.DeleteFunc(rows, func(r row) bool {
 			return (r.day == q.scope.from && r.hour < q.firstHour) || (r.day == q.scope.to && r.hour > q.lastHour)
@@ -201,7 +201,7 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 		})
 	}
 	list := sorted(rows, q.orders)
-	from, to := pageOf(q.page, q.size, len(list))
+	from, to, count := c.pageOf(q.page, q.size, len(list))
 	w := o.begin(c)
 	w.open('{')
 	w.openArray("rows")
@@ -213,12 +213,13 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 		}
 		w.close('}')
 		o.writeMetrics(&w, "metrics", q, &r.figures)
+		c.told(&w, &q.account, nil)
 		w.close('}')
 	}
 	w.close(']')
 	total := sum(rows)
 	o.writeMetrics(&w, "total_metrics", q, &total)
-	w.pageInfo(q.page, q.size, len(rows))
+	w.pageInfo(q.page, q.size, count)
 	w.close('}')
 	o.end(c, &w)
 	return nil

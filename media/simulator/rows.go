@@ -48,6 +48,7 @@ type view struct {
 	corrections *corrections
 	alterations *alterations // nil in the truth
 	scratch     *[]row       // memory for the rows of one question; they end with the next one. nil makes new memory
+	fell        bool         // rows were made of a past day whose spend has fallen
 }
 
 // rows makes an account's rows in the order of day, hour, object. Rows without impressions do not exist.
@@ -94,6 +95,7 @@ func (v *view) dayRows(rows []row, a *account, s scope, day int, ads []*ad) []ro
 		if f[impressions] == 0 {
 			continue
 		}
+		v.fell = v.fell || d.fell
 		if s.level == levelAd {
 			rows = append(rows, row{day: day, hour: noHour, object: x.id, ad: x, figures: f})
 		} else {
@@ -118,6 +120,7 @@ func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []r
 	for _, x := range ads {
 		if d := x.day(day, v.now, corrects); d.spanN > 0 {
 			list = append(list, running{adDay: d, ad: x})
+			v.fell = v.fell || d.fell
 		}
 	}
 	if s.level == levelAd {

@@ -32,6 +32,8 @@ type call struct {
 	outcome  outcome
 
 	overLimit bool // an ordered fault wants it refused
+	asked     key  // the name of its query, once somebody asked for it
+	trapped   bool // it has met a trap
 
 	status int
 	header http.Header
@@ -116,7 +118,10 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 	met := s.faults.claimed(c.p.name, c.endpoint, c.query.Get(c.p.accountParam))
 	if len(met) == 0 || !s.disturb(c, met) {
 		c.overLimit = met[FaultOverLimit] != nil
-		p.serve(c)
+		if !s.traps.beforeAnswer(c) {
+			p.serve(c)
+			s.traps.afterAnswer(c)
+		}
 		if met[FaultLostRow] != nil {
 			c.loseRow()
 		}
@@ -165,6 +170,11 @@ func (c *call) send(w http.ResponseWriter) {
 func (c *call) limited() bool {
 	if c.overLimit {
 		c.platform.overLimit(c, refusal{rule: c.sim.limits.shortest(c.p.name), retryIn: time.Second})
+		c.outcome = outcomeInjected
+		return true
+	}
+	if r, trapped := c.sim.traps.refuses(c); trapped {
+		c.platform.overLimit(c, r)
 		c.outcome = outcomeInjected
 		return true
 	}

@@ -22,6 +22,7 @@ type Config struct {
 	// USD puts one account in so many into USD and America/Los_Angeles, of each platform; 0 puts none, and a kept world has its own share.
 	USD    int
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
+	Traps  bool         // the world springs the traps of real platforms; GET /_sim/traps counts them
 	Logger *slog.Logger // nil is silent
 }
 
@@ -37,6 +38,7 @@ type Simulator struct {
 	corrections *corrections
 	faults      *faults
 	alterations atomic.Pointer[alterations]
+	traps       *traps
 	control     *http.ServeMux
 	disk        *disk // nil when nothing is kept
 
@@ -59,7 +61,8 @@ func New(cfg Config) (*Simulator, error) {
 		logger: cfg.Logger, platforms: platforms(), limits: newLimits(), ledger: newLedger(cfg.DataDir != ""),
 		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
 	}
-	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, lives: newLives()}
+	s.traps = newTraps(cfg.Seed, cfg.Traps, func() bool { return s.clock.Frozen() })
+	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, lives: newLives(), traps: s.traps}
 	for _, p := range s.platforms {
 		s.world.specs = append(s.world.specs, p.spec())
 		s.limits.change(p.spec().limits, nil)

@@ -76,6 +76,7 @@ var tencentMessages = map[int]string{
 	18012: "A parameter has too few values.",
 	30021: "The system is busy.",
 	32211: "The advertiser is inactive.",
+	51001: "Reports cannot be served at the moment.",
 	33109: "is_deleted and last_modified_time must be filtered together.",
 }
 
@@ -185,6 +186,10 @@ func (t *tencent) overLimit(c *call, r refusal) {
 	c.header.Set("X-RateLimit-Remaining", "100%,0%")
 	code := 11018
 	switch {
+	case r.busy && strings.Contains(c.endpoint, "report"):
+		code = 51001
+	case r.busy:
+		code = 30021
 	case r.rule.Scope == ScopeAccount:
 		code = 11019
 	case r.rule.Seconds <= 1:

@@ -93,19 +93,21 @@ func (t *tencent) assets(c *call, l *login, kind assetKind, order []string) *api
 	list := slices.DeleteFunc(a.assets(kind, c.now), func(x asset) bool {
 		return x.created < oldest || slices.ContainsFunc(fits, func(fits func(x *asset) bool) bool { return !fits(&x) })
 	})
-	from, to := pageOf(page, size, len(list))
+	from, to, total := c.pageOf(page, size, len(list))
 	w := t.begin(c)
 	w.openArray("list")
 	for i := range list[from:to] {
 		w.open('{')
 		for _, f := range fields {
-			w.key(f)
-			tencentAssetFields[f](&w, &list[from+i])
+			if !c.leavesOut(&w, f, &list[from+i]) {
+				w.key(f)
+				tencentAssetFields[f](&w, &list[from+i])
+			}
 		}
 		w.close('}')
 	}
 	w.close(']')
-	w.pageInfo(page, size, len(list))
+	w.pageInfo(page, size, total)
 	t.end(c, &w)
 	return nil
 }

@@ -78,14 +78,14 @@ func (t *tencent) dailyBalances(c *call, l *login) *apiError {
 			rows = append(rows, tencentFlow{account: a.id, calendar: a.calendar, kind: kind.name, of: kind.of, fundDay: d})
 		}
 	}
-	from, to := pageOf(page, size, len(rows))
+	from, to, total := c.pageOf(page, size, len(rows))
 	w := t.begin(c)
 	w.openArray("list")
 	for _, r := range rows[from:to] {
 		writeTencentFlow(&w, r)
 	}
 	w.close(']')
-	w.pageInfo(page, size, len(rows))
+	w.pageInfo(page, size, total)
 	t.end(c, &w)
 	return nil
 }

@@ -66,11 +66,20 @@ func (t *tencent) accountPage(c *call, sizeRequired bool, pagesMax int) (p accou
 
 // accountList answers with a page of the login's accounts.
 func (t *tencent) accountList(c *call, list []account, p accountPage, item func(w *jsonWriter, a *account)) {
-	from, to := pageOf(p.page, p.size, len(list))
+	var from, to, total int
+	next := p.cursor
 	if p.byCursor {
 		// The cursor is the last account that was told.
 		from, _ = slices.BinarySearchFunc(list, p.cursor+1, func(a account, id int64) int { return cmp.Compare(a.id, id) })
 		to = min(from+p.size, len(list))
+		switch {
+		case to > from && c.skipsPage(from, len(list), p.cursor, list[from].id-1):
+			next, to = list[from].id-1, from
+		case to > from:
+			next = list[to-1].id
+		}
+	} else {
+		from, to, total = c.pageOf(p.page, p.size, len(list))
 	}
 	w := t.begin(c)
 	w.openArray("list")
@@ -81,10 +90,6 @@ func (t *tencent) accountList(c *call, list []account, p accountPage, item func(
 	}
 	w.close(']')
 	if p.byCursor {
-		next := p.cursor
-		if to > from {
-			next = list[to-1].id
-		}
 		w.openObject("cursor_page_info")
 		w.numberField("page_size", int64(p.size))
 		w.numberField("total_number", int64(len(list)))
@@ -93,7 +98,7 @@ func (t *tencent) accountList(c *call, list []account, p accountPage, item func(
 		w.numberField("cursor", next)
 		w.close('}')
 	} else {
-		w.pageInfo(p.page, p.size, len(list))
+		w.pageInfo(p.page, p.size, total)
 	}
 	t.end(c, &w)
 }
@@ -193,6 +198,10 @@ var adgroupFields = map[string]write[adgroup]{
 		}
 	},
 	"system_status": func(w *jsonWriter, x adgroup) {
+		if x.status == statusActive && x.falls(trapUnknownWord) {
+			w.text("ADGROUP_STATUS_TRIAL_RUN")
+			return
+		}
 		w.text([...]string{"ADGROUP_STATUS_ACTIVE", "ADGROUP_STATUS_SUSPEND", "ADGROUP_STATUS_DELETED"}[x.status])
 	},
 	"created_time":           func(w *jsonWriter, x adgroup) { w.number(x.created) },
@@ -237,11 +246,13 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 		x := tencentListed{id: o.id, name: o.name, status: o.status, created: o.created, modified: o.modified}
 		return slices.ContainsFunc(filters, func(f listFilter) bool { return !f.fits(&x) })
 	})
+	asText := c.sim.traps.holds(c, trapNumbersAsText)
 	return tencentPage(t, c, 0, list, func(o *object) int64 { return o.id }, func(w *jsonWriter, o *object) {
 		for _, f := range fields {
 			w.key(f)
-			adgroupFields[f](w, adgroup{a.id, o})
+			w.value(asText && isNumber(f), func() { adgroupFields[f](w, adgroup{a.id, o}) })
 		}
+		c.told(w, &a, o.traits)
 	})
 }
 
@@ -259,7 +270,8 @@ func tencentPage[T any](t *tencent, c *call, floor int64, list []T, id func(*T) 
 	if err != nil {
 		return err
 	}
-	from, to := pageOf(page, size, len(list))
+	var from, to, total int
+	var next int64
 	if mode == tencentByCursor {
 		last, err := t.readCursor(c)
 		if err != nil {
@@ -267,6 +279,14 @@ func tencentPage[T any](t *tencent, c *call, floor int64, list []T, id func(*T) 
 		}
 		from, _ = slices.BinarySearchFunc(list, last+1, func(x T, after int64) int { return cmp.Compare(id(&x)-floor, after) })
 		to = min(from+size, len(list))
+		switch {
+		case to > from && c.skipsPage(from, len(list), last, id(&list[from])-floor-1):
+			next, to = id(&list[from])-floor-1, from
+		case to > from:
+			next = id(&list[to-1]) - floor
+		}
+	} else {
+		from, to, total = c.pageOf(page, size, len(list))
 	}
 	w := t.begin(c)
 	w.openArray("list")
@@ -277,18 +297,18 @@ func tencentPage[T any](t *tencent, c *call, floor int64, list []T, id func(*T) 
 	}
 	w.close(']')
 	if mode == tencentByCursor {
-		next := ""
-		if to < len(list) && to > from {
-			next = strconv.FormatInt(id(&list[to-1])-floor, 36) + cursorCheck(c)
+		cursor := ""
+		if to < len(list) && next > 0 {
+			cursor = strconv.FormatInt(next, 36) + cursorCheck(c)
 		}
 		w.openObject("cursor_page_info")
 		w.numberField("page_size", int64(size))
 		w.numberField("total_number", int64(len(list)))
-		w.textField("next_cursor", next)
+		w.textField("next_cursor", cursor)
 		w.textField("previous_cursor", "")
 		w.close('}')
 	} else {
-		w.pageInfo(page, size, len(list))
+		w.pageInfo(page, size, total)
 	}
 	t.end(c, &w)
 	return nil

@@ -120,19 +120,19 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 	if err != nil {
 		return err
 	}
-	rows := c.view.rows(&q.account, q.scope)
+	rows := c.rows(&q.account, q.scope)
 	if len(q.filters) > 0 {
 		rows = slices.DeleteFunc(rows, func(r row) bool { return !q.fits(&r) })
 	}
 	list := sorted(q.by.apply(rows, q.scope.level), q.orders)
-	from, to := pageOf(q.page, q.size, len(list))
+	from, to, total := c.pageOf(q.page, q.size, len(list))
 	w := t.begin(c)
 	w.openArray("list")
 	for _, r := range list[from:to] {
 		t.writeRow(c, &w, &q, r)
 	}
 	w.close(']')
-	w.pageInfo(q.page, q.size, len(list))
+	w.pageInfo(q.page, q.size, total)
 	t.end(c, &w)
 	return nil
 }
@@ -156,6 +156,7 @@ func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
 			w.text("")
 		}
 	}
+	c.told(w, &q.account, nil)
 	w.close('}')
 }
 

@@ -20,6 +20,7 @@ type world struct {
 	giant    int // how many creatives the first account of each platform runs; 0 is as many as any large one
 	specs    []*spec
 	lives    *lives
+	traps    *traps
 }
 
 // count is how many accounts a platform has.
@@ -72,11 +73,12 @@ type account struct {
 	woken    int64 // since when a sleeping account runs its ads; 0 is never
 	// creativesEach is how many creatives each ad of a giant has.
 	creativesEach int
+	traps         *traps
 }
 
 func (w *world) account(p *spec, index int) account {
 	k := key(w.seed).sub(p.number).sub(uint64(index))
-	a := account{p: p, index: index, key: k, class: w.class(p, index)}
+	a := account{p: p, index: index, key: k, class: w.class(p, index), traps: w.traps}
 	a.id = p.accountBase + int64(index)*p.accountStep + k.sub(1).below(p.accountStep)
 	if w.usd > 0 && index%w.usd == w.usd-1 {
 		a.calendar = pacific()

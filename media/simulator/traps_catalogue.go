@@ -1,0 +1,158 @@
+package simulator
+
+// The traps of the world, in the order of their names.
+const (
+	trapAccountOverLimit trapID = iota
+	trapAnswerHTML
+	trapAnswerUnknownCode
+	trapAppOverLimit
+	trapEmojiName
+	trapEndpointShut
+	trapExtraField
+	trapFiguresFall
+	trapHourLate
+	trapHourMissing
+	trapLevelsApart
+	trapNameReused
+	trapNullValue
+	trapNumbersAsText
+	trapOlderFigures
+	trapPageEmpty
+	trapPageRowLost
+	trapPageRowTwice
+	trapPageShort
+	trapPageTotalMoved
+	trapPlatformBusy
+	trapRefreshCut
+	trapRenamed
+	trapReportsShut
+	trapStatusUnstamped
+	trapTokenEnded
+	trapTwoEdits
+	trapUnknownWord
+	trapYesterdayEmpty
+	trapYesterdayPartial
+	trapCount
+)
+
+const (
+	oftenUsual  = 30
+	oftenCostly = 5 // what makes a client wait
+)
+
+var trapCatalogue = [trapCount]trap{
+	trapAccountOverLimit: {
+		name: "account_over_limit", what: "an account is over a limit that nobody told of",
+		survived: "account over its limit: waited, no attempt spent", flows: true, often: oftenCostly,
+	},
+	trapAnswerHTML: {
+		name: "answer_html", what: "HTTP 200 with a page of HTML in the place of an answer",
+		survived: "a page in the place of an answer: asked again", often: oftenUsual,
+	},
+	trapAnswerUnknownCode: {
+		name: "answer_unknown_code", what: "an error code that no table has",
+		survived: "unknown error code: asked again", often: oftenUsual,
+	},
+	trapAppOverLimit: {
+		name: "app_over_limit", what: "the app is over its limit of a second, though it kept to it",
+		survived: "app over its limit: waited, no attempt spent", often: oftenCostly,
+	},
+	trapEmojiName: {
+		name: "emoji_name", what: "a name with characters of four bytes", survived: "emoji in a name: kept",
+	},
+	trapEndpointShut: {
+		name: "endpoint_shut", what: "an endpoint is shut to the app for five minutes of the world, as after an overrun",
+		survived: "endpoint shut for five minutes: waited, no attempt spent", flows: true, often: 1,
+	},
+	trapExtraField: {
+		name: "extra_field", what: "rows have a field that no document has", survived: "unknown field: kept in the JSON",
+	},
+	trapFiguresFall: {
+		name: "figures_fall", what: "the spend of a past day falls, since invalid clicks are given back",
+		survived: "fallen figures: taken over",
+	},
+	trapHourLate: {
+		name: "hour_late", what: "an hour that is over lacks its last quarter until later",
+		survived: "hour final late: pulled again later", flows: true, often: oftenUsual,
+	},
+	trapHourMissing: {
+		name: "hour_missing", what: "an hour is not told though the one after it is",
+		survived: "missing hour: pulled again", flows: true, often: oftenUsual,
+	},
+	trapLevelsApart: {
+		name: "levels_apart", what: "ads and creatives are told 20 minutes later than their account",
+		survived: "levels apart: pulled again later", flows: true, often: oftenUsual,
+	},
+	trapNameReused: {
+		name: "name_reused", what: "a new ad has the name of one that was deleted", survived: "name reused: told apart by id",
+	},
+	trapNullValue: {
+		name: "null_value", what: "a value is null, absent or an empty text", survived: "no value: NULL, not 0",
+	},
+	trapNumbersAsText: {
+		name: "numbers_as_text", what: "ids of 19 digits and amounts come as texts where they were numbers",
+		survived: "numbers as texts: the same values, no change logged", often: oftenUsual,
+	},
+	trapOlderFigures: {
+		name: "older_figures", what: "a later call answers the figures of 90 minutes ago",
+		survived: "older figures: put right by the next pull", flows: true, often: oftenUsual,
+	},
+	trapPageEmpty: {
+		name: "page_empty", what: "a page is empty though there are more", survived: "empty page: read on, or pulled again",
+		often: oftenUsual,
+	},
+	trapPageRowLost: {
+		name: "page_row_lost", what: "a row vanishes between two pages, and all move up", survived: "page shifted: pulled again",
+		often: oftenUsual,
+	},
+	trapPageRowTwice: {
+		name: "page_row_twice", what: "a row is on two pages, since all moved down", survived: "row on two pages: pulled again",
+		often: oftenUsual,
+	},
+	trapPageShort: {
+		name: "page_short", what: "a page that is not the last is short of a row", survived: "short page: pulled again",
+		often: oftenUsual,
+	},
+	trapPageTotalMoved: {
+		name: "page_total_moved", what: "the total changes between pages", survived: "total changed between pages: pulled again",
+		often: oftenUsual,
+	},
+	trapPlatformBusy: {
+		name: "platform_busy", what: "the platform is over its own limit, for all apps alike",
+		survived: "platform busy: waited", often: oftenCostly,
+	},
+	trapRefreshCut: {
+		name: "refresh_cut", what: "a refresh of a token is cut off before its answer", survived: "refresh cut off: tried again",
+		often: 10_000,
+	},
+	trapRenamed: {
+		name: "renamed", what: "an ad has another name than it began with", survived: "renamed: the old name is kept with its dates",
+	},
+	trapReportsShut: {
+		name: "reports_shut", what: "a level's reports are shut for 20 seconds of the world, since queries matched too many rows",
+		survived: "reports shut: waited", flows: true, often: oftenCostly,
+	},
+	trapStatusUnstamped: {
+		name: "status_unstamped", what: "a status changes and the time of modification does not",
+		survived: "unstamped status: found by the full pull",
+	},
+	trapTokenEnded: {
+		name: "token_ended", what: "an access token ends before its time, in the middle of a run",
+		survived: "token ended: refreshed, asked again", often: 1,
+	},
+	trapTwoEdits: {
+		name: "two_edits", what: "two changes have the same second, and the second one shows later",
+		survived: "two edits in a second: the window overlaps",
+	},
+	trapUnknownWord: {
+		name: "unknown_word", what: "a status is a word that no document has", survived: "unknown word: kept as it is",
+	},
+	trapYesterdayEmpty: {
+		name: "yesterday_empty", what: "before 08:00, yesterday is a success without rows",
+		survived: "empty yesterday refused: pulled again", flows: true, often: 300,
+	},
+	trapYesterdayPartial: {
+		name: "yesterday_partial", what: "before 08:00, yesterday ends at 15:00",
+		survived: "partial yesterday: pulled again after 08:00", flows: true, often: 300,
+	},
+}

@@ -1,0 +1,137 @@
+package simulator
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// costs asks Tencent for a report of the large account at a level and adds up the spend in fen by the row's day or hour.
+func (s *sim) costs(level, from, to string, hourly bool) map[string]int64 {
+	s.t.Helper()
+	path, moment := "daily_reports/get", "date"
+	if hourly {
+		path, moment = "hourly_reports/get", "hour"
+	}
+	keys := []string{moment}
+	if level == "ADGROUP" {
+		keys = append(keys, "adgroup_id")
+	}
+	d := data(s.t, s.tencentCall(s.account("tencent", 0), path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys), "fields", jsonText(append(keys, "cost")),
+		"date_range", jsonText(map[string]string{"start_date": from, "end_date": to}), "page_size", "2000"))
+	sums := map[string]int64{}
+	for _, row := range d["list"].([]any) {
+		fields := row.(map[string]any)
+		n, err := fields["cost"].(json.Number).Int64()
+		require.NoError(s.t, err)
+		name, isText := fields[moment].(string)
+		if !isText {
+			name = fields[moment].(json.Number).String()
+		}
+		sums[name] += n
+	}
+	return sums
+}
+
+const (
+	yesterday = "2026-11-14"
+	today     = "2026-11-15"
+)
+
+func TestTraps_OfTheMorning(t *testing.T) {
+	t.Parallel()
+	s := flowing(t, "yesterday_empty", 3, 1)
+	require.NotContains(t, s.costs("ADVERTISER", yesterday, today, false), yesterday)
+	whole := s.costs("ADVERTISER", yesterday, today, false)
+	require.Positive(t, whole[yesterday], "who asks again is answered rightly")
+	require.Positive(t, whole[today])
+
+	s = flowing(t, "yesterday_partial", 3, 1)
+	part := s.costs("ADVERTISER", yesterday, today, false)
+	require.Positive(t, part[yesterday])
+	require.Less(t, part[yesterday], whole[yesterday])
+	require.Equal(t, whole, s.costs("ADVERTISER", yesterday, today, false))
+
+	for _, trap := range []string{"yesterday_empty", "yesterday_partial"} {
+		s = flowing(t, trap, 8, 0)
+		require.Equal(t, whole[yesterday], s.costs("ADVERTISER", yesterday, today, false)[yesterday])
+		require.Zero(t, s.trap(trap).Met, "it is over at 08:00")
+
+		s = flowing(t, trap, 3, 1)
+		require.NoError(t, s.clock.Freeze())
+		require.Equal(t, whole, s.costs("ADVERTISER", yesterday, today, false), "while the clock stands, nothing comes later")
+	}
+}
+
+// A trap that a query meets with its first page holds to its last, or its pages would disagree.
+func TestTraps_OfReportsHoldForAllPages(t *testing.T) {
+	t.Parallel()
+	total := func(s *sim, page string) json.Number {
+		d := data(t, s.oceanCall(s.account("oceanengine", 0), "v3.0/report/custom/get/", "dimensions", `["stat_time_day","cdp_promotion_id"]`, "metrics", `["stat_cost"]`,
+			"filters", "[]", "start_time", yesterday+" 00:00:00", "end_time", today+" 23:59:59", "order_by", `[{"field":"stat_time_day","type":"ASC"}]`,
+			"page", page, "page_size", "10"))
+		return d["page_info"].(map[string]any)["total_number"].(json.Number)
+	}
+	s := flowing(t, "yesterday_empty", 7, 1)
+	first := total(s, "1")
+	require.Equal(t, first, total(s, "2"))
+	require.NotEqual(t, first, total(s, "1"))
+	require.NotEqual(t, first, total(s, "2"))
+	require.EqualValues(t, 1, s.trap("yesterday_empty").Met)
+
+	var misled []Misled
+	require.NoError(t, json.Unmarshal(s.control(http.MethodGet, "traps/misled", nil).Body.Bytes(), &misled))
+	require.WithinDuration(t, s.clock.Now(), misled[0].At, time.Hour)
+	misled[0].At = time.Time{}
+	require.Equal(t, []Misled{{
+		Trap: "yesterday_empty", Media: "oceanengine", Account: idText(s.account("oceanengine", 0).id), Kind: "report_daily", Level: "ad", From: yesterday, To: yesterday,
+	}}, misled, "no answer shows it")
+}
+
+func TestTraps_OfToday(t *testing.T) {
+	t.Parallel()
+	s := flowing(t, "older_figures", 12, 1)
+	older := s.costs("ADVERTISER", today, today, false)[today]
+	now := s.costs("ADVERTISER", today, today, false)[today]
+	require.Positive(t, older)
+	require.Less(t, older, now)
+
+	s = flowing(t, "levels_apart", 12, 1)
+	require.Equal(t, now, s.costs("ADVERTISER", today, today, false)[today], "accounts are told first")
+	require.Less(t, s.costs("ADGROUP", today, today, false)[today], now)
+	require.Equal(t, now, s.costs("ADGROUP", today, today, false)[today], "ads add up to their account again")
+	require.EqualValues(t, 1, s.trap("levels_apart").Met)
+}
+
+func TestTraps_OfHours(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"ADVERTISER", "ADGROUP"} {
+		s := flowing(t, "hour_missing", 12, 10)
+		hours := s.costs(level, today, today, true)
+		require.NotContains(t, hours, "11")
+		require.Contains(t, hours, "12")
+		require.Contains(t, hours, "10")
+		whole := s.costs(level, today, today, true)
+		require.Contains(t, whole, "11")
+
+		s = flowing(t, "hour_late", 12, 10)
+		hours = s.costs(level, today, today, true)
+		require.Positive(t, hours["11"])
+		require.Less(t, hours["11"], whole["11"])
+		hours["11"] = whole["11"]
+		require.Equal(t, whole, hours, "the others are as they are")
+		require.Equal(t, whole, s.costs(level, today, today, true))
+	}
+}
+
+func TestTraps_FallenFiguresAreCounted(t *testing.T) {
+	t.Parallel()
+	s := standing(t, "figures_fall")
+	s.costs("ADGROUP", today, today, false)
+	require.Zero(t, s.trap("figures_fall").Met, "nothing is given back of today yet")
+	s.costs("ADGROUP", "2026-11-10", "2026-11-12", false)
+	require.EqualValues(t, 1, s.trap("figures_fall").Met)
+}

@@ -1,0 +1,209 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// promotions lists all promotions of the large account, deleted ones too.
+func (s *sim) promotions() (list []fields) {
+	s.t.Helper()
+	for page := 1; ; page++ {
+		d := data(s.t, s.oceanCall(s.account("oceanengine", 0), "v3.0/promotion/list/", "page", fmt.Sprint(page), "page_size", "20",
+			"filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`))
+		rows := d["list"].([]any)
+		if len(rows) == 0 {
+			return list
+		}
+		for _, row := range rows {
+			list = append(list, row.(fields))
+		}
+	}
+}
+
+func TestTraps_OfNames(t *testing.T) {
+	t.Parallel()
+	s := standing(t, "emoji_name")
+	isEmoji := func(x fields) bool { return strings.Contains(x["promotion_name"].(string), "🎮") }
+	listed := s.promotions()
+	require.True(t, slices.ContainsFunc(listed, isEmoji))
+	require.Positive(t, s.trap("emoji_name").Met)
+	truth := s.truthLines("media", "oceanengine", "kind", "promotion", "account", idText(s.account("oceanengine", 0).id))
+	require.True(t, slices.ContainsFunc(truth, func(line string) bool { return strings.Contains(line, "🎮") }), "the truth has the same names")
+
+	s = standing(t, "name_reused")
+	byName := map[string][]fields{}
+	twice := 0
+	for _, x := range s.promotions() {
+		name := x["promotion_name"].(string)
+		if byName[name] = append(byName[name], x); len(byName[name]) == 2 {
+			twice++
+			require.Equal(t, "PROMOTION_STATUS_DELETED", byName[name][0]["status_first"], "the one before is gone")
+			require.NotEqual(t, byName[name][0]["promotion_id"], x["promotion_id"])
+		}
+	}
+	require.Positive(t, twice)
+	require.Positive(t, s.trap("name_reused").Met)
+
+	s = standing(t, "renamed")
+	s.promotions()
+	require.Positive(t, s.trap("renamed").Met)
+}
+
+func TestTraps_OfWordsAndFields(t *testing.T) {
+	t.Parallel()
+	s := standing(t, "unknown_word")
+	require.True(t, slices.ContainsFunc(s.promotions(), func(x fields) bool { return x["opt_status"] == "ENABLE_BY_TRIAL_RUN" }))
+	w := s.tencentCall(s.account("tencent", 0), "adgroups/get", "page_size", "100")
+	require.Contains(t, w.Body.String(), "ADGROUP_STATUS_TRIAL_RUN")
+	require.Positive(t, s.trap("unknown_word").Met)
+
+	s = standing(t, "extra_field")
+	require.Contains(t, s.promotions()[0], "trial_run_spec")
+	require.Positive(t, s.trap("extra_field").Met)
+	s.costs("ADGROUP", "2026-11-10", "2026-11-12", false)
+
+	s = standing(t, "null_value")
+	body := s.oceanCall(s.account("oceanengine", 0), "2/file/video/get/", "page_size", "100").Body.String()
+	require.Contains(t, body, `"duration":null`)
+	require.Contains(t, body, `"duration":""`)
+	require.Less(t, strings.Count(body, `"duration"`), strings.Count(body, `"signature"`), "some have none at all")
+	require.Positive(t, s.trap("null_value").Met)
+}
+
+func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
+	t.Parallel()
+	s := standing(t, "numbers_as_text")
+	asText, asNumbers := s.promotions(), s.promotions()
+	require.Equal(t, len(asText), len(asNumbers))
+	for i, x := range asText {
+		for _, field := range []string{"promotion_id", "project_id", "budget", "cpa_bid"} {
+			require.IsType(t, "", x[field], field)
+			require.Equal(t, json.Number(x[field].(string)), asNumbers[i][field], field)
+		}
+	}
+	require.EqualValues(t, 1, s.trap("numbers_as_text").Met)
+}
+
+func TestTraps_OfModificationTimes(t *testing.T) {
+	t.Parallel()
+	s := standing(t, "status_unstamped")
+	a := s.account("oceanengine", 0)
+	now := s.clock.Now().Unix()
+	unstamped := 0
+	a.ads(now, false, func(x ad) {
+		o := x.at(now)
+		if _, changed := x.statusAt(now); changed > o.modified {
+			unstamped++
+			before := x.at(changed - 1)
+			require.NotEqual(t, before.status, o.status)
+			require.LessOrEqual(t, before.modified, o.modified)
+		}
+	})
+	require.Positive(t, unstamped)
+	s.promotions()
+	require.Positive(t, s.trap("status_unstamped").Met)
+
+	s = standing(t, "two_edits")
+	a = s.account("oceanengine", 0)
+	edits := 0
+	a.ads(now, false, func(x ad) {
+		_, changed := x.edits(21, 4, 40).version(x.created, now)
+		if !x.falls(trapTwoEdits) || changed == x.created {
+			return
+		}
+		first, second := x.at(changed), x.at(changed+1)
+		if first.bid != second.bid && first.modified == changed {
+			edits++
+			require.Equal(t, first.modified, second.modified, "the second change has the time of the first")
+		}
+	})
+	require.Positive(t, edits)
+	s.promotions()
+	require.Positive(t, s.trap("two_edits").Met)
+}
+
+// All traps are met in any world, whatever its seed: what an order has set springs where it fits.
+func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
+	t.Parallel()
+	for seed := range int64(3) {
+		s := newSim(t, Config{Accounts: 40, Seed: 100 + seed, Start: time.Date(2026, 11, 15, 2, 10, 0, 0, zone)}).unlimited()
+		s.set("")
+		for range 4 {
+			s.useEverything()
+			require.NoError(t, s.clock.Set(s.clock.Now().Add(2*time.Hour)))
+		}
+		for _, x := range s.traps.all() {
+			require.Positive(t, x.Met, "seed %d: %s", s.world.seed, x.Name)
+		}
+	}
+}
+
+// useEverything asks for all there is of the accounts, as a client would that asks again when it is refused.
+func (s *sim) useEverything() {
+	day := formatDay(dayOf(s.clock.Now().Unix()))
+	before := formatDay(dayOf(s.clock.Now().Unix()) - 1)
+	for i := range 8 {
+		ten, oce := s.account("tencent", i), s.account("oceanengine", i)
+		ask := func(call func(page string) bool) {
+			for page := range 4 {
+				for range 3 {
+					if call(fmt.Sprint(page + 1)) {
+						break
+					}
+					s.refresh()
+				}
+			}
+		}
+		for _, path := range []string{"adgroups/get", "dynamic_creatives/get", "images/get", "videos/get"} {
+			ask(func(page string) bool {
+				return isGood(s.tencentCall(ten, path, "page", page, "page_size", "20").Body.Bytes())
+			})
+		}
+		for _, path := range []string{"daily_reports/get", "hourly_reports/get"} {
+			for _, level := range []string{"ADVERTISER", "ADGROUP"} {
+				for _, from := range []string{before, day} {
+					moment := map[bool]string{true: "hour", false: "date"}[path == "hourly_reports/get"]
+					keys := []string{moment, "adgroup_id"}[:map[string]int{"ADVERTISER": 1, "ADGROUP": 2}[level]]
+					ask(func(page string) bool {
+						return isGood(s.tencentCall(ten, path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys), "fields", jsonText(append(keys, "cost")),
+							"date_range", jsonText(map[string]string{"start_date": from, "end_date": from}), "page", page, "page_size", "20").Body.Bytes())
+					})
+				}
+			}
+		}
+		ask(func(page string) bool {
+			return isGood(s.oceanCall(oce, "v3.0/promotion/list/", "page", page, "page_size", "20", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
+		})
+		for _, path := range []string{"2/file/image/get/", "2/file/video/get/", "v3.0/project/list/"} {
+			ask(func(page string) bool { return isGood(s.oceanCall(oce, path, "page", page).Body.Bytes()) })
+		}
+	}
+}
+
+func isGood(body []byte) bool {
+	var answer struct{ Code *int }
+	return json.Unmarshal(body, &answer) == nil && answer.Code != nil && *answer.Code == 0
+}
+
+// refresh renews the tokens of both platforms; a refresh that is cut off ends in a panic, as a server's handler would.
+func (s *sim) refresh() {
+	for _, login := range s.credentials("tencent").Logins {
+		func() {
+			defer func() { _ = recover() }()
+			s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken)
+		}()
+	}
+	for _, login := range s.credentials("oceanengine").Logins {
+		func() {
+			defer func() { _ = recover() }()
+			s.oceanOAuth("refresh_token", fields{"refresh_token": login.RefreshToken})
+		}()
+	}
+}

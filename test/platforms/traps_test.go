@@ -1,0 +1,328 @@
+package platforms_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/ratelimit"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/mediatest"
+	"adsync/media/oceanengine"
+	"adsync/media/pull"
+	"adsync/media/simulator"
+	"adsync/media/tencent"
+)
+
+// trapped is a client of a world with traps, and the tables that it fills.
+type trapped struct {
+	process
+	world    world
+	platform media.Platform
+	handlers *media.Registry
+	again    int // pulls that had to be made again
+}
+
+// unlimited never waits: what the platform refuses is asked for again at once.
+type unlimited struct{}
+
+func (unlimited) Wait(context.Context, ratelimit.Call) error { return nil }
+
+func (unlimited) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
+	return nil
+}
+
+func newTrapped(t *testing.T, platform media.Platform, cfg simulator.Config) *trapped {
+	t.Helper()
+	kinds := map[string]map[string]string{
+		tencent.Name:     {"adgroup": "adgroup", "dynamic_creative": "creative", "image": "image", "video": "video"},
+		oceanengine.Name: {"promotion": "promotion", "project": "project", "promotion_material": "creative", "image": "image", "video": "video"},
+	}
+	server := serveWorld(cfg, platform.Name(), kinds[platform.Name()])(t)
+	address, err := url.Parse(server.BaseURL)
+	require.NoError(t, err)
+	x := &trapped{
+		process: start(t, platform, server), platform: platform, world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
+	}
+	x.client.Waiter = unlimited{}
+	x.handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
+		Store: x.store, Accounts: x, Caller: x.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})...)
+	return x
+}
+
+// Account implements pull.Accounts: our ids count the server's accounts from 1.
+func (x *trapped) Account(_ context.Context, id int64) (media.Account, error) {
+	return media.Account{ID: id, Media: x.platform.Name(), ExternalID: x.server.Accounts[id-1], TokenID: x.login, Zone: zone, Currency: "CNY"}, nil
+}
+
+// try pulls once.
+func (x *trapped) try(t *testing.T, name string, id int64, part, params string) error {
+	t.Helper()
+	h, ok := x.handlers.Get(x.platform.Name() + "." + name)
+	require.True(t, ok, name)
+	_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: id, Part: part}, Params: json.RawMessage(params)})
+	return err
+}
+
+// pull pulls until it succeeds, as the engine does with what is worth another try.
+func (x *trapped) pull(t *testing.T, name string, id int64, part, params string) {
+	t.Helper()
+	for range 10 {
+		err := x.try(t, name, id, part, params)
+		if err == nil {
+			return
+		}
+		x.again++
+		if _, deferred := errors.AsType[*media.DeferError](err); deferred {
+			continue
+		}
+		failed, ok := errors.AsType[*media.Error](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, media.Transient, failed.Class, "%v", err)
+	}
+	require.Fail(t, "it never succeeds", "%s of account %d", name, id)
+}
+
+// report pulls a report of some days at a level.
+func (x *trapped) report(t *testing.T, r media.Report, id int64, from, to day.Day) {
+	t.Helper()
+	part := from.String()
+	if from != to {
+		part += ".." + to.String()
+	}
+	x.pull(t, r.Name, id, part, `{"level":"`+r.Level+`"}`)
+}
+
+func (x *trapped) reportOf(t *testing.T, name, level string) media.Report {
+	t.Helper()
+	reports := x.platform.Reports()
+	i := slices.IndexFunc(reports, func(r media.Report) bool { return r.Name == name && r.Level == level })
+	require.GreaterOrEqual(t, i, 0)
+	return reports[i]
+}
+
+// reportRow is a row's key and what it says, of the table or of the truth.
+type reportRow struct {
+	Day         string
+	Hour        int
+	ObjectID    string
+	Cost        int64
+	Impressions int64
+}
+
+func (x *trapped) rows(t *testing.T, r media.Report, id int64, from, to day.Day) (rows []reportRow) {
+	t.Helper()
+	hour, table := "0", "report_daily"
+	if r.Hourly {
+		hour, table = "hour", "report_hourly"
+	}
+	require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, impressions FROM "+table+
+		" WHERE account_id = ? AND level = ? AND day >= ? AND day <= ?", id, r.Level, from, to).Scan(&rows).Error)
+	for i := range rows {
+		rows[i].Day = rows[i].Day[:len("2026-11-21")]
+	}
+	return rows
+}
+
+func (x *trapped) trueRows(t *testing.T, r media.Report, id int64, from, to day.Day) (rows []reportRow) {
+	t.Helper()
+	for _, row := range x.server.Rows(t, r.Name, r.Level, x.server.Accounts[id-1], from, to) {
+		rows = append(rows, reportRow{row.Day.String(), row.Hour, row.Object, row.Metrics["cost"], row.Metrics["impressions"]})
+	}
+	return rows
+}
+
+func (x *trapped) requireTrue(t *testing.T, r media.Report, id int64, from, to day.Day) {
+	t.Helper()
+	require.ElementsMatch(t, x.trueRows(t, r, id, from, to), x.rows(t, r, id, from, to), "%s of account %d at level %s", r.Name, id, r.Level)
+}
+
+func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
+	t.Helper()
+	var rows []struct {
+		ObjectID string
+		Name     string
+		Deleted  bool
+	}
+	require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT o.object_id, COALESCE(n.name, '') AS name, o.deleted_at IS NOT NULL AS deleted FROM "+list.Table.Name+
+		" o LEFT JOIN object_name n ON n.account_id = o.account_id AND n.level = ? AND n.object_id = o.object_id WHERE o.account_id = ?", list.Level, id).Scan(&rows).Error)
+	have := make([]mediatest.Object, len(rows))
+	for i, r := range rows {
+		have[i] = mediatest.Object{ID: r.ObjectID, Name: r.Name, Deleted: r.Deleted}
+	}
+	want := x.server.Objects(t, list.Name, x.server.Accounts[id-1])
+	for i := range want {
+		want[i].Modified = time.Time{}
+	}
+	require.ElementsMatch(t, want, have, "%s of account %d", list.Name, id)
+}
+
+// met tells how often each trap was met.
+func (x *trapped) met(t *testing.T) map[string]int64 {
+	t.Helper()
+	var traps []simulator.Trap
+	require.NoError(t, json.Unmarshal(x.world.get(t, "traps", nil), &traps))
+	met := map[string]int64{}
+	for _, trap := range traps {
+		met[trap.Name] = trap.Met
+	}
+	return met
+}
+
+func (x *trapped) set(t *testing.T, trap string) {
+	t.Helper()
+	x.world.order(t, "traps", map[string]any{"on": false})
+	x.world.order(t, "traps", map[string]any{"name": trap, "on": true})
+}
+
+// Whatever the platform does to an answer, the tables hold the truth in the end, and what only looks changed is no change.
+func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
+	t.Parallel()
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		t.Run(platform.Name(), func(t *testing.T) {
+			t.Parallel()
+			x := newTrapped(t, platform, simulator.Config{Accounts: 8, Seed: 7})
+			x.world.order(t, "traps", map[string]any{"on": true})
+			// What a cut refresh waits for is a matter of the keeper of tokens, and of seconds.
+			x.world.order(t, "traps", map[string]any{"name": "refresh_cut", "on": false})
+			from, to := x.server.Today.Add(-2), x.server.Today.Add(-1)
+			for id := range int64(3) {
+				for _, list := range platform.Lists() {
+					for range 2 {
+						x.pull(t, list.Name, id+1, "full", "")
+					}
+					x.requireTrueObjects(t, list, id+1)
+				}
+				for _, r := range platform.Reports() {
+					first := from
+					if r.Hourly {
+						first = to
+					}
+					x.report(t, r, id+1, first, to)
+					x.requireTrue(t, r, id+1, first, to)
+				}
+			}
+			require.Positive(t, x.again)
+			must := []string{
+				"answer_html", "answer_unknown_code", "app_over_limit", "emoji_name", "extra_field", "figures_fall", "name_reused",
+				"null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "unknown_word",
+			}
+			if platform.Name() == oceanengine.Name { // the other one's lists are read by cursor, and have larger pages
+				must = append(must, "page_row_lost", "page_row_twice", "page_short", "page_total_moved")
+			}
+			met := x.met(t)
+			for _, trap := range must {
+				require.Positive(t, met[trap], "%s: %v", trap, met)
+			}
+			var changes int
+			require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM config_change").Row().Scan(&changes))
+			require.Zero(t, changes, "the world stood still")
+		})
+	}
+}
+
+// at puts the world's clock to a time of today, where it goes on, though hardly.
+func (x *trapped) at(t *testing.T, hour, minute int) {
+	t.Helper()
+	today, err := time.ParseInLocation("2006-01-02", x.server.Today.String(), zone)
+	require.NoError(t, err)
+	now := today.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
+	x.world.order(t, "clock", map[string]any{"now": now, "speed": 0.001, "frozen": false})
+}
+
+func total(rows []reportRow) (cost int64) {
+	for _, r := range rows {
+		cost += r.Cost
+	}
+	return cost
+}
+
+// What an answer does not show, a later pull puts right; what would take too much away is refused.
+func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
+	t.Parallel()
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		t.Run(platform.Name(), func(t *testing.T) {
+			t.Parallel()
+			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			today := x.server.Today
+			yesterday := today.Add(-1)
+			for _, c := range []struct {
+				trap, report, level string
+				hour, minute        int
+				day                 day.Day
+				refused             bool // what the answer lacks is not believed to be gone
+			}{
+				{trap: "yesterday_empty", report: "report_daily", level: "account", hour: 3, day: yesterday, refused: true},
+				{trap: "yesterday_empty", report: "report_hourly", level: "adgroup", hour: 3, day: yesterday, refused: true},
+				{trap: "yesterday_partial", report: "report_daily", level: "account", hour: 4, day: yesterday},
+				{trap: "yesterday_partial", report: "report_hourly", level: "account", hour: 4, day: yesterday, refused: true},
+				{trap: "older_figures", report: "report_daily", level: "account", hour: 12, day: today},
+				{trap: "levels_apart", report: "report_daily", level: "adgroup", hour: 12, day: today},
+				{trap: "hour_missing", report: "report_hourly", level: "account", hour: 9, minute: 10, day: today, refused: true},
+				{trap: "hour_late", report: "report_hourly", level: "account", hour: 12, minute: 10, day: today},
+			} {
+				r := x.reportOf(t, c.report, c.level)
+				x.world.order(t, "traps", map[string]any{"on": false})
+				x.at(t, c.hour, c.minute)
+				x.report(t, r, 1, c.day, c.day)
+				x.requireTrue(t, r, 1, c.day, c.day)
+				truth := total(x.trueRows(t, r, 1, c.day, c.day))
+
+				met := x.met(t)[c.trap]
+				x.set(t, c.trap)
+				err := x.try(t, r.Name, 1, c.day.String(), `{"level":"`+r.Level+`"}`)
+				require.Equal(t, met+1, x.met(t)[c.trap], "%+v", c)
+				if c.refused {
+					require.ErrorContains(t, err, "suspect", "%+v", c)
+					require.Len(t, x.rows(t, r, 1, c.day, c.day), len(x.trueRows(t, r, 1, c.day, c.day)), "%+v", c)
+				} else {
+					require.NoError(t, err)
+					require.Less(t, total(x.rows(t, r, 1, c.day, c.day)), truth, "%+v", c)
+				}
+				x.report(t, r, 1, c.day, c.day)
+				x.requireTrue(t, r, 1, c.day, c.day)
+			}
+		})
+	}
+}
+
+// A refusal of the platform's costs a wait and no attempt, whoever it is about.
+func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
+	t.Parallel()
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		t.Run(platform.Name(), func(t *testing.T) {
+			t.Parallel()
+			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			r := x.reportOf(t, "report_daily", "account")
+			yesterday := x.server.Today.Add(-1)
+			for _, trap := range []string{"account_over_limit", "app_over_limit", "endpoint_shut"} {
+				x.at(t, 12, 0)
+				x.set(t, trap)
+				err := x.try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`)
+				deferred, ok := errors.AsType[*media.DeferError](err)
+				require.True(t, ok, "%s: %v", trap, err)
+				require.GreaterOrEqual(t, deferred.After, time.Second)
+				if trap == "endpoint_shut" {
+					require.GreaterOrEqual(t, deferred.After, 5*time.Minute, "the whole penalty")
+					require.Error(t, x.try(t, r.Name, 2, yesterday.String(), `{"level":"account"}`), "it is shut to the other accounts too")
+					x.at(t, 12, 6)
+				}
+				require.NoError(t, x.try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`))
+				x.requireTrue(t, r, 1, yesterday, yesterday)
+				require.EqualValues(t, 1, x.met(t)[trap])
+			}
+		})
+	}
+}
