@@ -94,7 +94,10 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, story *story) (*wor
 	if o.Simulator != "" {
 		return askWorld(ctx, o)
 	}
-	cfg := simulator.Config{Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger}
+	cfg := simulator.Config{
+		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger,
+		Traps: !o.Once, // a world that is looked at is as real ones are; a story springs them itself
+	}
 	if story != nil {
 		cfg.Start = story.begins()
 	}
