@@ -125,6 +125,8 @@ type Deps struct {
 	// Waiting is the clock of retries: the database's.
 	Waiting clock.Clock
 	Node    string
+	// Partner has the business's own figures; nil when there are none.
+	Partner *store.PartnerSource
 	// HTTP reaches the platforms; nil is a client of its own for each of them.
 	HTTP       *http.Client
 	Logger     *slog.Logger
@@ -191,7 +193,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			all = append(all, life.Parks(h))
 		}
 	}
-	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Platforms: e.platforms})...)
+	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms})...)
 	return media.NewRegistry(all...)
 }
 

@@ -21,16 +21,17 @@ import (
 
 // Config is every setting of the program, a section per package.
 type Config struct {
-	Log       telemetry.Config   `koanf:"log" doc:"What the program logs, to standard error."`
-	API       httpapi.Config     `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
-	Secret    secret.Config      `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
-	Store     store.Config       `koanf:"store" doc:"The two databases."`
-	Broker    broker.Config      `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
-	Redis     redis.Config       `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
-	RateLimit ratelimit.Config   `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
-	Producer  producer.Config    `koanf:"producer" doc:"What turns due tasks into work."`
-	Consumer  consumer.Config    `koanf:"consumer" doc:"What does the work."`
-	Media     engine.MediaConfig `koanf:"media" doc:"How the platforms are reached."`
+	Log       telemetry.Config    `koanf:"log" doc:"What the program logs, to standard error."`
+	API       httpapi.Config      `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
+	Secret    secret.Config       `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
+	Store     store.Config        `koanf:"store" doc:"The two databases."`
+	Broker    broker.Config       `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
+	Redis     redis.Config        `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
+	RateLimit ratelimit.Config    `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
+	Producer  producer.Config     `koanf:"producer" doc:"What turns due tasks into work."`
+	Consumer  consumer.Config     `koanf:"consumer" doc:"What does the work."`
+	Media     engine.MediaConfig  `koanf:"media" doc:"How the platforms are reached."`
+	Partner   store.PartnerConfig `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
 }
 
 // defaultConfig is a deployment on one machine, but for the secrets.
@@ -45,6 +46,7 @@ func defaultConfig() Config {
 		RateLimit: ratelimit.DefaultConfig(),
 		Producer:  producer.DefaultConfig(),
 		Consumer:  consumer.DefaultConfig(),
+		Partner:   store.DefaultPartnerConfig(),
 	}
 	c.Broker.Brokers = []string{"127.0.0.1:9092"}
 	return c
@@ -52,7 +54,7 @@ func defaultConfig() Config {
 
 // neededBy lists the sections that a command uses: what it does not use need not be valid.
 var neededBy = map[string][]string{
-	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media"},
+	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner"},
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit"},
 	"simulate":   {"log"},

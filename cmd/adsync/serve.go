@@ -95,10 +95,14 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 	if err != nil {
 		return fmt.Errorf("set up Redis: %w", err)
 	}
+	partner, err := store.OpenPartner(cfg.Partner)
+	if err != nil {
+		return err
+	}
 	databaseTime := clock.NewDatabase(tables.Data.Now, logger)
 	parts := engine.New(engine.Deps{
 		Store: tables, Broker: kafka, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
-		Planning: databaseTime, Waiting: databaseTime, Node: node(), Logger: logger, Registerer: registry,
+		Planning: databaseTime, Waiting: databaseTime, Node: node(), Partner: partner, Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 
 	server.NeedForRequests("config database", tables.Config.Ping)
@@ -110,6 +114,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 	m := service.NewManager(logger)
 	m.Add("http", server)
 	m.Add("store", service.Func{StopFunc: closing(logger, "store", tables.Close)})
+	m.Add("partner", service.Func{StopFunc: closing(logger, "partner", partner.Close)})
 	m.AddPatient("schema", awaited(logger, "the databases", tables.CheckSchema))
 	m.AddPatient("clock", service.Func{
 		StartFunc: func(ctx context.Context) error {

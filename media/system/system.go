@@ -1,5 +1,5 @@
 // Package system holds adsync's own work, which runs as tasks like any other under the media name "system": log
-// tables, partitions, summaries, the filling of holes and the comparison of levels.
+// tables, partitions, summaries, the filling of holes, the comparison of levels and the partner's figures.
 package system
 
 import (
@@ -24,13 +24,15 @@ type Deps struct {
 	Store  *store.Store
 	Clock  clock.Clock
 	Logger *slog.Logger
+	// Partner has the business's own figures; nil when there are none to copy.
+	Partner *store.PartnerSource
 	// Platforms are those whose summaries are kept and whose holes are filled.
 	Platforms []media.Platform
 }
 
 // Handlers returns the system's handlers.
 func Handlers(deps Deps) []media.Handler {
-	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps)}
+	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps), partnerHandler(deps)}
 }
 
 // tablesParams are the params of system.tables.

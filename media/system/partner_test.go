@@ -1,0 +1,143 @@
+package system_test
+
+import (
+	"bytes"
+	"database/sql"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/media"
+	"adsync/media/system"
+	"adsync/media/tencent"
+)
+
+// partner is a partner's database.
+type partner struct {
+	t  *testing.T
+	db *sql.DB
+}
+
+// setupPartner returns a store with the account 900 of Tencent, the system's handlers, what they log, and an empty partner's database.
+func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, partner) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "partner.db")
+	db, err := sql.Open("sqlite", "file:"+path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	p := partner{t: t, db: db}
+	p.exec(`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL DEFAULT 0, day DATE NOT NULL DEFAULT '2026-11-20',
+		game TEXT DEFAULT 'chess', os TEXT NOT NULL DEFAULT 'ios', media TEXT NOT NULL DEFAULT 'tencent', account TEXT NOT NULL DEFAULT '900',
+		level TEXT NOT NULL DEFAULT 'account', object_id TEXT NOT NULL DEFAULT '', new_users INTEGER, returning_users INTEGER,
+		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
+	cfg := store.DefaultPartnerConfig()
+	cfg.Driver, cfg.DSN = store.SQLite, secret.NewText(path)
+	source, err := store.OpenPartner(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, source.Close()) })
+
+	s := storetest.New(t)
+	_, err = s.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	require.NoError(t, err)
+	var log bytes.Buffer
+	handlers := system.Handlers(system.Deps{
+		Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)), Partner: source, Platforms: []media.Platform{tencent.New()},
+	})
+	return s, media.NewRegistry(handlers...), &log, p
+}
+
+func (p partner) exec(query string, args ...any) {
+	p.t.Helper()
+	_, err := p.db.ExecContext(p.t.Context(), query, args...)
+	require.NoError(p.t, err)
+}
+
+// put writes a row that was changed so long ago.
+func (p partner) put(id int64, ago time.Duration, users int64) {
+	p.t.Helper()
+	p.exec("INSERT OR REPLACE INTO partner_daily (id, updated_at, new_users) VALUES (?, ?, ?)", id, store.At(time.Now().Add(-ago)), users)
+}
+
+// copied are the ids and the new users of partner_daily.
+func copied(t *testing.T, s *store.Store) map[int64]int64 {
+	t.Helper()
+	rows, err := s.Data.Writer(t.Context()).Raw("SELECT partner_id, new_users FROM partner_daily").Rows()
+	require.NoError(t, err)
+	defer rows.Close()
+	all := map[int64]int64{}
+	for rows.Next() {
+		var id, users int64
+		require.NoError(t, rows.Scan(&id, &users))
+		all[id] = users
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
+
+func TestPartner_IsCopiedFromWhereTheLastLoadEnded(t *testing.T) {
+	t.Parallel()
+	s, r, _, p := setupPartner(t)
+	p.put(1, 48*time.Hour, 10)
+	p.put(2, 24*time.Hour, 20)
+	p.put(3, time.Minute, 30)
+	require.Equal(t, 3, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, map[int64]int64{1: 10, 2: 20, 3: 30}, copied(t, s))
+	require.Zero(t, run(t, r, "system.partner", "partner", "").Rows)
+
+	// A transaction that was long under way: its stamp is older than what has been read.
+	p.put(4, 10*time.Minute, 40)
+	// Beyond the overlap nothing may come: that is what the overlap is for, and a load does not read everything again.
+	p.put(5, 20*time.Hour, 50)
+	p.put(1, time.Second, 11)
+	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, map[int64]int64{1: 11, 2: 20, 3: 30, 4: 40}, copied(t, s))
+
+	p.exec("UPDATE partner_daily SET deleted = 1, updated_at = ? WHERE id = 3", store.At(time.Now()))
+	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.NotContains(t, copied(t, s), int64(3))
+}
+
+func TestPartner_ComesInBatches(t *testing.T) {
+	t.Parallel()
+	s, r, _, p := setupPartner(t)
+	p.exec("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)"+
+		" INSERT INTO partner_daily (id, updated_at, new_users) SELECT 10000 - i, ?, i FROM n", store.At(time.Now()))
+	require.Equal(t, 2500, run(t, r, "system.partner", "partner", "").Rows)
+	require.Len(t, copied(t, s), 2500)
+}
+
+func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
+	t.Parallel()
+	s, r, log, p := setupPartner(t)
+	p.put(1, time.Minute, 10)
+	p.exec("UPDATE partner_daily SET account = '901', game = NULL")
+	p.put(2, time.Minute, 20)
+	p.exec("UPDATE partner_daily SET os = 'an operating system' WHERE id = 2")
+	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.Equal(t, map[int64]int64{1: 10}, copied(t, s))
+	require.Contains(t, log.String(), "accounts that are not known, and are kept until they are\" media=tencent rows=1")
+	require.Contains(t, log.String(), "id=2 why=\"os has more than 16 characters\"")
+
+	ids, err := s.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	require.NoError(t, err)
+	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	marks, err := s.WideDays(t.Context(), "tencent", 1<<62, 10)
+	require.NoError(t, err)
+	require.Len(t, marks, 1)
+	require.Equal(t, ids["901"], marks[0].AccountID)
+}
+
+func TestPartner_WithoutADatabaseSaysSo(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	handlers := media.NewRegistry(system.Handlers(system.Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))})...)
+	require.Zero(t, run(t, handlers, "system.partner", "partner", ""))
+	require.Contains(t, log.String(), "partner.dsn names no database")
+}
