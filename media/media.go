@@ -114,6 +114,9 @@ type List struct {
 	Name  string // the platform's word: "adgroup", "promotion"
 	Level string // the public level: "adgroup"
 	Table store.RawTable
+	// Parent is the column of Table with the id of the object above, which a creative's ad group is and an ad group's campaign;
+	// "" where there is none.
+	Parent string
 	// Variants are the queries that together make the whole, for platforms that list deleted objects apart; each is
 	// paged and counted by itself. Empty means one.
 	Variants []string

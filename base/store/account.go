@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+
+	"adsync/base/day"
 )
 
 // Account is a row of media_account.
@@ -121,10 +123,10 @@ type AccountRow struct {
 }
 
 // PutAccountRows writes rows of a platform's account table at a version. A row that the table has at a higher one stays
-// as it is.
-func (s *Store) PutAccountRows(ctx context.Context, table RawTable, version int64, rows []AccountRow) error {
+// as it is. An account whose row is another now may have another name: its days are marked for wide_daily.
+func (s *Store) PutAccountRows(ctx context.Context, media string, table RawTable, version int64, rows []AccountRow) error {
 	for batch := range slices.Chunk(rows, accountBatch) {
-		err := s.Data.Tx(ctx, func(tx *gorm.DB) error { return s.putAccountRows(tx, table, version, batch) })
+		err := s.Data.Tx(ctx, func(tx *gorm.DB) error { return s.putAccountRows(tx, media, table, version, batch) })
 		if err != nil {
 			return fmt.Errorf("put %d rows of %s: %w", len(batch), table.Name, err)
 		}
@@ -132,29 +134,49 @@ func (s *Store) PutAccountRows(ctx context.Context, table RawTable, version int6
 	return nil
 }
 
-func (s *Store) putAccountRows(tx *gorm.DB, table RawTable, version int64, batch []AccountRow) error {
+func (s *Store) putAccountRows(tx *gorm.DB, media string, table RawTable, version int64, batch []AccountRow) error {
 	ids := make([]any, len(batch))
 	for i, row := range batch {
 		ids[i] = row.AccountID
 	}
-	var have []struct{ AccountID, Version int64 }
-	err := tx.Raw("SELECT account_id, version FROM "+table.Name+" WHERE account_id IN ("+
+	var have []struct {
+		AccountID, Version int64
+		RowJSON            string `gorm:"column:row_json"`
+	}
+	err := tx.Raw("SELECT account_id, version, row_json FROM "+table.Name+" WHERE account_id IN ("+
 		strings.TrimSuffix(strings.Repeat("?,", len(ids)), ",")+") ORDER BY account_id"+s.Data.dialect.ForUpdate(), ids...).Scan(&have).Error
 	if err != nil {
 		return err
 	}
-	newer := map[int64]bool{}
+	newer, known := map[int64]bool{}, map[int64]string{}
 	for _, row := range have {
-		newer[row.AccountID] = row.Version > version
+		newer[row.AccountID], known[row.AccountID] = row.Version > version, row.RowJSON
 	}
+	var changed []int64
 	values := make([][]any, 0, len(batch))
 	for _, row := range batch {
 		if !newer[row.AccountID] {
 			v := append([]any{row.AccountID}, row.Raw...)
 			values = append(values, append(v, row.JSON, version))
+			if known[row.AccountID] != row.JSON {
+				changed = append(changed, row.AccountID)
+			}
 		}
 	}
-	return s.Data.Upsert(tx, table.Upsert(), values)
+	if err := s.Data.Upsert(tx, table.Upsert(), values); err != nil {
+		return err
+	}
+	now, err := s.Data.nowTx(tx)
+	if err != nil {
+		return err
+	}
+	slices.Sort(changed)
+	for _, id := range changed {
+		if err := s.Data.markWide(tx, media, id, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func accountsByExternalID(tx *gorm.DB, media string, batch []Account) (map[string]Account, error) {

@@ -74,7 +74,7 @@ func TestPutAccountRows_KeepsTheHigherVersion(t *testing.T) {
 	table := store.RawTable{Name: "tencent_account", Shape: store.AccountRows, Columns: []store.RawColumn{{Name: "corporation_name", Kind: store.Text}}}
 	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{table}))
 	put := func(version int64, name any) {
-		require.NoError(t, s.PutAccountRows(t.Context(), table, version, []store.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
+		require.NoError(t, s.PutAccountRows(t.Context(), "tencent", table, version, []store.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
 	}
 	read := func() (name sql.NullString, version int64) {
 		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT corporation_name, version FROM tencent_account WHERE account_id = 7").Row().Scan(&name, &version))
@@ -89,5 +89,5 @@ func TestPutAccountRows_KeepsTheHigherVersion(t *testing.T) {
 	name, version = read()
 	require.False(t, name.Valid)
 	require.EqualValues(t, 30, version)
-	require.NoError(t, s.PutAccountRows(t.Context(), table, 40, nil))
+	require.NoError(t, s.PutAccountRows(t.Context(), "tencent", table, 40, nil))
 }

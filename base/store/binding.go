@@ -85,7 +85,22 @@ func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []Bind
 		if err := tx.Exec("DELETE FROM binding_applied WHERE account_id IN ?", ids).Error; err != nil {
 			return err
 		}
-		return s.Data.Upsert(tx, Table{Name: "binding_applied", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, rows)
+		err = s.Data.Upsert(tx, Table{Name: "binding_applied", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, rows)
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			// A day that a report makes known meanwhile is not there to be marked: the account's own mark reaches it later.
+			if err := s.Data.markWideSpan(tx, c.AccountID, day.Epoch, day.Epoch, mark); err != nil {
+				return err
+			}
+			for _, t := range c.Touched {
+				if err := s.Data.markWideSpan(tx, c.AccountID, t.From, t.To, mark); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("apply the bindings of %d accounts: %w", len(changes), err)

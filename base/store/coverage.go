@@ -183,6 +183,7 @@ type dayOutcome struct {
 	rows      int64
 	highWater int64
 	dirty     bool // figures changed: the summaries must read the day again
+	changed   bool // rows of the results were written or deleted
 	hours     bool // the pull was of some hours: what is said of the day stays
 }
 

@@ -84,6 +84,11 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err := s.Data.mapAssets(tx, w, now, have); err != nil {
 			return nil, err
 		}
+		if len(names) > 0 || w.hasNews(have) {
+			if err := s.Data.markWide(tx, w.Media, w.AccountID, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
+				return nil, err
+			}
+		}
 		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
 		if before := locked.before; !w.Full {
 			// A pull of changes adds to what is known: the state and the number of rows are those of the last full pull.
@@ -193,6 +198,11 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 		rows = append(rows, append(values, row.JSON, At(now), deletedAt, w.Version))
 	}
 	return rows, names, highWater
+}
+
+// hasNews tells whether the pull saw an object for the first time.
+func (w *ObjectWrite) hasNews(have map[string]*existingObject) bool {
+	return slices.ContainsFunc(w.Rows, func(r ObjectRow) bool { return have[r.Object] == nil })
 }
 
 // isNews tells whether a row is written: by a full pull all are.

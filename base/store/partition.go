@@ -9,7 +9,7 @@ import (
 )
 
 // partitioned are the public tables that are cut into a partition per day.
-var partitioned = []string{"report_daily", "report_hourly"}
+var partitioned = []string{"report_daily", "report_hourly", "wide_daily"}
 
 // laterPartition catches the days that have no partition of their own yet.
 const laterPartition = "later"

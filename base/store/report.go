@@ -118,12 +118,26 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 				return nil, err
 			}
 		}
-		return outcomes, nil
+		return outcomes, s.Data.markReport(tx, w, now, outcomes)
 	})
 	if err != nil {
 		return ReportResult{}, err
 	}
 	return result, nil
+}
+
+// markReport marks the days whose rows changed for wide_daily, which has no hours.
+func (d *DB) markReport(tx *gorm.DB, w ReportWrite, now time.Time, outcomes []dayOutcome) error {
+	if w.Hourly {
+		return nil
+	}
+	var days []day.Day
+	for _, o := range outcomes {
+		if o.changed {
+			days = append(days, o.day)
+		}
+	}
+	return d.markWide(tx, w.Media, w.AccountID, days, now.UnixMicro())
 }
 
 // existing is a row that the tables hold.
@@ -210,7 +224,7 @@ func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map
 		values := append(append([]any{}, key...), w.Media, w.Currency, w.Zone)
 		values = row.Metrics.Args(values)
 		public = append(public, append(values, At(now), w.Version))
-		o.dirty = w.DirtySummary
+		o.dirty, o.changed = w.DirtySummary, true
 	}
 	result.Written = len(raw)
 	if err := d.Upsert(tx, w.Raw.Upsert(), raw); err != nil {
@@ -256,7 +270,7 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, have m
 			result.Suspect = append(result.Suspect, day)
 			continue
 		}
-		o.dirty = o.dirty || w.DirtySummary
+		o.dirty, o.changed = o.dirty || w.DirtySummary, true
 		keys, public = append(keys, s.keys...), append(public, s.public...)
 	}
 	result.Deleted = len(keys)

@@ -89,5 +89,5 @@ func (o Options) write(ctx context.Context, tokenID, version int64, found []medi
 	for i, f := range found {
 		rows[i] = store.AccountRow{AccountID: ids[f.ExternalID], Raw: f.Raw, JSON: string(f.JSON)}
 	}
-	return o.Store.PutAccountRows(ctx, o.Platform.AccountTable(), version, rows)
+	return o.Store.PutAccountRows(ctx, o.Platform.Name(), o.Platform.AccountTable(), version, rows)
 }

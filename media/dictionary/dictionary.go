@@ -42,6 +42,7 @@ func Write(w io.Writer, platforms []media.Platform) error {
 			}
 		}
 	}
+	p.wide()
 	p.funds(platforms)
 	return p.err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/store"
 	"adsync/media"
 )
 
@@ -36,6 +37,9 @@ func testLists(t *testing.T, h *harness) {
 	t.Helper()
 	several := false
 	for _, list := range h.platform.Lists() {
+		if list.Parent != "" {
+			require.Contains(t, list.Table.Columns, store.RawColumn{Name: list.Parent, Kind: store.Text}, "%s names the object above", list.Name)
+		}
 		for _, account := range h.tested() {
 			rows, count := h.list(t, list, account, time.Time{})
 			several = several || count > 1

@@ -1,5 +1,5 @@
 // Package system holds adsync's own work, which runs as tasks like any other under the media name "system": log
-// tables, partitions, summaries, the filling of holes, the comparison of levels and the partner's figures.
+// tables, partitions, summaries, the filling of holes, the comparison of levels, the partner's figures and the wide table.
 package system
 
 import (
@@ -32,7 +32,7 @@ type Deps struct {
 
 // Handlers returns the system's handlers.
 func Handlers(deps Deps) []media.Handler {
-	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps), partnerHandler(deps)}
+	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps), partnerHandler(deps), wideHandler(deps)}
 }
 
 // tablesParams are the params of system.tables.

@@ -30,7 +30,7 @@ func (Platform) Lists() []media.List {
 	touched := []string{"last_modified_time", "is_deleted"}
 	return []media.List{
 		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Unlogged: touched, Page: adgroups.page},
-		{Name: "dynamic_creative", Level: "creative", Table: creativeTable, Variants: []string{live, deleted}, Unlogged: touched, MapsAssets: true, Page: creatives.page},
+		{Name: "dynamic_creative", Level: "creative", Table: creativeTable, Parent: "adgroup_id", Variants: []string{live, deleted}, Unlogged: touched, MapsAssets: true, Page: creatives.page},
 		{Name: "image", Level: store.AssetImage, Table: imageTable, Unlogged: touched, Page: images.page},
 		{Name: "video", Level: store.AssetVideo, Table: videoTable, Unlogged: touched, Page: videos.page},
 	}

@@ -1,0 +1,107 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// WideName is the handler that keeps the wide table.
+const WideName = Name + ".wide"
+
+const (
+	// wideBatch is how many marked days are read at a time.
+	wideBatch = 2000
+	// wideReach is how many days back a change of the configuration reaches: names and parents of older rows stay as they were.
+	wideReach = 31
+)
+
+func wideHandler(deps Deps) media.Handler {
+	return media.Handler{
+		Name:   WideName,
+		Target: media.Once,
+		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
+		Parts:  func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
+		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
+			platform, err := platformOf(deps, work.Part)
+			if err != nil {
+				return media.Result{}, err
+			}
+			rows, err := rebuildWide(ctx, deps, platform)
+			return media.Result{Rows: rows}, err
+		},
+	}
+}
+
+// rebuildWide brings the wide table of a media up to every mark that was there when it began, as rebuildSummaries does the
+// summaries. What was rebuilt stays rebuilt when it is cut off.
+func rebuildWide(ctx context.Context, deps Deps, platform media.Platform) (rows int, err error) {
+	if err := spreadConfigurations(ctx, deps, platform); err != nil {
+		return 0, err
+	}
+	upTo, err := markedBy(ctx, deps.Store)
+	if err != nil {
+		return 0, err
+	}
+	tables := objectTables(platform)
+	for {
+		days, err := deps.Store.WideDays(ctx, platform.Name(), upTo, wideBatch)
+		if err != nil || len(days) == 0 {
+			return rows, err
+		}
+		accounts := map[int64][]store.WideDay{}
+		for _, d := range days {
+			accounts[d.AccountID] = append(accounts[d.AccountID], d)
+		}
+		for _, d := range days {
+			n, err := deps.Store.RebuildWide(ctx, tables, d.AccountID, accounts[d.AccountID])
+			if err != nil {
+				return rows, err
+			}
+			rows += n
+			delete(accounts, d.AccountID)
+		}
+	}
+}
+
+// spreadConfigurations marks the last days of the accounts whose configuration changed.
+func spreadConfigurations(ctx context.Context, deps Deps, platform media.Platform) error {
+	upTo, err := markedBy(ctx, deps.Store)
+	if err != nil {
+		return err
+	}
+	since := day.Of(deps.Clock.Now(), time.UTC).Add(-wideReach)
+	for {
+		changed, err := deps.Store.WideConfigurations(ctx, platform.Name(), upTo, wideBatch)
+		if err != nil || len(changed) == 0 {
+			return err
+		}
+		for _, c := range changed {
+			if err := deps.Store.SpreadWide(ctx, c, since); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// markedBy returns what no mark that is there now is above: marks of one millisecond of the database count up within it.
+func markedBy(ctx context.Context, s *store.Store) (int64, error) {
+	now, err := s.Data.Now(ctx)
+	return now.UnixMicro() + 999, err
+}
+
+// objectTables are the tables of a platform's objects that wide_daily has rows of.
+func objectTables(platform media.Platform) []store.ObjectTable {
+	var tables []store.ObjectTable
+	for _, l := range platform.Lists() {
+		if slices.Contains(store.ObjectLevels, l.Level) {
+			tables = append(tables, store.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent})
+		}
+	}
+	return tables
+}
