@@ -153,6 +153,14 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 	return err == nil, err
 }
 
+// gameOf tells what an account advertises, and whether it is bound to it.
+func gameOf(platform, externalID string) (game, system string, bound bool) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(platform + externalID))
+	n := int(h.Sum32() >> 1)
+	return games[n%len(games)].code, systems[n/7%len(systems)], n%unassignedEvery != 0
+}
+
 // bindLimits writes the simulator's limits into rate_limit.
 func bindLimits(ctx context.Context, s *store.Store, address string) error {
 	var limits struct {
@@ -194,13 +202,9 @@ func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID 
 	}
 	var rows [][]any
 	for externalID, id := range ids {
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(platform + externalID))
-		n := int(h.Sum32() >> 1)
-		if n%unassignedEvery == 0 {
-			continue
+		if game, system, bound := gameOf(platform, externalID); bound {
+			rows = append(rows, []any{id, day.Day("2020-01-01"), day.Day("9999-12-31"), game, system})
 		}
-		rows = append(rows, []any{id, day.Day("2020-01-01"), day.Day("9999-12-31"), games[n%len(games)].code, systems[n/7%len(systems)]})
 	}
 	return rows, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -121,16 +120,15 @@ func (s *stack) once(ctx context.Context) error {
 	if err := waitForRest(ctx, s.store); err != nil {
 		return err
 	}
-	again, err := runPart(ctx, s.store, s.plan.Tasks(), now, by, true, s.progress())
-	if err != nil {
-		return err
+	for phase := 1; phase < phases; phase++ {
+		again, err := runPhase(ctx, s.store, s.plan.Tasks(), now, by, phase, s.progress())
+		if err != nil {
+			return err
+		}
+		report.Runs = append(report.Runs, again...)
 	}
-	report.Runs = append(report.Runs, again...)
 	say("%d runs have ended; comparing every row with the platforms' truth\n\n", len(report.Runs))
-	report.Truth, err = verify.Run(ctx, verify.Options{
-		Store: s.store, Simulator: s.world.address, Client: http.DefaultClient, Now: now, Since: began,
-	})
-	if err != nil {
+	if report.Truth, err = s.verify(ctx, now, began); err != nil {
 		return err
 	}
 	if report.Accounts, err = readAccounts(ctx, s.store, now, began); err != nil {
@@ -159,12 +157,12 @@ func (s *stack) once(ctx context.Context) error {
 // pollInterval is how often the runs are looked at.
 const pollInterval = 200 * time.Millisecond
 
-// orderTasks orders every task of the platforms, or of the system, one time, all at the moment now of the world. It
-// returns the ids of their runs. Rows that are switched off or cannot be used are left out: the API names them.
-func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, ofSystem bool) ([]int64, error) {
+// orderTasks orders every task that belongs to a phase one time, all at the moment now of the world. It returns the ids of
+// their runs. Rows that are switched off or cannot be used are left out: the API names them.
+func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, phase int) ([]int64, error) {
 	var ids []int64
 	for _, row := range tasks {
-		if !row.Usable || !row.Enabled || (row.Media == system.Name) != ofSystem {
+		if !row.Usable || !row.Enabled || phaseOf(row) != phase {
 			continue
 		}
 		id := task.NewRunID(now)
@@ -176,19 +174,36 @@ func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now 
 	return ids, nil
 }
 
-// runOnce orders every task and waits for the end of their runs: first those of the platforms, which may run side by
-// side, then the system's, which build on what those wrote.
-func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, progress func([]store.Run)) ([]RunReport, error) {
-	reports, err := runPart(ctx, s, tasks, now, by, false, progress)
-	if err != nil {
-		return nil, err
+// phases is how many there are: first come the tasks of the platforms, which may run side by side, then the system's, which build
+// on what those wrote, and last the wide table, which joins all of it.
+const phases = 3
+
+func phaseOf(row producer.Task) int {
+	switch {
+	case row.Media != system.Name:
+		return 0
+	case row.Handler != system.WideName:
+		return 1
+	default:
+		return 2
 	}
-	ofSystem, err := runPart(ctx, s, tasks, now, by, true, progress)
-	return append(reports, ofSystem...), err
 }
 
-func runPart(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, ofSystem bool, progress func([]store.Run)) ([]RunReport, error) {
-	ids, err := orderTasks(ctx, s, tasks, now, by, ofSystem)
+// runOnce orders every task, phase by phase, and waits for the end of their runs.
+func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, progress func([]store.Run)) ([]RunReport, error) {
+	var reports []RunReport
+	for phase := range phases {
+		part, err := runPhase(ctx, s, tasks, now, by, phase, progress)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, part...)
+	}
+	return reports, nil
+}
+
+func runPhase(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, phase int, progress func([]store.Run)) ([]RunReport, error) {
+	ids, err := orderTasks(ctx, s, tasks, now, by, phase)
 	if err != nil {
 		return nil, err
 	}

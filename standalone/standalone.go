@@ -26,6 +26,7 @@ import (
 	"adsync/consumer"
 	"adsync/engine"
 	"adsync/producer"
+	"adsync/standalone/verify"
 )
 
 // Options shape a standalone run.
@@ -92,7 +93,8 @@ type stack struct {
 	server  *httpapi.Server
 	parts   *engine.Engine
 	plan    *producer.Producer
-	closers []func() error // in the order in which they were opened
+	partner *store.PartnerSource // nil for a live account
+	closers []func() error       // in the order in which they were opened
 }
 
 // opened remembers what must be closed, last opened first.
@@ -137,6 +139,15 @@ func (s *stack) open(ctx context.Context) error {
 	if err := s.world.bind(ctx, s.store, box); err != nil {
 		return err
 	}
+	if s.Live == nil {
+		if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
+			return err
+		}
+		if s.partner, err = store.OpenPartner(partnerSettings(s.dir.file(partnerFile))); err != nil {
+			return err
+		}
+		s.opened(s.partner.Close)
+	}
 	registry := telemetry.NewRegistry()
 	if s.server, err = httpapi.New(s.API, registry, s.Logger); err != nil {
 		return err
@@ -177,7 +188,7 @@ func (s *stack) open(ctx context.Context) error {
 	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys("adsync"), Box: box,
-		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner, HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
 	return s.addServices(database, s.parts)
 }
@@ -295,6 +306,17 @@ func mediaNames() []string {
 		names = append(names, p.Name())
 	}
 	return names
+}
+
+// verify compares every row with the truth, which is the platforms' and the partner's. Days that were not pulled since a moment of the
+// database are left out.
+func (s *stack) verify(ctx context.Context, now, since time.Time) (verify.Report, error) {
+	partner, err := openPartnerFile(s.dir.file(partnerFile))
+	if err != nil {
+		return verify.Report{}, err
+	}
+	report, err := verify.Run(ctx, verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient, Now: now, Since: since, Partner: partner})
+	return report, errors.Join(err, partner.Close())
 }
 
 // progress says now and then how far the runs are; with JSON nothing is said.

@@ -59,7 +59,7 @@ func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
 		"tencent_dynamic_creative", "tencent_image", "tencent_video", "oceanengine_project", "oceanengine_promotion_material", "oceanengine_image",
 		"oceanengine_video", "creative_asset", "tencent_adgroup", "tencent_report_daily", "tencent_report_hourly", "oceanengine_promotion", "oceanengine_report_daily",
 		"oceanengine_report_hourly", "report_daily", "report_hourly", "summary_daily", "summary_hourly", "media_account", "tencent_account", "oceanengine_account",
-		"tencent_fund", "tencent_fund_daily", "oceanengine_fund", "oceanengine_fund_daily", "account_balance", "fund_daily",
+		"tencent_fund", "tencent_fund_daily", "oceanengine_fund", "oceanengine_fund_daily", "account_balance", "fund_daily", "partner_daily", "wide_daily",
 	} {
 		require.Positive(t, report.Truth.Tables[table].Rows, table)
 	}

@@ -75,6 +75,9 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		if level == accountLevel {
 			sums.add(w, a, hourly, k, r)
 		}
+		if !hourly {
+			v.wide.figures[wideKey{k.day, level, k.object}] = r
+		}
 		return nil
 	})
 	if err != nil {
@@ -272,11 +275,11 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 		return fmt.Errorf("read %s: %w", w.table, err)
 	}
 	defer rows.Close()
-	type object struct {
+	type row struct {
 		deleted bool
 		values  []string
 	}
-	have := map[string]object{}
+	have := map[string]row{}
 	for rows.Next() {
 		var id string
 		var deletedAt store.Time
@@ -293,7 +296,7 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 		if err := rows.Scan(dest...); err != nil {
 			return fmt.Errorf("read %s: %w", w.table, err)
 		}
-		o := object{deleted: !deletedAt.IsZero(), values: texts(values)}
+		o := row{deleted: !deletedAt.IsZero(), values: texts(values)}
 		for i, c := range w.columns {
 			if c.instant {
 				o.values[i] = strconv.FormatInt(instants[i].Unix(), 10)
@@ -308,6 +311,7 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: media, kind: w.kind, account: a.externalID}, func(r truthRow) error {
 		o, ok := have[r.Object]
 		delete(have, r.Object)
+		v.wide.objects[object{w.level, r.Object}] = r
 		if r.Unlisted && (!ok || o.deleted) {
 			return nil // whether we ever saw it depends on when we looked
 		}

@@ -139,6 +139,10 @@ var oceanObject = []rawColumn{
 type objects struct {
 	table, kind string
 	columns     []rawColumn
+	// level is the one that wide_daily calls it, above that of the objects' parents; "" where there is none.
+	level, above string
+	// nameless says that the platform's objects have no names.
+	nameless bool
 }
 
 // deep tells whether the objects are below the ad group.
@@ -168,8 +172,8 @@ var worlds = []world{
 	{
 		media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
 		objects: []objects{
-			{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject},
-			{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative},
+			{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject, level: "adgroup"},
+			{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative, level: creativeLevel, above: "adgroup"},
 			{table: "tencent_image", kind: "image", columns: tencentAsset},
 			{table: "tencent_video", kind: "video", columns: tencentAsset},
 		},
@@ -181,9 +185,9 @@ var worlds = []world{
 	{
 		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
 		objects: []objects{
-			{table: "oceanengine_project", kind: "project", columns: oceanProject},
-			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject},
-			{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial},
+			{table: "oceanengine_project", kind: "project", columns: oceanProject, level: "campaign"},
+			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign"},
+			{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial, level: creativeLevel, above: "adgroup", nameless: true},
 			{table: "oceanengine_image", kind: "image", columns: oceanAsset},
 			{table: "oceanengine_video", kind: "video", columns: oceanAsset},
 		},

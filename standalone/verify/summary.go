@@ -60,12 +60,8 @@ func newSummaries(ctx context.Context, s *store.Store) (*summaries, error) {
 }
 
 func (s *summaries) add(w world, a account, hourly bool, k rowKey, r truthRow) {
-	key := summaryKey{day: k.day, hour: k.hour, media: w.media, game: "unassigned", os: "unknown", Home: a.Home}
-	for _, b := range s.bindings[a.id] {
-		if b.from <= k.day && k.day <= b.to {
-			key.game, key.os = b.game, b.os
-		}
-	}
+	key := summaryKey{day: k.day, hour: k.hour, media: w.media, Home: a.Home}
+	key.game, key.os = s.gameOf(a.id, k.day)
 	into := s.daily
 	if hourly {
 		into = s.hourly
@@ -76,6 +72,17 @@ func (s *summaries) add(w world, a account, hourly bool, k rowKey, r truthRow) {
 	for name, value := range r.Metrics {
 		into[key][name] += value
 	}
+}
+
+// gameOf tells to what an account belongs on a day.
+func (s *summaries) gameOf(accountID int64, on day.Day) (game, os string) {
+	game, os = "unassigned", "unknown"
+	for _, b := range s.bindings[accountID] {
+		if b.from <= on && on <= b.to {
+			game, os = b.game, b.os
+		}
+	}
+	return game, os
 }
 
 func (v *verifier) compareSummaries(ctx context.Context, sums *summaries) error {

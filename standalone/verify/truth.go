@@ -99,6 +99,27 @@ func Spend(ctx context.Context, client *http.Client, baseURL, media, currency st
 	return total, err
 }
 
+// Objects tells the campaigns, ad groups and creatives of an account that run now, by level.
+func Objects(ctx context.Context, client *http.Client, baseURL, media, account string, each func(level, object string)) error {
+	for _, w := range worlds {
+		for _, o := range w.objects {
+			if w.media != media || o.level == "" {
+				continue
+			}
+			err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: o.kind, account: account}, func(r truthRow) error {
+				if r.Status == "active" && !r.Unlisted {
+					each(o.level, r.Object)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // readTruth streams the simulator's truth, whose last line counts the rows. An answer that
 // ends without a count, or with another one than the rows that came, is an error.
 func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery, each func(truthRow) error) error {

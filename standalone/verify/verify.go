@@ -4,6 +4,8 @@ package verify
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -56,6 +58,8 @@ type Options struct {
 	// Shallow leaves out what is below the ad group, creatives with their figures, images and videos, for deployments that do
 	// not pull it.
 	Shallow bool
+	// Partner is the partner's database; nil if the deployment has none.
+	Partner *sql.DB
 }
 
 type verifier struct {
@@ -67,6 +71,10 @@ type verifier struct {
 	closed map[int64]bool
 	// left are the days of the summaries of which an account's figures were left out.
 	left map[summaryDay]bool
+	// wide is what wide_daily must have of the account at hand, partner what the partner tells.
+	wide     *wideTruth
+	partner  map[partnerAccount][]partnerRow
+	wideRows int
 }
 
 type accountDay struct {
@@ -75,7 +83,7 @@ type accountDay struct {
 	day          day.Day
 }
 
-// Run compares all raw, public and summary rows of all accounts with the truth.
+// Run compares all raw, public, summary and wide rows of all accounts with the truth, and the copy of the partner's with the partner's.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.PlannedAt.IsZero() {
 		o.PlannedAt = o.Now
@@ -84,6 +92,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	v.report.Tables = map[string]Table{}
 	sums, err := newSummaries(ctx, o.Store)
 	if err != nil {
+		return Report{}, err
+	}
+	if err := v.readPartner(ctx); err != nil {
 		return Report{}, err
 	}
 	for _, w := range worlds {
@@ -101,6 +112,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 				}
 				continue
 			}
+			v.wide = newWideTruth()
 			for _, o := range w.objects {
 				if v.Shallow && o.deep() {
 					continue
@@ -127,6 +139,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 					}
 				}
 			}
+			if !v.Shallow {
+				if err := v.compareWide(ctx, w, a, sums); err != nil {
+					return Report{}, fmt.Errorf("compare wide_daily of account %s: %w", a.externalID, err)
+				}
+			}
 		}
 	}
 	if err := v.compareOrphans(ctx); err != nil {
@@ -136,6 +153,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	if err := v.compareSummaries(ctx, sums); err != nil {
+		return Report{}, err
+	}
+	if err := errors.Join(v.comparePartner(ctx), v.compareWideOrphans(ctx)); err != nil {
 		return Report{}, err
 	}
 	for _, t := range v.report.Tables {

@@ -1,0 +1,169 @@
+package standalone
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"slices"
+
+	"adsync/base/day"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/standalone/verify"
+)
+
+// partnerFile is the business's own database, beside the others: what a game's servers count, and no platform knows.
+const partnerFile = "partner.db"
+
+const partnerTable = `CREATE TABLE IF NOT EXISTS partner_daily (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  updated_at DATETIME NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  deleted INTEGER NOT NULL DEFAULT 0,
+  day DATE NOT NULL,
+  game TEXT NOT NULL,
+  os TEXT NOT NULL,
+  media TEXT NOT NULL,
+  account TEXT NOT NULL,
+  level TEXT NOT NULL,
+  object_id TEXT NOT NULL DEFAULT '',
+  new_users INTEGER NULL,
+  returning_users INTEGER NULL,
+  pay_amount_d1 INTEGER NULL,
+  pay_amount_d3 INTEGER NULL,
+  pay_amount_d7 INTEGER NULL,
+  pay_amount_d14 INTEGER NULL,
+  pay_amount_d30 INTEGER NULL,
+  UNIQUE (day, media, account, level, object_id)
+);
+CREATE INDEX IF NOT EXISTS partner_daily_changes ON partner_daily (updated_at, id);`
+
+// How much the partner knows.
+const (
+	partnerDays     = 7   // today included
+	partnerAccounts = 200 // of each platform
+	partnerObjects  = 6   // of an account and level
+)
+
+// strangerAccount is one that the partner knows and we do not.
+const strangerAccount = "90000000001"
+
+func openPartnerFile(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		return nil, fmt.Errorf("open the partner's database: %w", err)
+	}
+	return db, nil
+}
+
+func partnerSettings(path string) store.PartnerConfig {
+	cfg := store.DefaultPartnerConfig()
+	cfg.Driver, cfg.DSN = store.SQLite, secret.NewText(path)
+	return cfg
+}
+
+// seedPartner fills the partner's database with figures of the world's last days. They follow from the objects' ids and the day, so
+// that the same world has the same partner; rows that are there stay as they are.
+func seedPartner(ctx context.Context, path string, w *world) error {
+	db, err := openPartnerFile(path)
+	if err != nil {
+		return err
+	}
+	p := &partnerSeed{world: w, today: day.Of(w.clock.Now(), worldZone)}
+	if err = p.gather(ctx); err == nil {
+		err = p.write(ctx, db)
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("fill the partner's database: %w", err)
+	}
+	return nil
+}
+
+// partnerObject is what a row of the partner's is about.
+type partnerObject struct{ media, account, level, object string }
+
+type partnerSeed struct {
+	world   *world
+	today   day.Day
+	objects []partnerObject
+}
+
+// gather chooses the accounts' objects that the partner has figures of.
+func (p *partnerSeed) gather(ctx context.Context) error {
+	for name, c := range p.world.creds {
+		var accounts []string
+		for _, app := range c.Apps {
+			for _, l := range app.Logins {
+				accounts = append(accounts, l.AccountIDs...)
+			}
+		}
+		slices.Sort(accounts)
+		accounts = slices.Compact(accounts)
+		for _, account := range accounts[:min(len(accounts), partnerAccounts)] {
+			p.objects = append(p.objects, partnerObject{name, account, store.AccountLevel, ""})
+			taken := map[string]int{}
+			err := verify.Objects(ctx, http.DefaultClient, p.world.address, name, account, func(level, object string) {
+				if taken[level] < partnerObjects {
+					taken[level]++
+					p.objects = append(p.objects, partnerObject{name, account, level, object})
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+		p.objects = append(p.objects, partnerObject{name, strangerAccount, store.AccountLevel, ""})
+	}
+	slices.SortFunc(p.objects, func(a, b partnerObject) int {
+		return slices.Compare([]string{a.media, a.account, a.level, a.object}, []string{b.media, b.account, b.level, b.object})
+	})
+	return nil
+}
+
+func (p *partnerSeed) write(ctx context.Context, db *sql.DB) error {
+	if _, err := db.ExecContext(ctx, partnerTable); err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	insert, err := tx.PrepareContext(ctx, `INSERT OR IGNORE INTO partner_daily
+		(day, game, os, media, account, level, object_id, new_users, returning_users, pay_amount_d1, pay_amount_d3, pay_amount_d7, deleted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = insert.Close() }() // the commit tells
+	for _, on := range day.Between(p.today.Add(1-partnerDays), p.today) {
+		for _, o := range p.objects {
+			game, system, _ := gameOf(o.media, o.account)
+			args := append([]any{on.String(), game, system, o.media, o.account, o.level, o.object}, p.figures(o, on)...)
+			if _, err := insert.ExecContext(ctx, args...); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.Commit()
+}
+
+// figures are the partner's of an object's day, and whether the row has been deleted. What is paid later is not told yet on
+// the last days.
+func (p *partnerSeed) figures(o partnerObject, on day.Day) []any {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(o.media + "/" + o.account + "/" + o.level + "/" + o.object + "/" + on.String()))
+	n := int64(h.Sum64() >> 1)
+	users, returning := n%40, n/40%60
+	paid := n / 2400 % 20_000 * 10_000
+	args := []any{users, returning, paid}
+	for i, days := range []int{3, 7} {
+		if on.Add(days-1) > p.today {
+			args = append(args, nil)
+		} else {
+			args = append(args, paid+paid/int64(2+i))
+		}
+	}
+	return append(args, n/7%50 == 0)
+}
