@@ -25,7 +25,10 @@ type PublishedReport struct {
 	RowsCompared int64 `json:"rows_compared"`
 	Differences  int64 `json:"differences"` // rows that are not as they were at any moment of their pull
 	// NotWhole are days whose last pull was not whole: what was kept of it is no promise, and is not compared.
-	NotWhole int64    `json:"not_whole"`
+	NotWhole int64 `json:"not_whole"`
+	// Misled are days of pulls that were answered with other figures than were out, in a way that no answer shows: they are not
+	// compared. The next pull puts them right.
+	Misled   int64    `json:"misled"`
 	Examples []string `json:"examples,omitempty"`
 }
 
@@ -35,7 +38,8 @@ type Published struct {
 	PublishedOptions
 	report PublishedReport
 	// known is what was looked at: the claim of each day's pull.
-	known map[coveredDay]int64
+	known  map[coveredDay]int64
+	misled []misled
 }
 
 // coveredDay is a day of a scope.
@@ -72,6 +76,9 @@ func (p *Published) Report() PublishedReport { return p.report }
 func (p *Published) Compare(ctx context.Context) error {
 	pulls, err := p.pulls(ctx)
 	if err != nil {
+		return err
+	}
+	if p.misled, err = readMisled(ctx, p.Client, p.Simulator); err != nil {
 		return err
 	}
 	v := &verifier{Options: p.Options}
@@ -148,9 +155,18 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 		return nil
 	}
 	s := scope{accountID: a.id, level: pull[0].Level, hourly: pull[0].Report == reportName(true)}
-	for _, r := range pull {
+	query := truthQuery{media: w.media, kind: reportName(s.hourly), level: w.levels[at].truth, account: a.externalID}
+	moments := p.moments(pull[0])
+	trusted := p.trusted(pull, query, moments)
+	p.report.Misled += int64(len(pull) - len(trusted))
+	if len(trusted) == 0 {
+		p.know(pull)
+		return nil
+	}
+	for _, r := range trusted {
 		s.days = append(s.days, r.Day)
 	}
+	query.from, query.to = s.days[0].String(), s.days[len(s.days)-1].String()
 	t := pulledTables{v: v, world: w, account: a, scope: s}
 	var err error
 	if t.raw, err = v.rawReport(ctx, w, w.rawTable(s.hourly), s); err != nil {
@@ -159,13 +175,9 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 	if t.public, err = v.publicReport(ctx, reportName(s.hourly), s); err != nil {
 		return err
 	}
-	query := truthQuery{
-		media: w.media, kind: reportName(s.hourly), level: w.levels[at].truth, account: a.externalID,
-		from: s.days[0].String(), to: s.days[len(s.days)-1].String(),
-	}
 	rows := 0
 	var wrong map[unit]string // at each of the moments so far
-	for i, moment := range p.moments(pull[0]) {
+	for i, moment := range moments {
 		query.at = strconv.FormatInt(moment.UnixMilli(), 10)
 		n, now, err := t.differences(ctx, query)
 		if err != nil {
@@ -184,9 +196,7 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 			return err
 		}
 	}
-	for _, r := range pull {
-		p.known[r.covered()] = r.ClaimedVersion
-	}
+	p.know(pull)
 	p.report.Pulls++
 	p.report.RowsCompared += int64(rows)
 	p.report.Differences += int64(len(wrong))
@@ -196,6 +206,13 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 		}
 	}
 	return nil
+}
+
+// know notes that a pull has been looked at.
+func (p *Published) know(pull []pulledDay) {
+	for _, r := range pull {
+		p.known[r.covered()] = r.ClaimedVersion
+	}
 }
 
 // step is how often figures move, in the world's time, at the whole multiples of it since midnight.
