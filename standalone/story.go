@@ -284,8 +284,8 @@ func (s *stack) settle(ctx context.Context) (cancelled int64, err error) {
 	if err != nil || rested || s.world.sim == nil {
 		return 0, err
 	}
-	if cancelled, err = underWay(ctx, s.store); err != nil {
-		return 0, err
+	if cancelled, err = underWay(ctx, s.store); err != nil || cancelled == 0 {
+		return 0, err // The last of it has ended in this moment.
 	}
 	now := s.waiting.Now()
 	for _, media := range append(mediaNames(), system.Name) {

@@ -103,7 +103,8 @@ func rebuild(t *testing.T, s *store.Store) int {
 	return n
 }
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	t.Parallel()
@@ -124,17 +125,17 @@ func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	on := today.String()
 	top := rows[on+" account "]
 	require.Equal(t, wideLine{
-		Day: today, Level: "account", ExternalID: ptr("900"), AccountName: ptr("Seven"), Game: "unassigned", OS: "unknown", Currency: ptr("CNY"), DayZone: ptr("Asia/Shanghai"),
-		Cost: ptr(int64(9)), NewUsers: ptr(int64(25)), Version: top.Version,
+		Day: today, Level: "account", ExternalID: new("900"), AccountName: new("Seven"), Game: "unassigned", OS: "unknown", Currency: new("CNY"), DayZone: new("Asia/Shanghai"),
+		Cost: new(int64(9)), NewUsers: new(int64(25)), Version: top.Version,
 	}, top, "every row of the partner's counts for its account")
 	creative := rows[on+" creative c1"]
 	require.Equal(t, wideLine{
-		Day: today, Level: "creative", ObjectID: "c1", ExternalID: ptr("900"), AccountName: ptr("Seven"), CampaignID: ptr("k1"), AdgroupID: ptr("a1"), AdgroupName: ptr("Ad one"),
-		CreativeID: ptr("c1"), CreativeName: ptr("Creative one"), Game: "unassigned", OS: "unknown", Currency: ptr("CNY"), DayZone: ptr("Asia/Shanghai"),
-		NewUsers: ptr(int64(10)), Version: creative.Version,
+		Day: today, Level: "creative", ObjectID: "c1", ExternalID: new("900"), AccountName: new("Seven"), CampaignID: new("k1"), AdgroupID: new("a1"), AdgroupName: new("Ad one"),
+		CreativeID: new("c1"), CreativeName: new("Creative one"), Game: "unassigned", OS: "unknown", Currency: new("CNY"), DayZone: new("Asia/Shanghai"),
+		NewUsers: new(int64(10)), Version: creative.Version,
 	}, creative, "the platform has no figures of it, which is NULL")
 	ad := rows[on+" adgroup a1"]
-	require.Equal(t, []*int64{ptr(int64(5)), ptr(int64(10))}, []*int64{ad.Cost, ad.NewUsers})
+	require.Equal(t, []*int64{new(int64(5)), new(int64(10))}, []*int64{ad.Cost, ad.NewUsers})
 	require.Nil(t, ad.CreativeID)
 	require.Equal(t, "k1", *ad.CampaignID)
 	require.EqualValues(t, 10, *rows[on+" campaign k1"].NewUsers)

@@ -59,8 +59,10 @@ func (s pulled) write(account int64, report, level string, d day.Day, rows ...st
 	require.NoError(s.t, err)
 }
 
-func (s pulled) backfill(name string, from, to day.Day) (filled []string) {
+// backfill fills the days from one on up to the last that was pulled.
+func (s pulled) backfill(name string, from day.Day) (filled []string) {
 	s.t.Helper()
+	const to = day.Day("2026-11-20")
 	err := field.Backfill(s.t.Context(), s.Store, s.platform, name, from, to, func(f field.Filled) {
 		filled = append(filled, fmt.Sprintf("%s %s %d", f.Day, f.Report, f.Rows))
 	})
@@ -109,7 +111,7 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = NULL").Error)
 
 	require.Equal(t, []string{"2026-11-19 report_daily 0", "2026-11-19 report_hourly 0", "2026-11-20 report_daily 3", "2026-11-20 report_hourly 2"},
-		s.backfill("reg_pv", d.Add(-1), d))
+		s.backfill("reg_pv", d.Add(-1)))
 	want := []string{
 		"1 account : 12", "1 account : -", "1 adgroup 41: 5", "1 adgroup 42: 0", "1 adgroup 43: -", "1 adgroup 44: 70", "2 account : -",
 	}
@@ -130,7 +132,7 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT SUM(registrations) FROM summary_daily").Row().Scan(&registrations))
 	require.EqualValues(t, 12, registrations)
 
-	require.Equal(t, []string{"2026-11-20 report_daily 0", "2026-11-20 report_hourly 0"}, s.backfill("reg_pv", d, d), "a second time changes nothing")
+	require.Equal(t, []string{"2026-11-20 report_daily 0", "2026-11-20 report_hourly 0"}, s.backfill("reg_pv", d), "a second time changes nothing")
 	days, err = s.DirtyDays(t.Context(), tencent.Name, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
 	require.NoError(t, err)
 	require.Empty(t, days)
@@ -147,7 +149,7 @@ func TestBackfill_GoesThroughMoreRowsThanABatch(t *testing.T) {
 	}
 	s.write(1, "report_daily", "creative", d, daily...)
 	s.write(1, "report_hourly", "creative", d, hourly...)
-	require.Equal(t, []string{"2026-11-20 report_daily 1100", "2026-11-20 report_hourly 1100"}, s.backfill("reg_pv", d, d))
+	require.Equal(t, []string{"2026-11-20 report_daily 1100", "2026-11-20 report_hourly 1100"}, s.backfill("reg_pv", d))
 	for i, value := range s.column("report_daily", "registrations") {
 		require.Equal(t, fmt.Sprintf("1 creative %d: %d", 5000+i, i%7), value)
 	}
@@ -158,7 +160,7 @@ func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
 	s := newPulled(t, oceanengine.New())
 	const d = day.Day("2026-11-20")
 	s.write(1, "report_daily", "campaign", d, store.ReportRow{Object: "7", JSON: `{"dimensions":{},"metrics":{"attribution_game_in_app_ltv_1day":"12.30"}}`})
-	s.backfill("attribution_game_in_app_ltv_1day", d, d)
+	s.backfill("attribution_game_in_app_ltv_1day", d)
 	require.Equal(t, []string{"1 campaign 7: 1230"}, s.column("oceanengine_report_daily", "attribution_game_in_app_ltv_1day_fen"))
 	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
 }

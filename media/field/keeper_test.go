@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -76,10 +77,8 @@ func (p *platform) do(q media.ReportQuery) error {
 	fields := q.Fields([]string{"cost", "view_count", "reg_pv"})
 	p.asked = append(p.asked, fields)
 	for _, name := range p.refuses {
-		for _, f := range fields {
-			if f == name {
-				return &media.Error{Class: media.Bug, Code: "12009", Message: "unknown field " + name, Field: name}
-			}
+		if slices.Contains(fields, name) {
+			return &media.Error{Class: media.Bug, Code: "12009", Message: "unknown field " + name, Field: name}
 		}
 	}
 	return p.then

@@ -1,6 +1,9 @@
 package simulator
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Kinds of faults that change which fields the reports of a platform know.
 const (
@@ -25,8 +28,8 @@ func (s *faults) field(c *call, name string) string {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for i := len(s.list) - 1; i >= 0; i-- {
-		f := s.list[i]
+	for _, f := range slices.Backward(s.list) {
+
 		if f.isOfField() && f.Field == name && f.selects(c.p.name, c.endpoint, c.query.Get(c.p.accountParam)) && f.claim() {
 			return f.Kind
 		}

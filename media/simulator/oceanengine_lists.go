@@ -313,7 +313,7 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 			w.key(f)
 			w.value(asText && isNumber(f), func() { promotionFields[f](&w, x) })
 		}
-		c.told(&w, &a, x.object.traits)
+		c.told(&w, &a, x.traits)
 		w.close('}')
 	}
 	w.close(']')

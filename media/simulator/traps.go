@@ -74,7 +74,7 @@ func (t *traps) turn(name string, on bool) (known bool) {
 }
 
 func (t *traps) isOn(id trapID) bool {
-	return t != nil && t.any.Load() && t.on[id].Load() && !(trapCatalogue[id].flows && t.frozen())
+	return t != nil && t.any.Load() && t.on[id].Load() && (!trapCatalogue[id].flows || !t.frozen())
 }
 
 // meet counts a trap that lies in the world itself.

@@ -183,19 +183,24 @@ func TestTraps_SpoilAnswersOnce(t *testing.T) {
 	t.Parallel()
 	for name, spoilt := range map[string]func(t *testing.T, w *httptest.ResponseRecorder, media string){
 		"answer_html": func(t *testing.T, w *httptest.ResponseRecorder, _ string) {
+			t.Helper()
 			require.Equal(t, http.StatusOK, w.Code)
 			require.False(t, json.Valid(w.Body.Bytes()))
 		},
 		"answer_unknown_code": func(t *testing.T, w *httptest.ResponseRecorder, _ string) {
+			t.Helper()
 			require.Equal(t, unknownCode, code(t, w))
 		},
 		"account_over_limit": func(t *testing.T, w *httptest.ResponseRecorder, media string) {
+			t.Helper()
 			require.Equal(t, map[string]int{"tencent": 11019, "oceanengine": 40130}[media], code(t, w))
 		},
 		"app_over_limit": func(t *testing.T, w *httptest.ResponseRecorder, media string) {
+			t.Helper()
 			require.Equal(t, map[string]int{"tencent": 11016, "oceanengine": 40110}[media], code(t, w))
 		},
 		"platform_busy": func(t *testing.T, w *httptest.ResponseRecorder, media string) {
+			t.Helper()
 			require.Equal(t, map[string]int{"tencent": 30021, "oceanengine": 40100}[media], code(t, w))
 		},
 	} {

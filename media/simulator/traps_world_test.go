@@ -81,7 +81,7 @@ func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "numbers_as_text")
 	asText, asNumbers := s.promotions(), s.promotions()
-	require.Equal(t, len(asText), len(asNumbers))
+	require.Len(t, asNumbers, len(asText))
 	for i, x := range asText {
 		for _, field := range []string{"promotion_id", "project_id", "budget", "cpa_bid"} {
 			require.IsType(t, "", x[field], field)

@@ -39,7 +39,7 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 	}
 	for _, d := range left {
 		if level == accountLevel {
-			v.left[summaryDay{hourly: hourly, media: w.media, day: d}] = true
+			v.left[summaryDay{hourly: hourly, media: w.media, day: d, Home: a.Home}] = true
 		}
 	}
 	scope := scope{accountID: a.id, level: level, hourly: hourly, days: pulled}

@@ -35,6 +35,7 @@ type summaryDay struct {
 	hourly bool
 	media  string
 	day    day.Day
+	Home
 }
 
 func (k summaryKey) String() string {
@@ -119,7 +120,7 @@ func (v *verifier) compareSummary(ctx context.Context, table, hour string, want 
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		if v.left[summaryDay{hourly: hour == "hour", media: k.media, day: k.day}] {
+		if v.left[summaryDay{hourly: hour == "hour", media: k.media, day: k.day, Home: k.Home}] {
 			continue
 		}
 		truth, ok := want[k]
@@ -133,7 +134,7 @@ func (v *verifier) compareSummary(ctx context.Context, table, hour string, want 
 		compareMetrics(c, k.String(), public[k.media], values, truth)
 	}
 	for k, truth := range want {
-		if v.left[summaryDay{hourly: hour == "hour", media: k.media, day: k.day}] {
+		if v.left[summaryDay{hourly: hour == "hour", media: k.media, day: k.day, Home: k.Home}] {
 			continue
 		}
 		v.expected(1, truthRow{Metrics: truth})
