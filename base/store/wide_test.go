@@ -104,7 +104,6 @@ func rebuild(t *testing.T, s *store.Store) int {
 }
 
 //go:fix inline
-func ptr[T any](v T) *T { return new(v) }
 
 func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"database/sql"
 	"io"
 	"log/slog"
 	"net/http"
@@ -32,6 +33,7 @@ type pulledWorld struct {
 	store   *store.Store
 	sim     *simulator.Simulator
 	address string
+	partner *sql.DB
 	now     time.Time // the world's
 }
 
@@ -59,7 +61,10 @@ func newPulledWorld(t *testing.T) *pulledWorld {
 	s, err := store.Open(ctx, store.Config{Config: file("config.db"), Data: file("data.db")}, logger)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return &pulledWorld{t: t, store: s, sim: sim, address: server.URL, now: sim.Clock().Now()}
+	partner, err := sql.Open("sqlite", filepath.Join(dir, "partner.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, partner.Close()) })
+	return &pulledWorld{t: t, store: s, sim: sim, address: server.URL, partner: partner, now: sim.Clock().Now()}
 }
 
 // published compares as if all was pulled between two times of the world.
@@ -82,7 +87,7 @@ func (w *pulledWorld) exec(sql string, args ...any) {
 
 func (w *pulledWorld) truth(since time.Time) verify.Report {
 	w.t.Helper()
-	report, err := verify.Run(w.t.Context(), verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient, Now: w.now, Since: since})
+	report, err := verify.Run(w.t.Context(), verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient, Now: w.now, Since: since, Partner: w.partner})
 	require.NoError(w.t, err)
 	return report
 }
