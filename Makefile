@@ -20,7 +20,7 @@ TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped $(if $(RESULTS),--js
 
 # Where a Kafka, a MariaDB or a Redis of its own makes a difference.
 SERVICE_PACKAGES := adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
-	adsync/media/pull/... adsync/media/system/... adsync/media/token/... adsync/standalone/... \
+	adsync/media/pull/... adsync/media/system/... adsync/media/token/... adsync/media/field/... \
 	adsync/test/...
 
 .PHONY: help

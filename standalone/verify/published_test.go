@@ -92,9 +92,16 @@ func (w *pulledWorld) truth(since time.Time) verify.Report {
 	return report
 }
 
-func TestRun_LeavesOutWhatNobodyPulls(t *testing.T) {
+// A world takes a while to pull: both comparisons are shown on one.
+func TestComparisons(t *testing.T) {
 	t.Parallel()
 	w := newPulledWorld(t)
+	t.Run("what nobody pulls is left out", func(t *testing.T) { leavesOutWhatNobodyPulls(t, w) })
+	t.Run("rows are judged by what was out when they were pulled", func(t *testing.T) { judgesByWhatWasOut(t, w) })
+}
+
+func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
+	t.Helper()
 	require.Zero(t, w.truth(time.Time{}).Differences)
 
 	// A day that was not pulled of late has other figures than the world now; so have the summaries.
@@ -111,19 +118,21 @@ func TestRun_LeavesOutWhatNobodyPulls(t *testing.T) {
 
 	// An account that its platform has closed stays as it was; one that we have parked ourselves should not.
 	today := day.Of(w.now, china)
-	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE (day, account_id, level, object_id) IN (SELECT day, account_id, level, object_id FROM report_daily"+
-		" WHERE account_id = ? AND level = 'adgroup' AND day = ? LIMIT 1)", id, today)
+	const one = " WHERE (day, account_id, level, object_id) IN (SELECT day, account_id, level, object_id FROM report_daily" +
+		" WHERE account_id = ? AND level = 'adgroup' AND day = ? ORDER BY object_id LIMIT 1)"
+	w.exec("UPDATE report_daily SET clicks = clicks + 1"+one, id, today)
 	for parked, want := range map[string]int64{"frozen: invalid error 32211": 0, "login: it waits": 1, "": 1} {
 		require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ? WHERE id = ?", parked, id).Error)
 		report := w.truth(since)
 		require.Equal(t, want, report.Differences, "%q: %v", parked, report.Examples)
 		require.EqualValues(t, 1-want, report.Parked)
 	}
+	w.exec("UPDATE report_daily SET clicks = clicks - 1"+one, id, today)
+	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = '' WHERE id = ?", id).Error)
 }
 
-func TestPublished_RowsAreJudgedByWhatWasOutWhenTheyWerePulled(t *testing.T) {
-	t.Parallel()
-	w := newPulledWorld(t)
+func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
+	t.Helper()
 	p := w.published(w.now, w.now)
 	first := p.Report()
 	require.Zero(t, first.Differences, "%v", first.Examples)

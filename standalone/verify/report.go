@@ -38,6 +38,9 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		v.seen[accountDay{table: report, level: level, accountID: a.id, day: d}] = true
 	}
 	for _, d := range left {
+		if !hourly {
+			v.wide.left[levelDay{level, d}] = true
+		}
 		if level == accountLevel {
 			v.left[summaryDay{hourly: hourly, media: w.media, day: d, Home: a.Home}] = true
 		}

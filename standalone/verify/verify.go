@@ -310,6 +310,11 @@ func (v *verifier) pulledDays(ctx context.Context, report, level string, account
 func (v *verifier) leaveOut(ctx context.Context, w world, a account, sums *summaries) error {
 	v.report.Parked++
 	v.closed[a.id] = true
+	wide, err := v.wideRowsOf(ctx, a.id)
+	if err != nil {
+		return fmt.Errorf("read wide_daily: %w", err)
+	}
+	v.wideRows += len(wide)
 	for _, hourly := range []bool{false, true} {
 		report := reportName(hourly)
 		pulled, left, err := v.pulledDays(ctx, report, accountLevel, a.id, a.today(v.Now), 1)
