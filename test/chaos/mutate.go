@@ -98,14 +98,14 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 	return all, errors.Join(errors.Join(errs...), err)
 }
 
-// hunt runs a mutant's scenarios until one of them sees it.
+// hunt runs a mutant's scenarios until one of them sees it, each with a seed of its own: one that is named twice has other moments.
 func (r *runner) hunt(ctx context.Context, m mutants.Mutant, seed int64, c *caught) error {
-	for _, name := range m.Scenarios {
+	for i, name := range m.Scenarios {
 		s, err := findScenario(name)
 		if err != nil {
 			return fmt.Errorf("mutant %s: %w", m.Name, err)
 		}
-		v, err := r.run(ctx, s, seed)
+		v, err := r.run(ctx, s, seed+int64(i))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -223,7 +223,7 @@ var All = []Mutant{
 			Find:    "	return d.endCancelled(tx, runs, at)\n",
 			Replace: "	return nil\n",
 		}},
-		Scenarios: []string{"cancelled"},
+		Scenarios: []string{"cancelled", "cancelled", "cancelled"}, // a consumer must be ahead of the leader
 	},
 	{
 		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself", Overruns: true,
