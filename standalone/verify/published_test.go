@@ -93,11 +93,11 @@ func (w *pulledWorld) truth(since time.Time) verify.Report {
 }
 
 // A world takes a while to pull: both comparisons are shown on one.
-func TestComparisons(t *testing.T) {
+func TestComparisons_LeaveOutWhatNobodyPullsAndJudgeByWhatWasOut(t *testing.T) {
 	t.Parallel()
 	w := newPulledWorld(t)
-	t.Run("what nobody pulls is left out", func(t *testing.T) { leavesOutWhatNobodyPulls(t, w) })
-	t.Run("rows are judged by what was out when they were pulled", func(t *testing.T) { judgesByWhatWasOut(t, w) })
+	leavesOutWhatNobodyPulls(t, w)
+	judgesByWhatWasOut(t, w)
 }
 
 func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
