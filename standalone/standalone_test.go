@@ -47,8 +47,10 @@ func once(t *testing.T, change func(*Options)) (OnceReport, error) {
 
 func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
 	t.Parallel()
-	report, err := once(t, func(*Options) {})
+	dir := filepath.Join(t.TempDir(), "data")
+	report, err := once(t, func(o *Options) { o.DataDir, o.Accounts, o.USD = dir, 8, 2 })
 	require.NoError(t, err)
+	requireOwnDaysAndMoney(t, dir)
 	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
 	require.Greater(t, report.Truth.RowsCompared, int64(1000))
 	require.Greater(t, 2*report.Truth.NonzeroRows, report.Truth.RowsCompared)
@@ -125,6 +127,7 @@ func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	_, err := once(t, func(o *Options) { o.DataDir = dir })
 	require.NoError(t, err)
+	testQueries(t, filepath.Join(dir, "data.db"))
 	report, err := once(t, func(o *Options) { o.DataDir = dir })
 	require.NoError(t, err)
 	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
