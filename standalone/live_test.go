@@ -99,7 +99,7 @@ func (h *liveHost) live(t *testing.T, dir string, with func(*Options)) (report L
 	if with != nil {
 		with(&o)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	err = Run(ctx, o)
 	if o.JSON && out.Len() > 0 {

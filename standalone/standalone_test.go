@@ -37,7 +37,7 @@ func once(t *testing.T, change func(*Options)) (OnceReport, error) {
 	var out bytes.Buffer
 	o := options("", &out)
 	change(&o)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	err := Run(ctx, o)
 	var report OnceReport

@@ -43,7 +43,7 @@ func newPulledWorld(t *testing.T) *pulledWorld {
 	api := httpapi.DefaultConfig()
 	api.Listen = "127.0.0.1:0"
 	logger := slog.New(slog.DiscardHandler)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	require.NoError(t, standalone.Run(ctx, standalone.Options{
 		Accounts: 3, Seed: 5, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(), Logger: logger, Out: io.Discard,
