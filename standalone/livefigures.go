@@ -142,24 +142,14 @@ func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []s
 	for rows.Next() {
 		var level string
 		var d day.Day
-		var values [metric.N]*int64
-		dest := []any{&level, &d}
-		for i := range values {
-			dest = append(dest, &values[i])
-		}
-		if err := rows.Scan(dest...); err != nil {
+		var columns metric.Columns
+		if err := rows.Scan(columns.Dest([]any{&level, &d})...); err != nil {
 			return nil, fmt.Errorf("read report_daily: %w", err)
-		}
-		var v metric.Values
-		for i, value := range values {
-			if value != nil {
-				v.Set(i, *value)
-			}
 		}
 		if all[level] == nil {
 			all[level] = told{}
 		}
-		all[level][d] = v
+		all[level][d] = columns.Values()
 	}
 	return all, rows.Err()
 }

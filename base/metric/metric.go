@@ -98,3 +98,25 @@ func (v *Values) Args(args []any) []any {
 	}
 	return args
 }
+
+// Columns is where the metrics of a row are scanned to, in the order of Names: nil is NULL.
+type Columns [N]*int64
+
+// Dest appends where Scan is to put the columns.
+func (c *Columns) Dest(dest []any) []any {
+	for i := range c {
+		dest = append(dest, &c[i])
+	}
+	return dest
+}
+
+// Values are the columns as metrics: NULL is not set.
+func (c *Columns) Values() Values {
+	var v Values
+	for i, value := range c {
+		if value != nil {
+			v.Set(i, *value)
+		}
+	}
+	return v
+}

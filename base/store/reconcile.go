@@ -67,21 +67,12 @@ func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[LevelOf]
 	for rows.Next() {
 		var k LevelOf
 		var n int64
-		var values [metric.N]*int64
-		dest := []any{&k.AccountID, &k.Level, &n}
-		for i := range values {
-			dest = append(dest, &values[i])
-		}
-		if err := rows.Scan(dest...); err != nil {
+		var columns metric.Columns
+		if err := rows.Scan(columns.Dest([]any{&k.AccountID, &k.Level, &n})...); err != nil {
 			return err
 		}
 		sum := sums[k]
-		sum.Rows = n
-		for i, v := range values {
-			if v != nil {
-				sum.Values.Set(i, *v)
-			}
-		}
+		sum.Rows, sum.Values = n, columns.Values()
 		sums[k] = sum
 	}
 	return rows.Err()

@@ -210,12 +210,8 @@ func addSums(sums map[summaryKey]*metric.Values, query *gorm.DB) error {
 	for rows.Next() {
 		var account int64
 		var k summaryKey
-		var values [metric.N]*int64
-		dest := []any{&account, &k.hour, &k.game, &k.os, &k.currency, &k.zone}
-		for i := range values {
-			dest = append(dest, &values[i])
-		}
-		if err := rows.Scan(dest...); err != nil {
+		var columns metric.Columns
+		if err := rows.Scan(columns.Dest([]any{&account, &k.hour, &k.game, &k.os, &k.currency, &k.zone})...); err != nil {
 			return err
 		}
 		sum := sums[k]
@@ -223,12 +219,7 @@ func addSums(sums map[summaryKey]*metric.Values, query *gorm.DB) error {
 			sum = &metric.Values{}
 			sums[k] = sum
 		}
-		var row metric.Values
-		for i, v := range values {
-			if v != nil {
-				row.Set(i, *v)
-			}
-		}
+		row := columns.Values()
 		sum.Add(&row)
 	}
 	return rows.Err()

@@ -79,32 +79,21 @@ func eachWide(query *gorm.DB, each func(wideKey, *wideRow)) error {
 		var k wideKey
 		var row wideRow
 		var texts [wideTexts]sql.NullString
-		var figures [metric.N]sql.NullInt64
+		var figures metric.Columns
 		dest := []any{&k.level, &k.object}
 		for i := range texts {
 			dest = append(dest, &texts[i])
 		}
-		for i := range figures {
-			dest = append(dest, &figures[i])
-		}
-		if err := rows.Scan(row.partner.dest(dest)...); err != nil {
+		if err := rows.Scan(row.partner.dest(figures.Dest(dest))...); err != nil {
 			return err
 		}
 		for i, text := range texts {
 			row.texts[i] = text.String
 		}
-		setFigures(&row.figures, figures[:])
+		row.figures = figures.Values()
 		each(k, &row)
 	}
 	return rows.Err()
-}
-
-func setFigures(values *metric.Values, figures []sql.NullInt64) {
-	for i, f := range figures {
-		if f.Valid {
-			values.Set(i, f.Int64)
-		}
-	}
 }
 
 // readWideSources returns the rows that an account's day should have: one for each object that the platform or the partner has
@@ -149,17 +138,13 @@ func readWideReport(tx *gorm.DB, a *wideAccount, on day.Day, at func(wideKey, st
 	for rows.Next() {
 		var k wideKey
 		var media, currency, zone string
-		var figures [metric.N]sql.NullInt64
-		dest := []any{&k.level, &k.object, &media, &currency, &zone}
-		for i := range figures {
-			dest = append(dest, &figures[i])
-		}
-		if err := rows.Scan(dest...); err != nil {
+		var figures metric.Columns
+		if err := rows.Scan(figures.Dest([]any{&k.level, &k.object, &media, &currency, &zone})...); err != nil {
 			return err
 		}
 		row := at(k, media)
 		row.texts[wideCurrency], row.texts[wideZone] = currency, zone
-		setFigures(&row.figures, figures[:])
+		row.figures = figures.Values()
 	}
 	return rows.Err()
 }
