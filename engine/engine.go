@@ -46,6 +46,25 @@ func Platforms() []media.Platform {
 	return []media.Platform{tencent.New(), oceanengine.New()}
 }
 
+// PlatformNames are the names of Platforms, in their order.
+func PlatformNames() []string {
+	var names []string
+	for _, p := range Platforms() {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// Platform finds one of Platforms by its name; nil if there is none.
+func Platform(name string) media.Platform {
+	for _, p := range Platforms() {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
 // RawTables are the raw tables of all platforms.
 func RawTables() []store.RawTable {
 	var tables []store.RawTable
@@ -57,10 +76,7 @@ func RawTables() []store.RawTable {
 
 // Topics are the topics that the rows of lane call for, one per media and lane.
 func Topics(lanes []store.Lane, name func(media, lane string) string) []broker.Topic {
-	medias := []string{system.Name}
-	for _, p := range Platforms() {
-		medias = append(medias, p.Name())
-	}
+	medias := append([]string{system.Name}, PlatformNames()...)
 	topics := map[string]broker.Topic{}
 	// Rows for any media first: a row that names one overrides them.
 	for _, general := range []bool{true, false} {

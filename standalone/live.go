@@ -69,12 +69,7 @@ type live struct {
 
 // openLive makes the world of a live account: real time, the real platform, and nothing but reading.
 func openLive(o Options) (*world, error) {
-	l := &live{Live: *o.Live}
-	for _, p := range engine.Platforms() {
-		if p.Name() == l.Media {
-			l.platform = p
-		}
-	}
+	l := &live{Live: *o.Live, platform: engine.Platform(o.Live.Media)}
 	if l.platform == nil {
 		return nil, fmt.Errorf("there is no platform %q", l.Media)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -117,7 +118,7 @@ func (s *stack) once(ctx context.Context) error {
 		return err
 	}
 	// The system's tasks may have ordered pulls themselves, which the summaries are to show too.
-	if err := waitForRest(ctx, s.store); err != nil {
+	if _, err := s.rest(ctx, math.MaxInt64); err != nil {
 		return err
 	}
 	for phase := 1; phase < phases; phase++ {
@@ -227,19 +228,6 @@ func reportOf(r store.Run) RunReport {
 	report.Succeeded += r.Superseded
 	report.Failed -= r.Superseded
 	return report
-}
-
-// waitForRest waits until no run is open and none is ordered.
-func waitForRest(ctx context.Context, s *store.Store) error {
-	for {
-		open, err := underWay(ctx, s)
-		if err != nil || open == 0 {
-			return err
-		}
-		if err := sleep(ctx, pollInterval); err != nil {
-			return err
-		}
-	}
 }
 
 func waitForRuns(ctx context.Context, s *store.Store, ids []int64, progress func([]store.Run)) ([]store.Run, error) {

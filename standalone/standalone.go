@@ -297,15 +297,7 @@ func (s *stack) firstRound(ctx context.Context) {
 }
 
 func (s *stack) watcher() *watcher {
-	return &watcher{store: s.store, clock: s.world.clock, simulator: s.world.address, client: http.DefaultClient, media: mediaNames(), period: s.world.real(2 * time.Minute)}
-}
-
-func mediaNames() []string {
-	var names []string
-	for _, p := range engine.Platforms() {
-		names = append(names, p.Name())
-	}
-	return names
+	return &watcher{store: s.store, clock: s.world.clock, simulator: s.world.address, client: http.DefaultClient, media: engine.PlatformNames(), period: s.world.real(2 * time.Minute)}
 }
 
 // verify compares every row with the truth, which is the platforms' and the partner's. Days that were not pulled since a moment of the

@@ -10,8 +10,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/engine"
 	"adsync/media/system"
 	"adsync/standalone/verify"
 )
@@ -242,7 +242,7 @@ func (s *stack) rest(ctx context.Context, patience time.Duration) (bool, error) 
 		if err := sleep(ctx, pollInterval); err != nil {
 			return false, err
 		}
-		open, err := underWay(ctx, s.store)
+		open, err := s.underWay(ctx)
 		switch {
 		case err != nil:
 			return false, err
@@ -261,10 +261,9 @@ func (s *stack) rest(ctx context.Context, patience time.Duration) (bool, error) 
 }
 
 // underWay is how many runs are open or ordered.
-func underWay(ctx context.Context, s *store.Store) (open int64, err error) {
+func (s *stack) underWay(ctx context.Context) (open int64, err error) {
 	const query = "SELECT (SELECT COUNT(*) FROM run WHERE state IN ?) + (SELECT COUNT(*) FROM manual_order WHERE taken = 0)"
-	err = s.Data.Writer(ctx).Raw(query,
-		[]task.RunState{task.RunFanningOut, task.RunRunning}).Row().Scan(&open)
+	err = s.store.Data.Writer(ctx).Raw(query, []task.RunState{task.RunFanningOut, task.RunRunning}).Row().Scan(&open)
 	if err != nil {
 		return 0, fmt.Errorf("count the runs under way: %w", err)
 	}
@@ -284,11 +283,11 @@ func (s *stack) settle(ctx context.Context) (cancelled int64, err error) {
 	if err != nil || rested || s.world.sim == nil {
 		return 0, err
 	}
-	if cancelled, err = underWay(ctx, s.store); err != nil || cancelled == 0 {
+	if cancelled, err = s.underWay(ctx); err != nil || cancelled == 0 {
 		return 0, err // The last of it has ended in this moment.
 	}
 	now := s.waiting.Now()
-	for _, media := range append(mediaNames(), system.Name) {
+	for _, media := range append(engine.PlatformNames(), system.Name) {
 		stop := task.Stop{
 			ID: task.NewRunID(s.world.clock.Now()), Verb: task.Cancel, Kind: task.StopMedia, Target: media, TargetName: media,
 			Reason: "it is left over, and one round of all tasks follows", By: "standalone --once", OrderedAt: now,

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"gorm.io/gorm"
-
-	"adsync/base/day"
 )
 
 // PartnerAccount is an account as the partner names it.
@@ -50,21 +48,17 @@ func (s *Store) AdoptPartnerRows(ctx context.Context, load PartnerLoad, account 
 		}
 		adopted = len(entries)
 		version := max(now.UnixMicro(), newest+1)
-		touched := map[day.Day]bool{}
+		touched := touchedDays{}
 		values := make([][]any, 0, len(entries))
 		for _, before := range entries {
 			e := before.entry(account)
-			touched[e.Day] = true
+			touched.add(account.Media, account.ID, e.Day)
 			values = append(values, append(e.args(), At(now), version))
 		}
 		if err := s.Data.Upsert(tx, partnerTable, values); err != nil {
 			return err
 		}
-		days := touchedDays{}
-		for on := range touched {
-			days.add(account.Media, account.ID, on)
-		}
-		return days.mark(s.Data, tx, now.UnixMicro())
+		return touched.mark(s.Data, tx, now.UnixMicro())
 	})
 	if err != nil {
 		return 0, fmt.Errorf("give the partner's rows of account %s to account %d: %w", account.ExternalID, account.ID, err)

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/engine"
-	"adsync/media"
 	"adsync/media/field"
 )
 
@@ -38,9 +36,9 @@ the same days or with the last one that it told. Run it when all processes are o
 			if err1 != nil || err2 != nil || last < first {
 				return usagef("--from is %q and --to is %q: want the first and the last day, such as 2026-10-01 and 2026-11-21", from, to)
 			}
-			platform, err := platformNamed(args[0])
-			if err != nil {
-				return err
+			platform := engine.Platform(args[0])
+			if platform == nil {
+				return usagef("there is no platform %q: want one of %v", args[0], engine.PlatformNames())
 			}
 			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
 				if err := s.CheckSchema(ctx); err != nil {
@@ -64,18 +62,4 @@ the same days or with the last one that it told. Run it when all processes are o
 	cmd.Flags().StringVar(&from, "from", "", "the first day")
 	cmd.Flags().StringVar(&to, "to", "", "the last day")
 	return cmd
-}
-
-// platformNamed finds a platform.
-func platformNamed(name string) (media.Platform, error) {
-	platforms := engine.Platforms()
-	at := slices.IndexFunc(platforms, func(p media.Platform) bool { return p.Name() == name })
-	if at < 0 {
-		var names []string
-		for _, p := range platforms {
-			names = append(names, p.Name())
-		}
-		return nil, usagef("there is no platform %q: want one of %v", name, names)
-	}
-	return platforms[at], nil
 }

@@ -44,11 +44,7 @@ func checkLive(flags *pflag.FlagSet, live standalone.Live) error {
 			return usagef("--%s is for simulated platforms and does not go with --live", name)
 		}
 	}
-	var names []string
-	for _, p := range engine.Platforms() {
-		names = append(names, p.Name())
-	}
-	if err := oneOf("live", live.Media, names...); err != nil {
+	if err := oneOf("live", live.Media, engine.PlatformNames()...); err != nil {
 		return err
 	}
 	if live.Account == "" || strings.Trim(live.Account, "0123456789") != "" || len(live.Account) > 20 {

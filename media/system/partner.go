@@ -72,8 +72,8 @@ func (l *loader) run(ctx context.Context) error {
 
 func (l *loader) put(ctx context.Context, rows []store.PartnerRow, keep store.PartnerCursor) error {
 	ids := map[string][]string{}
-	usable := rows[:0]
-	for _, r := range rows {
+	for i := range rows {
+		r := &rows[i]
 		if why := r.Unusable(); why != "" && !r.Deleted {
 			if l.refused == 0 {
 				l.Logger.Warn("a row of the partner's cannot be kept", "id", r.ID, "why", why)
@@ -81,7 +81,6 @@ func (l *loader) put(ctx context.Context, rows []store.PartnerRow, keep store.Pa
 			l.refused++
 			r.Deleted = true // What it was before holds no longer.
 		}
-		usable = append(usable, r)
 		ids[r.Media] = append(ids[r.Media], r.Account)
 	}
 	accounts := map[string]map[string]store.Account{}
@@ -92,7 +91,7 @@ func (l *loader) put(ctx context.Context, rows []store.PartnerRow, keep store.Pa
 		}
 		accounts[name] = found
 	}
-	result, err := l.Store.PutPartnerRows(ctx, l.load, usable, accounts, keep)
+	result, err := l.Store.PutPartnerRows(ctx, l.load, rows, accounts, keep)
 	l.rows += result.Written + result.Deleted
 	return err
 }

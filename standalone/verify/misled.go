@@ -19,7 +19,7 @@ type misled struct {
 	At                          time.Time // of the world
 }
 
-// readMisled returns the queries that were answered so of late; none of a simulator that has no traps.
+// readMisled returns the queries that were answered so of late.
 func readMisled(ctx context.Context, client *http.Client, baseURL string) ([]misled, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/_sim/traps/misled", http.NoBody)
 	if err != nil {
@@ -30,9 +30,6 @@ func readMisled(ctx context.Context, client *http.Client, baseURL string) ([]mis
 		return nil, fmt.Errorf("ask for the queries that were misled: %w", err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound {
-		return nil, nil
-	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("ask for the queries that were misled: %s", resp.Status)
 	}
