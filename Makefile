@@ -78,7 +78,7 @@ check-configs: ## Check configs/ and docker-compose.yml with the program that re
 
 .PHONY: test
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
-	$(TEST) ./...
+	$(TEST) -parallel 4 ./... # Those that take long wait, for a platform's limits or a backoff, more than they compute.
 
 .PHONY: test-race
 # The whole flow under the detector takes minutes in SQLite alone, and its parts are tested above it.

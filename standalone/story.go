@@ -64,6 +64,8 @@ func (s scene) clock() string {
 type storyPlan struct {
 	scenes []scene
 	speed  float64 // of the world's clock while it runs
+	// excerpt is true of one that is too short, or of a world too small, to meet every trap there is.
+	excerpt bool
 }
 
 const (

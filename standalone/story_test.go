@@ -2,7 +2,6 @@ package standalone
 
 import (
 	"bytes"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // shortNight is a story of the scenes that bring something of their own, as fast as a small world can.
-var shortNight = storyPlan{speed: 120, scenes: []scene{
+var shortNight = storyPlan{speed: 120, excerpt: true, scenes: []scene{
 	{at: -20 * time.Minute, title: "the evening", events: night.scenes[0].events},
 	{at: 0, title: "midnight"},
 	{at: 100 * time.Minute, title: "the look-back", events: []event{emptyYesterday, rebound, hole}},
@@ -20,8 +19,7 @@ var shortNight = storyPlan{speed: 120, scenes: []scene{
 
 func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data")
-	report, err := once(t, func(o *Options) { o.Accounts, o.DataDir, o.Story, o.plan = 3, dir, true, &shortNight })
+	report, err := once(t, func(o *Options) { o.Accounts, o.Story, o.plan = 3, true, &shortNight })
 	require.NoError(t, err)
 	require.NotNil(t, report.Story)
 	require.Zero(t, report.Story.Differences, "%v", report.Story.Examples)
@@ -36,12 +34,17 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 		require.Positive(t, met[name], name)
 	}
 	require.Equal(t, AccountsReport{Fresh: 3, Parked: map[string]int{}}, report.Accounts)
+}
 
-	// A world that has had its night is not given another one.
-	report, err = once(t, func(o *Options) { o.Accounts, o.DataDir, o.Story = 3, dir, true })
-	require.NoError(t, err)
-	require.Nil(t, report.Story)
-	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
+func TestNewStory_IsForANewWorldInside(t *testing.T) {
+	t.Parallel()
+	o, dir := Options{Once: true, Story: true}, &dataDir{isNew: true}
+	require.NotNil(t, newStory(o, dir))
+	require.Nil(t, newStory(o, &dataDir{}), "one that has had its night is not given another one")
+	o.Simulator = "http://127.0.0.1:1"
+	require.Nil(t, newStory(o, dir))
+	require.Nil(t, newStory(Options{Once: true}, dir))
+	require.Nil(t, newStory(Options{Story: true}, dir))
 }
 
 func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {

@@ -11,6 +11,9 @@ const (
 // accountsMax keeps all ids within the digits that the platforms use.
 const accountsMax = 1_000_000
 
+// fewAccounts are too few of a platform for a large one among them.
+const fewAccounts = 5
+
 // world is everything that never changes: which accounts and ads exist when, a pure function of the seed. Making an
 // account or an ad costs a few multiplications and nothing of them is kept. What was ordered of accounts stands beside it.
 type world struct {
@@ -105,8 +108,12 @@ func (w *world) account(p *spec, index int) account {
 }
 
 // class shuffles each block with an affine map, whose factor has no divisor in common with the length of the block.
-// The first account of a platform is always large: the smallest world has something to show.
+// The first account of a platform is always large, or of medium size in a world of few: the smallest one has something to show, and
+// takes no minutes to pull.
 func (w *world) class(p *spec, index int) class {
+	if index == 0 && w.count(p) < fewAccounts {
+		return classMedium
+	}
 	n := len(classes)
 	block := index / n
 	k := key(w.seed).sub(p.number).sub(1 << 40).sub(uint64(block))

@@ -54,7 +54,7 @@ type openWorld struct {
 
 func newOpenWorld(t *testing.T) *openWorld {
 	t.Helper()
-	sim, err := simulator.New(simulator.Config{Accounts: 20, Seed: 11, Frozen: true})
+	sim, err := simulator.New(simulator.Config{Accounts: 8, Seed: 395, Frozen: true})
 	require.NoError(t, err)
 	w := &openWorld{server: httptest.NewServer(sim.Handler())}
 	t.Cleanup(func() {

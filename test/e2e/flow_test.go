@@ -15,12 +15,13 @@ import (
 	"adsync/base/store"
 )
 
-// Of 40 accounts two are large, and a third is silent or nearly so.
+// Of 40 accounts two are large, and a third is silent or nearly so. The worlds of these tests are those whose large accounts are
+// among the smallest of their kind.
 var accounts = flag.Int("accounts", 40, "accounts of the worlds, both platforms together")
 
 func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 1)
+	w := newWorld(t, *accounts, 171)
 	d := deploy(t, w)
 	d.addField(t, w, "tencent")
 	d.addField(t, w, "oceanengine")
@@ -62,7 +63,7 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 
 func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 2)
+	w := newWorld(t, *accounts, 395)
 	d := deploy(t, w)
 	// The last is a consumer, or the one process in the role all.
 	victim := len(d.roles) - 1
@@ -85,7 +86,7 @@ func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 
 func TestDeployment_StoppedInTheMiddleGoesOnAfterTheStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 3)
+	w := newWorld(t, *accounts, 349)
 	d := deploy(t, w)
 	w.slowDown(t, 150*time.Millisecond)
 	ids := d.orderAll(t, false)

@@ -193,7 +193,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: 8, Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: 10, Seed: 7})
 			x.world.order(t, "traps", map[string]any{"on": true})
 			// What a cut refresh waits for is a matter of the keeper of tokens, and of seconds.
 			x.world.order(t, "traps", map[string]any{"name": "refresh_cut", "on": false})
