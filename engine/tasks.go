@@ -64,6 +64,8 @@ func platformTasks(p media.Platform) []store.NewTask {
 		switch {
 		case r.Level == "account":
 			now, lane = "*/2 * * * *", "important"
+		case r.Level == "adgroup":
+			now = "*/2 * * * *" // Who buys ads looks at these.
 		case isFine(r.Level):
 			now = "*/30 * * * *"
 		}

@@ -19,7 +19,7 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	}
 	for name, cron := range map[string]string{
 		"tencent.report_daily.account":             "*/2 * * * *",
-		"tencent.report_daily.adgroup":             "*/10 * * * *",
+		"tencent.report_daily.adgroup":             "*/2 * * * *",
 		"tencent.report_daily.creative":            "*/30 * * * *",
 		"tencent.dynamic_creative.changes":         "*/30 * * * *",
 		"oceanengine.report_hourly.campaign":       "*/10 * * * *",
