@@ -79,7 +79,7 @@ const (
 	restMin  = 3 * time.Second
 	// storyLimits is by how much the platforms' call limits are wider in a story: they count in real time, in which a
 	// story's night has a fortieth of its length.
-	storyLimits = 4
+	storyLimits = 8
 	// storyPause is the longest pause after a call that was over a limit: minutes of the world.
 	storyPause = 3 * time.Second
 )
