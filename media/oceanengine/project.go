@@ -31,7 +31,8 @@ var projectTable = store.RawTable{Name: "oceanengine_project", Shape: store.Obje
 
 var projectFields = []string{
 	"project_id", "advertiser_id", "name", "landing_type", "app_promotion_type", "marketing_goal", "ad_type", "delivery_mode",
-	"delivery_type", "opt_status", "status_first", "status_second", "delivery_setting", "project_create_time", "project_modify_time",
+	"delivery_type", "opt_status", "status_first", "status_second", "delivery_setting", "audience", "project_create_time",
+	"project_modify_time",
 }
 
 // projects fetches a page. What was deleted is listed when its status is asked for, else everything but that.

@@ -45,8 +45,27 @@ type object struct {
 	status   status // of the advertiser's own doing, or deleted
 	budget   int64  // a day; 0 is unlimited
 	bid      int64
+	aim      key // its audience
 	modified int64
 	traits   []trapID // the traps that it is one of
+}
+
+// audience is whom an ad is shown to.
+type audience struct {
+	from, to int64  // years of age
+	gender   string // MALE, FEMALE, or "" for all
+	regions  []int64
+}
+
+func (k key) audience() audience {
+	ages := pick(k.sub(1), [][2]int64{{18, 23}, {24, 30}, {31, 40}, {41, 49}})
+	a := audience{from: ages[0], to: ages[1], gender: pick(k.sub(2), []string{"MALE", "FEMALE", ""})}
+	for i, region := range []int64{110_000, 310_000, 330_000, 440_000} {
+		if i == 0 || k.sub(uint64(10+i)).chance(40) {
+			a.regions = append(a.regions, region)
+		}
+	}
+	return a
 }
 
 // series is the succession of ads in a slot.
@@ -192,7 +211,7 @@ func (x *ad) at(now int64) object {
 	var changed [4]int64
 	var n int64
 	n, changed[0] = x.edits(20, 15, 90).version(x.created, moment)
-	o.name = x.nameOf(n)
+	o.name, o.aim = x.nameOf(n), x.key.sub(23).sub(uint64(n)) // who gives a new name shows it to others too
 	n, changed[1] = x.edits(21, 4, 40).version(x.created, moment)
 	o.budget = x.budgetOf(n)
 	n, changed[2] = x.edits(22, 2, 20).version(x.created, moment)

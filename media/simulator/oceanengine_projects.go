@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -62,8 +63,11 @@ func (f *projectConditions) filter(list []project) ([]project, *apiError) {
 var projectOrder = []string{
 	"project_id", "advertiser_id", "name", "landing_type", "app_promotion_type", "marketing_goal", "ad_type", "delivery_mode",
 	"delivery_type", "opt_status", "status_first", "status_second", "project_create_time", "project_modify_time",
-	"delivery_setting",
+	"delivery_setting", "audience",
 }
+
+// oceanAges is how the platform calls ages, by the first year of them.
+var oceanAges = map[int64]string{18: "AGE_BETWEEN_18_23", 24: "AGE_BETWEEN_24_30", 31: "AGE_BETWEEN_31_40", 41: "AGE_BETWEEN_41_49"}
 
 type listedProject struct {
 	advertiser int64
@@ -94,6 +98,21 @@ var projectFields = map[string]write[listedProject]{
 		w.textField("budget_mode", oceanBudgetMode(x.budget))
 		w.key("budget")
 		w.hundredths(x.budget)
+		w.close('}')
+	},
+	"audience": func(w *jsonWriter, x listedProject) {
+		to := x.aim.audience()
+		w.open('{')
+		w.textField("gender", "GENDER_"+cmp.Or(to.gender, "UNLIMITED"))
+		w.openArray("age")
+		w.text(oceanAges[to.from])
+		w.close(']')
+		w.textField("district", "PROVINCE")
+		w.openArray("city")
+		for _, region := range to.regions {
+			w.number(region / 10_000)
+		}
+		w.close(']')
 		w.close('}')
 	},
 }

@@ -9,6 +9,7 @@ type project struct {
 	status   status
 	budget   int64
 	created  int64
+	aim      key // its audience
 	modified int64
 }
 
@@ -31,6 +32,7 @@ func (a *account) projects(now int64) []project {
 		if k.sub(4).chance(60) {
 			x.budget = 100_000 + 100*k.sub(5).sub(uint64(version)).below(50_000)
 		}
+		x.aim = k.sub(6).sub(uint64(version))
 		if a.class == classQuiet && (a.woken == 0 || now < a.woken) {
 			x.status = statusPaused
 		}

@@ -223,7 +223,32 @@ var adgroupFields = map[string]write[adgroup]{
 		w.close(']')
 	},
 	"deep_conversion_spec": fixed[adgroup]("{}"),
-	"targeting":            fixed[adgroup]("{}"),
+	"targeting": func(w *jsonWriter, x adgroup) {
+		to := x.aim.audience()
+		w.open('{')
+		w.openArray("age")
+		w.open('{')
+		w.numberField("min", to.from)
+		w.numberField("max", to.to)
+		w.close('}')
+		w.close(']')
+		if to.gender != "" {
+			w.openArray("gender")
+			w.text(to.gender)
+			w.close(']')
+		}
+		w.openObject("geo_location")
+		w.openArray("location_types")
+		w.text("LIVE_IN")
+		w.close(']')
+		w.openArray("regions")
+		for _, region := range to.regions {
+			w.number(region)
+		}
+		w.close(']')
+		w.close('}')
+		w.close('}')
+	},
 }
 
 func (t *tencent) adgroups(c *call, l *login) *apiError {

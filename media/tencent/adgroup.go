@@ -22,7 +22,7 @@ var adgroupTable = store.RawTable{Name: "tencent_adgroup", Shape: store.Objects,
 
 var adgroupFields = []string{
 	"adgroup_id", "adgroup_name", "configured_status", "system_status", "daily_budget", "bid_amount",
-	"created_time", "last_modified_time", "is_deleted",
+	"created_time", "last_modified_time", "is_deleted", "targeting",
 }
 
 // Lists implements media.Platform.

@@ -104,7 +104,7 @@ func TestAdgroups_ReadsTheWireFormat(t *testing.T) {
 	require.Equal(t, url.Values{
 		"account_id":      {"25610"},
 		"filtering":       {`[{"field":"last_modified_time","operator":"GREATER_EQUALS","values":["1795140000"]}]`},
-		"fields":          {`["adgroup_id","adgroup_name","configured_status","system_status","daily_budget","bid_amount","created_time","last_modified_time","is_deleted"]`},
+		"fields":          {`["adgroup_id","adgroup_name","configured_status","system_status","daily_budget","bid_amount","created_time","last_modified_time","is_deleted","targeting"]`},
 		"is_deleted":      {"false"},
 		"pagination_mode": {"PAGINATION_MODE_CURSOR"},
 		"page_size":       {"100"},
