@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 
 	"adsync/base/store"
+	"adsync/base/telemetry"
 	"adsync/media"
 )
 
@@ -13,6 +15,7 @@ import (
 const partnerBatch = 1000
 
 func partnerHandler(deps Deps) media.Handler {
+	causes := telemetry.NewCauseLog(deps.Logger)
 	return media.Handler{
 		Name:   Name + ".partner",
 		Target: media.Once,
@@ -23,7 +26,7 @@ func partnerHandler(deps Deps) media.Handler {
 				deps.Logger.Info("no partner's figures are copied: partner.dsn names no database")
 				return media.Result{}, nil
 			}
-			l := loader{Deps: deps}
+			l := loader{Deps: deps, causes: causes}
 			err := l.run(ctx)
 			if errors.Is(err, store.ErrPartnerOvertaken) {
 				err = media.ErrSuperseded
@@ -37,6 +40,7 @@ func partnerHandler(deps Deps) media.Handler {
 // committed after, the next one reads: each begins an overlap before the last. A load that is cut off goes on where it was.
 type loader struct {
 	Deps
+	causes  *telemetry.CauseLog
 	load    store.PartnerLoad
 	rows    int
 	refused int
@@ -121,7 +125,10 @@ func (l *loader) adopt(ctx context.Context) error {
 			rows[name] -= n
 		}
 		if rows[name] > 0 {
-			l.Logger.Warn("some of the partner's rows are of accounts that are not known, and are kept until they are", "media", name, "rows", rows[name])
+			l.causes.Report(slog.LevelWarn, name, "some of the partner's rows are of accounts that are not known, and are kept until they are",
+				errors.New("nothing is bound under their ids"), "media", name, "rows", rows[name])
+		} else {
+			l.causes.Clear(name)
 		}
 	}
 	return nil

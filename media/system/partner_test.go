@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,6 +125,8 @@ func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
 	require.Equal(t, map[int64]int64{1: 10}, copied(t, s))
 	require.Contains(t, log.String(), "accounts that are not known, and are kept until they are\" media=tencent rows=1")
 	require.Contains(t, log.String(), "id=2 why=\"os has more than 16 characters\"")
+	run(t, r, "system.partner", "partner", "")
+	require.Equal(t, 1, strings.Count(log.String(), "accounts that are not known"), "it is not told at each load")
 
 	ids, err := s.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
