@@ -20,7 +20,8 @@ type event struct {
 	what string // what becomes of it, for the screen
 	// lasting events are looked at when the story is over; others when the platforms are calm again.
 	lasting bool
-	// begin does it just before a scene whose moment is at. met tells later how often it struck.
+	// begin does it just before a scene whose moment is at. met tells later how often it struck; it is nil if the world is too small for
+	// the event.
 	begin func(ctx context.Context, p *story, at time.Time) (met metFunc, err error)
 }
 
@@ -38,11 +39,12 @@ var night = storyPlan{speed: 60, scenes: []scene{
 	{at: -20 * time.Minute, title: "the evening: everything is pulled for the first time", events: []event{
 		shiftedPages(tencent.Name), shiftedPages(oceanengine.Name),
 	}},
-	{at: 0, title: "midnight: yesterday ends under the pulls"},
+	{at: 0, title: "midnight: yesterday ends under the pulls", events: []event{accountFrozen}},
 	{at: 30 * time.Minute, title: "the new day's first figures, answers are cut off", events: []event{
 		fault("answer cut off", "called again", map[string]any{
 			"kind": "half_body", "media": tencent.Name, "endpoint": reportEndpoints[tencent.Name], "count": 3,
 		}),
+		accountRevoked,
 	}},
 	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday}},
 	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected}},
@@ -52,7 +54,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 		}),
 	}},
 	{at: 260 * time.Minute, title: "tokens end before their time", events: []event{tokensDead(tencent.Name), tokensDead(oceanengine.Name)}},
-	{at: 320 * time.Minute, title: "an account goes to another game", events: []event{rebound}},
+	{at: 320 * time.Minute, title: "an account goes to another game, one is frozen no more", events: []event{rebound, accountOpened}},
 	{at: 390 * time.Minute, title: "a platform fails, and rows are lost in our tables", events: []event{
 		fault("server error", "tried again", map[string]any{
 			"kind": "status", "status": http.StatusServiceUnavailable, "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 4,
@@ -206,6 +208,91 @@ var hole = event{name: "day lost from the tables", what: "found by coverage, and
 			return n, err
 		}, err
 	}}
+
+// accountFrozen is an account that its platform closes for a while.
+var accountFrozen = event{name: "account frozen", what: "parked, with the platform's words: nothing of it is pulled",
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		return p.closeAccount(ctx, tencent.Name, "frozen")
+	}}
+
+// accountRevoked is an account for which a login has no permission any more, and gets none.
+var accountRevoked = event{name: "permission revoked", what: "parked, with the platform's words: its figures stay as they are",
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		return p.closeAccount(ctx, oceanengine.Name, "revoked")
+	}}
+
+// accountOpened is the end of what accountFrozen began.
+var accountOpened = event{name: "account frozen no more", what: "found by the probe, and its missed days are pulled", lasting: true,
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		externalID, id, err := p.otherAccount(ctx, tencent.Name)
+		if err != nil || id == 0 {
+			return nil, err
+		}
+		// What was pulled whole of the day that ended while it was frozen.
+		pulled := func(ctx context.Context) (version int64, err error) {
+			const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
+			err = p.stack.store.Data.Writer(ctx).Raw(query, id, p.yesterday()).Row().Scan(&version)
+			return version, err
+		}
+		before, err := pulled(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (int64, error) {
+			account, err := p.stack.store.Account(ctx, id)
+			if err != nil || account.Parked != "" {
+				return 0, err
+			}
+			if now, err := pulled(ctx); err != nil || now == before {
+				return 0, err
+			}
+			return 1, nil
+		}, p.orderLife(ctx, tencent.Name, externalID, "open")
+	}}
+
+// closeAccount closes an account to us, in a state of the simulator's. It is met when the account was parked.
+func (p *story) closeAccount(ctx context.Context, media, state string) (metFunc, error) {
+	externalID, id, err := p.otherAccount(ctx, media)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	return func(ctx context.Context) (n int64, err error) {
+		// parked_since stays when it is opened again.
+		const query = "SELECT COUNT(*) FROM media_account WHERE id = ? AND parked_since IS NOT NULL"
+		err = p.stack.store.Config.Writer(ctx).Raw(query, id).Row().Scan(&n)
+		return n, err
+	}, p.orderLife(ctx, media, externalID, state)
+}
+
+func (p *story) orderLife(ctx context.Context, media, externalID, state string) error {
+	return postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/accounts", map[string]string{"media": media, "account": externalID, "state": state})
+}
+
+// otherAccount is the one of a platform's accounts, without the first, that had the most impressions when it was first asked for: the
+// platform's id and ours, which is 0 if there is no other account.
+func (p *story) otherAccount(ctx context.Context, media string) (externalID string, id int64, err error) {
+	if known, ok := p.others[media]; ok {
+		return known.ExternalID, known.ID, nil
+	}
+	ids := p.stack.world.creds[media].Apps[0].Logins[0].AccountIDs[1:]
+	accounts, err := p.stack.store.FindAccounts(ctx, media, ids)
+	if err != nil {
+		return "", 0, err
+	}
+	best, most := store.Account{}, int64(-1)
+	for _, externalID := range ids {
+		var impressions int64
+		const query = "SELECT COALESCE(SUM(impressions), 0) FROM report_daily WHERE account_id = ? AND level = 'account' AND day = ?"
+		if err := p.stack.store.Data.Writer(ctx).Raw(query, accounts[externalID].ID, p.yesterday()).Row().Scan(&impressions); err != nil {
+			return "", 0, err
+		}
+		if impressions > most {
+			best, most = accounts[externalID], impressions
+		}
+	}
+	p.others[media] = best
+	return best.ExternalID, best.ID, nil
+}
 
 // yesterday is the day that ends in the story.
 func (p *story) yesterday() day.Day { return day.Of(p.midnight, worldZone).Add(-1) }

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/engine"
 	"adsync/media/system"
@@ -94,6 +95,7 @@ type story struct {
 	checked *verify.Published
 	report  StoryReport
 	open    []openEvent
+	others  map[string]store.Account // by media: what otherAccount chose
 }
 
 // newStory returns the story that a run is to play, or nil: only a new world inside this process has one.
@@ -106,7 +108,7 @@ func newStory(o Options, dir *dataDir) *story {
 		plan = *o.plan
 	}
 	tomorrow := day.Of(clock.Mark(), worldZone).Add(1)
-	return &story{storyPlan: plan, midnight: tomorrow.Start(worldZone)}
+	return &story{storyPlan: plan, midnight: tomorrow.Start(worldZone), others: map[string]store.Account{}}
 }
 
 // begins is where the world's clock stands before the first scene.
@@ -178,7 +180,9 @@ func (p *story) playScene(ctx context.Context, sc scene, patience time.Duration)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", e.name, err)
 		}
-		p.open = append(p.open, openEvent{event: e, at: sc.clock(), met: met})
+		if met != nil {
+			p.open = append(p.open, openEvent{event: e, at: sc.clock(), met: met})
+		}
 	}
 	if err := p.pace.change(0, func() error { return clk.Set(at.Add(-sceneLead)) }); err != nil {
 		return false, err

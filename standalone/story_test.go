@@ -11,15 +11,15 @@ import (
 // shortNight is a story of the scenes that bring something of their own, as fast as a small world can.
 var shortNight = storyPlan{speed: 120, excerpt: true, scenes: []scene{
 	{at: -20 * time.Minute, title: "the evening", events: night.scenes[0].events},
-	{at: 0, title: "midnight"},
+	{at: 0, title: "midnight", events: []event{accountFrozen, accountRevoked}},
 	{at: 100 * time.Minute, title: "the look-back", events: []event{emptyYesterday, rebound, hole}},
-	{at: 130 * time.Minute, title: "late figures", events: []event{corrected, tokensDead("tencent")}},
+	{at: 130 * time.Minute, title: "late figures", events: []event{corrected, tokensDead("tencent"), accountOpened}},
 	{at: 520 * time.Minute, title: "the morning", calm: true},
 }}
 
 func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	t.Parallel()
-	report, err := once(t, func(o *Options) { o.Accounts, o.Story, o.plan = 3, true, &shortNight })
+	report, err := once(t, func(o *Options) { o.Accounts, o.Story, o.plan = 4, true, &shortNight })
 	require.NoError(t, err)
 	require.NotNil(t, report.Story)
 	require.Zero(t, report.Story.Differences, "%v", report.Story.Examples)
@@ -30,10 +30,12 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	for _, e := range report.Story.Events {
 		met[e.Name] += e.Met
 	}
-	for _, name := range []string{"page shifted", "empty yesterday", "account rebound", "day lost from the tables", "yesterday corrected", "token died"} {
+	for _, name := range []string{"page shifted", "empty yesterday", "account rebound", "day lost from the tables", "yesterday corrected", "token died",
+		"account frozen", "account frozen no more", "permission revoked"} {
 		require.Positive(t, met[name], name)
 	}
-	require.Equal(t, AccountsReport{Fresh: 3, Parked: map[string]int{}}, report.Accounts)
+	require.Equal(t, AccountsReport{Fresh: 3, Parked: map[string]int{"revoked": 1}}, report.Accounts)
+	require.Equal(t, 1, report.Truth.Parked)
 }
 
 func TestNewStory_IsForANewWorldInside(t *testing.T) {
