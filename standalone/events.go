@@ -61,7 +61,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 		}),
 		hole,
 	}},
-	{at: 520 * time.Minute, title: "the morning: the platforms have yesterday, it is pulled again", calm: true},
+	{at: 520 * time.Minute, title: "the morning: yesterday is pulled again, without a figure", calm: true, events: []event{metricRetired}},
 	{at: 540 * time.Minute, title: "yesterday is reconciled, and its cash flow is told"},
 }}
 
@@ -248,6 +248,21 @@ var accountOpened = event{name: "account frozen no more", what: "found by the pr
 			}
 			return 1, nil
 		}, p.orderLife(ctx, tencent.Name, externalID, "open")
+	}}
+
+// metricRetired is a figure that a platform's reports do not know any more.
+var metricRetired = event{name: "metric retired", what: "its reports go on without it, and its columns are NULL",
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		_, err := p.orderFault(ctx, map[string]any{"kind": "retire_field", "media": tencent.Name, "field": "reg_pv"})
+		return func(ctx context.Context) (n int64, err error) {
+			fields, err := p.stack.store.ReportFields(ctx, tencent.Name)
+			for _, f := range fields {
+				if f.State == store.FieldRetired {
+					n++ // A report at a level.
+				}
+			}
+			return n, err
+		}, err
 	}}
 
 // closeAccount closes an account to us, in a state of the simulator's. It is met when the account was parked.

@@ -14,7 +14,7 @@ var shortNight = storyPlan{speed: 120, excerpt: true, scenes: []scene{
 	{at: 0, title: "midnight", events: []event{accountFrozen, accountRevoked}},
 	{at: 100 * time.Minute, title: "the look-back", events: []event{emptyYesterday, rebound, hole}},
 	{at: 130 * time.Minute, title: "late figures", events: []event{corrected, tokensDead("tencent"), accountOpened}},
-	{at: 520 * time.Minute, title: "the morning", calm: true},
+	{at: 520 * time.Minute, title: "the morning", calm: true, events: []event{metricRetired}},
 }}
 
 func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
@@ -31,7 +31,7 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 		met[e.Name] += e.Met
 	}
 	for _, name := range []string{"page shifted", "empty yesterday", "account rebound", "day lost from the tables", "yesterday corrected", "token died",
-		"account frozen", "account frozen no more", "permission revoked"} {
+		"account frozen", "account frozen no more", "permission revoked", "metric retired"} {
 		require.Positive(t, met[name], name)
 	}
 	require.Equal(t, AccountsReport{Fresh: 3, Parked: map[string]int{"revoked": 1}}, report.Accounts)

@@ -38,8 +38,9 @@ type Published struct {
 	PublishedOptions
 	report PublishedReport
 	// known is what was looked at: the claim of each day's pull.
-	known  map[coveredDay]int64
-	misled []misled
+	known   map[coveredDay]int64
+	misled  []misled
+	retired retirements
 }
 
 // coveredDay is a day of a scope.
@@ -79,6 +80,9 @@ func (p *Published) Compare(ctx context.Context) error {
 		return err
 	}
 	if p.misled, err = readMisled(ctx, p.Client, p.Simulator); err != nil {
+		return err
+	}
+	if p.retired, err = readRetired(ctx, p.Store); err != nil {
 		return err
 	}
 	v := &verifier{Options: p.Options}
@@ -177,16 +181,18 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 	}
 	rows := 0
 	var wrong map[unit]string // at each of the moments so far
-	for i, moment := range moments {
+	for _, moment := range moments {
 		query.at = strconv.FormatInt(moment.UnixMilli(), 10)
-		n, now, err := t.differences(ctx, query)
-		if err != nil {
-			return err
+		for _, lost := range p.retired.lost(w.media, pull[0]) {
+			n, now, err := t.differences(ctx, query, lost)
+			if err != nil {
+				return err
+			}
+			if wrong == nil {
+				rows, wrong = n, now
+			}
+			maps.DeleteFunc(wrong, func(u unit, _ string) bool { _, still := now[u]; return !still })
 		}
-		if i == 0 {
-			rows, wrong = n, now
-		}
-		maps.DeleteFunc(wrong, func(u unit, _ string) bool { _, still := now[u]; return !still })
 		if len(wrong) == 0 {
 			break
 		}
@@ -256,8 +262,8 @@ type pulledTables struct {
 	public  map[rowKey]publicValues
 }
 
-// differences returns how many rows there are, in the truth or beyond it, and what is wrong with them.
-func (t *pulledTables) differences(ctx context.Context, query truthQuery) (rows int, wrong map[unit]string, err error) {
+// differences returns how many rows there are, in the truth or beyond it, and what is wrong with them. Metrics that are lost must be NULL.
+func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost []string) (rows int, wrong map[unit]string, err error) {
 	rawName, publicName := t.world.rawTable(t.scope.hourly), reportName(t.scope.hourly)
 	wrong = map[unit]string{}
 	truth := map[rowKey]bool{}
@@ -267,6 +273,9 @@ func (t *pulledTables) differences(ctx context.Context, query truthQuery) (rows 
 			return nil
 		}
 		truth[k] = true
+		for _, metric := range lost {
+			delete(r.Metrics, metric)
+		}
 		have, ok := t.raw[k]
 		t.judge(wrong, unit{rawName, k}, ok, func(c *comparison) { compareRaw(c, k.String(), t.world, have, r) })
 		values, ok := t.public[k]

@@ -98,7 +98,45 @@ func TestComparisons_LeaveOutWhatNobodyPullsAndJudgeByWhatWasOut(t *testing.T) {
 	t.Parallel()
 	w := newPulledWorld(t)
 	leavesOutWhatNobodyPulls(t, w)
+	wantsNoRetiredFigures(t, w)
 	judgesByWhatWasOut(t, w)
+}
+
+// A figure that a platform has retired is NULL in what was pulled since, and what it was in what was pulled before.
+func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
+	t.Helper()
+	db := w.store.Data.Writer(t.Context())
+	var begun int64
+	var ended store.Time
+	const last = "SELECT claimed_version, pulled_at FROM coverage WHERE media = 'tencent' AND report = 'report_daily' AND level = 'account' ORDER BY claimed_version LIMIT 1"
+	require.NoError(t, db.Raw(last).Row().Scan(&begun, &ended))
+	retire := func(at time.Time) {
+		config := w.store.Config.Writer(t.Context())
+		require.NoError(t, config.Exec("DELETE FROM report_field").Error)
+		require.NoError(t, config.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
+			" VALUES ('tencent', 'report_daily', 'account', 'reg_pv', 'retired', '', 'adsync', ?)", store.At(at)).Error)
+	}
+	all, before := time.UnixMicro(begun).Add(time.Hour), time.UnixMicro(begun).Add(-time.Hour)
+	retire(before)
+	require.Positive(t, w.truth(time.Time{}).Differences, "rows have a figure that nobody can have told")
+	require.Positive(t, w.published(w.now, w.now).Report().Differences)
+	retire(all)
+	require.Zero(t, w.published(w.now, w.now).Report().Differences, "all was pulled before")
+
+	for table, column := range map[string]string{"tencent_report_daily": "reg_pv", "report_daily": "registrations", "wide_daily": "registrations"} {
+		media := map[bool]string{true: " AND media = 'tencent'"}[table != "tencent_report_daily"]
+		require.NoError(t, db.Exec("UPDATE "+table+" SET "+column+" = NULL WHERE level = 'account'"+media).Error)
+	}
+	require.NoError(t, db.Exec("UPDATE summary_daily SET registrations = NULL WHERE media = 'tencent'").Error)
+	require.Positive(t, w.published(w.now, w.now).Report().Differences, "it was told then")
+	retire(before)
+	truth := w.truth(time.Time{})
+	require.Zero(t, truth.Differences, "%v", truth.Examples)
+	report := w.published(w.now, w.now).Report()
+	require.Zero(t, report.Differences, "%v", report.Examples)
+	retire(ended.Time)
+	report = w.published(w.now, w.now).Report()
+	require.Zero(t, report.Differences, "%v", report.Examples)
 }
 
 func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {

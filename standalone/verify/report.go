@@ -61,6 +61,9 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		if !slices.Contains(pulled, k.day) {
 			return nil
 		}
+		for name := range v.retired[pulledReport{w.media, report, level}] {
+			delete(r.Metrics, name)
+		}
 		v.expected(2, r)
 		what := fmt.Sprintf("account %s %s %s", a.externalID, level, k)
 		have, ok := rawRows[k]
@@ -136,18 +139,12 @@ func comparePublic(c *comparison, what string, w world, a account, have publicVa
 	compareMetrics(c, what, w.public, have.metrics, r.Metrics)
 }
 
+// compareMetrics holds a row's metrics against those of the truth. What the truth does not have must be NULL.
 func compareMetrics(c *comparison, what string, public map[string]string, have [metric.N]sql.NullInt64, truth map[string]int64) {
 	for i, m := range metric.All {
-		want := "NULL"
-		if name, ok := public[m.Name]; ok {
-			want = strconv.FormatInt(truth[name], 10)
-		}
-		value := "NULL"
-		if have[i].Valid {
-			value = strconv.FormatInt(have[i].Int64, 10)
-		}
-		if value != want {
-			c.equal(what+" "+m.Name, value, want)
+		value, told := truth[public[m.Name]]
+		if want := (sql.NullInt64{Int64: value, Valid: told}); have[i] != want {
+			c.equal(what+" "+m.Name, number(have[i]), number(want))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"database/sql"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,18 +14,26 @@ import (
 type rawColumn struct {
 	name string
 	want func(truthRow) string
+	// metric is the truth's, of a column that holds a figure of a report.
+	metric string
 	// asText also reads instants as seconds since 1970 and everything else as it stands.
 	instant bool
 }
 
 const microsPerFen = 10_000
 
-func count(metric string) func(truthRow) string {
-	return func(r truthRow) string { return strconv.FormatInt(r.Metrics[metric], 10) }
-}
+// counted is the column of a field that counts, fens that of an amount. A metric that the truth does not have is NULL.
+func counted(field, metric string) rawColumn { return figure(field, metric, 1) }
 
-func fen(metric string) func(truthRow) string {
-	return func(r truthRow) string { return strconv.FormatInt(r.Metrics[metric]/microsPerFen, 10) }
+func fens(field, metric string) rawColumn { return figure(field+amountSuffix, metric, microsPerFen) }
+
+const amountSuffix = "_fen"
+
+func figure(name, metric string, unit int64) rawColumn {
+	return rawColumn{name: name, metric: metric, want: func(r truthRow) string {
+		value, ok := r.Metrics[metric]
+		return number(sql.NullInt64{Int64: value / unit, Valid: ok})
+	}}
 }
 
 func unix(get func(truthRow) int64) func(truthRow) string {
@@ -39,40 +48,40 @@ func pick(words map[string]string) func(truthRow) string {
 }
 
 var tencentReport = []rawColumn{
-	{name: "cost_fen", want: fen("cost")},
-	{name: "view_count", want: count("impressions")},
-	{name: "valid_click_count", want: count("clicks")},
-	{name: "download_count", want: count("downloads")},
-	{name: "install_count", want: count("installs")},
-	{name: "activated_count", want: count("activations")},
-	{name: "reg_pv", want: count("registrations")},
-	{name: "conversions_count", want: count("conversions")},
-	{name: "deep_conversions_count", want: count("deep_conversions")},
-	{name: "first_pay_count", want: count("first_pays")},
-	{name: "purchase_pv", want: count("pays")},
-	{name: "purchase_amount_fen", want: fen("pay_amount")},
-	{name: "first_day_pay_amount_fen", want: fen("pay_amount_d1")},
-	{name: "payment_amount_activated_d3_fen", want: fen("pay_amount_d3")},
-	{name: "payment_amount_activated_d7_fen", want: fen("pay_amount_d7")},
-	{name: "retention_count", want: count("next_day_retained")},
+	fens("cost", "cost"),
+	counted("view_count", "impressions"),
+	counted("valid_click_count", "clicks"),
+	counted("download_count", "downloads"),
+	counted("install_count", "installs"),
+	counted("activated_count", "activations"),
+	counted("reg_pv", "registrations"),
+	counted("conversions_count", "conversions"),
+	counted("deep_conversions_count", "deep_conversions"),
+	counted("first_pay_count", "first_pays"),
+	counted("purchase_pv", "pays"),
+	fens("purchase_amount", "pay_amount"),
+	fens("first_day_pay_amount", "pay_amount_d1"),
+	fens("payment_amount_activated_d3", "pay_amount_d3"),
+	fens("payment_amount_activated_d7", "pay_amount_d7"),
+	counted("retention_count", "next_day_retained"),
 }
 
 var oceanReport = []rawColumn{
-	{name: "stat_cost_fen", want: fen("cost")},
-	{name: "show_cnt", want: count("impressions")},
-	{name: "click_cnt", want: count("clicks")},
-	{name: "download_finish_cnt", want: count("downloads")},
-	{name: "install_finish_cnt", want: count("installs")},
-	{name: "active", want: count("activations")},
-	{name: "active_register", want: count("registrations")},
-	{name: "convert_cnt", want: count("conversions")},
-	{name: "deep_convert_cnt", want: count("deep_conversions")},
-	{name: "active_pay", want: count("first_pays")},
-	{name: "game_pay_count", want: count("pays")},
-	{name: "attribution_game_in_app_ltv_1day_fen", want: fen("pay_amount_d1")},
-	{name: "attribution_game_in_app_ltv_3days_fen", want: fen("pay_amount_d3")},
-	{name: "attribution_game_in_app_ltv_7days_fen", want: fen("pay_amount_d7")},
-	{name: "attribution_next_day_open_cnt", want: count("next_day_retained")},
+	fens("stat_cost", "cost"),
+	counted("show_cnt", "impressions"),
+	counted("click_cnt", "clicks"),
+	counted("download_finish_cnt", "downloads"),
+	counted("install_finish_cnt", "installs"),
+	counted("active", "activations"),
+	counted("active_register", "registrations"),
+	counted("convert_cnt", "conversions"),
+	counted("deep_convert_cnt", "deep_conversions"),
+	counted("active_pay", "first_pays"),
+	counted("game_pay_count", "pays"),
+	fens("attribution_game_in_app_ltv_1day", "pay_amount_d1"),
+	fens("attribution_game_in_app_ltv_3days", "pay_amount_d3"),
+	fens("attribution_game_in_app_ltv_7days", "pay_amount_d7"),
+	counted("attribution_next_day_open_cnt", "next_day_retained"),
 }
 
 var tencentObject = []rawColumn{

@@ -75,6 +75,7 @@ type verifier struct {
 	wide     *wideTruth
 	partner  map[partnerAccount][]partnerRow
 	wideRows int
+	retired  retirements
 }
 
 type accountDay struct {
@@ -84,6 +85,7 @@ type accountDay struct {
 }
 
 // Run compares all raw, public, summary and wide rows of all accounts with the truth, and the copy of the partner's with the partner's.
+// A figure that a platform has retired is NULL: the days that are compared were pulled since.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.PlannedAt.IsZero() {
 		o.PlannedAt = o.Now
@@ -95,6 +97,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	if err := v.readPartner(ctx); err != nil {
+		return Report{}, err
+	}
+	if v.retired, err = readRetired(ctx, o.Store); err != nil {
 		return Report{}, err
 	}
 	for _, w := range worlds {
@@ -328,7 +333,7 @@ func (v *verifier) leaveOut(ctx context.Context, w world, a account, sums *summa
 		for k, values := range rows {
 			r := truthRow{Metrics: map[string]int64{}}
 			for i, m := range metric.All {
-				if name, ok := w.public[m.Name]; ok {
+				if name, ok := w.public[m.Name]; ok && values.metrics[i].Valid {
 					r.Metrics[name] = values.metrics[i].Int64
 				}
 			}

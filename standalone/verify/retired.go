@@ -1,0 +1,62 @@
+package verify
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/store"
+)
+
+// pulledReport is a report of a platform at a level.
+type pulledReport struct{ media, report, level string }
+
+// retirements are the truth's metrics that reports have lost, since their platform retired the field, and from when on by the
+// database's time: what was pulled whole before has the figure, what was pulled after it has NULL.
+type retirements map[pulledReport]map[string]time.Time
+
+func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
+	rows, err := s.ReportFields(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	all := retirements{}
+	for _, r := range rows {
+		if r.State != store.FieldRetired {
+			continue
+		}
+		for _, w := range worlds {
+			at := slices.IndexFunc(w.report, func(c rawColumn) bool { return strings.TrimSuffix(c.name, amountSuffix) == r.Field })
+			if w.media != r.Media || at < 0 {
+				continue
+			}
+			k := pulledReport{r.Media, r.Report, r.Level}
+			if all[k] == nil {
+				all[k] = map[string]time.Time{}
+			}
+			all[k][w.report[at].metric] = r.RetiredAt.Time
+		}
+	}
+	return all, nil
+}
+
+// lost returns the metrics that a pull did not get. It has the two answers to be tried, or one alone: those that were retired while the pull was
+// under way may have come before that.
+func (r retirements) lost(media string, pull pulledDay) [][]string {
+	var gone, unsure []string
+	for metric, at := range r[pulledReport{media, pull.Report, pull.Level}] {
+		// Hours that were not pulled since are those of the last pull of the whole day. The time in the row is cut to milliseconds.
+		begin, end := time.UnixMicro(pull.CompleteVersion), pull.PulledAt.Add(time.Millisecond)
+		switch {
+		case begin.After(at):
+			gone = append(gone, metric)
+		case end.After(at):
+			unsure = append(unsure, metric)
+		}
+	}
+	if len(unsure) == 0 {
+		return [][]string{gone}
+	}
+	return [][]string{gone, slices.Concat(gone, unsure)}
+}
