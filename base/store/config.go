@@ -31,6 +31,18 @@ type Database struct {
 	Patience     time.Duration `koanf:"patience" doc:"How long the server may take to answer a statement, and so how long one that hangs goes unnoticed. A shorter deadline of the caller is obeyed; half of it is the longest wait for a lock. Not for sqlite."`
 }
 
+// Name tells which database it is, without what opens it: host:port/name, or SQLite's file.
+func (d Database) Name() string {
+	if d.Driver == SQLite {
+		return d.Writer.Reveal()
+	}
+	c, err := mysqlConfig(d.Writer, d.patience())
+	if err != nil {
+		return "a database whose DSN cannot be read"
+	}
+	return c.Addr + "/" + c.DBName
+}
+
 // PatienceDefault is far longer than any statement of a healthy server takes, and short enough that one that hangs is
 // noticed before the lead has lapsed for long.
 const PatienceDefault = 12 * time.Second

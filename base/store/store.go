@@ -145,6 +145,19 @@ func (d *DB) Ping(ctx context.Context) error {
 	return pool.PingContext(ctx)
 }
 
+// Tables lists the names of the tables and views that the database has.
+func (d *DB) Tables(ctx context.Context) ([]string, error) {
+	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
+	if d.dialect == SQLiteDialect {
+		query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
+	}
+	var names []string
+	if err := d.Writer(ctx).Raw(query).Scan(&names).Error; err != nil {
+		return nil, fmt.Errorf("list the tables: %w", err)
+	}
+	return names, nil
+}
+
 // Now returns the database's time in UTC, which all processes compare by.
 func (d *DB) Now(ctx context.Context) (time.Time, error) {
 	var now Time
