@@ -43,13 +43,17 @@ func openDir(path string) (*dataDir, error) {
 		return nil, errors.Join(fmt.Errorf("the data directory %s is in use by another adsync: stop it, or give this one another --data", d.path), lock.Close())
 	}
 	d.lock = lock
-	_, err = os.Stat(d.file("config.db"))
-	d.isNew = errors.Is(err, os.ErrNotExist)
+	d.isNew = !d.has("config.db") && !d.has(serversFile)
 	return d, nil
 }
 
 // file returns a path inside the directory.
 func (d *dataDir) file(name string) string { return filepath.Join(d.path, name) }
+
+func (d *dataDir) has(name string) bool {
+	_, err := os.Stat(d.file(name))
+	return !errors.Is(err, os.ErrNotExist)
+}
 
 // close gives the directory free, and removes it if it was made for this run.
 func (d *dataDir) close() error {

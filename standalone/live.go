@@ -139,7 +139,7 @@ func (d *dataDir) holds(l *Live) error {
 	}
 	holds := fmt.Sprintf("%s account %s", have.Media, have.Account)
 	if have.Media == "" {
-		if _, err := os.Stat(d.file("config.db")); errors.Is(err, os.ErrNotExist) {
+		if d.isNew {
 			text, _ := json.Marshal(want) // two texts
 			return os.WriteFile(d.file(liveMark), append(text, '\n'), 0o600)
 		}

@@ -94,6 +94,9 @@ func (s *stack) once(ctx context.Context) error {
 			fmt.Fprintf(s.Out, format, args...)
 		}
 	}
+	if servers := s.Servers.String(); servers != "" {
+		say("on your own servers: %s\n\n", servers)
+	}
 	switch {
 	case s.story != nil:
 		say("a night of the world, from %s on\n\n", s.world.clock.Now().In(worldZone).Format("2006-01-02 15:04:05 -07:00"))

@@ -1,6 +1,9 @@
 package standalone
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -56,7 +59,35 @@ func (p *pace) mark(m paceMark) {
 // one after the other.
 const paceSlack = time.Second
 
-// worldAt returns which times of the world a moment may have been.
+// clockLooks is how often clockAhead looks: of so many answers one was not held up.
+const clockLooks = 20
+
+// clockAhead tells by how much a database's clock is ahead of this process's, from the answer that took least; 0 if that may be due to
+// the time that the answer took. At a story's speed a tenth of a second is several of the world.
+func clockAhead(ctx context.Context, now clock.ReadFunc) (time.Duration, error) {
+	var ahead time.Duration
+	least := time.Duration(math.MaxInt64)
+	for range clockLooks {
+		asked := clock.Mark()
+		told, err := now(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("read the database's time: %w", err)
+		}
+		took := clock.Since(asked)
+		if took >= least {
+			continue
+		}
+		least = took
+		// What is told is cut to milliseconds.
+		ahead = told.Add(time.Millisecond / 2).Sub(asked.Add(took / 2))
+		if ahead.Abs() <= took/2+time.Millisecond {
+			ahead = 0
+		}
+	}
+	return ahead, nil
+}
+
+// worldAt returns which times of the world a moment of this process's clock may have been.
 func (p *pace) worldAt(at time.Time) (earliest, latest time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

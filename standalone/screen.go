@@ -14,7 +14,7 @@ import (
 type screen struct {
 	out      io.Writer
 	terminal bool
-	database string   // the data database's file, for the query under the tables
+	shell    string   // what carries out a statement in the data database, for the query under the tables
 	tips     []string // what else to try
 }
 
@@ -66,7 +66,7 @@ func (s *screen) redraw(now status) {
 // next is what to try, with the answer that the query has now.
 func (s *screen) next(now status) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "try next:\n  sqlite3 %s \"%s\"\n", s.database, now.Query)
+	fmt.Fprintf(&b, "try next:\n  %s \"%s\"\n", s.shell, now.Query)
 	for _, row := range now.Spend {
 		fmt.Fprintf(&b, "    %s\n", strings.Join(row, "|"))
 	}

@@ -1,5 +1,5 @@
-// Package standalone runs the whole of adsync in one process, on embedded parts and simulated platforms, for a first
-// look, for development and for the comparison of every row with the platforms' truth.
+// Package standalone runs the whole of adsync in one process, on embedded parts or a deployment's servers and simulated platforms, for a
+// first look, for development and for the comparison of every row with the platforms' truth.
 package standalone
 
 import (
@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"time"
 
@@ -41,6 +42,8 @@ type Options struct {
 	Once      bool
 	// Story, with Once, plays a night of the world before the comparison, if the world is new and inside.
 	Story bool
+	// Servers are used in the place of embedded parts. Not with Live.
+	Servers Servers
 	// Live pulls one real account and compares it with what its platform says, and ends; no world is simulated.
 	Live      *Live
 	JSON      bool // with Once or Live: print one JSON object and nothing else
@@ -58,7 +61,7 @@ func (o Options) ends() bool { return o.Once || o.Live != nil }
 // ErrDifferent says that a comparison found differences. The outcome is printed.
 var ErrDifferent = errors.New("the tables differ from the platforms' truth")
 
-// partitions of a topic: enough to see work spread, few enough for one process.
+// partitions of an embedded topic: enough to see work spread, few enough for one process.
 const partitions = 6
 
 // Run runs until ctx ends or, with Once, until everything was compared.
@@ -117,14 +120,23 @@ func newStack(ctx context.Context, o Options, dir *dataDir) (*stack, error) {
 	return s, nil
 }
 
-// open opens the embedded parts, fills the tables, and adds the services in the order in which they start.
+// open opens the parts, embedded or servers, fills the tables, and adds the services in the order in which they start.
 func (s *stack) open(ctx context.Context) error {
-	var err error
+	home, err := s.dir.home(ctx, s.Servers, s.Logger)
+	if err != nil {
+		return err
+	}
+	s.Servers = s.Servers.apart(home.Name)
 	s.story = newStory(s.Options, s.dir)
 	if s.world, err = openWorld(ctx, s.Options, s.dir, s.story); err != nil {
 		return err
 	}
 	s.opened(s.world.close)
+	if s.Servers != (Servers{}) {
+		if err := s.dir.keep(home); err != nil {
+			return err
+		}
+	}
 	if s.store, err = store.Open(ctx, s.databases(), s.Logger); err != nil {
 		return err
 	}
@@ -152,27 +164,21 @@ func (s *stack) open(ctx context.Context) error {
 	if s.server, err = httpapi.New(s.API, registry, s.Logger); err != nil {
 		return err
 	}
-	kafkaServer, err := embedded.Start(s.dir.file("kafka"))
+	kafkaConfig, err := s.kafkaServer()
 	if err != nil {
-		return fmt.Errorf("start the embedded Kafka: %w", err)
+		return err
 	}
-	s.opened(func() error { kafkaServer.Close(); return nil })
-	cfg := broker.DefaultConfig()
-	cfg.Brokers, cfg.Partitions, cfg.Replication, cfg.MinInsync = []string{kafkaServer.Addr()}, partitions, 1, 1
-	if s.kafka, err = broker.New(cfg, s.Logger, registry); err != nil {
+	if s.kafka, err = broker.New(kafkaConfig, s.Logger, registry); err != nil {
 		return err
 	}
 	s.opened(s.kafka.Close)
 	if _, err := engine.PrepareTopics(ctx, s.store, s.kafka); err != nil {
 		return err
 	}
-	redisServer, err := redisembedded.Start()
+	redisConfig, err := s.redisServer()
 	if err != nil {
-		return fmt.Errorf("start the embedded Redis: %w", err)
+		return err
 	}
-	s.opened(func() error { redisServer.Close(); return nil })
-	redisConfig := redis.DefaultConfig()
-	redisConfig.Addrs = []string{redisServer.Addr()}
 	cache, err := redis.Open(redisConfig)
 	if err != nil {
 		return err
@@ -187,7 +193,7 @@ func (s *stack) open(ctx context.Context) error {
 		s.waiting, media.PauseMax = s.story.pace, storyPause
 	}
 	s.parts = engine.New(engine.Deps{
-		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys("adsync"), Box: box,
+		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
 		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner, HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
 	return s.addServices(database, s.parts)
@@ -235,11 +241,45 @@ func (s *stack) box() (*secret.Box, error) {
 	return s.dir.box()
 }
 
+// databases are those that were named, or files of the directory.
 func (s *stack) databases() store.Config {
+	if s.Servers.Store != nil {
+		return *s.Servers.Store
+	}
 	file := func(name string) store.Database {
 		return store.Database{Driver: store.SQLite, Writer: secret.NewText(s.dir.file(name)), MaxOpenConns: 1}
 	}
 	return store.Config{Config: file("config.db"), Data: file("data.db")}
+}
+
+// kafkaServer tells where Kafka is; without one it starts it.
+func (s *stack) kafkaServer() (broker.Config, error) {
+	if s.Servers.Broker != nil {
+		return *s.Servers.Broker, nil
+	}
+	server, err := embedded.Start(s.dir.file("kafka"))
+	if err != nil {
+		return broker.Config{}, fmt.Errorf("start the embedded Kafka: %w", err)
+	}
+	s.opened(func() error { server.Close(); return nil })
+	cfg := broker.DefaultConfig()
+	cfg.Brokers, cfg.Partitions, cfg.Replication, cfg.MinInsync = []string{server.Addr()}, partitions, 1, 1
+	return cfg, nil
+}
+
+// redisServer tells where Redis is; without one it starts it.
+func (s *stack) redisServer() (redis.Config, error) {
+	if s.Servers.Redis != nil {
+		return *s.Servers.Redis, nil
+	}
+	server, err := redisembedded.Start()
+	if err != nil {
+		return redis.Config{}, fmt.Errorf("start the embedded Redis: %w", err)
+	}
+	s.opened(func() error { server.Close(); return nil })
+	cfg := redis.DefaultConfig()
+	cfg.Addrs = []string{server.Addr()}
+	return cfg, nil
 }
 
 // run starts the services, does the work of the mode beside them, and stops them.
@@ -283,7 +323,7 @@ func (s *stack) front(ctx context.Context) error {
 		// Nobody should wait for the first round of crons to see something.
 		go s.firstRound(ctx)
 	}
-	view := screen{out: s.Out, terminal: isTerminal(s.Out), database: s.dir.file("data.db"), tips: s.tips()}
+	view := screen{out: s.Out, terminal: isTerminal(s.Out), shell: shell(s.databases().Data), tips: s.tips()}
 	view.run(ctx, s.watcher().read)
 	return nil
 }
@@ -334,11 +374,19 @@ func (s *stack) progress() func([]store.Run) {
 	}
 }
 
+// shell is the command line that has a statement carried out by a database.
+func shell(d store.Database) string {
+	if d.Driver == store.SQLite {
+		return "sqlite3 " + d.Name()
+	}
+	return "mysql " + path.Base(d.Name()) + " -e"
+}
+
 // tips are what to try beside the query.
 func (s *stack) tips() []string {
 	api := "http://" + s.API.Listen
 	return []string{
-		"sqlite3 " + s.dir.file("config.db") + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
+		shell(s.databases().Config) + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
 		"curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
 		"curl -s -X POST " + s.world.address + "/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
 	}

@@ -135,8 +135,13 @@ func (p *story) prepare(ctx context.Context, w *world) error {
 // play plays all scenes. When it returns, the world stands still, nothing is under way, and nothing disturbs the platforms.
 func (p *story) play(ctx context.Context, s *stack, say func(string, ...any)) (StoryReport, error) {
 	p.stack = s
+	ahead, err := clockAhead(ctx, s.store.Data.Now)
+	if err != nil {
+		return p.report, err
+	}
 	p.checked = verify.NewPublished(verify.PublishedOptions{
-		Options: verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient}, World: p.pace.worldAt,
+		Options: verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient},
+		World:   func(at time.Time) (earliest, latest time.Time) { return p.pace.worldAt(at.Add(-ahead)) },
 	})
 	if err := springTraps(ctx, s.world.address); err != nil {
 		return p.report, err

@@ -56,7 +56,7 @@ func defaultConfig() Config {
 var neededBy = map[string][]string{
 	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner"},
 	"migrate":    {"log", "store", "broker"},
-	"standalone": {"log", "api", "ratelimit"},
+	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis"},
 	"simulate":   {"log"},
 	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
 	"dead":       {"api"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/config"
 	"adsync/base/telemetry"
 	"adsync/standalone"
 )
@@ -23,6 +24,10 @@ func (a *app) newStandalone() *cobra.Command {
 whose figures grow through the day, and shows on the terminal how the tables follow them. The database can be
 read meanwhile, and the API answers on 127.0.0.1:8080. State survives a restart with the same --data.
 
+The settings that name a deployment's servers put those in the place of the embedded parts: store.config.writer with
+store.data.writer, broker.brokers, redis.addrs. A new world begins in databases without tables and is refused in others;
+its topics and keys have names of its own. What it leaves on the servers is yours to take away.
+
 With --once a night of the simulated world is played first, from before midnight to the morning and faster than real
 time: the tasks run on their crons while the platforms misbehave, and each row is compared with what had been published
 when it was fetched. Then the world stands still while every task runs one time over all accounts, and every row of the
@@ -37,6 +42,7 @@ command line is wrong.`,
 		Example: `  adsync standalone
   adsync standalone --accounts 2000 --speed 60
   adsync standalone --once --accounts 200
+  adsync standalone --once --config servers.yaml     # on your own MySQL, Kafka and Redis
   adsync standalone --once --output json | jq .truth
   ADSYNC_LIVE_TOKEN=… adsync standalone --live tencent --account 20000058 --days 7
   adsync standalone --data /tmp/second --listen 127.0.0.1:8081`,
@@ -55,7 +61,7 @@ command line is wrong.`,
 			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed, o.USD); err != nil {
 				return err
 			}
-			cfg, _, err := a.load(cmd, "standalone")
+			cfg, sources, err := a.load(cmd, "standalone")
 			if err != nil {
 				return err
 			}
@@ -63,9 +69,12 @@ command line is wrong.`,
 				o.DataDir = "data"
 			}
 			if live.Media != "" {
-				if err := a.prepareLive(cmd, &cfg, &o, live); err != nil {
-					return err
-				}
+				err = a.prepareLive(cmd, &cfg, &o, live)
+			} else {
+				o.Servers, err = namedServers(cfg, sources)
+			}
+			if err != nil {
+				return err
 			}
 			o.Out = cmd.OutOrStdout()
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
@@ -81,6 +90,25 @@ command line is wrong.`,
 	liveFlags(flags, &live)
 	settingFlag(flags, "listen", "api.listen", "address of the API, health and metrics")
 	return cmd
+}
+
+// namedServers are those that the settings name; a default names none.
+func namedServers(cfg Config, sources *config.Sources) (standalone.Servers, error) {
+	var s standalone.Servers
+	named := func(key string) bool { return sources.Of(key) != "default" }
+	switch conf, data := named("store.config.writer"), named("store.data.writer"); {
+	case conf && data:
+		s.Store = &cfg.Store
+	case conf || data:
+		return s, usagef("of store.config.writer and store.data.writer one alone is set: set both, or none for SQLite in the data directory")
+	}
+	if named("broker.brokers") {
+		s.Broker = &cfg.Broker
+	}
+	if named("redis.addrs") {
+		s.Redis = &cfg.Redis
+	}
+	return s, nil
 }
 
 // standalone runs the whole program until ctx ends or, with once, until everything was compared.
