@@ -65,6 +65,7 @@ Whoever reaches the address may control the world: keep it on this machine or in
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
 	flags.IntVar(&world.Giant, "giant", 0, "creatives that the first account of each platform runs; 0 makes it an ordinary one")
+	flags.IntVar(&world.Active, "active", 0, "how many of 100 accounts have ads that run, up to 65; 0 is 65, and a kept world has its own share")
 	flags.BoolVar(&world.Traps, "traps", false, "spring the traps of real platforms: pages that move, empty mornings, odd answers; GET /_sim/traps counts them")
 	flags.StringVar(&world.DataDir, "data", "", "directory in which tokens, ledger, clock and orders survive a restart; none keeps them in memory")
 	return cmd

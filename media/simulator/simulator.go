@@ -20,7 +20,9 @@ type Config struct {
 	// Giant makes the first account of each platform one of about so many creatives at a time, up to 96,000; 0 makes it an ordinary one.
 	Giant int
 	// USD puts one account in so many into USD and America/Los_Angeles, of each platform; 0 puts none, and a kept world has its own share.
-	USD    int
+	USD int
+	// Active is how many of 100 accounts have ads that run, 1 to 65; 0 is 65. A kept world has its own share.
+	Active int
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
 	Traps  bool         // the world springs the traps of real platforms; GET /_sim/traps counts them
 	Logger *slog.Logger // nil is silent
@@ -62,7 +64,7 @@ func New(cfg Config) (*Simulator, error) {
 		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
 	}
 	s.traps = newTraps(cfg.Seed, cfg.Traps, func() bool { return s.clock.Frozen() })
-	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, lives: newLives(), traps: s.traps}
+	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, active: cfg.Active, lives: newLives(), traps: s.traps}
 	for _, p := range s.platforms {
 		s.world.specs = append(s.world.specs, p.spec())
 		s.limits.change(p.spec().limits, nil)
@@ -100,6 +102,9 @@ func checkConfig(cfg *Config) error {
 	}
 	if cfg.USD < 0 {
 		return fmt.Errorf("one account in so many is in USD, or none: it cannot be %d", cfg.USD)
+	}
+	if cfg.Active < 0 || cfg.Active > activeMax {
+		return fmt.Errorf("of 100 accounts up to %d have ads that run, not %d", activeMax, cfg.Active)
 	}
 	if cfg.Speed != 0 {
 		if err := checkSpeed(cfg.Speed); err != nil {

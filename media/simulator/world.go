@@ -20,6 +20,7 @@ type world struct {
 	seed     int64
 	accounts int
 	usd      int // one account in so many is in USD and keeps its days in Los Angeles; 0 is none
+	active   int // so many of 100 accounts have ads that run; 0 is all that are dealt some
 	giant    int // how many creatives the first account of each platform runs; 0 is as many as any large one
 	specs    []*spec
 	lives    *lives
@@ -62,6 +63,21 @@ var classes = func() (deal [40]class) {
 	}
 	return deal
 }()
+
+// running is how many of a block of classes have ads that run: the first of them.
+const running = 26
+
+// activeMax is how many that are of 100.
+const activeMax = running * 100 / 40
+
+// thin puts to sleep what is more than the wanted share of running accounts, at the same distances over all their kinds. Every block
+// keeps its large one.
+func (w *world) thin(place int) class {
+	if keep := max((w.active*len(classes)+50)/100, 1); w.active > 0 && place < running && place*keep%running >= keep {
+		return classQuiet
+	}
+	return classes[place]
+}
 
 // account is one advertiser account of a platform.
 type account struct {
@@ -122,7 +138,7 @@ func (w *world) class(p *spec, index int) class {
 	if block == 0 {
 		shift = 0
 	}
-	return classes[(index%n*factor+shift)%n]
+	return w.thin((index%n*factor + shift) % n)
 }
 
 // lookup finds an account by the platform's id.

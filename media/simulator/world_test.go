@@ -51,6 +51,36 @@ func TestWorld_SkewIsTheSameForAnySeed(t *testing.T) {
 	}
 }
 
+func TestWorld_SoManyOfAHundredAreActive(t *testing.T) {
+	t.Parallel()
+	for active, want := range map[int]map[class]int{
+		0:  {classLarge: 5, classMedium: 25, classSmall: 100, classQuiet: 45, classEmpty: 25},
+		65: {classLarge: 5, classMedium: 25, classSmall: 100, classQuiet: 45, classEmpty: 25},
+		20: {classLarge: 5, classMedium: 5, classSmall: 30, classQuiet: 135, classEmpty: 25},
+		1:  {classLarge: 5, classQuiet: 170, classEmpty: 25},
+	} {
+		w := &world{seed: 3, accounts: 400, active: active, specs: []*spec{newTencent().spec(), newOceanEngine().spec()}}
+		for _, p := range w.specs {
+			seen := map[class]int{}
+			for i := range w.count(p) {
+				seen[w.account(p, i).class]++
+			}
+			require.Equal(t, want, seen, "%d of 100", active)
+		}
+	}
+}
+
+func TestWorld_KeepsItsShareOfActiveAccounts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := newSim(t, Config{Accounts: 80, Active: 20, DataDir: dir})
+	require.Equal(t, 20, first.world.active)
+	require.NoError(t, first.Close())
+	require.Equal(t, 20, newSim(t, Config{Accounts: 80, DataDir: dir}).world.active)
+	_, err := New(Config{Accounts: 2, Active: 66})
+	require.ErrorContains(t, err, "66")
+}
+
 func TestWorld_IDsAreOfTheirPlatformsShapeAndFoundAgain(t *testing.T) {
 	t.Parallel()
 	w := &world{seed: 3, accounts: accountsMax, specs: []*spec{newTencent().spec(), newOceanEngine().spec()}}
