@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -9,19 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	mathrand "math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"gopkg.in/yaml.v3"
-
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/test/rig"
 	"adsync/test/services/local"
 )
 
@@ -102,32 +98,8 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		change(settings)
 	}
 	admin := filepath.Join(d.dir, "admin.yaml")
-	write := func(file string, with map[string]any) error {
-		merged := map[string]any{}
-		for _, from := range []map[string]any{settings, with} {
-			for section, values := range from {
-				merged[section] = merge(merged[section], values)
-			}
-		}
-		text, err := yaml.Marshal(merged)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(file, text, 0o600)
-	}
-	if err := write(admin, d.addresses(d.stack.mariadb.Addr(), d.stack.kafka.Addr(), d.stack.redis.Addr())); err != nil {
-		return err
-	}
-	if _, err := d.command(ctx, "migrate", "up", "--config", admin); err != nil {
-		return err
-	}
-	// What it prints are the settings that are still missing.
-	printed, err := d.command(ctx, "bind", "--config", admin, "--simulator", d.world.address)
+	platforms, err := rig.Install(ctx, d.program, admin, d.world.address, settings, d.addresses(d.stack.mariadb.Addr(), d.stack.kafka.Addr(), d.stack.redis.Addr()))
 	if err != nil {
-		return err
-	}
-	_, missing, _ := strings.Cut(printed, "with these settings:\n")
-	if err := yaml.Unmarshal([]byte(missing), &settings); err != nil {
 		return err
 	}
 	for _, seat := range d.stack.seats {
@@ -144,26 +116,12 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		}
 		with := d.addresses(seat.mariadb.Addr(), seat.kafka.Addr(), seat.redis.Addr())
 		with["api"] = map[string]any{"listen": local.Loopback(port)}
-		if err := write(i.config, with); err != nil {
+		if err := rig.WriteSettings(i.config, settings, platforms, with); err != nil {
 			return err
 		}
 		d.instances = append(d.instances, i)
 	}
 	return nil
-}
-
-// merge returns settings with more of them added, section by section.
-func merge(have, more any) any {
-	into, ok := have.(map[string]any)
-	from, ok2 := more.(map[string]any)
-	if !ok || !ok2 {
-		return more
-	}
-	merged := maps.Clone(into)
-	for key, value := range from {
-		merged[key] = merge(merged[key], value)
-	}
-	return merged
 }
 
 // addresses are the settings that say where the services are.
@@ -177,17 +135,6 @@ func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
 		"broker": map[string]any{"brokers": []string{kafka}},
 		"redis":  map[string]any{"addrs": []string{cache}},
 	}
-}
-
-// command runs the program to its end and returns what it printed.
-func (d *deployment) command(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, d.program, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = []string{}, &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("adsync %s: %w\n%s", strings.Join(args, " "), err, &stderr)
-	}
-	return stdout.String(), nil
 }
 
 func (d *deployment) readAccounts(ctx context.Context) error {
@@ -264,12 +211,12 @@ func (d *deployment) of(role string) []*instance {
 // leader returns the producer that leads, by its own word.
 func (d *deployment) leader(ctx context.Context) (*instance, error) {
 	var found *instance
-	err := await(ctx, patience, "a producer leads", func(ctx context.Context) (bool, error) {
+	err := rig.Await(ctx, patience, "a producer leads", func(ctx context.Context) (bool, error) {
 		for _, i := range d.of("producer") {
 			if !i.alive() {
 				continue
 			}
-			_, metrics, err := get(ctx, i.api+"/metrics")
+			_, metrics, err := rig.Get(ctx, i.api+"/metrics")
 			if err == nil && strings.Contains(metrics, "\nadsync_producer_leader 1\n") {
 				found = i
 				return true, nil
@@ -307,7 +254,7 @@ func (d *deployment) order(ctx context.Context, api, name string, accountIDs []i
 	var order struct {
 		RunID json.Number `json:"run_id"`
 	}
-	if err := send(ctx, "POST", api+"/tasks/"+name+"/run", request, &order); err != nil {
+	if err := rig.Send(ctx, "POST", api+"/tasks/"+name+"/run", request, &order); err != nil {
 		return 0, err
 	}
 	return order.RunID.Int64()

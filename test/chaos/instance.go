@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"adsync/test/rig"
 	"adsync/test/services/local"
 )
 
@@ -184,8 +184,8 @@ func (i *instance) heldByPoint() bool {
 
 // awaitReady waits until the process works.
 func (i *instance) awaitReady(ctx context.Context) error {
-	return await(ctx, time.Minute, i.name+" is ready", func(ctx context.Context) (bool, error) {
-		status, _, err := get(ctx, i.api+"/readyz")
+	return rig.Await(ctx, time.Minute, i.name+" is ready", func(ctx context.Context) (bool, error) {
+		status, _, err := rig.Get(ctx, i.api+"/readyz")
 		if err != nil || status != http.StatusOK {
 			return false, nil //nolint:nilerr // It is not there yet.
 		}
@@ -215,42 +215,6 @@ func (i *instance) struck() []string {
 
 // patience is how long anything may take before a scenario gives up, on a machine that does other things too.
 const patience = 90 * time.Second
-
-// await asks until done says so.
-func await(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		ok, err := done(ctx)
-		if ok {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("waited in vain for %s, that %s: %w", limit, what, ctx.Err()), err)
-		}
-	}
-}
-
-// web asks processes and the simulator; one that hangs is given up.
-var web = &http.Client{Timeout: 10 * time.Second}
-
-func get(ctx context.Context, url string) (status int, body string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return 0, "", err
-	}
-	resp, err := web.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(text), err
-}
 
 // armed returns the fail points that are armed and have not struck.
 func (i *instance) armed() []string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/proxy"
+	"adsync/test/rig"
 )
 
 var kafkaScenarios = []scenario{
@@ -110,7 +111,7 @@ var kafkaScenarios = []scenario{
 		steps: func(ctx context.Context, t *trial) error {
 			// Between two ticks nothing may be open, and then nothing could be lost.
 			open := 0
-			err := await(ctx, patience, "a run is open", func(ctx context.Context) (_ bool, err error) {
+			err := rig.Await(ctx, patience, "a run is open", func(ctx context.Context) (_ bool, err error) {
 				open, _, err = t.open(ctx)
 				return open > 0, err
 			})

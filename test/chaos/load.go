@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/rig"
 )
 
 // loadTask is a task of the steady load.
@@ -146,7 +147,7 @@ func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	// Whether they come is for the judge to say: what does not come is a loss, and no error.
-	_ = await(ctx, patience/2, "all ticks are there", func(ctx context.Context) (bool, error) {
+	_ = rig.Await(ctx, patience/2, "all ticks are there", func(ctx context.Context) (bool, error) {
 		for _, t := range tasks {
 			last := until.Truncate(t.Every)
 			var there int
@@ -170,7 +171,7 @@ func (d *deployment) reload(ctx context.Context) error {
 		if !i.alive() {
 			continue
 		}
-		if err := send(ctx, "POST", i.api+"/api/v1/tasks/reload", nil, nil); err != nil {
+		if err := rig.Send(ctx, "POST", i.api+"/api/v1/tasks/reload", nil, nil); err != nil {
 			return fmt.Errorf("reload %s: %w", strings.TrimPrefix(i.api, "http://"), err)
 		}
 	}

@@ -22,7 +22,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -36,6 +35,7 @@ import (
 
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/mutants"
+	"adsync/test/rig"
 )
 
 func main() {
@@ -138,7 +138,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (bool, error)
 		return runMutants(ctx, o, dir, stdout, stderr)
 	}
 	if o.program == "" {
-		if o.program, err = build(ctx, dir); err != nil {
+		if o.program, err = rig.Build(ctx, dir, tags); err != nil {
 			return false, err
 		}
 	}
@@ -151,15 +151,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (bool, error)
 	return passed, err
 }
 
-// build builds adsync with its fail points.
-func build(ctx context.Context, dir string, args ...string) (string, error) {
-	program := filepath.Join(dir, "adsync")
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-tags", "chaos,timetzdata"}, args...), "-o", program, "adsync/cmd/adsync")...)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build adsync: %w\n%s", err, output)
-	}
-	return program, nil
-}
+// tags are those of a build with fail points.
+const tags = "chaos,timetzdata"
 
 // runAll deals the scenarios to the stacks. A scenario that could not be judged is an error and has the verdict fail.
 func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]judge.Verdict, error) {

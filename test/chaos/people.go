@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/rig"
 )
 
 var peopleScenarios = []scenario{
@@ -175,7 +176,7 @@ func (t *trial) ask(ctx context.Context, method, path string, body, into any) er
 	if !ok {
 		return errors.New("no producer is alive")
 	}
-	return send(ctx, method, api+path, body, into)
+	return rig.Send(ctx, method, api+path, body, into)
 }
 
 // cancelSome cancels what is open, now and then.
@@ -250,7 +251,7 @@ func redriveDead(ctx context.Context, t *trial) error {
 	if err := t.ask(ctx, http.MethodPost, "/dead/redrive", map[string]any{"all": true}, nil); err != nil {
 		return err
 	}
-	err = await(ctx, patience, "no dead subtask is left", func(ctx context.Context) (bool, error) {
+	err = rig.Await(ctx, patience, "no dead subtask is left", func(ctx context.Context) (bool, error) {
 		left, err := t.deadKeys(ctx)
 		return len(left) == 0, err
 	})

@@ -5,6 +5,8 @@ import (
 	"context"
 	"path/filepath"
 	"time"
+
+	"adsync/test/rig"
 )
 
 var platformScenarios = []scenario{
@@ -216,7 +218,7 @@ func losePair(ctx context.Context, t *trial) error {
 	}
 	config := t.store.Config.Writer(ctx)
 	var parked int
-	err := await(ctx, patience, "the login is parked", func(context.Context) (bool, error) {
+	err := rig.Await(ctx, patience, "the login is parked", func(context.Context) (bool, error) {
 		err := config.Raw("SELECT COUNT(*) FROM media_token WHERE state = 'reauthorise'").Row().Scan(&parked)
 		return parked > 0, err
 	})
@@ -254,11 +256,11 @@ func losePair(ctx context.Context, t *trial) error {
 	if err := config.Exec("DELETE FROM account_binding").Error; err != nil {
 		return err
 	}
-	if _, err := t.command(ctx, "bind", "--config", filepath.Join(t.dir, "admin.yaml"), "--simulator", t.world.address); err != nil {
+	if _, err := rig.Run(ctx, t.program, "bind", "--config", filepath.Join(t.dir, "admin.yaml"), "--simulator", t.world.address); err != nil {
 		return err
 	}
 	t.log("%d logins were parked and are authorised again", parked)
-	return await(ctx, 4*time.Minute, "the subtasks of the login go on", func(ctx context.Context) (bool, error) {
+	return rig.Await(ctx, 4*time.Minute, "the subtasks of the login go on", func(ctx context.Context) (bool, error) {
 		var waiting int
 		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM subtask_due WHERE state = 'deferred' AND reason LIKE '%must be authorised again%'").Row().Scan(&waiting)
 		return waiting == 0, err

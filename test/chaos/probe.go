@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"adsync/test/rig"
 )
 
 const (
@@ -59,7 +61,7 @@ func (p *probe) ask(ctx context.Context, i *instance) {
 	}
 	for _, path := range paths {
 		ask, cancel := context.WithTimeout(ctx, answerTime)
-		status, body, err := get(ask, i.api+path)
+		status, body, err := rig.Get(ask, i.api+path)
 		cancel()
 		if ctx.Err() != nil || !i.alive() {
 			return // It was hurt while it answered.

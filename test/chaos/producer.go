@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"adsync/test/rig"
 )
 
 var producerScenarios = []scenario{
@@ -143,7 +145,7 @@ func stickInWrite(ctx context.Context, t *trial) error {
 	if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM run WHERE id > (SELECT MAX(id) FROM run) FOR UPDATE) r").Scan(&above); err != nil {
 		return err
 	}
-	err = await(ctx, patience/2, "the leader's INSERT waits", func(ctx context.Context) (bool, error) {
+	err = rig.Await(ctx, patience/2, "the leader's INSERT waits", func(ctx context.Context) (bool, error) {
 		var waiting int
 		err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%INTO run %'").Scan(&waiting)
 		return waiting > 0, err
@@ -218,7 +220,7 @@ func (t *trial) takeover(ctx context.Context, end func() error, within time.Dura
 		return err
 	}
 	t.strike("leaders ended", 1)
-	err = await(ctx, patience, "another producer leads", func(ctx context.Context) (bool, error) {
+	err = rig.Await(ctx, patience, "another producer leads", func(ctx context.Context) (bool, error) {
 		now, err := epoch(ctx)
 		return now > before, err
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/rig"
 )
 
 // scenario is one fault under steady load.
@@ -156,7 +157,7 @@ func (t *trial) any(role string) *instance {
 // awaitPoint waits until a fail point of one of the instances has struck more often than before, and returns which.
 func (t *trial) awaitPoint(ctx context.Context, point string, among []*instance) (*instance, error) {
 	var found *instance
-	err := await(ctx, patience/2, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
+	err := rig.Await(ctx, patience/2, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
 		for _, i := range among {
 			if slices.Contains(i.struck(), point) {
 				found = i

@@ -18,6 +18,7 @@ import (
 	"adsync/base/task"
 	"adsync/standalone/verify"
 	"adsync/test/chaos/judge"
+	"adsync/test/rig"
 )
 
 const (
@@ -287,7 +288,7 @@ func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (ju
 }
 
 func (t *trial) awaitNothingOpen(ctx context.Context) error {
-	return await(ctx, t.patience, "all runs have ended", func(ctx context.Context) (bool, error) {
+	return rig.Await(ctx, t.patience, "all runs have ended", func(ctx context.Context) (bool, error) {
 		runs, due, err := t.open(ctx)
 		return runs+due == 0, err
 	})
@@ -370,7 +371,7 @@ func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, erro
 			Enabled bool   `json:"enabled"`
 		} `json:"tasks"`
 	}
-	if err := send(ctx, http.MethodGet, api+"/tasks", nil, &list); err != nil {
+	if err := rig.Send(ctx, http.MethodGet, api+"/tasks", nil, &list); err != nil {
 		return nil, err
 	}
 	enabled := map[string]bool{}
@@ -399,7 +400,7 @@ func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, erro
 
 // awaitRuns waits until runs have ended, which must be well.
 func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
-	err := await(ctx, patience, fmt.Sprintf("%d ordered runs have ended", len(ids)), func(ctx context.Context) (bool, error) {
+	err := rig.Await(ctx, patience, fmt.Sprintf("%d ordered runs have ended", len(ids)), func(ctx context.Context) (bool, error) {
 		runs, err := t.store.Runs(ctx, ids)
 		if err != nil || len(runs) < len(ids) {
 			return false, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"adsync/test/rig"
 	"adsync/test/services/local"
 )
 
@@ -133,7 +134,7 @@ var wholeScenarios = []scenario{
 			if err := i.start(); err != nil {
 				return err
 			}
-			err = await(ctx, patience, "runs of two days are there", func(ctx context.Context) (bool, error) {
+			err = rig.Await(ctx, patience, "runs of two days are there", func(ctx context.Context) (bool, error) {
 				n, err := days(ctx)
 				return n == 2, err
 			})

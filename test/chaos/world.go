@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -15,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"adsync/test/rig"
 	"adsync/test/services/local"
 )
 
@@ -54,7 +51,7 @@ func startWorld(ctx context.Context, program, logs string, s *stack, seed int64)
 		return nil, err
 	}
 	err = local.AwaitReady(ctx, "the simulator", func(ctx context.Context) error {
-		_, _, err := get(ctx, w.address+"/_sim/clock")
+		_, _, err := rig.Get(ctx, w.address+"/_sim/clock")
 		return err
 	}, w.process.Exited())
 	if err != nil {
@@ -76,7 +73,7 @@ func (w *world) freeze(ctx context.Context) (time.Time, error) {
 
 // order posts to the control API and reads its answer into the value, unless that is nil.
 func (w *world) order(ctx context.Context, path string, order, into any) error {
-	return send(ctx, http.MethodPost, w.address+"/_sim/"+path, order, into)
+	return rig.Send(ctx, http.MethodPost, w.address+"/_sim/"+path, order, into)
 }
 
 // latency is the fault that makes calls take longer.
@@ -121,7 +118,7 @@ func (w *world) slowDown(ctx context.Context) error {
 func (w *world) hurry(ctx context.Context) error { return w.takeBack(ctx, w.usual) }
 
 func (w *world) takeBack(ctx context.Context, fault string) error {
-	return send(ctx, http.MethodDelete, w.address+"/_sim/faults/"+fault, nil, nil)
+	return rig.Send(ctx, http.MethodDelete, w.address+"/_sim/faults/"+fault, nil, nil)
 }
 
 // mend takes all faults back but the usual one, and returns how many calls they met.
@@ -132,7 +129,7 @@ func (w *world) mend(ctx context.Context) (int, error) {
 			Met int    `json:"met"`
 		} `json:"faults"`
 	}
-	if err := send(ctx, http.MethodGet, w.address+"/_sim/faults", nil, &list); err != nil {
+	if err := rig.Send(ctx, http.MethodGet, w.address+"/_sim/faults", nil, &list); err != nil {
 		return 0, err
 	}
 	met := 0
@@ -156,7 +153,7 @@ func (w *world) ledger(ctx context.Context) (calls, refused int64, err error) {
 			Refused int64 `json:"refused_limit"`
 		} `json:"totals"`
 	}
-	err = send(ctx, http.MethodGet, w.address+"/_sim/ledger", nil, &answer)
+	err = rig.Send(ctx, http.MethodGet, w.address+"/_sim/ledger", nil, &answer)
 	return answer.Totals.Calls, answer.Totals.Refused, err
 }
 
@@ -174,7 +171,7 @@ func (w *world) refused(ctx context.Context) ([]refusals, error) {
 	var answer struct {
 		Groups []refusals `json:"groups"`
 	}
-	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?group=second,media,endpoint,answer", nil, &answer)
+	err := rig.Send(ctx, http.MethodGet, w.address+"/_sim/ledger?group=second,media,endpoint,answer", nil, &answer)
 	return slices.DeleteFunc(answer.Groups, func(r refusals) bool { return r.Refused == 0 }), err
 }
 
@@ -189,39 +186,6 @@ func (w *world) calls(ctx context.Context, media, endpoint string) (int64, error
 	if endpoint != "" {
 		query.Set("endpoint", endpoint)
 	}
-	err := send(ctx, http.MethodGet, w.address+"/_sim/ledger?"+query.Encode(), nil, &answer)
+	err := rig.Send(ctx, http.MethodGet, w.address+"/_sim/ledger?"+query.Encode(), nil, &answer)
 	return answer.Totals.Calls, err
-}
-
-// send sends a request with a JSON body, none if it is nil, and reads the answer into the value, unless that is nil. An
-// answer of 300 or more is an error.
-func send(ctx context.Context, method, url string, body, into any) error {
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := web.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, url, err)
-	}
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s %s: %s: %s", method, url, resp.Status, answer)
-	}
-	if into == nil || len(answer) == 0 {
-		return nil
-	}
-	return json.Unmarshal(answer, into)
 }
