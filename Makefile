@@ -118,6 +118,12 @@ chaos-mutants: ## Take adsync's own mechanisms out, one at a time, and show that
 	$(GO) build -o bin/chaos ./test/chaos
 	$(CHAOS) -mutants $(or $(MUTANT),all)
 
+# FLAGS takes what else `go run ./test/freshness -help` tells.
+.PHONY: freshness
+freshness: ## Measure how old the figures in the summaries are, under limits (ACCOUNTS=… MINUTES=… FLAGS=…).
+	$(GO) build -o bin/freshness ./test/freshness
+	bin/freshness $(if $(ACCOUNTS),-accounts $(ACCOUNTS)) $(if $(MINUTES),-minutes $(MINUTES)) $(FLAGS)
+
 .PHONY: clean
 clean: ## Remove what was built here; the cache of tools stays.
 	rm -rf bin

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/ratelimit"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/test/rig"
+)
+
+// Limit is what one app may ask of an endpoint in limitPeriod, and what the tasks ask of the busiest app.
+type Limit struct {
+	Media    string  `json:"media"`
+	Endpoint string  `json:"endpoint"`
+	Demand   float64 `json:"demand"`
+	Calls    int64   `json:"calls"`
+}
+
+// limitPeriod is long enough that a whole number of calls is close to the wanted share of the demand of a small world.
+const limitPeriod = 10 * time.Second
+
+// worldLimit is a limit as the simulator tells it and takes it.
+type worldLimit struct {
+	Media    string `json:"media"`
+	Endpoint string `json:"endpoint"`
+	Scope    string `json:"scope"`
+	Seconds  int64  `json:"period_seconds"`
+	Calls    int64  `json:"limit"`
+}
+
+func (d *deployment) worldLimits(ctx context.Context) ([]worldLimit, error) {
+	var answer struct {
+		Rules []worldLimit `json:"rules"`
+	}
+	err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/limits", nil, &answer)
+	return answer.Rules, err
+}
+
+func (d *deployment) setWorldLimits(ctx context.Context, rules []worldLimit) error {
+	return rig.Send(ctx, http.MethodPost, d.world+"/_sim/limits", map[string]any{"rules": rules}, nil)
+}
+
+// endpoint is what a limit of an app is for.
+type endpoint struct{ media, app, name string }
+
+// ledger returns the calls to the endpoints up to now, and the sums of all.
+func (d *deployment) ledger(ctx context.Context) (calls map[endpoint]int64, all, refused int64, err error) {
+	var answer struct {
+		Totals struct {
+			Calls   int64 `json:"calls"`
+			Refused int64 `json:"refused_limit"`
+		} `json:"totals"`
+		Groups []struct {
+			Media    string `json:"media"`
+			App      string `json:"app"`
+			Endpoint string `json:"endpoint"`
+			Calls    int64  `json:"calls"`
+		} `json:"groups"`
+	}
+	err = rig.Send(ctx, http.MethodGet, d.world+"/_sim/ledger?group=media,app,endpoint", nil, &answer)
+	calls = map[endpoint]int64{}
+	for _, g := range answer.Groups {
+		calls[endpoint{g.Media, g.App, g.Endpoint}] += g.Calls
+	}
+	return calls, answer.Totals.Calls, answer.Totals.Refused, err
+}
+
+// cadenceHours is the time in which a task must run once an hour to be part of the demand.
+const cadenceHours = 3
+
+// hourly returns the tasks that run once an hour or more often, by how often: those of the platforms, without the system's,
+// which call nobody.
+func (d *deployment) hourly(ctx context.Context) (map[float64][]store.TaskRow, error) {
+	rows, err := d.tasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[float64][]store.TaskRow{}
+	now := time.Now()
+	for _, t := range rows {
+		n, err := ticks(t, now, cadenceHours*time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		if len(n) >= cadenceHours && t.Media != "system" {
+			often := float64(len(n)) / cadenceHours
+			found[often] = append(found[often], t)
+		}
+	}
+	return found, nil
+}
+
+// tasks returns the enabled tasks that have a cron.
+func (d *deployment) tasks(ctx context.Context) ([]store.TaskRow, error) {
+	rows, err := d.store.TaskRows(ctx)
+	return slices.DeleteFunc(rows, func(t store.TaskRow) bool { return t.Enabled != "1" || t.Cron == "" }), err
+}
+
+// ticks returns the moments of a task after now and up to some time later.
+func ticks(t store.TaskRow, now time.Time, within time.Duration) ([]time.Time, error) {
+	s, err := schedule.Parse(t.Cron, t.Timezone, t.Name)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", t.Name, err)
+	}
+	var all []time.Time
+	for at := s.Next(now); !at.IsZero() && !at.After(now.Add(within)); at = s.Next(at) {
+		all = append(all, at)
+	}
+	return all, nil
+}
+
+// rareTicks tells what runs in some time although it is no part of the demand.
+func (d *deployment) rareTicks(now time.Time, within time.Duration) ([]string, error) {
+	rows, err := d.tasks(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	var rare []string
+	for _, t := range rows {
+		often, err := ticks(t, now, cadenceHours*time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		soon, err := ticks(t, now, within)
+		if err != nil {
+			return nil, err
+		}
+		if len(often) < cadenceHours && len(soon) > 0 && t.Media != "system" {
+			rare = append(rare, fmt.Sprintf("%s runs at %s", t.Name, soon[0].Format(time.TimeOnly)))
+		}
+	}
+	return rare, nil
+}
+
+// measureDemand orders every hourly task twice: the first round fills the tables, the second one's calls are counted and
+// multiplied by how often the task's row says that it runs. The result is calls in a limitPeriod.
+func (d *deployment) measureDemand(ctx context.Context, say func(string, ...any)) (map[endpoint]float64, error) {
+	byCadence, err := d.hourly(ctx)
+	if err != nil {
+		return nil, err
+	}
+	say("a first round of all tasks that run once an hour or more often fills the tables")
+	if err := d.order(ctx, slices.Concat(slices.Collect(maps.Values(byCadence))...)); err != nil {
+		return nil, err
+	}
+	say("a second round counts what it asks of the platforms")
+	demand := map[endpoint]float64{}
+	before, _, _, err := d.ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for often, tasks := range byCadence {
+		if err := d.order(ctx, tasks); err != nil {
+			return nil, err
+		}
+		after, _, _, err := d.ledger(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for e, n := range after {
+			demand[e] += float64(n-before[e]) * often * limitPeriod.Hours()
+		}
+		before = after
+		say("%d tasks that run %g times an hour were counted", len(tasks), often)
+	}
+	return demand, nil
+}
+
+// order has tasks run now and waits until the runs have ended.
+func (d *deployment) order(ctx context.Context, tasks []store.TaskRow) error {
+	var ids []int64
+	for _, t := range tasks {
+		var order struct {
+			RunID json.Number `json:"run_id"`
+		}
+		if err := rig.Send(ctx, http.MethodPost, d.api+"/tasks/"+t.Name+"/run", map[string]any{}, &order); err != nil {
+			return err
+		}
+		id, err := order.RunID.Int64()
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	return rig.Await(ctx, roundTime, "the ordered runs have ended", func(ctx context.Context) (bool, error) {
+		runs, err := d.store.Runs(ctx, ids)
+		open := slices.ContainsFunc(runs, func(r store.Run) bool { return r.State.Open() })
+		return err == nil && len(runs) == len(ids) && !open, err
+	})
+}
+
+// limit sets the platforms' limits, and ours beside them, to a multiple of the demand of the busiest app. Endpoints that the
+// tasks do not call, and limits of accounts, are as shipped again.
+func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, margin float64) ([]Limit, error) {
+	busiest := map[[2]string]float64{}
+	for e, calls := range demand {
+		if e.app != "" && calls > 0 {
+			key := [2]string{e.media, e.name}
+			busiest[key] = max(busiest[key], calls)
+		}
+	}
+	rules, err := d.worldLimits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rules {
+		rules[i].Calls /= generous
+	}
+	var limits []Limit
+	for key, calls := range busiest {
+		l := Limit{Media: key[0], Endpoint: key[1], Demand: calls, Calls: int64(math.Ceil(calls * margin))}
+		limits = append(limits, l)
+		rules = append(rules, worldLimit{Media: l.Media, Endpoint: l.Endpoint, Scope: "app", Seconds: int64(limitPeriod.Seconds()), Calls: l.Calls})
+	}
+	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
+	// Ours first: the processes read them every few seconds, and no task runs meanwhile.
+	for _, r := range rules {
+		err := d.store.AddRateLimit(ctx, ratelimit.Rule{
+			Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: int(r.Calls),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(limitPeriod):
+	}
+	return limits, d.setWorldLimits(ctx, rules)
+}
