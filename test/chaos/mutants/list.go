@@ -1,8 +1,10 @@
 package mutants
 
+import "adsync/test/patch"
+
 // withoutSweep takes the sweep out. It mends what some other mechanisms are there to prevent, and so hides their loss:
 // a mutant of those goes without it, and the sweep has a mutant of its own.
-var withoutSweep = Edit{
+var withoutSweep = patch.Edit{
 	File:    "producer/sweep.go",
 	Find:    "	return errors.Join(t.sweepFirst(ctx), t.sweepSent(ctx))\n",
 	Replace: "	return nil\n",
@@ -12,7 +14,7 @@ var withoutSweep = Edit{
 var All = []Mutant{
 	{
 		Name: "commit-ahead", Breaks: "the last offset is committed instead of the watermark",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/broker/watermark.go",
 			Find:    "	if len(w.pending) > 0 {\n		return w.pending[0].offset\n	}\n	return w.next\n",
 			Replace: "	return w.next\n",
@@ -21,7 +23,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "done-before-outcome", Breaks: "the offset is done before the outcome is written",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "consumer/outcomes.go",
 			Find:    "	failpoint.Hit(\"consumer.outcomes_gathered\")\n",
 			Replace: "	for _, f := range batch {\n		f.message.Done()\n	}\n	failpoint.Hit(\"consumer.outcomes_gathered\")\n",
@@ -30,7 +32,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "abandoned-is-done", Breaks: "what is left to the next owner of a partition is committed",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "consumer/intake.go",
 			Find:    "	p.c.metrics.end(p.name, endAbandoned)\n	message.Abandon()\n",
 			Replace: "	p.c.metrics.end(p.name, endAbandoned)\n	message.Done()\n",
@@ -39,7 +41,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "no-epoch-lock", Breaks: "the leader's row is checked, but not locked, by a leader's writes",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/leader.go",
 			Find:    "d.lockLease(tx, l, d.dialect.Share())",
 			Replace: "d.lockLease(tx, l, \"\")",
@@ -52,7 +54,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "no-epoch-guard", Breaks: "a deposed leader's writes are taken",
-		Edits: []Edit{
+		Edits: []patch.Edit{
 			{
 				File:    "base/store/leader.go",
 				Find:    "\" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?\" + guard.where + d.dialect.Share()",
@@ -73,7 +75,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "no-delivery-fence", Breaks: "an outcome of an older delivery is taken",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/outcome.go",
 			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
 			Replace: "where: \"t.state IN \" + openStates,",
@@ -82,7 +84,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "end-states-reopened", Breaks: "an outcome changes a subtask that has ended",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/outcome.go",
 			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
 			Replace: "where: \"t.delivery = o.delivery\",",
@@ -91,7 +93,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "no-coverage-fence", Breaks: "a pull writes over a later one's rows",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/coverage.go",
 			Find:    "if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {",
 			Replace: "if r.ClaimedVersion > c.Version && r.ClaimedVersion < 0 {",
@@ -100,7 +102,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "version-by-planned-time", Breaks: "a pull's version is the moment its run was made",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/coverage.go",
 			Find:    "	version := max(now.UnixMicro(), known.Claimed+1)\n",
 			Replace: "	version := runID >> 22 * 1000\n	_ = now\n",
@@ -109,7 +111,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "cursor-before-kafka", Breaks: "the run's cursor moves before its messages are written",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File: "producer/fanout.go",
 			Find: "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
 			Replace: "	if b.cursor != run.Cursor {\n		if err := f.store.AdvanceCursor(work, f.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {\n			return false, err\n		}\n		run.Cursor = b.cursor\n	}\n" +
@@ -119,7 +121,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "send-before-rows", Breaks: "messages are written before their rows",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "producer/fanout.go",
 			Find:    "	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {\n",
 			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {\n",
@@ -132,7 +134,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "left-behind-not-sent", Breaks: "a new leader sends only rows that it made itself",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "producer/fanout.go",
 			Find:    "	parts, err := f.unsent(work, b)\n",
 			Replace: "	parts, err := b.parts, error(nil)\n	if run.CreatedAt.Before(f.waiting.Now().Add(-8 * time.Second)) {\n		parts = nil\n	}\n",
@@ -141,7 +143,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "retries-only-in-redis", Breaks: "what Redis forgot of the waiting retries nobody looks for",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "producer/due.go",
 			Find:    "	return errors.Join(err, t.scanDue(ctx))\n",
 			Replace: "	if t.pump.scanned.IsZero() {\n		return errors.Join(err, t.scanDue(ctx))\n	}\n	return err\n",
@@ -150,7 +152,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "partial-deletes", Breaks: "rows that a pull lacks are deleted though its pages disagreed",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/report.go",
 			Find:    "		if w.Whole {\n			if err := s.Data.deleteStaleReport(",
 			Replace: "		{\n			if err := s.Data.deleteStaleReport(",
@@ -159,7 +161,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "empty-answers-believed", Breaks: "an answer without rows deletes what was spent",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/report.go",
 			Find:    "		if !w.Confirmed && s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {\n",
 			Replace: "		if s.cost < 0 {\n",
@@ -168,7 +170,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "count-what-came", Breaks: "outcomes are counted whether they changed their row or not",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/outcome.go",
 			Find:    "			if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n				changed = append(changed, o)\n			}\n",
 			Replace: "			_ = marked\n			changed = append(changed, o)\n",
@@ -177,7 +179,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "resend-by-age", Breaks: "what waits for ten seconds is sent again",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "producer/sweep.go",
 			Find:    "		if !t.sweeper.sure(run.ID, judgeRun(run.Offsets, partitions)) {\n",
 			Replace: "		_ = partitions\n		if t.waiting.Now().Sub(run.CreatedAt) < 10*time.Second {\n",
@@ -186,12 +188,12 @@ var All = []Mutant{
 	},
 	{
 		Name: "no-sweep", Breaks: "nobody looks for lost messages",
-		Edits:     []Edit{withoutSweep},
+		Edits:     []patch.Edit{withoutSweep},
 		Scenarios: []string{"kafka-topics-lost"},
 	},
 	{
 		Name: "ticks-not-unique", Breaks: "the ledger takes a moment twice",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "migrations/mysql/data/0001_data.sql",
 			Find:    "  PRIMARY KEY (task_id, planned_at),\n  KEY run (run_id)\n",
 			Replace: "  KEY task (task_id, planned_at),\n  KEY run (run_id)\n",
@@ -200,7 +202,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "ticks-without-runs", Breaks: "a tick whose leader died before it made the run stays without one",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "producer/runs.go",
 			Find:    "	left, err := t.runsForTicks(ctx, t.plan.repaired)\n",
 			Replace: "	left, err := 0, error(nil)\n",
@@ -209,7 +211,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "summary-marks-wiped", Breaks: "a summary's rebuild clears marks that changed meanwhile",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/summary.go",
 			Find:    "AND day = ? AND dirty = ?\",\n			m.accountID, reportName(day.Hourly), day.Day, m.dirty).Error",
 			Replace: "AND day = ?\",\n			m.accountID, reportName(day.Hourly), day.Day).Error",
@@ -218,7 +220,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "cancel-left-to-the-leader", Breaks: "a run that consumers end before the leader has marked it is none of the cancel's",
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/store/outcome.go",
 			Find:    "	return d.endCancelled(tx, runs, at)\n",
 			Replace: "	return nil\n",
@@ -227,7 +229,7 @@ var All = []Mutant{
 	},
 	{
 		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself", Overruns: true,
-		Edits: []Edit{{
+		Edits: []patch.Edit{{
 			File:    "base/ratelimit/redis.go",
 			Find:    "func (r *Redis) name(k Key) string { return r.keys.Of(k.Media, k.parts(\"pace\")...) }\n",
 			Replace: "func (r *Redis) name(k Key) string { return r.keys.Of(k.Media, append(k.parts(\"pace\"), process)...) }\n\nvar process = clock.Mark().Format(time.RFC3339Nano)\n",

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/test/patch"
 )
 
 // Whether a mutant still builds and is caught, make chaos-mutants shows; this test tells at once when code that a mutant
@@ -15,8 +17,8 @@ func TestMutants_FindTheTextTheyChange(t *testing.T) {
 		require.False(t, names[m.Name], "%s is there twice", m.Name)
 		names[m.Name] = true
 		require.NotEmpty(t, m.Scenarios, m.Name)
-		texts, err := m.apply("../../..")
-		require.NoError(t, err)
+		texts, err := patch.Apply("../../..", m.Edits)
+		require.NoError(t, err, m.Name)
 		require.NotEmpty(t, texts)
 	}
 	require.GreaterOrEqual(t, len(All), 15)
