@@ -124,6 +124,12 @@ freshness: ## Measure how old the figures in the summaries are, under limits (AC
 	$(GO) build -o bin/freshness ./test/freshness
 	bin/freshness $(if $(ACCOUNTS),-accounts $(ACCOUNTS)) $(if $(MINUTES),-minutes $(MINUTES)) $(FLAGS)
 
+.PHONY: switches
+# SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one that has all.
+switches: ## Switch off adsync's own defences, one at a time, and show that the night of standalone finds a wrong row (SWITCH=… does one).
+	$(GO) build -o bin/switches ./test/switches
+	bin/switches $(if $(SWITCH),-switch $(SWITCH)) $(if $(SEED),-seed $(SEED))
+
 .PHONY: clean
 clean: ## Remove what was built here; the cache of tools stays.
 	rm -rf bin

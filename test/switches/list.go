@@ -1,0 +1,114 @@
+package main
+
+import "adsync/test/patch"
+
+// defence is one that is switched off.
+type defence struct {
+	name    string
+	without string // what the program does without it
+	edits   []patch.Edit
+}
+
+// all are the switches, in the order of what they guard: pages, figures, days, accounts, summaries, configuration.
+var all = []defence{
+	{
+		name: "total", without: "a pull is whole though its pages have fewer rows than they tell of",
+		edits: []patch.Edit{{
+			File:    "media/pull/pull.go",
+			Find:    "	if f.note == \"\" && came != total {\n",
+			Replace: "	if f.note == \"\" && came < 0 {\n",
+		}, {
+			File:    "media/numbered.go",
+			Find:    "; out.counted() != due {\n",
+			Replace: "; due < 0 {\n",
+		}},
+	},
+	{
+		name: "suspect", without: "a success without rows takes away what was spent",
+		edits: []patch.Edit{{
+			File:    "base/store/report.go",
+			Find:    "		if !w.Confirmed && s.cost > 0 && (",
+			Replace: "		if s.cost < 0 && (",
+		}},
+	},
+	{
+		name: "hours-of-a-new-day", without: "the last hours alone are pulled of a day that was never pulled whole",
+		edits: []patch.Edit{{
+			File:    "base/store/coverage.go",
+			Find:    "	if known.Whole == 0 {\n",
+			Replace: "	if known.Whole < 0 {\n",
+		}},
+	},
+	{
+		name: "null", without: "what a platform does not tell is 0",
+		edits: []patch.Edit{{
+			File:    "base/metric/metric.go",
+			Find:    "			args = append(args, nil)\n",
+			Replace: "			args = append(args, int64(0))\n",
+		}},
+	},
+	{
+		name: "day-zone", without: "all accounts have China's days",
+		edits: []patch.Edit{{
+			File:    "engine/accounts.go",
+			Find:    "time.LoadLocation(row.Timezone)",
+			Replace: "time.LoadLocation(\"Asia/Shanghai\")",
+		}},
+	},
+	{
+		name: "planned-zone", without: "the days of a run are China's, whatever the account's zone",
+		edits: []patch.Edit{{
+			File:    "producer/fanout.go",
+			Find:    "	loc, err := schedule.Zone(zone)\n",
+			Replace: "	loc, err := schedule.Zone(\"Asia/Shanghai\" + zone[:0])\n",
+		}},
+	},
+	{
+		name: "dirty-marks", without: "a change of figures does not mark its day for the summaries",
+		edits: []patch.Edit{{
+			File:    "base/store/coverage.go",
+			Find:    "		if o.dirty {\n",
+			Replace: "		if o.dirty && c.Version < 0 {\n",
+		}},
+	},
+	{
+		name: "binding-marks", without: "the days of an account that goes to another game are not marked for the summaries",
+		edits: []patch.Edit{{
+			File:    "base/store/binding.go",
+			Find:    "account_id = ? AND level = 'account' AND day >= ? AND day <= ?\", mark,",
+			Replace: "account_id = -? AND level = 'account' AND day >= ? AND day <= ?\", mark,",
+		}},
+	},
+	{
+		name: "summary-leftovers", without: "a summary keeps the rows that a rebuild has no more",
+		edits: []patch.Edit{{
+			File:    "base/store/summary.go",
+			Find:    "		if err := s.Data.deleteStaleSummary(tx, table, d, version, now); err != nil {\n			return err\n		}\n",
+			Replace: "",
+		}},
+	},
+	{
+		name: "wide-marks", without: "a change of figures does not mark its day for the wide table",
+		edits: []patch.Edit{{
+			File:    "base/store/report.go",
+			Find:    "		if o.changed {\n",
+			Replace: "		if o.changed && w.Version < 0 {\n",
+		}},
+	},
+	{
+		name: "wide-configuration", without: "a change of names or bindings does not reach the rows of the wide table",
+		edits: []patch.Edit{{
+			File:    "media/system/wide.go",
+			Find:    "	if err := spreadConfigurations(ctx, deps, platform); err != nil {\n		return 0, err\n	}\n",
+			Replace: "",
+		}},
+	},
+	{
+		name: "gone-objects", without: "what a full list lacks stays as if it were there",
+		edits: []patch.Edit{{
+			File:    "base/store/object.go",
+			Find:    "		if !e.seen && e.deleted.IsZero() {\n",
+			Replace: "		if !e.seen && len(id) < 0 {\n",
+		}},
+	},
+}

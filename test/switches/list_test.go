@@ -1,0 +1,53 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/standalone"
+	"adsync/standalone/verify"
+	"adsync/test/patch"
+)
+
+// Whether a switch still builds and is caught, make switches shows; this test tells at once when code that one changes has moved.
+func TestSwitches_FindTheTextTheyChange(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, d := range all {
+		require.False(t, names[d.name], "%s is there twice", d.name)
+		names[d.name] = true
+		require.NotEmpty(t, d.without, d.name)
+		texts, err := patch.Apply("../..", d.edits)
+		require.NoError(t, err, d.name)
+		require.NotEmpty(t, texts, d.name)
+	}
+	require.GreaterOrEqual(t, len(all), 12)
+}
+
+func TestJudge_OnlyARowThatDiffersIsASign(t *testing.T) {
+	t.Parallel()
+	report := func() standalone.OnceReport {
+		r := standalone.OnceReport{Story: &standalone.StoryReport{}}
+		r.Story.RowsCompared, r.Truth.RowsCompared = 5, 5
+		return r
+	}
+	r := report()
+	r.Story.Events = []standalone.EventReport{{Name: "token died"}}
+	v := judge(defence{}, r)
+	require.False(t, v.caught(), "trouble that was not met is none")
+	require.Equal(t, "nothing differs, but the story never met: token died", v.sign)
+
+	r = report()
+	r.Story.Differences, r.Story.Examples = 2, []string{"report_hourly: account 7 account is missing", "report_hourly: account 8 account is missing"}
+	v = judge(defence{}, r)
+	require.True(t, v.caught())
+	require.Equal(t, "report_hourly (night)", v.sign)
+
+	r = report()
+	r.Truth.Differences = 3
+	r.Truth.Tables = map[string]verify.Table{"summary_daily": {Differences: 3}, "report_daily": {Rows: 9}}
+	v = judge(defence{}, r)
+	require.True(t, v.caught())
+	require.Equal(t, "summary_daily", v.sign)
+}
