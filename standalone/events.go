@@ -45,6 +45,9 @@ var night = storyPlan{speed: 60, scenes: []scene{
 			"kind": "half_body", "media": tencent.Name, "endpoint": reportEndpoints[tencent.Name], "count": 3,
 		}),
 		accountRevoked,
+		fault("row out of step", "its platform's own sums tell: pulled again", map[string]any{
+			"kind": "wrong_row", "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 8,
+		}),
 	}},
 	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday}},
 	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected}},
@@ -187,7 +190,7 @@ var rebound = event{name: "account rebound", what: "the summaries of all its day
 		}, err
 	}}
 
-// hole is a day of an account that our own tables lose, with what they know of it.
+// hole is a day of an account that our own tables lose, with what they know of it. No look-back of the night reaches it.
 var hole = event{name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
 	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
 		s := p.stack.store
@@ -195,7 +198,7 @@ var hole = event{name: "day lost from the tables", what: "found by coverage, and
 		if err != nil {
 			return nil, err
 		}
-		lost := day.Of(p.midnight, worldZone).Add(-3)
+		lost := day.Of(p.midnight, worldZone).Add(-10)
 		const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
 		const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
 		for _, statement := range []string{"DELETE FROM tencent_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {

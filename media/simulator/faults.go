@@ -18,6 +18,7 @@ const (
 	FaultHalfBody   = "half_body"   // half of the answer, then the connection is cut
 	FaultLostRow    = "lost_row"    // a list lacks its last row, which its total counts: it moved while pages were read
 	FaultWrongSum   = "wrong_sum"   // a report's own sums count one more than its rows add up to
+	FaultWrongRow   = "wrong_row"   // a report's first row counts one less than its own sums say
 	FaultOverLimit  = "over_limit"  // the platform's answer to a call over the limit
 	FaultTokenDeath = "token_death" // tokens end before their time, once, when it is ordered
 	FaultAlter      = "alter"       // one thing served differs from the truth, until the fault is taken back
@@ -74,9 +75,9 @@ func (f *Fault) check(known func(media string) bool) error {
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
 		}
-	case FaultHang, FaultHalfBody, FaultLostRow, FaultWrongSum, FaultOverLimit, FaultAlter, FaultRetireField, FaultAddField:
+	case FaultHang, FaultHalfBody, FaultLostRow, FaultWrongSum, FaultWrongRow, FaultOverLimit, FaultAlter, FaultRetireField, FaultAddField:
 	default:
-		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, over_limit, token_death, retire_field, add_field or alter, not %q", f.Kind)
+		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, add_field or alter, not %q", f.Kind)
 	}
 	return f.checkField()
 }
@@ -280,6 +281,28 @@ func (c *call) wrongSum() {
 			}
 		}
 		data["total_metrics"], _ = json.Marshal(sums)
+		return true
+	})
+}
+
+// wrongRow makes the counts of an answer's first row one less than they are, where the answer tells sums that its rows add up to.
+func (c *call) wrongRow() {
+	if c.query.Get("data_topic") == oceanMaterialData {
+		return
+	}
+	c.rewrite(func(data map[string]json.RawMessage) bool {
+		var rows []map[string]json.RawMessage
+		var figures map[string]string
+		if data["total_metrics"] == nil || json.Unmarshal(data["rows"], &rows) != nil || len(rows) == 0 || json.Unmarshal(rows[0]["metrics"], &figures) != nil {
+			return false
+		}
+		for name, value := range figures {
+			if n, err := strconv.Atoi(value); err == nil && n > 0 {
+				figures[name] = strconv.Itoa(n - 1)
+			}
+		}
+		rows[0]["metrics"], _ = json.Marshal(figures) // What was read can be written again.
+		data["rows"], _ = json.Marshal(rows)
 		return true
 	})
 }

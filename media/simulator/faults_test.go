@@ -249,6 +249,28 @@ func TestFaults_WrongSumLeavesTheRowsAndTheMoney(t *testing.T) {
 	require.Equal(t, before, ask())
 }
 
+func TestFaults_WrongRowLeavesTheSums(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 0)
+	ask := func() fields {
+		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", `["stat_cost","show_cnt"]`, "filters", "[]",
+			"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time", "2026-11-14 23:59:59"))
+	}
+	first := func(d fields) fields { return d["rows"].([]any)[0].(fields)["metrics"].(fields) }
+	before := ask()
+	s.order("faults", fields{"kind": "wrong_row", "count": 1, "media": "oceanengine"})
+	lied := ask()
+	require.Equal(t, before["total_metrics"], lied["total_metrics"])
+	require.Equal(t, before["rows"].([]any)[1:], lied["rows"].([]any)[1:])
+	require.Equal(t, first(before)["stat_cost"], first(lied)["stat_cost"])
+	shown, err := strconv.Atoi(first(before)["show_cnt"].(string))
+	require.NoError(t, err)
+	require.Positive(t, shown)
+	require.Equal(t, strconv.Itoa(shown-1), first(lied)["show_cnt"])
+	require.Equal(t, before, ask())
+}
+
 func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 40}).unlimited()

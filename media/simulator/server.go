@@ -128,6 +128,9 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 		if met[FaultWrongSum] != nil {
 			c.wrongSum()
 		}
+		if met[FaultWrongRow] != nil {
+			c.wrongRow()
+		}
 		if met[FaultHalfBody] != nil {
 			c.outcome, c.cut = outcomeInjected, cutHalf
 		} else if met[FaultLatency] != nil && c.outcome == outcomeAnswered {

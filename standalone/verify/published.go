@@ -129,6 +129,26 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 	return all, nil
 }
 
+// CompareKept finds days that were pulled whole, and of which coverage knows nothing any more. Each is a difference: a later pull may
+// hide that it was lost.
+func (p *Published) CompareKept(ctx context.Context) error {
+	rows, err := p.coverage(ctx, "complete_version > 0")
+	if err != nil {
+		return err
+	}
+	lost := maps.Clone(p.known)
+	for _, r := range rows {
+		delete(lost, r.covered())
+	}
+	p.report.Differences += int64(len(lost))
+	for d := range lost {
+		if len(p.report.Examples) < examplesMax {
+			p.report.Examples = append(p.report.Examples, fmt.Sprintf("%s: account %d %s %s was pulled, and is lost", d.report, d.accountID, d.level, d.day))
+		}
+	}
+	return nil
+}
+
 // isOf tells whether two days were pulled together.
 func (d pulledDay) isOf(o pulledDay) bool {
 	return d.AccountID == o.AccountID && d.Report == o.Report && d.Level == o.Level &&

@@ -232,4 +232,13 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.EqualValues(t, 1, partial.NotWhole)
 	require.EqualValues(t, 2, partial.Differences, "%v", partial.Examples)
 	require.Less(t, partial.RowsCompared, wrong.RowsCompared)
+
+	// A day that was pulled is not forgotten.
+	require.NoError(t, p.CompareKept(t.Context()))
+	require.Zero(t, p.Report().Differences)
+	w.exec("DELETE FROM coverage WHERE (account_id, report, level, day) IN (SELECT account_id, report, level, day FROM coverage" +
+		" WHERE report = 'report_daily' AND state = 'complete' LIMIT 1)")
+	require.NoError(t, p.CompareKept(t.Context()))
+	require.EqualValues(t, 1, p.Report().Differences)
+	require.Len(t, p.Report().Examples, 1)
 }

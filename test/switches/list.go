@@ -24,6 +24,14 @@ var all = []defence{
 		}},
 	},
 	{
+		name: "sums", without: "rows need not add up to the platform's own sums",
+		edits: []patch.Edit{{
+			File:    "media/pull/pull.go",
+			Find:    "	if f.note == \"\" && sums != nil {\n",
+			Replace: "	if f.note == \"\" && sums != nil && came < 0 {\n",
+		}},
+	},
+	{
 		name: "suspect", without: "a success without rows takes away what was spent",
 		edits: []patch.Edit{{
 			File:    "base/store/report.go",
@@ -37,6 +45,14 @@ var all = []defence{
 			File:    "base/store/coverage.go",
 			Find:    "	if known.Whole == 0 {\n",
 			Replace: "	if known.Whole < 0 {\n",
+		}},
+	},
+	{
+		name: "fill", without: "nobody looks for days that coverage lacks",
+		edits: []patch.Edit{{
+			File:    "media/system/fill.go",
+			Find:    "MaxSubtasks: params.MaxSubtasks, Order: true, By: FillName",
+			Replace: "MaxSubtasks: params.MaxSubtasks, By: FillName",
 		}},
 	},
 	{
@@ -101,14 +117,6 @@ var all = []defence{
 			File:    "media/system/wide.go",
 			Find:    "	if err := spreadConfigurations(ctx, deps, platform); err != nil {\n		return 0, err\n	}\n",
 			Replace: "",
-		}},
-	},
-	{
-		name: "gone-objects", without: "what a full list lacks stays as if it were there",
-		edits: []patch.Edit{{
-			File:    "base/store/object.go",
-			Find:    "		if !e.seen && e.deleted.IsZero() {\n",
-			Replace: "		if !e.seen && len(id) < 0 {\n",
 		}},
 	},
 }
