@@ -119,8 +119,8 @@ func ticks(t store.TaskRow, now time.Time, within time.Duration) ([]time.Time, e
 }
 
 // rareTicks tells what runs in some time although it is no part of the demand.
-func (d *deployment) rareTicks(now time.Time, within time.Duration) ([]string, error) {
-	rows, err := d.tasks(context.Background())
+func (d *deployment) rareTicks(ctx context.Context, now time.Time, within time.Duration) ([]string, error) {
+	rows, err := d.tasks(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 		return nil, err
 	}
 	say("the tasks run on their crons; measured is from %s on, for %s", time.Now().Add(o.settle).Format(time.TimeOnly), o.window)
-	rare, err := d.rareTicks(time.Now(), o.settle+o.window)
+	rare, err := d.rareTicks(ctx, time.Now(), o.settle+o.window)
 	if err != nil {
 		return nil, err
 	}
