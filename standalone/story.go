@@ -98,6 +98,9 @@ type story struct {
 	others  map[string]store.Account // by media: what otherAccount chose
 }
 
+// everyTrap is how many accounts a world must have for its night to have every trap, whatever the seed and the day.
+const everyTrap = 20
+
 // newStory returns the story that a run is to play, or nil: only a new world inside this process has one.
 func newStory(o Options, dir *dataDir) *story {
 	if !o.Once || !o.Story || o.Simulator != "" || !dir.isNew {
@@ -107,6 +110,7 @@ func newStory(o Options, dir *dataDir) *story {
 	if o.plan != nil {
 		plan = *o.plan
 	}
+	plan.excerpt = plan.excerpt || o.Accounts < everyTrap
 	tomorrow := day.Of(clock.Mark(), worldZone).Add(1)
 	return &story{storyPlan: plan, midnight: tomorrow.Start(worldZone), others: map[string]store.Account{}}
 }

@@ -41,7 +41,9 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 func TestNewStory_IsForANewWorldInside(t *testing.T) {
 	t.Parallel()
 	o, dir := Options{Once: true, Story: true}, &dataDir{isNew: true}
-	require.NotNil(t, newStory(o, dir))
+	require.True(t, newStory(o, dir).excerpt, "a world of few accounts need not meet every trap")
+	o.Accounts = 200
+	require.False(t, newStory(o, dir).excerpt)
 	require.Nil(t, newStory(o, &dataDir{}), "one that has had its night is not given another one")
 	o.Simulator = "http://127.0.0.1:1"
 	require.Nil(t, newStory(o, dir))
