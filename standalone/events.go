@@ -297,15 +297,19 @@ func (p *story) otherAccount(ctx context.Context, media string) (externalID stri
 	if err != nil {
 		return "", 0, err
 	}
+	var sums []struct{ AccountID, Impressions int64 }
+	const query = "SELECT account_id, COALESCE(SUM(impressions), 0) AS impressions FROM report_daily WHERE level = 'account' AND day = ? GROUP BY account_id"
+	if err := p.stack.store.Data.Writer(ctx).Raw(query, p.yesterday()).Scan(&sums).Error; err != nil {
+		return "", 0, err
+	}
+	impressions := map[int64]int64{}
+	for _, s := range sums {
+		impressions[s.AccountID] = s.Impressions
+	}
 	best, most := store.Account{}, int64(-1)
 	for _, externalID := range ids {
-		var impressions int64
-		const query = "SELECT COALESCE(SUM(impressions), 0) FROM report_daily WHERE account_id = ? AND level = 'account' AND day = ?"
-		if err := p.stack.store.Data.Writer(ctx).Raw(query, accounts[externalID].ID, p.yesterday()).Row().Scan(&impressions); err != nil {
-			return "", 0, err
-		}
-		if impressions > most {
-			best, most = accounts[externalID], impressions
+		if a := accounts[externalID]; impressions[a.ID] > most {
+			best, most = a, impressions[a.ID]
 		}
 	}
 	p.others[media] = best

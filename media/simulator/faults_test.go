@@ -228,14 +228,18 @@ func TestFaults_LostRow(t *testing.T) {
 	}
 }
 
+// oceanWeek is a week's report of an account, with its sums.
+func (s *sim) oceanWeek(t *testing.T, a *account) fields {
+	t.Helper()
+	return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", `["stat_cost","show_cnt"]`, "filters", "[]",
+		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time", "2026-11-14 23:59:59"))
+}
+
 func TestFaults_WrongSumLeavesTheRowsAndTheMoney(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
-	ask := func() fields {
-		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", `["stat_cost","show_cnt"]`, "filters", "[]",
-			"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time", "2026-11-14 23:59:59"))
-	}
+	ask := func() fields { return s.oceanWeek(t, a) }
 	before := ask()
 	s.order("faults", fields{"kind": "wrong_sum", "count": 1, "media": "oceanengine"})
 	lied := ask()
@@ -253,10 +257,7 @@ func TestFaults_WrongRowLeavesTheSums(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
-	ask := func() fields {
-		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", `["stat_cost","show_cnt"]`, "filters", "[]",
-			"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time", "2026-11-14 23:59:59"))
-	}
+	ask := func() fields { return s.oceanWeek(t, a) }
 	first := func(d fields) fields { return d["rows"].([]any)[0].(fields)["metrics"].(fields) }
 	before := ask()
 	s.order("faults", fields{"kind": "wrong_row", "count": 1, "media": "oceanengine"})

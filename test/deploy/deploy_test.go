@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
+
+	"adsync/test/rig"
 )
 
 const root = "../.."
@@ -30,11 +32,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	program = filepath.Join(dir, "adsync")
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, root+"/cmd/adsync").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build adsync: %v\n%s", err, output)
+	if program, err = rig.Build(ctx, dir, ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

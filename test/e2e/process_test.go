@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"os/exec"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/test/rig"
 )
 
 const (
@@ -109,9 +110,7 @@ func (p *process) kill(t *testing.T) {
 // command runs the program to its end, which must be with exit code 0, and returns what it printed.
 func command(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = []string{}, &stdout, &stderr
-	require.NoError(t, cmd.Run(), "adsync %s: %s", strings.Join(args, " "), &stderr)
-	return stdout.String()
+	printed, err := rig.Run(t.Context(), program, args...)
+	require.NoError(t, err)
+	return printed
 }

@@ -20,10 +20,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Build builds adsync into dir, with its time zones and with the arguments of go build, and returns the program's path.
-func Build(ctx context.Context, dir, tags string, args ...string) (string, error) {
+// Build builds adsync with the build tags into dir and returns the program's path.
+func Build(ctx context.Context, dir, tags string) (string, error) {
 	program := filepath.Join(dir, "adsync")
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-tags", tags}, args...), "-o", program, "adsync/cmd/adsync")...)
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", program, "adsync/cmd/adsync")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build adsync: %w\n%s", err, output)
 	}
