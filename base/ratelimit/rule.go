@@ -32,7 +32,7 @@ type Rule struct {
 	ID int64
 	// Media is the platform's name.
 	Media string
-	// Endpoint is one endpoint, or a prefix of endpoints with a trailing *.
+	// Endpoint is one endpoint, or a prefix of endpoints with a trailing *. Slashes around a name do not matter.
 	Endpoint string
 	// Each says that every endpoint which the pattern matches has this limit for itself; otherwise all of them share
 	// it. Of several such rules of one scope and period, only the one that names an endpoint most exactly holds for it,

@@ -50,6 +50,7 @@ func (r *Rules) Set(rules []Rule) error {
 		if err := rule.Validate(); err != nil {
 			return err
 		}
+		rule.Endpoint = plain(rule.Endpoint)
 		id := identity{rule.Media, rule.Endpoint, rule.each(), rule.Scope, rule.Period}
 		if first, twice := seen[id]; twice {
 			return &RuleError{Rule: rule, Reason: fmt.Sprintf("row %d already limits the same", first)}
@@ -82,6 +83,10 @@ func (r *Rules) Set(rules []Rule) error {
 	return errors.Join(errs...)
 }
 
+// plain is an endpoint's name without slashes around it: the URLs of some platforms end with one, and whoever writes a row may leave
+// it out.
+func plain(endpoint string) string { return strings.Trim(endpoint, "/") }
+
 // specificity is higher for what names an endpoint more exactly.
 func specificity(r Rule) int {
 	if strings.HasSuffix(r.Endpoint, "*") {
@@ -95,9 +100,10 @@ func specificity(r Rule) int {
 // are the same, and all are of the call's media.
 func (r *Rules) Keys(c Call) []Key {
 	rules := (*r.byMedia.Load())[c.Media]
+	endpoint := plain(c.Endpoint)
 	keys := make([]Key, 0, 6)
 	for _, rule := range rules {
-		if !rule.matches(c.Endpoint) {
+		if !rule.matches(endpoint) {
 			continue
 		}
 		key := Key{Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Limit: rule.Limit, Share: rule.Share}
@@ -112,7 +118,7 @@ func (r *Rules) Keys(c Call) []Key {
 			continue
 		}
 		if rule.each() {
-			key.Endpoint = c.Endpoint
+			key.Endpoint = endpoint
 			if slices.ContainsFunc(keys, func(k Key) bool { return k.id() == key.id() }) {
 				continue // A more exact rule holds.
 			}

@@ -41,6 +41,26 @@ func TestRule_Validate(t *testing.T) {
 	}
 }
 
+func TestRules_SlashesAroundAnEndpointDoNotMatter(t *testing.T) {
+	t.Parallel()
+	for _, written := range []string{"v3.0/report/get", "v3.0/report/get/", "/v3.0/report/get"} {
+		rules := NewRules()
+		require.NoError(t, rules.Set([]Rule{
+			{ID: 1, Media: "a", Endpoint: "*", Each: true, Scope: ScopeApp, Period: time.Second, Limit: 10},
+			{ID: 2, Media: "a", Endpoint: written, Scope: ScopeApp, Period: time.Second, Limit: 5},
+		}))
+		for _, called := range []string{"v3.0/report/get/", "v3.0/report/get"} {
+			key := rules.Keys(Call{Media: "a", Endpoint: called, App: "1"})[0]
+			require.Equal(t, 5, key.Limit, "%s is limited by %s", called, written)
+			require.Equal(t, "v3.0/report/get", key.Endpoint)
+		}
+	}
+	require.ErrorContains(t, NewRules().Set([]Rule{
+		{ID: 1, Media: "a", Endpoint: "x", Scope: ScopeApp, Period: time.Second, Limit: 10},
+		{ID: 2, Media: "a", Endpoint: "x/", Scope: ScopeApp, Period: time.Second, Limit: 5},
+	}), "row 1 already limits the same")
+}
+
 func TestRules_Keys(t *testing.T) {
 	t.Parallel()
 	rules := NewRules()

@@ -17,12 +17,14 @@ import (
 	"adsync/test/rig"
 )
 
-// Limit is what one app may ask of an endpoint in limitPeriod, and what the tasks ask of the busiest app.
+// Limit is what one app may ask of an endpoint in limitPeriod, what the tasks ask of the busiest app, and what became of it.
 type Limit struct {
 	Media    string  `json:"media"`
 	Endpoint string  `json:"endpoint"`
 	Demand   float64 `json:"demand"`
 	Calls    int64   `json:"calls"`
+	Made     int64   `json:"made"`    // by all apps, in the measured time
+	Refused  int64   `json:"refused"` // of these, for a limit
 }
 
 // limitPeriod is long enough that a whole number of calls is close to the wanted share of the demand of a small world.
@@ -52,26 +54,33 @@ func (d *deployment) setWorldLimits(ctx context.Context, rules []worldLimit) err
 // endpoint is what a limit of an app is for.
 type endpoint struct{ media, app, name string }
 
-// ledger returns the calls to the endpoints up to now, and the sums of all.
-func (d *deployment) ledger(ctx context.Context) (calls map[endpoint]int64, all, refused int64, err error) {
+// called is what a platform counted.
+type called struct {
+	Calls   int64 `json:"calls"`
+	Refused int64 `json:"refused_limit"`
+}
+
+func (c called) add(o called) called { return called{c.Calls + o.Calls, c.Refused + o.Refused} }
+
+func (c called) since(o called) called { return called{c.Calls - o.Calls, c.Refused - o.Refused} }
+
+// ledger returns the calls to the endpoints up to now.
+func (d *deployment) ledger(ctx context.Context) (map[endpoint]called, error) {
 	var answer struct {
-		Totals struct {
-			Calls   int64 `json:"calls"`
-			Refused int64 `json:"refused_limit"`
-		} `json:"totals"`
 		Groups []struct {
 			Media    string `json:"media"`
 			App      string `json:"app"`
 			Endpoint string `json:"endpoint"`
-			Calls    int64  `json:"calls"`
+			called
 		} `json:"groups"`
 	}
-	err = rig.Send(ctx, http.MethodGet, d.world+"/_sim/ledger?group=media,app,endpoint", nil, &answer)
-	calls = map[endpoint]int64{}
+	err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/ledger?group=media,app,endpoint", nil, &answer)
+	calls := map[endpoint]called{}
 	for _, g := range answer.Groups {
-		calls[endpoint{g.Media, g.App, g.Endpoint}] += g.Calls
+		e := endpoint{g.Media, g.App, g.Endpoint}
+		calls[e] = calls[e].add(g.called)
 	}
-	return calls, answer.Totals.Calls, answer.Totals.Refused, err
+	return calls, err
 }
 
 // cadenceHours is the time in which a task must run once an hour to be part of the demand.
@@ -154,7 +163,7 @@ func (d *deployment) measureDemand(ctx context.Context, say func(string, ...any)
 	}
 	say("a second round counts what it asks of the platforms")
 	demand := map[endpoint]float64{}
-	before, _, _, err := d.ledger(ctx)
+	before, err := d.ledger(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +171,12 @@ func (d *deployment) measureDemand(ctx context.Context, say func(string, ...any)
 		if err := d.order(ctx, tasks); err != nil {
 			return nil, err
 		}
-		after, _, _, err := d.ledger(ctx)
+		after, err := d.ledger(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for e, n := range after {
-			demand[e] += float64(n-before[e]) * often * limitPeriod.Hours()
+			demand[e] += float64(n.since(before[e]).Calls) * often * limitPeriod.Hours()
 		}
 		before = after
 		say("%d tasks that run %g times an hour were counted", len(tasks), often)

@@ -123,11 +123,11 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 	if err != nil {
 		return nil, err
 	}
-	report, err = d.measure(ctx, o)
+	report, err = d.measure(ctx, o, limits)
 	if err != nil {
 		return nil, err
 	}
-	report.Limits, report.Rare = limits, rare
+	report.Rare = rare
 	return report, nil
 }
 
@@ -186,9 +186,9 @@ func (r *Report) write(w io.Writer, output string) error {
 				map[bool]string{true: "", false: "OVER"}[float64(row.ages.P95) <= l.Bound])
 		}
 	}
-	fmt.Fprintf(w, "\n%-62s %12s %12s\n", "limits of an app", "demand/10 s", "limit/10 s")
+	fmt.Fprintf(w, "\n%-50s %12s %12s %12s %9s\n", "limits of an app", "demand/10 s", "limit/10 s", "calls made", "refused")
 	for _, l := range r.Limits {
-		fmt.Fprintf(w, "%-62s %12.1f %12d\n", l.Media+" "+l.Endpoint, l.Demand, l.Calls)
+		fmt.Fprintf(w, "%-50s %12.1f %12d %12d %9d\n", l.Media+" "+l.Endpoint, l.Demand, l.Calls, l.Made, l.Refused)
 	}
 	fmt.Fprintf(w, "\n%d calls, %d refused for a limit\n%.1f subtasks/s, by state %v\n", r.Calls, r.Refused, r.SubtasksSecond, r.Subtasks)
 	printMap(w, "\nrows of a day per active account", "%.1f", r.Rows)

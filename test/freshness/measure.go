@@ -64,13 +64,13 @@ func (d *deployment) lines(ctx context.Context) ([]*line, error) {
 
 // counts are what is counted up over the measured time.
 type counts struct {
-	calls, refused int64
-	subtasks       map[string]int64
-	cpu            map[string]float64
+	calls    map[endpoint]called
+	subtasks map[string]int64
+	cpu      map[string]float64
 }
 
 // measure lets the tasks settle and then measures. Samples of the settling are looked at too: what is shown is told from one to the next.
-func (d *deployment) measure(ctx context.Context, o options) (*Report, error) {
+func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*Report, error) {
 	lines, err := d.lines(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,16 @@ func (d *deployment) measure(ctx context.Context, o options) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Held: true, Accounts: o.accounts, Active: len(d.accounts), Seconds: time.Since(from).Seconds(), Samples: samples}
-	r.Calls, r.Refused = after.calls-before.calls, after.refused-before.refused
+	for e, c := range after.calls {
+		c = c.since(before.calls[e])
+		r.Calls, r.Refused = r.Calls+c.Calls, r.Refused+c.Refused
+		for i := range limits {
+			if l := &limits[i]; l.Media == e.media && l.Endpoint == e.name {
+				l.Made, l.Refused = l.Made+c.Calls, l.Refused+c.Refused
+			}
+		}
+	}
+	r.Limits = limits
 	r.Subtasks, r.CPU = map[string]int64{}, map[string]float64{}
 	for state, n := range after.subtasks {
 		r.Subtasks[state] = n - before.subtasks[state]
@@ -197,7 +206,7 @@ func each(ctx context.Context, tx *sql.Tx, row func(*sql.Rows) error, query stri
 func (d *deployment) count(ctx context.Context) (*counts, error) {
 	c := &counts{subtasks: map[string]int64{}, cpu: map[string]float64{}}
 	var err error
-	if _, c.calls, c.refused, err = d.ledger(ctx); err != nil {
+	if c.calls, err = d.ledger(ctx); err != nil {
 		return nil, err
 	}
 	var ended [5]int64
