@@ -157,6 +157,10 @@ func (d *deployment) measureDemand(ctx context.Context, say func(string, ...any)
 	if err != nil {
 		return nil, err
 	}
+	say("the last 7 days of all accounts are pulled, as they would have been by night")
+	if err := d.lookBack(ctx); err != nil {
+		return nil, err
+	}
 	say("a first round of all tasks that run once an hour or more often fills the tables")
 	if err := d.order(ctx, slices.Concat(slices.Collect(maps.Values(byCadence))...)); err != nil {
 		return nil, err
@@ -182,6 +186,16 @@ func (d *deployment) measureDemand(ctx context.Context, say func(string, ...any)
 		say("%d tasks that run %g times an hour were counted", len(tasks), often)
 	}
 	return demand, nil
+}
+
+// lookBack pulls the last days of every account, of those that sleep too: an account that was never pulled is new to the activity
+// check, which has it be active.
+func (d *deployment) lookBack(ctx context.Context) error {
+	rows, err := d.tasks(ctx)
+	if err != nil {
+		return err
+	}
+	return d.order(ctx, slices.DeleteFunc(rows, func(t store.TaskRow) bool { return t.Name != t.Media+".report_daily.account.look_back" }))
 }
 
 // order has tasks run now and waits until the runs have ended.

@@ -105,7 +105,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 	if err != nil {
 		return nil, err
 	}
-	say("%d accounts are bound, %d of them were marked as initialised by adsync bind; no past is pulled", o.accounts, d.initialised)
+	say("%d accounts are bound, %d of them were marked as initialised by adsync bind", o.accounts, d.initialised)
 	say("%d accounts had spend in the last 7 days and stay active; the others sleep, and were made inactive as the activity check would", len(d.accounts))
 	demand, err := d.measureDemand(ctx, say)
 	if err != nil {
