@@ -31,6 +31,8 @@ var mariadbSettings = []string{
 type MariaDB struct {
 	// Env is added to the server's environment at each start.
 	Env []string
+	// Settings are added to ours, in whose place they stand where both name one.
+	Settings []string
 
 	addr string
 	args []string
@@ -71,7 +73,7 @@ func (s *MariaDB) prepare(ctx context.Context, dir string, ports *Ports) error {
 	// --no-defaults comes first, or the machine's own configuration files are read. The server refuses to run as root
 	// unless it is named.
 	common := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + temporary, "--user=" + account.Username}
-	s.args = slices.Concat(common, mariadbSettings, []string{
+	s.args = slices.Concat(common, mariadbSettings, s.Settings, []string{
 		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
 		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"),
 	})
