@@ -58,7 +58,8 @@ var night = storyPlan{speed: 60, scenes: []scene{
 	}},
 	{at: 260 * time.Minute, title: "tokens end before their time", events: []event{tokensDead(tencent.Name), tokensDead(oceanengine.Name)}},
 	{at: 320 * time.Minute, title: "an account goes to another game, one is frozen no more", events: []event{rebound, accountOpened}},
-	{at: 390 * time.Minute, title: "a platform fails, and rows are lost in our tables", events: []event{
+	{at: 390 * time.Minute, title: "an older answer comes late, a platform fails, rows are lost in our tables", events: []event{
+		olderLast,
 		fault("server error", "tried again", map[string]any{
 			"kind": "status", "status": http.StatusServiceUnavailable, "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 4,
 		}),
@@ -86,30 +87,36 @@ func shiftedPages(media string) event {
 
 // orderFault orders a fault; what it returns asks the simulator how often it struck.
 func (p *story) orderFault(ctx context.Context, order map[string]any) (metFunc, error) {
+	id, err := p.addFault(ctx, order)
+	return func(ctx context.Context) (int64, error) { return p.faultMet(ctx, id) }, err
+}
+
+// addFault orders a fault, and returns its id.
+func (p *story) addFault(ctx context.Context, order map[string]any) (id string, err error) {
 	var ordered struct {
 		ID string `json:"id"`
 	}
-	url := p.stack.world.address + "/_sim/faults"
-	if err := orderJSON(ctx, http.DefaultClient, http.MethodPost, url, order, &ordered); err != nil {
-		return nil, err
+	err = orderJSON(ctx, http.DefaultClient, http.MethodPost, p.stack.world.address+"/_sim/faults", order, &ordered)
+	return ordered.ID, err
+}
+
+// faultMet is how often a fault struck.
+func (p *story) faultMet(ctx context.Context, id string) (int64, error) {
+	var all struct {
+		Faults []struct {
+			ID  string `json:"id"`
+			Met int64  `json:"met"`
+		} `json:"faults"`
 	}
-	return func(ctx context.Context) (int64, error) {
-		var all struct {
-			Faults []struct {
-				ID  string `json:"id"`
-				Met int64  `json:"met"`
-			} `json:"faults"`
+	if err := getJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/faults", &all); err != nil {
+		return 0, err
+	}
+	for _, f := range all.Faults {
+		if f.ID == id {
+			return f.Met, nil
 		}
-		if err := getJSON(ctx, http.DefaultClient, url, &all); err != nil {
-			return 0, err
-		}
-		for _, f := range all.Faults {
-			if f.ID == ordered.ID {
-				return f.Met, nil
-			}
-		}
-		return 0, fmt.Errorf("the simulator knows no fault %s any more", ordered.ID)
-	}, nil
+	}
+	return 0, fmt.Errorf("the simulator knows no fault %s any more", id)
 }
 
 // emptyYesterday is what platforms do in the early morning: success, no rows. The figures of an account's yesterday are in the

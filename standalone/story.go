@@ -326,20 +326,24 @@ func (s *stack) settle(ctx context.Context) (cancelled int64, err error) {
 
 // awaitBindings waits until the bindings that operators wrote are those that summaries are built with.
 func (s *stack) awaitBindings(ctx context.Context) error {
-	for began := clock.Mark(); ; {
+	return await(ctx, settleMax, "the accounts' bindings are not applied", func() (bool, error) {
 		wanted, err := s.store.Bindings(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		applied, err := s.store.AppliedBindings(ctx)
-		if err != nil {
+		return slices.Equal(wanted, applied), err
+	})
+}
+
+// await waits until something has come about, and fails with what if it does not within a time.
+func await(ctx context.Context, within time.Duration, what string, came func() (bool, error)) error {
+	for began := clock.Mark(); ; {
+		if done, err := came(); err != nil || done {
 			return err
 		}
-		if slices.Equal(wanted, applied) {
-			return nil
-		}
-		if clock.Since(began) > settleMax {
-			return fmt.Errorf("the accounts' bindings are not applied within %s", settleMax)
+		if clock.Since(began) > within {
+			return fmt.Errorf("%s within %s", what, within)
 		}
 		if err := sleep(ctx, pollInterval); err != nil {
 			return err

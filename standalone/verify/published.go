@@ -37,8 +37,9 @@ type PublishedReport struct {
 type Published struct {
 	PublishedOptions
 	report PublishedReport
-	// known is what was looked at: the claim of each day's pull.
+	// known is what was looked at: the claim of each day's pull. whole is the newest pull of the whole day so far.
 	known   map[coveredDay]int64
+	whole   map[coveredDay]int64
 	misled  []misled
 	retired retirements
 }
@@ -65,7 +66,7 @@ func (d pulledDay) covered() coveredDay { return coveredDay{d.AccountID, d.Repor
 
 // NewPublished returns a comparison that knows no pull yet.
 func NewPublished(o PublishedOptions) *Published {
-	return &Published{PublishedOptions: o, known: map[coveredDay]int64{}}
+	return &Published{PublishedOptions: o, known: map[coveredDay]int64{}, whole: map[coveredDay]int64{}}
 }
 
 // Report is the outcome so far.
@@ -73,7 +74,8 @@ func (p *Published) Report() PublishedReport { return p.report }
 
 // Compare compares the pulls since the last time. A row is right if it is, in raw and public, what the platform had published at one
 // of the moments between the beginning and the end of its pull; of a day of which some hours were pulled again since, that is up to
-// the end of the last. Pulls may be under way meanwhile: days that they change under the comparison are left to the next one.
+// the end of the last. Nothing may be older than what an earlier comparison has seen pulled. Pulls may be under way meanwhile: days that
+// they change under the comparison are left to the next one.
 func (p *Published) Compare(ctx context.Context) error {
 	pulls, err := p.pulls(ctx)
 	if err != nil {
@@ -119,6 +121,8 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 		if p.known[r.covered()] == r.ClaimedVersion {
 			continue
 		}
+		// What a newer pull has seen is not undone by an older one, whatever coverage says of it.
+		r.CompleteVersion = max(r.CompleteVersion, p.whole[r.covered()])
 		list := all[r.AccountID]
 		if n := len(list); n > 0 && list[n-1][0].isOf(r) {
 			list[n-1] = append(list[n-1], r)
@@ -237,7 +241,7 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 // know notes that a pull has been looked at.
 func (p *Published) know(pull []pulledDay) {
 	for _, r := range pull {
-		p.known[r.covered()] = r.ClaimedVersion
+		p.known[r.covered()], p.whole[r.covered()] = r.ClaimedVersion, r.CompleteVersion
 	}
 }
 

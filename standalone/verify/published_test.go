@@ -213,6 +213,7 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Zero(t, w.published(w.now, w.now).Report().Differences)
 	require.Positive(t, w.published(w.now.Add(time.Minute), w.now.Add(2*time.Minute)).Report().Differences)
+	allowsNoOlderPull(t, w, account, yesterday)
 
 	// Wrong rows are found: one of each kind.
 	var object string
@@ -241,4 +242,31 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.NoError(t, p.CompareKept(t.Context()))
 	require.EqualValues(t, 1, p.Report().Differences)
 	require.Len(t, p.Report().Examples, 1)
+}
+
+// allowsNoOlderPull has an older pull end last: its figures, of before a day was corrected, are in the tables, and coverage knows it alone.
+func allowsNoOlderPull(t *testing.T, w *pulledWorld, account, corrected string) {
+	t.Helper()
+	var id, newer int64
+	require.NoError(t, w.store.Config.Writer(t.Context()).Raw("SELECT id FROM media_account WHERE external_id = ?", account).Row().Scan(&id))
+	const ofDay = " WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
+	require.NoError(t, w.store.Data.Writer(t.Context()).Raw("SELECT claimed_version FROM coverage"+ofDay, id, corrected).Row().Scan(&newer))
+	options := verify.PublishedOptions{
+		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
+		World: func(at time.Time) (time.Time, time.Time) {
+			if at.Before(time.UnixMicro(newer)) {
+				return w.now, w.now
+			}
+			return w.now.Add(2 * time.Minute), w.now.Add(2 * time.Minute)
+		},
+	}
+	const claim = "UPDATE coverage SET claimed_version = ?, complete_version = ?" + ofDay
+	saw := verify.NewPublished(options)
+	require.NoError(t, saw.Compare(t.Context()))
+	before := saw.Report()
+	w.exec(claim, newer-1, newer-1, id, corrected)
+	require.NoError(t, saw.Compare(t.Context()))
+	require.Equal(t, before.Pulls+1, saw.Report().Pulls)
+	require.Equal(t, before.Differences+2, saw.Report().Differences, "raw and public were newer before")
+	w.exec(claim, newer, newer, id, corrected)
 }

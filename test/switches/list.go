@@ -40,6 +40,14 @@ var all = []defence{
 		}},
 	},
 	{
+		name: "fence", without: "an older pull that ends last writes over a newer one",
+		edits: []patch.Edit{{
+			File:    "base/store/coverage.go",
+			Find:    "		if r.ClaimedVersion > c.Version || (",
+			Replace: "		if r.ClaimedVersion < 0 && (",
+		}},
+	},
+	{
 		name: "hours-of-a-new-day", without: "the last hours alone are pulled of a day that was never pulled whole",
 		edits: []patch.Edit{{
 			File:    "base/store/coverage.go",

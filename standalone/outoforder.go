@@ -1,0 +1,116 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media/oceanengine"
+	"adsync/media/tencent"
+	"adsync/producer"
+)
+
+// olderLast is an answer that comes after that of a newer pull of the same day: of an account of each platform, and a day that
+// nothing else pulls before the comparison.
+var olderLast = event{name: "older pull ends last", what: "superseded: the newer figures stay",
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		// What else is under way would meet what is meant for one call.
+		if _, err := p.stack.rest(ctx, restMax); err != nil {
+			return nil, err
+		}
+		var superseded int64
+		for _, media := range []string{tencent.Name, oceanengine.Name} {
+			older, err := p.pullOutOfOrder(ctx, media)
+			if err != nil {
+				return nil, err
+			}
+			superseded += older.Superseded
+		}
+		return func(context.Context) (int64, error) { return superseded, nil }, nil
+	}}
+
+// dailyEndpoints answer the figures of days.
+var dailyEndpoints = map[string]string{tencent.Name: "daily_reports/get", oceanengine.Name: reportEndpoints[oceanengine.Name]}
+
+// heldUp is how long an answer is held up at the most: less than a call may take.
+const heldUp = 25 * time.Second
+
+// pullOutOfOrder orders a day of a platform's first account twice. The first one's answer is held up until the day has been corrected and
+// the second one has ended. It returns the first one, which has ended too.
+func (p *story) pullOutOfOrder(ctx context.Context, media string) (older store.Run, err error) {
+	account, world := p.firstAccount(media), p.stack.world
+	id, err := p.accountID(ctx, media, account)
+	if err != nil {
+		return older, err
+	}
+	fault, err := p.addFault(ctx, map[string]any{
+		"kind": "latency", "ms": heldUp.Milliseconds(), "media": media, "endpoint": dailyEndpoints[media], "account": account, "count": 1,
+	})
+	if err != nil {
+		return older, err
+	}
+	past := p.yesterday().Add(-12)
+	name, order := media+".report_daily.account", task.Order{Accounts: []int64{id}, From: past, To: past, By: "standalone --once"}
+	first, err := p.stack.order(ctx, name, order)
+	if err != nil {
+		return older, err
+	}
+	err = await(ctx, heldUp, "the call of "+name+" that is to be held up has not come", func() (bool, error) {
+		p.stack.plan.Wake()
+		met, err := p.faultMet(ctx, fault)
+		return met > 0, err
+	})
+	if err != nil {
+		return older, err
+	}
+	now := world.clock.Now()
+	err = postJSON(ctx, http.DefaultClient, world.address+"/_sim/truth/correct", map[string]any{
+		"media": media, "account": account, "from": past, "to": past, "percent": 7, "at": now.Unix() + 1,
+	})
+	if err != nil {
+		return older, err
+	}
+	if err := p.pace.change(0, func() error { return world.sim.Clock().Set(now.Add(2 * time.Second)) }); err != nil {
+		return older, err
+	}
+	second, err := p.stack.order(ctx, name, order)
+	if err != nil {
+		return older, err
+	}
+	if _, err := p.stack.awaitRun(ctx, second); err != nil {
+		return older, err
+	}
+	// From here on what the second one pulled is known, and nothing may be older.
+	if err := p.checked.Compare(ctx); err != nil {
+		return older, err
+	}
+	if err := orderJSON(ctx, http.DefaultClient, http.MethodDelete, world.address+"/_sim/faults/"+fault, nil, nil); err != nil {
+		return older, err
+	}
+	return p.stack.awaitRun(ctx, first)
+}
+
+// order orders a task by hand, and returns the id of its run.
+func (s *stack) order(ctx context.Context, name string, request task.Order) (int64, error) {
+	tasks := s.plan.Tasks()
+	at := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.Name == name })
+	if at < 0 {
+		return 0, fmt.Errorf("there is no task %s", name)
+	}
+	now := s.world.clock.Now()
+	id := task.NewRunID(now)
+	return id, s.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: tasks[at].ID, Request: request, OrderedAt: now})
+}
+
+// awaitRun waits for a run's end.
+func (s *stack) awaitRun(ctx context.Context, id int64) (store.Run, error) {
+	runs, err := waitForRuns(ctx, s.store, []int64{id}, func([]store.Run) { s.plan.Wake() })
+	if err != nil {
+		return store.Run{}, err
+	}
+	return runs[0], nil
+}
