@@ -49,7 +49,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 			"kind": "wrong_row", "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 8,
 		}),
 	}},
-	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday}},
+	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday, editedLate}},
 	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected}},
 	{at: 210 * time.Minute, title: "all lists are pulled anew, over a limit", events: []event{
 		fault("over the limit", "waited, at no attempt", map[string]any{
@@ -149,6 +149,52 @@ var corrected = event{name: "yesterday corrected", what: "pulled by the look-bac
 			"at": at.Unix(),
 		})
 		return func(context.Context) (int64, error) { return 1, nil }, err
+	}}
+
+// editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they are told with. The
+// edit of one ad has a later time, and is shown at once.
+var editedLate = event{name: "edits shown late", what: "pulls of changes reach back, and have them", lasting: true,
+	begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+		told := at.Add(-20 * time.Second)
+		var counts []metFunc
+		for _, list := range []struct{ media, table, modified string }{
+			{tencent.Name, "tencent_adgroup", "last_modified_time"}, {oceanengine.Name, "oceanengine_promotion", "promotion_modify_time"},
+		} {
+			externalID := p.firstAccount(list.media)
+			id, err := p.accountID(ctx, list.media, externalID)
+			if err != nil {
+				return nil, err
+			}
+			var one string
+			data := p.stack.store.Data
+			err = data.Writer(ctx).Raw("SELECT object_id FROM "+list.table+" WHERE account_id = ? AND deleted_at IS NULL ORDER BY object_id LIMIT 1", id).Row().Scan(&one)
+			if err != nil {
+				return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
+			}
+			for _, order := range []map[string]any{
+				{"at": told.Unix(), "shown": at.Add(5 * time.Minute).Unix()},
+				{"at": told.Add(10 * time.Second).Unix(), "object": one},
+			} {
+				order["media"], order["account"], order["percent"] = list.media, externalID, 10
+				if err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", order); err != nil {
+					return nil, err
+				}
+			}
+			counts = append(counts, func(ctx context.Context) (n int64, err error) {
+				query := "SELECT COUNT(*) FROM " + list.table + " WHERE account_id = ? AND " + list.modified + " = ?"
+				err = data.Writer(ctx).Raw(query, id, store.At(told)).Row().Scan(&n)
+				return n, err
+			})
+		}
+		return func(ctx context.Context) (n int64, err error) {
+			for _, count := range counts {
+				seen, err := count(ctx)
+				if n += seen; err != nil {
+					return n, err
+				}
+			}
+			return n, nil
+		}, nil
 	}}
 
 // tokensDead ends the access tokens of all of a platform's logins.

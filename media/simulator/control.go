@@ -26,6 +26,7 @@ func (s *Simulator) controlRoutes() *http.ServeMux {
 	m.HandleFunc("POST /_sim/truth/correct", s.orderCorrection)
 	m.HandleFunc("GET /_sim/accounts", s.serveLives)
 	m.HandleFunc("POST /_sim/accounts", s.orderLife)
+	m.HandleFunc("POST /_sim/edits", s.orderEdit)
 	m.HandleFunc("GET /_sim/limits", s.serveLimits)
 	m.HandleFunc("POST /_sim/limits", s.orderLimits)
 	m.HandleFunc("GET /_sim/traps", s.serveTraps)
@@ -75,7 +76,7 @@ func (s *Simulator) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{
 		"seed": s.world.seed, "accounts": s.world.accounts, "media": s.world.names(),
 		"calls": []string{
-			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct", "GET|POST accounts", "GET|POST limits",
+			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct", "GET|POST accounts", "POST edits", "GET|POST limits",
 			"GET|POST traps", "GET traps/misled", "GET|POST|DELETE faults",
 		},
 	})

@@ -35,6 +35,7 @@ type state struct {
 	Limits      limitSettings   `json:"limits"`
 	Corrections []correction    `json:"corrections"`
 	Lives       []life          `json:"lives,omitempty"`
+	Edits       []bidEdit       `json:"edits,omitempty"`
 	Faults      []Fault         `json:"faults"`
 	LastFault   int             `json:"last_fault"`
 }
@@ -104,6 +105,11 @@ func (s *Simulator) restore(kept state) error {
 			return fmt.Errorf("restore what was ordered of account %s: %w", x.Account, err)
 		}
 	}
+	for _, x := range kept.Edits {
+		if err := s.edit(x); err != nil {
+			return fmt.Errorf("restore an edit of account %s: %w", x.Account, err)
+		}
+	}
 	s.faults.restore(kept.Faults, kept.LastFault)
 	s.recompile()
 	return nil
@@ -119,7 +125,7 @@ func (s *Simulator) save() error {
 	now := state{
 		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Giant: s.world.giant, USD: s.world.usd, Active: s.world.active, Clock: s.clock.state(),
 		Tokens: s.vault.all(), Survives: map[string]bool{}, Limits: s.limits.settings(),
-		Corrections: s.corrections.all(), Lives: s.world.lives.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
+		Corrections: s.corrections.all(), Lives: s.world.lives.all(), Edits: s.world.edits.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
 	}
 	for _, p := range s.world.specs {
 		now.Survives[p.name] = s.vault.oldAccessSurvives(p.name)

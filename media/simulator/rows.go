@@ -217,6 +217,12 @@ func (v *view) objects(a *account) []object {
 
 func (v *view) trueObjects(a *account) []object {
 	list := make([]object, 0, 3*a.slots)
-	a.ads(v.now, true, func(x ad) { list = append(list, x.at(v.now)) })
+	a.ads(v.now, true, func(x ad) {
+		o := x.at(v.now)
+		for i := range a.edits {
+			a.edits[i].apply(&o, v.now)
+		}
+		list = append(list, o)
+	})
 	return list
 }

@@ -24,6 +24,7 @@ type world struct {
 	giant    int // how many creatives the first account of each platform runs; 0 is as many as any large one
 	specs    []*spec
 	lives    *lives
+	edits    *bidEdits
 	traps    *traps
 }
 
@@ -90,6 +91,7 @@ type account struct {
 	class    class
 	slots    int   // how many ads it runs side by side
 	woken    int64 // since when a sleeping account runs its ads; 0 is never
+	edits    []bidEdit
 	// creativesEach is how many creatives each ad of a giant has.
 	creativesEach int
 	traps         *traps
@@ -115,6 +117,9 @@ func (w *world) account(p *spec, index int) account {
 		a.slots = int(k.sub(2).between(8, 40))
 	case classLarge:
 		a.slots = int(k.sub(2).between(50, 160))
+	}
+	if w.edits != nil {
+		a.edits = w.edits.of(a.mapKey())
 	}
 	if index == 0 && w.giant > 0 {
 		a.slots = giantSlots

@@ -32,8 +32,8 @@ type PublishedReport struct {
 	Examples []string `json:"examples,omitempty"`
 }
 
-// Published compares the figures of whole pulls, raw and public, with the truth as it was published while they were fetched. It is
-// for a world that goes on between its comparisons; one goroutine uses it.
+// Published compares the figures of whole pulls, raw and public, and the objects of lists, with the truth as it was published while they
+// were fetched. It is for a world that goes on between its comparisons; one goroutine uses it.
 type Published struct {
 	PublishedOptions
 	report PublishedReport
@@ -75,7 +75,7 @@ func (p *Published) Report() PublishedReport { return p.report }
 // Compare compares the pulls since the last time. A row is right if it is, in raw and public, what the platform had published at one
 // of the moments between the beginning and the end of its pull; of a day of which some hours were pulled again since, that is up to
 // the end of the last. Nothing may be older than what an earlier comparison has seen pulled. Pulls may be under way meanwhile: days that
-// they change under the comparison are left to the next one.
+// they change under the comparison are left to the next one. Objects are compared by the last pull of their list.
 func (p *Published) Compare(ctx context.Context) error {
 	pulls, err := p.pulls(ctx)
 	if err != nil {
@@ -85,6 +85,10 @@ func (p *Published) Compare(ctx context.Context) error {
 		return err
 	}
 	if p.retired, err = readRetired(ctx, p.Store); err != nil {
+		return err
+	}
+	lists, err := p.lists(ctx)
+	if err != nil {
 		return err
 	}
 	v := &verifier{Options: p.Options}
@@ -98,6 +102,11 @@ func (p *Published) Compare(ctx context.Context) error {
 				if err := p.comparePull(ctx, v, w, a, pull); err != nil {
 					at := pull[0].PulledAt.Format(time.RFC3339)
 					return fmt.Errorf("compare %s of account %s, pulled at %s: %w", pull[0].Report, a.externalID, at, err)
+				}
+			}
+			for _, pull := range lists[a.id] {
+				if err := p.compareList(ctx, v, w, a, pull); err != nil {
+					return fmt.Errorf("compare the list %s of account %s: %w", pull.Report, a.externalID, err)
 				}
 			}
 		}
@@ -227,15 +236,20 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 		}
 	}
 	p.know(pull)
+	p.count(rows, wrong, a, s.level)
+	return nil
+}
+
+// count adds a pull that was compared to the report.
+func (p *Published) count(rows int, wrong map[unit]string, a account, level string) {
 	p.report.Pulls++
 	p.report.RowsCompared += int64(rows)
 	p.report.Differences += int64(len(wrong))
 	for u, text := range wrong {
 		if len(p.report.Examples) < examplesMax {
-			p.report.Examples = append(p.report.Examples, fmt.Sprintf("%s: account %s %s %s", u.table, a.externalID, s.level, text))
+			p.report.Examples = append(p.report.Examples, fmt.Sprintf("%s: account %s %s %s", u.table, a.externalID, level, text))
 		}
 	}
-	return nil
 }
 
 // know notes that a pull has been looked at.
@@ -301,9 +315,9 @@ func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost [
 			delete(r.Metrics, metric)
 		}
 		have, ok := t.raw[k]
-		t.judge(wrong, unit{rawName, k}, ok, func(c *comparison) { compareRaw(c, k.String(), t.world, have, r) })
+		judge(wrong, unit{rawName, k}, k.String(), ok, func(c *comparison) { compareRaw(c, k.String(), t.world, have, r) })
 		values, ok := t.public[k]
-		t.judge(wrong, unit{publicName, k}, ok, func(c *comparison) { comparePublic(c, k.String(), t.world, t.account, values, r) })
+		judge(wrong, unit{publicName, k}, k.String(), ok, func(c *comparison) { comparePublic(c, k.String(), t.world, t.account, values, r) })
 		return nil
 	})
 	rows = 2 * len(truth)
@@ -323,9 +337,9 @@ func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost [
 }
 
 // judge notes what is wrong with a row that the truth has.
-func (t *pulledTables) judge(wrong map[unit]string, u unit, found bool, compare func(*comparison)) {
+func judge(wrong map[unit]string, u unit, what string, found bool, compare func(*comparison)) {
 	if !found {
-		wrong[u] = u.key.String() + " is missing"
+		wrong[u] = what + " is missing"
 		return
 	}
 	c := &comparison{v: &verifier{}}

@@ -100,6 +100,7 @@ func TestComparisons_LeaveOutWhatNobodyPullsAndJudgeByWhatWasOut(t *testing.T) {
 	leavesOutWhatNobodyPulls(t, w)
 	wantsNoRetiredFigures(t, w)
 	judgesByWhatWasOut(t, w)
+	findsWrongObjects(t, w)
 }
 
 // A figure that a platform has retired is NULL in what was pulled since, and what it was in what was pulled before.
@@ -108,7 +109,7 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	db := w.store.Data.Writer(t.Context())
 	var begun int64
 	var ended store.Time
-	const last = "SELECT claimed_version, pulled_at FROM coverage WHERE media = 'tencent' AND report = 'report_daily' AND level = 'account' ORDER BY claimed_version LIMIT 1"
+	const last = "SELECT claimed_version, pulled_at FROM coverage WHERE media = 'tencent' AND report = 'report_daily' AND level = 'account' ORDER BY pulled_at LIMIT 1"
 	require.NoError(t, db.Raw(last).Row().Scan(&begun, &ended))
 	retire := func(at time.Time) {
 		config := w.store.Config.Writer(t.Context())
@@ -203,8 +204,7 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 
 	// The world goes on: yesterday is corrected.
 	require.NoError(t, w.sim.Clock().Set(w.now.Add(time.Minute)))
-	var account string
-	require.NoError(t, w.store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account WHERE media = 'tencent' ORDER BY external_id LIMIT 1").Row().Scan(&account))
+	account := w.firstOf("tencent")
 	yesterday := day.Of(w.now, china).Add(-1).String()
 	resp, err := http.Post(w.address+"/_sim/truth/correct", "application/json", strings.NewReader(
 		`{"media":"tencent","account":"`+account+`","from":"`+yesterday+`","to":"`+yesterday+`","percent":9}`))
@@ -269,4 +269,40 @@ func allowsNoOlderPull(t *testing.T, w *pulledWorld, account, corrected string) 
 	require.Equal(t, before.Pulls+1, saw.Report().Pulls)
 	require.Equal(t, before.Differences+2, saw.Report().Differences, "raw and public were newer before")
 	w.exec(claim, newer, newer, id, corrected)
+}
+
+// findsWrongObjects has objects that are not as their list was when it was pulled.
+func findsWrongObjects(t *testing.T, w *pulledWorld) {
+	t.Helper()
+	// What the days before have left is known.
+	known := w.published(w.now, w.now).Report().Differences
+	differ := func() int64 { return w.published(w.now, w.now).Report().Differences - known }
+	const one = " WHERE (account_id, object_id) IN (SELECT account_id, object_id FROM tencent_adgroup WHERE deleted_at IS NULL ORDER BY object_id LIMIT 1)"
+	w.exec("UPDATE tencent_adgroup SET bid_amount_fen = bid_amount_fen + 1" + one)
+	require.EqualValues(t, 1, differ())
+	w.exec("UPDATE tencent_adgroup SET bid_amount_fen = bid_amount_fen - 1" + one)
+	require.Zero(t, differ())
+	w.exec("UPDATE tencent_adgroup SET configured_status = CASE configured_status WHEN 'AD_STATUS_NORMAL' THEN 'AD_STATUS_SUSPEND' ELSE 'AD_STATUS_NORMAL' END" + one)
+	require.Zero(t, differ(), "a status may change without its object's time")
+	w.exec("UPDATE tencent_adgroup SET last_modified_time = ?"+one, store.At(w.now.Add(-time.Second)))
+	require.EqualValues(t, 1, differ(), "but not together with it")
+
+	resp, err := http.Post(w.address+"/_sim/edits", "application/json", strings.NewReader(`{"media":"oceanengine","account":"`+w.firstOf("oceanengine")+`","percent":10}`))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	edited := w.sim.Clock().Now()
+	require.EqualValues(t, 1, differ(), "the lists were pulled before")
+	later := w.published(edited.Add(time.Minute), edited.Add(time.Minute)).Report()
+	require.Greater(t, later.Differences, w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences, "%v", later.Examples)
+	require.Equal(t, w.published(edited.Add(-time.Second), edited.Add(time.Minute)).Report().Differences,
+		w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences, "at one of the moments of the pull they were right")
+}
+
+// firstOf is a platform's id of its first account.
+func (w *pulledWorld) firstOf(media string) (externalID string) {
+	w.t.Helper()
+	row := w.store.Config.Writer(w.t.Context()).Raw("SELECT external_id FROM media_account WHERE media = ? ORDER BY external_id LIMIT 1", media).Row()
+	require.NoError(w.t, row.Scan(&externalID))
+	return externalID
 }

@@ -265,21 +265,24 @@ func (v *verifier) compareOrphans(ctx context.Context) error {
 	return nil
 }
 
-func (v *verifier) compareObjects(ctx context.Context, media string, w objects, a account) error {
+// objectRow is a row of a configuration table.
+type objectRow struct {
+	deleted bool
+	values  []string // of the columns that are compared
+}
+
+// objectRows reads an account's rows of a configuration table, by the objects' ids.
+func (v *verifier) objectRows(ctx context.Context, w objects, accountID int64) (map[string]objectRow, error) {
 	names := make([]string, len(w.columns))
 	for i, c := range w.columns {
 		names[i] = c.name
 	}
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT object_id, deleted_at, "+strings.Join(names, ", ")+" FROM "+w.table+" WHERE account_id = ?", a.id).Rows()
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT object_id, deleted_at, "+strings.Join(names, ", ")+" FROM "+w.table+" WHERE account_id = ?", accountID).Rows()
 	if err != nil {
-		return fmt.Errorf("read %s: %w", w.table, err)
+		return nil, fmt.Errorf("read %s: %w", w.table, err)
 	}
 	defer rows.Close()
-	type row struct {
-		deleted bool
-		values  []string
-	}
-	have := map[string]row{}
+	have := map[string]objectRow{}
 	for rows.Next() {
 		var id string
 		var deletedAt store.Time
@@ -294,9 +297,9 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 			}
 		}
 		if err := rows.Scan(dest...); err != nil {
-			return fmt.Errorf("read %s: %w", w.table, err)
+			return nil, fmt.Errorf("read %s: %w", w.table, err)
 		}
-		o := row{deleted: !deletedAt.IsZero(), values: texts(values)}
+		o := objectRow{deleted: !deletedAt.IsZero(), values: texts(values)}
 		for i, c := range w.columns {
 			if c.instant {
 				o.values[i] = strconv.FormatInt(instants[i].Unix(), 10)
@@ -304,7 +307,20 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 		}
 		have[id] = o
 	}
-	if err := rows.Err(); err != nil {
+	return have, rows.Err()
+}
+
+// compare holds a row against the truth.
+func (w objects) compare(c *comparison, what string, have objectRow, r truthRow) {
+	c.equal(what+" deleted", strconv.FormatBool(have.deleted), strconv.FormatBool(r.Deleted))
+	for i, column := range w.columns {
+		c.equal(what+" "+column.name, have.values[i], column.want(r))
+	}
+}
+
+func (v *verifier) compareObjects(ctx context.Context, media string, w objects, a account) error {
+	have, err := v.objectRows(ctx, w, a.id)
+	if err != nil {
 		return err
 	}
 	c := v.table(w.table, len(w.columns)+1)
@@ -319,12 +335,8 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 		v.report.NonzeroRows++
 		what := fmt.Sprintf("account %s object %s", a.externalID, r.Object)
 		c.expect(ok, what)
-		if !ok {
-			return nil
-		}
-		c.equal(what+" deleted", strconv.FormatBool(o.deleted), strconv.FormatBool(r.Deleted))
-		for i, column := range w.columns {
-			c.equal(what+" "+column.name, o.values[i], column.want(r))
+		if ok {
+			w.compare(c, what, o, r)
 		}
 		return nil
 	})

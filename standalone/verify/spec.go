@@ -152,6 +152,9 @@ type objects struct {
 	level, above string
 	// nameless says that the platform's objects have no names.
 	nameless bool
+	// modified is the column with the time by which changes are pulled, status one that may change without it; "" where changes are not
+	// pulled so.
+	modified, status string
 }
 
 // deep tells whether the objects are below the ad group.
@@ -181,8 +184,8 @@ var worlds = []world{
 	{
 		media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
 		objects: []objects{
-			{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject, level: "adgroup"},
-			{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative, level: creativeLevel, above: "adgroup"},
+			{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject, level: "adgroup", modified: "last_modified_time", status: "configured_status"},
+			{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative, level: creativeLevel, above: "adgroup", modified: "last_modified_time", status: "configured_status"},
 			{table: "tencent_image", kind: "image", columns: tencentAsset},
 			{table: "tencent_video", kind: "video", columns: tencentAsset},
 		},
@@ -194,8 +197,8 @@ var worlds = []world{
 	{
 		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
 		objects: []objects{
-			{table: "oceanengine_project", kind: "project", columns: oceanProject, level: "campaign"},
-			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign"},
+			{table: "oceanengine_project", kind: "project", columns: oceanProject, level: "campaign", modified: "project_modify_time", status: "status_first"},
+			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign", modified: "promotion_modify_time", status: "status_first"},
 			{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial, level: creativeLevel, above: "adgroup", nameless: true},
 			{table: "oceanengine_image", kind: "image", columns: oceanAsset},
 			{table: "oceanengine_video", kind: "video", columns: oceanAsset},

@@ -88,6 +88,14 @@ var all = []defence{
 		}},
 	},
 	{
+		name: "overlap", without: "pulls of changes begin where the last one ended",
+		edits: []patch.Edit{{
+			File:    "media/pull/list.go",
+			Find:    "		since = time.Unix(highWater, 0).Add(-windowOverlap)\n",
+			Replace: "		since = time.Unix(highWater, 0)\n",
+		}},
+	},
+	{
 		name: "dirty-marks", without: "a change of figures does not mark its day for the summaries",
 		edits: []patch.Edit{{
 			File:    "base/store/coverage.go",

@@ -1,0 +1,81 @@
+package simulator
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{DataDir: t.TempDir()}).unlimited()
+	a := s.find("tencent", classLarge)
+	told, shown := noon.Add(-10*time.Second).Unix(), noon.Add(time.Minute)
+	before := map[int64]object{}
+	for _, o := range s.truth().objects(a) {
+		before[o.id] = o
+	}
+	order := fields{"media": "tencent", "account": idText(a.id), "percent": 10, "at": told, "shown": shown.Unix()}
+	s.order("edits", order)
+	// Who asks for changes since then finds what is shown.
+	since := func() (ids []int64) {
+		raw, err := json.Marshal(data(t, s.tencentCall(a, "adgroups/get", "page_size", "100", "filtering",
+			`[{"field":"last_modified_time","operator":"EQUALS","values":["`+strconv.FormatInt(told, 10)+`"]}]`))["list"])
+		require.NoError(t, err)
+		var rows []struct {
+			ID int64 `json:"adgroup_id"`
+		}
+		require.NoError(t, json.Unmarshal(raw, &rows))
+		for _, r := range rows {
+			ids = append(ids, r.ID)
+		}
+		return ids
+	}
+	a = s.account("tencent", a.index)
+	for _, o := range s.truth().objects(a) {
+		require.Equal(t, before[o.id].bid, o.bid, "it is not shown yet")
+		require.Equal(t, before[o.id].modified, o.modified)
+	}
+	require.Empty(t, since())
+
+	s.order("clock", fields{"now": shown})
+	edited := 0
+	for _, o := range s.truth().objects(a) {
+		if o.deleted <= shown.Unix() {
+			require.Equal(t, before[o.id].bid, o.bid, "a deleted one keeps what it had")
+			continue
+		}
+		edited++
+		require.Equal(t, before[o.id].bid*110/100, o.bid)
+		require.Equal(t, told, o.modified)
+	}
+	require.Greater(t, edited, 10)
+	require.Len(t, since(), min(edited, 100))
+
+	// One ad alone, at once.
+	one := since()[0]
+	s.order("edits", fields{"media": "tencent", "account": idText(a.id), "object": idText(one), "percent": 50})
+	require.NotContains(t, since(), one)
+	require.Len(t, since(), min(edited, 101)-1)
+
+	for name, bad := range map[string]fields{
+		"media": {"media": "x"}, "account": {"account": "1"}, "percent": {"percent": 0}, "shown before it was made": {"at": told + 600},
+		"shown before now": {"shown": shown.Unix() - 1}, "more": {"more": 1},
+	} {
+		o := maps.Clone(order)
+		maps.Copy(o, bad)
+		require.Equal(t, 400, s.control(http.MethodPost, "edits", o).Code, name)
+	}
+	kept := s.world.edits.all()
+	require.Len(t, kept, 2)
+	require.NoError(t, s.Close())
+	again, err := New(Config{Accounts: 80, Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
+	require.NoError(t, err)
+	require.Equal(t, kept, again.world.edits.all(), "it lasts over a restart")
+	require.NoError(t, again.Close())
+}
