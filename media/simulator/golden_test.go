@@ -28,7 +28,7 @@ func TestGolden_TencentReportRowIsInFen(t *testing.T) {
 	fields := []string{"date", "adgroup_id", "cost", "view_count", "valid_click_count", "activated_count", "ctr", "cpc", "thousand_display_price"}
 	q := &tencentQuery{fields: fields}
 	for _, f := range fields {
-		q.columns = append(q.columns, tencentFields[f].write)
+		q.columns = append(q.columns, tencentFields[f])
 	}
 	w := &jsonWriter{}
 	newTencent().writeRow(&call{}, w, q, &row{day: day, hour: noHour, object: 41_000_001, figures: sampleFigures()})
@@ -102,7 +102,7 @@ func TestGolden_TruthIsInMicros(t *testing.T) {
 	day, err := parseDay("2026-11-15")
 	require.NoError(t, err)
 	q := &truthQuery{p: p}
-	line := q.rowLine(nil, &account{p: p, id: 20_000_001}, &row{day: day, hour: 13, object: 41_000_001, figures: sampleFigures()})
+	line := q.rowLine(nil, &account{p: p, id: 20_000_001}, &row{day: day, hour: 13, object: 41_000_001, figures: sampleFigures()}, &silence{})
 	sameWire(t, `{"account":"20000001","day":"2026-11-15","hour":13,"object":"41000001","metrics":{"cost":298660000,"impressions":5809,`+
 		`"clicks":66,"downloads":0,"installs":0,"activations":6,"registrations":0,"conversions":0,"deep_conversions":0,"first_pays":0,"pays":0,`+
 		`"pay_amount":0,"pay_amount_d1":0,"pay_amount_d3":0,"pay_amount_d7":0,"next_day_retained":0}}`, string(line))

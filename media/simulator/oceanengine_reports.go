@@ -15,6 +15,7 @@ type oceanMetric struct {
 	about string
 	kind  byte // 'n' count, 'y' yuan or percent in hundredths
 	value func(f *figures) int64
+	of    *metric // nil of what is made of several
 }
 
 func oceanCount(name, about string, m metric) oceanMetric {
@@ -22,21 +23,21 @@ func oceanCount(name, about string, m metric) oceanMetric {
 	if m.isMoney() {
 		kind = 'y'
 	}
-	return oceanMetric{name, about, kind, func(f *figures) int64 { return f[m] }}
+	return oceanMetric{name, about, kind, func(f *figures) int64 { return f[m] }, &m}
 }
 
 // oceanCost is what one of a metric costs.
 func oceanCost(name, about string, of metric, times int64) oceanMetric {
-	return oceanMetric{name, about, 'y', func(f *figures) int64 { return each(f[cost]*times, f[of]) }}
+	return oceanMetric{name, about, 'y', func(f *figures) int64 { return each(f[cost]*times, f[of]) }, nil}
 }
 
 // oceanShare is a part of another metric: as a rate in percent, as a return in times.
 func oceanShare(name, about string, a, b metric, times int64) oceanMetric {
-	return oceanMetric{name, about, 'y', func(f *figures) int64 { return each(f[a]*times, f[b]) }}
+	return oceanMetric{name, about, 'y', func(f *figures) int64 { return each(f[a]*times, f[b]) }, nil}
 }
 
 func oceanNothing(name, about string, kind byte) oceanMetric {
-	return oceanMetric{name, about, kind, func(*figures) int64 { return 0 }}
+	return oceanMetric{name, about, kind, func(*figures) int64 { return 0 }, nil}
 }
 
 const (
@@ -169,6 +170,7 @@ type oceanQuery struct {
 	filters    []oceanFilter
 	orders     []order
 	page, size int
+	untold     silence
 }
 
 func (q *oceanQuery) projectName(id int64) string {
@@ -222,12 +224,16 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 	w.pageInfo(q.page, q.size, count)
 	w.close('}')
 	o.end(c, &w)
+	q.untold.count(c)
 	return nil
 }
 
 func (o *oceanEngine) writeMetrics(w *jsonWriter, name string, q *oceanQuery, f *figures) {
 	w.openObject(name)
 	for _, m := range q.metrics {
+		if m.of != nil && q.untold.leavesOut(w, m.name, *m.of, f) {
+			continue
+		}
 		w.key(m.name)
 		w.sep()
 		w.b = append(w.b, '"')
@@ -240,6 +246,7 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 	if q.account, err = o.advertiser(c, l); err != nil {
 		return err
 	}
+	q.untold = q.account.silence()
 	topic := cmp.Or(c.query.Get("data_topic"), oceanBasicData)
 	if topic != oceanBasicData && topic != oceanMaterialData {
 		return failure(40000, "data_topic %q", topic)

@@ -7,54 +7,55 @@ import (
 
 // tencentField is a column of a report: how it is written, and how rows are sorted by it.
 type tencentField struct {
-	write   write[*row]
+	write   write[*row] // nil for what the call must know
 	compare func(a, b *row) int
+	metric  *metric // nil if it is none
 }
 
 func tencentMetric(m metric) tencentField {
-	return tencentField{func(w *jsonWriter, r *row) { w.number(r.figures[m]) }, byMetric(m)}
+	return tencentField{func(w *jsonWriter, r *row) { w.number(r.figures[m]) }, byMetric(m), &m}
 }
 
 // tencentEach is what one of a metric costs, in whole fen.
 func tencentEach(of metric, times int64) tencentField {
 	price := func(f *figures) int64 { return each(f[cost]*times, f[of]) }
 	return tencentField{
-		func(w *jsonWriter, r *row) { w.number(price(&r.figures)) },
-		byRatio(func(f *figures) float64 { return float64(price(f)) }),
+		write:   func(w *jsonWriter, r *row) { w.number(price(&r.figures)) },
+		compare: byRatio(func(f *figures) float64 { return float64(price(f)) }),
 	}
 }
 
 func tencentRatio(a, b metric) tencentField {
 	of := func(f *figures) float64 { return ratio(f[a], f[b]) }
-	return tencentField{func(w *jsonWriter, r *row) { w.float(of(&r.figures)) }, byRatio(of)}
+	return tencentField{write: func(w *jsonWriter, r *row) { w.float(of(&r.figures)) }, compare: byRatio(of)}
 }
 
 func tencentZero() tencentField {
-	return tencentField{fixed[*row]("0"), func(_, _ *row) int { return 0 }}
+	return tencentField{write: fixed[*row]("0"), compare: func(_, _ *row) int { return 0 }}
 }
 
 // tencentFields are the columns that this world has figures for, and some of the platform's others, which are zero.
 var tencentFields = map[string]tencentField{
-	"date":         {func(w *jsonWriter, r *row) { w.text(formatDay(r.day)) }, byDay},
-	"hour":         {func(w *jsonWriter, r *row) { w.number(int64(max(r.hour, 0))) }, byHour},
-	"account_id":   {nil, func(_, _ *row) int { return 0 }}, // written by the call, which knows it
-	"adgroup_id":   {func(w *jsonWriter, r *row) { w.number(r.adID()) }, byAd},
-	"adgroup_name": {nil, byAd}, // so are these
-	"dynamic_creative_id": {func(w *jsonWriter, r *row) {
+	"date":         {write: func(w *jsonWriter, r *row) { w.text(formatDay(r.day)) }, compare: byDay},
+	"hour":         {write: func(w *jsonWriter, r *row) { w.number(int64(max(r.hour, 0))) }, compare: byHour},
+	"account_id":   {compare: func(_, _ *row) int { return 0 }}, // written by the call, which knows it
+	"adgroup_id":   {write: func(w *jsonWriter, r *row) { w.number(r.adID()) }, compare: byAd},
+	"adgroup_name": {compare: byAd}, // so are these
+	"dynamic_creative_id": {write: func(w *jsonWriter, r *row) {
 		if r.creative == nil {
 			w.number(0)
 			return
 		}
 		w.number(r.object)
-	}, byObject},
-	"dynamic_creative_name": {nil, byObject},
-	"site_set": {func(w *jsonWriter, r *row) {
+	}, compare: byObject},
+	"dynamic_creative_name": {compare: byObject},
+	"site_set": {write: func(w *jsonWriter, r *row) {
 		if r.ad == nil {
 			w.text("")
 			return
 		}
 		w.text(r.ad.site())
-	}, func(_, _ *row) int { return 0 }},
+	}, compare: func(_, _ *row) int { return 0 }},
 
 	"cost": tencentMetric(cost), "view_count": tencentMetric(impressions), "valid_click_count": tencentMetric(clicks),
 	"download_count": tencentMetric(downloads), "install_count": tencentMetric(installs), "activated_count": tencentMetric(activations),
@@ -108,7 +109,8 @@ type tencentQuery struct {
 	scope   scope
 	by      grouping
 	fields  []string
-	columns []write[*row] // of the fields; nil for what the call must know
+	columns []tencentField // of the fields
+	untold  silence
 	filters []tencentFilter
 	orders  []order
 	page    int
@@ -134,16 +136,20 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 	w.close(']')
 	w.pageInfo(q.page, q.size, total)
 	t.end(c, &w)
+	q.untold.count(c)
 	return nil
 }
 
 func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
 	w.open('{')
 	for i, f := range q.fields {
+		if m := q.columns[i].metric; m != nil && q.untold.leavesOut(w, f, *m, &r.figures) {
+			continue
+		}
 		w.key(f)
 		switch {
-		case q.columns[i] != nil:
-			q.columns[i](w, r)
+		case q.columns[i].write != nil:
+			q.columns[i].write(w, r)
 		case f == "account_id":
 			w.number(q.account.id)
 		case f == "dynamic_creative_name" && r.creative != nil:
@@ -190,7 +196,7 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 	case tencentLevelCreative:
 		q.scope.level = levelCreative
 	}
-	q.scope.hourly = hourly
+	q.scope.hourly, q.untold = hourly, q.account.silence()
 	if err = t.dateRange(c, &q.account, &q.scope); err != nil {
 		return q, err
 	}
@@ -199,7 +205,7 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 	}
 	q.fields, err = t.fields(c, func(name string) bool {
 		f, ok := tencentFieldOf(c, name)
-		q.columns = append(q.columns, f.write)
+		q.columns = append(q.columns, f)
 		return ok
 	})
 	if err != nil {

@@ -32,6 +32,7 @@ const (
 	trapUnknownWord
 	trapYesterdayEmpty
 	trapYesterdayPartial
+	trapZeroUntold
 	trapCount
 )
 
@@ -154,5 +155,8 @@ var trapCatalogue = [trapCount]trap{
 	trapYesterdayPartial: {
 		name: "yesterday_partial", what: "before 08:00, yesterday ends at 15:00",
 		survived: "partial yesterday: pulled again after 08:00", flows: true, often: 300,
+	},
+	trapZeroUntold: {
+		name: "zero_untold", what: "a figure that is zero is null, absent or an empty text", survived: "zero untold: NULL, not 0",
 	},
 }

@@ -2,7 +2,10 @@ package simulator
 
 import (
 	"encoding/json"
+	"maps"
+	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +128,44 @@ func TestTraps_OfHours(t *testing.T) {
 		require.Equal(t, whole, hours, "the others are as they are")
 		require.Equal(t, whole, s.costs(level, today, today, true))
 	}
+}
+
+func TestTraps_ZerosAreNotToldAndAreInNoTruth(t *testing.T) {
+	t.Parallel()
+	whole := newSim(t, Config{}).unlimited()
+	s := standing(t, "zero_untold")
+	for _, media := range s.world.names() {
+		met := s.trap("zero_untold").Met
+		for _, x := range sets(media) {
+			if x.level == "" {
+				continue
+			}
+			a := s.account(media, 0)
+			got := s.pull(media, x, a)
+			require.Equal(t, s.truthOf(media, x, a), got, "%s %+v", media, x)
+			all := whole.truthOf(media, x, whole.account(media, 0))
+			require.Len(t, got, len(all))
+			for key, row := range all {
+				var full, told map[string]int64
+				require.NoError(t, json.Unmarshal([]byte(row), &full))
+				require.NoError(t, json.Unmarshal([]byte(got[key]), &told))
+				maps.DeleteFunc(full, func(name string, value int64) bool { _, ok := told[name]; return value == 0 && !ok })
+				require.Equal(t, full, told, "what is not zero is told: %s", key)
+			}
+		}
+		require.Greater(t, s.trap("zero_untold").Met, met, media)
+	}
+	a := s.account("oceanengine", 0)
+	body := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","cdp_promotion_id"]`, "metrics", jsonText(wireNames("oceanengine")),
+		"filters", "[]", "start_time", today+" 00:00:00", "end_time", today+" 23:59:59", "order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "page_size", "100").Body.String()
+	for _, way := range []string{`":null`, `":""`} {
+		require.Positive(t, strings.Count(body, way), way)
+	}
+	fewest := math.MaxInt
+	for _, name := range wireNames("oceanengine") {
+		fewest = min(fewest, strings.Count(body, `"`+name+`":`))
+	}
+	require.Less(t, fewest, strings.Count(body, `"show_cnt":`), "some rows do not have it at all")
 }
 
 func TestTraps_FallenFiguresAreCounted(t *testing.T) {

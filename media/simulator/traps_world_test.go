@@ -172,7 +172,7 @@ func (s *sim) useEverything() {
 					moment := map[bool]string{true: "hour", false: "date"}[path == "hourly_reports/get"]
 					keys := []string{moment, "adgroup_id"}[:map[string]int{"ADVERTISER": 1, "ADGROUP": 2}[level]]
 					ask(func(page string) bool {
-						return isGood(s.tencentCall(ten, path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys), "fields", jsonText(append(keys, "cost")),
+						return isGood(s.tencentCall(ten, path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys), "fields", jsonText(append(keys, wireNames("tencent")...)),
 							"date_range", jsonText(map[string]string{"start_date": from, "end_date": from}), "page", page, "page_size", "20").Body.Bytes())
 					})
 				}

@@ -196,14 +196,16 @@ func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *view, a *a
 				rows[i].object = rows[i].ad.project
 			}
 		}
+		untold := a.silence()
 		for i := range rows {
-			write(t.rowLine((*line)[:0], a, &rows[i]))
+			write(t.rowLine((*line)[:0], a, &rows[i], &untold))
 		}
 	}
 	return n, err
 }
 
-func (t *truthQuery) rowLine(b []byte, a *account, r *row) []byte {
+// rowLine leaves out what the platform never tells of the row.
+func (t *truthQuery) rowLine(b []byte, a *account, r *row, untold *silence) []byte {
 	b = append(b, `{"account":"`...)
 	b = strconv.AppendInt(b, a.id, 10)
 	b = append(b, `","day":"`...)
@@ -221,10 +223,15 @@ func (t *truthQuery) rowLine(b []byte, a *account, r *row) []byte {
 		b = strconv.AppendInt(b, r.object, 10)
 	}
 	b = append(b, `","metrics":{`...)
-	for i, m := range t.p.metrics {
-		if i > 0 {
+	first := true
+	for _, m := range t.p.metrics {
+		if untold.hides(m, &r.figures) {
+			continue
+		}
+		if !first {
 			b = append(b, ',')
 		}
+		first = false
 		b = append(b, '"')
 		b = append(b, m.String()...)
 		b = append(b, `":`...)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/metric"
 	"adsync/base/ratelimit"
 	"adsync/base/task"
 	"adsync/media"
@@ -218,6 +221,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 			must := []string{
 				"answer_html", "answer_unknown_code", "app_over_limit", "emoji_name", "extra_field", "figures_fall", "name_reused",
 				"null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "unknown_word",
+				"zero_untold",
 			}
 			if platform.Name() == oceanengine.Name { // the other one's lists are read by cursor, and have larger pages
 				must = append(must, "page_row_lost", "page_row_twice", "page_short", "page_total_moved")
@@ -229,6 +233,47 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 			var changes int
 			require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM config_change").Row().Scan(&changes))
 			require.Zero(t, changes, "the world stood still")
+		})
+	}
+}
+
+// A figure that the platform does not tell is NULL, though it was zero; one that it tells is 0.
+func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
+	t.Parallel()
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		t.Run(platform.Name(), func(t *testing.T) {
+			t.Parallel()
+			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			x.set(t, "zero_untold")
+			yesterday := x.server.Today.Add(-1)
+			for _, r := range platform.Reports() {
+				x.report(t, r, 1, yesterday, yesterday)
+				hour, table := "0", "report_daily"
+				if r.Hourly {
+					hour, table = "hour", "report_hourly"
+				}
+				var rows []map[string]any
+				require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT "+hour+" AS at, object_id, "+strings.Join(metric.Names(), ", ")+" FROM "+table+
+					" WHERE account_id = 1 AND level = ?", r.Level).Scan(&rows).Error)
+				have, want := map[string]any{}, map[string]any{}
+				for _, row := range rows {
+					have[fmt.Sprint(row["at"], " ", row["object_id"])] = row
+					delete(row, "at")
+					delete(row, "object_id")
+				}
+				for _, truth := range x.server.Rows(t, r.Name, r.Level, x.server.Accounts[0], yesterday, yesterday) {
+					row := map[string]any{}
+					for _, name := range metric.Names() {
+						row[name] = nil
+						if value, told := truth.Metrics[name]; told {
+							row[name] = value
+						}
+					}
+					want[fmt.Sprint(truth.Hour, " ", truth.Object)] = row
+				}
+				require.Equal(t, want, have, "%s at level %s", r.Name, r.Level)
+			}
+			require.Positive(t, x.met(t)["zero_untold"])
 		})
 	}
 }
