@@ -58,19 +58,22 @@ func (f *figures) minus(g *figures) (d figures) {
 // publishEvery is how often figures of the present day move, in seconds of the world.
 const publishEvery = 180
 
-// lateStages and lateHour say when figures of a past day still change: at 02:00 of each of the three days after it.
+// When figures of a past day still change: at lateHour of the days after it. For lateStages days all of them may, for a week what
+// users pay in their first days grows as those come, and up to cohortStages days users come late who had seen an ad on that day.
 const (
-	lateStages = 3
-	lateHour   = 2 * hourLength
+	lateStages   = 3
+	weekStages   = 7
+	cohortStages = 30
+	lateHour     = 2 * hourLength
 )
 
-// lateStage counts the late corrections that a day has had.
+// lateStage counts the nights on which figures of a day have changed.
 func (c *calendar) lateStage(day int, now int64) int {
 	since := now - c.start(day+1) - lateHour
 	if since < 0 {
 		return 0
 	}
-	return int(min(since/dayLength+1, lateStages))
+	return int(min(since/dayLength+1, cohortStages))
 }
 
 // publishedSecond is up to which second of a day figures are out: 0 for a day that has not begun, its length for one
@@ -123,12 +126,16 @@ type adDay struct {
 	spanN    int
 	rate     figures
 	price    int64 // of a payment, in fen
-	shares   [3]int64
-	fell     bool    // spend was given back
-	corrects []int64 // ordered corrections that touch the day, in percent to add
+	shares   cohortShares
+	grown    cohortShares // beyond what they were when the day was a week old
+	fell     bool         // spend was given back
+	corrects []int64      // ordered corrections that touch the day, in percent to add
 }
 
 type span struct{ from, to int64 }
+
+// cohortShares are how much of their payments, per mille, users make within 1, 3 and 7 days of coming.
+type cohortShares [3]int64
 
 func (x *ad) day(day int, now int64, corrects []int64) adDay {
 	start, length := x.calendar.start(day), x.calendar.length(day)
@@ -205,7 +212,7 @@ func (d *adDay) setRates(x *ad, k key, stage int) {
 	}
 	late := int64(1000)
 	if k.sub(22).chance(75) {
-		for n := range stage {
+		for n := range min(stage, lateStages) {
 			late += k.sub(uint64(23+n)).between(0, 40>>n)
 		}
 	}
@@ -222,9 +229,13 @@ func (d *adDay) setRates(x *ad, k key, stage int) {
 		r[nextDayRetained] = part(r[activations], 11, 220, 480)
 	}
 	d.price = pick(quality.sub(2), []int64{600, 1200, 3000, 6800, 9801, 12_833})
-	// Amounts of the first days grow as the days come, as far as this world's three days of corrections go.
+	// Amounts of the first days grow as the days come, and then as late users do.
 	first := k.sub(12).between(300, 500)
-	d.shares = [3]int64{first, first + 60*int64(min(stage, 2)), first + 110*int64(stage)}
+	late3, late7 := 45*int64(min(stage, 2)), 45*int64(min(stage, weekStages))
+	d.shares = cohortShares{first, first + late3, first + late7}
+	if days := int64(stage - weekStages); days > 0 {
+		d.grown = cohortShares{0, 4 * days, 8 * days}
+	}
 }
 
 // weight is how much of the full day the ad has had up to a second of it, of 2^weightBits.
@@ -276,8 +287,13 @@ func (d *adDay) until(second int64) (f figures) {
 		f[m] = seen * d.rate[m] >> rateBits
 	}
 	f[payAmount] = f[pays] * d.price
-	f[payAmountD1] = f[pays] * d.shares[0] / 1000 * d.price
-	f[payAmountD3] = f[pays] * d.shares[1] / 1000 * d.price
-	f[payAmountD7] = f[pays] * d.shares[2] / 1000 * d.price
+	for i, m := range [...]metric{payAmountD1, payAmountD3, payAmountD7} {
+		f[m] = f[pays] * (d.shares[i] + d.grown[i]) / 1000 * d.price
+	}
 	return f
+}
+
+// grew tells whether amounts of a day are more than they were when it was a week old.
+func (d *adDay) grew(f *figures) bool {
+	return f[payAmountD7] > f[pays]*d.shares[2]/1000*d.price
 }

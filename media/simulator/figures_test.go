@@ -97,7 +97,7 @@ func TestFigures_MoveEveryThreeMinutes(t *testing.T) {
 	require.EqualValues(t, 0, china.publishedSecond(10, dayStart(9)))
 }
 
-func TestFigures_PastDaysAreCorrectedForThreeNights(t *testing.T) {
+func TestFigures_PastDaysAreCorrectedForThreeNightsAndCohortsGrowForThirty(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
 	day := dayOf(noon.Unix())
@@ -114,7 +114,20 @@ func TestFigures_PastDaysAreCorrectedForThreeNights(t *testing.T) {
 		require.GreaterOrEqual(t, next[conversions], previous[conversions], "conversions arrive late")
 		previous = next
 	}
-	require.Equal(t, previous, at(300, 0), "then it is settled")
+	for night := 4; night <= 30; night++ {
+		require.Equal(t, previous, at(night, 2*hourLength-1), "before 02:00 of night %d nothing moves", night)
+		next := at(night, 2*hourLength)
+		require.Greater(t, next[payAmountD7], previous[payAmountD7], "night %d", night)
+		if night <= 7 {
+			require.Equal(t, previous[payAmountD3], next[payAmountD3], "what is paid in three days is known, but for late users")
+		} else {
+			require.GreaterOrEqual(t, next[payAmountD3], previous[payAmountD3])
+		}
+		previous[payAmountD3], previous[payAmountD7] = next[payAmountD3], next[payAmountD7]
+		require.Equal(t, previous, next, "all other figures are settled")
+	}
+	require.Greater(t, previous[payAmountD3], at(7, 2*hourLength)[payAmountD3])
+	require.Equal(t, previous, at(300, 0), "then all of it is settled")
 	require.Equal(t, at(1, 0)[impressions], previous[impressions])
 	require.Zero(t, at(1, 0)[nextDayRetained])
 	require.Positive(t, previous[nextDayRetained])

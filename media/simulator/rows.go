@@ -49,6 +49,7 @@ type view struct {
 	alterations *alterations // nil in the truth
 	scratch     *[]row       // memory for the rows of one question; they end with the next one. nil makes new memory
 	fell        bool         // rows were made of a past day whose spend has fallen
+	grew        bool         // and of one whose amounts have grown since it was a week old
 }
 
 // rows makes an account's rows in the order of day, hour, object. Rows without impressions do not exist.
@@ -95,7 +96,7 @@ func (v *view) dayRows(rows []row, a *account, s scope, day int, ads []*ad) []ro
 		if f[impressions] == 0 {
 			continue
 		}
-		v.fell = v.fell || d.fell
+		v.fell, v.grew = v.fell || d.fell, v.grew || d.grew(&f)
 		if s.level == levelAd {
 			rows = append(rows, row{day: day, hour: noHour, object: x.id, ad: x, figures: f})
 		} else {

@@ -6,6 +6,7 @@ const (
 	trapAnswerHTML
 	trapAnswerUnknownCode
 	trapAppOverLimit
+	trapCohortGrows
 	trapEmojiName
 	trapEndpointShut
 	trapExtraField
@@ -57,6 +58,10 @@ var trapCatalogue = [trapCount]trap{
 	trapAppOverLimit: {
 		name: "app_over_limit", what: "the app is over its limit of a second, though it kept to it",
 		survived: "app over its limit: waited, no attempt spent", often: oftenCostly,
+	},
+	trapCohortGrows: {
+		name: "cohort_grows", what: "the payments of a day's cohort still grow when the day is more than a week old",
+		survived: "grown cohort: taken over by the weekly pull",
 	},
 	trapEmojiName: {
 		name: "emoji_name", what: "a name with characters of four bytes", survived: "emoji in a name: kept",

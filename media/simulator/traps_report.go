@@ -23,13 +23,16 @@ const (
 // rows are those of a report as a call is told them, in the order of day, hour, object.
 func (c *call) rows(a *account, s scope) []row {
 	t := c.sim.traps
-	c.view.fell = false
+	c.view.fell, c.view.grew = false, false
 	rows := c.view.rows(a, s)
 	if !t.any.Load() {
 		return rows
 	}
 	if c.view.fell {
 		t.meet(trapFiguresFall)
+	}
+	if c.view.grew {
+		t.meet(trapCohortGrows)
 	}
 	today := a.calendar.dayOf(c.now)
 	isYesterday := func(r row) bool { return r.day == today-1 }

@@ -168,6 +168,15 @@ func TestTraps_ZerosAreNotToldAndAreInNoTruth(t *testing.T) {
 	require.Less(t, fewest, strings.Count(body, `"show_cnt":`), "some rows do not have it at all")
 }
 
+func TestTraps_GrownCohortsAreCounted(t *testing.T) {
+	t.Parallel()
+	s := standing(t, "cohort_grows")
+	s.costs("ADGROUP", "2026-11-08", "2026-11-14", false)
+	require.Zero(t, s.trap("cohort_grows").Met, "a week is not over")
+	s.costs("ADGROUP", "2026-10-16", "2026-11-07", false)
+	require.EqualValues(t, 1, s.trap("cohort_grows").Met)
+}
+
 func TestTraps_FallenFiguresAreCounted(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "figures_fall")

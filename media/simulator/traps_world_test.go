@@ -149,6 +149,7 @@ func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 func (s *sim) useEverything() {
 	day := formatDay(dayOf(s.clock.Now().Unix()))
 	before := formatDay(dayOf(s.clock.Now().Unix()) - 1)
+	longAgo := formatDay(dayOf(s.clock.Now().Unix()) - 20)
 	for i := range 8 {
 		ten, oce := s.account("tencent", i), s.account("oceanengine", i)
 		ask := func(call func(page string) bool) {
@@ -168,7 +169,7 @@ func (s *sim) useEverything() {
 		}
 		for _, path := range []string{"daily_reports/get", "hourly_reports/get"} {
 			for _, level := range []string{"ADVERTISER", "ADGROUP"} {
-				for _, from := range []string{before, day} {
+				for _, from := range []string{longAgo, before, day} {
 					moment := map[bool]string{true: "hour", false: "date"}[path == "hourly_reports/get"]
 					keys := []string{moment, "adgroup_id"}[:map[string]int{"ADVERTISER": 1, "ADGROUP": 2}[level]]
 					ask(func(page string) bool {

@@ -19,7 +19,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
+	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/engine"
 	"adsync/media"
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
@@ -274,6 +276,56 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 				require.Equal(t, want, have, "%s at level %s", r.Name, r.Level)
 			}
 			require.Positive(t, x.met(t)["zero_untold"])
+		})
+	}
+}
+
+// What a day's cohort pays is told for 30 days, of which no look-back reaches the later ones: the weekly pull has them.
+func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
+	t.Parallel()
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		t.Run(platform.Name(), func(t *testing.T) {
+			t.Parallel()
+			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			x.set(t, "cohort_grows")
+			tasks := engine.DefaultTasks([]media.Platform{platform})
+			i := slices.IndexFunc(tasks, func(task store.NewTask) bool { return task.Name == platform.Name()+".report_daily.account.mature" })
+			require.GreaterOrEqual(t, i, 0)
+			h, ok := x.handlers.Get(tasks[i].Handler)
+			require.True(t, ok)
+			weekly := func(now time.Time) {
+				parts, err := h.Parts(media.Plan{PlannedAt: now, Zone: zone, Params: json.RawMessage(tasks[i].Params)})
+				require.NoError(t, err)
+				for _, part := range parts {
+					x.pull(t, "report_daily", 1, part, tasks[i].Params)
+				}
+			}
+			amounts := func(from, to day.Day) (have, want []int64) {
+				require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT pay_amount_d7 FROM report_daily WHERE account_id = 1 AND level = 'account' AND day >= ? AND day <= ? ORDER BY day",
+					from, to).Scan(&have).Error)
+				for _, row := range x.server.Rows(t, "report_daily", "account", x.server.Accounts[0], from, to) {
+					want = append(want, row.Metrics["pay_amount_d7"])
+				}
+				return have, want
+			}
+			now, err := time.ParseInLocation("2006-01-02 15", x.server.Today.String()+" 05", zone)
+			require.NoError(t, err)
+			x.world.order(t, "clock", map[string]any{"now": now, "frozen": true})
+			weekly(now)
+			have, want := amounts(x.server.Today.Add(-29), x.server.Today.Add(-7))
+			require.Equal(t, want, have)
+			require.Len(t, have, 23)
+
+			now = now.AddDate(0, 0, 7)
+			x.world.order(t, "clock", map[string]any{"now": now, "frozen": true})
+			old, want := amounts(x.server.Today.Add(-22), x.server.Today.Add(-7))
+			for i := range old {
+				require.Less(t, old[i], want[i], "each of the days has grown")
+			}
+			weekly(now)
+			have, want = amounts(x.server.Today.Add(-22), x.server.Today)
+			require.Equal(t, want, have)
+			require.Positive(t, x.met(t)["cohort_grows"])
 		})
 	}
 }
