@@ -83,6 +83,40 @@ panic: oh
 	require.Equal(t, logFigures{Lines: 4, MostSecond: 2, MostMinute: 2, Strange: []string{"panic: oh"}, Messages: map[string]int{"WARN b": 2}}, f)
 }
 
+// Without Redis serial holds within a process only: then two subtasks at once are no broken promise, and no kept one.
+func TestJudgeSerial_ProvesNothingWhenRedisDidNotAnswer(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("../../consumer/claims.go")
+	require.NoError(t, err)
+	require.Contains(t, string(source), `"`+apartNoMore+`"`, "the consumers still say it so")
+	warning := `{"time":"2026-11-21T10:00:00Z","level":"WARN","msg":"` + apartNoMore + `"}` + "\n"
+	tests := []struct {
+		name       string
+		pairs      int
+		logs       map[string]string
+		void, fail bool
+	}{
+		{name: "none at once", logs: map[string]string{"c2": warning}},
+		{name: "some at once", pairs: 2, fail: true},
+		{name: "some at once, while a consumer was without Redis", pairs: 2, logs: map[string]string{"c2": warning}, void: true},
+		{name: "some at once, while a producer was", pairs: 2, logs: map[string]string{"p1": warning}, fail: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := &deployment{dir: t.TempDir()}
+			for name, role := range map[string]string{"p1": "producer", "c1": "consumer", "c2": "consumer"} {
+				d.instances = append(d.instances, &instance{seat: &seat{name: name, role: role}})
+				require.NoError(t, os.WriteFile(filepath.Join(d.dir, name+".log"), []byte(tt.logs[name]), 0o600))
+			}
+			x := &trial{deployment: d}
+			require.NoError(t, x.judgeSerial(tt.pairs))
+			require.Equal(t, tt.fail, len(x.problems) > 0, "%v", x.problems)
+			require.Equal(t, tt.void, len(x.unproved) > 0, "%v", x.unproved)
+		})
+	}
+}
+
 func TestProbe_WantsAnswersWithReasons(t *testing.T) {
 	t.Parallel()
 	i := &instance{seat: &seat{name: "p1", role: "producer"}}

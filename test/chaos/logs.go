@@ -73,12 +73,17 @@ func readLog(path string) (logFigures, error) {
 	return f, lines.Err()
 }
 
+// readLogOf counts the lines of one process of the deployment, in all its lives.
+func (d *deployment) readLogOf(i *instance) (logFigures, error) {
+	return readLog(filepath.Join(d.dir, i.name+".log"))
+}
+
 // readLogs counts the lines of all processes and says which of them flooded.
 func (d *deployment) readLogs() (map[string]logFigures, []string, error) {
 	all := map[string]logFigures{}
 	var floods []string
 	for _, i := range d.instances {
-		f, err := readLog(filepath.Join(d.dir, i.name+".log"))
+		f, err := d.readLogOf(i)
 		if err != nil {
 			return nil, nil, err
 		}

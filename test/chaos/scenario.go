@@ -94,6 +94,7 @@ type trial struct {
 	struck   map[string]int
 	problems []judge.Problem
 	ordered  []judge.Order // beside those of the load
+	unproved []string      // what could be judged neither way
 	stuck    bool          // something was open when all should have ended
 }
 
@@ -111,6 +112,13 @@ func (t *trial) tell(kind judge.Kind, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.problems = append(t.problems, judge.Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
+}
+
+// void notes a promise that can be judged neither way, for the machine or the servers did not let it be kept.
+func (t *trial) void(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unproved = append(t.unproved, fmt.Sprintf(format, args...))
 }
 
 // accept notes an order that the API has accepted.

@@ -441,6 +441,7 @@ func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts, figures ma
 			w.Tell(judge.Harmed, "%s", text)
 		}
 	}
+	f.Unproved = t.unproved
 	logs, floods, err := t.readLogs()
 	if err != nil {
 		return judge.Verdict{}, err
@@ -464,6 +465,9 @@ func (t *trial) writeDown(v judge.Verdict) error {
 			break
 		}
 		t.log("%s: %s", p.Kind, p.Text)
+	}
+	for _, text := range t.unproved {
+		t.log("void: %s", text)
 	}
 	t.log("verdict %s", v.Verdict)
 	return errors.Join(t.writeJSON("verdict.json", v), t.writeJSON("problems.json", v.Problems))

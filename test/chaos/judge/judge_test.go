@@ -137,6 +137,12 @@ func TestJudge_PassesWhatKeptItsPromises(t *testing.T) {
 	s := healthy()
 	s.facts.Struck = 0
 	require.Equal(t, Void, s.judge().Verdict, "a fault that did not strike proves nothing")
+
+	s = healthy()
+	s.facts.Unproved = []string{"serial"}
+	require.Equal(t, Void, s.judge().Verdict)
+	s.facts.WrongRows = 1
+	require.Equal(t, Fail, s.judge().Verdict, "what is wrong is wrong")
 }
 
 func TestJudge_FindsWhatIsWrong(t *testing.T) {

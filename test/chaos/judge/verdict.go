@@ -29,6 +29,8 @@ type Facts struct {
 	// OverspendExcused says that overspending is shown and not judged.
 	OverspendExcused bool
 	Struck           int
+	// Unproved are promises that could be judged neither way, in words.
+	Unproved []string
 	// StallMax is the longest stall that the design allows for the fault; 0 means any.
 	StallMax time.Duration
 }
@@ -63,7 +65,7 @@ type Verdict struct {
 	WrongRows    int64   `json:"wrong_rows"`
 	Overspent    int64   `json:"overspent"`
 	LongestStall float64 `json:"longest_stall_seconds"`
-	// Verdict is pass, fail, or void when the fault did not strike.
+	// Verdict is pass, fail, or void when the fault did not strike or a promise could not be judged.
 	Verdict string `json:"verdict"`
 
 	Problems []Problem `json:"-"`
@@ -111,7 +113,7 @@ func (w *Watch) Judge(f Facts) Verdict {
 	switch {
 	case len(w.Problems) > 0 || v.WrongRows > 0:
 		v.Verdict = Fail
-	case v.Struck == 0:
+	case v.Struck == 0 || len(f.Unproved) > 0:
 		v.Verdict = Void
 	}
 	return v
