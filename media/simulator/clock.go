@@ -95,6 +95,17 @@ func (c *WorldClock) Speed() float64 {
 	return c.speed
 }
 
+// pace is how many seconds of the world something lasts that takes one in real time: that of real time where the clock stands still or
+// is slower, or what only time ends might never end.
+func (c *WorldClock) pace() float64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.frozen {
+		return 1
+	}
+	return max(c.speed, 1)
+}
+
 // Frozen tells whether the clock stands still.
 func (c *WorldClock) Frozen() bool {
 	c.mu.RLock()

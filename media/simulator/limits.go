@@ -26,7 +26,7 @@ const (
 	limitMax  = 1_000_000
 	periodMax = 24 * 3600
 
-	// penaltyLength is how long a platform stays shut after an overrun, if penalties are switched on.
+	// penaltyLength is how long a platform stays shut after an overrun, if penalties are switched on: of the world's time.
 	penaltyLength = 5 * time.Minute
 )
 
@@ -59,9 +59,11 @@ type refusal struct {
 // limits enforces the rules as exact sliding windows: a call is refused if and only if the period before it already
 // holds as many accepted calls as are allowed. Refused calls do not count.
 //
-// Time is the real, monotonic clock, whatever the world's clock does: callers are paced in real time.
+// Time is the real, monotonic clock, whatever the world's clock does: callers are paced in real time. Penalties are as much shorter as
+// the world is faster when they begin.
 type limits struct {
-	now func() time.Duration
+	now  func() time.Duration
+	pace func() float64 // seconds of the world in a real one
 
 	mu        sync.Mutex
 	rules     []LimitRule
@@ -137,8 +139,14 @@ func (w *window) moments() []time.Duration {
 
 func newLimits() *limits {
 	started := time.Now()
-	return &limits{now: func() time.Duration { return time.Since(started) }, gates: map[gateKey]*gate{}, tolerant: map[string]bool{}, sweepAt: 20_000}
+	return &limits{
+		now: func() time.Duration { return time.Since(started) }, pace: func() float64 { return 1 },
+		gates: map[gateKey]*gate{}, tolerant: map[string]bool{}, sweepAt: 20_000,
+	}
 }
+
+// penalty is how long one lasts that begins now.
+func (l *limits) penalty() time.Duration { return time.Duration(float64(penaltyLength) / l.pace()) }
 
 // take counts a call, or refuses it. The account's limits are asked first and a call they refuse does not count
 // against the app's, as Ocean Engine documents; account may be empty.
@@ -166,14 +174,14 @@ func (l *limits) take(media, endpoint, app, account string) (refusal, bool) {
 	}
 	if appGate.attempts != nil {
 		if appGate.attempts.wait(now) > 0 {
-			appGate.shut = now + penaltyLength
-			return refusal{rule: appGate.rule(), penalty: true, retryIn: penaltyLength}, false
+			appGate.shut = now + l.penalty()
+			return refusal{rule: appGate.rule(), penalty: true, retryIn: appGate.shut - now}, false
 		}
 		appGate.attempts.record(now)
 	}
 	if r, ok := appGate.room(now); !ok {
 		if appGate.strict {
-			appGate.shut = now + penaltyLength
+			appGate.shut = now + l.penalty()
 		}
 		return r, false
 	}

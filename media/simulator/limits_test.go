@@ -156,6 +156,35 @@ func TestLimits_PenaltiesShutTheEndpoint(t *testing.T) {
 	require.True(t, ok)
 }
 
+// A penalty is five minutes of the world: a night that is sixty times as fast as real time would else be over before it.
+func TestLimits_PenaltiesGoByTheWorldsClock(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		speed  float64
+		frozen bool
+		want   time.Duration
+	}{
+		{1, false, 5 * time.Minute}, {60, false, 5 * time.Second}, {60, true, 5 * time.Minute}, {0.001, false, 5 * time.Minute},
+	} {
+		s := newSim(t, Config{Frozen: test.frozen, Start: noon})
+		require.NoError(t, s.clock.SetSpeed(test.speed))
+		now := new(time.Duration)
+		s.limits.now = func() time.Duration { return *now }
+		s.order("limits", fields{"penalties": true, "rules": []fields{
+			{"media": "tencent", "endpoint": "funds/get", "scope": "app", "period_seconds": 1, "limit": 1},
+		}})
+		ask := func() int {
+			return code(t, s.tencentCall(s.account("tencent", 0), "funds/get", "fields", `["balance"]`))
+		}
+		require.Zero(t, ask(), "%+v", test)
+		require.Equal(t, 11016, ask(), "%+v", test)
+		*now = test.want - 1
+		require.Equal(t, 11017, ask(), "%+v", test)
+		*now = test.want
+		require.Zero(t, ask(), "%+v", test)
+	}
+}
+
 func TestLimits_AreAnsweredInThePlatformsOwnWords(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})

@@ -75,6 +75,7 @@ func New(cfg Config) (*Simulator, error) {
 		start = time.Now()
 	}
 	s.clock = newWorldClock(start, 1, cfg.Frozen)
+	s.limits.pace = func() float64 { return s.clock.pace() }
 	s.vault = newVault(s.world, start.Unix())
 	s.control = s.controlRoutes()
 	if cfg.DataDir != "" {
