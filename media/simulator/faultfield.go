@@ -29,7 +29,7 @@ func (s *faults) field(c *call, name string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, f := range slices.Backward(s.list) {
-		if f.isOfField() && f.Field == name && f.selects(c.p.name, c.endpoint, c.query.Get(c.p.accountParam)) && f.claim() {
+		if f.isOfField() && f.Field == name && f.selects(c.p.name, c.endpoint, c.query.Get(c.p.accountParam)) && f.claim(c) {
 			return f.Kind
 		}
 	}

@@ -36,6 +36,7 @@ type Fault struct {
 	MS         int64   `json:"ms,omitempty"`
 	Status     int     `json:"status,omitempty"`
 	Count      int64   `json:"count,omitempty"`       // how many calls it spoils; 0 is no bound
+	Once       bool    `json:"once,omitempty"`        // it spoils no query twice: who asks again is answered rightly
 	ForSeconds float64 `json:"for_seconds,omitempty"` // of real time; 0 is no bound
 	Token      string  `json:"token,omitempty"`       // of token_death: access (default) or pair
 	Field      string  `json:"field,omitempty"`       // of retire_field and add_field, as the platform names it
@@ -43,7 +44,7 @@ type Fault struct {
 	Alteration *Alteration `json:"alteration,omitempty"`
 
 	Until time.Time `json:"until,omitzero"` // when ForSeconds end
-	Met   int64     `json:"met"`            // how many calls it spoiled; not counted for alterations
+	Met   int64     `json:"met"`            // how many calls it spoiled: answers with nothing to spoil are not counted, nor are alterations
 }
 
 func (f *Fault) check(known func(media string) bool) error {
@@ -79,7 +80,15 @@ func (f *Fault) check(known func(media string) bool) error {
 	default:
 		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, add_field or alter, not %q", f.Kind)
 	}
+	if f.Once && !f.spoilsCalls() {
+		return fmt.Errorf("once is for faults that spoil calls, not for %s", f.Kind)
+	}
 	return f.checkField()
+}
+
+// spoilsCalls tells the kinds that each strike a call by itself.
+func (f *Fault) spoilsCalls() bool {
+	return f.Kind != FaultAlter && f.Kind != FaultTokenDeath && !f.isOfField()
 }
 
 // activeFault is a fault that waits for calls.
@@ -87,6 +96,9 @@ type activeFault struct {
 	Fault
 	met   atomic.Int64
 	ended chan struct{} // closed when the fault is taken back, to release calls that hang
+
+	mu      sync.Mutex
+	spoiled map[key]bool // queries, of one that spoils none twice
 }
 
 func (f *activeFault) snapshot() Fault {
@@ -95,20 +107,44 @@ func (f *activeFault) snapshot() Fault {
 	return x
 }
 
-// claim takes a call for the fault, unless it has had its count or time.
-func (f *activeFault) claim() bool {
+// claim takes a call for the fault, unless it has had its count, its time or the call's query.
+func (f *activeFault) claim(c *call) bool {
 	if !f.Until.IsZero() && !time.Now().Before(f.Until) {
 		return false
 	}
+	if f.Once && !f.first(c) {
+		return false
+	}
 	if n := f.met.Add(1); f.Count > 0 && n > f.Count {
-		f.met.Add(-1)
+		f.release(c)
 		return false
 	}
 	return true
 }
 
+// first notes a call's query, and tells whether it is new.
+func (f *activeFault) first(c *call) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.spoiled[c.queryKey()] {
+		return false
+	}
+	f.spoiled[c.queryKey()] = true
+	return true
+}
+
+// release gives a call back that was claimed and is not spoiled.
+func (f *activeFault) release(c *call) {
+	f.met.Add(-1)
+	if f.Once {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.spoiled, c.queryKey())
+	}
+}
+
 func (f *activeFault) matches(media, endpoint, account string) bool {
-	return f.Kind != FaultAlter && f.Kind != FaultTokenDeath && !f.isOfField() && f.selects(media, endpoint, account)
+	return f.spoilsCalls() && f.selects(media, endpoint, account)
 }
 
 func (f *activeFault) selects(media, endpoint, account string) bool {
@@ -139,7 +175,7 @@ func (s *faults) add(f Fault) Fault {
 }
 
 func newActiveFault(f Fault) *activeFault {
-	x := &activeFault{Fault: f, ended: make(chan struct{})}
+	x := &activeFault{Fault: f, ended: make(chan struct{}), spoiled: map[key]bool{}}
 	x.met.Store(f.Met)
 	return x
 }
@@ -200,15 +236,16 @@ func (s *faults) lastID() int {
 }
 
 // claimed are the faults that a call has met, one of a kind at most.
-func (s *faults) claimed(media, endpoint, account string) map[string]*activeFault {
+func (s *faults) claimed(c *call) map[string]*activeFault {
 	if !s.any.Load() {
 		return nil
 	}
+	account := c.query.Get(c.p.accountParam)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var met map[string]*activeFault
 	for _, f := range s.list {
-		if !f.matches(media, endpoint, account) || met[f.Kind] != nil || !f.claim() {
+		if !f.matches(c.p.name, c.endpoint, account) || met[f.Kind] != nil || !f.claim(c) {
 			continue
 		}
 		if met == nil {
@@ -254,9 +291,24 @@ func (s *Simulator) disturb(c *call, met map[string]*activeFault) (answered bool
 // endpointName is a path as limits, faults and the ledger name it: without slashes at its ends.
 func endpointName(path string) string { return strings.Trim(path, "/") }
 
+// spoilers are the faults that change what stands in an answer; they tell whether there was something to change.
+var spoilers = []struct {
+	kind   string
+	change func(*call) bool
+}{{FaultLostRow, (*call).loseRow}, {FaultWrongSum, (*call).wrongSum}, {FaultWrongRow, (*call).wrongRow}}
+
+// spoil changes the answer as the faults say that were met. One that finds nothing to change waits for another call.
+func (c *call) spoil(met map[string]*activeFault) {
+	for _, s := range spoilers {
+		if f := met[s.kind]; f != nil && !s.change(c) {
+			f.release(c)
+		}
+	}
+}
+
 // loseRow takes the last row out of an answer's list.
-func (c *call) loseRow() {
-	c.rewrite(func(data map[string]json.RawMessage) bool {
+func (c *call) loseRow() bool {
+	return c.rewrite(func(data map[string]json.RawMessage) bool {
 		for _, name := range []string{"list", "rows"} {
 			var rows []json.RawMessage
 			if json.Unmarshal(data[name], &rows) == nil && len(rows) > 0 {
@@ -269,51 +321,54 @@ func (c *call) loseRow() {
 }
 
 // wrongSum makes the counts of an answer's own sums one more than they are; money stays.
-func (c *call) wrongSum() {
-	c.rewrite(func(data map[string]json.RawMessage) bool {
+func (c *call) wrongSum() bool {
+	return c.rewrite(func(data map[string]json.RawMessage) bool {
 		var sums map[string]string
-		if json.Unmarshal(data["total_metrics"], &sums) != nil || len(sums) == 0 {
+		if json.Unmarshal(data["total_metrics"], &sums) != nil {
 			return false
 		}
+		changed := false
 		for name, value := range sums {
 			if n, err := strconv.Atoi(value); err == nil {
-				sums[name] = strconv.Itoa(n + 1)
+				sums[name], changed = strconv.Itoa(n+1), true
 			}
 		}
 		data["total_metrics"], _ = json.Marshal(sums)
-		return true
+		return changed
 	})
 }
 
 // wrongRow makes the counts of an answer's first row one less than they are, where the answer tells sums that its rows add up to.
-func (c *call) wrongRow() {
+func (c *call) wrongRow() bool {
 	if c.query.Get("data_topic") == oceanMaterialData {
-		return
+		return false
 	}
-	c.rewrite(func(data map[string]json.RawMessage) bool {
+	return c.rewrite(func(data map[string]json.RawMessage) bool {
 		var rows []map[string]json.RawMessage
 		var figures map[string]string
 		if data["total_metrics"] == nil || json.Unmarshal(data["rows"], &rows) != nil || len(rows) == 0 || json.Unmarshal(rows[0]["metrics"], &figures) != nil {
 			return false
 		}
+		changed := false
 		for name, value := range figures {
 			if n, err := strconv.Atoi(value); err == nil && n > 0 {
-				figures[name] = strconv.Itoa(n - 1)
+				figures[name], changed = strconv.Itoa(n-1), true
 			}
 		}
 		rows[0]["metrics"], _ = json.Marshal(figures) // What was read can be written again.
 		data["rows"], _ = json.Marshal(rows)
-		return true
+		return changed
 	})
 }
 
-// rewrite changes the data of an answer, if change says that it did.
-func (c *call) rewrite(change func(data map[string]json.RawMessage) bool) {
+// rewrite changes the data of an answer, and tells whether change says that it did.
+func (c *call) rewrite(change func(data map[string]json.RawMessage) bool) bool {
 	var answer, data map[string]json.RawMessage
 	if json.Unmarshal(c.body, &answer) != nil || json.Unmarshal(answer["data"], &data) != nil || !change(data) {
-		return
+		return false
 	}
 	answer["data"], _ = json.Marshal(data)
 	body, _ := json.Marshal(answer)
 	c.body, c.outcome = append(c.body[:0], body...), outcomeInjected
+	return true
 }

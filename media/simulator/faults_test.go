@@ -46,9 +46,9 @@ func TestFaults_EndWithTheirTime(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	s.order("faults", fields{"kind": "status", "for_seconds": 1000})
 	f := s.faults.list[0]
-	require.True(t, f.claim())
+	require.True(t, f.claim(&call{}))
 	f.Until = time.Now().Add(-time.Nanosecond)
-	require.False(t, f.claim())
+	require.False(t, f.claim(&call{}))
 	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))
 }
 
@@ -180,6 +180,8 @@ func TestFaults_RefuseOrdersThatMakeNoSense(t *testing.T) {
 		"a field of every platform": fields{"kind": "retire_field", "field": "cost"},
 		"no field to add":           fields{"kind": "add_field", "media": "tencent"},
 		"a field of a pause":        fields{"kind": "hang", "field": "cost"},
+		"an alteration for once":    fields{"kind": "alter", "what": "value", "once": true},
+		"a new field for once":      fields{"kind": "add_field", "media": "tencent", "field": "x", "once": true},
 		"something else":            "hang",
 	} {
 		w := s.control(http.MethodPost, "faults", order)
@@ -226,6 +228,30 @@ func TestFaults_LostRow(t *testing.T) {
 			require.Equal(t, before, rows)
 		})
 	}
+}
+
+func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 40}).unlimited()
+	a := s.account("tencent", 0)
+	rows := func(from, to string) int {
+		w := s.tencentCall(a, "daily_reports/get", "level", tencentLevelAccount, "group_by", `["date"]`, "fields", `["date","cost"]`,
+			"date_range", jsonText(map[string]string{"start_date": from, "end_date": to}))
+		require.Equal(t, 0, code(t, w))
+		return len(data(t, w)["list"].([]any))
+	}
+	met := func() int64 { return s.faults.all()[0].Met }
+	all := rows("2026-11-08", "2026-11-14")
+	require.Positive(t, all)
+	s.order("faults", fields{"kind": "lost_row", "media": "tencent", "once": true})
+	require.Zero(t, rows("2027-01-01", "2027-01-02"), "days to come have no rows")
+	require.NotZero(t, code(t, s.tencentCall(a, "daily_reports/get")))
+	require.Zero(t, met())
+
+	require.Equal(t, all-1, rows("2026-11-08", "2026-11-14"))
+	require.Equal(t, all, rows("2026-11-08", "2026-11-14"), "who asks again is answered rightly")
+	require.Equal(t, all-2, rows("2026-11-08", "2026-11-13"), "another query")
+	require.EqualValues(t, 2, met())
 }
 
 // oceanWeek is a week's report of an account, with its sums.

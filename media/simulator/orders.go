@@ -126,6 +126,7 @@ type faultOrder struct {
 	MS         int64   `json:"ms"`
 	Status     int     `json:"status"`
 	Count      int64   `json:"count"`
+	Once       bool    `json:"once"`
 	ForSeconds float64 `json:"for_seconds"`
 	Token      string  `json:"token"`
 
@@ -147,7 +148,7 @@ func (s *Simulator) orderFault(w http.ResponseWriter, r *http.Request) {
 	}
 	f := Fault{
 		Kind: order.Kind, Media: order.Media, Endpoint: endpointName(order.Endpoint), Account: order.Account, MS: order.MS,
-		Status: order.Status, Count: order.Count, ForSeconds: order.ForSeconds, Token: order.Token,
+		Status: order.Status, Count: order.Count, Once: order.Once, ForSeconds: order.ForSeconds, Token: order.Token,
 	}
 	if f.isOfField() {
 		f.Field = order.Field // that of an alteration stands in it

@@ -115,21 +115,12 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 	c.now = s.clock.Now().Unix()
 	c.view = view{now: c.now, corrections: s.corrections, alterations: s.alterations.Load(), scratch: rows}
 
-	met := s.faults.claimed(c.p.name, c.endpoint, c.query.Get(c.p.accountParam))
+	met := s.faults.claimed(c)
 	if len(met) == 0 || !s.disturb(c, met) {
 		c.overLimit = met[FaultOverLimit] != nil
 		if !s.traps.beforeAnswer(c) {
 			p.serve(c)
 			s.traps.afterAnswer(c)
-		}
-		if met[FaultLostRow] != nil {
-			c.loseRow()
-		}
-		if met[FaultWrongSum] != nil {
-			c.wrongSum()
-		}
-		if met[FaultWrongRow] != nil {
-			c.wrongRow()
 		}
 		if met[FaultHalfBody] != nil {
 			c.outcome, c.cut = outcomeInjected, cutHalf
@@ -137,6 +128,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 			c.outcome = outcomeInjected
 		}
 	}
+	c.spoil(met)
 	if f := met[FaultLatency]; f != nil {
 		// Limits have counted the call when it came, however late its answer is and whoever still waits for it.
 		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
