@@ -49,7 +49,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 			"kind": "wrong_row", "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 8,
 		}),
 	}},
-	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday, editedLate}},
+	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday, rowsLost, editedLate}},
 	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected}},
 	{at: 210 * time.Minute, title: "all lists are pulled anew, over a limit", events: []event{
 		fault("over the limit", "waited, at no attempt", map[string]any{
@@ -58,15 +58,14 @@ var night = storyPlan{speed: 60, scenes: []scene{
 	}},
 	{at: 260 * time.Minute, title: "tokens end before their time", events: []event{tokensDead(tencent.Name), tokensDead(oceanengine.Name)}},
 	{at: 320 * time.Minute, title: "an account goes to another game, one is frozen no more", events: []event{rebound, accountOpened}},
-	{at: 390 * time.Minute, title: "an older answer comes late, a platform fails, rows are lost in our tables", events: []event{
+	{at: 390 * time.Minute, title: "an older answer comes late, and a platform fails", events: []event{
 		olderLast,
 		fault("server error", "tried again", map[string]any{
 			"kind": "status", "status": http.StatusServiceUnavailable, "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 4,
 		}),
-		hole,
 	}},
 	{at: 520 * time.Minute, title: "the morning: yesterday is pulled again, without a figure", calm: true, events: []event{metricRetired}},
-	{at: 540 * time.Minute, title: "yesterday is reconciled, and its cash flow is told"},
+	{at: 540 * time.Minute, title: "yesterday is reconciled, and rows are lost in our tables", events: []event{hole}},
 }}
 
 // reportEndpoints answer the reports by which accounts are kept fresh.
@@ -84,6 +83,12 @@ func shiftedPages(media string) event {
 		"kind": "lost_row", "media": media, "endpoint": reportEndpoints[media], "count": 2,
 	})
 }
+
+// rowsLost are rows that move while a platform's pages are read, of every query once. Its look-back is the last pull of yesterday's hours
+// until the morning, and the first of those of creatives. The platform tells no sums of its own: all that shows it is the total.
+var rowsLost = fault("last row lost", "the total tells: pulled again", map[string]any{
+	"kind": "lost_row", "media": tencent.Name, "endpoint": reportEndpoints[tencent.Name], "once": true,
+})
 
 // orderFault orders a fault; what it returns asks the simulator how often it struck.
 func (p *story) orderFault(ctx context.Context, order map[string]any) (metFunc, error) {
@@ -243,7 +248,7 @@ var rebound = event{name: "account rebound", what: "the summaries of all its day
 		}, err
 	}}
 
-// hole is a day of an account that our own tables lose, with what they know of it. No look-back of the night reaches it.
+// hole is a day of an account that our own tables lose, with what they know of it. The look-backs have pulled it, and none comes any more.
 var hole = event{name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
 	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
 		s := p.stack.store
@@ -251,7 +256,7 @@ var hole = event{name: "day lost from the tables", what: "found by coverage, and
 		if err != nil {
 			return nil, err
 		}
-		lost := day.Of(p.midnight, worldZone).Add(-10)
+		lost := day.Of(p.midnight, worldZone).Add(-3)
 		const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
 		const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
 		for _, statement := range []string{"DELETE FROM tencent_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {

@@ -12,9 +12,10 @@ import (
 var shortNight = storyPlan{speed: 120, excerpt: true, scenes: []scene{
 	{at: -20 * time.Minute, title: "the evening", events: night.scenes[0].events},
 	{at: 0, title: "midnight", events: []event{accountFrozen, accountRevoked}},
-	{at: 100 * time.Minute, title: "the look-back", events: []event{emptyYesterday, rebound, hole, editedLate}},
+	{at: 100 * time.Minute, title: "the look-back", events: []event{emptyYesterday, rowsLost, rebound, editedLate}},
 	{at: 130 * time.Minute, title: "late figures", events: []event{olderLast, corrected, tokensDead("tencent"), accountOpened}},
 	{at: 520 * time.Minute, title: "the morning", calm: true, events: []event{metricRetired}},
+	{at: 540 * time.Minute, title: "rows are lost", events: []event{hole}},
 }}
 
 func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
@@ -30,7 +31,7 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	for _, e := range report.Story.Events {
 		met[e.Name] += e.Met
 	}
-	for _, name := range []string{"page shifted", "empty yesterday", "account rebound", "day lost from the tables", "older pull ends last", "edits shown late", "yesterday corrected", "token died",
+	for _, name := range []string{"page shifted", "empty yesterday", "last row lost", "account rebound", "day lost from the tables", "older pull ends last", "edits shown late", "yesterday corrected", "token died",
 		"account frozen", "account frozen no more", "permission revoked", "metric retired"} {
 		require.Positive(t, met[name], name)
 	}
