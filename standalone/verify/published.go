@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -123,7 +124,8 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 	p.report.NotWhole = 0
 	all := map[int64][][]pulledDay{}
 	for _, r := range rows {
-		if r.State != store.Complete {
+		// What coverage has no word for was pulled all the same. It should not be: hours are pulled of days that are whole.
+		if r.State == store.Partial || r.State == store.Suspect {
 			p.report.NotWhole++
 			continue
 		}
@@ -266,7 +268,7 @@ const step = 3 * time.Minute
 // is asked for.
 func (p *Published) moments(pull pulledDay) []time.Time {
 	// Hours that were not pulled since are those of the last pull of the whole day.
-	begin, _ := p.World(time.UnixMicro(pull.CompleteVersion))
+	begin, _ := p.World(time.UnixMicro(cmp.Or(pull.CompleteVersion, pull.ClaimedVersion)))
 	// The time in the row is cut to milliseconds.
 	_, end := p.World(pull.PulledAt.Add(time.Millisecond))
 	moments := []time.Time{end}

@@ -242,6 +242,14 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.NoError(t, p.CompareKept(t.Context()))
 	require.EqualValues(t, 1, p.Report().Differences)
 	require.Len(t, p.Report().Examples, 1)
+
+	// A day of which some hours were pulled, and that coverage has no word for, must be there all the same.
+	before := w.published(w.now, w.now).Report().Differences
+	w.exec("UPDATE coverage SET complete_version = 0, state = '' WHERE report = 'report_hourly' AND level = 'account' AND media = 'oceanengine' AND day = ?", yesterday)
+	require.Equal(t, before, w.published(w.now, w.now).Report().Differences)
+	w.exec("DELETE FROM report_hourly WHERE (day, account_id, level, object_id, hour) IN (SELECT day, account_id, level, object_id, hour FROM report_hourly"+
+		" WHERE level = 'account' AND media = 'oceanengine' AND day = ? ORDER BY hour LIMIT 1)", yesterday)
+	require.Equal(t, before+1, w.published(w.now, w.now).Report().Differences)
 }
 
 // allowsNoOlderPull has an older pull end last: its figures, of before a day was corrected, are in the tables, and coverage knows it alone.
