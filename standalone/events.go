@@ -50,7 +50,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 		}),
 	}},
 	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday, rowsLost, editedLate}},
-	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected}},
+	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected, takenBack}},
 	{at: 210 * time.Minute, title: "all lists are pulled anew, over a limit", events: []event{
 		fault("over the limit", "waited, at no attempt", map[string]any{
 			"kind": "over_limit", "media": tencent.Name, "endpoint": "adgroups/get", "count": 2,
@@ -154,6 +154,56 @@ var corrected = event{name: "yesterday corrected", what: "pulled by the look-bac
 			"at": at.Unix(),
 		})
 		return func(context.Context) (int64, error) { return 1, nil }, err
+	}}
+
+// takenBack is an ad of an account, on each platform, whose figures of yesterday the platform takes back, all of them: too few of the
+// account's to be suspect.
+var takenBack = event{name: "ad's day taken back", what: "its rows go with the look-back of the morning", lasting: true,
+	begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+		yesterday, db := p.yesterday(), p.stack.store.Data
+		type ad struct {
+			account int64
+			object  string
+		}
+		var ads []ad
+		for _, media := range []string{tencent.Name, oceanengine.Name} {
+			externalID := p.firstAccount(media)
+			id, err := p.accountID(ctx, media, externalID)
+			if err != nil {
+				return nil, err
+			}
+			var small []string
+			const query = "SELECT object_id FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND impressions > 0 AND" +
+				" 50 * cost < (SELECT SUM(cost) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ?) ORDER BY cost DESC, object_id LIMIT 1"
+			if err := db.Writer(ctx).Raw(query, id, yesterday, id, yesterday).Scan(&small).Error; err != nil {
+				return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
+			}
+			for _, object := range small {
+				err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
+					"media": media, "account": externalID, "object": object, "from": yesterday, "to": yesterday, "percent": -100, "at": at.Unix(),
+				})
+				if err != nil {
+					return nil, err
+				}
+				ads = append(ads, ad{id, object})
+			}
+		}
+		if len(ads) == 0 {
+			return nil, nil
+		}
+		return func(ctx context.Context) (gone int64, err error) {
+			for _, x := range ads {
+				var rows int64
+				const query = "SELECT COUNT(*) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND object_id = ?"
+				if err := db.Writer(ctx).Raw(query, x.account, yesterday, x.object).Row().Scan(&rows); err != nil {
+					return gone, err
+				}
+				if rows == 0 {
+					gone++
+				}
+			}
+			return gone, nil
+		}, nil
 	}}
 
 // editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they are told with. The

@@ -64,6 +64,31 @@ func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 	}
 }
 
+func TestControl_CorrectionOfAnAdTakesItsRowsAway(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	daily := set{kind: "report_daily", level: "ad", from: "2026-11-12", to: "2026-11-13"}
+	before := s.truthOf("tencent", daily)
+	var gone string // a row of the account
+	for k := range before {
+		if strings.HasPrefix(k, idText(a.id)+"/2026-11-13/") {
+			gone = k
+		}
+	}
+	order := fields{
+		"media": "tencent", "account": idText(a.id), "object": gone[strings.LastIndex(gone, "/")+1:], "from": "2026-11-13", "to": "2026-11-13", "percent": -100,
+	}
+	s.order("truth/correct", order)
+	delete(before, gone)
+	require.Equal(t, before, s.truthOf("tencent", daily))
+	for _, x := range sets("tencent") {
+		require.Zero(t, s.pull("tencent", x).differences(s.truthOf("tencent", x)))
+	}
+	order["object"] = "an ad"
+	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code)
+}
+
 // What a client pulled at some moment is judged by what was out then, whatever came later.
 func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import "sync"
 type correction struct {
 	Media   string `json:"media"`
 	Account string `json:"account"`
+	Object  string `json:"object,omitempty"` // an ad; "" is all of the account's
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Percent int64  `json:"percent"`
@@ -22,6 +23,7 @@ func (a *account) mapKey() accountKey { return accountKey{a.p.number, a.index} }
 
 type correctedDays struct {
 	from, to int
+	ad       int64 // 0 is all
 	percent  int64
 	at       int64
 }
@@ -45,8 +47,8 @@ func (c *corrections) add(a *account, x correction, days correctedDays) {
 	c.byAccount[k] = append(c.byAccount[k], days)
 }
 
-// percents are the corrections of a day as they are published at a moment.
-func (c *corrections) percents(a *account, day int, now int64) (list []int64) {
+// of are the corrections of a day as they are published at a moment.
+func (c *corrections) of(a *account, day int, now int64) (list []correctedDays) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if len(c.byAccount) == 0 {
@@ -54,7 +56,7 @@ func (c *corrections) percents(a *account, day int, now int64) (list []int64) {
 	}
 	for _, x := range c.byAccount[a.mapKey()] {
 		if x.from <= day && day <= x.to && x.at <= now {
-			list = append(list, x.percent)
+			list = append(list, x)
 		}
 	}
 	return list

@@ -137,9 +137,14 @@ type span struct{ from, to int64 }
 // cohortShares are how much of their payments, per mille, users make within 1, 3 and 7 days of coming.
 type cohortShares [3]int64
 
-func (x *ad) day(day int, now int64, corrects []int64) adDay {
+func (x *ad) day(day int, now int64, corrects []correctedDays) adDay {
 	start, length := x.calendar.start(day), x.calendar.length(day)
-	d := adDay{corrects: corrects}
+	d := adDay{}
+	for _, c := range corrects {
+		if c.ad == 0 || c.ad == x.id {
+			d.corrects = append(d.corrects, c.percent)
+		}
+	}
 	if length != dayLength {
 		d.hours = x.calendar.hours(day)
 	}

@@ -60,7 +60,7 @@ func (a *account) float() int64 { return depositStep * a.key.sub(60).between(1, 
 func roundUp(amount, step int64) int64 { return (amount + step - 1) / step * step }
 
 // spent is what an account's ads cost on a day up to a second of it, as it is known at a moment.
-func (a *account) spent(day int, second, known int64, corrects []int64) (sum int64) {
+func (a *account) spent(day int, second, known int64, corrects []correctedDays) (sum int64) {
 	if second == 0 || day < dayOf(firstMoment.Unix()) {
 		return 0
 	}
@@ -89,7 +89,7 @@ func (v *view) week(a *account, first int) fundWeek {
 	var planned [2]int64
 	for i := range weekLength {
 		day := first + i
-		corrects := v.corrections.percents(a, day, v.now)
+		corrects := v.corrections.of(a, day, v.now)
 		// What a day costs at its end, before the corrections of later nights.
 		start, length := a.calendar.start(day), a.calendar.length(day)
 		plan := a.spent(day, length, start, nil)

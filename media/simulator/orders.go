@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -54,7 +55,13 @@ func (s *Simulator) correct(x correction) error {
 	if x.Percent < -100 || x.Percent > 1000 || x.Percent == 0 {
 		return fmt.Errorf("percent is -100 to 1000 and not 0: %d", x.Percent)
 	}
-	s.corrections.add(&a, x, correctedDays{from: from, to: to, percent: x.Percent, at: x.At})
+	days := correctedDays{from: from, to: to, percent: x.Percent, at: x.At}
+	if x.Object != "" {
+		if days.ad, err = strconv.ParseInt(x.Object, 10, 64); err != nil || days.ad <= 0 {
+			return fmt.Errorf("object is the id of an ad, not %q", x.Object)
+		}
+	}
+	s.corrections.add(&a, x, days)
 	return nil
 }
 

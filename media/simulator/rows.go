@@ -87,7 +87,7 @@ func (v *view) trueRows(a *account, s scope) (rows []row) {
 }
 
 func (v *view) dayRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
-	corrects := v.corrections.percents(a, day, v.now)
+	corrects := v.corrections.of(a, day, v.now)
 	end := a.calendar.publishedSecond(day, v.now)
 	total := row{day: day, hour: noHour}
 	for _, x := range ads {
@@ -110,7 +110,7 @@ func (v *view) dayRows(rows []row, a *account, s scope, day int, ads []*ad) []ro
 }
 
 func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
-	corrects := v.corrections.percents(a, day, v.now)
+	corrects := v.corrections.of(a, day, v.now)
 	end := a.calendar.publishedSecond(day, v.now)
 	type running struct {
 		adDay
@@ -155,7 +155,7 @@ func (v *view) hourRows(rows []row, a *account, s scope, day int, ads []*ad) []r
 
 // creativeRows splits the ads' hours over their creatives; a creative's day is the sum of its hours.
 func (v *view) creativeRows(rows []row, a *account, s scope, day int, ads []*ad) []row {
-	corrects := v.corrections.percents(a, day, v.now)
+	corrects := v.corrections.of(a, day, v.now)
 	end := a.calendar.publishedSecond(day, v.now)
 	type running struct {
 		adDay

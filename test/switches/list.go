@@ -48,6 +48,14 @@ var all = []defence{
 		}},
 	},
 	{
+		name: "gone", without: "rows that a whole pull has no more stay",
+		edits: []patch.Edit{{
+			File:    "base/store/report.go",
+			Find:    "		keys, public = append(keys, s.keys...), append(public, s.public...)\n",
+			Replace: "		keys, public = append(keys, s.keys[:0]...), append(public, s.public[:0]...)\n",
+		}},
+	},
+	{
 		name: "hours-of-a-new-day", without: "the last hours alone are pulled of a day that was never pulled whole",
 		edits: []patch.Edit{{
 			File:    "base/store/coverage.go",
