@@ -52,6 +52,7 @@ func main() {
 // options is what the command line asks for.
 type options struct {
 	accounts, active, consumers int
+	pool                        int
 	seed                        int64
 	settle, window              time.Duration
 	sample                      time.Duration
@@ -67,6 +68,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.accounts, "accounts", 400, "accounts of both platforms together")
 	flags.IntVar(&o.active, "active", 20, "how many of 100 accounts have ads that run, up to 65")
 	flags.IntVar(&o.consumers, "consumers", 2, "how many consumers run")
+	flags.IntVar(&o.pool, "pool", 20_000, "the lanes' pool_size: what waits for a limit stands in the pool, and holds up others once that is full")
 	flags.Int64Var(&o.seed, "seed", 1, "the seed of the world")
 	flags.Float64Var(&minutes, "minutes", 15, "how long is measured")
 	flags.DurationVar(&o.settle, "settle", 5*time.Minute, "how long the tasks run on their crons before it is measured")
@@ -79,8 +81,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 		return o, err
 	}
 	o.window = time.Duration(minutes * float64(time.Minute))
-	if o.accounts < 2 || o.consumers < 1 || o.window <= 0 || o.settle < 0 || o.sample < time.Second || o.margin <= 0 {
-		return o, errors.New("want 2 or more -accounts, 1 or more -consumers, a -sample of 1s or more, and -minutes and a -margin above 0")
+	if o.accounts < 2 || o.consumers < 1 || o.pool < 1 || o.window <= 0 || o.settle < 0 || o.sample < time.Second || o.margin <= 0 {
+		return o, errors.New("want 2 or more -accounts, 1 or more -consumers, a -pool of 1 or more, a -sample of 1s or more, and -minutes and a -margin above 0")
 	}
 	if o.output != "text" && o.output != "json" {
 		return o, fmt.Errorf("-output %s: want text or json", o.output)
@@ -135,6 +137,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 type Report struct {
 	Held     bool    `json:"held"` // the 95th percentiles of all lines are within their bounds
 	Accounts int     `json:"accounts"`
+	Pool     int     `json:"pool_size"` // of each lane, in each of the consumers
 	Active   int     `json:"active"`
 	Seconds  float64 `json:"seconds"`
 	Samples  int     `json:"samples"`
@@ -175,7 +178,7 @@ func (r *Report) write(w io.Writer, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
-	fmt.Fprintf(w, "%d accounts, %d active; %d samples in %.0f s\n\n", r.Accounts, r.Active, r.Samples, r.Seconds)
+	fmt.Fprintf(w, "%d accounts, %d active; %d samples in %.0f s; pool_size %d\n\n", r.Accounts, r.Active, r.Samples, r.Seconds, r.Pool)
 	fmt.Fprintf(w, "%-26s %-9s %8s %8s %8s %8s %8s\n", "now − fetch start, s", "", "p50", "p95", "p99", "max", "bound")
 	for _, l := range r.Lines {
 		for _, row := range []struct {

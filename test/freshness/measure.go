@@ -115,7 +115,7 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Held: true, Accounts: o.accounts, Active: len(d.accounts), Seconds: time.Since(from).Seconds(), Samples: samples}
+	r := &Report{Held: true, Accounts: o.accounts, Pool: o.pool, Active: len(d.accounts), Seconds: time.Since(from).Seconds(), Samples: samples}
 	for e, c := range after.calls {
 		c = c.since(before.calls[e])
 		r.Calls, r.Refused = r.Calls+c.Calls, r.Refused+c.Refused
