@@ -54,6 +54,15 @@ func writeProblem(w http.ResponseWriter, status int, detail string) {
 	writeJSON(w, status, map[string]string{"error": detail})
 }
 
+// keep saves what was ordered, and answers with what holds.
+func (s *Simulator) keep(w http.ResponseWriter, status int, answer any) {
+	if err := s.save(); err != nil {
+		writeProblem(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	writeJSON(w, status, answer)
+}
+
 // readOrder decodes the body of an order, in which nothing may be unknown: a mistyped selector would match all.
 func readOrder(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMax))

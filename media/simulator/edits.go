@@ -74,22 +74,14 @@ func (s *Simulator) orderEdit(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if err := s.save(); err != nil {
-		writeProblem(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	writeJSON(w, http.StatusOK, order)
+	s.keep(w, http.StatusOK, order)
 }
 
 // edit makes an ordered one hold.
 func (s *Simulator) edit(x bidEdit) error {
-	p := s.world.spec(x.Media)
-	if p == nil {
-		return fmt.Errorf("media is one of %v, not %q", s.world.names(), x.Media)
-	}
-	a, ok := s.world.lookupText(p, x.Account)
-	if !ok {
-		return fmt.Errorf("%s has no account %q", x.Media, x.Account)
+	a, err := s.world.named(x.Media, x.Account)
+	if err != nil {
+		return err
 	}
 	if x.Percent < 1 || x.Percent > 1000 {
 		return fmt.Errorf("percent is 1 to 1000, not %d", x.Percent)

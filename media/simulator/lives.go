@@ -98,22 +98,14 @@ func (s *Simulator) orderLife(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if err := s.save(); err != nil {
-		writeProblem(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	writeJSON(w, http.StatusOK, x)
+	s.keep(w, http.StatusOK, x)
 }
 
 // live makes an order hold, beside what was ordered of the account before, and returns what holds.
 func (s *Simulator) live(x life) (life, error) {
-	p := s.world.spec(x.Media)
-	if p == nil {
-		return x, fmt.Errorf("media is one of %v, not %q", s.world.names(), x.Media)
-	}
-	a, ok := s.world.lookupText(p, x.Account)
-	if !ok {
-		return x, fmt.Errorf("%s has no account %q", x.Media, x.Account)
+	a, err := s.world.named(x.Media, x.Account)
+	if err != nil {
+		return x, err
 	}
 	if states := []string{"", lifeOpen, lifeFrozen, lifeRevoked}; !slices.Contains(states, x.State) {
 		return x, fmt.Errorf("state is one of %v, not %q", states[1:], x.State)

@@ -25,21 +25,13 @@ func (s *Simulator) orderCorrection(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if err := s.save(); err != nil {
-		writeProblem(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	writeJSON(w, http.StatusOK, order)
+	s.keep(w, http.StatusOK, order)
 }
 
 func (s *Simulator) correct(x correction) error {
-	p := s.world.spec(x.Media)
-	if p == nil {
-		return fmt.Errorf("media is one of %v, not %q", s.world.names(), x.Media)
-	}
-	a, ok := s.world.lookupText(p, x.Account)
-	if !ok {
-		return fmt.Errorf("%s has no account %q", x.Media, x.Account)
+	a, err := s.world.named(x.Media, x.Account)
+	if err != nil {
+		return err
 	}
 	from, err := parseDay(x.From)
 	if err != nil {
@@ -190,11 +182,7 @@ func (s *Simulator) orderFault(w http.ResponseWriter, r *http.Request) {
 	}
 	f = s.faults.add(f)
 	s.recompile()
-	if err := s.save(); err != nil {
-		writeProblem(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	writeJSON(w, http.StatusCreated, f)
+	s.keep(w, http.StatusCreated, f)
 }
 
 // killTokens ends the tokens of the login that reaches an account, or of all logins of a platform.
@@ -202,9 +190,9 @@ func (s *Simulator) killTokens(f Fault) error {
 	p := s.world.spec(f.Media)
 	var of *account
 	if f.Account != "" {
-		a, ok := s.world.lookupText(p, f.Account)
-		if !ok {
-			return fmt.Errorf("%s has no account %q", f.Media, f.Account)
+		a, err := s.world.named(f.Media, f.Account)
+		if err != nil {
+			return err
 		}
 		of = &a
 	}
@@ -228,9 +216,5 @@ func (s *Simulator) cancelFaults(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.recompile()
-	if err := s.save(); err != nil {
-		writeProblem(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]int{"removed": removed})
+	s.keep(w, http.StatusOK, map[string]int{"removed": removed})
 }

@@ -1,6 +1,9 @@
 package simulator
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // A giant is an account of more creatives than a platform reports on in one answer.
 const (
@@ -162,6 +165,19 @@ func (w *world) lookupText(p *spec, id string) (account, bool) {
 		return account{}, false
 	}
 	return w.lookup(p, n)
+}
+
+// named returns the account that an order names, or an error for whoever ordered.
+func (w *world) named(media, id string) (account, error) {
+	p := w.spec(media)
+	if p == nil {
+		return account{}, fmt.Errorf("media is one of %v, not %q", w.names(), media)
+	}
+	a, ok := w.lookupText(p, id)
+	if !ok {
+		return account{}, fmt.Errorf("%s has no account %q", media, id)
+	}
+	return a, nil
 }
 
 // company is who owns the account; several accounts may share one.
