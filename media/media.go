@@ -117,6 +117,9 @@ type List struct {
 	// Parent is the column of Table with the id of the object above, which a creative's ad group is and an ad group's campaign;
 	// "" where there is none.
 	Parent string
+	// IDTellsParent says that an object's id is that of the object above, a colon, and more: reports then tell what objects belong
+	// to that no list shows any more.
+	IDTellsParent bool
 	// Variants are the queries that together make the whole, for platforms that list deleted objects apart; each is
 	// paged and counted by itself. Empty means one.
 	Variants []string

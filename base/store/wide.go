@@ -18,6 +18,8 @@ type ObjectTable struct {
 	Level  string // campaign, adgroup or creative
 	Table  string // the raw table
 	Parent string // its column with the id of the object above: of a creative the ad group, of an ad group the campaign
+	// IDTellsParent says that an id begins with the id of the object above, followed by a colon.
+	IDTellsParent bool
 }
 
 // wideAccount is what the rows of all days of an account have in common.
@@ -25,6 +27,7 @@ type wideAccount struct {
 	Account
 	names   map[wideKey]string // of objects
 	parents map[wideKey]string // ids of the objects above
+	byID    map[string]bool    // levels whose ids tell the object above
 }
 
 // wideKey is a row of wide_daily within an account and a day, and an object.
@@ -54,7 +57,7 @@ func (s *Store) RebuildWide(ctx context.Context, tables []ObjectTable, accountID
 
 // wideAccount reads an account's configuration. One that is not known is no error: reports of it may be.
 func (s *Store) wideAccount(ctx context.Context, tables []ObjectTable, accountID int64) (*wideAccount, error) {
-	a := &wideAccount{names: map[wideKey]string{}, parents: map[wideKey]string{}}
+	a := &wideAccount{names: map[wideKey]string{}, parents: map[wideKey]string{}, byID: map[string]bool{}}
 	var err error
 	// The writer's: a replica may not have the name yet whose mark is cleared.
 	if a.Account, err = s.Account(ctx, accountID); err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -71,6 +74,7 @@ func (s *Store) wideAccount(ctx context.Context, tables []ObjectTable, accountID
 			if t.Parent == "" {
 				continue
 			}
+			a.byID[t.Level] = t.IDTellsParent
 			err := eachText(tx.Raw("SELECT '', object_id, COALESCE("+t.Parent+", '') FROM "+t.Table+" WHERE account_id = ?", accountID),
 				func(_, object, parent string) { a.parents[wideKey{t.Level, object}] = parent })
 			if err != nil {

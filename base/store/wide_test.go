@@ -13,7 +13,7 @@ var (
 	rawAds       = store.RawTable{Name: "test_ad", Shape: store.Objects, Columns: []store.RawColumn{{Name: "campaign_id", Kind: store.Text}}}
 	rawCreatives = store.RawTable{Name: "test_creative", Shape: store.Objects, Columns: []store.RawColumn{{Name: "ad_id", Kind: store.Text}}}
 	wideTables   = []store.ObjectTable{
-		{Level: "campaign", Table: "test_campaign"}, {Level: "adgroup", Table: "test_ad", Parent: "campaign_id"}, {Level: "creative", Table: "test_creative", Parent: "ad_id"},
+		{Level: "campaign", Table: "test_campaign"}, {Level: "adgroup", Table: "test_ad", Parent: "campaign_id"}, {Level: "creative", Table: "test_creative", Parent: "ad_id", IDTellsParent: true},
 	}
 )
 
@@ -110,6 +110,7 @@ func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	s := wideStore(t)
 	putReport(t, s, "account", today, map[string]int64{"": 9})
 	putReport(t, s, "adgroup", today, map[string]int64{"a1": 5, "a2": 4})
+	putReport(t, s, "creative", today, map[string]int64{"a1:m7": 3})
 	account := partnerRow(1, today)
 	account.Level, account.Object = "account", ""
 	unheard := partnerRow(2, today)
@@ -117,10 +118,10 @@ func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	odd := partnerRow(3, today)
 	odd.Level = "keyword"
 	putPartner(t, s, account, partnerRow(4, today), partnerRow(5, today), unheard, odd)
-	require.Equal(t, 6, rebuild(t, s))
+	require.Equal(t, 7, rebuild(t, s))
 
 	rows := wideLines(t, s)
-	require.Len(t, rows, 6)
+	require.Len(t, rows, 7)
 	on := today.String()
 	top := rows[on+" account "]
 	require.Equal(t, wideLine{
@@ -145,6 +146,9 @@ func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	require.Equal(t, "a2", *other.AdgroupID)
 	require.EqualValues(t, 5, *rows[on+" creative c9"].NewUsers)
 	require.Nil(t, rows[on+" creative c9"].AdgroupID)
+	part := rows[on+" creative a1:m7"]
+	require.Equal(t, []*string{new("a1"), new("Ad one"), new("k1"), nil}, []*string{part.AdgroupID, part.AdgroupName, part.CampaignID, part.CreativeName},
+		"no list tells of it, but its id what it is part of")
 }
 
 func TestRebuildWide_WritesWhatChangedAndDeletesWhatIsGone(t *testing.T) {

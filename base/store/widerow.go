@@ -189,12 +189,23 @@ func (a *wideAccount) row(k wideKey) *wideRow {
 	return row
 }
 
+// parent returns the id of the object above, or "" when nothing tells it.
+func (a *wideAccount) parent(k wideKey) string {
+	id, known := a.parents[k]
+	if !known && a.byID[k.level] {
+		if above, _, isPart := strings.Cut(k.object, ":"); isPart {
+			return above
+		}
+	}
+	return id
+}
+
 // above returns an object, those that it belongs to, as far as they are known, and the account.
 func (a *wideAccount) above(k wideKey) []wideKey {
 	var keys []wideKey
 	for i := slices.Index(ObjectLevels, k.level); i >= 0 && i < len(ObjectLevels) && k.object != ""; i++ {
 		keys = append(keys, wideKey{ObjectLevels[i], k.object})
-		k.object = a.parents[wideKey{ObjectLevels[i], k.object}]
+		k.object = a.parent(wideKey{ObjectLevels[i], k.object})
 	}
 	return append(keys, wideKey{level: AccountLevel})
 }

@@ -49,7 +49,7 @@ func (Platform) Lists() []media.List {
 	return []media.List{
 		{Name: "promotion", Level: "adgroup", Table: promotionTable, Parent: "project_id", Unlogged: []string{"promotion_modify_time"}, Page: promotions.page},
 		{Name: "project", Level: "campaign", Table: projectTable, Variants: []string{live, deleted}, Unlogged: []string{"project_modify_time"}, Page: projects},
-		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", MapsAssets: true, Page: materials.page},
+		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", IDTellsParent: true, MapsAssets: true, Page: materials.page},
 		{Name: "image", Level: store.AssetImage, Table: imageTable, Unlogged: []string{"url"}, Page: images.page},
 		{Name: "video", Level: store.AssetVideo, Table: videoTable, Unlogged: []string{"url", "poster_url"}, Page: videos.page},
 	}

@@ -100,7 +100,7 @@ func objectTables(platform media.Platform) []store.ObjectTable {
 	var tables []store.ObjectTable
 	for _, l := range platform.Lists() {
 		if slices.Contains(store.ObjectLevels, l.Level) {
-			tables = append(tables, store.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent})
+			tables = append(tables, store.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent, IDTellsParent: l.IDTellsParent})
 		}
 	}
 	return tables

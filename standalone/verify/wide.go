@@ -83,13 +83,9 @@ func (v *verifier) compareWide(ctx context.Context, w world, a account, sums *su
 		}
 		game, os := sums.gameOf(a.id, k.day)
 		want := map[string]string{"media": w.media, "external_id": a.externalID, "account_name": a.name, "game": game, "os": os, "currency": a.Currency, "day_zone": a.Timezone}
-		unsure := v.wide.name(w, k, want)
+		v.wide.name(w, k, want)
 		for i, name := range wideTexts {
-			text, known := want[name], row.texts[i].Valid
-			if !known && unsure[name] {
-				continue
-			}
-			c.equal(what+" "+name, texts(row.texts)[i], orNULL(text))
+			c.equal(what+" "+name, texts(row.texts)[i], orNULL(want[name]))
 		}
 		public := w.public
 		if !told {
@@ -164,22 +160,14 @@ func (t *wideTruth) chain(w world, level, id string) []object {
 	return all
 }
 
-// name says what the ids and names of a row must be. Of an object that no list shows any more it depends on when we looked whether
-// more than its id is known: those columns are unsure.
-func (t *wideTruth) name(w world, k wideKey, want map[string]string) (unsure map[string]bool) {
-	unsure = map[string]bool{}
-	unlisted := false
-	for i, o := range t.chain(w, k.level, k.object) {
-		truth := t.objects[o]
+// name says what the ids and names of a row must be. What no list shows any more has none but its id, which tells what it is part of.
+func (t *wideTruth) name(w world, k wideKey, want map[string]string) {
+	for _, o := range t.chain(w, k.level, k.object) {
 		want[o.level+"_id"] = o.id
 		if !nameless(w, o.level) {
-			want[o.level+"_name"] = truth.Name
+			want[o.level+"_name"] = t.objects[o].Name
 		}
-		unsure[o.level+"_id"] = unlisted && i > 0
-		unlisted = unlisted || truth.Unlisted
-		unsure[o.level+"_name"] = unlisted
 	}
-	return unsure
 }
 
 func nameless(w world, level string) bool {
