@@ -50,7 +50,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 		}),
 	}},
 	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday, rowsLost, editedLate}},
-	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected, takenBack}},
+	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected, takenBack, dropped}},
 	{at: 210 * time.Minute, title: "all lists are pulled anew, over a limit", events: []event{
 		fault("over the limit", "waited, at no attempt", map[string]any{
 			"kind": "over_limit", "media": tencent.Name, "endpoint": "adgroups/get", "count": 2,
@@ -250,6 +250,33 @@ var editedLate = event{name: "edits shown late", what: "pulls of changes reach b
 			}
 			return n, nil
 		}, nil
+	}}
+
+// dropped are creatives that are taken out of all ads of an account. Ocean Engine lists them no more, and tells no time of it.
+var dropped = event{name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted", lasting: true,
+	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		data, externalID := p.stack.store.Data, p.firstAccount(oceanengine.Name)
+		id, err := p.accountID(ctx, oceanengine.Name, externalID)
+		if err != nil {
+			return nil, err
+		}
+		const query = "SELECT COUNT(*) FROM oceanengine_promotion_material m JOIN oceanengine_promotion p ON p.account_id = m.account_id" +
+			" AND p.object_id = m.promotion_id WHERE m.account_id = ? AND p.deleted_at IS NULL AND m.deleted_at IS NOT NULL"
+		count := func(ctx context.Context) (n int64, err error) {
+			err = data.Writer(ctx).Raw(query, id).Row().Scan(&n)
+			return n, err
+		}
+		before, err := count(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", map[string]any{
+			"media": oceanengine.Name, "account": externalID, "drop_creatives": true,
+		})
+		return func(ctx context.Context) (int64, error) {
+			n, err := count(ctx)
+			return n - before, err
+		}, err
 	}}
 
 // tokensDead ends the access tokens of all of a platform's logins.

@@ -14,6 +14,7 @@ type creative struct {
 	id      int64
 	created int64
 	deleted int64 // may lie in the future
+	played  int64 // until when it shares in figures
 	// material is what reports know it by where creatives are parts of their ad, else 0.
 	material int64
 }
@@ -34,6 +35,13 @@ func (x *ad) creative(a *account, n int) creative {
 	}
 	if n > 0 && x.creatives == 0 && k.sub(2).chance(20) {
 		c.deleted = c.created + (x.deleted-c.created)*k.sub(3).between(20, 90)/100
+	}
+	c.played = c.deleted
+	for i := range a.edits {
+		if e := &a.edits[i]; e.drops(&c) {
+			// It is done with its day, whose figures are shared out already.
+			c.deleted, c.played = e.At, a.calendar.start(a.calendar.dayOf(e.At)+1)
+		}
 	}
 	if a.p.creativesAreParts {
 		c.material = c.materialOf(a)
@@ -182,7 +190,7 @@ func (x *ad) players(a *account, day int) []player {
 	list := make([]player, 0, 4)
 	for n := range x.creativeCount() {
 		c := x.creative(a, n)
-		if c.created > from || c.deleted < to {
+		if c.created > from || c.played < to {
 			continue
 		}
 		if s, _ := c.statusAt(from); s == statusActive {

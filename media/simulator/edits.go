@@ -2,63 +2,75 @@ package simulator
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
 )
 
-// bidEdit is an ordered change of the bids of an account's ads. Its time of modification is one thing, and since when it is shown another: platforms show a change some
-// time after its stamp.
-type bidEdit struct {
+// adEdit is an ordered change of an account's ads. When it was made is one thing, and from when on it is shown another: platforms show
+// some changes later than the time that they tell of them.
+type adEdit struct {
 	Media   string `json:"media"`
 	Account string `json:"account"`
 	Object  string `json:"object,omitempty"` // an ad; "" is all of the account's that there are
-	Percent int64  `json:"percent"`
-	At      int64  `json:"at"`    // the world's second that the platform tells as the time of modification
-	Shown   int64  `json:"shown"` // from when on the platform shows it
+	// Percent is by how much bids are raised.
+	Percent int64 `json:"percent,omitempty"`
+	// DropCreatives takes all creatives but the first out of the ads, when it is shown.
+	DropCreatives bool  `json:"drop_creatives,omitempty"`
+	At            int64 `json:"at"`    // the world's second that the platform tells as the time of modification
+	Shown         int64 `json:"shown"` // from when on the platform shows it
 }
 
-// bidEdits holds all ordered ones, in their order.
-type bidEdits struct {
+// adEdits holds all ordered ones, in their order.
+type adEdits struct {
 	mu        sync.RWMutex
-	list      []bidEdit
-	byAccount map[accountKey][]bidEdit
+	list      []adEdit
+	byAccount map[accountKey][]adEdit
 }
 
-func newBidEdits() *bidEdits { return &bidEdits{byAccount: map[accountKey][]bidEdit{}} }
+func newAdEdits() *adEdits { return &adEdits{byAccount: map[accountKey][]adEdit{}} }
 
-func (e *bidEdits) of(k accountKey) []bidEdit {
+func (e *adEdits) of(k accountKey) []adEdit {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.byAccount[k]
 }
 
-func (e *bidEdits) add(k accountKey, x bidEdit) {
+func (e *adEdits) add(k accountKey, x adEdit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = append(e.list, x)
 	e.byAccount[k] = append(e.byAccount[k], x)
 }
 
-func (e *bidEdits) all() []bidEdit {
+func (e *adEdits) all() []adEdit {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return append([]bidEdit(nil), e.list...)
+	return append([]adEdit(nil), e.list...)
 }
 
-// apply brings an ad as it is shown at a moment to what was ordered. A deleted one keeps what it was shown with.
-func (x *bidEdit) apply(o *object, now int64) {
-	if x.Shown > now || x.Shown >= o.deleted || o.created > x.At || (x.Object != "" && x.Object != strconv.FormatInt(o.id, 10)) {
+// isOf tells whether an ad is meant.
+func (x *adEdit) isOf(ad int64) bool { return x.Object == "" || x.Object == strconv.FormatInt(ad, 10) }
+
+// drops tells whether a creative is taken out of its ad.
+func (x *adEdit) drops(c *creative) bool {
+	return x.DropCreatives && c.n > 0 && x.isOf(c.ad.id) && c.created < x.At && x.At < c.deleted
+}
+
+// apply brings an ad as it is shown at a moment to the bid that was ordered. A deleted one keeps what it was shown with.
+func (x *adEdit) apply(o *object, now int64) {
+	if x.Percent == 0 || x.Shown > now || x.Shown >= o.deleted || o.created > x.At || !x.isOf(o.id) {
 		return
 	}
 	o.bid += o.bid * x.Percent / 100
 	o.modified = max(o.modified, x.At)
 }
 
-// orderEdit changes the bids of an account's ads, from now on or from a coming moment on.
+// orderEdit changes an account's ads, from now on or from a coming moment on.
 func (s *Simulator) orderEdit(w http.ResponseWriter, r *http.Request) {
-	var order bidEdit
+	var order adEdit
 	if !readOrder(w, r, &order) {
 		return
 	}
@@ -78,12 +90,17 @@ func (s *Simulator) orderEdit(w http.ResponseWriter, r *http.Request) {
 }
 
 // edit makes an ordered one hold.
-func (s *Simulator) edit(x bidEdit) error {
+func (s *Simulator) edit(x adEdit) error {
 	a, err := s.world.named(x.Media, x.Account)
 	if err != nil {
 		return err
 	}
-	if x.Percent < 1 || x.Percent > 1000 {
+	switch {
+	case x.DropCreatives && x.Percent != 0:
+		return errors.New("an edit has percent or drop_creatives, not both")
+	case x.DropCreatives && x.Shown != x.At:
+		return errors.New("creatives are dropped when it is shown: leave shown out")
+	case !x.DropCreatives && (x.Percent < 1 || x.Percent > 1000):
 		return fmt.Errorf("percent is 1 to 1000, not %d", x.Percent)
 	}
 	s.world.edits.add(a.mapKey(), x)

@@ -63,7 +63,42 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	require.NotContains(t, since(), one)
 	require.Len(t, since(), min(edited, 101)-1)
 
+	// Creatives are taken out of their ads, and share in the figures of their last day to its end.
+	taken := shown.Add(time.Hour)
+	s.order("clock", fields{"now": taken})
+	creativesAt := func(at time.Time) (live int, players map[int]bool) {
+		a = s.account("tencent", a.index)
+		for _, c := range a.creatives(at.Unix()) {
+			if c.status != statusDeleted {
+				live++
+			}
+		}
+		v := s.truth()
+		v.now = at.Unix()
+		players = map[int]bool{}
+		for _, r := range v.rows(a, scope{level: levelCreative, from: dayOf(at.Unix()), to: dayOf(at.Unix())}) {
+			players[r.creative.n] = true
+		}
+		return live, players
+	}
+	many, before1 := creativesAt(taken)
+	s.order("edits", fields{"media": "tencent", "account": idText(a.id), "drop_creatives": true})
+	ads := 0
+	for _, o := range s.truth().objects(a) {
+		if o.deleted > taken.Unix() {
+			ads++
+		}
+	}
+	few, sameDay := creativesAt(taken)
+	require.Equal(t, ads, few, "one is left of each")
+	require.Greater(t, many, few+10)
+	require.Greater(t, len(before1), 1)
+	require.Equal(t, before1, sameDay)
+	_, nextDay := creativesAt(time.Unix(dayStart(dayOf(taken.Unix())+1), 0).Add(9 * time.Hour))
+	require.Equal(t, map[int]bool{0: true}, nextDay)
+
 	for name, bad := range map[string]fields{
+		"both": {"drop_creatives": true}, "shown later": {"drop_creatives": true, "percent": 0, "at": taken.Unix(), "shown": taken.Unix() + 1},
 		"media": {"media": "x"}, "account": {"account": "1"}, "percent": {"percent": 0}, "shown before it was made": {"at": told + 600},
 		"shown before now": {"shown": shown.Unix() - 1}, "more": {"more": 1},
 	} {
@@ -72,7 +107,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 		require.Equal(t, 400, s.control(http.MethodPost, "edits", o).Code, name)
 	}
 	kept := s.world.edits.all()
-	require.Len(t, kept, 2)
+	require.Len(t, kept, 3)
 	require.NoError(t, s.Close())
 	again, err := New(Config{Accounts: 80, Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ type state struct {
 	Limits      limitSettings   `json:"limits"`
 	Corrections []correction    `json:"corrections"`
 	Lives       []life          `json:"lives,omitempty"`
-	Edits       []bidEdit       `json:"edits,omitempty"`
+	Edits       []adEdit        `json:"edits,omitempty"`
 	Faults      []Fault         `json:"faults"`
 	LastFault   int             `json:"last_fault"`
 }

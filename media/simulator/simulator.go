@@ -64,7 +64,7 @@ func New(cfg Config) (*Simulator, error) {
 		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
 	}
 	s.traps = newTraps(cfg.Seed, cfg.Traps, func() bool { return s.clock.Frozen() })
-	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, active: cfg.Active, lives: newLives(), edits: newBidEdits(), traps: s.traps}
+	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, active: cfg.Active, lives: newLives(), edits: newAdEdits(), traps: s.traps}
 	for _, p := range s.platforms {
 		s.world.specs = append(s.world.specs, p.spec())
 		s.limits.change(p.spec().limits, nil)

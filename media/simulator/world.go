@@ -27,7 +27,7 @@ type world struct {
 	giant    int // how many creatives the first account of each platform runs; 0 is as many as any large one
 	specs    []*spec
 	lives    *lives
-	edits    *bidEdits
+	edits    *adEdits
 	traps    *traps
 }
 
@@ -94,7 +94,7 @@ type account struct {
 	class    class
 	slots    int   // how many ads it runs side by side
 	woken    int64 // since when a sleeping account runs its ads; 0 is never
-	edits    []bidEdit
+	edits    []adEdit
 	// creativesEach is how many creatives each ad of a giant has.
 	creativesEach int
 	traps         *traps

@@ -104,6 +104,14 @@ var all = []defence{
 		}},
 	},
 	{
+		name: "gone-objects", without: "objects that a full list has no more stay as they were",
+		edits: []patch.Edit{{
+			File:    "base/store/object.go",
+			Find:    "		if !e.seen && e.deleted.IsZero() {\n",
+			Replace: "		if !e.seen && e.deleted.IsZero() && w.Version < 0 {\n",
+		}},
+	},
+	{
 		name: "dirty-marks", without: "a change of figures does not mark its day for the summaries",
 		edits: []patch.Edit{{
 			File:    "base/store/coverage.go",
