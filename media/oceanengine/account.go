@@ -5,13 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/wire"
 )
 
-const accountsEndpoint = "oauth2/advertiser/get/"
+const (
+	accountsEndpoint = "oauth2/advertiser/get/"
+	infoEndpoint     = "2/advertiser/info/"
+)
+
+// infoMost is how many accounts a call may ask about.
+const infoMost = 100
+
+// forbiddenMost is how many forbidden accounts a listing looks for. A login with more of them lacks the permission itself.
+const forbiddenMost = 50
 
 // roleAdvertiser is the role of what carries ads. The others are containers of accounts: workbenches, agents.
 const roleAdvertiser = "ADVERTISER"
@@ -24,52 +34,160 @@ func (Platform) AccountTable() store.RawTable {
 	return store.RawTable{Name: "oceanengine_account", Shape: store.AccountRows, Columns: []store.RawColumn{
 		{Name: "advertiser_name", Kind: store.Text},
 		{Name: "account_role", Kind: store.Text},
+		// Of the details, which are NULL of an account that its login may not see.
+		{Name: "company", Kind: store.Text},
+		{Name: "account_status", Kind: store.Text},
 	}}
 }
 
-// Accounts implements media.Platform: the advertisers that authorised us directly, in one answer. Accounts that the login
-// has lost are left out.
+// Accounts implements media.Platform: the advertisers that authorised us directly, in one answer, and the details of each hundred in
+// another. Accounts that the login has lost are left out; some that the list still has are forbidden all the same.
 func (Platform) Accounts(ctx context.Context, api media.API, yield func([]media.FoundAccount) error) error {
 	data, err := api.Get(ctx, accountsEndpoint, url.Values{})
 	if err != nil {
 		return err
 	}
-	found, err := readAccounts(data)
+	listed, err := readAccounts(data)
 	if err != nil {
 		return media.Broken(accountsEndpoint, err)
 	}
-	return yield(found)
+	d := details{api: api}
+	for page := range slices.Chunk(listed, infoMost) {
+		if err := d.ask(ctx, page); err != nil {
+			return err
+		}
+		found := make([]media.FoundAccount, len(page))
+		for i := range page {
+			if found[i], err = page[i].found(); err != nil {
+				return media.Broken(infoEndpoint, err)
+			}
+		}
+		if err := yield(found); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func readAccounts(data json.RawMessage) ([]media.FoundAccount, error) {
+// listedAccount is an account of the list, and what its details say.
+type listedAccount struct {
+	AdvertiserID   wire.ID `json:"advertiser_id"`
+	AdvertiserName string  `json:"advertiser_name"`
+	AccountRole    string  `json:"account_role"`
+	IsValid        *bool   `json:"is_valid"`
+
+	raw    json.RawMessage
+	detail json.RawMessage // nil when they are not told
+}
+
+func readAccounts(data json.RawMessage) ([]listedAccount, error) {
 	var answer struct {
 		List []json.RawMessage `json:"list"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, err
 	}
-	var found []media.FoundAccount
+	var listed []listedAccount
 	for _, raw := range answer.List {
-		var row struct {
-			AdvertiserID   wire.ID `json:"advertiser_id"`
-			AdvertiserName string  `json:"advertiser_name"`
-			AccountRole    string  `json:"account_role"`
-			IsValid        *bool   `json:"is_valid"`
-		}
-		if err := json.Unmarshal(raw, &row); err != nil {
+		a := listedAccount{raw: raw}
+		if err := json.Unmarshal(raw, &a); err != nil {
 			return nil, err
 		}
-		valid := row.IsValid == nil || *row.IsValid
-		if !valid || (row.AccountRole != roleAdvertiser && row.AccountRole != "") {
+		valid := a.IsValid == nil || *a.IsValid
+		if !valid || (a.AccountRole != roleAdvertiser && a.AccountRole != "") {
 			continue
 		}
-		if row.AdvertiserID == "" {
+		if a.AdvertiserID == "" {
 			return nil, errNoID
 		}
-		found = append(found, media.FoundAccount{
-			ExternalID: string(row.AdvertiserID), Name: wire.Cut(row.AdvertiserName), Timezone: zoneName, Currency: currency,
-			Raw: []any{wire.Text(row.AdvertiserName), wire.Text(row.AccountRole)}, JSON: raw,
-		})
+		listed = append(listed, a)
 	}
-	return found, nil
+	return listed, nil
+}
+
+// found is the account with its details, which its row_json has as "info".
+func (a *listedAccount) found() (media.FoundAccount, error) {
+	f := media.FoundAccount{
+		ExternalID: string(a.AdvertiserID), Name: wire.Cut(a.AdvertiserName), Timezone: zoneName, Currency: currency,
+		Raw: []any{wire.Text(a.AdvertiserName), wire.Text(a.AccountRole), nil, nil}, JSON: a.raw,
+	}
+	if a.detail == nil {
+		return f, nil
+	}
+	var info struct {
+		Company string `json:"company"`
+		Status  string `json:"status"`
+	}
+	whole := map[string]json.RawMessage{}
+	if err := errors.Join(json.Unmarshal(a.detail, &info), json.Unmarshal(a.raw, &whole)); err != nil {
+		return f, err
+	}
+	f.Raw[2], f.Raw[3] = wire.Text(info.Company), wire.Text(info.Status)
+	whole["info"] = a.detail
+	var err error
+	f.JSON, err = json.Marshal(whole)
+	return f, err
+}
+
+// details asks for the details of a login's accounts.
+type details struct {
+	api       media.API
+	forbidden int // accounts that are, so far
+}
+
+// ask gives the accounts their details. One account that is forbidden fails the call for all of them (document 1696710508983311), which
+// is then asked in halves.
+func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
+	if len(accounts) == 0 || d.forbidden >= forbiddenMost {
+		return nil
+	}
+	ids := make([]json.Number, len(accounts))
+	for i, a := range accounts {
+		ids[i] = json.Number(a.AdvertiserID)
+	}
+	text, err := json.Marshal(ids)
+	if err != nil {
+		return media.Broken(accountsEndpoint, err)
+	}
+	data, err := d.api.Get(ctx, infoEndpoint, url.Values{"advertiser_ids": {string(text)}})
+	if e, ok := errors.AsType[*media.Error](err); ok && e.Parks == media.Revoked {
+		if len(accounts) == 1 {
+			d.forbidden++
+			return nil
+		}
+		half := len(accounts) / 2
+		if err := d.ask(ctx, accounts[:half]); err != nil {
+			return err
+		}
+		return d.ask(ctx, accounts[half:])
+	}
+	if err != nil {
+		return err
+	}
+	if err := readDetails(data, accounts); err != nil {
+		return media.Broken(infoEndpoint, err)
+	}
+	return nil
+}
+
+// readDetails puts the rows of an answer to their accounts.
+func readDetails(data json.RawMessage, accounts []listedAccount) error {
+	var rows []json.RawMessage
+	if err := json.Unmarshal(data, &rows); err != nil {
+		return err
+	}
+	for _, raw := range rows {
+		var row struct {
+			ID wire.ID `json:"id"`
+		}
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return err
+		}
+		for i := range accounts {
+			if accounts[i].AdvertiserID == row.ID {
+				accounts[i].detail = raw
+			}
+		}
+	}
+	return nil
 }

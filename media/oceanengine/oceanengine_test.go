@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -332,10 +334,17 @@ func TestHourlyReport_BeginsAtAnHour(t *testing.T) {
 
 func TestAccounts_LeavesOutContainersAndWhatIsLost(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"list":[
+	list := data(`{"list":[
 		{"advertiser_id":1700000000000001,"advertiser_name":"甲","account_role":"ADVERTISER","is_valid":true},
 		{"advertiser_id":1700000000000002,"advertiser_name":"lost","account_role":"ADVERTISER","is_valid":false},
-		{"advertiser_id":1700000000000003,"advertiser_name":"workbench","account_role":"CUSTOMER_ADMIN","is_valid":true}]}`)}
+		{"advertiser_id":1700000000000003,"advertiser_name":"workbench","account_role":"CUSTOMER_ADMIN","is_valid":true}]}`)
+	s := &server{answer: func(endpoint string, query url.Values) string {
+		if endpoint == accountsEndpoint {
+			return list("", nil)
+		}
+		require.Equal(t, "[1700000000000001]", query.Get("advertiser_ids"), "numbers, as the platform has them")
+		return data(`[]`)("", nil)
+	}}
 	var found []media.FoundAccount
 	require.NoError(t, New().Accounts(t.Context(), s, func(page []media.FoundAccount) error {
 		found = append(found, page...)
@@ -395,11 +404,71 @@ func FuzzReaders(f *testing.F) {
 		_, _, _ = materials.read(body)
 		s := &server{answer: data(string(body))}
 		_, _ = projects(context.Background(), s, media.ListQuery{}, "")
-		_, _ = readAccounts(body)
+		accounts, _ := readAccounts(body)
+		_ = readDetails(body, accounts)
+		for i := range accounts {
+			_, _ = accounts[i].found()
+		}
 		_, _ = readTokens(body)
 		for _, r := range []report{byAccount, byMaterial, {hourly: true}, {hourly: true, objects: byPromotion.objects}} {
 			_, _ = r.page(context.Background(), s, media.ReportQuery{}, "")
 		}
 		_, _ = New().Decode(http.StatusOK, http.Header{}, body)
 	})
+}
+
+// Whose permission is gone must not take the details of all others with it.
+func TestAccounts_OneThatIsForbiddenCostsTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	const accounts, calls = 250, 3 // without anything forbidden
+	for name, forbidden := range map[string][]int{
+		"none": nil, "one": {37}, "the first and the last": {1, accounts}, "neighbours": {99, 100, 101, 102}, "all": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			isForbidden := func(id int) bool { return name == "all" || slices.Contains(forbidden, id) }
+			s := &server{answer: func(endpoint string, query url.Values) string {
+				var rows []string
+				if endpoint == accountsEndpoint {
+					for id := 1; id <= accounts; id++ {
+						rows = append(rows, fmt.Sprintf(`{"advertiser_id":%d,"advertiser_name":"a","account_role":"ADVERTISER","is_valid":true}`, id))
+					}
+					return data(`{"list":[`+strings.Join(rows, ",")+`]}`)("", nil)
+				}
+				var ids []int
+				require.NoError(t, json.Unmarshal([]byte(query.Get("advertiser_ids")), &ids))
+				require.LessOrEqual(t, len(ids), 100, "the platform takes no more")
+				for _, id := range ids {
+					if isForbidden(id) {
+						return `{"code":40002,"message":"No permission","request_id":"r1"}`
+					}
+					rows = append(rows, fmt.Sprintf(`{"id":%d,"company":"company %d","status":"STATUS_ENABLE"}`, id, id))
+				}
+				return data("["+strings.Join(rows, ",")+"]")("", nil)
+			}}
+			id := 0
+			require.NoError(t, New().Accounts(t.Context(), s, func(page []media.FoundAccount) error {
+				for _, a := range page {
+					id++
+					require.Equal(t, strconv.Itoa(id), a.ExternalID, "all are found, in their order")
+					want := []any{"a", "ADVERTISER", fmt.Sprintf("company %d", id), "STATUS_ENABLE"}
+					if isForbidden(id) {
+						want[2], want[3] = nil, nil
+					}
+					require.Equal(t, want, a.Raw)
+					require.Equal(t, !isForbidden(id), strings.Contains(string(a.JSON), `"info":{`))
+				}
+				return nil
+			}))
+			require.Equal(t, accounts, id)
+			switch name {
+			case "none":
+				require.Len(t, s.queries, 1+calls)
+			case "all":
+				require.Less(t, len(s.queries), 120, "a login that may see nothing is not asked about each account")
+			default:
+				require.LessOrEqual(t, len(s.queries), 1+calls+2*8*len(forbidden))
+			}
+		})
+	}
 }

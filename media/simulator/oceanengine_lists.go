@@ -73,9 +73,15 @@ func (o *oceanEngine) advertiserInfo(c *call, l *login) *apiError {
 	for i, id := range ids {
 		a, ok := c.sim.world.lookup(o.about, id)
 		if !ok || !l.reaches(a.index) || c.sim.closed(&a) != "" {
+			if len(ids) > 1 {
+				c.sim.traps.meet(trapForbiddenID)
+			}
 			return failure(40002, "advertiser_id %d", id)
 		}
 		list[i] = a
+	}
+	if len(ids) > 1 && c.sim.traps.springs(c, trapForbiddenID) {
+		return failure(40002, "advertiser_id %d", ids[len(ids)-1])
 	}
 	w := o.begin(c)
 	w.open('[')

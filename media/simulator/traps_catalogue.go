@@ -11,6 +11,7 @@ const (
 	trapEndpointShut
 	trapExtraField
 	trapFiguresFall
+	trapForbiddenID
 	trapHourLate
 	trapHourMissing
 	trapLevelsApart
@@ -76,6 +77,10 @@ var trapCatalogue = [trapCount]trap{
 	trapFiguresFall: {
 		name: "figures_fall", what: "the spend of a past day falls, since invalid clicks are given back",
 		survived: "fallen figures: taken over",
+	},
+	trapForbiddenID: {
+		name: "forbidden_id", what: "one forbidden account fails a call about a hundred",
+		survived: "forbidden account in a call of many: the others asked without it", often: oftenUsual,
 	},
 	trapHourLate: {
 		name: "hour_late", what: "an hour that is over lacks its last quarter until later",

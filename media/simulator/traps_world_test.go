@@ -91,6 +91,29 @@ func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
 	require.EqualValues(t, 1, s.trap("numbers_as_text").Met)
 }
 
+// info asks for the details of accounts and returns the answer's code.
+func (s *sim) info(accounts ...int) string {
+	var ids []int64
+	for _, i := range accounts {
+		ids = append(ids, s.account("oceanengine", i).id)
+	}
+	w := s.do(oceanRequest(s.token(s.account("oceanengine", 0)), "2/advertiser/info/", query("advertiser_ids", jsonText(ids))))
+	return fmt.Sprint(decoded(s.t, w)["code"])
+}
+
+func TestTraps_OneForbiddenAccountFailsACallAboutMany(t *testing.T) {
+	t.Parallel()
+	s := standing(t, "forbidden_id")
+	require.Equal(t, "0", s.info(1), "an account by itself is no trap")
+	require.Equal(t, "40002", s.info(0, 1))
+	require.Equal(t, "0", s.info(0, 1))
+	s.order("accounts", fields{"media": "oceanengine", "account": idText(s.account("oceanengine", 1).id), "state": "revoked"})
+	require.Equal(t, "40002", s.info(1))
+	require.EqualValues(t, 1, s.trap("forbidden_id").Met)
+	require.Equal(t, "40002", s.info(0, 1))
+	require.EqualValues(t, 2, s.trap("forbidden_id").Met)
+}
+
 func TestTraps_OfModificationTimes(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "status_unstamped")
@@ -185,6 +208,7 @@ func (s *sim) useEverything() {
 		for _, path := range []string{"2/file/image/get/", "2/file/video/get/", "v3.0/project/list/"} {
 			ask(func(page string) bool { return isGood(s.oceanCall(oce, path, "page", page).Body.Bytes()) })
 		}
+		s.info(0, 1)
 	}
 }
 

@@ -170,6 +170,7 @@ type world struct {
 	media      string
 	accounts   string // raw table of accounts, and its column that holds their name
 	nameColumn string
+	company    string // the column of the accounts' details that a login may be forbidden, "" where there is none
 	objects    []objects
 	levels     []level
 	daily      string // raw tables
@@ -195,7 +196,7 @@ var worlds = []world{
 			"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
 	},
 	{
-		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
+		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", company: "company", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
 		objects: []objects{
 			{table: "oceanengine_project", kind: "project", columns: oceanProject, level: "campaign", modified: "project_modify_time", status: "status_first"},
 			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign", modified: "promotion_modify_time", status: "status_first"},

@@ -241,7 +241,47 @@ func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []acco
 	for id := range names {
 		c.extra(fmt.Sprintf("our account %d", id))
 	}
+	if w.company != "" {
+		if err := v.compareCompanies(ctx, c, w, accounts); err != nil {
+			return err
+		}
+	}
 	return v.compareNames(ctx, c, w, raw)
+}
+
+// compareCompanies holds the accounts' details against the truth. Of a parked account it depends on when we asked whether they are
+// told.
+func (v *verifier) compareCompanies(ctx context.Context, c *comparison, w world, accounts []account) error {
+	have := map[int64]sql.NullString{}
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.company + " FROM " + w.accounts).Rows()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", w.accounts, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var company sql.NullString
+		if err := rows.Scan(&id, &company); err != nil {
+			return fmt.Errorf("read %s: %w", w.accounts, err)
+		}
+		have[id] = company
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read %s: %w", w.accounts, err)
+	}
+	companies := map[string]string{}
+	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
+		companies[r.Account] = r.Company
+		return nil
+	})
+	for _, a := range accounts {
+		want, isKnown := companies[a.externalID]
+		company, listed := have[a.id]
+		if isKnown && listed && (a.parked == "" || company.Valid) {
+			c.equal(fmt.Sprintf("%s account %s: company", w.media, a.externalID), company.String, want)
+		}
+	}
+	return err
 }
 
 // rawAccounts reads the names in a platform's raw table of accounts, by our account id.
