@@ -177,7 +177,7 @@ func (d *deployment) prepare(ctx context.Context) error {
 			"config": map[string]any{"driver": store.MySQL, "writer": d.mariadb.DSN() + "config"},
 			"data":   map[string]any{"driver": store.MySQL, "writer": d.mariadb.DSN() + "data"},
 		},
-		"broker":    map[string]any{"brokers": []string{d.kafka.Addr()}, "partitions": 6, "replication": 1, "min_insync": 1},
+		"broker":    map[string]any{"brokers": []string{d.kafka.Addr()}, "partitions": 6, "replication": 1, "min_insync": 1, "span": d.o.pool},
 		"redis":     map[string]any{"addrs": []string{d.redis.Addr()}},
 		"ratelimit": map[string]any{"members": d.o.consumers},
 	}

@@ -68,7 +68,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.accounts, "accounts", 400, "accounts of both platforms together")
 	flags.IntVar(&o.active, "active", 20, "how many of 100 accounts have ads that run, up to 65")
 	flags.IntVar(&o.consumers, "consumers", 2, "how many consumers run")
-	flags.IntVar(&o.pool, "pool", 20_000, "the lanes' pool_size: what waits for a limit stands in the pool, and holds up others once that is full")
+	flags.IntVar(&o.pool, "pool", 20_000, "the lanes' pool_size, and broker.span: what waits for a limit stands in the pool, and holds up others once that is full")
 	flags.Int64Var(&o.seed, "seed", 1, "the seed of the world")
 	flags.Float64Var(&minutes, "minutes", 15, "how long is measured")
 	flags.DurationVar(&o.settle, "settle", 5*time.Minute, "how long the tasks run on their crons before it is measured")
