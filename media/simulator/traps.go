@@ -175,8 +175,17 @@ func (t *traps) all() []Trap {
 	return list
 }
 
+// trapList are the traps that this world has now: of days of 23 or 25 hours it has none but in spring and autumn.
+func (s *Simulator) trapList() []Trap {
+	list := s.traps.all()
+	if !s.world.hasOddDays(dayOf(s.clock.Now().Unix())) {
+		list = slices.DeleteFunc(list, func(t Trap) bool { return t.Name == trapCatalogue[trapOddDay].name })
+	}
+	return list
+}
+
 func (s *Simulator) serveTraps(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, s.traps.all())
+	writeJSON(w, http.StatusOK, s.trapList())
 }
 
 // orderTraps sets a trap or takes it away, or all of them if none is named.

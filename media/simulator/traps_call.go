@@ -14,10 +14,11 @@ func (t *traps) beforeAnswer(c *call) (taken bool) {
 		return false
 	}
 	isRefresh := strings.Contains(c.endpoint, "refresh_token") || c.query.Get("grant_type") == "refresh_token"
-	// The pair stays as it is: the request was lost, and not the answer alone.
 	if isRefresh && t.springs(c, trapRefreshCut) {
 		c.cut = cutAll
-		return true
+		// Where the refresh token stays, the answer alone is lost. Elsewhere it is the request: nobody could go on with a pair whose
+		// one answer is lost.
+		return c.query.Get("grant_type") != "refresh_token"
 	}
 	if a, ok := c.sim.world.lookupText(c.p, c.query.Get(c.p.accountParam)); ok && t.springs(c, trapTokenEnded) {
 		for _, l := range c.sim.vault.find(c.p, &a) {

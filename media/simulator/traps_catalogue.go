@@ -7,6 +7,7 @@ const (
 	trapAnswerUnknownCode
 	trapAppOverLimit
 	trapCohortGrows
+	trapDayEnded
 	trapEmojiName
 	trapEndpointShut
 	trapExtraField
@@ -18,6 +19,7 @@ const (
 	trapNameReused
 	trapNullValue
 	trapNumbersAsText
+	trapOddDay
 	trapOlderFigures
 	trapPageEmpty
 	trapPageRowLost
@@ -64,6 +66,10 @@ var trapCatalogue = [trapCount]trap{
 		name: "cohort_grows", what: "the payments of a day's cohort still grow when the day is more than a week old",
 		survived: "grown cohort: taken over by the weekly pull",
 	},
+	trapDayEnded: {
+		name: "day_ended", what: "the last rows of a day are told only after its midnight, beside the first ones of the next",
+		survived: "day ended between two pulls: its last rows pulled after it",
+	},
 	trapEmojiName: {
 		name: "emoji_name", what: "a name with characters of four bytes", survived: "emoji in a name: kept",
 	},
@@ -104,6 +110,9 @@ var trapCatalogue = [trapCount]trap{
 		name: "numbers_as_text", what: "ids of 19 digits and amounts come as texts where they were numbers",
 		survived: "numbers as texts: the same values, no change logged", often: oftenUsual,
 	},
+	trapOddDay: {
+		name: "odd_day", what: "a day has 23 or 25 hours", survived: "day of 23 or 25 hours: each hour in its place",
+	},
 	trapOlderFigures: {
 		name: "older_figures", what: "a later call answers the figures of 90 minutes ago",
 		survived: "older figures: put right by the next pull", flows: true, often: oftenUsual,
@@ -133,7 +142,7 @@ var trapCatalogue = [trapCount]trap{
 		survived: "platform busy: waited", often: oftenCostly,
 	},
 	trapRefreshCut: {
-		name: "refresh_cut", what: "a refresh of a token is cut off before its answer", survived: "refresh cut off: tried again",
+		name: "refresh_cut", what: "a refresh of a token gets no answer", survived: "refresh cut off: tried again",
 		often: 10_000,
 	},
 	trapRenamed: {

@@ -11,6 +11,9 @@ const (
 	// morningEnds is the second of a day at which yesterday is told in full.
 	morningEnds = 8 * hourLength
 
+	// nightBegins is the second of a day up to which the one before has only just ended.
+	nightBegins = 20 * 60
+
 	// By how much figures lag, in seconds.
 	lagOlder  = 90 * 60
 	lagLevels = 20 * 60
@@ -35,12 +38,18 @@ func (c *call) rows(a *account, s scope) []row {
 		t.meet(trapCohortGrows)
 	}
 	today := a.calendar.dayOf(c.now)
+	if slices.ContainsFunc(rows, func(r row) bool { return a.calendar.length(r.day) != dayLength }) {
+		t.meet(trapOddDay)
+	}
 	isYesterday := func(r row) bool { return r.day == today-1 }
 	isToday := func(r row) bool { return r.day == today }
 	at := func(moment int64, s scope) []row {
 		v := c.view
 		v.now, v.scratch = moment, nil
 		return v.rows(a, s)
+	}
+	if c.now < a.calendar.start(today)+nightBegins && slices.ContainsFunc(rows, isYesterday) {
+		t.meet(trapDayEnded)
 	}
 	if c.now < a.calendar.start(today)+morningEnds && slices.ContainsFunc(rows, isYesterday) {
 		yesterday := scope{level: s.level, hourly: s.hourly, from: today - 1, to: today - 1}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,4 +185,47 @@ func TestTraps_FallenFiguresAreCounted(t *testing.T) {
 	require.Zero(t, s.trap("figures_fall").Met, "nothing is given back of today yet")
 	s.costs("ADGROUP", "2026-11-10", "2026-11-12", false)
 	require.EqualValues(t, 1, s.trap("figures_fall").Met)
+}
+
+func TestTraps_OfTheEndsOfDays(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Start: time.Date(2026, 11, 15, 0, 19, 0, 0, zone)}).unlimited()
+	s.set("day_ended")
+	a := s.account("tencent", 0)
+	rows := func(from, to string) {
+		s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "fields", `["date","cost"]`,
+			"date_range", jsonText(map[string]string{"start_date": from, "end_date": to}))
+	}
+	rows("2026-11-13", "2026-11-13")
+	rows("2026-11-15", "2026-11-15")
+	require.Zero(t, s.trap("day_ended").Met)
+	rows("2026-11-14", "2026-11-15")
+	require.EqualValues(t, 1, s.trap("day_ended").Met)
+	s.order("clock", fields{"now": s.clock.Now().Add(time.Minute)})
+	rows("2026-11-14", "2026-11-15")
+	require.EqualValues(t, 1, s.trap("day_ended").Met, "it has ended long ago")
+}
+
+// Los Angeles puts its clocks back on 2026-11-01.
+func TestTraps_OfDaysOf25Hours(t *testing.T) {
+	t.Parallel()
+	listed := func(s *sim) bool {
+		return slices.ContainsFunc(s.trapList(), func(x Trap) bool { return x.Name == "odd_day" })
+	}
+	later := time.Date(2026, 12, 3, 12, 0, 0, 0, zone)
+	require.False(t, listed(newSim(t, Config{})), "all accounts have China's days")
+	require.False(t, listed(newSim(t, Config{USD: 2, Start: later})))
+	s := newSim(t, Config{USD: 2, Start: later.AddDate(0, 0, -2)}).unlimited()
+	require.True(t, listed(s))
+	s.set("odd_day")
+	for index := range 40 {
+		a := s.account("tencent", index)
+		for _, day := range []string{"2026-10-31", "2026-11-01", "2026-11-02"} {
+			s.tencentCall(a, "hourly_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "fields", `["hour","cost"]`,
+				"date_range", jsonText(map[string]string{"start_date": day, "end_date": day}))
+		}
+	}
+	met := s.trap("odd_day").Met
+	require.Positive(t, met)
+	require.LessOrEqual(t, met, int64(20), "one day of each account in USD")
 }

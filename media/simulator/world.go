@@ -100,6 +100,22 @@ type account struct {
 	traps         *traps
 }
 
+// oddDaysKnown is how far back clients look for figures.
+const oddDaysKnown = 30
+
+// hasOddDays tells whether an account's days up to one have 23 or 25 hours.
+func (w *world) hasOddDays(last int) bool {
+	if w.usd == 0 || w.usd > w.accounts {
+		return false
+	}
+	for day := last - oddDaysKnown; day <= last; day++ {
+		if pacific().length(day) != dayLength {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *world) account(p *spec, index int) account {
 	k := key(w.seed).sub(p.number).sub(uint64(index))
 	a := account{p: p, index: index, key: k, class: w.class(p, index), traps: w.traps}
