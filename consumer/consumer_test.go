@@ -13,6 +13,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/broker/brokertest"
+	"adsync/base/ratelimit"
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -215,6 +216,27 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 		s.set(func(f *fakeStore) { f.fail = nil })
 		change(store.Lane{Media: "acme", Name: "other", PoolSize: 1})
 		require.NoError(t, c.Ready(t.Context()))
+	})
+}
+
+func TestConsumer_CallsAreAsImportantAsTheirLane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		seen := 0
+		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, _ media.Work) (media.Result, error) {
+			seen = ratelimit.Importance(ctx)
+			return media.Result{}, nil
+		}))
+		require.NoError(t, c.Start(t.Context()))
+		defer c.Stop()
+		for i, row := range []int{0, 35, -1} {
+			s.set(func(f *fakeStore) { f.lanes[0].Importance = row })
+			time.Sleep(c.cfg.PoolReload)
+			synctest.Wait()
+			k.member(acmeNormal).deliver(message(s.wants(envelope(int64(i))), ""))
+			synctest.Wait()
+			require.Equal(t, []int{20, 35, 20}[i], seen, "as its row says, or its name")
+		}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/failpoint"
+	"adsync/base/ratelimit"
 	"adsync/base/telemetry"
 	"adsync/media"
 )
@@ -57,7 +58,7 @@ func (f *flight) run(drained context.Context) {
 	f.interrupt = interrupt
 	f.p.c.flights.add(f)
 	defer f.p.c.flights.remove(f)
-	ctx, cancel := context.WithTimeout(work, f.timeout)
+	ctx, cancel := context.WithTimeout(ratelimit.WithImportance(work, int(f.p.importance.Load())), f.timeout)
 	defer cancel()
 	unwatch := context.AfterFunc(ctx, func() { f.watch(ctx, drained) })
 	defer unwatch()

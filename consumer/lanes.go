@@ -77,6 +77,7 @@ func (c *Consumer) reconcile(ctx context.Context, rows []store.Lane) error {
 		delete(missing, p.name)
 		if wanted {
 			p.resize(row.PoolSize)
+			p.rank(row)
 			continue
 		}
 		c.log.Info("a lane is no longer worked on", "media", p.name.media, "lane", p.name.lane)
@@ -141,7 +142,7 @@ func (c *Consumer) openPool(ctx context.Context, name laneName, row store.Lane) 
 	if err := c.kafka.ensure(ctx, map[laneName]int{name: row.Partitions}); err != nil {
 		return err
 	}
-	p, err := newPool(c, name, row.PoolSize)
+	p, err := newPool(c, name, row)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/panjf2000/ants/v2"
 
 	"adsync/base/broker"
 	"adsync/base/service"
+	"adsync/base/store"
 )
 
 // releaseGrace is how long a stop waits for handlers that go on though their context has ended.
@@ -26,10 +28,14 @@ type pool struct {
 	busy    sync.WaitGroup
 	floor   *floor
 	given   *given
+	// importance is that of the lane's calls among those that wait for the same limit.
+	importance atomic.Int64
 }
 
-func newPool(c *Consumer, name laneName, size int) (*pool, error) {
+func newPool(c *Consumer, name laneName, row store.Lane) (*pool, error) {
+	size := row.PoolSize
 	p := &pool{c: c, name: name, slots: newSlots(size)}
+	p.rank(row)
 	p.given = newGiven(c, c.kafka.groupName(name), p.slots)
 	p.floor = newFloor(p.slots, c.claims, name)
 	// A worker that has given its slot back is not at once in the pool again: room for twice as many keeps the next
@@ -47,6 +53,15 @@ func (p *pool) join(ctx context.Context) error {
 	p.c.claims.beat(ctx, []*floor{p.floor}) // The lane may be another's alone just now.
 	p.member = p.c.kafka.join(p.name, p.take, p.given)
 	return p.member.Start(ctx)
+}
+
+// rank takes the lane's importance from its row. One that cannot be used counts as none: the producer names it.
+func (p *pool) rank(row store.Lane) {
+	n := row.Importance
+	if n <= 0 {
+		n = store.LaneImportance(p.name.lane)
+	}
+	p.importance.Store(int64(n))
 }
 
 // resize changes how many subtasks run at a time; those that run go on.

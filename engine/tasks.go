@@ -16,7 +16,8 @@ func DefaultTasks(platforms []media.Platform) []store.NewTask {
 		{Name: "system.tables", Media: system.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: system.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
 		{Name: "system.partner", Media: system.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
-		{Name: "system.wide", Media: system.Name, Handler: system.WideName, Cron: "*/5 * * * *", Lane: "normal"},
+		// A day of an account is built anew whole; four times an hour, and not beside what begins at every tenth minute.
+		{Name: "system.wide", Media: system.Name, Handler: system.WideName, Cron: "7-59/15 * * * *", Lane: "normal"},
 		{Name: "system.fill", Media: system.Name, Handler: system.FillName, Cron: "~/10 * * * *", Lane: "normal", Params: `{"max_subtasks":2000}`},
 		{Name: "system.reconcile", Media: system.Name, Handler: system.ReconcileName, Cron: "0 9 * * *", Timezone: tasksZone, Lane: "offline", Params: `{"days":8}`},
 		// What differed in the morning and was pulled again is looked at soon.

@@ -33,9 +33,6 @@ const (
 	lateOthers        = 10 * time.Minute
 )
 
-// importanceDefault ranks the lanes as shipped; a lane of another name is as important as normal.
-var importanceDefault = map[string]int{"important": 30, "normal": 20, "offline": 10}
-
 const (
 	brakeInterval = 2 * time.Second
 	// idleInterval is how often a lane is looked at that had nothing waiting and got nothing since.
@@ -66,10 +63,7 @@ type laneRule struct {
 
 // laneRuleOf reads a row. What cannot be used is named, and taken as its default.
 func laneRuleOf(name string, row store.Lane) (laneRule, []*config.FieldError) {
-	rule := laneRule{backlogMax: backlogMaxDefault, late: lateOthers, importance: importanceDefault[name]}
-	if rule.importance == 0 {
-		rule.importance = importanceDefault["normal"]
-	}
+	rule := laneRule{backlogMax: backlogMaxDefault, late: lateOthers, importance: store.LaneImportance(name)}
 	var errs []*config.FieldError
 	check := func(key string, value int64) bool {
 		if value < 0 {
@@ -80,7 +74,7 @@ func laneRuleOf(name string, row store.Lane) (laneRule, []*config.FieldError) {
 	if check("importance", int64(row.Importance)) {
 		rule.importance = row.Importance
 	}
-	if rule.importance >= importanceDefault["important"] {
+	if rule.importance >= store.LaneImportance(store.LaneImportant) {
 		rule.late = lateImportant
 	}
 	if check("backlog_max", row.BacklogMax) {

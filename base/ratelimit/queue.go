@@ -12,6 +12,10 @@ import (
 // is ended, is noticed within it.
 const trust = 5 * time.Second
 
+// floorEvery is the part of a limit that is left to less important calls while more important ones wait: every so many grants one is
+// theirs.
+const floorEvery = 8
+
 // queues hold the calls of this process that wait, one queue per limit that holds calls back. A ticket is in at most one
 // queue at a time.
 type queues struct {
@@ -22,22 +26,31 @@ type queues struct {
 type queue struct {
 	id      Key       // Key.id of the limit
 	key     Key       // the limit as last told
-	tickets []*ticket // in order of coming; the first is the head, the only one that asks
+	head    *ticket   // the only one that asks
+	classes []*class  // of those behind it, the most important first
 	opens   time.Time // when a call under key could be granted at the earliest, as last told
 	told    time.Time // when that was told
 }
 
+// class are the tickets of one importance, in the order of their coming.
+type class struct {
+	importance int
+	tickets    []*ticket
+	passed     int // how often a more important one has become the head since one of these did
+}
+
 // ticket is a call's place in a queue.
 type ticket struct {
-	queue *queue
-	head  chan struct{} // closed when the ticket has become the head
+	queue      *queue
+	importance int
+	head       chan struct{} // closed when the ticket has become the head
 }
 
 func newQueues() *queues { return &queues{byKey: map[Key]*queue{}} }
 
 // join takes a place behind those who already wait for one of keys: in the queue that opens last. It returns nil
 // when nobody waits.
-func (q *queues) join(keys []Key) *ticket {
+func (q *queues) join(keys []Key, importance int) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var last *queue
@@ -49,11 +62,11 @@ func (q *queues) join(keys []Key) *ticket {
 	if last == nil {
 		return nil
 	}
-	return last.append()
+	return last.append(importance)
 }
 
 // stand takes a place in the queue for key, which opens after d.
-func (q *queues) stand(key Key, d time.Duration) *ticket {
+func (q *queues) stand(key Key, d time.Duration, importance int) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	of := q.byKey[key.id()]
@@ -62,7 +75,7 @@ func (q *queues) stand(key Key, d time.Duration) *ticket {
 		q.byKey[key.id()] = of
 	}
 	of.tell(key, d)
-	return of.append()
+	return of.append(importance)
 }
 
 // move takes the head of a queue over to another limit of its call that is known to be shut, of these to the one that
@@ -84,7 +97,7 @@ func (q *queues) move(t *ticket, keys []Key) *ticket {
 		q.mu.Unlock()
 		return t
 	}
-	next := last.append()
+	next := last.append(t.importance)
 	q.mu.Unlock()
 	q.leave(t)
 	return next
@@ -104,17 +117,15 @@ func (q *queues) leave(t *ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	of := t.queue
-	i := slices.Index(of.tickets, t)
-	if i < 0 {
+	if of.head != t {
+		of.remove(t)
 		return
 	}
-	of.tickets = slices.Delete(of.tickets, i, i+1)
-	switch {
-	case len(of.tickets) == 0:
+	if of.head = of.next(); of.head == nil {
 		delete(q.byKey, of.id)
-	case i == 0:
-		close(of.tickets[0].head)
+		return
 	}
+	close(of.head.head)
 }
 
 // outlook is what is known of a ticket's future.
@@ -135,8 +146,7 @@ func (q *queues) outlook(t *ticket) outlook {
 	if at.Before(now) {
 		at = now
 	}
-	ahead := slices.Index(of.tickets, t)
-	at = at.Add(time.Duration(ahead) * microseconds(paceOf(of.key, 0, 1).every))
+	at = at.Add(time.Duration(of.ahead(t)) * microseconds(paceOf(of.key, 0, 1).every))
 	return outlook{key: of.key, at: at, fresh: now.Sub(of.told) < trust}
 }
 
@@ -146,11 +156,65 @@ func (of *queue) tell(key Key, d time.Duration) {
 	of.opens = of.told.Add(d)
 }
 
-func (of *queue) append() *ticket {
-	t := &ticket{queue: of, head: make(chan struct{})}
-	of.tickets = append(of.tickets, t)
-	if len(of.tickets) == 1 {
+func (of *queue) append(importance int) *ticket {
+	t := &ticket{queue: of, importance: importance, head: make(chan struct{})}
+	if of.head == nil {
+		of.head = t
 		close(t.head)
+		return t
 	}
+	i, found := slices.BinarySearchFunc(of.classes, importance, func(c *class, n int) int { return n - c.importance })
+	if !found {
+		of.classes = slices.Insert(of.classes, i, &class{importance: importance})
+	}
+	of.classes[i].tickets = append(of.classes[i].tickets, t)
 	return t
+}
+
+// next takes the ticket out that is to be the head: of the most important ones the first to come, and now and then one of the others.
+// It returns nil when nobody waits.
+func (of *queue) next() *ticket {
+	of.classes = slices.DeleteFunc(of.classes, func(c *class) bool { return len(c.tickets) == 0 })
+	if len(of.classes) == 0 {
+		return nil
+	}
+	from := of.classes[0]
+	for _, c := range of.classes[1:] {
+		if c.passed >= floorEvery-1 {
+			from = c // the least important one of these
+		}
+	}
+	for _, c := range of.classes {
+		if c.importance < from.importance {
+			c.passed++
+		}
+	}
+	from.passed = 0
+	t := from.tickets[0]
+	from.tickets = slices.Delete(from.tickets, 0, 1)
+	return t
+}
+
+func (of *queue) remove(t *ticket) {
+	for _, c := range of.classes {
+		if i := slices.Index(c.tickets, t); i >= 0 {
+			c.tickets = slices.Delete(c.tickets, i, i+1)
+			return
+		}
+	}
+}
+
+// ahead is how many go before a ticket at the least, if nobody leaves.
+func (of *queue) ahead(t *ticket) int {
+	if of.head == t {
+		return 0
+	}
+	more := 0 // that are more important
+	for _, c := range of.classes {
+		if i := slices.Index(c.tickets, t); i >= 0 {
+			return 1 + i + min(more, max(0, (i+1)*(floorEvery-1)-c.passed))
+		}
+		more += len(c.tickets)
+	}
+	return 0
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
@@ -193,6 +194,101 @@ func TestWaiter_CallsOfAProcessGoInTheOrderTheyCame(t *testing.T) {
 		wg.Wait()
 		require.True(t, slices.IsSorted(order), "%v", order)
 	})
+}
+
+// What is more important goes first, however late it comes, and the others go on all the same.
+func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10})
+		var mu sync.Mutex
+		var order []int
+		var wg sync.WaitGroup
+		wait := func(importance, calls int) {
+			for range calls {
+				wg.Go(func() {
+					ctx := WithImportance(t.Context(), importance)
+					require.NoError(t, d.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, importance)
+				})
+			}
+			synctest.Wait()
+			time.Sleep(10 * time.Millisecond)
+		}
+		wait(10, 30)
+		wait(ImportanceUsual, 30)
+		wait(30, 70)
+		wg.Wait()
+		count := func(importance, from, to int) (n int) {
+			for _, x := range order[from:to] {
+				if x == importance {
+					n++
+				}
+			}
+			return n
+		}
+		require.Len(t, order, 130)
+		require.GreaterOrEqual(t, count(30, 5, 85), 80*(floorEvery-2)/floorEvery, "of the first eighty: %v", order)
+		require.GreaterOrEqual(t, count(10, 5, 85), 80/floorEvery-1, "the least important have their floor: %v", order)
+		require.GreaterOrEqual(t, count(ImportanceUsual, 5, 85), 80/floorEvery-1, "%v", order)
+		require.Greater(t, count(ImportanceUsual, 100, 115), count(10, 100, 115), "then the next in rank: %v", order)
+		require.Empty(t, d.waiters[0].queues.byKey)
+	})
+}
+
+// A call is never told that its deadline is past hope while it is not.
+func TestQueue_WhatIsAheadIsNeverOverstated(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		q := newQueues()
+		key := Key{Media: "m", Limit: 1, Period: time.Second}
+		importances := slices.Concat([]int{10, 20}, slices.Repeat([]int{30}, rapid.IntRange(1, 20).Draw(t, "most")))
+		var waiting []*ticket
+		bound := map[*ticket]int{} // before which turn, counted from now, it cannot be the head
+		joins := rapid.IntRange(10, 100).Draw(t, "joins") // what comes first waits for what follows
+		for step := range rapid.IntRange(1, 200).Draw(t, "steps") {
+			switch {
+			case len(waiting) == 0 || step < joins || rapid.Bool().Draw(t, "one more"):
+				waiting = append(waiting, q.stand(key, 0, rapid.SampledFrom(importances).Draw(t, "importance")))
+			default:
+				head := headOf(waiting)
+				require.NotNil(t, head)
+				if n := bound[head]; n > 0 {
+					t.Fatalf("it was the head %d turns before it could be", n)
+				}
+				waiting = slices.DeleteFunc(waiting, func(x *ticket) bool { return x == head })
+				q.leave(head)
+				delete(bound, head)
+				for x := range bound {
+					bound[x]--
+				}
+			}
+			for _, x := range waiting {
+				if _, had := bound[x]; !had {
+					bound[x] = x.queue.ahead(x)
+				}
+			}
+		}
+		for len(waiting) > 0 {
+			head := headOf(waiting)
+			require.NotNil(t, head, "somebody is always the head")
+			waiting = slices.DeleteFunc(waiting, func(x *ticket) bool { return x == head })
+			q.leave(head)
+		}
+		require.Empty(t, q.byKey)
+	})
+}
+
+// headOf is the head of those who wait.
+func headOf(waiting []*ticket) *ticket {
+	for _, x := range waiting {
+		if x.queue.head == x {
+			return x
+		}
+	}
+	return nil
 }
 
 func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {

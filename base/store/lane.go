@@ -18,7 +18,25 @@ type Lane struct {
 	// What fan-outs look at, see producer/brake.go; 0 = the default for each.
 	BacklogMax  int64 // messages that may wait before the lane's fan-outs do
 	LateSeconds int   // age of the oldest waiting message from which less important lanes' fan-outs wait
-	Importance  int   // among the lanes of a media
+	Importance  int   // among the lanes of a media: whose fan-outs rest for whose, and whose calls go first where a limit holds them back
+}
+
+// The lanes as shipped.
+const (
+	LaneImportant = "important"
+	LaneNormal    = "normal"
+	LaneOffline   = "offline"
+)
+
+// laneImportance ranks the lanes as shipped.
+var laneImportance = map[string]int{LaneImportant: 30, LaneNormal: 20, LaneOffline: 10}
+
+// LaneImportance is how important a lane is whose row does not say; one of another name than those shipped is so as normal.
+func LaneImportance(name string) int {
+	if n := laneImportance[name]; n > 0 {
+		return n
+	}
+	return laneImportance[LaneNormal]
 }
 
 // Lanes returns all lane rows, the defaults first, as the writer holds them.

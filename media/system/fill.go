@@ -262,8 +262,7 @@ func importance(lanes []store.Lane, media, name string) int {
 			rank = l.Importance
 		}
 	}
-	defaults := map[string]int{"important": 30, "offline": 10}
-	return cmp.Or(rank, defaults[name], 20)
+	return cmp.Or(rank, store.LaneImportance(name))
 }
 
 // filler is one pass.
