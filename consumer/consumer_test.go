@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -237,6 +238,53 @@ func TestConsumer_CallsAreAsImportantAsTheirLane(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, []int{20, 35, 20}[i], seen, "as its row says, or its name")
 		}
+	})
+}
+
+// However large the pool is, few subtasks begin at a time; those that wait for a limit are not among them, nor those that hang.
+func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const all = 3 * beginningMax
+		waiter := ratelimit.NewWaiter(ratelimit.NewLocal(0, 1), ratelimit.NewRules(), nil)
+		var begun atomic.Int64
+		begins, calls, deaf := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
+			begun.Add(1)
+			if w.AccountID <= beginningMax {
+				<-deaf // to the end of its time
+			}
+			<-begins
+			err := waiter.Wait(ctx, ratelimit.Call{Media: "acme"})
+			<-calls
+			return media.Result{}, err
+		}))
+		s.lanes[0].PoolSize = 2 * all
+		require.NoError(t, c.Start(t.Context()))
+		deliver := func(from, to int64) {
+			for account := from; account <= to; account++ {
+				e := envelope(account)
+				e.Timeout = time.Minute
+				k.member(acmeNormal).deliver(message(s.wants(e), ""))
+			}
+			synctest.Wait()
+		}
+		deliver(1, beginningMax)
+		require.EqualValues(t, beginningMax, begun.Load())
+		deliver(beginningMax+1, all)
+		require.EqualValues(t, beginningMax, begun.Load(), "the others wait with their slots")
+		time.Sleep(time.Minute + hangGrace)
+		synctest.Wait()
+		require.EqualValues(t, 2*beginningMax, begun.Load(), "who hangs is given up")
+		begins <- struct{}{}
+		synctest.Wait()
+		require.EqualValues(t, 2*beginningMax+1, begun.Load(), "who waits for a limit makes room")
+		close(begins)
+		synctest.Wait()
+		require.EqualValues(t, all, begun.Load())
+		close(calls)
+		close(deaf)
+		c.Stop()
 	})
 }
 

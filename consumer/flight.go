@@ -33,14 +33,15 @@ type flight struct {
 	s         subtask
 	began     time.Time
 	timeout   time.Duration
+	begun     func()                  // says that the subtask is no longer beginning; may be called again
 	interrupt context.CancelCauseFunc // ends the work with a cause: an *interruption
 
 	ended    atomic.Bool
 	returned chan struct{}
 }
 
-func newFlight(p *pool, s subtask) *flight {
-	f := &flight{p: p, s: s, began: p.c.deps.Clock.Now(), timeout: s.Timeout, returned: make(chan struct{})}
+func newFlight(p *pool, s subtask, begun func()) *flight {
+	f := &flight{p: p, s: s, begun: begun, began: p.c.deps.Clock.Now(), timeout: s.Timeout, returned: make(chan struct{})}
 	if f.timeout <= 0 {
 		f.timeout = timeoutDefault
 	}
@@ -58,7 +59,8 @@ func (f *flight) run(drained context.Context) {
 	f.interrupt = interrupt
 	f.p.c.flights.add(f)
 	defer f.p.c.flights.remove(f)
-	ctx, cancel := context.WithTimeout(ratelimit.WithImportance(work, int(f.p.importance.Load())), f.timeout)
+	calls := ratelimit.WithBeforeWait(ratelimit.WithImportance(work, int(f.p.importance.Load())), f.begun)
+	ctx, cancel := context.WithTimeout(calls, f.timeout)
 	defer cancel()
 	unwatch := context.AfterFunc(ctx, func() { f.watch(ctx, drained) })
 	defer unwatch()
@@ -143,6 +145,7 @@ func (f *flight) watch(ctx, drained context.Context) {
 	if !f.ended.CompareAndSwap(false, true) {
 		return
 	}
+	f.begun()
 	c, s := f.p.c, f.s
 	f.p.slots.hang(1)
 	c.metrics.hung.WithLabelValues(f.p.name.media, s.Handler).Inc()

@@ -15,6 +15,11 @@ import (
 	"adsync/base/store"
 )
 
+// beginningMax is how many subtasks of a lane may be between their beginning and their first call of a platform at a time. A large pool is for
+// subtasks that wait for a call limit. Thousands that begin at once leave the process no time for the answers of those that are
+// further on: Redis then seems away, and calls go out beyond the limits.
+const beginningMax = 64
+
 // releaseGrace is how long a stop waits for handlers that go on though their context has ended.
 const releaseGrace = 500 * time.Millisecond
 
@@ -28,13 +33,15 @@ type pool struct {
 	busy    sync.WaitGroup
 	floor   *floor
 	given   *given
+	// beginning has room for the subtasks that are between their beginning and their first call of a platform.
+	beginning chan struct{}
 	// importance is that of the lane's calls among those that wait for the same limit.
 	importance atomic.Int64
 }
 
 func newPool(c *Consumer, name laneName, row store.Lane) (*pool, error) {
 	size := row.PoolSize
-	p := &pool{c: c, name: name, slots: newSlots(size)}
+	p := &pool{c: c, name: name, slots: newSlots(size), beginning: make(chan struct{}, beginningMax)}
 	p.rank(row)
 	p.given = newGiven(c, c.kafka.groupName(name), p.slots)
 	p.floor = newFloor(p.slots, c.claims, name)
@@ -53,6 +60,17 @@ func (p *pool) join(ctx context.Context) error {
 	p.c.claims.beat(ctx, []*floor{p.floor}) // The lane may be another's alone just now.
 	p.member = p.c.kafka.join(p.name, p.take, p.given)
 	return p.member.Start(ctx)
+}
+
+// mayBegin waits until few enough subtasks are beginning. The function returned says that this one is so no more; it may be called again. It
+// returns nil when ctx ends first.
+func (p *pool) mayBegin(ctx context.Context) func() {
+	select {
+	case p.beginning <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.beginning })
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // rank takes the lane's importance from its row. One that cannot be used counts as none: the producer names it.

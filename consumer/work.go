@@ -20,6 +20,12 @@ func (i *interruption) Error() string { return i.verdict.text }
 // work does one subtask on a slot of the pool. Ctx is the partition's.
 func (p *pool) work(ctx context.Context, s subtask) {
 	defer func() { s.leave() }()
+	begun := p.mayBegin(ctx)
+	if begun == nil {
+		p.abandon(s.message)
+		return
+	}
+	defer begun()
 	if !p.wanted(ctx, s) {
 		return
 	}
@@ -32,7 +38,7 @@ func (p *pool) work(ctx context.Context, s subtask) {
 	}
 	drained, end := drainContext(ctx, p.c.cfg.DrainTimeout)
 	defer end()
-	newFlight(p, s).run(drained)
+	newFlight(p, s, begun).run(drained)
 }
 
 // wanted tells whether a subtask's work may begin; if not, its message was ended.

@@ -65,6 +65,7 @@ func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
 // deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.
 func (w *Waiter) Wait(ctx context.Context, c Call) error {
+	beforeWait(ctx)
 	began := clock.Mark()
 	keys := w.rules.Keys(c)
 	for try := 1; ; try++ {

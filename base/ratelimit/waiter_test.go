@@ -246,7 +246,7 @@ func TestQueue_WhatIsAheadIsNeverOverstated(t *testing.T) {
 		key := Key{Media: "m", Limit: 1, Period: time.Second}
 		importances := slices.Concat([]int{10, 20}, slices.Repeat([]int{30}, rapid.IntRange(1, 20).Draw(t, "most")))
 		var waiting []*ticket
-		bound := map[*ticket]int{} // before which turn, counted from now, it cannot be the head
+		bound := map[*ticket]int{}                        // before which turn, counted from now, it cannot be the head
 		joins := rapid.IntRange(10, 100).Draw(t, "joins") // what comes first waits for what follows
 		for step := range rapid.IntRange(1, 200).Draw(t, "steps") {
 			switch {

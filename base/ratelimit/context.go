@@ -20,3 +20,16 @@ func Importance(ctx context.Context) int {
 	}
 	return ImportanceUsual
 }
+
+type beforeWaitKey struct{}
+
+// WithBeforeWait has each Wait with the context call f before it asks for a grant. It may be called by several at once.
+func WithBeforeWait(ctx context.Context, f func()) context.Context {
+	return context.WithValue(ctx, beforeWaitKey{}, f)
+}
+
+func beforeWait(ctx context.Context) {
+	if f, ok := ctx.Value(beforeWaitKey{}).(func()); ok {
+		f()
+	}
+}
