@@ -64,11 +64,16 @@ func NewVirtual(t testing.TB) *Virtual {
 	return &Virtual{Mini: m}
 }
 
+// manyConnections is more than the calls that a test makes at a time. go-redis lends the timer of a call that waits for a connection to the
+// next one, whichever bubble it is in, and a timer of another bubble ends the program: no call may wait.
+const manyConnections = 10_000
+
 // Client returns a new client, as a process of its own would have; it is closed when t ends.
 func (v *Virtual) Client(t testing.TB) goredis.UniversalClient {
 	t.Helper()
 	c := goredis.NewClient(&goredis.Options{
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return v.Mini.Dial() },
+		PoolSize:                 manyConnections,
 		ContextTimeoutEnabled:    true,
 		MaxRetries:               -1,
 		DialerRetries:            1,

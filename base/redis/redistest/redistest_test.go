@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,4 +29,19 @@ func TestVirtual_LivesOnTheBubblesClock(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Zero(t, b.Exists(t.Context(), "x").Val())
 	})
+}
+
+// A call that waited for a connection would leave its timer to the next bubble, which ends the program.
+func TestVirtual_ManyCallsAtATimeInBubbleAfterBubble(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			client := NewVirtual(t).Client(t)
+			var calls sync.WaitGroup
+			for range 500 {
+				calls.Go(func() { require.NoError(t, client.Ping(t.Context()).Err()) })
+			}
+			calls.Wait()
+		})
+	}
 }
