@@ -63,11 +63,17 @@ func (p *pool) join(ctx context.Context) error {
 }
 
 // mayBegin waits until few enough subtasks are beginning. The function returned says that this one is so no more; it may be called again. It
-// returns nil when ctx ends first.
+// returns nil when ctx ends first; where there is room, one whose ctx has ended begins as well, and is ended or abandoned as its row says.
 func (p *pool) mayBegin(ctx context.Context) func() {
+	begun := sync.OnceFunc(func() { <-p.beginning })
 	select {
 	case p.beginning <- struct{}{}:
-		return sync.OnceFunc(func() { <-p.beginning })
+		return begun
+	default:
+	}
+	select {
+	case p.beginning <- struct{}{}:
+		return begun
 	case <-ctx.Done():
 		return nil
 	}
