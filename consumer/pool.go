@@ -81,11 +81,7 @@ func (p *pool) mayBegin(ctx context.Context) func() {
 
 // rank takes the lane's importance from its row. One that cannot be used counts as none: the producer names it.
 func (p *pool) rank(row store.Lane) {
-	n := row.Importance
-	if n <= 0 {
-		n = store.LaneImportance(p.name.lane)
-	}
-	p.importance.Store(int64(n))
+	p.importance.Store(int64(store.LaneImportance(p.name.lane, row.Importance)))
 }
 
 // resize changes how many subtasks run at a time; those that run go on.

@@ -63,7 +63,7 @@ type laneRule struct {
 
 // laneRuleOf reads a row. What cannot be used is named, and taken as its default.
 func laneRuleOf(name string, row store.Lane) (laneRule, []*config.FieldError) {
-	rule := laneRule{backlogMax: backlogMaxDefault, late: lateOthers, importance: store.LaneImportance(name)}
+	rule := laneRule{backlogMax: backlogMaxDefault, late: lateOthers, importance: store.LaneImportance(name, row.Importance)}
 	var errs []*config.FieldError
 	check := func(key string, value int64) bool {
 		if value < 0 {
@@ -71,10 +71,8 @@ func laneRuleOf(name string, row store.Lane) (laneRule, []*config.FieldError) {
 		}
 		return value > 0
 	}
-	if check("importance", int64(row.Importance)) {
-		rule.importance = row.Importance
-	}
-	if rule.importance >= store.LaneImportance(store.LaneImportant) {
+	check("importance", int64(row.Importance))
+	if rule.importance >= store.LaneImportance(store.LaneImportant, 0) {
 		rule.late = lateImportant
 	}
 	if check("backlog_max", row.BacklogMax) {

@@ -163,7 +163,7 @@ func (of *queue) append(importance int) *ticket {
 		close(t.head)
 		return t
 	}
-	i, found := slices.BinarySearchFunc(of.classes, importance, func(c *class, n int) int { return n - c.importance })
+	i, found := of.class(importance)
 	if !found {
 		of.classes = slices.Insert(of.classes, i, &class{importance: importance})
 	}
@@ -195,26 +195,33 @@ func (of *queue) next() *ticket {
 	return t
 }
 
+// class returns where the class of an importance is, or belongs.
+func (of *queue) class(importance int) (at int, found bool) {
+	return slices.BinarySearchFunc(of.classes, importance, func(c *class, n int) int { return n - c.importance })
+}
+
 func (of *queue) remove(t *ticket) {
-	for _, c := range of.classes {
-		if i := slices.Index(c.tickets, t); i >= 0 {
-			c.tickets = slices.Delete(c.tickets, i, i+1)
-			return
-		}
+	at, found := of.class(t.importance)
+	if !found {
+		return
+	}
+	c := of.classes[at]
+	if i := slices.Index(c.tickets, t); i >= 0 {
+		c.tickets = slices.Delete(c.tickets, i, i+1)
 	}
 }
 
 // ahead is how many go before a ticket at the least, if nobody leaves.
 func (of *queue) ahead(t *ticket) int {
-	if of.head == t {
+	at, found := of.class(t.importance)
+	if of.head == t || !found {
 		return 0
 	}
 	more := 0 // that are more important
-	for _, c := range of.classes {
-		if i := slices.Index(c.tickets, t); i >= 0 {
-			return 1 + i + min(more, max(0, (i+1)*(floorEvery-1)-c.passed))
-		}
+	for _, c := range of.classes[:at] {
 		more += len(c.tickets)
 	}
-	return 0
+	c := of.classes[at]
+	i := slices.Index(c.tickets, t)
+	return 1 + i + min(more, max(0, (i+1)*(floorEvery-1)-c.passed))
 }

@@ -175,24 +175,40 @@ func TestWaiter_AnAccountAtItsLimitHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
+// row is a deployment of one process, and the order in which the calls of one app are let go.
+type row struct {
+	*deployment
+	calls sync.WaitGroup
+	mu    sync.Mutex
+	order []int
+}
+
+func newRow(t *testing.T) *row {
+	t.Helper()
+	return &row{deployment: deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10})}
+}
+
+// call makes a call, which order knows by a number.
+func (r *row) call(ctx context.Context, t *testing.T, number int) {
+	t.Helper()
+	r.calls.Go(func() {
+		require.NoError(t, r.deployment.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.order = append(r.order, number)
+	})
+}
+
 func TestWaiter_CallsOfAProcessGoInTheOrderTheyCame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10})
-		var mu sync.Mutex
-		var order []int
-		var wg sync.WaitGroup
+		r := newRow(t)
 		for i := range 50 {
 			time.Sleep(5 * time.Millisecond)
-			wg.Go(func() {
-				require.NoError(t, d.call(t.Context(), 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
-				mu.Lock()
-				defer mu.Unlock()
-				order = append(order, i)
-			})
+			r.call(t.Context(), t, i)
 		}
-		wg.Wait()
-		require.True(t, slices.IsSorted(order), "%v", order)
+		r.calls.Wait()
+		require.True(t, slices.IsSorted(r.order), "%v", r.order)
 	})
 }
 
@@ -200,19 +216,10 @@ func TestWaiter_CallsOfAProcessGoInTheOrderTheyCame(t *testing.T) {
 func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10})
-		var mu sync.Mutex
-		var order []int
-		var wg sync.WaitGroup
+		r := newRow(t)
 		wait := func(importance, calls int) {
 			for range calls {
-				wg.Go(func() {
-					ctx := WithImportance(t.Context(), importance)
-					require.NoError(t, d.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
-					mu.Lock()
-					defer mu.Unlock()
-					order = append(order, importance)
-				})
+				r.call(WithImportance(t.Context(), importance), t, importance)
 			}
 			synctest.Wait()
 			time.Sleep(10 * time.Millisecond)
@@ -220,21 +227,21 @@ func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 		wait(10, 30)
 		wait(ImportanceUsual, 30)
 		wait(30, 70)
-		wg.Wait()
+		r.calls.Wait()
 		count := func(importance, from, to int) (n int) {
-			for _, x := range order[from:to] {
+			for _, x := range r.order[from:to] {
 				if x == importance {
 					n++
 				}
 			}
 			return n
 		}
-		require.Len(t, order, 130)
-		require.GreaterOrEqual(t, count(30, 5, 85), 80*(floorEvery-2)/floorEvery, "of the first eighty: %v", order)
-		require.GreaterOrEqual(t, count(10, 5, 85), 80/floorEvery-1, "the least important have their floor: %v", order)
-		require.GreaterOrEqual(t, count(ImportanceUsual, 5, 85), 80/floorEvery-1, "%v", order)
-		require.Greater(t, count(ImportanceUsual, 100, 115), count(10, 100, 115), "then the next in rank: %v", order)
-		require.Empty(t, d.waiters[0].queues.byKey)
+		require.Len(t, r.order, 130)
+		require.GreaterOrEqual(t, count(30, 5, 85), 80*(floorEvery-2)/floorEvery, "of the first eighty: %v", r.order)
+		require.GreaterOrEqual(t, count(10, 5, 85), 80/floorEvery-1, "the least important have their floor: %v", r.order)
+		require.GreaterOrEqual(t, count(ImportanceUsual, 5, 85), 80/floorEvery-1, "%v", r.order)
+		require.Greater(t, count(ImportanceUsual, 100, 115), count(10, 100, 115), "then the next in rank: %v", r.order)
+		require.Empty(t, r.waiters[0].queues.byKey)
 	})
 }
 

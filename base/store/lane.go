@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+
+	"adsync/base/ratelimit"
 )
 
 // AnyMedia in a lane row makes it the default of every media platform; a row that names a media overrides it.
@@ -29,14 +32,12 @@ const (
 )
 
 // laneImportance ranks the lanes as shipped.
-var laneImportance = map[string]int{LaneImportant: 30, LaneNormal: 20, LaneOffline: 10}
+var laneImportance = map[string]int{LaneImportant: 30, LaneNormal: ratelimit.ImportanceUsual, LaneOffline: 10}
 
-// LaneImportance is how important a lane is whose row does not say; one of another name than those shipped is so as normal.
-func LaneImportance(name string) int {
-	if n := laneImportance[name]; n > 0 {
-		return n
-	}
-	return laneImportance[LaneNormal]
+// LaneImportance is how important a lane is: as its row says, where that is above 0, else by its name. One of another name than those
+// shipped is as important as normal.
+func LaneImportance(name string, row int) int {
+	return cmp.Or(max(row, 0), laneImportance[name], laneImportance[LaneNormal])
 }
 
 // Lanes returns all lane rows, the defaults first, as the writer holds them.

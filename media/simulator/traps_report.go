@@ -11,8 +11,8 @@ const (
 	// morningEnds is the second of a day at which yesterday is told in full.
 	morningEnds = 8 * hourLength
 
-	// nightBegins is the second of a day up to which the one before has only just ended.
-	nightBegins = 20 * 60
+	// justBegun is the second of a day up to which the one before has only just ended.
+	justBegun = 20 * 60
 
 	// By how much figures lag, in seconds.
 	lagOlder  = 90 * 60
@@ -48,7 +48,7 @@ func (c *call) rows(a *account, s scope) []row {
 		v.now, v.scratch = moment, nil
 		return v.rows(a, s)
 	}
-	if c.now < a.calendar.start(today)+nightBegins && slices.ContainsFunc(rows, isYesterday) {
+	if c.now < a.calendar.start(today)+justBegun && slices.ContainsFunc(rows, isYesterday) {
 		t.meet(trapDayEnded)
 	}
 	if c.now < a.calendar.start(today)+morningEnds && slices.ContainsFunc(rows, isYesterday) {

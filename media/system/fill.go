@@ -262,7 +262,7 @@ func importance(lanes []store.Lane, media, name string) int {
 			rank = l.Importance
 		}
 	}
-	return cmp.Or(rank, store.LaneImportance(name))
+	return store.LaneImportance(name, rank)
 }
 
 // filler is one pass.

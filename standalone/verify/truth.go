@@ -76,14 +76,14 @@ type Counts struct {
 	Injected     int64 `json:"injected"`
 }
 
-// Home is what an account pays with, and where it keeps its days.
-type Home struct{ Currency, Timezone string }
+// Home is what an account pays with, where it keeps its days, and whose it is.
+type Home struct{ Currency, Timezone, Company string }
 
 // Homes returns those of a platform's accounts, by the platform's ids.
 func Homes(ctx context.Context, client *http.Client, baseURL, media string) (map[string]Home, error) {
 	homes := map[string]Home{}
 	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "account"}, func(r truthRow) error {
-		homes[r.Account] = Home{Currency: r.Currency, Timezone: r.Timezone}
+		homes[r.Account] = Home{Currency: r.Currency, Timezone: r.Timezone, Company: r.Company}
 		return nil
 	})
 	return homes, err

@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -223,84 +224,58 @@ func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []acco
 		}
 	}
 	ours, raw := map[string]string{}, map[string]string{}
-	names, err := v.rawAccounts(ctx, w)
+	rows, err := v.rawAccounts(ctx, w)
 	if err != nil {
 		return err
 	}
 	for _, a := range accounts {
 		ours[a.externalID] = a.name
-		if name, ok := names[a.id]; ok {
-			raw[a.externalID] = name
-			delete(names, a.id)
+		if row, ok := rows[a.id]; ok {
+			raw[a.externalID] = row.name
 		}
 	}
 	if err := v.compareNames(ctx, c, w, ours); err != nil {
 		return err
 	}
 	c = v.table(w.accounts, 2)
-	for id := range names {
-		c.extra(fmt.Sprintf("our account %d", id))
-	}
-	if w.company != "" {
-		if err := v.compareCompanies(ctx, c, w, accounts); err != nil {
-			return err
+	for _, a := range accounts {
+		row, ok := rows[a.id]
+		delete(rows, a.id)
+		home, isKnown := homes[a.externalID]
+		// Of a parked account it depends on when we asked whether its details are told.
+		if ok && isKnown && w.company != "" && (a.parked == "" || row.company.Valid) {
+			c.equal(fmt.Sprintf("%s account %s: company", w.media, a.externalID), row.company.String, home.Company)
 		}
+	}
+	for id := range rows {
+		c.extra(fmt.Sprintf("our account %d", id))
 	}
 	return v.compareNames(ctx, c, w, raw)
 }
 
-// compareCompanies holds the accounts' details against the truth. Of a parked account it depends on when we asked whether they are
-// told.
-func (v *verifier) compareCompanies(ctx context.Context, c *comparison, w world, accounts []account) error {
-	have := map[int64]sql.NullString{}
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.company + " FROM " + w.accounts).Rows()
-	if err != nil {
-		return fmt.Errorf("read %s: %w", w.accounts, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var company sql.NullString
-		if err := rows.Scan(&id, &company); err != nil {
-			return fmt.Errorf("read %s: %w", w.accounts, err)
-		}
-		have[id] = company
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read %s: %w", w.accounts, err)
-	}
-	companies := map[string]string{}
-	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
-		companies[r.Account] = r.Company
-		return nil
-	})
-	for _, a := range accounts {
-		want, isKnown := companies[a.externalID]
-		company, listed := have[a.id]
-		if isKnown && listed && (a.parked == "" || company.Valid) {
-			c.equal(fmt.Sprintf("%s account %s: company", w.media, a.externalID), company.String, want)
-		}
-	}
-	return err
+// rawAccount is a row of a platform's raw table of accounts.
+type rawAccount struct {
+	name    string
+	company sql.NullString // NULL where the platform has no such column
 }
 
-// rawAccounts reads the names in a platform's raw table of accounts, by our account id.
-func (v *verifier) rawAccounts(ctx context.Context, w world) (map[int64]string, error) {
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.nameColumn + " FROM " + w.accounts).Rows()
+// rawAccounts reads a platform's raw table of accounts, by our account id.
+func (v *verifier) rawAccounts(ctx context.Context, w world) (map[int64]rawAccount, error) {
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.nameColumn + ", " + cmp.Or(w.company, "NULL") + " FROM " + w.accounts).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", w.accounts, err)
 	}
 	defer rows.Close()
-	names := map[int64]string{}
+	all := map[int64]rawAccount{}
 	for rows.Next() {
 		var id int64
-		var name string
-		if err := rows.Scan(&id, &name); err != nil {
+		var a rawAccount
+		if err := rows.Scan(&id, &a.name, &a.company); err != nil {
 			return nil, fmt.Errorf("read %s: %w", w.accounts, err)
 		}
-		names[id] = name
+		all[id] = a
 	}
-	return names, rows.Err()
+	return all, rows.Err()
 }
 
 // compareNames holds names by external id against the truth's accounts.
