@@ -241,6 +241,35 @@ func TestConsumer_CallsAreAsImportantAsTheirLane(t *testing.T) {
 	})
 }
 
+// What comes in a minute is called for in the order of the accounts, at each tick the same.
+func TestConsumer_CallsHaveTheirTurnByMinuteAndAccount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		turns := map[int64]ratelimit.Turn{}
+		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
+			turns[w.AccountID] = ratelimit.TurnOf(ctx)
+			return media.Result{}, nil
+		}))
+		require.NoError(t, c.Start(t.Context()))
+		defer c.Stop()
+		minute := time.Now().Truncate(time.Minute).Add(time.Minute)
+		time.Sleep(time.Until(minute))
+		for _, account := range []int64{3, 1, 2} {
+			k.member(acmeNormal).deliver(message(s.wants(envelope(account)), ""))
+			synctest.Wait()
+			time.Sleep(25 * time.Second)
+		}
+		require.Len(t, turns, 3)
+		for account, turn := range turns {
+			require.Equal(t, account, turn.Number)
+			require.True(t, turn.At.Equal(minute), "account %d: %s", account, turn.At)
+		}
+		k.member(acmeNormal).deliver(message(s.wants(envelope(4)), ""))
+		synctest.Wait()
+		require.True(t, turns[4].At.Equal(minute.Add(time.Minute)), "%s", turns[4].At)
+	})
+}
+
 // However large the pool is, few subtasks begin at a time; those that wait for a limit are not among them, nor those that hang.
 func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
 	t.Parallel()

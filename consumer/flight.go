@@ -59,8 +59,7 @@ func (f *flight) run(drained context.Context) {
 	f.interrupt = interrupt
 	f.p.c.flights.add(f)
 	defer f.p.c.flights.remove(f)
-	calls := ratelimit.WithBeforeWait(ratelimit.WithImportance(work, int(f.p.importance.Load())), f.begun)
-	ctx, cancel := context.WithTimeout(calls, f.timeout)
+	ctx, cancel := context.WithTimeout(f.calling(work), f.timeout)
 	defer cancel()
 	unwatch := context.AfterFunc(ctx, func() { f.watch(ctx, drained) })
 	defer unwatch()
@@ -72,6 +71,14 @@ func (f *flight) run(drained context.Context) {
 		return
 	}
 	f.end(ctx, result, err)
+}
+
+// calling says how the subtask's calls wait for their limits. Those that began within a minute go in the order of their accounts, at each tick the
+// same, and all calls of a subtask when its first one does: so an account's figures come at an even pace, however long all of them take.
+func (f *flight) calling(ctx context.Context) context.Context {
+	ctx = ratelimit.WithImportance(ctx, int(f.p.importance.Load()))
+	ctx = ratelimit.WithTurn(ctx, ratelimit.Turn{At: f.began.Truncate(time.Minute), Number: f.s.AccountID})
+	return ratelimit.WithBeforeWait(ctx, f.begun)
 }
 
 // call calls the handler. A panic is an error of class Bug.

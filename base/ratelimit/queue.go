@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +33,7 @@ type queue struct {
 	told    time.Time // when that was told
 }
 
-// class are the tickets of one importance, in the order of their coming.
+// class are the tickets of one importance, in the order of their turns; those of the same turn as they came.
 type class struct {
 	importance int
 	tickets    []*ticket
@@ -43,6 +44,7 @@ type class struct {
 type ticket struct {
 	queue      *queue
 	importance int
+	turn       Turn
 	head       chan struct{} // closed when the ticket has become the head
 }
 
@@ -50,7 +52,7 @@ func newQueues() *queues { return &queues{byKey: map[Key]*queue{}} }
 
 // join takes a place behind those who already wait for one of keys: in the queue that opens last. It returns nil
 // when nobody waits.
-func (q *queues) join(keys []Key, importance int) *ticket {
+func (q *queues) join(keys []Key, importance int, turn Turn) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var last *queue
@@ -62,11 +64,11 @@ func (q *queues) join(keys []Key, importance int) *ticket {
 	if last == nil {
 		return nil
 	}
-	return last.append(importance)
+	return last.append(importance, turn)
 }
 
 // stand takes a place in the queue for key, which opens after d.
-func (q *queues) stand(key Key, d time.Duration, importance int) *ticket {
+func (q *queues) stand(key Key, d time.Duration, importance int, turn Turn) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	of := q.byKey[key.id()]
@@ -75,7 +77,7 @@ func (q *queues) stand(key Key, d time.Duration, importance int) *ticket {
 		q.byKey[key.id()] = of
 	}
 	of.tell(key, d)
-	return of.append(importance)
+	return of.append(importance, turn)
 }
 
 // move takes the head of a queue over to another limit of its call that is known to be shut, of these to the one that
@@ -97,7 +99,7 @@ func (q *queues) move(t *ticket, keys []Key) *ticket {
 		q.mu.Unlock()
 		return t
 	}
-	next := last.append(t.importance)
+	next := last.append(t.importance, t.turn)
 	q.mu.Unlock()
 	q.leave(t)
 	return next
@@ -156,8 +158,8 @@ func (of *queue) tell(key Key, d time.Duration) {
 	of.opens = of.told.Add(d)
 }
 
-func (of *queue) append(importance int) *ticket {
-	t := &ticket{queue: of, importance: importance, head: make(chan struct{})}
+func (of *queue) append(importance int, turn Turn) *ticket {
+	t := &ticket{queue: of, importance: importance, turn: turn, head: make(chan struct{})}
 	if of.head == nil {
 		of.head = t
 		close(t.head)
@@ -167,7 +169,9 @@ func (of *queue) append(importance int) *ticket {
 	if !found {
 		of.classes = slices.Insert(of.classes, i, &class{importance: importance})
 	}
-	of.classes[i].tickets = append(of.classes[i].tickets, t)
+	c := of.classes[i]
+	behind, _ := slices.BinarySearchFunc(c.tickets, turn, func(t *ticket, turn Turn) int { return cmp.Or(t.turn.compare(turn), -1) })
+	c.tickets = slices.Insert(c.tickets, behind, t)
 	return t
 }
 

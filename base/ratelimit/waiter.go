@@ -59,8 +59,8 @@ func (e *WaitError) Error() string {
 func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
 
 // Wait returns nil when the call may be made, at once: the grant's pace holds only if the request is sent within the arrival
-// spread. Of the calls of one process that one and the same limit holds back the more important ones go first (WithImportance), and else
-// those that came first; less important ones have an eighth of the grants.
+// spread. Of the calls of one process that one and the same limit holds back the more important ones go first (WithImportance), and of
+// these those whose turn is first (WithTurn); less important ones have an eighth of the grants.
 //
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
 // deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.
@@ -82,6 +82,7 @@ func (w *Waiter) Wait(ctx context.Context, c Call) error {
 		}
 		w.metrics.taken.WithLabelValues(c.Media).Inc()
 		w.metrics.wait.WithLabelValues(c.Media).Observe(clock.Since(began).Seconds())
+		granted(ctx)
 		return nil
 	}
 }
@@ -96,8 +97,8 @@ func (w *Waiter) Pause(ctx context.Context, c Call, scope Scope, d time.Duration
 
 // stand takes one grant, in turn.
 func (w *Waiter) stand(ctx context.Context, c Call, keys []Key) (Grant, error) {
-	rank := Importance(ctx)
-	place := w.queues.join(keys, rank)
+	rank, turn := Importance(ctx), TurnOf(ctx)
+	place := w.queues.join(keys, rank, turn)
 	if place != nil {
 		w.metrics.waiting.WithLabelValues(c.Media).Inc()
 	}
@@ -134,7 +135,7 @@ func (w *Waiter) stand(ctx context.Context, c Call, keys []Key) (Grant, error) {
 			continue
 		}
 		// Another limit than the one waited for holds the call back: it must not hold back those behind it.
-		next := w.queues.stand(g.By, g.RetryAfter, rank)
+		next := w.queues.stand(g.By, g.RetryAfter, rank, turn)
 		if place == nil {
 			w.metrics.waiting.WithLabelValues(c.Media).Inc()
 		} else {

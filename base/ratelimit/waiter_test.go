@@ -245,6 +245,50 @@ func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 	})
 }
 
+// However calls come, they go in the order of their turns, and a call that comes again keeps its turn.
+func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(t)
+		at := time.Now()
+		turn := func(number int, at time.Time) context.Context {
+			return WithTurn(t.Context(), Turn{At: at, Number: int64(number)})
+		}
+		r.call(t.Context(), t, 0) // the head, whatever comes
+		synctest.Wait()
+		for _, n := range rand.Perm(40) {
+			if n < 20 {
+				r.call(turn(n, at.Add(time.Minute)), t, 100+n)
+			} else {
+				r.call(turn(n, at), t, n)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		r.calls.Wait()
+		require.True(t, slices.IsSorted(r.order[3:]), "the first three were the head when others came: %v", r.order)
+	})
+}
+
+func TestWaiter_TellsWhenACallIsAboutToBeMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRow(t)
+		began := time.Now()
+		var told []time.Duration
+		ctx := WithGranted(t.Context(), func() { told = append(told, time.Since(began)) })
+		for i := range 30 {
+			require.NoError(t, r.deployment.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
+			require.Len(t, told, i+1)
+			require.Equal(t, time.Since(began), told[i])
+		}
+		require.Greater(t, told[29], 2*time.Second)
+		shut, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		require.Error(t, r.deployment.call(shut, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
+		require.Len(t, told, 30, "a call without a grant is not made")
+	})
+}
+
 // A call is never told that its deadline is past hope while it is not.
 func TestQueue_WhatIsAheadIsNeverOverstated(t *testing.T) {
 	t.Parallel()
@@ -258,7 +302,8 @@ func TestQueue_WhatIsAheadIsNeverOverstated(t *testing.T) {
 		for step := range rapid.IntRange(1, 200).Draw(t, "steps") {
 			switch {
 			case len(waiting) == 0 || step < joins || rapid.Bool().Draw(t, "one more"):
-				waiting = append(waiting, q.stand(key, 0, rapid.SampledFrom(importances).Draw(t, "importance")))
+				waiting = append(waiting, q.stand(key, 0, rapid.SampledFrom(importances).Draw(t, "importance"),
+					Turn{Number: rapid.Int64Range(1, 5).Draw(t, "turn")}))
 			default:
 				head := headOf(waiting)
 				require.NotNil(t, head)

@@ -57,7 +57,7 @@ func (d *DB) mapAssets(tx *gorm.DB, w ObjectWrite, now time.Time, have map[strin
 	if w.MappedBy != "" {
 		// Neither of two pulls at a time sees what the other writes: that of the creatives waits for this one, or is waited for.
 		creatives := Scope{AccountID: w.AccountID, Media: w.Media, Report: w.MappedBy, Level: "creative", Days: w.Days}
-		if _, err := d.readScope(tx, creatives); err != nil {
+		if _, _, err := d.readScope(tx, creatives, false); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 )
 
@@ -39,7 +40,14 @@ type Claim struct {
 	Version int64  // of every row that the pull writes
 	PullID  string // who pulls, unique for each try
 	RunID   int64
+	read    time.Time // when Version was so, by the process's own clock
+	known   bool      // coverage has rows of all days
 }
+
+// Asks says that the pull's first request goes out now: Version rises by the time since BeginPull, so that the time for which
+// the request waited for its grant does not make the figures look older than they are, nor a pull that asked later lose to
+// one that asked earlier. Call it at most once, before the request.
+func (c *Claim) Asks() { c.Version += clock.Since(c.read).Microseconds() }
 
 // Coverage is what is known of one day of a scope.
 type Coverage struct {
@@ -70,25 +78,23 @@ type FencedError struct {
 func (e *FencedError) Error() string { return "another pull has claimed the scope" }
 
 // BeginPull gives a pull its version: database time in microseconds, and above every claim of the scope. Call it
-// just before the pull's first request. It writes nothing; highWater is the scope's, 0 when it was never pulled. Hours are of use
+// before the pull's first request, and Asks when that goes out. It writes nothing; highWater is the scope's, 0 when it was never pulled. Hours are of use
 // to a day that is known: the claim to some of a day that was never pulled whole is one to the whole day.
 func (s *Store) BeginPull(ctx context.Context, scope Scope, pullID string, runID int64) (claim Claim, highWater int64, err error) {
-	now, err := s.Data.Now(ctx)
+	var now Time
+	var known struct{ Claimed, HighWater, Whole, Rows int64 }
+	err = s.Data.Writer(ctx).Raw("SELECT "+s.Data.dialect.Now()+", COALESCE(MAX(claimed_version), 0), COALESCE(MAX(high_water), 0),"+
+		" COUNT(CASE WHEN complete_version > 0 THEN 1 END), COUNT(*) FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
+		scope.AccountID, scope.Report, scope.Level, scope.Days).Row().Scan(&now, &known.Claimed, &known.HighWater, &known.Whole, &known.Rows)
 	if err != nil {
 		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
 	}
-	var known struct{ Claimed, HighWater, Whole int64 }
-	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(claimed_version), 0) AS claimed, COALESCE(MAX(high_water), 0) AS high_water,"+
-		" COUNT(CASE WHEN complete_version > 0 THEN 1 END) AS whole FROM coverage"+
-		" WHERE account_id = ? AND report = ? AND level = ? AND day IN ?", scope.AccountID, scope.Report, scope.Level, scope.Days).Scan(&known).Error
-	if err != nil {
-		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
-	}
+	read := clock.Mark()
 	if known.Whole == 0 {
 		scope.FromHour = 0
 	}
 	version := max(now.UnixMicro(), known.Claimed+1)
-	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID}, known.HighWater, nil
+	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID, read: read, known: known.Rows == int64(len(scope.Days))}, known.HighWater, nil
 }
 
 // lockedScope is a scope whose coverage rows the transaction holds.
@@ -100,33 +106,52 @@ type lockedScope struct {
 	fencedOwn      bool       // and all of them are of this pull's run
 }
 
-// readScope reads the scope's coverage rows and keeps them locked for the transaction; rows that are not there are made.
-func (d *DB) readScope(tx *gorm.DB, c Scope) ([]Coverage, error) {
+// readScope reads the scope's coverage rows and keeps them locked for the transaction; rows that are not there are made, first if they are not
+// known to be there: two transactions that look for one and the same missing row would both wait for the other. now is the database's time,
+// when it was asked for the rows.
+func (d *DB) readScope(tx *gorm.DB, c Scope, known bool) (rows []Coverage, now time.Time, err error) {
+	if !known {
+		if err := d.makeScope(tx, c); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	var found []struct {
+		Coverage
+		ReadAt Time `gorm:"column:read_at"`
+	}
+	err = tx.Raw("SELECT coverage.*, "+d.dialect.Now()+" AS read_at FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+
+		d.dialect.ForUpdate(), c.AccountID, c.Report, c.Level, c.Days).Scan(&found).Error
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("lock coverage: %w", err)
+	}
+	if known && len(found) < len(c.Days) {
+		return d.readScope(tx, c, false)
+	}
+	for _, f := range found {
+		rows, now = append(rows, f.Coverage), f.ReadAt.Time
+	}
+	return rows, now, nil
+}
+
+func (d *DB) makeScope(tx *gorm.DB, c Scope) error {
 	args := make([]any, 0, len(c.Days)*5)
 	for _, day := range c.Days {
 		args = append(args, c.AccountID, c.Report, c.Level, day, c.Media)
 	}
 	err := tx.Exec(d.dialect.InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+Tuples(len(c.Days), 5), args...).Error
 	if err != nil {
-		return nil, fmt.Errorf("lock coverage: %w", err)
+		return fmt.Errorf("lock coverage: %w", err)
 	}
-	var rows []Coverage
-	err = tx.Raw("SELECT * FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+d.dialect.ForUpdate(),
-		c.AccountID, c.Report, c.Level, c.Days).Scan(&rows).Error
-	if err != nil {
-		return nil, fmt.Errorf("lock coverage: %w", err)
-	}
-	return rows, nil
+	return nil
 }
 
-// lockScope takes the scope's coverage rows for the transaction and raises the claim of the days that are still this
-// pull's: those that no higher version, and not the same one of another pull, has claimed. It returns *FencedError when
-// there is no such day.
-func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
-	locked := lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
-	rows, err := d.readScope(tx, c.Scope)
+// lockScope takes the scope's coverage rows for the transaction and tells which days are still this pull's: those that no higher version, and
+// not the same one of another pull, has claimed. It returns *FencedError when there is no such day.
+func (d *DB) lockScope(tx *gorm.DB, c Claim) (locked lockedScope, now time.Time, err error) {
+	locked = lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
+	rows, now, err := d.readScope(tx, c.Scope, c.known)
 	if err != nil {
-		return locked, err
+		return locked, now, err
 	}
 	locked.Days = nil
 	for _, r := range rows {
@@ -140,31 +165,25 @@ func (d *DB) lockScope(tx *gorm.DB, c Claim) (lockedScope, error) {
 		locked.before = append(locked.before, r)
 	}
 	if len(locked.Days) == 0 {
-		return locked, &FencedError{Complete: locked.fencedComplete, Own: locked.fencedOwn}
+		return locked, now, &FencedError{Complete: locked.fencedComplete, Own: locked.fencedOwn}
 	}
-	err = tx.Exec("UPDATE coverage SET claimed_version = ?, claimed_by = ? WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
-		c.Version, c.PullID, c.AccountID, c.Report, c.Level, locked.Days).Error
-	if err != nil {
-		return locked, fmt.Errorf("claim coverage: %w", err)
-	}
-	return locked, nil
+	return locked, now, nil
 }
 
-// writeScope runs write in a transaction that holds the scope's fence, and writes what it says of each day into coverage.
-// locked has the days that are still the pull's. write may run more than once.
+// writeScope runs write in a transaction that holds the scope's fence, and writes what it says of each day into coverage, with the claim.
+// locked has the days that are still the pull's, and write answers for each of them. write may run more than once.
 func (s *Store) writeScope(ctx context.Context, c Claim, write func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error)) error {
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		now, err := s.Data.nowTx(tx)
-		if err != nil {
-			return err
-		}
-		locked, err := s.Data.lockScope(tx, c)
+		locked, now, err := s.Data.lockScope(tx, c)
 		if err != nil {
 			return err
 		}
 		outcomes, err := write(tx, now, locked)
 		if err != nil {
 			return err
+		}
+		if len(outcomes) != len(locked.Days) {
+			return fmt.Errorf("%d days were written of %d that are claimed", len(outcomes), len(locked.Days))
 		}
 		return s.Data.writeCoverage(tx, locked.Claim, now, outcomes)
 	})
@@ -189,8 +208,8 @@ type dayOutcome struct {
 
 func (d *DB) writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error {
 	for _, o := range days {
-		sets := "pulled_at = ?, row_count = ?"
-		args := []any{At(now), o.rows}
+		sets := "claimed_version = ?, claimed_by = ?, pulled_at = ?, row_count = ?"
+		args := []any{c.Version, c.PullID, At(now), o.rows}
 		if !o.hours {
 			// The run tells when the whole day was pulled: a day is settled by a run that was made after it had settled.
 			sets += ", run_id = ?, state = ?, note = ?"

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +79,9 @@ type summaryKey struct {
 	hour                     int
 	game, os, currency, zone string
 }
+
+// marksPerStatement is how many marks one statement clears.
+const marksPerStatement = 500
 
 // SummaryPageDefault is how many public rows a rebuild reads at a time.
 const SummaryPageDefault = 10_000
@@ -277,12 +282,22 @@ func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, version 
 	return d.deletePublic(tx, table, keys, version, now)
 }
 
+// clearMarks clears the marks that still hold the value read, in the order of their accounts.
 func (d *DB) clearMarks(tx *gorm.DB, day DirtyDay) error {
-	for _, m := range day.marks {
-		err := tx.Exec("UPDATE coverage SET dirty = NULL WHERE account_id = ? AND report = ? AND level = 'account' AND day = ? AND dirty = ?",
-			m.accountID, reportName(day.Hourly), day.Day, m.dirty).Error
+	marks := slices.SortedFunc(slices.Values(day.marks), func(a, b mark) int { return cmp.Compare(a.accountID, b.accountID) })
+	for batch := range slices.Chunk(marks, marksPerStatement) {
+		// The list of accounts is what the index serves; the pairs are not a part of the key.
+		accounts := make([]int64, 0, len(batch))
+		args := []any{nil, reportName(day.Hourly), day.Day}
+		for _, m := range batch {
+			accounts = append(accounts, m.accountID)
+			args = append(args, m.accountID, m.dirty)
+		}
+		args[0] = accounts
+		err := tx.Exec("UPDATE coverage SET dirty = NULL WHERE account_id IN ? AND report = ? AND level = 'account' AND day = ? AND "+
+			d.inTuples([]string{"account_id", "dirty"}, len(batch)), args...).Error
 		if err != nil {
-			return fmt.Errorf("clear dirty mark: %w", err)
+			return fmt.Errorf("clear dirty marks: %w", err)
 		}
 	}
 	return nil

@@ -132,7 +132,7 @@ func (p *puller) runFunds(ctx context.Context, work media.Work, report string, d
 		return media.Result{}, err
 	}
 	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report, Level: media.FundLevel, Days: days}
-	claim, _, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
+	ctx, claim, _, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
 	}
@@ -141,7 +141,7 @@ func (p *puller) runFunds(ctx context.Context, work media.Work, report string, d
 	if err != nil {
 		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report, account.ExternalID, work.Part, err)
 	}
-	result, err := p.writeFunds(ctx, account, claim, table, got, work.Confirmed)
+	result, err := p.writeFunds(ctx, account, *claim, table, got, work.Confirmed)
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 

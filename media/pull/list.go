@@ -61,7 +61,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		return media.Result{}, err
 	}
 	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: list.Name, Level: list.Level, Days: []day.Day{day.Epoch}}
-	claim, highWater, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
+	ctx, claim, highWater, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
 	}
@@ -70,7 +70,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := store.ObjectWrite{Claim: claim, Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
+	write := store.ObjectWrite{Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
 	write.AssetTables, write.MappedBy = p.assetsOf(list)
 	variants := list.Variants
 	if len(variants) == 0 {
@@ -92,6 +92,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	if twice := duplicate(write.Rows); twice != "" && write.Note == "" {
 		write.Note = "object " + twice + " moved between the lists while they were read"
 	}
+	write.Claim = *claim
 	write.Partial = write.Note != ""
 	write.Full = since.IsZero() && !write.Partial
 	n, err := p.Store.WriteObjects(ctx, write)

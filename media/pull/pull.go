@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +16,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/ratelimit"
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -201,6 +203,16 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 		f.note = difference(f.rows, sums)
 	}
 	return f, nil
+}
+
+// begin claims a scope for a pull, which makes its calls with the context returned: with the first that may go out the claim has its version.
+// Before it the version is that of now, and the calls may wait for their grants for minutes. highWater is the scope's.
+func (p *puller) begin(ctx context.Context, scope store.Scope, work media.Work) (calls context.Context, claim *store.Claim, highWater int64, err error) {
+	c, highWater, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	return ratelimit.WithGranted(ctx, sync.OnceFunc(c.Asks)), &c, highWater, nil
 }
 
 // newPullID names one try of a pull, for the fence.

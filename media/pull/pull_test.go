@@ -33,6 +33,7 @@ var (
 
 // fakePlatform answers the pages it was given, in turn; the last answer repeats.
 type fakePlatform struct {
+	grant func(context.Context) // what a call for a page waits for
 	pages []pageAnswer
 	asked []string // what was asked for, in words
 	lists []media.ListQuery
@@ -81,7 +82,10 @@ func (f *fakePlatform) Lists() []media.List {
 func (f *fakePlatform) Reports() []media.Report {
 	return []media.Report{{
 		Name: "report_daily", Level: "account", MaxDays: 3, LookBack: 30, Table: dailyTable,
-		Page: func(_ context.Context, _ media.API, q media.ReportQuery, page string) (media.Page, error) {
+		Page: func(ctx context.Context, _ media.API, q media.ReportQuery, page string) (media.Page, error) {
+			if f.grant != nil {
+				f.grant(ctx)
+			}
 			return f.next(fmt.Sprintf("%s..%s page %q", q.From, q.To, page))
 		},
 	}}
@@ -191,6 +195,35 @@ func TestReport_PullsAllPagesOfItsDays(t *testing.T) {
 	require.Equal(t, media.Result{Rows: 2, Calls: 2}, result)
 	require.Equal(t, map[string]int64{"2026-11-20": 10_000, "2026-11-21": 20_000}, b.costs(t))
 	require.Equal(t, []string{`2026-11-20..2026-11-21 page ""`, `2026-11-20..2026-11-21 page "2"`}, b.platform.asked)
+}
+
+// Subtasks wait for their grants for minutes: figures are as new as the call that brought them, whenever the subtask began.
+func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
+	t.Parallel()
+	d := day.Day("2026-11-21")
+	b := setup(t, reportPage(1, "", reportRow(d, 10_000)), reportPage(1, "", reportRow(d, 20_000)))
+	var other int64
+	b.platform.grant = func(ctx context.Context) {
+		b.platform.grant = nil
+		_, err := b.run(t, "fake.report_daily", string(d), levelAccount) // begins, asks and writes while the first one waits
+		require.NoError(t, err)
+		require.NoError(t, b.store.Data.Writer(ctx).Raw("SELECT claimed_version FROM coverage").Row().Scan(&other))
+		require.Eventually(t, func() bool {
+			now, err := b.store.Data.Now(ctx)
+			return err == nil && now.UnixMicro() > other+100_000
+		}, time.Minute, time.Millisecond)
+		waiter := ratelimit.NewWaiter(ratelimit.NewLocal(time.Second, 1), ratelimit.NewRules(), prometheus.NewRegistry())
+		require.NoError(t, waiter.Wait(ctx, ratelimit.Call{Media: "fake", Endpoint: "x"}))
+	}
+	_, err := b.run(t, "fake.report_daily", string(d), levelAccount)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{string(d): 20_000}, b.costs(t), "what was asked for last")
+	var version int64
+	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT claimed_version FROM coverage").Row().Scan(&version))
+	now, err := b.store.Data.Now(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, version, other)
+	require.LessOrEqual(t, version, now.UnixMicro())
 }
 
 func TestReport_BeginsAgainWithoutAFieldThatIsRetiredBetweenPages(t *testing.T) {

@@ -135,7 +135,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 		return media.Result{}, err
 	}
 	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level, Days: day.Between(from, to), FromHour: fromHour}
-	claim, _, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
+	ctx, claim, _, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
 	}
@@ -150,13 +150,13 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 		return err
 	})
 	if _, isOver := errors.AsType[*overCapError](err); isOver {
-		rows, err := p.splitDays(ctx, api, account, report, claim, work.Confirmed)
+		rows, err := p.splitDays(ctx, api, account, report, *claim, work.Confirmed)
 		return media.Result{Rows: rows, Calls: api.Calls()}, err
 	}
 	if err != nil {
 		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, work.Part, err)
 	}
-	result, err := p.writeReport(ctx, account, report, claim, got, work.Confirmed)
+	result, err := p.writeReport(ctx, account, report, *claim, got, work.Confirmed)
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 
