@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -23,17 +24,29 @@ func DefaultTasks(platforms []media.Platform) []store.NewTask {
 		// What differed in the morning and was pulled again is looked at soon.
 		{Name: "system.reconcile.open", Media: system.Name, Handler: system.ReconcileName, Cron: "~ * * * *", Lane: "offline", Params: `{"only_open":true}`},
 	}
+	minutes := spread{}
 	for _, p := range platforms {
-		tasks = append(tasks, platformTasks(p)...)
+		tasks = append(tasks, platformTasks(p, minutes)...)
 	}
 	return tasks
+}
+
+// spread gives tasks of the same period different minutes. Limits are of seconds, and a tick at which all tasks begin would leave
+// the figures of the present day waiting.
+type spread map[int]int // how many tasks have a period, of minutes
+
+// every is the cron of the next task that comes every so many minutes: 10 or 30.
+func (s spread) every(minutes int) string {
+	at := s[minutes] * 7 % minutes // Each minute once before any twice, and neighbours far apart.
+	s[minutes]++
+	return fmt.Sprintf("%d-59/%d * * * *", at, minutes)
 }
 
 // tasksZone is the zone of the default tasks' crons: that of nearly all accounts of the platforms there are.
 const tasksZone = "Asia/Shanghai"
 
 // platformTasks are the tasks that every platform gets, from what it describes of itself.
-func platformTasks(p media.Platform) []store.NewTask {
+func platformTasks(p media.Platform, minutes spread) []store.NewTask {
 	name := p.Name()
 	task := func(suffix, handler, cron, lane, scope string, params any) store.NewTask {
 		text := ""
@@ -47,28 +60,32 @@ func platformTasks(p media.Platform) []store.NewTask {
 	tasks := []store.NewTask{
 		task("token_refresh", "token_refresh", "17 * * * *", "important", "all", nil),
 		task("account_list", "account_list", "20 4 * * *", "normal", "all", nil),
-		task("initialise", "initialise", "*/5 * * * *", "normal", "all", params{"days": account.InitialiseDaysDefault}),
-		task("probe", "probe", "*/10 * * * *", "normal", "all", nil),
+		task("initialise", "initialise", "~/5 * * * *", "normal", "all", params{"days": account.InitialiseDaysDefault}),
+		task("probe", "probe", minutes.every(10), "normal", "all", nil),
 		task("activity", "activity", "50 * * * *", "normal", "all", nil),
 	}
 	for _, l := range p.Lists() {
-		now := "*/10 * * * *"
+		period := 10
 		if isFine(l.Level) {
-			now = "*/30 * * * *"
+			period = 30
 		}
 		tasks = append(tasks,
-			task(l.Name+".changes", l.Name, now, "normal", "active", params{"mode": "changes"}),
+			task(l.Name+".changes", l.Name, minutes.every(period), "normal", "active", params{"mode": "changes"}),
 			task(l.Name+".full", l.Name, "30 3 * * *", "offline", nightly, params{"mode": "full"}))
 	}
 	for _, r := range p.Reports() {
-		now, lane := "*/10 * * * *", "normal"
+		now, lane := "", "normal"
 		switch {
 		case r.Level == "account":
 			now, lane = "*/2 * * * *", "important"
 		case r.Level == "adgroup":
-			now = "*/2 * * * *" // Who buys ads looks at these.
+			now = "1-59/2 * * * *" // Who buys ads looks at these. They come when the accounts' are done.
+		case isFine(r.Level) && r.Hourly:
+			// The hours of creatives are most of all rows, and wait for the night.
 		case isFine(r.Level):
-			now = "*/30 * * * *"
+			now = minutes.every(30)
+		default:
+			now = minutes.every(10)
 		}
 		today := params{"level": r.Level, "days": 1}
 		if r.HasHours {
@@ -76,8 +93,7 @@ func platformTasks(p media.Platform) []store.NewTask {
 		}
 		back := params{"level": r.Level, "days": lookBackDays(r)}
 		suffix := r.Name + "." + r.Level
-		// The hours of creatives are most of all rows, and wait for the night.
-		if !r.Hourly || !isFine(r.Level) {
+		if now != "" {
 			tasks = append(tasks, task(suffix, r.Name, now, lane, "active", today))
 			if r.HasHours {
 				// What moves is in the last hours. The rest of the day, and what the platform took out of it, comes once an hour.
@@ -91,14 +107,14 @@ func platformTasks(p media.Platform) []store.NewTask {
 			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly, params{"level": r.Level, "days": matureDays, "skip": lookBackDays(r)}))
 		}
 	}
-	return append(tasks, fundTasks(p.Funds(), task)...)
+	return append(tasks, fundTasks(p.Funds(), minutes, task)...)
 }
 
 // fundTasks pull the money of accounts: what active ones have each half hour, what all have once a day, and the days' cash flow
 // when platforms say that yesterday's is told. A day that was late comes with one of the next six.
-func fundTasks(funds media.Funds, task func(suffix, handler, cron, lane, scope string, params any) store.NewTask) (tasks []store.NewTask) {
+func fundTasks(funds media.Funds, minutes spread, task func(suffix, handler, cron, lane, scope string, params any) store.NewTask) (tasks []store.NewTask) {
 	if funds.Balance.Fetch != nil {
-		tasks = append(tasks, task(media.BalanceName, media.BalanceName, "*/30 * * * *", "normal", "active", nil),
+		tasks = append(tasks, task(media.BalanceName, media.BalanceName, minutes.every(30), "normal", "active", nil),
 			task(media.BalanceName+".all", media.BalanceName, "10 4 * * *", "offline", nightly, nil))
 	}
 	if funds.Daily.Page != nil {

@@ -69,7 +69,8 @@ var databases = []string{"config", "data"}
 // migrateWait is how long one migration waits for another.
 const migrateWait = 2 * time.Minute
 
-// MigrateUp brings both databases to this program's version. It may run while others run it: one after the other.
+// MigrateUp brings both databases to this program's version, and gives the coming days their partitions. It may run while others run it: one
+// after the other.
 func (s *Store) MigrateUp(ctx context.Context) error {
 	for _, name := range databases {
 		p, err := s.provider(name)
@@ -81,6 +82,9 @@ func (s *Store) MigrateUp(ctx context.Context) error {
 			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
 		err = s.migrateUp(ctx, name, p)
+		if err == nil && name == "data" {
+			err = s.ensureComingPartitions(ctx)
+		}
 		unlock()
 		if err != nil {
 			return fmt.Errorf("migrate the %s database: %w", name, err)

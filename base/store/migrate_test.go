@@ -44,6 +44,24 @@ func TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote(t *testing.T) {
 	require.NoError(t, s.CheckSchema(ctx))
 }
 
+// To split a partition that has rows holds up everybody: the first day has its own before the first pull.
+func TestMigrateUp_GivesTheComingDaysTheirPartitions(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	if s.Data.Dialect() == store.SQLiteDialect {
+		t.Skip("SQLite has no partitions")
+	}
+	now, err := s.Data.Now(t.Context())
+	require.NoError(t, err)
+	for _, table := range []string{"report_daily", "report_hourly", "wide_daily"} {
+		var names []string
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT partition_name FROM information_schema.partitions"+
+			" WHERE table_schema = DATABASE() AND table_name = ? ORDER BY partition_ordinal_position", table).Scan(&names).Error)
+		require.GreaterOrEqual(t, len(names), 2+store.DaysAhead, table)
+		require.Contains(t, names, "p"+now.AddDate(0, 0, 1).Format("20060102"), table)
+	}
+}
+
 func TestMigrateUp_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"adsync/base/day"
 )
@@ -13,6 +14,20 @@ var partitioned = []string{"report_daily", "report_hourly", "wide_daily"}
 
 // laterPartition catches the days that have no partition of their own yet.
 const laterPartition = "later"
+
+// DaysAhead is how many days get their tables and partitions before they begin.
+const DaysAhead = 2
+
+// ensureComingPartitions gives the present UTC day and the next ones their partitions before there are rows of them: to split a partition
+// with rows copies them, and holds up all who read or write the table.
+func (s *Store) ensureComingPartitions(ctx context.Context) error {
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("read database time: %w", err)
+	}
+	today := day.Of(now, time.UTC)
+	return s.EnsurePartitions(ctx, today, today.Add(DaysAhead))
+}
 
 // EnsurePartitions gives each day from from to to a partition in the public tables, where it has none. Days before
 // from share the first partition. SQLite has no partitions and needs none.

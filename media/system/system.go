@@ -44,9 +44,6 @@ type tablesParams struct {
 // KeepDaysDefault is how many past UTC days keep their log table.
 const KeepDaysDefault = 7
 
-// daysAhead is how many days get their tables and partitions before they begin.
-const daysAhead = 2
-
 func parseTables(raw json.RawMessage) (tablesParams, error) {
 	var params tablesParams
 	if err := media.CheckParams(raw, &params); err != nil {
@@ -84,12 +81,12 @@ func tablesHandler(deps Deps) media.Handler {
 // to be dropped is expired first; coverage shows what was not pulled.
 func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 	today := day.Of(deps.Clock.Now(), time.UTC)
-	for _, d := range day.Between(today, today.Add(daysAhead)) {
+	for _, d := range day.Between(today, today.Add(store.DaysAhead)) {
 		if err := deps.Store.EnsureLogTable(ctx, d); err != nil {
 			return err
 		}
 	}
-	if err := deps.Store.EnsurePartitions(ctx, today, today.Add(daysAhead)); err != nil {
+	if err := deps.Store.EnsurePartitions(ctx, today, today.Add(store.DaysAhead)); err != nil {
 		return err
 	}
 	days, err := deps.Store.LogDays(ctx)
