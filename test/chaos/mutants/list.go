@@ -213,8 +213,12 @@ var All = []Mutant{
 		Name: "summary-marks-wiped", Breaks: "a summary's rebuild clears marks that changed meanwhile",
 		Edits: []patch.Edit{{
 			File:    "base/store/summary.go",
-			Find:    "AND day = ? AND dirty = ?\",\n			m.accountID, reportName(day.Hourly), day.Day, m.dirty).Error",
-			Replace: "AND day = ?\",\n			m.accountID, reportName(day.Hourly), day.Day).Error",
+			Find:    "args = append(args, m.accountID, m.dirty)",
+			Replace: "args = append(args, m.accountID, m.accountID)",
+		}, {
+			File:    "base/store/summary.go",
+			Find:    "[]string{\"account_id\", \"dirty\"}",
+			Replace: "[]string{\"account_id\", \"account_id\"}",
 		}},
 		Scenarios: []string{"summary-overtaken"},
 	},
