@@ -342,11 +342,20 @@ func TestGiant_HasMoreRowsADayThanTencentGivesOut(t *testing.T) {
 		return decoded(t, s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", `["date","dynamic_creative_id"]`,
 			"fields", `["date","dynamic_creative_id","cost"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page", page, "page_size", "2000"))
 	}
+	s.set("rows_over_cap")
+	s.set("beyond_pages")
 	info := ask("5")["data"].(fields)["page_info"].(fields)
 	total, err := info["total_number"].(json.Number).Int64()
 	require.NoError(t, err)
 	require.Greater(t, total, int64(10_000))
 	require.Equal(t, json.Number("18003"), ask("6")["code"])
+	require.Zero(t, s.trap("rows_over_cap").Met, "a query meets it once")
+	ask("1")
+	require.EqualValues(t, 1, s.trap("rows_over_cap").Met)
+	data(t, s.tencentCall(a, "dynamic_creatives/get", "page_size", "100"))
+	require.Zero(t, s.trap("beyond_pages").Met)
+	data(t, s.tencentCall(a, "dynamic_creatives/get", "page_size", "100", "pagination_mode", "PAGINATION_MODE_CURSOR"))
+	require.EqualValues(t, 1, s.trap("beyond_pages").Met)
 	_, err = New(Config{Accounts: 4, Seed: 1, Giant: giantMax + 1})
 	require.ErrorContains(t, err, "a giant has up to")
 }

@@ -281,6 +281,9 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	})
 }
 
+// tencentListMax is how many objects can be paged through by number; beyond, the cursor is needed.
+const tencentListMax = 10_000
+
 // tencentPage answers with a page of a list of objects, by number or by cursor, which counts from a floor below all ids.
 func tencentPage[T any](t *tencent, c *call, floor int64, list []T, id func(*T) int64, write func(w *jsonWriter, x *T)) *apiError {
 	page, err := t.integer(c, "page", 1, 100)
@@ -303,6 +306,9 @@ func tencentPage[T any](t *tencent, c *call, floor int64, list []T, id func(*T) 
 			return err
 		}
 		from, _ = slices.BinarySearchFunc(list, last+1, func(x T, after int64) int { return cmp.Compare(id(&x)-floor, after) })
+		if from == 0 && len(list) > tencentListMax {
+			c.sim.traps.meet(trapBeyondPages)
+		}
 		to = min(from+size, len(list))
 		switch {
 		case to > from && c.skipsPage(from, len(list), last, id(&list[from])-floor-1):

@@ -127,6 +127,9 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 		rows = slices.DeleteFunc(rows, func(r row) bool { return !q.fits(&r) })
 	}
 	list := sorted(q.by.apply(rows, q.scope.level), q.orders)
+	if q.page == 1 && len(list) > tencentRowsMax {
+		c.sim.traps.meet(trapRowsOverCap)
+	}
 	from, to, total := c.pageOf(q.page, q.size, len(list))
 	w := t.begin(c)
 	w.openArray("list")

@@ -175,13 +175,15 @@ func (t *traps) all() []Trap {
 	return list
 }
 
-// trapList are the traps that this world has now: of days of 23 or 25 hours it has none but in spring and autumn.
+// trapList are the traps that this world has now: of days of 23 or 25 hours it has none but in spring and autumn, and too much for
+// one query a giant alone has.
 func (s *Simulator) trapList() []Trap {
-	list := s.traps.all()
-	if !s.world.hasOddDays(dayOf(s.clock.Now().Unix())) {
-		list = slices.DeleteFunc(list, func(t Trap) bool { return t.Name == trapCatalogue[trapOddDay].name })
+	missing := map[string]bool{
+		trapCatalogue[trapOddDay].name:      !s.world.hasOddDays(dayOf(s.clock.Now().Unix())),
+		trapCatalogue[trapBeyondPages].name: s.world.giant <= tencentListMax,
+		trapCatalogue[trapRowsOverCap].name: s.world.giant <= tencentRowsMax,
 	}
-	return list
+	return slices.DeleteFunc(s.traps.all(), func(t Trap) bool { return missing[t.Name] })
 }
 
 func (s *Simulator) serveTraps(w http.ResponseWriter, _ *http.Request) {

@@ -6,6 +6,7 @@ const (
 	trapAnswerHTML
 	trapAnswerUnknownCode
 	trapAppOverLimit
+	trapBeyondPages
 	trapCohortGrows
 	trapDayEnded
 	trapEmojiName
@@ -30,6 +31,7 @@ const (
 	trapRefreshCut
 	trapRenamed
 	trapReportsShut
+	trapRowsOverCap
 	trapStatusUnstamped
 	trapTokenEnded
 	trapTwoEdits
@@ -61,6 +63,9 @@ var trapCatalogue = [trapCount]trap{
 	trapAppOverLimit: {
 		name: "app_over_limit", what: "the app is over its limit of a second, though it kept to it",
 		survived: "app over its limit: waited, no attempt spent", often: oftenCostly,
+	},
+	trapBeyondPages: {
+		name: "beyond_pages", what: "an account has more creatives than can be paged through by number", survived: "creatives beyond the last page: read by cursor",
 	},
 	trapCohortGrows: {
 		name: "cohort_grows", what: "the payments of a day's cohort still grow when the day is more than a week old",
@@ -151,6 +156,9 @@ var trapCatalogue = [trapCount]trap{
 	trapReportsShut: {
 		name: "reports_shut", what: "a level's reports are shut for 20 seconds of the world, since queries matched too many rows",
 		survived: "reports shut: waited", flows: true, often: oftenCostly,
+	},
+	trapRowsOverCap: {
+		name: "rows_over_cap", what: "a report of a day has more rows than the platform gives out for one query", survived: "too many rows for a query: asked in parts",
 	},
 	trapStatusUnstamped: {
 		name: "status_unstamped", what: "a status changes and the time of modification does not",
