@@ -32,7 +32,7 @@ func DefaultTasks(platforms []media.Platform) []store.NewTask {
 }
 
 // spread gives tasks of the same period different minutes. Limits are of seconds, and a tick at which all tasks begin would leave
-// the figures of the present day waiting.
+// the figures of the present day waiting. The crons' own "~" picks by the name alone, which would give some minutes four of them.
 type spread map[int]int // how many tasks have a period, of minutes
 
 // every is the cron of the next task that comes every so many minutes: 10 or 30.

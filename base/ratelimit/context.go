@@ -63,14 +63,9 @@ func WithGranted(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, grantedKey{}, f)
 }
 
-func granted(ctx context.Context) {
-	if f, ok := ctx.Value(grantedKey{}).(func()); ok {
-		f()
-	}
-}
-
-func beforeWait(ctx context.Context) {
-	if f, ok := ctx.Value(beforeWaitKey{}).(func()); ok {
+// tell calls the function that the context has under a key, if any.
+func tell(ctx context.Context, key any) {
+	if f, ok := ctx.Value(key).(func()); ok {
 		f()
 	}
 }

@@ -65,7 +65,7 @@ func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
 // deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.
 func (w *Waiter) Wait(ctx context.Context, c Call) error {
-	beforeWait(ctx)
+	tell(ctx, beforeWaitKey{})
 	began := clock.Mark()
 	keys := w.rules.Keys(c)
 	for try := 1; ; try++ {
@@ -82,7 +82,7 @@ func (w *Waiter) Wait(ctx context.Context, c Call) error {
 		}
 		w.metrics.taken.WithLabelValues(c.Media).Inc()
 		w.metrics.wait.WithLabelValues(c.Media).Observe(clock.Since(began).Seconds())
-		granted(ctx)
+		tell(ctx, grantedKey{})
 		return nil
 	}
 }

@@ -245,7 +245,7 @@ func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 	})
 }
 
-// However calls come, they go in the order of their turns, and a call that comes again keeps its turn.
+// However calls come, they go in the order of their turns.
 func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -287,13 +287,13 @@ func (d *DB) clearMarks(tx *gorm.DB, day DirtyDay) error {
 	marks := slices.SortedFunc(slices.Values(day.marks), func(a, b mark) int { return cmp.Compare(a.accountID, b.accountID) })
 	for batch := range slices.Chunk(marks, marksPerStatement) {
 		// The list of accounts is what the index serves; the pairs are not a part of the key.
-		accounts := make([]int64, 0, len(batch))
-		args := []any{nil, reportName(day.Hourly), day.Day}
+		var accounts []int64
+		var pairs []any
 		for _, m := range batch {
 			accounts = append(accounts, m.accountID)
-			args = append(args, m.accountID, m.dirty)
+			pairs = append(pairs, m.accountID, m.dirty)
 		}
-		args[0] = accounts
+		args := append([]any{accounts, reportName(day.Hourly), day.Day}, pairs...)
 		err := tx.Exec("UPDATE coverage SET dirty = NULL WHERE account_id IN ? AND report = ? AND level = 'account' AND day = ? AND "+
 			d.inTuples([]string{"account_id", "dirty"}, len(batch)), args...).Error
 		if err != nil {

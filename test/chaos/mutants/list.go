@@ -213,8 +213,8 @@ var All = []Mutant{
 		Name: "summary-marks-wiped", Breaks: "a summary's rebuild clears marks that changed meanwhile",
 		Edits: []patch.Edit{{
 			File:    "base/store/summary.go",
-			Find:    "args = append(args, m.accountID, m.dirty)",
-			Replace: "args = append(args, m.accountID, m.accountID)",
+			Find:    "pairs = append(pairs, m.accountID, m.dirty)",
+			Replace: "pairs = append(pairs, m.accountID, m.accountID)",
 		}, {
 			File:    "base/store/summary.go",
 			Find:    "[]string{\"account_id\", \"dirty\"}",
