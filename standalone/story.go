@@ -81,7 +81,7 @@ const (
 	// storyLimits is by how much the platforms' call limits are wider in a story: they count in real time, in which a
 	// story's night has a fortieth of its length.
 	storyLimits = 8
-	// storyPause is the longest pause after a call that was over a limit: minutes of the world.
+	// storyPause is the longest pause that an answer may ask for: minutes of the world.
 	storyPause = 3 * time.Second
 )
 

@@ -79,6 +79,9 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 		if !ok {
 			return data, err
 		}
+		if longest := a.client.PauseMax; longest > 0 {
+			e.RetryAfter = min(e.RetryAfter, longest)
+		}
 		switch {
 		case e.Class == media.Quota:
 			return nil, a.client.pause(ctx, a.limited(r, login), e)

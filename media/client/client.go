@@ -42,8 +42,8 @@ type Options struct {
 	Tokens    Tokens
 	// Timeout is how long one call may take; 0 means TimeoutDefault.
 	Timeout time.Duration
-	// PauseMax caps the pauses after over-limit answers, for platforms known to forgive sooner than they say; 0 means no
-	// cap.
+	// PauseMax caps the pauses that a platform's answers ask for, for platforms known to forgive sooner than they say; 0
+	// means no cap.
 	PauseMax   time.Duration
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -77,9 +77,6 @@ func (c *Client) ForLogin(tokenID int64) media.CountingAPI {
 func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error) *media.DeferError {
 	const pauseMin = time.Second
 	after := max(e.RetryAfter, pauseMin)
-	if c.PauseMax > 0 {
-		after = min(after, c.PauseMax)
-	}
 	scope := e.Scope
 	if scope == "" || (scope == ratelimit.ScopeAccount && call.Account == "") {
 		scope = ratelimit.ScopeApp

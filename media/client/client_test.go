@@ -44,6 +44,7 @@ var codes = media.Codes{
 	4: {Class: media.Transient, Again: true},
 	5: {Class: media.Bug},
 	6: {Class: media.Quota},
+	8: {Class: media.Transient, RetryAfter: 90 * time.Second},
 }
 
 func (platform) Name() string    { return "fake" }
@@ -249,6 +250,21 @@ func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
 			require.Equal(t, []paused{test.want}, s.waiter.pauses)
 			require.EqualValues(t, 1, s.requests.Load())
 			require.InDelta(t, 1, s.calls(t, "quota"), 0)
+		})
+	}
+}
+
+func TestGet_CapsThePauseOfAPlatformThatCannotAnswer(t *testing.T) {
+	t.Parallel()
+	for longest, want := range map[time.Duration]time.Duration{0: 90 * time.Second, 3 * time.Second: 3 * time.Second} {
+		t.Run(longest.String(), func(t *testing.T) {
+			t.Parallel()
+			s := connect(t, answerCode(8), func(o *client.Options) { o.PauseMax = longest })
+			_, err := s.client.For(account).Get(t.Context(), "x", nil)
+			e := requireType[*media.Error](t, err)
+			require.Equal(t, media.Transient, e.Class)
+			require.Equal(t, want, e.RetryAfter)
+			require.Empty(t, s.waiter.pauses, "others' calls may go on")
 		})
 	}
 }
