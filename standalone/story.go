@@ -233,6 +233,9 @@ func (p *story) end(ctx context.Context) error {
 	if err := p.checked.CompareKept(ctx); err != nil {
 		return err
 	}
+	if err := p.checked.CompareSummaries(ctx); err != nil {
+		return err
+	}
 	p.report.PublishedReport = p.checked.Report()
 	// As fast as it was to be; a story's pace is for itself alone.
 	return p.stack.world.sim.Clock().SetSpeed(cmp.Or(p.stack.Speed, 1))

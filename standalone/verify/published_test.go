@@ -98,6 +98,7 @@ func TestComparisons_LeaveOutWhatNobodyPullsAndJudgeByWhatWasOut(t *testing.T) {
 	t.Parallel()
 	w := newPulledWorld(t)
 	leavesOutWhatNobodyPulls(t, w)
+	wantsSumsOfWhatIsNotMarked(t, w)
 	wantsNoRetiredFigures(t, w)
 	judgesByWhatWasOut(t, w)
 	findsWrongObjects(t, w)
@@ -138,6 +139,37 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	retire(ended.Time)
 	report = w.published(w.now, w.now).Report()
 	require.Zero(t, report.Differences, "%v", report.Examples)
+}
+
+// A summary's row is the sum of its accounts' rows, unless its day waits for a rebuild.
+func wantsSumsOfWhatIsNotMarked(t *testing.T, w *pulledWorld) {
+	t.Helper()
+	compared := func() verify.PublishedReport {
+		p := verify.NewPublished(verify.PublishedOptions{Options: verify.Options{Store: w.store}})
+		require.NoError(t, p.CompareSummaries(t.Context()))
+		return p.Report()
+	}
+	right := compared()
+	require.Zero(t, right.Differences, "%v", right.Examples)
+	require.Greater(t, right.RowsCompared, int64(100))
+
+	var id int64
+	yesterday := day.Of(w.now, china).Add(-1)
+	const account = " FROM report_hourly WHERE media = 'tencent' AND level = 'account' AND day = ? ORDER BY account_id LIMIT 1"
+	require.NoError(t, w.store.Data.Writer(t.Context()).Raw("SELECT account_id"+account, yesterday).Row().Scan(&id))
+	const hour = " WHERE (day, hour, account_id, level, object_id) IN (SELECT day, hour, account_id, level, object_id" + account + ")"
+	const mark = " WHERE account_id = ? AND report = 'report_hourly' AND level = 'account' AND day = ?"
+	w.exec("UPDATE report_hourly SET clicks = clicks + 1"+hour, yesterday)
+	wrong := compared()
+	require.EqualValues(t, 1, wrong.Differences, "%v", wrong.Examples)
+	require.Contains(t, wrong.Examples[0], "summary_hourly: ")
+	w.exec("UPDATE coverage SET dirty = 1"+mark, id, yesterday)
+	marked := compared()
+	require.Zero(t, marked.Differences, "%v", marked.Examples)
+	require.Less(t, marked.RowsCompared, right.RowsCompared)
+	w.exec("UPDATE coverage SET dirty = NULL"+mark, id, yesterday)
+	w.exec("UPDATE report_hourly SET clicks = clicks - 1"+hour, yesterday)
+	require.Equal(t, right, compared())
 }
 
 func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
