@@ -26,6 +26,7 @@ var skipped = []struct{ test, because string }{
 	{"TestPatience_AServerThatStopsInTheMiddleIsLeftAndFoundAgain", "it has no database mysql"},
 	{"TestQueued_IsLookedUpByIndex", "the plan of EXPLAIN is of another form"},
 	{"TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote", "its errors for what is there already have codes of their own"},
+	{"TestMigrateUp_GivesTheComingDaysTheirPartitions", "it has no partitions"},
 	{"TestRenew_OneOfManyProcessesAsksThePlatform", "times the wait for a lock"},
 	{"TestApplyOutcomes_LooksRowsUpByKey", "the plan of EXPLAIN is of another form"},
 	{"TestReads_DoNotGrowWithWhatIsNotAskedFor", "it does not tell how many rows it reads"},
