@@ -104,7 +104,7 @@ type MediaConfig struct {
 	BaseURL map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {tencent: http://127.0.0.1:8090/tencent/v3.0}."`
 	// AuthoriseURL changes where people authorise logins.
 	AuthoriseURL map[string]string `koanf:"authorise_url" doc:"Addresses of the pages where logins are authorised to use instead of the platforms' own, by media name, such as the one that an app's console page shows."`
-	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause that a platform's answer may ask for, as after a limit was overrun. 0 keeps what the platform asks for."`
+	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause that the answer to a call may ask for, as after a limit was overrun; refreshes of tokens wait as they are told. 0 keeps what the platform asks for."`
 }
 
 // Validate reports every address that cannot be used.

@@ -79,9 +79,7 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 		if !ok {
 			return data, err
 		}
-		if longest := a.client.PauseMax; longest > 0 {
-			e.RetryAfter = min(e.RetryAfter, longest)
-		}
+		e.RetryAfter = a.client.capped(e.RetryAfter)
 		switch {
 		case e.Class == media.Quota:
 			return nil, a.client.pause(ctx, a.limited(r, login), e)

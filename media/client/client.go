@@ -42,8 +42,8 @@ type Options struct {
 	Tokens    Tokens
 	// Timeout is how long one call may take; 0 means TimeoutDefault.
 	Timeout time.Duration
-	// PauseMax caps the pauses that a platform's answers ask for, for platforms known to forgive sooner than they say; 0
-	// means no cap.
+	// PauseMax caps the pauses that answers to calls ask for, for platforms known to forgive sooner than they say; 0 means
+	// no cap. Refreshes of tokens wait as they are told.
 	PauseMax   time.Duration
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -73,10 +73,18 @@ func (c *Client) ForLogin(tokenID int64) media.CountingAPI {
 	return &api{client: c, tokenID: tokenID}
 }
 
+// capped is a pause, or PauseMax where that is shorter.
+func (c *Client) capped(pause time.Duration) time.Duration {
+	if c.PauseMax > 0 {
+		return min(pause, c.PauseMax)
+	}
+	return pause
+}
+
 // pause tells all processes of a limit that the platform says is used up, and returns what sends the subtask to wait.
 func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error) *media.DeferError {
 	const pauseMin = time.Second
-	after := max(e.RetryAfter, pauseMin)
+	after := c.capped(max(e.RetryAfter, pauseMin))
 	scope := e.Scope
 	if scope == "" || (scope == ratelimit.ScopeAccount && call.Account == "") {
 		scope = ratelimit.ScopeApp

@@ -234,6 +234,7 @@ func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
 		"an account's limit":                 {code: 1, want: paused{call, ratelimit.ScopeAccount, 90 * time.Second}},
 		"a limit without a scope":            {code: 6, want: paused{call, ratelimit.ScopeApp, time.Second}},
 		"a pause is capped":                  {code: 1, max: 5 * time.Second, want: paused{call, ratelimit.ScopeAccount, 5 * time.Second}},
+		"a cap is below the shortest pause":  {code: 6, max: 500 * time.Millisecond, want: paused{call, ratelimit.ScopeApp, 500 * time.Millisecond}},
 		"an account's limit, for no account": {code: 1, login: true, want: paused{ratelimit.Call{Media: "fake", Endpoint: "x", App: "17"}, ratelimit.ScopeApp, 90 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {

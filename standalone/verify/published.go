@@ -155,11 +155,8 @@ func (p *Published) CompareKept(ctx context.Context) error {
 	for _, r := range rows {
 		delete(lost, r.covered())
 	}
-	p.report.Differences += int64(len(lost))
 	for d := range lost {
-		if len(p.report.Examples) < examplesMax {
-			p.report.Examples = append(p.report.Examples, fmt.Sprintf("%s: account %d %s %s was pulled, and is lost", d.report, d.accountID, d.level, d.day))
-		}
+		p.differ("%s: account %d %s %s was pulled, and is lost", d.report, d.accountID, d.level, d.day)
 	}
 	return nil
 }
@@ -246,11 +243,16 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 func (p *Published) count(rows int, wrong map[unit]string, a account, level string) {
 	p.report.Pulls++
 	p.report.RowsCompared += int64(rows)
-	p.report.Differences += int64(len(wrong))
 	for u, text := range wrong {
-		if len(p.report.Examples) < examplesMax {
-			p.report.Examples = append(p.report.Examples, fmt.Sprintf("%s: account %s %s %s", u.table, a.externalID, level, text))
-		}
+		p.differ("%s: account %s %s %s", u.table, a.externalID, level, text)
+	}
+}
+
+// differ adds a row that is wrong to the report.
+func (p *Published) differ(format string, args ...any) {
+	p.report.Differences++
+	if len(p.report.Examples) < examplesMax {
+		p.report.Examples = append(p.report.Examples, fmt.Sprintf(format, args...))
 	}
 }
 

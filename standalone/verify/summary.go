@@ -86,33 +86,33 @@ func (s *summaries) gameOf(accountID int64, on day.Day) (game, os string) {
 	return game, os
 }
 
-func (v *verifier) compareSummaries(ctx context.Context, sums *summaries) error {
-	for _, table := range []string{"summary_daily", "summary_hourly"} {
-		want, hour := sums.daily, "0"
-		if table == "summary_hourly" {
-			want, hour = sums.hourly, "hour"
-		}
-		if err := v.compareSummary(ctx, table, hour, want); err != nil {
-			return fmt.Errorf("compare %s: %w", table, err)
-		}
+// summaryOf returns a summary's table, and its column of the hour.
+func summaryOf(hourly bool) (table, hour string) {
+	if hourly {
+		return "summary_hourly", "hour"
 	}
-	return nil
+	return "summary_daily", "0"
 }
 
-func (v *verifier) compareSummary(ctx context.Context, table, hour string, want map[summaryKey]map[string]int64) error {
-	public := map[string]map[string]string{}
-	for _, w := range worlds {
-		public[w.media] = w.public
-	}
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT day, " + hour + ", media, game, os, currency, day_zone, " + strings.Join(metric.Names(), ", ") + " FROM " + table).Rows()
+// summaryValues are the metrics of a row of a summary.
+type summaryValues [metric.N]sql.NullInt64
+
+// readSummary calls each for the rows of a summary.
+func readSummary(ctx context.Context, s *store.Store, hourly bool, each func(summaryKey, summaryValues)) error {
+	table, hour := summaryOf(hourly)
+	rows, err := s.Data.Writer(ctx).Raw("SELECT day, " + hour + ", media, game, os, currency, day_zone, " + strings.Join(metric.Names(), ", ") + " FROM " + table).Rows()
+	return scanSummary(rows, err, each)
+}
+
+// scanSummary calls each for rows that have the columns of a summary: day, hour, media, game, os, currency, zone and the metrics.
+func scanSummary(rows *sql.Rows, err error, each func(summaryKey, summaryValues)) error {
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	c := v.table(table, metric.N+2)
 	for rows.Next() {
 		var k summaryKey
-		var values [metric.N]sql.NullInt64
+		var values summaryValues
 		dest := []any{&k.day, &k.hour, &k.media, &k.game, &k.os, &k.Currency, &k.Timezone}
 		for i := range values {
 			dest = append(dest, &values[i])
@@ -120,26 +120,59 @@ func (v *verifier) compareSummary(ctx context.Context, table, hour string, want 
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		if v.left[summaryDay{hourly: hour == "hour", media: k.media, day: k.day, Home: k.Home}] {
-			continue
+		each(k, values)
+	}
+	return rows.Err()
+}
+
+func (v *verifier) compareSummaries(ctx context.Context, sums *summaries) error {
+	for _, hourly := range []bool{false, true} {
+		want := sums.daily
+		if hourly {
+			want = sums.hourly
+		}
+		if err := v.compareSummary(ctx, hourly, want); err != nil {
+			table, _ := summaryOf(hourly)
+			return fmt.Errorf("compare %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) compareSummary(ctx context.Context, hourly bool, want map[summaryKey]map[string]int64) error {
+	public := map[string]map[string]string{}
+	for _, w := range worlds {
+		public[w.media] = w.public
+	}
+	table, _ := summaryOf(hourly)
+	c := v.table(table, metric.N+2)
+	isLeft := func(k summaryKey) bool {
+		return v.left[summaryDay{hourly: hourly, media: k.media, day: k.day, Home: k.Home}]
+	}
+	err := readSummary(ctx, v.Store, hourly, func(k summaryKey, values summaryValues) {
+		if isLeft(k) {
+			return
 		}
 		truth, ok := want[k]
 		if !ok {
 			c.extra(k.String())
-			continue
+			return
 		}
 		delete(want, k)
 		c.expect(true, k.String())
 		v.expected(1, truthRow{Metrics: truth})
 		compareMetrics(c, k.String(), public[k.media], values, truth)
+	})
+	if err != nil {
+		return err
 	}
 	for k, truth := range want {
-		if v.left[summaryDay{hourly: hour == "hour", media: k.media, day: k.day, Home: k.Home}] {
+		if isLeft(k) {
 			continue
 		}
 		v.expected(1, truthRow{Metrics: truth})
 		c.expect(false, k.String())
 	}
 	c.close()
-	return rows.Err()
+	return nil
 }
