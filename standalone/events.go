@@ -57,7 +57,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 		}),
 	}},
 	{at: 260 * time.Minute, title: "tokens end before their time", events: []event{tokensDead(tencent.Name), tokensDead(oceanengine.Name)}},
-	{at: 320 * time.Minute, title: "an account goes to another game, one is frozen no more", events: []event{rebound, accountOpened}},
+	{at: 320 * time.Minute, title: "an account is frozen no more", events: []event{accountOpened}},
 	{at: 390 * time.Minute, title: "an older answer comes late, and a platform fails", events: []event{
 		olderLast,
 		fault("server error", "tried again", map[string]any{
@@ -65,7 +65,7 @@ var night = storyPlan{speed: 60, scenes: []scene{
 		}),
 	}},
 	{at: 520 * time.Minute, title: "the morning: yesterday is pulled again, without a figure", calm: true, events: []event{metricRetired}},
-	{at: 540 * time.Minute, title: "yesterday is reconciled, and rows are lost in our tables", events: []event{hole}},
+	{at: 540 * time.Minute, title: "yesterday is reconciled, rows are lost in our tables, an account goes to another game", events: []event{hole, rebound}},
 }}
 
 // reportEndpoints answer the reports by which accounts are kept fresh.
@@ -300,11 +300,12 @@ func tokensDead(media string) event {
 	return event{name: "token died", what: "refreshed once, the calls go on", begin: begin}
 }
 
-// rebound is an operator who finds that an account was bound to the wrong game.
+// rebound is an operator who finds that an account was bound to the wrong game. Nothing else may have its old days summed up anew
+// afterwards, or nobody would see that the rebinding did not: no account of its platform is opened, and what is pulled weekly has been.
 var rebound = event{name: "account rebound", what: "the summaries of all its days follow", lasting: true,
 	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
 		s := p.stack.store
-		id, err := p.accountID(ctx, tencent.Name, p.firstAccount(tencent.Name))
+		id, err := p.accountID(ctx, oceanengine.Name, p.firstAccount(oceanengine.Name))
 		if err != nil {
 			return nil, err
 		}
