@@ -275,7 +275,7 @@ func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const all = 3 * beginningMax
-		waiter := ratelimit.NewWaiter(ratelimit.NewLocal(0, 1), ratelimit.NewRules(), nil)
+		waiter := ratelimit.NewLocal(100*time.Millisecond, ratelimit.NewRules(), nil)
 		var begun atomic.Int64
 		begins, calls, deaf := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {

@@ -171,6 +171,7 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, e.limits.rules, deps.Registerer, deps.Logger)
+	e.limits.waiter = waiter
 	e.registry = e.handlers(waiter, media)
 	return e
 }

@@ -17,10 +17,11 @@ import (
 // limitsInterval is how often the table rate_limit is read: an edit holds within this time.
 const limitsInterval = 5 * time.Second
 
-// limits keeps the rules in force: the rows of rate_limit, and each platform's own where no row speaks of the same.
+// limits keeps the waiter's rules in force: the rows of rate_limit, and each platform's own where no row speaks of the same.
 type limits struct {
 	store    *store.Store
 	rules    *ratelimit.Rules
+	waiter   *ratelimit.Waiter
 	defaults []ratelimit.Rule
 	log      *slog.Logger
 	bad      prometheus.Gauge
@@ -49,6 +50,7 @@ func (l *limits) Start(ctx context.Context) error {
 		return err
 	}
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	l.done.Go(func() { l.waiter.Listen(ctx) })
 	l.done.Go(func() {
 		ticker := time.NewTicker(limitsInterval)
 		defer ticker.Stop()

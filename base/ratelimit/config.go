@@ -12,20 +12,22 @@ import (
 type Config struct {
 	ArrivalSpread time.Duration `koanf:"arrival_spread" doc:"Largest difference between calls in the time from their grant to their arrival at the platform. Larger is safer and a little slower; a call that is not sent within it is granted anew."`
 	Members       int           `koanf:"members" doc:"How many processes may be calling. While Redis is away each of them uses this part of every limit: with too small a number they overrun it together, with too large a one they use less than they may."`
-	RedisTimeout  time.Duration `koanf:"redis_timeout" doc:"How long Redis may take to grant a call before it counts as away."`
+	RedisTimeout  time.Duration `koanf:"redis_timeout" doc:"How long Redis may take to answer an ask for calls before it counts as away. What was granted before lasts for up to 2 s."`
 }
+
+// spreadMin leaves a granted call time to wake up in.
+const spreadMin = 50 * time.Millisecond
 
 // DefaultConfig suits a handful of consumers near their Redis.
 func DefaultConfig() Config {
-	return Config{ArrivalSpread: 100 * time.Millisecond, Members: 4, RedisTimeout: 250 * time.Millisecond}
+	return Config{ArrivalSpread: 100 * time.Millisecond, Members: 4, RedisTimeout: time.Second}
 }
 
 // Validate returns every mistake in c, joined.
 func (c Config) Validate() error {
 	var errs []error
-	// A spread below twice the lookahead would let a grant be counted in the window before the one it was paced for.
-	if c.ArrivalSpread < 2*lookahead || c.ArrivalSpread > 10*time.Second {
-		errs = append(errs, &config.FieldError{Key: "arrival_spread", Value: c.ArrivalSpread.String(), Want: fmt.Sprintf("%s to 10s", 2*lookahead)})
+	if c.ArrivalSpread < spreadMin || c.ArrivalSpread > 10*time.Second {
+		errs = append(errs, &config.FieldError{Key: "arrival_spread", Value: c.ArrivalSpread.String(), Want: fmt.Sprintf("%s to 10s", spreadMin)})
 	}
 	if c.Members < 1 || c.Members > 1000 {
 		errs = append(errs, &config.FieldError{Key: "members", Value: fmt.Sprint(c.Members), Want: "1 to 1000"})

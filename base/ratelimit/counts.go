@@ -15,7 +15,7 @@ import (
 	"adsync/base/redis"
 )
 
-// counts are the calls of the running windows of a minute and more, kept by ulule/limiter at the platforms' own numbers.
+// counts are the calls of the running windows of an hour and more, kept by ulule/limiter at the platforms' own numbers.
 //
 // A window of it begins at a call and ends a period later. Paced calls never fill one; what does is a limit that was
 // lowered within the window, or a pace that Redis forgot.
@@ -32,43 +32,37 @@ func newCounts(client goredis.UniversalClient, keys redis.Keys, log *slog.Logger
 	return &counts{client: client, keys: keys, log: log}
 }
 
-// add counts n calls under each key that has a long period. It returns the first key whose window is full and when that
-// ends, or nil. What was counted stays so even if it is not granted: refused calls count on the safe side.
-func (c *counts) add(ctx context.Context, keys []Key, n int) (full *Key, retry time.Duration, err error) {
-	for i, k := range keys {
-		if k.Limit <= 0 || k.Period < countedFrom {
-			continue
-		}
-		store, err := c.built()
-		if err != nil {
-			return nil, 0, err
-		}
-		name := c.keys.Of(k.Media, k.parts("count")...)
-		rate := limiter.Rate{Period: k.Period, Limit: int64(k.Limit)}
-		// The store puts the prefix back in front.
-		inStore := strings.TrimPrefix(name, c.keys.Prefix()+":")
-		state, err := store.Increment(ctx, inStore, int64(n), rate)
-		if err != nil {
-			return nil, 0, fmt.Errorf("count %s: %w", k, err)
-		}
-		if !state.Reached {
-			continue
-		}
-		// The state tells the end in whole seconds, rounded down, and cannot tell a window that never ends.
-		left, err := c.client.PTTL(ctx, name).Result()
-		if err != nil {
-			return nil, 0, fmt.Errorf("read the end of the window of %s: %w", k, err)
-		}
-		if left == -1 { // go-redis hands Redis's "has no expiry" through as a plain -1.
-			c.log.WarnContext(ctx, "a rate limit's count had lost its expiry and is started anew", "limit", k.String())
-			if _, err := store.Reset(ctx, inStore, rate); err != nil {
-				return nil, 0, fmt.Errorf("restart the count of %s: %w", k, err)
-			}
-			continue
-		}
-		return &keys[i], max(left, 0) + time.Millisecond, nil
+// add counts n calls under a key. It returns 0, or how long it is until the window ends that is full. What was counted stays so even if it
+// is not granted: refused calls count on the safe side.
+func (c *counts) add(ctx context.Context, k Key, n int) (full time.Duration, err error) {
+	store, err := c.built()
+	if err != nil {
+		return 0, err
 	}
-	return nil, 0, nil
+	name := c.keys.Of(k.Media, k.parts("count")...)
+	rate := limiter.Rate{Period: k.Period, Limit: int64(k.Limit)}
+	// The store puts the prefix back in front.
+	inStore := strings.TrimPrefix(name, c.keys.Prefix()+":")
+	state, err := store.Increment(ctx, inStore, int64(n), rate)
+	if err != nil {
+		return 0, fmt.Errorf("count %s: %w", k, err)
+	}
+	if !state.Reached {
+		return 0, nil
+	}
+	// The state tells the end in whole seconds, rounded down, and cannot tell a window that never ends.
+	left, err := c.client.PTTL(ctx, name).Result()
+	if err != nil {
+		return 0, fmt.Errorf("read the end of the window of %s: %w", k, err)
+	}
+	if left == -1 { // go-redis hands Redis's "has no expiry" through as a plain -1.
+		c.log.WarnContext(ctx, "a rate limit's count had lost its expiry and is started anew", "limit", k.String())
+		if _, err := store.Reset(ctx, inStore, rate); err != nil {
+			return 0, fmt.Errorf("restart the count of %s: %w", k, err)
+		}
+		return 0, nil
+	}
+	return max(left, 0) + time.Millisecond, nil
 }
 
 func (c *counts) built() (limiter.Store, error) {

@@ -1,56 +1,57 @@
-// Package ratelimit keeps the calls of all processes of a deployment within what the media platforms allow.
+// Package ratelimit keeps the calls of all processes of a deployment within what the media platforms allow, and uses all of it.
 //
-// Rules say what is allowed, a Limiter grants calls, a Waiter waits for grants on behalf of a caller:
+// Rules say what is allowed, a Waiter waits for a grant on behalf of a caller:
 //
 //	if err := waiter.Wait(ctx, ratelimit.Call{Media: "tencent", Endpoint: "hourly_reports/get", App: "1", Account: "9"}); err != nil {
 //		late, isLate := errors.AsType[*ratelimit.WaitError](err) // isLate: come back after late.After
 //	}
 //	// … send the request at once …
 //
+// docs/quota.md tells of the whole; this is what the code rests on.
+//
 // # Why no sliding window overflows
 //
-// A platform counts the calls that arrived within its last period, at any moment. A count that starts anew at fixed
-// moments lets up to twice the limit through around such a moment, so calls are paced: each limit remembers the time at
-// which its calls so far are used up (GCRA's theoretical arrival time), a call moves it on by Every, and may start once
-// it is no further ahead than the tolerance, (Burst-1)·Every. Of n calls granted by one limit, the last and the first
-// start at least (n-1)·Every - tolerance apart; therefore fewer than W/Every + Burst calls start within any window
-// of length W. Every is chosen so that
+// A platform counts the calls that arrived within its last period, at any moment. A count that starts anew at fixed moments lets up to twice
+// the limit through around such a moment. So each limit has a calendar of granted moments in Redis's time, any two of which are at least every
+// apart, in whatever order they were granted. Every is chosen so that
 //
 //   - of the calls' starts, any window of the Period holds at most Limit × Share, and
-//   - of their arrivals, any window of the Period holds at most Limit, as long as the way from start to arrival
-//     takes between d and d + Spread, whatever d is: calls that arrive within a Period started within Period + Spread.
+//   - of their arrivals, any window of the Period holds at most Limit, as long as the way from start to arrival takes between d and
+//     d + Spread, whatever d is: calls that arrive within a Period started within Period + Spread, and m of them span (m-1)·every.
 //
-// The share (0.95 unless a rule says otherwise) is the margin for what we do not count: requests that a proxy sends
-// twice, a colleague at the platform's console, a limit whose real number is a little lower than its documents say, a Redis that
-// forgot its keys.
+// A call needs a moment that the calendars of all limits which cover it leave free; it takes it from all or from none. One that a limit of its
+// account holds back takes a later moment, and those before it stay free for others.
 //
-// The burst is 1 for periods below a minute: it costs nothing, since at such rates a call waits milliseconds. From a minute on it
-// is a twentieth of the allowed calls. Without one, a limit of 10,000 a day would serve one call each 9 s all day, and
-// a handful of calls in the morning would wait a minute; with it, the steady rate is a twentieth lower. It is no larger
-// for a second reason: when Redis loses all keys in the middle of a window, at most one burst is granted too much, and
-// the margin of the default share covers that for every limit above 1.
+// The share (0.95 unless a rule says otherwise) is the margin for what we do not count: requests that a proxy sends twice, a colleague at the
+// platform's console, a limit whose real number is a little lower than its documents say.
 //
-// # Waiting
+// Limits of an hour and more have a burst, a twentieth of the allowed calls: a limit of 10,000 a day would else serve one call each 9 s all
+// day, and a handful of calls in the morning would wait a minute. They are kept as one number, the time at which the calls so far are used up
+// (GCRA), and counted by ulule/limiter as well, at the platform's own number.
 //
-// A call needs a slot of every limit that covers it at once; one script takes all or none. A slot far ahead is
-// not handed out: it would be reserved on the other limits too, and one account at its own limit would leave holes in
-// the calls of its whole app. So a grant starts at most 25 ms ahead, which is time enough to wake up in, so that no
-// slot passes unused; anything later is refused with the moment to come back. Within a process the calls that wait for the same
-// limit stand in one queue, first come, first served, and only the head of it asks: a thousand waiting calls cost
-// Redis no more than one.
+// # Grants in batches
 //
-// # Three ledgers
+// In each process one goroutine per media asks for all calls that wait, and lives while any does. An ask is one script (ask.lua) and one
+// round trip, and grants calls up to 2 s ahead. Where all get what they ask for, they ask as calls come; where calls wait, a process asks once in 2
+// s, or once for some 70 calls. So what a process holds when it dies lapses within 2 s.
 //
-// The pace is one script of ours in Redis's time, one round trip however many limits cover the call. Limits of a
-// minute and more are counted by ulule/limiter as well, at the platform's own number: pace remembers nothing but when to go on,
-// so after an operator has lowered a limit only the count knows what the running window has seen. While Redis is away each process paces its
-// own calls at its part of the limits (Local).
+// The answer tells moments of Redis from the time of the script on, which lies between our sending and our reading: a call may go out
+// from its moment after the latter to the spread after its moment after the former. No clock of a process matters, and the time that the ask took is
+// a part of the spread. One that is too late stands in line again.
 //
-// # What is promised without Redis
+// # Shares
+//
+// See plan: between importances by weight, then between processes and endpoints alike, all by what they want. In a process, calls of a line go
+// by their turns, but those of an account that has had more than others after theirs.
+//
+// # Without Redis
+//
+// Each process grants itself its part of each limit (Config.Members) from its own calendars, after what Redis may have granted to others has
+// lapsed, 2 s. A Redis that comes back, or has lost all keys, grants nothing that starts within 2 s either. What is promised:
 //
 //   - Away for all: together they stay within every limit, if there are no more processes than Config.Members.
 //   - Away for some: those who reach it share the whole limit, for they cannot know of the others. Each that is cut off adds
 //     its part, so with one of them a window may hold (1 + 1/Members) times the limit. The platform's refusal then pauses
 //     everybody's calls, those of the process that was told at once.
-//   - Back, or emptied: nobody's window overflows by more than one burst of a limit, which the share covers.
+//   - Back, or emptied: no window overflows. Of a limit of an hour or more one burst may be granted too much, which the share covers.
 package ratelimit

@@ -9,13 +9,13 @@ import (
 	"adsync/base/clock"
 )
 
-// probeEvery is how often one call asks the common ledger whether it is back.
+// probeEvery is how often a process asks the common ledger whether it is back.
 const probeEvery = time.Second
 
-// fallback grants from a common ledger, and from this process's own while the common one is away.
+// fallback asks a common ledger, and this process's own while the common one is away.
 type fallback struct {
-	common  Limiter
-	own     *Local
+	common  ledger
+	own     *local
 	timeout time.Duration
 	log     *slog.Logger
 	metrics *metrics
@@ -23,57 +23,70 @@ type fallback struct {
 	mu        sync.Mutex
 	awaySince time.Time // zero while the common ledger answers
 	nextProbe time.Time
+	owes      bool      // the common ledger has not been told of the absence
+	ownUntil  time.Time // it grants nothing before this: meanwhile this process grants its own part
 }
 
-var _ Limiter = (*fallback)(nil)
+var _ ledger = (*fallback)(nil)
 
-// Take implements Limiter.
-func (f *fallback) Take(ctx context.Context, keys []Key, n int) (Grant, error) {
-	if !sameMedia(keys) {
-		return Grant{}, errMixedMedia
+func (f *fallback) ask(ctx context.Context, media string, a ask) (answer, error) {
+	use, back := f.useCommon()
+	if !use {
+		return f.own.ask(ctx, media, a)
 	}
-	if f.askCommon() {
-		var g Grant
-		err := f.ask(ctx, func(ctx context.Context) (err error) {
-			g, err = f.common.Take(ctx, keys, n)
-			return err
-		})
-		if err == nil {
-			return g, nil
-		}
-		if callerGaveUp(ctx) {
-			return Grant{}, gaveUp(ctx)
-		}
+	var got answer
+	err := f.try(ctx, func(ctx context.Context) (err error) {
+		told := a
+		told.back = back
+		got, err = f.common.ask(ctx, media, told)
+		return err
+	})
+	switch {
+	case err == nil && !back:
+		return got, nil
+	case err == nil:
+		f.mu.Lock()
+		f.owes, f.ownUntil = false, got.asked.Add(microseconds(horizon-2*ownHorizon))
+		f.mu.Unlock()
+	case callerGaveUp(ctx):
+		return answer{}, gaveUp(ctx)
 	}
-	return f.own.Take(ctx, keys, n)
+	return f.own.ask(ctx, media, a)
 }
 
-// Pause implements Limiter. A pause is always noted in this process too; the error says that no other process knows of it yet.
-func (f *fallback) Pause(ctx context.Context, key Key, d time.Duration) error {
+// pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
+func (f *fallback) pause(ctx context.Context, point Key, d time.Duration) error {
 	// The platform said so, and holding back is never wrong: the caller's giving up does not undo it here.
-	if err := f.own.Pause(context.WithoutCancel(ctx), key, d); err != nil {
+	if err := f.own.pause(context.WithoutCancel(ctx), point, d); err != nil {
 		return err
 	}
-	return f.ask(ctx, func(ctx context.Context) error { return f.common.Pause(ctx, key, d) })
+	return f.try(ctx, func(ctx context.Context) error { return f.common.pause(ctx, point, d) })
 }
 
-// askCommon reports whether this call should ask the common ledger: always while it answers, else one call each second.
-func (f *fallback) askCommon() bool {
+func (f *fallback) listen(ctx context.Context, told func(Key, time.Duration)) {
+	f.common.listen(ctx, told)
+}
+
+// useCommon reports whether an ask should go to the common ledger: always while it answers, else once each second; and whether
+// it has been away.
+func (f *fallback) useCommon() (use, back bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.awaySince.IsZero() {
-		return true
-	}
 	now := clock.Mark()
-	if now.Before(f.nextProbe) {
-		return false
+	switch {
+	case now.Before(f.ownUntil):
+		return false, false
+	case f.awaySince.IsZero():
+		return true, f.owes
+	case now.Before(f.nextProbe):
+		return false, false
 	}
 	f.nextProbe = now.Add(probeEvery)
-	return true
+	return true, true
 }
 
-// ask asks the common ledger and takes note of whether it answered. A caller that gave up says nothing about that.
-func (f *fallback) ask(ctx context.Context, do func(context.Context) error) error {
+// try asks the common ledger and takes note of whether it answered. A caller that gave up says nothing about that.
+func (f *fallback) try(ctx context.Context, do func(context.Context) error) error {
 	asked := clock.Mark()
 	bounded, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -92,10 +105,10 @@ func (f *fallback) away(ctx context.Context, err error) {
 	f.mu.Lock()
 	first := f.awaySince.IsZero()
 	if first {
-		f.awaySince = clock.Mark()
+		f.awaySince, f.owes, f.ownUntil = clock.Mark(), true, time.Time{}
 		f.nextProbe = f.awaySince.Add(probeEvery)
 		// What the common ledger granted a moment ago still stands in the platform's window.
-		f.own.Spend()
+		f.own.spend()
 	}
 	f.mu.Unlock()
 	if first {
@@ -121,8 +134,8 @@ func (f *fallback) back(ctx context.Context, asked time.Time) {
 	// processes, so the deadline of the one call that came upon it does not bound it.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()
-	for key, left := range f.own.pauses() {
-		if err := f.common.Pause(bounded, key, left); err != nil {
+	for point, left := range f.own.paused() {
+		if err := f.common.pause(bounded, point, left); err != nil {
 			f.away(ctx, err)
 			return
 		}

@@ -56,6 +56,30 @@ func (k Key) parts(kind string) []string {
 	return []string{kind, string(k.Scope), k.Subject, strconv.FormatInt(k.Period.Milliseconds(), 10), k.Endpoint}
 }
 
+// name is what a point of pausing is called among those of its media.
+func (k Key) name() string { return string(k.Scope) + "\n" + k.Subject + "\n" + k.Endpoint }
+
+// pointOf is the point of pausing that a name stands for.
+func pointOf(media, name string) (Key, bool) {
+	parts := strings.SplitN(name, "\n", 3)
+	if len(parts) != 3 {
+		return Key{}, false
+	}
+	return Key{Media: media, Scope: Scope(parts[0]), Subject: parts[1], Endpoint: parts[2]}, true
+}
+
+// points are where a call can be paused.
+func points(c Call) []Key {
+	all := []Key{pausePoint(c, ScopePlatform)}
+	if c.App != "" {
+		all = append(all, pausePoint(c, ScopeApp))
+	}
+	if c.Account != "" {
+		all = append(all, pausePoint(c, ScopeAccount))
+	}
+	return all
+}
+
 // pausePoint is where calls like c are paused for a scope. An app or an account is paused at one endpoint, which is how
 // platforms limit them; a platform as a whole.
 func pausePoint(c Call, scope Scope) Key {

@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,71 +8,43 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLocal_GrantsAtTheMembersPace(t *testing.T) {
+func TestLocal_GrantsAMembersPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLocal(testSpread, 2)
-		key := Key{Media: "m", Scope: ScopeApp, Subject: "1", Period: time.Second, Limit: 20, Share: 1}
-		took := 0
-		for began := time.Now(); time.Since(began) < time.Minute; {
-			g, err := l.Take(t.Context(), []Key{key}, 5)
+		l := newLocal(testSpread, 4)
+		k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 40, Share: 1}
+		granted := 0
+		for range 100 {
+			got, err := l.ask(t.Context(), "m", some(50, k))
 			require.NoError(t, err)
-			took += g.N
-			time.Sleep(g.RetryAfter)
+			granted += len(got.wants[0].starts)
+			time.Sleep(100 * time.Millisecond)
 		}
-		require.InDelta(t, 60/0.11, took, 2, "a half of 20 a second, spread over 1.1 s")
+		require.InDelta(t, 10*10/1.1, granted, 2, "ten a second")
 	})
 }
 
 func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		l := NewLocal(testSpread, 1)
+		l := newLocal(testSpread, 1)
+		k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 40, Share: 1}
 		point := Key{Media: "m", Scope: ScopePlatform}
-		require.NoError(t, l.Pause(ctx, point, time.Hour))
-		l.Spend()
-
-		g, err := l.Take(ctx, []Key{perDay}, 100)
-		require.NoError(t, err)
-		require.Zero(t, g.N, "the burst counts as used up")
-		every := microseconds(paceOf(perDay, testSpread, 1).every)
-		require.Equal(t, every-lookahead, g.RetryAfter)
-		time.Sleep(10 * every)
-		g, err = l.Take(ctx, []Key{perDay}, 100)
-		require.NoError(t, err)
-		require.Equal(t, 10, g.N, "what has come back since is granted")
-
-		require.Equal(t, map[Key]time.Duration{point: time.Hour - 10*every}, l.pauses())
-	})
-}
-
-func TestLocal_ForgetsWhatNoLongerMatters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := NewLocal(testSpread, 1)
-		for i := range 100 * sweepMin {
-			key := Key{Media: "m", Scope: ScopeAccount, Subject: fmt.Sprint(i), Period: time.Second, Limit: 10, Share: 1}
-			_, err := l.Take(t.Context(), []Key{key}, 1)
+		require.NoError(t, l.pause(t.Context(), point, time.Minute))
+		granted := func() int {
+			got, err := l.ask(t.Context(), "m", some(1, k))
 			require.NoError(t, err)
-			time.Sleep(time.Millisecond)
+			require.Equal(t, map[Key]time.Time{point: l.pauses[point]}, got.pauses)
+			return len(got.wants[0].starts)
 		}
-		require.Less(t, len(l.ready), 2*sweepMin)
+		require.Equal(t, 1, granted())
+		l.spend()
+		require.Zero(t, granted(), "another ledger may have granted up to 2 s ahead")
+		time.Sleep(microseconds(horizon))
+		require.Equal(t, 1, granted())
+		require.NoError(t, l.pause(t.Context(), point, time.Second), "a shorter one")
+		require.Greater(t, l.paused()[point], 50*time.Second)
+		require.NoError(t, l.pause(t.Context(), point, 0))
+		require.Empty(t, l.paused())
 	})
-}
-
-func BenchmarkLocal_Take(b *testing.B) {
-	l := NewLocal(testSpread, 1)
-	keys := []Key{
-		{Media: "m", Scope: ScopeApp, Subject: "1", Period: time.Second, Limit: 1e9, Share: 1},
-		{Media: "m", Scope: ScopeApp, Subject: "1"},
-		{Media: "m", Scope: ScopePlatform},
-	}
-	ctx := b.Context()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := l.Take(ctx, keys, 1); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

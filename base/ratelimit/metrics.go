@@ -10,7 +10,7 @@ type metrics struct {
 	wait        *prometheus.HistogramVec
 	waiting     *prometheus.GaugeVec
 	taken       *prometheus.CounterVec
-	refused     *prometheus.CounterVec
+	asks        *prometheus.CounterVec
 	wouldExceed *prometheus.CounterVec
 	late        *prometheus.CounterVec
 	paused      *prometheus.CounterVec
@@ -34,7 +34,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "adsync_ratelimit_waiting_calls", Help: "Calls of this process that stand in a queue for a grant.",
 		}, []string{"media"}),
 		taken:       counter("taken_total", "Calls granted.", "media"),
-		refused:     counter("refused_total", "Asks for a call that were told to come back later.", "media"),
+		asks:        counter("asks_total", "Asks of the ledger, each for all calls that wait.", "media"),
 		wouldExceed: counter("would_exceed_total", "Calls given up since their grant would have come after their deadline.", "media"),
 		late:        counter("late_total", "Grants that could not be used in time, in most cases since the process had no CPU.", "media"),
 		paused:      counter("paused_total", "Pauses ordered, in most cases by an over-limit answer.", "media", "scope"),

@@ -3,8 +3,14 @@ package ratelimit
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -13,87 +19,223 @@ import (
 	"adsync/base/redis"
 )
 
-//go:embed take.lua
-var takeSource string
+//go:embed ask.lua
+var askSource string
 
-var takeScript = goredis.NewScript(takeSource)
+var askScript = goredis.NewScript(askSource)
 
-// pauseScript ends the pause KEYS[1], or makes it last at least ARGV[1] microseconds from now. It is one script so that
-// two processes which pause at once leave the longer pause.
+// pauseScript ends the pause ARGV[1] of the hash KEYS[1], or makes it last at least ARGV[2] microseconds from now, and tells those who listen
+// on the channel ARGV[3] of the media ARGV[4]. It is one script so that two processes which pause at once leave the longer pause.
 var pauseScript = goredis.NewScript(`
-local d = tonumber(ARGV[1])
-if d <= 0 then
-  return redis.call('DEL', KEYS[1])
-end
+local d = tonumber(ARGV[2])
 local time = redis.call('TIME')
 local ends = time[1] * 1000000 + time[2] + d
-if (tonumber(redis.call('GET', KEYS[1]) or 0) or 0) < ends then
-  redis.call('SET', KEYS[1], string.format('%.0f', ends), 'PX', math.ceil(d / 1000) + 1000)
+if d <= 0 then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+elseif (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0) or 0) < ends then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', ends))
 end
-return 0
+redis.call('PUBLISH', ARGV[3], string.format('%.0f', d) .. '\n' .. ARGV[4] .. '\n' .. ARGV[1])
+return redis.call('HINCRBY', KEYS[1], '', 1)
 `)
 
-// Redis grants calls from a ledger in Redis, which all processes share.
-type Redis struct {
+var errStrange = errors.New("strange answer")
+
+// shared keeps the book in Redis, for all processes.
+type shared struct {
 	client goredis.UniversalClient
 	keys   redis.Keys
 	spread time.Duration
 	counts *counts
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	known map[string]string // by media: the number of the pauses as this process knows them
 }
 
-var _ Limiter = (*Redis)(nil)
+var _ ledger = (*shared)(nil)
 
-// NewRedis returns a limiter on client, with the arrival spread of Config. It asks nothing of Redis yet.
-func NewRedis(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *Redis {
-	return &Redis{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log)}
+// newShared returns the ledger on client, with the arrival spread of Config. It asks nothing of Redis yet.
+func newShared(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *shared {
+	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, known: map[string]string{}}
 }
 
-// Take implements Limiter. It costs one round trip, and one more for each granted limit of a minute or longer.
-func (r *Redis) Take(ctx context.Context, keys []Key, n int) (Grant, error) {
-	if !sameMedia(keys) {
-		return Grant{}, errMixedMedia
+// ask costs one round trip, and one more for each granted limit of an hour or longer.
+func (r *shared) ask(ctx context.Context, media string, a ask) (answer, error) {
+	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses")}
+	r.mu.Lock()
+	known := r.known[media]
+	r.mu.Unlock()
+	args := []any{a.process, horizon, claimLife, a.back, known, len(a.limits)}
+	for _, l := range a.limits {
+		l = limitOf(l.key, r.spread, 1)
+		names = append(names, r.name(l.key, "granted"), r.name(l.key, "claims"))
+		args = append(args, l.every, l.bursts, l.tolerance, l.calls, l.window)
 	}
-	if len(keys) == 0 || n <= 0 {
-		return grantAll(n, r.spread), nil
+	for _, w := range a.wants {
+		args = append(args, w.importance, weight(w.importance), w.group, w.demand, len(w.common))
+		for _, i := range w.common {
+			args = append(args, i)
+		}
+		own := 0
+		if len(w.calls) > 0 {
+			own = len(w.calls[0].own)
+		}
+		args = append(args, len(w.calls), own)
+		for _, c := range w.calls {
+			for _, i := range c.own {
+				args = append(args, i)
+			}
+		}
 	}
-	names := make([]string, len(keys))
-	args := make([]any, 0, 2+2*len(keys))
-	args = append(args, min(n, TakeMax), lookahead.Microseconds())
-	for i, k := range keys {
-		p := paceOf(k, r.spread, 1)
-		names[i] = r.name(k)
-		args = append(args, p.every, p.tolerance)
-	}
-	asked := clock.Mark()
-	answer, err := takeScript.Run(ctx, r.client, names, args...).Int64Slice()
+	out := answer{asked: clock.Mark(), horizon: microseconds(horizon)}
+	raw, err := askScript.Run(ctx, r.client, names, args...).Slice()
 	if err != nil {
-		return Grant{}, fmt.Errorf("take %d calls of %s: %w", n, keys[0].Media, err)
+		return answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)
 	}
-	if len(answer) < 2 || answer[1] < 0 || int(answer[1]) > len(keys) {
-		return Grant{}, fmt.Errorf("take %d calls of %s: strange answer %v", n, keys[0].Media, answer)
-	}
-	g := newGrant(asked, answer[2:], answer[0], int(answer[1])-1, keys, r.spread)
-	if g.N == 0 {
-		return g, nil
-	}
-	full, retry, err := r.counts.add(ctx, keys, g.N)
+	out.answered = clock.Mark()
+	changes, err := r.read(raw, media, a, &out)
 	if err != nil {
-		return Grant{}, fmt.Errorf("count %d calls of %s: %w", n, keys[0].Media, err)
+		return answer{}, fmt.Errorf("ask for calls of %s: %w: %.200v", media, err, raw)
 	}
-	if full != nil {
-		return Grant{RetryAfter: retry, By: *full}, nil
+	if err := r.count(ctx, media, a, &out); err != nil {
+		return answer{}, err
 	}
-	return g, nil
+	r.mu.Lock()
+	r.known[media] = changes
+	r.mu.Unlock()
+	return out, nil
 }
 
-// Pause implements Limiter.
-func (r *Redis) Pause(ctx context.Context, key Key, d time.Duration) error {
-	err := pauseScript.Run(ctx, r.client, []string{r.name(key)}, min(d, PauseMax).Microseconds()).Err()
-	if err != nil {
-		return fmt.Errorf("pause %s: %w", key, err)
+// read reads the script's answer.
+func (r *shared) read(raw []any, media string, a ask, out *answer) (changes string, err error) {
+	if len(raw) != 4 {
+		return "", errStrange
+	}
+	now, ok1 := raw[0].(int64)
+	changes, ok2 := raw[1].(string)
+	pauses, ok3 := raw[2].([]any)
+	wants, ok4 := raw[3].([]any)
+	if !ok1 || !ok2 || !ok3 || !ok4 || len(wants) != len(a.wants) || len(pauses)%2 != 0 {
+		return "", errStrange
+	}
+	for _, w := range wants {
+		numbers, err := integers(w)
+		if err != nil || len(numbers) < 3 || len(numbers)%2 == 0 || numbers[1] >= int64(len(a.limits)) {
+			return "", errStrange
+		}
+		g := given{rate: float64(numbers[0]) / 1000, by: int(numbers[1]), opens: numbers[2]}
+		for rest := numbers[3:]; len(rest) > 0; rest = rest[2:] {
+			g.starts = append(g.starts, start{call: int(rest[0]), at: rest[1]})
+		}
+		out.wants = append(out.wants, g)
+	}
+	return changes, r.readPauses(pauses, now, changes, media, out)
+}
+
+func integers(of any) ([]int64, error) {
+	all, ok := of.([]any)
+	if !ok {
+		return nil, errStrange
+	}
+	numbers := make([]int64, len(all))
+	for i, x := range all {
+		if numbers[i], ok = x.(int64); !ok {
+			return nil, errStrange
+		}
+	}
+	return numbers, nil
+}
+
+// readPauses reads the pauses in force, where they are others than those known.
+func (r *shared) readPauses(pauses []any, now int64, changes, media string, out *answer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if changes == r.known[media] {
+		return nil
+	}
+	out.pauses = map[Key]time.Time{}
+	for ; len(pauses) > 0; pauses = pauses[2:] {
+		name, ok1 := pauses[0].(string)
+		text, ok2 := pauses[1].(string)
+		ends, err := strconv.ParseInt(text, 10, 64)
+		point, ok3 := pointOf(media, name)
+		if !ok1 || !ok2 || !ok3 || err != nil {
+			return errStrange
+		}
+		out.pauses[point] = out.answered.Add(microseconds(ends - now))
 	}
 	return nil
 }
 
-// name is where a key's state is. All names of a media share a tag, so that a cluster keeps them on one server.
-func (r *Redis) name(k Key) string { return r.keys.Of(k.Media, k.parts("pace")...) }
+// count counts the granted calls of the long periods, and takes back those whose window is full.
+func (r *shared) count(ctx context.Context, media string, a ask, out *answer) error {
+	calls := map[int]int{} // by limit
+	for i, g := range out.wants {
+		for _, s := range g.starts {
+			for _, l := range slices.Concat(a.wants[i].common, a.wants[i].calls[s.call].own) {
+				if a.limits[l].key.Period >= countedFrom {
+					calls[l]++
+				}
+			}
+		}
+	}
+	for _, l := range slices.Sorted(maps.Keys(calls)) {
+		left, err := r.counts.add(ctx, a.limits[l].key, calls[l])
+		if err != nil {
+			return fmt.Errorf("count %d calls of %s: %w", calls[l], media, err)
+		}
+		if left == 0 {
+			continue
+		}
+		for i := range out.wants {
+			g := &out.wants[i]
+			kept := slices.DeleteFunc(g.starts, func(s start) bool {
+				return slices.Contains(a.wants[i].common, l) || slices.Contains(a.wants[i].calls[s.call].own, l)
+			})
+			if len(kept) < len(g.starts) {
+				g.starts, g.by, g.opens = kept, l, left.Microseconds()
+			}
+		}
+	}
+	return nil
+}
+
+func (r *shared) pause(ctx context.Context, point Key, d time.Duration) error {
+	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(), point.Media}
+	if err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses")}, args...).Err(); err != nil {
+		return fmt.Errorf("pause %s: %w", point, err)
+	}
+	return nil
+}
+
+// channel is where pauses are told.
+func (r *shared) channel() string { return r.keys.Of("", "pauses") }
+
+func (r *shared) listen(ctx context.Context, told func(Key, time.Duration)) {
+	sub := r.client.Subscribe(ctx, r.channel())
+	defer func() { _ = sub.Close() }()
+	messages := sub.Channel() // It connects anew by itself.
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-messages:
+			if !ok {
+				return // The client is closed.
+			}
+			text, rest, _ := strings.Cut(m.Payload, "\n")
+			media, name, _ := strings.Cut(rest, "\n")
+			d, err := strconv.ParseInt(text, 10, 64)
+			point, known := pointOf(media, name)
+			if err != nil || !known {
+				r.log.WarnContext(ctx, "a pause that was told cannot be read", "message", m.Payload)
+				continue
+			}
+			told(point, microseconds(d))
+		}
+	}
+}
+
+// name is where a limit's state is. All names of a media share a tag, so that a cluster keeps them on one server.
+func (r *shared) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }

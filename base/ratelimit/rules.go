@@ -95,23 +95,20 @@ func specificity(r Rule) int {
 	return 1<<30 + len(r.Endpoint)
 }
 
-// Keys returns what a call needs a grant of: the limits that cover it, and the points at which calls like it can be paused.
-// A limit per app does not cover a call without an app, one per account none without an account. No two keys
-// are the same, and all are of the call's media.
-func (r *Rules) Keys(c Call) []Key {
-	rules := (*r.byMedia.Load())[c.Media]
+// cover returns the limits that cover a call: those that it shares with other accounts' calls, and those of its account. A limit per app
+// does not cover a call without an app, one per account none without an account. No two keys are the same.
+func (r *Rules) cover(c Call) (common, own []Key) {
 	endpoint := plain(c.Endpoint)
-	keys := make([]Key, 0, 6)
-	for _, rule := range rules {
+	for _, rule := range (*r.byMedia.Load())[c.Media] {
 		if !rule.matches(endpoint) {
 			continue
 		}
-		key := Key{Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Limit: rule.Limit, Share: rule.Share}
+		key, of := Key{Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Limit: rule.Limit, Share: rule.Share}, &common
 		switch rule.Scope {
 		case ScopeApp:
 			key.Subject = c.App
 		case ScopeAccount:
-			key.Subject = c.Account
+			key.Subject, of = c.Account, &own
 		case ScopePlatform:
 		}
 		if key.Subject == "" && rule.Scope != ScopePlatform {
@@ -119,18 +116,11 @@ func (r *Rules) Keys(c Call) []Key {
 		}
 		if rule.each() {
 			key.Endpoint = endpoint
-			if slices.ContainsFunc(keys, func(k Key) bool { return k.id() == key.id() }) {
+			if slices.ContainsFunc(*of, func(k Key) bool { return k.id() == key.id() }) {
 				continue // A more exact rule holds.
 			}
 		}
-		keys = append(keys, key)
+		*of = append(*of, key)
 	}
-	keys = append(keys, pausePoint(c, ScopePlatform))
-	if c.App != "" {
-		keys = append(keys, pausePoint(c, ScopeApp))
-	}
-	if c.Account != "" {
-		keys = append(keys, pausePoint(c, ScopeAccount))
-	}
-	return keys
+	return common, own
 }

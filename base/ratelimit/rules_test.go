@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func TestRules_SlashesAroundAnEndpointDoNotMatter(t *testing.T) {
 			{ID: 2, Media: "a", Endpoint: written, Scope: ScopeApp, Period: time.Second, Limit: 5},
 		}))
 		for _, called := range []string{"v3.0/report/get/", "v3.0/report/get"} {
-			key := rules.Keys(Call{Media: "a", Endpoint: called, App: "1"})[0]
+			key := rules.keys(Call{Media: "a", Endpoint: called, App: "1"})[0]
 			require.Equal(t, 5, key.Limit, "%s is limited by %s", called, written)
 			require.Equal(t, "v3.0/report/get", key.Endpoint)
 		}
@@ -74,7 +75,7 @@ func TestRules_Keys(t *testing.T) {
 	}))
 	limits := func(c Call) map[Key]int {
 		out := map[Key]int{}
-		for _, k := range rules.Keys(c) {
+		for _, k := range slices.Concat(rules.keys(c), points(c)) {
 			require.Equal(t, c.Media, k.Media)
 			require.NotContains(t, out, k.id(), "no key comes twice")
 			out[k.id()] = k.Limit
@@ -113,7 +114,7 @@ func TestRules_Keys(t *testing.T) {
 			require.Equal(t, pauses(tt.call, tt.want), limits(tt.call))
 		})
 	}
-	for _, k := range rules.Keys(Call{Media: "a", Endpoint: "report/hourly", App: "1"}) {
+	for _, k := range rules.keys(Call{Media: "a", Endpoint: "report/hourly", App: "1"}) {
 		switch k.Limit {
 		case 20:
 			require.InDelta(t, 0.5, k.Share, 0)
@@ -128,7 +129,7 @@ func TestRules_SetKeepsTheLastGoodValueOfABadRow(t *testing.T) {
 	rules := NewRules()
 	call := Call{Media: "a", Endpoint: "x", App: "1"}
 	limits := func() (out []int) {
-		for _, k := range rules.Keys(call) {
+		for _, k := range rules.keys(call) {
 			if k.Limit > 0 {
 				out = append(out, k.Limit)
 			}

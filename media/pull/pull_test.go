@@ -212,7 +212,7 @@ func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 			now, err := b.store.Data.Now(ctx)
 			return err == nil && now.UnixMicro() > other+100_000
 		}, time.Minute, time.Millisecond)
-		waiter := ratelimit.NewWaiter(ratelimit.NewLocal(time.Second, 1), ratelimit.NewRules(), prometheus.NewRegistry())
+		waiter := ratelimit.NewLocal(time.Second, ratelimit.NewRules(), prometheus.NewRegistry())
 		require.NoError(t, waiter.Wait(ctx, ratelimit.Call{Media: "fake", Endpoint: "x"}))
 	}
 	_, err := b.run(t, "fake.report_daily", string(d), levelAccount)

@@ -70,7 +70,7 @@ func start(t *testing.T, platform media.Platform, server *mediatest.Server) proc
 	t.Cleanup(p.keeper.Close)
 	p.client = client.New(client.Options{
 		Platform: platform, Transport: transport, Tokens: p.keeper, Logger: log, Registerer: registry,
-		Waiter: ratelimit.NewWaiter(ratelimit.NewLocal(50*time.Millisecond, 1), p.rules, nil),
+		Waiter: ratelimit.NewLocal(50*time.Millisecond, p.rules, nil),
 	})
 	return p
 }

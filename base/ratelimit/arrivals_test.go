@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// ledger is the platform's own book: when calls arrived, per what they are counted under.
-type ledger struct {
-	mu       sync.Mutex
-	arrivals map[Key][]int64 // microseconds
+// arrivals is the platform's own book: when calls arrived, per what they are counted under.
+type arrivals struct {
+	mu sync.Mutex
+	at map[Key][]int64 // microseconds
 }
 
-func newLedger() *ledger { return &ledger{arrivals: map[Key][]int64{}} }
+func newArrivals() *arrivals { return &arrivals{at: map[Key][]int64{}} }
 
-func (l *ledger) note(k Key, at int64) {
+func (l *arrivals) note(k Key, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.arrivals[k.id()] = append(l.arrivals[k.id()], at)
+	l.at[k.id()] = append(l.at[k.id()], at)
 }
 
-func (l *ledger) count(k Key) int {
+func (l *arrivals) count(k Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.arrivals[k.id()])
+	return len(l.at[k.id()])
 }
 
 // worst is the largest number of arrivals in any window of the key's period, wherever it begins.
-func (l *ledger) worst(k Key) int {
+func (l *arrivals) worst(k Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return worstWindow(l.arrivals[k.id()], k.Period)
+	return worstWindow(l.at[k.id()], k.Period)
 }
 
 func worstWindow(arrivals []int64, period time.Duration) int {

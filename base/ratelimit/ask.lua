@@ -1,0 +1,318 @@
+-- Answers what a process asks of the limits of a media at a moment, in Redis's time. plan.go says the same in Go, with the reasons.
+--
+-- KEYS[1]   the moment up to which there may be grants that this Redis does not know of
+-- KEYS[2]   the pauses: a hash of points and the moments at which they end, and under "" the number of its changes
+-- KEYS[2i+1], KEYS[2i+2]   of limit i: the moments granted (a sorted set, or where there is a burst one number), and what is claimed (a hash)
+-- ARGV      process, horizon, claim's life, 1 if the process has been without Redis, the number of the hash KEYS[2] that the process knows, how many limits,
+--           for each limit: every, 1 if it may have a burst, tolerance, calls, window,
+--           then for each want: importance, weight, group, demand, how many common limits and these,
+--           how many calls, how many limits of its own each has, and these call by call
+--
+-- Returns {now, the number of the hash of pauses, the points and ends of these if the number is another,
+--          for each want {rate, by, opens, then for each start the call and when}}
+-- Times are microseconds; limits and calls count from 0 and by is -1 for none; the rate is of 1000 s.
+--
+-- One script and not a command per key: between the look at one limit and the take from another a second process would take the same
+-- call. The time is the server's own, so that no process's clock matters.
+
+local at = 0
+local function arg()
+  at = at + 1
+  return ARGV[at]
+end
+local function number() return tonumber(arg()) end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local process, horizon, life, back, known, count = arg(), number(), number(), arg(), arg(), number()
+local function text(n) return string.format('%.0f', n) end
+
+local from = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
+if from == 0 or back == '1' then
+  -- What was granted before all was lost lies within the horizon, and so does what others grant themselves until they come back.
+  from = math.max(from, now + horizon)
+  redis.call('SET', KEYS[1], text(from))
+end
+
+local pauses = {}
+local changes = redis.call('HGET', KEYS[2], '') or '0'
+if changes ~= known then
+  local all = redis.call('HGETALL', KEYS[2])
+  for i = 1, #all, 2 do
+    if all[i] ~= '' then
+      if tonumber(all[i + 1]) > now then
+        pauses[#pauses + 1], pauses[#pauses + 2] = all[i], all[i + 1]
+      else
+        redis.call('HDEL', KEYS[2], all[i])
+      end
+    end
+  end
+end
+
+-- Limits are read when a call is tried on them: most that an ask names are not.
+local function load(l)
+  l.loaded = true
+  if l.bursts then
+    local stored = tonumber(redis.call('GET', l.name) or 0) or 0
+    l.ready = math.min(stored, now + horizon + l.tolerance + l.every)
+    l.taken = l.ready < stored
+    return
+  end
+  -- Older ones matter where the window is counted.
+  local since = now - l.every
+  if l.crowded > 0 then since = now - l.window end
+  l.granted = redis.call('ZRANGEBYSCORE', l.name, text(since), '+inf')
+  for j = 1, #l.granted do l.granted[j] = tonumber(l.granted[j]) end
+end
+
+local limits = {}
+for i = 0, count - 1 do
+  local l = {name = KEYS[2 * i + 3], claimed = KEYS[2 * i + 4], every = number(), bursts = arg() == '1', tolerance = number(), calls = number(), window = number(), added = {}}
+  limits[i] = l
+  l.after = from + l.every
+  local crowded = 0
+  if l.calls > 0 then
+    local meta = redis.call('HGET', l.claimed, '')
+    local before = 0
+    if meta then
+      local a, b = string.match(meta, '(%d+) (%d+)')
+      before, crowded = tonumber(a), tonumber(b)
+    end
+    if before > 0 and l.every > before then
+      crowded = now + horizon + l.window
+    elseif crowded < now then
+      crowded = 0
+    end
+    if before ~= l.every or crowded > 0 then
+      redis.call('HSET', l.claimed, '', text(l.every) .. ' ' .. text(crowded))
+    end
+    redis.call('PEXPIRE', l.claimed, math.ceil((l.window + horizon) / 1000) + 1000)
+  end
+  l.crowded = crowded
+  if l.bursts then load(l) end
+end
+
+-- What is claimed of the limits that are shared.
+local function claims(l)
+  if l.claims then return l.claims end
+  l.claims = {}
+  local all = redis.call('HGETALL', l.claimed)
+  for i = 1, #all, 2 do
+    if all[i] ~= '' then
+      local weight, demand, most, paid, seen = string.match(all[i + 1], '(%S+) (%d+) (%d+) (%d+) (%d+)')
+      local c = {weight = tonumber(weight), demand = tonumber(demand), most = tonumber(most), paid = tonumber(paid), seen = tonumber(seen)}
+      c.process = string.match(all[i], '^[^\n]*\n([^\n]*)')
+      if c.seen < now - life then
+        redis.call('HDEL', l.claimed, all[i])
+      else
+        l.claims[all[i]] = c
+      end
+    end
+  end
+  return l.claims
+end
+
+local function share(l, me)
+  local mine = l.claims[me].weight
+  local classes, byWeight, beside = {}, {}, {}
+  for who, c in pairs(l.claims) do
+    if who ~= me then
+      if c.weight == mine then
+        beside[#beside + 1] = math.min(c.demand, c.most)
+      else
+        local class = byWeight[c.weight]
+        if not class then
+          class = {weight = c.weight, demand = 0}
+          byWeight[c.weight] = class
+          classes[#classes + 1] = class
+        end
+        class.demand = class.demand + math.min(c.demand, c.most)
+      end
+    end
+  end
+  local left, weights = horizon / l.every, mine
+  table.sort(classes, function(a, b) return a.weight < b.weight end)
+  for _, c in ipairs(classes) do weights = weights + c.weight end
+  table.sort(classes, function(a, b)
+    local x, y = a.demand / a.weight, b.demand / b.weight
+    if x ~= y then return x < y end
+    return a.weight < b.weight
+  end)
+  for _, c in ipairs(classes) do
+    local part = math.min(c.demand, left * c.weight / weights)
+    left = left - part
+    weights = weights - c.weight
+  end
+  table.sort(beside)
+  for i, demand in ipairs(beside) do
+    left = left - math.min(demand, left / (#beside + 2 - i))
+  end
+  return left
+end
+
+local function processes(l)
+  local seen, n = {}, 0
+  for _, c in pairs(l.claims) do
+    if not seen[c.process] then
+      seen[c.process] = true
+      n = n + 1
+    end
+  end
+  return math.max(1, n)
+end
+
+-- The index of the first of granted that is not before t.
+local function search(granted, t)
+  local low, high = 1, #granted + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if granted[middle] < t then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
+local function free(l, t)
+  if not l.loaded then load(l) end
+  t = math.max(t, l.after)
+  if l.bursts then return math.max(t, l.ready - l.tolerance) end
+  local granted = l.granted
+  local i = search(granted, t)
+  if i > 1 then t = math.max(t, granted[i - 1] + l.every) end
+  while i <= #granted and granted[i] < t + l.every do
+    t = math.max(t, granted[i] + l.every)
+    i = i + 1
+  end
+  if l.crowded > 0 and i - 1 >= l.calls then t = math.max(t, granted[i - l.calls] + l.window) end
+  return t
+end
+
+local function take(l, t)
+  if l.bursts then
+    l.ready = math.max(l.ready, t) + l.every
+    l.taken = true
+    return
+  end
+  table.insert(l.granted, search(l.granted, t), t)
+  l.added[#l.added + 1] = t
+end
+
+local function earliest(t, which)
+  local by, moved = -1, true
+  while moved do
+    moved = false
+    for _, i in ipairs(which) do
+      local next = free(limits[i], t)
+      if next > t then t, by, moved = next, i, true end
+    end
+  end
+  return t, by
+end
+
+-- All claims stand before the first share is reckoned.
+local wants = {}
+while at < #ARGV do
+  local w = {importance = arg(), weight = arg(), group = arg(), demand = arg(), common = {}, calls = {}}
+  w.who = w.importance .. '\n' .. process .. '\n' .. w.group
+  for _ = 1, number() do w.common[#w.common + 1] = number() end
+  local calls, own = number(), number()
+  for i = 1, calls do
+    w.calls[i] = {}
+    for j = 1, own do w.calls[i][j] = number() end
+  end
+  for _, i in ipairs(w.common) do
+    local all = claims(limits[i])
+    if not all[w.who] then all[w.who] = {process = process, most = 2147483647, paid = now} end
+    local c = all[w.who]
+    c.weight, c.demand, c.seen = tonumber(w.weight), tonumber(w.demand), now
+  end
+  wants[#wants + 1] = w
+end
+
+for _, w in ipairs(wants) do
+  w.fair, w.soon, w.held, w.rate, w.rates = #w.calls, now + horizon, -1, 0, {}
+  w.free, w.over, w.starts = now, {}, {}
+  for i, index in ipairs(w.common) do
+    local l = limits[index]
+    local c = l.claims[w.who]
+    local rate = share(l, w.who) / horizon
+    c.paid = math.max(c.paid, now - math.floor(1 / rate))
+    local part = rate * (now + horizon - c.paid)
+    if part < w.fair then w.fair, w.held = part, index end
+    w.soon = math.min(w.soon, now + math.floor(horizon / processes(l)))
+    local r = rate * 1000000
+    if w.rate == 0 or r < w.rate then w.rate = r end
+    w.rates[i] = rate
+  end
+  w.fair = math.floor(math.max(0, w.fair))
+end
+
+-- Grants calls of a want that start by last, until so many are granted in all.
+local function grant(w, last, most)
+  w.by, w.opens = -1, 0
+  for i, own in ipairs(w.calls) do
+    if not w.over[i] then
+      if #w.starts >= most then return end
+      local by
+      w.free, by = earliest(w.free, w.common)
+      if by >= 0 then w.held = by end
+      if w.free > last then
+        w.by, w.opens = w.held, w.free
+        return
+      end
+      local t
+      t, by = w.free, -1
+      while true do
+        local mine, b = earliest(t, own)
+        if b >= 0 then by = b end
+        t = earliest(mine, w.common)
+        if t == mine then break end
+      end
+      if t > last then
+        if w.by < 0 then w.by, w.opens = by, t end
+      else
+        for _, index in ipairs(w.common) do take(limits[index], t) end
+        for _, index in ipairs(own) do take(limits[index], t) end
+        w.over[i] = true
+        w.starts[#w.starts + 1] = {i - 1, t - now}
+      end
+    end
+  end
+end
+
+for _, w in ipairs(wants) do grant(w, now + horizon, w.fair) end
+for _, w in ipairs(wants) do grant(w, w.soon, #w.calls) end
+
+local answers = {}
+for n, w in ipairs(wants) do
+  for i, index in ipairs(w.common) do
+    local c = limits[index].claims[w.who]
+    c.most = 2147483647
+    for j, rate in ipairs(w.rates) do
+      if j ~= i then c.most = math.min(c.most, math.floor(rate * horizon) + 1) end
+    end
+    c.paid = math.min(c.paid + math.floor(#w.starts / w.rates[i]), now + 2 * horizon)
+    redis.call('HSET', limits[index].claimed, w.who, tostring(c.weight) .. ' ' .. text(c.demand) .. ' ' .. text(c.most) .. ' ' .. text(c.paid) .. ' ' .. text(c.seen))
+  end
+  local opens = 0
+  if w.opens > 0 then opens = w.opens - now end
+  answers[n] = {math.floor(w.rate * 1000), w.by, opens}
+  for _, s in ipairs(w.starts) do
+    answers[n][#answers[n] + 1] = s[1]
+    answers[n][#answers[n] + 1] = s[2]
+  end
+end
+
+for i = 0, count - 1 do
+  local l = limits[i]
+  if l.taken then
+    redis.call('SET', l.name, text(l.ready), 'PX', math.ceil((l.ready - now) / 1000) + 1000)
+  end
+  for j = 1, #l.added do
+    redis.call('ZADD', l.name, text(l.added[j]), text(l.added[j]))
+  end
+  if #l.added > 0 then
+    redis.call('ZREMRANGEBYSCORE', l.name, '-inf', '(' .. text(now - l.window))
+    redis.call('PEXPIRE', l.name, math.ceil((l.window + horizon) / 1000) + 1000)
+  end
+end
+return {now, changes, pauses, answers}

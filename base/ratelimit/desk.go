@@ -1,0 +1,603 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+)
+
+const (
+	// callsMax is the most calls of a line that one ask names, and callsFirst where it is not known how many may be granted.
+	callsMax   = 500
+	callsFirst = 100
+	// callsPerAsk is about how many calls are granted by one ask where calls wait, and askEvery the longest time between two such asks.
+	callsPerAsk = 70
+	askEvery    = 2 * time.Second
+	askSoonest  = 100 * time.Millisecond
+	// roundCalls is how many more calls than others an account may have before they go first.
+	roundCalls = 10
+	// trust is how long a process believes that a pause goes on.
+	trust = 5 * time.Second
+	// horizonTime is the horizon of the common ledger.
+	horizonTime = horizon * time.Microsecond
+)
+
+// desk is where the calls of one media wait in this process. One goroutine asks the ledger for all of them, and lives while any waits.
+type desk struct {
+	w     *Waiter
+	media string
+	wake  chan struct{} // the goroutine looks again
+
+	mu       sync.Mutex
+	asking   bool // the goroutine lives
+	waiting  int  // tickets in all lines
+	lines    map[lineID]*line
+	pauses   map[Key]time.Time // in force, and until when
+	pausings int               // how often this process has paused
+	synced   time.Time         // when pauses were read last
+}
+
+// lineID says which calls wait in one line: those that the same limits cover, but for their accounts'.
+type lineID struct {
+	endpoint, app string
+	ofAccount     bool
+	importance    int
+}
+
+// line are the calls of one kind that wait for a grant.
+type line struct {
+	id      lineID
+	waiting []*ticket         // by their turns; those of the same turn as they came
+	held    []*ticket         // that wait for their account's limits, or for the end of a pause
+	served  map[string]*tally // of the accounts that wait or were granted calls of late
+	least   int               // the lowest of these
+	askAt   time.Time         // there is no use in asking before
+	spare   []slot            // granted to calls that were given up, in order
+	granted []batch           // within the horizon
+	// What was told last of those who wait: the limit that holds back the first of them, and before when it cannot start.
+	by    Key
+	every time.Duration // between two calls of it
+	opens time.Time
+}
+
+// tally is how many calls an account was granted, from what the one with the fewest had when it came.
+type tally struct {
+	calls int
+	at    time.Time // when it came, or was granted one last
+}
+
+// batch is how many calls were granted when.
+type batch struct {
+	at time.Time
+	n  int
+}
+
+// slot is a granted call: it may be sent from the one moment to the other.
+type slot struct {
+	from, until time.Time
+	account     string // whose it is, where its account has limits
+}
+
+// ticket is a call that waits, or has waited.
+type ticket struct {
+	line     *line
+	call     Call
+	turn     Turn
+	deadline time.Time // zero for none
+	waits    bool
+	opens    time.Time    // of one that is held: until when
+	point    Key          // of one that is held by a pause
+	got      chan outcome // of one that waits no more
+}
+
+// outcome ends a ticket's wait.
+type outcome struct {
+	slot slot
+	err  error
+}
+
+func newDesk(w *Waiter, media string) *desk {
+	return &desk{w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[Key]time.Time{}}
+}
+
+// stand waits for a slot for a call, which may lie ahead. Whoever does not use it gives it back.
+func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
+	t := &ticket{call: c, turn: TurnOf(ctx), got: make(chan outcome, 1)}
+	if left, ok := clock.Left(ctx); ok {
+		t.deadline = clock.Mark().Add(left)
+	}
+	d.join(ctx, t)
+	select {
+	case o := <-t.got:
+		return t, o.slot, o.err
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var late error = &WaitError{Call: c, Key: Key{Media: d.media, Endpoint: c.Endpoint}}
+	if t.waits {
+		late = t.line.late(t, max(0, slices.Index(t.line.inOrder(), t)))
+		d.end(t, outcome{})
+		d.look()
+	} else if o := <-t.got; o.err == nil {
+		t.line.giveBack(d, o.slot)
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, slot{}, late
+	}
+	return nil, slot{}, ctx.Err()
+}
+
+// join takes a place in line, and what is to spare at once.
+func (d *desk) join(ctx context.Context, t *ticket) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := lineID{endpoint: plain(t.call.Endpoint), app: t.call.App, ofAccount: t.call.Account != "", importance: Importance(ctx)}
+	l := d.lines[id]
+	if l == nil {
+		l = &line{id: id, served: map[string]*tally{}}
+		d.lines[id] = l
+	}
+	t.line, t.waits = l, true
+	if l.served[t.call.Account] == nil {
+		l.served[t.call.Account] = &tally{calls: l.least, at: clock.Mark()}
+	}
+	l.insert(t)
+	d.waiting++
+	d.w.metrics.waiting.WithLabelValues(d.media).Inc()
+	l.serve(d)
+	if t.waits && l.hopeless(t, 0) {
+		d.end(t, outcome{err: l.late(t, 0)})
+	}
+	if !t.waits {
+		return
+	}
+	if !d.asking {
+		d.asking = true
+		go d.ask(context.WithoutCancel(ctx)) // It asks for others too.
+		return
+	}
+	d.look()
+}
+
+// end ends a ticket's wait.
+func (d *desk) end(t *ticket, o outcome) {
+	l := t.line
+	if i := slices.Index(l.waiting, t); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+	} else {
+		l.held = slices.DeleteFunc(l.held, func(x *ticket) bool { return x == t })
+	}
+	t.waits = false
+	d.waiting--
+	d.w.metrics.waiting.WithLabelValues(d.media).Dec()
+	t.got <- o
+}
+
+// look has the goroutine look again at what there is to ask.
+func (d *desk) look() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ask asks for those who wait until nobody does.
+func (d *desk) ask(ctx context.Context) {
+	for {
+		d.mu.Lock()
+		if d.waiting == 0 {
+			d.asking = false
+			d.mu.Unlock()
+			return
+		}
+		at := d.nextAsk()
+		d.mu.Unlock()
+		if wait := clock.Until(at); wait > 0 {
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-d.wake:
+			}
+			timer.Stop()
+			continue
+		}
+		d.askOnce(ctx)
+	}
+}
+
+// nextAsk is when an ask has a use.
+func (d *desk) nextAsk() time.Time {
+	next := clock.Mark().Add(trust)
+	note := func(at time.Time) {
+		if at.Before(next) {
+			next = at
+		}
+	}
+	for _, l := range d.lines {
+		if len(l.waiting) > 0 {
+			note(l.askAt)
+		}
+		for _, t := range l.held {
+			note(t.opens)
+			if t.point != (Key{}) {
+				note(d.synced.Add(trust)) // A pause may be ended before its time.
+			}
+		}
+	}
+	return next
+}
+
+// asked are the tickets of an ask: for each of its wants those whose calls it names, in their order.
+type asked struct {
+	ask
+	lines   []*line
+	tickets [][]*ticket
+}
+
+// askOnce asks once for all who wait, and gives out what comes.
+func (d *desk) askOnce(ctx context.Context) {
+	d.mu.Lock()
+	a, pausings := d.compose(), d.pausings
+	d.mu.Unlock()
+	got, err := d.w.ledger.ask(ctx, d.media, a.ask)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := clock.Mark()
+	if err != nil {
+		// Only a ledger without a fallback fails.
+		for _, tickets := range a.tickets {
+			for _, t := range tickets {
+				if t.waits {
+					d.end(t, outcome{err: err})
+				}
+			}
+		}
+		return
+	}
+	switch {
+	case got.pauses == nil:
+	case pausings == d.pausings:
+		d.pauses = got.pauses
+	default:
+		// It was asked before this process paused something: the next answer tells all.
+		maps.Copy(d.pauses, got.pauses)
+	}
+	d.synced = now
+	for i, g := range got.wants {
+		d.give(a, i, g, got)
+	}
+	d.w.metrics.asks.WithLabelValues(d.media).Inc()
+	for i, l := range a.lines {
+		l.askAt = time.Time{}
+		if slices.ContainsFunc(a.tickets[i], func(t *ticket) bool { return t.waits && !slices.Contains(l.held, t) }) {
+			l.askAt = d.askAgain(got)
+		}
+		l.forget(now)
+		for i, t := range slices.Backward(l.inOrder()) {
+			if l.hopeless(t, i) {
+				d.end(t, outcome{err: l.late(t, i)})
+			}
+		}
+	}
+	for id, l := range d.lines {
+		d.release(l, now)
+		if l.isOver(now) {
+			delete(d.lines, id)
+		}
+	}
+}
+
+// compose makes an ask for all lines in which somebody waits and for which it is time. Calls that are paused wait on.
+func (d *desk) compose() asked {
+	a := asked{ask: ask{process: d.w.process}}
+	now := clock.Mark()
+	known := map[Key]int{}
+	index := func(keys []Key) []int {
+		all := make([]int, len(keys))
+		for i, k := range keys {
+			at, ok := known[k]
+			if !ok {
+				at = len(a.limits)
+				known[k] = at
+				a.limits = append(a.limits, limit{key: k})
+			}
+			all[i] = at
+		}
+		return all
+	}
+	lines := slices.SortedFunc(maps.Values(d.lines), func(a, b *line) int {
+		return cmp.Or(b.id.importance-a.id.importance, cmp.Compare(a.id.endpoint, b.id.endpoint), cmp.Compare(a.id.app, b.id.app))
+	})
+	for _, l := range lines {
+		d.release(l, now)
+		if l.askAt.After(now) {
+			continue
+		}
+		group := l.id.app + " " + l.id.endpoint
+		if !l.id.ofAccount {
+			group += " of none"
+		}
+		granted := l.grantedLately(now)
+		want := want{importance: l.id.importance, group: group, demand: len(l.waiting) + granted}
+		var tickets []*ticket
+		for _, t := range l.inOrder() {
+			if len(tickets) == min(callsMax, max(callsFirst, 2*granted)) {
+				break
+			}
+			if d.holdPaused(t, now) {
+				continue
+			}
+			common, own := d.w.rules.cover(t.call)
+			if len(tickets) == 0 {
+				want.common = index(common)
+			}
+			want.calls = append(want.calls, wanted{own: index(own)})
+			tickets = append(tickets, t)
+		}
+		if len(tickets) > 0 {
+			a.wants, a.lines, a.tickets = append(a.wants, want), append(a.lines, l), append(a.tickets, tickets)
+		}
+	}
+	return a
+}
+
+// give gives out what was granted of a want.
+func (d *desk) give(a asked, want int, g given, got answer) {
+	l := a.lines[want]
+	now := clock.Mark()
+	l.by, l.every, l.opens = Key{}, 0, time.Time{}
+	if g.opens > 0 {
+		l.opens = got.asked.Add(microseconds(g.opens))
+	}
+	if g.by != none {
+		l.by = a.limits[g.by].key
+		l.every = microseconds(paceOf(l.by, 0, 1).every)
+	}
+	waits := map[int]bool{}
+	for i := range a.tickets[want] {
+		waits[i] = true
+	}
+	for _, s := range g.starts {
+		t := a.tickets[want][s.call]
+		delete(waits, s.call)
+		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread)}
+		if len(a.wants[want].calls[s.call].own) > 0 {
+			x.account = t.call.Account
+		}
+		switch {
+		case !t.waits:
+			l.giveBack(d, x)
+		case !d.holdPaused(t, now):
+			if x := l.served[t.call.Account]; x != nil {
+				x.calls++
+				x.at = now
+			}
+			d.end(t, outcome{slot: x})
+		}
+	}
+	l.granted = append(l.granted, batch{now, len(g.starts)})
+	if g.by == none || slices.Contains(a.wants[want].common, g.by) {
+		return
+	}
+	// Their own limits hold them back, and nobody else.
+	opens := l.opens.Add(-got.horizon)
+	if soonest := now.Add(askSoonest); opens.Before(soonest) {
+		opens = soonest
+	}
+	for i := range waits {
+		if t := a.tickets[want][i]; t.waits {
+			d.hold(t, opens)
+		}
+	}
+	l.by, l.every, l.opens = Key{}, 0, time.Time{}
+}
+
+// askAgain is when to ask again for a line that was not granted all it asked for: together with the others.
+func (d *desk) askAgain(got answer) time.Time {
+	granted := 0 // of all lines
+	for _, l := range d.lines {
+		granted += l.grantedLately(got.answered)
+	}
+	every := min(askEvery, got.horizon)
+	if granted > 0 {
+		every = min(every, max(askSoonest, horizonTime*callsPerAsk/time.Duration(granted)))
+	}
+	at := got.answered.Add(every)
+	for _, l := range d.lines {
+		if len(l.waiting) > 0 && l.askAt.After(got.answered) && l.askAt.Before(at) {
+			at = l.askAt
+		}
+	}
+	return at
+}
+
+// holdPaused puts a ticket aside if its call is paused, or ends its wait if that is for too long.
+func (d *desk) holdPaused(t *ticket, now time.Time) bool {
+	var point Key
+	var until time.Time
+	for _, p := range points(t.call) {
+		if at := d.pauses[p]; at.After(now) && at.After(until) {
+			point, until = p, at
+		}
+	}
+	if until.IsZero() {
+		return false
+	}
+	if !t.deadline.IsZero() && until.After(t.deadline) {
+		d.end(t, outcome{err: &WaitError{Call: t.call, Key: point, After: until.Sub(now)}})
+		return true
+	}
+	t.point = point
+	d.hold(t, until)
+	return true
+}
+
+// hold puts a ticket aside.
+func (d *desk) hold(t *ticket, until time.Time) {
+	l := t.line
+	if i := slices.Index(l.waiting, t); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		l.held = append(l.held, t)
+	}
+	t.opens = until
+}
+
+// release takes those back in line that need not be held any more.
+func (d *desk) release(l *line, now time.Time) {
+	l.held = slices.DeleteFunc(l.held, func(t *ticket) bool {
+		_, paused := d.pauses[t.point]
+		if t.opens.After(now) && (paused || t.point == (Key{})) {
+			return false
+		}
+		t.point = Key{}
+		l.insert(t)
+		return true
+	})
+}
+
+// pause notes a pause before an answer tells of it. Calls that were granted and are not made yet wait again.
+func (d *desk) pause(point Key, until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pausings++
+	if until.After(clock.Mark()) {
+		if until.After(d.pauses[point]) {
+			d.pauses[point] = until
+		}
+	} else {
+		delete(d.pauses, point)
+		for _, l := range d.lines {
+			d.release(l, clock.Mark())
+		}
+	}
+	d.look()
+}
+
+// isPaused tells whether a call is paused.
+func (d *desk) isPaused(c Call) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := clock.Mark()
+	return slices.ContainsFunc(points(c), func(p Key) bool { return d.pauses[p].After(now) })
+}
+
+// giveBack takes back a slot that is not used.
+func (d *desk) giveBack(t *ticket, s slot) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t.line.giveBack(d, s)
+}
+
+func (l *line) giveBack(d *desk, s slot) {
+	i, _ := slices.BinarySearchFunc(l.spare, s, func(a, b slot) int { return a.from.Compare(b.from) })
+	l.spare = slices.Insert(l.spare, i, s)
+	l.serve(d)
+}
+
+// serve gives spare slots to those who wait.
+func (l *line) serve(d *desk) {
+	now := clock.Mark()
+	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
+		if s.until.Before(now) {
+			return true
+		}
+		for _, t := range l.waiting {
+			if s.account == "" || s.account == t.call.Account {
+				d.end(t, outcome{slot: s})
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// insert puts a ticket in its place.
+func (l *line) insert(t *ticket) {
+	i, _ := slices.BinarySearchFunc(l.waiting, t.turn, func(t *ticket, turn Turn) int { return cmp.Or(t.turn.compare(turn), -1) })
+	l.waiting = slices.Insert(l.waiting, i, t)
+}
+
+// inOrder returns those who wait in the order in which they are to be granted: by their turns, but the calls of an account that has had more
+// than others only after theirs, in steps of roundCalls.
+func (l *line) inOrder() []*ticket {
+	type place struct {
+		*ticket
+		round int
+	}
+	order := make([]place, len(l.waiting))
+	asked := map[string]int{}
+	for i, t := range l.waiting {
+		order[i].ticket = t
+		if x := l.served[t.call.Account]; x != nil && t.call.Account != "" {
+			order[i].round = (x.calls + asked[t.call.Account]) / roundCalls
+			asked[t.call.Account]++
+		}
+	}
+	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(a.round, b.round) })
+	tickets := make([]*ticket, len(order))
+	for i, p := range order {
+		tickets[i] = p.ticket
+	}
+	return tickets
+}
+
+// forget drops the tallies of accounts that went away.
+func (l *line) forget(now time.Time) {
+	waiting := map[string]bool{}
+	for _, t := range slices.Concat(l.waiting, l.held) {
+		waiting[t.call.Account] = true
+	}
+	l.least = math.MaxInt
+	for account, x := range l.served {
+		if !waiting[account] && now.Sub(x.at) > 2*horizonTime {
+			delete(l.served, account)
+			continue
+		}
+		l.least = min(l.least, x.calls)
+	}
+	if len(l.served) == 0 {
+		l.least = 0
+	}
+	for _, x := range l.served {
+		// What it had while it was alone is no debt.
+		x.calls = min(x.calls, l.least+2*roundCalls)
+	}
+}
+
+// earliest is before when a ticket cannot start that has so many before it, as far as that is known.
+func (l *line) earliest(before int) time.Time { return l.opens.Add(time.Duration(before) * l.every) }
+
+// hopeless tells whether a ticket with so many before it starts after its deadline.
+func (l *line) hopeless(t *ticket, before int) bool {
+	return !t.deadline.IsZero() && !l.opens.IsZero() && l.earliest(before).After(t.deadline)
+}
+
+// late is the error of a ticket whose deadline is too early.
+func (l *line) late(t *ticket, before int) error {
+	if l.opens.IsZero() {
+		return &WaitError{Call: t.call, Key: Key{Media: t.call.Media, Endpoint: t.call.Endpoint}}
+	}
+	return &WaitError{Call: t.call, Key: l.by, After: max(0, clock.Until(l.earliest(before)))}
+}
+
+// grantedLately is how many calls were granted within the horizon.
+func (l *line) grantedLately(now time.Time) (n int) {
+	l.granted = slices.DeleteFunc(l.granted, func(b batch) bool { return now.Sub(b.at) > horizonTime })
+	for _, b := range l.granted {
+		n += b.n
+	}
+	return n
+}
+
+// isOver tells whether nothing of a line matters any more.
+func (l *line) isOver(now time.Time) bool {
+	return len(l.waiting)+len(l.held)+l.grantedLately(now) == 0
+}

@@ -1,0 +1,33 @@
+package ratelimit
+
+import (
+	"context"
+	"time"
+)
+
+// PauseMax is the longest pause.
+const PauseMax = 24 * time.Hour
+
+// ledger keeps the book of what was granted. Its methods may be called at the same time, by any number of processes that share the book.
+type ledger interface {
+	// ask asks for calls; see plan. All limits are of one media. An error means that nothing is known of the outcome.
+	ask(ctx context.Context, media string, a ask) (answer, error)
+
+	// pause lets nobody call at a point for d from now, in every process that shares the book. It never shortens a longer pause that is in
+	// force. A d of 0 or less ends the pause.
+	pause(ctx context.Context, point Key, d time.Duration) error
+
+	// listen calls told for each pause that a process orders, this one included, until ctx ends. One that came while the ledger was away is
+	// told by the next answer alone.
+	listen(ctx context.Context, told func(point Key, d time.Duration))
+}
+
+// answer is a ledger's answer to an ask.
+type answer struct {
+	// The moment that starts count from lies between these two of this process.
+	asked, answered time.Time
+	horizon         time.Duration // up to which calls were granted
+	wants           []given
+	// pauses are those in force and when they end, on this process's clock; nil where they are what they were at the last answer.
+	pauses map[Key]time.Time
+}

@@ -1,0 +1,385 @@
+package ratelimit
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// All moments and times of a plan are microseconds: nanoseconds since 1970 do not fit the numbers of Redis's scripts.
+const (
+	// horizon is how far ahead a ledger that many share grants calls. What a process was granted is lost for as long when it dies.
+	horizon = 2_000_000
+	// claimLife is how long a claim lasts that is not renewed: a little longer than processes that wait take between two asks.
+	claimLife = 3_000_000
+)
+
+// plan is what all processes know together of the limits: which moments are granted, and who claims how much. Its zero value is of no use.
+//
+// ask.lua says the same in Lua, and a test holds the two together.
+type plan struct {
+	horizon int64 // how far ahead calls are granted
+	// from is the moment up to which what a plan before this one has granted may lie.
+	from  int64
+	books map[Key]*book // by Key.id
+}
+
+// book is a plan's page of one limit.
+type book struct {
+	// every is that of the last ask. When a limit is lowered, its window holds more than it may until crowded.
+	every, crowded int64
+	// granted are the moments of granted calls, in order, each at least every after the one before. Those of a window are kept.
+	granted []int64
+	// ready takes their place for a limit with a burst: when the calls so far are used up.
+	ready  int64
+	claims map[claimant]*claim
+}
+
+// claimant is who shares a limit with others: the calls of one importance to one endpoint of an app, in one process.
+type claimant struct {
+	process    string
+	importance int
+	group      string
+}
+
+// claim is how much a claimant wants, and how far it was served.
+type claim struct {
+	demand int   // calls within the horizon
+	most   int   // how many of them its other limits let it have, as last reckoned
+	paid   int64 // the moment up to which it has had its share
+	seen   int64 // when it asked last
+}
+
+func (c *claim) wants() float64 { return float64(min(c.demand, c.most)) }
+
+// none stands for no limit where limits are told by their places in an ask.
+const none = -1
+
+// limit is a limit as an ask names it.
+type limit struct {
+	key Key
+	pace
+	bursts        bool  // it may have a burst: its calls are not told apart
+	calls, window int64 // no window of this length has more than so many starts; without calls that is not looked at
+	after         int64 // nothing is granted before this moment
+}
+
+// want is what a process asks for calls of one importance that the same limits cover, but for those of their accounts.
+type want struct {
+	importance int
+	group      string
+	demand     int      // calls of the kind within the horizon: those that wait and those granted of late
+	common     []int    // of the ask's limits, those of all calls; they are shared out
+	calls      []wanted // the first goes first
+}
+
+// wanted is one call of a want.
+type wanted struct {
+	own []int // of the ask's limits, those of its account
+}
+
+// ask is everything that a process asks at a moment, the more important first.
+type ask struct {
+	process string
+	back    bool // it has been without this plan, and others may still be: nothing is granted within the horizon
+	limits  []limit
+	wants   []want
+}
+
+// given is the answer to one want.
+type given struct {
+	starts []start
+	rate   float64 // calls of the kind that the claimant may have each second, whatever it wants; 0 where nothing limits them
+	by     int     // the limit that holds back the first call that was not granted, or none
+	opens  int64   // the moment before which that call cannot start, from now on; 0 if all were granted
+}
+
+// start is a granted call.
+type start struct {
+	call int   // of the want's calls
+	at   int64 // from now on
+}
+
+// weight is what a share counts by its importance: ten more are four times as much.
+func weight(importance int) float64 {
+	importance = min(max(importance, 0), 100)
+	w := 1.0
+	for ; importance >= 10; importance -= 10 {
+		w *= 4
+	}
+	return w * float64(10+3*importance) / 10
+}
+
+// answer decides on an ask at the moment now.
+//
+// A claimant's share is weighted max-min fair: by importance first, then between processes and groups of one importance. It is a pace, not a
+// number: paid says how far it has been granted, and grants go up to the horizon. Beyond its share a claimant gets what would else pass
+// unused before the next process asks.
+func (p *plan) answer(now int64, a ask) []given {
+	if a.back {
+		p.from = max(p.from, now+p.horizon)
+	}
+	books := make([]*book, len(a.limits))
+	for i, l := range a.limits {
+		books[i] = p.book(l.key)
+		books[i].forget(now, p.horizon, l)
+		a.limits[i].after = p.from + l.every
+	}
+	for _, w := range a.wants {
+		for _, i := range w.common {
+			if c := claimOf(books[i], now, claimant{a.process, w.importance, w.group}); c != nil {
+				c.demand, c.seen = w.demand, now
+			}
+		}
+	}
+	turns := make([]*turn, len(a.wants))
+	for i, w := range a.wants {
+		turns[i] = p.turn(now, a, w, books)
+	}
+	for _, t := range turns {
+		t.grant(now+p.horizon, t.fair)
+	}
+	for _, t := range turns {
+		t.grant(t.soon, len(t.want.calls))
+	}
+	out := make([]given, len(a.wants))
+	for i, t := range turns {
+		out[i] = t.end(now, p.horizon)
+	}
+	return out
+}
+
+func (p *plan) book(k Key) *book {
+	b := p.books[k.id()]
+	if b == nil {
+		b = &book{claims: map[claimant]*claim{}}
+		p.books[k.id()] = b
+	}
+	return b
+}
+
+func claimOf(b *book, now int64, who claimant) *claim {
+	c := b.claims[who]
+	if c == nil {
+		c = &claim{most: math.MaxInt32, paid: now}
+		b.claims[who] = c
+	}
+	return c
+}
+
+// turn is the state of a want that is being answered.
+type turn struct {
+	ask    ask
+	books  []*book
+	want   want
+	claims []*claim  // of its common limits
+	rates  []float64 // of them: how many calls a microsecond it may have
+	fair   int       // how many calls are its share until the horizon
+	soon   int64     // until when it may have more
+	held   int       // the limit that holds back its next call
+	free   int64     // the next moment that all common limits leave free
+	over   []bool    // of its calls: it is granted
+	given  given
+}
+
+func (p *plan) turn(now int64, a ask, w want, books []*book) *turn {
+	who := claimant{a.process, w.importance, w.group}
+	t := &turn{ask: a, books: books, want: w, soon: now + p.horizon, held: none, free: now, over: make([]bool, len(w.calls)), given: given{by: none}}
+	fair := float64(len(w.calls))
+	for _, l := range w.common {
+		b := books[l]
+		c := b.claims[who]
+		rate := b.share(who, float64(p.horizon)/float64(a.limits[l].every)) / float64(p.horizon)
+		c.paid = max(c.paid, now-int64(1/rate))
+		if n := rate * float64(now+p.horizon-c.paid); n < fair {
+			fair, t.held = n, l
+		}
+		t.soon = min(t.soon, now+p.horizon/b.processes())
+		if r := rate * 1e6; t.given.rate == 0 || r < t.given.rate {
+			t.given.rate = r
+		}
+		t.claims, t.rates = append(t.claims, c), append(t.rates, rate)
+	}
+	t.fair = int(max(0, fair))
+	return t
+}
+
+// grant grants calls that start by last, until so many are granted in all.
+func (t *turn) grant(last int64, most int) {
+	t.given.by, t.given.opens = none, 0
+	for n, call := range t.want.calls {
+		if t.over[n] {
+			continue
+		}
+		if len(t.given.starts) >= most {
+			return
+		}
+		free, by := earliest(t.free, t.want.common, t.ask.limits, t.books)
+		if t.free = free; by != none {
+			t.held = by
+		}
+		if free > last {
+			t.given.by, t.given.opens = t.held, free
+			return
+		}
+		at, by := free, none
+		for {
+			own, ownBy := earliest(at, call.own, t.ask.limits, t.books)
+			if ownBy != none {
+				by = ownBy
+			}
+			at, _ = earliest(own, t.want.common, t.ask.limits, t.books)
+			if at == own {
+				break
+			}
+		}
+		if at > last {
+			if t.given.by == none {
+				t.given.by, t.given.opens = by, at
+			}
+			continue
+		}
+		for _, l := range t.want.common {
+			t.books[l].take(at, t.ask.limits[l])
+		}
+		for _, l := range call.own {
+			t.books[l].take(at, t.ask.limits[l])
+		}
+		t.over[n] = true
+		t.given.starts = append(t.given.starts, start{n, at})
+	}
+}
+
+// end settles the claims, and returns what was given, with moments from now on.
+func (t *turn) end(now, horizon int64) given {
+	for i, c := range t.claims {
+		c.most = math.MaxInt32
+		for j, rate := range t.rates {
+			if j != i {
+				c.most = min(c.most, int(rate*float64(horizon))+1)
+			}
+		}
+		c.paid = min(c.paid+int64(float64(len(t.given.starts))/t.rates[i]), now+2*horizon)
+	}
+	for i := range t.given.starts {
+		t.given.starts[i].at -= now
+	}
+	if t.given.opens > 0 {
+		t.given.opens -= now
+	}
+	return t.given
+}
+
+// earliest is the first moment from t on that the limits leave free, and which of them came last to do so, none if all do at t.
+func earliest(t int64, which []int, limits []limit, books []*book) (at int64, by int) {
+	at, by = t, none
+	for moved := true; moved; {
+		moved = false
+		for _, l := range which {
+			if next := books[l].earliest(at, limits[l]); next > at {
+				at, by, moved = next, l, true
+			}
+		}
+	}
+	return at, by
+}
+
+// earliest is the first moment from t on that the limit leaves free.
+func (b *book) earliest(t int64, l limit) int64 {
+	t = max(t, l.after)
+	if l.bursts {
+		return max(t, b.ready-l.tolerance)
+	}
+	i, _ := slices.BinarySearch(b.granted, t)
+	if i > 0 {
+		t = max(t, b.granted[i-1]+l.every)
+	}
+	for ; i < len(b.granted) && b.granted[i] < t+l.every; i++ {
+		t = max(t, b.granted[i]+l.every)
+	}
+	if before := int64(i); b.crowded > 0 && before >= l.calls {
+		t = max(t, b.granted[before-l.calls]+l.window)
+	}
+	return t
+}
+
+func (b *book) take(t int64, l limit) {
+	if l.bursts {
+		b.ready = max(b.ready, t) + l.every
+		return
+	}
+	i, _ := slices.BinarySearch(b.granted, t)
+	b.granted = slices.Insert(b.granted, i, t)
+}
+
+// forget drops what no longer matters.
+func (b *book) forget(now, horizon int64, l limit) {
+	i, _ := slices.BinarySearch(b.granted, now-l.window)
+	b.granted = slices.Delete(b.granted, 0, i)
+	switch {
+	case l.calls > 0 && b.every > 0 && l.every > b.every:
+		b.crowded = now + horizon + l.window
+	case b.crowded < now:
+		b.crowded = 0
+	}
+	b.every = l.every
+	// No grant goes further than this: what does is left from a lower limit, or from a clock that was set back.
+	b.ready = min(b.ready, now+horizon+l.tolerance+l.every)
+	for who, c := range b.claims {
+		if c.seen < now-claimLife {
+			delete(b.claims, who)
+		}
+	}
+}
+
+// share is how many of all calls of the horizon a claimant may have, whatever it wants, beside what the others want.
+func (b *book) share(me claimant, all float64) float64 {
+	type class struct{ weight, demand float64 }
+	var classes []class
+	mine := weight(me.importance)
+	var beside []float64 // the demands in my class
+	for who, c := range b.claims {
+		w, demand := weight(who.importance), c.wants()
+		if who == me {
+			continue
+		}
+		if w == mine {
+			beside = append(beside, demand)
+			continue
+		}
+		i := slices.IndexFunc(classes, func(c class) bool { return c.weight == w })
+		if i < 0 {
+			classes = append(classes, class{weight: w})
+			i = len(classes) - 1
+		}
+		classes[i].demand += demand
+	}
+	left, weights := all, mine
+	slices.SortFunc(classes, func(a, b class) int { return cmp.Compare(a.weight, b.weight) })
+	for _, c := range classes { // in one order: sums of floats depend on it
+		weights += c.weight
+	}
+	slices.SortFunc(classes, func(a, b class) int {
+		return cmp.Or(cmp.Compare(a.demand/a.weight, b.demand/b.weight), cmp.Compare(a.weight, b.weight))
+	})
+	// My class wants more than all others: it gets what is left when the others have had theirs.
+	for _, c := range classes {
+		part := min(c.demand, left*c.weight/weights)
+		left -= part
+		weights -= c.weight
+	}
+	slices.Sort(beside)
+	for i, demand := range beside {
+		left -= min(demand, left/float64(len(beside)+1-i))
+	}
+	return left
+}
+
+// processes is how many share the limit.
+func (b *book) processes() int64 {
+	seen := map[string]bool{}
+	for who := range b.claims {
+		seen[who.process] = true
+	}
+	return int64(max(1, len(seen)))
+}
