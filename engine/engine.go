@@ -170,7 +170,7 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	}
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
-	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, e.limits.rules, deps.Registerer, deps.Logger)
+	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, deps.Store, e.limits.rules, deps.Registerer, deps.Logger)
 	e.limits.waiter = waiter
 	e.registry = e.handlers(waiter, media)
 	return e
@@ -274,5 +274,5 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 
 // Routes are the operators' API of a producer.
 func (e *Engine) Routes(p *producer.Producer) []httpapi.Route {
-	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Clock: e.deps.Planning})
+	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, Clock: e.deps.Planning})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"adsync/base/metric"
+	"adsync/base/ratelimit"
 )
 
 // Totaler is a Platform that adds up an account's figures by itself.
@@ -18,4 +19,10 @@ type Totaler interface {
 type QuotaTeller interface {
 	// QuotaLeft reads it from an answer's header, in words for people; "" when the answer does not tell.
 	QuotaLeft(header http.Header) string
+}
+
+// UsageTeller is a Platform whose answers tell how far the app's limits are used at their endpoint.
+type UsageTeller interface {
+	// Usage reads it from an answer's header; nothing when the answer does not tell, or not in a way that can be read.
+	Usage(header http.Header) []ratelimit.Usage
 }

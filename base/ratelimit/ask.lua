@@ -2,7 +2,9 @@
 --
 -- KEYS[1]   the moment up to which there may be grants that this Redis does not know of
 -- KEYS[2]   the pauses: a hash of points and the moments at which they end, and under "" the number of its changes
--- KEYS[2i+1], KEYS[2i+2]   of limit i: the moments granted (a sorted set, or where there is a burst one number), and what is claimed (a hash)
+-- KEYS[3]   the index of limits: a hash of the names of what was granted, with when it was asked for last
+-- KEYS[2i+2], KEYS[2i+3]   of limit i: the moments granted (a sorted set, or where there is a burst one number), and what is claimed (a hash)
+-- The last KEYS are, of each limit with calls, how many were granted in each minute of late (a hash).
 -- ARGV      process, horizon, claim's life, 1 if the process has been without Redis, the number of the hash KEYS[2] that the process knows, how many limits,
 --           for each limit: every, 1 if it may have a burst, tolerance, calls, window,
 --           then for each want: importance, weight, group, demand, how many common limits and these,
@@ -65,13 +67,16 @@ local function load(l)
   for j = 1, #l.granted do l.granted[j] = tonumber(l.granted[j]) end
 end
 
-local limits = {}
+local limits, counted = {}, 2 * count + 3
 for i = 0, count - 1 do
-  local l = {name = KEYS[2 * i + 3], claimed = KEYS[2 * i + 4], every = number(), bursts = arg() == '1', tolerance = number(), calls = number(), window = number(), added = {}}
+  local l = {name = KEYS[2 * i + 4], claimed = KEYS[2 * i + 5], every = number(), bursts = arg() == '1', tolerance = number(), calls = number(), window = number(), added = {}}
   limits[i] = l
   l.after = from + l.every
   local crowded = 0
   if l.calls > 0 then
+    counted = counted + 1
+    l.minutes = KEYS[counted]
+    redis.call('HSET', KEYS[3], l.name, text(now))
     local meta = redis.call('HGET', l.claimed, '')
     local before = 0
     if meta then
@@ -187,6 +192,7 @@ local function free(l, t)
 end
 
 local function take(l, t)
+  l.number = (l.number or 0) + 1
   if l.bursts then
     l.ready = math.max(l.ready, t) + l.every
     l.taken = true
@@ -302,8 +308,14 @@ for n, w in ipairs(wants) do
   end
 end
 
+local minute = math.floor(now / 60000000)
 for i = 0, count - 1 do
   local l = limits[i]
+  if l.minutes and l.number then
+    redis.call('HINCRBY', l.minutes, text(minute), l.number)
+    redis.call('HDEL', l.minutes, text(minute - 61), text(minute - 62))
+    redis.call('PEXPIRE', l.minutes, 3720000)
+  end
   if l.taken then
     redis.call('SET', l.name, text(l.ready), 'PX', math.ceil((l.ready - now) / 1000) + 1000)
   end

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"adsync/base/clock"
 )
 
@@ -21,10 +23,16 @@ const (
 	callsPerAsk = 70
 	askEvery    = 2 * time.Second
 	askSoonest  = 100 * time.Millisecond
-	// roundCalls is how many more calls than others an account may have before they go first.
-	roundCalls = 10
+	// askApart is how long after an ask those wait that come meanwhile, to be asked for together. The first call after a rest waits for nobody.
+	askApart = 20 * time.Millisecond
+	// roundCalls is how many more calls than others an account may have before they go first, and roundsForgotten how long it takes until about two
+	// thirds of that are forgotten.
+	roundCalls      = 10
+	roundsForgotten = 30 * time.Second
 	// trust is how long a process believes that a pause goes on.
 	trust = 5 * time.Second
+	// calendarLook is how long what holds calls back is believed where it may end with a calendar's window.
+	calendarLook = time.Minute
 	// horizonTime is the horizon of the common ledger.
 	horizonTime = horizon * time.Microsecond
 )
@@ -35,13 +43,19 @@ type desk struct {
 	media string
 	wake  chan struct{} // the goroutine looks again
 
+	taken  prometheus.Counter
+	waited prometheus.Observer
+
 	mu       sync.Mutex
 	asking   bool // the goroutine lives
 	waiting  int  // tickets in all lines
 	lines    map[lineID]*line
-	pauses   map[Key]time.Time // in force, and until when
+	pauses   map[Key]time.Time // in force, and until when; of limits, until when they are tightened
+	refused  map[Key]time.Time // when limits were tightened last
 	pausings int               // how often this process has paused
+	asked    time.Time         // when it was asked last
 	synced   time.Time         // when pauses were read last
+	ahead    time.Duration     // the ledger's clock is so far ahead of ours; it tells a calendar's windows
 }
 
 // lineID says which calls wait in one line: those that the same limits cover, but for their accounts'.
@@ -57,7 +71,8 @@ type line struct {
 	waiting []*ticket         // by their turns; those of the same turn as they came
 	held    []*ticket         // that wait for their account's limits, or for the end of a pause
 	served  map[string]*tally // of the accounts that wait or were granted calls of late
-	least   int               // the lowest of these
+	least   float64           // the lowest of these
+	tallied time.Time         // up to when they are forgotten
 	askAt   time.Time         // there is no use in asking before
 	spare   []slot            // granted to calls that were given up, in order
 	granted []batch           // within the horizon
@@ -69,7 +84,7 @@ type line struct {
 
 // tally is how many calls an account was granted, from what the one with the fewest had when it came.
 type tally struct {
-	calls int
+	calls float64
 	at    time.Time // when it came, or was granted one last
 }
 
@@ -104,16 +119,21 @@ type outcome struct {
 }
 
 func newDesk(w *Waiter, media string) *desk {
-	return &desk{w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[Key]time.Time{}}
+	return &desk{
+		w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[Key]time.Time{}, refused: map[Key]time.Time{},
+		taken: w.metrics.taken.WithLabelValues(media), waited: w.metrics.wait.WithLabelValues(media),
+	}
 }
 
 // stand waits for a slot for a call, which may lie ahead. Whoever does not use it gives it back.
 func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
 	t := &ticket{call: c, turn: TurnOf(ctx), got: make(chan outcome, 1)}
 	if left, ok := clock.Left(ctx); ok {
-		t.deadline = clock.Mark().Add(left)
+		t.deadline = d.w.now().Add(left)
 	}
-	d.join(ctx, t)
+	if d.join(t, Importance(ctx)) {
+		go d.ask(context.WithoutCancel(ctx)) // It asks for others too.
+	}
 	select {
 	case o := <-t.got:
 		return t, o.slot, o.err
@@ -123,7 +143,7 @@ func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
 	defer d.mu.Unlock()
 	var late error = &WaitError{Call: c, Key: Key{Media: d.media, Endpoint: c.Endpoint}}
 	if t.waits {
-		late = t.line.late(t, max(0, slices.Index(t.line.inOrder(), t)))
+		late = t.line.late(t, max(0, slices.Index(t.line.inOrder(), t)), d.w.now())
 		d.end(t, outcome{})
 		d.look()
 	} else if o := <-t.got; o.err == nil {
@@ -135,11 +155,12 @@ func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
 	return nil, slot{}, ctx.Err()
 }
 
-// join takes a place in line, and what is to spare at once.
-func (d *desk) join(ctx context.Context, t *ticket) {
+// join takes a place in line, and what is to spare at once. It tells whether ask must be begun.
+func (d *desk) join(t *ticket, importance int) (begin bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id := lineID{endpoint: plain(t.call.Endpoint), app: t.call.App, ofAccount: t.call.Account != "", importance: Importance(ctx)}
+	now := d.w.now()
+	id := lineID{endpoint: plain(t.call.Endpoint), app: t.call.App, ofAccount: t.call.Account != "", importance: importance}
 	l := d.lines[id]
 	if l == nil {
 		l = &line{id: id, served: map[string]*tally{}}
@@ -147,24 +168,48 @@ func (d *desk) join(ctx context.Context, t *ticket) {
 	}
 	t.line, t.waits = l, true
 	if l.served[t.call.Account] == nil {
-		l.served[t.call.Account] = &tally{calls: l.least, at: clock.Mark()}
+		l.served[t.call.Account] = &tally{calls: l.least, at: now}
 	}
 	l.insert(t)
 	d.waiting++
 	d.w.metrics.waiting.WithLabelValues(d.media).Inc()
 	l.serve(d)
 	if t.waits && l.hopeless(t, 0) {
-		d.end(t, outcome{err: l.late(t, 0)})
+		d.end(t, outcome{err: l.late(t, 0, now)})
 	}
 	if !t.waits {
-		return
+		return false
 	}
 	if !d.asking {
 		d.asking = true
-		go d.ask(context.WithoutCancel(ctx)) // It asks for others too.
-		return
+		return true
 	}
 	d.look()
+	return false
+}
+
+// takeSpare takes a slot that is to spare and begun already, and tells whether there was one.
+func (d *desk) takeSpare(c Call, importance int, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lines[lineID{endpoint: plain(c.Endpoint), app: c.App, ofAccount: c.Account != "", importance: importance}]
+	if l == nil || len(l.spare) == 0 || d.paused(c, now) {
+		return false
+	}
+	for i, s := range l.spare {
+		if s.from.After(now) {
+			return false
+		}
+		if !s.until.Before(now) && (s.account == "" || s.account == c.Account) {
+			if i == 0 {
+				l.spare = l.spare[1:]
+			} else {
+				l.spare = slices.Delete(l.spare, i, i+1)
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // end ends a ticket's wait.
@@ -176,7 +221,9 @@ func (d *desk) end(t *ticket, o outcome) {
 		l.held = slices.DeleteFunc(l.held, func(x *ticket) bool { return x == t })
 	}
 	t.waits = false
-	d.waiting--
+	if d.waiting--; d.waiting == 0 {
+		d.look() // ask ends.
+	}
 	d.w.metrics.waiting.WithLabelValues(d.media).Dec()
 	t.got <- o
 }
@@ -192,15 +239,11 @@ func (d *desk) look() {
 // ask asks for those who wait until nobody does.
 func (d *desk) ask(ctx context.Context) {
 	for {
-		d.mu.Lock()
-		if d.waiting == 0 {
-			d.asking = false
-			d.mu.Unlock()
+		at, ok := d.askAt()
+		if !ok {
 			return
 		}
-		at := d.nextAsk()
-		d.mu.Unlock()
-		if wait := clock.Until(at); wait > 0 {
+		if wait := at.Sub(d.w.now()); wait > 0 {
 			timer := time.NewTimer(wait)
 			select {
 			case <-timer.C:
@@ -213,9 +256,15 @@ func (d *desk) ask(ctx context.Context) {
 	}
 }
 
-// nextAsk is when an ask has a use.
-func (d *desk) nextAsk() time.Time {
-	next := clock.Mark().Add(trust)
+// askAt is when an ask has a use. Without anybody who waits it has none, and the asking is over.
+func (d *desk) askAt() (at time.Time, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting == 0 {
+		d.asking = false
+		return time.Time{}, false
+	}
+	next := d.w.now().Add(trust)
 	note := func(at time.Time) {
 		if at.Before(next) {
 			next = at
@@ -232,25 +281,29 @@ func (d *desk) nextAsk() time.Time {
 			}
 		}
 	}
-	return next
+	return clock.Later(next, d.asked.Add(askApart)), true
 }
 
 // asked are the tickets of an ask: for each of its wants those whose calls it names, in their order.
 type asked struct {
 	ask
-	lines   []*line
-	tickets [][]*ticket
+	lines    []*line
+	tickets  [][]*ticket
+	pausings int // of the desk, when it was asked
 }
 
 // askOnce asks once for all who wait, and gives out what comes.
 func (d *desk) askOnce(ctx context.Context) {
-	d.mu.Lock()
-	a, pausings := d.compose(), d.pausings
-	d.mu.Unlock()
+	a := d.compose()
 	got, err := d.w.ledger.ask(ctx, d.media, a.ask)
+	d.deliver(a, got, err)
+}
+
+// deliver gives out what an ask was answered.
+func (d *desk) deliver(a asked, got answer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := clock.Mark()
+	now := d.w.now()
 	if err != nil {
 		// Only a ledger without a fallback fails.
 		for _, tickets := range a.tickets {
@@ -264,13 +317,16 @@ func (d *desk) askOnce(ctx context.Context) {
 	}
 	switch {
 	case got.pauses == nil:
-	case pausings == d.pausings:
+	case a.pausings == d.pausings:
 		d.pauses = got.pauses
 	default:
 		// It was asked before this process paused something: the next answer tells all.
 		maps.Copy(d.pauses, got.pauses)
 	}
 	d.synced = now
+	if !got.clock.IsZero() {
+		d.ahead = got.clock.Sub(now)
+	}
 	for i, g := range got.wants {
 		d.give(a, i, g, got)
 	}
@@ -283,7 +339,7 @@ func (d *desk) askOnce(ctx context.Context) {
 		l.forget(now)
 		for i, t := range slices.Backward(l.inOrder()) {
 			if l.hopeless(t, i) {
-				d.end(t, outcome{err: l.late(t, i)})
+				d.end(t, outcome{err: l.late(t, i, now)})
 			}
 		}
 	}
@@ -297,8 +353,11 @@ func (d *desk) askOnce(ctx context.Context) {
 
 // compose makes an ask for all lines in which somebody waits and for which it is time. Calls that are paused wait on.
 func (d *desk) compose() asked {
-	a := asked{ask: ask{process: d.w.process}}
-	now := clock.Mark()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := asked{ask: ask{process: d.w.process}, pausings: d.pausings}
+	now := d.w.now()
+	d.asked = now
 	known := map[Key]int{}
 	index := func(keys []Key) []int {
 		all := make([]int, len(keys))
@@ -307,7 +366,7 @@ func (d *desk) compose() asked {
 			if !ok {
 				at = len(a.limits)
 				known[k] = at
-				a.limits = append(a.limits, limit{key: k})
+				a.limits = append(a.limits, limit{key: k, part: tightened(d.pauses[k.any()], now)})
 			}
 			all[i] = at
 		}
@@ -335,7 +394,7 @@ func (d *desk) compose() asked {
 			if d.holdPaused(t, now) {
 				continue
 			}
-			common, own := d.w.rules.cover(t.call)
+			common, own := d.w.rules.cover(t.call, now.Add(d.ahead))
 			if len(tickets) == 0 {
 				want.common = index(common)
 			}
@@ -352,14 +411,17 @@ func (d *desk) compose() asked {
 // give gives out what was granted of a want.
 func (d *desk) give(a asked, want int, g given, got answer) {
 	l := a.lines[want]
-	now := clock.Mark()
+	now := d.w.now()
 	l.by, l.every, l.opens = Key{}, 0, time.Time{}
 	if g.opens > 0 {
 		l.opens = got.asked.Add(microseconds(g.opens))
 	}
 	if g.by != none {
 		l.by = a.limits[g.by].key
-		l.every = microseconds(paceOf(l.by, 0, 1).every)
+		if soon := now.Add(calendarLook); l.by.Window != "" && l.opens.After(soon) {
+			l.opens = soon // The next window may begin before.
+		}
+		l.every = microseconds(paceOf(l.by, 0, 1).every) // About: how tight it is may change meanwhile.
 	}
 	waits := map[int]bool{}
 	for i := range a.tickets[want] {
@@ -468,14 +530,14 @@ func (d *desk) pause(point Key, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pausings++
-	if until.After(clock.Mark()) {
+	if until.After(d.w.now()) {
 		if until.After(d.pauses[point]) {
 			d.pauses[point] = until
 		}
 	} else {
 		delete(d.pauses, point)
 		for _, l := range d.lines {
-			d.release(l, clock.Mark())
+			d.release(l, d.w.now())
 		}
 	}
 	d.look()
@@ -485,7 +547,13 @@ func (d *desk) pause(point Key, until time.Time) {
 func (d *desk) isPaused(c Call) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := clock.Mark()
+	return d.paused(c, d.w.now())
+}
+
+func (d *desk) paused(c Call, now time.Time) bool {
+	if len(d.pauses) == 0 {
+		return false
+	}
 	return slices.ContainsFunc(points(c), func(p Key) bool { return d.pauses[p].After(now) })
 }
 
@@ -504,7 +572,7 @@ func (l *line) giveBack(d *desk, s slot) {
 
 // serve gives spare slots to those who wait.
 func (l *line) serve(d *desk) {
-	now := clock.Mark()
+	now := d.w.now()
 	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
 		if s.until.Before(now) {
 			return true
@@ -537,7 +605,7 @@ func (l *line) inOrder() []*ticket {
 	for i, t := range l.waiting {
 		order[i].ticket = t
 		if x := l.served[t.call.Account]; x != nil && t.call.Account != "" {
-			order[i].round = (x.calls + asked[t.call.Account]) / roundCalls
+			order[i].round = (int(x.calls) + asked[t.call.Account]) / roundCalls
 			asked[t.call.Account]++
 		}
 	}
@@ -555,7 +623,7 @@ func (l *line) forget(now time.Time) {
 	for _, t := range slices.Concat(l.waiting, l.held) {
 		waiting[t.call.Account] = true
 	}
-	l.least = math.MaxInt
+	l.least = math.Inf(1)
 	for account, x := range l.served {
 		if !waiting[account] && now.Sub(x.at) > 2*horizonTime {
 			delete(l.served, account)
@@ -566,9 +634,11 @@ func (l *line) forget(now time.Time) {
 	if len(l.served) == 0 {
 		l.least = 0
 	}
+	kept := math.Exp(-now.Sub(l.tallied).Seconds() / roundsForgotten.Seconds())
+	l.tallied = now
 	for _, x := range l.served {
 		// What it had while it was alone is no debt.
-		x.calls = min(x.calls, l.least+2*roundCalls)
+		x.calls = l.least + min((x.calls-l.least)*kept, 2*roundCalls)
 	}
 }
 
@@ -581,11 +651,11 @@ func (l *line) hopeless(t *ticket, before int) bool {
 }
 
 // late is the error of a ticket whose deadline is too early.
-func (l *line) late(t *ticket, before int) error {
+func (l *line) late(t *ticket, before int, now time.Time) error {
 	if l.opens.IsZero() {
 		return &WaitError{Call: t.call, Key: Key{Media: t.call.Media, Endpoint: t.call.Endpoint}}
 	}
-	return &WaitError{Call: t.call, Key: l.by, After: max(0, clock.Until(l.earliest(before)))}
+	return &WaitError{Call: t.call, Key: l.by, After: max(0, l.earliest(before).Sub(now))}
 }
 
 // grantedLately is how many calls were granted within the horizon.

@@ -47,11 +47,10 @@
 // # Without Redis
 //
 // Each process grants itself its part of each limit (Config.Members) from its own calendars, after what Redis may have granted to others has
-// lapsed, 2 s. A Redis that comes back, or has lost all keys, grants nothing that starts within 2 s either. What is promised:
+// lapsed, 2 s. A Redis that comes back after that, or is another one, or has lost all keys, grants nothing that starts within 2 s either. What is promised:
 //
 //   - Away for all: together they stay within every limit, if there are no more processes than Config.Members.
-//   - Away for some: those who reach it share the whole limit, for they cannot know of the others. Each that is cut off adds
-//     its part, so with one of them a window may hold (1 + 1/Members) times the limit. The platform's refusal then pauses
-//     everybody's calls, those of the process that was told at once.
+//   - Away for some: they make no calls, for those who reach it share the whole limits. They know it from their Witness. Without one, each adds its
+//     part, so with one of them a window may hold (1 + 1/Members) times the limit.
 //   - Back, or emptied: no window overflows. Of a limit of an hour or more one burst may be granted too much, which the share covers.
 package ratelimit

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +42,7 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 		for p := range processes {
 			reg := prometheus.NewRegistry()
 			regs = append(regs, reg)
-			w := New(cfg, server.Client(t), redis.NewKeys("test"), rules, reg, slog.New(slog.NewTextHandler(&logs[p], nil)))
+			w := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, reg, slog.New(slog.NewTextHandler(&logs[p], nil)))
 			for range 30 {
 				wg.Go(func() {
 					for w.Wait(ctx, call) == nil {
@@ -84,6 +85,83 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 	})
 }
 
+// witnesses is a Witness in memory.
+type witnesses struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+func (w *witnesses) Reached(_ context.Context, process string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[process] = time.Now()
+	return nil
+}
+
+func (w *witnesses) OtherReached(_ context.Context, process string, within time.Duration) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for other, at := range w.seen {
+		if other != process && time.Since(at) < within {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// With a witness a process that is cut off makes no calls while another has the whole limits, and its part of them when all are cut off.
+func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		letAsksEnd(t)
+		rules := NewRules()
+		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 40}}))
+		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		key := rules.keys(call)[0]
+		cfg := DefaultConfig()
+		cfg.Members = 2
+		book := newArrivals()
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		witness := &witnesses{seen: map[string]time.Time{}}
+		var calls [2]atomic.Int64
+		var servers []*redistest.Virtual
+		for p := range calls {
+			// Each has its own way to the one Redis that there is.
+			server := redistest.NewVirtual(t)
+			settle(t, server)
+			servers = append(servers, server)
+			w := New(cfg, server.Client(t), redis.NewKeys("test"), witness, rules, nil, quiet)
+			wg.Go(func() { w.Listen(ctx) })
+			for range 60 {
+				wg.Go(func() {
+					for w.Wait(ctx, call) == nil {
+						calls[p].Add(1)
+						book.note(key, time.Now().UnixMicro())
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+			}
+			if p == 1 {
+				server.Mini.SetError("LOADING Redis is loading the dataset in memory")
+			}
+		}
+		time.Sleep(30 * time.Second)
+		require.Greater(t, calls[0].Load(), int64(900), "one has the whole limit")
+		require.Zero(t, calls[1].Load(), "and the other nothing")
+		require.LessOrEqual(t, book.worst(key), 40)
+
+		servers[0].Mini.SetError("LOADING Redis is loading the dataset in memory")
+		first, second := calls[0].Load(), calls[1].Load()
+		time.Sleep(30 * time.Second)
+		require.InDelta(t, 27*18, calls[0].Load()-first, 2*36+40, "with what it had been granted before")
+		require.InDelta(t, 23*18, calls[1].Load()-second, 40, "it learns of the loss by what it does not hear any more")
+		stop()
+		wg.Wait()
+		require.LessOrEqual(t, book.worst(key), 40)
+	})
+}
+
 func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +179,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		book := newArrivals()
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		within := New(cfg, server.Client(t), redis.NewKeys("test"), rules, nil, quiet)
+		within := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
 		without := newWaiter(&fallback{
 			common: refusing{}, own: newLocal(cfg.ArrivalSpread, members), timeout: cfg.RedisTimeout, log: quiet, metrics: newMetrics(nil),
 		}, cfg.ArrivalSpread, rules, newMetrics(nil))
@@ -129,7 +207,7 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 		server := redistest.NewVirtual(t)
 		settle(t, server)
 		open := func() *Waiter {
-			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), NewRules(), nil, quiet)
+			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, NewRules(), nil, quiet)
 		}
 		here, there := open(), open()
 		call := Call{Media: "m", Endpoint: "x", App: "1"}

@@ -24,8 +24,9 @@ type Key struct {
 	Scope    Scope
 	Subject  string // the app's or the account's id; empty for a platform
 	Period   time.Duration
-	Limit    int
+	Limit    int // calls
 	Share    float64
+	Window   string // of a calendar: when it began, such as "2026-11-23"; empty for one that slides
 }
 
 // String names the limit for people: "tencent reports/get of app 17: 600 per 1m0s".
@@ -51,21 +52,50 @@ func (k Key) id() Key {
 	return k
 }
 
-// parts names the key in Redis, below its media's tag.
-func (k Key) parts(kind string) []string {
-	return []string{kind, string(k.Scope), k.Subject, strconv.FormatInt(k.Period.Milliseconds(), 10), k.Endpoint}
+// any is the limit whatever its window.
+func (k Key) any() Key {
+	k.Limit, k.Share, k.Window = 0, 0, ""
+	return k
 }
 
-// name is what a point of pausing is called among those of its media.
-func (k Key) name() string { return string(k.Scope) + "\n" + k.Subject + "\n" + k.Endpoint }
+// parts names the key in Redis, below its media's tag.
+func (k Key) parts(kind string) []string {
+	period := strconv.FormatInt(k.Period.Milliseconds(), 10)
+	if k.Window != "" {
+		period += "@" + k.Window
+	}
+	return []string{kind, string(k.Scope), k.Subject, period, k.Endpoint}
+}
 
-// pointOf is the point of pausing that a name stands for.
+// limitMark begins the name of a limit. No scope does.
+const limitMark = "="
+
+// name is what a point of pausing, or a limit that is tightened, is called among those of its media.
+func (k Key) name() string {
+	name := string(k.Scope) + "\n" + k.Subject + "\n" + k.Endpoint
+	if k.Period > 0 {
+		name = limitMark + strconv.FormatInt(k.Period.Milliseconds(), 10) + "\n" + name
+	}
+	return name
+}
+
+// pointOf is the point of pausing, or the limit without its number, that a name stands for.
 func pointOf(media, name string) (Key, bool) {
+	k := Key{Media: media}
+	if rest, isLimit := strings.CutPrefix(name, limitMark); isLimit {
+		period, point, _ := strings.Cut(rest, "\n")
+		ms, err := strconv.ParseInt(period, 10, 64)
+		if err != nil || ms <= 0 {
+			return Key{}, false
+		}
+		k.Period, name = time.Duration(ms)*time.Millisecond, point
+	}
 	parts := strings.SplitN(name, "\n", 3)
 	if len(parts) != 3 {
 		return Key{}, false
 	}
-	return Key{Media: media, Scope: Scope(parts[0]), Subject: parts[1], Endpoint: parts[2]}, true
+	k.Scope, k.Subject, k.Endpoint = Scope(parts[0]), parts[1], parts[2]
+	return k, true
 }
 
 // points are where a call can be paused.

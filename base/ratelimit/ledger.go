@@ -18,14 +18,15 @@ type ledger interface {
 	pause(ctx context.Context, point Key, d time.Duration) error
 
 	// listen calls told for each pause that a process orders, this one included, until ctx ends. One that came while the ledger was away is
-	// told by the next answer alone.
-	listen(ctx context.Context, told func(point Key, d time.Duration))
+	// told by the next answer alone. It calls lost when it notices that the ledger is away.
+	listen(ctx context.Context, told func(point Key, d time.Duration), lost func(error))
 }
 
 // answer is a ledger's answer to an ask.
 type answer struct {
-	// The moment that starts count from lies between these two of this process.
+	// The moment that starts count from lies between these two of this process. They are no further apart than the ask took.
 	asked, answered time.Time
+	clock           time.Time     // that moment on the ledger's own clock; zero where it has none
 	horizon         time.Duration // up to which calls were granted
 	wants           []given
 	// pauses are those in force and when they end, on this process's clock; nil where they are what they were at the last answer.

@@ -10,8 +10,8 @@ import (
 	"adsync/base/clock"
 )
 
-// ownHorizon is how far ahead this process grants its own calls, which it can ask for as often as it likes.
-const ownHorizon = 100_000
+// ownHorizon is how far ahead this process grants its own calls: twice as far as it asks again, which it can do as often as it likes.
+const ownHorizon = 200_000
 
 // longAgo is before every moment of a ledger of this process.
 const longAgo = -int64(PeriodMax / time.Microsecond)
@@ -21,6 +21,7 @@ const longAgo = -int64(PeriodMax / time.Microsecond)
 type local struct {
 	spread  time.Duration
 	members int
+	clock   func() time.Time
 	born    time.Time
 
 	mu     sync.Mutex
@@ -32,10 +33,15 @@ var _ ledger = (*local)(nil)
 
 // newLocal returns the ledger of one of so many members, which share each limit evenly, with the arrival spread of Config.
 func newLocal(spread time.Duration, members int) *local {
-	return &local{spread: spread, members: max(1, members), born: clock.Mark(), plan: plan{horizon: ownHorizon, from: longAgo, books: map[Key]*book{}}, pauses: map[Key]time.Time{}}
+	return newLocalBy(clock.Mark, spread, members)
 }
 
-func (l *local) now() int64 { return clock.Since(l.born).Microseconds() }
+// newLocalBy returns one by another clock.
+func newLocalBy(now func() time.Time, spread time.Duration, members int) *local {
+	return &local{spread: spread, members: max(1, members), clock: now, born: now(), plan: plan{horizon: ownHorizon, from: longAgo, books: map[Key]*book{}}, pauses: map[Key]time.Time{}}
+}
+
+func (l *local) now() int64 { return l.clock().Sub(l.born).Microseconds() }
 
 func (l *local) ask(ctx context.Context, media string, a ask) (answer, error) {
 	if err := ctx.Err(); err != nil {
@@ -43,12 +49,12 @@ func (l *local) ask(ctx context.Context, media string, a ask) (answer, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := clock.Mark()
+	at := l.clock()
 	for i, x := range a.limits {
-		a.limits[i] = limitOf(x.key, l.spread, l.members)
+		a.limits[i] = x.of(l.spread, l.members)
 	}
 	maps.DeleteFunc(l.pauses, func(_ Key, until time.Time) bool { return !until.After(at) })
-	return answer{asked: at, answered: at, horizon: microseconds(ownHorizon), wants: l.plan.answer(l.now(), a), pauses: maps.Clone(l.pauses)}, nil
+	return answer{asked: at, answered: at, horizon: microseconds(ownHorizon / 2), wants: l.plan.answer(l.now(), a), pauses: maps.Clone(l.pauses)}, nil
 }
 
 func (l *local) pause(ctx context.Context, point Key, d time.Duration) error {
@@ -57,7 +63,7 @@ func (l *local) pause(ctx context.Context, point Key, d time.Duration) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until := clock.Mark().Add(min(d, PauseMax))
+	until := l.clock().Add(min(d, PauseMax))
 	switch {
 	case d <= 0:
 		delete(l.pauses, point)
@@ -68,13 +74,13 @@ func (l *local) pause(ctx context.Context, point Key, d time.Duration) error {
 }
 
 // listen implements ledger: nobody else orders pauses.
-func (l *local) listen(ctx context.Context, _ func(Key, time.Duration)) { <-ctx.Done() }
+func (l *local) listen(ctx context.Context, _ func(Key, time.Duration), _ func(error)) { <-ctx.Done() }
 
-// spend begins the book anew, with everything that another ledger may have granted up to now.
-func (l *local) spend() {
+// spend begins the book anew: for so long nothing is granted, since another ledger may have granted it.
+func (l *local) spend(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.plan = plan{horizon: ownHorizon, from: l.now() + horizon, books: map[Key]*book{}}
+	l.plan = plan{horizon: ownHorizon, from: l.now() + d.Microseconds(), books: map[Key]*book{}}
 }
 
 // paused returns the pauses in force and how long each still lasts.
@@ -83,7 +89,7 @@ func (l *local) paused() map[Key]time.Duration {
 	defer l.mu.Unlock()
 	out := map[Key]time.Duration{}
 	for point, until := range l.pauses {
-		if left := clock.Until(until); left > 0 {
+		if left := until.Sub(l.clock()); left > 0 {
 			out[point] = left
 		}
 	}

@@ -38,7 +38,7 @@ func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 			return len(got.wants[0].starts)
 		}
 		require.Equal(t, 1, granted())
-		l.spend()
+		l.spend(horizonTime)
 		require.Zero(t, granted(), "another ledger may have granted up to 2 s ahead")
 		time.Sleep(microseconds(horizon))
 		require.Equal(t, 1, granted())

@@ -14,6 +14,7 @@ type metrics struct {
 	wouldExceed *prometheus.CounterVec
 	late        *prometheus.CounterVec
 	paused      *prometheus.CounterVec
+	tightened   *prometheus.CounterVec
 	fallback    prometheus.Gauge
 	redisErrors prometheus.Counter
 }
@@ -38,6 +39,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		wouldExceed: counter("would_exceed_total", "Calls given up since their grant would have come after their deadline.", "media"),
 		late:        counter("late_total", "Grants that could not be used in time, in most cases since the process had no CPU.", "media"),
 		paused:      counter("paused_total", "Pauses ordered, in most cases by an over-limit answer.", "media", "scope"),
+		tightened:   counter("tightened_total", "Limits made a tenth tighter for a while, since the platform refused calls that they allow.", "media"),
 		fallback: f.NewGauge(prometheus.GaugeOpts{
 			Name: "adsync_ratelimit_fallback_active", Help: "1 while Redis is away and this process keeps to its own part of the limits.",
 		}),

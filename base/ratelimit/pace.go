@@ -1,6 +1,9 @@
 package ratelimit
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // countedFrom is the shortest period with a burst, and the shortest that ulule/limiter counts as well. Calls under a shorter one wait for
 // each other for moments.
@@ -47,6 +50,20 @@ func limitOf(k Key, spread time.Duration, members int) limit {
 		l.calls = int64(max(1, k.Limit/members))
 	}
 	return l
+}
+
+// of makes the limit that an ask names, by its key and part, one that a plan can reckon with.
+func (l limit) of(spread time.Duration, members int) limit {
+	full := limitOf(l.key, spread, members)
+	if l.part > 0 && l.part < 1 {
+		full.part = l.part
+		full.every = int64(math.Ceil(float64(full.every) / l.part))
+		full.tolerance = int64(float64(full.tolerance) * l.part)
+		if full.calls > 0 {
+			full.calls = max(1, int64(float64(full.calls)*l.part))
+		}
+	}
+	return full
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -22,17 +23,32 @@ type plan struct {
 	// from is the moment up to which what a plan before this one has granted may lie.
 	from  int64
 	books map[Key]*book // by Key.id
+	asks  int
 }
 
 // book is a plan's page of one limit.
 type book struct {
 	// every is that of the last ask. When a limit is lowered, its window holds more than it may until crowded.
 	every, crowded int64
+	window         int64 // that of the last ask
 	// granted are the moments of granted calls, in order, each at least every after the one before. Those of a window are kept.
 	granted []int64
 	// ready takes their place for a limit with a burst: when the calls so far are used up.
 	ready  int64
 	claims map[claimant]*claim
+}
+
+// sweepEvery is after how many asks limits are forgotten of which nothing matters any more.
+const sweepEvery = 1000
+
+func (p *plan) sweep(now int64) {
+	maps.DeleteFunc(p.books, func(_ Key, b *book) bool {
+		used := b.ready > now || len(b.granted) > 0 && b.granted[len(b.granted)-1] >= now-b.window
+		for _, c := range b.claims {
+			used = used || c.seen >= now-claimLife
+		}
+		return !used
+	})
 }
 
 // claimant is who shares a limit with others: the calls of one importance to one endpoint of an app, in one process.
@@ -57,7 +73,8 @@ const none = -1
 
 // limit is a limit as an ask names it.
 type limit struct {
-	key Key
+	key  Key
+	part float64 // of it is to be used; 0 means all
 	pace
 	bursts        bool  // it may have a burst: its calls are not told apart
 	calls, window int64 // no window of this length has more than so many starts; without calls that is not looked at
@@ -118,6 +135,9 @@ func weight(importance int) float64 {
 func (p *plan) answer(now int64, a ask) []given {
 	if a.back {
 		p.from = max(p.from, now+p.horizon)
+	}
+	if p.asks++; p.asks%sweepEvery == 0 {
+		p.sweep(now)
 	}
 	books := make([]*book, len(a.limits))
 	for i, l := range a.limits {
@@ -322,7 +342,7 @@ func (b *book) forget(now, horizon int64, l limit) {
 	case b.crowded < now:
 		b.crowded = 0
 	}
-	b.every = l.every
+	b.every, b.window = l.every, l.window
 	// No grant goes further than this: what does is left from a lower limit, or from a clock that was set back.
 	b.ready = min(b.ready, now+horizon+l.tolerance+l.every)
 	for who, c := range b.claims {

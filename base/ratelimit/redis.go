@@ -25,7 +25,7 @@ var askSource string
 var askScript = goredis.NewScript(askSource)
 
 // pauseScript ends the pause ARGV[1] of the hash KEYS[1], or makes it last at least ARGV[2] microseconds from now, and tells those who listen
-// on the channel ARGV[3] of the media ARGV[4]. It is one script so that two processes which pause at once leave the longer pause.
+// on the channel ARGV[3] of the media ARGV[4]. KEYS[2] counts the pauses. It is one script so that two processes which pause at once leave the longer pause.
 var pauseScript = goredis.NewScript(`
 local d = tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -35,6 +35,7 @@ if d <= 0 then
 elseif (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0) or 0) < ends then
   redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', ends))
 end
+if d > 0 then redis.call('HINCRBY', KEYS[2], ARGV[1], 1) end
 redis.call('PUBLISH', ARGV[3], string.format('%.0f', d) .. '\n' .. ARGV[4] .. '\n' .. ARGV[1])
 return redis.call('HINCRBY', KEYS[1], '', 1)
 `)
@@ -49,29 +50,35 @@ type shared struct {
 	counts *counts
 	log    *slog.Logger
 
-	mu    sync.Mutex
-	known map[string]string // by media: the number of the pauses as this process knows them
+	mu      sync.Mutex
+	known   map[string]string  // by media: the number of the pauses as this process knows them
+	offsets map[string]*offset // by media, each of which may have a server of its own
 }
 
 var _ ledger = (*shared)(nil)
 
 // newShared returns the ledger on client, with the arrival spread of Config. It asks nothing of Redis yet.
 func newShared(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *shared {
-	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, known: map[string]string{}}
+	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, known: map[string]string{}, offsets: map[string]*offset{}}
 }
 
 // ask costs one round trip, and one more for each granted limit of an hour or longer.
 func (r *shared) ask(ctx context.Context, media string, a ask) (answer, error) {
-	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses")}
+	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index")}
+	var minutes []string
 	r.mu.Lock()
 	known := r.known[media]
 	r.mu.Unlock()
 	args := []any{a.process, horizon, claimLife, a.back, known, len(a.limits)}
 	for _, l := range a.limits {
-		l = limitOf(l.key, r.spread, 1)
+		l = l.of(r.spread, 1)
 		names = append(names, r.name(l.key, "granted"), r.name(l.key, "claims"))
 		args = append(args, l.every, l.bursts, l.tolerance, l.calls, l.window)
+		if l.calls > 0 {
+			minutes = append(minutes, r.name(l.key, "minutes"))
+		}
 	}
+	names = append(names, minutes...)
 	for _, w := range a.wants {
 		args = append(args, w.importance, weight(w.importance), w.group, w.demand, len(w.common))
 		for _, i := range w.common {
@@ -130,7 +137,20 @@ func (r *shared) read(raw []any, media string, a ask, out *answer) (changes stri
 		}
 		out.wants = append(out.wants, g)
 	}
+	out.clock = time.UnixMicro(now)
+	out.asked, out.answered = r.narrow(media, out.clock, out.asked, out.answered)
 	return changes, r.readPauses(pauses, now, changes, media, out)
+}
+
+func (r *shared) narrow(media string, clock, asked, answered time.Time) (from, to time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.offsets[media]
+	if o == nil {
+		o = &offset{}
+		r.offsets[media] = o
+	}
+	return o.narrow(clock, asked, answered)
 }
 
 func integers(of any) ([]int64, error) {
@@ -203,7 +223,7 @@ func (r *shared) count(ctx context.Context, media string, a ask, out *answer) er
 
 func (r *shared) pause(ctx context.Context, point Key, d time.Duration) error {
 	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(), point.Media}
-	if err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses")}, args...).Err(); err != nil {
+	if err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Err(); err != nil {
 		return fmt.Errorf("pause %s: %w", point, err)
 	}
 	return nil
@@ -212,29 +232,46 @@ func (r *shared) pause(ctx context.Context, point Key, d time.Duration) error {
 // channel is where pauses are told.
 func (r *shared) channel() string { return r.keys.Of("", "pauses") }
 
-func (r *shared) listen(ctx context.Context, told func(Key, time.Duration)) {
+// listenAgain is how long a connection on which nothing could be heard is left alone.
+const listenAgain = 100 * time.Millisecond
+
+func (r *shared) listen(ctx context.Context, told func(Key, time.Duration), lost func(error)) {
 	sub := r.client.Subscribe(ctx, r.channel())
-	defer func() { _ = sub.Close() }()
-	messages := sub.Channel() // It connects anew by itself.
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case m, ok := <-messages:
-			if !ok {
-				return // The client is closed.
-			}
-			text, rest, _ := strings.Cut(m.Payload, "\n")
-			media, name, _ := strings.Cut(rest, "\n")
-			d, err := strconv.ParseInt(text, 10, 64)
-			point, known := pointOf(media, name)
-			if err != nil || !known {
-				r.log.WarnContext(ctx, "a pause that was told cannot be read", "message", m.Payload)
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // It ends a Receive, which ctx does not.
+	defer stop()
+	for away := false; ctx.Err() == nil; {
+		message, err := sub.Receive(ctx) // It connects anew by itself.
+		switch m := message.(type) {
+		case *goredis.Message:
+			r.hear(ctx, m.Payload, told)
+		default:
+			if err == nil { // A subscription.
+				away = false
 				continue
 			}
-			told(point, microseconds(d))
+			if errors.Is(err, goredis.ErrClosed) || ctx.Err() != nil {
+				return
+			}
+			if err := r.client.Ping(ctx).Err(); err != nil && !away {
+				away = true
+				lost(fmt.Errorf("listen for pauses: %w", err))
+			}
+			_ = sleep(ctx, listenAgain)
 		}
 	}
+}
+
+// hear reads what pauseScript tells.
+func (r *shared) hear(ctx context.Context, payload string, told func(Key, time.Duration)) {
+	text, rest, _ := strings.Cut(payload, "\n")
+	media, name, _ := strings.Cut(rest, "\n")
+	d, err := strconv.ParseInt(text, 10, 64)
+	point, known := pointOf(media, name)
+	if err != nil || !known {
+		r.log.WarnContext(ctx, "a pause that was told cannot be read", "message", payload)
+		return
+	}
+	told(point, microseconds(d))
 }
 
 // name is where a limit's state is. All names of a media share a tag, so that a cluster keeps them on one server.

@@ -20,6 +20,9 @@ const (
 // ShareDefault is the part of a limit that we use when a rule names none.
 const ShareDefault = 0.95
 
+// calendarShareMax leaves room for calls of the window before: its burst, if it comes at its end.
+const calendarShareMax = 0.95
+
 // Bounds of a rule's period.
 const (
 	PeriodMin = time.Second
@@ -46,6 +49,13 @@ type Rule struct {
 	Limit int
 	// Share is the part of Limit that we use, above 0 to 1; 0 means ShareDefault.
 	Share float64
+	// Cost is how much of Limit one call takes; 0 means 1.
+	Cost int
+	// Calendar is the time zone in which the platform's windows begin, at each full Period; empty where the window slides. Windows shorter than an
+	// hour are taken as sliding, which keeps within both.
+	Calendar string
+	// Penalty is how long the platform refuses all calls once the limit was overrun; 0 where it is not known, or told by each refusal.
+	Penalty time.Duration
 }
 
 // RuleError says why a rule cannot be used.
@@ -85,6 +95,23 @@ func (r Rule) Validate() error {
 	}
 	if !(r.Share >= 0 && r.Share <= 1) { // Written so that NaN is refused.
 		add("share %v is not within 0 to 1", r.Share)
+	}
+	if r.Cost < 0 || r.Cost > r.Limit && r.Limit > 0 {
+		add("cost %d is not within 1 to calls", r.Cost)
+	}
+	if r.Penalty < 0 || r.Penalty > PauseMax {
+		add("penalty %s is not within 0 to %s", r.Penalty, PauseMax)
+	}
+	if r.Calendar != "" {
+		if _, err := time.LoadLocation(r.Calendar); err != nil {
+			add("calendar zone %q is not known: want one such as Asia/Shanghai, or nothing for a sliding window", r.Calendar)
+		}
+		if r.Period != time.Minute && r.Period != time.Hour && r.Period != 24*time.Hour {
+			add("period %s does not go with a calendar zone: want a minute, an hour or a day", r.Period)
+		}
+		if r.Share > calendarShareMax {
+			add("share %v does not go with a calendar zone: want %v or less, for calls that arrive after their window has ended", r.Share, calendarShareMax)
+		}
 	}
 	if len(reasons) == 0 {
 		return nil

@@ -96,14 +96,14 @@ func specificity(r Rule) int {
 }
 
 // cover returns the limits that cover a call: those that it shares with other accounts' calls, and those of its account. A limit per app
-// does not cover a call without an app, one per account none without an account. No two keys are the same.
-func (r *Rules) cover(c Call) (common, own []Key) {
+// does not cover a call without an app, one per account none without an account. No two keys are the same. The moment tells windows of a calendar.
+func (r *Rules) cover(c Call, at time.Time) (common, own []Key) {
 	endpoint := plain(c.Endpoint)
 	for _, rule := range (*r.byMedia.Load())[c.Media] {
 		if !rule.matches(endpoint) {
 			continue
 		}
-		key, of := Key{Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Limit: rule.Limit, Share: rule.Share}, &common
+		key, of := Key{Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Limit: rule.calls(), Share: rule.Share, Window: rule.window(at)}, &common
 		switch rule.Scope {
 		case ScopeApp:
 			key.Subject = c.App
@@ -123,4 +123,43 @@ func (r *Rules) cover(c Call) (common, own []Key) {
 		*of = append(*of, key)
 	}
 	return common, own
+}
+
+// number gives a key its limit and share by the rules in force at a moment. It tells whether there is one.
+func (r *Rules) number(k *Key, at time.Time) bool {
+	for _, rule := range (*r.byMedia.Load())[k.Media] {
+		if rule.Scope == k.Scope && rule.Period == k.Period && rule.window(at) == k.Window && (rule.Endpoint == k.Endpoint || rule.each() && rule.matches(k.Endpoint)) {
+			k.Limit, k.Share = rule.calls(), rule.Share
+			return true
+		}
+	}
+	return false
+}
+
+// calls is how many calls the limit takes.
+func (r Rule) calls() int { return r.Limit / max(1, r.Cost) }
+
+// window is when the calendar's window of a moment began, and empty for one that slides.
+func (r Rule) window(at time.Time) string {
+	if r.Calendar == "" || r.Period < countedFrom {
+		return ""
+	}
+	zone, err := time.LoadLocation(r.Calendar)
+	if err != nil {
+		return "" // Validate has refused it.
+	}
+	if r.Period == 24*time.Hour {
+		return at.In(zone).Format(time.DateOnly)
+	}
+	return at.In(zone).Format("2006-01-02T15Z0700")
+}
+
+// penalty is the longest that platforms are known for, of the rules of a scope that cover a call.
+func (r *Rules) penalty(c Call, scope Scope) (most time.Duration) {
+	for _, rule := range (*r.byMedia.Load())[c.Media] {
+		if rule.Scope == scope && rule.matches(plain(c.Endpoint)) {
+			most = max(most, rule.Penalty)
+		}
+	}
+	return most
 }

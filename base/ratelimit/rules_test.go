@@ -157,3 +157,31 @@ func TestRules_SetKeepsTheLastGoodValueOfABadRow(t *testing.T) {
 	require.NoError(t, rules.Set(nil))
 	require.Empty(t, limits(), "rows that are gone limit nothing")
 }
+
+func TestRules_CostAndCalendar(t *testing.T) {
+	t.Parallel()
+	rules := NewRules()
+	require.NoError(t, rules.Set([]Rule{
+		{Media: "a", Endpoint: "*", Scope: ScopeApp, Period: 24 * time.Hour, Limit: 100, Cost: 3, Calendar: "Asia/Shanghai"},
+		{Media: "a", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 10, Calendar: "Asia/Shanghai"},
+	}))
+	at := time.Date(2026, 11, 23, 15, 59, 59, 0, time.UTC)
+	before, _ := rules.cover(Call{Media: "a", Endpoint: "x", App: "1"}, at)
+	after, _ := rules.cover(Call{Media: "a", Endpoint: "x", App: "1"}, at.Add(time.Second))
+	require.Equal(t, []string{"2026-11-23", ""}, []string{before[0].Window, before[1].Window}, "a window of a minute may slide")
+	require.Equal(t, "2026-11-24", after[0].Window)
+	require.Equal(t, 33, before[0].Limit)
+	require.NotEqual(t, before[0].id(), after[0].id())
+	require.Equal(t, before[0].any(), after[0].any())
+
+	for change, want := range map[string]Rule{
+		"cost 11 is not within":      {Limit: 10, Cost: 11, Period: time.Minute},
+		"penalty 25h0m0s is not":     {Limit: 10, Penalty: 25 * time.Hour, Period: time.Minute},
+		`calendar zone "Mars" is`:    {Limit: 10, Calendar: "Mars", Period: time.Minute},
+		"want a minute, an hour or":  {Limit: 10, Calendar: "UTC", Period: 2 * time.Minute},
+		"want 0.95 or less, for cal": {Limit: 10, Calendar: "UTC", Period: time.Minute, Share: 1},
+	} {
+		want.Media, want.Endpoint, want.Scope = "a", "*", ScopeApp
+		require.ErrorContains(t, want.Validate(), change)
+	}
+}

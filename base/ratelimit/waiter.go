@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,22 +28,22 @@ type Waiter struct {
 	process string // by which the others know this one's claims
 	spread  time.Duration
 	metrics *metrics
+	now     func() time.Time // on one scale, whatever it is
 
 	mu    sync.Mutex
 	desks map[string]*desk // by media
 }
 
 // New returns a Waiter that shares its limits with all processes on the same Redis and keys, and keeps to this process's
-// part of them while Redis is away. It starts nothing and asks nothing of Redis yet. There can be one for each reg.
-func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, rules *Rules, reg prometheus.Registerer, log *slog.Logger) *Waiter {
+// part of them while Redis is away for all. That it is, and not for this process alone, the witness tells; without one (nil) it is believed.
+// It starts nothing and asks nothing of Redis yet. There can be one for each reg.
+func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Witness, rules *Rules, reg prometheus.Registerer, log *slog.Logger) *Waiter {
 	m := newMetrics(reg)
-	return newWaiter(&fallback{
-		common:  newShared(client, keys, cfg.ArrivalSpread, log),
-		own:     newLocal(cfg.ArrivalSpread, cfg.Members),
-		timeout: cfg.RedisTimeout,
-		log:     log,
-		metrics: m,
-	}, cfg.ArrivalSpread, rules, m)
+	f := newFallback(newShared(client, keys, cfg.ArrivalSpread, log), newLocal(cfg.ArrivalSpread, cfg.Members), cfg.RedisTimeout, log, m)
+	f.witness = witness
+	w := newWaiter(f, cfg.ArrivalSpread, rules, m)
+	f.process = w.process
+	return w
 }
 
 // NewLocal returns a Waiter of a process that shares its limits with no other, with the arrival spread of Config. There can be one for each
@@ -52,7 +53,7 @@ func NewLocal(spread time.Duration, rules *Rules, reg prometheus.Registerer) *Wa
 }
 
 func newWaiter(l ledger, spread time.Duration, rules *Rules, m *metrics) *Waiter {
-	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, desks: map[string]*desk{}}
+	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, desks: map[string]*desk{}}
 }
 
 // WaitError says that a call's grant would have come after its deadline. It is a context.DeadlineExceeded to errors.Is.
@@ -80,6 +81,12 @@ func (w *Waiter) Wait(ctx context.Context, c Call) error {
 	tell(ctx, beforeWaitKey{})
 	began := clock.Mark()
 	d := w.desk(c.Media)
+	if d.takeSpare(c, Importance(ctx), began) {
+		d.taken.Inc()
+		d.waited.Observe(0)
+		tell(ctx, grantedKey{})
+		return nil
+	}
 	for late := 0; ; {
 		t, s, err := d.stand(ctx, c)
 		if err == nil {
@@ -97,16 +104,17 @@ func (w *Waiter) Wait(ctx context.Context, c Call) error {
 			w.metrics.late.WithLabelValues(c.Media).Inc()
 			continue
 		}
-		w.metrics.taken.WithLabelValues(c.Media).Inc()
-		w.metrics.wait.WithLabelValues(c.Media).Observe(clock.Since(began).Seconds())
+		d.taken.Inc()
+		d.waited.Observe(clock.Since(began).Seconds())
 		tell(ctx, grantedKey{})
 		return nil
 	}
 }
 
-// Listen learns of the pauses that other processes order as they do, until ctx ends; without it with the next ask, 2 s later at the most.
+// Listen learns of the pauses that other processes order as they do, and of the loss of Redis, until ctx ends; without it with the next ask, 2 s later
+// at the most.
 func (w *Waiter) Listen(ctx context.Context) {
-	w.ledger.listen(ctx, func(point Key, d time.Duration) { w.desk(point.Media).pause(point, clock.Mark().Add(d)) })
+	w.ledger.listen(ctx, func(point Key, d time.Duration) { w.desk(point.Media).pause(point, clock.Mark().Add(d)) }, func(error) {})
 }
 
 func (w *Waiter) desk(media string) *desk {
@@ -122,13 +130,50 @@ func (w *Waiter) desk(media string) *desk {
 
 // Pause lets no process make calls like c for d, at most PauseMax: with ScopeApp those of its app to its endpoint, with
 // ScopeAccount those for its account to its endpoint, with ScopePlatform all to its media. It is what an over-limit
-// answer asks for. It never shortens a longer pause; a d of 0 or less ends one. On an error this process alone keeps the pause.
+// answer asks for. It lasts at least as long as the Penalty of the rules that cover the call, and never shortens a longer pause; a d of 0 or less ends one. On an error this process alone keeps the pause.
+//
+// A pause also tightens the limits of the scope that cover the call, by a tenth at a time down to a half: the platform allows less than they say. They
+// come back within 10 minutes.
 func (w *Waiter) Pause(ctx context.Context, c Call, scope Scope, d time.Duration) error {
 	w.metrics.paused.WithLabelValues(c.Media, string(scope)).Inc()
-	point := pausePoint(c, scope)
+	point, desk := pausePoint(c, scope), w.desk(c.Media)
+	if d > 0 {
+		d = max(d, w.rules.penalty(c, scope))
+	}
 	d = min(d, PauseMax)
-	w.desk(c.Media).pause(point, clock.Mark().Add(d))
-	return w.ledger.pause(ctx, point, d)
+	desk.pause(point, clock.Mark().Add(d))
+	if err := w.ledger.pause(ctx, point, d); err != nil || d <= 0 {
+		return err
+	}
+	return w.tighten(ctx, c, scope, func(Key) bool { return true })
+}
+
+// Usage is what a platform tells of a limit: which part of the calls of its running period is left, 0 to 1.
+type Usage struct {
+	Period time.Duration
+	Left   float64
+}
+
+// Used tells how far the platform says that the limits of a scope are used at the endpoint of c. A limit of which less is left than half of what
+// our share leaves alone is used by others too, and is tightened as by Pause. On an error this process alone knows of it.
+func (w *Waiter) Used(ctx context.Context, c Call, scope Scope, usage []Usage) error {
+	if len(usage) == 0 {
+		return nil
+	}
+	return w.tighten(ctx, c, scope, func(k Key) bool {
+		return slices.ContainsFunc(usage, func(u Usage) bool { return u.Period == k.Period && u.Left < (1-k.Share)/2 })
+	})
+}
+
+// tighten tightens the limits of a scope that cover a call.
+func (w *Waiter) tighten(ctx context.Context, c Call, scope Scope, which func(Key) bool) error {
+	for limit, whole := range w.desk(c.Media).tighten(c, scope, which) {
+		w.metrics.tightened.WithLabelValues(c.Media).Inc()
+		if err := w.ledger.pause(ctx, limit, whole); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // failed counts and names an error of Wait.

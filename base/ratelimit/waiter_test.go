@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -371,7 +373,9 @@ func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 			})
 		}
 		time.Sleep(microseconds(ownHorizon) + time.Millisecond)
+		mu.Lock()
 		require.Len(t, late, 20, "they need not wait longer than until the next ask")
+		mu.Unlock()
 		wg.Wait()
 		require.Equal(t, map[string]float64{
 			"adsync_ratelimit_taken_total": 10, "adsync_ratelimit_would_exceed_total": 20, "adsync_ratelimit_waiting_calls": 0,
@@ -582,9 +586,72 @@ func BenchmarkWaiter_Wait(b *testing.B) {
 	}
 }
 
+// A call for which there is a grant in hand.
+func BenchmarkWaiter_GrantInHand(b *testing.B) {
+	rules := NewRules()
+	if err := rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 1e9, Share: 1}}); err != nil {
+		b.Fatal(err)
+	}
+	const hand = 1000
+	call := Call{"m", "x", "1", "9"}
+	w := NewLocal(testSpread, rules, nil)
+	d := w.desk("m")
+	l := &line{id: lineID{endpoint: "x", app: "1", ofAccount: true, importance: ImportanceUsual}, served: map[string]*tally{}}
+	d.lines[l.id] = l
+	all := make([]slot, hand)
+	ctx := b.Context()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%hand == 0 {
+			b.StopTimer()
+			now := time.Now()
+			for i := range all {
+				all[i] = slot{from: now, until: now.Add(time.Minute)}
+			}
+			l.spare = all
+			b.StartTimer()
+		}
+		if err := w.Wait(ctx, call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Ten thousand limits take less than 50 MB of a process.
+func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
+	rules := NewRules()
+	require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Each: true, Scope: ScopeAccount, Period: time.Minute, Limit: 1000}}))
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	synctest.Test(t, func(t *testing.T) {
+		letAsksEnd(t)
+		before := used()
+		w := NewLocal(testSpread, rules, nil)
+		var all sync.WaitGroup
+		for i := range 10_000 {
+			all.Go(func() {
+				for range 3 {
+					if err := w.Wait(t.Context(), Call{"m", "x", "1", strconv.Itoa(i)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		after := used()
+		require.Less(t, after, before+50<<20)
+		t.Logf("%d KiB for 10,000 limits", (after-min(after, before))>>10)
+		runtime.KeepAlive(w)
+	})
+}
+
 // keys are the limits that cover a call.
 func (r *Rules) keys(c Call) []Key {
-	common, own := r.cover(c)
+	common, own := r.cover(c, time.Now())
 	return slices.Concat(common, own)
 }
 
@@ -612,4 +679,49 @@ func requireIdle(t *testing.T, w *Waiter) {
 		}
 		d.mu.Unlock()
 	}
+}
+
+// Of a day in a calendar all is to be had again at its end.
+func TestWaiter_ACalendarsWindowBeginsAnew(t *testing.T) {
+	t.Parallel()
+	for calendar, want := range map[string]int{"UTC": 47, "": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			letAsksEnd(t)
+			rules := NewRules()
+			require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: 24 * time.Hour, Limit: 1000, Calendar: calendar}}))
+			w := NewLocal(testSpread, rules, nil)
+			atOnce := func() (n int) {
+				for {
+					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+					err := w.Wait(ctx, Call{Media: "m", Endpoint: "x", App: "1"})
+					cancel()
+					if err != nil {
+						return n
+					}
+					n++
+				}
+			}
+			midnight := time.Now().Add(24 * time.Hour).Truncate(24 * time.Hour)
+			time.Sleep(time.Until(midnight) - time.Minute)
+			require.Equal(t, 47, atOnce())
+			time.Sleep(time.Until(midnight) + time.Second)
+			require.Equal(t, want, atOnce(), "calendar %q", calendar)
+		})
+	}
+}
+
+// A pause lasts as long as the platform is known to refuse everything.
+func TestWaiter_APauseLastsAsLongAsTheRulesPenalty(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		letAsksEnd(t)
+		rules := NewRules()
+		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Penalty: 5 * time.Minute}}))
+		w := NewLocal(testSpread, rules, nil)
+		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		require.NoError(t, w.Pause(t.Context(), call, ScopeApp, time.Second))
+		began := time.Now()
+		require.NoError(t, w.Wait(t.Context(), call))
+		require.InDelta(t, 300, time.Since(began).Seconds(), 1)
+	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -120,6 +121,20 @@ func (s *Store) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due, e
 		}
 	}
 	return found, nil
+}
+
+// WaitOf returns why a subtask waits that is to be sent again, and when that will be; nothing for one that is not.
+func (s *Store) WaitOf(ctx context.Context, k task.Key) (reason string, due time.Time, err error) {
+	var at Time
+	err = s.Data.Writer(ctx).Raw("SELECT reason, due_at FROM subtask_due WHERE run_id = ? AND account_id = ? AND part = ? AND state <> ?",
+		k.RunID, k.AccountID, k.Part, dueSent).Row().Scan(&reason, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", time.Time{}, nil
+	}
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("read why subtask %v waits: %w", k, err)
+	}
+	return reason, at.Time, nil
 }
 
 // DropDue deletes rows of subtask_due that nothing can be done for, as long as each still says what was read. It returns

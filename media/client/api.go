@@ -166,6 +166,11 @@ func (a *api) send(ctx context.Context, r request, login token.Login) (json.RawM
 	case err != nil:
 		return nil, err
 	}
+	if teller, ok := a.client.Platform.(media.UsageTeller); ok {
+		if err := a.client.Waiter.Used(ctx, a.limited(r, login), ratelimit.ScopeApp, teller.Usage(header)); err != nil {
+			a.client.Logger.Warn("that a limit is used up is known to this process only", "media", a.client.Platform.Name(), "endpoint", r.endpoint, "err", err)
+		}
+	}
 	data, err := a.client.Platform.Decode(status, header, answer)
 	if e, ok := errors.AsType[*media.Error](err); ok {
 		e.Redact(login.Access)

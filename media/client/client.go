@@ -25,6 +25,8 @@ type Waiter interface {
 	Wait(ctx context.Context, call ratelimit.Call) error
 	// Pause lets no process make such calls for so long.
 	Pause(ctx context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error
+	// Used tells it how far the platform says that limits are used.
+	Used(ctx context.Context, call ratelimit.Call, scope ratelimit.Scope, usage []ratelimit.Usage) error
 }
 
 // Tokens keeps the tokens of logins. *token.Keeper is one.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,6 +61,14 @@ func (platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 	return codes.Decode(status, header, body)
 }
 
+func (platform) Usage(header http.Header) []ratelimit.Usage {
+	left, err := strconv.ParseFloat(header.Get("Left"), 64)
+	if err != nil {
+		return nil
+	}
+	return []ratelimit.Usage{{Period: time.Minute, Left: left}}
+}
+
 // tokens gives out access-1, access-2 and so on.
 type tokens struct {
 	mu      sync.Mutex
@@ -97,6 +106,7 @@ type waiter struct {
 	waited []ratelimit.Call
 	left   time.Duration // until the deadline of the last wait
 	pauses []paused
+	used   []ratelimit.Usage
 }
 
 func (w *waiter) Wait(ctx context.Context, call ratelimit.Call) error {
@@ -109,6 +119,11 @@ func (w *waiter) Wait(ctx context.Context, call ratelimit.Call) error {
 
 func (w *waiter) Pause(_ context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error {
 	w.pauses = append(w.pauses, paused{call, scope, d})
+	return nil
+}
+
+func (w *waiter) Used(_ context.Context, _ ratelimit.Call, _ ratelimit.Scope, usage []ratelimit.Usage) error {
+	w.used = append(w.used, usage...)
 	return nil
 }
 
@@ -253,6 +268,21 @@ func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
 			require.InDelta(t, 1, s.calls(t, "quota"), 0)
 		})
 	}
+}
+
+// What an answer tells of a limit is passed on, also that of a refusal.
+func TestGet_TellsHowFarLimitsAreUsed(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(n int32, w http.ResponseWriter, _ *http.Request) {
+		if n < 3 {
+			w.Header().Set("Left", fmt.Sprint(float64(n)/10))
+		}
+		fmt.Fprint(w, `{"code":`, n-1, `,"data":{}}`)
+	})
+	for range 3 {
+		_, _ = s.client.For(media.Account{ExternalID: "9"}).Get(t.Context(), "x", nil)
+	}
+	require.Equal(t, []ratelimit.Usage{{Period: time.Minute, Left: 0.1}, {Period: time.Minute, Left: 0.2}}, s.waiter.used)
 }
 
 func TestGet_CapsThePauseOfAPlatformThatCannotAnswer(t *testing.T) {
@@ -466,5 +496,9 @@ type noWait struct{}
 func (noWait) Wait(context.Context, ratelimit.Call) error { return nil }
 
 func (noWait) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
+	return nil
+}
+
+func (noWait) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
 	return nil
 }

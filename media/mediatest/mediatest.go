@@ -274,6 +274,10 @@ func (w *waiter) Pause(_ context.Context, call ratelimit.Call, _ ratelimit.Scope
 	return nil
 }
 
+func (*waiter) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
+	return nil
+}
+
 // sortRows puts rows in the order of day, hour and object.
 func sortRows(rows []Row) {
 	slices.SortFunc(rows, func(a, b Row) int {

@@ -359,3 +359,17 @@ func FuzzReaders(f *testing.F) {
 		_, _ = New().Decode(http.StatusOK, http.Header{}, body)
 	})
 }
+
+func TestUsage_IsReadFromTheHeader(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string][]ratelimit.Usage{
+		"50%,2%":    {{Period: 24 * time.Hour, Left: 0.5}, {Period: time.Minute, Left: 0.02}},
+		"7% , 0%":   {{Period: 24 * time.Hour, Left: 0.07}, {Period: time.Minute, Left: 0}},
+		"50%":       {{Period: 24 * time.Hour, Left: 0.5}},
+		"":          nil,
+		"all,-1%":   nil,
+		"NaN%,101%": nil,
+	} {
+		require.Equal(t, want, Platform{}.Usage(http.Header{"X-Ratelimit-Remaining": {header}}), "%q", header)
+	}
+}

@@ -41,6 +41,8 @@ type Deps struct {
 	Platforms []media.Platform
 	// Flows authorise logins, by the names of their platforms.
 	Flows map[string]*oauth.Flow
+	// Limits are those of all processes.
+	Limits Limits
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
 }
@@ -67,6 +69,8 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodGet, Path: "/api/v1/coverage/holes", Role: httpapi.Viewer, Handler: a.listHoles},
 		{Method: http.MethodPost, Path: "/api/v1/coverage/fill", Role: httpapi.Operator, Handler: a.fillHoles},
 		{Method: http.MethodGet, Path: "/api/v1/reconciliation", Role: httpapi.Viewer, Handler: a.listDifferences},
+		{Method: http.MethodGet, Path: "/api/v1/subtasks/:run/:account_id/wait", Role: httpapi.Viewer, Handler: a.explainWait},
+		{Method: http.MethodGet, Path: "/api/v1/limits", Role: httpapi.Viewer, Handler: a.listLimits},
 		{Method: http.MethodGet, Path: "/api/v1/fields", Role: httpapi.Viewer, Handler: a.listFields},
 		{Method: http.MethodPut, Path: "/api/v1/fields", Role: httpapi.Operator, Handler: a.putField},
 		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/changes", Role: httpapi.Viewer, Handler: a.listChanges},

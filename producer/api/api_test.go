@@ -16,6 +16,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/redis/redistest"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
@@ -76,6 +78,8 @@ type bench struct {
 	store    *store.Store
 	producer *fakeProducer
 	server   *httpapi.Server
+	rules    *ratelimit.Rules
+	waiter   *ratelimit.Waiter
 }
 
 func setup(t *testing.T, tasks ...producer.Task) *bench {
@@ -96,8 +100,11 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	var err error
 	b.server, err = httpapi.New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
 	require.NoError(b.t, err)
+	b.rules = ratelimit.NewRules()
+	client, keys := redistest.New(b.t)
+	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
 	b.server.Register(api.Routes(api.Deps{
-		Store: b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Clock: c,
+		Store: b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter, Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
 }

@@ -44,7 +44,7 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 		`"count": 212, "estimated_calls"`: &redriveJSON{},
 		`"holes":`:                        &holesJSON{},
 		`"dropped":`:                      &dropJSON{},
-		`"pauses":`: &struct {
+		"\"pauses\": [\n    {\n": &struct {
 			Pauses []stopJSON `json:"pauses"`
 			Next   string     `json:"next"`
 		}{},
@@ -62,6 +62,11 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Changes []changeJSON `json:"changes"`
 			Next    string       `json:"next"`
 		}{},
+		`"last_hour":`: &struct {
+			Limits []limitJSON `json:"limits"`
+			Pauses []pointJSON `json:"pauses"`
+		}{},
+		`"expected_at":`: &waitJSON{},
 		`"bindings":`: &struct {
 			Account  accountJSON   `json:"account"`
 			Logins   []loginJSON   `json:"logins"`

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -30,8 +31,8 @@ func (b *bench) addRun(r store.Run) {
 	require.NoError(b.t, err)
 	err = b.store.Data.Writer(b.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
   planned_at, state, epoch, total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at)
-VALUES (?, ?, ?, 'tencent', 'tencent.report_daily', 'normal', 3, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.TaskID, r.TaskName, string(settings), r.Kind, store.At(r.PlannedAt), string(r.State), r.Total,
+VALUES (?, ?, ?, 'tencent', 'tencent.report_daily', ?, 3, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, r.TaskID, r.TaskName, cmp.Or(r.Settings.Lane, "normal"), string(settings), r.Kind, store.At(r.PlannedAt), string(r.State), r.Total,
 		r.Succeeded, r.Failed, r.Expired, r.Cancelled, r.Superseded, r.ErrorText, store.At(r.CreatedAt), store.At(r.FannedOutAt), store.At(r.EndedAt)).Error
 	require.NoError(b.t, err)
 }

@@ -10,8 +10,8 @@ import (
 // Redis is lost in all of these, and with it what was counted against the limits.
 var redisScenarios = []scenario{
 	{
-		name: "redis-flushall", overspendExcused: true,
-		doc: "FLUSHALL of Redis, several times while subtasks wait for their retries",
+		name: "redis-flushall",
+		doc:  "FLUSHALL of Redis, several times while subtasks wait for their retries",
 		steps: func(ctx context.Context, t *trial) error {
 			if err := t.letSomeFail(ctx, 6); err != nil {
 				return err
@@ -33,8 +33,8 @@ var redisScenarios = []scenario{
 		},
 	},
 	{
-		name: "redis-killed", overspendExcused: true,
-		doc: "kill -9 of Redis, which comes back empty",
+		name: "redis-killed",
+		doc:  "kill -9 of Redis, which comes back empty",
 		steps: func(ctx context.Context, t *trial) error {
 			if err := t.letSomeFail(ctx, 6); err != nil {
 				return err
@@ -43,15 +43,15 @@ var redisScenarios = []scenario{
 		},
 	},
 	{
-		name: "redis-away", long: true, overspendExcused: true,
+		name: "redis-away", long: true,
 		doc: "Redis is away for 60 s: everything goes on",
 		// Nothing waits for Redis but a call that is about to be granted.
 		stallMax: 20 * time.Second,
 		steps:    func(ctx context.Context, t *trial) error { return t.redisAway(ctx, time.Minute) },
 	},
 	{
-		name: "redis-silent-for-one", overspendExcused: true,
-		doc: "Redis does not answer one consumer and refuses one producer, and is well for the others",
+		name: "redis-silent-for-one",
+		doc:  "Redis does not answer one consumer and refuses one producer, and is well for the others",
 		steps: func(ctx context.Context, t *trial) error {
 			consumer, producer := t.any("consumer"), t.any("producer")
 			consumer.redis.Hold(proxy.Both)

@@ -25,8 +25,6 @@ type scenario struct {
 	mayFail bool
 	// mayEnd says that people end work: cancelled, superseded, expired.
 	mayEnd bool
-	// overspendExcused says that Redis is lost: overspending is shown and not judged.
-	overspendExcused bool
 	// extra is how much longer than others it may take.
 	extra time.Duration
 	// settings changes what all processes are configured with.

@@ -259,7 +259,7 @@ func (t *trial) mend(ctx context.Context) error {
 func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (judge.Facts, error) {
 	f := judge.Facts{
 		Accounts: t.accounts, Orders: append(people.list(), t.ordered...),
-		MayFail: t.scenario.mayFail, MayEnd: t.scenario.mayEnd, OverspendExcused: t.scenario.overspendExcused,
+		MayFail: t.scenario.mayFail, MayEnd: t.scenario.mayEnd,
 	}
 	var err error
 	if f.Tasks, err = t.tasks(ctx); err != nil {

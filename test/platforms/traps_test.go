@@ -48,6 +48,10 @@ func (unlimited) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Du
 	return nil
 }
 
+func (unlimited) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
+	return nil
+}
+
 func newTrapped(t *testing.T, platform media.Platform, cfg simulator.Config) *trapped {
 	t.Helper()
 	kinds := map[string]map[string]string{

@@ -26,9 +26,7 @@ type Facts struct {
 	Examples  []string
 	// Overspent is how many calls the platforms refused because of a limit.
 	Overspent int64
-	// OverspendExcused says that overspending is shown and not judged.
-	OverspendExcused bool
-	Struck           int
+	Struck    int
 	// Unproved are promises that could be judged neither way, in words.
 	Unproved []string
 	// StallMax is the longest stall that the design allows for the fault; 0 means any.
@@ -89,7 +87,7 @@ func (w *Watch) Judge(f Facts) Verdict {
 	for _, text := range f.Examples {
 		w.Tell(Wrong, "%s", text)
 	}
-	if f.Overspent > 0 && !f.OverspendExcused {
+	if f.Overspent > 0 {
 		w.Tell(Overrun, "%d calls were refused because of a limit", f.Overspent)
 	}
 	if f.StallMax > 0 && w.LongestStall > f.StallMax {

@@ -1,0 +1,299 @@
+package ratelimit
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Simulation plays processes that share limits in virtual time, as many as one likes, with the code that shares them for real: only Redis, which
+// decides as its script does (see plan), the network and the callers are made up. The same seed gives the same calls. It is for one goroutine.
+type Simulation struct {
+	rules   *Rules
+	spread  time.Duration
+	members int
+	rand    *rand.Rand
+
+	start, now time.Time
+	events     events
+	processes  []*simulated
+	plan       *plan
+	empty      bool // Redis knows nothing
+	away       bool
+	asks       int
+	calls      []Arrival
+	longest    time.Duration // from a call's sending to its arrival
+}
+
+// Arrival is a call that arrived at the platform.
+type Arrival struct {
+	At         time.Duration // from the simulation's start on
+	Process    int           // as Join named it
+	Importance int
+	Account    string
+}
+
+// Demand is what a process of a simulation wants.
+type Demand struct {
+	Call       Call
+	Importance int
+	PerSecond  float64
+	// Most is how many calls may wait: one that would be more is not begun, as in a pool that is full.
+	Most int
+	// Accounts are those that calls are for, each as often as the others; without any they are for that of Call.
+	Accounts []string
+}
+
+// NewSimulation returns a simulation without a process. Rules may be changed while it is played; members and spread are those of Config.
+func NewSimulation(seed uint64, rules *Rules, spread time.Duration, members int) *Simulation {
+	start := time.Unix(1_000_000_000, 0)
+	s := &Simulation{rules: rules, spread: spread, members: members, rand: rand.New(rand.NewPCG(seed, 1)), start: start, now: start}
+	s.Flush()
+	return s
+}
+
+// Join begins a process, and returns its number.
+func (s *Simulation) Join(demands ...Demand) int {
+	m := newMetrics(nil)
+	own := newLocalBy(s.clock, s.spread, s.members)
+	p := &simulated{s: s, number: len(s.processes), ledger: newFallback(nil, own, 0, slog.New(slog.DiscardHandler), m)}
+	p.waiter = newWaiter(p.ledger, s.spread, s.rules, m)
+	p.waiter.now, p.waiter.process = s.clock, fmt.Sprint(p.number)
+	p.desk = newDesk(p.waiter, demands[0].Call.Media)
+	s.processes = append(s.processes, p)
+	for _, d := range demands {
+		waiting := new(int)
+		s.after(s.upTo(time.Duration(float64(time.Second)/d.PerSecond)), func() { p.want(d, waiting) })
+	}
+	return p.number
+}
+
+// Kill ends a process at once: what it was granted and has not sent yet is lost.
+func (s *Simulation) Kill(process int) { s.processes[process].dead = true }
+
+// LoseRedis has Redis refuse connections until ReturnRedis. All who listen notice it.
+func (s *Simulation) LoseRedis() {
+	s.away = true
+	for _, p := range s.processes {
+		s.after(s.upTo(2*time.Millisecond), func() { p.ledger.away(context.Background(), errAway) })
+	}
+}
+
+// ReturnRedis ends what LoseRedis began. Redis has what it had.
+func (s *Simulation) ReturnRedis() { s.away = false }
+
+// Flush has Redis lose all keys.
+func (s *Simulation) Flush() {
+	s.plan, s.empty = &plan{horizon: horizon, books: map[Key]*book{}}, true
+}
+
+// Run lets time pass.
+func (s *Simulation) Run(d time.Duration) {
+	end := s.now.Add(d)
+	for len(s.events) > 0 && s.events[0].at.Before(end) {
+		e := heap.Pop(&s.events).(event)
+		s.now = e.at
+		e.do()
+	}
+	s.now = end
+}
+
+// Now is how long it has been played.
+func (s *Simulation) Now() time.Duration { return s.now.Sub(s.start) }
+
+// RoundTrips is how often Redis was asked.
+func (s *Simulation) RoundTrips() int { return s.asks }
+
+// Spread is the largest difference between calls in the time from their sending to their arrival.
+func (s *Simulation) Spread() time.Duration { return s.longest }
+
+// Calls returns the calls that have arrived, in the order of their arrival. The slice is the caller's.
+func (s *Simulation) Calls() []Arrival {
+	calls := slices.Clone(s.calls)
+	slices.SortStableFunc(calls, func(a, b Arrival) int { return int(a.At - b.At) })
+	return calls
+}
+
+func (s *Simulation) clock() time.Time { return s.now }
+
+func (s *Simulation) upTo(d time.Duration) time.Duration {
+	return time.Duration(s.rand.Int64N(int64(d) + 1))
+}
+
+func (s *Simulation) after(d time.Duration, do func()) {
+	heap.Push(&s.events, event{s.now.Add(max(0, d)), do})
+}
+
+// simulated is a process.
+type simulated struct {
+	s      *Simulation
+	number int
+	waiter *Waiter
+	ledger *fallback
+	desk   *desk
+	dead   bool
+	asking bool      // an ask is under way
+	next   time.Time // when it looks whether there is something to ask
+	open   []*standing
+}
+
+// standing is a call that waits for its grant.
+type standing struct {
+	ticket     *ticket
+	importance int
+	waiting    *int // calls of its demand
+}
+
+// want begins a call, and the one after it later.
+func (p *simulated) want(d Demand, waiting *int) {
+	if p.dead {
+		return
+	}
+	p.s.after(time.Duration(p.s.rand.ExpFloat64()/d.PerSecond*float64(time.Second)), func() { p.want(d, waiting) })
+	if d.Most > 0 && *waiting >= d.Most {
+		return
+	}
+	c := d.Call
+	if len(d.Accounts) > 0 {
+		c.Account = d.Accounts[p.s.rand.IntN(len(d.Accounts))]
+	}
+	p.stand(&standing{importance: d.Importance, waiting: waiting}, c)
+}
+
+func (p *simulated) stand(t *standing, c Call) {
+	t.ticket = &ticket{call: c, got: make(chan outcome, 1)}
+	p.open = append(p.open, t)
+	*t.waiting++
+	p.desk.join(t.ticket, t.importance)
+	p.collect()
+	p.look()
+}
+
+// look asks as soon as it has a use.
+func (p *simulated) look() {
+	if p.dead || p.asking {
+		return
+	}
+	at, ok := p.desk.askAt()
+	switch {
+	case !ok:
+	case !at.After(p.s.now):
+		p.ask()
+	case p.next.IsZero() || at.Before(p.next):
+		p.next = at
+		p.s.after(at.Sub(p.s.now), func() {
+			if p.next.Equal(at) {
+				p.next = time.Time{}
+				p.look()
+			}
+		})
+	}
+}
+
+var errAway = errors.New("connection refused")
+
+// ask asks what (*desk).askOnce and (*fallback).ask do.
+func (p *simulated) ask() {
+	p.asking = true
+	a, asked := p.desk.compose(), p.s.now
+	ctx := context.Background()
+	deliver := func(got answer, err error) {
+		p.asking = false
+		if p.dead {
+			return
+		}
+		p.desk.deliver(a, got, err)
+		p.collect()
+		p.look()
+	}
+	alone := func() { deliver(p.ledger.alone(ctx, p.desk.media, a.ask)) }
+	use, back := p.ledger.useCommon()
+	if !use {
+		alone()
+		return
+	}
+	p.s.asks++
+	there, home := p.s.upTo(2*time.Millisecond), p.s.upTo(2*time.Millisecond)
+	p.s.after(there, func() {
+		if p.s.away {
+			p.ledger.away(ctx, errAway)
+			alone()
+			return
+		}
+		given := p.s.decide(a.ask, back)
+		p.s.after(home, func() {
+			p.ledger.back(ctx, asked)
+			if back {
+				p.ledger.returned(asked)
+				alone()
+				return
+			}
+			deliver(answer{asked: asked, answered: p.s.now, horizon: horizonTime, wants: given}, nil)
+		})
+	})
+}
+
+// decide is what Redis does.
+func (s *Simulation) decide(a ask, back bool) []given {
+	now := s.now.Sub(time.Unix(0, 0)).Microseconds()
+	if s.empty {
+		s.plan.from, s.empty = now+horizon, false
+	}
+	a.back = back
+	a.limits = slices.Clone(a.limits)
+	for i, l := range a.limits {
+		a.limits[i] = l.of(s.spread, 1)
+	}
+	return s.plan.answer(now, a)
+}
+
+// collect sends the calls that wait no more, each in its time.
+func (p *simulated) collect() {
+	p.open = slices.DeleteFunc(p.open, func(t *standing) bool {
+		if t.ticket.waits {
+			return false
+		}
+		*t.waiting--
+		o := <-t.ticket.got
+		if o.err != nil {
+			return true
+		}
+		p.s.after(o.slot.from.Sub(p.s.now)+p.s.upTo(p.s.spread/20), func() {
+			switch {
+			case p.dead:
+			case p.s.now.After(o.slot.until):
+				p.stand(t, t.ticket.call)
+			default:
+				// It is on its way for as long as the spread leaves it.
+				way := p.s.upTo(o.slot.until.Sub(p.s.now))
+				p.s.longest = max(p.s.longest, way)
+				p.s.calls = append(p.s.calls, Arrival{
+					At: p.s.Now() + way, Process: p.number, Importance: t.importance, Account: t.ticket.call.Account,
+				})
+			}
+		})
+		return true
+	})
+}
+
+type event struct {
+	at time.Time
+	do func()
+}
+
+type events []event
+
+func (e events) Len() int           { return len(e) }
+func (e events) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
+func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}

@@ -1,0 +1,254 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// LimitState is how a limit stands, for all processes together. Times are of Redis's clock.
+type LimitState struct {
+	Key
+	// Calls were granted: Window of them in the period before now, and those that are granted and not to be sent yet; LastMinute and LastHour
+	// since the minute began that lies so long back.
+	Window, LastMinute, LastHour int
+	// Lanes are who wants calls, the more important first.
+	Lanes []LaneState
+	// AskedAt is when it was last asked for.
+	AskedAt time.Time
+	// Part is how much of the limit is used: less than 1 for a while after the platform has refused calls that it allows.
+	Part float64
+}
+
+// LaneState is what the calls of one importance want of a limit, and may have of it.
+type LaneState struct {
+	Importance int
+	Processes  int
+	// Wanted is how many calls wait or were granted within the last 2 s.
+	Wanted int
+	// PerSecond is how many calls a second are its share, if it wants as many.
+	PerSecond float64
+}
+
+// PauseState is a pause in force, or one that was.
+type PauseState struct {
+	Media    string
+	Endpoint string // empty for all of a platform
+	Scope    Scope
+	Subject  string
+	// Until is when it ends; zero for one that has ended.
+	Until time.Time
+	// Times is how often calls there were paused, in most cases since the platform refused one as over its limit.
+	Times int
+}
+
+// State tells how the limits of a media stand that were asked for within the last day, but for those of single accounts, and what is paused.
+// It fails where limits are not shared by Redis, or it is away.
+func (w *Waiter) State(ctx context.Context, media string) ([]LimitState, []PauseState, error) {
+	f, ok := w.ledger.(*fallback)
+	if !ok {
+		return nil, nil, errors.New("the limits of this process are not in Redis")
+	}
+	common, ok := f.common.(*shared)
+	if !ok {
+		return nil, nil, errors.New("the limits of this process are not in Redis")
+	}
+	limits, pauses, err := common.state(ctx, media, w.rules)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the limits of %s: %w", media, err)
+	}
+	return limits, pauses, nil
+}
+
+// indexKept is how long a limit is known that nobody asks for.
+const indexKept = 24 * time.Hour
+
+func (r *shared) state(ctx context.Context, media string, rules *Rules) ([]LimitState, []PauseState, error) {
+	now, err := r.client.Time(ctx).Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	index, err := r.client.HGetAll(ctx, r.keys.Of(media, "index")).Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	pauses, tight, err := r.pauseStates(ctx, media, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	var limits []LimitState
+	for name, text := range index {
+		micros, err := strconv.ParseInt(text, 10, 64)
+		asked := time.UnixMicro(micros).UTC()
+		key, known := r.keyOf(media, name)
+		if err != nil || !known || now.Sub(asked) > indexKept {
+			if err := r.client.HDel(ctx, r.keys.Of(media, "index"), name).Err(); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if !rules.number(&key, now) {
+			continue // There is no such rule any more, or its window is over.
+		}
+		s, err := r.limitState(ctx, key, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.AskedAt, s.Part = asked, tightened(tight[key.any()], now)
+		limits = append(limits, s)
+	}
+	slices.SortFunc(limits, func(a, b LimitState) int {
+		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Period, b.Period))
+	})
+	return limits, pauses, nil
+}
+
+// keyOf is the limit whose grants have a name. Its number is not in it.
+func (r *shared) keyOf(media, name string) (Key, bool) {
+	rest, ok := strings.CutPrefix(name, r.keys.Of(media, "granted")+":")
+	parts := strings.Split(rest, ":")
+	if !ok || len(parts) != 4 {
+		return Key{}, false
+	}
+	for i := range parts {
+		var err error
+		if parts[i], err = url.PathUnescape(parts[i]); err != nil {
+			return Key{}, false
+		}
+	}
+	period, window, _ := strings.Cut(parts[2], "@")
+	ms, err := strconv.ParseInt(period, 10, 64)
+	return Key{Media: media, Scope: Scope(parts[0]), Subject: parts[1], Period: time.Duration(ms) * time.Millisecond, Endpoint: parts[3], Window: window}, err == nil
+}
+
+func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitState, error) {
+	s := LimitState{Key: k}
+	since := strconv.FormatInt(now.Add(-k.Period).UnixMicro(), 10)
+	var window *goredis.IntCmd
+	var count *goredis.StringCmd
+	pipe := r.client.Pipeline()
+	if k.Period < countedFrom {
+		window = pipe.ZCount(ctx, r.name(k, "granted"), "("+since, "+inf")
+	} else {
+		count = pipe.Get(ctx, r.keys.Of(k.Media, k.parts("count")...))
+	}
+	minutes, claims := pipe.HGetAll(ctx, r.name(k, "minutes")), pipe.HGetAll(ctx, r.name(k, "claims"))
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return s, err
+	}
+	if window != nil {
+		s.Window = int(window.Val())
+	} else {
+		s.Window, _ = count.Int() // None is 0.
+	}
+	minute := now.Unix() / 60
+	for text, n := range minutes.Val() {
+		at, err1 := strconv.ParseInt(text, 10, 64)
+		calls, err2 := strconv.Atoi(n)
+		if err1 != nil || err2 != nil {
+			return s, errStrange
+		}
+		if at >= minute-1 {
+			s.LastMinute += calls
+		}
+		if at >= minute-60 {
+			s.LastHour += calls
+		}
+	}
+	var err error
+	s.Lanes, err = laneStates(claims.Val(), limitOf(k, r.spread, 1), now.UnixMicro())
+	return s, err
+}
+
+// laneStates reads what ask.lua keeps of claims.
+func laneStates(claims map[string]string, l limit, now int64) ([]LaneState, error) {
+	b := &book{claims: map[claimant]*claim{}}
+	lanes := map[int]*LaneState{}
+	processes := map[int]map[string]bool{}
+	for name, text := range claims {
+		if name == "" {
+			continue
+		}
+		who, c := claimant{}, &claim{}
+		parts := strings.SplitN(name, "\n", 3)
+		var weight float64
+		if len(parts) != 3 {
+			return nil, errStrange
+		}
+		if _, err := fmt.Sscan(text, &weight, &c.demand, &c.most, &c.paid, &c.seen); err != nil {
+			return nil, errStrange
+		}
+		var err error
+		if who.importance, err = strconv.Atoi(parts[0]); err != nil {
+			return nil, errStrange
+		}
+		who.process, who.group = parts[1], parts[2]
+		if c.seen < now-claimLife {
+			continue
+		}
+		b.claims[who] = c
+		lane := lanes[who.importance]
+		if lane == nil {
+			lane = &LaneState{Importance: who.importance}
+			lanes[who.importance], processes[who.importance] = lane, map[string]bool{}
+		}
+		lane.Wanted += c.demand
+		processes[who.importance][who.process] = true
+	}
+	for who := range b.claims {
+		if l.every > 0 {
+			lanes[who.importance].PerSecond += b.share(who, 1e6/float64(l.every)*horizonTime.Seconds()) / horizonTime.Seconds()
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(lanes), func(a, b int) int { return b - a })
+	out := make([]LaneState, len(all))
+	for i, importance := range all {
+		out[i] = *lanes[importance]
+		out[i].Processes = len(processes[importance])
+	}
+	return out, nil
+}
+
+// pauseStates reads the pauses, and until when limits are tightened.
+func (r *shared) pauseStates(ctx context.Context, media string, now time.Time) (all []PauseState, tight map[Key]time.Time, err error) {
+	ends, err := r.client.HGetAll(ctx, r.keys.Of(media, "pauses")).Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	times, err := r.client.HGetAll(ctx, r.keys.Of(media, "paused")).Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	tight = map[Key]time.Time{}
+	names := maps.Clone(ends)
+	maps.Copy(names, times)
+	for name := range names {
+		point, ok := pointOf(media, name)
+		if !ok {
+			continue // The number of changes.
+		}
+		p := PauseState{Media: media, Endpoint: point.Endpoint, Scope: point.Scope, Subject: point.Subject}
+		if micros, err := strconv.ParseInt(ends[name], 10, 64); err == nil && micros > now.UnixMicro() {
+			p.Until = time.UnixMicro(micros).UTC()
+		}
+		if point.Period > 0 {
+			tight[point] = p.Until
+			continue
+		}
+		p.Times, _ = strconv.Atoi(times[name]) // None is 0.
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b PauseState) int {
+		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Subject, b.Subject))
+	})
+	return all, tight, nil
+}

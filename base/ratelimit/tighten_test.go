@@ -1,0 +1,100 @@
+package ratelimit
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A platform that allows less than its rule says is refused less and less, and what it does allow is used.
+func TestWaiter_ALimitThatIsLowerThanItsRuleIsLearned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		letAsksEnd(t)
+		const real = 140 // a minute
+		rules := NewRules()
+		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 200}}))
+		w := NewLocal(testSpread, rules, nil)
+		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		var mu sync.Mutex
+		var taken []time.Time
+		var refused, accepted atomic.Int64
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				for w.Wait(ctx, call) == nil {
+					mu.Lock()
+					now := time.Now()
+					full := len(taken) >= real && now.Sub(taken[len(taken)-real]) < time.Minute
+					if !full {
+						taken = append(taken, now)
+					}
+					mu.Unlock()
+					if !full {
+						accepted.Add(1)
+						continue
+					}
+					refused.Add(1)
+					_ = w.Pause(ctx, call, ScopeApp, time.Second)
+				}
+			})
+		}
+		time.Sleep(10 * time.Minute)
+		learned, used := refused.Load(), accepted.Load()
+		time.Sleep(30 * time.Minute)
+		stop()
+		wg.Wait()
+		// 190 a minute would be refused fifty times in each.
+		require.Less(t, refused.Load()-learned, int64(60), "refused while it was learned: %d", learned)
+		require.Greater(t, accepted.Load()-used, int64(30*real*85/100))
+	})
+}
+
+// What a platform tells of its window tightens a limit before anything is refused, if more is used than is ours.
+func TestWaiter_WhatOthersUseOfALimitIsLearned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rules := NewRules()
+		require.NoError(t, rules.Set([]Rule{
+			{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 200},
+			{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20},
+			{Media: "m", Endpoint: "*", Scope: ScopeAccount, Period: time.Minute, Limit: 200},
+		}))
+		w := NewLocal(testSpread, rules, nil)
+		call := Call{Media: "m", Endpoint: "x", App: "1", Account: "2"}
+		part := func(scope Scope, period time.Duration) float64 {
+			common, own := rules.cover(call, time.Now())
+			for _, k := range append(common, own...) {
+				if k.Scope == scope && k.Period == period {
+					return tightened(w.desk("m").pauses[k.any()], time.Now())
+				}
+			}
+			return 0
+		}
+		told := func(left float64) {
+			require.NoError(t, w.Used(t.Context(), call, ScopeApp, []Usage{{Period: time.Minute, Left: left}, {Period: 24 * time.Hour, Left: 0}}))
+		}
+		told(0.05)
+		require.InDelta(t, 1, part(ScopeApp, time.Minute), 1e-9, "that is what our share leaves")
+		told(0.02)
+		told(0.01)
+		require.InDelta(t, 0.9, part(ScopeApp, time.Minute), 1e-9, "calls that were under way tell nothing new")
+		require.InDelta(t, 1, part(ScopeApp, time.Second), 1e-9)
+		require.InDelta(t, 1, part(ScopeAccount, time.Minute), 1e-9)
+		for range 20 {
+			time.Sleep(6 * time.Second)
+			told(0)
+		}
+		require.InDelta(t, 0.5, part(ScopeApp, time.Minute), 1e-2, "never less than a half")
+		time.Sleep(5 * time.Minute)
+		require.InDelta(t, 0.75, part(ScopeApp, time.Minute), 1e-2)
+		time.Sleep(5 * time.Minute)
+		require.InDelta(t, 1, part(ScopeApp, time.Minute), 1e-9)
+	})
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+)
+
+// Limits tells how the call limits stand.
+type Limits interface {
+	State(ctx context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error)
+}
+
+var _ Limits = (*ratelimit.Waiter)(nil)
+
+// limitJSON is a limit that was asked for of late.
+type limitJSON struct {
+	Media      string     `json:"media"`
+	Endpoint   string     `json:"endpoint"`
+	Scope      string     `json:"scope"`
+	Subject    string     `json:"subject,omitempty"` // the app's id
+	Calls      int        `json:"calls"`
+	Period     string     `json:"period"`
+	Share      float64    `json:"share"`
+	Part       float64    `json:"part"`   // of the share that is used now
+	Window     int        `json:"window"` // of calls
+	Full       float64    `json:"full"`   // window, of what we allow ourselves
+	LastMinute int        `json:"last_minute"`
+	LastHour   int        `json:"last_hour"`
+	AskedAt    time.Time  `json:"asked_at"`
+	Lanes      []laneJSON `json:"lanes"`
+}
+
+type laneJSON struct {
+	Importance int     `json:"importance"`
+	Processes  int     `json:"processes"`
+	Wanted     int     `json:"wanted"`
+	PerSecond  float64 `json:"share_per_second"`
+}
+
+// pointJSON is where calls are paused, or were.
+type pointJSON struct {
+	Media       string    `json:"media"`
+	Endpoint    string    `json:"endpoint,omitempty"`
+	Scope       string    `json:"scope"`
+	Subject     string    `json:"subject,omitempty"`
+	PausedUntil time.Time `json:"paused_until,omitzero"`
+	Times       int       `json:"times"`
+}
+
+func (a *api) listLimits(c *gin.Context) error {
+	q, err := queryOf(c, "media")
+	if err != nil {
+		return err
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	platforms, err := a.platforms(q.values.Get("media"))
+	if err != nil {
+		return err
+	}
+	limits, points := []limitJSON{}, []pointJSON{}
+	for _, p := range platforms {
+		states, paused, err := a.Limits.State(c.Request.Context(), p.Name())
+		if err != nil {
+			return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell how the limits stand: %v.", err)
+		}
+		for _, s := range states {
+			limits = append(limits, limitOf(s))
+		}
+		for _, s := range paused {
+			points = append(points, pauseOf(s))
+		}
+	}
+	c.JSON(http.StatusOK, gin.H{"limits": limits, "pauses": points})
+	return nil
+}
+
+func pauseOf(s ratelimit.PauseState) pointJSON {
+	return pointJSON{Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, PausedUntil: s.Until, Times: s.Times}
+}
+
+func limitOf(s ratelimit.LimitState) limitJSON {
+	l := limitJSON{
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Calls: s.Limit, Period: s.Period.String(), Share: s.Share, Part: s.Part,
+		Window: s.Window, Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: s.LastMinute, LastHour: s.LastHour,
+		AskedAt: s.AskedAt, Lanes: []laneJSON{},
+	}
+	for _, lane := range s.Lanes {
+		l.Lanes = append(l.Lanes, laneJSON{Importance: lane.Importance, Processes: lane.Processes, Wanted: lane.Wanted, PerSecond: lane.PerSecond})
+	}
+	return l
+}

@@ -1,0 +1,112 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/ratelimit"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, b.rules.Set([]ratelimit.Rule{
+		{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600, Share: 0.5},
+		{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeAccount, Period: time.Minute, Limit: 600},
+		{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopePlatform, Period: 24 * time.Hour, Limit: 100_000},
+	}))
+	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1{:}", Account: "9"}
+	for range 3 {
+		require.NoError(t, b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call))
+	}
+	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+
+	var got struct {
+		Limits []struct {
+			Media, Endpoint, Scope, Subject, Period string
+			Calls, Window                           int
+			Share, Part, Full                       float64
+			LastMinute                              int `json:"last_minute"`
+			LastHour                                int `json:"last_hour"`
+			Lanes                                   []struct {
+				Importance, Processes, Wanted int
+				PerSecond                     float64 `json:"share_per_second"`
+			}
+		}
+		Pauses []struct {
+			Media, Endpoint, Scope, Subject string
+			PausedUntil                     time.Time `json:"paused_until"`
+			Times                           int
+		}
+	}
+	decode(t, b.get("/api/v1/limits"), &got)
+	require.Len(t, got.Limits, 2, "those of single accounts are left out")
+	all, app := got.Limits[0], got.Limits[1]
+	require.Equal(t, []any{"*", "platform", "", "24h0m0s", 100_000, 3, 3}, []any{all.Endpoint, all.Scope, all.Subject, all.Period, all.Calls, all.Window, all.LastHour})
+	require.Equal(t, []any{"daily_reports/get", "app", "1{:}", "1m0s", 600, 0.5, 3, 3, 3},
+		[]any{app.Endpoint, app.Scope, app.Subject, app.Period, app.Calls, app.Share, app.Window, app.LastMinute, app.LastHour})
+	require.InDelta(t, 0.9, app.Part, 1e-3, "it was refused once")
+	require.InDelta(t, 3/270., app.Full, 1e-4)
+	require.Len(t, app.Lanes, 1)
+	require.Equal(t, []int{30, 1}, []int{app.Lanes[0].Importance, app.Lanes[0].Processes})
+	require.Positive(t, app.Lanes[0].PerSecond)
+	require.Len(t, got.Pauses, 1)
+	require.Equal(t, []any{"daily_reports/get", "app", "1{:}", 1}, []any{got.Pauses[0].Endpoint, got.Pauses[0].Scope, got.Pauses[0].Subject, got.Pauses[0].Times})
+	require.False(t, got.Pauses[0].PausedUntil.IsZero())
+
+	decode(t, b.get("/api/v1/limits?media=oceanengine"), &got)
+	require.Empty(t, got.Limits)
+	require.Equal(t, "media", b.refused(http.MethodGet, "/api/v1/limits?media=myspace", "")[0].Field)
+}
+
+func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, b.rules.Set([]ratelimit.Rule{{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600}}))
+	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1"}
+	require.NoError(t, b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call))
+	runID := task.NewRunID(now)
+	b.addRun(store.Run{
+		ID: runID, TaskID: 1, TaskName: "tencent.report_daily.account", Media: "tencent", Kind: store.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
+		Settings: task.Settings{Lane: store.LaneImportant},
+	})
+	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(runID)))
+	for account, state := range map[int64]task.State{7: task.Waiting, 8: task.Succeeded} {
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+store.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', ?, 1, 0, ?)",
+			runID, account, state, store.At(now)).Error
+		require.NoError(t, err)
+	}
+	type wait struct {
+		Task, Media, Lane, State, Reason string
+		Importance                       int
+		ExpectedAt                       time.Time `json:"expected_at"`
+		Limits                           []struct{ Endpoint string }
+	}
+	of := func(account string) (w wait) {
+		decode(t, b.get("/api/v1/subtasks/"+id(runID)+"/"+account+"/wait?part=d"), &w)
+		return w
+	}
+	w := of("7")
+	require.Equal(t, wait{
+		Task: "tencent.report_daily.account", Media: "tencent", Lane: "important", State: "waiting", Importance: 30, Limits: []struct{ Endpoint string }{{"*"}},
+	}, w)
+
+	_, err := b.store.ApplyOutcomes(t.Context(), []store.Outcome{{
+		Key: task.Key{RunID: runID, AccountID: 7, Part: "d"}, Media: "tencent", Lane: "important", TaskID: 1, Delivery: 1, State: task.Deferred,
+		Reason: "the limit of the app", DueAt: now.Add(time.Minute), StartedAt: now, EndedAt: now,
+	}})
+	require.NoError(t, err)
+	w = of("7")
+	require.Equal(t, []any{"deferred", "the limit of the app", now.Add(time.Minute)}, []any{w.State, w.Reason, w.ExpectedAt})
+
+	ended := of("8")
+	require.Equal(t, "succeeded", ended.State)
+	require.Empty(t, ended.Limits)
+	require.Equal(t, "part", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/7/wait", "")[0].Field)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/9/wait?part=d", "", viewerToken).Code)
+}

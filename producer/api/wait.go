@@ -1,0 +1,115 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+// waitJSON explains what a subtask waits for.
+type waitJSON struct {
+	RunID      string `json:"run_id"`
+	AccountID  int64  `json:"account_id"`
+	Part       string `json:"part"`
+	Task       string `json:"task"`
+	Media      string `json:"media"`
+	Lane       string `json:"lane"`
+	Importance int    `json:"importance"`
+	State      string `json:"state"`
+	Attempt    int    `json:"attempt"`
+	// Node is the consumer that works on it, or did last.
+	Node string `json:"node,omitempty"`
+	// Reason is why it waits, as far as a table says so; ExpectedAt is when it is sent to a consumer again.
+	Reason     string    `json:"reason,omitempty"`
+	ExpectedAt time.Time `json:"expected_at,omitzero"`
+	// Limits are those of its media that calls of its importance want at the moment.
+	Limits []limitJSON `json:"limits"`
+	Pauses []pointJSON `json:"pauses"`
+}
+
+func (a *api) explainWait(c *gin.Context) error {
+	q, err := queryOf(c, "part")
+	if err != nil {
+		return err
+	}
+	key := task.Key{Part: q.values.Get("part")}
+	if key.RunID, err = parseID(c.Param("run")); err != nil {
+		q.refuse("run", "%q is refused: want the run_id of a subtask", c.Param("run"))
+	}
+	if key.AccountID, err = strconv.ParseInt(c.Param("account_id"), 10, 64); err != nil {
+		q.refuse("account_id", "%q is refused: want the account_id of a subtask", c.Param("account_id"))
+	}
+	if key.Part == "" {
+		q.refuse("part", "is missing: want the part of a subtask")
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	answer, err := a.waitOf(c.Request.Context(), key)
+	if errors.Is(err, store.ErrNotFound) {
+		return httpapi.NewProblem(http.StatusNotFound, "There is no such subtask, or its day's log was dropped: GET /api/v1/runs lists runs.")
+	}
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+func (a *api) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
+	run, err := a.Store.Run(ctx, key.RunID)
+	if err != nil {
+		return nil, err
+	}
+	log, err := a.Store.SubtaskLog(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	w := &waitJSON{
+		RunID: strconv.FormatInt(key.RunID, 10), AccountID: key.AccountID, Part: key.Part, Task: run.TaskName, Media: run.Media, Lane: run.Settings.Lane,
+		State: string(log.State), Attempt: log.Attempt, Node: log.Node, Limits: []limitJSON{}, Pauses: []pointJSON{},
+	}
+	if !log.State.Open() {
+		return w, nil
+	}
+	if w.Reason, w.ExpectedAt, err = a.Store.WaitOf(ctx, key); err != nil {
+		return nil, err
+	}
+	lanes, err := a.Store.Lanes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row := 0
+	for _, l := range lanes {
+		if l.Name == w.Lane && (l.Media == w.Media || l.Media == store.AnyMedia && row == 0) {
+			row = l.Importance
+		}
+	}
+	w.Importance = store.LaneImportance(w.Lane, row)
+	limits, pauses, err := a.Limits.State(ctx, w.Media)
+	if err != nil {
+		w.Reason = cmp.Or(w.Reason, "Redis does not tell how the limits stand: "+err.Error())
+	}
+	for _, s := range limits {
+		for _, lane := range s.Lanes {
+			if lane.Importance == w.Importance {
+				w.Limits = append(w.Limits, limitOf(s))
+			}
+		}
+	}
+	for _, p := range pauses {
+		if !p.Until.IsZero() {
+			w.Pauses = append(w.Pauses, pauseOf(p))
+		}
+	}
+	return w, nil
+}

@@ -1,0 +1,43 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const isCaller = "ADSYNC_TEST_CALLER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(isCaller) == "" {
+		os.Exit(m.Run())
+	}
+	if err := Call(context.Background(), os.Stdin, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Three processes on a real Redis, of which one dies.
+func TestDrill_ProcessesShareALimit(t *testing.T) {
+	t.Parallel()
+	redis, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("it needs the program redis-server")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	s := Named(Scenarios(8*time.Second), []string{"killed"})[0]
+	s.WarmUp = 4 * time.Second
+	d := Drill{Self: "/usr/bin/env", SelfArgs: []string{isCaller + "=1", self}, RedisServer: redis, Spread: testSpread, Limiter: LimiterOurs, Log: t.Output()}
+	f, err := d.Play(t.Context(), s)
+	require.NoError(t, err)
+	require.Zero(t, f.Refused)
+	require.LessOrEqual(t, f.Overspent, 0)
+	require.Greater(t, f.UseRatio, 0.8, "what the dead process had been granted is lost: %+v", f)
+}

@@ -1,0 +1,126 @@
+package quota
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+	limiterredis "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"adsync/base/clock"
+	"adsync/base/ratelimit"
+)
+
+// What a drill's callers can wait for instead of ours, to compare.
+const (
+	LimiterOurs  = "ours"
+	LimiterULULE = "ulule" // ulule/limiter: a count that begins anew at the end of its window; whoever is refused comes back then
+	LimiterGCRA  = "gcra"  // the generic cell rate algorithm with a burst of the whole limit, as its libraries have it
+)
+
+// waiter waits until a call may be made.
+type waiter interface {
+	Wait(ctx context.Context, c ratelimit.Call) error
+}
+
+// newPeer returns a waiter that asks for each call, and asks again when it is told that there is none.
+func newPeer(name string, client goredis.UniversalClient, limits []Limit) (waiter, error) {
+	switch name {
+	case LimiterULULE:
+		store, err := limiterredis.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: "drill"})
+		if err != nil {
+			return nil, fmt.Errorf("load the scripts of ulule/limiter: %w", err)
+		}
+		return windows{store, limits}, nil
+	case LimiterGCRA:
+		return cells{client, limits}, nil
+	default:
+		return nil, fmt.Errorf("there is no limiter %q", name)
+	}
+}
+
+// windows is ulule/limiter.
+type windows struct {
+	store  limiter.Store
+	limits []Limit
+}
+
+func (w windows) Wait(ctx context.Context, _ ratelimit.Call) error {
+	for {
+		var reset time.Time
+		for _, l := range w.limits {
+			got, err := w.store.Get(ctx, l.Period.String(), limiter.Rate{Period: l.Period, Limit: int64(l.Calls)})
+			if err != nil {
+				return err
+			}
+			if end := time.Unix(got.Reset, 0); got.Reached && end.After(reset) {
+				reset = end
+			}
+		}
+		if reset.IsZero() {
+			return nil
+		}
+		// It tells whole seconds, rounded down.
+		if err := pause(ctx, max(clock.Until(reset), 10*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+}
+
+// cells is GCRA.
+type cells struct {
+	client goredis.UniversalClient
+	limits []Limit
+}
+
+// cellScript takes a call from all limits KEYS, of which ARGV has each one's microseconds between calls and those that a call may be early, or
+// from none, and returns after how many microseconds there is one.
+var cellScript = goredis.NewScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local at, wait = {}, 0
+for i, key in ipairs(KEYS) do
+  at[i] = math.max(now, tonumber(redis.call('GET', key) or 0))
+  wait = math.max(wait, at[i] - tonumber(ARGV[2 * i]) - now)
+end
+if wait > 0 then return wait end
+for i, key in ipairs(KEYS) do
+  redis.call('SET', key, string.format('%.0f', at[i] + tonumber(ARGV[2 * i - 1])), 'PX', 120000)
+end
+return 0`)
+
+func (c cells) Wait(ctx context.Context, _ ratelimit.Call) error {
+	var keys []string
+	var args []any
+	for _, l := range c.limits {
+		every := l.Period.Microseconds() / int64(l.Calls)
+		keys = append(keys, "drill:cells:"+l.Period.String())
+		args = append(args, every, every*int64(l.Calls-1))
+	}
+	for {
+		wait, err := cellScript.Run(ctx, c.client, slices.Clone(keys), args...).Int64()
+		if err != nil {
+			return err
+		}
+		if wait == 0 {
+			return nil
+		}
+		if err := pause(ctx, time.Duration(wait)*time.Microsecond); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,355 @@
+package quota
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"adsync/base/ratelimit"
+)
+
+// World is where a scenario is played: a simulation, or processes on a Redis.
+type World interface {
+	// Join begins a process, Kill ends one without warning.
+	Join(demands ...ratelimit.Demand) (process int)
+	Kill(process int)
+
+	// LoseRedis has Redis refuse connections until ReturnRedis, which finds it as it was. Flush empties it.
+	LoseRedis()
+	ReturnRedis()
+	Flush()
+
+	// Run lets time pass.
+	Run(d time.Duration)
+	Now() time.Duration
+
+	// Calls returns the calls that have arrived, in the order of their arrival.
+	Calls() []ratelimit.Arrival
+	// RoundTrips is how often Redis was asked.
+	RoundTrips() int
+	// Spread is the largest difference between calls in the time from their sending to their arrival.
+	Spread() time.Duration
+}
+
+// Scenario is something that processes which share limits go through.
+type Scenario struct {
+	Name   string
+	Limits []Limit
+	// Members is how many processes each believes there are while Redis is away.
+	Members int
+	// WarmUp is how long it is played before it is measured; 10 s unless it is changed.
+	WarmUp time.Duration
+	// Virtual is true of one that has more processes than a machine can be asked to run.
+	Virtual bool
+	play    func(World, *measure)
+}
+
+const (
+	media = "tencent"
+	// overDemand is how much more is wanted than can be had.
+	overDemand = 3
+	// mostWaiting is how many calls of a process wait at a time, at the most.
+	mostWaiting = 300
+)
+
+// Scenarios returns all of them. Each is measured for about the length.
+func Scenarios(length time.Duration) []Scenario {
+	tenASecond, hundredASecond, aMinute := Limit{10, time.Second}, Limit{100, time.Second}, Limit{3000, time.Minute}
+	var all []Scenario
+	for _, limits := range [][]Limit{{tenASecond}, {hundredASecond}, {aMinute}, {hundredASecond, aMinute}} {
+		for _, n := range []int{1, 3, 12} {
+			all = append(all, steady(limits, n, length))
+		}
+	}
+	all = append(all,
+		killed(hundredASecond, length), joined(hundredASecond, length), lost(hundredASecond, length), flushed(hundredASecond, length),
+		lanes(hundredASecond, length), hotAccount(hundredASecond, length), unequal(hundredASecond, length), many(length))
+	for i := range all {
+		all[i].WarmUp = 10 * time.Second
+	}
+	return all
+}
+
+// measure is the part of a scenario that is measured.
+type measure struct {
+	limits    []Limit
+	warmUp    time.Duration
+	processes int
+	from, to  time.Duration
+	trips     int
+	// disturbed is when something happened, or negative.
+	disturbed time.Duration
+	perSecond float64 // what is to be had, as the processes reckon
+	alone     bool    // what can be had is their parts of the limits
+	kind      func(ratelimit.Arrival) string
+	shares    func(total int) map[string]float64
+}
+
+func (m *measure) begin(w World) { m.from, m.trips = w.Now(), w.RoundTrips() }
+
+func (m *measure) end(w World) { m.to, m.trips = w.Now(), w.RoundTrips()-m.trips }
+
+// over measures while time passes.
+func (m *measure) over(w World, length time.Duration) {
+	m.begin(w)
+	w.Run(length)
+	m.end(w)
+}
+
+// Play plays a scenario in a world whose processes have its rules (see Rules) and reckon with a spread.
+func (s Scenario) Play(w World, spread time.Duration) Figures {
+	m := &measure{limits: s.Limits, warmUp: s.WarmUp, disturbed: -1, perSecond: s.perSecond(spread), kind: byProcess, processes: s.Members}
+	m.shares = func(total int) map[string]float64 { return equally(total, m.processes) }
+	s.play(w, m)
+	return m.figures(s.Name, w)
+}
+
+// Rules are the scenario's limits as rules.
+func (s Scenario) Rules() *ratelimit.Rules {
+	var rows []ratelimit.Rule
+	for _, l := range s.Limits {
+		rows = append(rows, ratelimit.Rule{Media: media, Endpoint: "*", Scope: ratelimit.ScopeApp, Period: l.Period, Limit: l.Calls, Share: 1})
+	}
+	rules := ratelimit.NewRules()
+	if err := rules.Set(rows); err != nil {
+		panic(err) // The scenarios are ours.
+	}
+	return rules
+}
+
+// perSecond is how many calls can be had.
+func (s Scenario) perSecond(spread time.Duration) float64 {
+	rate := math.Inf(1)
+	for _, l := range s.Limits {
+		rate = min(rate, l.perSecond(spread))
+	}
+	return rate
+}
+
+func (m *measure) figures(name string, w World) Figures {
+	all := calls(w.Calls())
+	measured := all.between(m.from, m.to)
+	seconds := (m.to - m.from).Seconds()
+	had := math.Inf(1) // what can be had a second
+	for _, l := range m.limits {
+		if m.alone {
+			l.Calls -= l.Calls % m.processes
+		}
+		had = min(had, l.perSecond(w.Spread()))
+	}
+	f := Figures{
+		Name: name, Processes: m.processes, Calls: len(measured),
+		UseRatio:             float64(len(measured)) / (had * seconds),
+		Refused:              all.refused(m.limits),
+		Overspent:            all.overspent(m.limits),
+		FairnessError:        all.fairnessError(m.from, m.to, m.kind, m.shares),
+		RoundTripsPerCall:    float64(m.trips) / float64(max(1, len(measured))),
+		RoundTripsPerProcess: float64(m.trips) / float64(m.processes) / seconds * 2,
+		SpreadSeconds:        w.Spread().Seconds(),
+	}
+	if m.disturbed >= 0 {
+		f.ConvergenceSeconds = all.converged(m.disturbed, m.to, had).Seconds()
+	}
+	return f
+}
+
+// demand is that of one of n processes, which together want more than there is.
+func (m *measure) demand(n int) ratelimit.Demand {
+	return ratelimit.Demand{
+		Call:       ratelimit.Call{Media: media, Endpoint: "daily_reports/get", App: "1"},
+		Importance: ratelimit.ImportanceUsual, PerSecond: overDemand * m.perSecond / float64(n), Most: mostWaiting,
+	}
+}
+
+func byProcess(c ratelimit.Arrival) string { return strconv.Itoa(c.Process) }
+
+func equally(total, among int) map[string]float64 {
+	shares := map[string]float64{}
+	for p := range among {
+		shares[strconv.Itoa(p)] = float64(total) / float64(among)
+	}
+	return shares
+}
+
+// steady is what most of the day is: some processes that want more than there is.
+func steady(limits []Limit, n int, length time.Duration) Scenario {
+	var names []string
+	for _, l := range limits {
+		names = append(names, fmt.Sprintf("%d/%s", l.Calls, strings.TrimSuffix(strings.TrimSuffix(l.Period.String(), "0s"), "m0s")))
+	}
+	name := strings.NewReplacer("/1s", "/s", "/1m", "/min").Replace(strings.Join(names, "+"))
+	return Scenario{Name: fmt.Sprintf("steady %s, processes: %d", name, n), Limits: limits, Members: n, play: func(w World, m *measure) {
+		for range n {
+			w.Join(m.demand(n))
+		}
+		w.Run(m.warmUp)
+		m.over(w, length)
+	}}
+}
+
+// killed is one of three that dies.
+func killed(l Limit, length time.Duration) Scenario {
+	return Scenario{Name: "one of three killed", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
+		for range 3 {
+			w.Join(m.demand(1))
+		}
+		w.Run(m.warmUp)
+		m.begin(w)
+		m.disturbed = w.Now()
+		w.Kill(2)
+		w.Run(length)
+		m.end(w)
+		m.shares = func(int) map[string]float64 { return nil }
+	}}
+}
+
+// joined is a fourth that comes to three.
+func joined(l Limit, length time.Duration) Scenario {
+	return Scenario{Name: "a fourth joins three", Limits: []Limit{l}, Members: 4, play: func(w World, m *measure) {
+		for range 3 {
+			w.Join(m.demand(1))
+		}
+		w.Run(m.warmUp)
+		m.begin(w)
+		m.disturbed = w.Now()
+		w.Join(m.demand(1))
+		w.Run(length)
+		m.end(w)
+		m.from += 10 * time.Second // until then it is not there
+	}}
+}
+
+// redisAway is how long Redis is lost.
+const redisAway = 30 * time.Second
+
+// lost is Redis that is away and comes back; what is measured is the time without it, of which the processes' parts can be had. It goes in the middle
+// between two asks: right before one, nobody has anything in hand, and right after, all have as much as they need until they begin with their parts.
+func lost(l Limit, _ time.Duration) Scenario {
+	return Scenario{Name: "Redis away for 30 s", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
+		for range 3 {
+			w.Join(m.demand(1))
+		}
+		w.Run(m.warmUp + time.Second)
+		w.LoseRedis()
+		m.alone = true
+		m.over(w, redisAway)
+		m.disturbed = m.from
+		w.ReturnRedis()
+		w.Run(redisAway)
+	}}
+}
+
+// flushed is Redis that forgets everything in the middle of a window.
+func flushed(l Limit, length time.Duration) Scenario {
+	return Scenario{Name: "FLUSHALL in mid-window", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
+		for range 3 {
+			w.Join(m.demand(1))
+		}
+		w.Run(m.warmUp)
+		m.begin(w)
+		m.disturbed = w.Now()
+		w.Flush()
+		w.Run(length)
+		m.end(w)
+	}}
+}
+
+// lanes are calls of the three importances that lanes have.
+func lanes(l Limit, length time.Duration) Scenario {
+	importances := []int{30, ratelimit.ImportanceUsual, 10}
+	return Scenario{Name: "three lanes", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
+		for range 3 {
+			var all []ratelimit.Demand
+			for _, importance := range importances {
+				d := m.demand(1)
+				d.Importance = importance
+				all = append(all, d)
+			}
+			w.Join(all...)
+		}
+		w.Run(m.warmUp)
+		m.kind = func(c ratelimit.Arrival) string { return strconv.Itoa(c.Importance) }
+		m.shares = func(total int) map[string]float64 {
+			shares := map[string]float64{}
+			for i, weight := range []float64{64, 16, 4} {
+				shares[strconv.Itoa(importances[i])] = float64(total) * weight / 84
+			}
+			return shares
+		}
+		m.over(w, length)
+	}}
+}
+
+// hotAccount is one of a thousand accounts that wants as much as all the others: they want two thirds of what there is.
+func hotAccount(l Limit, length time.Duration) Scenario {
+	return Scenario{Name: "one hot account of 1,000", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
+		accounts := make([]string, 999)
+		for i := range accounts {
+			accounts[i] = strconv.Itoa(i + 1)
+		}
+		others := 2 * m.perSecond / 3
+		for range 3 {
+			hot, rest := m.demand(1), m.demand(3)
+			hot.Accounts, hot.PerSecond = []string{"hot"}, m.perSecond
+			rest.Accounts, rest.PerSecond, rest.Most = accounts, others/3, 0
+			w.Join(hot, rest)
+		}
+		w.Run(m.warmUp)
+		m.kind = func(c ratelimit.Arrival) string {
+			if c.Account == "hot" {
+				return "hot"
+			}
+			return "others"
+		}
+		// What the others want is less than their share: they have it all, and the hot one what is left.
+		m.shares = func(int) map[string]float64 {
+			return map[string]float64{"others": others * 10, "hot": (m.perSecond - others) * 10}
+		}
+		m.over(w, length)
+	}}
+}
+
+// unequal are processes that want different amounts.
+func unequal(l Limit, length time.Duration) Scenario {
+	return Scenario{Name: "processes that want less, and more", Limits: []Limit{l}, Members: 4, play: func(w World, m *measure) {
+		wants := []float64{0.05, 0.2, 2, 2} // of what there is
+		for _, want := range wants {
+			d := m.demand(1)
+			d.PerSecond = want * m.perSecond
+			w.Join(d)
+		}
+		w.Run(m.warmUp)
+		m.shares = func(total int) map[string]float64 {
+			rest := float64(total) - 0.25*m.perSecond*10
+			return map[string]float64{"2": rest / 2, "3": rest / 2}
+		}
+		m.over(w, length)
+	}}
+}
+
+// many are a thousand processes.
+func many(length time.Duration) Scenario {
+	const n = 1000
+	return Scenario{Name: "1,000 processes", Limits: []Limit{{6000, time.Second}}, Members: n, Virtual: true, play: func(w World, m *measure) {
+		for range n {
+			d := m.demand(n)
+			d.Most = 50
+			w.Join(d)
+		}
+		w.Run(m.warmUp)
+		m.over(w, min(length, 20*time.Second))
+	}}
+}
+
+// Named returns the scenarios whose names have one of the words in them, or all without a word.
+func Named(all []Scenario, words []string) []Scenario {
+	if len(words) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(s Scenario) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s.Name, w) })
+	})
+}

@@ -1,0 +1,48 @@
+package quota
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const testSpread = 100 * time.Millisecond
+
+// batch is about how many calls one ask is granted where calls wait.
+const batch = 70
+
+func TestSimulate_LimitsAreUsedAndKept(t *testing.T) {
+	t.Parallel()
+	for i, s := range Scenarios(time.Minute) {
+		if s.Virtual {
+			s = Scenarios(5 * time.Second)[i]
+			s.WarmUp = 6 * time.Second
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			f := Simulate(s, 1, testSpread)
+			require.Zero(t, f.Refused)
+			require.LessOrEqual(t, f.Overspent, 0)
+			require.LessOrEqual(t, f.FairnessError, float64(batch))
+			require.LessOrEqual(t, f.ConvergenceSeconds, 5.)
+			switch {
+			case strings.HasPrefix(s.Name, "Redis away"):
+				require.GreaterOrEqual(t, f.UseRatio, 0.95)
+			default:
+				require.GreaterOrEqual(t, f.UseRatio, 0.98)
+			}
+			if strings.HasPrefix(s.Name, "steady") {
+				require.True(t, f.RoundTripsPerCall <= 0.02 || f.RoundTripsPerProcess <= 1.01, "%+v", f)
+			}
+		})
+	}
+}
+
+func TestSimulate_TheSameSeedGivesTheSameFigures(t *testing.T) {
+	t.Parallel()
+	s := Named(Scenarios(20*time.Second), []string{"killed"})[0]
+	first := Simulate(s, 7, testSpread)
+	require.Equal(t, first, Simulate(s, 7, testSpread))
+}
