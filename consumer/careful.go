@@ -48,14 +48,11 @@ type given struct {
 // carefulPartition is a partition that is worked on one by one below an offset.
 type carefulPartition struct {
 	holder string // names this start of it among all
-	until  int64
-	// left is how many are still to go one by one. A process that ended had begun no more than it had slots, and a
-	// partition's messages begin in their order: what ended it is one of the first that are not finished. Serial ones that
-	// wait for their turn had not begun and let others pass, so that of each key the first one alone is spent.
-	left    int
-	spent   map[string]bool // keys of serial messages
-	suspect int64           // was under way when a process ended; -1 when none was
-	started int64           // noted as started and not finished; -1 when none is
+	// until is behind the last that a process that ended may have begun, of which those that waited for call limits may be as many as had been read.
+	until   int64
+	over    bool  // it has come so far
+	suspect int64 // was under way when a process ended; -1 when none was
+	started int64 // noted as started and not finished; -1 when none is
 }
 
 func newGiven(c *Consumer, group string, s *slots) *given {
@@ -75,9 +72,8 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 	careful, err := g.c.deps.Store.RecordStarts(ctx, g.group, holder, startsMax, starts)
 	g.noted(err)
 	parts := map[broker.Position]*carefulPartition{}
-	_, size := g.slots.state()
 	for _, p := range careful {
-		part := &carefulPartition{holder: holder, until: p.CarefulUntil, left: size, spent: map[string]bool{}, suspect: -1, started: -1}
+		part := &carefulPartition{holder: holder, until: p.CarefulUntil, suspect: -1, started: -1}
 		if p.SuspectStarts > 0 {
 			part.suspect = p.SuspectOffset
 		}
@@ -134,7 +130,11 @@ func (g *given) careful(m *broker.Message, message ending) *carefulMessage {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.parts[broker.Position{Topic: m.Topic, Partition: m.Partition}]
-	if p == nil || m.Offset >= p.until || p.left == 0 {
+	if p == nil {
+		return nil
+	}
+	if m.Offset >= p.until {
+		p.over = true
 		return nil
 	}
 	return &carefulMessage{given: g, partition: p, topic: m.Topic, id: m.Partition, offset: m.Offset, message: message, ended: make(chan struct{})}
@@ -145,7 +145,7 @@ func (g *given) count() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range g.parts {
-		if p.left > 0 {
+		if !p.over {
 			n++
 		}
 	}
@@ -182,6 +182,8 @@ func (m *carefulMessage) Abandon() {
 	m.message.Abandon()
 	m.end()
 }
+
+func (m *carefulMessage) HoldsUp() bool { return m.message.HoldsUp() }
 
 func (m *carefulMessage) end() {
 	m.once.Do(func() {
@@ -222,10 +224,6 @@ func (m *carefulMessage) note(ctx context.Context) (deaths int) {
 	g.mu.Lock()
 	p := m.partition
 	p.started = m.offset
-	if m.serial == "" || !p.spent[m.serial] {
-		p.left--
-		p.spent[m.serial] = true
-	}
 	g.mu.Unlock()
 	noting, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -238,6 +239,11 @@ func TestConsumer_CallsAreAsImportantAsTheirLane(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, []int{20, 35, 20}[i], seen, "as its row says, or its name")
 		}
+		e := envelope(9)
+		e.Spare = true
+		k.member(acmeNormal).deliver(message(s.wants(e), ""))
+		synctest.Wait()
+		require.Equal(t, ratelimit.ImportanceSpare, seen, "of a run that is to have spare calls alone")
 	})
 }
 
@@ -284,7 +290,7 @@ func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
 				<-deaf // to the end of its time
 			}
 			<-begins
-			err := waiter.Wait(ctx, ratelimit.Call{Media: "acme"})
+			_, err := waiter.Wait(ctx, ratelimit.Call{Media: "acme"})
 			<-calls
 			return media.Result{}, err
 		}))
@@ -497,4 +503,59 @@ func TestConsumer_ShowsItsPools(t *testing.T) {
 	require.EqualValues(t, 4, got["adsync_consumer_pool_capacity acme normal"])
 	require.Contains(t, got, "adsync_consumer_pool_running acme normal")
 	require.Contains(t, got, "adsync_consumer_outcomes_waiting")
+}
+
+// However many subtasks wait for one endpoint's limit, those of another do not wait for them, nor does waiting cost an attempt.
+func TestConsumer_WhatWaitsForALimitHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const slow = 300
+		rules := ratelimit.NewRules()
+		require.NoError(t, rules.Set([]ratelimit.Rule{{Media: "acme", Endpoint: "slow", Scope: ratelimit.ScopePlatform, Period: time.Second, Limit: 10, Share: 1}}))
+		waiter := ratelimit.NewLocal(100*time.Millisecond, rules, nil)
+		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
+			call := ratelimit.Call{Media: "acme", Endpoint: "slow"}
+			if w.AccountID > slow {
+				call.Endpoint = "quick"
+			}
+			_, err := waiter.Wait(ctx, call)
+			if late, ok := errors.AsType[*ratelimit.WaitError](err); ok {
+				err = &media.DeferError{After: late.After, Reason: late.Error()}
+			}
+			return media.Result{}, err
+		}))
+		s.lanes[0].PoolSize = 32
+		require.NoError(t, c.Start(t.Context()))
+		defer c.Stop()
+		began := time.Now()
+		var messages []*fakeEnding
+		for account := int64(1); account <= slow+20; account++ {
+			messages = append(messages, k.member(acmeNormal).deliver(message(s.wants(envelope(account)), "")))
+		}
+		time.Sleep(6 * time.Second)
+		quick := 0
+		for _, o := range s.written() {
+			require.Equal(t, task.Succeeded, o.State)
+			if o.AccountID > slow {
+				quick++
+			}
+		}
+		require.Equal(t, 20, quick, "they wait for nothing, though the pool is of 32")
+
+		// Nothing more is read until some of them have ended.
+		for _, m := range messages {
+			m.holdsUp.Store(true)
+		}
+		time.Sleep(3 * time.Second)
+		var due []time.Duration
+		for _, o := range s.written() {
+			if o.State == task.Deferred {
+				require.Zero(t, o.Attempt)
+				due = append(due, o.DueAt.Sub(began))
+			}
+		}
+		require.InDelta(t, slow-10*8, len(due), 40, "but for those whose turn is near")
+		slices.Sort(due)
+		require.InDelta(t, slow/10, due[len(due)-1].Seconds(), slow/10/3, "they come back one after the other, as the limit lets them")
+	})
 }

@@ -118,10 +118,15 @@ func (f *fakeStore) sizes() (sizes []int) {
 }
 
 // fakeMessage records how a message ended.
-type fakeMessage struct{ done, abandoned atomic.Int32 }
+type fakeMessage struct {
+	done, abandoned atomic.Int32
+	holdsUp         atomic.Bool
+}
 
 func (m *fakeMessage) Done()    { m.done.Add(1) }
 func (m *fakeMessage) Abandon() { m.abandoned.Add(1) }
+
+func (m *fakeMessage) HoldsUp() bool { return m.holdsUp.Load() }
 
 // fakeKafka hands out members that tests feed by hand.
 type fakeKafka struct {

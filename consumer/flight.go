@@ -36,6 +36,7 @@ type flight struct {
 	begun     func()                  // says that the subtask is no longer beginning; may be called again
 	interrupt context.CancelCauseFunc // ends the work with a cause: an *interruption
 
+	waits    atomic.Int32 // of those for call limits: while which its slot is lent
 	ended    atomic.Bool
 	returned chan struct{}
 }
@@ -76,9 +77,41 @@ func (f *flight) run(drained context.Context) {
 // calling says how the subtask's calls wait for their limits. Those that began within a minute go in the order of their accounts, at each tick the
 // same, and all calls of a subtask when its first one does: so an account's figures come at an even pace, however long all of them take.
 func (f *flight) calling(ctx context.Context) context.Context {
-	ctx = ratelimit.WithImportance(ctx, int(f.p.importance.Load()))
+	importance := int(f.p.importance.Load())
+	if f.s.Spare {
+		importance = ratelimit.ImportanceSpare
+	}
+	ctx = ratelimit.WithImportance(ctx, importance)
 	ctx = ratelimit.WithTurn(ctx, ratelimit.Turn{At: f.began.Truncate(time.Minute), Number: f.s.AccountID})
-	return ratelimit.WithBeforeWait(ctx, f.begun)
+	ctx = ratelimit.WithYield(ctx, func() bool { return f.s.message.HoldsUp() || f.p.slots.isShut() })
+	return ratelimit.WithAroundWait(ctx, f.wait)
+}
+
+// lendAfter is how long a call may wait for its limit before the subtask's slot is lent. A call that nothing holds back waits for less, and its subtask counts as
+// running: else as many would run as want to.
+const lendAfter = 500 * time.Millisecond
+
+// wait lends the slot while a call waits for its limit, so that who waits keeps nobody from working. A subtask may make several calls at a time.
+func (f *flight) wait() (after func()) {
+	f.begun()
+	var mu sync.Mutex
+	over, lent := false, false
+	timer := time.AfterFunc(lendAfter, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if lent = !over; lent && f.waits.Add(1) == 1 {
+			f.p.slots.lend()
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		if lent && f.waits.Add(-1) == 0 {
+			f.p.slots.takeBack()
+		}
+	}
 }
 
 // call calls the handler. A panic is an error of class Bug.

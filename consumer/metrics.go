@@ -30,6 +30,7 @@ type metrics struct {
 
 	running  *prometheus.Desc
 	capacity *prometheus.Desc
+	limited  *prometheus.Desc
 	waiting  *prometheus.Desc
 	careful  *prometheus.Desc
 	consumer *Consumer
@@ -72,7 +73,8 @@ func newMetrics(c *Consumer) *metrics {
 		flushErrors:  counter("outcome_flush_errors_total", "Failed tries to write a batch of outcomes."),
 		reloadErrors: counter("pool_reload_errors_total", "Reloads of the lanes that failed, wholly or for some of them."),
 		running:      prometheus.NewDesc(name("pool_running"), "Subtasks under way.", []string{"media", "lane"}, nil),
-		capacity:     prometheus.NewDesc(name("pool_capacity"), "Subtasks that may be under way at a time.", []string{"media", "lane"}, nil),
+		capacity:     prometheus.NewDesc(name("pool_capacity"), "Subtasks that may be under way at a time, without those that wait for a call limit.", []string{"media", "lane"}, nil),
+		limited:      prometheus.NewDesc(name("pool_limited"), "Subtasks under way that wait for a call limit.", []string{"media", "lane"}, nil),
 		careful:      prometheus.NewDesc(name("careful_partitions"), "Partitions held whose messages go one by one, since something in them seems to end the process.", []string{"media", "lane"}, nil),
 		waiting:      prometheus.NewDesc(name("outcomes_waiting"), "Outcomes not yet written.", nil, nil),
 	}
@@ -94,6 +96,7 @@ func (m *metrics) register(registerer prometheus.Registerer) error {
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	out <- m.running
 	out <- m.capacity
+	out <- m.limited
 	out <- m.careful
 	out <- m.waiting
 }
@@ -104,6 +107,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		used, size := p.slots.state()
 		out <- prometheus.MustNewConstMetric(m.running, prometheus.GaugeValue, float64(used), p.name.media, p.name.lane)
 		out <- prometheus.MustNewConstMetric(m.capacity, prometheus.GaugeValue, float64(size), p.name.media, p.name.lane)
+		out <- prometheus.MustNewConstMetric(m.limited, prometheus.GaugeValue, float64(p.slots.waiting()), p.name.media, p.name.lane)
 		out <- prometheus.MustNewConstMetric(m.careful, prometheus.GaugeValue, float64(p.given.count()), p.name.media, p.name.lane)
 	}
 	out <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(len(m.consumer.outcomes.queue)))

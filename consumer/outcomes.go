@@ -26,6 +26,7 @@ const (
 type ending interface {
 	Done()
 	Abandon()
+	HoldsUp() bool
 }
 
 // finished is a subtask's outcome with the message that must not be finished before the outcome is written.

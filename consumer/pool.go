@@ -45,11 +45,10 @@ func newPool(c *Consumer, name laneName, row store.Lane) (*pool, error) {
 	p.rank(row)
 	p.given = newGiven(c, c.kafka.groupName(name), p.slots)
 	p.floor = newFloor(p.slots, c.claims, name)
-	// A worker that has given its slot back is not at once in the pool again: room for twice as many keeps the next
-	// subtask from finding the pool full.
-	workers, err := ants.NewPool(2*size, ants.WithNonblocking(true))
+	// The slots are the bound. Those that wait for a call limit have workers and no slots.
+	workers, err := ants.NewPool(-1)
 	if err != nil {
-		return nil, fmt.Errorf("make a pool of %d: %w", size, err)
+		return nil, fmt.Errorf("make a pool of workers: %w", err)
 	}
 	p.workers = workers
 	return p, nil
@@ -89,7 +88,6 @@ func (p *pool) resize(size int) {
 	if _, now := p.slots.state(); now == size {
 		return
 	}
-	p.workers.Tune(2 * size)
 	p.slots.resize(size)
 	p.c.log.Info("a lane's pool has a new size", "media", p.name.media, "lane", p.name.lane, "pool_size", size)
 }
@@ -103,9 +101,7 @@ func (p *pool) start(work func()) {
 		work()
 	}
 	if err := p.workers.Submit(run); err != nil {
-		// Rarely more workers than twice the slots are on their way back into the pool. The slots are the bound, so a
-		// goroutine beside the pool does no harm; the message must not be dropped.
-		go run()
+		go run() // The workers are released, and the message must not be dropped.
 	}
 }
 

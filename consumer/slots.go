@@ -11,6 +11,7 @@ type slots struct {
 	mu      sync.Mutex
 	size    int
 	used    int
+	lent    int             // of used: those that others may use, since who has them waits for a call limit
 	hung    int             // of used: those whose handlers ignore that their time is over
 	shut    int             // for how many reasons nothing new may begin
 	waiters []chan struct{} // closed when the slot is given
@@ -25,7 +26,7 @@ func (s *slots) acquire(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	if s.used < s.size && s.shut == 0 && len(s.waiters) == 0 {
+	if s.used-s.lent < s.size && s.shut == 0 && len(s.waiters) == 0 {
 		s.used++
 		s.mu.Unlock()
 		return nil
@@ -65,6 +66,28 @@ func (s *slots) release() {
 	defer s.mu.Unlock()
 	s.used--
 	s.give()
+}
+
+// lend lets others use a slot while its owner waits for a call limit. The owner's work counts as running all the same.
+func (s *slots) lend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lent++
+	s.give()
+}
+
+// takeBack ends what lend began. A grant does not last, so the owner waits for nobody: for a while more may run than there are slots.
+func (s *slots) takeBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lent--
+}
+
+// isShut tells whether nothing new may begin.
+func (s *slots) isShut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shut > 0
 }
 
 // resize changes the bound. When it shrinks, work above it ends by itself and no new work begins until then.
@@ -109,7 +132,7 @@ func (s *slots) whenIdle() <-chan struct{} {
 
 // give hands free slots to those who wait. The caller holds mu.
 func (s *slots) give() {
-	for s.used < s.size && s.shut == 0 && len(s.waiters) > 0 {
+	for s.used-s.lent < s.size && s.shut == 0 && len(s.waiters) > 0 {
 		s.used++
 		close(s.waiters[0])
 		s.waiters = s.waiters[1:]
@@ -129,9 +152,16 @@ func (s *slots) busy() bool {
 	return s.used != s.hung
 }
 
-// state returns how many slots are in use and how many there are.
+// state returns how many slots are in use, those that are lent included, and how many there are.
 func (s *slots) state() (used, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used, s.size
+}
+
+// waiting returns how many of the slots in use are lent.
+func (s *slots) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lent
 }

@@ -17,12 +17,16 @@ import (
 // limitsInterval is how often the table rate_limit is read: an edit holds within this time.
 const limitsInterval = 5 * time.Second
 
+// learnIntervals is after how many of these it is looked how limits stand of which the number is not known.
+const learnIntervals = 6
+
 // limits keeps the waiter's rules in force: the rows of rate_limit, and each platform's own where no row speaks of the same.
 type limits struct {
 	store    *store.Store
 	rules    *ratelimit.Rules
 	waiter   *ratelimit.Waiter
 	defaults []ratelimit.Rule
+	media    []string
 	log      *slog.Logger
 	bad      prometheus.Gauge
 	lastErr  string
@@ -40,6 +44,7 @@ func newLimits(s *store.Store, platforms []media.Platform, log *slog.Logger, reg
 	reg.MustRegister(l.bad)
 	for _, p := range platforms {
 		l.defaults = append(l.defaults, p.Limits()...)
+		l.media = append(l.media, p.Name())
 	}
 	return l
 }
@@ -54,11 +59,14 @@ func (l *limits) Start(ctx context.Context) error {
 	l.done.Go(func() {
 		ticker := time.NewTicker(limitsInterval)
 		defer ticker.Stop()
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
+				if n%learnIntervals == 0 {
+					l.learn(ctx)
+				}
 				if err := l.reload(ctx); err == nil {
 					l.causes.Clear("read")
 				} else if ctx.Err() == nil {
@@ -83,6 +91,11 @@ func (l *limits) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	learned, err := l.store.LearnedLimits(ctx)
+	if err != nil {
+		return err
+	}
+	l.rules.SetLearned(learned)
 	err = l.rules.Set(mergeLimits(rows, l.defaults))
 	text := ""
 	if err != nil {
@@ -100,6 +113,57 @@ func (l *limits) reload(ctx context.Context) error {
 	return nil
 }
 
+// learn looks how limits stand of which the number is not known, and remembers what that tells. Every process does; one of them is the first.
+func (l *limits) learn(ctx context.Context) {
+	for _, name := range l.media {
+		if !l.rules.Unknown(name) {
+			continue
+		}
+		err := l.learnOf(ctx, name)
+		switch {
+		case err == nil:
+			l.causes.Clear("learn " + name)
+		case ctx.Err() == nil:
+			l.causes.Report(slog.LevelWarn, "learn "+name, "cannot learn what the limits of a platform are", err, "media", name)
+		}
+	}
+}
+
+func (l *limits) learnOf(ctx context.Context, name string) error {
+	states, _, err := l.waiter.State(ctx, name)
+	if err != nil {
+		return err
+	}
+	known, err := l.store.LearnedLimits(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := l.store.Config.Now(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		var before ratelimit.Learned
+		for _, x := range known {
+			if x.Is(s.Key) {
+				before = x
+			}
+		}
+		after, changed := ratelimit.Learn(before, s, now)
+		if !changed {
+			continue
+		}
+		first, err := l.store.LearnLimit(ctx, before, after)
+		if err != nil {
+			return err
+		}
+		if first {
+			l.log.InfoContext(ctx, "a limit of which the number is not known is tried anew", "limit", s.String(), "calls", after.Limit, "refused", after.Refused)
+		}
+	}
+	return nil
+}
+
 // mergeLimits returns the enabled rows and the defaults that no usable row, enabled or not, speaks of: a row that will
 // be refused must not leave an endpoint without a limit.
 func mergeLimits(rows []store.LimitRow, defaults []ratelimit.Rule) []ratelimit.Rule {
@@ -107,19 +171,26 @@ func mergeLimits(rows []store.LimitRow, defaults []ratelimit.Rule) []ratelimit.R
 		media, endpoint string
 		scope           ratelimit.Scope
 		period          time.Duration
+		rows            bool
+	}
+	of := func(r ratelimit.Rule) identity {
+		if r.Unit == ratelimit.UnitRows {
+			return identity{r.Media, "", r.Scope, r.Period, true} // There is one for all endpoints.
+		}
+		return identity{r.Media, r.Endpoint, r.Scope, r.Period, false}
 	}
 	spoken := map[identity]bool{}
 	var rules []ratelimit.Rule
 	for _, r := range rows {
 		if r.Validate() == nil {
-			spoken[identity{r.Media, r.Endpoint, r.Scope, r.Period}] = true
+			spoken[of(r.Rule)] = true
 		}
 		if r.Enabled {
 			rules = append(rules, r.Rule)
 		}
 	}
 	for _, r := range defaults {
-		if !spoken[identity{r.Media, r.Endpoint, r.Scope, r.Period}] {
+		if !spoken[of(r)] {
 			rules = append(rules, r)
 		}
 	}

@@ -2,7 +2,9 @@ package media
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
 
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
@@ -19,6 +21,14 @@ type Totaler interface {
 type QuotaTeller interface {
 	// QuotaLeft reads it from an answer's header, in words for people; "" when the answer does not tell.
 	QuotaLeft(header http.Header) string
+}
+
+// RowsTeller is a Platform that limits the rows that calls match, whatever their pages show of them.
+type RowsTeller interface {
+	// Rows names the kind of rows that a call matches, which are counted together; "" where the platform does not limit them.
+	Rows(endpoint string, query url.Values) string
+	// Matched reads from an answer's payload how many the call has matched, and whether it tells.
+	Matched(payload json.RawMessage) (rows int, told bool)
 }
 
 // UsageTeller is a Platform whose answers tell how far the app's limits are used at their endpoint.

@@ -17,7 +17,7 @@ func (p *Producer) message(run *store.Run, key task.Key, delivery, attempt int) 
 		Delivery: delivery, Attempt: attempt,
 		PlannedAt: run.PlannedAt, Deadline: run.Deadline(), Timeout: s.Timeout, RetryMax: s.RetryMax, RetryBase: s.RetryBase,
 		Concurrency: s.Concurrency, ExclusiveMax: s.ExclusiveMax,
-		Confirmed: s.Order != nil && s.Order.Confirm,
+		Confirmed: s.Order != nil && s.Order.Confirm, Spare: s.Order != nil && s.Order.Spare,
 	}
 	m := broker.Message{
 		Topic: p.broker.TopicName(run.Media, s.Lane),

@@ -45,12 +45,13 @@ func Call(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	logger := slog.New(slog.NewTextHandler(log, nil)).With("caller", o.Process)
 	c := &caller{Order: o, log: logger, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: 10 * time.Second}}
 	var all sync.WaitGroup
-	if o.Limiter == LimiterOurs {
+	if o.Limiter == LimiterOurs || o.Limiter == LimiterPlain {
+		cfg.Plain = o.Limiter == LimiterPlain
 		w := ratelimit.New(cfg, client, redis.NewKeys("drill"), nil, Scenario{Limits: o.Limits}.Rules(), nil, logger)
 		all.Go(func() { w.Listen(ctx) })
-		c.waiter = w
-	} else if c.waiter, err = newPeer(o.Limiter, client, o.Limits); err != nil {
-		return err
+		c.waiter = ours{w}
+	} else {
+		c.waiter = cells{client, o.Limits}
 	}
 	for _, d := range o.Demands {
 		all.Go(func() { c.want(ctx, d) })
@@ -60,6 +61,14 @@ func Call(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	}
 	all.Wait()
 	return nil
+}
+
+// ours is the limiter of base/ratelimit. Its callers send at once: that is what is measured.
+type ours struct{ *ratelimit.Waiter }
+
+func (o ours) Wait(ctx context.Context, c ratelimit.Call) error {
+	_, err := o.Waiter.Wait(ctx, c)
+	return err
 }
 
 type caller struct {

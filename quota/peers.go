@@ -2,22 +2,18 @@ package quota
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-	"github.com/ulule/limiter/v3"
-	limiterredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
-	"adsync/base/clock"
 	"adsync/base/ratelimit"
 )
 
 // What a drill's callers can wait for instead of ours, to compare.
 const (
 	LimiterOurs  = "ours"
-	LimiterULULE = "ulule" // ulule/limiter: a count that begins anew at the end of its window; whoever is refused comes back then
+	LimiterPlain = "ulule" // the plain mode, of ulule/limiter: a count that begins anew at the end of its window; whoever is refused comes back then
 	LimiterGCRA  = "gcra"  // the generic cell rate algorithm with a burst of the whole limit, as its libraries have it
 )
 
@@ -26,51 +22,7 @@ type waiter interface {
 	Wait(ctx context.Context, c ratelimit.Call) error
 }
 
-// newPeer returns a waiter that asks for each call, and asks again when it is told that there is none.
-func newPeer(name string, client goredis.UniversalClient, limits []Limit) (waiter, error) {
-	switch name {
-	case LimiterULULE:
-		store, err := limiterredis.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: "drill"})
-		if err != nil {
-			return nil, fmt.Errorf("load the scripts of ulule/limiter: %w", err)
-		}
-		return windows{store, limits}, nil
-	case LimiterGCRA:
-		return cells{client, limits}, nil
-	default:
-		return nil, fmt.Errorf("there is no limiter %q", name)
-	}
-}
-
-// windows is ulule/limiter.
-type windows struct {
-	store  limiter.Store
-	limits []Limit
-}
-
-func (w windows) Wait(ctx context.Context, _ ratelimit.Call) error {
-	for {
-		var reset time.Time
-		for _, l := range w.limits {
-			got, err := w.store.Get(ctx, l.Period.String(), limiter.Rate{Period: l.Period, Limit: int64(l.Calls)})
-			if err != nil {
-				return err
-			}
-			if end := time.Unix(got.Reset, 0); got.Reached && end.After(reset) {
-				reset = end
-			}
-		}
-		if reset.IsZero() {
-			return nil
-		}
-		// It tells whole seconds, rounded down.
-		if err := pause(ctx, max(clock.Until(reset), 10*time.Millisecond)); err != nil {
-			return err
-		}
-	}
-}
-
-// cells is GCRA.
+// cells is GCRA. Each call asks, and asks again when it is told that there is none.
 type cells struct {
 	client goredis.UniversalClient
 	limits []Limit

@@ -274,8 +274,8 @@ func lanes(l Limit, length time.Duration) Scenario {
 		m.kind = func(c ratelimit.Arrival) string { return strconv.Itoa(c.Importance) }
 		m.shares = func(total int) map[string]float64 {
 			shares := map[string]float64{}
-			for i, weight := range []float64{64, 16, 4} {
-				shares[strconv.Itoa(importances[i])] = float64(total) * weight / 84
+			for i, weight := range []float64{100, 10, 1} {
+				shares[strconv.Itoa(importances[i])] = float64(total) * weight / 111
 			}
 			return shares
 		}

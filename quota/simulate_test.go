@@ -11,7 +11,7 @@ import (
 const testSpread = 100 * time.Millisecond
 
 // batch is about how many calls one ask is granted where calls wait.
-const batch = 70
+const batch = 80
 
 func TestSimulate_LimitsAreUsedAndKept(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/media/simulator"
 	"adsync/media/token"
 	"adsync/standalone/verify"
 )
@@ -173,10 +174,13 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 		if r.Limit == 0 {
 			continue
 		}
-		err := s.AddRateLimit(ctx, ratelimit.Rule{
+		rule := ratelimit.Rule{
 			Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: int(r.Limit),
-		})
-		if err != nil {
+		}
+		if r.Scope == simulator.ScopeRows {
+			rule.Scope, rule.Unit = ratelimit.ScopeApp, ratelimit.UnitRows
+		}
+		if err := s.AddRateLimit(ctx, rule); err != nil {
 			return err
 		}
 	}

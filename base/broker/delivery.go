@@ -33,6 +33,9 @@ func (d *Delivery) Done() {
 	}
 }
 
+// HoldsUp tells whether nothing more of the message's partition is read until older messages are finished, of which it may be one.
+func (d *Delivery) HoldsUp() bool { return d.partition.full() }
+
 // Abandon says that nobody works on the message any more and nobody will: it stays uncommitted and comes again
 // when the partition is assigned next, and a drain does not wait for it. It is meant for the end of a generation;
 // at any other time it holds back the partition until its next generation, as a delivery that is never done does.

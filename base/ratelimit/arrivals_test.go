@@ -20,6 +20,15 @@ func (l *arrivals) note(k Key, at int64) {
 	l.at[k.id()] = append(l.at[k.id()], at)
 }
 
+// undo takes one back.
+func (l *arrivals) undo(k Key, at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.at[k.id()]
+	i := slices.Index(all, at)
+	l.at[k.id()] = slices.Delete(all, i, i+1)
+}
+
 func (l *arrivals) count(k Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,9 +6,12 @@
 -- KEYS[2i+2], KEYS[2i+3]   of limit i: the moments granted (a sorted set, or where there is a burst one number), and what is claimed (a hash)
 -- The last KEYS are, of each limit with calls, how many were granted in each minute of late (a hash).
 -- ARGV      process, horizon, claim's life, 1 if the process has been without Redis, the number of the hash KEYS[2] that the process knows, how many limits,
---           for each limit: every, 1 if it may have a burst, tolerance, calls, window,
---           then for each want: importance, weight, group, demand, how many common limits and these,
---           how many calls, how many limits of its own each has, and these call by call
+--           for each limit: every, 1 if it may have a burst, tolerance, ahead, calls, window,
+--           of how many limits more was taken than granted, for each of these: the limit and how much more,
+--           how many calls will not be made, for each of these: its moment, how many limits, each with the cost,
+--           then for each want: importance, weight, group, demand, rows, how many common limits, each with the cost,
+--           how many calls, how many limits of its own each has, the costs of these, and call by call its rows and they themselves;
+--           a cost of 0 is that of the rows that a call is thought to match
 --
 -- Returns {now, the number of the hash of pauses, the points and ends of these if the number is another,
 --          for each want {rate, by, opens, then for each start the call and when}}
@@ -56,7 +59,7 @@ local function load(l)
   l.loaded = true
   if l.bursts then
     local stored = tonumber(redis.call('GET', l.name) or 0) or 0
-    l.ready = math.min(stored, now + horizon + l.tolerance + l.every)
+    l.ready = math.max(0, math.min(stored, now + horizon + l.ahead))
     l.taken = l.ready < stored
     return
   end
@@ -69,7 +72,7 @@ end
 
 local limits, counted = {}, 2 * count + 3
 for i = 0, count - 1 do
-  local l = {name = KEYS[2 * i + 4], claimed = KEYS[2 * i + 5], every = number(), bursts = arg() == '1', tolerance = number(), calls = number(), window = number(), added = {}}
+  local l = {name = KEYS[2 * i + 4], claimed = KEYS[2 * i + 5], every = number(), bursts = arg() == '1', tolerance = number(), ahead = number(), calls = number(), window = number(), added = {}}
   limits[i] = l
   l.after = from + l.every
   local crowded = 0
@@ -97,6 +100,25 @@ for i = 0, count - 1 do
   if l.bursts then load(l) end
 end
 
+for _ = 1, number() do
+  local l, more = limits[number()], number()
+  if back ~= '1' then
+    l.ready = math.max(l.ready, now) + more * l.every
+    l.taken = true
+  end
+end
+for _ = 1, number() do
+  local t = number()
+  for _ = 1, number() do
+    local l, cost = limits[number()], number()
+    local given = 0
+    if back ~= '1' and not l.bursts then
+      for n = 0, cost - 1 do given = given + redis.call('ZREM', l.name, text(t + n * l.every)) end
+    end
+    l.number = (l.number or 0) - given
+  end
+end
+
 -- What is claimed of the limits that are shared.
 local function claims(l)
   if l.claims then return l.claims end
@@ -116,6 +138,9 @@ local function claims(l)
   end
   return l.claims
 end
+
+-- A share of nothing.
+local rateLeast = 1e-12
 
 local function share(l, me)
   local mine = l.claims[me].weight
@@ -138,8 +163,12 @@ local function share(l, me)
   local left, weights = horizon / l.every, mine
   table.sort(classes, function(a, b) return a.weight < b.weight end)
   for _, c in ipairs(classes) do weights = weights + c.weight end
+  local function perWeight(c)
+    if c.weight == 0 then return math.huge end
+    return c.demand / c.weight
+  end
   table.sort(classes, function(a, b)
-    local x, y = a.demand / a.weight, b.demand / b.weight
+    local x, y = perWeight(a), perWeight(b)
     if x ~= y then return x < y end
     return a.weight < b.weight
   end)
@@ -176,38 +205,47 @@ local function search(granted, t)
   return low
 end
 
-local function free(l, t)
+local function free(l, t, cost)
   if not l.loaded then load(l) end
   t = math.max(t, l.after)
-  if l.bursts then return math.max(t, l.ready - l.tolerance) end
+  if l.bursts then return math.max(t, l.ready - math.max(0, l.tolerance - (cost - 1) * l.every)) end
   local granted = l.granted
   local i = search(granted, t)
   if i > 1 then t = math.max(t, granted[i - 1] + l.every) end
-  while i <= #granted and granted[i] < t + l.every do
+  while i <= #granted and granted[i] < t + cost * l.every do
     t = math.max(t, granted[i] + l.every)
     i = i + 1
   end
-  if l.crowded > 0 and i - 1 >= l.calls then t = math.max(t, granted[i - l.calls] + l.window) end
+  local last = math.min(i - 1 - l.calls + cost, i - 1)
+  if l.crowded > 0 and last > 0 then t = math.max(t, granted[last] + l.window) end
   return t
 end
 
-local function take(l, t)
-  l.number = (l.number or 0) + 1
+local function take(l, t, cost)
+  l.number = (l.number or 0) + cost
   if l.bursts then
-    l.ready = math.max(l.ready, t) + l.every
+    l.ready = math.max(l.ready, t) + cost * l.every
     l.taken = true
     return
   end
-  table.insert(l.granted, search(l.granted, t), t)
-  l.added[#l.added + 1] = t
+  local i = search(l.granted, t)
+  for n = 0, cost - 1 do
+    table.insert(l.granted, i + n, t + n * l.every)
+    l.added[#l.added + 1] = t + n * l.every
+  end
 end
 
-local function earliest(t, which)
+local function costOf(cost, rows)
+  if cost == 0 then cost = rows end
+  return math.max(1, cost)
+end
+
+local function earliest(t, which, costs, rows)
   local by, moved = -1, true
   while moved do
     moved = false
-    for _, i in ipairs(which) do
-      local next = free(limits[i], t)
+    for n, i in ipairs(which) do
+      local next = free(limits[i], t, costOf(costs[n], rows))
       if next > t then t, by, moved = next, i, true end
     end
   end
@@ -217,19 +255,20 @@ end
 -- All claims stand before the first share is reckoned.
 local wants = {}
 while at < #ARGV do
-  local w = {importance = arg(), weight = arg(), group = arg(), demand = arg(), common = {}, calls = {}}
+  local w = {importance = arg(), weight = arg(), group = arg(), demand = number(), rows = number(), taken = 0, common = {}, costs = {}, ownCosts = {}, calls = {}}
   w.who = w.importance .. '\n' .. process .. '\n' .. w.group
-  for _ = 1, number() do w.common[#w.common + 1] = number() end
+  for n = 1, number() do w.common[n], w.costs[n] = number(), number() end
   local calls, own = number(), number()
+  for n = 1, own do w.ownCosts[n] = number() end
   for i = 1, calls do
-    w.calls[i] = {}
+    w.calls[i] = {rows = number()}
     for j = 1, own do w.calls[i][j] = number() end
   end
-  for _, i in ipairs(w.common) do
+  for n, i in ipairs(w.common) do
     local all = claims(limits[i])
     if not all[w.who] then all[w.who] = {process = process, most = 2147483647, paid = now} end
     local c = all[w.who]
-    c.weight, c.demand, c.seen = tonumber(w.weight), tonumber(w.demand), now
+    c.weight, c.demand, c.seen = tonumber(w.weight), w.demand * costOf(w.costs[n], w.rows), now
   end
   wants[#wants + 1] = w
 end
@@ -240,12 +279,12 @@ for _, w in ipairs(wants) do
   for i, index in ipairs(w.common) do
     local l = limits[index]
     local c = l.claims[w.who]
-    local rate = share(l, w.who) / horizon
-    c.paid = math.max(c.paid, now - math.floor(1 / rate))
-    local part = rate * (now + horizon - c.paid)
+    local rate = math.max(rateLeast, share(l, w.who) / horizon)
+    c.paid = math.max(c.paid, now - math.floor(costOf(w.costs[i], w.rows) / rate))
+    local part = rate * (now + horizon - c.paid) / costOf(w.costs[i], w.rows)
     if part < w.fair then w.fair, w.held = part, index end
     w.soon = math.min(w.soon, now + math.floor(horizon / processes(l)))
-    local r = rate * 1000000
+    local r = rate / costOf(w.costs[i], w.rows) * 1000000
     if w.rate == 0 or r < w.rate then w.rate = r end
     w.rates[i] = rate
   end
@@ -259,7 +298,7 @@ local function grant(w, last, most)
     if not w.over[i] then
       if #w.starts >= most then return end
       local by
-      w.free, by = earliest(w.free, w.common)
+      w.free, by = earliest(w.free, w.common, w.costs, own.rows)
       if by >= 0 then w.held = by end
       if w.free > last then
         w.by, w.opens = w.held, w.free
@@ -268,16 +307,17 @@ local function grant(w, last, most)
       local t
       t, by = w.free, -1
       while true do
-        local mine, b = earliest(t, own)
+        local mine, b = earliest(t, own, w.ownCosts, own.rows)
         if b >= 0 then by = b end
-        t = earliest(mine, w.common)
+        t = earliest(mine, w.common, w.costs, own.rows)
         if t == mine then break end
       end
       if t > last then
         if w.by < 0 then w.by, w.opens = by, t end
       else
-        for _, index in ipairs(w.common) do take(limits[index], t) end
-        for _, index in ipairs(own) do take(limits[index], t) end
+        for n, index in ipairs(w.common) do take(limits[index], t, costOf(w.costs[n], own.rows)) end
+        for n, index in ipairs(own) do take(limits[index], t, costOf(w.ownCosts[n], own.rows)) end
+        w.taken = w.taken + own.rows
         w.over[i] = true
         w.starts[#w.starts + 1] = {i - 1, t - now}
       end
@@ -294,14 +334,16 @@ for n, w in ipairs(wants) do
     local c = limits[index].claims[w.who]
     c.most = 2147483647
     for j, rate in ipairs(w.rates) do
-      if j ~= i then c.most = math.min(c.most, math.floor(rate * horizon) + 1) end
+      if j ~= i then c.most = math.min(c.most, (math.floor(rate * horizon / costOf(w.costs[j], w.rows)) + 1) * costOf(w.costs[i], w.rows)) end
     end
-    c.paid = math.min(c.paid + math.floor(#w.starts / w.rates[i]), now + 2 * horizon)
+    local taken = #w.starts * w.costs[i]
+    if taken == 0 then taken = w.taken end
+    c.paid = math.min(c.paid + math.floor(taken / w.rates[i]), now + 2 * horizon)
     redis.call('HSET', limits[index].claimed, w.who, tostring(c.weight) .. ' ' .. text(c.demand) .. ' ' .. text(c.most) .. ' ' .. text(c.paid) .. ' ' .. text(c.seen))
   end
   local opens = 0
   if w.opens > 0 then opens = w.opens - now end
-  answers[n] = {math.floor(w.rate * 1000), w.by, opens}
+  answers[n] = {math.ceil(w.rate * 1000), w.by, opens}
   for _, s in ipairs(w.starts) do
     answers[n][#answers[n] + 1] = s[1]
     answers[n][#answers[n] + 1] = s[2]
@@ -311,13 +353,13 @@ end
 local minute = math.floor(now / 60000000)
 for i = 0, count - 1 do
   local l = limits[i]
-  if l.minutes and l.number then
+  if l.minutes and l.number and l.number ~= 0 then
     redis.call('HINCRBY', l.minutes, text(minute), l.number)
     redis.call('HDEL', l.minutes, text(minute - 61), text(minute - 62))
     redis.call('PEXPIRE', l.minutes, 3720000)
   end
   if l.taken then
-    redis.call('SET', l.name, text(l.ready), 'PX', math.ceil((l.ready - now) / 1000) + 1000)
+    redis.call('SET', l.name, text(l.ready), 'PX', math.max(0, math.ceil((l.ready - now) / 1000)) + 1000)
   end
   for j = 1, #l.added do
     redis.call('ZADD', l.name, text(l.added[j]), text(l.added[j]))

@@ -3,11 +3,16 @@ package ratelimit
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 )
 
-// ImportanceUsual is the importance of calls that are made without one.
-const ImportanceUsual = 20
+// ImportanceUsual is the importance of calls that are made without one. Calls of ImportanceSpare have no share of a limit: what they get is what would pass
+// unused.
+const (
+	ImportanceUsual = 20
+	ImportanceSpare = -1
+)
 
 type importanceKey struct{}
 
@@ -48,12 +53,44 @@ func TurnOf(ctx context.Context) Turn {
 	return t
 }
 
-type beforeWaitKey struct{}
+type aroundWaitKey struct{}
 
-// WithBeforeWait has each Wait with the context call f before it asks for a grant. It may be called by several at once.
-func WithBeforeWait(ctx context.Context, f func()) context.Context {
-	return context.WithValue(ctx, beforeWaitKey{}, f)
+// WithAroundWait has each Wait with the context call f before it asks for a grant, and what f returned before it returns. They may be called by several at
+// once.
+func WithAroundWait(ctx context.Context, f func() (after func())) context.Context {
+	return context.WithValue(ctx, aroundWaitKey{}, f)
 }
+
+// aroundWait calls what WithAroundWait gave, and returns what is to be called when the wait is over.
+func aroundWait(ctx context.Context) (after func()) {
+	if f, ok := ctx.Value(aroundWaitKey{}).(func() func()); ok {
+		return f()
+	}
+	return func() {}
+}
+
+// WithYield says that others may need the caller's place while it waits, as f tells. If they do, and its grant is more than a few seconds away, Wait returns a
+// *WaitError, which tells when to come back: calls that went away one after the other are told one moment after the other, as fast as the limit
+// lets them. Who has had a grant goes on: it would have to begin anew. f may be called by several at once, and often.
+func WithYield(ctx context.Context, f func() bool) context.Context {
+	return context.WithValue(ctx, yieldKey{}, &yielding{wanted: f})
+}
+
+type yieldKey struct{}
+
+// yielding is how a caller's place is needed by others.
+type yielding struct {
+	wanted func() bool
+	begun  atomic.Bool // the caller has had a grant
+}
+
+func yieldingOf(ctx context.Context) *yielding {
+	y, _ := ctx.Value(yieldKey{}).(*yielding)
+	return y
+}
+
+// isWanted tells whether others need the caller's place.
+func (y *yielding) isWanted() bool { return y != nil && !y.begun.Load() && y.wanted() }
 
 type grantedKey struct{}
 
@@ -63,9 +100,12 @@ func WithGranted(ctx context.Context, f func()) context.Context {
 	return context.WithValue(ctx, grantedKey{}, f)
 }
 
-// tell calls the function that the context has under a key, if any.
-func tell(ctx context.Context, key any) {
-	if f, ok := ctx.Value(key).(func()); ok {
+// granted tells who wants to know that a call is about to be made.
+func granted(ctx context.Context) {
+	if y := yieldingOf(ctx); y != nil {
+		y.begun.Store(true)
+	}
+	if f, ok := ctx.Value(grantedKey{}).(func()); ok {
 		f()
 	}
 }

@@ -20,7 +20,7 @@ const (
 	callsMax   = 500
 	callsFirst = 100
 	// callsPerAsk is about how many calls are granted by one ask where calls wait, and askEvery the longest time between two such asks.
-	callsPerAsk = 70
+	callsPerAsk = 80
 	askEvery    = 2 * time.Second
 	askSoonest  = 100 * time.Millisecond
 	// askApart is how long after an ask those wait that come meanwhile, to be asked for together. The first call after a rest waits for nobody.
@@ -29,6 +29,16 @@ const (
 	// thirds of that are forgotten.
 	roundCalls      = 10
 	roundsForgotten = 30 * time.Second
+	// settleWithin is how long it takes at most to tell the others that calls matched more rows than was thought, and handBackWithin that granted ones
+	// will not be made. Those that could start in handBackAhead are kept for who comes.
+	settleWithin   = 250 * time.Millisecond
+	handBackWithin = 100 * time.Millisecond
+	handBackAhead  = 50 * time.Millisecond
+	// standMost is how far away a grant may be for which a caller keeps a place that others need, and comeBackMost how much later it comes back at
+	// the most. comeBackSooner has some wait again when there is room for them, lest it passes unused.
+	standMost      = 2 * time.Second
+	comeBackMost   = 10 * time.Minute
+	comeBackSooner = 0.9
 	// trust is how long a process believes that a pause goes on.
 	trust = 5 * time.Second
 	// calendarLook is how long what holds calls back is believed where it may end with a calendar's window.
@@ -56,13 +66,51 @@ type desk struct {
 	asked    time.Time         // when it was asked last
 	synced   time.Time         // when pauses were read last
 	ahead    time.Duration     // the ledger's clock is so far ahead of ours; it tells a calendar's windows
+	owed     map[Key]int       // rows that calls matched and the ledger does not know of
+	tell     time.Time         // when that, and what is not used, is told at the latest; zero where there is nothing to tell
+	matched  map[rowsID]matched
 }
+
+// rowsID says of which calls it is known how many rows they match: those of an account, or of all, without an account.
+type rowsID struct{ endpoint, app, rows, account string }
+
+// matched is how many rows calls match: of an account the last one, of all the mean, and by how much they are apart.
+type matched struct{ rows, apart float64 }
+
+const (
+	// matchedFirst is how many rows a call is thought to match before any was answered: rather many, for the first answers may tell of few.
+	matchedFirst = 3000
+	// matchedNew is how much the last call tells of the next.
+	matchedNew = 0.2
+)
+
+// likely is how many rows a call is thought to match.
+func (d *desk) likely(c Call) int {
+	if c.Rows == "" {
+		return 0
+	}
+	id := rowsOf(c)
+	m, known := d.matched[id]
+	if !known {
+		id.account = ""
+		if m, known = d.matched[id]; !known {
+			m.rows = matchedFirst
+		}
+	}
+	return max(1, int(math.Ceil(m.rows+m.apart)))
+}
+
+func rowsOf(c Call) rowsID { return rowsID{plain(c.Endpoint), c.App, c.Rows, c.Account} }
 
 // lineID says which calls wait in one line: those that the same limits cover, but for their accounts'.
 type lineID struct {
-	endpoint, app string
-	ofAccount     bool
-	importance    int
+	endpoint, app, rows string
+	ofAccount           bool
+	importance          int
+}
+
+func lineOf(c Call, importance int) lineID {
+	return lineID{endpoint: plain(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
 }
 
 // line are the calls of one kind that wait for a grant.
@@ -80,6 +128,11 @@ type line struct {
 	by    Key
 	every time.Duration // between two calls of it
 	opens time.Time
+	each  time.Duration // between two calls of the line, by its share
+	// begins are the moments of those that are granted and have not begun.
+	begins []time.Time
+	// booked is up to when there are calls that went away and come back then.
+	booked time.Time
 }
 
 // tally is how many calls an account was granted, from what the one with the fewest had when it came.
@@ -98,6 +151,9 @@ type batch struct {
 type slot struct {
 	from, until time.Time
 	account     string // whose it is, where its account has limits
+	call        Call   // one that it was granted for
+	rows        int    // that it was thought to match
+	at          int64  // its moment by the ledger; 0 for one that is of no use to others
 }
 
 // ticket is a call that waits, or has waited.
@@ -106,6 +162,7 @@ type ticket struct {
 	call     Call
 	turn     Turn
 	deadline time.Time // zero for none
+	yield    *yielding // may be nil
 	waits    bool
 	opens    time.Time    // of one that is held: until when
 	point    Key          // of one that is held by a pause
@@ -121,19 +178,18 @@ type outcome struct {
 func newDesk(w *Waiter, media string) *desk {
 	return &desk{
 		w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[Key]time.Time{}, refused: map[Key]time.Time{},
+		owed: map[Key]int{}, matched: map[rowsID]matched{},
 		taken: w.metrics.taken.WithLabelValues(media), waited: w.metrics.wait.WithLabelValues(media),
 	}
 }
 
 // stand waits for a slot for a call, which may lie ahead. Whoever does not use it gives it back.
 func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
-	t := &ticket{call: c, turn: TurnOf(ctx), got: make(chan outcome, 1)}
+	t := &ticket{call: c, turn: TurnOf(ctx), yield: yieldingOf(ctx), got: make(chan outcome, 1)}
 	if left, ok := clock.Left(ctx); ok {
 		t.deadline = d.w.now().Add(left)
 	}
-	if d.join(t, Importance(ctx)) {
-		go d.ask(context.WithoutCancel(ctx)) // It asks for others too.
-	}
+	d.join(t, Importance(ctx))
 	select {
 	case o := <-t.got:
 		return t, o.slot, o.err
@@ -147,7 +203,7 @@ func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
 		d.end(t, outcome{})
 		d.look()
 	} else if o := <-t.got; o.err == nil {
-		t.line.giveBack(d, o.slot)
+		d.takeBack(t.line, o.slot)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, slot{}, late
@@ -155,12 +211,12 @@ func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
 	return nil, slot{}, ctx.Err()
 }
 
-// join takes a place in line, and what is to spare at once. It tells whether ask must be begun.
-func (d *desk) join(t *ticket, importance int) (begin bool) {
+// join takes a place in line, and what is to spare at once.
+func (d *desk) join(t *ticket, importance int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.w.now()
-	id := lineID{endpoint: plain(t.call.Endpoint), app: t.call.App, ofAccount: t.call.Account != "", importance: importance}
+	id := lineOf(t.call, importance)
 	l := d.lines[id]
 	if l == nil {
 		l = &line{id: id, served: map[string]*tally{}}
@@ -174,31 +230,38 @@ func (d *desk) join(t *ticket, importance int) (begin bool) {
 	d.waiting++
 	d.w.metrics.waiting.WithLabelValues(d.media).Inc()
 	l.serve(d)
-	if t.waits && l.hopeless(t, 0) {
+	switch {
+	case !t.waits:
+	case l.hopeless(t, 0):
 		d.end(t, outcome{err: l.late(t, 0, now)})
+	case l.goesAway(t, len(l.waiting)-1, now):
+		d.end(t, outcome{err: l.comeBack(t, len(l.waiting)-1, now)})
 	}
-	if !t.waits {
-		return false
+	if t.waits {
+		d.begin()
 	}
+}
+
+// begin has the goroutine live, and look what there is to ask.
+func (d *desk) begin() {
 	if !d.asking {
 		d.asking = true
-		return true
+		d.w.begin(d)
 	}
 	d.look()
-	return false
 }
 
 // takeSpare takes a slot that is to spare and begun already, and tells whether there was one.
-func (d *desk) takeSpare(c Call, importance int, now time.Time) bool {
+func (d *desk) takeSpare(c Call, importance int, now time.Time) (slot, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := d.lines[lineID{endpoint: plain(c.Endpoint), app: c.App, ofAccount: c.Account != "", importance: importance}]
+	l := d.lines[lineOf(c, importance)]
 	if l == nil || len(l.spare) == 0 || d.paused(c, now) {
-		return false
+		return slot{}, false
 	}
 	for i, s := range l.spare {
 		if s.from.After(now) {
-			return false
+			return slot{}, false
 		}
 		if !s.until.Before(now) && (s.account == "" || s.account == c.Account) {
 			if i == 0 {
@@ -206,10 +269,10 @@ func (d *desk) takeSpare(c Call, importance int, now time.Time) bool {
 			} else {
 				l.spare = slices.Delete(l.spare, i, i+1)
 			}
-			return true
+			return s, true
 		}
 	}
-	return false
+	return slot{}, false
 }
 
 // end ends a ticket's wait.
@@ -236,7 +299,7 @@ func (d *desk) look() {
 	}
 }
 
-// ask asks for those who wait until nobody does.
+// ask asks for those who wait, and tells what there is to tell, until there is neither.
 func (d *desk) ask(ctx context.Context) {
 	for {
 		at, ok := d.askAt()
@@ -256,11 +319,11 @@ func (d *desk) ask(ctx context.Context) {
 	}
 }
 
-// askAt is when an ask has a use. Without anybody who waits it has none, and the asking is over.
+// askAt is when an ask has a use. Without anybody who waits, and anything to tell, it has none, and the asking is over.
 func (d *desk) askAt() (at time.Time, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.waiting == 0 {
+	if d.waiting == 0 && d.tell.IsZero() {
 		d.asking = false
 		return time.Time{}, false
 	}
@@ -269,6 +332,9 @@ func (d *desk) askAt() (at time.Time, ok bool) {
 		if at.Before(next) {
 			next = at
 		}
+	}
+	if !d.tell.IsZero() {
+		note(d.tell)
 	}
 	for _, l := range d.lines {
 		if len(l.waiting) > 0 {
@@ -337,9 +403,20 @@ func (d *desk) deliver(a asked, got answer, err error) {
 			l.askAt = d.askAgain(got)
 		}
 		l.forget(now)
-		for i, t := range slices.Backward(l.inOrder()) {
-			if l.hopeless(t, i) {
-				d.end(t, outcome{err: l.late(t, i, now)})
+		before := 0
+		for _, t := range l.inOrder() {
+			switch {
+			case l.hopeless(t, before):
+				d.end(t, outcome{err: l.late(t, before, now)})
+			case l.goesAway(t, before, now):
+				d.end(t, outcome{err: l.comeBack(t, before, now)})
+			default:
+				before++
+			}
+		}
+		for _, t := range slices.Clone(l.held) {
+			if t.opens.Sub(now) > standMost && t.yield.isWanted() {
+				d.end(t, outcome{err: &WaitError{Call: t.call, Key: t.heldBy(), After: t.opens.Sub(now)}})
 			}
 		}
 	}
@@ -359,28 +436,49 @@ func (d *desk) compose() asked {
 	now := d.w.now()
 	d.asked = now
 	known := map[Key]int{}
-	index := func(keys []Key) []int {
-		all := make([]int, len(keys))
-		for i, k := range keys {
-			at, ok := known[k]
-			if !ok {
-				at = len(a.limits)
-				known[k] = at
-				a.limits = append(a.limits, limit{key: k, part: tightened(d.pauses[k.any()], now)})
-			}
-			all[i] = at
+	index := func(k Key) int {
+		at, ok := known[k.id()] // Whatever its number: rules may change meanwhile.
+		if !ok {
+			at = len(a.limits)
+			known[k.id()] = at
+			a.limits = append(a.limits, limit{key: k, part: tightened(d.pauses[k.any()], now)})
 		}
-		return all
+		return at
 	}
+	charged := func(charges []charge, rows int) (limits, costs []int) {
+		for _, x := range charges {
+			limits, costs = append(limits, index(x.Key)), append(costs, cmp.Or(x.cost, rows))
+		}
+		return limits, costs
+	}
+	for k, rows := range d.owed {
+		a.settled = append(a.settled, settled{index(k), rows})
+	}
+	clear(d.owed)
+	d.tell = time.Time{}
+	rules := d.w.rules.now(d.media)
 	lines := slices.SortedFunc(maps.Values(d.lines), func(a, b *line) int {
 		return cmp.Or(b.id.importance-a.id.importance, cmp.Compare(a.id.endpoint, b.id.endpoint), cmp.Compare(a.id.app, b.id.app))
 	})
 	for _, l := range lines {
 		d.release(l, now)
+		l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
+			if s.at == 0 || s.from.Before(now.Add(handBackAhead)) {
+				return false
+			}
+			common, own := rules.cover(s.call, now.Add(d.ahead))
+			u := unused{at: s.at}
+			u.limits, u.costs = charged(slices.Concat(common, own), s.rows)
+			a.unused = append(a.unused, u)
+			return true
+		})
 		if l.askAt.After(now) {
 			continue
 		}
 		group := l.id.app + " " + l.id.endpoint
+		if l.id.rows != "" {
+			group += " " + l.id.rows
+		}
 		if !l.id.ofAccount {
 			group += " of none"
 		}
@@ -394,14 +492,18 @@ func (d *desk) compose() asked {
 			if d.holdPaused(t, now) {
 				continue
 			}
-			common, own := d.w.rules.cover(t.call, now.Add(d.ahead))
+			common, own := rules.cover(t.call, now.Add(d.ahead))
 			if len(tickets) == 0 {
-				want.common = index(common)
+				want.common, want.costs = charged(common, 0)
 			}
-			want.calls = append(want.calls, wanted{own: index(own)})
+			call := wanted{rows: d.likely(t.call)}
+			call.own, want.ownCosts = charged(own, 0)
+			want.rows += call.rows
+			want.calls = append(want.calls, call)
 			tickets = append(tickets, t)
 		}
 		if len(tickets) > 0 {
+			want.rows /= len(tickets)
 			a.wants, a.lines, a.tickets = append(a.wants, want), append(a.lines, l), append(a.tickets, tickets)
 		}
 	}
@@ -410,9 +512,12 @@ func (d *desk) compose() asked {
 
 // give gives out what was granted of a want.
 func (d *desk) give(a asked, want int, g given, got answer) {
-	l := a.lines[want]
+	l, w := a.lines[want], a.wants[want]
 	now := d.w.now()
-	l.by, l.every, l.opens = Key{}, 0, time.Time{}
+	l.by, l.every, l.each, l.opens = Key{}, 0, 0, time.Time{}
+	if g.rate > 0 {
+		l.each = time.Duration(min(float64(comeBackMost), comeBackSooner*float64(time.Second)/g.rate))
+	}
 	if g.opens > 0 {
 		l.opens = got.asked.Add(microseconds(g.opens))
 	}
@@ -430,14 +535,20 @@ func (d *desk) give(a asked, want int, g given, got answer) {
 	for _, s := range g.starts {
 		t := a.tickets[want][s.call]
 		delete(waits, s.call)
-		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread)}
-		if len(a.wants[want].calls[s.call].own) > 0 {
+		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread), call: t.call, rows: w.calls[s.call].rows}
+		if !got.clock.IsZero() {
+			x.at = got.clock.UnixMicro() + s.at
+		}
+		if len(w.calls[s.call].own) > 0 {
 			x.account = t.call.Account
 		}
 		switch {
 		case !t.waits:
-			l.giveBack(d, x)
+			d.takeBack(l, x)
 		case !d.holdPaused(t, now):
+			if t.yield != nil {
+				l.begins = append(l.begins, x.from)
+			}
 			if x := l.served[t.call.Account]; x != nil {
 				x.calls++
 				x.at = now
@@ -446,7 +557,7 @@ func (d *desk) give(a asked, want int, g given, got answer) {
 		}
 	}
 	l.granted = append(l.granted, batch{now, len(g.starts)})
-	if g.by == none || slices.Contains(a.wants[want].common, g.by) {
+	if g.by == none || slices.Contains(w.common, g.by) {
 		return
 	}
 	// Their own limits hold them back, and nobody else.
@@ -561,13 +672,50 @@ func (d *desk) paused(c Call, now time.Time) bool {
 func (d *desk) giveBack(t *ticket, s slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	t.line.giveBack(d, s)
+	d.takeBack(t.line, s)
 }
 
-func (l *line) giveBack(d *desk, s slot) {
+// takeBack gives a slot that is not used to who waits in its line, else to the other processes.
+func (d *desk) takeBack(l *line, s slot) {
 	i, _ := slices.BinarySearchFunc(l.spare, s, func(a, b slot) int { return a.from.Compare(b.from) })
 	l.spare = slices.Insert(l.spare, i, s)
 	l.serve(d)
+	if at := d.w.now().Add(handBackWithin); len(l.spare) > 0 && s.at != 0 && s.from.After(at.Add(handBackAhead)) {
+		d.tellBy(at)
+	}
+}
+
+// tellBy has the ledger be told by a moment.
+func (d *desk) tellBy(at time.Time) {
+	if d.tell.IsZero() || at.Before(d.tell) {
+		d.tell = at
+	}
+	d.begin()
+}
+
+// settle notes how many rows a call has matched that was thought to match another number.
+func (d *desk) settle(c Call, thought, rows int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := rowsOf(c)
+	d.matched[id] = matched{rows: float64(rows)}
+	id.account = ""
+	all, known := d.matched[id]
+	if !known {
+		all.rows = matchedFirst // The first ones may match few, and those that follow very many.
+	}
+	off := float64(rows) - all.rows
+	d.matched[id] = matched{all.rows + matchedNew*off, all.apart + matchedNew*(math.Abs(off)-all.apart)}
+	if rows <= thought {
+		return
+	}
+	common, own := d.w.rules.cover(c, d.w.now().Add(d.ahead))
+	for _, x := range slices.Concat(common, own) {
+		if x.cost == 0 {
+			d.owed[x.Key] += rows - thought
+			d.tellBy(d.w.now().Add(settleWithin))
+		}
+	}
 }
 
 // serve gives spare slots to those who wait.
@@ -623,6 +771,7 @@ func (l *line) forget(now time.Time) {
 	for _, t := range slices.Concat(l.waiting, l.held) {
 		waiting[t.call.Account] = true
 	}
+	l.forgetBegun(now)
 	l.least = math.Inf(1)
 	for account, x := range l.served {
 		if !waiting[account] && now.Sub(x.at) > 2*horizonTime {
@@ -650,6 +799,38 @@ func (l *line) hopeless(t *ticket, before int) bool {
 	return !t.deadline.IsZero() && !l.opens.IsZero() && l.earliest(before).After(t.deadline)
 }
 
+// goesAway tells whether a ticket with so many before it leaves its caller's place to others.
+func (l *line) goesAway(t *ticket, before int, now time.Time) bool {
+	return t.yield != nil && l.each > 0 && l.turn(before, now).Sub(now) > standMost && t.yield.isWanted()
+}
+
+func (l *line) forgetBegun(now time.Time) {
+	l.begins = slices.DeleteFunc(l.begins, func(at time.Time) bool { return !at.After(now) })
+}
+
+// turn is about when a ticket starts that has so many before it.
+func (l *line) turn(before int, now time.Time) time.Time {
+	next := now
+	for _, at := range l.begins {
+		next = clock.Later(next, at)
+	}
+	return clock.Later(next, l.opens).Add(time.Duration(before) * l.each)
+}
+
+// comeBack is the error of a ticket that goes away.
+func (l *line) comeBack(t *ticket, before int, now time.Time) error {
+	l.booked = clock.Later(l.booked, l.turn(before, now)).Add(l.each)
+	return &WaitError{Call: t.call, Key: l.by, After: min(comeBackMost, l.booked.Sub(now))}
+}
+
+// heldBy is what holds a ticket back that is put aside.
+func (t *ticket) heldBy() Key {
+	if t.point != (Key{}) {
+		return t.point
+	}
+	return Key{Media: t.call.Media, Endpoint: t.call.Endpoint, Scope: ScopeAccount, Subject: t.call.Account}
+}
+
 // late is the error of a ticket whose deadline is too early.
 func (l *line) late(t *ticket, before int, now time.Time) error {
 	if l.opens.IsZero() {
@@ -669,5 +850,5 @@ func (l *line) grantedLately(now time.Time) (n int) {
 
 // isOver tells whether nothing of a line matters any more.
 func (l *line) isOver(now time.Time) bool {
-	return len(l.waiting)+len(l.held)+l.grantedLately(now) == 0
+	return len(l.waiting)+len(l.held)+l.grantedLately(now) == 0 && !l.booked.After(now)
 }

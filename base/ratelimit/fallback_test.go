@@ -45,7 +45,7 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 			w := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, reg, slog.New(slog.NewTextHandler(&logs[p], nil)))
 			for range 30 {
 				wg.Go(func() {
-					for w.Wait(ctx, call) == nil {
+					for await(ctx, w, call) == nil {
 						book.note(key, time.Now().UnixMicro())
 						time.Sleep(50 * time.Millisecond)
 					}
@@ -135,7 +135,7 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 			wg.Go(func() { w.Listen(ctx) })
 			for range 60 {
 				wg.Go(func() {
-					for w.Wait(ctx, call) == nil {
+					for await(ctx, w, call) == nil {
 						calls[p].Add(1)
 						book.note(key, time.Now().UnixMicro())
 						time.Sleep(20 * time.Millisecond)
@@ -186,7 +186,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		for _, w := range []*Waiter{within, without} {
 			for range 30 {
 				wg.Go(func() {
-					for w.Wait(ctx, call) == nil {
+					for await(ctx, w, call) == nil {
 						book.note(key, time.Now().UnixMicro())
 						time.Sleep(20 * time.Millisecond)
 					}
@@ -216,12 +216,12 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 		require.ErrorContains(t, here.Pause(t.Context(), call, ScopeApp, 5*time.Minute), "LOADING", "the caller learns that nobody else knows")
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		require.ErrorIs(t, here.Wait(short, call), context.DeadlineExceeded, "but this process keeps it")
+		require.ErrorIs(t, await(short, here, call), context.DeadlineExceeded, "but this process keeps it")
 
 		server.Mini.SetError("")
 		time.Sleep(2 * probeEvery)
-		require.NoError(t, here.Wait(short, Call{Media: "m", Endpoint: "y", App: "1"}))
-		require.ErrorIs(t, there.Wait(short, call), context.DeadlineExceeded, "once Redis is back, all keep it")
+		require.NoError(t, await(short, here, Call{Media: "m", Endpoint: "y", App: "1"}))
+		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "once Redis is back, all keep it")
 	})
 }
 

@@ -13,6 +13,8 @@ type Call struct {
 	Endpoint string
 	App      string // the developer app's id; empty when the call belongs to none
 	Account  string // the advertiser account's id at the platform; empty when the call is for none
+	// Rows names what kind of rows the call matches, where the platform limits these; empty where it does not. How many they were is told by Waiter.Settle.
+	Rows string
 }
 
 // Key is one limit applied to one app, one account or a whole platform: what calls are counted under.
@@ -20,12 +22,14 @@ type Call struct {
 // A Key without a Limit limits nothing by itself: it is where calls can be paused.
 type Key struct {
 	Media    string
-	Endpoint string // the endpoint, or the pattern of all that share the limit; empty means every endpoint
+	Endpoint string // the endpoint, or the pattern of all that share the limit; empty means every endpoint. Of rows it is their kind
 	Scope    Scope
 	Subject  string // the app's or the account's id; empty for a platform
 	Period   time.Duration
-	Limit    int // calls
+	Unit     Unit // UnitRows; empty is calls
+	Limit    int  // of the unit
 	Share    float64
+	Cost     int    // the most that one call takes; 0 means 1
 	Window   string // of a calendar: when it began, such as "2026-11-23"; empty for one that slides
 }
 
@@ -41,26 +45,52 @@ func (k Key) String() string {
 		fmt.Fprintf(&b, " of %s %s", k.Scope, k.Subject)
 	}
 	if k.Limit > 0 {
-		fmt.Fprintf(&b, ": %d per %s", k.Limit, k.Period)
+		unit := ""
+		if k.Unit == UnitRows {
+			unit = " rows"
+		}
+		fmt.Fprintf(&b, ": %d%s per %s", k.Limit, unit, k.Period)
 	}
 	return b.String()
 }
 
 // id is what the limit is known by however its number changes: an edited limit goes on from where it stands.
 func (k Key) id() Key {
-	k.Limit, k.Share = 0, 0
+	k.Limit, k.Share, k.Cost = 0, 0, 0
 	return k
 }
 
 // any is the limit whatever its window.
 func (k Key) any() Key {
-	k.Limit, k.Share, k.Window = 0, 0, ""
-	return k
+	k.Window = ""
+	return k.id()
+}
+
+// hasBurst tells that calls under the limit are not told apart: it is kept as one number.
+func (k Key) hasBurst() bool { return k.Period >= countedFrom || k.Unit == UnitRows }
+
+// period is the period as names in Redis have it.
+func (k Key) period() string {
+	return strconv.FormatInt(k.Period.Milliseconds(), 10) + rowsMark[k.Unit]
+}
+
+// rowsMark tells limits of rows from those of calls.
+var rowsMark = map[Unit]string{UnitRows: "r"}
+
+// readPeriod reads what period wrote.
+func (k *Key) readPeriod(text string) bool {
+	text, isRows := strings.CutSuffix(text, rowsMark[UnitRows])
+	ms, err := strconv.ParseInt(text, 10, 64)
+	k.Period, k.Unit = time.Duration(ms)*time.Millisecond, ""
+	if isRows {
+		k.Unit = UnitRows
+	}
+	return err == nil && ms > 0
 }
 
 // parts names the key in Redis, below its media's tag.
 func (k Key) parts(kind string) []string {
-	period := strconv.FormatInt(k.Period.Milliseconds(), 10)
+	period := k.period()
 	if k.Window != "" {
 		period += "@" + k.Window
 	}
@@ -74,7 +104,7 @@ const limitMark = "="
 func (k Key) name() string {
 	name := string(k.Scope) + "\n" + k.Subject + "\n" + k.Endpoint
 	if k.Period > 0 {
-		name = limitMark + strconv.FormatInt(k.Period.Milliseconds(), 10) + "\n" + name
+		name = limitMark + k.period() + "\n" + name
 	}
 	return name
 }
@@ -84,11 +114,10 @@ func pointOf(media, name string) (Key, bool) {
 	k := Key{Media: media}
 	if rest, isLimit := strings.CutPrefix(name, limitMark); isLimit {
 		period, point, _ := strings.Cut(rest, "\n")
-		ms, err := strconv.ParseInt(period, 10, 64)
-		if err != nil || ms <= 0 {
+		if !k.readPeriod(period) {
 			return Key{}, false
 		}
-		k.Period, name = time.Duration(ms)*time.Millisecond, point
+		name = point
 	}
 	parts := strings.SplitN(name, "\n", 3)
 	if len(parts) != 3 {

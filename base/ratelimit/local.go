@@ -50,6 +50,7 @@ func (l *local) ask(ctx context.Context, media string, a ask) (answer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.clock()
+	a.unused = nil // That was of another ledger's: this one gives no moments that could be handed back.
 	for i, x := range a.limits {
 		a.limits[i] = x.of(l.spread, l.members)
 	}

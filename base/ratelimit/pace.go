@@ -9,13 +9,17 @@ import (
 // each other for moments.
 const countedFrom = time.Hour
 
-// burstDivisor gives the burst: this part of the calls that we allow ourselves.
-const burstDivisor = 20
+// burstDivisor gives the burst: this part of the calls that we allow ourselves. Of rows it is as many as one call may match: Tencent, the only
+// platform known to count them, lets a call match a quarter of what it allows.
+const (
+	burstDivisor     = 20
+	rowsBurstDivisor = 4
+)
 
 // pace is how the calls under one key follow each other. All times of pacing are microseconds.
 type pace struct {
 	every     int64 // between two calls, in the long run; 0 means no limit
-	tolerance int64 // how much a call may be early: a burst of 1 + tolerance/every
+	tolerance int64 // how much a call may be early: a burst of 1 + tolerance/every. 0 for a limit that has a calendar
 }
 
 // paceOf returns the pace of key for one of several processes that share its limit evenly. The package comment
@@ -25,27 +29,39 @@ func paceOf(k Key, spread time.Duration, members int) pace {
 		return pace{}
 	}
 	period := k.Period.Microseconds()
-	limit := int64(k.Limit / members)
-	if limit == 0 {
+	limit, cost := int64(k.Limit/members), int64(max(1, k.Cost))
+	if limit < cost {
 		// Fewer calls than processes: each gets one in so many periods that together they keep the mean.
 		return pace{every: ceilDiv((k.Period+spread).Microseconds()*int64(members), int64(k.Limit))}
 	}
 	// The small term keeps 20 × 0.95 from becoming 18.
-	allowed := max(1, int64(float64(limit)*k.Share+1e-9))
-	burst := int64(1)
-	if k.Period >= countedFrom {
-		burst = max(1, allowed/burstDivisor)
+	allowed := max(cost, int64(float64(limit)*k.Share+1e-9))
+	burst := cost
+	switch {
+	case k.Unit == UnitRows:
+		burst = max(1, allowed/rowsBurstDivisor)
+	case k.Period >= countedFrom:
+		burst = max(cost, allowed/burstDivisor)
 	}
 	every := max(
 		ceilDiv(period, allowed-burst+1),
 		ceilDiv((k.Period+spread).Microseconds(), limit-burst+1),
+		// Of a limit of one the share is a part of the time: there is no part of a call.
+		int64(math.Ceil(float64(period)/(float64(limit)*k.Share))),
 	)
+	if !k.hasBurst() {
+		return pace{every: every} // What a call of a cost may take at once is taken out of every.
+	}
 	return pace{every: every, tolerance: (burst - 1) * every}
 }
 
 // limitOf returns a key's limit as plans know it. Those of accounts are many, and what their windows hold is not counted when they are lowered.
 func limitOf(k Key, spread time.Duration, members int) limit {
-	l := limit{key: k, pace: paceOf(k, spread, members), bursts: k.Period >= countedFrom, window: (k.Period + spread).Microseconds()}
+	l := limit{key: k, pace: paceOf(k, spread, members), bursts: k.hasBurst(), window: (k.Period + spread).Microseconds()}
+	l.ahead = l.tolerance + l.every
+	if k.Unit == UnitRows {
+		l.ahead += settledAhead * l.window // Calls may have matched more rows than was thought.
+	}
 	if k.Scope != ScopeAccount {
 		l.calls = int64(max(1, k.Limit/members))
 	}
@@ -59,12 +75,16 @@ func (l limit) of(spread time.Duration, members int) limit {
 		full.part = l.part
 		full.every = int64(math.Ceil(float64(full.every) / l.part))
 		full.tolerance = int64(float64(full.tolerance) * l.part)
+		full.ahead = int64(math.Ceil(float64(full.ahead) / l.part))
 		if full.calls > 0 {
 			full.calls = max(1, int64(float64(full.calls)*l.part))
 		}
 	}
 	return full
 }
+
+// settledAhead is for how many windows a limit of rows may be used up by calls that have been made.
+const settledAhead = 6
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 

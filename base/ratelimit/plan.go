@@ -77,7 +77,8 @@ type limit struct {
 	part float64 // of it is to be used; 0 means all
 	pace
 	bursts        bool  // it may have a burst: its calls are not told apart
-	calls, window int64 // no window of this length has more than so many starts; without calls that is not looked at
+	calls, window int64 // no window of this length has more than so much started; without calls that is not looked at
+	ahead         int64 // how far behind the horizon ready may lie
 	after         int64 // nothing is granted before this moment
 }
 
@@ -85,14 +86,18 @@ type limit struct {
 type want struct {
 	importance int
 	group      string
+	rows       int      // how many a call is thought to match, on average
 	demand     int      // calls of the kind within the horizon: those that wait and those granted of late
 	common     []int    // of the ask's limits, those of all calls; they are shared out
+	costs      []int    // how much a call takes of these; nil means 1, and 0 what it is thought to match
+	ownCosts   []int    // and of those of its account, in the order of wanted.own
 	calls      []wanted // the first goes first
 }
 
 // wanted is one call of a want.
 type wanted struct {
-	own []int // of the ask's limits, those of its account
+	own  []int // of the ask's limits, those of its account
+	rows int   // how many it is thought to match
 }
 
 // ask is everything that a process asks at a moment, the more important first.
@@ -100,7 +105,22 @@ type ask struct {
 	process string
 	back    bool // it has been without this plan, and others may still be: nothing is granted within the horizon
 	limits  []limit
+	settled []settled
+	unused  []unused
 	wants   []want
+}
+
+// settled tells that calls took more of a limit of rows than was granted. What they took less is not told: who comes later cannot know whether a
+// window still counts it.
+type settled struct {
+	limit int
+	more  int
+}
+
+// unused is a granted call that will not be made. Its moments are free again; where a limit has none, the call counts all the same.
+type unused struct {
+	at            int64 // its moment
+	limits, costs []int
 }
 
 // given is the answer to one want.
@@ -111,20 +131,37 @@ type given struct {
 	opens  int64   // the moment before which that call cannot start, from now on; 0 if all were granted
 }
 
+// nth is one of costs, of which none means 1 each.
+func nth(costs []int, n int) int {
+	if costs == nil {
+		return 1
+	}
+	return costs[n]
+}
+
+// cost is nth of costs, or rows.
+func cost(costs []int, n, rows int) int { return max(1, cmp.Or(nth(costs, n), rows)) }
+
+// rateLeast stands for a share of nothing.
+const rateLeast = 1e-12
+
 // start is a granted call.
 type start struct {
 	call int   // of the want's calls
 	at   int64 // from now on
 }
 
-// weight is what a share counts by its importance: ten more are four times as much.
+// weight is what a share counts by its importance: ten more are ten times as much. What is to have spare calls alone counts nothing.
 func weight(importance int) float64 {
+	if importance < 0 {
+		return 0
+	}
 	importance = min(max(importance, 0), 100)
 	w := 1.0
 	for ; importance >= 10; importance -= 10 {
-		w *= 4
+		w *= 10
 	}
-	return w * float64(10+3*importance) / 10
+	return w * float64(10+9*importance) / 10
 }
 
 // answer decides on an ask at the moment now.
@@ -145,10 +182,21 @@ func (p *plan) answer(now int64, a ask) []given {
 		books[i].forget(now, p.horizon, l)
 		a.limits[i].after = p.from + l.every
 	}
+	if !a.back { // What it tells of was granted by another Redis, or by this one before it lost it.
+		for _, s := range a.settled {
+			b := books[s.limit]
+			b.ready = max(b.ready, now) + int64(s.more)*a.limits[s.limit].every
+		}
+		for _, u := range a.unused {
+			for n, i := range u.limits {
+				books[i].giveBack(u.at, nth(u.costs, n), a.limits[i])
+			}
+		}
+	}
 	for _, w := range a.wants {
-		for _, i := range w.common {
+		for n, i := range w.common {
 			if c := claimOf(books[i], now, claimant{a.process, w.importance, w.group}); c != nil {
-				c.demand, c.seen = w.demand, now
+				c.demand, c.seen = w.demand*cost(w.costs, n, w.rows), now
 			}
 		}
 	}
@@ -193,12 +241,13 @@ type turn struct {
 	books  []*book
 	want   want
 	claims []*claim  // of its common limits
-	rates  []float64 // of them: how many calls a microsecond it may have
+	rates  []float64 // of them: how much a microsecond it may have
 	fair   int       // how many calls are its share until the horizon
 	soon   int64     // until when it may have more
 	held   int       // the limit that holds back its next call
 	free   int64     // the next moment that all common limits leave free
 	over   []bool    // of its calls: it is granted
+	rows   int       // that those granted are thought to match
 	given  given
 }
 
@@ -206,16 +255,16 @@ func (p *plan) turn(now int64, a ask, w want, books []*book) *turn {
 	who := claimant{a.process, w.importance, w.group}
 	t := &turn{ask: a, books: books, want: w, soon: now + p.horizon, held: none, free: now, over: make([]bool, len(w.calls)), given: given{by: none}}
 	fair := float64(len(w.calls))
-	for _, l := range w.common {
-		b := books[l]
+	for i, l := range w.common {
+		b, each := books[l], float64(cost(w.costs, i, w.rows))
 		c := b.claims[who]
-		rate := b.share(who, float64(p.horizon)/float64(a.limits[l].every)) / float64(p.horizon)
-		c.paid = max(c.paid, now-int64(1/rate))
-		if n := rate * float64(now+p.horizon-c.paid); n < fair {
+		rate := max(rateLeast, b.share(who, float64(p.horizon)/float64(a.limits[l].every))/float64(p.horizon))
+		c.paid = max(c.paid, now-int64(each/rate))
+		if n := rate * float64(now+p.horizon-c.paid) / each; n < fair {
 			fair, t.held = n, l
 		}
 		t.soon = min(t.soon, now+p.horizon/b.processes())
-		if r := rate * 1e6; t.given.rate == 0 || r < t.given.rate {
+		if r := rate / each * 1e6; t.given.rate == 0 || r < t.given.rate {
 			t.given.rate = r
 		}
 		t.claims, t.rates = append(t.claims, c), append(t.rates, rate)
@@ -234,7 +283,7 @@ func (t *turn) grant(last int64, most int) {
 		if len(t.given.starts) >= most {
 			return
 		}
-		free, by := earliest(t.free, t.want.common, t.ask.limits, t.books)
+		free, by := t.earliest(t.free, t.want.common, t.want.costs, call.rows)
 		if t.free = free; by != none {
 			t.held = by
 		}
@@ -244,11 +293,11 @@ func (t *turn) grant(last int64, most int) {
 		}
 		at, by := free, none
 		for {
-			own, ownBy := earliest(at, call.own, t.ask.limits, t.books)
+			own, ownBy := t.earliest(at, call.own, t.want.ownCosts, call.rows)
 			if ownBy != none {
 				by = ownBy
 			}
-			at, _ = earliest(own, t.want.common, t.ask.limits, t.books)
+			at, _ = t.earliest(own, t.want.common, t.want.costs, call.rows)
 			if at == own {
 				break
 			}
@@ -259,12 +308,13 @@ func (t *turn) grant(last int64, most int) {
 			}
 			continue
 		}
-		for _, l := range t.want.common {
-			t.books[l].take(at, t.ask.limits[l])
+		for i, l := range t.want.common {
+			t.books[l].take(at, cost(t.want.costs, i, call.rows), t.ask.limits[l])
 		}
-		for _, l := range call.own {
-			t.books[l].take(at, t.ask.limits[l])
+		for i, l := range call.own {
+			t.books[l].take(at, cost(t.want.ownCosts, i, call.rows), t.ask.limits[l])
 		}
+		t.rows += call.rows
 		t.over[n] = true
 		t.given.starts = append(t.given.starts, start{n, at})
 	}
@@ -274,12 +324,17 @@ func (t *turn) grant(last int64, most int) {
 func (t *turn) end(now, horizon int64) given {
 	for i, c := range t.claims {
 		c.most = math.MaxInt32
+		each := cost(t.want.costs, i, t.want.rows)
 		for j, rate := range t.rates {
 			if j != i {
-				c.most = min(c.most, int(rate*float64(horizon))+1)
+				c.most = min(c.most, (int(rate*float64(horizon)/float64(cost(t.want.costs, j, t.want.rows)))+1)*each)
 			}
 		}
-		c.paid = min(c.paid+int64(float64(len(t.given.starts))/t.rates[i]), now+2*horizon)
+		taken := len(t.given.starts) * nth(t.want.costs, i)
+		if taken == 0 {
+			taken = t.rows
+		}
+		c.paid = int64(min(float64(c.paid)+math.Floor(float64(taken)/t.rates[i]), float64(now+2*horizon)))
 	}
 	for i := range t.given.starts {
 		t.given.starts[i].at -= now
@@ -290,13 +345,13 @@ func (t *turn) end(now, horizon int64) given {
 	return t.given
 }
 
-// earliest is the first moment from t on that the limits leave free, and which of them came last to do so, none if all do at t.
-func earliest(t int64, which []int, limits []limit, books []*book) (at int64, by int) {
-	at, by = t, none
+// earliest is the first moment from a moment on that limits leave free, and which of them came last to do so, none if all do then.
+func (t *turn) earliest(from int64, which, costs []int, rows int) (at int64, by int) {
+	at, by = from, none
 	for moved := true; moved; {
 		moved = false
-		for _, l := range which {
-			if next := books[l].earliest(at, limits[l]); next > at {
+		for i, l := range which {
+			if next := t.books[l].earliest(at, cost(costs, i, rows), t.ask.limits[l]); next > at {
 				at, by, moved = next, l, true
 			}
 		}
@@ -304,32 +359,44 @@ func earliest(t int64, which []int, limits []limit, books []*book) (at int64, by
 	return at, by
 }
 
-// earliest is the first moment from t on that the limit leaves free.
-func (b *book) earliest(t int64, l limit) int64 {
+// earliest is the first moment from t on at which the limit leaves so much free.
+func (b *book) earliest(t int64, cost int, l limit) int64 {
 	t = max(t, l.after)
 	if l.bursts {
-		return max(t, b.ready-l.tolerance)
+		return max(t, b.ready-max(0, l.tolerance-int64(cost-1)*l.every))
 	}
 	i, _ := slices.BinarySearch(b.granted, t)
 	if i > 0 {
 		t = max(t, b.granted[i-1]+l.every)
 	}
-	for ; i < len(b.granted) && b.granted[i] < t+l.every; i++ {
+	for ; i < len(b.granted) && b.granted[i] < t+int64(cost)*l.every; i++ {
 		t = max(t, b.granted[i]+l.every)
 	}
-	if before := int64(i); b.crowded > 0 && before >= l.calls {
-		t = max(t, b.granted[before-l.calls]+l.window)
+	if last := min(int64(i)-l.calls+int64(cost), int64(i)); b.crowded > 0 && last > 0 {
+		t = max(t, b.granted[last-1]+l.window)
 	}
 	return t
 }
 
-func (b *book) take(t int64, l limit) {
+// take takes so much from t on: of a calendar as many moments.
+func (b *book) take(t int64, cost int, l limit) {
 	if l.bursts {
-		b.ready = max(b.ready, t) + l.every
+		b.ready = max(b.ready, t) + int64(cost)*l.every
 		return
 	}
 	i, _ := slices.BinarySearch(b.granted, t)
-	b.granted = slices.Insert(b.granted, i, t)
+	for n := range cost {
+		b.granted = slices.Insert(b.granted, i+n, t+int64(n)*l.every)
+	}
+}
+
+// giveBack undoes a take, as far as its moments are still where the limit's present number puts them.
+func (b *book) giveBack(t int64, cost int, l limit) {
+	for n := range cost {
+		if i, found := slices.BinarySearch(b.granted, t+int64(n)*l.every); found {
+			b.granted = slices.Delete(b.granted, i, i+1)
+		}
+	}
 }
 
 // forget drops what no longer matters.
@@ -344,7 +411,7 @@ func (b *book) forget(now, horizon int64, l limit) {
 	}
 	b.every, b.window = l.every, l.window
 	// No grant goes further than this: what does is left from a lower limit, or from a clock that was set back.
-	b.ready = min(b.ready, now+horizon+l.tolerance+l.every)
+	b.ready = max(0, min(b.ready, now+horizon+l.ahead))
 	for who, c := range b.claims {
 		if c.seen < now-claimLife {
 			delete(b.claims, who)
@@ -352,9 +419,18 @@ func (b *book) forget(now, horizon int64, l limit) {
 	}
 }
 
+// class are the claims of one weight.
+type class struct{ weight, demand float64 }
+
+func (c class) perWeight() float64 {
+	if c.weight == 0 {
+		return math.Inf(1)
+	}
+	return c.demand / c.weight
+}
+
 // share is how many of all calls of the horizon a claimant may have, whatever it wants, beside what the others want.
 func (b *book) share(me claimant, all float64) float64 {
-	type class struct{ weight, demand float64 }
 	var classes []class
 	mine := weight(me.importance)
 	var beside []float64 // the demands in my class
@@ -380,7 +456,7 @@ func (b *book) share(me claimant, all float64) float64 {
 		weights += c.weight
 	}
 	slices.SortFunc(classes, func(a, b class) int {
-		return cmp.Or(cmp.Compare(a.demand/a.weight, b.demand/b.weight), cmp.Compare(a.weight, b.weight))
+		return cmp.Or(cmp.Compare(a.perWeight(), b.perWeight()), cmp.Compare(a.weight, b.weight))
 	})
 	// My class wants more than all others: it gets what is left when the others have had theirs.
 	for _, c := range classes {

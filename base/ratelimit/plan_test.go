@@ -11,13 +11,46 @@ import (
 )
 
 // drawKey draws a limit; the ranges are small so that the schedules of a test fill windows.
-func drawKey(t *rapid.T, name string, minLimit int) Key {
-	return Key{
+func drawKey(t *rapid.T, name string) Key {
+	k := Key{
 		Media: "m", Endpoint: name, Scope: ScopePlatform,
 		Period: rapid.SampledFrom([]time.Duration{time.Second, 1500 * time.Millisecond, 10 * time.Second, time.Minute, time.Hour}).Draw(t, "period"),
-		Limit:  rapid.IntRange(minLimit, 90).Draw(t, "limit"),
 		Share:  rapid.SampledFrom([]float64{0.05, 0.5, 0.8, 0.95, 1}).Draw(t, "share"),
+		Cost:   rapid.SampledFrom([]int{1, 1, 1, 2, 7}).Draw(t, "cost"),
 	}
+	k.Limit = rapid.IntRange(k.Cost, 90).Draw(t, "limit")
+	if k.Period < countedFrom && rapid.IntRange(0, 5).Draw(t, "rows") == 0 {
+		k.Unit, k.Cost, k.Limit = UnitRows, 1, 100*k.Limit
+	}
+	return k
+}
+
+// drawCost draws what calls take of a limit.
+func drawCost(t *rapid.T, k Key) int {
+	if k.Unit == UnitRows {
+		return 0
+	}
+	return rapid.IntRange(1, k.Cost).Draw(t, "takes")
+}
+
+// rowsMost is how many rows a call matches at the most.
+func (s scene) rowsMost() int {
+	most := 1000
+	for _, k := range s.keys() {
+		if k.Unit == UnitRows {
+			most = min(most, max(1, int(float64(k.Limit)*k.Share)/rowsBurstDivisor))
+		}
+	}
+	return most
+}
+
+// taken is what a granted call of a want takes of its limits, as unused has it.
+func (w want) taken(call int, at int64) unused {
+	u := unused{at: at, limits: slices.Concat(w.common, w.calls[call].own), costs: slices.Concat(w.costs, w.ownCosts)}
+	for i := range u.costs {
+		u.costs[i] = cost(u.costs, i, w.calls[call].rows)
+	}
+	return u
 }
 
 // step draws how long it is until something happens next: often nothing, sometimes longer than a period.
@@ -33,18 +66,19 @@ type scene struct {
 	each    [2]Key
 	account [3]Key
 	own     bool
+	granted []unused // of the last ask
 }
 
 func drawScene(t *rapid.T) scene {
 	s := scene{
 		spread: rapid.SampledFrom([]time.Duration{spreadMin, 100 * time.Millisecond, 2 * time.Second}).Draw(t, "spread"),
-		all:    drawKey(t, "*", 1),
+		all:    drawKey(t, "*"),
 		own:    rapid.Bool().Draw(t, "accounts have limits"),
 	}
 	for i := range s.each {
-		s.each[i] = drawKey(t, fmt.Sprint("e", i), 1)
+		s.each[i] = drawKey(t, fmt.Sprint("e", i))
 	}
-	one := drawKey(t, "a", 1)
+	one := drawKey(t, "a")
 	for i := range s.account {
 		one.Subject, one.Scope = fmt.Sprint(i), ScopeAccount
 		s.account[i] = one
@@ -66,29 +100,56 @@ func (s scene) drawAsk(t *rapid.T) ask {
 	for _, k := range s.keys() {
 		a.limits = append(a.limits, limitOf(k, s.spread, 1))
 	}
-	for _, importance := range []int{30, ImportanceUsual, 10} {
+	for _, importance := range []int{30, ImportanceUsual, -1} {
 		for e := range s.each {
 			calls := rapid.SampledFrom([]int{0, 0, 1, 3, 20}).Draw(t, "calls")
 			if calls == 0 {
 				continue
 			}
 			w := want{importance: importance, group: s.each[e].Endpoint, demand: calls + rapid.IntRange(0, 20).Draw(t, "lately"), common: []int{0, 1 + e}}
+			w.costs = []int{drawCost(t, s.all), drawCost(t, s.each[e])}
+			if s.own {
+				w.ownCosts = []int{drawCost(t, s.account[0])}
+			}
 			for range calls {
-				c := wanted{}
+				c := wanted{rows: rapid.IntRange(1, s.rowsMost()).Draw(t, "rows")}
 				if s.own {
 					c.own = []int{3 + rapid.IntRange(0, len(s.account)-1).Draw(t, "account")}
 				}
+				w.rows += c.rows
 				w.calls = append(w.calls, c)
 			}
+			w.rows /= calls
 			a.wants = append(a.wants, w)
 		}
 	}
 	return a
 }
 
+// note keeps what was granted, of which some may not be used.
+func (s *scene) note(a ask, want int, g given, now int64) {
+	for _, x := range g.starts {
+		s.granted = append(s.granted, a.wants[want].taken(x.call, now+x.at))
+	}
+}
+
+// drawTold draws what an ask tells of what was granted before.
+func (s *scene) drawTold(t *rapid.T, a *ask) {
+	for _, u := range s.granted {
+		if rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
+			a.unused = append(a.unused, u)
+		}
+	}
+	for i, l := range a.limits {
+		if l.key.Unit == UnitRows && rapid.Bool().Draw(t, "settled") {
+			a.settled = append(a.settled, settled{i, rapid.IntRange(1, 200).Draw(t, "more")})
+		}
+	}
+}
+
 func newPlan() *plan { return &plan{horizon: horizon, books: map[Key]*book{}} }
 
-func allowed(k Key) int { return max(1, int(float64(k.Limit)*k.Share+1e-9)) }
+func allowed(k Key) int { return max(1, k.Cost, int(float64(k.Limit)*k.Share+1e-9)) }
 
 func TestPlan_NoSlidingWindowOverflows(t *testing.T) {
 	t.Parallel()
@@ -96,21 +157,43 @@ func TestPlan_NoSlidingWindowOverflows(t *testing.T) {
 		s := drawScene(t)
 		p := newPlan()
 		starts, came := newArrivals(), newArrivals()
+		late := map[int64]int64{} // by how much, by the moment of the call
 		now := int64(1_700_000_000_000_000)
 		for range rapid.IntRange(1, 60).Draw(t, "asks") {
 			now += step(t)
 			a := s.drawAsk(t)
+			for _, u := range s.granted {
+				if u.at > now && !a.back && rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
+					a.unused = append(a.unused, u)
+					for n, l := range u.limits {
+						if a.limits[l].bursts {
+							continue
+						}
+						for range u.costs[n] {
+							starts.undo(a.limits[l].key, u.at)
+							came.undo(a.limits[l].key, u.at+late[u.at])
+						}
+					}
+				}
+			}
+			s.granted = nil
 			for i, g := range p.answer(now, a) {
+				s.note(a, i, g, now)
 				taken := map[int]bool{}
 				for _, x := range g.starts {
 					if taken[x.call] || x.at < 0 || x.at > horizon {
 						t.Fatalf("call %d of %d starts at %d", x.call, len(a.wants[i].calls), x.at)
 					}
 					taken[x.call] = true
-					late := rapid.Int64Range(0, s.spread.Microseconds()).Draw(t, "late")
-					for _, l := range slices.Concat(a.wants[i].common, a.wants[i].calls[x.call].own) {
-						starts.note(a.limits[l].key, now+x.at)
-						came.note(a.limits[l].key, now+x.at+late)
+					if _, drawn := late[now+x.at]; !drawn {
+						late[now+x.at] = rapid.Int64Range(0, s.spread.Microseconds()).Draw(t, "late")
+					}
+					u := a.wants[i].taken(x.call, now+x.at)
+					for n, l := range u.limits {
+						for range u.costs[n] {
+							starts.note(a.limits[l].key, now+x.at)
+							came.note(a.limits[l].key, now+x.at+late[now+x.at])
+						}
 					}
 				}
 			}
@@ -169,6 +252,9 @@ func TestPaceOf_SteadyRateAndBurst(t *testing.T) {
 		{Key{Period: 24 * time.Hour, Limit: 10_000, Share: 1}, 0, 1, 9_093_780 * time.Microsecond, 500},
 		{Key{Period: time.Second, Limit: 20, Share: 1}, 0, 4, 200 * time.Millisecond, 1},
 		{Key{Period: time.Second, Limit: 2, Share: 1}, 0, 4, 2 * time.Second, 1},
+		{Key{Period: time.Second, Limit: 20, Share: 1, Cost: 5}, 0, 1, 62_500 * time.Microsecond, 1},
+		{Key{Period: 10 * time.Second, Limit: 40_000, Share: 1, Unit: UnitRows}, 0, 1, 334 * time.Microsecond, 10_000},
+		{Key{Period: 10 * time.Second, Limit: 1, Share: 0.8}, testSpread, 1, 12_500 * time.Millisecond, 1},
 		{Key{}, testSpread, 1, 0, 1},
 	} {
 		p := paceOf(tt.key, tt.spread, tt.members)

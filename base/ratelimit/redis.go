@@ -47,6 +47,7 @@ type shared struct {
 	client goredis.UniversalClient
 	keys   redis.Keys
 	spread time.Duration
+	plain  bool // calls are counted, and not granted moments
 	counts *counts
 	log    *slog.Logger
 
@@ -64,6 +65,58 @@ func newShared(client goredis.UniversalClient, keys redis.Keys, spread time.Dura
 
 // ask costs one round trip, and one more for each granted limit of an hour or longer.
 func (r *shared) ask(ctx context.Context, media string, a ask) (answer, error) {
+	if r.plain {
+		return r.askPlain(ctx, media, a)
+	}
+	return r.askMoments(ctx, media, a)
+}
+
+// plainCalls is how many calls one ask counts at the most: each takes a round trip for each limit, and all of them the time that Redis has to answer.
+const plainCalls = 100
+
+// askPlain counts each call in windows that begin anew when they are over, at one round trip for each of its limits. A call may be counted
+// by some of these and not be granted, which is on the safe side.
+func (r *shared) askPlain(ctx context.Context, media string, a ask) (answer, error) {
+	// Nothing is wanted: it tells what is paused.
+	out, err := r.askMoments(ctx, media, ask{process: a.process, back: a.back})
+	if err != nil {
+		return answer{}, err
+	}
+	for _, s := range a.settled {
+		if _, err := r.counts.add(ctx, a.limits[s.limit].key, s.more); err != nil {
+			return answer{}, err
+		}
+	}
+	tried := 0
+	for _, w := range a.wants {
+		g := given{by: none}
+		for n, c := range w.calls {
+			if tried++; tried > plainCalls {
+				break
+			}
+			limits, costs := slices.Concat(w.common, c.own), slices.Concat(w.costs, w.ownCosts)
+			for i, l := range limits {
+				left, err := r.counts.add(ctx, a.limits[l].key, cost(costs, i, c.rows))
+				if err != nil {
+					return answer{}, err
+				}
+				if left > 0 {
+					g.by, g.opens = l, max(g.opens, left.Microseconds())
+				}
+			}
+			if g.by != none {
+				break
+			}
+			g.starts = append(g.starts, start{call: n})
+		}
+		out.wants = append(out.wants, g)
+	}
+	out.answered = clock.Mark() // The counting took its time.
+	out.asked, out.clock = out.answered, time.Time{}
+	return out, nil
+}
+
+func (r *shared) askMoments(ctx context.Context, media string, a ask) (answer, error) {
 	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index")}
 	var minutes []string
 	r.mu.Lock()
@@ -73,23 +126,38 @@ func (r *shared) ask(ctx context.Context, media string, a ask) (answer, error) {
 	for _, l := range a.limits {
 		l = l.of(r.spread, 1)
 		names = append(names, r.name(l.key, "granted"), r.name(l.key, "claims"))
-		args = append(args, l.every, l.bursts, l.tolerance, l.calls, l.window)
+		args = append(args, l.every, l.bursts, l.tolerance, l.ahead, l.calls, l.window)
 		if l.calls > 0 {
 			minutes = append(minutes, r.name(l.key, "minutes"))
 		}
 	}
 	names = append(names, minutes...)
+	args = append(args, len(a.settled))
+	for _, s := range a.settled {
+		args = append(args, s.limit, s.more)
+	}
+	args = append(args, len(a.unused))
+	for _, u := range a.unused {
+		args = append(args, u.at, len(u.limits))
+		for n, i := range u.limits {
+			args = append(args, i, nth(u.costs, n))
+		}
+	}
 	for _, w := range a.wants {
-		args = append(args, w.importance, weight(w.importance), w.group, w.demand, len(w.common))
-		for _, i := range w.common {
-			args = append(args, i)
+		args = append(args, w.importance, weight(w.importance), w.group, w.demand, w.rows, len(w.common))
+		for n, i := range w.common {
+			args = append(args, i, nth(w.costs, n))
 		}
 		own := 0
 		if len(w.calls) > 0 {
 			own = len(w.calls[0].own)
 		}
 		args = append(args, len(w.calls), own)
+		for n := range own {
+			args = append(args, nth(w.ownCosts, n))
+		}
 		for _, c := range w.calls {
+			args = append(args, c.rows)
 			for _, i := range c.own {
 				args = append(args, i)
 			}
@@ -191,13 +259,17 @@ func (r *shared) readPauses(pauses []any, now int64, changes, media string, out 
 // count counts the granted calls of the long periods, and takes back those whose window is full.
 func (r *shared) count(ctx context.Context, media string, a ask, out *answer) error {
 	calls := map[int]int{} // by limit
+	note := func(limits, costs []int) {
+		for n, l := range limits {
+			if a.limits[l].key.Period >= countedFrom {
+				calls[l] += max(1, nth(costs, n))
+			}
+		}
+	}
 	for i, g := range out.wants {
 		for _, s := range g.starts {
-			for _, l := range slices.Concat(a.wants[i].common, a.wants[i].calls[s.call].own) {
-				if a.limits[l].key.Period >= countedFrom {
-					calls[l]++
-				}
-			}
+			note(a.wants[i].common, a.wants[i].costs)
+			note(a.wants[i].calls[s.call].own, a.wants[i].ownCosts)
 		}
 	}
 	for _, l := range slices.Sorted(maps.Keys(calls)) {

@@ -47,15 +47,21 @@ func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 			now = now.Add(microseconds(step(rt)))
 			m.SetTime(now)
 			if rapid.IntRange(0, 9).Draw(rt, "edit") == 0 {
-				s.all.Limit = rapid.IntRange(1, 90).Draw(rt, "edited")
+				s.all.Limit = rapid.IntRange(s.all.Cost, 90).Draw(rt, "edited")
 			}
 			a := s.drawAsk(rt)
+			s.drawTold(rt, &a)
 			want := p.answer(now.UnixMicro(), a)
+			s.granted = nil
+			for i, g := range want {
+				s.note(a, i, g, now.UnixMicro())
+			}
 			got, err := r.ask(context.Background(), "m", a)
 			require.NoError(rt, err)
 			require.Len(rt, got.wants, len(want))
 			for i := range want {
 				require.InDelta(rt, want[i].rate, got.wants[i].rate, 0.002)
+				require.Equal(rt, want[i].rate > 0, got.wants[i].rate > 0, "no share is not the same as no limit")
 				want[i].rate, got.wants[i].rate = 0, 0
 				require.Equal(rt, want[i], got.wants[i], "want %d of %d", i, len(want))
 			}
@@ -147,6 +153,19 @@ func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got.wants[0].starts)
 	require.InDelta(t, horizon, got.wants[0].opens, horizon/10)
+}
+
+// What calls matched more than was thought counts also when their limit had nothing to remember any more.
+func TestShared_SettledRowsCountAfterARest(t *testing.T) {
+	t.Parallel()
+	all, _, _ := ledgers(t, 1)
+	k := Key{Media: "m", Endpoint: "ads", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 40_000, Share: 1, Unit: UnitRows}
+	a := some(1, k)
+	a.settled = []settled{{limit: 0, more: 40_000}}
+	got, err := all[0].ask(t.Context(), "m", a)
+	require.NoError(t, err)
+	require.Empty(t, got.wants[0].starts)
+	require.InDelta(t, 10*time.Second.Microseconds(), got.wants[0].opens, float64(time.Second.Microseconds()))
 }
 
 func TestShared_SurvivesALossOfItsScripts(t *testing.T) {

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -15,6 +16,15 @@ const (
 	ScopeApp      Scope = "app"      // the calls of one developer app, for all its accounts
 	ScopeAccount  Scope = "account"  // the calls for one advertiser's account, by whichever app
 	ScopePlatform Scope = "platform" // all calls to the platform
+)
+
+// Unit is what a limit counts.
+type Unit string
+
+// The units, as rows name them.
+const (
+	UnitCalls Unit = "calls"
+	UnitRows  Unit = "rows" // that calls match, which is known when they are answered: see Call.Rows and Waiter.Settle
 )
 
 // ShareDefault is the part of a limit that we use when a rule names none.
@@ -45,12 +55,19 @@ type Rule struct {
 	Scope Scope
 	// Period is the length of the platform's sliding window, PeriodMin to PeriodMax.
 	Period time.Duration
-	// Limit is how many calls the platform takes in any such window.
+	// Unit is what is counted; empty means UnitCalls.
+	Unit Unit
+	// Limit is how many of the Unit the platform takes in any such window.
 	Limit int
+	// LimitMax is up to where a Limit may be raised of which nobody knows what it is, for as long as the platform does not refuse; see Learn. 0
+	// means that it is known.
+	LimitMax int
 	// Share is the part of Limit that we use, above 0 to 1; 0 means ShareDefault.
 	Share float64
 	// Cost is how much of Limit one call takes; 0 means 1.
 	Cost int
+	// Costs are those of calls that take more or less, by endpoint or prefix with a trailing *, the first that matches: "report/get=5, list/*=2".
+	Costs string
 	// Calendar is the time zone in which the platform's windows begin, at each full Period; empty where the window slides. Windows shorter than an
 	// hour are taken as sliding, which keeps within both.
 	Calendar string
@@ -96,8 +113,28 @@ func (r Rule) Validate() error {
 	if !(r.Share >= 0 && r.Share <= 1) { // Written so that NaN is refused.
 		add("share %v is not within 0 to 1", r.Share)
 	}
+	if r.LimitMax != 0 && r.LimitMax < r.Limit {
+		add("calls_max %d is below calls, %d", r.LimitMax, r.Limit)
+	}
+	if r.LimitMax != 0 && r.Scope == ScopeAccount {
+		add("calls_max does not go with scope account: limits of accounts are not learned")
+	}
 	if r.Cost < 0 || r.Cost > r.Limit && r.Limit > 0 {
 		add("cost %d is not within 1 to calls", r.Cost)
+	}
+	if costs, err := parseCosts(r.Costs); err != nil {
+		add("costs %q: %s", r.Costs, err)
+	} else if costs.most() > r.Limit && r.Limit > 0 {
+		add("costs %q: %d is above calls", r.Costs, costs.most())
+	}
+	switch r.Unit {
+	case "", UnitCalls:
+	case UnitRows:
+		if r.Cost > 1 || r.Costs != "" || r.LimitMax != 0 || r.Calendar != "" || r.Period >= countedFrom {
+			add("unit rows goes with a period below an hour, and without cost, costs, calls_max and calendar zone")
+		}
+	default:
+		add("unit %q is none of calls, rows", r.Unit)
 	}
 	if r.Penalty < 0 || r.Penalty > PauseMax {
 		add("penalty %s is not within 0 to %s", r.Penalty, PauseMax)
@@ -122,9 +159,44 @@ func (r Rule) Validate() error {
 // each reports whether the limit belongs to one endpoint.
 func (r Rule) each() bool { return r.Each || !strings.HasSuffix(r.Endpoint, "*") }
 
-func (r Rule) matches(endpoint string) bool {
-	if prefix, isPattern := strings.CutSuffix(r.Endpoint, "*"); isPattern {
+func (r Rule) matches(endpoint string) bool { return matches(r.Endpoint, endpoint) }
+
+func matches(pattern, endpoint string) bool {
+	if prefix, isPattern := strings.CutSuffix(pattern, "*"); isPattern {
 		return strings.HasPrefix(endpoint, prefix)
 	}
-	return r.Endpoint == endpoint
+	return pattern == endpoint
+}
+
+// costs are what calls of some endpoints take of a limit.
+type costs []struct {
+	pattern string
+	cost    int
+}
+
+// parseCosts reads Rule.Costs.
+func parseCosts(text string) (all costs, err error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		endpoint, number, ok := strings.Cut(part, "=")
+		endpoint = plain(strings.TrimSpace(endpoint))
+		cost, err := strconv.Atoi(strings.TrimSpace(number))
+		if i := strings.IndexByte(endpoint, '*'); !ok || err != nil || cost < 1 || endpoint == "" || i >= 0 && i != len(endpoint)-1 {
+			return nil, fmt.Errorf("%q is not like report/get=5 or list/*=2", strings.TrimSpace(part))
+		}
+		all = append(all, struct {
+			pattern string
+			cost    int
+		}{endpoint, cost})
+	}
+	return all, nil
+}
+
+func (c costs) most() (n int) {
+	for _, x := range c {
+		n = max(n, x.cost)
+	}
+	return n
 }

@@ -15,13 +15,22 @@ type Rules struct {
 	setting sync.Mutex
 	// byMedia is replaced as a whole. A media's rules stand in the order in which Keys looks at them: names before
 	// patterns, longer patterns before shorter ones.
-	byMedia atomic.Pointer[map[string][]Rule]
+	byMedia atomic.Pointer[map[string][]rule]
+	// learned are the numbers of limits that are not known, by Key.any. They are replaced as a whole.
+	learned atomic.Pointer[map[Key]int]
+}
+
+// rule is a Rule in force.
+type rule struct {
+	Rule
+	costs costs
 }
 
 // NewRules returns rules without any limit.
 func NewRules() *Rules {
 	r := &Rules{}
-	r.byMedia.Store(&map[string][]Rule{})
+	r.byMedia.Store(&map[string][]rule{})
+	r.learned.Store(&map[Key]int{})
 	return r
 }
 
@@ -34,7 +43,7 @@ func (r *Rules) Set(rules []Rule) error {
 	lastGood := map[int64]Rule{}
 	for _, of := range *r.byMedia.Load() {
 		for _, rule := range of {
-			lastGood[rule.ID] = rule
+			lastGood[rule.ID] = rule.Rule
 		}
 	}
 	// identity is what may be there only once; two numbers for it would leave open which one holds.
@@ -43,24 +52,32 @@ func (r *Rules) Set(rules []Rule) error {
 		each            bool
 		scope           Scope
 		period          time.Duration
+		unit            Unit
 	}
 	seen := map[identity]int64{}
-	next := map[string][]Rule{}
-	add := func(rule Rule) error {
-		if err := rule.Validate(); err != nil {
+	next := map[string][]rule{}
+	add := func(x Rule) error {
+		if err := x.Validate(); err != nil {
 			return err
 		}
-		rule.Endpoint = plain(rule.Endpoint)
-		id := identity{rule.Media, rule.Endpoint, rule.each(), rule.Scope, rule.Period}
+		x.Endpoint = plain(x.Endpoint)
+		if x.Unit == UnitCalls {
+			x.Unit = ""
+		}
+		id := identity{x.Media, x.Endpoint, x.each(), x.Scope, x.Period, x.Unit}
+		if x.Unit == UnitRows {
+			id.endpoint, id.each = "", false // They are counted by their kind, whatever the endpoint.
+		}
 		if first, twice := seen[id]; twice {
-			return &RuleError{Rule: rule, Reason: fmt.Sprintf("row %d already limits the same", first)}
+			return &RuleError{Rule: x, Reason: fmt.Sprintf("row %d already limits the same", first)}
 		}
-		seen[id] = rule.ID
-		if rule.Share == 0 {
-			rule.Share = ShareDefault
+		seen[id] = x.ID
+		if x.Share == 0 {
+			x.Share = ShareDefault
 		}
-		next[rule.Media] = append(next[rule.Media], rule)
-		return nil
+		costs, err := parseCosts(x.Costs)
+		next[x.Media] = append(next[x.Media], rule{x, costs})
+		return err
 	}
 	var errs []error
 	var refused []int64
@@ -77,7 +94,7 @@ func (r *Rules) Set(rules []Rule) error {
 		}
 	}
 	for _, of := range next {
-		slices.SortStableFunc(of, func(a, b Rule) int { return specificity(b) - specificity(a) })
+		slices.SortStableFunc(of, func(a, b rule) int { return specificity(b.Rule) - specificity(a.Rule) })
 	}
 	r.byMedia.Store(&next)
 	return errors.Join(errs...)
@@ -95,15 +112,40 @@ func specificity(r Rule) int {
 	return 1<<30 + len(r.Endpoint)
 }
 
+// charge is a limit that covers a call, and how much of it the call takes; 0 where that is not known before it is answered.
+type charge struct {
+	Key
+	cost int
+}
+
 // cover returns the limits that cover a call: those that it shares with other accounts' calls, and those of its account. A limit per app
-// does not cover a call without an app, one per account none without an account. No two keys are the same. The moment tells windows of a calendar.
-func (r *Rules) cover(c Call, at time.Time) (common, own []Key) {
+// does not cover a call without an app, one per account none without an account, one of rows none that matches no such rows. No two keys are the same.
+// The moment tells windows of a calendar.
+func (r *Rules) cover(c Call, at time.Time) (common, own []charge) {
+	return r.now(c.Media).cover(c, at)
+}
+
+// ruleSet are the rules of a media in force at a moment.
+type ruleSet struct {
+	rules   []rule
+	learned map[Key]int
+}
+
+func (r *Rules) now(media string) ruleSet {
+	return ruleSet{(*r.byMedia.Load())[media], *r.learned.Load()}
+}
+
+func (r ruleSet) cover(c Call, at time.Time) (common, own []charge) {
 	endpoint := plain(c.Endpoint)
-	for _, rule := range (*r.byMedia.Load())[c.Media] {
+	for _, rule := range r.rules {
 		if !rule.matches(endpoint) {
 			continue
 		}
-		key, of := Key{Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Limit: rule.calls(), Share: rule.Share, Window: rule.window(at)}, &common
+		key, of := Key{
+			Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Unit: rule.Unit, Limit: rule.Limit, Share: rule.Share, Window: rule.window(at),
+			Cost: max(1, rule.Cost, rule.costs.most()),
+		}, &common
+		cost := rule.cost(endpoint)
 		switch rule.Scope {
 		case ScopeApp:
 			key.Subject = c.App
@@ -114,30 +156,47 @@ func (r *Rules) cover(c Call, at time.Time) (common, own []Key) {
 		if key.Subject == "" && rule.Scope != ScopePlatform {
 			continue
 		}
-		if rule.each() {
+		switch {
+		case rule.Unit == UnitRows && c.Rows == "":
+			continue
+		case rule.Unit == UnitRows:
+			key.Endpoint, cost = c.Rows, 0
+		case rule.each():
 			key.Endpoint = endpoint
-			if slices.ContainsFunc(*of, func(k Key) bool { return k.id() == key.id() }) {
-				continue // A more exact rule holds.
-			}
 		}
-		*of = append(*of, key)
+		if (rule.each() || rule.Unit == UnitRows) && slices.ContainsFunc(*of, func(x charge) bool { return x.id() == key.id() }) {
+			continue // A more exact rule holds.
+		}
+		key.Limit = r.learnt(rule.Rule, key)
+		*of = append(*of, charge{key, cost})
 	}
 	return common, own
 }
 
-// number gives a key its limit and share by the rules in force at a moment. It tells whether there is one.
-func (r *Rules) number(k *Key, at time.Time) bool {
-	for _, rule := range (*r.byMedia.Load())[k.Media] {
-		if rule.Scope == k.Scope && rule.Period == k.Period && rule.window(at) == k.Window && (rule.Endpoint == k.Endpoint || rule.each() && rule.matches(k.Endpoint)) {
-			k.Limit, k.Share = rule.calls(), rule.Share
-			return true
+// number gives a key its limit and share by the rules in force at a moment. It returns the rule's LimitMax, and tells whether there is one.
+func (r *Rules) number(k *Key, at time.Time) (most int, known bool) {
+	set := r.now(k.Media)
+	for _, rule := range set.rules {
+		if rule.Scope != k.Scope || rule.Period != k.Period || rule.Unit != k.Unit || rule.window(at) != k.Window {
+			continue
+		}
+		if rule.Endpoint == k.Endpoint || rule.each() && rule.matches(k.Endpoint) || rule.Unit == UnitRows {
+			k.Limit, k.Share, k.Cost = set.learnt(rule.Rule, *k), rule.Share, max(1, rule.Cost, rule.costs.most())
+			return rule.LimitMax, true
 		}
 	}
-	return false
+	return 0, false
 }
 
-// calls is how many calls the limit takes.
-func (r Rule) calls() int { return r.Limit / max(1, r.Cost) }
+// cost is how much a call of an endpoint takes.
+func (r rule) cost(endpoint string) int {
+	for _, x := range r.costs {
+		if matches(x.pattern, endpoint) {
+			return x.cost
+		}
+	}
+	return max(1, r.Cost)
+}
 
 // window is when the calendar's window of a moment began, and empty for one that slides.
 func (r Rule) window(at time.Time) string {

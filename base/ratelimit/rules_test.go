@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -101,13 +102,13 @@ func TestRules_Keys(t *testing.T) {
 		call Call
 		want map[Key]int
 	}{
-		{"a default for each endpoint", Call{"a", "list", "1", "9"}, map[Key]int{sec("*"): 100, sec("list"): 10}},
-		{"a longer pattern replaces it", Call{"a", "report/daily", "1", "9"}, map[Key]int{sec("*"): 100, sec("report/daily"): 5, perMinute: 60}},
-		{"a name replaces both", Call{"a", "report/hourly", "1", "9"}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20, perMinute: 60}},
-		{"no account, no limit per account", Call{"a", "report/hourly", "1", ""}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20}},
-		{"no app, no limit per app", Call{"a", "report/hourly", "", "9"}, map[Key]int{perMinute: 60}},
-		{"a platform's limit covers what has neither", Call{"b", "x", "", ""}, map[Key]int{{Media: "b", Endpoint: "*", Scope: ScopePlatform, Period: time.Hour}: 1000}},
-		{"an unknown platform can only be paused", Call{"c", "x", "1", ""}, map[Key]int{}},
+		{"a default for each endpoint", Call{Media: "a", Endpoint: "list", App: "1", Account: "9"}, map[Key]int{sec("*"): 100, sec("list"): 10}},
+		{"a longer pattern replaces it", Call{Media: "a", Endpoint: "report/daily", App: "1", Account: "9"}, map[Key]int{sec("*"): 100, sec("report/daily"): 5, perMinute: 60}},
+		{"a name replaces both", Call{Media: "a", Endpoint: "report/hourly", App: "1", Account: "9"}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20, perMinute: 60}},
+		{"no account, no limit per account", Call{Media: "a", Endpoint: "report/hourly", App: "1", Account: ""}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20}},
+		{"no app, no limit per app", Call{Media: "a", Endpoint: "report/hourly", App: "", Account: "9"}, map[Key]int{perMinute: 60}},
+		{"a platform's limit covers what has neither", Call{Media: "b", Endpoint: "x", App: "", Account: ""}, map[Key]int{{Media: "b", Endpoint: "*", Scope: ScopePlatform, Period: time.Hour}: 1000}},
+		{"an unknown platform can only be paused", Call{Media: "c", Endpoint: "x", App: "1", Account: ""}, map[Key]int{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -170,18 +171,51 @@ func TestRules_CostAndCalendar(t *testing.T) {
 	after, _ := rules.cover(Call{Media: "a", Endpoint: "x", App: "1"}, at.Add(time.Second))
 	require.Equal(t, []string{"2026-11-23", ""}, []string{before[0].Window, before[1].Window}, "a window of a minute may slide")
 	require.Equal(t, "2026-11-24", after[0].Window)
-	require.Equal(t, 33, before[0].Limit)
+	require.Equal(t, 3, before[0].cost)
 	require.NotEqual(t, before[0].id(), after[0].id())
 	require.Equal(t, before[0].any(), after[0].any())
 
 	for change, want := range map[string]Rule{
 		"cost 11 is not within":      {Limit: 10, Cost: 11, Period: time.Minute},
+		"limits of accounts are not": {Limit: 10, LimitMax: 20, Scope: ScopeAccount, Period: time.Minute},
+		"calls_max 9 is below calls": {Limit: 10, LimitMax: 9, Period: time.Minute},
+		`"x=0" is not like`:          {Limit: 10, Costs: "y=2, x=0", Period: time.Minute},
+		"11 is above calls":          {Limit: 10, Costs: "y=11", Period: time.Minute},
+		`unit "bytes" is none of`:    {Limit: 10, Unit: "bytes", Period: time.Minute},
+		"unit rows goes with":        {Limit: 10, Unit: UnitRows, Period: time.Hour},
 		"penalty 25h0m0s is not":     {Limit: 10, Penalty: 25 * time.Hour, Period: time.Minute},
 		`calendar zone "Mars" is`:    {Limit: 10, Calendar: "Mars", Period: time.Minute},
 		"want a minute, an hour or":  {Limit: 10, Calendar: "UTC", Period: 2 * time.Minute},
 		"want 0.95 or less, for cal": {Limit: 10, Calendar: "UTC", Period: time.Minute, Share: 1},
 	} {
-		want.Media, want.Endpoint, want.Scope = "a", "*", ScopeApp
+		want.Media, want.Endpoint, want.Scope = "a", "*", cmp.Or(want.Scope, ScopeApp)
 		require.ErrorContains(t, want.Validate(), change)
 	}
+}
+
+// What calls of single endpoints cost, and one limit of rows for all endpoints whose calls match the same kind.
+func TestRules_CostsAndRows(t *testing.T) {
+	t.Parallel()
+	rules := NewRules()
+	rows := Rule{Media: "a", Endpoint: "*", Scope: ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: UnitRows}
+	require.NoError(t, rules.Set([]Rule{
+		{Media: "a", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 100, Costs: "report/get=5, list/*=2"}, rows,
+	}))
+	cost := func(endpoint, kind string) (costs []int, names []string) {
+		common, _ := rules.cover(Call{Media: "a", Endpoint: endpoint, App: "1", Rows: kind}, time.Now())
+		for _, x := range common {
+			costs, names = append(costs, x.cost), append(names, x.Endpoint)
+		}
+		return costs, names
+	}
+	costs, _ := cost("report/get/", "")
+	require.Equal(t, []int{5}, costs)
+	costs, _ = cost("list/ads", "")
+	require.Equal(t, []int{2}, costs)
+	costs, names := cost("x", "ads")
+	require.ElementsMatch(t, []int{1, 0}, costs)
+	require.ElementsMatch(t, []string{"*", "ads"}, names)
+	more := rows
+	more.Endpoint, more.ID = "report/*", 7
+	require.ErrorContains(t, rules.Set([]Rule{rows, more}), "already limits the same")
 }

@@ -60,10 +60,11 @@ func NewSimulation(seed uint64, rules *Rules, spread time.Duration, members int)
 // Join begins a process, and returns its number.
 func (s *Simulation) Join(demands ...Demand) int {
 	m := newMetrics(nil)
-	own := newLocalBy(s.clock, s.spread, s.members)
-	p := &simulated{s: s, number: len(s.processes), ledger: newFallback(nil, own, 0, slog.New(slog.DiscardHandler), m)}
+	p := &simulated{s: s, number: len(s.processes), wrong: s.upTo(wrongMost)}
+	p.ledger = newFallback(nil, newLocalBy(p.clock, s.spread, s.members), 0, slog.New(slog.DiscardHandler), m)
 	p.waiter = newWaiter(p.ledger, s.spread, s.rules, m)
-	p.waiter.now, p.waiter.process = s.clock, fmt.Sprint(p.number)
+	p.waiter.now, p.waiter.process = p.clock, fmt.Sprint(p.number)
+	p.waiter.begin = func(*desk) {} // It looks by itself.
 	p.desk = newDesk(p.waiter, demands[0].Call.Media)
 	s.processes = append(s.processes, p)
 	for _, d := range demands {
@@ -119,7 +120,10 @@ func (s *Simulation) Calls() []Arrival {
 	return calls
 }
 
-func (s *Simulation) clock() time.Time { return s.now }
+// wrongMost is how far a process's clock may be off.
+const wrongMost = time.Hour
+
+func (p *simulated) clock() time.Time { return p.s.now.Add(p.wrong) }
 
 func (s *Simulation) upTo(d time.Duration) time.Duration {
 	return time.Duration(s.rand.Int64N(int64(d) + 1))
@@ -133,6 +137,7 @@ func (s *Simulation) after(d time.Duration, do func()) {
 type simulated struct {
 	s      *Simulation
 	number int
+	wrong  time.Duration // its clock is so far ahead
 	waiter *Waiter
 	ledger *fallback
 	desk   *desk
@@ -182,11 +187,11 @@ func (p *simulated) look() {
 	at, ok := p.desk.askAt()
 	switch {
 	case !ok:
-	case !at.After(p.s.now):
+	case !at.After(p.clock()):
 		p.ask()
 	case p.next.IsZero() || at.Before(p.next):
 		p.next = at
-		p.s.after(at.Sub(p.s.now), func() {
+		p.s.after(at.Sub(p.clock()), func() {
 			if p.next.Equal(at) {
 				p.next = time.Time{}
 				p.look()
@@ -200,7 +205,7 @@ var errAway = errors.New("connection refused")
 // ask asks what (*desk).askOnce and (*fallback).ask do.
 func (p *simulated) ask() {
 	p.asking = true
-	a, asked := p.desk.compose(), p.s.now
+	a, asked := p.desk.compose(), p.clock()
 	ctx := context.Background()
 	deliver := func(got answer, err error) {
 		p.asking = false
@@ -225,7 +230,7 @@ func (p *simulated) ask() {
 			alone()
 			return
 		}
-		given := p.s.decide(a.ask, back)
+		given, decided := p.s.decide(a.ask, back), p.s.now
 		p.s.after(home, func() {
 			p.ledger.back(ctx, asked)
 			if back {
@@ -233,7 +238,7 @@ func (p *simulated) ask() {
 				alone()
 				return
 			}
-			deliver(answer{asked: asked, answered: p.s.now, horizon: horizonTime, wants: given}, nil)
+			deliver(answer{asked: asked, answered: p.clock(), clock: decided, horizon: horizonTime, wants: given}, nil)
 		})
 	})
 }
@@ -263,14 +268,14 @@ func (p *simulated) collect() {
 		if o.err != nil {
 			return true
 		}
-		p.s.after(o.slot.from.Sub(p.s.now)+p.s.upTo(p.s.spread/20), func() {
+		p.s.after(o.slot.from.Sub(p.clock())+p.s.upTo(p.s.spread/20), func() {
 			switch {
 			case p.dead:
-			case p.s.now.After(o.slot.until):
+			case p.clock().After(o.slot.until):
 				p.stand(t, t.ticket.call)
 			default:
 				// It is on its way for as long as the spread leaves it.
-				way := p.s.upTo(o.slot.until.Sub(p.s.now))
+				way := p.s.upTo(o.slot.until.Sub(p.clock()))
 				p.s.longest = max(p.s.longest, way)
 				p.s.calls = append(p.s.calls, Arrival{
 					At: p.s.Now() + way, Process: p.number, Importance: t.importance, Account: t.ticket.call.Account,

@@ -18,7 +18,8 @@ import (
 // LimitState is how a limit stands, for all processes together. Times are of Redis's clock.
 type LimitState struct {
 	Key
-	// Calls were granted: Window of them in the period before now, and those that are granted and not to be sent yet; LastMinute and LastHour
+	LimitMax int // as in Rule
+	// So much of the limit was granted: Window in the period before now, and what is granted and not to be sent yet; LastMinute and LastHour
 	// since the minute began that lies so long back.
 	Window, LastMinute, LastHour int
 	// Lanes are who wants calls, the more important first.
@@ -96,14 +97,15 @@ func (r *shared) state(ctx context.Context, media string, rules *Rules) ([]Limit
 			}
 			continue
 		}
-		if !rules.number(&key, now) {
+		most, known := rules.number(&key, now)
+		if !known {
 			continue // There is no such rule any more, or its window is over.
 		}
 		s, err := r.limitState(ctx, key, now)
 		if err != nil {
 			return nil, nil, err
 		}
-		s.AskedAt, s.Part = asked, tightened(tight[key.any()], now)
+		s.LimitMax, s.AskedAt, s.Part = most, asked, tightened(tight[key.any()], now)
 		limits = append(limits, s)
 	}
 	slices.SortFunc(limits, func(a, b LimitState) int {
@@ -126,8 +128,8 @@ func (r *shared) keyOf(media, name string) (Key, bool) {
 		}
 	}
 	period, window, _ := strings.Cut(parts[2], "@")
-	ms, err := strconv.ParseInt(period, 10, 64)
-	return Key{Media: media, Scope: Scope(parts[0]), Subject: parts[1], Period: time.Duration(ms) * time.Millisecond, Endpoint: parts[3], Window: window}, err == nil
+	k := Key{Media: media, Scope: Scope(parts[0]), Subject: parts[1], Endpoint: parts[3], Window: window}
+	return k, k.readPeriod(period)
 }
 
 func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitState, error) {
@@ -136,18 +138,28 @@ func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitSta
 	var window *goredis.IntCmd
 	var count *goredis.StringCmd
 	pipe := r.client.Pipeline()
-	if k.Period < countedFrom {
+	var ready *goredis.StringCmd
+	switch {
+	case r.plain:
+		count = pipe.Get(ctx, r.keys.Of(k.Media, k.parts("count")...))
+	case k.Unit == UnitRows:
+		ready = pipe.Get(ctx, r.name(k, "granted"))
+	case k.Period < countedFrom:
 		window = pipe.ZCount(ctx, r.name(k, "granted"), "("+since, "+inf")
-	} else {
+	default:
 		count = pipe.Get(ctx, r.keys.Of(k.Media, k.parts("count")...))
 	}
 	minutes, claims := pipe.HGetAll(ctx, r.name(k, "minutes")), pipe.HGetAll(ctx, r.name(k, "claims"))
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return s, err
 	}
-	if window != nil {
+	switch {
+	case ready != nil:
+		until, _ := ready.Int64() // None is 0.
+		s.Window = int(max(0, until-now.UnixMicro()) / limitOf(k, r.spread, 1).every)
+	case window != nil:
 		s.Window = int(window.Val())
-	} else {
+	default:
 		s.Window, _ = count.Int() // None is 0.
 	}
 	minute := now.Unix() / 60

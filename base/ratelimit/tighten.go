@@ -33,11 +33,12 @@ func (d *desk) tighten(c Call, scope Scope, which func(Key) bool) map[Key]time.D
 	now := d.w.now()
 	common, own := d.w.rules.cover(c, now.Add(d.ahead))
 	out := map[Key]time.Duration{}
-	for _, k := range slices.Concat(common, own) {
-		if k.Scope != scope || !which(k) {
+	for _, x := range slices.Concat(common, own) {
+		if x.Scope != scope || !which(x.Key) {
 			continue
 		}
-		if k = k.any(); now.Before(d.refused[k].Add(tightenEvery)) {
+		k := x.any()
+		if now.Before(d.refused[k].Add(tightenEvery)) {
 			continue
 		}
 		d.refused[k] = now

@@ -28,7 +28,7 @@ func TestWaiter_ALimitThatIsLowerThanItsRuleIsLearned(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				for w.Wait(ctx, call) == nil {
+				for await(ctx, w, call) == nil {
 					mu.Lock()
 					now := time.Now()
 					full := len(taken) >= real && now.Sub(taken[len(taken)-real]) < time.Minute

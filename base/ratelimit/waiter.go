@@ -29,6 +29,7 @@ type Waiter struct {
 	spread  time.Duration
 	metrics *metrics
 	now     func() time.Time // on one scale, whatever it is
+	begin   func(*desk)      // has a desk ask until there is nothing to ask
 
 	mu    sync.Mutex
 	desks map[string]*desk // by media
@@ -39,7 +40,9 @@ type Waiter struct {
 // It starts nothing and asks nothing of Redis yet. There can be one for each reg.
 func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Witness, rules *Rules, reg prometheus.Registerer, log *slog.Logger) *Waiter {
 	m := newMetrics(reg)
-	f := newFallback(newShared(client, keys, cfg.ArrivalSpread, log), newLocal(cfg.ArrivalSpread, cfg.Members), cfg.RedisTimeout, log, m)
+	common := newShared(client, keys, cfg.ArrivalSpread, log)
+	common.plain = cfg.Plain
+	f := newFallback(common, newLocal(cfg.ArrivalSpread, cfg.Members), cfg.RedisTimeout, log, m)
 	f.witness = witness
 	w := newWaiter(f, cfg.ArrivalSpread, rules, m)
 	f.process = w.process
@@ -53,7 +56,10 @@ func NewLocal(spread time.Duration, rules *Rules, reg prometheus.Registerer) *Wa
 }
 
 func newWaiter(l ledger, spread time.Duration, rules *Rules, m *metrics) *Waiter {
-	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, desks: map[string]*desk{}}
+	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, desks: map[string]*desk{},
+		// It asks for all, whoever made it begin.
+		begin: func(d *desk) { go d.ask(context.Background()) },
+	}
 }
 
 // WaitError says that a call's grant would have come after its deadline. It is a context.DeadlineExceeded to errors.Is.
@@ -70,22 +76,30 @@ func (e *WaitError) Error() string {
 // Unwrap implements the interface of errors.Is.
 func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
 
-// Wait returns nil when the call may be made, at once: the grant's pace holds only if the request is sent within the arrival
-// spread. The calls that a limit holds back share it: the more important ones (WithImportance) have the larger part, none is left without; of
-// those of one importance, each process has as much as the others. In a process they go by their turns (WithTurn), but those of an account that
+// Grant is the leave to make one call.
+type Grant struct {
+	// Until is the moment by which the request must have been written; zero where it is not known whether one that comes later does harm. It is
+	// of the monotonic clock.
+	Until time.Time
+	rows  int
+}
+
+// Wait returns when the call may be made, at once: the grant's pace holds only if the request is written by the end of the grant. The calls that a limit
+// holds back share it: the more important ones (WithImportance) have the larger part, none is left without but those that are to have spare
+// calls alone; of those of one importance, each process has as much as the others. In a process they go by their turns (WithTurn), but those of an account that
 // has had more calls than others after theirs.
 //
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
 // deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.
-func (w *Waiter) Wait(ctx context.Context, c Call) error {
-	tell(ctx, beforeWaitKey{})
+func (w *Waiter) Wait(ctx context.Context, c Call) (Grant, error) {
+	defer aroundWait(ctx)()
 	began := clock.Mark()
 	d := w.desk(c.Media)
-	if d.takeSpare(c, Importance(ctx), began) {
+	if s, ok := d.takeSpare(c, Importance(ctx), began); ok {
 		d.taken.Inc()
 		d.waited.Observe(0)
-		tell(ctx, grantedKey{})
-		return nil
+		granted(ctx)
+		return Grant{s.until, s.rows}, nil
 	}
 	for late := 0; ; {
 		t, s, err := d.stand(ctx, c)
@@ -95,21 +109,28 @@ func (w *Waiter) Wait(ctx context.Context, c Call) error {
 			}
 		}
 		if err != nil {
-			return w.failed(c, err)
+			return Grant{}, w.failed(c, err)
 		}
 		if d.isPaused(c) {
 			continue
 		}
-		if late++; late < grantTries && clock.Mark().After(s.until) {
-			w.metrics.late.WithLabelValues(c.Media).Inc()
-			continue
+		g := Grant{s.until, s.rows}
+		if clock.Mark().After(s.until) {
+			if late++; late < grantTries {
+				w.metrics.late.WithLabelValues(c.Media).Inc()
+				continue
+			}
+			g.Until = time.Time{}
 		}
 		d.taken.Inc()
 		d.waited.Observe(clock.Since(began).Seconds())
-		tell(ctx, grantedKey{})
-		return nil
+		granted(ctx)
+		return g, nil
 	}
 }
+
+// Settle tells how many rows a call has matched whose limits count them (Call.Rows). If they were more than was thought, the next calls wait for them.
+func (w *Waiter) Settle(c Call, g Grant, rows int) { w.desk(c.Media).settle(c, g.rows, max(0, rows)) }
 
 // Listen learns of the pauses that other processes order as they do, and of the loss of Redis, until ctx ends; without it with the next ask, 2 s later
 // at the most.

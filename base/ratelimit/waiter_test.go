@@ -66,7 +66,7 @@ func deploy(t *testing.T, processes int, rules ...Rule) *deployment {
 // call makes one call from process p, which arrives at the platform 20 ms to 20 ms + travel later.
 func (d *deployment) call(ctx context.Context, p int, c Call, travel time.Duration) error {
 	began := time.Now()
-	if err := d.waiters[p].Wait(ctx, c); err != nil {
+	if err := await(ctx, d.waiters[p], c); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -114,12 +114,12 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 					time.Sleep(every)
 					wg.Go(func() {
 						// The timers' lateness and the travel together stay within the stated spread.
-						_ = d.call(ctx, i%tt.processes, Call{"m", "x", "1", fmt.Sprint(i % 5)}, testSpread-10*time.Millisecond)
+						_ = d.call(ctx, i%tt.processes, Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i % 5)}, testSpread-10*time.Millisecond)
 					})
 				}
 				wg.Wait()
 				for key := range d.book.at {
-					for _, k := range d.rules.keys(Call{"m", "x", "1", key.Subject}) {
+					for _, k := range d.rules.keys(Call{Media: "m", Endpoint: "x", App: "1", Account: key.Subject}) {
 						if k.Limit > 0 && k.id() == key {
 							require.LessOrEqual(t, d.book.worst(k), k.Limit, "%s", k)
 						}
@@ -149,7 +149,9 @@ func TestWaiter_HalfTheDemandHardlyWaits(t *testing.T) {
 		coming := rand.New(rand.NewPCG(1, 2))
 		for i := range 300 {
 			time.Sleep(time.Duration(coming.ExpFloat64() * float64(100*time.Millisecond)))
-			wg.Go(func() { require.NoError(t, d.call(t.Context(), i%3, Call{"m", "x", "1", "9"}, testSpread/2)) })
+			wg.Go(func() {
+				require.NoError(t, d.call(t.Context(), i%3, Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}, testSpread/2))
+			})
 		}
 		wg.Wait()
 		slices.Sort(d.waits)
@@ -168,13 +170,15 @@ func TestWaiter_AnAccountAtItsLimitHoldsUpNobodyElse(t *testing.T) {
 		hot, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 100 {
-			wg.Go(func() { _ = d.call(hot, i%2, Call{"m", "x", "1", "hot"}, 0) })
+			wg.Go(func() { _ = d.call(hot, i%2, Call{Media: "m", Endpoint: "x", App: "1", Account: "hot"}, 0) })
 		}
 		synctest.Wait()
 		began := time.Now()
 		var others sync.WaitGroup
 		for i := range 180 {
-			others.Go(func() { require.NoError(t, d.call(t.Context(), i%2, Call{"m", "x", "1", fmt.Sprint(i)}, 0)) })
+			others.Go(func() {
+				require.NoError(t, d.call(t.Context(), i%2, Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i)}, 0))
+			})
 		}
 		others.Wait()
 		require.Less(t, time.Since(began), 14*time.Second, "180 calls at 18 a second, beside 100 of one account that wait for minutes")
@@ -233,8 +237,8 @@ func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		wait(10, 30)
-		wait(ImportanceUsual, 30)
-		wait(30, 70)
+		wait(ImportanceUsual, 60)
+		wait(30, 300)
 		r.calls.Wait()
 		count := func(importance, from, to int) (n int) {
 			for _, x := range r.order[from:to] {
@@ -244,11 +248,12 @@ func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 			}
 			return n
 		}
-		require.Len(t, r.order, 130)
+		require.Len(t, r.order, 390)
 		// The first 2 s were granted before the others came.
-		require.InDelta(t, 64./84*80, count(30, 20, 100), 8, "of eighty: %v", r.order)
-		require.InDelta(t, 16./84*80, count(ImportanceUsual, 20, 100), 6, "%v", r.order)
-		require.InDelta(t, 4./84*80, count(10, 20, 100), 4, "the least important have their part: %v", r.order)
+		require.InDelta(t, 100./111*300, count(30, 20, 320), 12, "of three hundred: %v", r.order)
+		require.InDelta(t, 10./111*300, count(ImportanceUsual, 20, 320), 10, "%v", r.order)
+		require.InDelta(t, 1./111*300, count(10, 20, 320), 4, "%v", r.order)
+		require.Positive(t, count(10, 50, 320), "the least important have their part: %v", r.order)
 		requireIdle(t, r.waiters[0])
 	})
 }
@@ -287,7 +292,7 @@ func TestWaiter_AnAccountWithManyCallsHoldsUpNobodyElse(t *testing.T) {
 		calls := map[string]int{}
 		var wg sync.WaitGroup
 		call := func(account string, at time.Time) {
-			if d.call(WithTurn(ctx, Turn{At: at}), 0, Call{"m", "x", "1", account}, 0) == nil {
+			if d.call(WithTurn(ctx, Turn{At: at}), 0, Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				calls[account]++
@@ -358,7 +363,7 @@ func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 		began := time.Now()
 		for range 30 {
 			wg.Go(func() {
-				err := w.Wait(ctx, call)
+				err := await(ctx, w, call)
 				if err == nil {
 					return
 				}
@@ -393,17 +398,17 @@ func TestWaiter_APauseHoldsInAllProcesses(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		err := d.waiters[1].Wait(short, call)
+		err := await(short, d.waiters[1], call)
 		e, ok := errors.AsType[*WaitError](err)
 		require.True(t, ok, "%v", err)
 		require.Equal(t, Key{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1"}, e.Key)
 		require.InDelta(t, 5*time.Minute, e.After, float64(time.Second))
 		require.Less(t, time.Since(began), 10*time.Millisecond)
 
-		require.NoError(t, d.waiters[1].Wait(short, Call{Media: "m", Endpoint: "y", App: "1"}), "another endpoint is not paused")
-		require.NoError(t, d.waiters[1].Wait(short, Call{Media: "m", Endpoint: "x", App: "2"}), "another app is not paused")
+		require.NoError(t, await(short, d.waiters[1], Call{Media: "m", Endpoint: "y", App: "1"}), "another endpoint is not paused")
+		require.NoError(t, await(short, d.waiters[1], Call{Media: "m", Endpoint: "x", App: "2"}), "another app is not paused")
 
-		require.NoError(t, d.waiters[1].Wait(t.Context(), call))
+		require.NoError(t, await(t.Context(), d.waiters[1], call))
 		require.InDelta(t, 5*time.Minute, time.Since(began), float64(time.Second))
 	})
 }
@@ -420,7 +425,7 @@ func TestWaiter_WhoListensLearnsOfAPauseAtOnce(t *testing.T) {
 		var made atomic.Int64
 		for range 60 {
 			wg.Go(func() {
-				if d.waiters[1].Wait(ctx, call) == nil {
+				if await(ctx, d.waiters[1], call) == nil {
 					made.Add(1)
 				}
 			})
@@ -448,7 +453,7 @@ func TestWaiter_TheEndOfAPauseIsNoticedByThoseWhoWait(t *testing.T) {
 		require.NoError(t, d.waiters[0].Pause(t.Context(), call, ScopePlatform, 12*time.Hour))
 		done := make(chan error, 3)
 		for range cap(done) {
-			go func() { done <- d.waiters[1].Wait(t.Context(), call) }()
+			go func() { done <- await(t.Context(), d.waiters[1], call) }()
 		}
 		time.Sleep(time.Minute)
 		require.NoError(t, d.waiters[0].Pause(t.Context(), call, ScopePlatform, 0))
@@ -463,18 +468,18 @@ func TestWaiter_TheEndOfAPauseIsNoticedByThoseWhoWait(t *testing.T) {
 func TestWaiter_ACancelledCallLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 1})
+		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 1, Share: 1})
 		call := Call{Media: "m", Endpoint: "x", App: "1"}
-		require.NoError(t, d.waiters[0].Wait(t.Context(), call))
+		require.NoError(t, await(t.Context(), d.waiters[0], call))
 		ctx, cancel := context.WithCancel(t.Context())
 		results := make(chan error, 5)
 		for i := range cap(results) {
 			go func() {
 				if i == 4 { // Only the last of them stays.
-					results <- d.waiters[0].Wait(t.Context(), call)
+					results <- await(t.Context(), d.waiters[0], call)
 					return
 				}
-				results <- d.waiters[0].Wait(ctx, call)
+				results <- await(ctx, d.waiters[0], call)
 			}()
 			synctest.Wait()
 			time.Sleep(10 * time.Millisecond)
@@ -497,12 +502,12 @@ func TestWaiter_AGrantNotUsedInTimeIsTakenAnew(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		slow := &slowly{ledger: newLocal(testSpread, 1), answers: []time.Duration{time.Second, 0}}
 		w := newWaiter(slow, testSpread, rules, newMetrics(reg))
-		require.NoError(t, w.Wait(t.Context(), Call{Media: "m"}))
+		require.NoError(t, await(t.Context(), w, Call{Media: "m"}))
 		require.Equal(t, map[string]float64{"adsync_ratelimit_late_total": 1, "adsync_ratelimit_taken_total": 1},
 			values(t, reg, "adsync_ratelimit_late_total", "adsync_ratelimit_taken_total"))
 
 		slow.answers = []time.Duration{time.Second, time.Second, time.Second, time.Second}
-		require.NoError(t, w.Wait(t.Context(), Call{Media: "m"}), "a ledger that is always slow delays, and blocks nobody")
+		require.NoError(t, await(t.Context(), w, Call{Media: "m"}), "a ledger that is always slow delays, and blocks nobody")
 		require.Len(t, slow.answers, 4-grantTries)
 	})
 }
@@ -535,7 +540,7 @@ func TestWaiter_ALoweredLimitCountsWhatTheWindowHasSeen(t *testing.T) {
 		}
 		require.Less(t, time.Since(began), 30*time.Second)
 		require.NoError(t, d.rules.Set([]Rule{limit(60)}))
-		require.NoError(t, d.waiters[1].Wait(t.Context(), call))
+		require.NoError(t, await(t.Context(), d.waiters[1], call))
 		require.GreaterOrEqual(t, time.Since(began), time.Minute, "the window holds 200 calls, and 60 are allowed from now on")
 	})
 }
@@ -565,7 +570,7 @@ func BenchmarkWaiter_Wait(b *testing.B) {
 	}); err != nil {
 		b.Fatal(err)
 	}
-	call := Call{"m", "x", "1", "9"}
+	call := Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
 	client, keys := redistest.New(b)
 	for _, bm := range []struct {
 		name   string
@@ -576,7 +581,7 @@ func BenchmarkWaiter_Wait(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if err := w.Wait(b.Context(), call); err != nil {
+					if err := await(b.Context(), w, call); err != nil {
 						b.Error(err)
 						return
 					}
@@ -593,7 +598,7 @@ func BenchmarkWaiter_GrantInHand(b *testing.B) {
 		b.Fatal(err)
 	}
 	const hand = 1000
-	call := Call{"m", "x", "1", "9"}
+	call := Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
 	w := NewLocal(testSpread, rules, nil)
 	d := w.desk("m")
 	l := &line{id: lineID{endpoint: "x", app: "1", ofAccount: true, importance: ImportanceUsual}, served: map[string]*tally{}}
@@ -611,7 +616,7 @@ func BenchmarkWaiter_GrantInHand(b *testing.B) {
 			l.spare = all
 			b.StartTimer()
 		}
-		if err := w.Wait(ctx, call); err != nil {
+		if err := await(ctx, w, call); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -635,7 +640,7 @@ func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 		for i := range 10_000 {
 			all.Go(func() {
 				for range 3 {
-					if err := w.Wait(t.Context(), Call{"m", "x", "1", strconv.Itoa(i)}); err != nil {
+					if err := await(t.Context(), w, Call{Media: "m", Endpoint: "x", App: "1", Account: strconv.Itoa(i)}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -650,9 +655,12 @@ func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 }
 
 // keys are the limits that cover a call.
-func (r *Rules) keys(c Call) []Key {
+func (r *Rules) keys(c Call) (keys []Key) {
 	common, own := r.cover(c, time.Now())
-	return slices.Concat(common, own)
+	for _, x := range slices.Concat(common, own) {
+		keys = append(keys, x.Key)
+	}
+	return keys
 }
 
 // settle makes a Redis one that has lost nothing of late.
@@ -693,7 +701,7 @@ func TestWaiter_ACalendarsWindowBeginsAnew(t *testing.T) {
 			atOnce := func() (n int) {
 				for {
 					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-					err := w.Wait(ctx, Call{Media: "m", Endpoint: "x", App: "1"})
+					err := await(ctx, w, Call{Media: "m", Endpoint: "x", App: "1"})
 					cancel()
 					if err != nil {
 						return n
@@ -721,7 +729,170 @@ func TestWaiter_APauseLastsAsLongAsTheRulesPenalty(t *testing.T) {
 		call := Call{Media: "m", Endpoint: "x", App: "1"}
 		require.NoError(t, w.Pause(t.Context(), call, ScopeApp, time.Second))
 		began := time.Now()
-		require.NoError(t, w.Wait(t.Context(), call))
+		require.NoError(t, await(t.Context(), w, call))
 		require.InDelta(t, 300, time.Since(began).Seconds(), 1)
+	})
+}
+
+// await waits for a grant, and uses it.
+func await(ctx context.Context, w *Waiter, c Call) error {
+	_, err := w.Wait(ctx, c)
+	return err
+}
+
+// What a process was granted and does not use, another has.
+func TestWaiter_WhatIsNotUsedIsHandedBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := deploy(t, 2, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		ctx, leave := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		for range 20 {
+			waiting.Go(func() { _ = await(ctx, d.waiters[0], call) })
+		}
+		time.Sleep(500 * time.Millisecond)
+		leave()
+		waiting.Wait()
+		time.Sleep(2 * handBackWithin)
+		began := time.Now()
+		for range 5 {
+			require.NoError(t, await(t.Context(), d.waiters[1], call))
+		}
+		require.Less(t, time.Since(began), time.Second, "five calls take half a second where nothing else was granted")
+	})
+}
+
+// Calls that are to have spare ones alone have what the others leave, and nothing where they leave nothing.
+func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
+	t.Parallel()
+	for usual, want := range map[int]float64{5: 4, 30: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			d := deploy(t, 2, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+			call := Call{Media: "m", Endpoint: "x", App: "1"}
+			ctx, leave := context.WithTimeout(t.Context(), time.Minute)
+			defer leave()
+			var spare, others atomic.Int64
+			var all sync.WaitGroup
+			for p, w := range d.waiters {
+				for range 20 {
+					all.Go(func() {
+						for await(WithImportance(ctx, ImportanceSpare), w, call) == nil {
+							spare.Add(1)
+						}
+					})
+				}
+				all.Go(func() {
+					for i := 0; ctx.Err() == nil; i++ {
+						time.Sleep(2 * time.Second / time.Duration(usual))
+						all.Go(func() {
+							if await(ctx, d.waiters[p], call) == nil {
+								others.Add(1)
+							}
+						})
+					}
+				})
+			}
+			all.Wait()
+			if want == 0 {
+				require.LessOrEqual(t, spare.Load(), int64(20), "beside %d calls a second that were wanted, of which %d were made", usual, others.Load())
+				return
+			}
+			require.GreaterOrEqual(t, others.Load(), int64(60*usual-20))
+			require.GreaterOrEqual(t, float64(spare.Load()), 0.8*want*60)
+		})
+	}
+}
+
+// A limit of rows holds though nobody knows beforehand how many a call matches.
+func TestWaiter_RowsAreSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := deploy(t, 3, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: UnitRows})
+		ctx, leave := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer leave()
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var arrivals []int64 // one for each row
+		for account := range 300 {
+			w := d.waiters[account%3]
+			matches := 20 + account*account%700
+			call := Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(account), Rows: "ads"}
+			all.Go(func() {
+				for {
+					g, err := w.Wait(ctx, call)
+					if err != nil {
+						return
+					}
+					time.Sleep(time.Duration(rand.Int64N(int64(90 * time.Millisecond))))
+					rows := matches + rand.IntN(10) - 5
+					mu.Lock()
+					for range rows {
+						arrivals = append(arrivals, time.Now().UnixMicro())
+					}
+					mu.Unlock()
+					time.Sleep(500 * time.Millisecond)
+					w.Settle(call, g, rows)
+					time.Sleep(time.Second)
+				}
+			})
+		}
+		all.Wait()
+		worst, used := worstWindow(arrivals, 10*time.Second), float64(len(arrivals))/300/4000
+		t.Logf("%d rows in the fullest 10 s, %.0f %% of the limit used", worst, 100*used)
+		require.LessOrEqual(t, worst, 40_000)
+		require.Greater(t, used, 0.55)
+	})
+}
+
+// A call that leaves its place to others comes back when it is about its turn, so that no grant passes unused.
+func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 400
+		d := deploy(t, 2, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		var all sync.WaitGroup
+		var inside, most, away atomic.Int64
+		began := time.Now()
+		for i := range calls {
+			all.Go(func() {
+				ctx := WithYield(t.Context(), func() bool { return true })
+				for {
+					most.Store(max(most.Load(), inside.Add(1)))
+					err := d.call(ctx, i%2, call, testSpread-10*time.Millisecond)
+					inside.Add(-1)
+					if err == nil {
+						return
+					}
+					late, ok := errors.AsType[*WaitError](err)
+					require.True(t, ok, "%v", err)
+					away.Add(1)
+					time.Sleep(late.After)
+				}
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		all.Wait()
+		took := time.Since(began).Seconds()
+		t.Logf("%d calls in %.0f s, %d times sent away, up to %d waited inside", calls, took, away.Load(), most.Load())
+		require.LessOrEqual(t, d.book.worst(d.rules.keys(call)[0]), 10)
+		require.Less(t, took, 1.1*calls/9.09)
+		require.Less(t, away.Load(), int64(3*calls))
+		require.Less(t, most.Load(), int64(80))
+	})
+}
+
+// Who has begun does not go away: it would have to begin anew.
+func TestWaiter_WhoHasHadAGrantKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: 10 * time.Second, Limit: 1, Share: 1})
+		ctx := WithYield(t.Context(), func() bool { return true })
+		for range 3 {
+			require.NoError(t, d.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, testSpread-10*time.Millisecond))
+		}
+		fresh := WithYield(t.Context(), func() bool { return true })
+		require.Error(t, await(fresh, d.waiters[0], Call{Media: "m", Endpoint: "x", App: "1"}))
 	})
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -16,7 +17,7 @@ type LimitRow struct {
 
 // RateLimits reads all rows of rate_limit, unchecked: ratelimit.Rules refuses the bad ones by name.
 func (s *Store) RateLimits(ctx context.Context) ([]LimitRow, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT id, media, endpoint, each_endpoint, scope, period_ms, calls, share, cost, calendar_zone, penalty_ms, enabled FROM rate_limit ORDER BY id").Rows()
+	rows, err := s.Config.Writer(ctx).Raw("SELECT id, media, endpoint, each_endpoint, scope, period_ms, calls, share, cost, costs, unit, calls_max, calendar_zone, penalty_ms, enabled FROM rate_limit ORDER BY id").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read rate_limit: %w", err)
 	}
@@ -25,7 +26,7 @@ func (s *Store) RateLimits(ctx context.Context) ([]LimitRow, error) {
 	for rows.Next() {
 		var r LimitRow
 		var milliseconds, penalty int64
-		if err := rows.Scan(&r.ID, &r.Media, &r.Endpoint, &r.Each, &r.Scope, &milliseconds, &r.Limit, &r.Share, &r.Cost, &r.Calendar, &penalty, &r.Enabled); err != nil {
+		if err := rows.Scan(&r.ID, &r.Media, &r.Endpoint, &r.Each, &r.Scope, &milliseconds, &r.Limit, &r.Share, &r.Cost, &r.Costs, &r.Unit, &r.LimitMax, &r.Calendar, &penalty, &r.Enabled); err != nil {
 			return nil, fmt.Errorf("read rate_limit: %w", err)
 		}
 		r.Period, r.Penalty = time.Duration(milliseconds)*time.Millisecond, time.Duration(penalty)*time.Millisecond
@@ -34,7 +35,7 @@ func (s *Store) RateLimits(ctx context.Context) ([]LimitRow, error) {
 	return all, rows.Err()
 }
 
-// AddRateLimit writes a limit, or replaces the one of the same media, endpoint, scope and period.
+// AddRateLimit writes a limit, or replaces the one of the same media, endpoint, scope, period and unit.
 func (s *Store) AddRateLimit(ctx context.Context, r ratelimit.Rule) error {
 	share := r.Share
 	if share == 0 {
@@ -45,11 +46,50 @@ func (s *Store) AddRateLimit(ctx context.Context, r ratelimit.Rule) error {
 		each = 1
 	}
 	err := s.Config.Upsert(s.Config.Writer(ctx), Table{
-		Name: "rate_limit", Key: []string{"media", "endpoint", "scope", "period_ms"},
-		Columns: []string{"each_endpoint", "calls", "share", "cost", "calendar_zone", "penalty_ms"},
-	}, [][]any{{r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), each, r.Limit, share, max(1, r.Cost), r.Calendar, r.Penalty.Milliseconds()}})
+		Name: "rate_limit", Key: []string{"media", "endpoint", "scope", "period_ms", "unit"},
+		Columns: []string{"each_endpoint", "calls", "share", "cost", "costs", "calls_max", "calendar_zone", "penalty_ms"},
+	}, [][]any{{r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, ratelimit.UnitCalls)), each, r.Limit, share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds()}})
 	if err != nil {
 		return fmt.Errorf("add a rate limit of %s: %w", r.Media, err)
 	}
 	return nil
+}
+
+// LearnedLimits reads what was learned of limits that are not known.
+func (s *Store) LearnedLimits(ctx context.Context) ([]ratelimit.Learned, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT media, endpoint, scope, subject, period_ms, calls, learned_at, refused, refused_at FROM rate_limit_learned").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read rate_limit_learned: %w", err)
+	}
+	defer rows.Close()
+	var all []ratelimit.Learned
+	for rows.Next() {
+		var l ratelimit.Learned
+		var milliseconds int64
+		var at, refusedAt Time
+		if err := rows.Scan(&l.Media, &l.Endpoint, &l.Scope, &l.Subject, &milliseconds, &l.Limit, &at, &l.Refused, &refusedAt); err != nil {
+			return nil, fmt.Errorf("read rate_limit_learned: %w", err)
+		}
+		l.Period, l.At, l.RefusedAt = time.Duration(milliseconds)*time.Millisecond, at.Time, refusedAt.Time
+		all = append(all, l)
+	}
+	return all, rows.Err()
+}
+
+// LearnLimit remembers what was learned of a limit, if nobody has remembered anything of it since before. It tells whether nobody had.
+func (s *Store) LearnLimit(ctx context.Context, before, after ratelimit.Learned) (bool, error) {
+	args := []any{
+		after.Limit, At(after.At), after.Refused, At(after.RefusedAt),
+		after.Media, after.Endpoint, string(after.Scope), after.Subject, after.Period.Milliseconds(),
+	}
+	statement := s.Config.dialect.InsertIgnore() + "rate_limit_learned (calls, learned_at, refused, refused_at, media, endpoint, scope, subject, period_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	if !before.At.IsZero() {
+		statement = "UPDATE rate_limit_learned SET calls = ?, learned_at = ?, refused = ?, refused_at = ? WHERE media = ? AND endpoint = ? AND scope = ? AND subject = ? AND period_ms = ? AND learned_at = ?"
+		args = append(args, At(before.At))
+	}
+	done := s.Config.Writer(ctx).Exec(statement, args...)
+	if done.Error != nil {
+		return false, fmt.Errorf("remember a limit of %s: %w", after.Media, done.Error)
+	}
+	return done.RowsAffected == 1, nil
 }

@@ -31,6 +31,7 @@ type Envelope struct {
 	Concurrency  Concurrency
 	ExclusiveMax time.Duration
 	Confirmed    bool   // by a person: what the platform answers is believed
+	Spare        bool   // its calls have only what nothing else wants of the platforms' limits
 	Trace        string // W3C traceparent, may be empty
 }
 
@@ -67,6 +68,9 @@ func (e Envelope) Headers() [][2]string {
 	if e.Confirmed {
 		headers = append(headers, [2]string{"confirmed", "1"})
 	}
+	if e.Spare {
+		headers = append(headers, [2]string{"spare", "1"})
+	}
 	return headers
 }
 
@@ -89,6 +93,7 @@ func ParseEnvelope(get func(name string) string) (Envelope, error) {
 		Concurrency:  p.concurrency("concurrency"),
 		ExclusiveMax: time.Duration(p.optionalInt("exclusive-max-ms")) * time.Millisecond,
 		Confirmed:    get("confirmed") != "",
+		Spare:        get("spare") != "",
 		Trace:        get("traceparent"),
 	}
 	return e, p.err

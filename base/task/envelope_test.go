@@ -31,6 +31,7 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 			Delivery: rapid.IntRange(1, 1<<30).Draw(t, "delivery"), Attempt: rapid.IntRange(0, 100).Draw(t, "attempt"),
 			PlannedAt: moment("planned"), Timeout: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "timeout")) * time.Millisecond,
 			Confirmed: rapid.Bool().Draw(t, "confirmed"),
+			Spare:     rapid.Bool().Draw(t, "spare"),
 			RetryMax:  5, RetryBase: 10 * time.Second, Trace: "00-1-2-01",
 			Concurrency:  rapid.SampledFrom([]task.Concurrency{task.Parallel, task.Serial, task.Exclusive}).Draw(t, "concurrency"),
 			ExclusiveMax: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "exclusive max")) * time.Millisecond,

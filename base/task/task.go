@@ -100,6 +100,8 @@ type Order struct {
 	// Confirm says that what platforms answer is believed, also where it takes away much of what was spent: a person has
 	// looked there.
 	Confirm bool `json:"confirm,omitempty"`
+	// Spare says that the run's calls have only what nothing else wants of the platforms' limits.
+	Spare bool `json:"spare,omitempty"`
 	// Redrive says that the run takes up dead subtasks, and not what the task plans.
 	Redrive *Redrive `json:"redrive,omitempty"`
 }

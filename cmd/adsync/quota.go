@@ -53,12 +53,13 @@ share. Below are the points at which calls are paused, or were, with how often.`
 func printLimits(w io.Writer, answer []byte) error {
 	var a struct {
 		Limits []struct {
-			Media, Endpoint, Scope, Subject, Period string
-			Calls, Window                           int
-			Full                                    float64
-			LastMinute                              int `json:"last_minute"`
-			LastHour                                int `json:"last_hour"`
-			Lanes                                   []struct {
+			Media, Endpoint, Scope, Subject, Unit, Period string
+			Calls, Window                                 int
+			CallsMax                                      int `json:"calls_max"`
+			Full                                          float64
+			LastMinute                                    int `json:"last_minute"`
+			LastHour                                      int `json:"last_hour"`
+			Lanes                                         []struct {
 				Importance, Processes, Wanted int
 				PerSecond                     float64 `json:"share_per_second"`
 			}
@@ -77,13 +78,17 @@ func printLimits(w io.Writer, answer []byte) error {
 		return err
 	}
 	t := table(w)
-	fmt.Fprintln(t, "LIMIT\tOF\tCALLS\tIN THE WINDOW\tFULL\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
+	fmt.Fprintln(t, "LIMIT\tOF\tALLOWS\tIN THE WINDOW\tFULL\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
 	for _, l := range a.Limits {
 		var lanes []string
 		for _, lane := range l.Lanes {
 			lanes = append(lanes, fmt.Sprintf("%d: %d, %.1f", lane.Importance, lane.Wanted, lane.PerSecond))
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%d per %s\t%d\t%.0f %%\t%d\t%d\t%s\n", plain(l.Media), plain(l.Endpoint), plain(strings.TrimSpace(l.Scope+" "+l.Subject)), l.Calls, l.Period,
+		allows := fmt.Sprintf("%d %s per %s", l.Calls, plain(l.Unit), l.Period)
+		if l.CallsMax > 0 {
+			allows += fmt.Sprintf(", tried up to %d", l.CallsMax)
+		}
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%d\t%.0f %%\t%d\t%d\t%s\n", plain(l.Media), plain(l.Endpoint), plain(strings.TrimSpace(l.Scope+" "+l.Subject)), allows,
 			l.Window, 100*l.Full, l.LastMinute, l.LastHour, strings.Join(lanes, "; "))
 	}
 	if len(a.Pauses) > 0 {
@@ -191,7 +196,7 @@ It needs the program redis-server.`,
 			if err != nil {
 				return err
 			}
-			if err := oneOf("limiter", limiter, quota.LimiterOurs, quota.LimiterULULE, quota.LimiterGCRA); err != nil {
+			if err := oneOf("limiter", limiter, quota.LimiterOurs, quota.LimiterPlain, quota.LimiterGCRA); err != nil {
 				return err
 			}
 			if parallel < 1 {

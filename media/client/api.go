@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -124,24 +125,76 @@ func pause(ctx context.Context, about time.Duration) error {
 
 // limited is the call as the limits see it.
 func (a *api) limited(r request, login token.Login) ratelimit.Call {
-	return ratelimit.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID, Account: a.account.ExternalID}
+	call := ratelimit.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID, Account: a.account.ExternalID}
+	if teller, ok := a.client.Platform.(media.RowsTeller); ok {
+		call.Rows = teller.Rows(r.endpoint, r.query)
+	}
+	return call
 }
+
+// grantTries is how many grants a request may fail to be written in before it is sent without one that ends. So a connection that takes long to make
+// does not keep it from ever being sent.
+const grantTries = 3
+
+// errGrantEnded says that a request was not known to be written by the end of its grant, and was cancelled. In a rare moment it was written all the same, by its
+// grant; the next one has a grant of its own.
+var errGrantEnded = errors.New("the request was not written by the end of its grant")
 
 // once waits for the limits and sends the request one time.
 func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
-	if err := a.client.wait(ctx, a.limited(r, login)); err != nil {
-		return nil, err
+	call := a.limited(r, login)
+	for try := 1; ; try++ {
+		grant, err := a.client.wait(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		if try == grantTries {
+			grant.Until = time.Time{}
+		}
+		began := clock.Mark()
+		data, err := a.send(ctx, r, login, grant.Until)
+		if errors.Is(err, errGrantEnded) {
+			a.client.metrics.late.WithLabelValues(call.Media).Inc()
+			continue
+		}
+		failpoint.Hit("client.answered")
+		a.client.metrics.observe(call.Media, r.endpoint, err, clock.Since(began))
+		if teller, ok := a.client.Platform.(media.RowsTeller); ok && err == nil && call.Rows != "" {
+			if rows, told := teller.Matched(data); told {
+				a.client.Waiter.Settle(call, grant, rows)
+			}
+		}
+		return data, err
 	}
-	began := clock.Mark()
-	data, err := a.send(ctx, r, login)
-	failpoint.Hit("client.answered")
-	a.client.metrics.observe(a.client.Platform.Name(), r.endpoint, err, clock.Since(began))
-	return data, err
 }
 
-func (a *api) send(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
+// unwrittenMost is how long after the end of its grant a request may still be written: that it is, is learned late by a process without CPU.
+const unwrittenMost = time.Second
+
+// writtenBy has a request be cancelled if it is not written by a moment. What follows the writing is not bounded.
+func writtenBy(ctx context.Context, until time.Time) (bounded context.Context, stop func()) {
+	if until.IsZero() {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	until = until.Add(unwrittenMost)
+	timer := time.AfterFunc(clock.Until(until), func() { cancel(errGrantEnded) })
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// A request whose connection turns out to be closed is written anew on another one.
+		GetConn:      func(string) { timer.Reset(max(0, clock.Until(until))) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { timer.Stop() },
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+func (a *api) send(ctx context.Context, r request, login token.Login, until time.Time) (json.RawMessage, error) {
 	sendCtx, cancel := context.WithTimeout(ctx, a.client.Timeout)
 	defer cancel()
+	sendCtx, stop := writtenBy(sendCtx, until)
+	defer stop()
 	address := strings.TrimSuffix(a.client.Transport.BaseURL(), "/") + "/" + r.endpoint
 	var body io.Reader = http.NoBody
 	if r.body != nil {
@@ -161,6 +214,9 @@ func (a *api) send(ctx context.Context, r request, login token.Login) (json.RawM
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
+	case err != nil && errors.Is(context.Cause(sendCtx), errGrantEnded):
+		a.calls.Add(-1)
+		return nil, errGrantEnded
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer within %s", a.client.Timeout)}
 	case err != nil:

@@ -22,7 +22,9 @@ const TimeoutDefault = 30 * time.Second
 // Waiter waits for the limits. *ratelimit.Waiter is one.
 type Waiter interface {
 	// Wait returns when the call may be made, or a *ratelimit.WaitError when that would be after the context's deadline.
-	Wait(ctx context.Context, call ratelimit.Call) error
+	Wait(ctx context.Context, call ratelimit.Call) (ratelimit.Grant, error)
+	// Settle tells it how many rows a call has matched.
+	Settle(call ratelimit.Call, grant ratelimit.Grant, rows int)
 	// Pause lets no process make such calls for so long.
 	Pause(ctx context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error
 	// Used tells it how far the platform says that limits are used.
@@ -99,7 +101,7 @@ func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error)
 
 // wait waits for the limits, and leaves the call some of the time up to the deadline: a grant that comes too late for the
 // answer would be a call wasted and an attempt charged.
-func (c *Client) wait(ctx context.Context, call ratelimit.Call) error {
+func (c *Client) wait(ctx context.Context, call ratelimit.Call) (ratelimit.Grant, error) {
 	waitCtx := ctx
 	if left, ok := clock.Left(ctx); ok {
 		reserve := min(c.Timeout, left/4)
@@ -107,9 +109,9 @@ func (c *Client) wait(ctx context.Context, call ratelimit.Call) error {
 		waitCtx, cancel = context.WithTimeout(ctx, left-reserve)
 		defer cancel()
 	}
-	err := c.Waiter.Wait(waitCtx, call)
+	grant, err := c.Waiter.Wait(waitCtx, call)
 	if late, ok := errors.AsType[*ratelimit.WaitError](err); ok {
-		return &media.DeferError{After: max(late.After, time.Second), Reason: late.Error()}
+		return grant, &media.DeferError{After: max(late.After, time.Second), Reason: late.Error()}
 	}
-	return err
+	return grant, err
 }

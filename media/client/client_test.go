@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"adsync/base/clock"
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
 	"adsync/media"
@@ -107,14 +109,22 @@ type waiter struct {
 	left   time.Duration // until the deadline of the last wait
 	pauses []paused
 	used   []ratelimit.Usage
+	until  func() time.Time // the end of the next grant
+	rows   []int            // settled
+	ended  chan struct{}    // a grant has
 }
 
-func (w *waiter) Wait(ctx context.Context, call ratelimit.Call) error {
+func (w *waiter) Settle(_ ratelimit.Call, _ ratelimit.Grant, rows int) { w.rows = append(w.rows, rows) }
+
+func (w *waiter) Wait(ctx context.Context, call ratelimit.Call) (g ratelimit.Grant, err error) {
 	w.waited = append(w.waited, call)
 	if deadline, ok := ctx.Deadline(); ok {
 		w.left = time.Until(deadline)
 	}
-	return w.err
+	if w.until != nil {
+		g.Until = w.until()
+	}
+	return g, w.err
 }
 
 func (w *waiter) Pause(_ context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error {
@@ -493,7 +503,9 @@ func TestGet_IsSafeForManyAtOnce(t *testing.T) {
 
 type noWait struct{}
 
-func (noWait) Wait(context.Context, ratelimit.Call) error { return nil }
+func (noWait) Wait(context.Context, ratelimit.Call) (g ratelimit.Grant, err error) { return g, nil }
+
+func (noWait) Settle(ratelimit.Call, ratelimit.Grant, int) {}
 
 func (noWait) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
 	return nil
@@ -501,4 +513,98 @@ func (noWait) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Durat
 
 func (noWait) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
 	return nil
+}
+
+// A request that is not written by the end of its grant would come to the platform at a moment that is not its own.
+func TestGet_IsNotSentAfterTheEndOfItsGrant(t *testing.T) {
+	t.Parallel()
+	held := make(chan struct{})
+	defer close(held)
+	var dials, grants atomic.Int32
+	var s setup
+	s = connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) {
+		inner := client.NewHTTP()
+		t.Cleanup(inner.CloseIdleConnections)
+		inner.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if dials.Add(1) == 1 {
+				<-held
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+		o.Transport = client.NewTransport(platform{}, o.Transport.BaseURL(), inner)
+	})
+	s.waiter.until = func() time.Time {
+		if grants.Add(1) == 1 {
+			return clock.Mark().Add(20 * time.Millisecond)
+		}
+		return clock.Mark().Add(time.Minute)
+	}
+	api := s.client.For(account)
+	_, err := api.Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	require.Len(t, s.waiter.waited, 2, "another grant is waited for")
+	require.EqualValues(t, 1, s.requests.Load())
+	require.Equal(t, 1, api.Calls())
+
+	// The answer may take longer than the grant.
+	s = connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) {
+		<-s.waiter.ended
+		ok(w)
+	})
+	s.waiter.ended = make(chan struct{})
+	s.waiter.until = func() time.Time {
+		// Its cancelling is due after 100 ms.
+		time.AfterFunc(150*time.Millisecond, func() { close(s.waiter.ended) })
+		return clock.Mark().Add(100*time.Millisecond - client.UnwrittenMost)
+	}
+	_, err = s.client.For(account).Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	require.Len(t, s.waiter.waited, 1)
+}
+
+// A platform to which grants always end too early is called all the same: the delay is that of all calls.
+func TestGet_IsSentThoughItsGrantsAlwaysEnd(t *testing.T) {
+	t.Parallel()
+	var grants atomic.Int32
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) {
+		inner := client.NewHTTP()
+		t.Cleanup(inner.CloseIdleConnections)
+		inner.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if grants.Load() < 3 {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+		o.Transport = client.NewTransport(platform{}, o.Transport.BaseURL(), inner)
+	})
+	s.waiter.until = func() time.Time {
+		grants.Add(1)
+		return clock.Mark().Add(-time.Minute)
+	}
+	_, err := s.client.For(account).Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	require.Len(t, s.waiter.waited, 3)
+	require.EqualValues(t, 1, s.requests.Load())
+}
+
+// rowsTeller is a platform that limits rows.
+type rowsTeller struct{ platform }
+
+func (rowsTeller) Rows(endpoint string, _ url.Values) string {
+	return map[string]string{"report": "ads"}[endpoint]
+}
+
+func (rowsTeller) Matched(payload json.RawMessage) (int, bool) { return len(payload), true }
+
+func TestGet_TellsHowManyRowsItHasMatched(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) { o.Platform = rowsTeller{} })
+	data, err := s.client.For(account).Get(t.Context(), "report", nil)
+	require.NoError(t, err)
+	require.Equal(t, "ads", s.waiter.waited[0].Rows)
+	require.Equal(t, []int{len(data)}, s.waiter.rows)
+	_, err = s.client.For(account).Get(t.Context(), "list", nil)
+	require.NoError(t, err)
+	require.Len(t, s.waiter.rows, 1, "rows of lists are not limited")
 }

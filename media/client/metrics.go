@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	calls   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
+	late    *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -23,6 +24,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "adsync_media_call_seconds", Help: "Time of a call from sending to the end of its answer.",
 			Buckets: []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"media", "endpoint"})),
+		late: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "adsync_media_unwritten_total", Help: "Requests that were cancelled since they could not be written by the end of their grant.",
+		}, []string{"media"})),
 	}
 }
 

@@ -267,7 +267,9 @@ func (k *tokens) Refused(int64, int64, *media.Error) { k.refused.Add(1) }
 // waiter grants at once and remembers the pauses.
 type waiter struct{ pauses []ratelimit.Call }
 
-func (*waiter) Wait(context.Context, ratelimit.Call) error { return nil }
+func (*waiter) Wait(context.Context, ratelimit.Call) (g ratelimit.Grant, err error) { return g, nil }
+
+func (*waiter) Settle(ratelimit.Call, ratelimit.Grant, int) {}
 
 func (w *waiter) Pause(_ context.Context, call ratelimit.Call, _ ratelimit.Scope, _ time.Duration) error {
 	w.pauses = append(w.pauses, call)

@@ -213,7 +213,8 @@ func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 			return err == nil && now.UnixMicro() > other+100_000
 		}, time.Minute, time.Millisecond)
 		waiter := ratelimit.NewLocal(time.Second, ratelimit.NewRules(), prometheus.NewRegistry())
-		require.NoError(t, waiter.Wait(ctx, ratelimit.Call{Media: "fake", Endpoint: "x"}))
+		_, err = waiter.Wait(ctx, ratelimit.Call{Media: "fake", Endpoint: "x"})
+		require.NoError(t, err)
 	}
 	_, err := b.run(t, "fake.report_daily", string(d), levelAccount)
 	require.NoError(t, err)

@@ -154,7 +154,7 @@ func TestControl_LimitsRefuseBadRules(t *testing.T) {
 		require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"rules": []fields{good, rule}}).Code, "%v", bad)
 	}
 	require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"old_access_survives": fields{"x": true}}).Code)
-	require.Equal(t, s.spec("tencent").limits, s.limits.settings().Rules[:2], "none of them holds")
+	require.Equal(t, s.spec("tencent").limits, s.limits.settings().Rules[:3], "none of them holds")
 }
 
 // What a curl command of the documentation consists of.

@@ -39,8 +39,8 @@ func (x *ad) creative(a *account, n int) creative {
 	c.played = c.deleted
 	for i := range a.edits {
 		if e := &a.edits[i]; e.drops(&c) {
-			// It is done with its day, whose figures are shared out already.
-			c.deleted, c.played = e.At, a.calendar.start(a.calendar.dayOf(e.At)+1)
+			// It is done with its day, whose figures are shared out already. One that would have been deleted on that day anyway had no part in it.
+			c.deleted, c.played = e.At, min(c.deleted, a.calendar.start(a.calendar.dayOf(e.At)+1))
 		}
 	}
 	if a.p.creativesAreParts {

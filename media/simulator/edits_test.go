@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -113,4 +114,27 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, kept, again.world.edits.all(), "it lasts over a restart")
 	require.NoError(t, again.Close())
+}
+
+// What was told of a day's hours does not change when creatives are taken out of their ads within it: one that would have been deleted
+// later on that day had no part in it, and has none then.
+func TestEdits_CreativesThatAreTakenOutChangeNoFiguresOfTheirDay(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: 400})
+	told := func(a *account) map[string]figures {
+		all := map[string]figures{}
+		for _, r := range s.truth().rows(a, scope{level: levelCreative, from: dayOf(noon.Unix()), to: dayOf(noon.Unix()), hourly: true}) {
+			all[fmt.Sprint(r.creative.id, " ", r.hour)] = r.figures
+		}
+		return all
+	}
+	rows := 0
+	for i := range 400 {
+		name := []string{"tencent", "oceanengine"}[i%2]
+		before := told(s.account(name, i/2))
+		s.order("edits", fields{"media": name, "account": idText(s.account(name, i/2).id), "drop_creatives": true})
+		require.Equal(t, before, told(s.account(name, i/2)), "%s account %d", name, i/2)
+		rows += len(before)
+	}
+	require.Greater(t, rows, 10_000)
 }

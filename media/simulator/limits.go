@@ -11,9 +11,11 @@ import (
 const (
 	ScopeApp     = "app"     // a developer's app, for each endpoint
 	ScopeAccount = "account" // an advertiser account, for each endpoint
+	ScopeRows    = "rows"    // not calls but the rows that an app's calls match, for each kind of rows
 )
 
-// LimitRule allows a number of calls in any period of real time, for each endpoint and each app or account.
+// LimitRule allows a number of calls in any period of real time, for each endpoint and each app or account. Of rows, which a call matches before it
+// can be refused, too many shut the kind for a while.
 type LimitRule struct {
 	Media    string `json:"media"`
 	Endpoint string `json:"endpoint"` // "*" is every endpoint without a rule of its own for this scope and period
@@ -32,11 +34,11 @@ const (
 
 func (r LimitRule) check() error {
 	switch {
-	case r.Scope != ScopeApp && r.Scope != ScopeAccount:
-		return fmt.Errorf("scope is %q or %q, not %q", ScopeApp, ScopeAccount, r.Scope)
+	case r.Scope != ScopeApp && r.Scope != ScopeAccount && r.Scope != ScopeRows:
+		return fmt.Errorf("scope is %q, %q or %q, not %q", ScopeApp, ScopeAccount, ScopeRows, r.Scope)
 	case r.Seconds < 1 || r.Seconds > periodMax:
 		return fmt.Errorf("period_seconds is 1 to %d, not %d", periodMax, r.Seconds)
-	case r.Limit < 0 || r.Limit > limitMax:
+	case r.Scope != ScopeRows && r.Limit > limitMax || r.Limit < 0:
 		return fmt.Errorf("limit is 0 (none) to %d, not %d", limitMax, r.Limit)
 	case r.Endpoint == "":
 		return fmt.Errorf(`endpoint is missing: name one, or "*" for all`)
@@ -72,6 +74,7 @@ type limits struct {
 	tolerant  map[string]bool // media that shut an endpoint not at the first call over a limit but after many
 	gates     map[gateKey]*gate
 	sweepAt   int
+	matched   map[gateKey]*matched
 }
 
 type gateKey struct {
@@ -141,7 +144,7 @@ func newLimits() *limits {
 	started := time.Now()
 	return &limits{
 		now: func() time.Duration { return time.Since(started) }, pace: func() float64 { return 1 },
-		gates: map[gateKey]*gate{}, tolerant: map[string]bool{}, sweepAt: 20_000,
+		gates: map[gateKey]*gate{}, tolerant: map[string]bool{}, sweepAt: 20_000, matched: map[gateKey]*matched{},
 	}
 }
 
@@ -366,4 +369,54 @@ func (l *limits) shortest(media string) LimitRule {
 		}
 	}
 	return best
+}
+
+// matched are the rows of a kind that an app's calls have matched of late.
+type matched struct {
+	at   []time.Duration
+	rows []int
+	shut time.Duration // until when the kind is shut
+}
+
+// open tells whether an app may ask for a kind of rows.
+func (l *limits) open(media, kind, app string) (refusal, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := gateKey{media, kind, ScopeRows, app}
+	rules := l.matching(k)
+	m, now := l.matched[k], l.now()
+	if m == nil || len(rules) == 0 || now >= m.shut {
+		return refusal{}, true
+	}
+	return refusal{rule: rules[0], penalty: true, retryIn: m.shut - now}, false
+}
+
+// match counts the rows that a call has matched. More in a period than are allowed shut the kind for what is left of the period, and for a period
+// more for each time that the rows hold what is allowed.
+func (l *limits) match(media, kind, app string, rows int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := gateKey{media, kind, ScopeRows, app}
+	rules := l.matching(k)
+	if len(rules) == 0 {
+		delete(l.matched, k)
+		return
+	}
+	m, now, period := l.matched[k], l.now(), time.Duration(rules[0].Seconds)*time.Second
+	if m == nil {
+		m = &matched{}
+		l.matched[k] = m
+	}
+	old, sum := 0, rows
+	for i, at := range m.at {
+		if at+period <= now {
+			old = i + 1
+			continue
+		}
+		sum += m.rows[i]
+	}
+	m.at, m.rows = append(m.at[old:], now), append(m.rows[old:], rows)
+	if sum > rules[0].Limit {
+		m.shut = max(m.shut, m.at[0]+period+time.Duration(sum/rules[0].Limit)*period)
+	}
 }

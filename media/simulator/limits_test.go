@@ -242,3 +242,27 @@ func TestLimits_HoldUnderManyCallersAtOnce(t *testing.T) {
 	}
 	require.Equal(t, 100, sum)
 }
+
+func TestLimits_TooManyRowsShutTheirKind(t *testing.T) {
+	t.Parallel()
+	l, now := timedLimits(LimitRule{Media: "m", Endpoint: "*", Scope: ScopeRows, Seconds: 10, Limit: 100})
+	open := func(kind, app string) time.Duration {
+		r, open := l.open("m", kind, app)
+		require.Equal(t, r.retryIn == 0, open)
+		return r.retryIn
+	}
+	*now = time.Second
+	l.match("m", "ads", "1", 60)
+	*now = 3 * time.Second
+	l.match("m", "ads", "1", 40)
+	require.Zero(t, open("ads", "1"), "a hundred are allowed")
+	*now = 4 * time.Second
+	l.match("m", "ads", "1", 150)
+	require.Equal(t, 7*time.Second+20*time.Second, open("ads", "1"), "the rest of the period, and two more for 250 rows")
+	require.Zero(t, open("ads", "2"))
+	require.Zero(t, open("accounts", "1"))
+	*now = 31 * time.Second
+	require.Zero(t, open("ads", "1"))
+	l.match("m", "ads", "1", 100)
+	require.Zero(t, open("ads", "1"), "what was matched before is forgotten")
+}

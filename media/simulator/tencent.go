@@ -103,6 +103,8 @@ func newTencent() *tencent {
 		limits: []LimitRule{
 			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 100},
 			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: 3000},
+			// The real platform allows 40,000, and less calls too: a world's day may be played in minutes.
+			{Media: "tencent", Endpoint: "*", Scope: ScopeRows, Seconds: 10, Limit: 400_000},
 		},
 	}}
 	t.nonces.fresh = map[uint64]struct{}{}
@@ -190,8 +192,8 @@ func (t *tencent) overLimit(c *call, r refusal) {
 		code = 51001
 	case r.busy:
 		code = 30021
-	case r.rule.Scope == ScopeAccount:
-		code = 11019
+	case r.rule.Scope == ScopeAccount, r.rule.Scope == ScopeRows:
+		code = 11019 // Of rows the platform does not tell its code.
 	case r.rule.Seconds <= 1:
 		code = 11016
 	case r.rule.Seconds <= 60:

@@ -122,6 +122,12 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 	if err != nil {
 		return err
 	}
+	kind := c.query.Get("level")
+	if r, open := c.sim.limits.open(c.p.name, kind, c.app); !open {
+		t.overLimit(c, r)
+		c.outcome = outcomeRefused
+		return nil
+	}
 	rows := c.rows(&q.account, q.scope)
 	if len(q.filters) > 0 {
 		rows = slices.DeleteFunc(rows, func(r row) bool { return !q.fits(&r) })
@@ -138,6 +144,7 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 	}
 	w.close(']')
 	w.pageInfo(q.page, q.size, total)
+	c.sim.limits.match(c.p.name, kind, c.app, total)
 	t.end(c, &w)
 	q.untold.count(c)
 	return nil

@@ -52,6 +52,8 @@ type fillParams struct {
 	// MaxSubtasks is how many subtasks one pass orders at the most, of each media, those of earlier passes included that are
 	// still open; 0 means FillMaxDefault.
 	MaxSubtasks int `json:"max_subtasks"`
+	// Spare says that what is filled has only what nothing else wants of the platforms' limits.
+	Spare bool `json:"spare"`
 }
 
 func parseFill(raw json.RawMessage) (fillParams, error) {
@@ -84,7 +86,7 @@ func fillHandler(deps Deps) media.Handler {
 			if err != nil {
 				return media.Result{}, err
 			}
-			found, err := Fill(ctx, deps.Store, platform, deps.Clock.Now(), FillOptions{MaxSubtasks: params.MaxSubtasks, Order: true, By: FillName})
+			found, err := Fill(ctx, deps.Store, platform, deps.Clock.Now(), FillOptions{MaxSubtasks: params.MaxSubtasks, Spare: params.Spare, Order: true, By: FillName})
 			if err != nil {
 				return media.Result{}, err
 			}
@@ -106,6 +108,7 @@ type FillOptions struct {
 	Order bool
 	// MaxSubtasks is how many subtasks may be ordered; for the task itself those of its earlier orders that are still open count.
 	MaxSubtasks int
+	Spare       bool   // as in the task's params
 	By          string // FillName or a person
 }
 
@@ -565,7 +568,7 @@ func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found
 		o := store.HoleOrder{
 			RunOrder: store.RunOrder{
 				RunID: task.NewRunID(f.now), TaskID: first.taskID, OrderedAt: f.now,
-				Request: task.Order{From: first.from, To: first.to, By: f.By},
+				Request: task.Order{From: first.from, To: first.to, Spare: f.Spare, By: f.By},
 			},
 			Report: scope.Name, Level: scope.Level,
 		}

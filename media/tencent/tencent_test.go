@@ -373,3 +373,23 @@ func TestUsage_IsReadFromTheHeader(t *testing.T) {
 		require.Equal(t, want, Platform{}.Usage(http.Header{"X-Ratelimit-Remaining": {header}}), "%q", header)
 	}
 }
+
+func TestMatched_IsReadFromThePagesOfReports(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "REPORT_LEVEL_ADGROUP", Platform{}.Rows("hourly_reports/get", url.Values{"level": {"REPORT_LEVEL_ADGROUP"}}))
+	require.Empty(t, Platform{}.Rows("adgroups/get", url.Values{"level": {"REPORT_LEVEL_ADGROUP"}}))
+	for payload, want := range map[string]int{
+		`{"list":[{"x":"\"page_info\": {\"total_number\": 9}"}], "page_info" : {"page":1,"page_size":10,"total_number":123,"total_page":13}}`: 123,
+		`{"page_info":{"total_number":0},"list":[]}`: 0,
+		`{"list":[]}`:                        -1,
+		`{"page_info":{}}`:                   -1,
+		`{"page_info":{"total_number":-1}}`:  -1,
+		`{"page_info":{"total_number":"a"}}`: -1,
+		`{"page_info"`:                       -1,
+		``:                                   -1,
+	} {
+		rows, told := Platform{}.Matched(json.RawMessage(payload))
+		require.Equal(t, want >= 0, told, payload)
+		require.Equal(t, max(0, want), rows, payload)
+	}
+}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -24,12 +25,14 @@ type limitJSON struct {
 	Endpoint   string     `json:"endpoint"`
 	Scope      string     `json:"scope"`
 	Subject    string     `json:"subject,omitempty"` // the app's id
+	Unit       string     `json:"unit"`              // what calls and window count
 	Calls      int        `json:"calls"`
+	CallsMax   int        `json:"calls_max,omitempty"` // where calls is not known, and learned
 	Period     string     `json:"period"`
 	Share      float64    `json:"share"`
-	Part       float64    `json:"part"`   // of the share that is used now
-	Window     int        `json:"window"` // of calls
-	Full       float64    `json:"full"`   // window, of what we allow ourselves
+	Part       float64    `json:"part"` // of the share that is used now
+	Window     int        `json:"window"`
+	Full       float64    `json:"full"` // window, of what we allow ourselves
 	LastMinute int        `json:"last_minute"`
 	LastHour   int        `json:"last_hour"`
 	AskedAt    time.Time  `json:"asked_at"`
@@ -88,7 +91,7 @@ func pauseOf(s ratelimit.PauseState) pointJSON {
 
 func limitOf(s ratelimit.LimitState) limitJSON {
 	l := limitJSON{
-		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Calls: s.Limit, Period: s.Period.String(), Share: s.Share, Part: s.Part,
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, ratelimit.UnitCalls)), Calls: s.Limit, CallsMax: s.LimitMax, Period: s.Period.String(), Share: s.Share, Part: s.Part,
 		Window: s.Window, Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: s.LastMinute, LastHour: s.LastHour,
 		AskedAt: s.AskedAt, Lanes: []laneJSON{},
 	}

@@ -16,20 +16,24 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.rules.Set([]ratelimit.Rule{
-		{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600, Share: 0.5},
+		{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600, LimitMax: 900, Share: 0.5},
+		{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: ratelimit.UnitRows},
 		{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeAccount, Period: time.Minute, Limit: 600},
 		{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopePlatform, Period: 24 * time.Hour, Limit: 100_000},
 	}))
-	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1{:}", Account: "9"}
+	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1{:}", Account: "9", Rows: "of ads"}
 	for range 3 {
-		require.NoError(t, b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call))
+		_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call)
+		require.NoError(t, err)
 	}
 	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
 
 	var got struct {
 		Limits []struct {
 			Media, Endpoint, Scope, Subject, Period string
+			Unit                                    string
 			Calls, Window                           int
+			CallsMax                                int `json:"calls_max"`
 			Share, Part, Full                       float64
 			LastMinute                              int `json:"last_minute"`
 			LastHour                                int `json:"last_hour"`
@@ -45,8 +49,11 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 		}
 	}
 	decode(t, b.get("/api/v1/limits"), &got)
-	require.Len(t, got.Limits, 2, "those of single accounts are left out")
-	all, app := got.Limits[0], got.Limits[1]
+	require.Len(t, got.Limits, 3, "those of single accounts are left out")
+	all, app, rows := got.Limits[0], got.Limits[1], got.Limits[2]
+	require.Equal(t, []any{"of ads", "rows", 40_000, 0}, []any{rows.Endpoint, rows.Unit, rows.Calls, rows.CallsMax})
+	require.LessOrEqual(t, rows.Window, 12_000, "three calls that are thought to match three thousand each, some of which the window has forgotten")
+	require.Equal(t, []any{"calls", 900}, []any{app.Unit, app.CallsMax})
 	require.Equal(t, []any{"*", "platform", "", "24h0m0s", 100_000, 3, 3}, []any{all.Endpoint, all.Scope, all.Subject, all.Period, all.Calls, all.Window, all.LastHour})
 	require.Equal(t, []any{"daily_reports/get", "app", "1{:}", "1m0s", 600, 0.5, 3, 3, 3},
 		[]any{app.Endpoint, app.Scope, app.Subject, app.Period, app.Calls, app.Share, app.Window, app.LastMinute, app.LastHour})
@@ -69,7 +76,8 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	b := setup(t)
 	require.NoError(t, b.rules.Set([]ratelimit.Rule{{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600}}))
 	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1"}
-	require.NoError(t, b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call))
+	_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call)
+	require.NoError(t, err)
 	runID := task.NewRunID(now)
 	b.addRun(store.Run{
 		ID: runID, TaskID: 1, TaskName: "tencent.report_daily.account", Media: "tencent", Kind: store.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
@@ -96,7 +104,7 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 		Task: "tencent.report_daily.account", Media: "tencent", Lane: "important", State: "waiting", Importance: 30, Limits: []struct{ Endpoint string }{{"*"}},
 	}, w)
 
-	_, err := b.store.ApplyOutcomes(t.Context(), []store.Outcome{{
+	_, err = b.store.ApplyOutcomes(t.Context(), []store.Outcome{{
 		Key: task.Key{RunID: runID, AccountID: 7, Part: "d"}, Media: "tencent", Lane: "important", TaskID: 1, Delivery: 1, State: task.Deferred,
 		Reason: "the limit of the app", DueAt: now.Add(time.Minute), StartedAt: now, EndedAt: now,
 	}})

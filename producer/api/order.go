@@ -33,6 +33,7 @@ type orderRequest struct {
 	From     string   `json:"from,omitempty"`
 	To       string   `json:"to,omitempty"`
 	Confirm  bool     `json:"confirm,omitempty"` // a person has looked: what the platform answers is believed
+	Spare    bool     `json:"spare,omitempty"`   // its calls have only what nothing else wants of the limits
 }
 
 // Validate implements httpapi.Validator.
@@ -74,6 +75,7 @@ type orderJSON struct {
 	From      day.Day   `json:"from,omitempty"`
 	To        day.Day   `json:"to,omitempty"`
 	Confirm   bool      `json:"confirm,omitempty"`
+	Spare     bool      `json:"spare,omitempty"`
 	OrderedBy string    `json:"ordered_by"`
 	OrderedAt time.Time `json:"ordered_at"`
 }
@@ -92,14 +94,14 @@ func (a *api) orderRun(c *gin.Context) error {
 	request.Accounts = slices.Compact(request.Accounts)
 
 	now := a.Clock.Now()
-	order := task.Order{From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, By: httpapi.CallerOf(c).Name}
+	order := task.Order{From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
 	if order.Accounts, err = a.checkOrder(c.Request.Context(), t, request, order, now); err != nil {
 		return err
 	}
 	runID := task.NewRunID(now)
 	answer := orderJSON{
 		RunID: formatID(runID), Task: t.Name, State: statePending, Accounts: append([]string{}, request.Accounts...),
-		From: order.From, To: order.To, Confirm: order.Confirm, OrderedBy: order.By, OrderedAt: now,
+		From: order.From, To: order.To, Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By, OrderedAt: now,
 	}
 	if err := a.audit(c, "task.run", store.AuditTasks+"/"+t.Name, answer); err != nil {
 		return err

@@ -25,14 +25,14 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	second := b.account("tencent", "9002", "inactive", "America/New_York", "")
 	first := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
 
-	w := b.post(dailyRun, `{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20", "confirm": true}`)
+	w := b.post(dailyRun, `{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
 	var answer struct {
 		RunID string `json:"run_id"`
 	}
 	decode(t, w.Body.String(), &answer)
 	require.JSONEq(t, `{"run_id": "`+answer.RunID+`", "task": "tencent.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
-	  "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
+	  "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true, "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
 	require.Equal(t, "/api/v1/runs/"+answer.RunID, w.Header().Get("Location"))
 	require.Equal(t, 1, b.producer.woken)
 
@@ -43,7 +43,7 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.Equal(t, now, task.RunTime(runID), "the id's day, which names its log table, is that of the same clock")
 	require.Equal(t, []store.RunOrder{{
 		RunID: runID, TaskID: 1, OrderedAt: now,
-		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true, By: "otto"},
+		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true, Spare: true, By: "otto"},
 	}}, orders)
 
 	var actor, action, object, after string

@@ -55,6 +55,7 @@ type orderedJSON struct {
 	To       day.Day `json:"to,omitempty"`
 	By       string  `json:"by"`
 	Confirm  bool    `json:"confirm,omitempty"` // the platform's answers are believed
+	Spare    bool    `json:"spare,omitempty"`   // its calls have only what nothing else wants of the limits
 	Redrive  bool    `json:"redrive,omitempty"` // of dead subtasks
 }
 
@@ -93,7 +94,7 @@ func describeRun(r *store.Run) runJSON {
 		j.OriginRunID = formatID(r.OriginRunID)
 	}
 	if o := r.Settings.Order; o != nil {
-		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By, Confirm: o.Confirm, Redrive: o.Redrive != nil}
+		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By, Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil}
 	}
 	return j
 }

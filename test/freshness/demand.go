@@ -14,6 +14,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/schedule"
 	"adsync/base/store"
+	"adsync/media/simulator"
 	"adsync/test/rig"
 )
 
@@ -247,10 +248,13 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
 	// Ours first: the processes read them every few seconds, and no task runs meanwhile.
 	for _, r := range rules {
-		err := d.store.AddRateLimit(ctx, ratelimit.Rule{
+		rule := ratelimit.Rule{
 			Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: int(r.Calls),
-		})
-		if err != nil {
+		}
+		if r.Scope == simulator.ScopeRows {
+			rule.Scope, rule.Unit = ratelimit.ScopeApp, ratelimit.UnitRows
+		}
+		if err := d.store.AddRateLimit(ctx, rule); err != nil {
 			return nil, err
 		}
 	}

@@ -42,7 +42,9 @@ type trapped struct {
 // unlimited never waits: what the platform refuses is asked for again at once.
 type unlimited struct{}
 
-func (unlimited) Wait(context.Context, ratelimit.Call) error { return nil }
+func (unlimited) Wait(context.Context, ratelimit.Call) (g ratelimit.Grant, err error) { return g, nil }
+
+func (unlimited) Settle(ratelimit.Call, ratelimit.Grant, int) {}
 
 func (unlimited) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
 	return nil

@@ -67,8 +67,8 @@ var all = []defence{
 		name: "fill", without: "nobody looks for days that coverage lacks",
 		edits: []patch.Edit{{
 			File:    "media/system/fill.go",
-			Find:    "MaxSubtasks: params.MaxSubtasks, Order: true, By: FillName",
-			Replace: "MaxSubtasks: params.MaxSubtasks, By: FillName",
+			Find:    "Spare: params.Spare, Order: true, By: FillName",
+			Replace: "Spare: params.Spare, By: FillName",
 		}},
 	},
 	{

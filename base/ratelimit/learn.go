@@ -1,0 +1,118 @@
+package ratelimit
+
+import (
+	"maps"
+	"time"
+)
+
+const (
+	// learnEvery is how long a limit's number is tried before it is raised, and learnStep by how much.
+	learnEvery = time.Minute
+	learnStep  = 0.02
+	// learnBack is how far below a number that the platform refused it is safe, and learnKept how long that is believed.
+	learnBack = 0.05
+	learnKept = 24 * time.Hour
+)
+
+// Learned is what is known of the number of a limit of a rule with a LimitMax, by trying.
+type Learned struct {
+	Media    string
+	Endpoint string // as in Key
+	Scope    Scope
+	Subject  string
+	Period   time.Duration
+	Limit    int       // what is tried
+	At       time.Time // since when
+	// Refused is the number at which the platform refused a call last, and RefusedAt when; 0 and zero where it never did.
+	Refused   int
+	RefusedAt time.Time
+}
+
+func (l Learned) key() Key {
+	return Key{Media: l.Media, Endpoint: l.Endpoint, Scope: l.Scope, Subject: l.Subject, Period: l.Period}
+}
+
+// Is tells whether it was learned of a limit.
+func (l Learned) Is(limit Key) bool { return l.key() == limit.any() }
+
+// Learn takes note of how a limit stands that has a LimitMax, and tells whether that changes anything. The number is raised by a fiftieth, once a minute,
+// while calls wait for it and the platform does not refuse. Where it does, the number is a twentieth lower from then on, and not tried again within a day.
+//
+// Before is what was known, the zero Learned if nothing. Which of several processes' answers is remembered does not matter, if only one is.
+func Learn(before Learned, s LimitState, now time.Time) (after Learned, changed bool) {
+	if s.LimitMax == 0 || s.Unit != "" {
+		return before, false
+	}
+	after = before
+	if before.At.IsZero() {
+		after = Learned{Media: s.Media, Endpoint: s.Endpoint, Scope: s.Scope, Subject: s.Subject, Period: s.Period, Limit: s.Limit, At: now}
+	}
+	switch {
+	case s.Part < 1 && now.Sub(after.RefusedAt) > tightenFor: // Later, it is still the same refusal that tightens it.
+		after.Refused, after.RefusedAt, after.At = after.Limit, now, now
+		// Of one that is refused again and again the part that is not is already known.
+		safe := 1 - learnBack
+		if s.Part < 1-tightenMost*float64(tightenStep)/float64(tightenFor) {
+			safe = s.Part
+		}
+		after.Limit = max(1, int(float64(after.Limit)*safe))
+		return after, true
+	case s.Part < 1 || now.Sub(after.At) < learnEvery || !s.isScarce():
+		return after, before.At.IsZero()
+	}
+	next := min(max(after.Limit+1, int(float64(after.Limit)*(1+learnStep))), s.LimitMax)
+	if after.Refused > 0 && now.Sub(after.RefusedAt) < learnKept {
+		next = min(next, int(float64(after.Refused)*(1-learnBack)))
+	}
+	if next <= after.Limit {
+		return after, before.At.IsZero()
+	}
+	after.Limit, after.At = next, now
+	return after, true
+}
+
+// scarceFrom is which part of a limit is used where it holds calls back, and not another one.
+const scarceFrom = 0.8
+
+// isScarce tells whether more calls are wanted than the limit allows, and as many made.
+func (s LimitState) isScarce() bool {
+	if float64(s.Window) < scarceFrom*float64(s.Limit)*s.Share {
+		return false
+	}
+	wanted := 0
+	for _, l := range s.Lanes {
+		wanted += l.Wanted
+	}
+	return float64(wanted) > float64(s.Limit)*s.Share*horizonTime.Seconds()/s.Period.Seconds()
+}
+
+// SetLearned replaces what was learned of all limits. What was learned of a limit whose rule has no LimitMax has no effect.
+func (r *Rules) SetLearned(all []Learned) {
+	learned := map[Key]int{}
+	for _, l := range all {
+		learned[l.key()] = l.Limit
+	}
+	if !maps.Equal(learned, *r.learned.Load()) {
+		r.learned.Store(&learned)
+	}
+}
+
+// learnt is the number of a limit.
+func (r ruleSet) learnt(x Rule, k Key) int {
+	if x.LimitMax > 0 {
+		if n := r.learned[k.any()]; n > 0 {
+			return min(n, x.LimitMax)
+		}
+	}
+	return x.Limit
+}
+
+// Unknown tells whether there is a limit of which the number is not known.
+func (r *Rules) Unknown(media string) bool {
+	for _, x := range (*r.byMedia.Load())[media] {
+		if x.LimitMax > 0 {
+			return true
+		}
+	}
+	return false
+}
