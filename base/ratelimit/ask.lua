@@ -3,7 +3,7 @@
 -- KEYS[1]   the moment up to which there may be grants that this Redis does not know of
 -- KEYS[2]   the pauses: a hash of points and the moments at which they end, and under "" the number of its changes
 -- KEYS[3]   the index of limits: a hash of the names of what was granted, with when it was asked for last
--- KEYS[2i+2], KEYS[2i+3]   of limit i: the moments granted (a sorted set, or where there is a burst one number), and what is claimed (a hash)
+-- KEYS[2i+2], KEYS[2i+3]   of limit i: the moments granted and to whom (a sorted set, or where there is a burst one number), and what is claimed (a hash)
 -- The last KEYS are, of each limit with calls, how many were granted in each minute of late (a hash).
 -- ARGV      process, horizon, claim's life, 1 if the process has been without Redis, the number of the hash KEYS[2] that the process knows, how many limits,
 --           for each limit: every, 1 if it may have a burst, tolerance, ahead, calls, window,
@@ -31,6 +31,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local process, horizon, life, back, known, count = arg(), number(), number(), arg(), arg(), number()
 local function text(n) return string.format('%.0f', n) end
+-- A moment is kept with whose it is: an ask that is sent twice must not hand back what another process was granted in between.
+local function member(t) return text(t) .. ' ' .. process end
 
 local from = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
 if from == 0 or back == '1' then
@@ -67,7 +69,7 @@ local function load(l)
   local since = now - l.every
   if l.crowded > 0 then since = now - l.window end
   l.granted = redis.call('ZRANGEBYSCORE', l.name, text(since), '+inf')
-  for j = 1, #l.granted do l.granted[j] = tonumber(l.granted[j]) end
+  for j = 1, #l.granted do l.granted[j] = tonumber(string.match(l.granted[j], '%d+')) end
 end
 
 local limits, counted = {}, 2 * count + 3
@@ -113,7 +115,7 @@ for _ = 1, number() do
     local l, cost = limits[number()], number()
     local given = 0
     if back ~= '1' and not l.bursts then
-      for n = 0, cost - 1 do given = given + redis.call('ZREM', l.name, text(t + n * l.every)) end
+      for n = 0, cost - 1 do given = given + redis.call('ZREM', l.name, member(t + n * l.every)) end
     end
     l.number = (l.number or 0) - given
   end
@@ -362,7 +364,7 @@ for i = 0, count - 1 do
     redis.call('SET', l.name, text(l.ready), 'PX', math.max(0, math.ceil((l.ready - now) / 1000)) + 1000)
   end
   for j = 1, #l.added do
-    redis.call('ZADD', l.name, text(l.added[j]), text(l.added[j]))
+    redis.call('ZADD', l.name, text(l.added[j]), member(l.added[j]))
   end
   if #l.added > 0 then
     redis.call('ZREMRANGEBYSCORE', l.name, '-inf', '(' .. text(now - l.window))

@@ -67,6 +67,7 @@ type scene struct {
 	account [3]Key
 	own     bool
 	granted []unused // of the last ask
+	process string   // its own
 }
 
 func drawScene(t *rapid.T) scene {
@@ -128,6 +129,7 @@ func (s scene) drawAsk(t *rapid.T) ask {
 
 // note keeps what was granted, of which some may not be used.
 func (s *scene) note(a ask, want int, g given, now int64) {
+	s.process = a.process
 	for _, x := range g.starts {
 		s.granted = append(s.granted, a.wants[want].taken(x.call, now+x.at))
 	}
@@ -137,7 +139,7 @@ func (s *scene) note(a ask, want int, g given, now int64) {
 func (s *scene) drawTold(t *rapid.T, a *ask) {
 	for _, u := range s.granted {
 		if rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
-			a.unused = append(a.unused, u)
+			a.unused, a.process = append(a.unused, u), s.process
 		}
 	}
 	for i, l := range a.limits {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -106,13 +105,12 @@ func TestShared_ManyProcessesShareOneBook(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	texts, err := client.ZRange(t.Context(), all[0].name(k, "granted"), 0, -1).Result()
+	moments, err := client.ZRangeWithScores(t.Context(), all[0].name(k, "granted"), 0, -1).Result()
 	require.NoError(t, err)
-	require.Len(t, texts, int(granted.Load()))
+	require.Len(t, moments, int(granted.Load()))
 	var last int64
-	for _, text := range texts {
-		at, err := strconv.ParseInt(text, 10, 64)
-		require.NoError(t, err)
+	for _, m := range moments {
+		at := int64(m.Score)
 		require.GreaterOrEqual(t, at-last, paceOf(k, testSpread, 1).every)
 		last = at
 	}
@@ -153,6 +151,31 @@ func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got.wants[0].starts)
 	require.InDelta(t, horizon, got.wants[0].opens, horizon/10)
+}
+
+// An ask whose answer is lost is sent again by Redis's client. What it hands back may be another process's by then.
+func TestShared_AnAskThatIsSentTwiceHandsBackNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	all, client, _ := ledgers(t, 1)
+	r := all[0]
+	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 100, Share: 1}
+	a := some(5, k)
+	a.process = "one"
+	got, err := r.ask(t.Context(), "m", a)
+	require.NoError(t, err)
+	require.Len(t, got.wants[0].starts, 5)
+	second := got.clock.UnixMicro() + got.wants[0].starts[1].at
+	back := ask{process: "one", limits: a.limits, unused: []unused{{at: second, limits: []int{0}, costs: []int{1}}}}
+	_, err = r.ask(t.Context(), "m", back)
+	require.NoError(t, err)
+	other := some(1, k)
+	other.process = "other"
+	got, err = r.ask(t.Context(), "m", other)
+	require.NoError(t, err)
+	require.Equal(t, second, got.clock.UnixMicro()+got.wants[0].starts[0].at, "the other has what was handed back")
+	_, err = r.ask(t.Context(), "m", back)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, client.ZCard(t.Context(), r.name(k, "granted")).Val())
 }
 
 // What calls matched more than was thought counts also when their limit had nothing to remember any more.
