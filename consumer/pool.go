@@ -15,9 +15,9 @@ import (
 	"adsync/base/store"
 )
 
-// beginningMax is how many subtasks of a lane may be between their beginning and their first call of a platform at a time. A large pool is for
-// subtasks that wait for a call limit. Thousands that begin at once leave the process no time for the answers of those that are
-// further on: Redis then seems away, and calls go out beyond the limits.
+// beginningMax is how many subtasks of a lane may be between their beginning and their first call of a platform at a time. Thousands that
+// begin at once leave the process no time for the answers of those that are further on: Redis then seems away, and calls go out beyond
+// the limits.
 const beginningMax = 64
 
 // releaseGrace is how long a stop waits for handlers that go on though their context has ended.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,12 +92,15 @@ func (l *limits) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	learned, err := l.store.LearnedLimits(ctx)
-	if err != nil {
-		return err
+	merged := mergeLimits(rows, l.defaults)
+	if slices.ContainsFunc(merged, func(r ratelimit.Rule) bool { return r.LimitMax > 0 }) {
+		learned, err := l.store.LearnedLimits(ctx)
+		if err != nil {
+			return err
+		}
+		l.rules.SetLearned(learned)
 	}
-	l.rules.SetLearned(learned)
-	err = l.rules.Set(mergeLimits(rows, l.defaults))
+	err = l.rules.Set(merged)
 	text := ""
 	if err != nil {
 		text = err.Error()

@@ -82,7 +82,11 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 	first, err = s.LearnLimit(t.Context(), before, earlier)
 	require.NoError(t, err)
 	require.False(t, first, "somebody else has learned something since")
-	b.learn(t.Context())
+	require.Eventually(t, func() bool {
+		b.learn(t.Context()) // That calls wait is seen while they do; a step is made once a minute, however often it is looked.
+		known, err = s.LearnedLimits(t.Context())
+		return err == nil && known[0].Limit != 20
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, a.reload(t.Context()))
 	states, _, err := a.waiter.State(t.Context(), "tencent")
 	require.NoError(t, err)

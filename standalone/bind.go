@@ -165,7 +165,7 @@ func gameOf(platform, externalID string) (game, system string, bound bool) {
 // bindLimits writes the simulator's limits into rate_limit.
 func bindLimits(ctx context.Context, s *store.Store, address string) error {
 	var limits struct {
-		Rules []limitRule `json:"rules"`
+		Rules []simulator.LimitRule `json:"rules"`
 	}
 	if err := getJSON(ctx, http.DefaultClient, address+"/_sim/limits", &limits); err != nil {
 		return err
@@ -174,17 +174,22 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 		if r.Limit == 0 {
 			continue
 		}
-		rule := ratelimit.Rule{
-			Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: int(r.Limit),
-		}
-		if r.Scope == simulator.ScopeRows {
-			rule.Scope, rule.Unit = ratelimit.ScopeApp, ratelimit.UnitRows
-		}
-		if err := s.AddRateLimit(ctx, rule); err != nil {
+		if err := s.AddRateLimit(ctx, LimitOf(r)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// LimitOf is a limit of the simulator as adsync knows it.
+func LimitOf(r simulator.LimitRule) ratelimit.Rule {
+	rule := ratelimit.Rule{
+		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: r.Limit,
+	}
+	if r.Scope == simulator.ScopeRows {
+		rule.Scope, rule.Unit = ratelimit.ScopeApp, ratelimit.UnitRows
+	}
+	return rule
 }
 
 func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID int64, externalIDs []string, homes map[string]verify.Home) ([][]any, error) {

@@ -13,6 +13,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/media/simulator"
 	"adsync/standalone/verify"
 )
 
@@ -211,7 +212,7 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 		return err
 	}
 	var limits struct {
-		Rules []limitRule `json:"rules"`
+		Rules []simulator.LimitRule `json:"rules"`
 	}
 	if err := getJSON(ctx, w.client, w.simulator+"/_sim/limits", &limits); err != nil {
 		return err
@@ -223,23 +224,14 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 	return nil
 }
 
-// limitRule is a limit as the simulator tells it.
-type limitRule struct {
-	Media    string `json:"media"`
-	Endpoint string `json:"endpoint"`
-	Scope    string `json:"scope"`
-	Seconds  int64  `json:"period_seconds"`
-	Limit    int64  `json:"limit"`
-}
-
 // allowedAMinute is what the tightest rule of an app allows on an endpoint in a minute.
-func allowedAMinute(rules []limitRule, media, endpoint string) int64 {
+func allowedAMinute(rules []simulator.LimitRule, media, endpoint string) int64 {
 	allowed := int64(-1)
 	for _, r := range rules {
-		if r.Media != media || r.Scope != "app" || r.Limit == 0 || (r.Endpoint != "*" && r.Endpoint != endpoint) {
+		if r.Media != media || r.Scope != simulator.ScopeApp || r.Limit == 0 || (r.Endpoint != "*" && r.Endpoint != endpoint) {
 			continue
 		}
-		if a := r.Limit * 60 / max(r.Seconds, 1); allowed < 0 || a < allowed {
+		if a := int64(r.Limit) * 60 / int64(max(r.Seconds, 1)); allowed < 0 || a < allowed {
 			allowed = a
 		}
 	}

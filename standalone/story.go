@@ -13,6 +13,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/engine"
+	"adsync/media/simulator"
 	"adsync/media/system"
 	"adsync/standalone/verify"
 )
@@ -121,7 +122,7 @@ func (p *story) begins() time.Time { return p.midnight.Add(p.scenes[0].at - scen
 // prepare makes the world one of a story, before anything of it is bound.
 func (p *story) prepare(ctx context.Context, w *world) error {
 	var limits struct {
-		Rules []limitRule `json:"rules"`
+		Rules []simulator.LimitRule `json:"rules"`
 	}
 	if err := getJSON(ctx, http.DefaultClient, w.address+"/_sim/limits", &limits); err != nil {
 		return err

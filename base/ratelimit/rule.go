@@ -169,7 +169,9 @@ func matches(pattern, endpoint string) bool {
 }
 
 // costs are what calls of some endpoints take of a limit.
-type costs []struct {
+type costs []costOf
+
+type costOf struct {
 	pattern string
 	cost    int
 }
@@ -186,10 +188,7 @@ func parseCosts(text string) (all costs, err error) {
 		if i := strings.IndexByte(endpoint, '*'); !ok || err != nil || cost < 1 || endpoint == "" || i >= 0 && i != len(endpoint)-1 {
 			return nil, fmt.Errorf("%q is not like report/get=5 or list/*=2", strings.TrimSpace(part))
 		}
-		all = append(all, struct {
-			pattern string
-			cost    int
-		}{endpoint, cost})
+		all = append(all, costOf{endpoint, cost})
 	}
 	return all, nil
 }

@@ -143,7 +143,7 @@ func (r ruleSet) cover(c Call, at time.Time) (common, own []charge) {
 		}
 		key, of := Key{
 			Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Unit: rule.Unit, Limit: rule.Limit, Share: rule.Share, Window: rule.window(at),
-			Cost: max(1, rule.Cost, rule.costs.most()),
+			Cost: rule.most(),
 		}, &common
 		cost := rule.cost(endpoint)
 		switch rule.Scope {
@@ -181,12 +181,15 @@ func (r *Rules) number(k *Key, at time.Time) (most int, known bool) {
 			continue
 		}
 		if rule.Endpoint == k.Endpoint || rule.each() && rule.matches(k.Endpoint) || rule.Unit == UnitRows {
-			k.Limit, k.Share, k.Cost = set.learnt(rule.Rule, *k), rule.Share, max(1, rule.Cost, rule.costs.most())
+			k.Limit, k.Share, k.Cost = set.learnt(rule.Rule, *k), rule.Share, rule.most()
 			return rule.LimitMax, true
 		}
 	}
 	return 0, false
 }
+
+// most is how much one call takes at the most.
+func (r rule) most() int { return max(1, r.Cost, r.costs.most()) }
 
 // cost is how much a call of an endpoint takes.
 func (r rule) cost(endpoint string) int {

@@ -140,8 +140,6 @@ func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitSta
 	pipe := r.client.Pipeline()
 	var ready *goredis.StringCmd
 	switch {
-	case r.plain:
-		count = pipe.Get(ctx, r.keys.Of(k.Media, k.parts("count")...))
 	case k.Unit == UnitRows:
 		ready = pipe.Get(ctx, r.name(k, "granted"))
 	case k.Period < countedFrom:

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"adsync/base/ratelimit"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/media/simulator"
+	"adsync/standalone"
 	"adsync/test/rig"
 )
 
@@ -31,24 +31,15 @@ type Limit struct {
 // limitPeriod is long enough that a whole number of calls is close to the wanted share of the demand of a small world.
 const limitPeriod = 10 * time.Second
 
-// worldLimit is a limit as the simulator tells it and takes it.
-type worldLimit struct {
-	Media    string `json:"media"`
-	Endpoint string `json:"endpoint"`
-	Scope    string `json:"scope"`
-	Seconds  int64  `json:"period_seconds"`
-	Calls    int64  `json:"limit"`
-}
-
-func (d *deployment) worldLimits(ctx context.Context) ([]worldLimit, error) {
+func (d *deployment) worldLimits(ctx context.Context) ([]simulator.LimitRule, error) {
 	var answer struct {
-		Rules []worldLimit `json:"rules"`
+		Rules []simulator.LimitRule `json:"rules"`
 	}
 	err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/limits", nil, &answer)
 	return answer.Rules, err
 }
 
-func (d *deployment) setWorldLimits(ctx context.Context, rules []worldLimit) error {
+func (d *deployment) setWorldLimits(ctx context.Context, rules []simulator.LimitRule) error {
 	return rig.Send(ctx, http.MethodPost, d.world+"/_sim/limits", map[string]any{"rules": rules}, nil)
 }
 
@@ -237,24 +228,18 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 		return nil, err
 	}
 	for i := range rules {
-		rules[i].Calls /= generous
+		rules[i].Limit /= generous
 	}
 	var limits []Limit
 	for key, calls := range busiest {
 		l := Limit{Media: key[0], Endpoint: key[1], Demand: calls, Calls: int64(math.Ceil(calls * margin))}
 		limits = append(limits, l)
-		rules = append(rules, worldLimit{Media: l.Media, Endpoint: l.Endpoint, Scope: "app", Seconds: int64(limitPeriod.Seconds()), Calls: l.Calls})
+		rules = append(rules, simulator.LimitRule{Media: l.Media, Endpoint: l.Endpoint, Scope: simulator.ScopeApp, Seconds: int(limitPeriod.Seconds()), Limit: int(l.Calls)})
 	}
 	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
 	// Ours first: the processes read them every few seconds, and no task runs meanwhile.
 	for _, r := range rules {
-		rule := ratelimit.Rule{
-			Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: int(r.Calls),
-		}
-		if r.Scope == simulator.ScopeRows {
-			rule.Scope, rule.Unit = ratelimit.ScopeApp, ratelimit.UnitRows
-		}
-		if err := d.store.AddRateLimit(ctx, rule); err != nil {
+		if err := d.store.AddRateLimit(ctx, standalone.LimitOf(r)); err != nil {
 			return nil, err
 		}
 	}

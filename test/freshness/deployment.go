@@ -152,7 +152,7 @@ func (d *deployment) startWorld(ctx context.Context) error {
 		return err
 	}
 	for i := range rules {
-		rules[i].Calls *= generous
+		rules[i].Limit *= generous
 	}
 	return d.setWorldLimits(ctx, rules)
 }
