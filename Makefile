@@ -57,6 +57,7 @@ check-sleeps: ## Fail when a test sleeps in real time instead of waiting for wha
 check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 	$(GO) mod tidy -diff
 	@if [ -f test/mysql8/go.mod ]; then cd test/mysql8 && $(GO) mod tidy -diff; fi
+	cd bench/peers && $(GO) mod tidy -diff && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## Write the generated files anew.
@@ -124,6 +125,12 @@ chaos-mutants: ## Take adsync's own mechanisms out, one at a time, and show that
 freshness: ## Measure how old the figures in the summaries are, under limits (ACCOUNTS=… MINUTES=… FLAGS=…).
 	$(GO) build -o bin/freshness ./test/freshness
 	bin/freshness $(if $(ACCOUNTS),-accounts $(ACCOUNTS)) $(if $(MINUTES),-minutes $(MINUTES)) $(FLAGS)
+
+# BENCH_FLAGS takes what `go run ./bench -help` tells, such as -only noop,latency.
+.PHONY: bench
+bench: ## Measure how much adsync does on this machine, on real services, beside other task queues.
+	$(GO) build -o bin/bench ./bench
+	bin/bench $(BENCH_FLAGS)
 
 .PHONY: switches
 # SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one that has all.

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReport_ComparesMediansWithTheBestPeer(t *testing.T) {
+	t.Parallel()
+	r := newReport(options{only: []string{"noop", "latency"}})
+	for _, v := range []float64{900, 1000, 1200} {
+		r.add("noop", ours, v)
+	}
+	r.add("noop", "slow", 100)
+	r.add("noop", "fast", 500)
+	r.add("latency-p99", ours, 10)
+	r.add("latency-p99", "slow", 40)
+	r.add("latency-p99", "fast", 20)
+
+	file := filepath.Join(t.TempDir(), "out", "results.json")
+	var table bytes.Buffer
+	require.NoError(t, r.write(&table, file))
+	require.Contains(t, table.String(), "fast 500")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var got Report
+	require.NoError(t, json.Unmarshal(data, &got))
+	byID := map[string]*Measure{}
+	for _, m := range got.Measures {
+		byID[m.ID] = m
+	}
+	require.Len(t, byID, 3)
+	require.InDelta(t, 1000, byID["noop"].Ours, 0)
+	require.Equal(t, 3, byID["noop"].Rounds)
+	require.InDelta(t, 0.3, byID["noop"].Spread, 1e-9)
+	require.InDelta(t, 2, byID["noop"].Ratio, 0, "more is better")
+	require.InDelta(t, 2, byID["latency-p99"].Ratio, 0, "less is better")
+	require.Zero(t, byID["latency-p50"].Rounds)
+}
+
+func TestMeasures_AreNamedOnce(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, m := range measures {
+		for _, f := range m.figures {
+			require.False(t, seen[f.id], f.id)
+			seen[f.id] = true
+			require.NotEmpty(t, m.durable, "%s must say what was durable", f.id)
+		}
+	}
+}
+
+func TestParseOptions_RefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	_, err := parseOptions([]string{"-only", "noop,speed"}, io.Discard)
+	require.ErrorContains(t, err, "-only noop,speed: want some of noop, ")
+	_, err = parseOptions([]string{"-rounds", "0"}, io.Discard)
+	require.Error(t, err)
+	o, err := parseOptions(nil, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, o.only, len(measures))
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/ratelimit"
+	"adsync/base/redis"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/timer"
+	"adsync/consumer"
+	"adsync/media"
+	"adsync/producer"
+	"adsync/test/rig"
+	"adsync/test/services/local"
+)
+
+// platform is the media whose tasks are measured, and lane where they run.
+const (
+	platform = "bench"
+	lane     = "normal"
+	// partitions is how many its topic has.
+	partitions = 6
+)
+
+const (
+	// patience is how long a part may take until it works.
+	patience = 2 * time.Minute
+	// roundTime is how long one measure may take.
+	roundTime = 30 * time.Minute
+)
+
+// databaseSettings make the database as large as its data; the rest is as shipped, with a sync at each commit.
+var databaseSettings = []string{"--innodb-buffer-pool-size=4G", "--innodb-log-file-size=1G"}
+
+// deployment is adsync at work on servers of its own: one producer and, while it is needed, one consumer, both in this process.
+type deployment struct {
+	o       options
+	ports   *local.Ports
+	servers []*local.Server
+	mariadb *local.MariaDB
+	kafka   *local.Kafka
+	redis   *local.Redis
+
+	store    *store.Store
+	broker   *broker.Client
+	cache    goredis.UniversalClient
+	keys     redis.Keys
+	time     *clock.Database
+	waiter   *ratelimit.Waiter
+	registry *media.Registry
+	producer *producer.Producer
+	consumer *consumer.Consumer // nil while none works
+	hold     *hold
+	accounts []int64
+	tasks    map[string]int64 // ids by handlers
+	peers    string           // their program; "" until it is built
+}
+
+// deploy starts everything but a consumer. Close the deployment also after an error.
+func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, error) {
+	d := &deployment{
+		o: o, ports: local.NewPorts(), mariadb: &local.MariaDB{Settings: databaseSettings}, kafka: &local.Kafka{}, redis: &local.Redis{}, hold: newHold(),
+	}
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return d, err
+	}
+	for _, kind := range []local.Kind{d.kafka, d.mariadb, d.redis} {
+		if err := kind.Install(ctx, stderr); err != nil {
+			return d, fmt.Errorf("install %s: %w", kind.Name(), err)
+		}
+		server, err := local.Launch(ctx, kind, o.dir, d.ports)
+		if err != nil {
+			return d, err
+		}
+		d.servers = append(d.servers, server)
+	}
+	for _, s := range d.servers {
+		if err := s.Await(ctx); err != nil {
+			return d, err
+		}
+	}
+	if err := d.connect(ctx); err != nil {
+		return d, err
+	}
+	if err := d.fill(ctx); err != nil {
+		return d, err
+	}
+	return d, d.startProducer(ctx)
+}
+
+func (d *deployment) connect(ctx context.Context) error {
+	root, err := sql.Open("mysql", d.mariadb.DSN())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, of := range []string{"config", "data"} {
+		if _, err := root.ExecContext(ctx, "CREATE DATABASE "+of+" CHARACTER SET utf8mb4"); err != nil {
+			return err
+		}
+	}
+	tables := store.DefaultConfig()
+	tables.Config.Driver, tables.Config.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"config")
+	tables.Data.Driver, tables.Data.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"data")
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if d.store, err = store.Open(ctx, tables, log); err != nil {
+		return err
+	}
+	if err := d.store.MigrateUp(ctx); err != nil {
+		return err
+	}
+	kafka := broker.DefaultConfig()
+	kafka.Brokers, kafka.Partitions, kafka.Replication, kafka.MinInsync = []string{d.kafka.Addr()}, partitions, 1, 1
+	kafka.Span = heldMax // All of one partition's may be under way.
+	reg := prometheus.NewRegistry()
+	if d.broker, err = broker.New(kafka, log, reg); err != nil {
+		return err
+	}
+	cache := redis.DefaultConfig()
+	cache.Addrs = []string{d.redis.Addr()}
+	if d.cache, err = redis.Open(cache); err != nil {
+		return err
+	}
+	d.keys = redis.NewKeys(cache.KeyPrefix)
+	d.time = clock.NewDatabase(d.store.Data.Now, log)
+	if err := d.time.Start(ctx); err != nil {
+		return err
+	}
+	rules := ratelimit.NewRules()
+	if err := rules.Set([]ratelimit.Rule{grantRule}); err != nil {
+		return err
+	}
+	d.waiter = ratelimit.New(ratelimit.DefaultConfig(), d.cache, d.keys, d.store, rules, reg, log)
+	d.registry = media.NewRegistry(d.handlers()...)
+	orders := producer.DefaultConfig()
+	orders.Schedule = false
+	d.producer, err = producer.New(orders, producer.Deps{
+		Store: d.store, Registry: d.registry, Broker: d.broker, Clock: d.time, Waiting: d.time,
+		Timer: timer.New(d.cache, d.keys, log, reg), Logger: log, Registerer: reg,
+	})
+	return err
+}
+
+// fill makes the accounts, the lane and a task of each handler, in place of the seeded ones.
+func (d *deployment) fill(ctx context.Context) error {
+	db := d.store.Config.Writer(ctx)
+	for _, statement := range []string{"DELETE FROM cron_task", "DELETE FROM lane"} {
+		if err := db.Exec(statement).Error; err != nil {
+			return err
+		}
+	}
+	if err := db.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", platform, lane, d.o.pool, partitions).Error; err != nil {
+		return err
+	}
+	const atOnce = 1000
+	for from := 1; from <= d.o.accounts; from += atOnce {
+		var rows []string
+		for id := from; id < min(from+atOnce, d.o.accounts+1); id++ {
+			rows = append(rows, fmt.Sprintf("(%d, '%s', '%d', 0, 1)", id, platform, id))
+			d.accounts = append(d.accounts, int64(id))
+		}
+		if err := db.Exec("INSERT INTO media_account (id, media, external_id, token_id, bound) VALUES " + strings.Join(rows, ", ")).Error; err != nil {
+			return err
+		}
+	}
+	d.tasks = map[string]int64{}
+	for i, name := range d.registry.Names() {
+		if err := db.Exec("INSERT INTO cron_task (id, name, media, handler, cron, lane, fan_out_rate) VALUES (?, ?, ?, ?, '0 0 1 1 *', ?, ?)",
+			i+1, name, platform, name, lane, fanOutRates[name]).Error; err != nil {
+			return err
+		}
+		d.tasks[name] = int64(i + 1)
+	}
+	return nil
+}
+
+func (d *deployment) startProducer(ctx context.Context) error {
+	if err := d.producer.Start(ctx); err != nil {
+		return err
+	}
+	return rig.Await(ctx, patience, "the producer leads", func(context.Context) (bool, error) { return d.producer.Leading(), nil })
+}
+
+// startConsumer has a consumer work, until stopConsumer.
+func (d *deployment) startConsumer(ctx context.Context) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	var err error
+	d.consumer, err = consumer.New(consumer.DefaultConfig(), consumer.Deps{
+		Store: d.store, Registry: d.registry, Broker: d.broker, Clock: d.time, Logger: log, Registerer: prometheus.NewRegistry(), Node: "bench",
+		Redis: d.cache, Keys: d.keys, Timer: timer.New(d.cache, d.keys, log, prometheus.NewRegistry()),
+	})
+	if err != nil {
+		return err
+	}
+	return d.consumer.Start(ctx)
+}
+
+func (d *deployment) stopConsumer() {
+	if d.consumer != nil {
+		d.consumer.Stop()
+		d.consumer = nil
+	}
+}
+
+// buildPeers builds the peers' program, which is of a module of its own, once.
+func (d *deployment) buildPeers(ctx context.Context) (string, error) {
+	if d.peers == "" {
+		program := filepath.Join(d.o.dir, "peers")
+		out, err := exec.CommandContext(ctx, "go", "build", "-C", "bench/peers", "-o", program, ".").CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("build the peers: %w: %s", err, out)
+		}
+		d.peers = program
+	}
+	return d.peers, nil
+}
+
+// close ends everything.
+func (d *deployment) close() error {
+	var errs []error
+	d.hold.release()
+	d.stopConsumer()
+	if d.producer != nil {
+		d.producer.Stop()
+	}
+	if d.time != nil {
+		d.time.Stop()
+	}
+	if d.broker != nil {
+		errs = append(errs, d.broker.Close())
+	}
+	if d.cache != nil {
+		errs = append(errs, d.cache.Close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	for _, s := range d.servers {
+		errs = append(errs, s.Kill())
+	}
+	d.ports.Release()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,128 @@
+// Command bench measures how much adsync does on this machine, beside task queues that do less.
+//
+//	go run ./bench
+//	go run ./bench -rounds 5 -only noop,latency
+//
+// It starts real Kafka, MariaDB and Redis servers for itself. Every measure is taken turn by turn, ours and each peer's, in several
+// rounds; the medians and how far the rounds lie apart go into a table and into a JSON file. What is counted is counted in the stores,
+// after everything has ended: a row, an outcome or a message that is missing, or one too many, fails the run. Each line names what was
+// durable, since that is what the figures are worth.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"adsync/base/clock"
+)
+
+func main() {
+	o, err := parseOptions(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(0)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	report, err := run(ctx, o, os.Stderr)
+	stop()
+	if err == nil {
+		err = report.write(os.Stdout, o.out)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options is what the command line asks for.
+type options struct {
+	rounds   int
+	only     []string
+	accounts int
+	parts    int // subtasks of an account where throughput is measured
+	pool     int
+	dir, out string
+	profile  string // a directory
+}
+
+func parseOptions(args []string, output io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(output)
+	var names []string
+	for _, m := range measures {
+		names = append(names, m.id)
+	}
+	flags.IntVar(&o.rounds, "rounds", 3, "how often each measure is taken")
+	only := flags.String("only", strings.Join(names, ","), "the `measures` to take, separated by commas")
+	flags.IntVar(&o.accounts, "accounts", 40_000, "accounts")
+	flags.IntVar(&o.parts, "parts", 5, "subtasks of an account where throughput is measured")
+	flags.IntVar(&o.pool, "pool", 256, "the lane's pool_size, and the concurrency of the peers")
+	flags.StringVar(&o.dir, "dir", "", "an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
+	flags.StringVar(&o.out, "out", "bench/out/results.json", "where the results go")
+	flags.StringVar(&o.profile, "profile", "", "a `directory` for a CPU profile of each of our measures")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	for name := range strings.SplitSeq(*only, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(names, name) {
+			return o, fmt.Errorf("-only %s: want some of %s", *only, strings.Join(names, ", "))
+		}
+		o.only = append(o.only, name)
+	}
+	if o.rounds < 1 || o.accounts < 1 || o.parts < 1 || o.pool < 1 {
+		return o, errors.New("-rounds, -accounts, -parts and -pool are 1 or more")
+	}
+	return o, nil
+}
+
+// run brings the servers up, measures, and takes everything down.
+func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err error) {
+	if o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "adsync-bench-"); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+	}
+	began := clock.Mark()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(stderr, "bench: %4.0f s: %s\n", clock.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	d, err := deploy(ctx, o, stderr)
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err != nil {
+		return nil, err
+	}
+	say("the servers run, %d accounts are there", o.accounts)
+	report = newReport(o)
+	for round := range o.rounds {
+		for _, m := range measures {
+			if !slices.Contains(o.only, m.id) {
+				continue
+			}
+			for _, who := range append([]string{ours}, m.peers...) {
+				values, err := m.take(ctx, d, who)
+				if err != nil {
+					return nil, fmt.Errorf("%s of %s: %w", m.id, who, err)
+				}
+				for id, value := range values {
+					report.add(id, who, value)
+				}
+				say("round %d, %s, %s: %s", round+1, m.id, who, inWords(values))
+			}
+		}
+	}
+	return report, nil
+}

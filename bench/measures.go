@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/test/rig"
+)
+
+// figure is one number that a measure gives.
+type figure struct {
+	id, unit string
+	more     bool // more is better
+}
+
+// measure is one thing that is measured, of us and of its peers.
+type measure struct {
+	id                    string
+	figures               []figure
+	peers                 []string
+	durable, peersDurable string
+	ours                  func(d *deployment, ctx context.Context) (map[string]float64, error)
+}
+
+const (
+	allDurable   = "log row and outcome in MariaDB (a sync a commit), message in Kafka (one broker, acks=all)"
+	redisDurable = "nothing (Redis, in memory)"
+)
+
+var measures = []measure{
+	{
+		id: "noop", figures: []figure{{"noop", "subtasks/s", true}}, peers: []string{"asynq"}, durable: allDurable, peersDurable: redisDurable,
+		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.throughput(ctx, "noop", noop)
+		},
+	},
+	{
+		id: "granted", figures: []figure{{"granted", "subtasks/s", true}}, durable: allDurable,
+		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.throughput(ctx, "granted", granted)
+		},
+	},
+	{
+		id: "fan-out", figures: []figure{{"fan-out", "s", false}}, durable: "log rows in MariaDB (a sync a commit), messages in Kafka (one broker, acks=all)",
+		ours: (*deployment).fanOut,
+	},
+	{
+		id: "latency", figures: []figure{{"latency-p50", "ms", false}, {"latency-p99", "ms", false}}, peers: []string{"asynq"},
+		durable: allDurable, peersDurable: redisDurable,
+		ours: (*deployment).latency,
+	},
+	{
+		id: "memory", figures: []figure{{"memory", "MB resident", false}}, durable: allDurable,
+		ours: (*deployment).memory,
+	},
+}
+
+// take measures once.
+func (m measure) take(ctx context.Context, d *deployment, who string) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, roundTime)
+	defer cancel()
+	if who != ours {
+		return d.peer(ctx, m.id, who)
+	}
+	if d.o.profile != "" {
+		if err := os.MkdirAll(d.o.profile, 0o755); err != nil {
+			return nil, err
+		}
+		file, err := os.Create(filepath.Join(d.o.profile, m.id+".pprof"))
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return nil, err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	return m.ours(d, ctx)
+}
+
+// peer has a peer measured by its own program, on the Redis of ours, which it finds and leaves empty.
+func (d *deployment) peer(ctx context.Context, id, who string) (map[string]float64, error) {
+	program, err := d.buildPeers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, "-peer", who, "-measure", id, "-redis", d.redis.Addr(), "-tasks", strconv.Itoa(d.o.accounts*d.o.parts),
+		"-concurrency", strconv.Itoa(d.o.pool), "-rate", strconv.Itoa(latencyRate))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, stderr.String())
+	}
+	var values map[string]float64
+	return values, json.Unmarshal(out, &values)
+}
+
+// order has a task run now, for some accounts or all, and returns the run's id.
+func (d *deployment) order(ctx context.Context, handler string, accounts []int64) (int64, error) {
+	now := d.time.Now()
+	id := task.NewRunID(now)
+	err := d.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: d.tasks[handler], Request: task.Order{Accounts: accounts, By: "bench"}, OrderedAt: now})
+	d.producer.Wake()
+	return id, err
+}
+
+// pollEvery is how often the end of a run is looked for: a delay that counts as ours.
+const pollEvery = 20 * time.Millisecond
+
+// await waits until a run is as it should be.
+func (d *deployment) await(ctx context.Context, id int64, ready func(store.Run) bool) error {
+	for {
+		r, err := d.store.Run(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if err == nil && ready(r) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("run %d does not get on, it is %s with %d of its subtasks ended: %w", id, r.State, r.Ended(), ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+func over(r store.Run) bool { return !r.State.Open() }
+
+// exact makes sure that all subtasks of a run have succeeded, each once, and that nothing is left of them but their rows.
+func (d *deployment) exact(ctx context.Context, id int64, want int) error {
+	r, err := d.store.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	if r.State != task.RunSucceeded || r.Total == nil || int(*r.Total) != want || int(r.Succeeded) != want {
+		return fmt.Errorf("run %d is %s, with %d of %d subtasks", id, r.State, r.Succeeded, want)
+	}
+	var rows, due int
+	db := d.store.Data.Writer(ctx)
+	if err := db.Raw("SELECT COUNT(*) FROM "+store.LogTable(id)+" WHERE run_id = ? AND state = 'succeeded'", id).Row().Scan(&rows); err != nil {
+		return err
+	}
+	if err := db.Raw("SELECT COUNT(*) FROM subtask_due WHERE run_id = ?", id).Row().Scan(&due); err != nil {
+		return err
+	}
+	if rows != want || due != 0 {
+		return fmt.Errorf("run %d has %d rows of subtasks that have succeeded, want %d, and %d that wait", id, rows, want, due)
+	}
+	return rig.Await(ctx, patience, "all messages are committed", func(ctx context.Context) (bool, error) {
+		offsets, err := d.broker.Offsets(ctx, d.broker.GroupName(platform, lane), d.broker.TopicName(platform, lane))
+		for _, o := range offsets {
+			if o.Lag() > 0 {
+				return false, err
+			}
+		}
+		return err == nil, err
+	})
+}
+
+// throughput is how many subtasks of a task for all accounts end in a second, from the order to the end of the run.
+func (d *deployment) throughput(ctx context.Context, id, handler string) (map[string]float64, error) {
+	if err := d.warm(ctx); err != nil {
+		return nil, err
+	}
+	defer d.stopConsumer()
+	began := clock.Mark()
+	run, err := d.order(ctx, handler, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, run, over); err != nil {
+		return nil, err
+	}
+	took := clock.Since(began)
+	want := d.o.accounts * d.o.parts
+	return map[string]float64{id: float64(want) / took.Seconds()}, d.exact(ctx, run, want)
+}
+
+// warm starts a consumer and has it do a little, so that it has its partitions.
+func (d *deployment) warm(ctx context.Context) error {
+	if err := d.startConsumer(ctx); err != nil {
+		return err
+	}
+	run, err := d.order(ctx, one, d.accounts[:min(len(d.accounts), 100)])
+	if err != nil {
+		return err
+	}
+	return d.await(ctx, run, over)
+}
+
+// fanOut is how long the fan-out to all accounts takes while nobody works, from the order on.
+func (d *deployment) fanOut(ctx context.Context) (map[string]float64, error) {
+	began := clock.Mark()
+	run, err := d.order(ctx, one, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, run, func(r store.Run) bool { return r.Total != nil }); err != nil {
+		return nil, err
+	}
+	took := clock.Since(began)
+	if err := d.startConsumer(ctx); err != nil {
+		return nil, err
+	}
+	defer d.stopConsumer()
+	if err := d.await(ctx, run, over); err != nil {
+		return nil, err
+	}
+	return map[string]float64{"fan-out": took.Seconds()}, d.exact(ctx, run, d.o.accounts)
+}
+
+// latencyFor is how long the steady rate goes on.
+const latencyFor = 20 * time.Second
+
+// latency is how long after its row was made a subtask starts, by the database's clock, at a steady rate.
+func (d *deployment) latency(ctx context.Context) (map[string]float64, error) {
+	if err := d.warm(ctx); err != nil {
+		return nil, err
+	}
+	defer d.stopConsumer()
+	n := min(len(d.accounts), latencyRate*int(latencyFor.Seconds()))
+	run, err := d.order(ctx, paced, d.accounts[:n])
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, run, over); err != nil {
+		return nil, err
+	}
+	var late []float64
+	err = d.store.Data.Writer(ctx).Raw("SELECT TIMESTAMPDIFF(MICROSECOND, created_at, started_at) / 1000 AS late FROM "+store.LogTable(run)+
+		" WHERE run_id = ? ORDER BY late", run).Scan(&late).Error
+	if err != nil || len(late) != n {
+		return nil, errors.Join(err, fmt.Errorf("%d of %d subtasks have started", len(late), n))
+	}
+	return map[string]float64{"latency-p50": late[n/2], "latency-p99": late[n*99/100]}, d.exact(ctx, run, n)
+}
+
+// heldMax is how many subtasks are under way where the memory is measured.
+const heldMax = 10_000
+
+// memory is what this process has in memory, producer and consumer and the bench, while so many subtasks are under way.
+func (d *deployment) memory(ctx context.Context) (map[string]float64, error) {
+	n := min(len(d.accounts), heldMax)
+	if err := d.resize(ctx, n); err != nil {
+		return nil, err
+	}
+	defer d.resize(ctx, d.o.pool) //nolint:errcheck // The next measure would show it.
+	if err := d.warm(ctx); err != nil {
+		return nil, err
+	}
+	defer d.stopConsumer()
+	run, err := d.order(ctx, held, d.accounts[:n])
+	if err != nil {
+		return nil, err
+	}
+	err = rig.Await(ctx, patience, "all are under way", func(context.Context) (bool, error) {
+		return int(d.hold.under.Load()) == n, fmt.Errorf("%d of %d are", d.hold.under.Load(), n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	resident, err := residentMB()
+	d.hold.release()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, run, over); err != nil {
+		return nil, err
+	}
+	return map[string]float64{"memory": resident}, d.exact(ctx, run, n)
+}
+
+// resize changes the lane's pool.
+func (d *deployment) resize(ctx context.Context, pool int) error {
+	return d.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = ?", pool).Error
+}
+
+// residentMB is what this process has in memory.
+func residentMB() (float64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
+			return kb / 1024, err
+		}
+	}
+	return 0, errors.New("/proc/self/status has no VmRSS")
+}

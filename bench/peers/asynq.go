@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+// asynqQueue is asynq, with the concurrency of our pool (another makes no difference) and everything else but asynqCheck as shipped. Tasks are enqueued one by one, as it has no batches, by
+// some goroutines at a time.
+type asynqQueue struct{}
+
+// asynqWriters is how many goroutines enqueue: with more it does not get faster.
+const asynqWriters = 16
+
+// asynqCheck is how often an idle server looks for tasks: as shipped, once a second, a task waits for half of that.
+const asynqCheck = 5 * time.Millisecond
+
+const (
+	asynqType      = "noop"
+	asynqQueueName = "default"
+)
+
+func (asynqQueue) serve(o options, done func(asynq.Task)) (stop func(), err error) {
+	server := asynq.NewServer(asynq.RedisClientOpt{Addr: o.redis}, asynq.Config{
+		Concurrency: o.concurrency, LogLevel: asynq.ErrorLevel, TaskCheckInterval: asynqCheck,
+	})
+	mux := asynq.NewServeMux()
+	mux.HandleFunc(asynqType, func(_ context.Context, t *asynq.Task) error {
+		done(*t)
+		return nil
+	})
+	return server.Shutdown, server.Start(mux)
+}
+
+// drained waits until so many tasks are done, and makes sure that nothing is left.
+func (asynqQueue) drained(ctx context.Context, o options, before, tasks int) error {
+	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.redis})
+	defer inspector.Close()
+	for {
+		info, err := inspector.GetQueueInfo(asynqQueueName)
+		if err != nil {
+			return err
+		}
+		if info.ProcessedTotal-before >= tasks && info.Size == 0 {
+			if info.ProcessedTotal-before > tasks || info.Failed > 0 {
+				return fmt.Errorf("%d tasks were done and %d failed, want %d and none", info.ProcessedTotal-before, info.Failed, tasks)
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// processed is how many tasks were ever done.
+func (asynqQueue) processed(o options) (int, error) {
+	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.redis})
+	defer inspector.Close()
+	known, err := inspector.Queues()
+	if err != nil || !slices.Contains(known, asynqQueueName) {
+		return 0, err
+	}
+	info, err := inspector.GetQueueInfo(asynqQueueName)
+	if err != nil {
+		return 0, err
+	}
+	return info.ProcessedTotal, nil
+}
+
+func (q asynqQueue) throughput(ctx context.Context, o options) (float64, error) {
+	before, err := q.processed(o)
+	if err != nil {
+		return 0, err
+	}
+	stop, err := q.serve(o, func(asynq.Task) {})
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.redis})
+	defer client.Close()
+	began := time.Now()
+	var writers sync.WaitGroup
+	errs := make([]error, asynqWriters)
+	for w := range asynqWriters {
+		writers.Go(func() {
+			for i := w; i < o.tasks && errs[w] == nil; i += asynqWriters {
+				_, errs[w] = client.EnqueueContext(ctx, asynq.NewTask(asynqType, fmt.Appendf(nil, `{"account":%d}`, i)))
+			}
+		})
+	}
+	writers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return 0, err
+	}
+	if err := q.drained(ctx, o, before, o.tasks); err != nil {
+		return 0, err
+	}
+	return float64(o.tasks) / time.Since(began).Seconds(), nil
+}
+
+func (q asynqQueue) latency(ctx context.Context, o options) ([]time.Duration, error) {
+	before, err := q.processed(o)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var waited []time.Duration
+	stop, err := q.serve(o, func(t asynq.Task) {
+		var made time.Time
+		_ = json.Unmarshal(t.Payload(), &made)
+		mu.Lock()
+		defer mu.Unlock()
+		waited = append(waited, time.Since(made))
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.redis})
+	defer client.Close()
+	tasks := o.rate * int(latencyFor.Seconds())
+	began := time.Now()
+	for i := range tasks {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.rate))))
+		made, err := json.Marshal(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := client.EnqueueContext(ctx, asynq.NewTask(asynqType, made)); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.drained(ctx, o, before, tasks); err != nil {
+		return nil, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return waited, nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// ours names adsync among those that are measured.
+const ours = "adsync"
+
+// Report is what was measured.
+type Report struct {
+	Cores    int        `json:"cores"`
+	Go       string     `json:"go"`
+	Accounts int        `json:"accounts"`
+	Measures []*Measure `json:"measures"`
+}
+
+// Measure is one figure of ours, and of the peers that have such a one.
+type Measure struct {
+	ID    string             `json:"id"`
+	Unit  string             `json:"unit"`
+	Ours  float64            `json:"ours"` // the median of the rounds
+	Peers map[string]float64 `json:"peers,omitempty"`
+	// Ratio is ours to the best peer's, above 1 where ours is better; 0 without a peer.
+	Ratio  float64 `json:"ratio,omitempty"`
+	Rounds int     `json:"rounds"`
+	// Spread is how far our rounds lie apart, as a part of their median.
+	Spread  float64 `json:"spread"`
+	Durable string  `json:"durable"` // of ours
+	// PeersDurable is the same of the peers.
+	PeersDurable string `json:"peers_durable,omitempty"`
+
+	more   bool // more is better
+	values map[string][]float64
+}
+
+func newReport(o options) *Report {
+	r := &Report{Cores: runtime.NumCPU(), Go: runtime.Version(), Accounts: o.accounts}
+	for _, m := range measures {
+		if !slices.Contains(o.only, m.id) {
+			continue
+		}
+		for _, f := range m.figures {
+			r.Measures = append(r.Measures, &Measure{
+				ID: f.id, Unit: f.unit, Durable: m.durable, PeersDurable: m.peersDurable, more: f.more, values: map[string][]float64{},
+			})
+		}
+	}
+	return r
+}
+
+// add notes a value of a round.
+func (r *Report) add(id, who string, value float64) {
+	for _, m := range r.Measures {
+		if m.ID == id {
+			m.values[who] = append(m.values[who], value)
+			m.reckon()
+		}
+	}
+}
+
+func (m *Measure) reckon() {
+	m.Peers, m.Ratio = nil, 0
+	for who, values := range m.values {
+		if who == ours {
+			m.Ours, m.Rounds = median(values), len(values)
+			m.Spread = (slices.Max(values) - slices.Min(values)) / m.Ours
+			continue
+		}
+		if m.Peers == nil {
+			m.Peers = map[string]float64{}
+		}
+		m.Peers[who] = median(values)
+	}
+	if len(m.Peers) == 0 || m.Ours == 0 {
+		return
+	}
+	of := slices.Collect(maps.Values(m.Peers))
+	if m.more {
+		m.Ratio = m.Ours / slices.Max(of)
+	} else {
+		m.Ratio = slices.Min(of) / m.Ours
+	}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if n := len(sorted); n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[len(sorted)/2]
+}
+
+// inWords lists figures by their names.
+func inWords(values map[string]float64) string {
+	var parts []string
+	for _, id := range slices.Sorted(maps.Keys(values)) {
+		parts = append(parts, fmt.Sprintf("%s %.4g", id, values[id]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// write writes the table, and the JSON into a file.
+func (r *Report) write(w io.Writer, file string) error {
+	fmt.Fprintf(w, "%-26s %-14s %12s %8s  %-34s %6s  %s\n", "measure", "unit", ours, "spread", "peers", "ratio", "durable")
+	for _, m := range r.Measures {
+		ratio := ""
+		if m.Ratio > 0 {
+			ratio = fmt.Sprintf("%.2f", m.Ratio)
+		}
+		durable := m.Durable
+		if m.PeersDurable != "" {
+			durable += "; peers: " + m.PeersDurable
+		}
+		fmt.Fprintf(w, "%-26s %-14s %12.4g %7.1f%%  %-34s %6s  %s\n", m.ID, m.Unit, m.Ours, 100*m.Spread, inWords(m.Peers), ratio, durable)
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(data, '\n'), 0o644)
+}
