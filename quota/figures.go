@@ -54,6 +54,15 @@ func (c calls) between(from, to time.Duration) calls {
 	return c[at(from):at(to)]
 }
 
+// byApp are those of each app.
+func (c calls) byApp() map[string]calls {
+	of := map[string]calls{}
+	for _, x := range c {
+		of[x.App] = append(of[x.App], x)
+	}
+	return of
+}
+
 // refused is how many calls a strict ledger refuses: those that find a full window of calls that were not refused.
 func (c calls) refused(limits []Limit) (n int) {
 	taken := make([][]time.Duration, len(limits))

@@ -66,7 +66,7 @@ func Scenarios(length time.Duration) []Scenario {
 	}
 	all = append(all,
 		killed(hundredASecond, length), joined(hundredASecond, length), lost(hundredASecond, length), flushed(hundredASecond, length),
-		lanes(hundredASecond, length), hotAccount(hundredASecond, length), unequal(hundredASecond, length), many(length))
+		lanes(hundredASecond, length), hotAccount(hundredASecond, length), unequal(hundredASecond, length), many(length), manyLimits(length))
 	for i := range all {
 		all[i].WarmUp = 10 * time.Second
 	}
@@ -84,6 +84,7 @@ type measure struct {
 	disturbed time.Duration
 	perSecond float64 // what is to be had, as the processes reckon
 	alone     bool    // what can be had is their parts of the limits
+	apps      int     // each has the limits for itself
 	kind      func(ratelimit.Arrival) string
 	shares    func(total int) map[string]float64
 }
@@ -101,7 +102,7 @@ func (m *measure) over(w World, length time.Duration) {
 
 // Play plays a scenario in a world whose processes have its rules (see Rules) and reckon with a spread.
 func (s Scenario) Play(w World, spread time.Duration) Figures {
-	m := &measure{limits: s.Limits, warmUp: s.WarmUp, disturbed: -1, perSecond: s.perSecond(spread), kind: byProcess, processes: s.Members}
+	m := &measure{limits: s.Limits, warmUp: s.WarmUp, disturbed: -1, perSecond: s.perSecond(spread), kind: byProcess, processes: s.Members, apps: 1}
 	m.shares = func(total int) map[string]float64 { return equally(total, m.processes) }
 	s.play(w, m)
 	return m.figures(s.Name, w)
@@ -142,13 +143,15 @@ func (m *measure) figures(name string, w World) Figures {
 	}
 	f := Figures{
 		Name: name, Processes: m.processes, Calls: len(measured),
-		UseRatio:             float64(len(measured)) / (had * seconds),
-		Refused:              all.refused(m.limits),
-		Overspent:            all.overspent(m.limits),
+		UseRatio:             float64(len(measured)) / (had * float64(m.apps) * seconds),
 		FairnessError:        all.fairnessError(m.from, m.to, m.kind, m.shares),
 		RoundTripsPerCall:    float64(m.trips) / float64(max(1, len(measured))),
 		RoundTripsPerProcess: float64(m.trips) / float64(m.processes) / seconds * 2,
 		SpreadSeconds:        w.Spread().Seconds(),
+	}
+	for _, of := range all.byApp() {
+		f.Refused += of.refused(m.limits)
+		f.Overspent = max(f.Overspent, of.overspent(m.limits))
 	}
 	if m.disturbed >= 0 {
 		f.ConvergenceSeconds = all.converged(m.disturbed, m.to, had).Seconds()
@@ -338,6 +341,22 @@ func many(length time.Duration) Scenario {
 			d := m.demand(n)
 			d.Most = 50
 			w.Join(d)
+		}
+		w.Run(m.warmUp)
+		m.over(w, min(length, 20*time.Second))
+	}}
+}
+
+// manyLimits are thousands of apps, each of which two processes call.
+func manyLimits(length time.Duration) Scenario {
+	const n = 2000
+	return Scenario{Name: "2,000 processes, 2,000 limits", Limits: []Limit{{2, time.Second}}, Members: n, Virtual: true, play: func(w World, m *measure) {
+		m.apps = n
+		for p := range n {
+			d, e := m.demand(2), m.demand(2)
+			d.Call.App, e.Call.App = strconv.Itoa(p), strconv.Itoa((p+1)%n)
+			d.Most, e.Most = 20, 20
+			w.Join(d, e)
 		}
 		w.Run(m.warmUp)
 		m.over(w, min(length, 20*time.Second))

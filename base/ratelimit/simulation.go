@@ -35,6 +35,7 @@ type Arrival struct {
 	At         time.Duration // from the simulation's start on
 	Process    int           // as Join named it
 	Importance int
+	App        string
 	Account    string
 }
 
@@ -278,7 +279,7 @@ func (p *simulated) collect() {
 				way := p.s.upTo(o.slot.until.Sub(p.clock()))
 				p.s.longest = max(p.s.longest, way)
 				p.s.calls = append(p.s.calls, Arrival{
-					At: p.s.Now() + way, Process: p.number, Importance: t.importance, Account: t.ticket.call.Account,
+					At: p.s.Now() + way, Process: p.number, Importance: t.importance, App: t.ticket.call.App, Account: t.ticket.call.Account,
 				})
 			}
 		})
