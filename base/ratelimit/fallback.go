@@ -47,6 +47,7 @@ type fallback struct {
 
 	mu        sync.Mutex
 	awaySince time.Time // zero while the common ledger answers
+	missed    time.Time // when it was not there last
 	nextProbe time.Time
 	owes      bool      // the common ledger has to be told of the absence: this process has granted itself calls, or the ledger may have lost some
 	ownUntil  time.Time // it grants nothing before this: meanwhile this process grants its own part
@@ -98,6 +99,10 @@ func (f *fallback) returned(told time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.owes, f.ownUntil = false, told.Add(microseconds(horizon-2*ownHorizon))
+	if told.Sub(f.missed) > probeEvery+probeEvery/2 {
+		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within the horizon.
+		f.own.spend(horizonTime)
+	}
 }
 
 // pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
@@ -226,6 +231,7 @@ func (f *fallback) away(ctx context.Context, err error) {
 	f.metrics.redisErrors.Inc()
 	f.mu.Lock()
 	first := f.awaySince.IsZero()
+	f.missed = f.own.clock()
 	if !isTimeout(err) {
 		f.owes = true // It may be another one that comes back, or have lost what it had.
 	}

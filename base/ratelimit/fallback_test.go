@@ -292,3 +292,32 @@ func (deaf) ask(ctx context.Context, _ string, _ ask) (answer, error) {
 	<-ctx.Done()
 	return answer{}, ctx.Err()
 }
+
+// Who finds the common ledger back long after it last looked comes after others, which may have been granted all that there is: its own part would come
+// on top of that.
+func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		late time.Duration
+		want int
+	}{
+		{"it has looked a second ago", time.Second, 1},
+		{"others may have come back meanwhile", 5 * time.Second, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			now := time.Unix(1_000_000_000, 0)
+			f := newFallback(nil, newLocalBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
+			f.away(t.Context(), errAway)
+			now = now.Add(10 * time.Second)
+			f.away(t.Context(), errAway)
+			now = now.Add(tt.late)
+			f.back(t.Context(), now)
+			f.returned(now)
+			got, err := f.alone(t.Context(), "m", some(1, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
+			require.NoError(t, err)
+			require.Len(t, got.wants[0].starts, tt.want)
+		})
+	}
+}

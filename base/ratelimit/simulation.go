@@ -68,6 +68,9 @@ func (s *Simulation) Join(demands ...Demand) int {
 	p.waiter.begin = func(*desk) {} // It looks by itself.
 	p.desk = newDesk(p.waiter, demands[0].Call.Media)
 	s.processes = append(s.processes, p)
+	if s.away {
+		s.loses(p)
+	}
 	for _, d := range demands {
 		waiting := new(int)
 		s.after(s.upTo(time.Duration(float64(time.Second)/d.PerSecond)), func() { p.want(d, waiting) })
@@ -82,8 +85,13 @@ func (s *Simulation) Kill(process int) { s.processes[process].dead = true }
 func (s *Simulation) LoseRedis() {
 	s.away = true
 	for _, p := range s.processes {
-		s.after(s.upTo(2*time.Millisecond), func() { p.ledger.away(context.Background(), errAway) })
+		s.loses(p)
 	}
+}
+
+// loses has a process notice that Redis is away, as it listens.
+func (s *Simulation) loses(p *simulated) {
+	s.after(s.upTo(2*time.Millisecond), func() { p.ledger.away(context.Background(), errAway) })
 }
 
 // ReturnRedis ends what LoseRedis began. Redis has what it had.
