@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"testing"
@@ -37,7 +38,12 @@ func TestDrill_ProcessesShareALimit(t *testing.T) {
 	d := Drill{Self: "/usr/bin/env", SelfArgs: []string{isCaller + "=1", self}, RedisServer: redis, Spread: testSpread, Limiter: LimiterOurs, Log: t.Output()}
 	f, err := d.Play(t.Context(), s)
 	require.NoError(t, err)
-	require.Zero(t, f.Refused)
-	require.LessOrEqual(t, f.Overspent, 0)
+	// Nothing is promised of calls that are longer on their way than they may be, as on a machine that is busy with something else.
+	tooLong := max(0, f.SpreadSeconds-testSpread.Seconds())
+	over := int(math.Ceil(tooLong * float64(s.Limits[0].Calls) / s.Limits[0].Period.Seconds()))
+	require.LessOrEqual(t, f.Overspent, over, "%+v", f)
+	if over == 0 {
+		require.Zero(t, f.Refused, "%+v", f)
+	}
 	require.Greater(t, f.UseRatio, 0.8, "what the dead process had been granted is lost: %+v", f)
 }

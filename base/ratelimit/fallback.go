@@ -23,6 +23,10 @@ const (
 	lookBack = 5 * time.Second
 	// lookSlack is how much earlier than this process another may notice the same loss.
 	lookSlack = 500 * time.Millisecond
+	// partMost is how long after its return to the common ledger a process may go on with its own part because it has looked of late, and meetFor how
+	// long one that has never asked it waits: by then it has heard of all of these.
+	partMost = probeEvery + probeEvery/2
+	meetFor  = partMost + 100*time.Millisecond
 )
 
 // Witness tells processes of each other by another way than Redis. A process that does not reach it must know whether others do: they share the
@@ -49,6 +53,7 @@ type fallback struct {
 	awaySince time.Time // zero while the common ledger answers
 	missed    time.Time // when it was not there last
 	nextProbe time.Time
+	met       bool      // the common ledger has answered
 	owes      bool      // the common ledger has to be told of the absence: this process has granted itself calls, or the ledger may have lost some
 	ownUntil  time.Time // it grants nothing before this: meanwhile this process grants its own part
 	others    bool      // reach the common ledger, and this process does not
@@ -61,26 +66,36 @@ func newFallback(common ledger, own *local, timeout time.Duration, log *slog.Log
 }
 
 func (f *fallback) ask(ctx context.Context, media string, a ask) (answer, error) {
-	use, back := f.useCommon()
-	if !use {
+	use := f.use()
+	if use == useOwn {
 		return f.alone(ctx, media, a)
 	}
 	var got answer
+	pausings := f.own.pausings()
+	if use != useCommon || f.isAway() {
+		pausings = -1 // The common ledger does not know all that this process does.
+	}
 	err := f.try(ctx, func(ctx context.Context) (err error) {
-		told := a
-		told.back = back
-		got, err = f.common.ask(ctx, media, told)
+		if got, err = f.common.ask(ctx, media, use.of(a)); err == nil && got.pauses != nil {
+			f.own.sync(media, got.pauses, pausings)
+		}
 		return err
 	})
 	switch {
-	case err == nil && !back:
+	case err == nil && use == useCommon:
 		return got, nil
 	case err == nil:
-		f.returned(got.asked)
+		f.returned(use, got.asked)
 	case callerGaveUp(ctx):
 		return answer{}, gaveUp(ctx)
 	}
 	return f.alone(ctx, media, a)
+}
+
+func (f *fallback) isAway() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.awaySince.IsZero()
 }
 
 // alone asks this process's own ledger.
@@ -94,15 +109,46 @@ func (f *fallback) alone(ctx context.Context, media string, a ask) (answer, erro
 	return got, err
 }
 
-// returned notes that the common ledger was told of an absence at a moment: it grants nothing within its horizon from then on.
-func (f *fallback) returned(told time.Time) {
+// use is what an ask is put to.
+type use int
+
+const (
+	useOwn    use = iota // this process's own ledger
+	useCommon            // the common ledger
+	tellBack             // the common ledger, which is told that this process was without it
+	meet                 // the common ledger, of which nothing is wanted yet
+)
+
+// of is what the common ledger is asked.
+func (u use) of(a ask) ask {
+	a.back = u == tellBack
+	if u == meet {
+		a.wants = nil
+	}
+	return a
+}
+
+// returned notes that the common ledger was told of an absence, or met, at a moment. Told of one it grants nothing within its horizon from then on.
+func (f *fallback) returned(by use, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.owes, f.ownUntil = false, told.Add(microseconds(horizon-2*ownHorizon))
-	if told.Sub(f.missed) > probeEvery+probeEvery/2 {
+	f.met = true
+	switch {
+	case by == meet:
+		// It may have been away for others, who have not looked yet and go on with their parts.
+		f.meet(at)
+		return
+	case at.Sub(f.missed) > partMost:
 		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within the horizon.
 		f.own.spend(horizonTime)
 	}
+	f.owes, f.ownUntil = false, at.Add(microseconds(horizon-2*ownHorizon))
+}
+
+// meet has this process make no calls for a while after it has met the common ledger.
+func (f *fallback) meet(at time.Time) {
+	f.ownUntil = at.Add(meetFor)
+	f.own.spend(meetFor + microseconds(ownHorizon))
 }
 
 // pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
@@ -121,7 +167,11 @@ func (f *fallback) listen(ctx context.Context, told func(Key, time.Duration), _ 
 	if f.witness != nil {
 		watching.Go(func() { f.watch(ctx) })
 	}
-	f.common.listen(ctx, told, func(err error) { f.away(ctx, err) })
+	heard := func(point Key, d time.Duration) {
+		_ = f.own.pause(ctx, point, d) // Nothing can be told when ctx has ended.
+		told(point, d)
+	}
+	f.common.listen(ctx, heard, func(err error) { f.away(ctx, err) })
 	watching.Wait()
 }
 
@@ -190,22 +240,27 @@ func (f *fallback) patience() time.Duration {
 	return horizonTime + 2*lookEvery
 }
 
-// useCommon reports whether an ask should go to the common ledger: always while it answers, else once each second; and whether
-// it has been away.
-func (f *fallback) useCommon() (use, back bool) {
+// use tells what an ask should be put to: the common ledger as long as it answers, else once each second.
+func (f *fallback) use() use {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.own.clock()
 	switch {
 	case now.Before(f.ownUntil):
-		return false, false
+		return useOwn
 	case f.awaySince.IsZero():
-		return true, f.owes
 	case now.Before(f.nextProbe):
-		return false, false
+		return useOwn
+	default:
+		f.nextProbe = now.Add(probeEvery)
 	}
-	f.nextProbe = now.Add(probeEvery)
-	return true, f.owes
+	switch {
+	case f.owes:
+		return tellBack
+	case !f.met:
+		return meet
+	}
+	return useCommon
 }
 
 // try asks the common ledger and takes note of whether it answered. A caller that gave up says nothing about that.
@@ -265,7 +320,7 @@ func (f *fallback) back(ctx context.Context, asked time.Time) {
 	// processes, so the deadline of the one call that came upon it does not bound it.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()
-	for point, left := range f.own.paused() {
+	for point, left := range f.own.inForce() {
 		if err := f.common.pause(bounded, point, left); err != nil {
 			f.away(ctx, err)
 			return

@@ -58,7 +58,7 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 			}
 			return out
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(meetFor + 10*time.Second)
 		shared := book.count(key)
 		require.InDelta(t, 180, shared, 8)
 		require.Equal(t, []float64{0, 0}, fallback())
@@ -222,6 +222,32 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 		time.Sleep(2 * probeEvery)
 		require.NoError(t, await(short, here, Call{Media: "m", Endpoint: "y", App: "1"}))
 		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "once Redis is back, all keep it")
+
+		server.Mini.SetError("LOADING Redis is loading the dataset in memory")
+		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "also when it is gone again")
+		time.Sleep(3 * time.Second)
+		require.NoError(t, await(short, there, Call{Media: "m", Endpoint: "y", App: "1"}))
+	})
+}
+
+// A process that begins right after the return of a Redis that kept what it had would be granted the whole limit, while others have not noticed yet and
+// go on with their parts.
+func TestFallback_WhoBeginsWaitsUntilAllHaveFoundRedisBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		letAsksEnd(t)
+		server := redistest.NewVirtual(t)
+		settle(t, server)
+		rules := NewRules()
+		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20}}))
+		w := New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
+		began, call := time.Now(), Call{Media: "m", Endpoint: "x", App: "1"}
+		require.NoError(t, await(t.Context(), w, call))
+		require.InDelta(t, meetFor, time.Since(began), float64(50*time.Millisecond))
+		time.Sleep(time.Hour)
+		began = time.Now()
+		require.NoError(t, await(t.Context(), w, call))
+		require.Zero(t, time.Since(began))
 	})
 }
 
@@ -232,10 +258,7 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 		f := &fallback{
 			common: deaf{}, own: newLocal(testSpread, 1), timeout: time.Minute, log: quiet, metrics: newMetrics(reg),
 		}
-		useCommon := func() bool {
-			use, _ := f.useCommon()
-			return use
-		}
+		useCommon := func() bool { return f.use() != useOwn }
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		_, err := f.ask(ctx, "m", one(perDay))
@@ -314,7 +337,7 @@ func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
 			f.away(t.Context(), errAway)
 			now = now.Add(tt.late)
 			f.back(t.Context(), now)
-			f.returned(now)
+			f.returned(tellBack, now)
 			got, err := f.alone(t.Context(), "m", some(1, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
 			require.NoError(t, err)
 			require.Len(t, got.wants[0].starts, tt.want)

@@ -27,6 +27,7 @@ type local struct {
 	mu     sync.Mutex
 	plan   plan
 	pauses map[Key]time.Time
+	paused int // how often pauses were ordered
 }
 
 var _ ledger = (*local)(nil)
@@ -64,6 +65,7 @@ func (l *local) pause(ctx context.Context, point Key, d time.Duration) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.paused++
 	until := l.clock().Add(min(d, PauseMax))
 	switch {
 	case d <= 0:
@@ -84,8 +86,25 @@ func (l *local) spend(d time.Duration) {
 	l.plan = plan{horizon: ownHorizon, from: l.now() + d.Microseconds(), books: map[Key]*book{}}
 }
 
-// paused returns the pauses in force and how long each still lasts.
-func (l *local) paused() map[Key]time.Duration {
+// pausings is how often pauses were ordered.
+func (l *local) pausings() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.paused
+}
+
+// sync notes a media's pauses as another ledger has told of them. If no pause was ordered here since there had been so many, there are no others.
+func (l *local) sync(media string, pauses map[Key]time.Time, pausings int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if pausings == l.paused {
+		maps.DeleteFunc(l.pauses, func(point Key, _ time.Time) bool { return point.Media == media })
+	}
+	maps.Copy(l.pauses, pauses)
+}
+
+// inForce returns the pauses in force and how long each still lasts.
+func (l *local) inForce() map[Key]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := map[Key]time.Duration{}

@@ -43,8 +43,8 @@ func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 		time.Sleep(microseconds(horizon))
 		require.Equal(t, 1, granted())
 		require.NoError(t, l.pause(t.Context(), point, time.Second), "a shorter one")
-		require.Greater(t, l.paused()[point], 50*time.Second)
+		require.Greater(t, l.inForce()[point], 50*time.Second)
 		require.NoError(t, l.pause(t.Context(), point, 0))
-		require.Empty(t, l.paused())
+		require.Empty(t, l.inForce())
 	})
 }

@@ -226,8 +226,8 @@ func (p *simulated) ask() {
 		p.look()
 	}
 	alone := func() { deliver(p.ledger.alone(ctx, p.desk.media, a.ask)) }
-	use, back := p.ledger.useCommon()
-	if !use {
+	use := p.ledger.use()
+	if use == useOwn {
 		alone()
 		return
 	}
@@ -239,11 +239,11 @@ func (p *simulated) ask() {
 			alone()
 			return
 		}
-		given, decided := p.s.decide(a.ask, back), p.s.now
+		given, decided := p.s.decide(use.of(a.ask)), p.s.now
 		p.s.after(home, func() {
 			p.ledger.back(ctx, asked)
-			if back {
-				p.ledger.returned(asked)
+			if use != useCommon {
+				p.ledger.returned(use, asked)
 				alone()
 				return
 			}
@@ -253,12 +253,11 @@ func (p *simulated) ask() {
 }
 
 // decide is what Redis does.
-func (s *Simulation) decide(a ask, back bool) []given {
+func (s *Simulation) decide(a ask) []given {
 	now := s.now.Sub(time.Unix(0, 0)).Microseconds()
 	if s.empty {
 		s.plan.from, s.empty = now+horizon, false
 	}
-	a.back = back
 	a.limits = slices.Clone(a.limits)
 	for i, l := range a.limits {
 		a.limits[i] = l.of(s.spread, 1)

@@ -34,13 +34,11 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			alive[s.Join(demands...)] = true
 		}
 		died := time.Duration(0) // of those that died of late there may be calls under way
-		// Until the others have found Redis back they keep to their parts, of which one that begins cannot know: docs/quota.md tells.
-		away, back := false, -time.Minute
 		join()
 		for range rapid.IntRange(1, 12).Draw(t, "events") {
 			switch rapid.SampledFrom([]string{"join", "kill", "lose", "return", "flush", "nothing"}).Draw(t, "event") {
 			case "join":
-				if len(alive) < members && s.Now() > died+5*time.Second && s.Now() > back+probeEvery+100*time.Millisecond {
+				if len(alive) < members && s.Now() > died+5*time.Second {
 					join()
 				}
 			case "kill":
@@ -54,12 +52,8 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 				}
 			case "lose":
 				s.LoseRedis()
-				away = true
 			case "return":
 				s.ReturnRedis()
-				if away {
-					away, back = false, s.Now()
-				}
 			case "flush":
 				s.Flush()
 			}
