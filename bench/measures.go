@@ -42,7 +42,7 @@ const (
 
 var measures = []measure{
 	{
-		id: "noop", figures: []figure{{"noop", "subtasks/s", true}}, peers: []string{"asynq"}, durable: allDurable, peersDurable: redisDurable,
+		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...), peers: []string{"asynq"}, durable: allDurable, peersDurable: redisDurable,
 		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 			return d.throughput(ctx, "noop", noop)
 		},
@@ -179,6 +179,10 @@ func (d *deployment) throughput(ctx context.Context, id, handler string) (map[st
 		return nil, err
 	}
 	defer d.stopConsumer()
+	before, err := d.spent()
+	if err != nil {
+		return nil, err
+	}
 	began := clock.Mark()
 	run, err := d.order(ctx, handler, nil)
 	if err != nil {
@@ -188,8 +192,16 @@ func (d *deployment) throughput(ctx context.Context, id, handler string) (map[st
 		return nil, err
 	}
 	took := clock.Since(began)
+	after, err := d.spent()
+	if err != nil {
+		return nil, err
+	}
 	want := d.o.accounts * d.o.parts
-	return map[string]float64{id: float64(want) / took.Seconds()}, d.exact(ctx, run, want)
+	values := map[string]float64{id: float64(want) / took.Seconds()}
+	for who, cpu := range after {
+		values[id+"-cpu-"+who] = float64((cpu - before[who]).Microseconds()) / float64(want)
+	}
+	return values, d.exact(ctx, run, want)
 }
 
 // warm starts a consumer and has it do a little, so that it has its partitions.

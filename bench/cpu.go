@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit in which Linux tells what processes have spent.
+const tick = 10 * time.Millisecond
+
+// budget is the figures of what one subtask costs.
+func budget(id string) []figure {
+	var all []figure
+	for _, who := range []string{ours, "kafka", "mariadb", "redis"} {
+		all = append(all, figure{id + "-cpu-" + who, "µs/subtask", false})
+	}
+	return all
+}
+
+// spent is the CPU time that this process and the servers have used so far.
+func (d *deployment) spent() (map[string]time.Duration, error) {
+	all := map[string]time.Duration{}
+	pids := map[string]int{ours: os.Getpid()}
+	for _, s := range d.servers {
+		pids[s.Name()] = s.PID()
+	}
+	for who, pid := range pids {
+		cpu, err := cpuOf(pid)
+		if err != nil {
+			return nil, fmt.Errorf("CPU time of %s: %w", who, err)
+		}
+		all[who] = cpu
+	}
+	return all, nil
+}
+
+// cpuOf is the CPU time that a process has used so far.
+func cpuOf(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may have blanks. The 12th and 13th fields after it are those of the user and of the system.
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	var sum time.Duration
+	for _, i := range []int{11, 12} {
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum, nil
+}
