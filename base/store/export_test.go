@@ -1,30 +1,42 @@
 package store
 
-import "strings"
+import (
+	"strings"
 
-// OutcomeSQL returns the statements by which n outcomes reach the rows of their subtasks, by what they do.
-func (d *DB) OutcomeSQL(logTable string, n int) map[string]string {
-	return map[string]string{
-		"update the subtasks":    d.updateSQL(subtaskUpdate(logTable), n),
-		"read the changed ones":  "SELECT t.delivery FROM " + d.lookUp(logTable, subtaskKey, n) + " WHERE t.batch = 'x'",
-		"delete what is not due": d.deleteSQL(dueTable.Name, subtaskKey, n),
+	"adsync/base/task"
+)
+
+// Statement is one with what its placeholders stand for.
+type Statement struct {
+	Query string
+	Args  []any
+}
+
+// OutcomeSQL returns the statements by which outcomes reach the rows of a run's subtasks, by what they do.
+func (d *DB) OutcomeSQL(runID int64, of []task.Key) map[string]Statement {
+	var rows, keys [][]any
+	for i, k := range of {
+		keys = append(keys, []any{runID, k.AccountID, k.Part})
+		rows = append(rows, []any{runID, k.AccountID, k.Part, 1, "succeeded", 0, "node", Time{}, Time{}, "", "", i, 0, "x"})
+	}
+	var update, read Statement
+	update.Query, update.Args = d.updateSQL(subtaskUpdate(LogTable(runID), "t.state = 'waiting'"), rows)
+	read.Query, read.Args = d.lookUpKeys(LogTable(runID), subtaskKey, keys)
+	read.Query = "SELECT t.delivery FROM " + read.Query + " WHERE t.batch = 'x'"
+	return map[string]Statement{
+		"update the subtasks": update, "read the changed ones": read,
+		"delete what is not due": {d.deleteSQL(dueTable.Name, subtaskKey, len(keys)), flatten(keys, len(subtaskKey))},
 	}
 }
 
 // QueuedSQL returns the statement that finds what is queued behind n subtasks.
 func (d *DB) QueuedSQL(n int) string { return d.queuedSQL(n) }
 
-// FanOutSQL is a statement that finds runs to fan out, and what its placeholders stand for.
-type FanOutSQL struct {
-	Query string
-	Args  []any
-}
-
 // FanOutSQLs returns the statements by what they find.
-func FanOutSQLs(f FanOuts, taskID int64, limit int) map[string]FanOutSQL {
-	all := map[string]FanOutSQL{}
+func FanOutSQLs(f FanOuts, taskID int64, limit int) map[string]Statement {
+	all := map[string]Statement{}
 	for name, q := range map[string]*runQuery{"ticks": f.ticks(limit), "orders": f.orders(limit), "next": nextTick(taskID, f.PausedRuns)} {
-		all[name] = FanOutSQL{"SELECT " + runColumns + " FROM run " + strings.Join(q.text, " "), q.args}
+		all[name] = Statement{"SELECT " + runColumns + " FROM run " + strings.Join(q.text, " "), q.args}
 	}
 	return all
 }

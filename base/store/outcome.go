@@ -72,30 +72,30 @@ func (s *Store) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx func
 	if err != nil || len(sorted) == 0 {
 		return 0, err
 	}
-	var changed []Outcome
+	var done changed
 	err = inTx(ctx, func(tx *gorm.DB) error {
 		var err error
 		// Locks are taken in one order by everyone: the leader's row, subtasks by key, then what hangs on them, then runs
 		// by id. The run's row comes last since every consumer wants it: it is held for two statements and the commit, and
 		// a little longer by the outcome that ends the run.
-		if changed, err = s.changeSubtasks(tx, sorted); err != nil || len(changed) == 0 {
+		if done, err = s.changeSubtasks(tx, sorted); err != nil || len(done.outcomes) == 0 {
 			return err
 		}
-		if err := s.changeDue(tx, changed); err != nil {
+		if err := s.changeDue(tx, done); err != nil {
 			return err
 		}
-		if err := s.releaseQueued(tx, changed); err != nil {
+		if err := s.releaseQueued(tx, done.outcomes); err != nil {
 			return err
 		}
-		if err := s.insertDead(tx, changed); err != nil {
+		if err := s.insertDead(tx, done.outcomes); err != nil {
 			return err
 		}
-		return s.countOutcomes(tx, changed)
+		return s.countOutcomes(tx, done.outcomes)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("apply %d outcomes: %w", len(sorted), err)
 	}
-	return len(outcomes) - len(changed), nil
+	return len(outcomes) - len(done.outcomes), nil
 }
 
 // prepareOutcomes returns the outcomes by key, one for each delivery, with texts that fit their columns: a text that
@@ -147,12 +147,19 @@ func cut(s string, n int) string {
 // openStates is the set of task.State.Open as SQL.
 const openStates = "('waiting', 'retrying', 'deferred')"
 
+// changed is what a batch of outcomes has changed.
+type changed struct {
+	outcomes []Outcome
+	// fresh is that all of the rows were as they had been made: none was ever put off, so nothing of them is in subtask_due.
+	fresh bool
+}
+
 // changeSubtasks updates the rows that are open and hold their outcome's delivery, and returns the outcomes of those.
-func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) ([]Outcome, error) {
+func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) (changed, error) {
 	// A new mark for each try: the rows of a try that was undone, or committed unseen, must not look like this one's.
 	batch := strconv.FormatUint(rand.Uint64(), 36)
-	most := s.Data.rowsPerStatement(len(subtaskUpdate("").columns))
-	var changed []Outcome
+	most := s.Data.rowsPerStatement(len(subtaskColumns))
+	all := changed{fresh: true}
 	for len(sorted) > 0 {
 		table := LogTable(sorted[0].RunID)
 		n := 1
@@ -161,27 +168,42 @@ func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) ([]Outcome, error)
 		}
 		part := sorted[:n]
 		sorted = sorted[n:]
-		err := s.updateSubtasks(tx, table, batch, part)
-		if missingTable(err) {
-			continue // The day was dropped, and with it the rows that could still change.
-		}
-		if err != nil {
-			return nil, err
-		}
-		marked, err := s.markedSubtasks(tx, table, batch, part)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range part {
-			if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {
-				changed = append(changed, o)
-			}
+		if err := s.changeSome(tx, table, batch, part, &all); err != nil && !missingTable(err) {
+			return changed{}, err // Of a table that is missing the day was dropped, and with it the rows that could still change.
 		}
 	}
-	return changed, nil
+	return all, nil
 }
 
-func (s *Store) updateSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) error {
+// changeSome updates rows of one table. Nearly always all of them wait for the outcome, and one statement tells.
+func (s *Store) changeSome(tx *gorm.DB, table, batch string, outcomes []Outcome, all *changed) error {
+	n, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state = 'waiting'"), batch, outcomes)
+	if err != nil {
+		return err
+	}
+	if int(n) == len(outcomes) {
+		again := func(o Outcome) bool { return o.Delivery > 1 }
+		all.outcomes, all.fresh = append(all.outcomes, outcomes...), all.fresh && !slices.ContainsFunc(outcomes, again)
+		return nil
+	}
+	all.fresh = false
+	// A message may come again when its row was put off already. Those that have just been marked are done with.
+	if _, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state IN "+openStates+" AND t.batch <> o.batch"), batch, outcomes); err != nil {
+		return err
+	}
+	marked, err := s.markedSubtasks(tx, table, batch, outcomes)
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {
+			all.outcomes = append(all.outcomes, o)
+		}
+	}
+	return nil
+}
+
+func (s *Store) updateSubtasks(tx *gorm.DB, u valueUpdate, batch string, outcomes []Outcome) (int64, error) {
 	rows := make([][]any, len(outcomes))
 	for i, o := range outcomes {
 		ended := At(o.EndedAt)
@@ -193,39 +215,43 @@ func (s *Store) updateSubtasks(tx *gorm.DB, table, batch string, outcomes []Outc
 			At(o.StartedAt), ended, o.ErrorClass, o.ErrorText, o.Rows, o.Calls, batch,
 		}
 	}
-	if err := s.Data.updateByValues(tx, subtaskUpdate(table), rows); err != nil {
-		return fmt.Errorf("update %d subtasks of %s: %w", len(rows), table, err)
+	n, err := s.Data.countByValues(tx, u, rows)
+	if err != nil {
+		return 0, fmt.Errorf("update %d subtasks of %s: %w", len(rows), u.table, err)
 	}
-	return nil
+	return n, nil
 }
 
-func subtaskUpdate(table string) valueUpdate {
+var subtaskColumns = []string{
+	"run_id", "account_id", "part", "delivery", "state", "attempt", "node",
+	"started_at", "ended_at", "error_class", "error_text", "rows_written", "calls", "batch",
+}
+
+// subtaskUpdate updates rows that hold their outcome's delivery and are as a condition says.
+func subtaskUpdate(table, where string) valueUpdate {
 	return valueUpdate{
-		table: table,
-		key:   subtaskKey,
-		columns: []string{
-			"run_id", "account_id", "part", "delivery", "state", "attempt", "node",
-			"started_at", "ended_at", "error_class", "error_text", "rows_written", "calls", "batch",
-		},
+		table:   table,
+		key:     subtaskKey,
+		columns: subtaskColumns,
 		set: [][2]string{
 			{"state", "o.state"}, {"attempt", "o.attempt"}, {"node", "o.node"},
 			{"started_at", "o.started_at"}, {"ended_at", "o.ended_at"},
 			{"error_class", "o.error_class"}, {"error_text", "o.error_text"},
 			{"rows_written", "o.rows_written"}, {"api_calls", "t.api_calls + o.calls"}, {"batch", "o.batch"},
 		},
-		where: "t.delivery = o.delivery AND t.state IN " + openStates,
+		where: "t.delivery = o.delivery AND " + where,
 	}
 }
 
 // markedSubtasks returns the delivery of each of the outcomes' rows that carries the mark. What the update reports as
 // affected cannot tell which rows they were.
 func (s *Store) markedSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) (map[task.Key]int, error) {
-	keys := make([]any, 0, len(outcomes)*len(subtaskKey)+1)
-	for _, o := range outcomes {
-		keys = append(keys, o.RunID, o.AccountID, o.Part)
+	keys := make([][]any, len(outcomes))
+	for i, o := range outcomes {
+		keys[i] = []any{o.RunID, o.AccountID, o.Part}
 	}
-	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+
-		s.Data.lookUp(table, subtaskKey, len(outcomes))+" WHERE t.batch = ?", append(keys, batch)...).Rows()
+	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+from+" WHERE t.batch = ?", append(args, batch)...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read the subtasks changed in %s: %w", table, err)
 	}
@@ -253,11 +279,13 @@ var (
 )
 
 // changeDue makes subtask_due say the same as the rows: one row for each subtask that waits, none for one that ended.
-func (s *Store) changeDue(tx *gorm.DB, changed []Outcome) error {
+func (s *Store) changeDue(tx *gorm.DB, done changed) error {
 	var due, ended [][]any
-	for _, o := range changed {
+	for _, o := range done.outcomes {
 		if !o.State.Open() {
-			ended = append(ended, []any{o.RunID, o.AccountID, o.Part})
+			if !done.fresh {
+				ended = append(ended, []any{o.RunID, o.AccountID, o.Part})
+			}
 			continue
 		}
 		due = append(due, []any{
@@ -415,12 +443,12 @@ func (s *Store) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Ke
 }
 
 func (s *Store) readStates(ctx context.Context, table string, keys []task.Key, into map[task.Key]SubtaskStatus) error {
-	args := make([]any, 0, len(keys)*len(subtaskKey))
-	for _, k := range keys {
-		args = append(args, k.RunID, k.AccountID, k.Part)
+	list := make([][]any, len(keys))
+	for i, k := range keys {
+		list[i] = []any{k.RunID, k.AccountID, k.Part}
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+
-		s.Data.lookUp(table, subtaskKey, len(keys)), args...).Rows()
+	from, args := s.Data.lookUpKeys(table, subtaskKey, list)
+	rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from, args...).Rows()
 	if err != nil {
 		return err
 	}

@@ -436,10 +436,10 @@ func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := newRun(t, s, outcomeTime, accounts(30)...)
-	for name, query := range s.Data.OutcomeSQL(store.LogTable(r.run), 20) {
+	for name, query := range s.Data.OutcomeSQL(r.run, accounts(20)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := explain(t, s, query)
+			plan := explain(t, s, query.Query, query.Args...)
 			if s.Data.Dialect() == store.SQLiteDialect {
 				require.Contains(t, plan, "PRIMARY KEY (run_id=? AND account_id=? AND part=?)")
 				return

@@ -3,7 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,6 +191,12 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 			now = clock.Later(now, o.EndedAt)
 		}
 	}
+	if len(ended) == 0 {
+		return nil
+	}
+	if any, err := s.anyQueued(tx, changed); err != nil || !any {
+		return err
+	}
 	var queued []queuedKey
 	for some := range slices.Chunk(ended, s.Data.rowsPerStatement(len(queuedIndex))) {
 		found, err := s.queuedKeys(tx, s.Data.queuedSQL(len(some)), flatten(some, len(queuedIndex))...)
@@ -203,6 +212,23 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 		}
 	}
 	return s.makeDue(tx, queued, now)
+}
+
+// anyQueued tells whether anything is queued behind the runs of outcomes: nearly always nothing is.
+func (s *Store) anyQueued(tx *gorm.DB, outcomes []Outcome) (bool, error) {
+	behind := map[string]bool{}
+	for _, o := range outcomes {
+		behind[QueuedBehind(o.RunID)] = true
+	}
+	var one int
+	err := tx.Raw("SELECT 1 FROM subtask_due WHERE waits_for IN ? LIMIT 1", slices.Sorted(maps.Keys(behind))).Row().Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for what is queued behind %d runs: %w", len(behind), err)
+	}
+	return true, nil
 }
 
 var queuedIndex = []string{"waits_for", "account_id", "part"}

@@ -165,23 +165,23 @@ const lostReason = "its message was lost"
 func (s *Store) DeferLost(ctx context.Context, l lease.Lease, lost []LostSubtask, now time.Time) ([]Due, error) {
 	lost = slices.Clone(lost)
 	slices.SortFunc(lost, func(a, b LostSubtask) int { return compareKeys(a.Key, b.Key) })
-	var changed []Outcome
+	var done changed
 	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
-		changed = nil
+		done = changed{}
 		waiting, err := s.lockWaiting(tx, lost, now)
 		if err != nil || len(waiting) == 0 {
 			return err
 		}
-		if changed, err = s.changeSubtasks(tx, waiting); err != nil {
+		if done, err = s.changeSubtasks(tx, waiting); err != nil {
 			return err
 		}
-		return s.changeDue(tx, changed)
+		return s.changeDue(tx, done)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("defer %d lost subtasks: %w", len(lost), err)
 	}
-	due := make([]Due, len(changed))
-	for i, o := range changed {
+	due := make([]Due, len(done.outcomes))
+	for i, o := range done.outcomes {
 		due[i] = Due{Key: o.Key, State: o.State, DueAt: o.DueAt, Delivery: o.Delivery, Attempt: o.Attempt}
 	}
 	return due, nil

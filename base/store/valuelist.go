@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -38,11 +40,22 @@ func (d *DB) valueList(columns []string, n int) string {
 
 // lookUp is what follows FROM in a SELECT of the rows t of table that have one of n keys.
 func (d *DB) lookUp(table string, key []string, n int) string {
-	join := " STRAIGHT_JOIN "
+	return d.valueList(key, n) + " AS o" + d.inOrder() + table + " AS t ON " + sameKeys(key)
+}
+
+// lookUpKeys is the same for given keys, with its arguments.
+func (d *DB) lookUpKeys(table string, key []string, keys [][]any) (sql string, args []any) {
+	v := d.valuesOf(key, key, keys)
+	on, onArgs := v.in(sameKeys(key))
+	return d.list(v) + " AS o" + d.inOrder() + table + " AS t ON " + on, append(v.args(), onArgs...)
+}
+
+// inOrder joins a table to the rows before it, in their order.
+func (d *DB) inOrder() string {
 	if d.dialect == SQLiteDialect {
-		join = " CROSS JOIN " // which SQLite never reorders
+		return " CROSS JOIN " // which SQLite never reorders
 	}
-	return d.valueList(key, n) + " AS o" + join + table + " AS t ON " + sameKeys(key)
+	return " STRAIGHT_JOIN "
 }
 
 func sameKeys(key []string) string {
@@ -52,6 +65,82 @@ func sameKeys(key []string) string {
 	}
 	return strings.Join(equal, " AND ")
 }
+
+// values is a list of rows for a statement. Columns that say the same in all rows are kept apart, since what a statement costs is mostly the reading of its
+// list: such a column is a value of the statement, and no column of the list.
+type values struct {
+	columns []string
+	rows    [][]any
+	same    map[string]any // by column
+}
+
+// valuesOf returns rows for a statement that joins them to a table by a key.
+func (d *DB) valuesOf(columns, key []string, rows [][]any) values {
+	v := values{same: map[string]any{}}
+	var kept []int
+	for c, column := range columns {
+		last := c == len(columns)-1 && len(kept) == 0 // The list has one column at least.
+		// With a part of the key known, SQLite prefers to look for it first, and at all of the list for each row that has it.
+		whole := d.dialect == SQLiteDialect && slices.Contains(key, column)
+		if last || whole || !allSame(rows, c) {
+			kept, v.columns = append(kept, c), append(v.columns, column)
+		} else {
+			v.same[column] = rows[0][c]
+		}
+	}
+	v.rows = make([][]any, len(rows))
+	all := make([]any, 0, len(rows)*len(kept))
+	for i, row := range rows {
+		from := len(all)
+		for _, c := range kept {
+			all = append(all, row[c])
+		}
+		v.rows[i] = all[from:]
+	}
+	return v
+}
+
+// allSame tells whether all rows have the same in a column, as far as it is easily told.
+func allSame(rows [][]any, column int) bool {
+	first := rows[0][column]
+	switch first.(type) {
+	case string, int, int64, Time:
+	default:
+		return false
+	}
+	for _, row := range rows[1:] {
+		if row[column] != first {
+			return false
+		}
+	}
+	return true
+}
+
+func (v values) args() []any {
+	args := make([]any, 0, (len(v.rows)+1)*len(v.columns))
+	for _, row := range v.rows {
+		args = append(args, row...)
+	}
+	return args
+}
+
+var ofList = regexp.MustCompile(`\bo\.([a-z_]+)`)
+
+// in returns an expression on the list's rows, called o, with what is the same in all of them in its place.
+func (v values) in(expression string) (sql string, args []any) {
+	sql = ofList.ReplaceAllStringFunc(expression, func(name string) string {
+		value, same := v.same[name[len("o."):]]
+		if !same {
+			return name
+		}
+		args = append(args, value)
+		return "?"
+	})
+	return sql, args
+}
+
+// list is the table of v's rows.
+func (d *DB) list(v values) string { return d.valueList(v.columns, len(v.rows)) }
 
 // deleteByKeys deletes rows by their whole primary key, in the order of keys.
 func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any) error {
@@ -83,21 +172,32 @@ type valueUpdate struct {
 	where   string      // a further condition on t and o, or ""
 }
 
-// updateByValues runs u for rows of u.columns. The table's rows are locked in the order that these are given in.
+// updateByValues runs u for rows of u.columns, of which there is one at least. The table's rows are locked in the order that these are given in.
 func (d *DB) updateByValues(tx *gorm.DB, u valueUpdate, rows [][]any) error {
-	return tx.Exec(d.updateSQL(u, len(rows)), flatten(rows, len(u.columns))...).Error
+	_, err := d.countByValues(tx, u, rows)
+	return err
 }
 
-func (d *DB) updateSQL(u valueUpdate, n int) string {
+// countByValues does the same and returns how many of the table's rows it has changed.
+func (d *DB) countByValues(tx *gorm.DB, u valueUpdate, rows [][]any) (int64, error) {
+	sql, args := d.updateSQL(u, rows)
+	res := tx.Exec(sql, args...)
+	return res.RowsAffected, res.Error
+}
+
+func (d *DB) updateSQL(u valueUpdate, rows [][]any) (sql string, args []any) {
+	v := d.valuesOf(u.columns, u.key, rows)
 	on := sameKeys(u.key)
 	if u.where != "" {
 		on += " AND " + u.where
 	}
-	list := d.valueList(u.columns, n)
+	on, onArgs := v.in(on)
 	if d.dialect == SQLiteDialect {
-		return "UPDATE " + u.table + " AS t SET " + assignments("", u.set) + " FROM " + list + " AS o WHERE " + on
+		set, setArgs := v.in(assignments("", u.set))
+		return "UPDATE " + u.table + " AS t SET " + set + " FROM " + d.list(v) + " AS o WHERE " + on, slices.Concat(setArgs, v.args(), onArgs)
 	}
-	return "UPDATE " + list + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + assignments("t.", u.set)
+	set, setArgs := v.in(assignments("t.", u.set))
+	return "UPDATE " + d.list(v) + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + set, slices.Concat(v.args(), onArgs, setArgs)
 }
 
 func assignments(prefix string, set [][2]string) string {

@@ -77,8 +77,8 @@ var All = []Mutant{
 		Name: "no-delivery-fence", Breaks: "an outcome of an older delivery is taken",
 		Edits: []patch.Edit{{
 			File:    "base/store/outcome.go",
-			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
-			Replace: "where: \"t.state IN \" + openStates,",
+			Find:    "where: \"t.delivery = o.delivery AND \" + where,",
+			Replace: "where: where,",
 		}},
 		Scenarios: []string{"consumer-paused-in-a-failing-pull"},
 	},
@@ -86,7 +86,7 @@ var All = []Mutant{
 		Name: "end-states-reopened", Breaks: "an outcome changes a subtask that has ended",
 		Edits: []patch.Edit{{
 			File:    "base/store/outcome.go",
-			Find:    "where: \"t.delivery = o.delivery AND t.state IN \" + openStates,",
+			Find:    "where: \"t.delivery = o.delivery AND \" + where,",
 			Replace: "where: \"t.delivery = o.delivery\",",
 		}},
 		Scenarios: []string{"consumer-paused-with-outcomes"},
@@ -172,8 +172,8 @@ var All = []Mutant{
 		Name: "count-what-came", Breaks: "outcomes are counted whether they changed their row or not",
 		Edits: []patch.Edit{{
 			File:    "base/store/outcome.go",
-			Find:    "			if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n				changed = append(changed, o)\n			}\n",
-			Replace: "			_ = marked\n			changed = append(changed, o)\n",
+			Find:    "		if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n			all.outcomes = append(all.outcomes, o)\n		}\n",
+			Replace: "		_ = marked\n		all.outcomes = append(all.outcomes, o)\n",
 		}},
 		Scenarios: []string{"consumer-paused-with-outcomes", "mariadb-commit-unknown"},
 	},
