@@ -58,21 +58,22 @@ type Deps struct {
 
 // Consumer works off the lanes that it is subscribed to.
 type Consumer struct {
-	cfg      Config
-	deps     Deps
-	log      *slog.Logger
-	metrics  *metrics
-	recent   *recent
-	checker  *checker
-	outcomes *outcomes
-	kafka    kafka
-	jitter   func() float64
-	causes   *telemetry.CauseLog
-	claims   *claims
-	turns    *turns // of serial subtasks, by platform and key
-	flights  flights
-	care     *semaphore.Weighted // of messages that care is taken of; everybody is one that goes without others
-	stops    stops
+	cfg       Config
+	deps      Deps
+	log       *slog.Logger
+	metrics   *metrics
+	recent    *recent
+	checker   *checker
+	envelopes task.Envelopes
+	outcomes  *outcomes
+	kafka     kafka
+	jitter    func() float64
+	causes    *telemetry.CauseLog
+	claims    *claims
+	turns     *turns // of serial subtasks, by platform and key
+	flights   flights
+	care      *semaphore.Weighted // of messages that care is taken of; everybody is one that goes without others
+	stops     stops
 
 	state    sync.Mutex // held by Start and Stop
 	started  bool

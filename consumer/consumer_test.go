@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -334,6 +335,19 @@ func TestConsumer_ReadsMessagesItCannotWorkOn(t *testing.T) {
 		}
 		return m
 	}
+	setTask := func(m *broker.Message, name string, value any) *broker.Message {
+		for i := range m.Headers {
+			if m.Headers[i].Key == "task" {
+				fields := map[string]any{}
+				require.NoError(t, json.Unmarshal(m.Headers[i].Value, &fields))
+				fields[name] = value
+				var err error
+				m.Headers[i].Value, err = json.Marshal(fields)
+				require.NoError(t, err)
+			}
+		}
+		return m
+	}
 	for _, tt := range []struct {
 		name string
 		msg  *broker.Message
@@ -346,14 +360,14 @@ func TestConsumer_ReadsMessagesItCannotWorkOn(t *testing.T) {
 		{"with an impossible attempt", set(message(envelope(1), ""), "attempt", "-1"), "", ""},
 		{"with a part that is no text", set(message(envelope(1), ""), "part", "\xff"), "", ""},
 		{"with a part that is too long", set(message(envelope(1), ""), "part", strings.Repeat("d", 97)), "", ""},
-		{"with a broken deadline", set(message(envelope(1), ""), "deadline", "tomorrow"), task.Failed, `header deadline: "tomorrow" is not a time`},
-		{"of a newer version", set(message(envelope(1), ""), "adsync-version", "2"), task.Deferred, `envelope version "2", this program reads 1`},
-		{"of a newer version with other fields", set(set(message(envelope(1), ""), "adsync-version", "2"), "timeout-ms", "5s"), task.Deferred, "envelope version"},
-		{"of a newer version without a key", set(set(message(envelope(1), ""), "adsync-version", "2"), "run", ""), "", ""},
-		{"for an unknown handler", set(message(envelope(1), ""), "handler", "acme.new"), task.Deferred, `no handler "acme.new" in this consumer`},
-		{"whose time to live is over", set(message(envelope(1), ""), "deadline", "2020-01-01T00:00:00Z"), task.Expired, "its time to live ended 2020-01-01T00:00:00Z"},
-		{"whose time to live ends before it could be put off", set(set(message(envelope(1), ""), "handler", "acme.new"), "deadline", time.Now().Add(30*time.Second).Format(time.RFC3339Nano)), task.Expired, "its time to live ends"},
-		{"for an unknown handler with time to wait", set(set(message(envelope(1), ""), "handler", "acme.new"), "deadline", deadline.Format(time.RFC3339Nano)), task.Deferred, "no handler"},
+		{"with a broken deadline", setTask(message(envelope(1), ""), "deadline", "tomorrow"), task.Failed, `header task: parsing time "tomorrow"`},
+		{"of a newer version", set(message(envelope(1), ""), "adsync-version", "3"), task.Deferred, `envelope version "3", this program reads 1 to 2`},
+		{"of a newer version with other fields", set(set(message(envelope(1), ""), "adsync-version", "3"), "task", "5s"), task.Deferred, "envelope version"},
+		{"of a newer version without a key", set(set(message(envelope(1), ""), "adsync-version", "3"), "run", ""), "", ""},
+		{"for an unknown handler", setTask(message(envelope(1), ""), "handler", "acme.new"), task.Deferred, `no handler "acme.new" in this consumer`},
+		{"whose time to live is over", setTask(message(envelope(1), ""), "deadline", "2020-01-01T00:00:00Z"), task.Expired, "its time to live ended 2020-01-01T00:00:00Z"},
+		{"whose time to live ends before it could be put off", setTask(setTask(message(envelope(1), ""), "handler", "acme.new"), "deadline", time.Now().Add(30*time.Second).Format(time.RFC3339Nano)), task.Expired, "its time to live ends"},
+		{"for an unknown handler with time to wait", setTask(setTask(message(envelope(1), ""), "handler", "acme.new"), "deadline", deadline.Format(time.RFC3339Nano)), task.Deferred, "no handler"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

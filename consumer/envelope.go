@@ -16,12 +16,12 @@ const partMax = 96
 
 // readEnvelope reads a message's headers. Beside an error it returns what could be read all the same, and keyed tells
 // whether that names a delivery of a subtask, whose row can then be told what is wrong.
-func readEnvelope(m *broker.Message) (e task.Envelope, keyed bool, err error) {
+func readEnvelope(from *task.Envelopes, m *broker.Message) (e task.Envelope, keyed bool, err error) {
 	get := headers(m.Headers)
-	e, err = task.ParseEnvelope(get)
+	e, err = from.Parse(get)
 	if isForeign(err) {
 		// The key and the number of the delivery have the same names in every version.
-		e, _ = task.ParseEnvelope(func(name string) string {
+		e, _ = from.Parse(func(name string) string {
 			if name == "adsync-version" {
 				return strconv.Itoa(task.EnvelopeVersion)
 			}

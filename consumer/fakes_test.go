@@ -225,7 +225,7 @@ func (e *fakeEnding) Abandon() {
 func message(e task.Envelope, value string) *broker.Message {
 	m := &broker.Message{Topic: "t", Value: []byte(value)}
 	for _, h := range e.Headers() {
-		m.Headers = append(m.Headers, broker.Header{Key: h[0], Value: []byte(h[1])})
+		m.Headers = append(m.Headers, broker.Header{Key: h.Name, Value: h.Value})
 	}
 	return m
 }

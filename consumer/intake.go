@@ -29,7 +29,7 @@ type subtask struct {
 // take is called for each message, in the order of a partition, and waits until the pool has a slot for it: this is
 // what holds reading back. When ctx ends the message is left to the partition's next owner.
 func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
-	e, keyed, err := readEnvelope(m)
+	e, keyed, err := readEnvelope(&p.c.envelopes, m)
 	if err != nil {
 		p.refuse(ctx, m, e, keyed, err, message)
 		return

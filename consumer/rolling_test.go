@@ -308,7 +308,7 @@ func TestRolling_PoisonBlocksNothing(t *testing.T) {
 	require.NoError(t, f.store.Data.Writer(t.Context()).Raw("SELECT DISTINCT error_text FROM subtask_dead ORDER BY error_text").Scan(&dead).Error)
 	require.Len(t, dead, 2)
 	require.Contains(t, dead[0], "panic: index out of range")
-	require.Contains(t, dead[1], `its message cannot be read: header concurrency: "unheard of"`)
+	require.Contains(t, dead[1], `its message cannot be read: header task: concurrency "unheard of"`)
 }
 
 // slow is a store that takes no outcomes for a while.

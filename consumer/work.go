@@ -20,13 +20,16 @@ func (i *interruption) Error() string { return i.verdict.text }
 // work does one subtask on a slot of the pool. Ctx is the partition's.
 func (p *pool) work(ctx context.Context, s subtask) {
 	defer func() { s.leave() }()
+	if !p.wanted(ctx, s) {
+		return
+	}
 	begun := p.mayBegin(ctx)
 	if begun == nil {
 		p.abandon(s.message)
 		return
 	}
 	defer begun()
-	if !p.wanted(ctx, s) {
+	if p.interrupted(ctx, s) { // While it waited.
 		return
 	}
 	var ok bool
@@ -68,11 +71,17 @@ func (p *pool) wanted(ctx context.Context, s subtask) bool {
 		p.skip(s.Envelope, endRepeated, s.message)
 		return false
 	}
-	if i := p.c.interrupted(s.Envelope); i != nil {
-		now := p.c.deps.Clock.Now()
-		p.finish(ctx, i.verdict.outcome(s.Envelope, now), now, s.message)
+	return !p.interrupted(ctx, s)
+}
+
+// interrupted ends a subtask that an order from outside says not to begin.
+func (p *pool) interrupted(ctx context.Context, s subtask) bool {
+	i := p.c.interrupted(s.Envelope)
+	if i == nil {
 		return false
 	}
+	now := p.c.deps.Clock.Now()
+	p.finish(ctx, i.verdict.outcome(s.Envelope, now), now, s.message)
 	return true
 }
 

@@ -35,6 +35,8 @@ const (
 
 const (
 	brakeInterval = 2 * time.Second
+	// brakeSoon is the same while a fan-out rests: consumers may work off all that waits within a second.
+	brakeSoon = 200 * time.Millisecond
 	// idleInterval is how often a lane is looked at that had nothing waiting and got nothing since.
 	idleInterval = 10 * time.Second
 	// looksAtOnce bounds how many lanes are asked about at the same time, and lookTimeout how long one may take.
@@ -272,8 +274,20 @@ func (b *brakes) rests(name store.LaneName) {
 	b.lane(name).waiting = true
 }
 
-// figures tells the metrics of all lanes; passed is the time since the last call.
-func (b *brakes) figures(m *metrics, passed time.Duration) {
+// resting tells whether a fan-out has work and rests.
+func (b *brakes) resting() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.lanes {
+		if l.waiting {
+			return true
+		}
+	}
+	return false
+}
+
+// figures tells the metrics of all lanes; passed is the time since the last call. It tells whether a fan-out that rested may go on.
+func (b *brakes) figures(m *metrics, passed time.Duration) (released bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for name, l := range b.lanes {
@@ -284,9 +298,11 @@ func (b *brakes) figures(m *metrics, passed time.Duration) {
 		if why := b.why(name, l); why != "" && l.waiting {
 			m.braked.WithLabelValues(name.Media, name.Lane, why).Add(passed.Seconds())
 		} else {
+			released = released || l.waiting
 			l.waiting = false
 		}
 	}
+	return released
 }
 
 // toLookAt returns the lanes that it is time to look at.
@@ -331,8 +347,21 @@ func (t *term) watchLanes(ctx context.Context) error {
 		passed = begun.Sub(t.watched)
 	}
 	t.watched = begun
-	t.brakes.figures(t.metrics, passed)
+	if t.brakes.figures(t.metrics, passed) {
+		t.mu.Lock()
+		t.queue.stale = true // It was read without what rested.
+		t.mu.Unlock()
+		t.wakeFanOuts()
+	}
 	return nil
+}
+
+// untilLook waits until lanes are to be looked at again.
+func (t *term) untilLook(ctx context.Context) {
+	waitFor(ctx, brakeSoon, nil)
+	if !t.brakes.resting() {
+		waitFor(ctx, brakeInterval-brakeSoon, t.rested)
+	}
 }
 
 // restingMax is how many runs of resting lanes are looked at, for those whose time to live is over.
@@ -366,6 +395,10 @@ func (t *term) rests(run *store.Run) bool {
 		return false
 	}
 	t.brakes.rests(name)
+	select {
+	case t.rested <- struct{}{}:
+	default:
+	}
 	return true
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Config tunes a producer.
 type Config struct {
-	BatchSize      int           `koanf:"batch_size" doc:"Accounts that a fan-out takes at a time: one INSERT, one write to Kafka, one step of the run's cursor."`
+	BatchSize      int           `koanf:"batch_size" doc:"Accounts that a fan-out takes at a time: one write to Kafka, one step of the run's cursor."`
 	MaxFanOuts     int           `koanf:"max_fan_outs" doc:"Runs that are fanned out at the same time; the others wait their turn."`
 	ReloadInterval time.Duration `koanf:"reload_interval" doc:"How often tasks and bindings are read again. A reload over the API does not wait for it."`
 	LeaseTTL       time.Duration `koanf:"lease_ttl" doc:"How long a leader that was killed keeps the lead. It renews four times as often."`
@@ -19,7 +19,7 @@ type Config struct {
 
 // DefaultConfig returns the settings of a deployment. A killed leader is replaced within 13 s, its lease and a little.
 func DefaultConfig() Config {
-	return Config{BatchSize: 100, MaxFanOuts: 16, ReloadInterval: time.Minute, LeaseTTL: 12 * time.Second, Schedule: true}
+	return Config{BatchSize: 500, MaxFanOuts: 16, ReloadInterval: time.Minute, LeaseTTL: 12 * time.Second, Schedule: true}
 }
 
 // Validate returns every setting that cannot work, joined, each as a *config.FieldError.

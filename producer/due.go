@@ -160,6 +160,7 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 	failpoint.Hit("producer.due.raised")
 	messages := make([]broker.Message, len(raised))
 	var topicErr error
+	letters := map[int64]letter{}      // by run
 	asked := map[store.LaneName]bool{} // once: a broker that is away takes its time to say so
 	for i, d := range raised {
 		run := runs[d.RunID]
@@ -170,7 +171,12 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 				topicErr = err // It may be there all the same; if not, the others must not suffer from it.
 			}
 		}
-		messages[i] = t.message(run, d.Key, d.Delivery, d.Attempt)
+		l, written := letters[run.ID]
+		if !written {
+			l = t.letter(run)
+			letters[run.ID] = l
+		}
+		messages[i] = l.message(d.Key, d.Delivery, d.Attempt)
 		t.brakes.sent(lane, 1)
 	}
 	positions, err := t.write(work, messages)

@@ -30,6 +30,8 @@ const (
 	fanOutRetry = 5 * time.Second
 	// paceInPlace is how long a fan-out waits for its rate in its place; when it takes longer, others have the place.
 	paceInPlace = 50 * time.Millisecond
+	// pacedMost is how many accounts are sent at a time at the most where there is a rate: a batch is a burst.
+	pacedMost = 100
 )
 
 func (t *term) untilRuns(ctx context.Context) { waitFor(ctx, clock.Until(t.fanOutAt), t.made) }
@@ -127,11 +129,16 @@ func (t *term) runFanOut(ctx context.Context, id int64) error {
 		t.causes.Report(slog.LevelError, "fan_out", "fan-outs fail, trying again", cause(err),
 			"run", id, "task", run.TaskName, "cursor", run.Cursor, "failure", err.Error())
 	}
+	t.wakeFanOuts() // The next run may begin.
+	return nil
+}
+
+// wakeFanOuts has the fan-outs looked at now.
+func (t *term) wakeFanOuts() {
 	select {
-	case t.made <- struct{}{}: // the next run may begin
+	case t.made <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // leave gives the place of a fan-out back, and notes what becomes of its run.
@@ -211,10 +218,17 @@ func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 	f := &fanOut{term: t, run: run, handler: handler, batch: t.cfg.BatchSize}
 	if n := run.Settings.FanOutRate; n > 0 {
 		// A batch is sent at once: it may not be larger than what a second allows.
-		f.batch = min(f.batch, n)
+		f.batch = min(f.batch, n, pacedMost)
 	}
 	if err := f.markDead(ctx); err != nil {
 		return err
+	}
+	if handler.Target == media.Accounts {
+		left, err := t.store.HasSubtasks(ctx, run.ID, run.Cursor)
+		if err != nil {
+			return err
+		}
+		f.alone = !left
 	}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -301,6 +315,9 @@ type fanOut struct {
 	batch   int       // accounts at a time
 	began   time.Time // when the batch under way had its turn
 
+	// alone is that no leader before this one has left rows beyond the cursor: what is sent is what has just been written.
+	alone bool
+
 	refused int    // accounts whose parts could not be planned
 	note    string // the first reason why something was left out
 	expired bool   // the time to live ended before the fan-out did
@@ -338,16 +355,19 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	work, cancel := finishing(ctx)
 	defer cancel()
 	run := f.run
-	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {
+	allNew, err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now())
+	if err != nil {
 		return false, err
 	}
 	if err := f.store.AddQueuedSubtasks(work, f.lease, run, b.queued, f.waiting.Now()); err != nil {
 		return false, err
 	}
 	failpoint.Hit("producer.fan_out.rows_written")
-	parts, err := f.unsent(work, b)
-	if err != nil {
-		return false, err
+	parts := b.parts
+	if !allNew || !f.alone {
+		if parts, err = f.unsent(work, b); err != nil {
+			return false, err
+		}
 	}
 	if err := f.replaceOlder(work, b, parts); err != nil {
 		return false, err
@@ -554,10 +574,10 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 		return nil
 	}
 	f.brakes.sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
+	l := f.letter(f.run)
 	messages := make([]broker.Message, len(parts))
 	for i, p := range parts {
-		key := task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}
-		messages[i] = f.message(f.run, key, 1, 0)
+		messages[i] = l.message(task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}, 1, 0)
 	}
 	positions, err := f.write(ctx, messages)
 	for _, p := range positions {

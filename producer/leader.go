@@ -31,8 +31,8 @@ type term struct {
 	*Producer
 	lease lease.Lease
 	plan  *planner
-	// made is told of new runs, so that their fan-out begins at once.
-	made chan struct{}
+	// made is told of new runs, so that their fan-out begins at once, and rested of a fan-out that rests for its lane's brake, so that the lane is looked at soon.
+	made, rested chan struct{}
 
 	mu     sync.Mutex
 	ready  map[string]bool // topics and log tables that are there
@@ -59,7 +59,7 @@ type term struct {
 
 func newTerm(p *Producer, l lease.Lease) *term {
 	t := &term{
-		Producer: p, lease: l, plan: newPlanner(), made: make(chan struct{}, 1),
+		Producer: p, lease: l, plan: newPlanner(), made: make(chan struct{}, 1), rested: make(chan struct{}, 1),
 		ready: map[string]bool{}, active: map[int64]bool{}, retry: map[int64]time.Time{}, paced: map[int64]time.Time{},
 		sweeper: newSweeper(), brakes: newBrakes(), stops: newStops(), causes: telemetry.NewCauseLog(p.logger),
 	}
@@ -84,7 +84,7 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	})
 	group.Go(func() error { return t.loop(ctx, "due", t.pumpDue, every(dueInterval)) })
 	group.Go(func() error { return t.loop(ctx, "sweep", t.sweep, every(sweepInterval)) })
-	group.Go(func() error { return t.loop(ctx, "brake", t.watchLanes, every(brakeInterval)) })
+	group.Go(func() error { return t.loop(ctx, "brake", t.watchLanes, t.untilLook) })
 	group.Go(func() error { return t.loop(ctx, "queued", t.releaseQueued, every(releaseInterval)) })
 	group.Go(func() error { return t.loop(ctx, "stops", t.keepStops, every(stopInterval)) })
 	group.Go(func() error { return t.loop(ctx, "cancel", t.cancelOpen, every(stopInterval)) })

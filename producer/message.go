@@ -8,28 +8,39 @@ import (
 	"adsync/base/task"
 )
 
-// message makes the message of one delivery of a subtask.
-func (p *Producer) message(run *store.Run, key task.Key, delivery, attempt int) broker.Message {
+// letter is what the messages of a run have in common.
+type letter struct {
+	topic  string
+	params []byte
+	sealed task.Sealed
+}
+
+func (p *Producer) letter(run *store.Run) letter {
 	s := &run.Settings
 	envelope := task.Envelope{
-		Key:    key,
 		TaskID: run.TaskID, TaskName: run.TaskName, Media: run.Media, Lane: s.Lane, Handler: run.Handler,
-		Delivery: delivery, Attempt: attempt,
 		PlannedAt: run.PlannedAt, Deadline: run.Deadline(), Timeout: s.Timeout, RetryMax: s.RetryMax, RetryBase: s.RetryBase,
 		Concurrency: s.Concurrency, ExclusiveMax: s.ExclusiveMax,
 		Confirmed: s.Order != nil && s.Order.Confirm, Spare: s.Order != nil && s.Order.Spare,
 	}
+	return letter{topic: p.broker.TopicName(run.Media, s.Lane), params: s.Params, sealed: envelope.Seal()}
+}
+
+// message makes the message of one delivery of a subtask.
+func (l letter) message(key task.Key, delivery, attempt int) broker.Message {
 	m := broker.Message{
-		Topic: p.broker.TopicName(run.Media, s.Lane),
+		Topic: l.topic,
 		// All work of an account meets in one partition; work of no account is spread by its part.
 		Key:   []byte(key.Part),
-		Value: s.Params,
+		Value: l.params,
 	}
 	if key.AccountID != 0 {
 		m.Key = strconv.AppendInt(nil, key.AccountID, 10)
 	}
-	for _, h := range envelope.Headers() {
-		m.Headers = append(m.Headers, broker.Header{Key: h[0], Value: []byte(h[1])})
+	headers := l.sealed.Headers(key, delivery, attempt)
+	m.Headers = make([]broker.Header, len(headers))
+	for i, h := range headers {
+		m.Headers[i] = broker.Header{Key: h.Name, Value: h.Value}
 	}
 	return m
 }

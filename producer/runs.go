@@ -88,10 +88,7 @@ func (t *term) addRuns(ctx context.Context, runs []store.Run) error {
 	t.mu.Lock()
 	t.queue.stale = true
 	t.mu.Unlock()
-	select {
-	case t.made <- struct{}{}:
-	default:
-	}
+	t.wakeFanOuts()
 	return nil
 }
 

@@ -26,7 +26,7 @@ type careless struct {
 }
 
 func (c *careless) take(ctx context.Context, d *broker.Delivery) {
-	e, err := task.ParseEnvelope(func(name string) string {
+	e, err := new(task.Envelopes).Parse(func(name string) string {
 		for _, h := range d.Headers {
 			if h.Key == name {
 				return string(h.Value)

@@ -124,7 +124,7 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 	}{
 		{"INSERT IGNORE INTO run", func() error { return s.AddRuns(t.Context(), l, []store.Run{run}) }},
 		{"INSERT IGNORE INTO task_log", func() error {
-			return s.AddSubtasks(t.Context(), l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}}, outcomeTime)
+			return addSubtasks(t.Context(), s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}}, outcomeTime)
 		}},
 		{"COMMIT", func() error {
 			return s.AddQueuedSubtasks(t.Context(), l, &run, []store.QueuedPart{{AccountPart: store.AccountPart{AccountID: 3, Part: "p"}, Behind: r.run}}, outcomeTime)

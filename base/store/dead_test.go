@@ -197,7 +197,7 @@ func made(t *testing.T, s *store.Store, l lease.Lease, runID int64, parts []stor
 	require.NoError(t, s.AddRuns(t.Context(), l, []store.Run{someRun(runID, outcomeTime)}))
 	require.NoError(t, s.EnsureLogTable(t.Context(), task.LogDay(runID)))
 	require.NoError(t, s.AddRuns(t.Context(), l, []store.Run{someRun(runID, outcomeTime)}))
-	require.NoError(t, s.AddSubtasks(t.Context(), l, runID, parts, outcomeTime))
+	require.NoError(t, addSubtasks(t.Context(), s, l, runID, parts, outcomeTime))
 }
 
 func TestRedrive_MarksReadsAndSettles(t *testing.T) {

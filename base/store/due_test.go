@@ -23,7 +23,7 @@ func waiting(t *testing.T, n int64) (*store.Store, lease.Lease, store.Run, time.
 		parts = append(parts, store.AccountPart{AccountID: id + 1, Part: "p"})
 		outcomes = append(outcomes, store.Outcome{Key: key(run, id+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
 	}
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 	_, err := s.ApplyOutcomes(ctx, outcomes)
 	require.NoError(t, err)
 	return s, l, run, now

@@ -72,9 +72,9 @@ type AccountRange struct{ After, Through int64 }
 const PartMax = 96
 
 // AddSubtasks writes the rows of new subtasks: waiting, first delivery. Rows that are there already are left alone, so it
-// may be repeated after an error. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the
-// run is not fanning out any more: its subtasks have been counted, or will not be.
-func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) error {
+// may be repeated after an error; all tells whether there were none. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged
+// when the run is not fanning out any more: its subtasks have been counted, or will not be.
+func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) (all bool, err error) {
 	rows := make([][]any, len(parts))
 	for i, p := range parts {
 		rows[i] = []any{runID, p.AccountID, p.Part, string(task.Waiting), 1, 0, At(now)}
@@ -84,10 +84,23 @@ func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, par
 		from: ", run r", where: " AND r.id = ? AND r.state = ?", args: []any{runID, string(task.RunFanningOut)},
 		check: func() error { return s.checkFanningOut(s.Data.Writer(ctx), runID, "") },
 	}
-	if err := s.Data.insertIf(ctx, l, guard, LogTable(runID), columns, rows); err != nil {
-		return fmt.Errorf("add %d subtasks of run %d: %w", len(parts), runID, err)
+	if all, err = s.Data.insertIf(ctx, l, guard, LogTable(runID), columns, rows); err != nil {
+		return false, fmt.Errorf("add %d subtasks of run %d: %w", len(parts), runID, err)
 	}
-	return nil
+	return all, nil
+}
+
+// HasSubtasks tells whether a run has subtasks of accounts above one.
+func (s *Store) HasSubtasks(ctx context.Context, runID, after int64) (bool, error) {
+	var one int
+	err := s.Data.Writer(ctx).Raw("SELECT 1 FROM "+LogTable(runID)+" WHERE run_id = ? AND account_id > ? LIMIT 1", runID, after).Row().Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for subtasks of run %d: %w", runID, err)
+	}
+	return true, nil
 }
 
 // checkFanningOut returns ErrRunChanged when the run is not fanning out; lock keeps the row as it is.

@@ -17,6 +17,11 @@ import (
 )
 
 // fanningOut returns a store with one run that is being fanned out.
+func addSubtasks(ctx context.Context, s *store.Store, l lease.Lease, runID int64, parts []store.AccountPart, now time.Time) error {
+	_, err := s.AddSubtasks(ctx, l, runID, parts, now)
+	return err
+}
+
 func fanningOut(t *testing.T) (*store.Store, lease.Lease, store.Run, time.Time) {
 	t.Helper()
 	ctx := context.Background()
@@ -68,13 +73,13 @@ func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
 	for id := range int64(600) {
 		parts = append(parts, store.AccountPart{AccountID: id + 1, Part: "2026-11-20"})
 	}
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts[:300], now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts[:300], now))
 	_, err := s.ApplyOutcomes(ctx, []store.Outcome{
 		{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "2026-11-20"}, Delivery: 1, State: task.Succeeded, EndedAt: now},
 		{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now},
 	})
 	require.NoError(t, err)
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 
 	unsent, err := s.UnsentSubtasks(ctx, run.ID, store.AccountRange{After: 0, Through: 600})
 	require.NoError(t, err)
@@ -115,7 +120,7 @@ func TestCursor_MovesFromWhereItStands(t *testing.T) {
 	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 100, 200, offsets, ""), store.ErrRunChanged)
 	require.ErrorIs(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now), store.ErrRunChanged)
 	late := store.AccountPart{AccountID: 9, Part: "p"}
-	require.ErrorIs(t, s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{late}, now), store.ErrRunChanged, "it would never be counted")
+	require.ErrorIs(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{late}, now), store.ErrRunChanged, "it would never be counted")
 	require.ErrorIs(t, s.AddQueuedSubtasks(ctx, l, &run, []store.QueuedPart{{AccountPart: late, Behind: run.ID - 1}}, now), store.ErrRunChanged)
 	require.Zero(t, count(t, s, "SELECT COUNT(*) FROM "+store.LogTable(run.ID)))
 }
@@ -147,7 +152,7 @@ func TestFinishFanOut_EndsTheRunThatIsDone(t *testing.T) {
 					outcomes = append(outcomes, store.Outcome{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: "p"}, Delivery: 1, State: tt.states[i], EndedAt: now})
 				}
 			}
-			require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+			require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 			_, err := s.ApplyOutcomes(ctx, outcomes)
 			require.NoError(t, err)
 			require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
@@ -172,7 +177,7 @@ func TestFinishFanOut_AgainstTheLastOutcome(t *testing.T) {
 	for range 20 {
 		run := someRun(task.NewRunID(now), now)
 		require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
-		require.NoError(t, s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "a"}, {AccountID: 1, Part: "b"}}, now))
+		require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "a"}, {AccountID: 1, Part: "b"}}, now))
 		var wg sync.WaitGroup
 		for _, part := range []string{"a", "b"} {
 			wg.Go(func() {
@@ -195,7 +200,7 @@ func TestFinishFanOut_CountsWhatCameBeforeTheRunWasLocked(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}}, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}}, now))
 	held := true
 	require.NoError(t, s.Data.Writer(ctx).Callback().Row().Before("gorm:row").Register("held insert", func(tx *gorm.DB) {
 		// Once the transaction has begun, before it locks the run. It is done inside, as SQLite has one writer.

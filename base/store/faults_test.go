@@ -109,7 +109,7 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 			require.Equal(t, 3, count(t, f.s, "SELECT api_calls FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ? AND account_id = 1", f.run.ID))
 		}},
 		{"AddSubtasks", func(ctx context.Context, f fixture) error {
-			return f.s.AddSubtasks(ctx, f.l, f.run.ID, []store.AccountPart{part}, outcomeTime)
+			return addSubtasks(ctx, f.s, f.l, f.run.ID, []store.AccountPart{part}, outcomeTime)
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
 			require.Equal(t, 4, count(t, f.s, "SELECT COUNT(*) FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
@@ -281,7 +281,7 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 					return s.AddQueuedSubtasks(ctx, l, &run, []store.QueuedPart{{AccountPart: part, Behind: older.ID}}, outcomeTime)
 				})
 			default:
-				again(func() error { return s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{part}, outcomeTime) })
+				again(func() error { return addSubtasks(ctx, s, l, run.ID, []store.AccountPart{part}, outcomeTime) })
 			}
 		}
 		if !finished {
@@ -318,7 +318,7 @@ func TestRunCounts_Concurrently(t *testing.T) {
 	for id := range int64(n) {
 		all = append(all, store.AccountPart{AccountID: id + 1, Part: "p"})
 	}
-	require.NoError(t, s.AddSubtasks(ctx, l, older.ID, all, outcomeTime))
+	require.NoError(t, addSubtasks(ctx, s, l, older.ID, all, outcomeTime))
 	require.NoError(t, s.FinishFanOut(ctx, l, older.ID, task.RunSkipped, "", outcomeTime))
 
 	var wg sync.WaitGroup
@@ -326,7 +326,7 @@ func TestRunCounts_Concurrently(t *testing.T) {
 	wg.Go(func() { // the fan-out: half of it is queued behind the older run
 		defer close(fanned)
 		for i := 0; i < n; i += 20 {
-			require.NoError(t, s.AddSubtasks(ctx, l, run.ID, all[i:i+10], outcomeTime))
+			require.NoError(t, addSubtasks(ctx, s, l, run.ID, all[i:i+10], outcomeTime))
 			var queued []store.QueuedPart
 			for _, p := range all[i+10 : i+20] {
 				queued = append(queued, store.QueuedPart{AccountPart: p, Behind: older.ID})

@@ -116,7 +116,8 @@ const guardedRows = 250
 // lease.ErrStaleLease when the lease does not hold. It may be repeated after an error, whatever was written of it.
 // Values must fit their columns, for IGNORE cuts what does not.
 func (d *DB) insertGuarded(ctx context.Context, l lease.Lease, table string, columns []string, rows [][]any) error {
-	return d.insertIf(ctx, l, insertGuard{check: func() error { return nil }}, table, columns, rows)
+	_, err := d.insertIf(ctx, l, insertGuard{check: func() error { return nil }}, table, columns, rows)
+	return err
 }
 
 // insertGuard is a further condition on an INSERT beside the lease, on rows that stay locked until it is committed.
@@ -128,13 +129,14 @@ type insertGuard struct {
 	check func() error
 }
 
-func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, table string, columns []string, rows [][]any) error {
+// insertIf tells whether none of the rows was there already.
+func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, table string, columns []string, rows [][]any) (all bool, err error) {
 	most := min(guardedRows, d.rowsPerStatement(len(columns)))
+	all = true
 	for len(rows) > 0 {
 		batch := rows[:min(len(rows), most)]
 		rows = rows[len(batch):]
-		statement := d.insertGuardedSQL(table, columns, len(batch), guard)
-		args := append(append(flatten(batch, len(columns)), l.Epoch, l.Holder), guard.args...)
+		statement, args := d.insertGuardedSQL(l, table, columns, batch, guard)
 		var inserted int64
 		err := d.retry(ctx, func() error {
 			res := d.Writer(ctx).Exec(statement, args...)
@@ -142,26 +144,29 @@ func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, tab
 			return res.Error
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 		if inserted == int64(len(batch)) {
 			continue
 		}
+		all = false
 		// Rows that were there already and a guard that does not hold look alike.
 		if err := d.checkLease(ctx, l); err != nil {
-			return err
+			return false, err
 		}
 		if err := guard.check(); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return all, nil
 }
 
-func (d *DB) insertGuardedSQL(table string, columns []string, n int, guard insertGuard) string {
-	return d.dialect.InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT v." + strings.Join(columns, ", v.") +
-		" FROM " + d.valueList(columns, n) + " AS v, leader l" + guard.from +
+func (d *DB) insertGuardedSQL(l lease.Lease, table string, columns []string, rows [][]any, guard insertGuard) (sql string, args []any) {
+	v := d.valuesOf(columns, nil, rows)
+	list, args := v.in("o." + strings.Join(columns, ", o."))
+	sql = d.dialect.InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT " + list + " FROM " + d.list(v) + " AS o, leader l" + guard.from +
 		" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?" + guard.where + d.dialect.Share()
+	return sql, slices.Concat(args, v.args(), []any{l.Epoch, l.Holder}, guard.args)
 }
 
 // assignment is one "column = expression" of an UPDATE. The expression must not read a column that the same statement

@@ -106,7 +106,7 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
 	require.NoError(t, s.AddRuns(ctx, old, []store.Run{run}))
 	parts := []store.AccountPart{{AccountID: 1, Part: "p"}}
-	require.NoError(t, s.AddSubtasks(ctx, old, run.ID, parts, now))
+	require.NoError(t, addSubtasks(ctx, s, old, run.ID, parts, now))
 	require.NoError(t, s.AddOrder(ctx, store.RunOrder{RunID: 5, TaskID: 1, OrderedAt: now}))
 	lead(t, s, "new")
 
@@ -116,7 +116,7 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 		"run":                 func() error { return s.AddRuns(ctx, old, []store.Run{someRun(run.ID+1, now)}) },
 		"a run that is there": func() error { return s.AddRuns(ctx, old, []store.Run{run}) },
 		"subtasks": func() error {
-			return s.AddSubtasks(ctx, old, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
+			return addSubtasks(ctx, s, old, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
 		},
 		"cursor":         func() error { return s.AdvanceCursor(ctx, old, run.ID, 0, 7, store.Offsets{}, "") },
 		"end of fan-out": func() error { return s.FinishFanOut(ctx, old, run.ID, task.RunSkipped, "", now) },
@@ -165,13 +165,13 @@ func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
 	now := time.Now()
 	run := someRun(task.NewRunID(now), now)
 	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
-	insert, update := s.Data.GuardedSQL()
+	insert, update := s.Data.GuardedSQL(l, 1, store.At(now), 1, store.At(now))
 	pool, err := s.Data.SQL()
 	require.NoError(t, err)
 
 	for name, write := range map[string]func(tx *sql.Tx) (sql.Result, error){
 		"insert": func(tx *sql.Tx) (sql.Result, error) {
-			return tx.Exec(insert, 1, store.At(now), 1, store.At(now), l.Epoch, l.Holder)
+			return tx.Exec(insert.Query, insert.Args...)
 		},
 		"update": func(tx *sql.Tx) (sql.Result, error) { return tx.Exec(update, l.Epoch, l.Holder, 9, run.ID) },
 	} {
@@ -228,7 +228,7 @@ func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
 			return s.AddTicks(ctx, l, []store.Tick{{TaskID: 1, PlannedAt: now, RunID: 1, MadeAt: now}})
 		},
 		"subtasks": func() error {
-			return s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
+			return addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
 		},
 		"cursor": func() error { return s.AdvanceCursor(ctx, l, run.ID, 0, 7, store.Offsets{}, "") },
 		"end":    func() error { return s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now) },

@@ -31,7 +31,7 @@ func newQueue(t *testing.T, n int64) *queue {
 	for id := range n {
 		parts = append(parts, store.AccountPart{AccountID: id + 1, Part: "p"})
 	}
-	require.NoError(t, s.AddSubtasks(t.Context(), l, older.ID, parts, now))
+	require.NoError(t, addSubtasks(t.Context(), s, l, older.ID, parts, now))
 	return q
 }
 

@@ -33,7 +33,7 @@ func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 		outcomes = append(outcomes, store.Outcome{Key: key(run, i+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
 		ticks = append(ticks, store.Tick{TaskID: 5, PlannedAt: now.Add(time.Duration(i) * time.Minute), RunID: i + 1, MadeAt: now})
 	}
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 	require.NoError(t, s.AddTicks(ctx, l, ticks))
 
 	require.Less(t, reads(func() {

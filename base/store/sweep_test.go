@@ -17,7 +17,7 @@ func TestRunningRuns_AreThoseThatAreFannedOutAndGoOn(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}}, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}}, now))
 	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 0, 1, store.Offsets{0: 7, 3: 9}, ""))
 	runs, err := s.RunningRuns(ctx, 0, 10)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestFirstDeliveries_AreReadInPages(t *testing.T) {
 	for id := range int64(4) {
 		parts = append(parts, store.AccountPart{AccountID: id, Part: "a"}, store.AccountPart{AccountID: id, Part: "b"})
 	}
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 	_, err := s.ApplyOutcomes(ctx, []store.Outcome{
 		{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "a"}, Delivery: 1, State: task.Succeeded, EndedAt: now},
 		{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "b"}, Delivery: 1, State: task.Retrying, DueAt: now, EndedAt: now},
@@ -85,7 +85,7 @@ func TestDeferLost_ChangesOnlyWhatStillWaitsForTheLostDelivery(t *testing.T) {
 		parts = append(parts, store.AccountPart{AccountID: id, Part: "p"})
 		lost = append(lost, store.LostSubtask{Key: key(run, id), Media: run.Media, Lane: "normal", Delivery: 1})
 	}
-	require.NoError(t, s.AddSubtasks(ctx, l, run.ID, parts, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 	later := now.Add(time.Hour)
 	// While the sweep looked: 1 ended, 2 failed and waits for its retry, 3 was sent again.
 	_, err := s.ApplyOutcomes(ctx, []store.Outcome{

@@ -1,14 +1,16 @@
 package task
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 )
 
-// EnvelopeVersion is the version of the headers that this program writes and reads. Consumers are upgraded before
+// EnvelopeVersion is the version of the headers that this program writes; it reads this and the earlier ones. Consumers are upgraded before
 // producers: a consumer that meets a newer version defers the subtask.
-const EnvelopeVersion = 1
+const EnvelopeVersion = 2
 
 // Envelope is the control part of a subtask's message: it travels in the headers. The value holds the handler's
 // params and is never decoded on the way.
@@ -39,47 +41,131 @@ type Envelope struct {
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("envelope version %q, this program reads %d", e.Version, EnvelopeVersion)
+	return fmt.Sprintf("envelope version %q, this program reads 1 to %d", e.Version, EnvelopeVersion)
 }
 
-// Headers returns the envelope as header names and values, in a fixed order.
-func (e Envelope) Headers() [][2]string {
-	headers := [][2]string{
-		{"adsync-version", strconv.Itoa(EnvelopeVersion)},
-		{"run", strconv.FormatInt(e.RunID, 10)},
-		{"account", strconv.FormatInt(e.AccountID, 10)},
-		{"part", e.Part},
-		{"task", strconv.FormatInt(e.TaskID, 10)},
-		{"task-name", e.TaskName},
-		{"media", e.Media},
-		{"lane", e.Lane},
-		{"handler", e.Handler},
-		{"delivery", strconv.Itoa(e.Delivery)},
-		{"attempt", strconv.Itoa(e.Attempt)},
-		{"planned", formatTime(e.PlannedAt)},
-		{"deadline", formatTime(e.Deadline)},
-		{"timeout-ms", strconv.FormatInt(e.Timeout.Milliseconds(), 10)},
-		{"retry-max", strconv.Itoa(e.RetryMax)},
-		{"retry-base-ms", strconv.FormatInt(e.RetryBase.Milliseconds(), 10)},
-		{"concurrency", string(e.Concurrency)},
-		{"exclusive-max-ms", strconv.FormatInt(e.ExclusiveMax.Milliseconds(), 10)},
-		{"traceparent", e.Trace},
-	}
-	if e.Confirmed {
-		headers = append(headers, [2]string{"confirmed", "1"})
-	}
-	if e.Spare {
-		headers = append(headers, [2]string{"spare", "1"})
-	}
-	return headers
+// Header is a header of a message.
+type Header struct {
+	Name  string
+	Value []byte
 }
 
-// ParseEnvelope reads an envelope from headers; get returns "" for a header that is not there. The error is a
-// *VersionError for another version, else it names the header that is broken.
-func ParseEnvelope(get func(name string) string) (Envelope, error) {
-	if v := get("adsync-version"); v != strconv.Itoa(EnvelopeVersion) {
-		return Envelope{}, &VersionError{Version: v}
+// errand is the part of an envelope that is the same for all subtasks of a run: the header task, as JSON.
+type errand struct {
+	ID             int64       `json:"id"`
+	Name           string      `json:"name"`
+	Media          string      `json:"media"`
+	Lane           string      `json:"lane"`
+	Handler        string      `json:"handler"`
+	PlannedAt      time.Time   `json:"planned,omitzero"`
+	Deadline       time.Time   `json:"deadline,omitzero"`
+	TimeoutMS      int64       `json:"timeout_ms,omitempty"`
+	RetryMax       int         `json:"retry_max,omitempty"`
+	RetryBaseMS    int64       `json:"retry_base_ms,omitempty"`
+	Concurrency    Concurrency `json:"concurrency,omitempty"`
+	ExclusiveMaxMS int64       `json:"exclusive_max_ms,omitempty"`
+	Confirmed      bool        `json:"confirmed,omitempty"`
+	Spare          bool        `json:"spare,omitempty"`
+	Trace          string      `json:"traceparent,omitempty"`
+}
+
+// Sealed is an envelope without what differs between the subtasks of a run.
+type Sealed struct{ errand []byte }
+
+// Seal returns what the subtasks of a run share.
+func (e Envelope) Seal() Sealed {
+	text, err := json.Marshal(errand{
+		ID: e.TaskID, Name: e.TaskName, Media: e.Media, Lane: e.Lane, Handler: e.Handler,
+		PlannedAt: e.PlannedAt.UTC(), Deadline: e.Deadline.UTC(), TimeoutMS: e.Timeout.Milliseconds(), RetryMax: e.RetryMax, RetryBaseMS: e.RetryBase.Milliseconds(),
+		Concurrency: e.Concurrency, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(), Confirmed: e.Confirmed, Spare: e.Spare, Trace: e.Trace,
+	})
+	if err != nil {
+		panic(err) // A year beyond 9999.
 	}
+	return Sealed{text}
+}
+
+var envelopeVersion = []byte(strconv.Itoa(EnvelopeVersion))
+
+// Headers returns the headers of one delivery of a subtask, in a fixed order. Their values may be shared with those of others: leave them alone.
+func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
+	return []Header{
+		{"adsync-version", envelopeVersion},
+		{"run", strconv.AppendInt(nil, k.RunID, 10)},
+		{"account", strconv.AppendInt(nil, k.AccountID, 10)},
+		{"part", []byte(k.Part)},
+		{"delivery", strconv.AppendInt(nil, int64(delivery), 10)},
+		{"attempt", strconv.AppendInt(nil, int64(attempt), 10)},
+		{"task", s.errand},
+	}
+}
+
+// Headers returns the envelope's headers.
+func (e Envelope) Headers() []Header { return e.Seal().Headers(e.Key, e.Delivery, e.Attempt) }
+
+// Envelopes reads envelopes. It remembers what it has read of the runs of late, which is most of each. The zero value is ready; it may be used by many at a
+// time.
+type Envelopes struct {
+	mu   sync.Mutex
+	read map[string]errand // by the header task
+}
+
+// errandsMax is how many runs Envelopes remembers.
+const errandsMax = 1000
+
+func (r *Envelopes) errand(text string) (errand, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, known := r.read[text]
+	if known {
+		return e, nil
+	}
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		return e, fmt.Errorf("header task: %w", err)
+	}
+	switch e.Concurrency {
+	case "":
+		e.Concurrency = Parallel
+	case Parallel, Serial, Exclusive:
+	default:
+		return e, concurrencyError("task", string(e.Concurrency))
+	}
+	if r.read == nil || len(r.read) >= errandsMax {
+		r.read = map[string]errand{}
+	}
+	r.read[text] = e
+	return e, nil
+}
+
+// Parse reads an envelope from headers; get returns "" for a header that is not there. The error is a
+// *VersionError for a version that this program does not know, else it names the header that is broken; what could be read is returned beside it.
+func (r *Envelopes) Parse(get func(name string) string) (Envelope, error) {
+	switch version := get("adsync-version"); version {
+	case string(envelopeVersion):
+	case "1":
+		return parseFirst(get)
+	default:
+		return Envelope{}, &VersionError{Version: version}
+	}
+	p := envelopeParser{get: get}
+	e := Envelope{
+		Key:      Key{RunID: p.int("run"), AccountID: p.int("account"), Part: get("part")},
+		Delivery: int(p.int("delivery")), Attempt: int(p.int("attempt")),
+	}
+	t, err := r.errand(get("task"))
+	if p.err == nil {
+		p.err = err
+	}
+	e.TaskID, e.TaskName, e.Media, e.Lane, e.Handler = t.ID, t.Name, t.Media, t.Lane, t.Handler
+	e.PlannedAt, e.Deadline, e.Timeout = t.PlannedAt, t.Deadline, time.Duration(t.TimeoutMS)*time.Millisecond
+	e.RetryMax, e.RetryBase = t.RetryMax, time.Duration(t.RetryBaseMS)*time.Millisecond
+	e.Concurrency, e.ExclusiveMax = t.Concurrency, time.Duration(t.ExclusiveMaxMS)*time.Millisecond
+	e.Confirmed, e.Spare, e.Trace = t.Confirmed, t.Spare, t.Trace
+	return e, p.err
+}
+
+// parseFirst reads the first version, which had a header for each field.
+func parseFirst(get func(name string) string) (Envelope, error) {
 	p := envelopeParser{get: get}
 	e := Envelope{
 		Key:      Key{RunID: p.int("run"), AccountID: p.int("account"), Part: get("part")},
@@ -128,7 +214,7 @@ func (p *envelopeParser) concurrency(name string) Concurrency {
 		return c
 	default:
 		if p.err == nil {
-			p.err = fmt.Errorf("header %s: %q is none of %s, %s, %s", name, c, Parallel, Serial, Exclusive)
+			p.err = concurrencyError(name, string(c))
 		}
 		return Parallel
 	}
@@ -146,9 +232,6 @@ func (p *envelopeParser) time(name string) time.Time {
 	return t
 }
 
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
+func concurrencyError(header, c string) error {
+	return fmt.Errorf("header %s: concurrency %q is none of %s, %s, %s", header, c, Parallel, Serial, Exclusive)
 }

@@ -14,7 +14,7 @@ import (
 func headers(e task.Envelope) func(string) string {
 	m := map[string]string{}
 	for _, h := range e.Headers() {
-		m[h[0]] = h[1]
+		m[h.Name] = string(h.Value)
 	}
 	return func(name string) string { return m[name] }
 }
@@ -39,29 +39,53 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 		if rapid.Bool().Draw(t, "has a deadline") {
 			e.Deadline = moment("deadline")
 		}
-		got, err := task.ParseEnvelope(headers(e))
+		got, err := new(task.Envelopes).Parse(headers(e))
 		require.NoError(t, err)
 		require.Equal(t, e, got)
 	})
 }
 
-func TestParseEnvelope_ReadsMessagesOfBeforeThereWerePolicies(t *testing.T) {
-	t.Parallel()
-	now := headers(task.Envelope{Key: task.Key{RunID: 1}, Concurrency: task.Exclusive, ExclusiveMax: time.Minute})
-	e, err := task.ParseEnvelope(func(name string) string {
-		if name == "concurrency" || name == "exclusive-max-ms" {
-			return ""
-		}
-		return now(name)
-	})
-	require.NoError(t, err)
-	require.Equal(t, task.Parallel, e.Concurrency)
-	require.Zero(t, e.ExclusiveMax)
+// first are the headers of a message of the first version.
+func first() map[string]string {
+	return map[string]string{
+		"adsync-version": "1", "run": "7", "account": "8", "part": "2026-11-21", "task": "3", "task-name": "hourly", "media": "m", "lane": "normal", "handler": "m.h",
+		"delivery": "2", "attempt": "1", "planned": "2026-11-21T01:02:03.5Z", "deadline": "", "timeout-ms": "60000", "retry-max": "5", "retry-base-ms": "10000",
+		"concurrency": "exclusive", "exclusive-max-ms": "1500", "spare": "1",
+	}
 }
 
-func TestParseEnvelope_TellsAnotherVersionFromABrokenMessage(t *testing.T) {
+func of(m map[string]string) func(string) string { return func(name string) string { return m[name] } }
+
+func TestEnvelopes_ReadMessagesOfTheFirstVersion(t *testing.T) {
 	t.Parallel()
-	good := headers(task.Envelope{Key: task.Key{RunID: 1}})
+	var from task.Envelopes
+	want := task.Envelope{
+		Key: task.Key{RunID: 7, AccountID: 8, Part: "2026-11-21"}, TaskID: 3, TaskName: "hourly", Media: "m", Lane: "normal", Handler: "m.h",
+		Delivery: 2, Attempt: 1, PlannedAt: time.Date(2026, 11, 21, 1, 2, 3, 5e8, time.UTC), Timeout: time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
+		Concurrency: task.Exclusive, ExclusiveMax: 1500 * time.Millisecond, Spare: true,
+	}
+	got, err := from.Parse(of(first()))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	before := first() // there were policies
+	delete(before, "concurrency")
+	delete(before, "exclusive-max-ms")
+	got, err = from.Parse(of(before))
+	require.NoError(t, err)
+	require.Equal(t, task.Parallel, got.Concurrency)
+	require.Zero(t, got.ExclusiveMax)
+
+	broken := first()
+	broken["planned"] = "noon"
+	_, err = from.Parse(of(broken))
+	require.EqualError(t, err, `header planned: "noon" is not a time`)
+}
+
+func TestEnvelopes_TellAnotherVersionFromABrokenMessage(t *testing.T) {
+	t.Parallel()
+	var from task.Envelopes
+	good := headers(task.Envelope{Key: task.Key{RunID: 1, AccountID: 5}, Delivery: 2})
 	with := func(name, value string) func(string) string {
 		return func(n string) string {
 			if n == name {
@@ -70,17 +94,24 @@ func TestParseEnvelope_TellsAnotherVersionFromABrokenMessage(t *testing.T) {
 			return good(n)
 		}
 	}
-	_, err := task.ParseEnvelope(with("adsync-version", "2"))
+	_, err := from.Parse(with("adsync-version", "3"))
 	var version *task.VersionError
 	require.ErrorAs(t, err, &version, "a newer producer's message is deferred, not dead")
-	require.Equal(t, "2", version.Version)
+	require.Equal(t, "3", version.Version)
 
-	_, err = task.ParseEnvelope(with("delivery", "many"))
+	_, err = from.Parse(with("delivery", "many"))
 	require.EqualError(t, err, `header delivery: "many" is not a number`)
-	_, err = task.ParseEnvelope(with("concurrency", "alone"))
-	require.EqualError(t, err, `header concurrency: "alone" is none of parallel, serial, exclusive`)
-	_, err = task.ParseEnvelope(with("planned", "noon"))
-	require.EqualError(t, err, `header planned: "noon" is not a time`)
+	for task, text := range map[string]string{
+		`{"concurrency": "alone"}`: `header task: concurrency "alone" is none of parallel, serial, exclusive`,
+		`{"planned": "noon"}`:      "header task: ",
+		`noon`:                     "header task: ",
+		``:                         "header task: ",
+	} {
+		e, err := from.Parse(with("task", task))
+		require.ErrorContains(t, err, text)
+		require.EqualValues(t, 5, e.AccountID, "what could be read is told")
+		require.Equal(t, 2, e.Delivery)
+	}
 }
 
 func TestRunID_NamesItsLogDay(t *testing.T) {

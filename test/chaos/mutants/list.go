@@ -123,8 +123,8 @@ var All = []Mutant{
 		Name: "send-before-rows", Breaks: "messages are written before their rows",
 		Edits: []patch.Edit{{
 			File:    "producer/fanout.go",
-			Find:    "	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {\n",
-			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	if err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now()); err != nil {\n",
+			Find:    "	allNew, err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now())\n	if err != nil {\n",
+			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	allNew, err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now())\n	if err != nil {\n",
 		}, {
 			File:    "producer/fanout.go",
 			Find:    "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
@@ -136,8 +136,8 @@ var All = []Mutant{
 		Name: "left-behind-not-sent", Breaks: "a new leader sends only rows that it made itself",
 		Edits: []patch.Edit{{
 			File:    "producer/fanout.go",
-			Find:    "	parts, err := f.unsent(work, b)\n",
-			Replace: "	parts, err := b.parts, error(nil)\n	if run.CreatedAt.Before(f.waiting.Now().Add(-8 * time.Second)) {\n		parts = nil\n	}\n",
+			Find:    "		if parts, err = f.unsent(work, b); err != nil {\n			return false, err\n		}\n",
+			Replace: "		if run.CreatedAt.Before(f.waiting.Now().Add(-8 * time.Second)) {\n			parts = nil\n		}\n",
 		}, withoutSweep},
 		Scenarios: []string{"leader-killed-after-rows"},
 	},
