@@ -72,7 +72,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.pool, "pool", 256, "the lane's pool_size, and the concurrency of the peers")
 	flags.StringVar(&o.dir, "dir", "", "an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
 	flags.StringVar(&o.out, "out", "bench/out/results.json", "where the results go")
-	flags.StringVar(&o.profile, "profile", "", "a `directory` for a CPU profile of each of our measures")
+	flags.StringVar(&o.profile, "profile", "", "a `directory` for profiles of each of our measures")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -75,21 +75,28 @@ func (m measure) take(ctx context.Context, d *deployment, who string) (map[strin
 	if who != ours {
 		return d.peer(ctx, m.id, who)
 	}
-	if d.o.profile != "" {
-		if err := os.MkdirAll(d.o.profile, 0o755); err != nil {
-			return nil, err
-		}
-		file, err := os.Create(filepath.Join(d.o.profile, m.id+".pprof"))
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return nil, err
-		}
-		defer pprof.StopCPUProfile()
+	if d.o.profile == "" {
+		return m.ours(d, ctx)
 	}
-	return m.ours(d, ctx)
+	if err := os.MkdirAll(d.o.profile, 0o755); err != nil {
+		return nil, err
+	}
+	cpu, err := os.Create(filepath.Join(d.o.profile, m.id+".pprof"))
+	if err != nil {
+		return nil, err
+	}
+	defer cpu.Close()
+	allocs, err := os.Create(filepath.Join(d.o.profile, m.id+".allocs.pprof")) // since the start
+	if err != nil {
+		return nil, err
+	}
+	defer allocs.Close()
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return nil, err
+	}
+	values, err := m.ours(d, ctx)
+	pprof.StopCPUProfile()
+	return values, errors.Join(err, pprof.Lookup("allocs").WriteTo(allocs, 0))
 }
 
 // peer has a peer measured by its own program, on the Redis of ours, which it finds and leaves empty.

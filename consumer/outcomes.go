@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	// flushGrace is how long a stop tries to write what is left. It is short: outcomes were written all through the drain,
 	// and service.StopTimeoutDefault counts it in. What is not written is done again elsewhere.
 	flushGrace = 500 * time.Millisecond
+	// outcomeWriters is how many batches are written at a time: while the database works on one the next is made ready. They wait for each other's rows of
+	// runs, which each takes last.
+	outcomeWriters = 2
 )
 
 // ending is the end of a message: *broker.Delivery.
@@ -36,7 +40,7 @@ type finished struct {
 	message ending
 }
 
-// outcomes writes outcomes in batches, one batch at a time: two would lock the rows of the same runs.
+// outcomes writes outcomes in batches.
 type outcomes struct {
 	store    Store
 	timer    Timer // nil = none
@@ -47,6 +51,7 @@ type outcomes struct {
 	causes   *telemetry.CauseLog
 
 	queue    chan finished
+	gathers  chan struct{} // has a place: one at a time gathers a batch
 	stopping chan struct{}
 	ended    chan struct{}
 	abort    context.CancelFunc
@@ -57,6 +62,7 @@ func newOutcomes(cfg Config, s Store, r *recent, m *metrics, causes *telemetry.C
 	return &outcomes{
 		store: s, size: cfg.OutcomeBatch, interval: cfg.OutcomeInterval, recent: r, metrics: m, causes: causes,
 		queue:    make(chan finished, outcomeQueue*cfg.OutcomeBatch),
+		gathers:  make(chan struct{}, 1),
 		stopping: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -64,7 +70,14 @@ func newOutcomes(cfg Config, s Store, r *recent, m *metrics, causes *telemetry.C
 func (o *outcomes) start() {
 	var ctx context.Context
 	ctx, o.abort = context.WithCancel(context.Background())
-	go o.run(ctx)
+	var writers sync.WaitGroup
+	for range outcomeWriters {
+		writers.Go(func() { o.run(ctx) })
+	}
+	go func() {
+		writers.Wait()
+		close(o.ended)
+	}()
 }
 
 // close writes what was added before it, for flushGrace at the most. Call it once, after start.
@@ -99,22 +112,31 @@ func (o *outcomes) add(ctx context.Context, f finished) {
 	}
 }
 
+// run writes batches until the consumer stops and nothing is left.
 func (o *outcomes) run(ctx context.Context) {
-	defer close(o.ended)
 	for {
-		select {
-		case first := <-o.queue:
-			o.write(ctx, o.gather(first))
-		case <-o.stopping:
-			for {
-				select {
-				case first := <-o.queue:
-					o.write(ctx, o.gather(first))
-				default:
-					return
-				}
-			}
+		batch := o.next()
+		if batch == nil {
+			return
 		}
+		o.write(ctx, batch)
+	}
+}
+
+// next returns the next batch, or nil when there will be none.
+func (o *outcomes) next() []finished {
+	o.gathers <- struct{}{}
+	defer func() { <-o.gathers }()
+	select {
+	case first := <-o.queue:
+		return o.gather(first)
+	case <-o.stopping:
+	}
+	select {
+	case first := <-o.queue:
+		return o.gather(first)
+	default:
+		return nil
 	}
 }
 

@@ -86,7 +86,7 @@ func TestOutcomes_ASlowStoreHoldsTheWorkersBack(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		require.Equal(t, 2+outcomeQueue*2, added, "one batch is being written and the queue is full")
+		require.Equal(t, outcomeWriters*2+outcomeQueue*2, added, "batches are being written and the queue is full")
 		close(hold)
 		synctest.Wait()
 		require.Equal(t, 100, added)

@@ -343,8 +343,8 @@ func TestRolling_AStoreThatStallsStopsTheWorkAndNotTheMembership(t *testing.T) {
 		}, w.handler(100*time.Millisecond))
 		f.send(all...)
 		time.Sleep(2 * time.Minute)
-		// A batch is being written, the queue is full, and each slot waits with what it has done.
-		const bound = 10 + outcomeQueue*10 + 8
+		// Batches are being written, the queue is full, and each slot waits with what it has done.
+		const bound = outcomeWriters*10 + outcomeQueue*10 + 8
 		began, done := w.counts()
 		require.LessOrEqual(t, done, bound, "nothing piles up")
 		require.Equal(t, began, done, "and no call is spent on what cannot be written")

@@ -172,7 +172,7 @@ func (s *Store) RaiseDue(ctx context.Context, l lease.Lease, due []Due, now time
 		raised = nil
 		for rest := due; len(rest) > 0; {
 			table, n := LogTable(rest[0].RunID), 1
-			for n < len(rest) && n < s.Data.rowsPerStatement(6) && LogTable(rest[n].RunID) == table {
+			for n < len(rest) && n < s.Data.rowsPerStatement(6) && sameLogTable(rest[n].RunID, rest[0].RunID) {
 				n++
 			}
 			some := rest[:n]

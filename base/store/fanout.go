@@ -77,9 +77,9 @@ const PartMax = 96
 func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) (all bool, err error) {
 	rows := make([][]any, len(parts))
 	for i, p := range parts {
-		rows[i] = []any{runID, p.AccountID, p.Part, string(task.Waiting), 1, 0, At(now)}
+		rows[i] = []any{runID, p.AccountID, p.Part, string(task.Waiting), 1, 0, At(now), s.Data.room()}
 	}
-	columns := []string{"run_id", "account_id", "part", "state", "delivery", "attempt", "created_at"}
+	columns := []string{"run_id", "account_id", "part", "state", "delivery", "attempt", "created_at", "error_text"}
 	guard := insertGuard{
 		from: ", run r", where: " AND r.id = ? AND r.state = ?", args: []any{runID, string(task.RunFanningOut)},
 		check: func() error { return s.checkFanningOut(s.Data.Writer(ctx), runID, "") },
@@ -101,6 +101,18 @@ func (s *Store) HasSubtasks(ctx context.Context, runID, after int64) (bool, erro
 		return false, fmt.Errorf("look for subtasks of run %d: %w", runID, err)
 	}
 	return true, nil
+}
+
+// outcomeRoom is about what a row grows by with its first outcome: the times, the node and the batch.
+var outcomeRoom = strings.Repeat(" ", 56)
+
+// room is what a new row has for its error's text: blanks, in whose place its outcome comes. Without them InnoDB, which fills its pages, splits each of them
+// when the outcomes come, and what remains is half empty.
+func (d *DB) room() string {
+	if d.dialect == SQLiteDialect {
+		return ""
+	}
+	return outcomeRoom
 }
 
 // checkFanningOut returns ErrRunChanged when the run is not fanning out; lock keeps the row as it is.

@@ -18,6 +18,9 @@ var logTablePattern = regexp.MustCompile(`^task_log_\d{8}$`)
 // the clock says now.
 func LogTable(runID int64) string { return logTableOf(task.LogDay(runID)) }
 
+// sameLogTable tells whether the rows of two runs are in one table.
+func sameLogTable(a, b int64) bool { return a == b || task.LogDay(a) == task.LogDay(b) }
+
 func logTableOf(d day.Day) string {
 	return logTablePrefix + strings.ReplaceAll(d.String(), "-", "")
 }

@@ -163,7 +163,7 @@ func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) (changed, error) {
 	for len(sorted) > 0 {
 		table := LogTable(sorted[0].RunID)
 		n := 1
-		for n < len(sorted) && n < most && LogTable(sorted[n].RunID) == table {
+		for n < len(sorted) && n < most && sameLogTable(sorted[n].RunID, sorted[0].RunID) {
 			n++
 		}
 		part := sorted[:n]
@@ -427,8 +427,11 @@ type SubtaskStatus struct {
 // its day's table, is not in the answer.
 func (s *Store) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]SubtaskStatus, error) {
 	byTable := map[string][]task.Key{}
-	for _, k := range keys {
-		table := LogTable(k.RunID)
+	table := ""
+	for i, k := range keys {
+		if i == 0 || !sameLogTable(k.RunID, keys[i-1].RunID) {
+			table = LogTable(k.RunID)
+		}
 		byTable[table] = append(byTable[table], k)
 	}
 	found := make(map[task.Key]SubtaskStatus, len(keys))

@@ -11,7 +11,7 @@ func (s *Store) OpenSubtasks(ctx context.Context, runIDs []int64, in AccountRang
 	runIDs = slices.Sorted(slices.Values(runIDs))
 	for len(runIDs) > 0 {
 		table, n := LogTable(runIDs[0]), 1
-		for n < len(runIDs) && LogTable(runIDs[n]) == table {
+		for n < len(runIDs) && sameLogTable(runIDs[n], runIDs[0]) {
 			n++
 		}
 		list, err := s.openSubtasks(ctx, table, "run_id IN ? AND account_id > ? AND account_id <= ? AND state IN "+openStates+" ORDER BY run_id",

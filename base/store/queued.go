@@ -183,6 +183,15 @@ type queuedKey struct {
 // releaseQueued makes the subtasks due that are queued behind those that have ended. It reads their keys first and then
 // changes them by key, in the order in which everyone takes them.
 func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
+	behind := map[string]bool{}
+	for i, o := range changed { // by run
+		if !o.State.Open() && (i == 0 || o.RunID != changed[i-1].RunID || changed[i-1].State.Open()) {
+			behind[QueuedBehind(o.RunID)] = true
+		}
+	}
+	if any, err := s.anyQueued(tx, slices.Sorted(maps.Keys(behind))); err != nil || !any {
+		return err
+	}
 	var ended [][]any
 	now := time.Time{}
 	for _, o := range changed {
@@ -190,12 +199,6 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 			ended = append(ended, []any{QueuedBehind(o.RunID), o.AccountID, o.Part})
 			now = clock.Later(now, o.EndedAt)
 		}
-	}
-	if len(ended) == 0 {
-		return nil
-	}
-	if any, err := s.anyQueued(tx, changed); err != nil || !any {
-		return err
 	}
 	var queued []queuedKey
 	for some := range slices.Chunk(ended, s.Data.rowsPerStatement(len(queuedIndex))) {
@@ -214,14 +217,13 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 	return s.makeDue(tx, queued, now)
 }
 
-// anyQueued tells whether anything is queued behind the runs of outcomes: nearly always nothing is.
-func (s *Store) anyQueued(tx *gorm.DB, outcomes []Outcome) (bool, error) {
-	behind := map[string]bool{}
-	for _, o := range outcomes {
-		behind[QueuedBehind(o.RunID)] = true
+// anyQueued tells whether anything waits for one of these: nearly always nothing does.
+func (s *Store) anyQueued(tx *gorm.DB, behind []string) (bool, error) {
+	if len(behind) == 0 {
+		return false, nil
 	}
 	var one int
-	err := tx.Raw("SELECT 1 FROM subtask_due WHERE waits_for IN ? LIMIT 1", slices.Sorted(maps.Keys(behind))).Row().Scan(&one)
+	err := tx.Raw("SELECT 1 FROM subtask_due WHERE waits_for IN ? LIMIT 1", behind).Row().Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}

@@ -194,7 +194,7 @@ func (s *Store) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([]O
 	most := s.Data.rowsPerStatement(len(subtaskKey))
 	for len(lost) > 0 {
 		table, n := LogTable(lost[0].RunID), 1
-		for n < len(lost) && n < most && LogTable(lost[n].RunID) == table {
+		for n < len(lost) && n < most && sameLogTable(lost[n].RunID, lost[0].RunID) {
 			n++
 		}
 		some := lost[:n]
