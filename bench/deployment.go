@@ -125,6 +125,9 @@ func (d *deployment) connect(ctx context.Context) error {
 	if err := d.store.MigrateUp(ctx); err != nil {
 		return err
 	}
+	if err := d.store.EnsureRawTables(ctx, []store.RawTable{rawTable}); err != nil {
+		return err
+	}
 	kafka := broker.DefaultConfig()
 	kafka.Brokers, kafka.Partitions, kafka.Replication, kafka.MinInsync = []string{d.kafka.Addr()}, partitions, 1, 1
 	kafka.Span = heldMax // All of one partition's may be under way.

@@ -52,6 +52,7 @@ type options struct {
 	only     []string
 	accounts int
 	parts    int // subtasks of an account where throughput is measured
+	day      int
 	pool     int
 	dir, out string
 	profile  string // a directory
@@ -61,14 +62,18 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
-	var names []string
+	var names, usual []string
 	for _, m := range measures {
 		names = append(names, m.id)
+		if !m.long {
+			usual = append(usual, m.id)
+		}
 	}
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each measure is taken")
-	only := flags.String("only", strings.Join(names, ","), "the `measures` to take, separated by commas")
+	only := flags.String("only", strings.Join(usual, ","), "the `measures` to take, separated by commas; there is day too, which takes a quarter of an hour")
 	flags.IntVar(&o.accounts, "accounts", 40_000, "accounts")
 	flags.IntVar(&o.parts, "parts", 5, "subtasks of an account where throughput is measured")
+	flags.IntVar(&o.day, "day", 28_000_000, "subtasks of the day")
 	flags.IntVar(&o.pool, "pool", 256, "the lane's pool_size, and the concurrency of the peers")
 	flags.StringVar(&o.dir, "dir", "", "an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
 	flags.StringVar(&o.out, "out", "bench/out/results.json", "where the results go")
@@ -82,8 +87,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 		}
 		o.only = append(o.only, name)
 	}
-	if o.rounds < 1 || o.accounts < 1 || o.parts < 1 || o.pool < 1 {
-		return o, errors.New("-rounds, -accounts, -parts and -pool are 1 or more")
+	if o.rounds < 1 || o.accounts < 1 || o.parts < 1 || o.day < 1 || o.pool < 1 {
+		return o, errors.New("-rounds, -accounts, -parts, -day and -pool are 1 or more")
 	}
 	return o, nil
 }

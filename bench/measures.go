@@ -32,6 +32,7 @@ type measure struct {
 	figures               []figure
 	peers                 []string
 	durable, peersDurable string
+	long                  bool // not taken unless it is asked for
 	ours                  func(d *deployment, ctx context.Context) (map[string]float64, error)
 }
 
@@ -66,12 +67,26 @@ var measures = []measure{
 		id: "memory", figures: []figure{{"memory", "MB resident", false}}, durable: allDurable,
 		ours: (*deployment).memory,
 	},
+	{
+		id: "upsert", figures: []figure{{"upsert", "report rows/s", true}}, peers: []string{rawUpsert},
+		durable: "raw and public row in MariaDB (a sync a commit), with fence and coverage", peersDurable: "raw and public row in MariaDB (a sync a commit)",
+		ours: (*deployment).upsert,
+	},
+	{
+		id: "day", figures: []figure{
+			{"day", "min", false}, {"day-rate", "subtasks/s", true}, {"day-disk-mariadb", "bytes/subtask", false}, {"day-disk-kafka", "bytes/subtask", false},
+		},
+		durable: allDurable, long: true, ours: (*deployment).day,
+	},
 }
 
 // take measures once.
 func (m measure) take(ctx context.Context, d *deployment, who string) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
+	if who == rawUpsert {
+		return d.upsertRaw(ctx)
+	}
 	if who != ours {
 		return d.peer(ctx, m.id, who)
 	}

@@ -1,7 +1,12 @@
 package store
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
+	"time"
+
+	"gorm.io/gorm/logger"
 
 	"adsync/base/task"
 )
@@ -39,4 +44,22 @@ func FanOutSQLs(f FanOuts, taskID int64, limit int) map[string]Statement {
 		all[name] = Statement{"SELECT " + runColumns + " FROM run " + strings.Join(q.text, " "), q.args}
 	}
 	return all
+}
+
+// Statements returns how many statements fn has the database run, without those that begin and end transactions.
+func (d *DB) Statements(fn func()) int {
+	counter := &statementCounter{Interface: d.writer.Logger}
+	d.writer.Logger = counter
+	defer func() { d.writer.Logger = counter.Interface }()
+	fn()
+	return int(counter.n.Load())
+}
+
+type statementCounter struct {
+	logger.Interface
+	n atomic.Int64
+}
+
+func (c *statementCounter) Trace(context.Context, time.Time, func() (string, int64), error) {
+	c.n.Add(1)
 }

@@ -139,9 +139,9 @@ func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, tab
 		statement, args := d.insertGuardedSQL(l, table, columns, batch, guard)
 		var inserted int64
 		err := d.retry(ctx, func() error {
-			res := d.Writer(ctx).Exec(statement, args...)
-			inserted = res.RowsAffected
-			return res.Error
+			var err error
+			inserted, err = d.execMany(d.Writer(ctx), statement, args, false)
+			return err
 		})
 		if err != nil {
 			return false, err

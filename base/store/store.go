@@ -24,10 +24,11 @@ type Store struct {
 
 // DB is one database: the writer and its readers.
 type DB struct {
-	dialect Dialect
-	writer  *gorm.DB
-	readers []*gorm.DB
-	next    atomic.Uint32
+	dialect  Dialect
+	writer   *gorm.DB
+	readers  []*gorm.DB
+	next     atomic.Uint32
+	prepared prepared
 }
 
 // Open connects to both databases and checks that they answer. It neither creates nor migrates anything but

@@ -45,7 +45,7 @@ func (d *DB) Upsert(tx *gorm.DB, table Table, rows [][]any) error {
 			}
 			args = append(args, row...)
 		}
-		if err := tx.Exec(d.upsertSQL(table, len(batch)), args...).Error; err != nil {
+		if _, err := d.execMany(tx, d.upsertSQL(table, len(batch)), args, len(batch) == step); err != nil {
 			return fmt.Errorf("upsert %d rows of %s: %w", len(batch), table.Name, err)
 		}
 	}

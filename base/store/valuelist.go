@@ -181,8 +181,7 @@ func (d *DB) updateByValues(tx *gorm.DB, u valueUpdate, rows [][]any) error {
 // countByValues does the same and returns how many of the table's rows it has changed.
 func (d *DB) countByValues(tx *gorm.DB, u valueUpdate, rows [][]any) (int64, error) {
 	sql, args := d.updateSQL(u, rows)
-	res := tx.Exec(sql, args...)
-	return res.RowsAffected, res.Error
+	return d.execMany(tx, sql, args, false)
 }
 
 func (d *DB) updateSQL(u valueUpdate, rows [][]any) (sql string, args []any) {

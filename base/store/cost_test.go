@@ -1,0 +1,89 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+// What a batch of subtasks costs the database, in statements: what holds on any machine. Nearly all of them are as here, sent once and well.
+func TestSubtasks_StatementsOfABatch(t *testing.T) {
+	t.Parallel()
+	const n = 50 // On SQLite too this is one statement's worth.
+	s, l, run, now := fanningOut(t)
+	var parts []store.AccountPart
+	var keys []task.Key
+	for i := range int64(n) {
+		parts = append(parts, store.AccountPart{AccountID: i + 1, Part: "d"})
+		keys = append(keys, task.Key{RunID: run.ID, AccountID: i + 1, Part: "d"})
+	}
+	require.Equal(t, 1, s.Data.Statements(func() {
+		all, err := s.AddSubtasks(t.Context(), l, run.ID, parts, now)
+		require.NoError(t, err)
+		require.True(t, all)
+	}), "a fan-out's rows")
+	require.Equal(t, 1, s.Data.Statements(func() {
+		require.NoError(t, s.AdvanceCursor(t.Context(), l, run.ID, 0, n, nil, ""))
+	}), "its cursor")
+	require.Equal(t, 1, s.Data.Statements(func() {
+		states, err := s.SubtaskStates(t.Context(), keys)
+		require.NoError(t, err)
+		require.Len(t, states, n)
+	}), "the look before the work")
+	var outcomes []store.Outcome
+	for i, k := range keys {
+		outcomes = append(outcomes, store.Outcome{Key: k, Delivery: 1, State: task.Succeeded, StartedAt: outcomeTime, EndedAt: outcomeTime, Rows: i})
+	}
+	require.Equal(t, 4, s.Data.Statements(func() {
+		stale, err := s.ApplyOutcomes(t.Context(), outcomes)
+		require.NoError(t, err)
+		require.Zero(t, stale)
+	}), "the outcomes: the rows, what is queued behind, the run's counts, the run's end")
+}
+
+// Rows that came some other way are read back, and all of them are counted as they are.
+func TestAddSubtasks_TellsWhetherAllWereNew(t *testing.T) {
+	t.Parallel()
+	s, l, run, now := fanningOut(t)
+	part := func(account int64) store.AccountPart { return store.AccountPart{AccountID: account, Part: "d"} }
+	left, err := s.HasSubtasks(t.Context(), run.ID, 0)
+	require.NoError(t, err)
+	require.False(t, left)
+	all, err := s.AddSubtasks(t.Context(), l, run.ID, []store.AccountPart{part(1), part(2)}, now)
+	require.NoError(t, err)
+	require.True(t, all)
+	all, err = s.AddSubtasks(t.Context(), l, run.ID, []store.AccountPart{part(2), part(3)}, now)
+	require.NoError(t, err)
+	require.False(t, all)
+	for after, want := range map[int64]bool{0: true, 2: true, 3: false} {
+		left, err := s.HasSubtasks(t.Context(), run.ID, after)
+		require.NoError(t, err)
+		require.Equal(t, want, left, "after %d", after)
+	}
+}
+
+// A message may come again when its subtask was put off already: the outcome takes it out of what waits, and counts once.
+func TestApplyOutcomes_OfWhatWasPutOffAmongOthers(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	r := newRun(t, s, outcomeTime, accounts(3)...)
+	_, err := s.ApplyOutcomes(t.Context(), []store.Outcome{r.outcome(2, 1, task.Deferred)})
+	require.NoError(t, err)
+	stale, err := s.ApplyOutcomes(t.Context(), []store.Outcome{r.outcome(1, 1, task.Succeeded), r.outcome(2, 1, task.Succeeded), r.outcome(3, 1, task.Succeeded)})
+	require.NoError(t, err)
+	require.Zero(t, stale)
+	var due, calls int
+	db := s.Data.Writer(t.Context())
+	require.NoError(t, db.Raw("SELECT COUNT(*) FROM subtask_due").Row().Scan(&due))
+	require.Zero(t, due)
+	require.NoError(t, db.Raw("SELECT SUM(api_calls) FROM "+store.LogTable(r.run)).Row().Scan(&calls))
+	require.Equal(t, 2*4, calls, "of each try once")
+	run, err := s.Run(t.Context(), r.run)
+	require.NoError(t, err)
+	require.Equal(t, task.RunSucceeded, run.State)
+	require.EqualValues(t, 3, run.Succeeded)
+}
