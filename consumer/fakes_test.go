@@ -224,7 +224,7 @@ func (e *fakeEnding) Abandon() {
 // message is what a producer sends for a subtask.
 func message(e task.Envelope, value string) *broker.Message {
 	m := &broker.Message{Topic: "t", Value: []byte(value)}
-	for _, h := range e.Headers() {
+	for _, h := range e.Seal().Headers(e.Key, e.Delivery, e.Attempt) {
 		m.Headers = append(m.Headers, broker.Header{Key: h.Name, Value: h.Value})
 	}
 	return m

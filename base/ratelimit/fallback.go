@@ -135,20 +135,15 @@ func (f *fallback) returned(by use, at time.Time) {
 	f.met = true
 	switch {
 	case by == meet:
-		// It may have been away for others, who have not looked yet and go on with their parts.
-		f.meet(at)
+		// It may have been away for others, who have not looked yet and go on with their parts: no calls until they have.
+		f.ownUntil = at.Add(meetFor)
+		f.own.spend(meetFor + microseconds(ownHorizon))
 		return
 	case at.Sub(f.missed) > partMost:
 		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within the horizon.
 		f.own.spend(horizonTime)
 	}
 	f.owes, f.ownUntil = false, at.Add(microseconds(horizon-2*ownHorizon))
-}
-
-// meet has this process make no calls for a while after it has met the common ledger.
-func (f *fallback) meet(at time.Time) {
-	f.ownUntil = at.Add(meetFor)
-	f.own.spend(meetFor + microseconds(ownHorizon))
 }
 
 // pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.

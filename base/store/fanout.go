@@ -92,15 +92,21 @@ func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, par
 
 // HasSubtasks tells whether a run has subtasks of accounts above one.
 func (s *Store) HasSubtasks(ctx context.Context, runID, after int64) (bool, error) {
-	var one int
-	err := s.Data.Writer(ctx).Raw("SELECT 1 FROM "+LogTable(runID)+" WHERE run_id = ? AND account_id > ? LIMIT 1", runID, after).Row().Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
+	any, err := exists(s.Data.Writer(ctx), "SELECT 1 FROM "+LogTable(runID)+" WHERE run_id = ? AND account_id > ? LIMIT 1", runID, after)
 	if err != nil {
 		return false, fmt.Errorf("look for subtasks of run %d: %w", runID, err)
 	}
-	return true, nil
+	return any, nil
+}
+
+// exists tells whether a query of the number 1 finds a row.
+func exists(tx *gorm.DB, query string, args ...any) (bool, error) {
+	var one int
+	err := tx.Raw(query, args...).Row().Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // outcomeRoom is about what a row grows by with its first outcome: the times, the node and the batch.
@@ -117,9 +123,8 @@ func (d *DB) room() string {
 
 // checkFanningOut returns ErrRunChanged when the run is not fanning out; lock keeps the row as it is.
 func (s *Store) checkFanningOut(tx *gorm.DB, runID int64, lock string) error {
-	var one int
-	err := tx.Raw("SELECT 1 FROM run WHERE id = ? AND state = ?"+lock, runID, string(task.RunFanningOut)).Row().Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
+	open, err := exists(tx, "SELECT 1 FROM run WHERE id = ? AND state = ?"+lock, runID, string(task.RunFanningOut))
+	if err == nil && !open {
 		return ErrRunChanged
 	}
 	return err

@@ -166,7 +166,7 @@ func (d *DB) insertGuardedSQL(l lease.Lease, table string, columns []string, row
 	list, args := v.in("o." + strings.Join(columns, ", o."))
 	sql = d.dialect.InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT " + list + " FROM " + d.list(v) + " AS o, leader l" + guard.from +
 		" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?" + guard.where + d.dialect.Share()
-	return sql, slices.Concat(args, v.args(), []any{l.Epoch, l.Holder}, guard.args)
+	return sql, slices.Concat(args, v.args, []any{l.Epoch, l.Holder}, guard.args)
 }
 
 // assignment is one "column = expression" of an UPDATE. The expression must not read a column that the same statement

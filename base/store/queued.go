@@ -3,10 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,13 +180,13 @@ type queuedKey struct {
 // releaseQueued makes the subtasks due that are queued behind those that have ended. It reads their keys first and then
 // changes them by key, in the order in which everyone takes them.
 func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
-	behind := map[string]bool{}
-	for i, o := range changed { // by run
-		if !o.State.Open() && (i == 0 || o.RunID != changed[i-1].RunID || changed[i-1].State.Open()) {
-			behind[QueuedBehind(o.RunID)] = true
+	var runs []int64
+	for _, o := range changed { // by run
+		if !o.State.Open() && (len(runs) == 0 || o.RunID != runs[len(runs)-1]) {
+			runs = append(runs, o.RunID)
 		}
 	}
-	if any, err := s.anyQueued(tx, slices.Sorted(maps.Keys(behind))); err != nil || !any {
+	if any, err := s.anyQueued(tx, runs); err != nil || !any {
 		return err
 	}
 	var ended [][]any
@@ -217,20 +214,20 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 	return s.makeDue(tx, queued, now)
 }
 
-// anyQueued tells whether anything waits for one of these: nearly always nothing does.
-func (s *Store) anyQueued(tx *gorm.DB, behind []string) (bool, error) {
-	if len(behind) == 0 {
+// anyQueued tells whether anything is queued behind runs: nearly always nothing is.
+func (s *Store) anyQueued(tx *gorm.DB, runs []int64) (bool, error) {
+	if len(runs) == 0 {
 		return false, nil
 	}
-	var one int
-	err := tx.Raw("SELECT 1 FROM subtask_due WHERE waits_for IN ? LIMIT 1", behind).Row().Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+	behind := make([]string, len(runs))
+	for i, id := range runs {
+		behind[i] = QueuedBehind(id)
 	}
+	any, err := exists(tx, "SELECT 1 FROM subtask_due WHERE waits_for IN ? LIMIT 1", behind)
 	if err != nil {
-		return false, fmt.Errorf("look for what is queued behind %d runs: %w", len(behind), err)
+		return false, fmt.Errorf("look for what is queued behind %d runs: %w", len(runs), err)
 	}
-	return true, nil
+	return any, nil
 }
 
 var queuedIndex = []string{"waits_for", "account_id", "part"}

@@ -47,7 +47,7 @@ func (d *DB) lookUp(table string, key []string, n int) string {
 func (d *DB) lookUpKeys(table string, key []string, keys [][]any) (sql string, args []any) {
 	v := d.valuesOf(key, key, keys)
 	on, onArgs := v.in(sameKeys(key))
-	return d.list(v) + " AS o" + d.inOrder() + table + " AS t ON " + on, append(v.args(), onArgs...)
+	return d.list(v) + " AS o" + d.inOrder() + table + " AS t ON " + on, slices.Concat(v.args, onArgs)
 }
 
 // inOrder joins a table to the rows before it, in their order.
@@ -70,13 +70,14 @@ func sameKeys(key []string) string {
 // list: such a column is a value of the statement, and no column of the list.
 type values struct {
 	columns []string
-	rows    [][]any
+	rows    int
+	args    []any          // row by row
 	same    map[string]any // by column
 }
 
 // valuesOf returns rows for a statement that joins them to a table by a key.
 func (d *DB) valuesOf(columns, key []string, rows [][]any) values {
-	v := values{same: map[string]any{}}
+	v := values{rows: len(rows), same: map[string]any{}}
 	var kept []int
 	for c, column := range columns {
 		last := c == len(columns)-1 && len(kept) == 0 // The list has one column at least.
@@ -88,14 +89,11 @@ func (d *DB) valuesOf(columns, key []string, rows [][]any) values {
 			v.same[column] = rows[0][c]
 		}
 	}
-	v.rows = make([][]any, len(rows))
-	all := make([]any, 0, len(rows)*len(kept))
-	for i, row := range rows {
-		from := len(all)
+	v.args = make([]any, 0, len(rows)*len(kept))
+	for _, row := range rows {
 		for _, c := range kept {
-			all = append(all, row[c])
+			v.args = append(v.args, row[c])
 		}
-		v.rows[i] = all[from:]
 	}
 	return v
 }
@@ -116,14 +114,6 @@ func allSame(rows [][]any, column int) bool {
 	return true
 }
 
-func (v values) args() []any {
-	args := make([]any, 0, (len(v.rows)+1)*len(v.columns))
-	for _, row := range v.rows {
-		args = append(args, row...)
-	}
-	return args
-}
-
 var ofList = regexp.MustCompile(`\bo\.([a-z_]+)`)
 
 // in returns an expression on the list's rows, called o, with what is the same in all of them in its place.
@@ -140,7 +130,7 @@ func (v values) in(expression string) (sql string, args []any) {
 }
 
 // list is the table of v's rows.
-func (d *DB) list(v values) string { return d.valueList(v.columns, len(v.rows)) }
+func (d *DB) list(v values) string { return d.valueList(v.columns, v.rows) }
 
 // deleteByKeys deletes rows by their whole primary key, in the order of keys.
 func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any) error {
@@ -193,10 +183,10 @@ func (d *DB) updateSQL(u valueUpdate, rows [][]any) (sql string, args []any) {
 	on, onArgs := v.in(on)
 	if d.dialect == SQLiteDialect {
 		set, setArgs := v.in(assignments("", u.set))
-		return "UPDATE " + u.table + " AS t SET " + set + " FROM " + d.list(v) + " AS o WHERE " + on, slices.Concat(setArgs, v.args(), onArgs)
+		return "UPDATE " + u.table + " AS t SET " + set + " FROM " + d.list(v) + " AS o WHERE " + on, slices.Concat(setArgs, v.args, onArgs)
 	}
 	set, setArgs := v.in(assignments("t.", u.set))
-	return "UPDATE " + d.list(v) + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + set, slices.Concat(v.args(), onArgs, setArgs)
+	return "UPDATE " + d.list(v) + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + set, slices.Concat(v.args, onArgs, setArgs)
 }
 
 func assignments(prefix string, set [][2]string) string {

@@ -100,9 +100,6 @@ func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
 	}
 }
 
-// Headers returns the envelope's headers.
-func (e Envelope) Headers() []Header { return e.Seal().Headers(e.Key, e.Delivery, e.Attempt) }
-
 // Envelopes reads envelopes. It remembers what it has read of the runs of late, which is most of each. The zero value is ready; it may be used by many at a
 // time.
 type Envelopes struct {

@@ -13,7 +13,7 @@ import (
 
 func headers(e task.Envelope) func(string) string {
 	m := map[string]string{}
-	for _, h := range e.Headers() {
+	for _, h := range e.Seal().Headers(e.Key, e.Delivery, e.Attempt) {
 		m[h.Name] = string(h.Value)
 	}
 	return func(name string) string { return m[name] }
