@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -136,8 +138,7 @@ func (a *api) limited(r request, login token.Login) ratelimit.Call {
 // does not keep it from ever being sent.
 const grantTries = 3
 
-// errGrantEnded says that a request was not known to be written by the end of its grant, and was cancelled. In a rare moment it was written all the same, by its
-// grant; the next one has a grant of its own.
+// errGrantEnded says that a request was not written by the end of its grant, and was not sent.
 var errGrantEnded = errors.New("the request was not written by the end of its grant")
 
 // once waits for the limits and sends the request one time.
@@ -168,24 +169,34 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 	}
 }
 
-// unwrittenMost is how long after the end of its grant a request may still be written: that it is, is learned late by a process without CPU.
-const unwrittenMost = time.Second
-
-// writtenBy has a request be cancelled if it is not written by a moment. What follows the writing is not bounded.
+// writtenBy has a request fail if it is not written by a moment, or by none if that is zero: no connection is waited for any longer, and the one that it has
+// refuses what comes later. What follows the writing is not bounded.
 func writtenBy(ctx context.Context, until time.Time) (bounded context.Context, stop func()) {
-	if until.IsZero() {
-		return ctx, func() {}
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	until = until.Add(unwrittenMost)
-	timer := time.AfterFunc(clock.Until(until), func() { cancel(errGrantEnded) })
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	var timer *time.Timer
+	if !until.IsZero() {
+		timer = time.AfterFunc(clock.Until(until), func() { cancel(errGrantEnded) })
+	}
+	var conn net.Conn
+	trace := &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) {
+			conn = got.Conn
+			_ = conn.SetWriteDeadline(until) // Of a connection that is broken the writing tells.
+			if timer != nil {
+				timer.Stop()
+			}
+		},
+		// Not when it was written, which is told before the last of it is.
+		GotFirstResponseByte: func() { _ = conn.SetWriteDeadline(time.Time{}) },
+	}
+	if timer != nil {
 		// A request whose connection turns out to be closed is written anew on another one.
-		GetConn:      func(string) { timer.Reset(max(0, clock.Until(until))) },
-		WroteRequest: func(httptrace.WroteRequestInfo) { timer.Stop() },
-	})
-	return ctx, func() {
-		timer.Stop()
+		trace.GetConn = func(string) { timer.Reset(max(0, clock.Until(until))) }
+	}
+	return httptrace.WithClientTrace(ctx, trace), func() {
+		if timer != nil {
+			timer.Stop()
+		}
 		cancel(nil)
 	}
 }
@@ -214,7 +225,7 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil && errors.Is(context.Cause(sendCtx), errGrantEnded):
+	case err != nil && (errors.Is(context.Cause(sendCtx), errGrantEnded) || errors.Is(err, os.ErrDeadlineExceeded)):
 		a.calls.Add(-1)
 		return nil, errGrantEnded
 	case errors.Is(err, context.DeadlineExceeded):

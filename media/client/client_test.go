@@ -553,13 +553,59 @@ func TestGet_IsNotSentAfterTheEndOfItsGrant(t *testing.T) {
 	})
 	s.waiter.ended = make(chan struct{})
 	s.waiter.until = func() time.Time {
-		// Its cancelling is due after 100 ms.
-		time.AfterFunc(150*time.Millisecond, func() { close(s.waiter.ended) })
-		return clock.Mark().Add(100*time.Millisecond - client.UnwrittenMost)
+		time.AfterFunc(300*time.Millisecond, func() { close(s.waiter.ended) })
+		return clock.Mark().Add(200 * time.Millisecond)
 	}
 	_, err = s.client.For(account).Get(t.Context(), "x", nil)
 	require.NoError(t, err)
 	require.Len(t, s.waiter.waited, 1)
+}
+
+// heldConn is a connection to which a process without CPU writes late.
+type heldConn struct {
+	net.Conn
+	until *atomic.Pointer[time.Time] // before which nothing is written; nil is at once
+}
+
+func (c heldConn) Write(b []byte) (int, error) {
+	if until := c.until.Swap(nil); until != nil {
+		<-time.After(clock.Until(*until))
+	}
+	return c.Conn.Write(b)
+}
+
+// That a request has a connection does not say that it is written.
+func TestGet_IsNotWrittenAfterTheEndOfItsGrant(t *testing.T) {
+	t.Parallel()
+	var hold atomic.Pointer[time.Time]
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) {
+		inner := client.NewHTTP()
+		t.Cleanup(inner.CloseIdleConnections)
+		inner.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return heldConn{conn, &hold}, err
+		}
+		o.Transport = client.NewTransport(platform{}, o.Transport.BaseURL(), inner)
+	})
+	api := s.client.For(account)
+	for _, connection := range []string{"a new one", "one that was used before"} {
+		s.requests.Store(0)
+		s.waiter.waited = nil
+		s.waiter.until = func() time.Time {
+			if len(s.waiter.waited) > 1 {
+				return clock.Mark().Add(time.Minute)
+			}
+			until := clock.Mark().Add(100 * time.Millisecond)
+			later := until.Add(10 * time.Millisecond)
+			hold.Store(&later)
+			return until
+		}
+		_, err := api.Get(t.Context(), "x", nil)
+		require.NoError(t, err, connection)
+		require.Len(t, s.waiter.waited, 2, "another grant is waited for: %s", connection)
+		require.EqualValues(t, 1, s.requests.Load(), connection)
+	}
+	require.Equal(t, 2, api.Calls())
 }
 
 // A platform to which grants always end too early is called all the same: the delay is that of all calls.

@@ -25,7 +25,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Buckets: []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"media", "endpoint"})),
 		late: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "adsync_media_unwritten_total", Help: "Requests that were cancelled since they were not written a second after the end of their grant.",
+			Name: "adsync_media_unwritten_total", Help: "Requests that were not sent since they could not be written by the end of their grant.",
 		}, []string{"media"})),
 	}
 }

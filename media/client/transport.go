@@ -18,12 +18,14 @@ import (
 const bodyMaxDefault = 64 << 20
 
 // NewHTTP returns an HTTP client made for calling few hosts very often. It does not follow redirects: the next host would
-// learn the token from the address.
+// learn the token from the address. It speaks HTTP/1.1 alone: a request that has a connection for itself can be kept from being written too late.
 func NewHTTP() *http.Client {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
-			ForceAttemptHTTP2:     true,
+			Protocols:             &protocols,
 			MaxIdleConns:          1024,
 			MaxIdleConnsPerHost:   512,
 			IdleConnTimeout:       90 * time.Second,
