@@ -3,9 +3,10 @@
 -- KEYS[1]   the moment up to which there may be grants that this Redis does not know of
 -- KEYS[2]   the pauses: a hash of points and the moments at which they end, and under "" the number of its changes
 -- KEYS[3]   the index of limits: a hash of the names of what was granted, with when it was asked for last
--- KEYS[2i+2], KEYS[2i+3]   of limit i: the moments granted and to whom (a sorted set, or where there is a burst one number), and what is claimed (a hash)
+-- KEYS[4]   when it was asked last
+-- KEYS[2i+3], KEYS[2i+4]   of limit i: the moments granted and to whom (a sorted set, or where there is a burst one number), and what is claimed (a hash)
 -- The last KEYS are, of each limit with calls, how many were granted in each minute of late (a hash).
--- ARGV      process, horizon, claim's life, 1 if the process has been without Redis, the number of the hash KEYS[2] that the process knows, how many limits,
+-- ARGV      process, horizon, claim's life, how long nobody asks at the most, how long nothing is granted after more than that, 1 if the process has been without Redis, the number of the hash KEYS[2] that the process knows, how many limits,
 --           for each limit: every, 1 if it may have a burst, tolerance, ahead, calls, window,
 --           of how many limits more was taken than granted, for each of these: the limit and how much more,
 --           how many calls will not be made, for each of these: its moment, how many limits, each with the cost,
@@ -29,7 +30,7 @@ local function number() return tonumber(arg()) end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local process, horizon, life, back, known, count = arg(), number(), number(), arg(), arg(), number()
+local process, horizon, life, unasked, hush, back, known, count = arg(), number(), number(), number(), number(), arg(), arg(), number()
 local function text(n) return string.format('%.0f', n) end
 -- A moment is kept with whose it is: an ask that is sent twice must not hand back what another process was granted in between.
 local function member(t) return text(t) .. ' ' .. process end
@@ -38,6 +39,13 @@ local from = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
 if from == 0 or back == '1' then
   -- What was granted before all was lost lies within the horizon, and so does what others grant themselves until they come back.
   from = math.max(from, now + horizon)
+  redis.call('SET', KEYS[1], text(from))
+end
+local asked = tonumber(redis.call('GET', KEYS[4]) or 0) or 0
+redis.call('SET', KEYS[4], text(now))
+if asked > 0 and now - asked > unasked then
+  -- This Redis stood still, or nobody reached it: processes may go on with their own parts until they have found it back.
+  from = math.max(from, now + hush)
   redis.call('SET', KEYS[1], text(from))
 end
 
@@ -72,9 +80,9 @@ local function load(l)
   for j = 1, #l.granted do l.granted[j] = tonumber(string.match(l.granted[j], '%d+')) end
 end
 
-local limits, counted = {}, 2 * count + 3
+local limits, counted = {}, 2 * count + 4
 for i = 0, count - 1 do
-  local l = {name = KEYS[2 * i + 4], claimed = KEYS[2 * i + 5], every = number(), bursts = arg() == '1', tolerance = number(), ahead = number(), calls = number(), window = number(), added = {}}
+  local l = {name = KEYS[2 * i + 5], claimed = KEYS[2 * i + 6], every = number(), bursts = arg() == '1', tolerance = number(), ahead = number(), calls = number(), window = number(), added = {}}
   limits[i] = l
   l.after = from + l.every
   local crowded = 0

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/fnv"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +25,8 @@ const (
 	callsPerAsk = 80
 	askEvery    = 2 * time.Second
 	askSoonest  = 100 * time.Millisecond
+	// touchEvery is how long after its last ask a process asks for nothing, if it has nothing to ask.
+	touchEvery = askEvery + askEvery/10
 	// askApart is how long after an ask those wait that come meanwhile, to be asked for together. The first call after a rest waits for nobody.
 	askApart = 20 * time.Millisecond
 	// roundCalls is how many more calls than others an account may have before they go first, and roundsForgotten how long it takes until about two
@@ -64,6 +68,7 @@ type desk struct {
 	refused  map[Key]time.Time // when limits were tightened last
 	pausings int               // how often this process has paused
 	asked    time.Time         // when it was asked last
+	phase    float64           // of the time between two asks, by which the first one was early; 0 before it
 	synced   time.Time         // when pauses were read last
 	ahead    time.Duration     // the ledger's clock is so far ahead of ours; it tells a calendar's windows
 	owed     map[Key]int       // rows that calls matched and the ledger does not know of
@@ -510,6 +515,11 @@ func (d *desk) askAgain(got answer) time.Time {
 	if granted > 0 {
 		every = min(every, max(askSoonest, horizonTime*callsPerAsk/time.Duration(granted)))
 	}
+	if d.phase == 0 && every == askEvery {
+		// Processes that began together ask one after the other: so what is granted reaches further ahead at any moment, for when Redis goes.
+		d.phase = phaseOf(d.w.process)
+		every = time.Duration(float64(every) * d.phase)
+	}
 	at := got.answered.Add(every)
 	for _, l := range d.lines {
 		if len(l.waiting) > 0 && l.askAt.After(got.answered) && l.askAt.Before(at) {
@@ -517,6 +527,13 @@ func (d *desk) askAgain(got answer) time.Time {
 		}
 	}
 	return at
+}
+
+// phaseOf is a part of 1 that is another one for each process.
+func phaseOf(process string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(process))
+	return 1 - rand.New(rand.NewPCG(uint64(h.Sum32()), 0)).Float64()
 }
 
 // holdPaused puts a ticket aside if its call is paused, or ends its wait if that is for too long.
@@ -609,6 +626,16 @@ func (d *desk) takeBack(l *line, s slot) {
 	l.serve(d)
 	if at := d.w.now().Add(handBackWithin); len(l.spare) > 0 && s.at != 0 && s.from.After(at.Add(handBackAhead)) {
 		d.tellBy(at)
+	}
+}
+
+// touch asks for nothing if nothing was asked for a while. That it is asked is how a common ledger knows that it can be reached: after a time in which
+// nobody did, it reckons with processes that go on with their own parts.
+func (d *desk) touch() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := d.w.now(); now.Sub(d.asked) >= touchEvery {
+		d.tellBy(now)
 	}
 }
 

@@ -210,7 +210,7 @@ func (f *fallback) look(ctx context.Context) {
 		return
 	}
 	if others {
-		f.own.spend(f.patience())
+		f.own.spend(f.patience(false))
 	}
 	switch {
 	case others && !f.others:
@@ -228,11 +228,17 @@ func (f *fallback) report(ctx context.Context, err error) {
 }
 
 // patience is how long after a loss this process grants itself nothing: until what was granted before has lapsed, and the witness has told of others.
-func (f *fallback) patience() time.Duration {
-	if f.witness == nil {
-		return horizonTime
+// The common ledger that did not answer in time may also have stood still and have come back since, for others that did not notice: they are granted calls
+// unless nobody asked it for so long, and until this process has found it back.
+func (f *fallback) patience(silence bool) time.Duration {
+	d := horizonTime
+	if silence {
+		d = max(d, microseconds(unasked)+probeEvery+lookEvery-f.timeout)
 	}
-	return horizonTime + 2*lookEvery
+	if f.witness != nil {
+		d = max(d, horizonTime+2*lookEvery)
+	}
+	return d
 }
 
 // use tells what an ask should be put to: the common ledger as long as it answers, else once each second.
@@ -289,7 +295,7 @@ func (f *fallback) away(ctx context.Context, err error) {
 		f.awaySince, f.ownUntil, f.others = f.own.clock(), time.Time{}, false
 		f.nextProbe = f.awaySince.Add(probeEvery)
 		// What the common ledger granted a moment ago still stands in the platform's window.
-		f.own.spend(f.patience())
+		f.own.spend(f.patience(isTimeout(err)))
 	}
 	f.mu.Unlock()
 	if first {

@@ -241,14 +241,49 @@ func TestFallback_WhoBeginsWaitsUntilAllHaveFoundRedisBack(t *testing.T) {
 		rules := NewRules()
 		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20}}))
 		w := New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
+		var listening sync.WaitGroup
+		ctx, stop := context.WithCancel(t.Context())
+		listening.Go(func() { w.Listen(ctx) })
+		defer listening.Wait()
+		defer stop()
 		began, call := time.Now(), Call{Media: "m", Endpoint: "x", App: "1"}
 		require.NoError(t, await(t.Context(), w, call))
 		require.InDelta(t, meetFor, time.Since(began), float64(50*time.Millisecond))
 		time.Sleep(time.Hour)
 		began = time.Now()
 		require.NoError(t, await(t.Context(), w, call))
-		require.Zero(t, time.Since(began))
+		require.Zero(t, time.Since(began), "it has stayed in touch")
 	})
+}
+
+// A process that rests has no ask that goes unanswered. Others begin with their parts when Redis was silent for long, and go on for a second after it has
+// come back: all that the process is granted then would come on top.
+func TestFallback_WhoRestedKnowsOfASilence(t *testing.T) {
+	t.Parallel()
+	rules := NewRules()
+	require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))
+	call := Call{Media: "m", Endpoint: "x", App: "1"}
+	for seed := range 200 {
+		s := NewSimulation(uint64(seed), rules, testSpread, 2)
+		s.timeout = []time.Duration{50 * time.Millisecond, time.Second}[seed%2]
+		s.Join(Demand{Call: call, PerSecond: 50, Most: 50})
+		rests := s.processes[s.Join(Demand{Call: call, PerSecond: 1e-9})]
+		rests.stand(&standing{waiting: new(int)}, call)
+		s.Run(10*time.Second + s.upTo(2*time.Second))
+		s.SilenceRedis()
+		s.Run(time.Second + s.upTo(4*time.Second))
+		s.ReturnRedis()
+		s.Run(s.upTo(500 * time.Millisecond))
+		for range 20 {
+			rests.stand(&standing{waiting: new(int)}, call)
+		}
+		s.Run(6 * time.Second)
+		came, key := newArrivals(), rules.keys(call)[0]
+		for _, c := range s.Calls() {
+			came.note(key, c.At.Microseconds())
+		}
+		require.LessOrEqual(t, came.worst(key), 20, "seed %d", seed)
+	}
 }
 
 func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
 
 // All moments and times of a plan are microseconds: nanoseconds since 1970 do not fit the numbers of Redis's scripts.
@@ -13,6 +14,11 @@ const (
 	horizon = 2_000_000
 	// claimLife is how long a claim lasts that is not renewed: a little longer than processes that wait take between two asks.
 	claimLife = 3_000_000
+	// unasked is how long nobody asks a common ledger that can be reached, at the most: processes stay in touch.
+	unasked = 2_750_000
+	// hush is how long it grants nothing after more than that: until all who went on with their own parts have found it back, and what they
+	// granted themselves is used up.
+	hush = horizon + int64(partMost/time.Microsecond)
 )
 
 // plan is what all processes know together of the limits: which moments are granted, and who claims how much. Its zero value is of no use.
@@ -21,9 +27,11 @@ const (
 type plan struct {
 	horizon int64 // how far ahead calls are granted
 	// from is the moment up to which what a plan before this one has granted may lie.
-	from  int64
-	books map[Key]*book // by Key.id
-	asks  int
+	from    int64
+	unasked int64         // how long nobody asks it, unless it cannot be reached; 0 where that says nothing
+	asked   int64         // when it was asked last
+	books   map[Key]*book // by Key.id
+	asks    int
 }
 
 // book is a plan's page of one limit.
@@ -173,6 +181,10 @@ func (p *plan) answer(now int64, a ask) []given {
 	if a.back {
 		p.from = max(p.from, now+p.horizon)
 	}
+	if p.unasked > 0 && p.asked > 0 && now-p.asked > p.unasked {
+		p.from = max(p.from, now+hush)
+	}
+	p.asked = now
 	if p.asks++; p.asks%sweepEvery == 0 {
 		p.sweep(now)
 	}

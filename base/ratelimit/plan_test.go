@@ -149,7 +149,7 @@ func (s *scene) drawTold(t *rapid.T, a *ask) {
 	}
 }
 
-func newPlan() *plan { return &plan{horizon: horizon, books: map[Key]*book{}} }
+func newPlan() *plan { return &plan{horizon: horizon, unasked: unasked, books: map[Key]*book{}} }
 
 func allowed(k Key) int { return max(1, k.Cost, int(float64(k.Limit)*k.Share+1e-9)) }
 

@@ -117,12 +117,12 @@ func (r *shared) askPlain(ctx context.Context, media string, a ask) (answer, err
 }
 
 func (r *shared) askMoments(ctx context.Context, media string, a ask) (answer, error) {
-	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index")}
+	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index"), r.keys.Of(media, "asked")}
 	var minutes []string
 	r.mu.Lock()
 	known := r.known[media]
 	r.mu.Unlock()
-	args := []any{a.process, horizon, claimLife, a.back, known, len(a.limits)}
+	args := []any{a.process, horizon, claimLife, unasked, hush, a.back, known, len(a.limits)}
 	for _, l := range a.limits {
 		l = l.of(r.spread, 1)
 		names = append(names, r.name(l.key, "granted"), r.name(l.key, "claims"))

@@ -38,7 +38,7 @@ func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 		s := drawScene(rt)
 		r := newShared(client, redis.NewKeys(fmt.Sprint("run", run)), s.spread, quiet)
 		p := newPlan()
-		p.from = now.UnixMicro() + horizon
+		p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
 		m.SetTime(now)
 		_, err := r.ask(context.Background(), "m", ask{})
 		require.NoError(rt, err)

@@ -17,6 +17,7 @@ type Simulation struct {
 	rules   *Rules
 	spread  time.Duration
 	members int
+	timeout time.Duration // how long processes wait for Redis
 	rand    *rand.Rand
 
 	start, now time.Time
@@ -25,6 +26,8 @@ type Simulation struct {
 	plan       *plan
 	empty      bool // Redis knows nothing
 	away       bool
+	silent     bool
+	unanswered []func() // what it was asked while it was silent
 	asks       int
 	calls      []Arrival
 	longest    time.Duration // from a call's sending to its arrival
@@ -53,7 +56,7 @@ type Demand struct {
 // NewSimulation returns a simulation without a process. Rules may be changed while it is played; members and spread are those of Config.
 func NewSimulation(seed uint64, rules *Rules, spread time.Duration, members int) *Simulation {
 	start := time.Unix(1_000_000_000, 0)
-	s := &Simulation{rules: rules, spread: spread, members: members, rand: rand.New(rand.NewPCG(seed, 1)), start: start, now: start}
+	s := &Simulation{rules: rules, spread: spread, members: members, timeout: time.Second, rand: rand.New(rand.NewPCG(seed, 1)), start: start, now: start}
 	s.Flush()
 	return s
 }
@@ -62,7 +65,7 @@ func NewSimulation(seed uint64, rules *Rules, spread time.Duration, members int)
 func (s *Simulation) Join(demands ...Demand) int {
 	m := newMetrics(nil)
 	p := &simulated{s: s, number: len(s.processes), wrong: s.upTo(wrongMost)}
-	p.ledger = newFallback(nil, newLocalBy(p.clock, s.spread, s.members), 0, slog.New(slog.DiscardHandler), m)
+	p.ledger = newFallback(nil, newLocalBy(p.clock, s.spread, s.members), s.timeout, slog.New(slog.DiscardHandler), m)
 	p.waiter = newWaiter(p.ledger, s.spread, s.rules, m)
 	p.waiter.now, p.waiter.process = p.clock, fmt.Sprint(p.number)
 	p.waiter.begin = func(*desk) {} // It looks by itself.
@@ -71,6 +74,7 @@ func (s *Simulation) Join(demands ...Demand) int {
 	if s.away {
 		s.loses(p)
 	}
+	s.after(s.upTo(lookEvery), p.touch)
 	for _, d := range demands {
 		waiting := new(int)
 		s.after(s.upTo(time.Duration(float64(time.Second)/d.PerSecond)), func() { p.want(d, waiting) })
@@ -94,12 +98,22 @@ func (s *Simulation) loses(p *simulated) {
 	s.after(s.upTo(2*time.Millisecond), func() { p.ledger.away(context.Background(), errAway) })
 }
 
-// ReturnRedis ends what LoseRedis began. Redis has what it had.
-func (s *Simulation) ReturnRedis() { s.away = false }
+// SilenceRedis has Redis stand still until ReturnRedis: of what it is asked meanwhile some is lost, and some it does then, whoever still wants it. Only who
+// asks notices.
+func (s *Simulation) SilenceRedis() { s.silent = true }
+
+// ReturnRedis ends what LoseRedis or SilenceRedis began. Redis has what it had.
+func (s *Simulation) ReturnRedis() {
+	s.away, s.silent = false, false
+	for _, do := range s.unanswered {
+		s.after(0, do)
+	}
+	s.unanswered = nil
+}
 
 // Flush has Redis lose all keys.
 func (s *Simulation) Flush() {
-	s.plan, s.empty = &plan{horizon: horizon, books: map[Key]*book{}}, true
+	s.plan, s.empty = &plan{horizon: horizon, unasked: unasked, books: map[Key]*book{}}, true
 }
 
 // Run lets time pass.
@@ -211,6 +225,44 @@ func (p *simulated) look() {
 
 var errAway = errors.New("connection refused")
 
+// reach sends Redis something to do, and tells the process of its answer, of its refusal, or that none has come in time.
+func (p *simulated) reach(do func(), answered func(), failed func(error)) {
+	over := false
+	once := func(end func()) {
+		if !over && !p.dead {
+			over = true
+			end()
+		}
+	}
+	p.s.asks++
+	p.s.after(p.s.timeout, func() { once(func() { failed(context.DeadlineExceeded) }) })
+	arrive := func() {
+		if p.s.away {
+			once(func() { failed(errAway) })
+			return
+		}
+		do()
+		p.s.after(p.s.upTo(2*time.Millisecond), func() { once(answered) })
+	}
+	p.s.after(p.s.upTo(2*time.Millisecond), func() {
+		switch {
+		case !p.s.silent:
+			arrive()
+		case p.s.rand.IntN(2) == 0: // Else it is lost.
+			p.s.unanswered = append(p.s.unanswered, arrive)
+		}
+	})
+}
+
+// touch does what (*Waiter).Listen does.
+func (p *simulated) touch() {
+	if !p.dead {
+		p.desk.touch()
+		p.look()
+		p.s.after(lookEvery, p.touch)
+	}
+}
+
 // ask asks what (*desk).askOnce and (*fallback).ask do.
 func (p *simulated) ask() {
 	p.asking = true
@@ -231,24 +283,19 @@ func (p *simulated) ask() {
 		alone()
 		return
 	}
-	p.s.asks++
-	there, home := p.s.upTo(2*time.Millisecond), p.s.upTo(2*time.Millisecond)
-	p.s.after(there, func() {
-		if p.s.away {
-			p.ledger.away(ctx, errAway)
+	var given []given
+	var decided time.Time
+	p.reach(func() { given, decided = p.s.decide(use.of(a.ask)), p.s.now }, func() {
+		p.ledger.back(ctx, asked)
+		if use != useCommon {
+			p.ledger.returned(use, asked)
 			alone()
 			return
 		}
-		given, decided := p.s.decide(use.of(a.ask)), p.s.now
-		p.s.after(home, func() {
-			p.ledger.back(ctx, asked)
-			if use != useCommon {
-				p.ledger.returned(use, asked)
-				alone()
-				return
-			}
-			deliver(answer{asked: asked, answered: p.clock(), clock: decided, horizon: horizonTime, wants: given}, nil)
-		})
+		deliver(answer{asked: asked, answered: p.clock(), clock: decided, horizon: horizonTime, wants: given}, nil)
+	}, func(err error) {
+		p.ledger.away(ctx, err)
+		alone()
 	})
 }
 

@@ -22,13 +22,14 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := NewSimulation(rapid.Uint64().Draw(t, "seed"), rules, testSpread, members)
+		s.timeout = rapid.SampledFrom([]time.Duration{50 * time.Millisecond, time.Second}).Draw(t, "timeout")
 		alive := map[int]bool{}
 		join := func() {
 			var demands []Demand
 			for range rapid.IntRange(1, 3).Draw(t, "demands") {
 				demands = append(demands, Demand{
 					Call: Call{Media: "m", Endpoint: "x", App: "1"}, Importance: rapid.SampledFrom([]int{30, 20, 10, ImportanceSpare}).Draw(t, "importance"),
-					PerSecond: rapid.SampledFrom([]float64{0.5, 5, 30}).Draw(t, "a second"), Most: 50, Accounts: []string{"1", "2", "3"},
+					PerSecond: rapid.SampledFrom([]float64{1e-6, 0.5, 5, 30}).Draw(t, "a second"), Most: 50, Accounts: []string{"1", "2", "3"},
 				})
 			}
 			alive[s.Join(demands...)] = true
@@ -36,7 +37,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 		died := time.Duration(0) // of those that died of late there may be calls under way
 		join()
 		for range rapid.IntRange(1, 12).Draw(t, "events") {
-			switch rapid.SampledFrom([]string{"join", "kill", "lose", "return", "flush", "nothing"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"join", "kill", "lose", "silence", "return", "flush", "rush", "nothing"}).Draw(t, "event") {
 			case "join":
 				if len(alive) < members && s.Now() > died+5*time.Second {
 					join()
@@ -52,10 +53,18 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 				}
 			case "lose":
 				s.LoseRedis()
+			case "silence":
+				s.SilenceRedis()
 			case "return":
 				s.ReturnRedis()
 			case "flush":
 				s.Flush()
+			case "rush":
+				if p := s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]; !p.dead {
+					for range rapid.IntRange(1, 40).Draw(t, "calls") {
+						p.stand(&standing{importance: 10, waiting: new(int)}, Call{Media: "m", Endpoint: "x", App: "1", Account: "1"})
+					}
+				}
 			}
 			s.Run(time.Duration(rapid.IntRange(0, 6000).Draw(t, "ms")) * time.Millisecond)
 		}

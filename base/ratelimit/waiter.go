@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -133,9 +134,26 @@ func (w *Waiter) Wait(ctx context.Context, c Call) (Grant, error) {
 func (w *Waiter) Settle(c Call, g Grant, rows int) { w.desk(c.Media).settle(c, g.rows, max(0, rows)) }
 
 // Listen learns of the pauses that other processes order as they do, and of the loss of Redis, until ctx ends; without it with the next ask, 2 s later
-// at the most.
+// at the most. Meanwhile it also has Redis know that it can be reached, where there are no calls to ask for: else the first call after a rest of all
+// processes waits for some seconds.
 func (w *Waiter) Listen(ctx context.Context) {
+	var touching sync.WaitGroup
+	defer touching.Wait()
+	touching.Go(func() {
+		for sleep(ctx, lookEvery) == nil {
+			w.touch()
+		}
+	})
 	w.ledger.listen(ctx, func(point Key, d time.Duration) { w.desk(point.Media).pause(point, clock.Mark().Add(d)) }, func(error) {})
+}
+
+func (w *Waiter) touch() {
+	w.mu.Lock()
+	desks := slices.Collect(maps.Values(w.desks))
+	w.mu.Unlock()
+	for _, d := range desks {
+		d.touch()
+	}
 }
 
 func (w *Waiter) desk(media string) *desk {

@@ -108,6 +108,9 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tt.length)
 				defer cancel()
 				var wg sync.WaitGroup
+				for _, w := range d.waiters {
+					wg.Go(func() { w.Listen(ctx) })
+				}
 				// Calls come at twice what is allowed, whatever becomes of the earlier ones.
 				every := time.Duration(float64(time.Second) / tt.tightest / 2)
 				for i := 0; time.Duration(i)*every < tt.length; i++ {
