@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"adsync/test/chaos/proxy"
@@ -48,6 +49,26 @@ var redisScenarios = []scenario{
 		// Nothing waits for Redis but a call that is about to be granted.
 		stallMax: 20 * time.Second,
 		steps:    func(ctx context.Context, t *trial) error { return t.redisAway(ctx, time.Minute) },
+	},
+	{
+		name: "redis-stands-still",
+		doc:  "SIGSTOP of Redis for up to 6 s, several times: it refuses nobody, and answers late what it was asked",
+		steps: func(ctx context.Context, t *trial) error {
+			for range 4 {
+				if err := t.stack.redisServer.Pause(); err != nil {
+					return err
+				}
+				t.strike("stops of Redis", 1)
+				err := t.wait(ctx, t.between(2*time.Second, 6*time.Second))
+				if err := errors.Join(err, t.stack.redisServer.Continue()); err != nil {
+					return err
+				}
+				if err := t.wait(ctx, t.between(time.Second, 5*time.Second)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 	},
 	{
 		name: "redis-silent-for-one",
