@@ -11,10 +11,10 @@ import (
 // tick is the unit in which Linux tells what processes have spent.
 const tick = 10 * time.Millisecond
 
-// budget is the figures of what one subtask costs.
-func budget(id string) []figure {
+// budget is the figures of what one subtask costs ours, the servers and whoever else takes part.
+func budget(id string, more ...string) []figure {
 	var all []figure
-	for _, who := range []string{ours, "kafka", "mariadb", "redis"} {
+	for _, who := range append([]string{ours, "kafka", "mariadb", "redis"}, more...) {
 		all = append(all, figure{id + "-cpu-" + who, "µs/subtask", false})
 	}
 	return all
@@ -27,6 +27,9 @@ func (d *deployment) spent() (map[string]time.Duration, error) {
 	for _, s := range d.servers {
 		pids[s.Name()] = s.PID()
 	}
+	if d.world != nil {
+		pids[simulatorName] = d.world.process.PID()
+	}
 	for who, pid := range pids {
 		cpu, err := cpuOf(pid)
 		if err != nil {
@@ -35,6 +38,13 @@ func (d *deployment) spent() (map[string]time.Duration, error) {
 		all[who] = cpu
 	}
 	return all, nil
+}
+
+// addCosts adds what each of n subtasks has cost.
+func addCosts(values map[string]float64, id string, before, after map[string]time.Duration, n int) {
+	for who, cpu := range after {
+		values[id+"-cpu-"+who] = float64((cpu - before[who]).Microseconds()) / float64(n)
+	}
 }
 
 // cpuOf is the CPU time that a process has used so far.

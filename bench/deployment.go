@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,9 @@ import (
 	"adsync/base/store"
 	"adsync/base/timer"
 	"adsync/consumer"
+	"adsync/engine"
 	"adsync/media"
+	"adsync/media/tencent"
 	"adsync/producer"
 	"adsync/test/rig"
 	"adsync/test/services/local"
@@ -57,6 +60,7 @@ type deployment struct {
 	kafka   *local.Kafka
 	redis   *local.Redis
 
+	log      *slog.Logger
 	store    *store.Store
 	broker   *broker.Client
 	cache    goredis.UniversalClient
@@ -69,6 +73,7 @@ type deployment struct {
 	hold     *hold
 	accounts []int64
 	tasks    map[string]int64 // ids by handlers
+	world    *world           // nil where no measure needs it
 	peers    string           // their program; "" until it is built
 }
 
@@ -76,6 +81,7 @@ type deployment struct {
 func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, error) {
 	d := &deployment{
 		o: o, ports: local.NewPorts(), mariadb: &local.MariaDB{Settings: databaseSettings}, kafka: &local.Kafka{}, redis: &local.Redis{}, hold: newHold(),
+		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return d, err
@@ -95,11 +101,21 @@ func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, erro
 			return d, err
 		}
 	}
+	if slices.ContainsFunc(fullLatencies, func(ms int) bool { return slices.Contains(o.only, fullID(ms)) }) {
+		if err := d.startWorld(ctx); err != nil {
+			return d, err
+		}
+	}
 	if err := d.connect(ctx); err != nil {
 		return d, err
 	}
 	if err := d.fill(ctx); err != nil {
 		return d, err
+	}
+	if d.world != nil {
+		if err := d.bindWorld(ctx); err != nil {
+			return d, err
+		}
 	}
 	return d, d.startProducer(ctx)
 }
@@ -118,14 +134,14 @@ func (d *deployment) connect(ctx context.Context) error {
 	tables := store.DefaultConfig()
 	tables.Config.Driver, tables.Config.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"config")
 	tables.Data.Driver, tables.Data.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"data")
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := d.log
 	if d.store, err = store.Open(ctx, tables, log); err != nil {
 		return err
 	}
 	if err := d.store.MigrateUp(ctx); err != nil {
 		return err
 	}
-	if err := d.store.EnsureRawTables(ctx, []store.RawTable{rawTable}); err != nil {
+	if err := d.store.EnsureRawTables(ctx, append(engine.RawTables(), rawTable)); err != nil {
 		return err
 	}
 	kafka := broker.DefaultConfig()
@@ -150,7 +166,15 @@ func (d *deployment) connect(ctx context.Context) error {
 		return err
 	}
 	d.waiter = ratelimit.New(ratelimit.DefaultConfig(), d.cache, d.keys, d.store, rules, reg, log)
-	d.registry = media.NewRegistry(d.handlers()...)
+	handlers := d.handlers()
+	if d.world != nil {
+		if err := d.reachWorld(); err != nil {
+			return err
+		}
+		handler, _ := d.world.engine.Registry().Get(fullTask)
+		handlers = append(handlers, handler)
+	}
+	d.registry = media.NewRegistry(handlers...)
 	orders := producer.DefaultConfig()
 	orders.Schedule = false
 	d.producer, err = producer.New(orders, producer.Deps{
@@ -168,8 +192,11 @@ func (d *deployment) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := db.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", platform, lane, d.o.pool, partitions).Error; err != nil {
-		return err
+	// Until it is measured nobody works on the full path's lane.
+	for of, pool := range map[string]int{platform: d.o.pool, tencent.Name: 0} {
+		if err := db.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", of, lane, pool, partitions).Error; err != nil {
+			return err
+		}
 	}
 	const atOnce = 1000
 	for from := 1; from <= d.o.accounts; from += atOnce {
@@ -184,8 +211,9 @@ func (d *deployment) fill(ctx context.Context) error {
 	}
 	d.tasks = map[string]int64{}
 	for i, name := range d.registry.Names() {
-		if err := db.Exec("INSERT INTO cron_task (id, name, media, handler, cron, lane, fan_out_rate) VALUES (?, ?, ?, ?, '0 0 1 1 *', ?, ?)",
-			i+1, name, platform, name, lane, fanOutRates[name]).Error; err != nil {
+		of, _, _ := strings.Cut(name, ".")
+		if err := db.Exec("INSERT INTO cron_task (id, name, media, handler, cron, lane, params, fan_out_rate) VALUES (?, ?, ?, ?, '0 0 1 1 *', ?, ?, ?)",
+			i+1, name, of, name, lane, taskParams[name], fanOutRates[name]).Error; err != nil {
 			return err
 		}
 		d.tasks[name] = int64(i + 1)
@@ -202,7 +230,7 @@ func (d *deployment) startProducer(ctx context.Context) error {
 
 // startConsumer has a consumer work, until stopConsumer.
 func (d *deployment) startConsumer(ctx context.Context) error {
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := d.log
 	var err error
 	d.consumer, err = consumer.New(consumer.DefaultConfig(), consumer.Deps{
 		Store: d.store, Registry: d.registry, Broker: d.broker, Clock: d.time, Logger: log, Registerer: prometheus.NewRegistry(), Node: "bench",
@@ -242,6 +270,9 @@ func (d *deployment) close() error {
 	if d.producer != nil {
 		d.producer.Stop()
 	}
+	if d.world != nil && d.world.engine != nil {
+		d.world.engine.Limits().Stop()
+	}
 	if d.time != nil {
 		d.time.Stop()
 	}
@@ -254,6 +285,7 @@ func (d *deployment) close() error {
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}
+	errs = append(errs, d.world.stop())
 	for _, s := range d.servers {
 		errs = append(errs, s.Kill())
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,8 @@ type measure struct {
 	durable, peersDurable string
 	long                  bool // not taken unless it is asked for
 	ours                  func(d *deployment, ctx context.Context) (map[string]float64, error)
+	// bound is the figure of slots, where that is a peer.
+	bound func(o options) float64
 }
 
 const (
@@ -41,7 +44,9 @@ const (
 	redisDurable = "nothing (Redis, in memory)"
 )
 
-var measures = []measure{
+var measures = slices.Concat(engineMeasures, fullMeasures())
+
+var engineMeasures = []measure{
 	{
 		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...), peers: []string{"asynq"}, durable: allDurable, peersDurable: redisDurable,
 		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
@@ -84,8 +89,11 @@ var measures = []measure{
 func (m measure) take(ctx context.Context, d *deployment, who string) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
-	if who == rawUpsert {
+	switch who {
+	case rawUpsert:
 		return d.upsertRaw(ctx)
+	case slots:
+		return map[string]float64{m.id: m.bound(d.o)}, nil
 	}
 	if who != ours {
 		return d.peer(ctx, m.id, who)
@@ -115,21 +123,22 @@ func (m measure) take(ctx context.Context, d *deployment, who string) (map[strin
 }
 
 // peer has a peer measured by its own program, on the Redis of ours, which it finds and leaves empty.
-func (d *deployment) peer(ctx context.Context, id, who string) (map[string]float64, error) {
+func (d *deployment) peer(ctx context.Context, id, who string) (values map[string]float64, err error) {
 	program, err := d.buildPeers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, program, "-peer", who, "-measure", id, "-redis", d.redis.Addr(), "-tasks", strconv.Itoa(d.o.accounts*d.o.parts),
-		"-concurrency", strconv.Itoa(d.o.pool), "-rate", strconv.Itoa(latencyRate))
+	args := []string{"-peer", who, "-measure", id, "-redis", d.redis.Addr(), "-tasks", strconv.Itoa(d.o.accounts * d.o.parts),
+		"-concurrency", strconv.Itoa(d.o.pool), "-rate", strconv.Itoa(latencyRate)}
+	cmd := exec.CommandContext(ctx, program, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, stderr.String())
 	}
-	var values map[string]float64
-	return values, json.Unmarshal(out, &values)
+	err = json.Unmarshal(out, &values)
+	return values, err
 }
 
 // order has a task run now, for some accounts or all, and returns the run's id.
@@ -185,7 +194,7 @@ func (d *deployment) exact(ctx context.Context, id int64, want int) error {
 		return fmt.Errorf("run %d has %d rows of subtasks that have succeeded, want %d, and %d that wait", id, rows, want, due)
 	}
 	return rig.Await(ctx, patience, "all messages are committed", func(ctx context.Context) (bool, error) {
-		offsets, err := d.broker.Offsets(ctx, d.broker.GroupName(platform, lane), d.broker.TopicName(platform, lane))
+		offsets, err := d.broker.Offsets(ctx, d.broker.GroupName(r.Media, r.Settings.Lane), d.broker.TopicName(r.Media, r.Settings.Lane))
 		for _, o := range offsets {
 			if o.Lag() > 0 {
 				return false, err
@@ -220,18 +229,21 @@ func (d *deployment) throughput(ctx context.Context, id, handler string) (map[st
 	}
 	want := d.o.accounts * d.o.parts
 	values := map[string]float64{id: float64(want) / took.Seconds()}
-	for who, cpu := range after {
-		values[id+"-cpu-"+who] = float64((cpu - before[who]).Microseconds()) / float64(want)
-	}
+	addCosts(values, id, before, after, want)
 	return values, d.exact(ctx, run, want)
 }
 
 // warm starts a consumer and has it do a little, so that it has its partitions.
 func (d *deployment) warm(ctx context.Context) error {
+	return d.warmUp(ctx, one, d.accounts[:min(len(d.accounts), 100)])
+}
+
+// warmUp is warm with a task and accounts of its lane.
+func (d *deployment) warmUp(ctx context.Context, handler string, accounts []int64) error {
 	if err := d.startConsumer(ctx); err != nil {
 		return err
 	}
-	run, err := d.order(ctx, one, d.accounts[:min(len(d.accounts), 100)])
+	run, err := d.order(ctx, handler, accounts)
 	if err != nil {
 		return err
 	}
@@ -291,10 +303,10 @@ const heldMax = 10_000
 // memory is what this process has in memory, producer and consumer and the bench, while so many subtasks are under way.
 func (d *deployment) memory(ctx context.Context) (map[string]float64, error) {
 	n := min(len(d.accounts), heldMax)
-	if err := d.resize(ctx, n); err != nil {
+	if err := d.resize(ctx, platform, n); err != nil {
 		return nil, err
 	}
-	defer d.resize(ctx, d.o.pool) //nolint:errcheck // The next measure would show it.
+	defer d.resize(ctx, platform, d.o.pool) //nolint:errcheck // The next measure would show it.
 	if err := d.warm(ctx); err != nil {
 		return nil, err
 	}
@@ -320,9 +332,9 @@ func (d *deployment) memory(ctx context.Context) (map[string]float64, error) {
 	return map[string]float64{"memory": resident}, d.exact(ctx, run, n)
 }
 
-// resize changes the lane's pool.
-func (d *deployment) resize(ctx context.Context, pool int) error {
-	return d.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = ?", pool).Error
+// resize changes the pool of a platform's lane, for the next consumer.
+func (d *deployment) resize(ctx context.Context, of string, pool int) error {
+	return d.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = ? WHERE media = ?", pool, of).Error
 }
 
 // residentMB is what this process has in memory.

@@ -92,12 +92,17 @@ func (d *deployment) upserted(ctx context.Context, took time.Duration) (map[stri
 			return nil, fmt.Errorf("%s has %d rows, want %d", table, rows, pulls*pullRows)
 		}
 	}
-	for _, table := range []string{rawTable.Name, "report_daily", "coverage"} {
-		if err := db.Exec("TRUNCATE TABLE " + table).Error; err != nil {
-			return nil, err
+	return map[string]float64{"upsert": 2 * pulls * pullRows / took.Seconds()}, d.emptyReports(ctx, rawTable.Name)
+}
+
+// emptyReports takes all rows of reports away.
+func (d *deployment) emptyReports(ctx context.Context, raw string) error {
+	for _, table := range []string{raw, "report_daily", "coverage"} {
+		if err := d.store.Data.Writer(ctx).Exec("TRUNCATE TABLE " + table).Error; err != nil {
+			return err
 		}
 	}
-	return map[string]float64{"upsert": 2 * pulls * pullRows / took.Seconds()}, nil
+	return nil
 }
 
 // upsertRaw writes the same rows by prepared statements of many rows, in a transaction for each pull.

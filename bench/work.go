@@ -24,7 +24,10 @@ const (
 // latencyRate is how many subtasks a second begin where their latency is measured: those of the system that adsync follows, at its peak.
 const latencyRate = 500
 
-var fanOutRates = map[string]int{paced: latencyRate}
+var (
+	fanOutRates = map[string]int{paced: latencyRate}
+	taskParams  = map[string]string{fullTask: fullParams}
+)
 
 // grantRule is a limit that is looked at for each call and holds back none.
 var grantRule = ratelimit.Rule{Media: platform, Endpoint: "call", Scope: ratelimit.ScopeApp, Period: time.Second, Limit: 1_000_000, Share: 1}

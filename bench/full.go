@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/ratelimit"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/engine"
+	"adsync/media/simulator"
+	"adsync/media/tencent"
+	"adsync/standalone"
+	"adsync/test/rig"
+	"adsync/test/services/local"
+)
+
+const (
+	// fullTask is the full path: an account's ad groups of yesterday, a page of a real platform's wire format, into raw and public rows
+	// with their coverage.
+	fullTask   = tencent.Name + ".report_daily"
+	fullLevel  = "adgroup"
+	fullParams = `{"level":"` + fullLevel + `","days":2,"skip":1}`
+	fullRaw    = "tencent_report_daily"
+	// fullPart is the part of the accounts that have such a pull: with as many as elsewhere a round at 1,000 ms would take minutes.
+	fullPart = 8
+	// slots is the peer of the full path: what the lane's pool could do at the most, its slots by the latency of a call.
+	slots = "slots/latency"
+	// simulatorName names the simulated platform among those that spend CPU time.
+	simulatorName = "simulator"
+)
+
+// fullLatencies are those of the simulated platform, in milliseconds.
+var fullLatencies = []int{50, 200, 1000}
+
+func fullID(ms int) string { return fmt.Sprint("full-", ms) }
+
+// fullMeasures are the full path at each latency.
+func fullMeasures() []measure {
+	var all []measure
+	for _, ms := range fullLatencies {
+		all = append(all, measure{
+			id: fullID(ms), figures: append([]figure{{fullID(ms), "subtasks/s", true}}, budget(fullID(ms), simulatorName)...), peers: []string{slots},
+			durable: allDurable + ", raw and public rows with fence and coverage",
+			ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+				return d.full(ctx, ms)
+			},
+			bound: func(o options) float64 { return float64(o.pool) / (float64(ms) / 1000) },
+		})
+	}
+	return all
+}
+
+// world is the simulated platform, in a process of its own, and what reaches it.
+type world struct {
+	address  string
+	accounts int
+	process  *local.Process
+	engine   *engine.Engine
+	box      *secret.Box
+}
+
+// limitMost is the highest limit of calls that the simulator takes: none of them holds the full path back.
+const limitMost = 1_000_000
+
+// startWorld starts the platform, whose clock stands, so that its figures stay as they are.
+func (d *deployment) startWorld(ctx context.Context) error {
+	program, err := rig.Build(ctx, d.o.dir, "timetzdata")
+	if err != nil {
+		return err
+	}
+	port, err := d.ports.Take()
+	if err != nil {
+		return err
+	}
+	listen := local.Loopback(port)
+	d.world = &world{address: "http://" + listen, accounts: max(1, d.o.accounts/fullPart)}
+	// Every other one of its accounts is of the other platform. All are of one zone, so that all have the same yesterday.
+	cmd := exec.Command(program, "simulate", "--listen", listen, "--accounts", strconv.Itoa(2*d.world.accounts), "--usd", "0")
+	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
+	if d.world.process, err = local.StartLogged(simulatorName, filepath.Join(d.o.dir, "logs", simulatorName+".log"), cmd); err != nil {
+		return err
+	}
+	err = local.AwaitReady(ctx, simulatorName, func(ctx context.Context) error {
+		_, _, err := rig.Get(ctx, d.world.address+"/_sim/clock")
+		return err
+	}, d.world.process.Exited())
+	if err != nil {
+		return err
+	}
+	if err := d.world.order(ctx, "clock", map[string]any{"frozen": true}); err != nil {
+		return err
+	}
+	var limits struct {
+		Rules []simulator.LimitRule `json:"rules"`
+	}
+	if err := rig.Send(ctx, http.MethodGet, d.world.address+"/_sim/limits", nil, &limits); err != nil {
+		return err
+	}
+	for i := range limits.Rules {
+		limits.Rules[i].Limit = limitMost
+	}
+	return d.world.order(ctx, "limits", limits)
+}
+
+// order changes what the simulator does.
+func (w *world) order(ctx context.Context, what string, body any) error {
+	return rig.Send(ctx, http.MethodPost, w.address+"/_sim/"+what, body, nil)
+}
+
+// slow has the platform answer so much later from now on.
+func (w *world) slow(ctx context.Context, ms int) error {
+	if err := rig.Send(ctx, http.MethodDelete, w.address+"/_sim/faults", nil, nil); err != nil {
+		return err
+	}
+	return w.order(ctx, "faults", map[string]any{"kind": simulator.FaultLatency, "media": tencent.Name, "ms": ms})
+}
+
+// reachWorld makes what calls the platform, as a deployment does.
+func (d *deployment) reachWorld() error {
+	var err error
+	if d.world.box, err = secret.NewBox(secret.NewKey("bench")); err != nil {
+		return err
+	}
+	base, err := url.JoinPath(d.world.address, tencentPath)
+	if err != nil {
+		return err
+	}
+	d.world.engine = engine.New(engine.Deps{
+		Store: d.store, Broker: d.broker, Redis: d.cache, Keys: d.keys, Box: d.world.box, Planning: d.time, Waiting: d.time, Node: "bench",
+		Logger: d.log, Registerer: prometheus.NewRegistry(),
+	}, ratelimit.DefaultConfig(), engine.MediaConfig{BaseURL: map[string]string{tencent.Name: base}})
+	return nil
+}
+
+// tencentPath is where the simulator serves the platform; bindWorld makes sure of it.
+const tencentPath = "/tencent/v3.0"
+
+// bindWorld writes the platform's app, login, accounts and limits into the tables, and has the limits be in force.
+func (d *deployment) bindWorld(ctx context.Context) error {
+	bound, err := standalone.Bind(ctx, d.store, d.world.box, d.world.address)
+	if err != nil {
+		return err
+	}
+	if want := d.world.address + tencentPath; bound.BaseURLs[tencent.Name] != want {
+		return fmt.Errorf("the simulator serves %s at %s, not at %s", tencent.Name, bound.BaseURLs[tencent.Name], want)
+	}
+	return d.world.engine.Limits().Start(ctx)
+}
+
+// full is how many subtasks of the full path end in a second, from the order to the end of the run, where each call takes so long.
+func (d *deployment) full(ctx context.Context, ms int) (map[string]float64, error) {
+	if err := d.world.slow(ctx, ms); err != nil {
+		return nil, err
+	}
+	if err := d.resize(ctx, tencent.Name, d.o.pool); err != nil {
+		return nil, err
+	}
+	defer d.resize(ctx, tencent.Name, 0) //nolint:errcheck // The next measure would show it.
+	var some []int64
+	const first = "SELECT id FROM media_account WHERE media = ? ORDER BY id LIMIT 10"
+	if err := d.store.Config.Writer(ctx).Raw(first, tencent.Name).Scan(&some).Error; err != nil {
+		return nil, err
+	}
+	if err := d.warmUp(ctx, fullTask, some); err != nil {
+		return nil, err
+	}
+	defer d.stopConsumer()
+	if err := d.emptyReports(ctx, fullRaw); err != nil {
+		return nil, err
+	}
+	before, err := d.spent()
+	if err != nil {
+		return nil, err
+	}
+	began := clock.Mark()
+	run, err := d.order(ctx, fullTask, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, run, over); err != nil {
+		return nil, err
+	}
+	took := clock.Since(began)
+	after, err := d.spent()
+	if err != nil {
+		return nil, err
+	}
+	want := d.world.accounts
+	values := map[string]float64{fullID(ms): float64(want) / took.Seconds()}
+	addCosts(values, fullID(ms), before, after, want)
+	if err := d.exact(ctx, run, want); err != nil {
+		return nil, err
+	}
+	if err := d.pulledExactly(ctx, run); err != nil {
+		return nil, err
+	}
+	return values, d.emptyReports(ctx, fullRaw)
+}
+
+// reported are the sums over rows of a report.
+type reported struct{ Rows, Impressions, Cost int64 }
+
+// pulledExactly makes sure that the tables have the platform's own figures of the day, each account's once, and coverage of all accounts.
+func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
+	db := d.store.Data.Writer(ctx)
+	var parts []string
+	if err := db.Raw("SELECT DISTINCT part FROM "+store.LogTable(run)+" WHERE run_id = ?", run).Scan(&parts).Error; err != nil {
+		return err
+	}
+	if len(parts) != 1 {
+		return fmt.Errorf("the subtasks of run %d are of the days %v, want one", run, parts)
+	}
+	truth, err := d.world.truth(ctx, day.Day(parts[0]))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for table, sums := range map[string]string{
+		fullRaw:        "COALESCE(SUM(view_count), 0) AS impressions, COALESCE(SUM(cost_fen) * 10000, 0) AS cost",
+		"report_daily": "COALESCE(SUM(impressions), 0) AS impressions, COALESCE(SUM(cost), 0) AS cost",
+	} {
+		var have reported
+		if err := db.Raw("SELECT COUNT(*) AS `rows`, " + sums + " FROM " + table).Scan(&have).Error; err != nil {
+			return err
+		}
+		if have != truth {
+			errs = append(errs, fmt.Errorf("%s has %+v, the platform %+v", table, have, truth))
+		}
+	}
+	var scopes, rows int64
+	const covered = "SELECT COUNT(*), COALESCE(SUM(row_count), 0) FROM coverage WHERE state = ? AND level = ? AND day = ?"
+	if err := db.Raw(covered, store.Complete, fullLevel, parts[0]).Row().Scan(&scopes, &rows); err != nil {
+		return err
+	}
+	if int(scopes) != d.world.accounts || rows != truth.Rows {
+		errs = append(errs, fmt.Errorf("coverage tells of %d accounts that are complete, with %d rows, want %d and %d", scopes, rows, d.world.accounts, truth.Rows))
+	}
+	return errors.Join(errs...)
+}
+
+// truth is what the platform has of a day.
+func (w *world) truth(ctx context.Context, d day.Day) (reported, error) {
+	var sums reported
+	address := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=ad&from=%s&to=%s", w.address, tencent.Name, d, d)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return sums, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return sums, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		var row struct {
+			Metrics map[string]int64 `json:"metrics"`
+			Count   *int64           `json:"count"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return sums, fmt.Errorf("read the truth of %s: %w", d, err)
+		}
+		if row.Count != nil {
+			return sums, nil
+		}
+		sums.Rows++
+		sums.Impressions += row.Metrics["impressions"]
+		sums.Cost += row.Metrics["cost"]
+	}
+	return sums, fmt.Errorf("the truth of %s was cut off: %w", d, errors.Join(lines.Err(), io.ErrUnexpectedEOF))
+}
+
+// stop ends the platform.
+func (w *world) stop() error {
+	if w == nil || w.process == nil {
+		return nil
+	}
+	return w.process.Stop(0)
+}
