@@ -67,3 +67,22 @@ func TestParseOptions_RefusesWhatItDoesNotKnow(t *testing.T) {
 	require.Len(t, o.only, len(measures)-1)
 	require.NotContains(t, o.only, "day", "it takes a quarter of an hour")
 }
+
+func TestReport_IsJSONOfTheFieldsThatAreAskedFor(t *testing.T) {
+	t.Parallel()
+	r := newReport(options{only: []string{"noop"}, accounts: 7})
+	r.add("noop", ours, 300)
+	r.add("noop", river, 100)
+	file := filepath.Join(t.TempDir(), "results.json")
+	require.NoError(t, r.write(io.Discard, file))
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var got struct {
+		Measures []map[string]any `json:"measures"`
+	}
+	require.NoError(t, json.Unmarshal(data, &got))
+	require.Equal(t, map[string]any{
+		"id": "noop", "unit": "subtasks/s", "ours": 300.0, "peers": map[string]any{river: 100.0}, "ratio": 3.0, "rounds": 1.0, "spread": 0.0,
+		"durable": allDurable, "peers_durable": riverDurable,
+	}, got.Measures[0])
+}

@@ -51,6 +51,9 @@ const (
 // databaseSettings make the database as large as its data; the rest is as shipped, with a sync at each commit.
 var databaseSettings = []string{"--innodb-buffer-pool-size=4G", "--innodb-log-file-size=1G"}
 
+// postgresSettings do the same for that of a peer: as shipped are fsync and synchronous_commit, which are on.
+var postgresSettings = []string{"shared_buffers=4GB", "max_wal_size=4GB"}
+
 // deployment is adsync at work on servers of its own: one producer and, while it is needed, one consumer, both in this process.
 type deployment struct {
 	o       options
@@ -60,6 +63,7 @@ type deployment struct {
 	kafka   *local.Kafka
 	redis   *local.Redis
 
+	stderr   io.Writer
 	log      *slog.Logger
 	store    *store.Store
 	broker   *broker.Client
@@ -75,13 +79,16 @@ type deployment struct {
 	tasks    map[string]int64 // ids by handlers
 	world    *world           // nil where no measure needs it
 	peers    string           // their program; "" until it is built
+	postgres *local.Postgres  // of a peer
+	database *local.Server    // postgres, nil before its first start
 }
 
 // deploy starts everything but a consumer. Close the deployment also after an error.
 func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, error) {
 	d := &deployment{
 		o: o, ports: local.NewPorts(), mariadb: &local.MariaDB{Settings: databaseSettings}, kafka: &local.Kafka{}, redis: &local.Redis{}, hold: newHold(),
-		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		postgres: &local.Postgres{Settings: postgresSettings},
+		stderr:   stderr, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return d, err
@@ -262,6 +269,25 @@ func (d *deployment) buildPeers(ctx context.Context) (string, error) {
 	return d.peers, nil
 }
 
+// startPostgres starts PostgreSQL, until stopPostgres: what it does after a peer's turn is to slow down nobody else.
+func (d *deployment) startPostgres(ctx context.Context) error {
+	var err error
+	if d.database == nil {
+		if err := d.postgres.Install(ctx, d.stderr); err != nil {
+			return fmt.Errorf("install %s: %w", d.postgres.Name(), err)
+		}
+		d.database, err = local.Launch(ctx, d.postgres, d.o.dir, d.ports)
+	} else {
+		err = d.database.Start()
+	}
+	if err != nil {
+		return err
+	}
+	return d.database.Await(ctx)
+}
+
+func (d *deployment) stopPostgres() error { return d.database.Stop() }
+
 // close ends everything.
 func (d *deployment) close() error {
 	var errs []error
@@ -286,6 +312,9 @@ func (d *deployment) close() error {
 		errs = append(errs, d.store.Close())
 	}
 	errs = append(errs, d.world.stop())
+	if d.database != nil {
+		errs = append(errs, d.database.Kill())
+	}
 	for _, s := range d.servers {
 		errs = append(errs, s.Kill())
 	}

@@ -41,14 +41,16 @@ type measure struct {
 
 const (
 	allDurable   = "log row and outcome in MariaDB (a sync a commit), message in Kafka (one broker, acks=all)"
-	redisDurable = "nothing (Redis, in memory)"
+	redisDurable = "asynq: nothing (Redis, in memory)"
+	riverDurable = redisDurable + ", river: the job's row in PostgreSQL (fsync and synchronous_commit on)"
+	river        = "river"
 )
 
 var measures = slices.Concat(engineMeasures, fullMeasures())
 
 var engineMeasures = []measure{
 	{
-		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...), peers: []string{"asynq"}, durable: allDurable, peersDurable: redisDurable,
+		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...), peers: []string{"asynq", river}, durable: allDurable, peersDurable: riverDurable,
 		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 			return d.throughput(ctx, "noop", noop)
 		},
@@ -64,8 +66,8 @@ var engineMeasures = []measure{
 		ours: (*deployment).fanOut,
 	},
 	{
-		id: "latency", figures: []figure{{"latency-p50", "ms", false}, {"latency-p99", "ms", false}}, peers: []string{"asynq"},
-		durable: allDurable, peersDurable: redisDurable,
+		id: "latency", figures: []figure{{"latency-p50", "ms", false}, {"latency-p99", "ms", false}}, peers: []string{"asynq", river},
+		durable: allDurable, peersDurable: riverDurable,
 		ours: (*deployment).latency,
 	},
 	{
@@ -122,7 +124,7 @@ func (m measure) take(ctx context.Context, d *deployment, who string) (map[strin
 	return values, errors.Join(err, pprof.Lookup("allocs").WriteTo(allocs, 0))
 }
 
-// peer has a peer measured by its own program, on the Redis of ours, which it finds and leaves empty.
+// peer has a peer measured by its own program, on the Redis of ours or a PostgreSQL that runs for it alone, which it finds and leaves empty.
 func (d *deployment) peer(ctx context.Context, id, who string) (values map[string]float64, err error) {
 	program, err := d.buildPeers(ctx)
 	if err != nil {
@@ -130,6 +132,13 @@ func (d *deployment) peer(ctx context.Context, id, who string) (values map[strin
 	}
 	args := []string{"-peer", who, "-measure", id, "-redis", d.redis.Addr(), "-tasks", strconv.Itoa(d.o.accounts * d.o.parts),
 		"-concurrency", strconv.Itoa(d.o.pool), "-rate", strconv.Itoa(latencyRate)}
+	if who == river {
+		if err := d.startPostgres(ctx); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, d.stopPostgres()) }()
+		args = append(args, "-postgres", d.postgres.DSN())
+	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

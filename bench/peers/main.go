@@ -18,6 +18,7 @@ import (
 type options struct {
 	peer, measure string
 	redis         string
+	postgres      string
 	tasks         int
 	concurrency   int
 	rate          int // tasks a second, of the latency
@@ -34,13 +35,14 @@ type queue interface {
 	latency(ctx context.Context, o options) ([]time.Duration, error)
 }
 
-var queues = map[string]queue{"asynq": asynqQueue{}}
+var queues = map[string]queue{"asynq": asynqQueue{}, "river": riverQueue{}}
 
 func main() {
 	var o options
 	flag.StringVar(&o.peer, "peer", "asynq", "the task queue")
 	flag.StringVar(&o.measure, "measure", "noop", "noop or latency")
 	flag.StringVar(&o.redis, "redis", "127.0.0.1:6379", "the address of Redis")
+	flag.StringVar(&o.postgres, "postgres", "postgres://postgres@127.0.0.1:5432/postgres", "the address of PostgreSQL")
 	flag.IntVar(&o.tasks, "tasks", 200_000, "how many tasks")
 	flag.IntVar(&o.concurrency, "concurrency", 256, "how many at a time")
 	flag.IntVar(&o.rate, "rate", 500, "tasks a second, of the latency")

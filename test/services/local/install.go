@@ -109,10 +109,18 @@ func missing(programs []string) []string {
 
 // lookProgram finds a program, also where Debian keeps servers, which is not on every user's PATH.
 func lookProgram(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
+	path, err := exec.LookPath(name)
+	if err == nil {
 		return path, nil
 	}
-	return exec.LookPath(filepath.Join("/usr/sbin", name))
+	// PostgreSQL's lie in a directory of their version: the newest, and all of one.
+	versions, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	for _, dir := range append(versions, "/usr/sbin") {
+		if found, notThere := exec.LookPath(filepath.Join(dir, name)); notThere == nil {
+			path, err = found, nil
+		}
+	}
+	return path, err
 }
 
 // runQuietly runs a program to its end and shows its output only in the error.

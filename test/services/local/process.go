@@ -34,9 +34,13 @@ var starts = sync.OnceValue(func() chan<- func() {
 })
 
 // StartProcess starts cmd as the leader of a new process group. It ends with this process at the latest, where the
-// system can see to that.
+// system can see to that. Of cmd's attributes the account that it runs as is kept.
 func StartProcess(name string, cmd *exec.Cmd) (*Process, error) {
-	cmd.SysProcAttr = processAttributes()
+	attributes := processAttributes()
+	if cmd.SysProcAttr != nil {
+		attributes.Credential = cmd.SysProcAttr.Credential
+	}
+	cmd.SysProcAttr = attributes
 	// Descendants may outlive the program with its output open: do not wait for them for ever.
 	cmd.WaitDelay = 5 * time.Second
 	started := make(chan error)

@@ -19,7 +19,7 @@ const (
 	stopGrace = 15 * time.Second
 )
 
-// Kind is a sort of server: *Kafka, *MariaDB or *Redis.
+// Kind is a sort of server: *Kafka, *MariaDB, *Redis or *Postgres.
 type Kind interface {
 	Name() string
 	// Install makes sure that the programs are there, and says on stderr what it fetches.
