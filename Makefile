@@ -137,6 +137,11 @@ bench-day: ## Measure how long a day of 28 million subtasks takes: a quarter of 
 	$(GO) build -o bin/bench ./bench
 	bin/bench -rounds 1 -only day -out bench/out/day.json $(BENCH_FLAGS)
 
+.PHONY: bench-flat
+bench-flat: ## Measure whether a subtask costs the same beside 28 million rows, 4 million accounts, a million waiting and 10,000 tasks, and how it scales: three quarters of an hour, 15 GB of disk.
+	$(GO) build -o bin/bench ./bench
+	bin/bench -rounds 3 -only flat-day,flat-accounts,flat-waiting,flat-tasks,scale-consumers,scale-partitions -out bench/out/flat.json $(BENCH_FLAGS)
+
 .PHONY: switches
 # SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one that has all.
 switches: ## Switch off adsync's own defences, one at a time, and show that the night of standalone finds a wrong row (SWITCH=… does one).

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,8 +67,11 @@ func TestParseOptions_RefusesWhatItDoesNotKnow(t *testing.T) {
 	require.Error(t, err)
 	o, err := parseOptions(nil, io.Discard)
 	require.NoError(t, err)
-	require.Len(t, o.only, len(measures)-1)
+	for _, m := range measures {
+		require.Equal(t, !m.long, slices.Contains(o.only, m.id), m.id)
+	}
 	require.NotContains(t, o.only, "day", "it takes a quarter of an hour")
+	require.NotContains(t, o.only, "flat-day", "so does this")
 }
 
 func TestReport_IsJSONOfTheFieldsThatAreAskedFor(t *testing.T) {
@@ -85,4 +91,37 @@ func TestReport_IsJSONOfTheFieldsThatAreAskedFor(t *testing.T) {
 		"id": "noop", "unit": "subtasks/s", "ours": 300.0, "peers": map[string]any{river: 100.0}, "ratio": 3.0, "rounds": 1.0, "spread": 0.0,
 		"durable": allDurable, "peers_durable": riverDurable,
 	}, got.Measures[0])
+}
+
+func TestReport_HasASpreadOfWhatCostsNothing(t *testing.T) {
+	t.Parallel()
+	r := newReport(options{only: []string{"noop"}})
+	r.add("noop-cpu-redis", ours, 0)
+	require.NoError(t, r.write(io.Discard, filepath.Join(t.TempDir(), "results.json")), "JSON has no NaN")
+}
+
+func TestMeasures_NameTheirPeersOnce(t *testing.T) {
+	t.Parallel()
+	queues := []string{"asynq", river}
+	for _, m := range measures {
+		for _, peer := range m.peers {
+			require.NotEqual(t, slices.Contains(queues, peer), m.beside[peer] != nil, "%s of %s is either a task queue or taken in this process", m.id, peer)
+		}
+		require.Len(t, m.beside, len(slices.DeleteFunc(slices.Clone(m.peers), func(peer string) bool { return slices.Contains(queues, peer) })), m.id)
+	}
+}
+
+func TestTake_FailsWithAMeasureWhoseCountIsWrong(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("run 1 has 2 rows of subtasks that have succeeded, want 3, and 0 that wait")
+	m := measure{
+		id: "noop", ours: func(*deployment, context.Context) (map[string]float64, error) {
+			return map[string]float64{"noop": 1}, wrong
+		},
+		beside: map[string]take{shortDay: func(*deployment, context.Context) (map[string]float64, error) { return nil, wrong }},
+	}
+	for _, who := range []string{ours, shortDay} {
+		_, err := m.take(t.Context(), &deployment{}, who)
+		require.ErrorIs(t, err, wrong, who)
+	}
 }

@@ -63,24 +63,28 @@ type deployment struct {
 	kafka   *local.Kafka
 	redis   *local.Redis
 
-	stderr   io.Writer
-	log      *slog.Logger
-	store    *store.Store
-	broker   *broker.Client
-	cache    goredis.UniversalClient
-	keys     redis.Keys
-	time     *clock.Database
-	waiter   *ratelimit.Waiter
-	registry *media.Registry
-	producer *producer.Producer
-	consumer *consumer.Consumer // nil while none works
-	hold     *hold
-	accounts []int64
-	tasks    map[string]int64 // ids by handlers
-	world    *world           // nil where no measure needs it
-	peers    string           // their program; "" until it is built
-	postgres *local.Postgres  // of a peer
-	database *local.Server    // postgres, nil before its first start
+	stderr    io.Writer
+	log       *slog.Logger
+	store     *store.Store
+	broker    *broker.Client
+	cache     goredis.UniversalClient
+	keys      redis.Keys
+	time      *clock.Database
+	waiter    *ratelimit.Waiter
+	registry  *media.Registry
+	producer  *producer.Producer
+	consumers []*consumer.Consumer // those that work
+	hold      *hold
+	accounts  []int64
+	tasks     map[string]int64 // ids by handlers
+	world     *world           // nil where no measure needs it
+	peers     string           // their program; "" until it is built
+	postgres  *local.Postgres  // of a peer
+	database  *local.Server    // postgres, nil before its first start
+
+	// What the flat measures have made once: the run id above those of the long day's table, and the crowd's accounts.
+	filledBelow int64
+	crowded     bool
 }
 
 // deploy starts everything but a consumer. Close the deployment also after an error.
@@ -182,13 +186,19 @@ func (d *deployment) connect(ctx context.Context) error {
 		handlers = append(handlers, handler)
 	}
 	d.registry = media.NewRegistry(handlers...)
-	orders := producer.DefaultConfig()
-	orders.Schedule = false
-	d.producer, err = producer.New(orders, producer.Deps{
-		Store: d.store, Registry: d.registry, Broker: d.broker, Clock: d.time, Waiting: d.time,
-		Timer: timer.New(d.cache, d.keys, log, reg), Logger: log, Registerer: reg,
-	})
+	d.producer, err = d.newProducer(false)
 	return err
+}
+
+// newProducer makes a producer, with ticks or with orders by hand alone.
+func (d *deployment) newProducer(ticks bool) (*producer.Producer, error) {
+	cfg := producer.DefaultConfig()
+	cfg.Schedule = ticks
+	reg := prometheus.NewRegistry()
+	return producer.New(cfg, producer.Deps{
+		Store: d.store, Registry: d.registry, Broker: d.broker, Clock: d.time, Waiting: d.time,
+		Timer: timer.New(d.cache, d.keys, d.log, reg), Logger: d.log, Registerer: reg,
+	})
 }
 
 // fill makes the accounts, the lane and a task of each handler, in place of the seeded ones.
@@ -199,9 +209,17 @@ func (d *deployment) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	// Until it is measured nobody works on the full path's lane.
-	for of, pool := range map[string]int{platform: d.o.pool, tencent.Name: 0} {
-		if err := db.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", of, lane, pool, partitions).Error; err != nil {
+	// Until it is measured nobody works on another media's lane.
+	for _, of := range []string{platform, tencent.Name, crowd, idle} {
+		pool, backlog := 0, 0
+		switch of {
+		case platform:
+			pool = d.o.pool
+		case crowd:
+			backlog = 2 * d.o.flatAccounts // All of it may wait.
+		}
+		err := db.Exec("INSERT INTO lane (media, name, pool_size, partitions, backlog_max) VALUES (?, ?, ?, ?, ?)", of, lane, pool, partitions, backlog).Error
+		if err != nil {
 			return err
 		}
 	}
@@ -235,25 +253,26 @@ func (d *deployment) startProducer(ctx context.Context) error {
 	return rig.Await(ctx, patience, "the producer leads", func(context.Context) (bool, error) { return d.producer.Leading(), nil })
 }
 
-// startConsumer has a consumer work, until stopConsumer.
+// startConsumer has a consumer work, beside those that do, until stopConsumer.
 func (d *deployment) startConsumer(ctx context.Context) error {
-	log := d.log
-	var err error
-	d.consumer, err = consumer.New(consumer.DefaultConfig(), consumer.Deps{
-		Store: d.store, Registry: d.registry, Broker: d.broker, Clock: d.time, Logger: log, Registerer: prometheus.NewRegistry(), Node: "bench",
-		Redis: d.cache, Keys: d.keys, Timer: timer.New(d.cache, d.keys, log, prometheus.NewRegistry()),
+	reg := prometheus.NewRegistry()
+	c, err := consumer.New(consumer.DefaultConfig(), consumer.Deps{
+		Store: d.store, Registry: d.registry, Broker: d.broker, Clock: d.time, Logger: d.log, Registerer: reg, Node: "bench",
+		Redis: d.cache, Keys: d.keys, Timer: timer.New(d.cache, d.keys, d.log, reg),
 	})
 	if err != nil {
 		return err
 	}
-	return d.consumer.Start(ctx)
+	d.consumers = append(d.consumers, c)
+	return c.Start(ctx)
 }
 
+// stopConsumer stops all consumers.
 func (d *deployment) stopConsumer() {
-	if d.consumer != nil {
-		d.consumer.Stop()
-		d.consumer = nil
+	for _, c := range d.consumers {
+		c.Stop()
 	}
+	d.consumers = nil
 }
 
 // buildPeers builds the peers' program, which is of a module of its own, once.

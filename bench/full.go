@@ -58,7 +58,9 @@ func fullMeasures() []measure {
 			ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 				return d.full(ctx, ms)
 			},
-			bound: func(o options) float64 { return float64(o.pool) / (float64(ms) / 1000) },
+			beside: map[string]take{slots: func(d *deployment, _ context.Context) (map[string]float64, error) {
+				return map[string]float64{fullID(ms): float64(d.o.pool) / (float64(ms) / 1000)}, nil
+			}},
 		})
 	}
 	return all

@@ -54,27 +54,35 @@ type options struct {
 	parts    int // subtasks of an account where throughput is measured
 	day      int
 	pool     int
-	dir, out string
-	profile  string // a directory
+	// What the flat measures have in place.
+	flatRows, flatAccounts, flatWaiting, flatTasks int
+	dir, out                                       string
+	profile                                        string // a directory
 }
 
 func parseOptions(args []string, output io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
-	var names, usual []string
+	var usual, long []string
 	for _, m := range measures {
-		names = append(names, m.id)
-		if !m.long {
+		if m.long {
+			long = append(long, m.id)
+		} else {
 			usual = append(usual, m.id)
 		}
 	}
+	names := slices.Concat(usual, long)
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each measure is taken")
-	only := flags.String("only", strings.Join(usual, ","), "the `measures` to take, separated by commas; there is day too, which takes a quarter of an hour")
+	only := flags.String("only", strings.Join(usual, ","), "the `measures` to take, separated by commas; of the others that there are, "+strings.Join(long, ", ")+", each takes minutes")
 	flags.IntVar(&o.accounts, "accounts", 40_000, "accounts")
 	flags.IntVar(&o.parts, "parts", 5, "subtasks of an account where throughput is measured")
 	flags.IntVar(&o.day, "day", 28_000_000, "subtasks of the day")
 	flags.IntVar(&o.pool, "pool", 256, "the lane's pool_size, and the concurrency of the peers")
+	flags.IntVar(&o.flatRows, "flat-rows", 28_000_000, "rows in the day's table of flat-day")
+	flags.IntVar(&o.flatAccounts, "flat-accounts", 4_000_000, "accounts of flat-accounts")
+	flags.IntVar(&o.flatWaiting, "flat-waiting", 1_000_000, "subtasks that wait in flat-waiting")
+	flags.IntVar(&o.flatTasks, "flat-tasks", 10_000, "tasks of flat-tasks")
 	flags.StringVar(&o.dir, "dir", "", "an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
 	flags.StringVar(&o.out, "out", "bench/out/results.json", "where the results go")
 	flags.StringVar(&o.profile, "profile", "", "a `directory` for profiles of each of our measures")
@@ -87,8 +95,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 		}
 		o.only = append(o.only, name)
 	}
-	if o.rounds < 1 || o.accounts < 1 || o.parts < 1 || o.day < 1 || o.pool < 1 {
-		return o, errors.New("-rounds, -accounts, -parts, -day and -pool are 1 or more")
+	if min(o.rounds, o.accounts, o.parts, o.day, o.pool, o.flatRows, o.flatAccounts, o.flatWaiting, o.flatTasks) < 1 {
+		return o, errors.New("numbers are 1 or more")
 	}
 	return o, nil
 }

@@ -34,10 +34,13 @@ type measure struct {
 	peers                 []string
 	durable, peersDurable string
 	long                  bool // not taken unless it is asked for
-	ours                  func(d *deployment, ctx context.Context) (map[string]float64, error)
-	// bound is the figure of slots, where that is a peer.
-	bound func(o options) float64
+	ours                  take
+	// beside has the peers that are no task queues of a program of their own.
+	beside map[string]take
 }
+
+// take takes a measure once, and returns its figures by their ids.
+type take func(d *deployment, ctx context.Context) (map[string]float64, error)
 
 const (
 	allDurable   = "log row and outcome in MariaDB (a sync a commit), message in Kafka (one broker, acks=all)"
@@ -46,7 +49,7 @@ const (
 	river        = "river"
 )
 
-var measures = slices.Concat(engineMeasures, fullMeasures())
+var measures = slices.Concat(engineMeasures, fullMeasures(), flatMeasures, scaleMeasures())
 
 var engineMeasures = []measure{
 	{
@@ -77,7 +80,8 @@ var engineMeasures = []measure{
 	{
 		id: "upsert", figures: []figure{{"upsert", "report rows/s", true}}, peers: []string{rawUpsert},
 		durable: "raw and public row in MariaDB (a sync a commit), with fence and coverage", peersDurable: "raw and public row in MariaDB (a sync a commit)",
-		ours: (*deployment).upsert,
+		ours:   (*deployment).upsert,
+		beside: map[string]take{rawUpsert: (*deployment).upsertRaw},
 	},
 	{
 		id: "day", figures: []figure{
@@ -91,11 +95,8 @@ var engineMeasures = []measure{
 func (m measure) take(ctx context.Context, d *deployment, who string) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
-	switch who {
-	case rawUpsert:
-		return d.upsertRaw(ctx)
-	case slots:
-		return map[string]float64{m.id: m.bound(d.o)}, nil
+	if beside := m.beside[who]; beside != nil {
+		return beside(d, ctx)
 	}
 	if who != ours {
 		return d.peer(ctx, m.id, who)
@@ -219,6 +220,11 @@ func (d *deployment) throughput(ctx context.Context, id, handler string) (map[st
 		return nil, err
 	}
 	defer d.stopConsumer()
+	return d.workedOff(ctx, id, handler)
+}
+
+// workedOff is throughput with the consumers that are at work.
+func (d *deployment) workedOff(ctx context.Context, id, handler string) (map[string]float64, error) {
 	before, err := d.spent()
 	if err != nil {
 		return nil, err

@@ -71,8 +71,10 @@ func (m *Measure) reckon() {
 	m.Peers, m.Ratio = nil, 0
 	for who, values := range m.values {
 		if who == ours {
-			m.Ours, m.Rounds = median(values), len(values)
-			m.Spread = (slices.Max(values) - slices.Min(values)) / m.Ours
+			m.Ours, m.Rounds, m.Spread = median(values), len(values), 0
+			if m.Ours > 0 { // A cost that is below what can be told is 0.
+				m.Spread = (slices.Max(values) - slices.Min(values)) / m.Ours
+			}
 			continue
 		}
 		if m.Peers == nil {

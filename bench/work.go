@@ -81,6 +81,8 @@ func (d *deployment) handlers() []media.Handler {
 		handler(noop, d.o.parts, nothing),
 		handler(one, 1, nothing),
 		handler(paced, 1, nothing),
+		handler(crowdOne, 1, nothing),
+		handler(idleNone, 1, nothing),
 		handler(granted, d.o.parts, func(ctx context.Context, _ media.Work) error { return d.grant(ctx) }),
 		handler(held, 1, func(ctx context.Context, _ media.Work) error {
 			// Until its first call a subtask counts as beginning, which few may at a time.

@@ -60,8 +60,8 @@ func (s *Postgres) prepare(ctx context.Context, dir string, ports *Ports) error 
 	return ctx.Err()
 }
 
-// becomeOther has the programs run as the package's account, whose directory is then dir. The account must be able to reach it: the directories
-// above that are closed to others, as temporary ones are, are opened for passing through.
+// becomeOther has the programs run as the package's account, whose directory is then dir. The run's directory around it, which as a temporary one
+// is closed to others, is opened for passing through.
 func (s *Postgres) becomeOther() error {
 	account, err := user.Lookup(postgresAccount)
 	if err != nil {
@@ -76,17 +76,13 @@ func (s *Postgres) becomeOther() error {
 	if err := os.Chown(s.dir, int(uid), int(gid)); err != nil {
 		return err
 	}
-	return openPath(filepath.Dir(s.dir))
-}
-
-// openPath lets others pass through the nearest directory that was made for this run. Those above it are not ours to change.
-func openPath(dir string) error {
-	info, err := os.Stat(dir)
+	run := filepath.Dir(s.dir)
+	info, err := os.Stat(run)
 	if err != nil {
 		return err
 	}
 	const pass = fs.FileMode(0o011)
-	return os.Chmod(dir, info.Mode().Perm()|pass)
+	return os.Chmod(run, info.Mode().Perm()|pass)
 }
 
 // program is a command of one of the server's programs.

@@ -1,0 +1,471 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/test/rig"
+)
+
+// What a subtask costs is to be the same however long the day's table, how many accounts and tasks there are, and how many subtasks wait. Each
+// of these measures has ours under a great load of one of them, and beside it ours without.
+
+// flatMeasures are taken by `make bench-flat`.
+var flatMeasures = []measure{
+	{
+		id: "flat-day", long: true, durable: allDurable, peers: []string{shortDay},
+		figures: append([]figure{
+			{"flat-day-fan-out", "s", false}, {"flat-day-latency-p50", "ms", false}, {"flat-day-latency-p99", "ms", false}, {"flat-day-noop", "subtasks/s", true},
+		}, budget("flat-day-noop")...),
+		ours:   (*deployment).longDay,
+		beside: map[string]take{shortDay: (*deployment).shortDay},
+	},
+	{
+		id: "flat-accounts", long: true, durable: allDurable, peers: []string{fewAccounts},
+		figures: []figure{{"flat-accounts-fan-out", "µs/subtask", false}, {"flat-accounts-drain", "subtasks/s", true}},
+		ours:    (*deployment).manyAccounts,
+		beside: map[string]take{fewAccounts: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.backlogged(ctx, one, d.o.accounts)
+		}},
+	},
+	{
+		id: "flat-waiting", long: true, durable: allDurable, peers: []string{noneWaiting},
+		figures: append([]figure{{"flat-waiting-noop", "subtasks/s", true}}, budget("flat-waiting-noop")...),
+		ours:    (*deployment).manyWaiting,
+		beside: map[string]take{noneWaiting: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.throughput(ctx, "flat-waiting-noop", noop)
+		}},
+	},
+	{
+		id: "flat-tasks", long: true, durable: allDurable, peers: []string{fewTasks},
+		figures: append([]figure{
+			{"flat-tasks-reload", "ms", false}, {"flat-tasks-ticks", "ms", false}, {"flat-tasks-noop", "subtasks/s", true},
+		}, budget("flat-tasks-noop")...),
+		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.scheduled(ctx, d.o.flatTasks)
+		},
+		beside: map[string]take{fewTasks: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.scheduled(ctx, tasksFew)
+		}},
+	},
+}
+
+// The names of ours without the load.
+const (
+	shortDay    = "empty day"
+	fewAccounts = "few accounts"
+	noneWaiting = "none waiting"
+	fewTasks    = "10 tasks"
+)
+
+// tasksFew is how many tasks are few.
+const tasksFew = 10
+
+// The medias of flat measures: crowd has many accounts, idle none.
+const (
+	crowd    = "crowd"
+	crowdOne = crowd + ".one"
+	idle     = "idle"
+	idleNone = idle + ".none"
+)
+
+// crowdFrom is the id below that of the crowd's first account.
+const crowdFrom = 1_000_000_000
+
+// insertAtOnce is how many rows a statement inserts where there are millions.
+const insertAtOnce = 200_000
+
+// shortDay takes fan-out, latency and throughput with nothing in the day's table.
+func (d *deployment) shortDay(ctx context.Context) (map[string]float64, error) {
+	if err := d.store.Data.Writer(ctx).Exec("TRUNCATE TABLE " + d.dayTable()).Error; err != nil {
+		return nil, err
+	}
+	return d.dayFigures(ctx)
+}
+
+// longDayTable is where the long table of a day stands while it is not in use.
+const longDayTable = "bench_long_day"
+
+// longDay takes the same with the rows of a whole day in the table. It is filled once and then exchanged for the other by its name.
+func (d *deployment) longDay(ctx context.Context) (map[string]float64, error) {
+	if err := d.fillDay(ctx); err != nil {
+		return nil, err
+	}
+	day := d.dayTable()
+	if err := d.exchange(ctx, d.store.Data, day, longDayTable); err != nil {
+		return nil, err
+	}
+	values, err := d.dayFigures(ctx)
+	if err == nil && d.dayTable() != day {
+		err = fmt.Errorf("the day of %s has ended: begin anew", day)
+	}
+	if err == nil {
+		err = d.counted(ctx, d.o.flatRows, "SELECT COUNT(*) FROM "+day+" WHERE run_id < ? AND state = 'succeeded'", d.filledBelow)
+	}
+	return values, errors.Join(err, d.exchange(context.WithoutCancel(ctx), d.store.Data, day, longDayTable))
+}
+
+func (d *deployment) dayFigures(ctx context.Context) (map[string]float64, error) {
+	all := map[string]float64{}
+	for _, m := range []take{(*deployment).fanOut, (*deployment).latency, func(d *deployment, ctx context.Context) (map[string]float64, error) {
+		return d.throughput(ctx, "noop", noop)
+	}} {
+		values, err := m(d, ctx)
+		if err != nil {
+			return nil, err
+		}
+		for id, value := range values {
+			all["flat-day-"+id] = value
+		}
+	}
+	return all, nil
+}
+
+// dayTable is the log table of the present day.
+func (d *deployment) dayTable() string { return store.LogTable(task.NewRunID(d.time.Now())) }
+
+// exchange gives two tables each other's name.
+func (d *deployment) exchange(ctx context.Context, db *store.DB, a, b string) error {
+	const aside = "bench_aside"
+	return db.Writer(ctx).Exec("RENAME TABLE " + a + " TO " + aside + ", " + b + " TO " + a + ", " + aside + " TO " + b).Error
+}
+
+// counted makes sure that a query counts so many.
+func (d *deployment) counted(ctx context.Context, want int, query string, args ...any) error {
+	var n int
+	if err := d.store.Data.Writer(ctx).Raw(query, args...).Row().Scan(&n); err != nil {
+		return err
+	}
+	if n != want {
+		return fmt.Errorf("%s: %d, want %d", query, n, want)
+	}
+	return nil
+}
+
+// fillDay makes the long table: run after run of the day so far, each with all accounts and parts, in the order of their keys and as a run of
+// ours has left its rows.
+func (d *deployment) fillDay(ctx context.Context) error {
+	if d.filledBelow > 0 {
+		return nil
+	}
+	db := d.store.Data.Writer(ctx)
+	if err := d.warm(ctx); err != nil {
+		return err
+	}
+	defer d.stopConsumer()
+	model, err := d.order(ctx, noop, d.accounts[:1])
+	if err != nil {
+		return err
+	}
+	if err := d.await(ctx, model, over); err != nil {
+		return err
+	}
+	table := store.LogTable(model)
+	if err := db.Exec("CREATE TABLE " + longDayTable + " LIKE " + table).Error; err != nil {
+		return err
+	}
+	now := d.time.Now()
+	begin := now.Truncate(24 * time.Hour)
+	each := d.o.accounts * d.o.parts
+	runs := (d.o.flatRows + each - 1) / each
+	for i := range runs {
+		run := task.NewRunID(begin.Add(now.Sub(begin) * time.Duration(i) / time.Duration(runs)))
+		n := min(each, d.o.flatRows-i*each)
+		err := d.copyRow(ctx, "run", "run", "id = ?", model, map[string]string{"id": fmt.Sprint(run), "total": fmt.Sprint(n), "succeeded": fmt.Sprint(n)}, "")
+		if err != nil {
+			return err
+		}
+		for from := 0; from < n; from += insertAtOnce {
+			err := d.copyRow(ctx, longDayTable, table, "run_id = ? AND part = 'p0'", model, map[string]string{
+				"run_id": fmt.Sprint(run), "account_id": fmt.Sprintf("1 + s.seq DIV %d", d.o.parts), "part": fmt.Sprintf("CONCAT('p', s.seq MOD %d)", d.o.parts),
+			}, fmt.Sprintf(" JOIN seq_%d_to_%d s", from, min(from+insertAtOnce, n)-1))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	d.filledBelow = task.NewRunID(now)
+	return d.counted(ctx, d.o.flatRows, "SELECT COUNT(*) FROM "+longDayTable)
+}
+
+// copyRow inserts a row of another table of the same columns, with some columns in its place, once for each row of what is joined.
+func (d *deployment) copyRow(ctx context.Context, into, from, where string, key int64, instead map[string]string, join string) error {
+	var columns []string
+	const query = "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? ORDER BY ordinal_position"
+	db := d.store.Data.Writer(ctx)
+	if err := db.Raw(query, from).Scan(&columns).Error; err != nil {
+		return err
+	}
+	values := make([]string, len(columns))
+	for i, c := range columns {
+		if values[i] = "model." + c; instead[c] != "" {
+			values[i] = instead[c]
+		}
+	}
+	return db.Exec("INSERT INTO "+into+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+
+		" FROM (SELECT * FROM "+from+" WHERE "+where+") model"+join, key).Error
+}
+
+// backlogged is how long a fan-out to all accounts of a task's media takes for each while nobody works, and how many a second are worked off
+// from such a backlog.
+func (d *deployment) backlogged(ctx context.Context, handler string, accounts int) (map[string]float64, error) {
+	began := clock.Mark()
+	run, err := d.order(ctx, handler, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, run, func(r store.Run) bool { return r.Total != nil }); err != nil {
+		return nil, err
+	}
+	fannedOut := clock.Since(began)
+	if err := d.startConsumer(ctx); err != nil {
+		return nil, err
+	}
+	defer d.stopConsumer()
+	// From when it is at work: to take over the partitions takes as long as some thousand subtasks.
+	var before int64
+	err = d.await(ctx, run, func(r store.Run) bool {
+		before = r.Ended()
+		return before > 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	began = clock.Mark()
+	if err := d.await(ctx, run, over); err != nil {
+		return nil, err
+	}
+	values := map[string]float64{
+		"flat-accounts-fan-out": float64(fannedOut.Microseconds()) / float64(accounts),
+		"flat-accounts-drain":   float64(int64(accounts)-before) / clock.Since(began).Seconds(),
+	}
+	return values, d.exact(ctx, run, accounts)
+}
+
+// crowdTable has the crowd's accounts beside the others while it is not in use.
+const crowdTable = "bench_crowd"
+
+// manyAccounts is backlogged with millions of accounts, and so of messages that wait.
+func (d *deployment) manyAccounts(ctx context.Context) (map[string]float64, error) {
+	if err := d.fillCrowd(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.exchange(ctx, d.store.Config, "media_account", crowdTable); err != nil {
+		return nil, err
+	}
+	if err := d.resize(ctx, crowd, d.o.pool); err != nil {
+		return nil, err
+	}
+	values, err := d.backlogged(ctx, crowdOne, d.o.flatAccounts)
+	ctx = context.WithoutCancel(ctx)
+	return values, errors.Join(err, d.resize(ctx, crowd, 0), d.exchange(ctx, d.store.Config, "media_account", crowdTable))
+}
+
+func (d *deployment) fillCrowd(ctx context.Context) error {
+	if d.crowded {
+		return nil
+	}
+	db := d.store.Config.Writer(ctx)
+	statements := []string{"CREATE TABLE " + crowdTable + " LIKE media_account", "INSERT INTO " + crowdTable + " SELECT * FROM media_account"}
+	for from := 1; from <= d.o.flatAccounts; from += insertAtOnce {
+		statements = append(statements, fmt.Sprintf("INSERT INTO %s (id, media, external_id, token_id, bound) SELECT %d + seq, '%s', CONCAT('c', seq), 0, 1 FROM seq_%d_to_%d",
+			crowdTable, crowdFrom, crowd, from, min(from+insertAtOnce-1, d.o.flatAccounts)))
+	}
+	for _, statement := range statements {
+		if err := db.Exec(statement).Error; err != nil {
+			return err
+		}
+	}
+	d.crowded = true
+	return nil
+}
+
+// manyWaiting is the throughput while many subtasks of another run wait for their next try, which is tomorrow's.
+func (d *deployment) manyWaiting(ctx context.Context) (values map[string]float64, err error) {
+	db := d.store.Data.Writer(ctx)
+	other := task.NewRunID(d.time.Now())
+	defer func() {
+		err = errors.Join(err, d.store.Data.Writer(context.WithoutCancel(ctx)).Exec("TRUNCATE TABLE subtask_due").Error)
+	}()
+	for from := 1; from <= d.o.flatWaiting; from += insertAtOnce {
+		err := db.Exec(fmt.Sprintf("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason)"+
+			" SELECT ?, seq, 'p0', 'retrying', ?, ?, UTC_TIMESTAMP(3) + INTERVAL 1 DAY, 2, 1, 'no answer' FROM seq_%d_to_%d",
+			from, min(from+insertAtOnce-1, d.o.flatWaiting)), other, platform, lane).Error
+		if err != nil {
+			return nil, err
+		}
+	}
+	if values, err = d.throughput(ctx, "flat-waiting-noop", noop); err != nil {
+		return nil, err
+	}
+	return values, d.counted(ctx, d.o.flatWaiting, "SELECT COUNT(*) FROM subtask_due WHERE run_id = ?", other)
+}
+
+// tickTime is how long the ticks of a minute may take.
+const tickTime = 5 * time.Minute
+
+// tickNames is what the names of the tasks begin with that are due each minute.
+const tickNames = "tick."
+
+// reloads is how often a reload of the tasks is timed.
+const reloads = 5
+
+// scheduled is the throughput with so many other tasks, how long a reload of all takes, and how long it takes, when all of them are due at the
+// same moment, until the last one's run has ended; they have no accounts.
+func (d *deployment) scheduled(ctx context.Context, tasks int) (values map[string]float64, err error) {
+	config := d.store.Config.Writer(ctx)
+	err = config.Exec(fmt.Sprintf("INSERT INTO cron_task (name, media, handler, cron, lane) SELECT CONCAT('%s', seq), ?, ?, '* * * * *', ? FROM seq_1_to_%d", tickNames, tasks),
+		idle, idleNone, lane).Error
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		ctx := context.WithoutCancel(ctx)
+		err = errors.Join(err, d.store.Config.Writer(ctx).Exec("DELETE FROM cron_task WHERE name LIKE ?", tickNames+"%").Error, d.schedule(ctx, false))
+	}()
+	var took []float64
+	for range reloads {
+		began := clock.Mark()
+		if err := d.producer.Reload(ctx); err != nil {
+			return nil, err
+		}
+		took = append(took, clock.Since(began).Seconds()*1000)
+	}
+	if values, err = d.throughput(ctx, "flat-tasks-noop", noop); err != nil {
+		return nil, err
+	}
+	values["flat-tasks-reload"] = median(took)
+	if err := d.schedule(ctx, true); err != nil {
+		return nil, err
+	}
+	values["flat-tasks-ticks"], err = d.ticked(ctx, tasks)
+	return values, err
+}
+
+// ticked waits for the ticks of the next minute and returns how many milliseconds after it the last of their runs has ended.
+func (d *deployment) ticked(ctx context.Context, tasks int) (float64, error) {
+	// Not the very next one, if it is so near that the leader might not have read all tasks.
+	minute := d.time.Now().Add(20 * time.Second).Truncate(time.Minute).Add(time.Minute)
+	var all struct {
+		Runs, Ended int
+		Late        float64
+	}
+	const query = "SELECT COUNT(*) AS runs, COALESCE(SUM(r.state = ? AND r.total = 0), 0) AS ended," +
+		" COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, t.planned_at, r.ended_at)) / 1000, 0) AS late" +
+		" FROM tick t JOIN run r ON r.id = t.run_id WHERE t.planned_at = ? AND r.handler = ?"
+	err := rig.Await(ctx, tickTime, "all tasks have had their run", func(ctx context.Context) (bool, error) {
+		err := d.store.Data.Writer(ctx).Raw(query, task.RunSkipped, store.At(minute), idleNone).Scan(&all).Error
+		return err == nil && all.Ended == tasks, errors.Join(err, fmt.Errorf("%d runs, of which %d have ended, want %d", all.Runs, all.Ended, tasks))
+	})
+	if err == nil && all.Runs != tasks {
+		err = fmt.Errorf("%d ticks of %s have %d runs", tasks, minute, all.Runs)
+	}
+	return all.Late, err
+}
+
+// schedule has a producer lead that makes ticks, or one that does not.
+func (d *deployment) schedule(ctx context.Context, ticks bool) error {
+	d.producer.Stop()
+	var err error
+	if d.producer, err = d.newProducer(ticks); err != nil {
+		return err
+	}
+	return d.startProducer(ctx)
+}
+
+// The measures of how throughput grows are beside those of the flat cost.
+var (
+	scaleConsumers  = []int{1, 2, 4}
+	scalePartitions = []int{1, 4, 16, 64}
+)
+
+func scaleMeasures() []measure {
+	consumers := measure{
+		id: "scale-consumers", long: true, durable: allDurable,
+		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.eachOf(ctx, "consumers", scaleConsumers, d.withConsumers)
+		},
+	}
+	for _, n := range scaleConsumers {
+		consumers.figures = append(consumers.figures, figure{fmt.Sprint("consumers-", n), "subtasks/s", true})
+	}
+	parts := measure{
+		id: "scale-partitions", long: true, durable: allDurable,
+		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.eachOf(ctx, "partitions", scalePartitions, d.withPartitions)
+		},
+	}
+	for _, n := range scalePartitions {
+		parts.figures = append(parts.figures, figure{fmt.Sprint("partitions-", n), "subtasks/s", true})
+	}
+	return []measure{consumers, parts}
+}
+
+func (d *deployment) eachOf(ctx context.Context, what string, numbers []int, with func(context.Context, string, int) (map[string]float64, error)) (map[string]float64, error) {
+	all := map[string]float64{}
+	for _, n := range numbers {
+		id := fmt.Sprint(what, "-", n)
+		values, err := with(ctx, id, n)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", id, err)
+		}
+		all[id] = values[id]
+	}
+	return all, nil
+}
+
+// withConsumers is the throughput with so many consumers, which share this process and the partitions.
+func (d *deployment) withConsumers(ctx context.Context, id string, n int) (map[string]float64, error) {
+	defer d.stopConsumer()
+	for range n - 1 {
+		if err := d.startConsumer(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return d.settled(ctx, id)
+}
+
+// settled is the throughput with one consumer more, once all accounts have had a subtask, and so all partitions are worked on.
+func (d *deployment) settled(ctx context.Context, id string) (map[string]float64, error) {
+	if err := d.warmUp(ctx, one, nil); err != nil {
+		return nil, err
+	}
+	return d.workedOff(ctx, id, noop)
+}
+
+// withPartitions is the throughput of a lane with so many partitions.
+func (d *deployment) withPartitions(ctx context.Context, id string, n int) (values map[string]float64, err error) {
+	config := d.store.Config.Writer(ctx)
+	if err := config.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", platform, id, d.o.pool, n).Error; err != nil {
+		return nil, err
+	}
+	defer func() {
+		d.stopConsumer()
+		ctx := context.WithoutCancel(ctx)
+		config := d.store.Config.Writer(ctx)
+		err = errors.Join(err, config.Exec("UPDATE cron_task SET lane = ? WHERE id IN ?", lane, d.idsOf(noop, one)).Error,
+			config.Exec("DELETE FROM lane WHERE name = ?", id).Error, d.producer.Reload(ctx))
+	}()
+	if err := config.Exec("UPDATE cron_task SET lane = ? WHERE id IN ?", id, d.idsOf(noop, one)).Error; err != nil {
+		return nil, err
+	}
+	if err := d.producer.Reload(ctx); err != nil {
+		return nil, err
+	}
+	return d.settled(ctx, id)
+}
+
+// idsOf are the tasks of some handlers.
+func (d *deployment) idsOf(handlers ...string) []int64 {
+	var ids []int64
+	for _, h := range handlers {
+		ids = append(ids, d.tasks[h])
+	}
+	return ids
+}
