@@ -354,11 +354,8 @@ func (s *Store) deleteDead(tx *gorm.DB, mark int64, keys []task.Key) (int64, err
 	if s.Data.dialect == SQLiteDialect {
 		where = " AND redrive_run_id = ?"
 	}
-	args := make([]any, 0, len(keys)*len(subtaskKey)+1)
-	for _, k := range keys {
-		args = append(args, k.RunID, k.AccountID, k.Part)
-	}
-	res := tx.Exec(s.Data.deleteSQL("subtask_dead", subtaskKey, len(keys))+where, append(args, mark)...)
+	sql, args := s.Data.deleteSQL(deadTable.Name, subtaskKey, rowsOfKeys(keys))
+	res := tx.Exec(sql+where, append(args, mark)...)
 	return res.RowsAffected, res.Error
 }
 

@@ -99,16 +99,21 @@ func scanDue(rows *sql.Rows) ([]Due, error) {
 	return all, rows.Err()
 }
 
+// rowsOfKeys are keys as the rows of a list.
+func rowsOfKeys(keys []task.Key) [][]any {
+	rows := make([][]any, len(keys))
+	for i, k := range keys {
+		rows[i] = []any{k.RunID, k.AccountID, k.Part}
+	}
+	return rows
+}
+
 // DueOf returns the rows of subtask_due that there are for the given keys, as the writer holds them.
 func (s *Store) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due, error) {
 	found := make(map[task.Key]Due, len(keys))
 	for some := range slices.Chunk(keys, s.Data.rowsPerStatement(len(subtaskKey))) {
-		args := make([]any, 0, len(some)*len(subtaskKey))
-		for _, k := range some {
-			args = append(args, k.RunID, k.AccountID, k.Part)
-		}
-		rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt FROM "+
-			s.Data.lookUp(dueTable.Name, subtaskKey, len(some)), args...).Rows()
+		from, args := s.Data.lookUpKeys(dueTable.Name, subtaskKey, rowsOfKeys(some))
+		rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt FROM "+from, args...).Rows()
 		if err != nil {
 			return nil, fmt.Errorf("look up %d due subtasks: %w", len(keys), err)
 		}
@@ -247,12 +252,12 @@ func (s *Store) raiseSome(tx *gorm.DB, table, batch string, due []Due, now time.
 
 // readMarked reads what the rows say now, and which of them carry the mark.
 func (s *Store) readMarked(tx *gorm.DB, table, batch string, due []Due, status map[task.Key]SubtaskStatus, marked map[task.Key]bool) error {
-	keys := make([]any, 0, len(due)*len(subtaskKey))
-	for _, d := range due {
-		keys = append(keys, d.RunID, d.AccountID, d.Part)
+	keys := make([][]any, len(due))
+	for i, d := range due {
+		keys[i] = []any{d.RunID, d.AccountID, d.Part}
 	}
-	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+
-		s.Data.lookUp(table, subtaskKey, len(due)), keys...).Rows()
+	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+from, args...).Rows()
 	if err != nil {
 		return err
 	}

@@ -24,13 +24,14 @@ func (d *DB) OutcomeSQL(runID int64, of []task.Key) map[string]Statement {
 		keys = append(keys, []any{runID, k.AccountID, k.Part})
 		rows = append(rows, []any{runID, k.AccountID, k.Part, 1, "succeeded", 0, "node", Time{}, Time{}, "", "", i, 0, "x"})
 	}
-	var update, read Statement
+	var update, read, gone Statement
+	gone.Query, gone.Args = d.deleteSQL(dueTable.Name, subtaskKey, keys)
 	update.Query, update.Args = d.updateSQL(subtaskUpdate(LogTable(runID), "t.state = 'waiting'"), rows)
 	read.Query, read.Args = d.lookUpKeys(LogTable(runID), subtaskKey, keys)
 	read.Query = "SELECT t.delivery FROM " + read.Query + " WHERE t.batch = 'x'"
 	return map[string]Statement{
 		"update the subtasks": update, "read the changed ones": read,
-		"delete what is not due": {d.deleteSQL(dueTable.Name, subtaskKey, len(keys)), flatten(keys, len(subtaskKey))},
+		"delete what is not due": gone,
 	}
 }
 

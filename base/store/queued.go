@@ -67,6 +67,9 @@ func (s *Store) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, 
 	slices.SortFunc(parts, func(a, b QueuedPart) int {
 		return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Part, b.Part))
 	})
+	if err := s.markQueuedBehind(ctx, l, parts); err != nil {
+		return fmt.Errorf("queue %d subtasks of run %d: %w", len(parts), run.ID, err)
+	}
 	for some := range slices.Chunk(parts, s.Data.rowsPerStatement(10)) {
 		// One transaction for both rows: a subtask that is deferred and not in subtask_due would wait for ever.
 		err := s.Data.idempotentLeaderTx(ctx, l, func(tx *gorm.DB) error { return s.addQueued(tx, run, some, due, now) })
@@ -80,12 +83,29 @@ func (s *Store) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, 
 	return nil
 }
 
+// markQueuedBehind says of runs that subtasks may be queued behind theirs, before any are: whoever ends a subtask looks for those that are queued behind it only
+// then. They are of runs that nobody who ends the older one knows, on whatever shards.
+func (s *Store) markQueuedBehind(ctx context.Context, l lease.Lease, parts []QueuedPart) error {
+	var behind []int64
+	for _, p := range parts {
+		if !slices.Contains(behind, p.Behind) {
+			behind = append(behind, p.Behind)
+		}
+	}
+	slices.Sort(behind)
+	_, err := s.Data.updateGuarded(ctx, l, "run", []assignment{{"queued_behind", "1", nil}}, "run.id IN ? AND run.queued_behind = 0", behind)
+	if err != nil {
+		return fmt.Errorf("mark the runs before it: %w", err)
+	}
+	return nil
+}
+
 func (s *Store) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now time.Time) error {
 	table := LogTable(run.ID)
-	keys := make([]any, 0, len(parts)*len(subtaskKey))
+	keys := make([][]any, 0, len(parts))
 	rows := make([]any, 0, len(parts)*7)
 	for _, p := range parts {
-		keys = append(keys, run.ID, p.AccountID, p.Part)
+		keys = append(keys, []any{run.ID, p.AccountID, p.Part})
 		rows = append(rows, run.ID, p.AccountID, p.Part, string(task.Deferred), 1, 0, At(now))
 	}
 	if err := s.checkFanningOut(tx, run.ID, s.Data.dialect.Share()); err != nil {
@@ -97,8 +117,8 @@ func (s *Store) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now ti
 		return err
 	}
 	// A row that was there before has its row of subtask_due, if it needs one: that one is left alone too.
-	fresh, err := s.rowsOf(tx, "SELECT t.run_id, t.account_id, t.part FROM "+s.Data.lookUp(table, subtaskKey, len(parts))+
-		" WHERE t.state = 'deferred' AND t.delivery = 1", keys...)
+	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	fresh, err := s.rowsOf(tx, "SELECT t.run_id, t.account_id, t.part FROM "+from+" WHERE t.state = 'deferred' AND t.delivery = 1", args...)
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
@@ -145,15 +165,16 @@ func (s *Store) releaseEnded(ctx context.Context, runID int64, parts []QueuedPar
 		slices.SortFunc(some, func(a, b QueuedPart) int {
 			return compareKeys(task.Key{RunID: a.Behind, AccountID: a.AccountID, Part: a.Part}, task.Key{RunID: b.Behind, AccountID: b.AccountID, Part: b.Part})
 		})
-		keys := make([]any, 0, len(some)*len(subtaskKey))
-		for _, p := range some {
-			keys = append(keys, p.Behind, p.AccountID, p.Part)
+		keys := make([][]any, len(some))
+		for i, p := range some {
+			keys[i] = []any{p.Behind, p.AccountID, p.Part}
 		}
+		from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
 		var open map[task.Key]bool
 		err := s.Data.retry(ctx, func() error {
 			var err error
-			open, err = s.rowsOf(s.Data.Writer(ctx), "SELECT t.run_id, t.account_id, t.part FROM "+s.Data.lookUp(table, subtaskKey, len(some))+
-				" WHERE t.state IN "+openStates+s.Data.dialect.Share(), keys...)
+			open, err = s.rowsOf(s.Data.Writer(ctx), "SELECT t.run_id, t.account_id, t.part FROM "+from+
+				" WHERE t.state IN "+openStates+s.Data.dialect.Share(), args...)
 			return err
 		})
 		if err != nil && !missingTable(err) {
@@ -214,16 +235,12 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 	return s.makeDue(tx, queued, now)
 }
 
-// anyQueued tells whether anything is queued behind runs: nearly always nothing is.
+// anyQueued tells whether anything may be queued behind runs: nearly always nothing is.
 func (s *Store) anyQueued(tx *gorm.DB, runs []int64) (bool, error) {
 	if len(runs) == 0 {
 		return false, nil
 	}
-	behind := make([]string, len(runs))
-	for i, id := range runs {
-		behind[i] = QueuedBehind(id)
-	}
-	any, err := exists(tx, "SELECT 1 FROM subtask_due WHERE waits_for IN ? LIMIT 1", behind)
+	any, err := exists(tx, "SELECT 1 FROM run WHERE id IN ? AND queued_behind = 1 LIMIT 1", runs)
 	if err != nil {
 		return false, fmt.Errorf("look for what is queued behind %d runs: %w", len(runs), err)
 	}

@@ -88,7 +88,7 @@ const runColumns = `id, task_id, task_name, media, handler, lane, task_revision,
 func (s *Store) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 	columns := []string{
 		"id", "task_id", "task_name", "media", "handler", "lane", "task_revision", "settings", "kind", "planned_at",
-		"origin_run_id", "state", "epoch", "total", "error_text", "created_at", "ended_at",
+		"origin_run_id", "state", "epoch", "total", "error_text", "created_at", "ended_at", "queued_behind",
 	}
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
@@ -99,7 +99,7 @@ func (s *Store) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 		origin := sql.NullInt64{Int64: r.OriginRunID, Valid: r.OriginRunID != 0}
 		rows[i] = []any{
 			r.ID, r.TaskID, r.TaskName, r.Media, r.Handler, r.Settings.Lane, r.TaskRevision, string(settings), r.Kind, At(r.PlannedAt),
-			origin, string(r.State), l.Epoch, r.Total, cut(r.ErrorText, runErrorMax), At(r.CreatedAt), At(r.EndedAt),
+			origin, string(r.State), l.Epoch, r.Total, cut(r.ErrorText, runErrorMax), At(r.CreatedAt), At(r.EndedAt), 0,
 		}
 	}
 	if err := s.Data.insertGuarded(ctx, l, "run", columns, rows); err != nil {

@@ -220,12 +220,12 @@ func (s *Store) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([]O
 }
 
 func (s *Store) lockStates(tx *gorm.DB, table string, lost []LostSubtask, into map[task.Key]SubtaskStatus) error {
-	keys := make([]any, 0, len(lost)*len(subtaskKey))
-	for _, l := range lost {
-		keys = append(keys, l.RunID, l.AccountID, l.Part)
+	keys := make([][]any, len(lost))
+	for i, l := range lost {
+		keys[i] = []any{l.RunID, l.AccountID, l.Part}
 	}
-	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+
-		s.Data.lookUp(table, subtaskKey, len(lost))+s.Data.dialect.ForUpdate(), keys...).Rows()
+	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from+s.Data.dialect.ForUpdate(), args...).Rows()
 	if err != nil {
 		return err
 	}

@@ -46,8 +46,18 @@ func (d *DB) lookUp(table string, key []string, n int) string {
 // lookUpKeys is the same for given keys, with its arguments.
 func (d *DB) lookUpKeys(table string, key []string, keys [][]any) (sql string, args []any) {
 	v := d.valuesOf(key, key, keys)
-	on, onArgs := v.in(sameKeys(key))
+	on, onArgs := d.onKeys(v, table, key, keys, sameKeys(key))
 	return d.list(v) + " AS o" + d.inOrder() + table + " AS t ON " + on, slices.Concat(v.args, onArgs)
+}
+
+// onKeys is the condition on which a table's row is one of the list's, whose rows begin with its key.
+func (d *DB) onKeys(v values, table string, key []string, rows [][]any, condition string) (on string, args []any) {
+	on, args = v.in(condition)
+	shards, shardArgs := d.onShards(table, "t.", key, rows)
+	if len(shardArgs) < 2 {
+		return on, args // The condition has the one value itself.
+	}
+	return on + shards, slices.Concat(args, shardArgs)
 }
 
 // inOrder joins a table to the rows before it, in their order.
@@ -138,19 +148,21 @@ func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any)
 	for len(keys) > 0 {
 		batch := keys[:min(step, len(keys))]
 		keys = keys[len(batch):]
-		if err := tx.Exec(d.deleteSQL(table, key, len(batch)), flatten(batch, len(key))...).Error; err != nil {
+		sql, args := d.deleteSQL(table, key, batch)
+		if err := tx.Exec(sql, args...).Error; err != nil {
 			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
 		}
 	}
 	return nil
 }
 
-func (d *DB) deleteSQL(table string, key []string, n int) string {
+func (d *DB) deleteSQL(table string, key []string, keys [][]any) (sql string, args []any) {
 	if d.dialect == SQLiteDialect {
 		columns := strings.Join(key, ", ")
-		return "DELETE FROM " + table + " WHERE (" + columns + ") IN (SELECT " + columns + " FROM " + d.valueList(key, n) + ")"
+		return "DELETE FROM " + table + " WHERE (" + columns + ") IN (SELECT " + columns + " FROM " + d.valueList(key, len(keys)) + ")", flatten(keys, len(key))
 	}
-	return "DELETE t FROM " + d.lookUp(table, key, n)
+	from, args := d.lookUpKeys(table, key, keys)
+	return "DELETE t FROM " + from, args
 }
 
 // valueUpdate is an UPDATE that gives each row values of its own.
@@ -180,7 +192,7 @@ func (d *DB) updateSQL(u valueUpdate, rows [][]any) (sql string, args []any) {
 	if u.where != "" {
 		on += " AND " + u.where
 	}
-	on, onArgs := v.in(on)
+	on, onArgs := d.onKeys(v, u.table, u.key, rows, on)
 	if d.dialect == SQLiteDialect {
 		set, setArgs := v.in(assignments("", u.set))
 		return "UPDATE " + u.table + " AS t SET " + set + " FROM " + d.list(v) + " AS o WHERE " + on, slices.Concat(setArgs, v.args, onArgs)

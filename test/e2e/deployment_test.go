@@ -31,8 +31,8 @@ type deployment struct {
 	api       string
 }
 
-// deploy brings a deployment up: tables, the world's accounts, and its processes.
-func deploy(t *testing.T, w *world) *deployment {
+// deploy brings a deployment up: tables, the world's accounts, and its processes. change is what is other than usual in the settings.
+func deploy(t *testing.T, w *world, change ...func(s services, settings map[string]any)) *deployment {
 	t.Helper()
 	s := newServices(t)
 	d := &deployment{world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles()}
@@ -53,6 +53,9 @@ func deploy(t *testing.T, w *world) *deployment {
 		"ratelimit": map[string]any{"members": max(1, len(d.roles)-1)},
 		// What runs is what the tests order.
 		"producer": map[string]any{"schedule": false, "lease_ttl": "6s"},
+	}
+	for _, c := range change {
+		c(s, settings)
 	}
 	write := func() {
 		text, err := yaml.Marshal(settings)

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Place is where the rows of a table of the data database are when a proxy spreads it over several servers. The config database is
+// small and stays whole.
+type Place string
+
+// The places.
+const (
+	ByRun      Place = "by run"      // each row on the shard of its run's id
+	ByAccount  Place = "by account"  // each row on the shard of its account's id
+	EveryShard Place = "every shard" // a small table that statements of each shard read beside their own: all shards have all of it
+	OneServer  Place = "one server"  // small, and never joined to what is sharded: all rows on one server
+)
+
+// places has the tables of the data database but the days of the log and the platforms' raw tables. The shard's key is a part of each unique key of
+// its table, is never updated, and stands as a value in each statement of the hot path.
+var places = map[string]Place{
+	"run":          ByRun, // by id
+	"subtask_due":  ByRun,
+	"subtask_dead": ByRun,
+
+	"coverage":        ByAccount,
+	"hole":            ByAccount,
+	"report_daily":    ByAccount,
+	"report_hourly":   ByAccount,
+	"binding_applied": ByAccount, // summaries join it to the reports
+	"account_balance": ByAccount,
+	"fund_daily":      ByAccount,
+	"object_name":     ByAccount,
+	"config_change":   ByAccount,
+	"creative_asset":  ByAccount,
+	"reconciliation":  ByAccount,
+	"wide_day":        ByAccount,
+	"wide_daily":      ByAccount,
+
+	"leader":     EveryShard, // what the leader writes reads its row with a lock, in the same statement
+	"stop_order": EveryShard, // outcomes read it where they end a run
+
+	"tick":                OneServer,
+	"tick_answer":         OneServer,
+	"manual_order":        OneServer,
+	"task_schedule":       OneServer,
+	"task_good":           OneServer,
+	"assignment":          OneServer,
+	"redis_reached":       OneServer,
+	"summary_daily":       OneServer, // games, not accounts
+	"summary_hourly":      OneServer,
+	"summary_fence":       OneServer,
+	"report_tombstone":    OneServer, // a warehouse reads it by time; rows of summaries have no account
+	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
+	"partner_cursor":      OneServer,
+	"adsync_data_version": OneServer,
+}
+
+// Places returns where the tables of the data database are, those of the platforms with them, but without the days of the log.
+func Places(raw []RawTable) map[string]Place {
+	all := maps.Clone(places)
+	for _, t := range raw {
+		all[t.Name] = ByAccount
+	}
+	return all
+}
+
+// placeOf returns where a table is; what is not named is a platform's.
+func placeOf(table string) Place {
+	place, known := places[table]
+	switch {
+	case logTablePattern.MatchString(table):
+		return ByRun
+	case known:
+		return place
+	default:
+		return ByAccount
+	}
+}
+
+// ShardKey returns the column of a table that says on which shard a row is.
+func (p Place) ShardKey(table string) string {
+	switch {
+	case p == ByAccount:
+		return "account_id"
+	case p == ByRun && table == "run":
+		return "id"
+	case p == ByRun:
+		return "run_id"
+	default:
+		return ""
+	}
+}
+
+// onShards names the shards of a table's rows that a statement reaches by a list of their keys: the values of the shard's key, as a condition that begins with
+// AND. A proxy reads conditions, and would have to ask all shards for what stands in a list alone. SQLite has no proxy in front of it.
+func (d *DB) onShards(table, prefix string, key []string, keys [][]any) (condition string, args []any) {
+	column := slices.Index(key, placeOf(table).ShardKey(table))
+	if d.dialect == SQLiteDialect || column < 0 {
+		return "", nil
+	}
+	for _, k := range keys {
+		if n := len(args); n == 0 || args[n-1] != k[column] && !slices.Contains(args, k[column]) {
+			args = append(args, k[column])
+		}
+	}
+	return " AND " + prefix + key[column] + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ") + ")", args
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+)
+
+func TestShards_EachTableHasAPlaceAndItsKeyInEachUniqueKey(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	require.NoError(t, s.EnsureRawTables(t.Context(), RawTables()))
+	require.NoError(t, s.EnsureLogTable(t.Context(), day.Day("2026-11-21")))
+	const log = "task_log_20261121"
+	places := store.Places(RawTables())
+	places[log] = store.ByRun
+
+	tables := tablesOf(t, s)
+	require.Contains(t, tables, log)
+	for table := range places {
+		require.Contains(t, tables, table, "it has a place, and is not there")
+	}
+	for _, table := range tables {
+		require.Contains(t, places, table)
+		key := places[table].ShardKey(table)
+		if key == "" {
+			continue
+		}
+		unique := uniqueKeysOf(t, s, table)
+		require.NotEmpty(t, unique, table)
+		for name, columns := range unique {
+			require.Contains(t, columns, key, "unique key %s of %s", name, table)
+		}
+	}
+}
+
+// What the page says of each table is what the code says.
+func TestShards_ThePageNamesEachTable(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/sharding.md")
+	require.NoError(t, err)
+	byPlace := map[store.Place][]string{store.ByRun: {"task_log_YYYYMMDD"}}
+	for table, place := range store.Places(nil) {
+		byPlace[place] = append(byPlace[place], table)
+	}
+	for place, tables := range byPlace {
+		slices.Sort(tables)
+		require.Contains(t, string(page), "| "+string(place)+" | `"+strings.Join(tables, "`, `")+"`")
+	}
+}
+
+func tablesOf(t *testing.T, s *store.Store) []string {
+	t.Helper()
+	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+	if s.Data.Dialect() == store.SQLiteDialect {
+		query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+	}
+	var tables []string
+	require.NoError(t, s.Data.Writer(t.Context()).Raw(query).Scan(&tables).Error)
+	return tables
+}
+
+// uniqueKeysOf returns the columns of a table's unique keys, by name.
+func uniqueKeysOf(t *testing.T, s *store.Store, table string) map[string][]string {
+	t.Helper()
+	query := "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? AND non_unique = 0"
+	if s.Data.Dialect() == store.SQLiteDialect {
+		query = "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.\"unique\" = 1"
+	}
+	read := func(query string) map[string][]string {
+		rows, err := s.Data.Writer(t.Context()).Raw(query, table).Rows()
+		require.NoError(t, err)
+		defer rows.Close()
+		keys := map[string][]string{}
+		for rows.Next() {
+			var name, column string
+			require.NoError(t, rows.Scan(&name, &column))
+			keys[name] = append(keys[name], column)
+		}
+		require.NoError(t, rows.Err())
+		return keys
+	}
+	keys := read(query)
+	if s.Data.Dialect() == store.SQLiteDialect && len(keys) == 0 { // A key that is the row's own number has no index.
+		keys = read("SELECT 'primary', name FROM pragma_table_info(?) WHERE pk > 0")
+	}
+	return keys
+}

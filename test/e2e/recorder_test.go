@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+)
+
+// recorder stands between a deployment and its MySQL, where a proxy that shards would stand, and keeps what passes: the text of each statement.
+type recorder struct {
+	listener net.Listener
+	server   string
+
+	mu         sync.Mutex
+	statements map[string]bool
+}
+
+// record returns a recorder of a database's statements, and the database as it is reached through it.
+func record(t *testing.T, d store.Database) (*recorder, store.Database) {
+	t.Helper()
+	dsn, err := mysql.ParseDSN(d.Writer.Reveal())
+	require.NoError(t, err)
+	r := &recorder{server: dsn.Addr, statements: map[string]bool{}}
+	r.listener, err = net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It ends with the test.
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.listener.Close() })
+	go func() {
+		for {
+			client, err := r.listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.pass(client)
+		}
+	}()
+	dsn.Addr = r.listener.Addr().String()
+	d.Writer = secret.NewText(dsn.FormatDSN())
+	return r, d
+}
+
+// all returns the statements that have passed, each once.
+func (r *recorder) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.statements))
+}
+
+func (r *recorder) pass(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", r.server) //nolint:noctx // It ends with its client.
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		defer client.Close()
+		_, _ = io.Copy(client, server)
+	}()
+	for {
+		// A packet has its length in three bytes and its number within the command; a command begins with its kind.
+		var head [4]byte
+		if _, err := io.ReadFull(client, head[:]); err != nil {
+			return
+		}
+		body := make([]byte, binary.LittleEndian.Uint32(append(head[:3:3], 0)))
+		if _, err := io.ReadFull(client, body); err != nil {
+			return
+		}
+		const query, prepare = 0x03, 0x16
+		if head[3] == 0 && len(body) > 0 && (body[0] == query || body[0] == prepare) {
+			r.mu.Lock()
+			r.statements[string(body[1:])] = true
+			r.mu.Unlock()
+		}
+		if _, err := server.Write(append(head[:], body...)); err != nil {
+			return
+		}
+	}
+}
