@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"crypto/des"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/schedule"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/pull"
+)
+
+const (
+	balanceAccounts = 40_000 // of both platforms
+	// balanceMax is how much more than the mean the busiest shard may have.
+	balanceMax = 1.3
+)
+
+// hashes are what proxies make of a key.
+var hashes = map[string]func(key int64, shards int) int{
+	"modulo": func(key int64, shards int) int { return int(key % int64(shards)) },
+	"crc32":  func(key int64, shards int) int { return int(crc32.ChecksumIEEE(bytesOf(key)) % uint32(shards)) },
+	// Its shards are ranges of what a cipher makes of the key.
+	"hash of Vitess": func(key int64, shards int) int {
+		var out [8]byte
+		vitessCipher.Encrypt(out[:], bytesOf(key))
+		return int(binary.BigEndian.Uint64(out[:]) / (1 << 63 / uint64(shards) * 2))
+	},
+}
+
+var vitessCipher, _ = des.NewTripleDESCipher(make([]byte, 24)) //nolint:gosec // It spreads keys, and hides nothing.
+
+func bytesOf(key int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(key)) }
+
+// The log of one day of the default tasks, for 40,000 accounts: a run's rows are all on one shard, and there are some thousands of runs.
+func TestShards_OfADaysLogAreEven(t *testing.T) {
+	t.Parallel()
+	midnight := time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC)
+	runs := map[int64]int{} // the rows of each
+	for _, row := range DefaultTasks(Platforms()) {
+		parts := partsOf(t, row.Handler, row.Params, midnight)
+		if parts == 0 {
+			continue // of the system, or of logins: a row or two
+		}
+		for _, at := range ticksOf(t, row.Cron, row.Timezone, row.Name, midnight) {
+			runs[task.NewRunID(at)] = parts * balanceAccounts / len(Platforms())
+		}
+	}
+	require.Greater(t, len(runs), 1000)
+	requireEven(t, runs)
+}
+
+// The rows of reports and of coverage: one account in a hundred has a hundred times as many as the others.
+func TestShards_OfAccountsAreEven(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same in each test.
+	rows := map[int64]int{}
+	for id := range int64(balanceAccounts) {
+		rows[id+1] = 1 + random.IntN(10)
+		if random.IntN(100) == 0 {
+			rows[id+1] *= 100
+		}
+	}
+	requireEven(t, rows)
+	coverage := map[int64]int{}
+	for id := range rows {
+		coverage[id] = 8
+	}
+	requireEven(t, coverage)
+}
+
+func ticksOf(t *testing.T, cron, zone, name string, from time.Time) []time.Time {
+	t.Helper()
+	s, err := schedule.Parse(cron, zone, name)
+	require.NoError(t, err)
+	var all []time.Time
+	for at := s.Next(from); !at.IsZero() && at.Before(from.Add(24*time.Hour)); at = s.Next(at) {
+		all = append(all, at)
+	}
+	return all
+}
+
+// partsOf is how many subtasks of an account a run of a handler has; 0 if it is none of accounts' pulls.
+func partsOf(t *testing.T, handler, params string, at time.Time) int {
+	t.Helper()
+	for _, platform := range Platforms() {
+		deps := pull.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}
+		for _, h := range pull.Handlers(platform, deps) {
+			if h.Name != handler || h.Target != media.Accounts {
+				continue
+			}
+			parts, err := h.Parts(media.Plan{PlannedAt: at, Zone: time.FixedZone("UTC+8", 8*60*60), Params: json.RawMessage(params)})
+			require.NoError(t, err, handler)
+			return len(parts)
+		}
+	}
+	return 0
+}
+
+func requireEven(t *testing.T, rows map[int64]int) {
+	t.Helper()
+	total := 0
+	for _, n := range rows {
+		total += n
+	}
+	for name, hash := range hashes {
+		for _, shards := range []int{2, 4, 8} {
+			on := make([]int, shards)
+			for key, n := range rows {
+				on[hash(key, shards)] += n
+			}
+			busiest := float64(slices.Max(on)) * float64(shards) / float64(total)
+			t.Logf("%s, %d shards: %d rows of %d keys, the busiest has %.3f times the mean", name, shards, total, len(rows), busiest)
+			require.LessOrEqual(t, busiest, balanceMax, "%s, %d shards: %v", name, shards, on)
+		}
+	}
+}
