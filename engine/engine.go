@@ -20,6 +20,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/httpapi"
+	"adsync/base/lookup"
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
 	"adsync/base/secret"
@@ -154,6 +155,7 @@ type Engine struct {
 	deps      Deps
 	platforms []media.Platform
 	limits    *limits
+	accounts  *lookup.Accounts
 	keepers   map[string]*token.Keeper
 	callers   map[string]*client.Client
 	fields    map[string]*field.Keeper
@@ -168,6 +170,7 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 		deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{},
 		fields: map[string]*field.Keeper{}, flows: map[string]*oauth.Flow{},
 	}
+	e.accounts = lookup.NewAccounts(deps.Store, deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, deps.Store, e.limits.rules, deps.Registerer, deps.Logger)
@@ -178,7 +181,7 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 
 func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry {
 	var all []media.Handler
-	found := newAccounts(e.deps.Store)
+	found := accounts{e.accounts}
 	for _, p := range e.platforms {
 		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], e.deps.HTTP)
 		keeper := token.New(token.Options{
@@ -226,6 +229,9 @@ func (e *Engine) Fields(media string) *field.Keeper { return e.fields[media] }
 
 // Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }
+
+// Accounts keeps the copy of the accounts in Redis up to date; a process that pulls starts it before its consumer.
+func (e *Engine) Accounts() service.Service { return e.accounts }
 
 // Tokens waits, at its Stop, for refreshes and authorisations under way: an answer that is lost may be the only copy of a
 // pair. Add it before the consumer and the producer.

@@ -225,6 +225,7 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	s.manager.Add("http", s.server)
 	s.manager.Add("clock", database)
 	s.manager.Add("limits", parts.Limits())
+	s.manager.Add("accounts", parts.Accounts())
 	s.manager.Add("tokens", parts.Tokens())
 	s.manager.Add("consumer", work)
 	s.manager.Add("token refreshes", parts.HoldTokens())

@@ -72,3 +72,39 @@ func (s *Store) readAccounts(ctx context.Context, ids []int64, into map[int64]Ac
 	}
 	return rows.Err()
 }
+
+// AccountRef is what work on an account needs of it: which it is, and how it is reached and read.
+type AccountRef struct {
+	ID         int64  `json:"id"`
+	Media      string `json:"media"`
+	ExternalID string `json:"external_id"`
+	TokenID    int64  `json:"token_id"`
+	Timezone   string `json:"timezone"`
+	Currency   string `json:"currency"`
+}
+
+// Ref returns what work needs of an account.
+func (a *Account) Ref() AccountRef {
+	return AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone, Currency: a.Currency}
+}
+
+// AccountRefs returns what work needs of all accounts, by id, as they are at one moment.
+func (s *Store) AccountRefs(ctx context.Context) ([]AccountRef, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT id, media, external_id, token_id, timezone, currency FROM media_account ORDER BY id").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read all accounts: %w", err)
+	}
+	defer rows.Close()
+	var all []AccountRef
+	for rows.Next() {
+		var a AccountRef
+		if err := rows.Scan(&a.ID, &a.Media, &a.ExternalID, &a.TokenID, &a.Timezone, &a.Currency); err != nil {
+			return nil, fmt.Errorf("read all accounts: %w", err)
+		}
+		all = append(all, a)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read all accounts: %w", err)
+	}
+	return all, nil
+}

@@ -129,6 +129,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 	}))
 	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
 	m.Add("limits", parts.Limits())
+	m.Add("accounts", parts.Accounts())
 	m.Add("tokens", parts.Tokens())
 	if chosen != roleProducer {
 		work, err := parts.NewConsumer(cfg.Consumer)
