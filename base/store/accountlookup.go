@@ -46,7 +46,7 @@ func (s *Store) ScopeZones(ctx context.Context, media string, tiers []string) ([
 	return zones, nil
 }
 
-// AccountsByID returns the accounts of our ids. Ids that are not known are left out.
+// AccountsByID returns the accounts of our ids, as the writer holds them: what is reconciled is decided by it. Ids that are not known are left out.
 func (s *Store) AccountsByID(ctx context.Context, ids []int64) (map[int64]Account, error) {
 	found := make(map[int64]Account, len(ids))
 	for batch := range slices.Chunk(ids, accountBatch) {
@@ -58,7 +58,7 @@ func (s *Store) AccountsByID(ctx context.Context, ids []int64) (map[int64]Accoun
 }
 
 func (s *Store) readAccounts(ctx context.Context, ids []int64, into map[int64]Account) error {
-	rows, err := s.Config.Reader(ctx).Raw("SELECT "+accountColumns+" FROM media_account WHERE id IN ?", ids).Rows()
+	rows, err := s.Config.Writer(ctx).Raw("SELECT "+accountColumns+" FROM media_account WHERE id IN ?", ids).Rows()
 	if err != nil {
 		return err
 	}
