@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -38,6 +39,36 @@ func TestShards_EachTableHasAPlaceAndItsKeyInEachUniqueKey(t *testing.T) {
 		for name, columns := range unique {
 			require.Contains(t, columns, key, "unique key %s of %s", name, table)
 		}
+	}
+}
+
+// A server without a proxy takes a comment where a proxy's clause stands.
+func TestShards_TablesAreMadeWithWhatTheProxyWants(t *testing.T) {
+	t.Parallel()
+	cfg := storetest.Config(t)
+	if cfg.Data.Driver == store.SQLite {
+		t.Skip("SQLite is not sharded")
+	}
+	cfg.Data.ShardBy, cfg.Data.CopyBy = "COMMENT='by {key}'", "COMMENT='everywhere'"
+	require.NoError(t, cfg.Validate())
+	s, err := store.Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, s.MigrateUp(t.Context()))
+	require.NoError(t, s.EnsureRawTables(t.Context(), RawTables()))
+	require.NoError(t, s.EnsureLogTable(t.Context(), day.Day("2026-11-21")))
+	places := store.Places(RawTables())
+	places["task_log_20261121"] = store.ByRun
+	for table, place := range places {
+		want := ""
+		if place == store.EveryShard {
+			want = "everywhere"
+		} else if key := place.ShardKey(table); key != "" {
+			want = "by " + key
+		}
+		var comment string
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT table_comment FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", table).Row().Scan(&comment))
+		require.Equal(t, want, comment, table)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"adsync/base/config"
@@ -28,6 +29,8 @@ type Database struct {
 	Writer       secret.Text   `koanf:"writer" doc:"Where writes and all decisions go. mysql: user:password@tcp(host:3306)/name; sqlite: a file path."`
 	Replicas     []secret.Text `koanf:"replicas" doc:"Read replicas, in the writer's form, for lists and reports. Empty means the writer serves them too."`
 	MaxOpenConns int           `koanf:"max_open_conns" doc:"Connections per server at the most; sqlite always writes on one."`
+	ShardBy      string        `koanf:"shard_by" doc:"Of the data database behind a proxy that shards: what ends the CREATE TABLE of a table that is sharded, with {key} for its key, such as shardkey={key} of TDSQL. Set it before the first migrate up: tables that are there are not changed."`
+	CopyBy       string        `koanf:"copy_by" doc:"The same for a small table that each shard has a copy of, such as shardkey=noshardkey_allset."`
 	Patience     time.Duration `koanf:"patience" doc:"How long the server may take to answer a statement, and so how long one that hangs goes unnoticed. A shorter deadline of the caller is obeyed; half of it is the longest wait for a lock. Not for sqlite."`
 }
 
@@ -76,6 +79,12 @@ func (d Database) validate(key string) error {
 	}
 	if d.Patience != 0 && (d.Patience < 2*time.Second || d.Patience > 24*time.Hour) {
 		errs = append(errs, &config.FieldError{Key: key + ".patience", Value: d.Patience.String(), Want: "2s to 24h"})
+	}
+	if (d.ShardBy != "" || d.CopyBy != "") && (d.Driver == SQLite || key == "config") {
+		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Want: "nothing, as is copy_by: MySQL's data database alone is sharded"})
+	}
+	if (d.ShardBy == "") != (d.CopyBy == "") || d.ShardBy != "" && !strings.Contains(d.ShardBy, shardKeyPlace) {
+		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Value: d.ShardBy, Want: "a clause with " + shardKeyPlace + ", and one in copy_by beside it"})
 	}
 	if d.Driver == SQLite && len(d.Replicas) > 0 {
 		errs = append(errs, &config.FieldError{Key: key + ".replicas", Want: "no replicas with sqlite"})

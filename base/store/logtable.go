@@ -53,7 +53,7 @@ func (s *Store) EnsureLogTable(ctx context.Context, d day.Day) error {
   api_calls ` + integer + ` NOT NULL DEFAULT 0,
   batch ` + sized(32) + ` NOT NULL DEFAULT '',
   PRIMARY KEY (run_id, account_id, part)
-)` + suffix
+)` + suffix + s.Data.placing(logTableOf(d))
 	if err := s.Data.Writer(ctx).Exec(sql).Error; err != nil {
 		return fmt.Errorf("create %s: %w", logTableOf(d), err)
 	}

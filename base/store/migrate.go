@@ -51,6 +51,9 @@ func (s *Store) provider(database string) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	if db.shardBy != "" {
+		files = placedFiles{files, db}
+	}
 	// A table name each, so that both may live in one MySQL schema.
 	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)))
 }

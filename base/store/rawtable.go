@@ -160,6 +160,6 @@ func (d *DB) createRawSQL(t RawTable) string {
 	}
 	b.WriteString("  version " + d.columnType(Int) + " NOT NULL,\n")
 	b.WriteString("  PRIMARY KEY (" + strings.Join(t.Key(), ", ") + ")\n)")
-	b.WriteString(pick(" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin", " WITHOUT ROWID"))
+	b.WriteString(pick(" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin", " WITHOUT ROWID") + d.placing(t.Name))
 	return b.String()
 }

@@ -1,7 +1,12 @@
 package store
 
 import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -93,6 +98,55 @@ func (p Place) ShardKey(table string) string {
 		return ""
 	}
 }
+
+// shardKeyPlace stands for a table's key in Database.ShardBy.
+const shardKeyPlace = "{key}"
+
+// placing ends the CREATE TABLE of a table of the data database: what has the proxy put it in its place.
+func (d *DB) placing(table string) string {
+	place := placeOf(table)
+	switch key := place.ShardKey(table); {
+	case d.shardBy == "" || place == OneServer:
+		return ""
+	case key != "":
+		return " " + strings.ReplaceAll(d.shardBy, shardKeyPlace, key)
+	default:
+		return " " + d.copyBy
+	}
+}
+
+// placedFiles are migrations that put each table in its place.
+type placedFiles struct {
+	fs.FS
+	db *DB
+}
+
+// created finds a table with its options, before which partitions do not come.
+var created = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+) \([^;]*?\n\) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`)
+
+// Open implements fs.FS.
+func (f placedFiles) Open(name string) (fs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".sql") {
+		return file, err
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	placed := created.ReplaceAllFunc(text, func(table []byte) []byte {
+		return append(slices.Clone(table), f.db.placing(string(created.FindSubmatch(table)[1]))...)
+	})
+	return placedFile{file, bytes.NewReader(placed)}, nil
+}
+
+type placedFile struct {
+	fs.File
+	text *bytes.Reader
+}
+
+// Read implements fs.File.
+func (f placedFile) Read(p []byte) (int, error) { return f.text.Read(p) }
 
 // onShards names the shards of a table's rows that a statement reaches by a list of their keys: the values of the shard's key, as a condition that begins with
 // AND. A proxy reads conditions, and would have to ask all shards for what stands in a list alone. SQLite has no proxy in front of it.

@@ -29,6 +29,8 @@ type DB struct {
 	readers  []*gorm.DB
 	next     atomic.Uint32
 	prepared prepared
+	shardBy  string // what ends CREATE TABLE, see Database
+	copyBy   string
 }
 
 // Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
@@ -73,7 +75,7 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error { return errors.Join(s.Config.Close(), s.Data.Close()) }
 
 func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
-	db := &DB{dialect: Dialect(cfg.Driver)}
+	db := &DB{dialect: Dialect(cfg.Driver), shardBy: cfg.ShardBy, copyBy: cfg.CopyBy}
 	slow := slowThreshold
 	if cfg.Driver == SQLite {
 		slow = 0

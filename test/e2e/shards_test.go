@@ -15,14 +15,13 @@ import (
 // scattered are the statements that ask all shards, by their shapes, and why they may. No subtask has one of its own: they come by the clock, and the more seldom
 // the more they read.
 var scattered = []struct{ shape, because string }{
-	{`^select run_id , account_id , part , state , due_at , delivery , attempt from subtask_due where (state|topic|waits_for) `, "what is due, of all runs: the leader looks every few seconds, and when Redis tells it to"},
-	{`^select (waits_for|topic , topic_partition , min .*) from subtask_due where (waits_for|topic) > `, "what waits, and what was sent and not done: the leader looks every few seconds"},
-	{`from \( select .* \) as o straight_join subtask_due as t on t \. waits_for = o \. waits_for`, "what is queued behind a run, only where the run says that something may be"},
-	{`^select id , task_id , .* from run (where state|join \( select min \( id \) as head_id from run where state)`, "the open runs: the leader chooses what is fanned out next"},
-	{`^select ((min|max) \( id \)|id)( .*)? from run where (state|task_id) `, "the open runs of a task, once for a fan-out"},
-	{` from tick t left join run r on r \. id = t \. run_id `, "ticks whose run was never made, each minute"},
+	{`^select run_id , account_id , part , (state|media) , .* from subtask_due (force index .* )?where (state|topic|waits_for) `, "what is due or was lost, of all runs: the leader looks every few seconds, and when Redis tells it to"},
+	{`^select (waits_for|topic , topic_partition , min .*) from subtask_due where (waits_for|topic) > |^select r \. media , r \. lane from subtask_due d .* where d \. topic = `, "what waits, and what was sent and not done: the leader looks every few seconds"},
+	{`from \( select .* \) as o straight_join subtask_due as t on t \. waits_for = o \. waits_for|^select d \. run_id , .* from subtask_due d left join task_log t on t \. run_id = \? `, "what is queued behind a run, only where the run says that something may be, or a fan-out has died"},
+	{`^select .* from run (r )?(join \( select min \( id \) as head_id from run )?where (r \. )?(state|task_id|id between) `, "the open runs, all, those of a task, and those of a day: the leader chooses what is fanned out next, once for each run or every few seconds"},
+	{` from tick t left join run r on r \. id = t \. run_id | from tick_answer k .* where not exists \( select \? from run r where r \. id = k \. run_id `, "ticks whose run was never made, each minute"},
+	{`^select .* from subtask_dead (d )?(left join task_log t on t \. run_id = \? .* )?where (d \. )?redrive_run_id `, "the redrives that are under way"},
 	{`^select (state|media) , count \( \? \) (as n )?from \w+ (where state = \? and confirmed_at is not \? )?group by|^select count \( \? \) from run where state = \?$`, "counts for metrics"},
-	{`^select redrive_run_id from subtask_dead where redrive_run_id > `, "the redrives that are under way"},
 	{`^select account_id , (report , )?day , dirty from (coverage|wide_day) where media = \? and dirty <= `, "the days whose figures have changed: the tasks system.summary and system.wide"},
 	{`from report_(daily|hourly) (r left join binding_applied b on b \. account_id = r \. account_id .*)?where (r \. )?day = \? and (r \. )?account_id > `, "the accounts of a day, for its summary"},
 	{`^select account_id , from_day , to_day , game , os from binding_applied order by`, "all bindings, each minute"},
