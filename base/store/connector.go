@@ -5,7 +5,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -25,7 +27,8 @@ const (
 // connector opens connections that are bounded in time and of isolation READ COMMITTED.
 type connector struct {
 	driver.Connector
-	where string // the server and the database, for errors
+	where string               // the server and the database, for errors
+	json  atomic.Pointer[bool] // whether the server reads lists of values as JSON; nil until it was asked
 
 	mu        sync.Mutex
 	silence   error // of the last dial, until restUntil
@@ -70,7 +73,52 @@ func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
 		_ = conn.Close()
 		return nil, err
 	}
+	if c.json.Load() == nil {
+		if err := c.askForJSON(ctx, conn); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+	}
 	return conn, nil
+}
+
+// readsJSON tells whether the server reads lists of values as JSON, as far as it is known.
+func (c *connector) readsJSON() bool {
+	known := c.json.Load()
+	return known != nil && *known
+}
+
+// askForJSON has the server read a list that is not easy to read, and notes whether it can. MariaDB from 10.6 and MySQL 8 can, TiDB cannot.
+func (c *connector) askForJSON(ctx context.Context, conn driver.Conn) error {
+	query, args, want := jsonQuestion()
+	can, err := answers(ctx, conn, query, args, want)
+	if _, refused := errors.AsType[*mysql.MySQLError](err); err == nil || refused && troubleOf(err) == lasting {
+		c.json.Store(&can)
+		return nil
+	}
+	return err
+}
+
+// answers tells whether a query of one text gives the wanted rows.
+func answers(ctx context.Context, conn driver.Conn, query string, args []driver.NamedValue, want []string) (bool, error) {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	equal := true
+	row := make([]driver.Value, len(rows.Columns()))
+	for n := 0; ; n++ {
+		err := rows.Next(row)
+		if errors.Is(err, io.EOF) {
+			return equal && n == len(want), nil
+		}
+		if err != nil {
+			return false, err
+		}
+		text, _ := row[0].([]byte)
+		equal = equal && n < len(want) && string(text) == want[n]
+	}
 }
 
 // Refused reports whether the server answered and does not let us in: the user, the password or the database's name is

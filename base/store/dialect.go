@@ -109,21 +109,22 @@ func mysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error)
 	return c, nil
 }
 
-func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, maxOpen int) (*gorm.DB, error) {
+func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, maxOpen int) (*gorm.DB, *connector, error) {
 	c, err := mysqlConfig(dsn, patience)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	connector, err := newConnector(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(maxOpen)
 	pool.SetMaxIdleConns(maxOpen)
 	pool.SetConnMaxLifetime(3 * time.Minute)
 	pool.SetConnMaxIdleTime(10 * time.Second)
-	return gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), config)
+	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), config)
+	return db, connector, err
 }
 
 func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int) (*gorm.DB, error) {

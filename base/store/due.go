@@ -112,7 +112,7 @@ func rowsOfKeys(keys []task.Key) [][]any {
 func (s *Store) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due, error) {
 	found := make(map[task.Key]Due, len(keys))
 	for some := range slices.Chunk(keys, s.Data.rowsPerStatement(len(subtaskKey))) {
-		from, args := s.Data.lookUpKeys(dueTable.Name, subtaskKey, rowsOfKeys(some))
+		from, args := s.Data.lookUpKeys(dueTable.Name, subtaskKey, s.Data.keyValues(len(some), func(i int) task.Key { return some[i] }))
 		rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt FROM "+from, args...).Rows()
 		if err != nil {
 			return nil, fmt.Errorf("look up %d due subtasks: %w", len(keys), err)
@@ -252,11 +252,7 @@ func (s *Store) raiseSome(tx *gorm.DB, table, batch string, due []Due, now time.
 
 // readMarked reads what the rows say now, and which of them carry the mark.
 func (s *Store) readMarked(tx *gorm.DB, table, batch string, due []Due, status map[task.Key]SubtaskStatus, marked map[task.Key]bool) error {
-	keys := make([][]any, len(due))
-	for i, d := range due {
-		keys[i] = []any{d.RunID, d.AccountID, d.Part}
-	}
-	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	from, args := s.Data.lookUpKeys(table, subtaskKey, s.Data.keyValues(len(due), func(i int) task.Key { return due[i].Key }))
 	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+from, args...).Rows()
 	if err != nil {
 		return err

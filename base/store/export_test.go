@@ -19,19 +19,28 @@ type Statement struct {
 
 // OutcomeSQL returns the statements by which outcomes reach the rows of a run's subtasks, by what they do.
 func (d *DB) OutcomeSQL(runID int64, of []task.Key) map[string]Statement {
-	var rows, keys [][]any
+	var keys [][]any
+	outcomes := make([]Outcome, len(of))
 	for i, k := range of {
+		k.RunID = runID
 		keys = append(keys, []any{runID, k.AccountID, k.Part})
-		rows = append(rows, []any{runID, k.AccountID, k.Part, 1, "succeeded", 0, "node", Time{}, Time{}, "", "", i, 0, "x"})
+		outcomes[i] = Outcome{Key: k, Delivery: 1, State: task.Succeeded, Rows: i}
 	}
 	var update, read, gone Statement
 	gone.Query, gone.Args = d.deleteSQL(dueTable.Name, subtaskKey, keys)
-	update.Query, update.Args = d.updateSQL(subtaskUpdate(LogTable(runID), "t.state = 'waiting'"), rows)
-	read.Query, read.Args = d.lookUpKeys(LogTable(runID), subtaskKey, keys)
+	update.Query, update.Args = d.updateSQL(subtaskUpdate(LogTable(runID), "t.state = 'waiting'"), d.outcomeValues("x", outcomes))
+	read.Query, read.Args = d.lookUpKeys(LogTable(runID), subtaskKey, d.keyValues(len(of), func(i int) task.Key { return outcomes[i].Key }))
 	read.Query = "SELECT t.delivery FROM " + read.Query + " WHERE t.batch = 'x'"
 	return map[string]Statement{
 		"update the subtasks": update, "read the changed ones": read,
 		"delete what is not due": gone,
+	}
+}
+
+// WithoutJSON has lists of values be what they are on servers that do not read JSON.
+func (d *DB) WithoutJSON() {
+	if d.server != nil {
+		d.server.json.Store(new(bool))
 	}
 }
 

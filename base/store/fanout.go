@@ -75,16 +75,25 @@ const PartMax = 96
 // may be repeated after an error; all tells whether there were none. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged
 // when the run is not fanning out any more: its subtasks have been counted, or will not be.
 func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) (all bool, err error) {
-	rows := make([][]any, len(parts))
-	for i, p := range parts {
-		rows[i] = []any{runID, p.AccountID, p.Part, string(task.Waiting), 1, 0, At(now), s.Data.room()}
-	}
 	columns := []string{"run_id", "account_id", "part", "state", "delivery", "attempt", "created_at", "error_text"}
 	guard := insertGuard{
 		from: ", run r", where: " AND r.id = ? AND r.state = ?", args: []any{runID, string(task.RunFanningOut)},
 		check: func() error { return s.checkFanningOut(s.Data.Writer(ctx), runID, "") },
 	}
-	if all, err = s.Data.insertIf(ctx, l, guard, LogTable(runID), columns, rows); err != nil {
+	all, err = s.Data.insertIf(ctx, l, guard, LogTable(runID), columns, len(parts), func(from, to int) *values {
+		some := parts[from:to]
+		v := s.Data.newValues(len(some))
+		v.set("run_id", runID)
+		v.ints("account_id", func(i int) int64 { return some[i].AccountID })
+		v.texts("part", func(i int) string { return some[i].Part })
+		v.set("state", string(task.Waiting))
+		v.set("delivery", 1)
+		v.set("attempt", 0)
+		v.set("created_at", At(now))
+		v.set("error_text", s.Data.room())
+		return v
+	})
+	if err != nil {
 		return false, fmt.Errorf("add %d subtasks of run %d: %w", len(parts), runID, err)
 	}
 	return all, nil

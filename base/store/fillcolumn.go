@@ -153,7 +153,7 @@ func (d *DB) fillTuples(tx *gorm.DB, table string, key []string, keys [][]any, s
 	for step := d.rowsPerStatement(len(key)); len(keys) > 0; {
 		batch := keys[:min(step, len(keys))]
 		keys = keys[len(batch):]
-		shards, shardArgs := d.onShards(table, "", key, batch)
+		shards, shardArgs := d.onShards(table, key, batch)
 		args := slices.Concat([]any{value}, flatten(batch, len(key)), shardArgs)
 		if err := tx.Exec("UPDATE "+table+" SET "+set+" WHERE "+d.inTuples(key, len(batch))+" AND "+column+" IS NULL"+shards, args...).Error; err != nil {
 			return err

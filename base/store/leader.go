@@ -107,7 +107,7 @@ func (d *DB) underLease(l lease.Lease, fn func(tx *gorm.DB) error) func(tx *gorm
 	}
 }
 
-// guardedRows is how many rows one guarded INSERT takes: the rows are a chain of SELECTs on MySQL, which parsers do not
+// guardedRows is how many rows one guarded INSERT takes: the rows may be a chain of SELECTs, which parsers do not
 // like to be long. With more it is hardly faster.
 const guardedRows = 500
 
@@ -116,7 +116,9 @@ const guardedRows = 500
 // lease.ErrStaleLease when the lease does not hold. It may be repeated after an error, whatever was written of it.
 // Values must fit their columns, for IGNORE cuts what does not.
 func (d *DB) insertGuarded(ctx context.Context, l lease.Lease, table string, columns []string, rows [][]any) error {
-	_, err := d.insertIf(ctx, l, insertGuard{check: func() error { return nil }}, table, columns, rows)
+	_, err := d.insertIf(ctx, l, insertGuard{check: func() error { return nil }}, table, columns, len(rows), func(from, to int) *values {
+		return d.valuesOf(columns, nil, rows[from:to])
+	})
 	return err
 }
 
@@ -129,13 +131,12 @@ type insertGuard struct {
 	check func() error
 }
 
-// insertIf tells whether none of the rows was there already.
-func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, table string, columns []string, rows [][]any) (all bool, err error) {
+// insertIf inserts n rows, of which list gives some, and tells whether none of them was there already.
+func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, table string, columns []string, n int, list func(from, to int) *values) (all bool, err error) {
 	most := min(guardedRows, d.rowsPerStatement(len(columns)))
 	all = true
-	for len(rows) > 0 {
-		batch := rows[:min(len(rows), most)]
-		rows = rows[len(batch):]
+	for from := 0; from < n; from += most {
+		batch := list(from, min(from+most, n))
 		statement, args := d.insertGuardedSQL(l, table, columns, batch, guard)
 		var inserted int64
 		err := d.retry(ctx, func() error {
@@ -146,7 +147,7 @@ func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, tab
 		if err != nil {
 			return false, err
 		}
-		if inserted == int64(len(batch)) {
+		if inserted == int64(batch.rows) {
 			continue
 		}
 		all = false
@@ -161,12 +162,12 @@ func (d *DB) insertIf(ctx context.Context, l lease.Lease, guard insertGuard, tab
 	return all, nil
 }
 
-func (d *DB) insertGuardedSQL(l lease.Lease, table string, columns []string, rows [][]any, guard insertGuard) (sql string, args []any) {
-	v := d.valuesOf(columns, nil, rows)
-	list, args := v.in("o." + strings.Join(columns, ", o."))
-	sql = d.dialect.InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT " + list + " FROM " + d.list(v) + " AS o, leader l" + guard.from +
+func (d *DB) insertGuardedSQL(l lease.Lease, table string, columns []string, v *values, guard insertGuard) (sql string, args []any) {
+	row, args := v.in("o." + strings.Join(columns, ", o."))
+	list, listArgs := d.list(v)
+	sql = d.dialect.InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT " + row + " FROM " + list + " AS o, leader l" + guard.from +
 		" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?" + guard.where + d.dialect.Share()
-	return sql, slices.Concat(args, v.args, []any{l.Epoch, l.Holder}, guard.args)
+	return sql, slices.Concat(args, listArgs, []any{l.Epoch, l.Holder}, guard.args)
 }
 
 // assignment is one "column = expression" of an UPDATE. The expression must not read a column that the same statement

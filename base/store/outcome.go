@@ -158,7 +158,7 @@ type changed struct {
 func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) (changed, error) {
 	// A new mark for each try: the rows of a try that was undone, or committed unseen, must not look like this one's.
 	batch := strconv.FormatUint(rand.Uint64(), 36)
-	most := s.Data.rowsPerStatement(len(subtaskColumns))
+	most := s.Data.rowsPerStatement(outcomeColumns)
 	all := changed{fresh: true}
 	for len(sorted) > 0 {
 		table := LogTable(sorted[0].RunID)
@@ -204,35 +204,47 @@ func (s *Store) changeSome(tx *gorm.DB, table, batch string, outcomes []Outcome,
 }
 
 func (s *Store) updateSubtasks(tx *gorm.DB, u valueUpdate, batch string, outcomes []Outcome) (int64, error) {
-	rows := make([][]any, len(outcomes))
-	for i, o := range outcomes {
-		ended := At(o.EndedAt)
-		if o.State.Open() {
-			ended = Time{}
-		}
-		rows[i] = []any{
-			o.RunID, o.AccountID, o.Part, o.Delivery, string(o.State), o.Attempt, o.Node,
-			At(o.StartedAt), ended, o.ErrorClass, o.ErrorText, o.Rows, o.Calls, batch,
-		}
-	}
-	n, err := s.Data.countByValues(tx, u, rows)
+	sql, args := s.Data.updateSQL(u, s.Data.outcomeValues(batch, outcomes))
+	n, err := s.Data.execMany(tx, sql, args, false)
 	if err != nil {
-		return 0, fmt.Errorf("update %d subtasks of %s: %w", len(rows), u.table, err)
+		return 0, fmt.Errorf("update %d subtasks of %s: %w", len(outcomes), u.table, err)
 	}
 	return n, nil
 }
 
-var subtaskColumns = []string{
-	"run_id", "account_id", "part", "delivery", "state", "attempt", "node",
-	"started_at", "ended_at", "error_class", "error_text", "rows_written", "calls", "batch",
+// outcomeValues are the values of outcomes, for subtaskUpdate.
+func (d *DB) outcomeValues(batch string, of []Outcome) *values {
+	v := d.newValues(len(of), subtaskKey...)
+	v.ints("run_id", func(i int) int64 { return of[i].RunID })
+	v.ints("account_id", func(i int) int64 { return of[i].AccountID })
+	v.texts("part", func(i int) string { return of[i].Part })
+	v.ints("delivery", func(i int) int64 { return int64(of[i].Delivery) })
+	v.texts("state", func(i int) string { return string(of[i].State) })
+	v.ints("attempt", func(i int) int64 { return int64(of[i].Attempt) })
+	v.texts("node", func(i int) string { return of[i].Node })
+	v.times("started_at", func(i int) Time { return At(of[i].StartedAt) })
+	v.times("ended_at", func(i int) Time {
+		if of[i].State.Open() {
+			return Time{}
+		}
+		return At(of[i].EndedAt)
+	})
+	v.texts("error_class", func(i int) string { return of[i].ErrorClass })
+	v.texts("error_text", func(i int) string { return of[i].ErrorText })
+	v.ints("rows_written", func(i int) int64 { return int64(of[i].Rows) })
+	v.ints("calls", func(i int) int64 { return int64(of[i].Calls) })
+	v.set("batch", batch)
+	return v
 }
+
+// outcomeColumns is how many columns outcomeValues has.
+const outcomeColumns = 14
 
 // subtaskUpdate updates rows that hold their outcome's delivery and are as a condition says.
 func subtaskUpdate(table, where string) valueUpdate {
 	return valueUpdate{
-		table:   table,
-		key:     subtaskKey,
-		columns: subtaskColumns,
+		table: table,
+		key:   subtaskKey,
 		set: [][2]string{
 			{"state", "o.state"}, {"attempt", "o.attempt"}, {"node", "o.node"},
 			{"started_at", "o.started_at"}, {"ended_at", "o.ended_at"},
@@ -246,11 +258,7 @@ func subtaskUpdate(table, where string) valueUpdate {
 // markedSubtasks returns the delivery of each of the outcomes' rows that carries the mark. What the update reports as
 // affected cannot tell which rows they were.
 func (s *Store) markedSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) (map[task.Key]int, error) {
-	keys := make([][]any, len(outcomes))
-	for i, o := range outcomes {
-		keys[i] = []any{o.RunID, o.AccountID, o.Part}
-	}
-	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	from, args := s.Data.lookUpKeys(table, subtaskKey, s.Data.keyValues(len(outcomes), func(i int) task.Key { return outcomes[i].Key }))
 	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+from+" WHERE t.batch = ?", append(args, batch)...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read the subtasks changed in %s: %w", table, err)
@@ -297,6 +305,15 @@ func (s *Store) changeDue(tx *gorm.DB, done changed) error {
 		return err
 	}
 	return s.Data.deleteByKeys(tx, dueTable.Name, subtaskKey, ended)
+}
+
+// keyValues is a list of n subtasks' keys.
+func (d *DB) keyValues(n int, key func(i int) task.Key) *values {
+	v := d.newValues(n, subtaskKey...)
+	v.ints("run_id", func(i int) int64 { return key(i).RunID })
+	v.ints("account_id", func(i int) int64 { return key(i).AccountID })
+	v.texts("part", func(i int) string { return key(i).Part })
+	return v
 }
 
 // noErrorPrint stands for an error without a text, so that every group of dead subtasks has a name to ask for.
@@ -446,11 +463,7 @@ func (s *Store) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Ke
 }
 
 func (s *Store) readStates(ctx context.Context, table string, keys []task.Key, into map[task.Key]SubtaskStatus) error {
-	list := make([][]any, len(keys))
-	for i, k := range keys {
-		list[i] = []any{k.RunID, k.AccountID, k.Part}
-	}
-	from, args := s.Data.lookUpKeys(table, subtaskKey, list)
+	from, args := s.Data.lookUpKeys(table, subtaskKey, s.Data.keyValues(len(keys), func(i int) task.Key { return keys[i] }))
 	rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from, args...).Rows()
 	if err != nil {
 		return err

@@ -394,7 +394,10 @@ WHERE t.run_id = ?`, r.run).Scan(&rows).Error)
 // Whatever is delivered, answered and sent again in whatever order: the counts are the rows' after every step.
 func TestApplyOutcomes_AnyInterleaving(t *testing.T) {
 	t.Parallel()
-	s := storetest.New(t)
+	withAllLists(t, anyInterleaving)
+}
+
+func anyInterleaving(t *testing.T, s *store.Store) {
 	states := []task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded, task.Retrying, task.Deferred}
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 3
@@ -434,17 +437,30 @@ func TestApplyOutcomes_AnyInterleaving(t *testing.T) {
 // have locked, also and above all while the table is small.
 func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 	t.Parallel()
-	s := storetest.New(t)
-	r := newRun(t, s, outcomeTime, accounts(30)...)
-	for name, query := range s.Data.OutcomeSQL(r.run, accounts(20)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+	withAllLists(t, func(t *testing.T, s *store.Store) {
+		r := newRun(t, s, outcomeTime, accounts(30)...)
+		for name, query := range s.Data.OutcomeSQL(r.run, accounts(20)) {
 			plan := explain(t, s, query.Query, query.Args...)
 			if s.Data.Dialect() == store.SQLiteDialect {
-				require.Contains(t, plan, "PRIMARY KEY (run_id=? AND account_id=? AND part=?)")
-				return
+				require.Contains(t, plan, "PRIMARY KEY (run_id=? AND account_id=? AND part=?)", name)
+				continue
 			}
-			require.Regexp(t, `(?m)^\S+ \S+ t eq_ref PRIMARY PRIMARY`, plan)
+			require.Regexp(t, `(?m)^\S+ \S+ t eq_ref PRIMARY PRIMARY`, plan, name)
+		}
+	})
+}
+
+// withAllLists runs a test for each way in which a database reads lists of values.
+func withAllLists(t *testing.T, test func(t *testing.T, s *store.Store)) {
+	t.Helper()
+	for _, without := range []bool{false, true} {
+		t.Run(map[bool]string{false: "as the server likes it", true: "without JSON"}[without], func(t *testing.T) {
+			t.Parallel()
+			s := storetest.New(t)
+			if without {
+				s.Data.WithoutJSON()
+			}
+			test(t, s)
 		})
 	}
 }

@@ -102,10 +102,8 @@ func (s *Store) markQueuedBehind(ctx context.Context, l lease.Lease, parts []Que
 
 func (s *Store) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now time.Time) error {
 	table := LogTable(run.ID)
-	keys := make([][]any, 0, len(parts))
 	rows := make([]any, 0, len(parts)*7)
 	for _, p := range parts {
-		keys = append(keys, []any{run.ID, p.AccountID, p.Part})
 		rows = append(rows, run.ID, p.AccountID, p.Part, string(task.Deferred), 1, 0, At(now))
 	}
 	if err := s.checkFanningOut(tx, run.ID, s.Data.dialect.Share()); err != nil {
@@ -117,7 +115,9 @@ func (s *Store) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now ti
 		return err
 	}
 	// A row that was there before has its row of subtask_due, if it needs one: that one is left alone too.
-	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	from, args := s.Data.lookUpKeys(table, subtaskKey, s.Data.keyValues(len(parts), func(i int) task.Key {
+		return task.Key{RunID: run.ID, AccountID: parts[i].AccountID, Part: parts[i].Part}
+	}))
 	fresh, err := s.rowsOf(tx, "SELECT t.run_id, t.account_id, t.part FROM "+from+" WHERE t.state = 'deferred' AND t.delivery = 1", args...)
 	if err != nil || len(fresh) == 0 {
 		return err
@@ -165,11 +165,9 @@ func (s *Store) releaseEnded(ctx context.Context, runID int64, parts []QueuedPar
 		slices.SortFunc(some, func(a, b QueuedPart) int {
 			return compareKeys(task.Key{RunID: a.Behind, AccountID: a.AccountID, Part: a.Part}, task.Key{RunID: b.Behind, AccountID: b.AccountID, Part: b.Part})
 		})
-		keys := make([][]any, len(some))
-		for i, p := range some {
-			keys[i] = []any{p.Behind, p.AccountID, p.Part}
-		}
-		from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+		from, args := s.Data.lookUpKeys(table, subtaskKey, s.Data.keyValues(len(some), func(i int) task.Key {
+			return task.Key{RunID: some[i].Behind, AccountID: some[i].AccountID, Part: some[i].Part}
+		}))
 		var open map[task.Key]bool
 		err := s.Data.retry(ctx, func() error {
 			var err error

@@ -148,17 +148,36 @@ type placedFile struct {
 // Read implements fs.File.
 func (f placedFile) Read(p []byte) (int, error) { return f.text.Read(p) }
 
-// onShards names the shards of a table's rows that a statement reaches by a list of their keys: the values of the shard's key, as a condition that begins with
+// onShards names the shards of a table's rows that a statement reaches by their keys: the values of the shard's key, as a condition that begins with
 // AND. A proxy reads conditions, and would have to ask all shards for what stands in a list alone. SQLite has no proxy in front of it.
-func (d *DB) onShards(table, prefix string, key []string, keys [][]any) (condition string, args []any) {
-	column := slices.Index(key, placeOf(table).ShardKey(table))
-	if d.dialect == SQLiteDialect || column < 0 {
+func (d *DB) onShards(table string, key []string, keys [][]any) (condition string, args []any) {
+	column := placeOf(table).ShardKey(table)
+	i := slices.Index(key, column)
+	if i < 0 {
 		return "", nil
 	}
-	for _, k := range keys {
-		if n := len(args); n == 0 || args[n-1] != k[column] && !slices.Contains(args, k[column]) {
-			args = append(args, k[column])
+	return d.among(column, len(keys), func(row int) any { return keys[row][i] })
+}
+
+// onShardsOf is the same for a statement that joins the table, as t, to a list. What all its rows say is in the statement's condition already.
+func (d *DB) onShardsOf(table string, v *values) (condition string, args []any) {
+	column := placeOf(table).ShardKey(table)
+	for _, c := range v.listed() {
+		if c.name == column {
+			return d.among("t."+column, v.rows, c.value)
 		}
 	}
-	return " AND " + prefix + key[column] + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ") + ")", args
+	return "", nil
+}
+
+func (d *DB) among(column string, n int, value func(row int) any) (condition string, args []any) {
+	if d.dialect == SQLiteDialect {
+		return "", nil
+	}
+	for row := range n {
+		if v := value(row); row == 0 || args[len(args)-1] != v && !slices.Contains(args, v) {
+			args = append(args, v)
+		}
+	}
+	return " AND " + column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ") + ")", args
 }

@@ -31,6 +31,7 @@ type DB struct {
 	prepared prepared
 	shardBy  string // what ends CREATE TABLE, see Database
 	copyBy   string
+	server   *connector // of the writer; nil with SQLite
 }
 
 // Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
@@ -93,11 +94,11 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 		db.readers = append(db.readers, reader)
 		return db, nil
 	}
-	if db.writer, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, cfg.MaxOpenConns); err != nil {
+	if db.writer, db.server, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, cfg.MaxOpenConns); err != nil {
 		return nil, err
 	}
 	for _, dsn := range cfg.Replicas {
-		reader, err := openMySQL(dsn, cfg.patience(), gormConfig, cfg.MaxOpenConns)
+		reader, _, err := openMySQL(dsn, cfg.patience(), gormConfig, cfg.MaxOpenConns)
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
@@ -124,6 +125,9 @@ func (d *DB) Close() error {
 
 // Dialect tells how the database's SQL differs.
 func (d *DB) Dialect() Dialect { return d.dialect }
+
+// readsJSON tells whether the writer reads lists of values as JSON.
+func (d *DB) readsJSON() bool { return d.server != nil && d.server.readsJSON() }
 
 // Writer is the handle for every write and for every read that a decision rests on.
 func (d *DB) Writer(ctx context.Context) *gorm.DB { return d.writer.WithContext(ctx) }

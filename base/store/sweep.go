@@ -220,11 +220,7 @@ func (s *Store) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([]O
 }
 
 func (s *Store) lockStates(tx *gorm.DB, table string, lost []LostSubtask, into map[task.Key]SubtaskStatus) error {
-	keys := make([][]any, len(lost))
-	for i, l := range lost {
-		keys[i] = []any{l.RunID, l.AccountID, l.Part}
-	}
-	from, args := s.Data.lookUpKeys(table, subtaskKey, keys)
+	from, args := s.Data.lookUpKeys(table, subtaskKey, s.Data.keyValues(len(lost), func(i int) task.Key { return lost[i].Key }))
 	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from+s.Data.dialect.ForUpdate(), args...).Rows()
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (d *DB) deleteByTuples(tx *gorm.DB, table string, key []string, keys [][]an
 			args = append(args, k...)
 		}
 		sql := "DELETE FROM " + table + " WHERE " + d.inTuples(key, len(batch)) + " AND " + condition
-		shards, shardArgs := d.onShards(table, "", key, batch)
+		shards, shardArgs := d.onShards(table, key, batch)
 		args = append(append(args, arg), shardArgs...)
 		if err := tx.Exec(sql+shards, args...).Error; err != nil {
 			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)

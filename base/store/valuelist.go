@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -43,20 +42,17 @@ func (d *DB) lookUp(table string, key []string, n int) string {
 	return d.valueList(key, n) + " AS o" + d.inOrder() + table + " AS t ON " + sameKeys(key)
 }
 
-// lookUpKeys is the same for given keys, with its arguments.
-func (d *DB) lookUpKeys(table string, key []string, keys [][]any) (sql string, args []any) {
-	v := d.valuesOf(key, key, keys)
-	on, onArgs := d.onKeys(v, table, key, keys, sameKeys(key))
-	return d.list(v) + " AS o" + d.inOrder() + table + " AS t ON " + on, slices.Concat(v.args, onArgs)
+// lookUpKeys is the same for a list of keys, with its arguments.
+func (d *DB) lookUpKeys(table string, key []string, keys *values) (sql string, args []any) {
+	on, onArgs := d.onKeys(keys, table, sameKeys(key))
+	list, listArgs := d.list(keys)
+	return list + " AS o" + d.inOrder() + table + " AS t ON " + on, slices.Concat(listArgs, onArgs)
 }
 
-// onKeys is the condition on which a table's row is one of the list's, whose rows begin with its key.
-func (d *DB) onKeys(v values, table string, key []string, rows [][]any, condition string) (on string, args []any) {
+// onKeys is the condition on which a table's row is one of the list's, with the shards of these.
+func (d *DB) onKeys(v *values, table, condition string) (on string, args []any) {
 	on, args = v.in(condition)
-	shards, shardArgs := d.onShards(table, "t.", key, rows)
-	if len(shardArgs) < 2 {
-		return on, args // The condition has the one value itself.
-	}
+	shards, shardArgs := d.onShardsOf(table, v)
 	return on + shards, slices.Concat(args, shardArgs)
 }
 
@@ -75,72 +71,6 @@ func sameKeys(key []string) string {
 	}
 	return strings.Join(equal, " AND ")
 }
-
-// values is a list of rows for a statement. Columns that say the same in all rows are kept apart, since what a statement costs is mostly the reading of its
-// list: such a column is a value of the statement, and no column of the list.
-type values struct {
-	columns []string
-	rows    int
-	args    []any          // row by row
-	same    map[string]any // by column
-}
-
-// valuesOf returns rows for a statement that joins them to a table by a key.
-func (d *DB) valuesOf(columns, key []string, rows [][]any) values {
-	v := values{rows: len(rows), same: map[string]any{}}
-	var kept []int
-	for c, column := range columns {
-		last := c == len(columns)-1 && len(kept) == 0 // The list has one column at least.
-		// With a part of the key known, SQLite prefers to look for it first, and at all of the list for each row that has it.
-		whole := d.dialect == SQLiteDialect && slices.Contains(key, column)
-		if last || whole || !allSame(rows, c) {
-			kept, v.columns = append(kept, c), append(v.columns, column)
-		} else {
-			v.same[column] = rows[0][c]
-		}
-	}
-	v.args = make([]any, 0, len(rows)*len(kept))
-	for _, row := range rows {
-		for _, c := range kept {
-			v.args = append(v.args, row[c])
-		}
-	}
-	return v
-}
-
-// allSame tells whether all rows have the same in a column, as far as it is easily told.
-func allSame(rows [][]any, column int) bool {
-	first := rows[0][column]
-	switch first.(type) {
-	case string, int, int64, Time:
-	default:
-		return false
-	}
-	for _, row := range rows[1:] {
-		if row[column] != first {
-			return false
-		}
-	}
-	return true
-}
-
-var ofList = regexp.MustCompile(`\bo\.([a-z_]+)`)
-
-// in returns an expression on the list's rows, called o, with what is the same in all of them in its place.
-func (v values) in(expression string) (sql string, args []any) {
-	sql = ofList.ReplaceAllStringFunc(expression, func(name string) string {
-		value, same := v.same[name[len("o."):]]
-		if !same {
-			return name
-		}
-		args = append(args, value)
-		return "?"
-	})
-	return sql, args
-}
-
-// list is the table of v's rows.
-func (d *DB) list(v values) string { return d.valueList(v.columns, v.rows) }
 
 // deleteByKeys deletes rows by their whole primary key, in the order of keys.
 func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any) error {
@@ -161,7 +91,7 @@ func (d *DB) deleteSQL(table string, key []string, keys [][]any) (sql string, ar
 		columns := strings.Join(key, ", ")
 		return "DELETE FROM " + table + " WHERE (" + columns + ") IN (SELECT " + columns + " FROM " + d.valueList(key, len(keys)) + ")", flatten(keys, len(key))
 	}
-	from, args := d.lookUpKeys(table, key, keys)
+	from, args := d.lookUpKeys(table, key, d.valuesOf(key, key, keys))
 	return "DELETE t FROM " + from, args
 }
 
@@ -169,36 +99,31 @@ func (d *DB) deleteSQL(table string, key []string, keys [][]any) (sql string, ar
 type valueUpdate struct {
 	table   string
 	key     []string    // the primary key, named alike in the table and in columns
-	columns []string    // of the values
+	columns []string    // of the values; none of a list that is made elsewhere
 	set     [][2]string // column and expression; the row is t, its values are o. No expression may read a column set before it.
 	where   string      // a further condition on t and o, or ""
 }
 
 // updateByValues runs u for rows of u.columns, of which there is one at least. The table's rows are locked in the order that these are given in.
 func (d *DB) updateByValues(tx *gorm.DB, u valueUpdate, rows [][]any) error {
-	_, err := d.countByValues(tx, u, rows)
+	sql, args := d.updateSQL(u, d.valuesOf(u.columns, u.key, rows))
+	_, err := d.execMany(tx, sql, args, false)
 	return err
 }
 
-// countByValues does the same and returns how many of the table's rows it has changed.
-func (d *DB) countByValues(tx *gorm.DB, u valueUpdate, rows [][]any) (int64, error) {
-	sql, args := d.updateSQL(u, rows)
-	return d.execMany(tx, sql, args, false)
-}
-
-func (d *DB) updateSQL(u valueUpdate, rows [][]any) (sql string, args []any) {
-	v := d.valuesOf(u.columns, u.key, rows)
+func (d *DB) updateSQL(u valueUpdate, v *values) (sql string, args []any) {
 	on := sameKeys(u.key)
 	if u.where != "" {
 		on += " AND " + u.where
 	}
-	on, onArgs := d.onKeys(v, u.table, u.key, rows, on)
+	on, onArgs := d.onKeys(v, u.table, on)
+	list, listArgs := d.list(v)
 	if d.dialect == SQLiteDialect {
 		set, setArgs := v.in(assignments("", u.set))
-		return "UPDATE " + u.table + " AS t SET " + set + " FROM " + d.list(v) + " AS o WHERE " + on, slices.Concat(setArgs, v.args, onArgs)
+		return "UPDATE " + u.table + " AS t SET " + set + " FROM " + list + " AS o WHERE " + on, slices.Concat(setArgs, listArgs, onArgs)
 	}
 	set, setArgs := v.in(assignments("t.", u.set))
-	return "UPDATE " + d.list(v) + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + set, slices.Concat(v.args, onArgs, setArgs)
+	return "UPDATE " + list + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + set, slices.Concat(listArgs, onArgs, setArgs)
 }
 
 func assignments(prefix string, set [][2]string) string {
