@@ -21,9 +21,9 @@ func readEnvelope(from *task.Envelopes, m *broker.Message) (e task.Envelope, key
 	e, err = from.Parse(get)
 	if isForeign(err) {
 		// The key and the number of the delivery have the same names in every version.
-		e, _ = from.Parse(func(name string) string {
+		e, _ = from.Parse(func(name string) []byte {
 			if name == "adsync-version" {
-				return strconv.Itoa(task.EnvelopeVersion)
+				return strconv.AppendInt(nil, task.EnvelopeVersion, 10)
 			}
 			return get(name)
 		})
@@ -44,9 +44,9 @@ func isForeign(err error) bool {
 }
 
 // hasKey tells whether the headers name a delivery of a subtask, whatever else is wrong with them.
-func hasKey(get func(string) string) bool {
+func hasKey(get func(string) []byte) bool {
 	for _, name := range []string{"run", "account", "delivery"} {
-		if _, err := strconv.ParseInt(get(name), 10, 64); err != nil {
+		if _, err := strconv.ParseInt(string(get(name)), 10, 64); err != nil {
 			return false
 		}
 	}
@@ -69,13 +69,13 @@ func checkKey(e task.Envelope) error {
 	return nil
 }
 
-func headers(list []broker.Header) func(name string) string {
-	return func(name string) string {
+func headers(list []broker.Header) func(name string) []byte {
+	return func(name string) []byte {
 		for i := range list {
 			if list[i].Key == name {
-				return string(list[i].Value)
+				return list[i].Value
 			}
 		}
-		return ""
+		return nil
 	}
 }

@@ -81,11 +81,13 @@ func (f *flight) calling(ctx context.Context) context.Context {
 	if f.s.Spare {
 		importance = ratelimit.ImportanceSpare
 	}
-	ctx = ratelimit.WithImportance(ctx, importance)
-	ctx = ratelimit.WithTurn(ctx, ratelimit.Turn{At: f.began.Truncate(time.Minute), Number: f.s.AccountID})
-	ctx = ratelimit.WithYield(ctx, func() bool { return f.s.message.HoldsUp() || f.p.slots.isShut() })
-	return ratelimit.WithAroundWait(ctx, f.wait)
+	return ratelimit.With(ctx, ratelimit.Terms{
+		Importance: importance, Turn: ratelimit.Turn{At: f.began.Truncate(time.Minute), Number: f.s.AccountID}, AroundWait: f.wait, Yield: f.yields,
+	})
 }
+
+// yields tells whether others need the subtask's place while it waits.
+func (f *flight) yields() bool { return f.s.message.HoldsUp() || f.p.slots.isShut() }
 
 // lendAfter is how long a call may wait for its limit before the subtask's slot is lent. A call that nothing holds back waits for less, and its subtask counts as
 // running: else as many would run as want to.

@@ -76,7 +76,7 @@ func (p *pool) begin(ctx context.Context, s subtask) {
 		s.leave()
 		return
 	}
-	p.start(func() { p.work(ctx, s) })
+	p.start(ctx, s)
 }
 
 // takeSerial works on the subtask when no other of its key is worked on. Until then it waits without a slot, and those
@@ -110,7 +110,7 @@ func (p *pool) takeExclusive(ctx context.Context, s subtask) {
 		return
 	}
 	s.leave = leave
-	p.start(func() { p.work(ctx, s) })
+	p.start(ctx, s)
 }
 
 // lock keeps serial subtasks of one key apart over processes, as far as that can be done in a short time. If another

@@ -33,6 +33,7 @@ type pool struct {
 	busy    sync.WaitGroup
 	floor   *floor
 	given   *given
+	drains  drains
 	// beginning has room for the subtasks that are between their beginning and their first call of a platform.
 	beginning chan struct{}
 	// importance is that of the lane's calls among those that wait for the same limit.
@@ -64,17 +65,26 @@ func (p *pool) join(ctx context.Context) error {
 // mayBegin waits until few enough subtasks are beginning. The function returned says that this one is so no more; it may be called again. It
 // returns nil when ctx ends first; where there is room, one whose ctx has ended begins as well, and is ended or abandoned as its row says.
 func (p *pool) mayBegin(ctx context.Context) func() {
-	begun := sync.OnceFunc(func() { <-p.beginning })
 	select {
 	case p.beginning <- struct{}{}:
-		return begun
+		return p.begun()
 	default:
 	}
 	select {
 	case p.beginning <- struct{}{}:
-		return begun
+		return p.begun()
 	case <-ctx.Done():
 		return nil
+	}
+}
+
+// begun gives room for another to begin, once.
+func (p *pool) begun() func() {
+	var over atomic.Bool
+	return func() {
+		if !over.Swap(true) {
+			<-p.beginning
+		}
 	}
 }
 
@@ -92,13 +102,13 @@ func (p *pool) resize(size int) {
 	p.c.log.Info("a lane's pool has a new size", "media", p.name.media, "lane", p.name.lane, "pool_size", size)
 }
 
-// start runs work on a slot that the caller has acquired; the slot is released when work returns.
-func (p *pool) start(work func()) {
+// start works on a subtask, on a slot that the caller has acquired; the slot is released when the work ends.
+func (p *pool) start(ctx context.Context, s subtask) {
 	p.busy.Add(1)
 	run := func() {
 		defer p.busy.Done()
 		defer p.slots.release()
-		work()
+		p.work(ctx, s)
 	}
 	if err := p.workers.Submit(run); err != nil {
 		go run() // The workers are released, and the message must not be dropped.

@@ -1,53 +1,47 @@
 package consumer
 
 import (
+	"hash/maphash"
 	"sync"
 
 	"adsync/base/task"
 )
 
-// recentMax is how many deliveries are remembered: more than the unfinished span of all partitions that a
-// consumer may hold, which is what can come again after a rebalance.
-const recentMax = 1 << 16
+// recentMax is how many deliveries are remembered: twice the unfinished span of all partitions that a consumer may hold, which is what
+// can come again after a rebalance.
+const recentMax = 1 << 17
 
 type sent struct {
 	task.Key
 	delivery int
 }
 
-// recent remembers the deliveries that ask for no work any more, the latest ones only: their outcome is written, or
-// their row has gone past them. It saves asking the row about a message that comes again; it never decides that one is
-// wanted.
+// recent remembers deliveries that ask for no work any more, mostly the latest ones: their outcome is written, or their row has gone past them. It saves
+// asking the row about a message that comes again; it never decides that one is wanted.
+//
+// Each delivery has one place, by its hash, which the next one of the same place takes.
 type recent struct {
-	mu   sync.Mutex
-	ring []sent
-	next int
-	set  map[sent]struct{}
+	seed   maphash.Seed
+	mu     sync.Mutex
+	places []sent
 }
 
 func newRecent(size int) *recent {
-	return &recent{ring: make([]sent, 0, size), set: make(map[sent]struct{})}
+	return &recent{seed: maphash.MakeSeed(), places: make([]sent, size)}
+}
+
+func (r *recent) place(s sent) *sent {
+	return &r.places[maphash.Comparable(r.seed, s)%uint64(len(r.places))]
 }
 
 func (r *recent) add(s sent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.set[s]; known {
-		return
-	}
-	r.set[s] = struct{}{}
-	if len(r.ring) < cap(r.ring) {
-		r.ring = append(r.ring, s)
-		return
-	}
-	delete(r.set, r.ring[r.next])
-	r.ring[r.next] = s
-	r.next = (r.next + 1) % len(r.ring)
+	*r.place(s) = s
 }
 
 func (r *recent) has(s sent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, known := r.set[s]
-	return known
+	return *r.place(s) == s
 }

@@ -8,16 +8,28 @@ import (
 	"adsync/base/task"
 )
 
-func TestRecent_ForgetsTheOldest(t *testing.T) {
+func TestRecent_RemembersMostOfTheLatest(t *testing.T) {
 	t.Parallel()
-	r := newRecent(3)
-	mark := func(i int) sent { return sent{Key: task.Key{RunID: int64(i)}, delivery: 1} }
-	for i := range 5 {
+	const size = 1000
+	r := newRecent(size)
+	mark := func(i int) sent { return sent{Key: task.Key{RunID: int64(i), Part: "p"}, delivery: 1} }
+	for i := range 20 * size {
 		r.add(mark(i))
 		r.add(mark(i))
+		require.True(t, r.has(mark(i)), "the last one in any case")
 	}
-	require.Equal(t, []bool{false, false, true, true, true},
-		[]bool{r.has(mark(0)), r.has(mark(1)), r.has(mark(2)), r.has(mark(3)), r.has(mark(4))})
-	require.False(t, r.has(sent{Key: task.Key{RunID: 4}, delivery: 2}), "the next delivery is another")
-	require.Len(t, r.set, 3)
+	known := func(from, to int) (n int) {
+		for i := from; i < to; i++ {
+			if r.has(mark(i)) {
+				n++
+			}
+		}
+		return n
+	}
+	require.Greater(t, known(19*size+size/2, 20*size), size/4, "of half as many as there are places, four of five are known still, as a rule")
+	require.Zero(t, known(20*size, 30*size), "none is known that was not there")
+	require.LessOrEqual(t, known(0, 20*size), size)
+	last := mark(20*size - 1)
+	last.delivery = 2
+	require.False(t, r.has(last), "the next delivery is another")
 }

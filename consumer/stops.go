@@ -44,6 +44,12 @@ func (s *stops) find(e task.Envelope, now time.Time) *task.Stop {
 	return list.Find(task.Subject{RunID: e.RunID, TaskID: e.TaskID, AccountID: e.AccountID, Media: e.Media}, now)
 }
 
+// none tells whether there are no orders, as nearly always.
+func (s *stops) none() bool {
+	list := s.last.Load()
+	return list == nil || len(list.All()) == 0
+}
+
 // await waits until the orders were read once. The end of ctx alone is an error.
 func (s *stops) await(ctx context.Context) error {
 	select {
@@ -61,6 +67,9 @@ func (s *stops) await(ctx context.Context) error {
 
 // interrupted tells whether an order stops the work of a subtask before it begins, or nil.
 func (c *Consumer) interrupted(e task.Envelope) *interruption {
+	if c.stops.none() {
+		return nil
+	}
 	now := c.deps.Clock.Now()
 	if stop := c.stops.find(e, now); stop != nil {
 		return &interruption{stopped(e, stop, now, c.jitter)}

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"adsync/base/task"
@@ -39,18 +40,17 @@ func (p *pool) work(ctx context.Context, s subtask) {
 	if s.careful != nil && !p.mayStart(ctx, s) {
 		return
 	}
-	drained, end := drainContext(ctx, p.c.cfg.DrainTimeout)
-	defer end()
-	newFlight(p, s, begun).run(drained)
+	newFlight(p, s, begun).run(p.drains.of(ctx, p.c.cfg.DrainTimeout))
 }
 
 // wanted tells whether a subtask's work may begin; if not, its message was ended.
 func (p *pool) wanted(ctx context.Context, s subtask) bool {
-	now := p.c.deps.Clock.Now()
-	if !s.Deadline.IsZero() && !now.Before(s.Deadline) {
-		v := verdict{state: task.Expired, attempt: s.Attempt, text: "its time to live ended " + s.Deadline.UTC().Format(time.RFC3339) + ", before work on it began"}
-		p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
-		return false
+	if !s.Deadline.IsZero() {
+		if now := p.c.deps.Clock.Now(); !now.Before(s.Deadline) {
+			v := verdict{state: task.Expired, attempt: s.Attempt, text: "its time to live ended " + s.Deadline.UTC().Format(time.RFC3339) + ", before work on it began"}
+			p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
+			return false
+		}
 	}
 	// First, so that the row is not old when it is judged.
 	if err := p.c.stops.await(ctx); err != nil {
@@ -85,16 +85,30 @@ func (p *pool) interrupted(ctx context.Context, s subtask) bool {
 	return true
 }
 
-// drainContext lives on after ctx has ended, for the time that work in flight may take to finish. The function
-// returned frees it.
-func drainContext(ctx context.Context, grace time.Duration) (context.Context, func()) {
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(grace, func() { cancel(errDrained) })
-		context.AfterFunc(work, func() { timer.Stop() })
-	})
-	return work, func() {
-		stop()
-		cancel(nil)
+// drains are the contexts in which work goes on after that of its partition has ended, for the time that it may take to finish. All work of a partition
+// shares one.
+type drains struct {
+	mu          sync.Mutex
+	byPartition map[context.Context]context.Context // by the partition's, while that has not ended
+}
+
+// of returns the one of a partition's context, which ends a grace after that.
+func (d *drains) of(ctx context.Context, grace time.Duration) context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if work, known := d.byPartition[ctx]; known {
+		return work
 	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	if d.byPartition == nil {
+		d.byPartition = map[context.Context]context.Context{}
+	}
+	d.byPartition[ctx] = work //nolint:fatcontext // It is kept by its partition, not wrapped again.
+	context.AfterFunc(ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.byPartition, ctx)
+		time.AfterFunc(grace, func() { cancel(errDrained) })
+	})
+	return work
 }

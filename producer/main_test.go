@@ -113,13 +113,13 @@ func (b *fakeBroker) envelopes(t testing.TB) []task.Envelope {
 	all := make([]task.Envelope, len(b.log))
 	for i, m := range b.log {
 		var err error
-		all[i], err = new(task.Envelopes).Parse(func(name string) string {
+		all[i], err = new(task.Envelopes).Parse(func(name string) []byte {
 			for _, h := range m.Headers {
 				if h.Key == name {
-					return string(h.Value)
+					return h.Value
 				}
 			}
-			return ""
+			return nil
 		})
 		require.NoError(t, err)
 	}

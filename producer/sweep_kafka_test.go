@@ -26,13 +26,13 @@ type careless struct {
 }
 
 func (c *careless) take(ctx context.Context, d *broker.Delivery) {
-	e, err := new(task.Envelopes).Parse(func(name string) string {
+	e, err := new(task.Envelopes).Parse(func(name string) []byte {
 		for _, h := range d.Headers {
 			if h.Key == name {
-				return string(h.Value)
+				return h.Value
 			}
 		}
-		return ""
+		return nil
 	})
 	if err != nil {
 		d.Abandon()

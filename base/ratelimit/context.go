@@ -14,18 +14,47 @@ const (
 	ImportanceSpare = -1
 )
 
-type importanceKey struct{}
+// Terms are how calls that are made with a context wait for their limits.
+type Terms struct {
+	// Importance is how important they are: of those that wait for the same limit the more important ones go first.
+	Importance int
+	// Turn is their place among those that are as important. Calls without one go before those that have one.
+	Turn Turn
+	// AroundWait is called before each grant is asked for, and what it returned before Wait returns; nil for nothing. They may be called by several at
+	// once.
+	AroundWait func() (after func())
+	// Yield tells whether others need the caller's place while it waits; nil = never. If they do, and its grant is more than a few seconds away, Wait
+	// returns a *WaitError, which tells when to come back: calls that went away one after the other are told one moment after the other, as
+	// fast as the limit lets them. Who has had a grant goes on: it would have to begin anew. Yield may be called by several at once, and often.
+	Yield func() bool
+}
 
-// WithImportance says how important the calls are that are made with the context: of those that wait for the same limit the more
-// important ones go first.
+type termsKey struct{}
+
+type terms struct {
+	Terms
+	begun atomic.Bool // the caller has had a grant
+}
+
+// With has the calls that are made with the context wait on terms.
+func With(ctx context.Context, t Terms) context.Context {
+	return context.WithValue(ctx, termsKey{}, &terms{Terms: t})
+}
+
+func termsOf(ctx context.Context) *terms {
+	t, _ := ctx.Value(termsKey{}).(*terms)
+	return t
+}
+
+// WithImportance is With for calls of which nothing else is said.
 func WithImportance(ctx context.Context, importance int) context.Context {
-	return context.WithValue(ctx, importanceKey{}, importance)
+	return With(ctx, Terms{Importance: importance})
 }
 
 // Importance is how important the calls are that are made with the context.
 func Importance(ctx context.Context) int {
-	if n, ok := ctx.Value(importanceKey{}).(int); ok {
-		return n
+	if t := termsOf(ctx); t != nil {
+		return t.Importance
 	}
 	return ImportanceUsual
 }
@@ -40,57 +69,24 @@ type Turn struct {
 
 func (t Turn) compare(o Turn) int { return cmp.Or(t.At.Compare(o.At), cmp.Compare(t.Number, o.Number)) }
 
-type turnKey struct{}
-
-// WithTurn gives the calls that are made with the context their turn. Calls without one go before those that have one.
-func WithTurn(ctx context.Context, t Turn) context.Context {
-	return context.WithValue(ctx, turnKey{}, t)
-}
-
 // TurnOf is the turn of the calls that are made with the context; the zero Turn is before all others.
 func TurnOf(ctx context.Context) Turn {
-	t, _ := ctx.Value(turnKey{}).(Turn)
-	return t
+	if t := termsOf(ctx); t != nil {
+		return t.Turn
+	}
+	return Turn{}
 }
 
-type aroundWaitKey struct{}
-
-// WithAroundWait has each Wait with the context call f before it asks for a grant, and what f returned before it returns. They may be called by several at
-// once.
-func WithAroundWait(ctx context.Context, f func() (after func())) context.Context {
-	return context.WithValue(ctx, aroundWaitKey{}, f)
-}
-
-// aroundWait calls what WithAroundWait gave, and returns what is to be called when the wait is over.
+// aroundWait calls what the terms say, and returns what is to be called when the wait is over.
 func aroundWait(ctx context.Context) (after func()) {
-	if f, ok := ctx.Value(aroundWaitKey{}).(func() func()); ok {
-		return f()
+	if t := termsOf(ctx); t != nil && t.AroundWait != nil {
+		return t.AroundWait()
 	}
 	return func() {}
 }
 
-// WithYield says that others may need the caller's place while it waits, as f tells. If they do, and its grant is more than a few seconds away, Wait returns a
-// *WaitError, which tells when to come back: calls that went away one after the other are told one moment after the other, as fast as the limit
-// lets them. Who has had a grant goes on: it would have to begin anew. f may be called by several at once, and often.
-func WithYield(ctx context.Context, f func() bool) context.Context {
-	return context.WithValue(ctx, yieldKey{}, &yielding{wanted: f})
-}
-
-type yieldKey struct{}
-
-// yielding is how a caller's place is needed by others.
-type yielding struct {
-	wanted func() bool
-	begun  atomic.Bool // the caller has had a grant
-}
-
-func yieldingOf(ctx context.Context) *yielding {
-	y, _ := ctx.Value(yieldKey{}).(*yielding)
-	return y
-}
-
 // isWanted tells whether others need the caller's place.
-func (y *yielding) isWanted() bool { return y != nil && !y.begun.Load() && y.wanted() }
+func (t *terms) isWanted() bool { return t != nil && t.Yield != nil && !t.begun.Load() && t.Yield() }
 
 type grantedKey struct{}
 
@@ -102,8 +98,8 @@ func WithGranted(ctx context.Context, f func()) context.Context {
 
 // granted tells who wants to know that a call is about to be made.
 func granted(ctx context.Context) {
-	if y := yieldingOf(ctx); y != nil {
-		y.begun.Store(true)
+	if t := termsOf(ctx); t != nil {
+		t.begun.Store(true)
 	}
 	if f, ok := ctx.Value(grantedKey{}).(func()); ok {
 		f()

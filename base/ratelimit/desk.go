@@ -117,7 +117,7 @@ func newDesk(w *Waiter, media string) *desk {
 
 // stand waits for a slot for a call, which may lie ahead. Whoever does not use it gives it back.
 func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
-	t := &ticket{call: c, turn: TurnOf(ctx), yield: yieldingOf(ctx), got: make(chan outcome, 1)}
+	t := &ticket{call: c, turn: TurnOf(ctx), yield: termsOf(ctx), got: make(chan outcome, 1)}
 	if left, ok := clock.Left(ctx); ok {
 		t.deadline = d.w.now().Add(left)
 	}

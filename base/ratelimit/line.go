@@ -69,7 +69,7 @@ type ticket struct {
 	call     Call
 	turn     Turn
 	deadline time.Time // zero for none
-	yield    *yielding // may be nil
+	yield    *terms    // may be nil
 	waits    bool
 	opens    time.Time    // of one that is held: until when
 	point    Key          // of one that is held by a pause

@@ -86,8 +86,8 @@ type Grant struct {
 }
 
 // Wait returns when the call may be made, at once: the grant's pace holds only if the request is written by the end of the grant. The calls that a limit
-// holds back share it: the more important ones (WithImportance) have the larger part, none is left without but those that are to have spare
-// calls alone; of those of one importance, each process has as much as the others. In a process they go by their turns (WithTurn), but those of an account that
+// holds back share it: the more important ones (Terms.Importance) have the larger part, none is left without but those that are to have spare
+// calls alone; of those of one importance, each process has as much as the others. In a process they go by their turns (Terms.Turn), but those of an account that
 // has had more calls than others after theirs.
 //
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the

@@ -268,7 +268,7 @@ func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
 		r := newRow(t)
 		at := time.Now()
 		turn := func(number int, at time.Time) context.Context {
-			return WithTurn(t.Context(), Turn{At: at, Number: int64(number)})
+			return With(t.Context(), Terms{Importance: ImportanceUsual, Turn: Turn{At: at, Number: int64(number)}})
 		}
 		r.call(t.Context(), t, 0) // the head, whatever comes
 		synctest.Wait()
@@ -295,7 +295,7 @@ func TestWaiter_AnAccountWithManyCallsHoldsUpNobodyElse(t *testing.T) {
 		calls := map[string]int{}
 		var wg sync.WaitGroup
 		call := func(account string, at time.Time) {
-			if d.call(WithTurn(ctx, Turn{At: at}), 0, Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
+			if d.call(With(ctx, Terms{Importance: ImportanceUsual, Turn: Turn{At: at}}), 0, Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				calls[account]++
@@ -860,7 +860,7 @@ func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
 		began := time.Now()
 		for i := range calls {
 			all.Go(func() {
-				ctx := WithYield(t.Context(), func() bool { return true })
+				ctx := With(t.Context(), Terms{Importance: ImportanceUsual, Yield: func() bool { return true }})
 				for {
 					most.Store(max(most.Load(), inside.Add(1)))
 					err := d.call(ctx, i%2, call, testSpread-10*time.Millisecond)
@@ -891,11 +891,11 @@ func TestWaiter_WhoHasHadAGrantKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: 10 * time.Second, Limit: 1, Share: 1})
-		ctx := WithYield(t.Context(), func() bool { return true })
+		ctx := With(t.Context(), Terms{Importance: ImportanceUsual, Yield: func() bool { return true }})
 		for range 3 {
 			require.NoError(t, d.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, testSpread-10*time.Millisecond))
 		}
-		fresh := WithYield(t.Context(), func() bool { return true })
+		fresh := With(t.Context(), Terms{Importance: ImportanceUsual, Yield: func() bool { return true }})
 		require.Error(t, await(fresh, d.waiters[0], Call{Media: "m", Endpoint: "x", App: "1"}))
 	})
 }

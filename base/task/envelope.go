@@ -85,7 +85,10 @@ func (e Envelope) Seal() Sealed {
 	return Sealed{text}
 }
 
-var envelopeVersion = []byte(strconv.Itoa(EnvelopeVersion))
+var (
+	envelopeText    = strconv.Itoa(EnvelopeVersion)
+	envelopeVersion = []byte(envelopeText)
+)
 
 // Headers returns the headers of one delivery of a subtask, in a fixed order. Their values may be shared with those of others: leave them alone.
 func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
@@ -104,20 +107,21 @@ func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
 // time.
 type Envelopes struct {
 	mu   sync.Mutex
-	read map[string]errand // by the header task
+	read map[string]*errand // by the header task
 }
 
 // errandsMax is how many runs Envelopes remembers.
 const errandsMax = 1000
 
-func (r *Envelopes) errand(text string) (errand, error) {
+func (r *Envelopes) errand(text []byte) (*errand, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e, known := r.read[text]
+	e, known := r.read[string(text)]
 	if known {
 		return e, nil
 	}
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
+	e = &errand{}
+	if err := json.Unmarshal(text, e); err != nil {
 		return e, fmt.Errorf("header task: %w", err)
 	}
 	switch e.Concurrency {
@@ -128,17 +132,17 @@ func (r *Envelopes) errand(text string) (errand, error) {
 		return e, concurrencyError("task", string(e.Concurrency))
 	}
 	if r.read == nil || len(r.read) >= errandsMax {
-		r.read = map[string]errand{}
+		r.read = map[string]*errand{}
 	}
-	r.read[text] = e
+	r.read[string(text)] = e
 	return e, nil
 }
 
-// Parse reads an envelope from headers; get returns "" for a header that is not there. The error is a
+// Parse reads an envelope from headers; get returns nothing for a header that is not there, and what it returns is not kept. The error is a
 // *VersionError for a version that this program does not know, else it names the header that is broken; what could be read is returned beside it.
-func (r *Envelopes) Parse(get func(name string) string) (Envelope, error) {
-	switch version := get("adsync-version"); version {
-	case string(envelopeVersion):
+func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
+	switch version := string(get("adsync-version")); version {
+	case envelopeText:
 	case "1":
 		return parseFirst(get)
 	default:
@@ -146,7 +150,7 @@ func (r *Envelopes) Parse(get func(name string) string) (Envelope, error) {
 	}
 	p := envelopeParser{get: get}
 	e := Envelope{
-		Key:      Key{RunID: p.int("run"), AccountID: p.int("account"), Part: get("part")},
+		Key:      Key{RunID: p.int("run"), AccountID: p.int("account"), Part: p.text("part")},
 		Delivery: int(p.int("delivery")), Attempt: int(p.int("attempt")),
 	}
 	t, err := r.errand(get("task"))
@@ -162,12 +166,12 @@ func (r *Envelopes) Parse(get func(name string) string) (Envelope, error) {
 }
 
 // parseFirst reads the first version, which had a header for each field.
-func parseFirst(get func(name string) string) (Envelope, error) {
+func parseFirst(get func(name string) []byte) (Envelope, error) {
 	p := envelopeParser{get: get}
 	e := Envelope{
-		Key:      Key{RunID: p.int("run"), AccountID: p.int("account"), Part: get("part")},
+		Key:      Key{RunID: p.int("run"), AccountID: p.int("account"), Part: p.text("part")},
 		TaskID:   p.int("task"),
-		TaskName: get("task-name"), Media: get("media"), Lane: get("lane"), Handler: get("handler"),
+		TaskName: p.text("task-name"), Media: p.text("media"), Lane: p.text("lane"), Handler: p.text("handler"),
 		Delivery: int(p.int("delivery")), Attempt: int(p.int("attempt")),
 		PlannedAt: p.time("planned"), Deadline: p.time("deadline"),
 		Timeout:      time.Duration(p.int("timeout-ms")) * time.Millisecond,
@@ -175,20 +179,22 @@ func parseFirst(get func(name string) string) (Envelope, error) {
 		RetryBase:    time.Duration(p.int("retry-base-ms")) * time.Millisecond,
 		Concurrency:  p.concurrency("concurrency"),
 		ExclusiveMax: time.Duration(p.optionalInt("exclusive-max-ms")) * time.Millisecond,
-		Confirmed:    get("confirmed") != "",
-		Spare:        get("spare") != "",
-		Trace:        get("traceparent"),
+		Confirmed:    p.text("confirmed") != "",
+		Spare:        p.text("spare") != "",
+		Trace:        p.text("traceparent"),
 	}
 	return e, p.err
 }
 
 type envelopeParser struct {
-	get func(string) string
+	get func(string) []byte
 	err error
 }
 
+func (p *envelopeParser) text(name string) string { return string(p.get(name)) }
+
 func (p *envelopeParser) int(name string) int64 {
-	n, err := strconv.ParseInt(p.get(name), 10, 64)
+	n, err := strconv.ParseInt(string(p.get(name)), 10, 64)
 	if err != nil && p.err == nil {
 		p.err = fmt.Errorf("header %s: %q is not a number", name, p.get(name))
 	}
@@ -197,14 +203,14 @@ func (p *envelopeParser) int(name string) int64 {
 
 // optionalInt is for headers that messages of earlier programs do not have.
 func (p *envelopeParser) optionalInt(name string) int64 {
-	if p.get(name) == "" {
+	if len(p.get(name)) == 0 {
 		return 0
 	}
 	return p.int(name)
 }
 
 func (p *envelopeParser) concurrency(name string) Concurrency {
-	switch c := Concurrency(p.get(name)); c {
+	switch c := Concurrency(p.text(name)); c {
 	case "":
 		return Parallel
 	case Parallel, Serial, Exclusive:
@@ -218,7 +224,7 @@ func (p *envelopeParser) concurrency(name string) Concurrency {
 }
 
 func (p *envelopeParser) time(name string) time.Time {
-	text := p.get(name)
+	text := p.text(name)
 	if text == "" {
 		return time.Time{}
 	}

@@ -11,12 +11,12 @@ import (
 	"adsync/base/task"
 )
 
-func headers(e task.Envelope) func(string) string {
-	m := map[string]string{}
+func headers(e task.Envelope) func(string) []byte {
+	m := map[string][]byte{}
 	for _, h := range e.Seal().Headers(e.Key, e.Delivery, e.Attempt) {
-		m[h.Name] = string(h.Value)
+		m[h.Name] = h.Value
 	}
-	return func(name string) string { return m[name] }
+	return func(name string) []byte { return m[name] }
 }
 
 func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
@@ -54,7 +54,9 @@ func first() map[string]string {
 	}
 }
 
-func of(m map[string]string) func(string) string { return func(name string) string { return m[name] } }
+func of(m map[string]string) func(string) []byte {
+	return func(name string) []byte { return []byte(m[name]) }
+}
 
 func TestEnvelopes_ReadMessagesOfTheFirstVersion(t *testing.T) {
 	t.Parallel()
@@ -86,10 +88,10 @@ func TestEnvelopes_TellAnotherVersionFromABrokenMessage(t *testing.T) {
 	t.Parallel()
 	var from task.Envelopes
 	good := headers(task.Envelope{Key: task.Key{RunID: 1, AccountID: 5}, Delivery: 2})
-	with := func(name, value string) func(string) string {
-		return func(n string) string {
+	with := func(name, value string) func(string) []byte {
+		return func(n string) []byte {
 			if n == name {
-				return value
+				return []byte(value)
 			}
 			return good(n)
 		}
