@@ -22,6 +22,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
 	"adsync/base/secret"
+	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/timer"
 	"adsync/consumer"
@@ -94,6 +95,7 @@ func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, erro
 		postgres: &local.Postgres{Settings: postgresSettings},
 		stderr:   stderr, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
+	service.GrowHeap()
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return d, err
 	}

@@ -74,6 +74,7 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
 // API closes first, then the producer hands over, the consumer drains, writes, commits and leaves, refreshes of tokens
 // end, and what all of them write to is closed.
 func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) error {
+	service.GrowHeap()
 	registry := telemetry.NewRegistry()
 	server, err := httpapi.New(cfg.API, registry, logger)
 	if err != nil {
