@@ -87,3 +87,29 @@ func TestApplyOutcomes_OfWhatWasPutOffAmongOthers(t *testing.T) {
 	require.Equal(t, task.RunSucceeded, run.State)
 	require.EqualValues(t, 3, run.Succeeded)
 }
+
+// The look tells of those that are as they were made by saying nothing; what it says of the others is all there is to say.
+func TestSubtaskStates_TellsEachApart(t *testing.T) {
+	t.Parallel()
+	withAllLists(t, func(t *testing.T, s *store.Store) {
+		t.Helper()
+		r := newRun(t, s, outcomeTime, accounts(5)...)
+		retried := r.outcome(2, 1, task.Retrying)
+		retried.Attempt = 3
+		apply(t, s, retried, r.outcome(3, 1, task.Succeeded), r.outcome(4, 1, task.Deferred))
+		r.resend(t, 4)
+		keys := accounts(6) // the last one has no row
+		for i := range keys {
+			keys[i].RunID = r.run
+		}
+		found, err := s.SubtaskStates(t.Context(), keys)
+		require.NoError(t, err)
+		require.Equal(t, map[task.Key]store.SubtaskStatus{
+			keys[0]: {State: task.Waiting, Delivery: 1},
+			keys[1]: {State: task.Retrying, Delivery: 1, Attempt: 3},
+			keys[2]: {State: task.Succeeded, Delivery: 1},
+			keys[3]: {State: task.Waiting, Delivery: 2},
+			keys[4]: {State: task.Waiting, Delivery: 1},
+		}, found)
+	})
+}
