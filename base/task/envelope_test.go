@@ -129,3 +129,14 @@ func TestRunID_NamesItsLogDay(t *testing.T) {
 		require.Less(t, id, task.FirstRunID(d.Add(1)))
 	})
 }
+
+// A simulated world stands still while hundreds of runs are ordered.
+func TestRunID_ManyOfOneMomentDiffer(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1_700_000_000_000)
+	made := map[int64]bool{}
+	for range 20_000 {
+		made[task.NewRunID(at)] = true
+	}
+	require.Len(t, made, 20_000)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"adsync/base/day"
@@ -149,9 +150,17 @@ type Key struct {
 	Part      string // what of the account, fixed at fan-out
 }
 
-// NewRunID returns a new run's id: it sorts by time, and its UTC day names the log table of its subtasks.
+// runs counts the ids that this process has made, from some number on.
+var runs = func() *atomic.Int64 {
+	var n atomic.Int64
+	n.Store(rand.Int64())
+	return &n
+}()
+
+// NewRunID returns a new run's id: it sorts by time, and its UTC day names the log table of its subtasks. One process makes no id twice, however many
+// it makes at a moment, unless they are over four million; two processes do so for one pair of four million of the same millisecond.
 func NewRunID(now time.Time) int64 {
-	return now.UnixMilli()<<22 | rand.Int64N(1<<22)
+	return now.UnixMilli()<<22 | runs.Add(1)&(1<<22-1)
 }
 
 // RunTime returns the moment that a run id was made at, in UTC.

@@ -98,6 +98,7 @@ func newRouter() *router {
 func TestRouter_FindsWhatNamesNoShard(t *testing.T) {
 	t.Parallel()
 	const list = "(SELECT 7 AS run_id, 1 AS account_id UNION ALL SELECT 8, 2) AS o"
+	const asJSON = `JSON_TABLE('[[7,"it''s \')"],[8,"b"]]', '$[*]' COLUMNS (run_id BIGINT PATH '$[0]', part VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$[1]')) AS o`
 	for statement, want := range map[string]string{
 		"SELECT 1 FROM leader WHERE id = 1":                        "",
 		"SELECT 1 FROM run WHERE id = 7":                           "",
@@ -115,6 +116,8 @@ func TestRouter_FindsWhatNamesNoShard(t *testing.T) {
 		"SELECT 1 FROM " + list + " STRAIGHT_JOIN task_log_20261121 AS t ON t.run_id = o.run_id":                           "task_log_20261121 is not narrowed by run_id",
 		"SELECT 1 FROM " + list + " STRAIGHT_JOIN task_log_20261121 AS t ON t.run_id = o.run_id AND t.run_id IN (7, 8)":    "",
 		"UPDATE " + list + " STRAIGHT_JOIN subtask_due AS t ON t.run_id = o.run_id AND t.run_id IN (7, 8) SET t.state = 1": "",
+		"SELECT 1 FROM " + asJSON + " STRAIGHT_JOIN task_log_20261121 AS t ON t.run_id = o.run_id":                         "task_log_20261121 is not narrowed by run_id",
+		"SELECT 1 FROM " + asJSON + " STRAIGHT_JOIN task_log_20261121 AS t ON t.run_id = o.run_id AND t.run_id IN (7, 8)":  "",
 		"UPDATE " + list + " STRAIGHT_JOIN subtask_due AS t ON t.account_id = o.account_id SET t.state = 1":                "subtask_due is not narrowed by run_id",
 		"DELETE t FROM " + list + " STRAIGHT_JOIN subtask_due AS t ON t.run_id = 7 AND t.account_id = o.account_id":        "",
 		"DELETE FROM hole WHERE (account_id, day) IN ((1, 2), (3, 4))":                                                     "hole is not narrowed by account_id",
