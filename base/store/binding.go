@@ -82,6 +82,13 @@ func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []Bind
 				}
 			}
 		}
+		for _, c := range changes {
+			for _, t := range c.Touched {
+				if err := s.Data.markRebound(tx, c.AccountID, t.From, t.To, mark); err != nil {
+					return err
+				}
+			}
+		}
 		if err := tx.Exec("DELETE FROM binding_applied WHERE account_id IN ?", ids).Error; err != nil {
 			return err
 		}

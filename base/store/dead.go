@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -90,17 +91,61 @@ type DeadPlace struct {
 	Key task.Key
 }
 
+// deadIndexes are the filters that an index of subtask_dead serves together with the time, the narrowest first.
+var deadIndexes = []struct {
+	index, column string
+	take          func(f *task.DeadFilter) (value any, set bool) // takes the value out of the filter
+}{
+	{"account", "d.account_id", func(f *task.DeadFilter) (any, bool) { return takeOut(&f.AccountID) }},
+	{"print", "d.error_print", func(f *task.DeadFilter) (any, bool) { return takeOut(&f.Print) }},
+	{"task", "d.task_id", func(f *task.DeadFilter) (any, bool) { return takeOut(&f.TaskID) }},
+	{"class", "d.error_class", func(f *task.DeadFilter) (any, bool) { return takeOut(&f.Class) }},
+	{"media", "d.media", func(f *task.DeadFilter) (any, bool) { return takeOut(&f.Media) }},
+}
+
+func takeOut[T comparable](v *T) (value any, set bool) {
+	var none T
+	was := *v
+	*v = none
+	return was, was != none
+}
+
+// deadWalk says how a list of dead subtasks walks along one of the table's indexes, so that a page is found by its place: the index, a condition, and the
+// order. Not as column = ?: MariaDB would look up by what is equal alone, and walk to the page from the newest.
+func (d *DB) deadWalk(f task.DeadFilter) (index, where, order string, args []any) {
+	const newest = "d.dead_at DESC, d.run_id DESC, d.account_id DESC, d.part DESC"
+	if f.RunID != 0 { // By the primary key: a run has few.
+		where, args = deadWhere(f)
+		return "", where, newest, args
+	}
+	index, order = "died", newest
+	walk := ""
+	var ends []any
+	for _, i := range deadIndexes {
+		if value, set := i.take(&f); set {
+			index, walk, order, ends = i.index, " AND "+i.column+" >= ? AND "+i.column+" <= ?", i.column+" DESC, "+newest, []any{value, value}
+			break
+		}
+	}
+	where, args = deadWhere(f)
+	where, args = where+walk, append(args, ends...)
+	if d.dialect == SQLiteDialect {
+		return " INDEXED BY subtask_dead_" + index, where, order, args
+	}
+	return " FORCE INDEX (" + index + ")", where, order, args
+}
+
 // ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it.
 func (s *Store) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) ([]DeadSubtask, error) {
-	where, args := deadWhere(f)
+	index, where, order, args := s.Data.deadWalk(f)
 	if !after.At.IsZero() {
 		at, k := At(after.At), after.Key
 		where += ` AND d.dead_at <= ? AND (d.dead_at < ? OR d.run_id < ?
   OR (d.run_id = ? AND (d.account_id < ? OR (d.account_id = ? AND d.part < ?))))`
 		args = append(args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+deadFrom+"WHERE "+where+
-		" ORDER BY d.dead_at DESC, d.run_id DESC, d.account_id DESC, d.part DESC LIMIT ?", append(args, limit)...).Rows()
+	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+" FROM subtask_dead d"+index+" LEFT JOIN run r ON r.id = d.run_id WHERE "+where+
+		" ORDER BY "+order+" LIMIT ?", append(args, limit)...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("list dead subtasks: %w", err)
 	}
@@ -131,9 +176,9 @@ type DeadGroup struct {
 // DeadGroups returns the dead subtasks by error print, the most frequent first.
 func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) ([]DeadGroup, error) {
 	where, args := deadWhere(f)
+	// Without the text, all that this asks for is in one index.
 	rows, err := s.Data.Writer(ctx).Raw(`SELECT d.error_print, COUNT(*) AS n, SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END),
-  MIN(d.dead_at), MAX(d.dead_at), MIN(d.error_text) FROM subtask_dead d WHERE `+where+
-		" GROUP BY d.error_print ORDER BY n DESC, d.error_print LIMIT ?", append(args, limit)...).Rows()
+  MIN(d.dead_at), MAX(d.dead_at) FROM subtask_dead d WHERE `+where+" GROUP BY d.error_print ORDER BY n DESC, d.error_print LIMIT ?", append(args, limit)...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("group dead subtasks: %w", err)
 	}
@@ -142,24 +187,30 @@ func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) ([
 	for rows.Next() {
 		var g DeadGroup
 		var first, last Time
-		if err := rows.Scan(&g.Print, &g.Count, &g.Redriving, &first, &last, &g.Example); err != nil {
+		if err := rows.Scan(&g.Print, &g.Count, &g.Redriving, &first, &last); err != nil {
 			return nil, fmt.Errorf("group dead subtasks: %w", err)
 		}
 		g.First, g.Last = first.Time, last.Time
 		groups = append(groups, g)
 	}
-	if err := rows.Err(); err != nil || len(groups) == 0 {
+	if err := firstError(rows.Err(), rows.Close()); err != nil || len(groups) == 0 {
 		return nil, err
 	}
-	return groups, s.fillGroups(ctx, f, groups)
+	byPrint := make(map[string]*DeadGroup, len(groups))
+	for i := range groups {
+		byPrint[groups[i].Print] = &groups[i]
+	}
+	if err := s.fillGroups(ctx, f, groups, byPrint); err != nil {
+		return nil, err
+	}
+	return groups, s.fillExamples(ctx, f, groups, byPrint)
 }
 
 // fillGroups adds the classes and tasks of groups.
-func (s *Store) fillGroups(ctx context.Context, f task.DeadFilter, groups []DeadGroup) error {
-	byPrint := make(map[string]*DeadGroup, len(groups))
+func (s *Store) fillGroups(ctx context.Context, f task.DeadFilter, groups []DeadGroup, byPrint map[string]*DeadGroup) error {
 	prints := make([]string, len(groups))
 	for i := range groups {
-		prints[i], byPrint[groups[i].Print] = groups[i].Print, &groups[i]
+		prints[i] = groups[i].Print
 	}
 	where, args := deadWhere(f)
 	rows, err := s.Data.Writer(ctx).Raw("SELECT DISTINCT d.error_print, d.error_class, d.task_id FROM subtask_dead d WHERE "+where+
@@ -177,6 +228,50 @@ func (s *Store) fillGroups(ctx context.Context, f task.DeadFilter, groups []Dead
 		if g := byPrint[text]; g != nil {
 			g.Classes, g.TaskIDs = appendNew(g.Classes, class), appendNew(g.TaskIDs, id)
 		}
+	}
+	return rows.Err()
+}
+
+// examplesPerStatement is how many groups' examples one statement reads.
+const examplesPerStatement = 50
+
+// fillExamples adds the text of the one of each group that died last.
+func (s *Store) fillExamples(ctx context.Context, f task.DeadFilter, groups []DeadGroup, byPrint map[string]*DeadGroup) error {
+	for some := range slices.Chunk(groups, examplesPerStatement) {
+		var selects []string
+		var all []any
+		for i := range some {
+			one := f
+			one.Print = some[i].Print
+			where, args := deadWhere(one)
+			selects = append(selects, "SELECT * FROM (SELECT d.error_print, d.error_text FROM subtask_dead d WHERE "+where+" AND d.dead_at = ? LIMIT 1) g"+strconv.Itoa(i))
+			all = append(append(all, args...), At(some[i].Last))
+		}
+		rows, err := s.Data.Writer(ctx).Raw(strings.Join(selects, " UNION ALL "), all...).Rows()
+		if err != nil {
+			return fmt.Errorf("read examples of dead subtasks: %w", err)
+		}
+		err = scanTexts(rows, func(text, example string) {
+			if g := byPrint[text]; g != nil {
+				g.Example = example
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("read examples of dead subtasks: %w", err)
+		}
+	}
+	return nil
+}
+
+// scanTexts reads rows of two texts to their end and closes them.
+func scanTexts(rows *sql.Rows, each func(a, b string)) error {
+	defer rows.Close()
+	for rows.Next() {
+		var a, b string
+		if err := rows.Scan(&a, &b); err != nil {
+			return err
+		}
+		each(a, b)
 	}
 	return rows.Err()
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -72,4 +73,43 @@ type statementCounter struct {
 
 func (c *statementCounter) Trace(context.Context, time.Time, func() (string, int64), error) {
 	c.n.Add(1)
+}
+
+// Ran is a statement that a database was given, with the values in it.
+type Ran struct {
+	DB   *DB
+	Text string
+}
+
+// Captured returns the statements that fn has both databases run.
+func (s *Store) Captured(fn func()) []Ran {
+	c := &capture{}
+	for _, d := range []*DB{s.Config, s.Data} {
+		was := d.writer.Logger
+		defer func() { d.writer.Logger = was }()
+		d.writer.Logger = capturing{Interface: was, db: d, into: c}
+	}
+	fn()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all
+}
+
+type capture struct {
+	mu  sync.Mutex
+	all []Ran
+}
+
+// capturing is no gorm.ParamsFilter, unlike the one in whose place it stands: it is given the values.
+type capturing struct {
+	logger.Interface
+	db   *DB
+	into *capture
+}
+
+func (c capturing) Trace(_ context.Context, _ time.Time, text func() (string, int64), _ error) {
+	statement, _ := text()
+	c.into.mu.Lock()
+	defer c.into.mu.Unlock()
+	c.into.all = append(c.into.all, Ran{c.db, statement})
 }

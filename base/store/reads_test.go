@@ -1,8 +1,6 @@
 package store_test
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -17,7 +15,7 @@ import (
 // how many rows a session has read; of SQLite nothing tells.
 func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 	t.Parallel()
-	s, reads := counting(t)
+	s, reads, _ := counting(t)
 	ctx := t.Context()
 	l := lead(t, s, "me")
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -79,21 +77,15 @@ func dueOf(t *testing.T, s *store.Store, now time.Time) []store.Due {
 }
 
 // counting returns a store with a single connection to its server, and what tells how many rows something has read there.
-func counting(t *testing.T) (*store.Store, func(do func()) int) {
+func counting(t *testing.T) (*store.Store, func(do func()) int, store.Config) {
 	t.Helper()
 	cfg := storetest.Config(t)
 	if cfg.Data.Driver == store.SQLite {
 		t.Skip("SQLite does not tell how many rows it reads")
 	}
-	open := func() *store.Store {
-		s, err := store.Open(context.Background(), cfg, slog.New(slog.DiscardHandler))
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close()) })
-		return s
-	}
-	require.NoError(t, open().MigrateUp(t.Context()))
+	require.NoError(t, storetest.Open(t, cfg).MigrateUp(t.Context()))
 	cfg.Data.MaxOpenConns = 1
-	s := open()
+	s := storetest.Open(t, cfg)
 	total := func() int {
 		rows, err := s.Data.Writer(t.Context()).Raw("SHOW SESSION STATUS LIKE 'Handler_read_%'").Rows()
 		require.NoError(t, err)
@@ -115,5 +107,5 @@ func counting(t *testing.T) (*store.Store, func(do func()) int) {
 		return total() - before - base
 	}
 	base = reads(func() {}) // what it costs to ask
-	return s, reads
+	return s, reads, cfg
 }

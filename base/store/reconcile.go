@@ -247,8 +247,10 @@ func (s *Store) Differences(ctx context.Context, f DifferenceFilter, after Diffe
 	if f.Media != "" {
 		add("media = ?", f.Media)
 	}
+	order := ""
 	if f.State != "" {
-		add("state = ?", f.State)
+		// Not as state = ?: MariaDB would look up by the state alone, and read up to the page from the first.
+		where, args, order = append(where, "state >= ? AND state <= ?"), append(args, f.State, f.State), "state, "
 	}
 	if f.AccountID != 0 {
 		add("account_id = ?", f.AccountID)
@@ -257,7 +259,7 @@ func (s *Store) Differences(ctx context.Context, f DifferenceFilter, after Diffe
 		add("day = ?", f.Day)
 	}
 	var rows []Difference
-	err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE "+strings.Join(where, " AND ")+" ORDER BY account_id, day, level, metric LIMIT ?", append(args, limit)...).Scan(&rows).Error
+	err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+"account_id, day, level, metric LIMIT ?", append(args, limit)...).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read differences: %w", err)
 	}

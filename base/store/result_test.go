@@ -324,10 +324,52 @@ func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
 	require.Nil(t, coverageOf(t, s)[today].Dirty, "the marks that were read are cleared")
 
 	// A change of binding marks the day; the sum of the old game goes away with its last account.
-	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE binding_applied SET game = 'go'").Error)
-	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE coverage SET dirty = claimed_version WHERE account_id = 8").Error)
+	bindTo(t, s, "go", 7, 8)
 	rebuild()
 	require.Equal(t, map[string]int64{"go": 15_000_000, "unassigned": 9_000_000}, summary())
+
+	// Figures of one account have its game made anew, and no other.
+	bindTo(t, s, "chess", 8)
+	rebuild()
+	before := versions(t, s)
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE report_daily SET cost = cost + 1 WHERE account_id = 7").Error)
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE coverage SET dirty = claimed_version WHERE account_id = 7").Error)
+	rebuild()
+	after := versions(t, s)
+	require.Greater(t, after["go"], before["go"])
+	delete(after, "go")
+	delete(before, "go")
+	require.Equal(t, before, after)
+	require.Len(t, before, 2)
+	var rebound int
+	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM summary_rebound").Row().Scan(&rebound))
+	require.Zero(t, rebound, "the marks that were read are cleared")
+}
+
+// bindTo moves accounts to a game, as the leader does it.
+func bindTo(t *testing.T, s *store.Store, game string, accounts ...int64) {
+	t.Helper()
+	var changes []store.BindingChange
+	for _, id := range accounts {
+		b := store.Binding{AccountID: id, From: "2026-01-01", To: store.LastDay, Game: game, OS: "ios"}
+		changes = append(changes, store.BindingChange{AccountID: id, Bindings: []store.Binding{b}, Touched: []store.Binding{b}})
+	}
+	require.NoError(t, s.ApplyBindings(t.Context(), lead(t, s, "binder"), changes))
+}
+
+// versions returns the version of each game's row of summary_daily.
+func versions(t *testing.T, s *store.Store) map[string]int64 {
+	t.Helper()
+	var rows []struct {
+		Game    string
+		Version int64
+	}
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT game, version FROM summary_daily").Scan(&rows).Error)
+	all := map[string]int64{}
+	for _, r := range rows {
+		all[r.Game] = r.Version
+	}
+	return all
 }
 
 func TestRebuildSummary_LeavesAMarkThatRoseMeanwhile(t *testing.T) {

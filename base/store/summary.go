@@ -86,9 +86,16 @@ const marksPerStatement = 500
 // SummaryPageDefault is how many public rows a rebuild reads at a time.
 const SummaryPageDefault = 10_000
 
+// fewAccounts is up to how many marked accounts only the games that they belong to are added up anew.
+const fewAccounts = 100
+
+// unassigned is the game of the accounts that have none.
+const unassigned = "unassigned"
+
 // RebuildSummary makes the summary of one media and day anew from the account level of the public table, under a
 // fence of its own, deletes what the summary no longer has, and clears the marks that still hold the value read. It
-// returns the rows written; a rebuild that was overtaken by a later one writes nothing and returns 0.
+// returns the rows written; a rebuild that was overtaken by a later one writes nothing and returns 0. Where the figures of a few accounts have
+// changed, and no binding, it makes the rows of their games only.
 //
 // Marks are read before the snapshot opens: a change that commits in between is in the snapshot, or its mark has a
 // higher value and stays.
@@ -97,9 +104,23 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	rebound, err := s.rebound(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	var games []string // nil = all
 	var sums map[summaryKey]*metric.Values
 	err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
-		sums, err = s.sumAccounts(tx, d)
+		if rebound == 0 {
+			if games, err = s.Data.fewGames(tx, d); err != nil {
+				return err
+			}
+		}
+		if games != nil {
+			sums, err = s.Data.sumGames(tx, d, games)
+		} else {
+			sums, err = s.sumAccounts(tx, d)
+		}
 		return err
 	})
 	if err != nil {
@@ -126,10 +147,13 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 		if err := s.Data.Upsert(tx, table, rows); err != nil {
 			return err
 		}
-		if err := s.Data.deleteStaleSummary(tx, table, d, version, now); err != nil {
+		if err := s.Data.deleteStaleSummary(tx, table, d, games, version, now); err != nil {
 			return err
 		}
-		return s.Data.clearMarks(tx, d)
+		if err := s.Data.clearMarks(tx, d); err != nil || rebound == 0 {
+			return err
+		}
+		return tx.Exec("DELETE FROM summary_rebound WHERE report = ? AND media = ? AND day = ? AND mark = ?", reportName(d.Hourly), d.Media, d.Day, rebound).Error
 	})
 	if err != nil {
 		return 0, fmt.Errorf("write %s of %s on %s: %w", summaryTable(d.Hourly).Name, d.Media, d.Day, err)
@@ -170,36 +194,121 @@ func (d *DB) lockSummary(tx *gorm.DB, day DirtyDay, version int64) (overtaken bo
 	return false, err
 }
 
-// sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
-// time. An account without a binding on that day counts for the game 'unassigned'.
-func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Values, error) {
-	table, hour := reportName(d.Hourly), "0"
+// rebound returns the mark that bindings of the day's accounts have changed, 0 if there is none. Then rows of games that have lost an account must be made anew
+// too, and nothing tells which these are.
+func (s *Store) rebound(ctx context.Context, d DirtyDay) (int64, error) {
+	var mark int64
+	err := s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(mark), 0) FROM summary_rebound WHERE report = ? AND media = ? AND day = ?", reportName(d.Hourly), d.Media, d.Day).Row().Scan(&mark)
+	if err != nil {
+		return 0, fmt.Errorf("begin summary: %w", err)
+	}
+	return mark, nil
+}
+
+// markRebound marks those of an account's days from from to to that reports have made known: games have lost or gained the account on them. It comes after
+// the marks of coverage, as in a rebuild.
+func (d *DB) markRebound(tx *gorm.DB, accountID int64, from, to day.Day, mark int64) error {
+	update := " ON DUPLICATE KEY UPDATE mark = GREATEST(summary_rebound.mark + 1, VALUES(mark))"
+	if d.dialect == SQLiteDialect {
+		update = " ON CONFLICT (report, media, day) DO UPDATE SET mark = MAX(summary_rebound.mark + 1, excluded.mark)"
+	}
+	err := tx.Exec("INSERT INTO summary_rebound (report, media, day, mark) SELECT report, media, day, ? FROM coverage"+
+		" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ? ORDER BY report, day"+update,
+		mark, accountID, from, to).Error
+	if err != nil {
+		return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
+	}
+	return nil
+}
+
+// fewGames returns the games of a day's marked accounts, or nil where they are too many to be added up apart from the others, or are not bound to any.
+func (d *DB) fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
+	if len(day.marks) == 0 || len(day.marks) > fewAccounts {
+		return nil, nil
+	}
+	ids := make([]int64, len(day.marks))
+	for i, m := range day.marks {
+		ids[i] = m.accountID
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var bound []struct {
+		AccountID int64
+		Game      string
+	}
+	err := tx.Raw("SELECT account_id, game FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", ids, day.Day, day.Day).Scan(&bound).Error
+	if err != nil || len(bound) < len(ids) {
+		return nil, err
+	}
+	var games []string
+	for _, b := range bound {
+		if b.Game == unassigned {
+			return nil, nil
+		}
+		games = append(games, b.Game)
+	}
+	slices.Sort(games)
+	return slices.Compact(games), nil
+}
+
+// sumColumns are what addSums reads; r is the public table, b the bindings.
+func sumColumns(d DirtyDay) string {
+	hour := "0"
 	if d.Hourly {
 		hour = "r.hour"
 	}
-	columns := ", r." + strings.Join(metric.Names(), ", r.")
-	query := "SELECT r.account_id, " + hour + ", COALESCE(b.game, 'unassigned'), COALESCE(b.os, 'unknown'), r.currency, r.day_zone" + columns +
-		" FROM " + table + " r LEFT JOIN binding_applied b ON b.account_id = r.account_id AND b.from_day <= r.day AND r.day <= b.to_day" +
-		" WHERE r.day = ? AND r.account_id > ? AND r.account_id <= ? AND r.level = 'account' AND r.media = ?"
+	return "SELECT r.account_id, " + hour + ", COALESCE(b.game, '" + unassigned + "'), COALESCE(b.os, 'unknown'), r.currency, r.day_zone, r." + strings.Join(metric.Names(), ", r.")
+}
+
+// sumGames adds up the account level of one day of those games alone. The accounts are found by the bindings, their rows by key.
+func (d *DB) sumGames(tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey]*metric.Values, error) {
+	join := " STRAIGHT_JOIN "
+	if d.dialect == SQLiteDialect {
+		join = " CROSS JOIN "
+	}
+	sums := map[summaryKey]*metric.Values{}
+	return sums, addSums(sums, tx.Raw(sumColumns(day)+" FROM binding_applied b"+join+reportName(day.Hourly)+" r ON r.day = ? AND r.account_id = b.account_id AND r.level = 'account'"+
+		" WHERE b.game IN ? AND b.from_day <= ? AND b.to_day >= ? AND r.media = ?", day.Day, games, day.Day, day.Day, day.Media))
+}
+
+// sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
+// time. An account without a binding on that day counts for the game 'unassigned'.
+func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Values, error) {
+	public := s.Data.byLevel(reportName(d.Hourly) + " r")
+	query := sumColumns(d) + " FROM " + public + " LEFT JOIN binding_applied b ON b.account_id = r.account_id AND b.from_day <= r.day AND r.day <= b.to_day WHERE " + ofLevel +
+		" AND r.account_id > ? AND r.account_id <= ?"
+	// With an order, since that has the server walk along the index in any case.
+	query += " ORDER BY r.day, r.level, r.media, r.account_id"
 	sums := map[summaryKey]*metric.Values{}
 	last := int64(0)
 	for {
-		end, err := accountPageEnd(tx, table, d, last)
+		end, err := accountPageEnd(tx, public, d, last)
 		if err != nil || end == 0 {
 			return sums, err
 		}
-		if err := addSums(sums, tx.Raw(query, d.Day, last, end, d.Media)); err != nil {
+		if err := addSums(sums, tx.Raw(query, d.Day, d.Day, d.Media, d.Media, last, end)); err != nil {
 			return nil, err
 		}
 		last = end
 	}
 }
 
+// ofLevel are the rows of accounts of a day and media. Not as day = ?: MariaDB would look up by what is equal, and read the day once for each page of accounts.
+const ofLevel = "r.day >= ? AND r.day <= ? AND r.level = 'account' AND r.media >= ? AND r.media <= ?"
+
+// byLevel names a public table to be read by its index of levels.
+func (d *DB) byLevel(table string) string {
+	if d.dialect == SQLiteDialect {
+		return table
+	}
+	return table + " FORCE INDEX (level_account)"
+}
+
 // accountPageEnd returns the last account id of the next page of a day's rows, and 0 after the last page.
-func accountPageEnd(tx *gorm.DB, table string, d DirtyDay, last int64) (int64, error) {
+func accountPageEnd(tx *gorm.DB, public string, d DirtyDay, last int64) (int64, error) {
 	var end *int64
-	err := tx.Raw("SELECT MAX(account_id) FROM (SELECT account_id FROM "+table+" WHERE day = ? AND account_id > ? AND level = 'account' AND media = ? ORDER BY account_id LIMIT ?) page",
-		d.Day, last, d.Media, SummaryPageDefault).Row().Scan(&end)
+	err := tx.Raw("SELECT MAX(account_id) FROM (SELECT r.account_id FROM "+public+" WHERE "+ofLevel+" AND r.account_id > ? ORDER BY r.day, r.level, r.media, r.account_id LIMIT ?) page",
+		d.Day, d.Day, d.Media, d.Media, last, SummaryPageDefault).Row().Scan(&end)
 	if err != nil || end == nil {
 		return 0, err
 	}
@@ -249,12 +358,17 @@ func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, 
 	return rows, nil
 }
 
-func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, version int64, now time.Time) error {
+// deleteStaleSummary deletes what the summary no longer has, of some games or of all.
+func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, games []string, version int64, now time.Time) error {
 	columns := "day, game, media, os, currency, day_zone"
 	if day.Hourly {
 		columns = "day, hour, game, media, os, currency, day_zone"
 	}
-	rows, err := tx.Raw("SELECT "+columns+" FROM "+table.Name+" WHERE day = ? AND media = ? AND version < ?", day.Day, day.Media, version).Rows()
+	where, args := "day = ? AND media = ? AND version < ?", []any{day.Day, day.Media, version}
+	if games != nil {
+		where, args = where+" AND game IN ?", append(args, games)
+	}
+	rows, err := tx.Raw("SELECT "+columns+" FROM "+table.Name+" WHERE "+where, args...).Rows()
 	if err != nil {
 		return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
 	}

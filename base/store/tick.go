@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"adsync/base/lease"
@@ -71,9 +72,9 @@ func (s *Store) TicksMadeAfter(ctx context.Context, taskID int64, planned, made 
 func (s *Store) PlannedAfter(ctx context.Context, after map[int64]time.Time) (map[int64][]time.Time, error) {
 	all := make(map[int64][]time.Time, len(after))
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(after)), guardedRows) {
-		args := make([]any, 0, 2*len(ids))
+		args := make([]any, 0, 3*len(ids))
 		for _, id := range ids {
-			args = append(args, id, At(after[id]))
+			args = append(args, id, id, At(after[id]))
 		}
 		if err := s.plannedAfter(ctx, len(ids), args, all); err != nil {
 			return nil, fmt.Errorf("read ticks of %d tasks: %w", len(ids), err)
@@ -83,12 +84,9 @@ func (s *Store) PlannedAfter(ctx context.Context, after map[int64]time.Time) (ma
 }
 
 func (s *Store) plannedAfter(ctx context.Context, n int, args []any, into map[int64][]time.Time) error {
-	join := " STRAIGHT_JOIN "
-	if s.Data.dialect == SQLiteDialect {
-		join = " CROSS JOIN "
-	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT t.task_id, t.planned_at FROM "+s.Data.valueList([]string{"task_id", "after"}, n)+" AS o"+join+
-		"tick AS t ON t.task_id = o.task_id AND t.planned_at > o.after ORDER BY t.task_id, t.planned_at", args...).Rows()
+	// A range of the key for each task. A join with the list of tasks would read all ticks that they ever had.
+	one := "task_id >= ? AND task_id <= ? AND planned_at > ?"
+	rows, err := s.Data.Writer(ctx).Raw("SELECT task_id, planned_at FROM tick WHERE "+strings.TrimSuffix(strings.Repeat(one+" OR ", n), " OR ")+" ORDER BY task_id, planned_at", args...).Rows()
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,6 @@ func TestTombstones_TellWhatARebuildDeleted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := resultStore(t)
-	db := s.Data.Writer(ctx)
 	_, err := s.WriteReport(ctx, reportOf(begin(t, s, "a", today), costRow(today, "", 1_000_000, `{}`)))
 	require.NoError(t, err)
 	hourly := reportOf(begin(t, s, "h", today), costRow(today, "", 1_000_000, `{}`))
@@ -99,9 +98,7 @@ func TestTombstones_TellWhatARebuildDeleted(t *testing.T) {
 	_, err = s.WriteReport(ctx, hourly)
 	require.NoError(t, err)
 	for _, game := range []string{"chess", "go"} {
-		require.NoError(t, db.Exec("DELETE FROM binding_applied").Error)
-		require.NoError(t, db.Exec("INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (7, '2026-01-01', '9999-12-31', ?, 'ios')", game).Error)
-		require.NoError(t, db.Exec("UPDATE coverage SET dirty = claimed_version").Error)
+		bindTo(t, s, game, 7)
 		days, err := s.DirtyDays(ctx, "test", 1<<62, 100)
 		require.NoError(t, err)
 		require.Len(t, days, 2)

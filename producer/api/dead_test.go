@@ -93,7 +93,7 @@ func TestDead_IsListedAndShown(t *testing.T) {
 
 	require.JSONEq(t, `{"total": 3, "redriving": 0, "more": false, "groups": [
 	  {"print": "account ? has no permission", "count": 2, "redriving": 0, "first_dead_at": "2024-05-06T07:08:10Z", "last_dead_at": "2024-05-06T07:09:10Z",
-	   "example": "account 9001 has no permission", "classes": ["invalid"], "tasks": ["tencent.report_daily.account"]},
+	   "example": "account 9002 has no permission", "classes": ["invalid"], "tasks": ["tencent.report_daily.account"]},
 	  {"print": "timeout", "count": 1, "redriving": 0, "first_dead_at": "2024-05-06T08:08:10Z", "last_dead_at": "2024-05-06T08:08:10Z",
 	   "example": "timeout", "classes": ["invalid"], "tasks": ["gone"]}]}`, b.get("/api/v1/dead/groups"))
 	var groups struct {

@@ -36,10 +36,17 @@ func NewSQLite(t testing.TB) *store.Store {
 
 func open(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
+	s := Open(t, cfg)
+	require.NoError(t, s.MigrateUp(context.Background()))
+	return s
+}
+
+// Open returns the store of a configuration as it is; it is closed with the test.
+func Open(t testing.TB, cfg store.Config) *store.Store {
+	t.Helper()
 	s, err := store.Open(context.Background(), cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	require.NoError(t, s.MigrateUp(context.Background()))
 	return s
 }
 
