@@ -142,6 +142,11 @@ bench-flat: ## Measure whether a subtask costs the same beside 28 million rows, 
 	$(GO) build -o bin/bench ./bench
 	bin/bench -rounds 3 -only flat-day,flat-accounts,flat-waiting,flat-tasks,scale-consumers,scale-partitions -out bench/out/flat.json $(BENCH_FLAGS)
 
+.PHONY: bench-big
+bench-big: ## Measure lists, summaries, queries and retention on tables of a hundred million rows: an hour, and 35 GB of disk (BENCH_FLAGS="-scale 0.02").
+	$(GO) build -o bin/big ./bench/big
+	bin/big $(BENCH_FLAGS)
+
 .PHONY: switches
 # SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one that has all.
 switches: ## Switch off adsync's own defences, one at a time, and show that the night of standalone finds a wrong row (SWITCH=… does one).

@@ -144,6 +144,8 @@ type Deps struct {
 	Node    string
 	// Partner has the business's own figures; nil when there are none.
 	Partner *store.PartnerSource
+	// Retention says what of the tables is pruned.
+	Retention system.Retention
 	// HTTP reaches the platforms; nil is a client of its own for each of them.
 	HTTP       *http.Client
 	Logger     *slog.Logger
@@ -213,7 +215,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			all = append(all, life.Parks(h))
 		}
 	}
-	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms})...)
+	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms, Retention: e.deps.Retention})...)
 	return media.NewRegistry(all...)
 }
 

@@ -26,6 +26,7 @@ import (
 	"adsync/base/telemetry"
 	"adsync/consumer"
 	"adsync/engine"
+	"adsync/media/system"
 	"adsync/producer"
 	"adsync/standalone/verify"
 )
@@ -194,7 +195,7 @@ func (s *stack) open(ctx context.Context) error {
 	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
-		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner, HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner, Retention: system.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
 	return s.addServices(database, s.parts)
 }

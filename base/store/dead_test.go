@@ -74,7 +74,7 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 			n += c.Free
 		}
 		require.EqualValues(t, test.want, n, test.name)
-		groups, err := s.DeadGroups(ctx, test.filter, 10)
+		groups, _, err := s.DeadGroups(ctx, test.filter, 10)
 		require.NoError(t, err)
 		n = 0
 		for _, g := range groups {
@@ -89,7 +89,7 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 		{TaskID: 7, TaskName: "report", Free: 3, OldestRun: first, NewestRun: first},
 		{TaskID: 8, TaskName: "report", Free: 1, OldestRun: second, NewestRun: second},
 	}, counts)
-	groups, err := s.DeadGroups(ctx, task.DeadFilter{}, 10)
+	groups, _, err := s.DeadGroups(ctx, task.DeadFilter{}, 10)
 	require.NoError(t, err)
 	require.Equal(t, []store.DeadGroup{
 		{

@@ -57,6 +57,8 @@ var places = map[string]Place{
 	"summary_daily":       OneServer, // games, not accounts
 	"summary_hourly":      OneServer,
 	"summary_fence":       OneServer,
+	"summary_rebound":     OneServer,
+	"pruned":              OneServer,
 	"report_tombstone":    OneServer, // a warehouse reads it by time; rows of summaries have no account
 	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
 	"partner_cursor":      OneServer,

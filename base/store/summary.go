@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -94,7 +95,7 @@ const unassigned = "unassigned"
 
 // RebuildSummary makes the summary of one media and day anew from the account level of the public table, under a
 // fence of its own, deletes what the summary no longer has, and clears the marks that still hold the value read. It
-// returns the rows written; a rebuild that was overtaken by a later one writes nothing and returns 0. Where the figures of a few accounts have
+// returns the rows written, which are those that have changed; a rebuild that was overtaken by a later one writes nothing and returns 0. Where the figures of a few accounts have
 // changed, and no binding, it makes the rows of their games only.
 //
 // Marks are read before the snapshot opens: a change that commits in between is in the snapshot, or its mark has a
@@ -134,12 +135,21 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 		if err != nil || overtaken {
 			return err
 		}
+		// Read now, since it is noted before rows go: the sums may lack them.
+		if pruned, err := s.Data.isPruned(tx, reportName(d.Hourly), d.Day); err != nil || pruned {
+			return firstError(err, s.Data.clearMarks(tx, d))
+		}
 		now, err := s.Data.nowTx(tx)
 		if err != nil {
 			return err
 		}
 		table := summaryTable(d.Hourly)
-		rows, err := summaryRows(d, sums, now, version)
+		changed := maps.Clone(sums)
+		gone, err := s.Data.dropUnchanged(tx, table, d, games, changed)
+		if err != nil {
+			return err
+		}
+		rows, err := summaryRows(d, changed, now, version)
 		if err != nil {
 			return err
 		}
@@ -147,7 +157,7 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 		if err := s.Data.Upsert(tx, table, rows); err != nil {
 			return err
 		}
-		if err := s.Data.deleteStaleSummary(tx, table, d, games, version, now); err != nil {
+		if err := s.Data.deletePublic(tx, table, gone, version, now); err != nil {
 			return err
 		}
 		if err := s.Data.clearMarks(tx, d); err != nil || rebound == 0 {
@@ -208,15 +218,27 @@ func (s *Store) rebound(ctx context.Context, d DirtyDay) (int64, error) {
 // markRebound marks those of an account's days from from to to that reports have made known: games have lost or gained the account on them. It comes after
 // the marks of coverage, as in a rebuild.
 func (d *DB) markRebound(tx *gorm.DB, accountID int64, from, to day.Day, mark int64) error {
-	update := " ON DUPLICATE KEY UPDATE mark = GREATEST(summary_rebound.mark + 1, VALUES(mark))"
-	if d.dialect == SQLiteDialect {
-		update = " ON CONFLICT (report, media, day) DO UPDATE SET mark = MAX(summary_rebound.mark + 1, excluded.mark)"
+	var days []struct {
+		Report, Media string
+		Day           day.Day
 	}
-	err := tx.Exec("INSERT INTO summary_rebound (report, media, day, mark) SELECT report, media, day, ? FROM coverage"+
-		" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ? ORDER BY report, day"+update,
-		mark, accountID, from, to).Error
+	err := tx.Raw("SELECT report, media, day FROM coverage WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?"+
+		" ORDER BY report, media, day", accountID, from, to).Scan(&days).Error
 	if err != nil {
 		return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
+	}
+	update := " ON DUPLICATE KEY UPDATE mark = GREATEST(mark + 1, VALUES(mark))"
+	if d.dialect == SQLiteDialect {
+		update = " ON CONFLICT (report, media, day) DO UPDATE SET mark = MAX(mark + 1, excluded.mark)"
+	}
+	for batch := range slices.Chunk(days, d.rowsPerStatement(4)) {
+		args := make([]any, 0, 4*len(batch))
+		for _, on := range batch {
+			args = append(args, on.Report, on.Media, on.Day, mark)
+		}
+		if err := tx.Exec("INSERT INTO summary_rebound (report, media, day, mark) VALUES "+Tuples(len(batch), 4)+update, args...).Error; err != nil {
+			return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
+		}
 	}
 	return nil
 }
@@ -358,42 +380,38 @@ func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, 
 	return rows, nil
 }
 
-// deleteStaleSummary deletes what the summary no longer has, of some games or of all.
-func (d *DB) deleteStaleSummary(tx *gorm.DB, table Table, day DirtyDay, games []string, version int64, now time.Time) error {
-	columns := "day, game, media, os, currency, day_zone"
+// dropUnchanged takes out of the sums, of some games or of all, what the summary shows already, and returns the keys of what it no longer has.
+func (d *DB) dropUnchanged(tx *gorm.DB, table Table, day DirtyDay, games []string, sums map[summaryKey]*metric.Values) (gone [][]any, err error) {
+	hour := "0"
 	if day.Hourly {
-		columns = "day, hour, game, media, os, currency, day_zone"
+		hour = "hour"
 	}
-	where, args := "day = ? AND media = ? AND version < ?", []any{day.Day, day.Media, version}
+	where, args := "day = ? AND media = ?", []any{day.Day, day.Media}
 	if games != nil {
 		where, args = where+" AND game IN ?", append(args, games)
 	}
-	rows, err := tx.Raw("SELECT "+columns+" FROM "+table.Name+" WHERE "+where, args...).Rows()
+	rows, err := tx.Raw("SELECT "+hour+", game, os, currency, day_zone, "+strings.Join(metric.Names(), ", ")+" FROM "+table.Name+" WHERE "+where, args...).Rows()
 	if err != nil {
-		return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
+		return nil, fmt.Errorf("read %s: %w", table.Name, err)
 	}
 	defer rows.Close()
-	var keys [][]any
 	for rows.Next() {
-		var hour int
-		var game, media, os, currency, zone string
-		dest := []any{&day.Day, &game, &media, &os, &currency, &zone}
-		if day.Hourly {
-			dest = []any{&day.Day, &hour, &game, &media, &os, &currency, &zone}
+		var k summaryKey
+		var columns metric.Columns
+		if err := rows.Scan(columns.Dest([]any{&k.hour, &k.game, &k.os, &k.currency, &k.zone})...); err != nil {
+			return nil, fmt.Errorf("read %s: %w", table.Name, err)
 		}
-		if err := rows.Scan(dest...); err != nil {
-			return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
+		sum := sums[k]
+		switch {
+		case sum == nil && day.Hourly:
+			gone = append(gone, []any{day.Day, k.hour, k.game, day.Media, k.os, k.currency, k.zone})
+		case sum == nil:
+			gone = append(gone, []any{day.Day, k.game, day.Media, k.os, k.currency, k.zone})
+		case *sum == columns.Values():
+			delete(sums, k)
 		}
-		key := []any{day.Day, game, media, os, currency, zone}
-		if day.Hourly {
-			key = []any{day.Day, hour, game, media, os, currency, zone}
-		}
-		keys = append(keys, key)
 	}
-	if err := firstError(rows.Err(), rows.Close()); err != nil {
-		return fmt.Errorf("read stale rows of %s: %w", table.Name, err)
-	}
-	return d.deletePublic(tx, table, keys, version, now)
+	return gone, rows.Err()
 }
 
 // clearMarks clears the marks that still hold the value read, in the order of their accounts.

@@ -16,6 +16,7 @@ import (
 	"adsync/base/telemetry"
 	"adsync/consumer"
 	"adsync/engine"
+	"adsync/media/system"
 	"adsync/producer"
 )
 
@@ -32,6 +33,7 @@ type Config struct {
 	Consumer  consumer.Config     `koanf:"consumer" doc:"What does the work."`
 	Media     engine.MediaConfig  `koanf:"media" doc:"How the platforms are reached."`
 	Partner   store.PartnerConfig `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
+	Retention system.Retention    `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
 }
 
 // defaultConfig is a deployment on one machine, but for the secrets.
@@ -47,6 +49,7 @@ func defaultConfig() Config {
 		Producer:  producer.DefaultConfig(),
 		Consumer:  consumer.DefaultConfig(),
 		Partner:   store.DefaultPartnerConfig(),
+		Retention: system.DefaultRetention(),
 	}
 	c.Broker.Brokers = []string{"127.0.0.1:9092"}
 	return c

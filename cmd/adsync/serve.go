@@ -103,7 +103,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 	databaseTime := clock.NewDatabase(tables.Data.Now, logger)
 	parts := engine.New(engine.Deps{
 		Store: tables, Broker: kafka, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
-		Planning: databaseTime, Waiting: databaseTime, Node: node(), Partner: partner, Logger: logger, Registerer: registry,
+		Planning: databaseTime, Waiting: databaseTime, Node: node(), Partner: partner, Retention: cfg.Retention, Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 
 	server.NeedForRequests("config database", tables.Config.Ping)

@@ -28,6 +28,8 @@ type Deps struct {
 	Partner *store.PartnerSource
 	// Platforms are those whose summaries are kept and whose holes are filled.
 	Platforms []media.Platform
+	// Retention says what is pruned.
+	Retention Retention
 }
 
 // Handlers returns the system's handlers.
@@ -66,11 +68,14 @@ func tablesHandler(deps Deps) media.Handler {
 			_, err := parseTables(raw)
 			return err
 		},
-		Parts: func(plan media.Plan) ([]string, error) { return []string{"tables"}, refuseDays(plan) },
+		Parts: func(plan media.Plan) ([]string, error) { return []string{partTables, partPrune}, refuseDays(plan) },
 		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
 			params, err := parseTables(work.Params)
 			if err != nil {
 				return media.Result{}, &media.Error{Class: media.Invalid, Message: err.Error()}
+			}
+			if work.Part == partPrune {
+				return media.Result{}, prune(ctx, deps)
 			}
 			return media.Result{}, keepTables(ctx, deps, params)
 		},
@@ -116,8 +121,8 @@ func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 	return err
 }
 
-// dirtyBatch is how many dirty marks a summary subtask reads at a time.
-const dirtyBatch = 2000
+// dirtyBatch is how many dirty marks a summary subtask reads at a time: those of all accounts of a day together, so that it is added up once.
+const dirtyBatch = 50_000
 
 func summaryHandler(deps Deps) media.Handler {
 	return media.Handler{

@@ -251,21 +251,12 @@ func (a *api) groupDead(c *gin.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	groups, err := a.Store.DeadGroups(ctx, filter, limit+1)
+	groups, total, err := a.Store.DeadGroups(ctx, filter, limit+1)
 	if err != nil {
 		return err
 	}
-	counts, err := a.Store.CountDead(ctx, filter)
-	if err != nil {
-		return err
-	}
-	answer := deadGroupsJSON{Groups: []deadGroupJSON{}}
+	answer := deadGroupsJSON{Total: total.All, Redriving: total.Redriving, Groups: []deadGroupJSON{}}
 	names := map[int64]string{}
-	for _, n := range counts {
-		answer.Total += n.Free + n.Redriving
-		answer.Redriving += n.Redriving
-		names[n.TaskID] = a.taskName(n)
-	}
 	if len(groups) > limit {
 		groups, answer.More = groups[:limit], true
 	}
@@ -274,12 +265,30 @@ func (a *api) groupDead(c *gin.Context) error {
 			Print: g.Print, Count: g.Count, Redriving: g.Redriving, First: g.First, Last: g.Last, Example: g.Example, Classes: g.Classes,
 		}
 		for _, id := range g.TaskIDs {
+			if names[id] == "" {
+				if names[id], err = a.nameOfTask(ctx, id); err != nil {
+					return err
+				}
+			}
 			j.Tasks = append(j.Tasks, names[id])
 		}
 		answer.Groups = append(answer.Groups, j)
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil
+}
+
+// nameOfTask is the same of a task's id.
+func (a *api) nameOfTask(ctx context.Context, id int64) (string, error) {
+	n := store.DeadCount{TaskID: id}
+	for _, t := range a.Producer.Tasks() {
+		if t.ID == id {
+			return t.Name, nil
+		}
+	}
+	var err error
+	n.TaskName, err = a.Store.DeadTaskName(ctx, id)
+	return a.taskName(n), err
 }
 
 // taskName is what a task of dead subtasks is called: as it is now, else as its last run was, else by its id.

@@ -6,10 +6,12 @@ package big
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"golang.org/x/sync/errgroup"
 
 	"adsync/base/day"
@@ -27,6 +29,11 @@ const (
 	Games = 1000
 	// filled is how many of the figures of a row are set: platforms lack the others.
 	filled = 9
+)
+
+const (
+	deadlock     = 1213
+	deadlocksMax = 5
 )
 
 // Tables fills the tables of a store.
@@ -68,7 +75,15 @@ func (t *Tables) each(ctx context.Context, statements []string) error {
 	group.SetLimit(max(1, t.Workers))
 	for _, statement := range statements {
 		group.Go(func() error {
-			if _, err := t.DB.ExecContext(ctx, statement); err != nil {
+			_, err := t.DB.ExecContext(ctx, statement)
+			// Neighbours that are made at a time may lock each other out at the seam.
+			for range deadlocksMax {
+				if me, ok := errors.AsType[*mysql.MySQLError](err); !ok || me.Number != deadlock {
+					break
+				}
+				_, err = t.DB.ExecContext(ctx, statement)
+			}
+			if err != nil {
 				return fmt.Errorf("%w: %.300s", err, statement)
 			}
 			return nil
@@ -128,11 +143,8 @@ func (l Log) sqlTime(i string) string {
 	return fmt.Sprintf("('%s 00:00:00.000' + INTERVAL (%s) * %d MICROSECOND)", l.Day, i, l.step().Microseconds())
 }
 
-// Every deadEach-th account's subtask of a run is dead.
-const deadEach = 200
-
-// Log makes a day's runs, ticks, subtasks, those that wait and those that are dead. The day's log table must be there.
-func (t *Tables) Log(ctx context.Context, l Log) error {
+// runs makes the day's runs and ticks.
+func (l Log) runs() []string {
 	runs := l.Runs()
 	open := runs - l.Open
 	state := fmt.Sprintf("CASE WHEN seq >= %d THEN 'running' WHEN seq MOD 97 = 0 THEN 'failed' ELSE 'partial' END", open)
@@ -141,8 +153,18 @@ func (t *Tables) Log(ctx context.Context, l Log) error {
 		", 'tencent.report_daily', 'normal', 1, '{\"timezone\":\"UTC\"}', IF(seq MOD 50 = 0, 'order', 'tick'), "+l.sqlTime("seq")+", "+state+
 		fmt.Sprintf(", 1, '{}', %d, IF(seq >= %d, %d, %d), %d, ", l.RunSize, open, l.RunSize/2, l.RunSize-l.RunSize/deadEach, l.RunSize/deadEach)+
 		l.sqlTime("seq")+", "+l.sqlTime("seq + 1")+fmt.Sprintf(", IF(seq >= %d, NULL, ", open)+l.sqlTime("seq + 2")+") FROM SEQ")
-	statements = append(statements, chunks(runs, "INSERT INTO tick (task_id, planned_at, run_id, made_at) SELECT 1 + seq MOD "+fmt.Sprint(Tasks)+", "+l.sqlTime("seq")+", "+
+	return append(statements, chunks(runs, "INSERT INTO tick (task_id, planned_at, run_id, made_at) SELECT 1 + seq MOD "+fmt.Sprint(Tasks)+", "+l.sqlTime("seq")+", "+
 		l.sqlRunID("seq")+", "+l.sqlTime("seq")+" FROM SEQ")...)
+}
+
+// Every deadEach-th account's subtask of a run is dead.
+const deadEach = 200
+
+// Log makes a day's runs, ticks, subtasks, those that wait and those that are dead. The day's log table must be there.
+func (t *Tables) Log(ctx context.Context, l Log) error {
+	runs := l.Runs()
+	open := runs - l.Open
+	statements := l.runs()
 	size := fmt.Sprint(l.RunSize)
 	run, account := "(seq DIV "+size+")", "(1 + seq MOD "+size+")"
 	isOpen := fmt.Sprintf("%s >= %d AND %s MOD 2 = 0", run, open, account)
@@ -162,17 +184,26 @@ func (t *Tables) Log(ctx context.Context, l Log) error {
 		l.sqlRunID(fmt.Sprintf("seq DIV %d", each)), deadEach, each, l.Day, each, Tasks, media("(seq DIV "+fmt.Sprint(each)+")"), l.sqlTime(fmt.Sprintf("seq DIV %d", each))))...))
 }
 
+// Runs makes runs and ticks alone, of some days from the log's day on.
+func (t *Tables) Runs(ctx context.Context, l Log, days int) error {
+	var statements []string
+	for range days {
+		statements = append(statements, l.runs()...)
+		l.Day = l.Day.Add(1)
+	}
+	return t.each(ctx, statements)
+}
+
 // figures are the columns of the metrics with the values of one row; by is an expression that tells rows apart.
 func figures(by string) (columns, values string) {
 	names := metric.Names()
 	var sums []string
 	for i := range names[:filled] {
-		switch {
-		case i == 0: // Most spend little.
+		if i == 0 { // Most spend little.
 			sums = append(sums, fmt.Sprintf("POW((%s) MOD 997, 3) DIV 1 * 10", by))
-		default:
-			sums = append(sums, fmt.Sprintf("((%s) MOD %d)", by, 90_001/i))
+			continue
 		}
+		sums = append(sums, fmt.Sprintf("((%s) MOD %d)", by, 90_001/i))
 	}
 	return strings.Join(names[:filled], ", "), strings.Join(sums, ", ")
 }

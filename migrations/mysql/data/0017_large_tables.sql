@@ -10,7 +10,7 @@ ALTER TABLE run
 -- Dead subtasks by class, and all that their groups tell.
 ALTER TABLE subtask_dead
   ADD KEY class (error_class, dead_at),
-  ADD KEY tally (error_print, error_class, task_id, redrive_run_id, dead_at);
+  ADD KEY tally (error_print, error_class, task_id, media, redrive_run_id, dead_at);
 
 ALTER TABLE reconciliation
   ADD KEY by_state (state, account_id, day, level, metric),
@@ -34,11 +34,19 @@ SELECT report, media, day, 1 FROM coverage WHERE dirty IS NOT NULL AND report IN
 
 -- Analysts ask for a level of some days, and for what has spent most.
 ALTER TABLE wide_daily
-  ADD KEY level_account (day, level, media, external_id),
+  ADD KEY level_day (level, day, media, external_id),
   ADD KEY spend (level, cost);
 
+-- What retention has taken away: rows of days before one. Their summaries stay as they are.
+CREATE TABLE IF NOT EXISTS pruned (
+  table_name VARCHAR(64) NOT NULL,
+  before_day DATE NOT NULL,
+  PRIMARY KEY (table_name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
 -- +goose Down
-ALTER TABLE wide_daily DROP KEY spend, DROP KEY level_account;
+DROP TABLE IF EXISTS pruned;
+ALTER TABLE wide_daily DROP KEY spend, DROP KEY level_day;
 DROP TABLE IF EXISTS summary_rebound;
 ALTER TABLE binding_applied DROP KEY game;
 ALTER TABLE reconciliation DROP KEY by_day, DROP KEY by_state;

@@ -8,7 +8,7 @@ CREATE INDEX IF NOT EXISTS run_task_name_state ON run (task_name, state, id);
 
 -- Dead subtasks by class, and all that their groups tell.
 CREATE INDEX IF NOT EXISTS subtask_dead_class ON subtask_dead (error_class, dead_at);
-CREATE INDEX IF NOT EXISTS subtask_dead_tally ON subtask_dead (error_print, error_class, task_id, redrive_run_id, dead_at);
+CREATE INDEX IF NOT EXISTS subtask_dead_tally ON subtask_dead (error_print, error_class, task_id, media, redrive_run_id, dead_at);
 
 CREATE INDEX IF NOT EXISTS reconciliation_by_state ON reconciliation (state, account_id, day, level, metric);
 CREATE INDEX IF NOT EXISTS reconciliation_by_day ON reconciliation (day, account_id, level, metric);
@@ -30,12 +30,20 @@ INSERT OR IGNORE INTO summary_rebound (report, media, day, mark)
 SELECT report, media, day, 1 FROM coverage WHERE dirty IS NOT NULL AND report IN ('report_daily', 'report_hourly') AND level = 'account';
 
 -- Analysts ask for a level of some days, and for what has spent most.
-CREATE INDEX IF NOT EXISTS wide_daily_level_account ON wide_daily (day, level, media, external_id);
+CREATE INDEX IF NOT EXISTS wide_daily_level_day ON wide_daily (level, day, media, external_id);
 CREATE INDEX IF NOT EXISTS wide_daily_spend ON wide_daily (level, cost);
 
+-- What retention has taken away: rows of days before one. Their summaries stay as they are.
+CREATE TABLE IF NOT EXISTS pruned (
+  table_name TEXT NOT NULL,
+  before_day DATE NOT NULL,
+  PRIMARY KEY (table_name)
+) WITHOUT ROWID;
+
 -- +goose Down
+DROP TABLE IF EXISTS pruned;
 DROP INDEX wide_daily_spend;
-DROP INDEX wide_daily_level_account;
+DROP INDEX wide_daily_level_day;
 DROP TABLE IF EXISTS summary_rebound;
 DROP INDEX binding_applied_game;
 DROP INDEX reconciliation_by_day;

@@ -1,0 +1,492 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/task"
+)
+
+// Pruning takes away what is past its retention, in pieces that nobody has to wait for: rows by key, with a rest after each piece as long as the piece
+// took, and whole partitions, which are given up for now when somebody uses their table. It is no change of results: it marks nothing, and leaves no tombstones.
+
+const (
+	// prunePiece is how many rows one statement takes away.
+	prunePiece = 1000
+	// pruneRestMin is how long a rest is at least.
+	pruneRestMin = 5 * time.Millisecond
+	// pruneAccounts is how many accounts' days one statement takes away.
+	pruneAccounts = 50
+	// dropWait is how long the drop of a partition waits for those who use its table. What comes after it waits with it.
+	dropWait = time.Second
+)
+
+// Pruner takes away rows until its time is over.
+type Pruner struct {
+	s     *Store
+	until time.Time // by this process's clock
+	rest  func(ctx context.Context, d time.Duration) error
+}
+
+// Pruner returns one that works for some time, and ends with the piece that it is at then.
+func (s *Store) Pruner(budget time.Duration) *Pruner {
+	return &Pruner{s: s, until: clock.Mark().Add(budget), rest: func(ctx context.Context, d time.Duration) error {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return nil
+		}
+	}}
+}
+
+// Over tells whether its time is over: what was not done is left to the next.
+func (p *Pruner) Over() bool { return clock.Since(p.until) >= 0 }
+
+// pieces has piece take away rows until it takes none or the time is over, and returns how many.
+func (p *Pruner) pieces(ctx context.Context, piece func() (int64, error)) (gone int64, err error) {
+	for !p.Over() {
+		began := clock.Mark()
+		n, err := piece()
+		gone += n
+		if err != nil || n == 0 {
+			return gone, err
+		}
+		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
+// Days takes away the rows of days before one from a table whose primary key begins with the day, the oldest first.
+func (p *Pruner) Days(ctx context.Context, table string, key []string, before day.Day) (int64, error) {
+	gone, err := p.pieces(ctx, func() (int64, error) { return p.s.Data.pruneFirst(ctx, table, key, "day < ?", before) })
+	if err != nil {
+		return gone, fmt.Errorf("prune %s: %w", table, err)
+	}
+	return gone, nil
+}
+
+// pruneFirst takes away a piece of the rows that a condition on the beginning of the key chooses, in its order.
+func (d *DB) pruneFirst(ctx context.Context, table string, key []string, where string, args ...any) (int64, error) {
+	order := strings.Join(key, ", ")
+	if d.dialect == SQLiteDialect { // It has no DELETE with a limit.
+		where = "(" + order + ") IN (SELECT " + order + " FROM " + table + " WHERE " + where + " ORDER BY " + order + " LIMIT ?)"
+		res := d.Writer(ctx).Exec("DELETE FROM "+table+" WHERE "+where, append(args, prunePiece)...)
+		return res.RowsAffected, res.Error
+	}
+	// The keys are read without locks: a DELETE with a range would wait for the first row behind it, which is in use.
+	keys, err := readKeys(d.Writer(ctx).Raw("SELECT "+order+" FROM "+table+" WHERE "+where+" ORDER BY "+order+" LIMIT ?", append(args, prunePiece)...), len(key))
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	err = d.Tx(ctx, func(tx *gorm.DB) error {
+		for batch := range slices.Chunk(keys, d.rowsPerStatement(len(key))) {
+			if err := tx.Exec("DELETE t FROM "+table+" t FORCE INDEX (PRIMARY) WHERE "+d.inTuples(key, len(batch)), flatten(batch, len(key))...).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return int64(len(keys)), err
+}
+
+// readKeys reads rows of a key's columns: integers, texts and days.
+func readKeys(query *gorm.DB, width int) (keys [][]any, err error) {
+	rows, err := query.Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		key, into := make([]any, width), make([]any, width)
+		for i := range key {
+			into[i] = &key[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		for i := range key {
+			switch v := key[i].(type) {
+			case []byte:
+				key[i] = string(v)
+			case time.Time:
+				key[i] = day.Of(v, time.UTC)
+			}
+		}
+		keys = append(keys, key)
+	}
+	return keys, rows.Err()
+}
+
+// Public takes away the days before one of a report: its rows, of the daily one those of wide_daily too, and what coverage knows of them, so that nothing is made
+// anew of what is no more whole. It tells how many partitions went (on SQLite, which has none, rows), and false when something is left to the next: its time is
+// over, or somebody uses a table. That this report is pruned up to there is noted before anything goes.
+func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone int64, done bool, err error) {
+	tables := []Table{reportTable(hourly)}
+	if !hourly {
+		tables = append(tables, wideTable)
+	}
+	old, err := p.s.Data.hasOld(ctx, tables, before)
+	if err != nil || !old {
+		return 0, err == nil, err
+	}
+	if err := p.s.NotePruned(ctx, reportName(hourly), before); err != nil {
+		return 0, false, err
+	}
+	if done, err := p.marks(ctx, reportName(hourly), before); err != nil || !done {
+		return 0, false, err
+	}
+	for _, table := range tables {
+		n, done, err := p.partitions(ctx, table, before)
+		gone += n
+		if err != nil || !done {
+			return gone, false, err
+		}
+	}
+	return gone, true, nil
+}
+
+// hasOld tells whether a table has partitions, or on SQLite rows, of days before one alone.
+func (d *DB) hasOld(ctx context.Context, tables []Table, before day.Day) (bool, error) {
+	for _, table := range tables {
+		if d.dialect == SQLiteDialect {
+			any, err := exists(d.Writer(ctx), "SELECT 1 FROM "+table.Name+" WHERE day < ? LIMIT 1", before)
+			if any || err != nil {
+				return any, err
+			}
+			continue
+		}
+		names, err := d.partitionsBefore(ctx, table.Name, before)
+		if len(names) > 0 || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// partitions drops the partitions of a table whose days are all before one.
+func (p *Pruner) partitions(ctx context.Context, table Table, before day.Day) (dropped int64, done bool, err error) {
+	if p.s.Data.dialect == SQLiteDialect {
+		n, err := p.Days(ctx, table.Name, table.Key, before)
+		return n, !p.Over(), err
+	}
+	names, err := p.s.Data.partitionsBefore(ctx, table.Name, before)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, name := range names {
+		if p.Over() {
+			return dropped, false, nil
+		}
+		began := clock.Mark()
+		ok, err := p.s.Data.dropPartition(ctx, table.Name, name)
+		if err != nil || !ok {
+			return dropped, false, err
+		}
+		dropped++
+		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+			return dropped, false, err
+		}
+	}
+	return dropped, true, nil
+}
+
+// partitionsBefore returns the partitions of a table whose days are all before one, the oldest first.
+func (d *DB) partitionsBefore(ctx context.Context, table string, before day.Day) ([]string, error) {
+	var names []string
+	// A partition is named after its last day.
+	err := d.Writer(ctx).Raw("SELECT partition_name FROM information_schema.partitions WHERE table_schema = DATABASE() AND table_name = ? AND partition_name < ?"+
+		" ORDER BY partition_ordinal_position", table, "p"+strings.ReplaceAll(before.String(), "-", "")).Scan(&names).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the partitions of %s: %w", table, err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == laterPartition || !strings.HasPrefix(name, "p") }), nil
+}
+
+// dropPartition drops a partition unless somebody uses its table for longer than dropWait.
+func (d *DB) dropPartition(ctx context.Context, table, name string) (ok bool, err error) {
+	pool, err := d.writer.DB()
+	if err != nil {
+		return false, err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	var before int
+	if err := conn.QueryRowContext(ctx, "SELECT @@SESSION.lock_wait_timeout").Scan(&before); err != nil {
+		return false, err
+	}
+	set := func(seconds int) error {
+		_, err := conn.ExecContext(ctx, fmt.Sprintf("SET SESSION lock_wait_timeout = %d", seconds))
+		return err
+	}
+	if err := set(int(dropWait.Seconds())); err != nil {
+		return false, err
+	}
+	_, err = conn.ExecContext(ctx, "ALTER TABLE "+table+" DROP PARTITION "+name)
+	if wait, isMySQL := errors.AsType[*mysql.MySQLError](err); isMySQL && wait.Number == lockWaitTimeout {
+		return false, set(before)
+	}
+	if err != nil {
+		return false, fmt.Errorf("drop partition %s of %s: %w", name, table, errors.Join(err, set(before)))
+	}
+	return true, set(before)
+}
+
+// lockWaitTimeout is the server's code for a lock that did not come in time.
+const lockWaitTimeout = 1205
+
+// NotePruned notes that a public table may lack rows of days before one. Summaries of such days stay as they are from then on: what a later pull brings of
+// them is not the whole.
+func (s *Store) NotePruned(ctx context.Context, table string, before day.Day) error {
+	// It only rises, also when retention is made longer again: what is gone is gone.
+	update := " ON DUPLICATE KEY UPDATE before_day = GREATEST(before_day, VALUES(before_day))"
+	if s.Data.dialect == SQLiteDialect {
+		update = " ON CONFLICT (table_name) DO UPDATE SET before_day = MAX(before_day, excluded.before_day)"
+	}
+	if err := s.Data.Writer(ctx).Exec("INSERT INTO pruned (table_name, before_day) VALUES (?, ?)"+update, table, before).Error; err != nil {
+		return fmt.Errorf("note what is pruned of %s: %w", table, err)
+	}
+	return nil
+}
+
+// isPruned tells whether rows of a day may have been pruned from a public table.
+func (d *DB) isPruned(tx *gorm.DB, table string, on day.Day) (bool, error) {
+	pruned, err := exists(tx, "SELECT 1 FROM pruned WHERE table_name = ? AND before_day > ?", table, on)
+	if err != nil {
+		return false, fmt.Errorf("read what is pruned of %s: %w", table, err)
+	}
+	return pruned, nil
+}
+
+// marks takes away what coverage knows of days of a report before one, so that nothing marks them any more; of the daily one also their marks for wide_daily. It walks
+// the accounts by key.
+func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done bool, err error) {
+	levels := append([]string{AccountLevel}, ObjectLevels...)
+	db := p.s.Data
+	for after := int64(0); ; {
+		var ids []int64
+		err := db.Writer(ctx).Raw("SELECT DISTINCT account_id FROM coverage WHERE account_id > ? ORDER BY account_id LIMIT ?", after, pruneAccounts).Scan(&ids).Error
+		if err != nil {
+			return false, fmt.Errorf("prune coverage: %w", err)
+		}
+		if len(ids) == 0 {
+			return true, nil
+		}
+		if p.Over() {
+			return false, nil
+		}
+		began := clock.Mark()
+		err = db.Tx(ctx, func(tx *gorm.DB) error {
+			res := tx.Exec("DELETE FROM coverage WHERE account_id IN ? AND report = ? AND level IN ? AND day > ? AND day < ?", ids, report, levels, day.Epoch, before)
+			if res.Error != nil || report != reportName(false) {
+				return res.Error
+			}
+			return tx.Exec("DELETE FROM wide_day WHERE account_id IN ? AND day > ? AND day < ?", ids, day.Epoch, before).Error
+		})
+		if err != nil {
+			return false, fmt.Errorf("prune coverage: %w", err)
+		}
+		after = ids[len(ids)-1]
+		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+			return false, err
+		}
+	}
+}
+
+// Runs takes away runs that were made before a moment and have ended, but for those of which subtasks are dead, then what ticks and orders they were of.
+// The newest tick of each task stays.
+func (p *Pruner) Runs(ctx context.Context, before time.Time) (int64, error) {
+	through := task.FirstRunIDAt(before)
+	db := p.s.Data
+	// Ids are walked through: what stays must not be met again.
+	gone, err := p.walkRuns(ctx, "run", "id", through, false, "state NOT IN ('fanning_out', 'running') AND NOT EXISTS (SELECT 1 FROM subtask_dead d WHERE d.run_id = run.id)")
+	if err != nil {
+		return gone, err
+	}
+	n, err := p.walkRuns(ctx, "manual_order", "run_id", through, true, "taken <> 0")
+	gone += n
+	if err != nil {
+		return gone, err
+	}
+	n, err = p.pruneAnswers(ctx, through)
+	gone += n
+	if err != nil {
+		return gone, err
+	}
+	newest, err := newestTicks(db.Writer(ctx))
+	if err != nil {
+		return gone, err
+	}
+	n, err = p.walkRuns(ctx, "tick", "run_id", through, true, "run_id NOT IN ?", newest)
+	return gone + n, err
+}
+
+// walkRuns takes away rows of a table whose run's id is below one, in the order of the ids; ofGone takes only those of runs that are gone.
+func (p *Pruner) walkRuns(ctx context.Context, table, id string, through int64, ofGone bool, where string, args ...any) (gone int64, err error) {
+	db := p.s.Data
+	after := int64(0)
+	_, err = p.pieces(ctx, func() (int64, error) {
+		var ids []int64
+		err := db.Writer(ctx).Raw("SELECT "+id+" FROM "+table+" WHERE "+id+" > ? AND "+id+" < ? ORDER BY "+id+" LIMIT ?", after, through, prunePiece).Scan(&ids).Error
+		if err != nil || len(ids) == 0 {
+			return 0, err
+		}
+		after = ids[len(ids)-1]
+		read := int64(len(ids))
+		if ofGone { // Read apart: runs may lie on other servers.
+			var there []int64
+			if err := db.Writer(ctx).Raw("SELECT id FROM run WHERE id IN ?", ids).Scan(&there).Error; err != nil {
+				return 0, err
+			}
+			ids = slices.DeleteFunc(ids, func(id int64) bool { return slices.Contains(there, id) })
+		}
+		if len(ids) == 0 {
+			return read, nil
+		}
+		return read, db.Tx(ctx, func(tx *gorm.DB) error {
+			res := tx.Exec("DELETE FROM "+table+" WHERE "+id+" IN ? AND "+where, append([]any{ids}, args...)...)
+			gone += res.RowsAffected
+			return res.Error
+		})
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune %s: %w", table, err)
+	}
+	return gone, nil
+}
+
+// pruneAnswers takes away which runs ticks have answered, of runs that are gone: nobody asks for those any more.
+func (p *Pruner) pruneAnswers(ctx context.Context, through int64) (gone int64, err error) {
+	db := p.s.Data
+	var tasks []int64
+	if err := db.Writer(ctx).Raw("SELECT DISTINCT task_id FROM tick_answer").Scan(&tasks).Error; err != nil {
+		return 0, fmt.Errorf("prune tick_answer: %w", err)
+	}
+	for _, id := range tasks {
+		n, err := p.walkRuns(ctx, "tick_answer", "run_id", through, true, "task_id = ?", id)
+		gone += n
+		if err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
+// newestTicks returns the runs of the newest tick of each task; 0 is among them.
+func newestTicks(db *gorm.DB) ([]int64, error) {
+	var ids []int64
+	err := db.Raw("SELECT t.run_id FROM (SELECT task_id, MAX(planned_at) AS planned_at FROM tick GROUP BY task_id) n JOIN tick t ON t.task_id = n.task_id AND t.planned_at = n.planned_at").Scan(&ids).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the newest ticks: %w", err)
+	}
+	return append(ids, 0), nil
+}
+
+// CatchUpWindowMax returns the longest window in which a task's missed moments are made: ticks must be known for as long.
+func (s *Store) CatchUpWindowMax(ctx context.Context) (time.Duration, error) {
+	var seconds int64
+	if err := s.Config.Writer(ctx).Raw("SELECT COALESCE(MAX(catch_up_window_seconds), 0) FROM cron_task").Row().Scan(&seconds); err != nil {
+		return 0, fmt.Errorf("read the tasks' windows: %w", err)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// Dead takes away dead subtasks that died before a moment and that no run is taking up.
+func (p *Pruner) Dead(ctx context.Context, before time.Time) (int64, error) {
+	gone, err := p.pieces(ctx, func() (int64, error) { return p.s.DropDead(ctx, task.DeadFilter{Until: before}, prunePiece) })
+	if err != nil {
+		return gone, fmt.Errorf("prune dead subtasks: %w", err)
+	}
+	return gone, nil
+}
+
+// Changes takes away changes of configuration that were seen before a moment, account by account.
+func (p *Pruner) Changes(ctx context.Context, before time.Time) (gone int64, err error) {
+	db := p.s.Data
+	after := int64(0)
+	_, err = p.pieces(ctx, func() (int64, error) {
+		var ids []int64
+		err := db.Writer(ctx).Raw("SELECT DISTINCT account_id FROM config_change WHERE account_id > ? ORDER BY account_id LIMIT ?", after, pruneAccounts).Scan(&ids).Error
+		if err != nil || len(ids) == 0 {
+			return 0, err
+		}
+		after = ids[len(ids)-1]
+		return int64(len(ids)), db.Tx(ctx, func(tx *gorm.DB) error {
+			res := tx.Exec("DELETE FROM config_change WHERE account_id IN ? AND version < ?", ids, before.UnixMicro())
+			gone += res.RowsAffected
+			return res.Error
+		})
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune config_change: %w", err)
+	}
+	return gone, nil
+}
+
+// Audit takes away audit entries that are older than a moment: they were written in the order of their ids.
+func (p *Pruner) Audit(ctx context.Context, before time.Time) (int64, error) {
+	db := p.s.Config
+	gone, err := p.pieces(ctx, func() (int64, error) {
+		var rows []struct {
+			ID int64
+			At Time
+		}
+		err := db.Writer(ctx).Raw("SELECT id, at FROM audit_log ORDER BY id LIMIT ?", prunePiece).Scan(&rows).Error
+		if err != nil {
+			return 0, err
+		}
+		var ids []int64
+		for _, r := range rows {
+			if !r.At.Before(before) {
+				break
+			}
+			ids = append(ids, r.ID)
+		}
+		if len(ids) == 0 {
+			return 0, nil
+		}
+		res := db.Writer(ctx).Exec("DELETE FROM audit_log WHERE id IN ?", ids)
+		return res.RowsAffected, res.Error
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune audit_log: %w", err)
+	}
+	return gone, nil
+}
+
+// StopOrders takes away orders that stopped work and ended before a moment.
+func (p *Pruner) StopOrders(ctx context.Context, before time.Time) (int64, error) {
+	gone, err := p.pieces(ctx, func() (int64, error) {
+		return p.s.Data.pruneFirst(ctx, "stop_order", []string{"id"}, "id < ? AND state = ? AND ended_at < ?", task.FirstRunIDAt(before), stopEnded, At(before))
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune stop_order: %w", err)
+	}
+	return gone, nil
+}
+
+// Summaries takes away the rows of both summaries of days before one.
+func (p *Pruner) Summaries(ctx context.Context, before day.Day) (int64, error) {
+	daily, err := p.Days(ctx, summaryTable(false).Name, summaryTable(false).Key, before)
+	if err != nil {
+		return daily, err
+	}
+	hourly, err := p.Days(ctx, summaryTable(true).Name, summaryTable(true).Key, before)
+	return daily + hourly, err
+}
