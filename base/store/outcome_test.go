@@ -398,6 +398,7 @@ func TestApplyOutcomes_AnyInterleaving(t *testing.T) {
 }
 
 func anyInterleaving(t *testing.T, s *store.Store) {
+	t.Helper()
 	states := []task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded, task.Retrying, task.Deferred}
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 3
@@ -438,6 +439,7 @@ func anyInterleaving(t *testing.T, s *store.Store) {
 func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 	t.Parallel()
 	withAllLists(t, func(t *testing.T, s *store.Store) {
+		t.Helper()
 		r := newRun(t, s, outcomeTime, accounts(30)...)
 		for name, query := range s.Data.OutcomeSQL(r.run, accounts(20)) {
 			plan := explain(t, s, query.Query, query.Args...)
