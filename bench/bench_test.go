@@ -44,6 +44,7 @@ func TestReport_ComparesMediansWithTheBestPeer(t *testing.T) {
 	require.InDelta(t, 0.3, byID["noop"].Spread, 1e-9)
 	require.InDelta(t, 2, byID["noop"].Ratio, 0, "more is better")
 	require.InDelta(t, 2, byID["latency-p99"].Ratio, 0, "less is better")
+	require.Contains(t, table.String(), "fast 2, slow 4", "the ratio to each of them is told")
 	require.Zero(t, byID["latency-p50"].Rounds)
 }
 

@@ -38,7 +38,8 @@ type Measure struct {
 	// PeersDurable is the same of the peers.
 	PeersDurable string `json:"peers_durable,omitempty"`
 
-	more   bool // more is better
+	ratios map[string]float64 // to each peer's
+	more   bool               // more is better
 	values map[string][]float64
 }
 
@@ -68,28 +69,29 @@ func (r *Report) add(id, who string, value float64) {
 }
 
 func (m *Measure) reckon() {
-	m.Peers, m.Ratio = nil, 0
+	m.Peers, m.ratios, m.Ratio = map[string]float64{}, map[string]float64{}, 0
 	for who, values := range m.values {
-		if who == ours {
-			m.Ours, m.Rounds, m.Spread = median(values), len(values), 0
-			if m.Ours > 0 { // A cost that is below what can be told is 0.
-				m.Spread = (slices.Max(values) - slices.Min(values)) / m.Ours
-			}
+		if who != ours {
+			m.Peers[who] = median(values)
 			continue
 		}
-		if m.Peers == nil {
-			m.Peers = map[string]float64{}
+		m.Ours, m.Rounds, m.Spread = median(values), len(values), 0
+		if m.Ours > 0 { // A cost that is below what can be told is 0.
+			m.Spread = (slices.Max(values) - slices.Min(values)) / m.Ours
 		}
-		m.Peers[who] = median(values)
 	}
-	if len(m.Peers) == 0 || m.Ours == 0 {
-		return
-	}
-	of := slices.Collect(maps.Values(m.Peers))
-	if m.more {
-		m.Ratio = m.Ours / slices.Max(of)
-	} else {
-		m.Ratio = slices.Min(of) / m.Ours
+	for who, theirs := range m.Peers {
+		over, under := m.Ours, theirs
+		if !m.more {
+			over, under = under, over
+		}
+		if over == 0 || under == 0 {
+			continue
+		}
+		m.ratios[who] = over / under
+		if m.Ratio == 0 || m.ratios[who] < m.Ratio {
+			m.Ratio = m.ratios[who]
+		}
 	}
 }
 
@@ -112,17 +114,13 @@ func inWords(values map[string]float64) string {
 
 // write writes the table, and the JSON into a file.
 func (r *Report) write(w io.Writer, file string) error {
-	fmt.Fprintf(w, "%-26s %-14s %12s %8s  %-34s %6s  %s\n", "measure", "unit", ours, "spread", "peers", "ratio", "durable")
+	fmt.Fprintf(w, "%-26s %-14s %12s %8s  %-34s %-28s  %s\n", "measure", "unit", ours, "spread", "peers", "ratio", "durable")
 	for _, m := range r.Measures {
-		ratio := ""
-		if m.Ratio > 0 {
-			ratio = fmt.Sprintf("%.2f", m.Ratio)
-		}
 		durable := m.Durable
 		if m.PeersDurable != "" {
 			durable += "; peers: " + m.PeersDurable
 		}
-		fmt.Fprintf(w, "%-26s %-14s %12.4g %7.1f%%  %-34s %6s  %s\n", m.ID, m.Unit, m.Ours, 100*m.Spread, inWords(m.Peers), ratio, durable)
+		fmt.Fprintf(w, "%-26s %-14s %12.4g %7.1f%%  %-34s %-28s  %s\n", m.ID, m.Unit, m.Ours, 100*m.Spread, inWords(m.Peers), inWords(m.ratios), durable)
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
