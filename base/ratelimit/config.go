@@ -11,7 +11,7 @@ import (
 // Config says how limits are kept. The limits themselves are rows.
 type Config struct {
 	ArrivalSpread time.Duration `koanf:"arrival_spread" doc:"Largest difference between calls in the time from their grant to their arrival at the platform. Larger is safer and a little slower; a call that is not sent within it is granted anew."`
-	Members       int           `koanf:"members" doc:"How many processes may be calling. While Redis is away each of them uses this part of every limit: with too small a number they overrun it together, with too large a one they use less than they may."`
+	Members       int           `koanf:"members" doc:"Into how many parts each limit is divided at least while Redis is away: as many as there are processes that reached it last, if they are more. One that begins without Redis has a part only if this number leaves one."`
 	Plain         bool          `koanf:"plain" doc:"Counts calls by ulule/limiter alone, in windows that begin anew: simpler to look into, and good for a few calls. Around the beginning of a window up to twice a limit gets through, which the platform refuses, and each call asks Redis."`
 	RedisTimeout  time.Duration `koanf:"redis_timeout" doc:"How long Redis may take to answer an ask for calls before it counts as away. What was granted before lasts for up to 2 s."`
 }

@@ -51,10 +51,11 @@
 //
 // # Without Redis
 //
-// Each process grants itself its part of each limit (Config.Members) from its own calendars, after what Redis may have granted to others has
+// Each process grants itself its part of each limit from its own calendars, after what Redis may have granted to others has
 // lapsed, 2 s. A Redis that comes back after that, or is another one, or has lost all keys, grants nothing that starts within 2 s either. What is promised:
 //
-//   - Away for all: together they stay within every limit, if there are no more processes than Config.Members. Of a limit of rows, of which one call may match
+//   - Away for all: together they stay within every limit. There are as many parts as processes that reached Redis last, or Config.Members if that is more, and who
+//     begins without Redis has one only of the latter. Without a Witness there are as many as Config.Members, whoever there is. Of a limit of rows, of which one call may match
 //     a quarter, they may not: a process does not know what the others match.
 //   - Away for some: they make no calls, for those who reach it share the whole limits. They know it from their Witness. Without one, each adds its
 //     part, so with one of them a window may hold (1 + 1/Members) times the limit.

@@ -27,15 +27,17 @@ const (
 	// long one that has never asked it waits: by then it has heard of all of these.
 	partMost = probeEvery + probeEvery/2
 	meetFor  = partMost + 100*time.Millisecond
+	// knownAfter is how long after it has met the common ledger all others count a process among them.
+	knownAfter = 3 * touchEvery
 )
 
 // Witness tells processes of each other by another way than Redis. A process that does not reach it must know whether others do: they share the
 // whole limits, and leave nothing for it.
 type Witness interface {
-	// Reached notes that a process reaches Redis now.
-	Reached(ctx context.Context, process string) error
-	// OtherReached tells whether any but this process has reached Redis within the time before now.
-	OtherReached(ctx context.Context, process string, within time.Duration) (bool, error)
+	// Reached notes that a process reaches Redis now, and tells how many do.
+	Reached(ctx context.Context, process string) (members int, err error)
+	// OtherReached tells whether any but this process has reached Redis within the time before now, and how many but this did when it was reached last.
+	OtherReached(ctx context.Context, process string, within time.Duration) (now bool, last int, err error)
 }
 
 // fallback asks a common ledger, and this process's own while the common one is away.
@@ -47,22 +49,24 @@ type fallback struct {
 	metrics *metrics
 	process string
 	witness Witness       // may be nil
+	reserve int           // for how many processes there are parts at least, as this one was told
 	reached chan struct{} // the common ledger has answered
 
 	mu        sync.Mutex
 	awaySince time.Time // zero while the common ledger answers
 	missed    time.Time // when it was not there last
 	nextProbe time.Time
-	met       bool      // the common ledger has answered
+	met       time.Time // when the common ledger answered first
 	owes      bool      // the common ledger has to be told of the absence: this process has granted itself calls, or the ledger may have lost some
 	ownUntil  time.Time // it grants nothing before this: meanwhile this process grants its own part
-	others    bool      // reach the common ledger, and this process does not
+	members   int       // that reached the common ledger, as last known
+	none      bool      // it has no part: others reach the common ledger, or had all parts before it began
 }
 
 var _ ledger = (*fallback)(nil)
 
 func newFallback(common ledger, own *local, timeout time.Duration, log *slog.Logger, m *metrics) *fallback {
-	return &fallback{common: common, own: own, timeout: timeout, log: log, metrics: m, reached: make(chan struct{}, 1)}
+	return &fallback{common: common, own: own, timeout: timeout, log: log, metrics: m, reserve: own.members, reached: make(chan struct{}, 1)}
 }
 
 func (f *fallback) ask(ctx context.Context, media string, a ask) (answer, error) {
@@ -132,7 +136,9 @@ func (u use) of(a ask) ask {
 func (f *fallback) returned(by use, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.met = true
+	if f.met.IsZero() {
+		f.met = f.own.clock()
+	}
 	switch {
 	case by == meet:
 		// It may have been away for others, who have not looked yet and go on with their parts: no calls until they have.
@@ -182,7 +188,9 @@ func (f *fallback) watch(ctx context.Context) {
 		case <-f.reached:
 			if now := f.own.clock(); now.Sub(told) >= tellEvery {
 				told = now
-				f.report(ctx, f.witness.Reached(ctx, f.process))
+				members, err := f.witness.Reached(ctx, f.process)
+				f.know(members)
+				f.report(ctx, err)
 			}
 		case <-looks.C:
 			f.look(ctx)
@@ -190,8 +198,17 @@ func (f *fallback) watch(ctx context.Context) {
 	}
 }
 
-// look asks about the others, and takes back this process's part of the limits if they have the whole. Without an answer it keeps it: whoever
-// cannot reach the witness either is not alone with it.
+// know notes how many processes reach the common ledger, if that could be told.
+func (f *fallback) know(members int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if members > 0 {
+		f.members = members
+	}
+}
+
+// look asks about the others, and takes back this process's part of the limits if they have the whole: those that reach the common ledger, or those that
+// did before this process, if they do not count it among them yet. Without an answer it keeps it: whoever cannot reach the witness either is not alone with it.
 func (f *fallback) look(ctx context.Context) {
 	f.mu.Lock()
 	since := f.awaySince
@@ -199,7 +216,7 @@ func (f *fallback) look(ctx context.Context) {
 	if since.IsZero() {
 		return
 	}
-	others, err := f.witness.OtherReached(ctx, f.process, min(lookBack, max(lookEvery, f.own.clock().Sub(since)-lookSlack)))
+	others, last, err := f.witness.OtherReached(ctx, f.process, min(lookBack, max(lookEvery, f.own.clock().Sub(since)-lookSlack)))
 	if err != nil {
 		f.report(ctx, err)
 		return
@@ -209,16 +226,23 @@ func (f *fallback) look(ctx context.Context) {
 	if f.awaySince.IsZero() {
 		return
 	}
-	if others {
+	known := !f.met.IsZero() && f.awaySince.Sub(f.met) > knownAfter
+	full := !known && last >= f.reserve
+	none := others || full
+	if none {
 		f.own.spend(f.patience(false))
 	}
 	switch {
-	case others && !f.others:
+	case none == f.none:
+	case others:
 		f.log.WarnContext(ctx, "other processes reach redis and share the whole rate limits: this one makes no calls")
-	case !others && f.others:
-		f.log.WarnContext(ctx, "no other process reaches redis either: this one keeps to its own part of the rate limits", "members", f.own.members)
+	case full:
+		f.log.WarnContext(ctx, "this process has begun without redis, and those before it have all parts of the rate limits: it makes no calls until redis is back",
+			"processes", last, "ratelimit.members", f.reserve)
+	default:
+		f.log.WarnContext(ctx, "no other process reaches redis either: this one keeps to its own part of the rate limits", "members", f.own.parts())
 	}
-	f.others = others
+	f.none = none
 }
 
 func (f *fallback) report(ctx context.Context, err error) {
@@ -258,7 +282,7 @@ func (f *fallback) use() use {
 	switch {
 	case f.owes:
 		return tellBack
-	case !f.met:
+	case f.met.IsZero():
 		return meet
 	}
 	return useCommon
@@ -292,15 +316,16 @@ func (f *fallback) away(ctx context.Context, err error) {
 		f.owes = true // It may be another one that comes back, or have lost what it had.
 	}
 	if first {
-		f.awaySince, f.ownUntil, f.others = f.own.clock(), time.Time{}, false
+		f.awaySince, f.ownUntil, f.none = f.own.clock(), time.Time{}, false
 		f.nextProbe = f.awaySince.Add(probeEvery)
+		f.own.divide(max(f.reserve, f.members))
 		// What the common ledger granted a moment ago still stands in the platform's window.
 		f.own.spend(f.patience(isTimeout(err)))
 	}
 	f.mu.Unlock()
 	if first {
 		f.metrics.fallback.Set(1)
-		f.log.WarnContext(ctx, "redis does not answer: this process keeps to its own part of the rate limits", "members", f.own.members, "err", err)
+		f.log.WarnContext(ctx, "redis does not answer: this process keeps to its own part of the rate limits", "members", f.own.parts(), "err", err)
 	}
 }
 

@@ -91,22 +91,23 @@ type witnesses struct {
 	seen map[string]time.Time
 }
 
-func (w *witnesses) Reached(_ context.Context, process string) error {
+func (w *witnesses) Reached(_ context.Context, process string) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen[process] = time.Now()
-	return nil
+	return len(w.seen), nil
 }
 
-func (w *witnesses) OtherReached(_ context.Context, process string, within time.Duration) (bool, error) {
+func (w *witnesses) OtherReached(_ context.Context, process string, within time.Duration) (now bool, last int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for other, at := range w.seen {
-		if other != process && time.Since(at) < within {
-			return true, nil
+		if other != process {
+			last++
+			now = now || time.Since(at) < within
 		}
 	}
-	return false, nil
+	return now, last, nil
 }
 
 // With a witness a process that is cut off makes no calls while another has the whole limits, and its part of them when all are cut off.
@@ -162,6 +163,69 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 	})
 }
 
+// Parts are those of the processes that reached Redis last, however many were foreseen. One that begins without Redis comes on top of them, unless parts were
+// kept for it.
+func TestFallback_PartsAreOfThoseWhoReachedRedisLast(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		foreseen int
+		part     int // of 60 a second
+		latecome bool
+	}{
+		{"more processes than foreseen", 4, 10, false},
+		{"fewer than foreseen", 8, 7, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const processes = 6
+				letAsksEnd(t)
+				rules := NewRules()
+				require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 60, Share: 1}}))
+				call := Call{Media: "m", Endpoint: "x", App: "1"}
+				key := rules.keys(call)[0]
+				server := redistest.NewVirtual(t)
+				settle(t, server)
+				cfg := DefaultConfig()
+				cfg.Members = tt.foreseen
+				witness := &witnesses{seen: map[string]time.Time{}}
+				book := newArrivals()
+				ctx, stop := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				var calls [processes + 1]atomic.Int64
+				begin := func(p int) {
+					w := New(cfg, server.Client(t), redis.NewKeys("test"), witness, rules, nil, quiet)
+					wg.Go(func() { w.Listen(ctx) })
+					for range 40 {
+						wg.Go(func() {
+							for await(ctx, w, call) == nil {
+								calls[p].Add(1)
+								book.note(key, time.Now().UnixMicro())
+								time.Sleep(50 * time.Millisecond)
+							}
+						})
+					}
+				}
+				for p := range processes {
+					begin(p)
+				}
+				time.Sleep(20 * time.Second)
+				server.Mini.SetError("LOADING Redis is loading the dataset in memory")
+				begin(processes)
+				time.Sleep(5 * time.Second) // What was granted has lapsed.
+				before := calls[0].Load()
+				time.Sleep(20 * time.Second)
+				require.InDelta(t, 20*tt.part, calls[0].Load()-before, 40)
+				require.Equal(t, tt.latecome, calls[processes].Load() > 0)
+				stop()
+				wg.Wait()
+				require.LessOrEqual(t, book.worst(key), 60)
+			})
+		})
+	}
+}
+
 func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -180,9 +244,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		within := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
-		without := newWaiter(&fallback{
-			common: refusing{}, own: newLocal(cfg.ArrivalSpread, members), timeout: cfg.RedisTimeout, log: quiet, metrics: newMetrics(nil),
-		}, cfg.ArrivalSpread, rules, newMetrics(nil))
+		without := newWaiter(newFallback(refusing{}, newLocal(cfg.ArrivalSpread, members), cfg.RedisTimeout, quiet, newMetrics(nil)), cfg.ArrivalSpread, rules, newMetrics(nil))
 		for _, w := range []*Waiter{within, without} {
 			for range 30 {
 				wg.Go(func() {
@@ -290,9 +352,7 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
-		f := &fallback{
-			common: deaf{}, own: newLocal(testSpread, 1), timeout: time.Minute, log: quiet, metrics: newMetrics(reg),
-		}
+		f := newFallback(deaf{}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(reg))
 		useCommon := func() bool { return f.use() != useOwn }
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
@@ -315,8 +375,7 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fallback{own: newLocal(testSpread, 1), timeout: time.Minute, log: quiet, metrics: newMetrics(nil)}
-		f.common = &slowly{ledger: newLocal(testSpread, 1), answers: []time.Duration{time.Second}}
+		f := newFallback(&slowly{ledger: newLocal(testSpread, 1), answers: []time.Duration{time.Second}}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(nil))
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = f.ask(t.Context(), "m", one(perDay)) })
 		time.Sleep(time.Millisecond)

@@ -19,15 +19,15 @@ const longAgo = -int64(PeriodMax / time.Microsecond)
 // local keeps the book in this process's memory: for a deployment of one process, and for each of several processes while the common
 // ledger is away.
 type local struct {
-	spread  time.Duration
-	members int
-	clock   func() time.Time
-	born    time.Time
+	spread time.Duration
+	clock  func() time.Time
+	born   time.Time
 
-	mu     sync.Mutex
-	plan   plan
-	pauses map[Key]time.Time
-	paused int // how often pauses were ordered
+	mu      sync.Mutex
+	members int
+	plan    plan
+	pauses  map[Key]time.Time
+	paused  int // how often pauses were ordered
 }
 
 var _ ledger = (*local)(nil)
@@ -78,6 +78,20 @@ func (l *local) pause(ctx context.Context, point Key, d time.Duration) error {
 
 // listen implements ledger: nobody else orders pauses.
 func (l *local) listen(ctx context.Context, _ func(Key, time.Duration), _ func(error)) { <-ctx.Done() }
+
+// divide has each limit be shared by so many.
+func (l *local) divide(members int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.members = members
+}
+
+// parts is how many share each limit.
+func (l *local) parts() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.members
+}
 
 // spend begins the book anew: for so long nothing is granted, since another ledger may have granted it.
 func (l *local) spend(d time.Duration) {
