@@ -146,6 +146,9 @@ func (a *Accounts) Account(ctx context.Context, id int64) (store.AccountRef, err
 	}
 	// One look for all who ask at the same time, which does not end with the first of them.
 	ch := a.flights.DoChan(strconv.FormatInt(id, 10), func() (any, error) {
+		if account, ok := a.remembered(id); ok { // Found since it was looked for there.
+			return account, nil
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBudget)
 		defer cancel()
 		return a.find(ctx, id)

@@ -83,8 +83,8 @@ var all = []defence{
 		name: "day-zone", without: "all accounts have China's days",
 		edits: []patch.Edit{{
 			File:    "engine/accounts.go",
-			Find:    "time.LoadLocation(row.Timezone)",
-			Replace: "time.LoadLocation(\"Asia/Shanghai\")",
+			Find:    "schedule.Zone(row.Timezone)",
+			Replace: "schedule.Zone(\"Asia/Shanghai\")",
 		}},
 	},
 	{
