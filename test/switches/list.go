@@ -131,8 +131,8 @@ var all = []defence{
 		name: "summary-leftovers", without: "a summary keeps the rows that a rebuild has no more",
 		edits: []patch.Edit{{
 			File:    "base/store/summary.go",
-			Find:    "		if err := s.Data.deleteStaleSummary(tx, table, d, version, now); err != nil {\n			return err\n		}\n",
-			Replace: "",
+			Find:    "		if err := s.Data.deletePublic(tx, table, gone, version, now); err != nil {\n			return err\n		}\n",
+			Replace: "		_ = gone\n",
 		}},
 	},
 	{
