@@ -238,7 +238,7 @@ func (f *fallback) look(ctx context.Context) {
 		f.log.WarnContext(ctx, "other processes reach redis and share the whole rate limits: this one makes no calls")
 	case full:
 		f.log.WarnContext(ctx, "this process has begun without redis, and those before it have all parts of the rate limits: it makes no calls until redis is back",
-			"processes", last, "ratelimit.members", f.reserve)
+			"processes", last, "members", f.reserve)
 	default:
 		f.log.WarnContext(ctx, "no other process reaches redis either: this one keeps to its own part of the rate limits", "members", f.own.parts())
 	}
