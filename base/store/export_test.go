@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
 	"adsync/base/task"
@@ -112,4 +113,14 @@ func (c capturing) Trace(_ context.Context, _ time.Time, text func() (string, in
 	c.into.mu.Lock()
 	defer c.into.mu.Unlock()
 	c.into.all = append(c.into.all, Ran{c.db, statement})
+}
+
+// BeforeRows has fn see each query before it reads its rows.
+func (d *DB) BeforeRows(fn func(query string)) {
+	for _, db := range append([]*gorm.DB{d.writer}, d.readers...) {
+		err := db.Callback().Row().Before("gorm:row").Register("before_rows", func(db *gorm.DB) { fn(db.Statement.SQL.String()) })
+		if err != nil {
+			panic(err)
+		}
+	}
 }

@@ -2,6 +2,10 @@ package store_test
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -388,4 +392,53 @@ func TestRebuildSummary_LeavesAMarkThatRoseMeanwhile(t *testing.T) {
 	days, err = s.DirtyDays(ctx, "test", 1<<62, 100)
 	require.NoError(t, err)
 	require.Len(t, days, 1, "the newer mark was not read and stays")
+}
+
+func TestRebuildSummary_OvertakenByOneThatMissedABinding(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := resultStore(t)
+	bindTo(t, s, "chess", 7)
+	_, err := s.WriteReport(ctx, reportOf(begin(t, s, "a", today), costRow(today, "", 7_000_000, `{}`)))
+	require.NoError(t, err)
+	days, err := s.DirtyDays(ctx, "test", 1<<62, 100)
+	require.NoError(t, err)
+	require.Len(t, days, 1)
+
+	// While one rebuild is at its beginning another one adds up; then the account moves, and the first one goes on and ends before the other.
+	summed, goOn, other := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	var began, adding atomic.Bool
+	s.Data.BeforeRows(func(query string) {
+		switch {
+		case strings.Contains(query, "FROM summary_rebound") && began.CompareAndSwap(false, true):
+			waitForLater(t, s)
+			go func() {
+				_, err := s.RebuildSummary(ctx, days[0])
+				other <- err
+			}()
+			<-summed
+			bindTo(t, s, "go", 7)
+		case strings.Contains(query, "JOIN report_daily r") && adding.CompareAndSwap(false, true):
+			close(summed) // The snapshot is open since the bindings were read.
+			<-goOn
+		}
+	})
+	_, err = s.RebuildSummary(ctx, days[0])
+	require.NoError(t, err)
+	close(goOn)
+	require.NoError(t, <-other)
+
+	rebuildAll(t, s)
+	require.Equal(t, []string{"go"}, slices.Collect(maps.Keys(versions(t, s))))
+}
+
+// waitForLater returns when the database's time is another one: SQLite's has milliseconds.
+func waitForLater(t *testing.T, s *store.Store) {
+	t.Helper()
+	began, err := s.Data.Now(t.Context())
+	require.NoError(t, err)
+	for now := began; now.Equal(began); {
+		now, err = s.Data.Now(t.Context())
+		require.NoError(t, err)
+	}
 }

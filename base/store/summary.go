@@ -101,11 +101,12 @@ const unassigned = "unassigned"
 // Marks are read before the snapshot opens: a change that commits in between is in the snapshot, or its mark has a
 // higher value and stays.
 func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
-	version, err := s.beginSummary(ctx, d)
+	// Before the version: of two rebuilds the later one is to have seen each binding whose mark the other one clears.
+	rebound, err := s.rebound(ctx, d)
 	if err != nil {
 		return 0, err
 	}
-	rebound, err := s.rebound(ctx, d)
+	version, err := s.beginSummary(ctx, d)
 	if err != nil {
 		return 0, err
 	}
