@@ -56,7 +56,8 @@ type BindingChange struct {
 // ApplyBindings replaces the applied bindings of accounts and marks the touched days for a new summary, in one
 // transaction. It returns lease.ErrStaleLease when the lease does not hold.
 func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []BindingChange) error {
-	err := s.Data.leaderTx(ctx, l, func(tx *gorm.DB) error {
+	// A day that a report makes known meanwhile has to wait: a rebuild could else give it to the game from before, and nothing marks it any more.
+	err := s.Data.leaderTxThatKeepsRowsOut(ctx, l, func(tx *gorm.DB) error {
 		now, err := s.Data.nowTx(tx)
 		if err != nil {
 			return err
@@ -76,7 +77,7 @@ func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []Bind
 			for _, t := range c.Touched {
 				// The mark must become another one: a rebuild under way clears only the mark that it has read.
 				err := tx.Exec("UPDATE coverage SET dirty = CASE WHEN dirty >= ? THEN dirty + 1 ELSE ? END"+
-					" WHERE account_id = ? AND level = 'account' AND day >= ? AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
+					" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
 				if err != nil {
 					return fmt.Errorf("mark days of account %d: %w", c.AccountID, err)
 				}

@@ -2,6 +2,11 @@ package store_test
 
 import (
 	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +55,54 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 	got, err = s.AppliedBindings(ctx)
 	require.NoError(t, err)
 	require.Empty(t, got)
+}
+
+func TestApplyBindings_ADayThatBecomesKnownMeanwhileWaits(t *testing.T) {
+	t.Parallel()
+	s := resultStore(t)
+	if os.Getenv(storetest.ServerEnv) == "" {
+		t.Skip("SQLite has one writer: needs " + storetest.ServerEnv)
+	}
+	bindTo(t, s, "chess", 7)
+	pull := func() {
+		_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), costRow(today, "", 7_000_000, `{}`)))
+		require.NoError(t, err)
+	}
+	var marking atomic.Bool
+	s.Data.BeforeRows(func(query string) {
+		if !strings.HasPrefix(query, "SELECT report, media, day FROM coverage") || !marking.CompareAndSwap(false, true) {
+			return
+		}
+		// The account's known days are marked, and the new binding is not committed yet.
+		if makesCoverageKnown(t, s) {
+			pull()
+			rebuildAll(t, s)
+		}
+	})
+	bindTo(t, s, "go", 7)
+	require.True(t, marking.Load())
+	pull()
+	rebuildAll(t, s)
+	require.Equal(t, []string{"go"}, slices.Collect(maps.Keys(versions(t, s))))
+}
+
+// makesCoverageKnown puts today among the days of account 7, unless it has to wait for somebody.
+func makesCoverageKnown(t *testing.T, s *store.Store) bool {
+	t.Helper()
+	pool, err := s.Data.Writer(t.Context()).DB()
+	require.NoError(t, err)
+	conn, err := pool.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.ExecContext(t.Context(), "SET SESSION innodb_lock_wait_timeout = 1")
+	require.NoError(t, err)
+	_, err = conn.ExecContext(t.Context(), "INSERT INTO coverage (account_id, report, level, day, media) VALUES (7, 'report_daily', 'account', ?, 'test')", string(today))
+	_, reset := conn.ExecContext(t.Context(), "SET SESSION innodb_lock_wait_timeout = DEFAULT")
+	require.NoError(t, reset)
+	if err != nil {
+		require.ErrorContains(t, err, "Lock wait timeout")
+	}
+	return err == nil
 }
 
 func TestAudit_TheNewestEntryOfAnObject(t *testing.T) {

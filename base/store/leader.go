@@ -92,6 +92,14 @@ func (d *DB) leaderTx(ctx context.Context, l lease.Lease, fn func(tx *gorm.DB) e
 	return d.Tx(ctx, d.underLease(l, fn))
 }
 
+// leaderTxThatKeepsRowsOut does the same, and nobody can put rows among those that fn reads or changes until it is committed.
+func (d *DB) leaderTxThatKeepsRowsOut(ctx context.Context, l lease.Lease, fn func(tx *gorm.DB) error) error {
+	if d.dialect == SQLiteDialect { // It has one writer.
+		return d.leaderTx(ctx, l, fn)
+	}
+	return d.txOf(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable}, d.underLease(l, fn))
+}
+
 // idempotentLeaderTx does the same with IdempotentTx.
 func (d *DB) idempotentLeaderTx(ctx context.Context, l lease.Lease, fn func(tx *gorm.DB) error) error {
 	return d.IdempotentTx(ctx, d.underLease(l, fn))

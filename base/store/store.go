@@ -176,14 +176,17 @@ func (d *DB) Now(ctx context.Context) (time.Time, error) {
 // deadlock, a lock wait or a snapshot conflict, or when the connection was cut before the commit. fn must therefore have
 // no effects outside tx. A commit whose outcome is unknown (the connection was cut) is returned as an error and not
 // tried again.
-func (d *DB) Tx(ctx context.Context, fn func(tx *gorm.DB) error) error {
+func (d *DB) Tx(ctx context.Context, fn func(tx *gorm.DB) error) error { return d.txOf(ctx, nil, fn) }
+
+// txOf is Tx with options.
+func (d *DB) txOf(ctx context.Context, options *sql.TxOptions, fn func(tx *gorm.DB) error) error {
 	return d.retry(ctx, func() error {
 		committing := false
 		err := d.Writer(ctx).Transaction(func(tx *gorm.DB) error {
 			err := fn(tx)
 			committing = err == nil
 			return err
-		})
+		}, options)
 		if committing && troubleOf(err) == broken {
 			return &unknownCommitError{err}
 		}
