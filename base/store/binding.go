@@ -68,7 +68,7 @@ func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []Bind
 		for _, c := range changes {
 			ids = append(ids, c.AccountID)
 			for _, b := range c.Bindings {
-				rows = append(rows, []any{c.AccountID, b.From, b.To, b.Game, b.OS})
+				rows = append(rows, []any{c.AccountID, b.From, b.To, b.Game, b.OS, 1})
 			}
 		}
 		slices.Sort(ids)
@@ -93,7 +93,7 @@ func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []Bind
 		if err := tx.Exec("DELETE FROM binding_applied WHERE account_id IN ?", ids).Error; err != nil {
 			return err
 		}
-		err = s.Data.Upsert(tx, Table{Name: "binding_applied", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, rows)
+		err = s.Data.Upsert(tx, Table{Name: "binding_applied", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os", "noted"}}, rows)
 		if err != nil {
 			return err
 		}

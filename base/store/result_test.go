@@ -350,6 +350,25 @@ func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
 	require.Zero(t, rebound, "the marks that were read are cleared")
 }
 
+func TestRebuildSummary_AfterALeaderOfTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	s := resultStore(t)
+	bindTo(t, s, "chess", 7)
+	_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), costRow(today, "", 7_000_000, `{}`)))
+	require.NoError(t, err)
+	rebuildAll(t, s)
+	// In an upgrade consumers come before producers. The old leader marks coverage, and knows nothing of summary_rebound.
+	for _, statement := range []string{
+		"UPDATE coverage SET dirty = claimed_version + 1 WHERE account_id = 7",
+		"DELETE FROM binding_applied WHERE account_id = 7",
+		"INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (7, '2026-01-01', '9999-12-31', 'go', 'ios')",
+	} {
+		require.NoError(t, s.Data.Writer(t.Context()).Exec(statement).Error)
+	}
+	require.Equal(t, 1, rebuildAll(t, s))
+	require.Equal(t, []string{"go"}, slices.Collect(maps.Keys(versions(t, s))))
+}
+
 // bindTo moves accounts to a game, as the leader does it.
 func bindTo(t *testing.T, s *store.Store, game string, accounts ...int64) {
 	t.Helper()

@@ -244,7 +244,8 @@ func (d *DB) markRebound(tx *gorm.DB, accountID int64, from, to day.Day, mark in
 	return nil
 }
 
-// fewGames returns the games of a day's marked accounts, or nil where they are too many to be added up apart from the others, or are not bound to any.
+// fewGames returns the games of a day's marked accounts, or nil where they are too many to be added up apart from the others, or are not bound to any, or
+// were bound by a leader that does not know of summary_rebound.
 func (d *DB) fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
 	if len(day.marks) == 0 || len(day.marks) > fewAccounts {
 		return nil, nil
@@ -258,14 +259,15 @@ func (d *DB) fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
 	var bound []struct {
 		AccountID int64
 		Game      string
+		Noted     bool
 	}
-	err := tx.Raw("SELECT account_id, game FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", ids, day.Day, day.Day).Scan(&bound).Error
+	err := tx.Raw("SELECT account_id, game, noted FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", ids, day.Day, day.Day).Scan(&bound).Error
 	if err != nil || len(bound) < len(ids) {
 		return nil, err
 	}
 	var games []string
 	for _, b := range bound {
-		if b.Game == unassigned {
+		if b.Game == unassigned || !b.Noted {
 			return nil, nil
 		}
 		games = append(games, b.Game)

@@ -19,6 +19,10 @@ ALTER TABLE reconciliation
 -- The accounts of a game.
 ALTER TABLE binding_applied ADD KEY game (game, account_id);
 
+-- noted = 1: whoever wrote the binding has noted the days in summary_rebound too. A leader of the release before does not.
+ALTER TABLE binding_applied ADD COLUMN noted TINYINT NOT NULL DEFAULT 0;
+UPDATE binding_applied SET noted = 1;
+
 -- Days on which a game has lost or gained an account: their summaries are made anew whole. mark rises with each such change.
 CREATE TABLE IF NOT EXISTS summary_rebound (
   report VARCHAR(32) NOT NULL,
@@ -48,7 +52,7 @@ CREATE TABLE IF NOT EXISTS pruned (
 DROP TABLE IF EXISTS pruned;
 ALTER TABLE wide_daily DROP KEY spend, DROP KEY level_day;
 DROP TABLE IF EXISTS summary_rebound;
-ALTER TABLE binding_applied DROP KEY game;
+ALTER TABLE binding_applied DROP COLUMN noted, DROP KEY game;
 ALTER TABLE reconciliation DROP KEY by_day, DROP KEY by_state;
 ALTER TABLE subtask_dead DROP KEY tally, DROP KEY class;
 ALTER TABLE run DROP KEY task_name_state, DROP KEY task_name;

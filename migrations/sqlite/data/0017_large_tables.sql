@@ -16,6 +16,10 @@ CREATE INDEX IF NOT EXISTS reconciliation_by_day ON reconciliation (day, account
 -- The accounts of a game.
 CREATE INDEX IF NOT EXISTS binding_applied_game ON binding_applied (game, account_id);
 
+-- noted = 1: whoever wrote the binding has noted the days in summary_rebound too. A leader of the release before does not.
+ALTER TABLE binding_applied ADD COLUMN noted INTEGER NOT NULL DEFAULT 0;
+UPDATE binding_applied SET noted = 1;
+
 -- Days on which a game has lost or gained an account: their summaries are made anew whole. mark rises with each such change.
 CREATE TABLE IF NOT EXISTS summary_rebound (
   report TEXT NOT NULL,
@@ -46,6 +50,7 @@ DROP INDEX wide_daily_spend;
 DROP INDEX wide_daily_level_day;
 DROP TABLE IF EXISTS summary_rebound;
 DROP INDEX binding_applied_game;
+ALTER TABLE binding_applied DROP COLUMN noted;
 DROP INDEX reconciliation_by_day;
 DROP INDEX reconciliation_by_state;
 DROP INDEX subtask_dead_tally;
