@@ -133,7 +133,7 @@ func readKeys(query *gorm.DB, width int) (keys [][]any, err error) {
 
 // Public takes away the days before one of a report: its rows, of the daily one those of wide_daily too, and what coverage knows of them, so that nothing is made
 // anew of what is no more whole. It tells how many partitions went (on SQLite, which has none, rows), and false when something is left to the next: its time is
-// over, or somebody uses a table. That this report is pruned up to there is noted before anything goes.
+// over, somebody uses a table, or a summary does not show a day's newest figures yet. That this report is pruned up to there is noted before anything goes.
 func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone int64, done bool, err error) {
 	tables := []Table{reportTable(hourly)}
 	if !hourly {
@@ -142,6 +142,10 @@ func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone 
 	old, err := p.s.Data.hasOld(ctx, tables, before)
 	if err != nil || !old {
 		return 0, err == nil, err
+	}
+	// Once that is noted, no summary of these days follows its marks any more.
+	if dirty, err := p.s.Data.anyDirty(ctx, reportName(hourly), before); err != nil || dirty {
+		return 0, false, err
 	}
 	if err := p.s.NotePruned(ctx, reportName(hourly), before); err != nil {
 		return 0, false, err
@@ -157,6 +161,22 @@ func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone 
 		}
 	}
 	return gone, true, nil
+}
+
+// anyDirty tells whether a summary does not show yet what a day of a report before one has.
+func (d *DB) anyDirty(ctx context.Context, report string, before day.Day) (bool, error) {
+	var media []string
+	if err := d.Writer(ctx).Raw("SELECT DISTINCT media FROM coverage").Scan(&media).Error; err != nil {
+		return false, fmt.Errorf("read the media of coverage: %w", err)
+	}
+	for _, m := range media { // By the index of marks.
+		dirty, err := exists(d.Writer(ctx), "SELECT 1 FROM coverage WHERE media = ? AND dirty > 0 AND report = ? AND level = ? AND day > ? AND day < ? LIMIT 1",
+			m, report, AccountLevel, day.Epoch, before)
+		if dirty || err != nil {
+			return dirty, err
+		}
+	}
+	return false, nil
 }
 
 // hasOld tells whether a table has partitions, or on SQLite rows, of days before one alone.

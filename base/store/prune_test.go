@@ -90,6 +90,22 @@ func TestPrune_OfPublicDaysIsNoChange(t *testing.T) {
 	_ = gone // On MariaDB the later row lies in the next day's partition, and goes with that.
 }
 
+func TestPrune_OfPublicDaysWaitsForTheirSummaries(t *testing.T) {
+	t.Parallel()
+	s := prunable(t)
+	_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "b", longAgo), costRow(longAgo, "", 6_000_000, `{"later":1}`)))
+	require.NoError(t, err)
+	gone, done, err := s.Pruner(time.Minute).Public(t.Context(), false, lately.Add(-30))
+	require.NoError(t, err)
+	require.False(t, done)
+	require.Zero(t, gone)
+	require.Equal(t, 1, rebuildAll(t, s))
+	require.Equal(t, 1, rowsIn(t, s, "summary_daily WHERE day = '"+string(longAgo)+"' AND cost = 6000000"))
+	_, done, err = s.Pruner(time.Minute).Public(t.Context(), false, lately.Add(-30))
+	require.NoError(t, err)
+	require.True(t, done)
+}
+
 func TestPrune_OfRawDaysLeavesThePublicOnes(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
