@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -20,7 +21,11 @@ type Binding struct {
 
 // Bindings returns the bindings that operators wrote, by account and first day. They may overlap.
 func (s *Store) Bindings(ctx context.Context) ([]Binding, error) {
-	return readBindings(s.Config.Writer(ctx), "account_binding", "")
+	all, err := readBindings(s.Config.Writer(ctx), "account_binding", "")
+	for i := range all { // To a server 'chess' and 'chess ' are one key, and the sum of one would be put over that of the other.
+		all[i].Game, all[i].OS = strings.TrimRight(all[i].Game, " "), strings.TrimRight(all[i].OS, " ")
+	}
+	return all, err
 }
 
 // AppliedBindings returns the bindings that summaries are built with, by account and first day. They never overlap.

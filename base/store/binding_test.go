@@ -105,6 +105,28 @@ func makesCoverageKnown(t *testing.T, s *store.Store) bool {
 	return err == nil
 }
 
+func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := resultStore(t)
+	var changes []store.BindingChange
+	for account, game := range map[int64]string{7: "chess", 8: "chess "} {
+		claim := begin(t, s, "a", today)
+		claim.AccountID = account
+		_, err := s.WriteReport(ctx, reportOf(claim, costRow(today, "", account*1_000_000, `{}`)))
+		require.NoError(t, err)
+		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', ?, 'ios')", account, game).Error)
+	}
+	bindings, err := s.Bindings(ctx)
+	require.NoError(t, err)
+	for _, b := range bindings {
+		changes = append(changes, store.BindingChange{AccountID: b.AccountID, Bindings: []store.Binding{b}, Touched: []store.Binding{b}})
+	}
+	require.NoError(t, s.ApplyBindings(ctx, lead(t, s, "binder"), changes))
+	rebuildAll(t, s)
+	require.Equal(t, 1, rowsIn(t, s, "summary_daily WHERE game = 'chess' AND cost = 15000000"))
+}
+
 func TestAudit_TheNewestEntryOfAnObject(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
