@@ -271,7 +271,7 @@ func (d *DB) dropPartition(ctx context.Context, table, name string) (ok bool, er
 // lockWaitTimeout is the server's code for a lock that did not come in time.
 const lockWaitTimeout = 1205
 
-// NotePruned notes that a public table may lack rows of days before one. Summaries of such days stay as they are from then on: what a later pull brings of
+// NotePruned notes that a public table or a summary may lack rows of days before one. Summaries of such days stay as they are from then on: what a later pull brings of
 // them is not the whole.
 func (s *Store) NotePruned(ctx context.Context, table string, before day.Day) error {
 	// It only rises, also when retention is made longer again: what is gone is gone.
@@ -285,11 +285,11 @@ func (s *Store) NotePruned(ctx context.Context, table string, before day.Day) er
 	return nil
 }
 
-// isPruned tells whether rows of a day may have been pruned from a public table.
-func (d *DB) isPruned(tx *gorm.DB, table string, on day.Day) (bool, error) {
-	pruned, err := exists(tx, "SELECT 1 FROM pruned WHERE table_name = ? AND before_day > ?", table, on)
+// isPruned tells whether rows of a day may have been pruned from any of some tables.
+func (d *DB) isPruned(tx *gorm.DB, tables []string, on day.Day) (bool, error) {
+	pruned, err := exists(tx, "SELECT 1 FROM pruned WHERE table_name IN ? AND before_day > ? LIMIT 1", tables, on)
 	if err != nil {
-		return false, fmt.Errorf("read what is pruned of %s: %w", table, err)
+		return false, fmt.Errorf("read what is pruned of %s: %w", strings.Join(tables, " and "), err)
 	}
 	return pruned, nil
 }
@@ -501,8 +501,14 @@ func (p *Pruner) StopOrders(ctx context.Context, before time.Time) (int64, error
 	return gone, nil
 }
 
-// Summaries takes away the rows of both summaries of days before one.
+// Summaries takes away the rows of both summaries of days before one. That they are pruned up to there is noted before anything goes: a rebuild for a few accounts
+// would else bring the rows of their games back alone.
 func (p *Pruner) Summaries(ctx context.Context, before day.Day) (int64, error) {
+	for _, hourly := range []bool{false, true} {
+		if err := p.s.NotePruned(ctx, summaryTable(hourly).Name, before); err != nil {
+			return 0, err
+		}
+	}
 	daily, err := p.Days(ctx, summaryTable(false).Name, summaryTable(false).Key, before)
 	if err != nil {
 		return daily, err

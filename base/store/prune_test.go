@@ -106,6 +106,23 @@ func TestPrune_OfPublicDaysWaitsForTheirSummaries(t *testing.T) {
 	require.True(t, done)
 }
 
+func TestPrune_OfSummariesIsNotUndoneInPart(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := prunable(t)
+	gone, err := s.Pruner(time.Minute).Summaries(ctx, lately.Add(-30))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, gone)
+	bindTo(t, s, "chess", 7)
+	rebuildAll(t, s)
+	_, err = s.WriteReport(ctx, reportOf(begin(t, s, "b", longAgo), costRow(longAgo, "", 6_000_000, `{"later":1}`)))
+	require.NoError(t, err)
+	require.Equal(t, 1, rebuildAll(t, s))
+	require.Zero(t, rebuildAll(t, s), "nor does its mark stay")
+	require.Zero(t, rowsIn(t, s, "summary_daily WHERE day = '"+string(longAgo)+"'"))
+	require.Equal(t, 1, rowsIn(t, s, "summary_daily WHERE day = '"+string(lately)+"' AND game = 'chess'"))
+}
+
 func TestPrune_OfRawDaysLeavesThePublicOnes(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -137,7 +137,7 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 			return err
 		}
 		// Read now, since it is noted before rows go: the sums may lack them.
-		if pruned, err := s.Data.isPruned(tx, reportName(d.Hourly), d.Day); err != nil || pruned {
+		if pruned, err := s.Data.isPruned(tx, []string{reportName(d.Hourly), summaryTable(d.Hourly).Name}, d.Day); err != nil || pruned {
 			return firstError(err, s.Data.clearMarks(tx, d))
 		}
 		now, err := s.Data.nowTx(tx)
