@@ -135,8 +135,14 @@ func TestRunID_ManyOfOneMomentDiffer(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_700_000_000_000)
 	made := map[int64]bool{}
-	for range 20_000 {
-		made[task.NewRunID(at)] = true
+	of := map[[2]int64]int{} // of each eighth run, by its remainder
+	for i := range int64(24_000) {
+		id := task.NewRunID(at)
+		made[id] = true
+		of[[2]int64{i % 8, id % 8}]++
 	}
-	require.Len(t, made, 20_000)
+	require.Len(t, made, 24_000)
+	for which, n := range of {
+		require.InDelta(t, 24_000/64, n, 150, "%v: tasks that come in turn are on all shards", which)
+	}
 }

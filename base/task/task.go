@@ -160,7 +160,13 @@ var runs = func() *atomic.Int64 {
 // NewRunID returns a new run's id: it sorts by time, and its UTC day names the log table of its subtasks. One process makes no id twice, however many
 // it makes at a moment, unless they are over four million; two processes do so for one pair of four million of the same millisecond.
 func NewRunID(now time.Time) int64 {
-	return now.UnixMilli()<<22 | runs.Add(1)&(1<<22-1)
+	const bits = 22
+	n := runs.Add(1) & (1<<bits - 1)
+	// Each number becomes another one, so that tasks which come in the same order minute by minute are not always of the same remainder, and shard.
+	n ^= n >> (bits / 2)
+	n = n * 0x2c1b3d & (1<<bits - 1)
+	n ^= n >> (bits / 2)
+	return now.UnixMilli()<<bits | n
 }
 
 // RunTime returns the moment that a run id was made at, in UTC.
