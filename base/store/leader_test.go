@@ -165,15 +165,18 @@ func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
 	now := time.Now()
 	run := someRun(task.NewRunID(now), now)
 	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
-	insert, update := s.Data.GuardedSQL(l, 1, store.At(now), 1, store.At(now))
 	pool, err := s.Data.SQL()
 	require.NoError(t, err)
 
 	for name, write := range map[string]func(tx *sql.Tx) (sql.Result, error){
 		"insert": func(tx *sql.Tx) (sql.Result, error) {
+			insert, _ := s.Data.GuardedSQL(l, 1, store.At(now), 1, store.At(now))
 			return tx.Exec(insert.Query, insert.Args...)
 		},
-		"update": func(tx *sql.Tx) (sql.Result, error) { return tx.Exec(update, l.Epoch, l.Holder, 9, run.ID) },
+		"update": func(tx *sql.Tx) (sql.Result, error) {
+			_, update := s.Data.GuardedSQL(l, 1, store.At(now), 1, store.At(now))
+			return tx.Exec(update, l.Epoch, l.Holder, 9, run.ID)
+		},
 	} {
 		writer, err := pool.BeginTx(ctx, nil)
 		require.NoError(t, err)
