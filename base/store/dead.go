@@ -133,7 +133,7 @@ func (d *DB) deadWalk(f task.DeadFilter) (index, where, order string, args []any
 	if d.dialect == SQLiteDialect {
 		return " INDEXED BY subtask_dead_" + index, where, order, args
 	}
-	return " FORCE INDEX (" + index + ")", where, order, args
+	return " FORCE INDEX (`" + index + "`)", where, order, args
 }
 
 // ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it.

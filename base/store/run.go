@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"adsync/base/lease"
 	"adsync/base/task"
@@ -141,6 +142,9 @@ type RunFilter struct {
 
 // ListRuns returns runs, the newest first.
 func (s *Store) ListRuns(ctx context.Context, f RunFilter) ([]Run, error) {
+	if !utf8.ValidString(f.TaskName) {
+		return nil, nil // No task has such a name, and some servers refuse to look it up.
+	}
 	where, args := []string{"1 = 1"}, []any{}
 	if f.TaskName != "" {
 		where, args = append(where, "task_name = ?"), append(args, f.TaskName)
