@@ -100,8 +100,8 @@ func newTurns() *turns { return &turns{busy: make(chan struct{}, 1)} }
 
 // take waits for the connection's turn and returns what ends it, which is not before the end of its transaction.
 func (t *turns) take(c *mysql.Conn, text string) (done func()) {
-	if strings.HasPrefix(text, "SELECT GET_LOCK(") {
-		return func() {} // Its holder needs turns to come to an end.
+	if strings.HasPrefix(text, "SELECT GET_LOCK(") || strings.Contains(text, "JSON_TABLE(") {
+		return func() {} // The holder of a lock needs turns to come to an end; and what is refused in any case need not wait, as a connection's question does.
 	}
 	t.mu.Lock()
 	inside := t.holder == c
