@@ -27,7 +27,7 @@ func (b *bench) deadRun(tm *term, taskID int64, o task.Order) int64 {
 // dead returns the keys of all dead subtasks and the runs that they are marked for.
 func (b *bench) dead() map[task.Key]int64 {
 	b.t.Helper()
-	list, err := b.store.ListDead(b.t.Context(), task.DeadFilter{}, store.DeadPlace{}, 1000)
+	list, _, err := b.store.ListDead(b.t.Context(), task.DeadFilter{}, store.DeadPlace{}, 1000)
 	require.NoError(b.t, err)
 	all := map[task.Key]int64{}
 	for _, d := range list {

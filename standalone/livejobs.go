@@ -166,7 +166,7 @@ func (r *liveRun) daysDone(covered []store.Coverage) int {
 // whyFailed tells what became of a run that did not succeed.
 func (r *liveRun) whyFailed(ctx context.Context, run store.Run) string {
 	reason := run.ErrorText
-	if dead, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, store.DeadPlace{}, 1); err == nil && len(dead) > 0 {
+	if dead, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, store.DeadPlace{}, 1); err == nil && len(dead) > 0 {
 		reason = dead[0].Part + ": " + dead[0].ErrorText
 	}
 	return fmt.Sprintf("%s %s: %s", run.TaskName, run.State, reason)

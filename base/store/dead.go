@@ -50,7 +50,7 @@ func scanDead(rows *sql.Rows) (DeadSubtask, error) {
 }
 
 // deadWhere is a filter as a condition on d.
-func deadWhere(f task.DeadFilter) (where string, args []any) {
+func (d *DB) deadWhere(f task.DeadFilter) (where string, args []any) {
 	var all []string
 	add := func(condition string, arg any) { all, args = append(all, condition), append(args, arg) }
 	if f.TaskID != 0 {
@@ -72,7 +72,7 @@ func deadWhere(f task.DeadFilter) (where string, args []any) {
 		add("d.error_class = ?", f.Class)
 	}
 	if f.Text != "" {
-		add("INSTR(d.error_text, ?) > 0", f.Text) // LIKE would give some letters of it a meaning
+		add(d.dialect.contains("d.error_text"), f.Text)
 	}
 	if !f.Since.IsZero() {
 		add("d.dead_at >= ?", At(f.Since))
@@ -111,55 +111,112 @@ func takeOut[T comparable](v *T) (value any, set bool) {
 	return was, was != none
 }
 
-// deadWalk says how a list of dead subtasks walks along one of the table's indexes, so that a page is found by its place: the index, a condition, and the
-// order. Not as column = ?: MariaDB would look up by what is equal alone, and walk to the page from the newest.
-func (d *DB) deadWalk(f task.DeadFilter) (index, where, order string, args []any) {
+// deadWalk says how a list of dead subtasks walks along one of the table's indexes, so that a page is found by its place: the index, the condition that it
+// serves, what else must hold, and the order. Not as column = ?: MariaDB would look up by what is equal alone, and walk to the page from the newest.
+type deadWalk struct {
+	from, where, order string
+	args               []any
+	rest               string // "" where all that is walked past is chosen
+	restArgs           []any
+}
+
+func (d *DB) deadWalk(f task.DeadFilter) deadWalk {
 	const newest = "d.dead_at DESC, d.run_id DESC, d.account_id DESC, d.part DESC"
+	w := deadWalk{from: "subtask_dead d", where: "1 = 1", order: newest}
 	if f.RunID != 0 { // By the primary key: a run has few.
-		where, args = deadWhere(f)
-		return "", where, newest, args
+		w.where, w.args = d.deadWhere(f)
+		return w
 	}
-	index, order = "died", newest
-	walk := ""
-	var ends []any
+	index := "died"
 	for _, i := range deadIndexes {
 		if value, set := i.take(&f); set {
-			index, walk, order, ends = i.index, " AND "+i.column+" >= ? AND "+i.column+" <= ?", i.column+" DESC, "+newest, []any{value, value}
+			index, w.where, w.order, w.args = i.index, i.column+" >= ? AND "+i.column+" <= ?", i.column+" DESC, "+newest, []any{value, value}
 			break
 		}
 	}
-	where, args = deadWhere(f)
-	where, args = where+walk, append(args, ends...)
-	if d.dialect == SQLiteDialect {
-		return " INDEXED BY subtask_dead_" + index, where, order, args
+	times, others := task.DeadFilter{Since: f.Since, Until: f.Until}, f
+	others.Since, others.Until = time.Time{}, time.Time{}
+	on, args := d.deadWhere(times)
+	w.where, w.args = w.where+" AND "+on, append(w.args, args...)
+	if others != (task.DeadFilter{}) {
+		w.rest, w.restArgs = d.deadWhere(others)
 	}
-	return " FORCE INDEX (`" + index + "`)", where, order, args
+	if d.dialect == SQLiteDialect {
+		w.from += " INDEXED BY subtask_dead_" + index
+	} else {
+		w.from += " FORCE INDEX (`" + index + "`)"
+	}
+	return w
 }
 
-// ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it.
-func (s *Store) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) ([]DeadSubtask, error) {
-	index, where, order, args := s.Data.deadWalk(f)
-	if !after.At.IsZero() {
-		at, k := At(after.At), after.Key
-		where += ` AND d.dead_at <= ? AND (d.dead_at < ? OR d.run_id < ?
+// beyond has the walk begin after a place.
+func (w *deadWalk) beyond(p DeadPlace) {
+	at, k := At(p.At), p.Key
+	w.where += ` AND d.dead_at <= ? AND (d.dead_at < ? OR d.run_id < ?
   OR (d.run_id = ? AND (d.account_id < ? OR (d.account_id = ? AND d.part < ?))))`
-		args = append(args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
+	w.args = append(w.args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
+}
+
+// upTo has it end at a place, with what is there.
+func (w *deadWalk) upTo(p DeadPlace) {
+	at, k := At(p.At), p.Key
+	w.where += ` AND d.dead_at >= ? AND (d.dead_at > ? OR d.run_id > ?
+  OR (d.run_id = ? AND (d.account_id > ? OR (d.account_id = ? AND d.part >= ?))))`
+	w.args = append(w.args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
+}
+
+// DeadLookDefault is how many dead subtasks a page looks at, where no index tells which of them are chosen.
+const DeadLookDefault = 50_000
+
+// ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it. Where no index tells which are chosen, it looks at
+// some ten thousand: if that left it with fewer than limit, it returns the place where it ended, after which there may be more. Otherwise that is zero.
+func (s *Store) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) (all []DeadSubtask, end DeadPlace, err error) {
+	w := s.Data.deadWalk(f)
+	if !after.At.IsZero() {
+		w.beyond(after)
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+" FROM subtask_dead d"+index+" LEFT JOIN run r ON r.id = d.run_id WHERE "+where+
-		" ORDER BY "+order+" LIMIT ?", append(args, limit)...).Rows()
+	if w.rest != "" {
+		if end, err = s.endOfLook(ctx, w); err != nil {
+			return nil, DeadPlace{}, err
+		}
+		if !end.At.IsZero() {
+			w.upTo(end)
+		}
+		w.where, w.args = w.where+" AND "+w.rest, append(w.args, w.restArgs...)
+	}
+	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+" FROM "+w.from+" LEFT JOIN run r ON r.id = d.run_id WHERE "+w.where+
+		" ORDER BY "+w.order+" LIMIT ?", append(w.args, limit)...).Rows()
 	if err != nil {
-		return nil, fmt.Errorf("list dead subtasks: %w", err)
+		return nil, DeadPlace{}, fmt.Errorf("list dead subtasks: %w", err)
 	}
 	defer rows.Close()
-	var all []DeadSubtask
 	for rows.Next() {
 		d, err := scanDead(rows)
 		if err != nil {
-			return nil, fmt.Errorf("list dead subtasks: %w", err)
+			return nil, DeadPlace{}, fmt.Errorf("list dead subtasks: %w", err)
 		}
 		all = append(all, d)
 	}
-	return all, rows.Err()
+	if len(all) >= limit {
+		end = DeadPlace{}
+	}
+	return all, end, rows.Err()
+}
+
+// endOfLook returns the place of the last one that a page looks at; zero when it looks at all that are left. The index alone tells.
+func (s *Store) endOfLook(ctx context.Context, w deadWalk) (DeadPlace, error) {
+	var at Time
+	var p DeadPlace
+	err := s.Data.Writer(ctx).Raw("SELECT d.dead_at, d.run_id, d.account_id, d.part FROM "+w.from+" WHERE "+w.where+" ORDER BY "+w.order+" LIMIT 1 OFFSET ?",
+		append(slices.Clip(w.args), s.deadLook-1)...).Row().Scan(&at, &p.Key.RunID, &p.Key.AccountID, &p.Key.Part)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("list dead subtasks: %w", err)
+	}
+	p.At = at.Time
+	return p, nil
 }
 
 // DeadGroup is the dead subtasks of one error print.
@@ -179,17 +236,28 @@ type DeadTotal struct{ All, Redriving int64 }
 
 // DeadGroups returns the dead subtasks by error print, the most frequent first, and how many there are in all groups.
 func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []DeadGroup, total DeadTotal, err error) {
-	where, args := deadWhere(f)
+	where, args := s.Data.deadWhere(f)
 	index := ""
-	if f.AccountID == 0 && f.RunID == 0 && f.TaskID == 0 && f.Text == "" && s.Data.dialect != SQLiteDialect {
+	columns := "COUNT(*), SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END), MIN(d.dead_at), MAX(d.dead_at)"
+	grouped := " GROUP BY d.error_print, d.error_class, d.task_id"
+	switch {
+	case f.Text != "":
+		// One by one, in the order in which they lie: each must be looked at, by print they lie all over the table, and groups by the thousand cost the
+		// server more than it costs to send the rows.
+		columns, grouped = "1, CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END, d.dead_at, d.dead_at", ""
+		if f.Print == "" && s.Data.dialect != SQLiteDialect {
+			index = " IGNORE INDEX (print, tally)"
+		}
+	case f.AccountID == 0 && f.RunID == 0 && f.TaskID == 0 && s.Data.dialect != SQLiteDialect:
 		index = " FORCE INDEX (tally)" // It has all that is asked for, in this order.
+		grouped += " ORDER BY d.error_print, d.error_class, d.task_id"
 	}
-	rows, err := s.Data.Writer(ctx).Raw(`SELECT d.error_print, d.error_class, d.task_id, COUNT(*), SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END),
-  MIN(d.dead_at), MAX(d.dead_at) FROM subtask_dead d`+index+` WHERE `+where+" GROUP BY d.error_print, d.error_class, d.task_id ORDER BY d.error_print, d.error_class, d.task_id", args...).Rows()
+	rows, err := s.Data.Writer(ctx).Raw("SELECT d.error_print, d.error_class, d.task_id, "+columns+" FROM subtask_dead d"+index+" WHERE "+where+grouped, args...).Rows()
 	if err != nil {
 		return nil, total, fmt.Errorf("group dead subtasks: %w", err)
 	}
 	defer rows.Close()
+	byPrint := map[string]int{}
 	for rows.Next() {
 		var g DeadGroup
 		var class string
@@ -200,19 +268,25 @@ func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (g
 		}
 		g.First, g.Last = first.Time, last.Time
 		total.All, total.Redriving = total.All+g.Count, total.Redriving+g.Redriving
-		if n := len(groups); n == 0 || groups[n-1].Print != g.Print {
-			groups = append(groups, g)
-		} else {
-			groups[n-1].add(&g)
+		i, known := byPrint[g.Print]
+		if !known {
+			i = len(groups)
+			byPrint[g.Print] = i
+			groups = append(groups, DeadGroup{Print: g.Print, First: g.First, Last: g.Last})
 		}
-		group := &groups[len(groups)-1]
+		group := &groups[i]
+		group.add(&g)
 		group.Classes, group.TaskIDs = appendNew(group.Classes, class), appendNew(group.TaskIDs, id)
 	}
 	if err := firstError(rows.Err(), rows.Close()); err != nil {
 		return nil, total, fmt.Errorf("group dead subtasks: %w", err)
 	}
-	slices.SortStableFunc(groups, func(a, b DeadGroup) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortFunc(groups, func(a, b DeadGroup) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Print, b.Print)) })
 	groups = groups[:min(limit, len(groups))]
+	for i := range groups {
+		slices.Sort(groups[i].Classes)
+		slices.Sort(groups[i].TaskIDs)
+	}
 	return groups, total, s.fillExamples(ctx, f, groups)
 }
 
@@ -243,7 +317,7 @@ func (s *Store) fillExamples(ctx context.Context, f task.DeadFilter, groups []De
 		for i := range some {
 			one := f
 			one.Print = some[i].Print
-			where, args := deadWhere(one)
+			where, args := s.Data.deadWhere(one)
 			selects = append(selects, "SELECT * FROM (SELECT d.error_print, d.error_text FROM subtask_dead d WHERE "+where+" AND d.dead_at = ? LIMIT 1) g"+strconv.Itoa(i))
 			all = append(append(all, args...), At(some[i].Last))
 		}
@@ -288,7 +362,7 @@ type DeadCount struct {
 
 // CountDead returns how many dead subtasks a filter chooses, by task id.
 func (s *Store) CountDead(ctx context.Context, f task.DeadFilter) ([]DeadCount, error) {
-	where, args := deadWhere(f)
+	where, args := s.Data.deadWhere(f)
 	rows, err := s.Data.Writer(ctx).Raw(`SELECT c.task_id, COALESCE(r.task_name, ''), c.free, c.redriving, c.oldest, c.newest FROM (
 SELECT d.task_id, SUM(CASE WHEN d.redrive_run_id = 0 THEN 1 ELSE 0 END) AS free, SUM(CASE WHEN d.redrive_run_id = 0 THEN 0 ELSE 1 END) AS redriving,
   COALESCE(MIN(CASE WHEN d.redrive_run_id = 0 THEN d.run_id END), 0) AS oldest,
@@ -430,7 +504,7 @@ func (s *Store) DropDead(ctx context.Context, f task.DeadFilter, limit int) (int
 // freeDead returns the next dead subtasks, but for those of one run, that a filter chooses and no run is taking up, by
 // key.
 func (s *Store) freeDead(ctx context.Context, f task.DeadFilter, butRun int64, after task.Key, limit int) ([]task.Key, error) {
-	where, args := deadWhere(f)
+	where, args := s.Data.deadWhere(f)
 	// Not as a comparison of rows: MySQL reads the whole table for that.
 	args = append(args, butRun, after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit)
 	rows, err := s.Data.Writer(ctx).Raw("SELECT d.run_id, d.account_id, d.part FROM subtask_dead d WHERE "+where+

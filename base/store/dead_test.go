@@ -34,7 +34,7 @@ func died(t *testing.T, s *store.Store, taskID int64, at time.Time, text string,
 
 func listDead(t *testing.T, s *store.Store, f task.DeadFilter) []store.DeadSubtask {
 	t.Helper()
-	all, err := s.ListDead(t.Context(), f, store.DeadPlace{}, 10_000)
+	all, _, err := s.ListDead(t.Context(), f, store.DeadPlace{}, 10_000)
 	require.NoError(t, err)
 	return all
 }
@@ -122,6 +122,70 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// A page that no index serves looks at some of them and ends there: those who ask on come to each once.
+func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	keys := accounts(7)
+	for i := range 4 {
+		keys = append(keys, task.Key{AccountID: 3, Part: fmt.Sprint("p", i)})
+	}
+	died(t, s, 7, outcomeTime, "the code is é", keys...)
+	died(t, s, 7, outcomeTime, "the code is É", keys...) // at the same times
+	died(t, s, 8, outcomeTime, "the code is é", keys...)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3", store.At(outcomeTime)).Error)
+	for _, f := range []task.DeadFilter{
+		{Text: "is é"}, {Text: "É"}, {Text: "nobody"}, {Text: "code"}, {TaskID: 7, Text: "é"}, {AccountID: 3, Text: "É"}, {Media: "acme", Class: "transient"},
+		{Text: "é", Since: outcomeTime.Add(time.Second), Until: outcomeTime.Add(3 * time.Second)},
+	} {
+		s.LookAtDead(1000)
+		whole, end, err := s.ListDead(t.Context(), f, store.DeadPlace{}, 100)
+		require.NoError(t, err)
+		require.Zero(t, end)
+		for look := 1; look <= 12; look++ {
+			s.LookAtDead(look)
+			var all []store.DeadSubtask
+			for place := (store.DeadPlace{}); ; {
+				page, end, err := s.ListDead(t.Context(), f, place, 3)
+				require.NoError(t, err)
+				all = append(all, page...)
+				require.LessOrEqual(t, len(page), look)
+				switch {
+				case len(page) == 3:
+					require.Zero(t, end)
+					place = store.DeadPlace{At: page[2].DeadAt, Key: page[2].Key}
+					continue
+				case !end.At.IsZero():
+					place = end
+					continue
+				}
+				break
+			}
+			require.Equal(t, whole, all, "%+v, %d at a time", f, look)
+		}
+	}
+}
+
+// What a text chooses is added up here, all else by the database.
+func TestDead_GroupsOfATextAreThoseOfAll(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	died(t, s, 7, outcomeTime, "timeout after 30 s", accounts(5)...)
+	died(t, s, 8, outcomeTime.Add(time.Hour), "timeout after 40 s", accounts(3)...)
+	died(t, s, 9, outcomeTime.Add(-time.Hour), "timeout of all", accounts(3)...)
+	died(t, s, 9, outcomeTime, "gone", accounts(2)...)
+	want, total, err := s.DeadGroups(t.Context(), task.DeadFilter{}, 10)
+	require.NoError(t, err)
+	got, of, err := s.DeadGroups(t.Context(), task.DeadFilter{Text: "timeout"}, 10)
+	require.NoError(t, err)
+	require.Len(t, want, 3)
+	require.Equal(t, "timeout after ? s", got[0].Print)
+	require.Equal(t, want[:2], got)
+	require.Equal(t, store.DeadTotal{All: total.All - 2}, of)
+	require.Equal(t, []int64{7, 8}, got[0].TaskIDs)
+	require.Equal(t, []string{"invalid", "transient"}, got[0].Classes)
+}
+
 func TestDead_PagesHaveEachRowOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -140,7 +204,7 @@ func TestDead_PagesHaveEachRowOnce(t *testing.T) {
 	for limit := 1; limit <= 5; limit++ {
 		var all []store.DeadSubtask
 		for place := (store.DeadPlace{}); ; {
-			page, err := s.ListDead(t.Context(), task.DeadFilter{}, place, limit)
+			page, _, err := s.ListDead(t.Context(), task.DeadFilter{}, place, limit)
 			require.NoError(t, err)
 			if len(page) == 0 {
 				break

@@ -70,6 +70,15 @@ func (d Dialect) ForUpdate() string {
 	return " FOR UPDATE"
 }
 
+// contains is whether a text has a piece of text, the next argument, somewhere in it. It is no LIKE, which would give some letters a meaning, and compares
+// bytes, which tells the same of UTF-8: by letters it takes a server four times as long.
+func (d Dialect) contains(text string) string {
+	if d == SQLiteDialect {
+		return "INSTR(" + text + ", ?) > 0"
+	}
+	return "INSTR(CAST(" + text + " AS BINARY), CAST(? AS BINARY)) > 0"
+}
+
 // mysqlConfig completes a DSN. patience is how long the server may take to answer a statement.
 func mysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error) {
 	c, err := mysql.ParseDSN(dsn.Reveal())

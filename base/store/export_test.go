@@ -13,6 +13,9 @@ import (
 	"adsync/base/task"
 )
 
+// LookAtDead sets how many dead subtasks a page looks at.
+func (s *Store) LookAtDead(n int) { s.deadLook = n }
+
 // Statement is one with what its placeholders stand for.
 type Statement struct {
 	Query string

@@ -218,8 +218,8 @@ func plans(s *store.Store, open int64) []plan {
 		if name == "of a text" {
 			whole = "a piece of a text is in no index: it reads the newest ones until it has a page"
 		}
-		add("dead, "+name, func(ctx context.Context) error { _, err := s.ListDead(ctx, f, store.DeadPlace{}, 51); return err }, whole)
-		add("dead, a later page "+name, func(ctx context.Context) error { _, err := s.ListDead(ctx, f, page, 51); return err }, whole)
+		add("dead, "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, store.DeadPlace{}, 51); return err }, whole)
+		add("dead, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, page, 51); return err }, whole)
 	}
 	add("dead, the groups of a task", func(ctx context.Context) error {
 		_, _, err := s.DeadGroups(ctx, task.DeadFilter{TaskID: 7}, 51)

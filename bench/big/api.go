@@ -227,6 +227,7 @@ func (d *deployment) exact(ctx context.Context, logs []big.Log) error {
 		{"/runs?limit=500&task=task.7&state=failed", "runs", "run WHERE task_name = 'task.7' AND state = 'failed'"},
 		{"/dead?limit=500&media=tencent&account=20000007", "dead", "subtask_dead WHERE account_id = 7 AND media = 'tencent'"},
 		{"/dead?limit=500&task=task.11&class=bug", "dead", "subtask_dead WHERE task_id = 11 AND error_class = 'bug'"},
+		{"/dead?limit=500&text=" + url.QueryEscape("code 7: "), "dead", "subtask_dead WHERE error_text LIKE 'code 7: %'"},
 		{fmt.Sprintf("/dead?limit=500&run=%d", last.RunID(3)), "dead", fmt.Sprintf("subtask_dead WHERE run_id = %d", last.RunID(3))},
 		{"/reconciliation?limit=1000&media=tencent", "differences", "reconciliation WHERE media = 'tencent' AND state = 'open'"},
 	} {

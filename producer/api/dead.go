@@ -182,6 +182,10 @@ type deadPage struct {
 	Part    string `json:"part"`
 }
 
+func deadPageAt(p store.DeadPlace) deadPage {
+	return deadPage{At: p.At.UnixMilli(), Run: p.Key.RunID, Account: p.Key.AccountID, Part: p.Key.Part}
+}
+
 func (a *api) listDead(c *gin.Context) error {
 	q, err := queryOf(c, append([]string{"after", "limit"}, deadParameters...)...)
 	if err != nil {
@@ -200,13 +204,16 @@ func (a *api) listDead(c *gin.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, err := a.Store.ListDead(ctx, filter, place, limit+1) // One more tells whether there is a next page.
+	rows, end, err := a.Store.ListDead(ctx, filter, place, limit+1) // One more tells whether there is a next page.
 	if err != nil {
 		return err
 	}
 	rows, next, err := pageOf(rows, limit, func(last store.DeadSubtask) deadPage {
-		return deadPage{At: last.DeadAt.UnixMilli(), Run: last.RunID, Account: last.AccountID, Part: last.Part}
+		return deadPageAt(store.DeadPlace{At: last.DeadAt, Key: last.Key})
 	})
+	if err == nil && next == "" && !end.At.IsZero() {
+		next, err = pageToken(deadPageAt(end)) // It has not looked at all of them.
+	}
 	if err != nil {
 		return err
 	}

@@ -101,6 +101,12 @@ func pageOf[R, P any](rows []R, limit int, place func(last R) P) (page []R, next
 	if len(rows) <= limit {
 		return rows, "", nil
 	}
-	raw, err := json.Marshal(place(rows[limit-1]))
-	return rows[:limit], base64.RawURLEncoding.EncodeToString(raw), err
+	next, err = pageToken(place(rows[limit-1]))
+	return rows[:limit], next, err
+}
+
+// pageToken is what a caller asks for the page after a place with.
+func pageToken(place any) (string, error) {
+	raw, err := json.Marshal(place)
+	return base64.RawURLEncoding.EncodeToString(raw), err
 }
