@@ -29,7 +29,11 @@ const initialiseWait = 48 * time.Hour
 // initialisation.
 func (s *Store) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
 	var accounts []FillAccount
-	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM media_account WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
+	table := "media_account"
+	if s.Config.dialect != SQLiteDialect {
+		table += " FORCE INDEX (PRIMARY)" // By the index of a media's tiers, each page would sort all of the media.
+	}
+	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.dialect.NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
 		media, TierInvalid, after, limit).Scan(&accounts).Error
 	if err != nil {
@@ -55,34 +59,29 @@ type Calendar struct {
 func (c Calendar) from() day.Day { return c.Days[0].Day }
 func (c Calendar) to() day.Day   { return c.Days[len(c.Days)-1].Day }
 
-// AccountsWithHoles returns those of the accounts that lack days of a calendar, by id. The database counts: what it returns
-// has no days in it.
+// AccountsWithHoles returns those of the accounts that lack days of a calendar, by id. The database counts, and returns
+// no others.
 func (s *Store) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Calendar) ([]int64, error) {
 	if len(accountIDs) == 0 {
 		return nil, nil
 	}
 	settled := make([]string, len(c.Days))
-	args := make([]any, 0, 2*len(c.Days)+5)
+	days := make([]any, 0, 2*len(c.Days))
 	for i, d := range c.Days {
-		settled[i] = "(day = ? AND run_id >= ?)"
-		args = append(args, d.Day, d.Since)
+		settled[i] = "t.day = ? AND t.run_id >= ?"
+		days = append(days, d.Day, d.Since)
 	}
-	var whole []struct {
-		AccountID int64
-		Days      int
-	}
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, CAST(SUM(CASE WHEN state = 'complete' AND ("+strings.Join(settled, " OR ")+") THEN 1 ELSE 0 END) AS SIGNED) AS days FROM coverage"+
-		" WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ? GROUP BY account_id",
-		append(args, accountIDs, c.Report, c.Level, c.from(), c.to())...).Scan(&whole).Error
+	v := s.Data.newValues(len(accountIDs), "account_id")
+	v.ints("account_id", func(row int) int64 { return accountIDs[row] })
+	on, onArgs := s.Data.onKeys(v, "coverage", "t.account_id = o.account_id")
+	list, args := s.Data.list(v)
+	args = slices.Concat(args, onArgs, []any{c.Report, c.Level, c.from(), c.to()}, days, []any{len(c.Days)})
+	var ids []int64
+	err := s.Data.Writer(ctx).Raw("SELECT o.account_id FROM "+list+" AS o LEFT JOIN coverage AS t ON "+on+" AND t.report = ? AND t.level = ? AND t.day BETWEEN ? AND ?"+
+		" AND t.state = 'complete' AND ("+strings.Join(settled, " OR ")+") GROUP BY o.account_id HAVING COUNT(t.account_id) < ? ORDER BY o.account_id", args...).Scan(&ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
 	}
-	have := make(map[int64]bool, len(whole))
-	for _, w := range whole {
-		have[w.AccountID] = w.Days == len(c.Days)
-	}
-	ids := slices.DeleteFunc(slices.Clone(accountIDs), func(id int64) bool { return have[id] })
-	slices.Sort(ids)
 	return ids, nil
 }
 

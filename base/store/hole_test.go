@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -52,4 +53,55 @@ func TestOrderHoles_OrdersNothingThatSomebodyHasOrderedSince(t *testing.T) {
 	accounts, _ = order(now.Add(time.Hour), again)
 	require.Equal(t, []int64{1}, accounts, "what was read anew can be ordered anew")
 	require.Equal(t, 2, read(1)[0].Tries)
+}
+
+// The database counts what Holes reads: both must know the same accounts.
+func TestAccountsWithHoles_AreThoseOfWhichHolesKnowsOne(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := storetest.New(t)
+	const accounts = 40
+	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same each time.
+	calendar := store.Calendar{Report: "report_daily", Level: "account"}
+	for i, d := range day.Between("2026-11-18", "2026-11-20") {
+		calendar.Days = append(calendar.Days, store.CalendarDay{Day: d, Since: int64(100 * (i + 1))})
+	}
+	var ids []int64
+	for id := int64(1); id <= accounts; id++ {
+		ids = append(ids, id)
+		for i, d := range calendar.Days {
+			// Most are whole; some are not, were pulled too early, of another report, or never.
+			run, state, report := d.Since+int64(dice.IntN(2)), "complete", "report_daily"
+			switch dice.IntN(12) {
+			case 0:
+				state = "partial"
+			case 1:
+				run = d.Since - 1
+			case 2:
+				report = "report_hourly"
+			case 3:
+				continue
+			}
+			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, ?, 'account', ?, 'acme', ?, ?)",
+				id, report, calendar.Days[i].Day, run, state).Error)
+		}
+	}
+	for _, some := range [][]int64{ids, ids[:1], ids[7:8], ids[30:], {99}} {
+		holes, err := s.Holes(ctx, some, calendar)
+		require.NoError(t, err)
+		var want []int64
+		for _, h := range holes {
+			if len(want) == 0 || want[len(want)-1] != h.AccountID {
+				want = append(want, h.AccountID)
+			}
+		}
+		got, err := s.AccountsWithHoles(ctx, some, calendar)
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, got)
+		require.IsIncreasing(t, append([]int64{0}, got...))
+		if len(some) == accounts {
+			require.Greater(t, len(want), 5)
+			require.Less(t, len(want), accounts-5)
+		}
+	}
 }

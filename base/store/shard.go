@@ -176,8 +176,10 @@ func (d *DB) among(column string, n int, value func(row int) any) (condition str
 	if d.dialect == SQLiteDialect {
 		return "", nil
 	}
+	known := map[any]bool{}
 	for row := range n {
-		if v := value(row); row == 0 || args[len(args)-1] != v && !slices.Contains(args, v) {
+		if v := value(row); row == 0 || args[len(args)-1] != v && !known[v] {
+			known[v] = true
 			args = append(args, v)
 		}
 	}

@@ -36,9 +36,11 @@ const (
 	// holesKept is how long it is remembered what was ordered.
 	holesKept = 8 * 24 * time.Hour
 
-	// fillPage is how many accounts are looked at together. Their days are all that a pass holds, beside what it will order:
+	// fillPage is how many accounts are looked at together.
+	fillPage = 2000
+	// holesPage is of how many of them that lack days these are read together. That is all that a pass holds, beside what it will order:
 	// 500 accounts × 30 days × 100 bytes, and as much for each open run of the tasks.
-	fillPage = 500
+	holesPage = 500
 	// orderAccounts is how many accounts one order names: every reader of its run's row carries them.
 	orderAccounts = 500
 	openRunsMax   = 200
@@ -455,27 +457,29 @@ func settledAt(d day.Day, zone *time.Location) time.Time {
 // wants looks for the holes of a group: ranges of days to order, by account and day, and how many days are left alone for now.
 func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []want, waiting int, err error) {
 	ids, err := f.store.AccountsWithHoles(ctx, g.accounts, g.calendar)
-	if err != nil || len(ids) == 0 {
-		return nil, 0, err
-	}
-	busy, err := f.busyDays(ctx, scope, ids)
 	if err != nil {
 		return nil, 0, err
 	}
-	holes, err := f.store.Holes(ctx, ids, g.calendar)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, h := range holes {
-		if f.tooSoon(h) || busy.has(h) || f.comes(scope, g, h) {
-			waiting++
-			continue
+	for some := range slices.Chunk(ids, holesPage) {
+		busy, err := f.busyDays(ctx, scope, some)
+		if err != nil {
+			return nil, 0, err
 		}
-		if n := len(wants); n > 0 && wants[n-1].account == h.AccountID && wants[n-1].to.Add(1) == h.Day {
-			wants[n-1].to, wants[n-1].holes = h.Day, append(wants[n-1].holes, h)
-			continue
+		holes, err := f.store.Holes(ctx, some, g.calendar)
+		if err != nil {
+			return nil, 0, err
 		}
-		wants = append(wants, want{taskID: g.task.id, account: h.AccountID, from: h.Day, to: h.Day, holes: []store.Hole{h}})
+		for _, h := range holes {
+			if f.tooSoon(h) || busy.has(h) || f.comes(scope, g, h) {
+				waiting++
+				continue
+			}
+			if n := len(wants); n > 0 && wants[n-1].account == h.AccountID && wants[n-1].to.Add(1) == h.Day {
+				wants[n-1].to, wants[n-1].holes = h.Day, append(wants[n-1].holes, h)
+				continue
+			}
+			wants = append(wants, want{taskID: g.task.id, account: h.AccountID, from: h.Day, to: h.Day, holes: []store.Hole{h}})
+		}
 	}
 	span := max(scope.MaxDays, 1)
 	for i := range wants {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/errgroup"
 
 	"adsync/base/day"
 	"adsync/base/httpapi"
@@ -127,12 +128,19 @@ func (a *api) platforms(name string) ([]media.Platform, error) {
 
 func (a *api) fill(ctx context.Context, platforms []media.Platform, o system.FillOptions) (*holesJSON, error) {
 	answer := &holesJSON{Calls: new(int64), Seconds: new(int64), Tasks: []holesTaskJSON{}}
-	for _, p := range platforms {
-		found, err := system.Fill(ctx, a.Store, p, a.Clock.Now(), o)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range found {
+	found := make([][]system.Filling, len(platforms))
+	var group errgroup.Group // Without a common context: an order of one platform does not end with another's.
+	for i, p := range platforms {
+		group.Go(func() (err error) {
+			found[i], err = system.Fill(ctx, a.Store, p, a.Clock.Now(), o)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, p := range platforms {
+		for _, f := range found[i] {
 			j, err := a.describeFilling(ctx, p.Name(), f)
 			if err != nil {
 				return nil, err

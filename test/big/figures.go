@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/base/task"
 )
 
 // Skew spreads rows of a day over accounts: a few have most of them, and each has at least one.
@@ -133,7 +134,7 @@ func (t *Tables) Wide(ctx context.Context, d day.Day) error {
 func number(d day.Day) int { return int(d.Start(time.UTC).Unix() / 86400) }
 
 // Coverage makes what is known of accounts from a day to another: of both reports at all levels. One in a hundred accounts has figures of the last day
-// that the summaries do not show yet, and another one was not pulled whole.
+// that the summaries do not show yet, and another one was not pulled whole on the last two; all else is whole.
 func (t *Tables) Coverage(ctx context.Context, accounts int, from, to day.Day) error {
 	days := len(day.Between(from, to))
 	scopes := 2 * (1 + len(store.ObjectLevels))
@@ -142,7 +143,7 @@ func (t *Tables) Coverage(ctx context.Context, accounts int, from, to day.Day) e
 	age := fmt.Sprintf("(%d - seq MOD %d)", days-1, days)
 	return t.each(ctx, chunks(n, "INSERT INTO coverage (account_id, report, level, day, media, claimed_version, claimed_by, complete_version, pulled_at, run_id, row_count, dirty, state) SELECT "+
 		account+", IF("+scope+" < 4, 'report_daily', 'report_hourly'), ELT(1 + "+scope+" MOD 4, 'account', 'adgroup', 'campaign', 'creative'), '"+to.String()+"' - INTERVAL "+age+" DAY, "+media(account)+
-		", 1000 + seq MOD 1000, 'consumer-1/c0ffee', 1000, '"+to.String()+"', "+fmt.Sprint(int64(1)<<60)+", 12, IF("+age+" = 0 AND "+account+" MOD 100 = 1, 1000 + seq MOD 1000, NULL), IF("+account+" MOD 100 = 2 AND "+age+" < 2, 'partial', 'complete') FROM SEQ"))
+		", 1000 + seq MOD 1000, 'consumer-1/c0ffee', 1000, '"+to.String()+"', "+fmt.Sprint(task.FirstRunIDAt(to.Add(1).Start(time.UTC)))+", 12, IF("+age+" = 0 AND "+account+" MOD 100 = 1, 1000 + seq MOD 1000, NULL), IF("+account+" MOD 100 = 2 AND "+age+" < 2, 'partial', 'complete') FROM SEQ"))
 }
 
 // Summaries makes the rows of both summaries for days: as many as games × media × os, in each hour and of the day.
