@@ -57,7 +57,7 @@ func (d *deployment) public(ctx context.Context) error {
 	if err := d.build(ctx, "coverage", func() error { return d.tables.Coverage(ctx, d.o.accounts, today.Add(-13), today) }); err != nil {
 		return err
 	}
-	if err := d.build(ctx, "summary_hourly", func() error { return d.tables.Summaries(ctx, today.Add(-2), today) }); err != nil {
+	if err := d.build(ctx, "summary_hourly", func() error { return d.tables.Summaries(ctx, today.Add(-6), today) }); err != nil {
 		return err
 	}
 	if err := d.tables.DropSkew(ctx); err != nil {

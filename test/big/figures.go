@@ -118,7 +118,7 @@ func (t *Tables) Wide(ctx context.Context, d day.Day) error {
 	statements, err := t.byAccounts(ctx, "INSERT INTO wide_daily (day, account_id, level, object_id, media, external_id, account_name, campaign_id, campaign_name, adgroup_id, adgroup_name,"+
 		" creative_id, creative_name, game, os, currency, day_zone, "+columns+", pay_amount_d1, pay_amount_d3, pay_amount_d7, partner_new_users, partner_pay_amount_d7, version, updated_at) SELECT '"+d.String()+
 		"', a.account_id, "+levelOf+", "+objectOf+", "+media("a.account_id")+", 20000000 + a.account_id, CONCAT('account ', a.account_id), "+
-		isLevel("'campaign', 'adgroup', 'creative'")+"10000000000 + a.account_id * 100000 + CEIL(a.objects * 0.15) + 2, NULL), IF(s.seq > 1, 'a campaign of autumn', NULL), "+
+		isLevel("'campaign'")+objectOf+", "+isLevel("'adgroup', 'creative'")+"10000000000 + a.account_id * 100000 + CEIL(a.objects * 0.15) + 2, NULL)), IF(s.seq > 1, 'a campaign of autumn', NULL), "+
 		isLevel("'adgroup', 'creative'")+"10000000000 + a.account_id * 100000 + 2 + s.seq MOD CEIL(a.objects * 0.15), NULL), "+isLevel("'adgroup', 'creative'")+"CONCAT('ad group ', s.seq), NULL), "+
 		isLevel("'creative'")+objectOf+", NULL), "+isLevel("'creative'")+"CONCAT('creative ', s.seq), NULL), "+
 		fmt.Sprintf("CONCAT('game', a.account_id MOD %d), IF(a.account_id DIV %d MOD 2 = 0, 'ios', 'android'), 'CNY', 'Asia/Shanghai', ", Games, Games)+
