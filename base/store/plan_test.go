@@ -218,6 +218,9 @@ func plans(s *store.Store, open int64) []plan {
 		if name == "of a text" {
 			whole = "a piece of a text is in no index: it reads the newest ones until it has a page"
 		}
+		if strings.Contains(name, " and a ") {
+			whole = "of two filters an index serves one: it counts in the index how far it may look, and reads the newest ones until it has a page"
+		}
 		add("dead, "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, store.DeadPlace{}, 51); return err }, whole)
 		add("dead, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, page, 51); return err }, whole)
 	}

@@ -437,7 +437,7 @@ func TestRebuildSummary_OvertakenByOneThatMissedABinding(t *testing.T) {
 			}()
 			<-summed
 			bindTo(t, s, "go", 7)
-		case strings.Contains(query, "JOIN report_daily r") && adding.CompareAndSwap(false, true):
+		case strings.Contains(query, "JOIN report_daily AS t") && adding.CompareAndSwap(false, true):
 			close(summed) // The snapshot is open since the bindings were read.
 			<-goOn
 		}

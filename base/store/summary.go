@@ -84,8 +84,12 @@ type summaryKey struct {
 // marksPerStatement is how many marks one statement clears.
 const marksPerStatement = 500
 
-// SummaryPageDefault is how many public rows a rebuild reads at a time.
-const SummaryPageDefault = 10_000
+const (
+	// summaryPage is how many accounts a rebuild holds at a time.
+	summaryPage = 20_000
+	// summedTogether is how many of them one statement adds up: as many groups as the server holds in memory, whatever games they are of.
+	summedTogether = 500
+)
 
 // fewAccounts is up to how many marked accounts only the games that they belong to are added up anew.
 const fewAccounts = 100
@@ -276,50 +280,43 @@ func (d *DB) fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
 	return slices.Compact(games), nil
 }
 
-// sumColumns are what addSums reads; r is the public table, b the bindings.
-func sumColumns(d DirtyDay) string {
-	hour := "0"
-	if d.Hourly {
-		hour = "r.hour"
-	}
-	return "SELECT r.account_id, " + hour + ", COALESCE(b.game, '" + unassigned + "'), COALESCE(b.os, 'unknown'), r.currency, r.day_zone, r." + strings.Join(metric.Names(), ", r.")
+// boundAccount is an account with the game that its figures of a day count for.
+type boundAccount struct {
+	ID       int64
+	Game, OS string
 }
 
-// sumGames adds up the account level of one day of those games alone. The accounts are found by the bindings, their rows by key.
+// sumGames adds up the account level of one day of those games alone.
 func (d *DB) sumGames(tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey]*metric.Values, error) {
-	join := " STRAIGHT_JOIN "
-	if d.dialect == SQLiteDialect {
-		join = " CROSS JOIN "
+	var accounts []boundAccount
+	err := tx.Raw("SELECT account_id AS id, game, os FROM binding_applied WHERE game IN ? AND from_day <= ? AND to_day >= ?", games, day.Day, day.Day).Scan(&accounts).Error
+	if err != nil {
+		return nil, err
 	}
 	sums := map[summaryKey]*metric.Values{}
-	return sums, addSums(sums, tx.Raw(sumColumns(day)+" FROM binding_applied b"+join+reportName(day.Hourly)+" r ON r.day = ? AND r.account_id = b.account_id AND r.level = 'account'"+
-		" WHERE b.game IN ? AND b.from_day <= ? AND b.to_day >= ? AND r.media = ?", day.Day, games, day.Day, day.Day, day.Media))
+	return sums, d.addSums(tx, day, accounts, sums)
 }
 
 // sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
 // time. An account without a binding on that day counts for the game 'unassigned'.
 func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Values, error) {
 	public := s.Data.byLevel(reportName(d.Hourly) + " r")
-	query := sumColumns(d) + " FROM " + public + " LEFT JOIN binding_applied b ON b.account_id = r.account_id AND b.from_day <= r.day AND r.day <= b.to_day WHERE " + ofLevel +
-		" AND r.account_id > ? AND r.account_id <= ?"
-	// With an order, since that has the server walk along the index in any case.
-	query += " ORDER BY r.day, r.level, r.media, r.account_id"
 	sums := map[summaryKey]*metric.Values{}
-	last := int64(0)
-	for {
-		end, err := accountPageEnd(tx, public, d, last)
-		if err != nil || end == 0 {
+	for last := int64(0); ; {
+		var page []boundAccount
+		err := tx.Raw("SELECT a.account_id AS id, COALESCE(b.game, '"+unassigned+"') AS game, COALESCE(b.os, 'unknown') AS os FROM (SELECT r.account_id FROM "+public+
+			" WHERE r.day = ? AND r.level = 'account' AND r.media = ? AND r.account_id > ? GROUP BY r.account_id ORDER BY r.account_id LIMIT ?) a"+
+			" LEFT JOIN binding_applied b ON b.account_id = a.account_id AND b.from_day <= ? AND ? <= b.to_day ORDER BY a.account_id",
+			d.Day, d.Media, last, summaryPage, d.Day, d.Day).Scan(&page).Error
+		if err != nil || len(page) == 0 {
 			return sums, err
 		}
-		if err := addSums(sums, tx.Raw(query, d.Day, d.Day, d.Media, d.Media, last, end)); err != nil {
+		last = page[len(page)-1].ID
+		if err := s.Data.addSums(tx, d, page, sums); err != nil {
 			return nil, err
 		}
-		last = end
 	}
 }
-
-// ofLevel are the rows of accounts of a day and media. Not as day = ?: MariaDB would look up by what is equal, and read the day once for each page of accounts.
-const ofLevel = "r.day >= ? AND r.day <= ? AND r.level = 'account' AND r.media >= ? AND r.media <= ?"
 
 // byLevel names a public table to be read by its index of levels.
 func (d *DB) byLevel(table string) string {
@@ -329,30 +326,50 @@ func (d *DB) byLevel(table string) string {
 	return table + " FORCE INDEX (level_account)"
 }
 
-// accountPageEnd returns the last account id of the next page of a day's rows, and 0 after the last page.
-func accountPageEnd(tx *gorm.DB, public string, d DirtyDay, last int64) (int64, error) {
-	var end *int64
-	err := tx.Raw("SELECT MAX(account_id) FROM (SELECT r.account_id FROM "+public+" WHERE "+ofLevel+" AND r.account_id > ? ORDER BY r.day, r.level, r.media, r.account_id LIMIT ?) page",
-		d.Day, d.Day, d.Media, d.Media, last, SummaryPageDefault).Row().Scan(&end)
-	if err != nil || end == nil {
-		return 0, err
+// addSums adds up a day's rows of accounts, which are found by key. The database adds: a sum is NULL where no row has the figure, as in metric.Values. Accounts of a
+// game come together, with a number in its place, so that what a statement holds is little and its rows are few.
+func (d *DB) addSums(tx *gorm.DB, day DirtyDay, accounts []boundAccount, sums map[summaryKey]*metric.Values) error {
+	slices.SortFunc(accounts, func(a, b boundAccount) int {
+		return cmp.Or(cmp.Compare(a.Game, b.Game), cmp.Compare(a.OS, b.OS), cmp.Compare(a.ID, b.ID))
+	})
+	for some := range slices.Chunk(accounts, summedTogether) {
+		of := make([]int64, len(some)) // the place of the first account of the same game and os
+		for i := range some {
+			if of[i] = int64(i); i > 0 && some[i-1].Game == some[i].Game && some[i-1].OS == some[i].OS {
+				of[i] = of[i-1]
+			}
+		}
+		if err := d.addSumsOf(tx, day, some, of, sums); err != nil {
+			return err
+		}
 	}
-	return *end, nil
+	return nil
 }
 
-func addSums(sums map[summaryKey]*metric.Values, query *gorm.DB) error {
-	rows, err := query.Rows()
+func (d *DB) addSumsOf(tx *gorm.DB, day DirtyDay, accounts []boundAccount, of []int64, sums map[summaryKey]*metric.Values) error {
+	v := d.newValues(len(accounts), "account_id", "game")
+	v.ints("account_id", func(row int) int64 { return accounts[row].ID })
+	v.ints("game", func(row int) int64 { return of[row] })
+	hour := "0"
+	if day.Hourly {
+		hour = "t.hour"
+	}
+	game, gameArgs := v.in("o.game")
+	from, args := d.lookUpKeys(reportName(day.Hourly), []string{"account_id"}, v)
+	rows, err := tx.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, SUM(t."+strings.Join(metric.Names(), "), SUM(t.")+") FROM "+from+
+		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone", slices.Concat(gameArgs, args, []any{day.Day, day.Media})...).Rows()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var account int64
+		var place int
 		var k summaryKey
 		var columns metric.Columns
-		if err := rows.Scan(columns.Dest([]any{&account, &k.hour, &k.game, &k.os, &k.currency, &k.zone})...); err != nil {
+		if err := rows.Scan(columns.Dest([]any{&place, &k.hour, &k.currency, &k.zone})...); err != nil {
 			return err
 		}
+		k.game, k.os = accounts[place].Game, accounts[place].OS
 		sum := sums[k]
 		if sum == nil {
 			sum = &metric.Values{}
