@@ -358,8 +358,8 @@ func TestCallBook_LetsNothingThroughButGETsOfThePlatform(t *testing.T) {
 	base, err := url.Parse(server.URL + "/v3.0")
 	require.NoError(t, err)
 	book := newCallBook(tencent.New(), base, http.DefaultTransport)
-	do := func(method, address string) error {
-		req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader("{}"))
+	do := func(ctx context.Context, method, address string) error {
+		req, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader("{}"))
 		require.NoError(t, err)
 		resp, err := (&http.Client{Transport: book}).Do(req)
 		if err == nil {
@@ -371,19 +371,22 @@ func TestCallBook_LetsNothingThroughButGETsOfThePlatform(t *testing.T) {
 		{http.MethodPost, "/v3.0/adgroups/update"}, {http.MethodPut, "/v3.0/adgroups/get"}, {http.MethodDelete, "/v3.0/adgroups/get"},
 		{http.MethodGet, "/oauth/token"}, {http.MethodGet, "/v3.0x/adgroups/get"},
 	} {
-		err := do(c[0], server.URL+c[1])
+		err := do(t.Context(), c[0], server.URL+c[1])
 		e, ok := errors.AsType[*media.Error](err)
 		require.True(t, ok, "%s %s: %v", c[0], c[1], err)
 		require.Equal(t, media.Bug, e.Class)
 	}
-	require.Error(t, do(http.MethodGet, "http://127.0.0.1:1/v3.0/adgroups/get"), "another host")
+	require.Error(t, do(t.Context(), http.MethodGet, "http://127.0.0.1:1/v3.0/adgroups/get"), "another host")
 	require.Zero(t, sent)
 	require.Empty(t, book.list())
 
-	require.NoError(t, do(http.MethodGet, server.URL+"/v3.0/adgroups/get"))
-	require.NoError(t, do(http.MethodGet, server.URL+"/v3.0/adgroups/get/"))
+	require.NoError(t, do(t.Context(), http.MethodGet, server.URL+"/v3.0/adgroups/get"))
+	require.NoError(t, do(t.Context(), http.MethodGet, server.URL+"/v3.0/adgroups/get/"))
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, do(late, http.MethodGet, server.URL+"/v3.0/adgroups/get"), context.Canceled)
 	require.Equal(t, 2, sent)
-	require.Equal(t, []EndpointCalls{{Endpoint: "adgroups/get", Calls: 2, QuotaLeft: "90% of the day, 80% of the minute"}}, book.list())
+	require.Equal(t, []EndpointCalls{{Endpoint: "adgroups/get", Calls: 2, QuotaLeft: "90% of the day, 80% of the minute"}}, book.list(), "what was never written is no call")
 }
 
 func TestLiveFigure_NullIsNotZero(t *testing.T) {

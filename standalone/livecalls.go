@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"adsync/media"
 )
@@ -50,8 +52,16 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	endpoint = strings.TrimSuffix(endpoint, "/")
-	b.note(endpoint, 1, "")
-	resp, err := b.inner.RoundTrip(req)
+	var written atomic.Bool // A request that its grant's end overtook never reached the platform.
+	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			written.Store(true)
+		}
+	}}
+	resp, err := b.inner.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if err == nil || written.Load() {
+		b.note(endpoint, 1, "")
+	}
 	if teller, ok := b.platform.(media.QuotaTeller); ok && err == nil {
 		b.note(endpoint, 0, teller.QuotaLeft(resp.Header))
 	}
