@@ -76,7 +76,7 @@ func (d Dialect) contains(text string) string {
 	if d == SQLiteDialect {
 		return "INSTR(" + text + ", ?) > 0"
 	}
-	return "INSTR(CAST(" + text + " AS BINARY), CAST(? AS BINARY)) > 0"
+	return "INSTR(CAST(" + text + " AS BINARY), ?) > 0"
 }
 
 // mysqlConfig completes a DSN. patience is how long the server may take to answer a statement.

@@ -356,7 +356,7 @@ func (d *DB) addSumsOf(tx *gorm.DB, day DirtyDay, accounts []boundAccount, of []
 	}
 	game, gameArgs := v.in("o.game")
 	from, args := d.lookUpKeys(reportName(day.Hourly), []string{"account_id"}, v)
-	rows, err := tx.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, SUM(t."+strings.Join(metric.Names(), "), SUM(t.")+") FROM "+from+
+	rows, err := tx.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
 		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone", slices.Concat(gameArgs, args, []any{day.Day, day.Media})...).Rows()
 	if err != nil {
 		return err

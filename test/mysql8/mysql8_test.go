@@ -41,8 +41,6 @@ var skipped = []struct{ test, because string }{
 	{"TestTombstones_AWarehouseFollowsWithAnOverlap", "a DELETE with a subquery about the row fails here; these are a warehouse's statements"},
 	{"TestPutAccounts_ManyAtOnceFromTwoLogins", "an UPDATE with a subquery fails here when others have changed its rows"},
 	{"TestBackfill_FillsWhatIsNull", "of an index that is read by ranges and equal values in turn it forgets the latter, and sums up all levels"},
-	{"TestDead_IsFoundByEachFilter", "INSTR of bytes finds what is not there"},
-	{"TestDead_GroupsOfATextAreThoseOfAll", "INSTR of bytes finds what is not there"},
 	// Its time for a statement grows with the square of the rows; the same statements run with fewer rows in others.
 	{"TestTicks_ThousandsAtOnce", "too many rows"},
 	{"TestPlanTicks_ThousandsDueAtTheSameSecond", "too many rows"},
