@@ -31,7 +31,7 @@ func (s *Store) FillAccounts(ctx context.Context, media string, after int64, lim
 	var accounts []FillAccount
 	table := "media_account"
 	if s.Config.dialect != SQLiteDialect {
-		table += " FORCE INDEX (PRIMARY)" // By the index of a media's tiers, each page would sort all of the media.
+		table += " FORCE INDEX (`PRIMARY`)" // By the index of a media's tiers, each page would sort all of the media.
 	}
 	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.dialect.NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
