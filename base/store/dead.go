@@ -141,11 +141,7 @@ func (d *DB) deadWalk(f task.DeadFilter) deadWalk {
 	if others != (task.DeadFilter{}) {
 		w.rest, w.restArgs = d.deadWhere(others)
 	}
-	if d.dialect == SQLiteDialect {
-		w.from += " INDEXED BY subtask_dead_" + index
-	} else {
-		w.from += " FORCE INDEX (`" + index + "`)"
-	}
+	w.from += d.dialect.forceIndex("subtask_dead", index)
 	return w
 }
 
@@ -165,11 +161,11 @@ func (w *deadWalk) upTo(p DeadPlace) {
 	w.args = append(w.args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
 }
 
-// DeadLookDefault is how many dead subtasks a page looks at, where no index tells which of them are chosen.
-const DeadLookDefault = 50_000
+// deadLookDefault is how many dead subtasks a page looks at, where no index tells which of them are chosen.
+const deadLookDefault = 50_000
 
 // ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it. Where no index tells which are chosen, it looks at
-// some ten thousand: if that left it with fewer than limit, it returns the place where it ended, after which there may be more. Otherwise that is zero.
+// deadLookDefault of them: if that left it with fewer than limit, it returns the place where it ended, after which there may be more. Otherwise that is zero.
 func (s *Store) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) (all []DeadSubtask, end DeadPlace, err error) {
 	w := s.Data.deadWalk(f)
 	if !after.At.IsZero() {
@@ -248,8 +244,8 @@ func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (g
 		if f.Print == "" && s.Data.dialect != SQLiteDialect {
 			index = " IGNORE INDEX (print, tally)"
 		}
-	case f.AccountID == 0 && f.RunID == 0 && f.TaskID == 0 && s.Data.dialect != SQLiteDialect:
-		index = " FORCE INDEX (tally)" // It has all that is asked for, in this order.
+	case f.AccountID == 0 && f.RunID == 0 && f.TaskID == 0:
+		index = s.Data.dialect.forceIndex("subtask_dead", "tally") // It has all that is asked for, in this order.
 		grouped += " ORDER BY d.error_print, d.error_class, d.task_id"
 	}
 	rows, err := s.Data.Writer(ctx).Raw("SELECT d.error_print, d.error_class, d.task_id, "+columns+" FROM subtask_dead d"+index+" WHERE "+where+grouped, args...).Rows()

@@ -122,14 +122,20 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
-// A page that no index serves looks at some of them and ends there: those who ask on come to each once.
-func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
-	t.Parallel()
-	s := storetest.New(t)
+// manyParts are subtasks of seven accounts, one of which has five.
+func manyParts() []task.Key {
 	keys := accounts(7)
 	for i := range 4 {
 		keys = append(keys, task.Key{AccountID: 3, Part: fmt.Sprint("p", i)})
 	}
+	return keys
+}
+
+// A page that no index serves looks at some of them and ends there: those who ask on come to each once.
+func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	keys := manyParts()
 	died(t, s, 7, outcomeTime, "the code is é", keys...)
 	died(t, s, 7, outcomeTime, "the code is É", keys...) // at the same times
 	died(t, s, 8, outcomeTime, "the code is é", keys...)
@@ -189,10 +195,7 @@ func TestDead_GroupsOfATextAreThoseOfAll(t *testing.T) {
 func TestDead_PagesHaveEachRowOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	keys := accounts(7)
-	for i := range 4 {
-		keys = append(keys, task.Key{AccountID: 3, Part: fmt.Sprint("p", i)})
-	}
+	keys := manyParts()
 	died(t, s, 7, outcomeTime, "a", keys...)
 	died(t, s, 7, outcomeTime, "b", keys...) // at the same times
 	// And many at one time.

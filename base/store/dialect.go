@@ -70,6 +70,18 @@ func (d Dialect) ForUpdate() string {
 	return " FOR UPDATE"
 }
 
+// forceIndex follows a table, or its alias, in a statement that is to read it by one of its indexes, whatever the statistics say. In SQLite an index has
+// its table's name before its own.
+func (d Dialect) forceIndex(table, index string) string {
+	switch {
+	case d != SQLiteDialect:
+		return " FORCE INDEX (`" + index + "`)"
+	case index == "PRIMARY":
+		return " NOT INDEXED" // By the row's id.
+	}
+	return " INDEXED BY " + table + "_" + index
+}
+
 // contains is whether a text has a piece of text, the next argument, somewhere in it. It is no LIKE, which would give some letters a meaning, and compares
 // bytes, which tells the same of UTF-8: by letters it takes a server four times as long.
 func (d Dialect) contains(text string) string {

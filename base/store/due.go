@@ -63,12 +63,7 @@ func SortDue(due []Due) {
 }
 
 // dueByPlace follows subtask_due in a statement that is to use the index of places.
-func (d *DB) dueByPlace() string {
-	if d.dialect == SQLiteDialect {
-		return " INDEXED BY subtask_due_place"
-	}
-	return " FORCE INDEX (place)"
-}
+func (d *DB) dueByPlace() string { return d.dialect.forceIndex("subtask_due", "place") }
 
 // readDue reads rows of subtask_due; tail is what follows its name.
 func (s *Store) readDue(ctx context.Context, tail string, args ...any) ([]Due, error) {

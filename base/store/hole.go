@@ -29,10 +29,8 @@ const initialiseWait = 48 * time.Hour
 // initialisation.
 func (s *Store) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
 	var accounts []FillAccount
-	table := "media_account"
-	if s.Config.dialect != SQLiteDialect {
-		table += " FORCE INDEX (`PRIMARY`)" // By the index of a media's tiers, each page would sort all of the media.
-	}
+	// By the index of a media's tiers, each page would sort all of the media.
+	table := "media_account" + s.Config.dialect.forceIndex("media_account", "PRIMARY")
 	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.dialect.NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
 		media, TierInvalid, after, limit).Scan(&accounts).Error

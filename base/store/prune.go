@@ -94,7 +94,7 @@ func (d *DB) pruneFirst(ctx context.Context, table string, key []string, where s
 	}
 	err = d.Tx(ctx, func(tx *gorm.DB) error {
 		for batch := range slices.Chunk(keys, d.rowsPerStatement(len(key))) {
-			if err := tx.Exec("DELETE t FROM "+table+" t FORCE INDEX (`PRIMARY`) WHERE "+d.inTuples(key, len(batch)), flatten(batch, len(key))...).Error; err != nil {
+			if err := tx.Exec("DELETE t FROM "+table+" t"+d.dialect.forceIndex(table, "PRIMARY")+" WHERE "+d.inTuples(key, len(batch)), flatten(batch, len(key))...).Error; err != nil {
 				return err
 			}
 		}

@@ -21,7 +21,7 @@ type Store struct {
 	Config *DB
 	Data   *DB
 
-	deadLook int // see DeadLookDefault
+	deadLook int // see deadLookDefault
 }
 
 // DB is one database: the writer and its readers.
@@ -60,7 +60,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open data database: %w", err), conf.Close())
 	}
-	return &Store{Config: conf, Data: data, deadLook: DeadLookDefault}, nil
+	return &Store{Config: conf, Data: data, deadLook: deadLookDefault}, nil
 }
 
 // Ping reports which database's writer does not answer.

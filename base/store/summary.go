@@ -300,7 +300,8 @@ func (d *DB) sumGames(tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey
 // sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
 // time. An account without a binding on that day counts for the game 'unassigned'.
 func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Values, error) {
-	public := s.Data.byLevel(reportName(d.Hourly) + " r")
+	name := reportName(d.Hourly)
+	public := name + " r" + s.Data.dialect.forceIndex(name, "level_account")
 	sums := map[summaryKey]*metric.Values{}
 	for last := int64(0); ; {
 		var page []boundAccount
@@ -316,14 +317,6 @@ func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Val
 			return nil, err
 		}
 	}
-}
-
-// byLevel names a public table to be read by its index of levels.
-func (d *DB) byLevel(table string) string {
-	if d.dialect == SQLiteDialect {
-		return table
-	}
-	return table + " FORCE INDEX (level_account)"
 }
 
 // addSums adds up a day's rows of accounts, which are found by key. The database adds: a sum is NULL where no row has the figure, as in metric.Values. Accounts of a
