@@ -127,3 +127,6 @@ func (d *DB) BeforeRows(fn func(query string)) {
 		}
 	}
 }
+
+// SortByKey sorts rows as an upsert does.
+func SortByKey(rows [][]any, width int) { sortByKey(rows, width) }

@@ -198,6 +198,8 @@ func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (map[reportKey]*existing, er
 }
 
 func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
+	rawTable, publicTable := w.Raw.Upsert(), reportTable(w.Hourly)
+	rawWidth, publicWidth := len(rawTable.Key)+len(rawTable.Columns), len(publicTable.Key)+len(publicTable.Columns)
 	var raw, public [][]any
 	for i := range w.Rows {
 		row := &w.Rows[i]
@@ -220,17 +222,17 @@ func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map
 			}
 		}
 		key := k.args(w.AccountID, w.Level, w.Hourly)
-		raw = append(raw, append(append(append([]any{}, key...), row.Raw...), row.JSON, w.Version))
-		values := append(append([]any{}, key...), w.Media, w.Currency, w.Zone)
+		raw = append(raw, append(append(append(make([]any, 0, rawWidth), key...), row.Raw...), row.JSON, w.Version))
+		values := append(append(make([]any, 0, publicWidth), key...), w.Media, w.Currency, w.Zone)
 		values = row.Metrics.Args(values)
 		public = append(public, append(values, At(now), w.Version))
 		o.dirty, o.changed = w.DirtySummary, true
 	}
 	result.Written = len(raw)
-	if err := d.Upsert(tx, w.Raw.Upsert(), raw); err != nil {
+	if err := d.Upsert(tx, rawTable, raw); err != nil {
 		return err
 	}
-	return d.Upsert(tx, reportTable(w.Hourly), public)
+	return d.Upsert(tx, publicTable, public)
 }
 
 // deleteStaleReport deletes what the tables have and a whole pull has not, unless that looks like the platform's

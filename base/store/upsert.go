@@ -152,6 +152,10 @@ func sameKey(a, b []any, width int) bool {
 // compare orders key values of the same kind; a key holds integers, days and text only.
 func compare(a, b any) int {
 	switch a := a.(type) {
+	case string:
+		if b, ok := b.(string); ok {
+			return cmp.Compare(a, b)
+		}
 	case int64:
 		if b, ok := b.(int64); ok {
 			return cmp.Compare(a, b)
