@@ -94,6 +94,18 @@ func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
 		parts[1]: {{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1}},
 		parts[2]: {{Key: task.Key{RunID: run.ID, AccountID: 3, Part: "2026-11-20"}, Delivery: 1}},
 	}, open)
+	for name, accounts := range map[string][]int64{"close together": {2, 3}, "far apart": {1, 3, 599}} {
+		of, err := s.OpenSubtasksOfAccounts(ctx, []int64{run.ID, 1 << 40}, accounts)
+		require.NoError(t, err)
+		for _, id := range accounts {
+			if id == 1 {
+				require.Empty(t, of[parts[0]], "it has ended")
+				continue
+			}
+			require.Len(t, of[parts[id-1]], 1, "%s: %d", name, id)
+		}
+		require.Len(t, of, 2, name)
+	}
 }
 
 func TestCursor_MovesFromWhereItStands(t *testing.T) {

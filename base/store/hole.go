@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,13 +29,24 @@ const initialiseWait = 48 * time.Hour
 // and those of the tier invalid: nothing is pulled of them. Nor are those there that were bound a moment ago and whose past comes with their
 // initialisation.
 func (s *Store) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
-	var accounts []FillAccount
 	// By the index of a media's tiers, each page would sort all of the media.
 	table := "media_account" + s.Config.dialect.forceIndex("media_account", "PRIMARY")
-	err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
+	rows, err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.dialect.NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
-		media, TierInvalid, after, limit).Scan(&accounts).Error
+		media, TierInvalid, after, limit).Rows()
 	if err != nil {
+		return nil, fmt.Errorf("read accounts of %s: %w", media, err)
+	}
+	defer rows.Close()
+	var accounts []FillAccount
+	for rows.Next() {
+		var a FillAccount
+		if err := rows.Scan(&a.ID, &a.Timezone, &a.Tier); err != nil {
+			return nil, fmt.Errorf("read accounts of %s: %w", media, err)
+		}
+		accounts = append(accounts, a)
+	}
+	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read accounts of %s: %w", media, err)
 	}
 	return accounts, nil
@@ -57,30 +69,59 @@ type Calendar struct {
 func (c Calendar) from() day.Day { return c.Days[0].Day }
 func (c Calendar) to() day.Day   { return c.Days[len(c.Days)-1].Day }
 
-// AccountsWithHoles returns those of the accounts that lack days of a calendar, by id. The database counts, and returns
-// no others.
+// AccountsWithHoles returns those of the accounts that lack days of a calendar, in the order in which they are given. The database counts, and
+// names those that lack none: it would have to keep a table beside it to name the others, of some of which it has no row.
 func (s *Store) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Calendar) ([]int64, error) {
 	if len(accountIDs) == 0 {
 		return nil, nil
 	}
-	settled := make([]string, len(c.Days))
-	days := make([]any, 0, 2*len(c.Days))
+	// Mostly all days were pulled since the last of them has settled: that is told by one comparison.
+	settled, days := make([]string, len(c.Days)), make([]any, 1, 2+2*len(c.Days))
 	for i, d := range c.Days {
-		settled[i] = "t.day = ? AND t.run_id >= ?"
+		settled[i] = "day = ? AND run_id >= ?"
 		days = append(days, d.Day, d.Since)
 	}
-	v := s.Data.newValues(len(accountIDs), "account_id")
-	v.ints("account_id", func(row int) int64 { return accountIDs[row] })
-	on, onArgs := s.Data.onKeys(v, "coverage", "t.account_id = o.account_id")
-	list, args := s.Data.list(v)
-	args = slices.Concat(args, onArgs, []any{c.Report, c.Level, c.from(), c.to()}, days, []any{len(c.Days)})
-	var ids []int64
-	err := s.Data.Writer(ctx).Raw("SELECT o.account_id FROM "+list+" AS o LEFT JOIN coverage AS t ON "+on+" AND t.report = ? AND t.level = ? AND t.day BETWEEN ? AND ?"+
-		" AND t.state = 'complete' AND ("+strings.Join(settled, " OR ")+") GROUP BY o.account_id HAVING COUNT(t.account_id) < ? ORDER BY o.account_id", args...).Scan(&ids).Error
+	days[0] = c.Days[len(c.Days)-1].Since
+	args := slices.Concat([]any{c.Report, c.Level, c.from(), c.to()}, days, []any{len(c.Days)})
+	// A join with a list would read all days that there are of an account: servers bound the days of a list of constants alone. Thousands of placeholders
+	// would take as long as the question.
+	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id FROM coverage"+s.Data.dialect.forceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
+		" AND report = ? AND level = ? AND day BETWEEN ? AND ? AND state = 'complete' AND (run_id >= ? OR "+strings.Join(settled, " OR ")+")"+
+		" GROUP BY account_id HAVING COUNT(*) = ?", args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
 	}
-	return ids, nil
+	defer rows.Close()
+	whole := make(map[int64]bool, len(accountIDs))
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
+		}
+		whole[id] = true
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
+	}
+	var holes []int64
+	for _, id := range accountIDs {
+		if !whole[id] {
+			holes = append(holes, id)
+		}
+	}
+	return holes, nil
+}
+
+// listOf writes numbers down, separated by commas.
+func listOf(numbers []int64) string {
+	text := make([]byte, 0, 8*len(numbers))
+	for i, n := range numbers {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return string(text)
 }
 
 // Hole is a day of a scope that is not whole.

@@ -282,6 +282,10 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.OpenSubtasks(ctx, []int64{open}, store.AccountRange{After: 5, Through: 50})
 		return err
 	})
+	add("open subtasks of accounts that lie far apart", func(ctx context.Context) error {
+		_, err := s.OpenSubtasksOfAccounts(ctx, []int64{open, planLog.RunID(3)}, []int64{5, 50, 500})
+		return err
+	})
 	add("queued subtasks", func(ctx context.Context) error {
 		_, err := s.QueuedSubtasks(ctx, []int64{open}, store.AccountRange{After: 5, Through: 50})
 		return err

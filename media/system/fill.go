@@ -409,10 +409,15 @@ func (f *filler) groups(scope fillScope, page []store.FillAccount) []*group {
 		zone   string
 	}
 	known := map[key]*group{}
+	tasks := map[string]fillTask{} // by tier
 	var all []*group
 	for _, a := range page {
-		t, ok := scope.taskOf(a.Tier)
-		if !ok {
+		t, found := tasks[a.Tier]
+		if !found {
+			t, _ = scope.taskOf(a.Tier)
+			tasks[a.Tier] = t
+		}
+		if t.id == 0 {
 			continue
 		}
 		k := key{t.id, a.Timezone}
@@ -552,7 +557,7 @@ func (f *filler) busyDays(ctx context.Context, scope fillScope, accounts []int64
 	if len(runs) == 0 {
 		return busy, nil
 	}
-	open, err := f.store.OpenSubtasks(ctx, runs, store.AccountRange{After: accounts[0] - 1, Through: accounts[len(accounts)-1]})
+	open, err := f.store.OpenSubtasksOfAccounts(ctx, runs, accounts)
 	if err != nil {
 		return nil, err
 	}
