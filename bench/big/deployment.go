@@ -20,6 +20,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
 	"adsync/base/secret"
+	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/base/timer"
@@ -143,6 +144,7 @@ func (d *deployment) rowsOf(ctx context.Context, table string) (n int, err error
 
 // serve puts the API on the store, with the producer's own list of tasks.
 func (d *deployment) serve(ctx context.Context) error {
+	service.GrowHeap()
 	log := slog.New(slog.DiscardHandler)
 	settings := redis.DefaultConfig()
 	settings.Addrs = []string{d.redis.Addr()}

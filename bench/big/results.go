@@ -232,6 +232,3 @@ func (d *deployment) summary(ctx context.Context) error {
 	}
 	return d.analysts(ctx, "summary")
 }
-
-// retention has the results' retention do its work.
-func (d *deployment) retention(ctx context.Context) error { return nil }
