@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,18 +39,31 @@ func (s *Store) FillAccounts(ctx context.Context, media string, after int64, lim
 		return nil, fmt.Errorf("read accounts of %s: %w", media, err)
 	}
 	defer rows.Close()
-	var accounts []FillAccount
+	accounts := make([]FillAccount, 0, limit)
+	var zone, tier sql.RawBytes
 	for rows.Next() {
-		var a FillAccount
-		if err := rows.Scan(&a.ID, &a.Timezone, &a.Tier); err != nil {
+		var a, last FillAccount
+		if len(accounts) > 0 {
+			last = accounts[len(accounts)-1]
+		}
+		if err := rows.Scan(&a.ID, &zone, &tier); err != nil {
 			return nil, fmt.Errorf("read accounts of %s: %w", media, err)
 		}
+		a.Timezone, a.Tier = textOf(zone, last.Timezone), textOf(tier, last.Tier)
 		accounts = append(accounts, a)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read accounts of %s: %w", media, err)
 	}
 	return accounts, nil
+}
+
+// textOf is what was read, or the same text as it was before: of thousands of rows it mostly is.
+func textOf(read sql.RawBytes, before string) string {
+	if string(read) == before {
+		return before
+	}
+	return string(read)
 }
 
 // CalendarDay is a day that a scope should have.
@@ -69,8 +83,8 @@ type Calendar struct {
 func (c Calendar) from() day.Day { return c.Days[0].Day }
 func (c Calendar) to() day.Day   { return c.Days[len(c.Days)-1].Day }
 
-// AccountsWithHoles returns those of the accounts that lack days of a calendar, in the order in which they are given. The database counts, and
-// names those that lack none: it would have to keep a table beside it to name the others, of some of which it has no row.
+// AccountsWithHoles returns those of the accounts, given by id, that lack days of a calendar, by id. The database counts, and names those that lack none:
+// it would have to keep a table beside it to name the others, of some of which it has no row.
 func (s *Store) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Calendar) ([]int64, error) {
 	if len(accountIDs) == 0 {
 		return nil, nil
@@ -87,29 +101,28 @@ func (s *Store) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Cal
 	// would take as long as the question.
 	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id FROM coverage"+s.Data.dialect.forceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
 		" AND report = ? AND level = ? AND day BETWEEN ? AND ? AND state = 'complete' AND (run_id >= ? OR "+strings.Join(settled, " OR ")+")"+
-		" GROUP BY account_id HAVING COUNT(*) = ?", args...).Rows()
+		" GROUP BY account_id HAVING COUNT(*) = ? ORDER BY account_id", args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
 	}
 	defer rows.Close()
-	whole := make(map[int64]bool, len(accountIDs))
+	var holes []int64
+	rest := accountIDs // those behind the last that is whole
 	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+		var whole int64
+		if err := rows.Scan(&whole); err != nil {
 			return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
 		}
-		whole[id] = true
+		for ; len(rest) > 0 && rest[0] <= whole; rest = rest[1:] {
+			if rest[0] < whole {
+				holes = append(holes, rest[0])
+			}
+		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
 	}
-	var holes []int64
-	for _, id := range accountIDs {
-		if !whole[id] {
-			holes = append(holes, id)
-		}
-	}
-	return holes, nil
+	return append(holes, rest...), nil
 }
 
 // listOf writes numbers down, separated by commas.
