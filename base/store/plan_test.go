@@ -130,6 +130,8 @@ const planDay = day.Day("2026-11-21")
 
 const planAccounts = 4000
 
+var planRaw = store.RawTable{Name: "tencent_plan", Shape: store.DailyRows}
+
 var planLog = big.Log{Day: planDay, Rows: planRows, RunSize: 400, Open: 4}
 
 // planStore returns a store with many rows in its tables, what counts the rows that something reads, and a run that is open.
@@ -142,6 +144,7 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	defer func() { require.NoError(t, tables.Close()) }()
 	require.NoError(t, tables.Accounts(ctx, planAccounts))
 	require.NoError(t, s.EnsurePartitions(ctx, planDay.Add(-2), planDay.Add(1)))
+	require.NoError(t, s.EnsureRawTables(ctx, []store.RawTable{planRaw}))
 	earlier := planLog
 	earlier.Day, earlier.Open = planDay.Add(-1), 0
 	for _, log := range []big.Log{planLog, earlier} {
@@ -364,6 +367,29 @@ func plans(s *store.Store, open int64) []plan {
 		_, _, err := s.BeginPull(ctx, store.Scope{AccountID: 7, Report: "report_daily", Level: "account", Days: []day.Day{planDay}}, "x", 1)
 		return err
 	})
+	for lacks, word := range map[int]string{1: "a row that a pull lacks", 2: "rows that a pull lacks"} {
+		add(word, func(ctx context.Context) error {
+			for i, n := range []int{3, 3 - lacks} {
+				scope := store.Scope{AccountID: planAccounts + int64(lacks), Media: "tencent", Report: "report_daily", Level: "campaign", Days: []day.Day{planDay}}
+				claim, _, err := s.BeginPull(ctx, scope, fmt.Sprint("pull ", i), 1)
+				if err != nil {
+					return err
+				}
+				w := store.ReportWrite{Claim: claim, Raw: planRaw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
+				for j := range n {
+					w.Rows = append(w.Rows, store.ReportRow{Day: planDay, Object: fmt.Sprint(j), JSON: "{}"})
+				}
+				result, err := s.WriteReport(ctx, w)
+				if err != nil {
+					return err
+				}
+				if i == 1 && result.Deleted != lacks {
+					return fmt.Errorf("%d rows went, want %d", result.Deleted, lacks)
+				}
+			}
+			return nil
+		})
+	}
 	lists("dirty days", func(ctx context.Context) (int, error) {
 		all, err := s.DirtyDays(ctx, "tencent", 1<<60, 2000)
 		return len(all), err

@@ -113,6 +113,9 @@ func (d *DB) deleteByTuples(tx *gorm.DB, table string, key []string, keys [][]an
 
 // inTuples is the condition that a row has one of n keys.
 func (d *DB) inTuples(key []string, n int) string {
+	if n == 1 { // Of one tuple alone, MariaDB would have a DELETE read and lock the whole table.
+		return strings.Join(key, " = ? AND ") + " = ?"
+	}
 	list := Tuples(n, len(key))
 	if d.dialect == SQLiteDialect {
 		list = "VALUES " + list // It takes row values on the right of IN only so.
