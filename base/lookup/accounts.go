@@ -75,6 +75,7 @@ type Accounts struct {
 	keys   redis.Keys
 	causes *telemetry.CauseLog
 	found  *prometheus.CounterVec
+	budget time.Duration // of a look into Redis
 
 	flights singleflight.Group
 	reads   chan struct{}
@@ -97,7 +98,7 @@ type known struct {
 // NewAccounts makes the look-up of a process. Its metrics go to registerer, or nowhere when that is nil.
 func NewAccounts(s *store.Store, client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, registerer prometheus.Registerer) *Accounts {
 	return &Accounts{
-		store: s, redis: client, keys: keys, causes: telemetry.NewCauseLog(logger), known: map[int64]known{}, reads: make(chan struct{}, readsMax),
+		store: s, redis: client, keys: keys, causes: telemetry.NewCauseLog(logger), known: map[int64]known{}, reads: make(chan struct{}, readsMax), budget: redisBudget,
 		found: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_lookup_accounts_total", Help: "Accounts that were looked up, by where they were found: memory, redis or database.",
 		}, []string{"where"}),
@@ -230,7 +231,7 @@ func (a *Accounts) find(ctx context.Context, id int64) (store.AccountRef, error)
 }
 
 func (a *Accounts) fromRedis(ctx context.Context, version string, id int64) (store.AccountRef, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisBudget)
+	ctx, cancel := context.WithTimeout(ctx, a.budget)
 	defer cancel()
 	text, err := a.redis.HGet(ctx, a.hash(version), strconv.FormatInt(id, 10)).Bytes()
 	if err != nil {
