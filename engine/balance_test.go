@@ -38,7 +38,7 @@ var hashes = map[string]func(key int64, shards int) int{
 	},
 }
 
-var vitessCipher, _ = des.NewTripleDESCipher(make([]byte, 24)) //nolint:gosec // It spreads keys, and hides nothing.
+var vitessCipher, _ = des.NewTripleDESCipher(make([]byte, 24))
 
 func bytesOf(key int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(key)) }
 
@@ -63,7 +63,7 @@ func TestShards_OfADaysLogAreEven(t *testing.T) {
 // The rows of reports and of coverage: one account in a hundred has a hundred times as many as the others.
 func TestShards_OfAccountsAreEven(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same in each test.
+	random := rand.New(rand.NewPCG(1, 2))
 	rows := map[int64]int{}
 	for id := range int64(balanceAccounts) {
 		rows[id+1] = 1 + random.IntN(10)

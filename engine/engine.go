@@ -20,6 +20,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/httpapi"
+	"adsync/base/loglevel"
 	"adsync/base/lookup"
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
@@ -164,6 +165,7 @@ type Engine struct {
 	flows     map[string]*oauth.Flow
 	registry  *media.Registry
 	timer     *timer.Timer
+	logLevels *loglevel.Orders
 }
 
 // New builds the handlers of all platforms and of the system. It contacts nobody.
@@ -173,6 +175,7 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 		fields: map[string]*field.Keeper{}, flows: map[string]*oauth.Flow{},
 	}
 	e.accounts = lookup.NewAccounts(deps.Store, deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
+	e.logLevels = loglevel.NewOrders(deps.Redis, deps.Keys)
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, deps.Store, e.limits.rules, deps.Registerer, deps.Logger)
@@ -232,6 +235,11 @@ func (e *Engine) Fields(media string) *field.Keeper { return e.fields[media] }
 // Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }
 
+// LogLevel has a process log as operators order it.
+func (e *Engine) LogLevel(role string, level *slog.LevelVar) service.Service {
+	return loglevel.NewFollower(e.logLevels, role, e.deps.Node, level, e.deps.Logger)
+}
+
 // Accounts keeps the copy of the accounts in Redis up to date; a process that pulls starts it before its consumer.
 func (e *Engine) Accounts() service.Service { return e.accounts }
 
@@ -282,5 +290,5 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 
 // Routes are the operators' API of a producer.
 func (e *Engine) Routes(p *producer.Producer) []httpapi.Route {
-	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, Clock: e.deps.Planning})
+	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels, Clock: e.deps.Planning})
 }

@@ -51,6 +51,7 @@ type Options struct {
 	API       httpapi.Config
 	RateLimit ratelimit.Config
 	Logger    *slog.Logger
+	Level     *slog.LevelVar // of Logger; nil when it does not change
 	Out       io.Writer // the screen, or the outcome of Once
 
 	plan *storyPlan // another story than night, for tests
@@ -225,6 +226,9 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	}
 	s.manager.Add("http", s.server)
 	s.manager.Add("clock", database)
+	if s.Level != nil {
+		s.manager.Add("log level", parts.LogLevel("all", s.Level))
+	}
 	s.manager.Add("limits", parts.Limits())
 	s.manager.Add("accounts", parts.Accounts())
 	s.manager.Add("tokens", parts.Tokens())

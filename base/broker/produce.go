@@ -62,7 +62,7 @@ func (w *write) produce(ctx context.Context, queues []*queue) produceAnswer {
 	req := &produce.Request{
 		Acks: int16(kafka.RequireAll),
 		// The broker gives up before this side does, so that its answer, and not silence, ends a slow write.
-		Timeout: int32((requestTimeout * 4 / 5).Milliseconds()),
+		Timeout: int32((requestTimeout * 4 / 5).Milliseconds()), //nolint:gosec // Some seconds.
 	}
 	topics := make(map[string]int)
 	for _, q := range queues {
@@ -73,7 +73,7 @@ func (w *write) produce(ctx context.Context, queues []*queue) produceAnswer {
 			req.Topics = append(req.Topics, produce.RequestTopic{Topic: q.place.Topic})
 		}
 		req.Topics[at].Partitions = append(req.Topics[at].Partitions, produce.RequestPartition{
-			Partition: int32(q.place.Partition),
+			Partition: int32(q.place.Partition), //nolint:gosec // As Kafka told it, in 32 bits.
 			RecordSet: protocol.RecordSet{
 				Attributes: protocol.Attributes(compressions[w.client.cfg.Compression]),
 				Records:    w.records(q.sent),

@@ -68,7 +68,7 @@ func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[stri
 		case !ok:
 			missing = append(missing, c.topicConfig(topic, count))
 		case len(layout.leaders) < count:
-			short = append(short, kafka.TopicPartitionsConfig{Name: topic.Name, Count: int32(count)})
+			short = append(short, kafka.TopicPartitionsConfig{Name: topic.Name, Count: int32(count)}) //nolint:gosec // From a column of 32 bits, or validated.
 		}
 	}
 	if len(missing) > 0 {

@@ -17,6 +17,7 @@ type Config struct {
 	Tokens         []Token       `koanf:"tokens" doc:"Who may call the API. With none, every caller on this machine may do everything."`
 	RequestTimeout time.Duration `koanf:"request_timeout" doc:"How long a request may take before it is given up."`
 	BodyLimit      int64         `koanf:"body_limit" doc:"The largest request body, in bytes."`
+	TLS            TLSConfig     `koanf:"tls"`
 	ShutdownDelay  time.Duration `koanf:"shutdown_delay" doc:"How long requests are still taken at a stop after /readyz began to answer 503, for load balancers to notice. 0s without one; at most 3s, so that the program stops within 15s."`
 }
 
@@ -71,6 +72,7 @@ func (c Config) Validate() error {
 	if c.BodyLimit <= 0 {
 		refuse("body_limit", strconv.FormatInt(c.BodyLimit, 10), "at least 1")
 	}
+	errs = append(errs, c.TLS.validate()...)
 	if c.ShutdownDelay < 0 || c.ShutdownDelay > shutdownDelayMax {
 		refuse("shutdown_delay", c.ShutdownDelay.String(), "0s to "+shutdownDelayMax.String())
 	}

@@ -6,6 +6,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,6 +53,7 @@ type Server struct {
 	ready  *readiness
 	gate   *gate
 	guard  *guard
+	tls    *tls.Config // nil without TLS
 
 	http     *http.Server
 	stopOnce sync.Once
@@ -81,6 +83,10 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 	if err != nil {
 		return nil, fmt.Errorf("register metrics of the HTTP server: %w", err)
 	}
+	encryption, err := cfg.TLS.load(logger)
+	if err != nil {
+		return nil, err
+	}
 	ready := &readiness{phase: starting, log: logger}
 	s := &Server{
 		cfg:    cfg,
@@ -89,6 +95,7 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 		ready:  ready,
 		gate:   newGate(ready, cfg.ShutdownDelay),
 		guard:  newGuard(cfg.Tokens),
+		tls:    encryption,
 		failed: make(chan error, 1),
 	}
 	// By default gin believes whoever says in a header that they are a proxy.
@@ -235,15 +242,20 @@ func (s *Server) Start(ctx context.Context) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
+	serve := s.http.Serve
+	if s.tls != nil {
+		s.http.TLSConfig = s.tls
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
 	s.served = make(chan struct{})
 	s.watching.Go(func() { s.ready.watch(base) })
 	go func() {
 		defer close(s.served)
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- fmt.Errorf("serve HTTP: %w", err)
 		}
 	}()
-	s.logger.Info("listening", "addr", s.addr, "tokens", len(s.cfg.Tokens))
+	s.logger.Info("listening", "addr", s.addr, "tls", s.tls != nil, "tokens", len(s.cfg.Tokens))
 	return nil
 }
 

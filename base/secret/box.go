@@ -1,13 +1,19 @@
 package secret
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"adsync/base/config"
 )
 
 const (
@@ -24,21 +30,58 @@ type UnknownKeyError struct {
 }
 
 func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("no key %q is configured: add it to secret.keys", e.ID)
+	return fmt.Sprintf("no key %q is configured: add it to secret.keys or the file of secret.keys_file", e.ID)
 }
 
 // Box seals texts for the database with AES-256-GCM and opens them again. It is safe for concurrent use.
 type Box struct {
-	first string
+	keys *ring // nil for a box whose keys are in a file
+	file *config.Followed[*ring]
+}
+
+// ring is the keys of a box at a time.
+type ring struct {
+	ids   []string // the first seals
 	aeads map[string]cipher.AEAD
 }
 
 // NewBox makes a box whose first key seals while all keys open.
 func NewBox(keys ...Key) (*Box, error) {
+	r, err := newRing(keys)
+	if err != nil {
+		return nil, err
+	}
+	return &Box{keys: r}, nil
+}
+
+// OpenBox makes the box of a configuration. One whose keys are in a file has those that are in it when it seals or opens.
+func OpenBox(cfg Config, logger *slog.Logger) (*Box, error) {
+	if cfg.KeysFile == "" {
+		return NewBox(cfg.Keys...)
+	}
+	file, err := config.Follow(logger, "secret.keys_file", func(texts [][]byte) (*ring, error) { return readRing(texts[0]) }, cfg.KeysFile)
+	if err != nil {
+		return nil, fmt.Errorf("read secret.keys_file: %w", err)
+	}
+	return &Box{file: file}, nil
+}
+
+// readRing reads the list of keys in a file. Its error tells nothing of the text, as the YAML package's own would.
+func readRing(text []byte) (*ring, error) {
+	var keys []Key
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if decoder.Decode(&keys) != nil {
+		return nil, errors.New("it is no list of keys in YAML: want - {id: k1, key: …} for each")
+	}
+	return newRing(keys)
+}
+
+func newRing(keys []Key) (*ring, error) {
 	if err := (Config{Keys: keys}).Validate(); err != nil {
 		return nil, err
 	}
-	b := &Box{first: keys[0].ID, aeads: map[string]cipher.AEAD{}}
+	r := &ring{aeads: map[string]cipher.AEAD{}}
 	for _, k := range keys {
 		raw, err := k.bytes()
 		if err != nil {
@@ -49,12 +92,24 @@ func NewBox(keys ...Key) (*Box, error) {
 			return nil, fmt.Errorf("key %s: %w", k.ID, err)
 		}
 		// The nonce is random: a key is good for 2^32 texts, which a table of tokens does not come near.
-		if b.aeads[k.ID], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		if r.aeads[k.ID], err = cipher.NewGCMWithRandomNonce(block); err != nil {
 			return nil, fmt.Errorf("key %s: %w", k.ID, err)
 		}
+		r.ids = append(r.ids, k.ID)
 	}
-	return b, nil
+	return r, nil
 }
+
+// ring returns the keys as they are now.
+func (b *Box) ring() *ring {
+	if b.file == nil {
+		return b.keys
+	}
+	return b.file.Current()
+}
+
+// IDs are the names of the keys; the first one seals.
+func (b *Box) IDs() []string { return b.ring().ids }
 
 // NewKey makes a key with random bytes.
 func NewKey(id string) Key {
@@ -66,27 +121,41 @@ func NewKey(id string) Key {
 // Seal encrypts plain. The place names where the sealed text is kept, such as "media_token:17:refresh": Open needs the
 // same, so that a sealed text copied to another row does not open there.
 func (b *Box) Seal(plain, place string) (string, error) {
-	head := version + ":" + b.first + ":"
-	sealed := b.aeads[b.first].Seal(nil, nil, []byte(plain), []byte(head+place))
+	r := b.ring()
+	head := version + ":" + r.ids[0] + ":"
+	sealed := r.aeads[r.ids[0]].Seal(nil, nil, []byte(plain), []byte(head+place)) //nolint:gosec // It draws a nonce itself.
 	return head + base64.StdEncoding.EncodeToString(sealed), nil
+}
+
+// KeyOf returns the name of the key that a text was sealed with, "" for what is no sealed text.
+func KeyOf(sealed string) string {
+	parts := strings.SplitN(sealed, ":", 3)
+	if len(parts) != 3 || parts[0] != version {
+		return ""
+	}
+	return parts[1]
 }
 
 // Open decrypts what Seal made for the same place, with whichever key it names. It fails with *UnknownKeyError or
 // ErrTampered.
 func (b *Box) Open(sealed, place string) (string, error) {
-	parts := strings.SplitN(sealed, ":", 3)
-	if len(parts) != 3 || parts[0] != version {
+	id := KeyOf(sealed)
+	if id == "" {
 		return "", ErrTampered
 	}
-	aead, ok := b.aeads[parts[1]]
-	if !ok {
-		return "", &UnknownKeyError{ID: parts[1]}
+	aead, ok := b.ring().aeads[id]
+	if !ok && b.file != nil {
+		// Another process has read the file before us.
+		aead, ok = b.file.Look().aeads[id]
 	}
-	raw, err := base64.StdEncoding.Strict().DecodeString(parts[2])
+	if !ok {
+		return "", &UnknownKeyError{ID: id}
+	}
+	head := version + ":" + id + ":"
+	raw, err := base64.StdEncoding.Strict().DecodeString(sealed[len(head):])
 	if err != nil {
 		return "", ErrTampered
 	}
-	head := version + ":" + parts[1] + ":"
 	plain, err := aead.Open(nil, nil, raw, []byte(head+place))
 	if err != nil {
 		return "", ErrTampered

@@ -11,7 +11,9 @@ import (
 
 // Config holds the keys that seal what the tables keep encrypted.
 type Config struct {
-	Keys []Key `koanf:"keys" doc:"The keys that encrypt platform tokens in the tables. The first one seals, all of them open: to rotate, put a new key first and keep the old ones until nothing is sealed with them."`
+	Keys []Key `koanf:"keys" doc:"The keys that encrypt platform tokens in the tables. The first one seals, all of them open: a change needs a restart, or keys_file."`
+	// KeysFile is for keys that change while the program runs.
+	KeysFile string `koanf:"keys_file" doc:"YAML file with that list, in the place of keys: - {id: k2, key: …}. It is read again when it changes, so that keys are rotated without a restart: operations.md tells how."`
 }
 
 // Key is one key of a Box.
@@ -27,7 +29,12 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
 // Validate reports every key that cannot be used, and that there is none.
 func (c Config) Validate() error {
-	if len(c.Keys) == 0 {
+	switch {
+	case c.KeysFile != "" && len(c.Keys) > 0:
+		return &config.FieldError{Key: "keys_file", Value: c.KeysFile, Want: "either keys or keys_file"}
+	case c.KeysFile != "":
+		return nil // What is in it is checked when it is read.
+	case len(c.Keys) == 0:
 		return &config.FieldError{
 			Key: "keys", Want: "at least one key {id: k1, key: …} with 32 random bytes in base64: openssl rand -base64 32 makes one",
 		}

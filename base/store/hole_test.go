@@ -61,7 +61,7 @@ func TestAccountsWithHoles_AreThoseOfWhichHolesKnowsOne(t *testing.T) {
 	ctx := t.Context()
 	s := storetest.New(t)
 	const accounts = 40
-	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same each time.
+	dice := rand.New(rand.NewPCG(1, 2)) // The same each time.
 	calendar := store.Calendar{Report: "report_daily", Level: "account"}
 	for i, d := range day.Between("2026-11-18", "2026-11-20") {
 		calendar.Days = append(calendar.Days, store.CalendarDay{Day: d, Since: int64(100 * (i + 1))})

@@ -133,8 +133,8 @@ func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit 
 	if err != nil {
 		return nil, after, err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
-	rows, err := tx.QueryContext(ctx, "SELECT id, "+moment+", COALESCE(deleted, 0), day, COALESCE(game, ''), COALESCE(os, ''), COALESCE(media, ''), COALESCE(account, ''),"+
+	defer func() { _ = tx.Rollback() }()                                                                                                                                     // nothing was written
+	rows, err := tx.QueryContext(ctx, "SELECT id, "+moment+", COALESCE(deleted, 0), day, COALESCE(game, ''), COALESCE(os, ''), COALESCE(media, ''), COALESCE(account, ''),"+ //nolint:gosec // The table's name is validated, the rest is ours.
 		" COALESCE(level, ''), COALESCE(object_id, ''), "+strings.Join(PartnerFigures[:], ", ")+
 		" FROM "+p.table+" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
 	if err != nil {

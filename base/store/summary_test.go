@@ -20,7 +20,7 @@ func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 	s := storetest.New(t)
 	db := s.Data.Writer(ctx)
 	require.NoError(t, s.EnsurePartitions(ctx, today, today))
-	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same each time.
+	dice := rand.New(rand.NewPCG(1, 2)) // The same each time.
 	want := map[string]*metric.Values{}
 	const accounts = 1300 // More than one statement adds up.
 	columns := "day, account_id, level, object_id, hour, media, currency, day_zone, version, updated_at, " + strings.Join(metric.Names(), ", ")

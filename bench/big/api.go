@@ -88,7 +88,7 @@ type route struct {
 }
 
 func (d *deployment) routes(logs []big.Log) []route {
-	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same questions each time.
+	dice := rand.New(rand.NewPCG(1, 2))
 	last := logs[len(logs)-1]
 	account := func() int { return 1 + dice.IntN(d.o.accounts) }
 	dead := func() int { return 7 + 200*dice.IntN(max(1, last.RunSize/200)) }

@@ -75,7 +75,11 @@ func (a *app) client(cmd *cobra.Command, server string) (*apiClient, error) {
 		if err != nil {
 			return nil, err
 		}
-		server, from = "http://"+reachable(cfg.API.Listen), "api.listen"
+		scheme := "http://"
+		if cfg.API.TLS.CertFile != "" {
+			scheme = "https://" // Its certificate must be of the host of api.listen, or --server names another.
+		}
+		server, from = scheme+reachable(cfg.API.Listen), "api.listen"
 	}
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {

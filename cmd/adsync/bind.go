@@ -49,8 +49,8 @@ All of them work on the tables, which must be there ("adsync migrate up"); secre
 			if u, err := url.Parse(simulator); err != nil || u.Scheme != "http" || u.Host == "" {
 				return usagef("--simulator is %q: want the address of an adsync simulate, as http://host:port", simulator)
 			}
-			return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, _ *slog.Logger) error {
-				box, err := secret.NewBox(cfg.Secret.Keys...)
+			return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+				box, err := secret.OpenBox(cfg.Secret, logger)
 				if err != nil {
 					return err
 				}

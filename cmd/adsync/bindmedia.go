@@ -187,7 +187,7 @@ func (a *app) bindMedia(ctx context.Context, cmd *cobra.Command, s *store.Store,
 
 // authorise writes the app, asks for an authorisation, and waits for what comes of it if that is wanted.
 func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
-	box, err := secret.NewBox(cfg.Secret.Keys...)
+	box, err := secret.OpenBox(cfg.Secret, logger)
 	if err != nil {
 		return 0, err
 	}

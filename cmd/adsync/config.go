@@ -22,18 +22,19 @@ import (
 
 // Config is every setting of the program, a section per package.
 type Config struct {
-	Log       telemetry.Config    `koanf:"log" doc:"What the program logs, to standard error."`
-	API       httpapi.Config      `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
-	Secret    secret.Config       `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
-	Store     store.Config        `koanf:"store" doc:"The two databases."`
-	Broker    broker.Config       `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
-	Redis     redis.Config        `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
-	RateLimit ratelimit.Config    `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
-	Producer  producer.Config     `koanf:"producer" doc:"What turns due tasks into work."`
-	Consumer  consumer.Config     `koanf:"consumer" doc:"What does the work."`
-	Media     engine.MediaConfig  `koanf:"media" doc:"How the platforms are reached."`
-	Partner   store.PartnerConfig `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
-	Retention system.Retention    `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
+	Log       telemetry.Config      `koanf:"log" doc:"What the program logs, to standard error."`
+	API       httpapi.Config        `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
+	Secret    secret.Config         `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
+	Store     store.Config          `koanf:"store" doc:"The two databases."`
+	Broker    broker.Config         `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
+	Redis     redis.Config          `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
+	RateLimit ratelimit.Config      `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
+	Producer  producer.Config       `koanf:"producer" doc:"What turns due tasks into work."`
+	Consumer  consumer.Config       `koanf:"consumer" doc:"What does the work."`
+	Media     engine.MediaConfig    `koanf:"media" doc:"How the platforms are reached."`
+	Partner   store.PartnerConfig   `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
+	Debug     telemetry.DebugConfig `koanf:"debug" doc:"What helps to find out what a process does."`
+	Retention system.Retention      `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
 }
 
 // defaultConfig is a deployment on one machine, but for the secrets.
@@ -57,7 +58,7 @@ func defaultConfig() Config {
 
 // neededBy lists the sections that a command uses: what it does not use need not be valid.
 var neededBy = map[string][]string{
-	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner"},
+	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner", "debug"},
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis"},
 	"simulate":   {"log"},

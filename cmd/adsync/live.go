@@ -19,7 +19,7 @@ import (
 
 // liveTokenVariable holds the access token of a live account. There is no flag for it: other users of a machine see
 // command lines, and shells keep them.
-const liveTokenVariable = "ADSYNC_LIVE_TOKEN"
+const liveTokenVariable = "ADSYNC_LIVE_TOKEN" //nolint:gosec // The name of the variable, not a token.
 
 // liveFlags are the flags of a live account.
 func liveFlags(flags *pflag.FlagSet, live *standalone.Live) {

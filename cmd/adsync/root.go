@@ -94,8 +94,8 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	flags.StringArrayVar(&a.sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
 	settingFlag(flags, "log-level", "log.level", "debug, info, warn or error")
 	root.AddCommand(
-		a.newStandalone(), a.newServe(), a.newMigrate(), a.newSimulate(), a.newQuota(), a.newBind(), a.newUnbind(),
-		a.newDead(), a.newPause(), a.newResume(), a.newPauses(), a.newCancel(), a.newAccounts(), a.newCoverage(), a.newChanges(), a.newReconcile(), a.newFields(),
+		a.newStandalone(), a.newServe(), a.newMigrate(), a.newSimulate(), a.newQuota(), a.newBind(), a.newUnbind(), a.newKeys(),
+		a.newDead(), a.newPause(), a.newResume(), a.newPauses(), a.newCancel(), a.newAccounts(), a.newCoverage(), a.newChanges(), a.newReconcile(), a.newFields(), a.newLogLevel(),
 		a.newConfig(), a.newDictionary(), a.newVersion(),
 	)
 	return root

@@ -58,11 +58,11 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
 			if err != nil {
 				return err
 			}
-			logger, _, err := telemetry.NewLogger(cfg.Log, cmd.ErrOrStderr())
+			logger, level, err := telemetry.NewLogger(cfg.Log, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, chosen, logger.With("role", string(chosen)))
+			return serve(cmd.Context(), cfg, chosen, logger.With("role", string(chosen)), level)
 		},
 	}
 	cmd.Flags().StringVar(&name, "role", "", "producer, consumer or all (or ADSYNC_ROLE)")
@@ -73,14 +73,14 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
 // serve runs the role until ctx ends. The order of the parts is the order of their starts; they stop in reverse: the
 // API closes first, then the producer hands over, the consumer drains, writes, commits and leaves, refreshes of tokens
 // end, and what all of them write to is closed.
-func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) error {
+func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, level *slog.LevelVar) error {
 	service.GrowHeap()
 	registry := telemetry.NewRegistry()
 	server, err := httpapi.New(cfg.API, registry, logger)
 	if err != nil {
 		return err
 	}
-	box, err := secret.NewBox(cfg.Secret.Keys...)
+	box, err := secret.OpenBox(cfg.Secret, logger)
 	if err != nil {
 		return err
 	}
@@ -114,6 +114,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 
 	m := service.NewManager(logger)
 	m.Add("http", server)
+	m.Add("profiles", telemetry.NewProfiles(cfg.Debug, logger))
 	m.Add("store", service.Func{StopFunc: closing(logger, "store", tables.Close)})
 	m.Add("partner", service.Func{StopFunc: closing(logger, "partner", partner.Close)})
 	m.AddPatient("schema", awaited(logger, "the databases", tables.CheckSchema))
@@ -129,6 +130,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger) er
 		return err
 	}))
 	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
+	m.Add("log level", parts.LogLevel(string(chosen), level))
 	m.Add("limits", parts.Limits())
 	m.Add("accounts", parts.Accounts())
 	m.Add("tokens", parts.Tokens())

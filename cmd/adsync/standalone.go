@@ -121,10 +121,11 @@ func runStandalone(ctx context.Context, cfg Config, o standalone.Options, stderr
 		}
 	}
 	cfg.Log.Level = strings.ToLower(level.String())
-	logger, _, err := telemetry.NewLogger(cfg.Log, stderr)
+	logger, current, err := telemetry.NewLogger(cfg.Log, stderr)
 	if err != nil {
 		return err
 	}
 	o.API, o.RateLimit, o.Logger = cfg.API, cfg.RateLimit, logger
+	o.Level = current
 	return standalone.Run(ctx, o)
 }

@@ -76,7 +76,7 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *sp
 	back.Set(p.codeParam, code)
 	back.Set("state", q.Get("state"))
 	target.RawQuery = back.Encode()
-	http.Redirect(w, r, target.String(), http.StatusFound)
+	http.Redirect(w, r, target.String(), http.StatusFound) //nolint:gosec // The platforms send a browser to where the app said, and so must this.
 }
 
 func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view authoriseView) {

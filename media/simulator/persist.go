@@ -52,7 +52,7 @@ type disk struct {
 
 // open reads the world kept in a directory, or keeps a new one there.
 func (s *Simulator) open(cfg Config) error {
-	if err := os.MkdirAll(cfg.DataDir, 0o755); err != nil {
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return err
 	}
 	d := &disk{dir: cfg.DataDir}
@@ -207,7 +207,7 @@ func (s *Simulator) compactLedger(d *disk) error {
 	if err := d.close(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(d.path(ledgerFile), os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(d.path(ledgerFile), os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}

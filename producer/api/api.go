@@ -43,6 +43,8 @@ type Deps struct {
 	Flows map[string]*oauth.Flow
 	// Limits are those of all processes.
 	Limits Limits
+	// LogLevels keeps what processes log.
+	LogLevels LogLevels
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
 }
@@ -71,6 +73,9 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodGet, Path: "/api/v1/reconciliation", Role: httpapi.Viewer, Handler: a.listDifferences},
 		{Method: http.MethodGet, Path: "/api/v1/subtasks/:run/:account_id/wait", Role: httpapi.Viewer, Handler: a.explainWait},
 		{Method: http.MethodGet, Path: "/api/v1/limits", Role: httpapi.Viewer, Handler: a.listLimits},
+		{Method: http.MethodGet, Path: "/api/v1/log-level", Role: httpapi.Viewer, Handler: a.getLogLevel},
+		{Method: http.MethodPut, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.putLogLevel},
+		{Method: http.MethodDelete, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.endLogLevel},
 		{Method: http.MethodGet, Path: "/api/v1/fields", Role: httpapi.Viewer, Handler: a.listFields},
 		{Method: http.MethodPut, Path: "/api/v1/fields", Role: httpapi.Operator, Handler: a.putField},
 		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/changes", Role: httpapi.Viewer, Handler: a.listChanges},

@@ -16,6 +16,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
+	"adsync/base/loglevel"
 	"adsync/base/ratelimit"
 	"adsync/base/redis/redistest"
 	"adsync/base/secret"
@@ -70,6 +71,7 @@ func (f *fakeProducer) Wake() {
 var (
 	viewerToken   = strings.Repeat("v", 20)
 	operatorToken = strings.Repeat("o", 20)
+	adminToken    = strings.Repeat("a", 20)
 )
 
 // bench is an open server with the routes over an empty store.
@@ -96,6 +98,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	cfg.Tokens = []httpapi.Token{
 		{Name: "vera", Token: secret.NewText(viewerToken), Role: httpapi.Viewer},
 		{Name: "otto", Token: secret.NewText(operatorToken), Role: httpapi.Operator},
+		{Name: "ada", Token: secret.NewText(adminToken), Role: httpapi.Admin},
 	}
 	var err error
 	b.server, err = httpapi.New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
@@ -104,7 +107,8 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	client, keys := redistest.New(b.t)
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
 	b.server.Register(api.Routes(api.Deps{
-		Store: b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter, Clock: c,
+		Store: b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter,
+		LogLevels: loglevel.NewOrders(client, keys), Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
 }

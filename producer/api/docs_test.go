@@ -66,7 +66,8 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Limits []limitJSON `json:"limits"`
 			Pauses []pointJSON `json:"pauses"`
 		}{},
-		`"expected_at":`: &waitJSON{},
+		`"level": "debug"`: &logLevelJSON{},
+		`"expected_at":`:   &waitJSON{},
 		`"bindings":`: &struct {
 			Account  accountJSON   `json:"account"`
 			Logins   []loginJSON   `json:"logins"`

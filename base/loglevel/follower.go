@@ -1,0 +1,94 @@
+package loglevel
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/service"
+	"adsync/base/telemetry"
+)
+
+// lookInterval is how often a process looks for an order.
+const lookInterval = 5 * time.Second
+
+// Follower has this process log as the order says, and as it is configured to when there is none.
+type Follower struct {
+	orders     *Orders
+	role, node string
+	level      *slog.LevelVar
+	configured slog.Level
+	log        *slog.Logger
+	until      time.Time // of the order in force, by this process's clock: it ends without Redis too
+
+	stopOnce sync.Once
+	stop     context.CancelFunc
+	done     chan struct{}
+}
+
+var _ service.Service = (*Follower)(nil)
+
+// NewFollower returns a Follower of a process with a role and a name; its level is the one that is configured.
+func NewFollower(orders *Orders, role, node string, level *slog.LevelVar, logger *slog.Logger) *Follower {
+	return &Follower{orders: orders, role: role, node: node, level: level, configured: level.Level(), log: logger}
+}
+
+// Start implements service.Service.
+func (f *Follower) Start(ctx context.Context) error {
+	ctx, f.stop = context.WithCancel(context.WithoutCancel(ctx))
+	f.done = make(chan struct{})
+	go func() {
+		defer close(f.done)
+		ticker := time.NewTicker(lookInterval)
+		defer ticker.Stop()
+		for {
+			f.look(ctx)
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return nil
+}
+
+// Stop implements service.Service.
+func (f *Follower) Stop() {
+	f.stopOnce.Do(func() {
+		if f.stop != nil {
+			f.stop()
+			<-f.done
+		}
+	})
+}
+
+func (f *Follower) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookInterval)
+	defer cancel()
+	order, left, err := f.orders.Current(ctx)
+	if err != nil {
+		// That Redis is away others tell. What is in force goes on to its end.
+		if clock.Mark().After(f.until) {
+			f.set(f.configured, Order{})
+		}
+		return
+	}
+	level, err := telemetry.ParseLevel(order.Level)
+	if err != nil || left <= 0 || (order.Role != "" && order.Role != f.role) || (order.Node != "" && order.Node != f.node) {
+		level, order, left = f.configured, Order{}, 0
+	}
+	f.until = clock.Mark().Add(left)
+	f.set(level, order)
+}
+
+func (f *Follower) set(level slog.Level, order Order) {
+	if f.level.Level() == level {
+		return
+	}
+	f.level.Set(level)
+	// At a level that shows in any case: a log that falls silent, or does not, should say why.
+	f.log.Error("the level of this log is another from here on", "to", level.String(), "by", order.By, "configured", f.configured.String())
+}

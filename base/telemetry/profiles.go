@@ -1,0 +1,103 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof" // It puts itself on the default mux too, which nothing here serves.
+	"strconv"
+	"strings"
+	"time"
+
+	"adsync/base/config"
+)
+
+// DebugConfig is what helps to find out what a process does.
+type DebugConfig struct {
+	Pprof string `koanf:"pprof" doc:"Loopback address, such as 127.0.0.1:6060, at which Go profiles of the process are served under /debug/pprof/. Empty means none."`
+}
+
+// Validate refuses an address that other machines reach: a profile holds whatever is in memory.
+func (c DebugConfig) Validate() error {
+	if c.Pprof == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(c.Pprof)
+	n, portErr := strconv.Atoi(port)
+	if ip := net.ParseIP(host); err != nil || portErr != nil || n < 0 || n > 65535 || ip == nil || !ip.IsLoopback() {
+		return &config.FieldError{Key: "pprof", Value: c.Pprof, Want: "a loopback address with a port, such as 127.0.0.1:6060"}
+	}
+	return nil
+}
+
+// Profiles serves a process's profiles to this machine. It is a server of its own: profiles are wanted just when the API hangs, take longer than its
+// requests may, and go tool pprof knows no tokens.
+type Profiles struct {
+	cfg    DebugConfig
+	logger *slog.Logger
+	server *http.Server
+	served chan struct{}
+	addr   string
+}
+
+// NewProfiles returns what serves profiles, or nothing if there is no address.
+func NewProfiles(cfg DebugConfig, logger *slog.Logger) *Profiles {
+	return &Profiles{cfg: cfg, logger: logger}
+}
+
+// Start listens.
+func (p *Profiles) Start(ctx context.Context) error {
+	if p.cfg.Pprof == "" {
+		return nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.cfg.Pprof)
+	if err != nil {
+		return fmt.Errorf("listen for profiles: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	p.addr = listener.Addr().String()
+	p.server = &http.Server{Handler: fromHere(mux), ReadHeaderTimeout: 5 * time.Second}
+	p.served = make(chan struct{})
+	go func() {
+		defer close(p.served)
+		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			p.logger.Error("profiles are no longer served", "err", err)
+		}
+	}()
+	p.logger.Info("serving profiles", "addr", p.addr)
+	return nil
+}
+
+// Stop ends it at once, in the middle of a profile too.
+func (p *Profiles) Stop() {
+	if p.server != nil {
+		_ = p.server.Close()
+		<-p.served
+	}
+}
+
+// Addr is where profiles are served; empty before Start, and without an address.
+func (p *Profiles) Addr() string { return p.addr }
+
+// fromHere refuses what a web page had a browser on this machine send, by having its own name resolve to this address. The command line is left out: it
+// may be the last place in which somebody has put a password.
+func fromHere(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = strings.Trim(r.Host, "[]")
+		}
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) || strings.HasSuffix(r.URL.Path, "/cmdline") {
+			http.Error(w, "only requests to localhost are answered", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/media/token"
+)
+
+func (a *app) newKeys() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Shows which keys the tables are sealed with, and seals them with the first",
+		Long: `Lists the keys that platform tokens and the secrets of apps are sealed with in the tables, by their names in secret.keys or in the
+file of secret.keys_file, and how much of each. "adsync keys reseal" seals all of it with the first key. It works on the tables while everything runs.`,
+		Example: `  adsync keys --config adsync.yaml
+  adsync keys reseal --config adsync.yaml`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withBox(cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
+				return printKeys(ctx, cmd.OutOrStdout(), s, box)
+			})
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "reseal",
+		Short: "Seals everything with the first key",
+		Long: `Seals with the first key what the tables hold that was sealed with another one, a row at a time. Everything runs on meanwhile; it may be cut
+off, and begun again. When all processes have the first key, and this has told that nothing is sealed with an old one, the old one may be removed.`,
+		Example: `  adsync keys reseal --config adsync.yaml`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withBox(cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
+				n, err := token.Reseal(ctx, s, box)
+				if n > 0 {
+					after, _ := json.Marshal(map[string]any{"key": box.IDs()[0], "texts": n}) // It cannot fail.
+					err = errors.Join(err, s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)}))
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%d texts were sealed anew.\n\n", n)
+				return printKeys(ctx, cmd.OutOrStdout(), s, box)
+			})
+		},
+	})
+	return cmd
+}
+
+// withBox opens the config database and the keys for one piece of work.
+func (a *app) withBox(cmd *cobra.Command, work func(context.Context, *store.Store, *secret.Box) error) error {
+	return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+		if err := s.CheckSchema(ctx); err != nil {
+			return err
+		}
+		box, err := secret.OpenBox(cfg.Secret, logger)
+		if err != nil {
+			return err
+		}
+		return work(ctx, s, box)
+	})
+}
+
+func printKeys(ctx context.Context, w io.Writer, s *store.Store, box *secret.Box) error {
+	counts, err := token.SealedBy(ctx, s)
+	if err != nil {
+		return err
+	}
+	t := table(w)
+	fmt.Fprintln(t, "KEY\tSEALED WITH IT\tNOTE")
+	for i, id := range box.IDs() {
+		note := "may be removed when all processes have the first one"
+		switch {
+		case i == 0:
+			note = "seals"
+		case counts[id] > 0:
+			note = "opens: adsync keys reseal"
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\n", id, counts[id], note)
+		delete(counts, id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(t, "%s\t%d\tmissing: nothing opens these\n", plain(id), counts[id])
+	}
+	return t.Flush()
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+)
+
+// An operator replaces the key of a deployment that runs.
+func TestKeys_AreRotatedWhileADeploymentRuns(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	write := func(keys ...secret.Key) {
+		text := ""
+		for _, k := range keys {
+			text += "- {id: " + k.ID + ", key: " + k.Key.Reveal() + "}\n"
+		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	oldKey, newKey := secret.NewKey("k1"), secret.NewKey("k2")
+	write(oldKey)
+	environ := append(slices.DeleteFunc(serveEnviron(t), func(v string) bool { return v == secretEnviron[0] }), "ADSYNC_SECRET_KEYS_FILE="+file)
+	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	r := adsync(environ, "bind", "--simulator=http://"+world.await(t, "msg", served)["addr"].(string))
+	require.Zero(t, r.code, r.stderr)
+	r = adsync(environ, "keys")
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `k1 +\d+ +seals`, r.stdout)
+
+	write(newKey, oldKey)
+	r = adsync(environ, "keys")
+	require.Regexp(t, `k2 +0 +seals\nk1 +\d+ +opens: adsync keys reseal`, r.stdout)
+	r = adsync(environ, "keys", "reseal")
+	require.Zero(t, r.code, r.stderr)
+	require.Regexp(t, `^\d+ texts were sealed anew.\n\nKEY +SEALED WITH IT +NOTE\nk2 +\d+ +seals\nk1 +0 +may be removed when all processes have the first one\n$`, r.stdout)
+
+	write(oldKey)
+	r = adsync(environ, "keys")
+	require.Regexp(t, `k1 +0 +seals\nk2 +\d+ +missing: nothing opens these`, r.stdout)
+	r = adsync(environ, "keys", "reseal")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, `no key "k2" is configured`)
+}

@@ -1,0 +1,97 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"adsync/base/secret"
+	"adsync/base/store"
+)
+
+// SealedBy counts the sealed texts of the tables by the names of the keys that they were sealed with.
+func SealedBy(ctx context.Context, s *store.Store) (map[string]int, error) {
+	apps, err := s.Apps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := s.SealedTokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, a := range apps {
+		counts[secret.KeyOf(a.Secret)]++
+	}
+	for _, t := range tokens {
+		for _, sealed := range []string{t.Access, t.Refresh} {
+			if sealed != "" { // A login may have no refresh token.
+				counts[secret.KeyOf(sealed)]++
+			}
+		}
+	}
+	return counts, nil
+}
+
+// Reseal seals anew whatever the tables hold that was not sealed with the first key of the box, and returns how many texts that were. It may run beside
+// everything else, and again: a pair that is refreshed meanwhile is left alone, for it is sealed with the first key already. What does not open is left as it
+// is, and is part of the error; the others go on.
+func Reseal(ctx context.Context, s *store.Store, box *secret.Box) (resealed int, err error) {
+	apps, err := s.Apps(ctx)
+	if err != nil {
+		return 0, err
+	}
+	tokens, err := s.SealedTokens(ctx)
+	if err != nil {
+		return 0, err
+	}
+	r := resealing{box: box, first: box.IDs()[0]}
+	var errs []error
+	note := func(did bool, err error) {
+		if did {
+			resealed += r.changed
+		}
+		errs = append(errs, err)
+		r.changed = 0
+	}
+	for _, a := range apps {
+		sealed, err := r.text(a.Secret, appPlace(a.Media, a.ID))
+		switch {
+		case err != nil:
+			note(false, fmt.Errorf("the secret of app %s of %s: %w", a.ID, a.Media, err))
+		case r.changed > 0:
+			note(s.ResealApp(ctx, a, sealed))
+		}
+	}
+	for _, t := range tokens {
+		access, err1 := r.text(t.Access, accessPlace(t.ID))
+		refresh, err2 := r.text(t.Refresh, refreshPlace(t.ID))
+		switch err := errors.Join(err1, err2); {
+		case err != nil:
+			note(false, fmt.Errorf("the tokens of login %d: %w", t.ID, err))
+		case r.changed > 0:
+			note(s.ResealTokens(ctx, t, access, refresh))
+		}
+	}
+	return resealed, errors.Join(errs...)
+}
+
+// resealing counts what it seals anew.
+type resealing struct {
+	box     *secret.Box
+	first   string
+	changed int // of the row under way
+}
+
+// text returns the text sealed with the first key, or as it is if that is so already.
+func (r *resealing) text(sealed, place string) (string, error) {
+	if sealed == "" || secret.KeyOf(sealed) == r.first {
+		return sealed, nil
+	}
+	plain, err := r.box.Open(sealed, place)
+	if err != nil {
+		return "", err
+	}
+	r.changed++
+	return r.box.Seal(plain, place)
+}

@@ -1,0 +1,96 @@
+package token
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/secret"
+)
+
+// A key is replaced under running processes, with a refresh in the middle: nobody is stopped, and the old key is not needed in the end.
+func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
+	t.Parallel()
+	w, _ := newIssued(t, true)
+	file := filepath.Join(t.TempDir(), "keys.yaml")
+	write := func(keys ...secret.Key) {
+		text := ""
+		for _, k := range keys {
+			text += fmt.Sprintf("- {id: %s, key: %s}\n", k.ID, k.Key.Reveal())
+		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	open := func() *secret.Box {
+		box, err := secret.OpenBox(secret.Config{KeysFile: file}, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		return box
+	}
+	sealedBy := func() map[string]int {
+		counts, err := SealedBy(t.Context(), w.store)
+		require.NoError(t, err)
+		return counts
+	}
+	oldKey, newKey := secret.NewKey("old"), secret.NewKey("new")
+	write(oldKey)
+	w.box = open()
+	require.NoError(t, PutApp(t.Context(), w.store, w.box, "fake", "17", secret.NewText("app-secret")))
+	w.authorise(t, 1, time.Hour)
+	_, err := PutAccess(t.Context(), w.store, w.box, "fake", "no refresh token", secret.NewText("access-1"))
+	require.NoError(t, err)
+	running := w.keeper(t)
+	login, err := running.Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"old": 4}, sealedBy())
+
+	// The command that reseals has read the rows, and then a process refreshes the pair.
+	write(newKey, oldKey)
+	before, err := w.store.SealedTokens(t.Context())
+	require.NoError(t, err)
+	next, err := running.Renew(t.Context(), w.id, login.Generation, nil)
+	require.NoError(t, err)
+	did, err := w.store.ResealTokens(t.Context(), before[0], before[0].Access, before[0].Refresh)
+	require.NoError(t, err)
+	require.False(t, did, "an old pair must not come back over a new one")
+
+	resealed, err := Reseal(t.Context(), w.store, open())
+	require.NoError(t, err)
+	require.Contains(t, []int{2, 4}, resealed, "two if the process had looked at its keys when it refreshed")
+	require.Equal(t, map[string]int{"new": 4}, sealedBy())
+	again, err := Reseal(t.Context(), w.store, open())
+	require.NoError(t, err)
+	require.Zero(t, again)
+
+	write(newKey)
+	login, err = w.keeper(t).Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.Equal(t, next.Access.Reveal(), login.Access.Reveal())
+	require.Equal(t, next.Generation, login.Generation, "the tokens are the same")
+	app, err := OpenApp(t.Context(), w.store, open(), "fake", "17")
+	require.NoError(t, err)
+	require.Equal(t, "app-secret", app.Secret.Reveal())
+	_, err = running.Renew(t.Context(), w.id, login.Generation, nil)
+	require.NoError(t, err, "the process that was there all the time goes on")
+}
+
+func TestReseal_LeavesWhatItCannotOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	lost := w.row(t)
+	k2 := secret.NewKey("k2")
+	box, err := secret.NewBox(k2)
+	require.NoError(t, err)
+	require.NoError(t, PutApp(t.Context(), w.store, box, "fake", "18", secret.NewText("app-secret")))
+	box, err = secret.NewBox(secret.NewKey("k3"), k2)
+	require.NoError(t, err)
+
+	resealed, err := Reseal(t.Context(), w.store, box)
+	require.Equal(t, 1, resealed, "the others go on")
+	require.ErrorContains(t, err, `the secret of app 17 of fake: no key "k1" is configured`)
+	require.ErrorContains(t, err, fmt.Sprintf(`the tokens of login %d: no key "k1" is configured`, w.id))
+	require.Equal(t, lost, w.row(t))
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/loglevel"
+	"adsync/base/telemetry"
+)
+
+// LogLevels keeps the order of what processes log.
+type LogLevels interface {
+	Put(ctx context.Context, order loglevel.Order, lasts time.Duration) error
+	End(ctx context.Context) error
+	Current(ctx context.Context) (loglevel.Order, time.Duration, error)
+}
+
+var _ LogLevels = (*loglevel.Orders)(nil)
+
+const (
+	logLevelDefault = 15 * time.Minute
+	logLevelMax     = 24 * time.Hour
+)
+
+// logLevelRequest asks for another level for a time.
+type logLevelRequest struct {
+	Level      string `json:"level"`
+	Role       string `json:"role"`
+	Node       string `json:"node"`
+	ForSeconds int64  `json:"for_seconds"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *logLevelRequest) Validate() []httpapi.FieldError {
+	var errs []httpapi.FieldError
+	refuse := func(field, format string, args ...any) {
+		errs = append(errs, httpapi.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
+	}
+	if _, err := telemetry.ParseLevel(r.Level); err != nil {
+		refuse("level", "%q is refused: want debug, info, warn or error", r.Level)
+	}
+	switch r.Role {
+	case "", "producer", "consumer", "all":
+	default:
+		refuse("role", "%q is refused: want producer, consumer, or all for processes that are both; without it every process is meant", r.Role)
+	}
+	if r.ForSeconds < 0 || r.ForSeconds > int64(logLevelMax/time.Second) {
+		refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", r.ForSeconds, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
+	}
+	return errs
+}
+
+// logLevelJSON is the order in force; without one it has no level.
+type logLevelJSON struct {
+	Level string    `json:"level,omitempty"`
+	Role  string    `json:"role,omitempty"`
+	Node  string    `json:"node,omitempty"`
+	By    string    `json:"by,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+func (a *api) describeLogLevel(c *gin.Context, order loglevel.Order, left time.Duration) error {
+	answer := logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
+	if left > 0 {
+		now, err := a.Store.Data.Now(c.Request.Context())
+		if err != nil {
+			return err
+		}
+		answer.Until = now.Add(left).UTC().Truncate(time.Second)
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+func (a *api) getLogLevel(c *gin.Context) error {
+	order, left, err := a.LogLevels.Current(c.Request.Context())
+	if err != nil {
+		return withoutRedis(err)
+	}
+	return a.describeLogLevel(c, order, left)
+}
+
+func (a *api) putLogLevel(c *gin.Context) error {
+	var request logLevelRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	lasts := logLevelDefault
+	if request.ForSeconds > 0 {
+		lasts = time.Duration(request.ForSeconds) * time.Second
+	}
+	order := loglevel.Order{Level: request.Level, Role: request.Role, Node: request.Node, By: httpapi.CallerOf(c).Name}
+	if err := a.audit(c, "log_level.put", "log_level", request); err != nil {
+		return err
+	}
+	if err := a.LogLevels.Put(c.Request.Context(), order, lasts); err != nil {
+		return withoutRedis(err)
+	}
+	return a.describeLogLevel(c, order, lasts)
+}
+
+func (a *api) endLogLevel(c *gin.Context) error {
+	if err := a.audit(c, "log_level.end", "log_level", nil); err != nil {
+		return err
+	}
+	if err := a.LogLevels.End(c.Request.Context()); err != nil {
+		return withoutRedis(err)
+	}
+	c.JSON(http.StatusOK, logLevelJSON{})
+	return nil
+}
+
+func withoutRedis(err error) error {
+	return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis, by which processes are told, does not answer: %v. A restart with log.level changes a process without it.", err)
+}
