@@ -22,6 +22,7 @@ import (
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/base/timer"
+	"adsync/base/trace"
 	"adsync/media"
 )
 
@@ -54,6 +55,8 @@ type Deps struct {
 	Redis goredis.UniversalClient
 	Keys  redis.Keys
 	Timer Timer
+	// Tracer goes on with the traces of messages; nil = nothing is traced.
+	Tracer *trace.Tracer
 }
 
 // Consumer works off the lanes that it is subscribed to.

@@ -120,6 +120,8 @@ func (f *flight) wait() (after func()) {
 func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 	c, s := f.p.c, f.s
 	began := clock.Mark()
+	ctx, span := c.deps.Tracer.Receive(ctx, s.Trace, s.Handler)
+	span.Subtask(s.Envelope)
 	defer func() {
 		c.metrics.seconds.WithLabelValues(f.p.name.media, s.Handler).Observe(clock.Since(began).Seconds())
 		stack := ""
@@ -132,6 +134,7 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 			c.causes.Report(slog.LevelError, "bug/"+s.Handler, "a handler has a bug; its subtask has failed", telemetry.OneCause(err),
 				"handler", s.Handler, "run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "stack", stack)
 		}
+		span.End(err)
 	}()
 	result, err = s.handler.Run(ctx, media.Work{
 		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params, Confirmed: s.Confirmed,

@@ -28,6 +28,7 @@ import (
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/timer"
+	"adsync/base/trace"
 	"adsync/consumer"
 	"adsync/media"
 	"adsync/media/account"
@@ -147,6 +148,8 @@ type Deps struct {
 	Partner *store.PartnerSource
 	// Retention says what of the tables is pruned.
 	Retention system.Retention
+	// Tracer traces subtasks; nil when nothing is traced.
+	Tracer *trace.Tracer
 	// HTTP reaches the platforms; nil is a client of its own for each of them.
 	HTTP       *http.Client
 	Logger     *slog.Logger
@@ -275,7 +278,7 @@ func (e *Engine) Flows() map[string]*oauth.Flow { return e.flows }
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
 	return producer.New(cfg, producer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Planning, Waiting: e.deps.Waiting,
-		Timer: e.timer, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+		Timer: e.timer, Tracer: e.deps.Tracer, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 	})
 }
 
@@ -284,7 +287,7 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 	return consumer.New(cfg, consumer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Waiting,
 		Logger: e.deps.Logger, Registerer: e.deps.Registerer, Node: e.deps.Node,
-		Redis: e.deps.Redis, Keys: e.deps.Keys, Timer: e.timer,
+		Redis: e.deps.Redis, Keys: e.deps.Keys, Timer: e.timer, Tracer: e.deps.Tracer,
 	})
 }
 

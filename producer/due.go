@@ -13,6 +13,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/base/timer"
+	"adsync/base/trace"
 )
 
 const (
@@ -159,6 +160,7 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 	}
 	failpoint.Hit("producer.due.raised")
 	messages := make([]broker.Message, len(raised))
+	var spans []trace.Span
 	var topicErr error
 	letters := map[int64]letter{}      // by run
 	asked := map[store.LaneName]bool{} // once: a broker that is away takes its time to say so
@@ -176,10 +178,17 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 			l = t.letter(run)
 			letters[run.ID] = l
 		}
-		messages[i] = l.message(d.Key, d.Delivery, d.Attempt)
+		span := t.traced(work, run, d.Key, d.Delivery, d.Attempt)
+		if span.On() {
+			spans = append(spans, span)
+		}
+		messages[i] = l.message(d.Key, d.Delivery, d.Attempt, span)
 		t.brakes.sent(lane, 1)
 	}
 	positions, err := t.write(work, messages)
+	for _, span := range spans {
+		span.End(err)
+	}
 	// What was not written keeps its row without a place, and is sent again.
 	sent := sentDue(raised, positions, err)
 	for _, d := range sent {

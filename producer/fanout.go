@@ -21,6 +21,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/base/trace"
 	"adsync/media"
 )
 
@@ -576,10 +577,19 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 	f.brakes.sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
 	l := f.letter(f.run)
 	messages := make([]broker.Message, len(parts))
+	var spans []trace.Span
 	for i, p := range parts {
-		messages[i] = l.message(task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}, 1, 0)
+		key := task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}
+		span := f.traced(ctx, f.run, key, 1, 0)
+		if span.On() {
+			spans = append(spans, span)
+		}
+		messages[i] = l.message(key, 1, 0, span)
 	}
 	positions, err := f.write(ctx, messages)
+	for _, span := range spans {
+		span.End(err)
+	}
 	for _, p := range positions {
 		f.run.Offsets.Raise(p.Partition, p.Offset)
 	}

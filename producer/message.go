@@ -1,11 +1,13 @@
 package producer
 
 import (
+	"context"
 	"strconv"
 
 	"adsync/base/broker"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/base/trace"
 )
 
 // letter is what the messages of a run have in common.
@@ -26,8 +28,8 @@ func (p *Producer) letter(run *store.Run) letter {
 	return letter{topic: p.broker.TopicName(run.Media, s.Lane), params: s.Params, sealed: envelope.Seal()}
 }
 
-// message makes the message of one delivery of a subtask.
-func (l letter) message(key task.Key, delivery, attempt int) broker.Message {
+// message makes the message of one delivery of a subtask. Its span, which is rarely traced, is for the caller to end.
+func (l letter) message(key task.Key, delivery, attempt int, span trace.Span) broker.Message {
 	m := broker.Message{
 		Topic: l.topic,
 		// All work of an account meets in one partition; work of no account is spread by its part.
@@ -42,5 +44,19 @@ func (l letter) message(key task.Key, delivery, attempt int) broker.Message {
 	for i, h := range headers {
 		m.Headers[i] = broker.Header{Key: h.Name, Value: h.Value}
 	}
+	if span.On() {
+		m.Headers = append(m.Headers, broker.Header{Key: task.TraceHeader, Value: []byte(span.Traceparent())})
+	}
 	return m
+}
+
+// traced begins the span of a message of a run, if it is among those that are traced.
+func (p *Producer) traced(ctx context.Context, run *store.Run, key task.Key, delivery, attempt int) trace.Span {
+	span := p.tracer.Send(ctx, run.Handler)
+	if span.On() {
+		span.Subtask(task.Envelope{
+			Key: key, TaskName: run.TaskName, Media: run.Media, Lane: run.Settings.Lane, Delivery: delivery, Attempt: attempt,
+		})
+	}
+	return span
 }

@@ -20,6 +20,7 @@ import (
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/timer"
+	"adsync/base/trace"
 	"adsync/media"
 )
 
@@ -51,7 +52,8 @@ type Deps struct {
 	Clock clock.Clock
 	// Waiting is that of retries and of what runs record; nil means Clock. In a deployment both are the database's.
 	Waiting    clock.Clock
-	Timer      Timer // nil = none
+	Timer      Timer         // nil = none
+	Tracer     *trace.Tracer // nil = nothing is traced
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -65,6 +67,7 @@ type Producer struct {
 	clock    clock.Clock
 	waiting  clock.Clock
 	timer    Timer // may be nil
+	tracer   *trace.Tracer
 	logger   *slog.Logger
 	metrics  *metrics
 	tasks    *taskSet
@@ -89,7 +92,7 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 		return nil, fmt.Errorf("register metrics of the producer: %w", err)
 	}
 	p := &Producer{
-		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer, logger: deps.Logger,
+		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer, tracer: deps.Tracer, logger: deps.Logger,
 		metrics: m,
 		tasks:   newTaskSet(deps.Store, deps.Registry, deps.Logger, m),
 		wake:    make(chan struct{}, 1),

@@ -12,6 +12,9 @@ import (
 // producers: a consumer that meets a newer version defers the subtask.
 const EnvelopeVersion = 2
 
+// TraceHeader is the header of a message that is traced, as the W3C names it. Who sends the message adds it to those that Sealed makes.
+const TraceHeader = "traceparent"
+
 // Envelope is the control part of a subtask's message: it travels in the headers. The value holds the handler's
 // params and is never decoded on the way.
 type Envelope struct {
@@ -34,7 +37,7 @@ type Envelope struct {
 	ExclusiveMax time.Duration
 	Confirmed    bool   // by a person: what the platform answers is believed
 	Spare        bool   // its calls have only what nothing else wants of the platforms' limits
-	Trace        string // W3C traceparent, may be empty
+	Trace        string // W3C traceparent of this delivery, may be empty
 }
 
 // VersionError says that a message's headers are of a version that this program does not know.
@@ -66,7 +69,6 @@ type errand struct {
 	ExclusiveMaxMS int64       `json:"exclusive_max_ms,omitempty"`
 	Confirmed      bool        `json:"confirmed,omitempty"`
 	Spare          bool        `json:"spare,omitempty"`
-	Trace          string      `json:"traceparent,omitempty"`
 }
 
 // Sealed is an envelope without what differs between the subtasks of a run.
@@ -77,7 +79,7 @@ func (e Envelope) Seal() Sealed {
 	text, err := json.Marshal(errand{
 		ID: e.TaskID, Name: e.TaskName, Media: e.Media, Lane: e.Lane, Handler: e.Handler,
 		PlannedAt: e.PlannedAt.UTC(), Deadline: e.Deadline.UTC(), TimeoutMS: e.Timeout.Milliseconds(), RetryMax: e.RetryMax, RetryBaseMS: e.RetryBase.Milliseconds(),
-		Concurrency: e.Concurrency, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(), Confirmed: e.Confirmed, Spare: e.Spare, Trace: e.Trace,
+		Concurrency: e.Concurrency, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(), Confirmed: e.Confirmed, Spare: e.Spare,
 	})
 	if err != nil {
 		panic(err) // A year beyond 9999.
@@ -161,7 +163,7 @@ func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
 	e.PlannedAt, e.Deadline, e.Timeout = t.PlannedAt, t.Deadline, time.Duration(t.TimeoutMS)*time.Millisecond
 	e.RetryMax, e.RetryBase = t.RetryMax, time.Duration(t.RetryBaseMS)*time.Millisecond
 	e.Concurrency, e.ExclusiveMax = t.Concurrency, time.Duration(t.ExclusiveMaxMS)*time.Millisecond
-	e.Confirmed, e.Spare, e.Trace = t.Confirmed, t.Spare, t.Trace
+	e.Confirmed, e.Spare, e.Trace = t.Confirmed, t.Spare, p.text(TraceHeader)
 	return e, p.err
 }
 
@@ -181,7 +183,7 @@ func parseFirst(get func(name string) []byte) (Envelope, error) {
 		ExclusiveMax: time.Duration(p.optionalInt("exclusive-max-ms")) * time.Millisecond,
 		Confirmed:    p.text("confirmed") != "",
 		Spare:        p.text("spare") != "",
-		Trace:        p.text("traceparent"),
+		Trace:        p.text(TraceHeader),
 	}
 	return e, p.err
 }

@@ -16,6 +16,7 @@ func headers(e task.Envelope) func(string) []byte {
 	for _, h := range e.Seal().Headers(e.Key, e.Delivery, e.Attempt) {
 		m[h.Name] = h.Value
 	}
+	m[task.TraceHeader] = []byte(e.Trace)
 	return func(name string) []byte { return m[name] }
 }
 

@@ -14,6 +14,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/base/trace"
 	"adsync/consumer"
 	"adsync/engine"
 	"adsync/media/system"
@@ -34,6 +35,7 @@ type Config struct {
 	Media     engine.MediaConfig    `koanf:"media" doc:"How the platforms are reached."`
 	Partner   store.PartnerConfig   `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
 	Debug     telemetry.DebugConfig `koanf:"debug" doc:"What helps to find out what a process does."`
+	Trace     trace.Config          `koanf:"trace" doc:"OpenTelemetry traces of single subtasks: the send, the work, each call, each write."`
 	Retention system.Retention      `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
 }
 
@@ -50,6 +52,7 @@ func defaultConfig() Config {
 		Producer:  producer.DefaultConfig(),
 		Consumer:  consumer.DefaultConfig(),
 		Partner:   store.DefaultPartnerConfig(),
+		Trace:     trace.DefaultConfig(),
 		Retention: system.DefaultRetention(),
 	}
 	c.Broker.Brokers = []string{"127.0.0.1:9092"}
@@ -58,7 +61,7 @@ func defaultConfig() Config {
 
 // neededBy lists the sections that a command uses: what it does not use need not be valid.
 var neededBy = map[string][]string{
-	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner", "debug"},
+	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner", "debug", "trace"},
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis"},
 	"simulate":   {"log"},

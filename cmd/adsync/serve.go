@@ -17,6 +17,7 @@ import (
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/base/trace"
 	"adsync/engine"
 )
 
@@ -100,10 +101,14 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 	if err != nil {
 		return err
 	}
+	tracer, err := trace.New(ctx, cfg.Trace, string(chosen), node(), logger)
+	if err != nil {
+		return err
+	}
 	databaseTime := clock.NewDatabase(tables.Data.Now, logger)
 	parts := engine.New(engine.Deps{
 		Store: tables, Broker: kafka, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
-		Planning: databaseTime, Waiting: databaseTime, Node: node(), Partner: partner, Retention: cfg.Retention, Logger: logger, Registerer: registry,
+		Planning: databaseTime, Waiting: databaseTime, Node: node(), Partner: partner, Retention: cfg.Retention, Tracer: tracer, Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 
 	server.NeedForRequests("config database", tables.Config.Ping)
@@ -115,6 +120,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 	m := service.NewManager(logger)
 	m.Add("http", server)
 	m.Add("profiles", telemetry.NewProfiles(cfg.Debug, logger))
+	m.Add("traces", tracer)
 	m.Add("store", service.Func{StopFunc: closing(logger, "store", tables.Close)})
 	m.Add("partner", service.Func{StopFunc: closing(logger, "partner", partner.Close)})
 	m.AddPatient("schema", awaited(logger, "the databases", tables.CheckSchema))

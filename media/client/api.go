@@ -20,6 +20,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/ratelimit"
+	"adsync/base/trace"
 	"adsync/media"
 	"adsync/media/token"
 )
@@ -145,7 +146,9 @@ var errGrantEnded = errors.New("the request was not written by the end of its gr
 func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
 	call := a.limited(r, login)
 	for try := 1; ; try++ {
-		grant, err := a.client.wait(ctx, call)
+		waiting, span := trace.Start(ctx, "wait for", "limits")
+		grant, err := a.client.wait(waiting, call)
+		span.End(err)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +156,10 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 			grant.Until = time.Time{}
 		}
 		began := clock.Mark()
-		data, err := a.send(ctx, r, login, grant.Until)
+		calling, span := trace.Call(ctx, r.method, r.endpoint)
+		span.Text("adsync.media", call.Media)
+		data, err := a.send(calling, r, login, grant.Until)
+		span.End(err)
 		if errors.Is(err, errGrantEnded) {
 			a.client.metrics.late.WithLabelValues(call.Media).Inc()
 			continue

@@ -12,6 +12,7 @@ import (
 	"adsync/base/fund"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/base/trace"
 	"adsync/media"
 )
 
@@ -163,7 +164,10 @@ func (p *puller) writeFunds(ctx context.Context, account media.Account, claim st
 			write.Sums = append(write.Sums, store.FundSum{Day: d, Row: row})
 		}
 	}
-	result, err := p.Store.WriteFunds(ctx, write)
+	writing, span := trace.Start(ctx, "write", table.Name)
+	span.Number("adsync.rows", int64(len(write.Rows)))
+	result, err := p.Store.WriteFunds(writing, write)
+	span.End(err)
 	if err != nil {
 		return result, fenced(err)
 	}

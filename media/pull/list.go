@@ -11,6 +11,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/base/trace"
 	"adsync/media"
 )
 
@@ -95,7 +96,10 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	write.Claim = *claim
 	write.Partial = write.Note != ""
 	write.Full = since.IsZero() && !write.Partial
-	n, err := p.Store.WriteObjects(ctx, write)
+	writing, span := trace.Start(ctx, "write", list.Table.Name)
+	span.Number("adsync.rows", int64(len(write.Rows)))
+	n, err := p.Store.WriteObjects(writing, write)
+	span.End(err)
 	if suspect, ok := errors.AsType[*store.SuspectError](err); ok {
 		p.metrics.suspect.WithLabelValues(account.Media, list.Name).Inc()
 		return media.Result{Calls: api.Calls()}, notWhole(suspect.Error())

@@ -11,6 +11,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/base/trace"
 	"adsync/media"
 )
 
@@ -184,12 +185,15 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		}
 		rows = append(rows, store.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics})
 	}
-	result, err := p.Store.WriteReport(ctx, store.ReportWrite{
+	writing, span := trace.Start(ctx, "write", report.Table.Name)
+	span.Number("adsync.rows", int64(len(rows)))
+	result, err := p.Store.WriteReport(writing, store.ReportWrite{
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
 		Confirmed: confirmed, DirtySummary: report.Level == "account",
 	})
+	span.End(err)
 	if err != nil {
 		return result, fenced(err)
 	}
