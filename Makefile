@@ -66,6 +66,7 @@ check-sleeps: ## Fail when a test sleeps in real time instead of waiting for wha
 check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 	$(GO) mod tidy -diff
 	@if [ -f test/mysql8/go.mod ]; then cd test/mysql8 && $(GO) mod tidy -diff; fi
+	cd test/manifests && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd bench/peers && $(GO) mod tidy -diff && $(GO) vet ./...
 
 .PHONY: generate
@@ -83,8 +84,13 @@ check-generated: ## Fail when a generated file is stale.
 		|| { echo "docs/data-dictionary.md is stale: run make generate"; exit 1; }
 
 .PHONY: check-configs
-check-configs: ## Check configs/ and docker-compose.yml with the program that reads them.
+check-configs: ## Check configs/, docker-compose.yml and deploy/ with the programs that read them.
 	$(GO) test -count=1 ./test/deploy # Anew each time: the test cache does not see that the program has changed.
+	@$(MAKE) --no-print-directory test-manifests
+
+.PHONY: test-manifests
+test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with the libraries of Docker Compose, Helm and Kubernetes.
+	cd test/manifests && $(TEST) -count=1 ./...
 
 .PHONY: test
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.

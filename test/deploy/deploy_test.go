@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"adsync/test/rig"
 )
@@ -73,56 +72,4 @@ func TestConfigs_TheProgramAcceptsEveryFile(t *testing.T) {
 			}, "--config", file, "--for", command)
 		})
 	}
-}
-
-// compose is what of docker-compose.yml the test needs; the yaml package resolves the anchors and merges.
-type compose struct {
-	Services map[string]struct {
-		Image       string            `yaml:"image"`
-		Command     []string          `yaml:"command"`
-		Environment map[string]string `yaml:"environment"`
-	} `yaml:"services"`
-}
-
-func TestCompose_TheProgramAcceptsEveryService(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(root + "/docker-compose.yml")
-	require.NoError(t, err)
-	var file compose
-	require.NoError(t, yaml.Unmarshal(text, &file))
-
-	tested := 0
-	for name, service := range file.Services {
-		if !strings.HasPrefix(service.Image, "adsync:") {
-			continue
-		}
-		tested++
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.NotEmpty(t, service.Command)
-			var environ []string
-			for variable, value := range service.Environment {
-				environ = append(environ, variable+"="+os.Expand(value, composeValue))
-			}
-			check(t, environ, "--for", service.Command[0])
-
-			// A misspelt command or flag is found by asking for its help.
-			help := exec.CommandContext(t.Context(), program, append(service.Command, "--help")...)
-			output, err := help.CombinedOutput()
-			require.NoError(t, err, string(output))
-		})
-	}
-	require.Equal(t, 5, tested, "migrate, producer, consumer, simulator and bind")
-}
-
-// composeValue does what compose does with ${NAME:-default} and ${NAME:?message}, for a user who has set what the
-// file asks for.
-func composeValue(expression string) string {
-	if _, value, ok := strings.Cut(expression, ":-"); ok {
-		return value
-	}
-	if strings.HasPrefix(expression, "ENCRYPTION_KEY:") {
-		return key
-	}
-	return "0123456789abcdef0123456789abcdef"
 }
