@@ -23,6 +23,7 @@ import (
 
 // deployment is adsync as its operators run it, on a world of its own.
 type deployment struct {
+	program   string // of the processes that are started from now on
 	world     *world
 	store     *store.Store // a look at its tables
 	config    string       // the file with its settings
@@ -34,8 +35,14 @@ type deployment struct {
 // deploy brings a deployment up: tables, the world's accounts, and its processes. change is what is other than usual in the settings.
 func deploy(t *testing.T, w *world, change ...func(s services, settings map[string]any)) *deployment {
 	t.Helper()
+	return deployProgram(t, program, w, change...)
+}
+
+// deployProgram is deploy with another program than the one that was just built.
+func deployProgram(t *testing.T, program string, w *world, change ...func(s services, settings map[string]any)) *deployment {
+	t.Helper()
 	s := newServices(t)
-	d := &deployment{world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles()}
+	d := &deployment{program: program, world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles()}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	settings := map[string]any{
@@ -63,9 +70,9 @@ func deploy(t *testing.T, w *world, change ...func(s services, settings map[stri
 		require.NoError(t, os.WriteFile(d.config, text, 0o600))
 	}
 	write()
-	require.Contains(t, command(t, "migrate", "up", "--config", d.config), "default tasks were written")
+	require.Contains(t, runProgram(t, program, "migrate", "up", "--config", d.config), "default tasks were written")
 	// What it prints are the settings that are still missing.
-	printed := command(t, "bind", "--config", d.config, "--simulator", w.address)
+	printed := runProgram(t, program, "bind", "--config", d.config, "--simulator", w.address)
 	_, missing, ok := strings.Cut(printed, "with these settings:\n")
 	require.True(t, ok, printed)
 	require.NoError(t, yaml.Unmarshal([]byte(missing), &settings))
@@ -91,7 +98,7 @@ func databaseSettings(d store.Database) map[string]any {
 
 func (d *deployment) start(t *testing.T, i int) {
 	t.Helper()
-	d.processes[i] = startProcess(t, "serve", "--role", d.roles[i], "--config", d.config)
+	d.processes[i] = startProgram(t, d.program, "serve", "--role", d.roles[i], "--config", d.config)
 }
 
 // awaitReady waits until the process works; that of a producer serves the API.

@@ -36,6 +36,12 @@ type process struct {
 // startProcess starts the program with its log as JSON on standard error. It dies with the test at the latest.
 func startProcess(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startProgram(t, program, args...)
+}
+
+// startProgram is startProcess with another program than the one that was just built.
+func startProgram(t *testing.T, program string, args ...string) *process {
+	t.Helper()
 	p := &process{cmd: exec.CommandContext(t.Context(), program, args...), exited: make(chan struct{})}
 	p.cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
 	stderr, err := p.cmd.StderrPipe()
@@ -109,6 +115,12 @@ func (p *process) kill(t *testing.T) {
 
 // command runs the program to its end, which must be with exit code 0, and returns what it printed.
 func command(t *testing.T, args ...string) string {
+	t.Helper()
+	return runProgram(t, program, args...)
+}
+
+// runProgram is command with another program than the one that was just built.
+func runProgram(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	printed, err := rig.Run(t.Context(), program, args...)
 	require.NoError(t, err)

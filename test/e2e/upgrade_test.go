@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store/storetest"
+)
+
+// lastRelease builds the program of the last release, which the file names by its tag or commit: whoever releases writes it there. What was built
+// is kept in the user's cache, for a release does not change.
+func lastRelease(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/last-release")
+	require.NoError(t, err)
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	release := strings.TrimSpace(string(text))
+	kept := filepath.Join(cache, "adsync", "release-"+release, "adsync")
+	if _, err := os.Stat(kept); !errors.Is(err, os.ErrNotExist) {
+		require.NoError(t, err)
+		return kept
+	}
+	if err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", release+"^{commit}").Run(); err != nil {
+		t.Skipf("the sources of %s are not in this checkout: git fetch --unshallow --tags", release)
+	}
+	sources := t.TempDir()
+	run := func(name string, args ...string) {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = sources
+		output, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(output))
+	}
+	repository, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	run("git", "-C", repository, "archive", "--output", filepath.Join(sources, "release.tar"), release)
+	run("tar", "-xf", "release.tar")
+	require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o750))
+	run("go", "build", "-o", kept+".new", "./cmd/adsync")
+	require.NoError(t, os.Rename(kept+".new", kept)) // Whole, or not at all: others may be building it too.
+	return kept
+}
+
+// A deployment of the last release becomes one of this program while it works, in the order that docs/operations.md tells and in the other one. Until
+// each process has been replaced, work goes on, on tables that are newer than the processes that have not been yet.
+func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(storetest.ServerEnv) == "" {
+		t.Skip("a deployment of several processes needs a MySQL")
+	}
+	old := lastRelease(t)
+	w := newWorld(t, 12, 171)
+	d := deployProgram(t, old, w)
+	producer, first, second := 0, 1, 2
+	w.slowDown(t, 20*time.Millisecond) // So that there is something for each consumer.
+
+	// The tables are those of this program from here on, under processes of the last release that are at work.
+	ids := d.orderAll(t, false)
+	d.awaitMiddle(t, ids)
+	command(t, "migrate", "up", "--config", d.config)
+	d.requireSucceeded(t, d.await(t, ids))
+
+	d.program = program
+	d.replace(t, first)
+	ids = d.orderAll(t, false)
+	d.requireSucceeded(t, d.await(t, ids))
+	require.Positive(t, d.doneBy(t, ids, d.processes[first]), "this program's consumer works for the last release's producer")
+	require.Positive(t, d.doneBy(t, ids, d.processes[second]), "beside the last release's consumer")
+
+	d.replace(t, producer)
+	ids = d.orderAll(t, false)
+	d.requireSucceeded(t, d.await(t, ids))
+	require.Positive(t, d.doneBy(t, ids, d.processes[first]))
+	require.Positive(t, d.doneBy(t, ids, d.processes[second]), "the last release's consumer works for this program's producer")
+
+	ids = d.orderAll(t, false)
+	d.awaitMiddle(t, ids)
+	d.replace(t, second) // In the middle of its work.
+	d.requireSucceeded(t, d.await(t, ids))
+	d.summarise(t)
+	d.requireTruth(t)
+	d.stop(t)
+}
+
+// replace ends a process and starts the deployment's present program in its place.
+func (d *deployment) replace(t *testing.T, i int) {
+	t.Helper()
+	d.processes[i].stop(t)
+	d.start(t, i)
+	d.awaitReady(t, i)
+}
