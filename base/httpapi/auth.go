@@ -3,8 +3,10 @@ package httpapi
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"math"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -55,20 +57,20 @@ func CallerOf(c *gin.Context) Caller {
 // guard lets callers in by their tokens.
 type guard struct {
 	tokens []hashedToken
+	logins *logins
 }
 
 type hashedToken struct {
-	hash   [sha256.Size]byte
-	caller Caller
+	hash      [sha256.Size]byte
+	lengthMin int
+	caller    Caller
 }
 
 func newGuard(tokens []Token) *guard {
-	g := &guard{}
+	g := &guard{logins: newLogins()}
 	for _, t := range tokens {
-		g.tokens = append(g.tokens, hashedToken{
-			hash:   sha256.Sum256([]byte(t.Token.Reveal())),
-			caller: Caller{Name: t.Name, Role: t.Role},
-		})
+		hash, lengthMin, _ := t.hash() // The configuration was checked.
+		g.tokens = append(g.tokens, hashedToken{hash, lengthMin, Caller{Name: t.Name, Role: t.Role}})
 	}
 	return g
 }
@@ -76,7 +78,7 @@ func newGuard(tokens []Token) *guard {
 // require returns a handler that passes on only callers of at least the role.
 func (g *guard) require(role Role) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		caller, p := g.identify(c.Request)
+		caller, p := g.identify(c)
 		if p == nil && caller.Role.rank() < role.rank() {
 			p = NewProblem(http.StatusForbidden, "This needs a token of the role %s; the one of %s has the role %s.", role, caller.Name, caller.Role)
 		}
@@ -91,7 +93,8 @@ func (g *guard) require(role Role) gin.HandlerFunc {
 	}
 }
 
-func (g *guard) identify(r *http.Request) (Caller, *Problem) {
+func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
+	r := c.Request
 	if len(g.tokens) == 0 {
 		// Only this machine reaches the server then; but a web page that is open in a browser here can have its
 		// own name resolve to this address, and its Host header gives it away.
@@ -108,15 +111,21 @@ func (g *guard) identify(r *http.Request) (Caller, *Problem) {
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return Caller{}, NewProblem(http.StatusUnauthorized, "Send a token: Authorization: Bearer TOKEN.")
 	}
+	if wait := g.logins.wait(c.ClientIP()); wait > 0 {
+		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		return Caller{}, NewProblem(http.StatusTooManyRequests, "Too many wrong tokens came from your address: try again after the time that the Retry-After header tells.")
+	}
 	// All tokens are compared, as hashes of one length: the time taken tells nothing of them.
-	hash := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	token = strings.TrimSpace(token)
+	hash := sha256.Sum256([]byte(token))
 	var found *hashedToken
 	for i := range g.tokens {
-		if subtle.ConstantTimeCompare(hash[:], g.tokens[i].hash[:]) == 1 {
+		if subtle.ConstantTimeCompare(hash[:], g.tokens[i].hash[:]) == 1 && len(token) >= g.tokens[i].lengthMin {
 			found = &g.tokens[i]
 		}
 	}
 	if found == nil {
+		g.logins.fail(c.ClientIP(), hash)
 		return Caller{}, NewProblem(http.StatusUnauthorized, "The token is not known here.")
 	}
 	return found.caller, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -27,7 +28,7 @@ func Bind(c *gin.Context, into any) error {
 	decoder := json.NewDecoder(c.Request.Body)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return bodyProblem(err)
+		return bodyProblem(err, reflect.TypeOf(into))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return NewProblem(http.StatusBadRequest, "The body goes on after its JSON value: send one.")
@@ -40,12 +41,12 @@ func Bind(c *gin.Context, into any) error {
 	return nil
 }
 
-func bodyProblem(err error) *Problem {
+func bodyProblem(err error, into reflect.Type) *Problem {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return NewProblem(http.StatusRequestEntityTooLarge, "The body may have at most %d bytes.", tooLarge.Limit)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return Invalid(FieldError{Field: wrong.Field, Detail: fmt.Sprintf("want %s, got %s", jsonName(wrong.Type.Kind().String()), wrong.Value)})
+		return Invalid(FieldError{Field: withoutEmbedded(wrong.Field, into), Detail: fmt.Sprintf("want %s, got %s", jsonName(wrong.Type.Kind().String()), wrong.Value)})
 	}
 	// The standard library has no type for this error.
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
@@ -58,6 +59,24 @@ func bodyProblem(err error) *Problem {
 		return NewProblem(http.StatusBadRequest, "The body is no JSON: %s at byte %d.", syntax.Error(), syntax.Offset)
 	}
 	return NewProblem(http.StatusBadRequest, "The body cannot be read: %s.", err.Error())
+}
+
+// withoutEmbedded takes the names of embedded structs, which the caller knows nothing of, from the path of a field.
+func withoutEmbedded(path string, of reflect.Type) string {
+	for {
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		first, rest, found := strings.Cut(path, ".")
+		if !found || of.Kind() != reflect.Struct {
+			return path
+		}
+		field, ok := of.FieldByName(first)
+		if !ok || !field.Anonymous {
+			return path
+		}
+		path, of = rest, field.Type
+	}
 }
 
 // jsonName is what JSON calls a kind of Go's.

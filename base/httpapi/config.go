@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 type Config struct {
 	Listen         string        `koanf:"listen" doc:"The address of the API, health and metrics, as host:port. Without tokens it must be a loopback address; an empty host means all addresses."`
 	Tokens         []Token       `koanf:"tokens" doc:"Who may call the API. With none, every caller on this machine may do everything."`
+	TrustedProxies []string      `koanf:"trusted_proxies" doc:"Addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For is believed: it tells the client's address in the log, and whose wrong tokens are counted. None = nobody is believed."`
 	RequestTimeout time.Duration `koanf:"request_timeout" doc:"How long a request may take before it is given up."`
 	BodyLimit      int64         `koanf:"body_limit" doc:"The largest request body, in bytes."`
 	TLS            TLSConfig     `koanf:"tls"`
@@ -24,7 +27,7 @@ type Config struct {
 // Token lets a caller in.
 type Token struct {
 	Name  string      `koanf:"name" doc:"Whose token it is, as logs and the audit trail show it."`
-	Token secret.Text `koanf:"token" doc:"The bearer token: at least 16 characters, as openssl rand -hex 24 makes them."`
+	Token secret.Text `koanf:"token" doc:"What adsync token new prints for it: sha256: and the hash of the token, which lets only tokens of at least 32 characters in. Or the bearer token itself, of at least 16 characters: then keep it out of files that others read."`
 	Role  Role        `koanf:"role" doc:"What it allows: viewer reads, operator also runs and repeats work, admin also changes settings."`
 }
 
@@ -51,19 +54,28 @@ func (c Config) Validate() error {
 		refuse("listen", c.Listen, "a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything")
 	}
 	names := map[string]bool{}
-	secrets := map[string]bool{}
+	hashes := map[[sha256.Size]byte]bool{}
 	for i, t := range c.Tokens {
 		at := fmt.Sprintf("tokens[%d]", i)
 		if t.Name == "" || names[t.Name] {
 			refuse(at+".name", t.Name, "a name that no other token has")
 		}
 		names[t.Name] = true
-		if n := len(t.Token.Reveal()); n < tokenLengthMin || secrets[t.Token.Reveal()] {
-			refuse(at+".token", "", fmt.Sprintf("at least %d characters that no other token has: openssl rand -hex 24 makes some", tokenLengthMin))
+		hash, _, ok := t.hash()
+		if !ok {
+			refuse(at+".token", "", hashMark+" and the 64 hexadecimal digits of a SHA-256, as adsync token new prints them")
+		} else if len(t.Token.Reveal()) < tokenLengthMin || hashes[hash] {
+			refuse(at+".token", "", fmt.Sprintf("at least %d characters that no other token has: adsync token new makes one", tokenLengthMin))
 		}
-		secrets[t.Token.Reveal()] = true
+		hashes[hash] = true
 		if t.Role.rank() == 0 {
 			refuse(at+".role", string(t.Role), "viewer, operator or admin")
+		}
+	}
+	for i, proxy := range c.TrustedProxies {
+		_, prefixErr := netip.ParsePrefix(proxy)
+		if _, err := netip.ParseAddr(proxy); err != nil && prefixErr != nil {
+			refuse(fmt.Sprintf("trusted_proxies[%d]", i), proxy, "an address or a network, such as 10.0.0.7 or 10.0.0.0/8")
 		}
 	}
 	if c.RequestTimeout <= 0 {

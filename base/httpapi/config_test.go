@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,10 +34,22 @@ func TestConfig_Validate(t *testing.T) {
 			`listen: "127.0.0.1:65536" is refused: want host:port with a port from 0 (any free one) to 65535`},
 		{"tokens that cannot be told apart", func(c *Config) { c.Tokens = []Token{token("a", long, Admin), token("a", long, Viewer)} },
 			"tokens[1].name: \"a\" is refused: want a name that no other token has\n" +
-				"tokens[1].token: want at least 16 characters that no other token has: openssl rand -hex 24 makes some"},
+				"tokens[1].token: want at least 16 characters that no other token has: adsync token new makes one"},
 		{"a token that can be guessed, of no role", func(c *Config) { c.Tokens = []Token{token("a", "short", "owner")} },
-			"tokens[0].token: want at least 16 characters that no other token has: openssl rand -hex 24 makes some\n" +
+			"tokens[0].token: want at least 16 characters that no other token has: adsync token new makes one\n" +
 				`tokens[0].role: "owner" is refused: want viewer, operator or admin`},
+		{"a hash that is none", func(c *Config) {
+			c.Tokens = []Token{token("a", "sha256:0123", Admin), token("b", "sha256:"+strings.Repeat("x", 64), Admin)}
+		},
+			"tokens[0].token: want sha256: and the 64 hexadecimal digits of a SHA-256, as adsync token new prints them\n" +
+				"tokens[1].token: want sha256: and the 64 hexadecimal digits of a SHA-256, as adsync token new prints them"},
+		{"a token beside its hash", func(c *Config) {
+			c.Tokens = []Token{token("a", long, Admin), token("b", HashToken(secret.NewText(long)), Admin)}
+		}, "tokens[1].token: want at least 16 characters that no other token has: adsync token new makes one"},
+		{"a hash", func(c *Config) { c.Tokens = []Token{token("a", HashToken(secret.NewText(long)), Admin)} }, ""},
+		{"proxies", func(c *Config) { c.TrustedProxies = []string{"10.0.0.7", "10.0.0.0/8", "fd00::/8"} }, ""},
+		{"a proxy that is none", func(c *Config) { c.TrustedProxies = []string{"proxy.example"} },
+			`trusted_proxies[0]: "proxy.example" is refused: want an address or a network, such as 10.0.0.7 or 10.0.0.0/8`},
 		{"limits of nothing", func(c *Config) { c.RequestTimeout, c.BodyLimit, c.ShutdownDelay = 0, 0, time.Minute },
 			"request_timeout: \"0s\" is refused: want more than 0s\nbody_limit: \"0\" is refused: want at least 1\n" +
 				`shutdown_delay: "1m0s" is refused: want 0s to 3s`},

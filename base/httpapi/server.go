@@ -99,8 +99,8 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 		failed: make(chan error, 1),
 	}
 	// By default gin believes whoever says in a header that they are a proxy.
-	if err := s.engine.SetTrustedProxies(nil); err != nil {
-		return nil, fmt.Errorf("trust no proxies: %w", err)
+	if err := s.engine.SetTrustedProxies(cfg.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("trust proxies: %w", err)
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false

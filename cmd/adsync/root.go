@@ -96,7 +96,7 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	root.AddCommand(
 		a.newStandalone(), a.newServe(), a.newMigrate(), a.newSimulate(), a.newQuota(), a.newBind(), a.newUnbind(), a.newKeys(),
 		a.newDead(), a.newPause(), a.newResume(), a.newPauses(), a.newCancel(), a.newAccounts(), a.newCoverage(), a.newChanges(), a.newReconcile(), a.newFields(), a.newLogLevel(),
-		a.newConfig(), a.newDictionary(), a.newVersion(),
+		a.newToken(), a.newConfig(), a.newDictionary(), a.newVersion(),
 	)
 	return root
 }
