@@ -105,13 +105,13 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 	return p, nil
 }
 
-// auditInterval is how often a producer looks whether tasks were changed, or a reload was asked for, over the API of
+// versionInterval is how often a producer looks whether tasks were changed, or a reload was asked for, over the API of
 // another one.
-const auditInterval = 2 * time.Second
+const versionInterval = 2 * time.Second
 
 // Start loads the tasks and begins to campaign for the lead.
 func (p *Producer) Start(ctx context.Context) error {
-	seen, err := p.store.LastAudit(ctx, store.AuditTasks)
+	seen, err := p.store.TasksVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,20 +158,20 @@ func (p *Producer) Ready(context.Context) error {
 	return p.troubles.problem()
 }
 
-// keepLoaded reloads the tasks at each interval and when the audit log tells of a change.
+// keepLoaded reloads the tasks at each interval and when another producer has changed them, or was asked for a reload.
 func (p *Producer) keepLoaded(ctx context.Context, seen int64) {
 	reload := time.NewTicker(p.cfg.ReloadInterval)
 	defer reload.Stop()
-	audit := time.NewTicker(auditInterval)
-	defer audit.Stop()
+	version := time.NewTicker(versionInterval)
+	defer version.Stop()
 	failing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-reload.C:
-		case <-audit.C:
-			newest, err := p.store.LastAudit(ctx, store.AuditTasks)
+		case <-version.C:
+			newest, err := p.store.TasksVersion(ctx)
 			if err != nil || newest == seen {
 				continue // What cannot be read now shows at the next reload.
 			}

@@ -60,9 +60,9 @@ func TestProducer_FromTheRowToTheMessages(t *testing.T) {
 	eventually(t, "and says so", func() bool { return testutil.ToFloat64(b.metrics.leader) == 1 })
 	require.NoError(t, b.Ready(t.Context()))
 
-	// A row that appears is noticed through the audit log, without waiting for the next reload.
+	// A row that appears is noticed when another producer was asked for a reload, without waiting for the next one here.
 	b.addTask("secondly", "tencent.report", "* * * * * *", nil)
-	require.NoError(t, b.store.AddAudit(t.Context(), store.Audit{Actor: "x", Action: "tasks.reload", Object: store.AuditTasks}))
+	require.NoError(t, b.store.OrderReload(t.Context(), "x"))
 	eventually(t, "25 messages of its first tick", func() bool { return len(b.broker.accounts(t)) >= 25 })
 	eventually(t, "several ticks, the later ones skipped", func() bool {
 		runs := b.runs()

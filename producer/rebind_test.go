@@ -93,7 +93,7 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 	work.Part = "tencent"
 
 	bind := func(account int64, from, to day.Day, game, os string) {
-		_, _, err := b.store.Rebind(ctx, account, func([]store.Binding) (store.Binding, error) {
+		_, _, err := b.store.Rebind(ctx, "otto", account, func([]store.Binding) (store.Binding, error) {
 			return store.Binding{From: from, To: to, Game: game, OS: os}, nil
 		})
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,9 +22,16 @@ import (
 
 // badTask is a row that cannot be used as it is.
 type badTask struct {
-	ID     int64
-	Name   string
-	Errors []*config.FieldError
+	ID       int64
+	Name     string
+	Revision string
+	Errors   []*config.FieldError
+}
+
+// revision is 0 where the row has none that is a number.
+func (b badTask) revision() int64 {
+	n, _ := strconv.ParseInt(b.Revision, 10, 64)
+	return n
 }
 
 // taskList is what one reload found. It is never changed afterwards.
@@ -33,6 +41,7 @@ type taskList struct {
 	bad     map[int64]badTask // those that were good before are in tasks too, as they were
 	good    map[int64]store.TaskRow
 	lanes   []store.Lane
+	stored  map[int64]store.TaskRow // while it is built: the last good rows that leaders kept; nil until they are needed
 }
 
 // partitions is how many partitions the topic of a lane is to have; 0 = as the broker is configured.
@@ -52,6 +61,8 @@ type Task struct {
 	task.Task
 	// Errors is all that is wrong with the row as it stands, or empty.
 	Errors []*config.FieldError
+	// RowRevision is that of the row as it stands; of a good one also that of Task.
+	RowRevision int64
 	// Usable tells whether Task can run: the row is good, or was good before.
 	Usable bool
 }
@@ -61,11 +72,15 @@ func (p *Producer) Tasks() []Task {
 	list := p.tasks.current()
 	all := make([]Task, 0, len(list.tasks)+len(list.bad))
 	for id, t := range list.tasks {
-		all = append(all, Task{Task: t.Task, Errors: list.bad[id].Errors, Usable: true})
+		shown := Task{Task: t.Task, RowRevision: t.Revision, Usable: true}
+		if bad, spoilt := list.bad[id]; spoilt {
+			shown.Errors, shown.RowRevision = bad.Errors, bad.revision()
+		}
+		all = append(all, shown)
 	}
 	for id, bad := range list.bad {
 		if _, usable := list.tasks[id]; !usable {
-			all = append(all, Task{Task: task.Task{ID: id, Name: bad.Name}, Errors: bad.Errors})
+			all = append(all, Task{Task: task.Task{ID: id, Name: bad.Name}, Errors: bad.Errors, RowRevision: bad.revision()})
 		}
 	}
 	slices.SortFunc(all, func(a, b Task) int { return cmp.Compare(a.ID, b.ID) })
@@ -73,13 +88,19 @@ func (p *Producer) Tasks() []Task {
 }
 
 // Reload loads the tasks here and has the leader, if it is this producer, plan with them at once. The other producers
-// follow within a few seconds of an entry for store.AuditTasks in the audit log, or else at their next reload.
+// follow within a few seconds of store.OrderReload, or else at their next reload.
 func (p *Producer) Reload(ctx context.Context) error {
 	if err := p.tasks.reload(ctx); err != nil {
 		return err
 	}
 	p.Wake()
 	return nil
+}
+
+// CheckTask tells what would be wrong with the row of an id if cron_task and lane held these rows: it is what loads them that
+// judges.
+func (p *Producer) CheckTask(ctx context.Context, id int64, rows []store.TaskRow, lanes []store.Lane) ([]*config.FieldError, error) {
+	return p.tasks.check(ctx, id, rows, lanes)
 }
 
 // taskSet holds the tasks as the table last had them.
@@ -90,8 +111,7 @@ type taskSet struct {
 	metrics  *metrics
 
 	reloading sync.Mutex
-	stored    map[int64]store.TaskRow // the last good rows that leaders kept; nil until a reload needs them
-	mu        sync.Mutex              // guards what is below
+	mu        sync.Mutex // guards what is below
 	list      *taskList
 	loadedAt  time.Time // a reading of the process's clock
 }
@@ -117,7 +137,7 @@ func (s *taskSet) age() time.Duration {
 	return clock.Since(s.loadedAt)
 }
 
-// reload reads the tables again. A row that has become bad keeps its last good value; no row harms another.
+// reload reads the tables again.
 func (s *taskSet) reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -129,27 +149,9 @@ func (s *taskSet) reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load tasks: %w", err)
 	}
-	s.stored = nil
 	old := s.current()
-	list := &taskList{version: old.version, tasks: map[int64]*loadedTask{}, bad: map[int64]badTask{}, good: map[int64]store.TaskRow{}, lanes: lanes}
-	ids := make(map[string]int64, len(rows))
-	for _, row := range rows {
-		ids[row.Name] = row.ID
-	}
-	for _, row := range rows {
-		t, errs := s.read(row, lanes, ids)
-		if len(errs) > 0 {
-			if t, err = s.spoil(ctx, old, list, row, ids, errs); err != nil {
-				return fmt.Errorf("load tasks: %w", err)
-			}
-		} else {
-			list.good[row.ID] = row
-		}
-		if t != nil {
-			list.tasks[row.ID] = t
-		}
-	}
-	if err := s.spoilCircles(ctx, old, list, rows, ids); err != nil {
+	list, err := s.build(ctx, old, rows, lanes)
+	if err != nil {
 		return fmt.Errorf("load tasks: %w", err)
 	}
 	if s.compare(old, list) || old.version == 0 || !reflect.DeepEqual(old.lanes, lanes) {
@@ -167,6 +169,40 @@ func (s *taskSet) reload(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.list, s.loadedAt = list, clock.Mark()
 	return nil
+}
+
+// check tells what would be wrong with a row if the tables were these.
+func (s *taskSet) check(ctx context.Context, id int64, rows []store.TaskRow, lanes []store.Lane) ([]*config.FieldError, error) {
+	// Not under reloading: who asks may hold the table that a reload waits for.
+	list, err := s.build(ctx, s.current(), rows, lanes)
+	if err != nil {
+		return nil, fmt.Errorf("check a task: %w", err)
+	}
+	return list.bad[id].Errors, nil
+}
+
+// build makes the list of what the tables hold. A row that has become bad keeps its last good value; no row harms another.
+func (s *taskSet) build(ctx context.Context, old *taskList, rows []store.TaskRow, lanes []store.Lane) (*taskList, error) {
+	list := &taskList{version: old.version, tasks: map[int64]*loadedTask{}, bad: map[int64]badTask{}, good: map[int64]store.TaskRow{}, lanes: lanes}
+	ids := make(map[string]int64, len(rows))
+	for _, row := range rows {
+		ids[row.Name] = row.ID
+	}
+	for _, row := range rows {
+		t, errs := s.read(row, lanes, ids)
+		if len(errs) > 0 {
+			var err error
+			if t, err = s.spoil(ctx, old, list, row, ids, errs); err != nil {
+				return nil, err
+			}
+		} else {
+			list.good[row.ID] = row
+		}
+		if t != nil {
+			list.tasks[row.ID] = t
+		}
+	}
+	return list, s.spoilCircles(ctx, old, list, rows, ids)
 }
 
 // read checks a row; ids has the tasks by their names.
@@ -189,18 +225,18 @@ func (s *taskSet) read(row store.TaskRow, lanes []store.Lane, ids map[string]int
 // spoil notes that a row cannot be used, and returns what runs instead, if anything: what it was when this process last
 // could use it, or else when any leader could.
 func (s *taskSet) spoil(ctx context.Context, old, list *taskList, row store.TaskRow, ids map[string]int64, errs []*config.FieldError) (*loadedTask, error) {
-	list.bad[row.ID] = badTask{ID: row.ID, Name: row.Name, Errors: errs}
+	list.bad[row.ID] = badTask{ID: row.ID, Name: row.Name, Revision: row.Revision, Errors: errs}
 	delete(list.good, row.ID)
 	if before := old.tasks[row.ID]; before != nil {
 		return lastGood(before, row), nil
 	}
-	if s.stored == nil {
+	if list.stored == nil {
 		var err error
-		if s.stored, err = s.store.GoodTaskRows(ctx); err != nil {
+		if list.stored, err = s.store.GoodTaskRows(ctx); err != nil {
 			return nil, err
 		}
 	}
-	stored, known := s.stored[row.ID]
+	stored, known := list.stored[row.ID]
 	if !known {
 		return nil, nil
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/task"
 )
 
 // keepUp does what the leader does beside runs: tables and topics ahead of their use, bindings, figures.
 func (t *term) keepUp(ctx context.Context) error {
-	return errors.Join(t.keepTables(ctx), t.keepTopics(ctx), t.keepBindings(ctx), t.keepGoodRows(ctx), t.keepDead(ctx), t.keepDifferences(ctx), t.keepFigures(ctx))
+	return errors.Join(t.keepTables(ctx), t.keepTopics(ctx), t.keepBindings(ctx), t.keepAudit(ctx), t.keepGoodRows(ctx), t.keepDead(ctx), t.keepDifferences(ctx), t.keepFigures(ctx))
 }
 
 // keepTables makes today's and tomorrow's log table: at midnight thousands of runs must not wait for it.
@@ -34,6 +35,20 @@ func (t *term) keepTopics(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// keepAudit has the audit log tell of what was edited by SQL.
+func (t *term) keepAudit(ctx context.Context) error {
+	if !t.auditedAt.IsZero() && clock.Since(t.auditedAt) < t.cfg.ReloadInterval {
+		return nil
+	}
+	begun := clock.Mark()
+	next, err := t.store.NoteEdits(ctx, t.audited)
+	if err != nil {
+		return err
+	}
+	t.auditedAt, t.audited = begun, next
 	return nil
 }
 

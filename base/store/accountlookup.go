@@ -31,19 +31,29 @@ func (s *Store) FindAccounts(ctx context.Context, media string, externalIDs []st
 	return found, nil
 }
 
-// ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) takes, by
-// name.
-func (s *Store) ScopeZones(ctx context.Context, media string, tiers []string) ([]string, error) {
-	query, args := "SELECT DISTINCT timezone FROM media_account WHERE media = ? AND parked = '' AND bound = 1", []any{media}
+// ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) takes, and how many accounts
+// each has.
+func (s *Store) ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error) {
+	query, args := "SELECT timezone, COUNT(*) FROM media_account WHERE media = ? AND parked = '' AND bound = 1", []any{media}
 	if len(tiers) > 0 {
 		query += " AND tier IN ?"
 		args = append(args, tiers)
 	}
-	var zones []string
-	if err := s.Config.Writer(ctx).Raw(query+" ORDER BY timezone", args...).Scan(&zones).Error; err != nil {
+	zones := map[string]int64{}
+	rows, err := s.Config.Writer(ctx).Raw(query+" GROUP BY timezone", args...).Rows()
+	if err != nil {
 		return nil, fmt.Errorf("read the time zones of %s: %w", media, err)
 	}
-	return zones, nil
+	defer rows.Close()
+	for rows.Next() {
+		var zone string
+		var n int64
+		if err := rows.Scan(&zone, &n); err != nil {
+			return nil, fmt.Errorf("read the time zones of %s: %w", media, err)
+		}
+		zones[zone] = n
+	}
+	return zones, rows.Err()
 }
 
 // AccountsByID returns the accounts of our ids, as the writer holds them: what is reconciled is decided by it. Ids that are not known are left out.

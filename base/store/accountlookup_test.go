@@ -49,13 +49,13 @@ func TestScopeZones_AreThoseOfTheAccountsThatAFanOutTakes(t *testing.T) {
 			a.media, a.id, a.tier, a.zone, a.parked).Error
 		require.NoError(t, err)
 	}
-	zones := func(tiers ...string) []string {
+	zones := func(tiers ...string) map[string]int64 {
 		got, err := s.ScopeZones(t.Context(), "tencent", tiers)
 		require.NoError(t, err)
 		return got
 	}
-	require.Equal(t, []string{"Asia/Shanghai"}, zones("active"))
-	require.Equal(t, []string{"America/New_York", "Asia/Shanghai"}, zones("active", "inactive"))
-	require.Equal(t, []string{"America/New_York", "Asia/Shanghai"}, zones())
+	require.Equal(t, map[string]int64{"Asia/Shanghai": 2}, zones("active"))
+	require.Equal(t, map[string]int64{"America/New_York": 1, "Asia/Shanghai": 2}, zones("active", "inactive"))
+	require.Equal(t, map[string]int64{"America/New_York": 1, "Asia/Shanghai": 2}, zones())
 	require.Empty(t, zones("invalid"))
 }

@@ -3,38 +3,134 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"gorm.io/gorm"
 )
 
-// AuditTasks is the object of audit entries about the tasks as a whole.
-const AuditTasks = "cron_task"
+// Objects of audit entries that are about no row.
+const (
+	AuditTasks    = "cron_task" // the tasks as a whole; those of one are AuditTasks + "/" + its name
+	AuditCoverage = "coverage"  // days that were ordered since coverage lacks them
+)
 
-// AuditCoverage is the object of audit entries about days that were ordered since coverage lacks them.
-const AuditCoverage = "coverage"
+// AuditSQL is the actor of edits that were made by SQL.
+const AuditSQL = "sql"
 
 // Audit is one thing that somebody did.
 type Audit struct {
+	ID     int64
+	At     time.Time
 	Actor  string // the caller's name
 	Action string // "tasks.reload", "task.run"
 	Object string // what it was done to
+	Before string // what it was, as JSON; empty if there was nothing
 	After  string // what became of it, as JSON; may be empty
+	Error  string // why it was not done after all
 }
 
-// AddAudit writes an audit entry.
-func (s *Store) AddAudit(ctx context.Context, a Audit) error {
-	err := s.Config.Writer(ctx).Exec("INSERT INTO audit_log (actor, action, object, after_value) VALUES (?, ?, ?, ?)",
-		cut(a.Actor, 96), cut(a.Action, 64), cut(a.Object, 191), a.After).Error
+const addAudit = "INSERT INTO audit_log (actor, action, object, before_value, after_value) VALUES (?, ?, ?, ?, ?)"
+
+func (a *Audit) values() []any {
+	return []any{cut(a.Actor, 96), cut(a.Action, 64), cut(a.Object, 191), textOrNull(a.Before), textOrNull(a.After)}
+}
+
+// textOrNull has an empty text be NULL.
+func textOrNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// AddAudit writes an audit entry and returns its id.
+func (s *Store) AddAudit(ctx context.Context, a Audit) (int64, error) {
+	res, err := s.Config.Writer(ctx).Statement.ConnPool.ExecContext(ctx, addAudit, a.values()...)
+	if err == nil {
+		a.ID, err = res.LastInsertId()
+	}
 	if err != nil {
-		return fmt.Errorf("write audit %s of %s: %w", a.Action, a.Object, err)
+		return 0, fmt.Errorf("write audit %s of %s: %w", a.Action, a.Object, err)
+	}
+	return a.ID, nil
+}
+
+// EndAudit completes an entry that was written before the deed: what became of it, unless that is empty, and why it failed.
+func (s *Store) EndAudit(ctx context.Context, id int64, after, failure string) error {
+	err := s.Config.Writer(ctx).Exec("UPDATE audit_log SET after_value = COALESCE(?, after_value), error = ? WHERE id = ?", textOrNull(after), cut(failure, 512), id).Error
+	if err != nil {
+		return fmt.Errorf("complete the audit entry %d: %w", id, err)
 	}
 	return nil
 }
 
-// LastAudit returns the id of the newest audit entry of an object, 0 when there is none: it grows with each.
-func (s *Store) LastAudit(ctx context.Context, object string) (int64, error) {
-	var id int64
-	err := s.Config.Writer(ctx).Raw("SELECT COALESCE(MAX(id), 0) FROM audit_log WHERE object = ?", object).Row().Scan(&id)
-	if err != nil {
-		return 0, fmt.Errorf("read the newest audit entry of %s: %w", object, err)
+// AuditFilter chooses audit entries; what is empty chooses all.
+type AuditFilter struct {
+	Actor        string
+	Object       string // itself, and what is below it: "cron_task" takes "cron_task/tencent.adgroup" too
+	Since, Until time.Time
+	Before       int64 // only entries with a lower id
+	Limit        int
+}
+
+// ListAudit returns audit entries, the newest first.
+func (s *Store) ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error) {
+	query, args := "SELECT id, at, actor, action, object, COALESCE(before_value, ''), COALESCE(after_value, ''), error FROM audit_log WHERE 1 = 1", []any{}
+	where := func(condition string, values ...any) { query, args = query+" AND "+condition, append(args, values...) }
+	if f.Actor != "" {
+		where("actor = ?", f.Actor)
 	}
-	return id, nil
+	if f.Object != "" {
+		where("(object = ? OR object >= ? AND object < ?)", f.Object, f.Object+"/", f.Object+"0") // 0 comes right after the slash.
+	}
+	if !f.Since.IsZero() {
+		where("at >= ?", At(f.Since))
+	}
+	if !f.Until.IsZero() {
+		where("at <= ?", At(f.Until))
+	}
+	if f.Before > 0 {
+		where("id < ?", f.Before)
+	}
+	rows, err := s.Config.Reader(ctx).Raw(query+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("list audit_log: %w", err)
+	}
+	defer rows.Close()
+	var all []Audit
+	for rows.Next() {
+		var a Audit
+		var at Time
+		if err := rows.Scan(&a.ID, &at, &a.Actor, &a.Action, &a.Object, &a.Before, &a.After, &a.Error); err != nil {
+			return nil, fmt.Errorf("list audit_log: %w", err)
+		}
+		a.At = at.Time
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}
+
+// OrderReload has all producers read cron_task again within a few seconds, and notes who wanted it.
+func (s *Store) OrderReload(ctx context.Context, actor string) error {
+	entry := Audit{Actor: actor, Action: "tasks.reload", Object: AuditTasks}
+	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec("UPDATE audit_row SET version = version + 1 WHERE table_name = ? AND row_key = ''", AuditTasks).Error; err != nil {
+			return err
+		}
+		return tx.Exec(addAudit, entry.values()...).Error
+	})
+	if err != nil {
+		return fmt.Errorf("order a reload: %w", err)
+	}
+	return nil
+}
+
+// TasksVersion returns a number that rises with each change of cron_task that is in audit_log, and with each OrderReload.
+func (s *Store) TasksVersion(ctx context.Context) (int64, error) {
+	var version int64
+	err := s.Config.Writer(ctx).Raw("SELECT version FROM audit_row WHERE table_name = ? AND row_key = ''", AuditTasks).Row().Scan(&version)
+	if err != nil {
+		return 0, fmt.Errorf("read the version of the tasks: %w", err)
+	}
+	return version, nil
 }

@@ -126,20 +126,3 @@ func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
 	rebuildAll(t, s)
 	require.Equal(t, 1, rowsIn(t, s, "summary_daily WHERE game = 'chess' AND cost = 15000000"))
 }
-
-func TestAudit_TheNewestEntryOfAnObject(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	s := storetest.New(t)
-	newest, err := s.LastAudit(ctx, store.AuditTasks)
-	require.NoError(t, err)
-	require.Zero(t, newest)
-	require.NoError(t, s.AddAudit(ctx, store.Audit{Actor: "otto", Action: "tasks.reload", Object: store.AuditTasks}))
-	newest, err = s.LastAudit(ctx, store.AuditTasks)
-	require.NoError(t, err)
-	require.Positive(t, newest)
-	require.NoError(t, s.AddAudit(ctx, store.Audit{Actor: "otto", Action: "task.run", Object: "task/x", After: "{}"}))
-	same, err := s.LastAudit(ctx, store.AuditTasks)
-	require.NoError(t, err)
-	require.Equal(t, newest, same)
-}

@@ -123,9 +123,9 @@ func bindingsOf(db *gorm.DB, accountID int64, lock string) ([]Binding, error) {
 
 // Rebind changes to what an account belongs: choose is told what its bindings are, which do not overlap, and says what is
 // to hold on which days; days that it leaves without a game are unbound. It returns the bindings before and after. The
-// leader brings them to the summaries at its next reload.
-func (s *Store) Rebind(ctx context.Context, accountID int64, choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
-	err = s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
+// leader brings them to the summaries at its next reload. actor is who does so.
+func (s *Store) Rebind(ctx context.Context, actor string, accountID int64, choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
+	err = s.edit(ctx, Editor{actor, "account.rebind"}, "account_binding", []int64{accountID}, func(tx *gorm.DB) error {
 		// Of two people at once one waits for the other.
 		var id int64
 		if err := tx.Raw("SELECT id FROM media_account WHERE id = ?"+s.Config.dialect.ForUpdate(), accountID).Row().Scan(&id); err != nil {
@@ -163,13 +163,18 @@ func (s *Store) Rebind(ctx context.Context, accountID int64, choose func(have []
 	return before, after, nil
 }
 
-// AddBindings writes the first bindings of accounts that have none.
-func (s *Store) AddBindings(ctx context.Context, bindings []Binding) error {
-	rows := make([][]any, len(bindings))
-	for i, b := range bindings {
-		rows[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}
+// AddBindings writes the first bindings of accounts that have none. actor is who does so.
+func (s *Store) AddBindings(ctx context.Context, actor string, bindings []Binding) error {
+	if len(bindings) == 0 {
+		return nil
 	}
-	err := s.Config.Upsert(s.Config.Writer(ctx), Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, rows)
+	rows, accounts := make([][]any, len(bindings)), make([]int64, len(bindings))
+	for i, b := range bindings {
+		rows[i], accounts[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}, b.AccountID
+	}
+	err := s.edit(ctx, Editor{actor, "account.rebind"}, "account_binding", accounts, func(tx *gorm.DB) error {
+		return s.Config.Upsert(tx, Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, slices.Clone(rows))
+	})
 	if err != nil {
 		return fmt.Errorf("bind %d accounts: %w", len(bindings), err)
 	}
@@ -185,9 +190,11 @@ func (s *Store) Games(ctx context.Context) ([]string, error) {
 	return codes, nil
 }
 
-// PutGame writes a game, or gives the one of that code another name.
-func (s *Store) PutGame(ctx context.Context, code, name string) error {
-	err := s.Config.Upsert(s.Config.Writer(ctx), Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, [][]any{{code, cutRunes(name, 255)}})
+// PutGame writes a game, or gives the one of that code another name. actor is who does so.
+func (s *Store) PutGame(ctx context.Context, actor, code, name string) error {
+	err := s.edit(ctx, Editor{actor, "game.put"}, "game", nil, func(tx *gorm.DB) error {
+		return s.Config.Upsert(tx, Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, [][]any{{code, cutRunes(name, 255)}})
+	})
 	if err != nil {
 		return fmt.Errorf("put game %s: %w", code, err)
 	}

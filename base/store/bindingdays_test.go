@@ -84,7 +84,7 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 		if want.Game == "" {
 			want.OS = ""
 		}
-		_, after, err := s.Rebind(context.Background(), account, func(have []store.Binding) (store.Binding, error) {
+		_, after, err := s.Rebind(context.Background(), "otto", account, func(have []store.Binding) (store.Binding, error) {
 			require.Equal(t, store.WithoutOverlaps(rows), have)
 			return want, nil
 		})
@@ -112,8 +112,8 @@ func TestRebind_RefusesNoDaysAndNoAccount(t *testing.T) {
 		return store.Binding{From: "2026-01-02", To: "2026-01-01", Game: "a", OS: "ios"}, nil
 	}
 	addAccount(t, s, 7, "active", "")
-	_, _, err := s.Rebind(t.Context(), 7, backwards)
+	_, _, err := s.Rebind(t.Context(), "otto", 7, backwards)
 	require.ErrorContains(t, err, "the days from 2026-01-02 to 2026-01-01 are none")
-	_, _, err = s.Rebind(t.Context(), 999, backwards)
+	_, _, err = s.Rebind(t.Context(), "otto", 999, backwards)
 	require.ErrorIs(t, err, sql.ErrNoRows)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,3 +131,15 @@ func (d *DB) BeforeRows(fn func(query string)) {
 
 // SortByKey sorts rows as an upsert does.
 func SortByKey(rows [][]any, width int) { sortByKey(rows, width) }
+
+// Watched returns the columns of a table that operators own whose changes audit_log tells, with those that name its rows.
+func Watched(table string) []string {
+	t := owned(table)
+	all := slices.Clone(t.columns)
+	for _, column := range t.key {
+		if !slices.Contains(all, column) && column != "id" {
+			all = append(all, column)
+		}
+	}
+	return all
+}

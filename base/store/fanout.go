@@ -59,6 +59,15 @@ func (s *Store) FanOutLogins(ctx context.Context, media string, after int64, lim
 	return ids, nil
 }
 
+// CountUsableLogins returns how many logins a fan-out over a media's logins takes.
+func (s *Store) CountUsableLogins(ctx context.Context, media string) (n int64, err error) {
+	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM media_token WHERE media = ? AND state = ?", media, TokenOK).Row().Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count the logins of %s: %w", media, err)
+	}
+	return n, nil
+}
+
 // AccountPart is one piece of work within a run.
 type AccountPart struct {
 	AccountID int64

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"gorm.io/gorm"
+
 	"adsync/base/ratelimit"
 )
 
@@ -41,9 +43,11 @@ func LaneImportance(name string, row int) int {
 }
 
 // Lanes returns all lane rows, the defaults first, as the writer holds them.
-func (s *Store) Lanes(ctx context.Context) ([]Lane, error) {
+func (s *Store) Lanes(ctx context.Context) ([]Lane, error) { return lanesOf(s.Config.Writer(ctx)) }
+
+func lanesOf(db *gorm.DB) ([]Lane, error) {
 	var lanes []Lane
-	err := s.Config.Writer(ctx).Raw("SELECT media, name, pool_size, partitions, backlog_max, late_seconds, importance FROM lane ORDER BY media, name").Scan(&lanes).Error
+	err := db.Raw("SELECT media, name, pool_size, partitions, backlog_max, late_seconds, importance FROM lane ORDER BY media, name").Scan(&lanes).Error
 	if err != nil {
 		return nil, fmt.Errorf("read lanes: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
 	"adsync/base/ratelimit"
 )
 
@@ -45,10 +47,14 @@ func (s *Store) AddRateLimit(ctx context.Context, r ratelimit.Rule) error {
 	if r.Each {
 		each = 1
 	}
-	err := s.Config.Upsert(s.Config.Writer(ctx), Table{
+	table := Table{
 		Name: "rate_limit", Key: []string{"media", "endpoint", "scope", "period_ms", "unit"},
 		Columns: []string{"each_endpoint", "calls", "share", "cost", "costs", "calls_max", "calendar_zone", "penalty_ms"},
-	}, [][]any{{r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, ratelimit.UnitCalls)), each, r.Limit, share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds()}})
+	}
+	row := []any{
+		r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, ratelimit.UnitCalls)), each, r.Limit, share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
+	}
+	err := s.edit(ctx, Editor{"adsync", "limit.put"}, "rate_limit", nil, func(tx *gorm.DB) error { return s.Config.Upsert(tx, table, [][]any{row}) })
 	if err != nil {
 		return fmt.Errorf("add a rate limit of %s: %w", r.Media, err)
 	}

@@ -174,10 +174,16 @@ func (s *Store) MissAccounts(ctx context.Context, tokenID int64, began time.Time
 	return missed, nil
 }
 
-// BindAccounts has accounts pulled, or not pulled any more.
-func (s *Store) BindAccounts(ctx context.Context, ids []int64, bound bool) error {
+// BindAccounts has accounts pulled, or not pulled any more. actor is who does so.
+func (s *Store) BindAccounts(ctx context.Context, actor string, ids []int64, bound bool) error {
+	e := Editor{actor, "account.unbind"}
+	if bound {
+		e.Action = "account.bind"
+	}
 	for batch := range slices.Chunk(ids, accountBatch) {
-		err := s.Config.Writer(ctx).Exec("UPDATE media_account SET bound = ?, updated_at = "+s.Config.dialect.Now()+" WHERE id IN ?", bound, batch).Error
+		err := s.edit(ctx, e, "media_account", batch, func(tx *gorm.DB) error {
+			return tx.Exec("UPDATE media_account SET bound = ?, updated_at = "+s.Config.dialect.Now()+" WHERE id IN ?", bound, batch).Error
+		})
 		if err != nil {
 			return fmt.Errorf("bind %d accounts: %w", len(batch), err)
 		}

@@ -167,13 +167,13 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, zones)
 
-	require.NoError(t, s.BindAccounts(t.Context(), []int64{first}, true))
+	require.NoError(t, s.BindAccounts(t.Context(), "otto", []int64{first}, true))
 	put("1")
 	require.Equal(t, []int64{first}, pulled(), "it stays bound when it is found again")
 	require.NoError(t, s.SetChoose(t.Context(), login, false))
 	second := put("2")
 	require.Equal(t, []int64{first, second}, pulled())
-	require.NoError(t, s.BindAccounts(t.Context(), []int64{first}, false))
+	require.NoError(t, s.BindAccounts(t.Context(), "otto", []int64{first}, false))
 	require.Equal(t, []int64{second}, pulled())
 }
 

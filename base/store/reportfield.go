@@ -40,8 +40,8 @@ func (s *Store) ReportFields(ctx context.Context, media string) ([]ReportField, 
 	return rows, nil
 }
 
-// PutReportField writes a row in the place of all those of the field whose reports and levels it covers.
-func (s *Store) PutReportField(ctx context.Context, f ReportField) error {
+// PutReportField writes a row in the place of all those of the field whose reports and levels it covers. actor is who does so.
+func (s *Store) PutReportField(ctx context.Context, actor string, f ReportField) error {
 	where, args := "media = ? AND field = ?", []any{f.Media, f.Field}
 	if f.Report != "" {
 		where, args = where+" AND report = ?", append(args, f.Report)
@@ -49,7 +49,7 @@ func (s *Store) PutReportField(ctx context.Context, f ReportField) error {
 	if f.Level != "" {
 		where, args = where+" AND level = ?", append(args, f.Level)
 	}
-	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
+	err := s.edit(ctx, Editor{actor, "field.put"}, "report_field", nil, func(tx *gorm.DB) error {
 		if err := tx.Exec("DELETE FROM report_field WHERE "+where, args...).Error; err != nil {
 			return err
 		}
@@ -65,17 +65,30 @@ func (s *Store) PutReportField(ctx context.Context, f ReportField) error {
 // RetireReportField notes that the platform refuses a field of one report and level, and tells whether this is the first to say so. A
 // row that somebody has switched off stays as it is.
 func (s *Store) RetireReportField(ctx context.Context, f ReportField) (first bool, err error) {
-	db, now := s.Config.Writer(ctx), s.Config.dialect.Now()
-	reason, by := cut(f.Reason, 512), cut(f.ChangedBy, 96)
-	made := db.Exec(s.Config.dialect.InsertIgnore()+"report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, "+now+")", f.Media, f.Report, f.Level, f.Field, string(FieldRetired), reason, by)
-	if made.Error == nil && made.RowsAffected == 0 {
-		made = db.Exec("UPDATE report_field SET state = ?, reason = ?, changed_by = ?, retired_at = "+now+", updated_at = "+now+
-			" WHERE media = ? AND report = ? AND level = ? AND field = ? AND state = ?",
-			string(FieldRetired), reason, by, f.Media, f.Report, f.Level, f.Field, string(FieldAsked))
+	// Mostly many pulls meet the refusal at once, and all but the first have nothing to note.
+	var done int
+	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM report_field WHERE media = ? AND report = ? AND level = ? AND field = ? AND state <> ?", f.Media, f.Report, f.Level, f.Field, string(FieldAsked)).Row().Scan(&done)
+	if err != nil || done > 0 {
+		return false, wrapRetire(f, err)
 	}
-	if made.Error != nil {
-		return false, fmt.Errorf("retire the field %s of %s: %w", f.Field, f.Media, made.Error)
+	now, reason, by := s.Config.dialect.Now(), cut(f.Reason, 512), cut(f.ChangedBy, 96)
+	err = s.edit(ctx, Editor{by, "field.retire"}, "report_field", nil, func(tx *gorm.DB) error {
+		made := tx.Exec(s.Config.dialect.InsertIgnore()+"report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, "+now+")", f.Media, f.Report, f.Level, f.Field, string(FieldRetired), reason, by)
+		if made.Error == nil && made.RowsAffected == 0 {
+			made = tx.Exec("UPDATE report_field SET state = ?, reason = ?, changed_by = ?, retired_at = "+now+", updated_at = "+now+
+				" WHERE media = ? AND report = ? AND level = ? AND field = ? AND state = ?",
+				string(FieldRetired), reason, by, f.Media, f.Report, f.Level, f.Field, string(FieldAsked))
+		}
+		first = made.RowsAffected > 0
+		return made.Error
+	})
+	return first && err == nil, wrapRetire(f, err)
+}
+
+func wrapRetire(f ReportField, err error) error {
+	if err == nil {
+		return nil
 	}
-	return made.RowsAffected > 0, nil
+	return fmt.Errorf("retire the field %s of %s: %w", f.Field, f.Media, err)
 }

@@ -32,7 +32,7 @@ func TestRetireReportField_IsFirstOnce(t *testing.T) {
 		return first
 	}
 	put := func(report, level, field string, state store.FieldState) {
-		require.NoError(t, s.PutReportField(t.Context(), store.ReportField{Media: "m", Report: report, Level: level, Field: field, State: state, Reason: "why", ChangedBy: "otto"}))
+		require.NoError(t, s.PutReportField(t.Context(), "otto", store.ReportField{Media: "m", Report: report, Level: level, Field: field, State: state, Reason: "why", ChangedBy: "otto"}))
 	}
 	put("report_hourly", "account", "b", store.FieldAsked)
 	put("report_daily", "account", "c", store.FieldOff)
@@ -64,7 +64,7 @@ func TestPutReportField_TakesThePlaceOfWhatItCovers(t *testing.T) {
 			t.Parallel()
 			s := storetest.New(t)
 			put := func(media, report, level string, state store.FieldState) {
-				require.NoError(t, s.PutReportField(t.Context(), store.ReportField{Media: media, Report: report, Level: level, Field: "a", State: state}))
+				require.NoError(t, s.PutReportField(t.Context(), "otto", store.ReportField{Media: media, Report: report, Level: level, Field: "a", State: state}))
 			}
 			put("other", "", "", store.FieldOff)
 			for _, r := range [][2]string{{"", ""}, {"", "account"}, {"report_daily", ""}, {"report_daily", "adgroup"}, {"report_hourly", "account"}} {

@@ -18,6 +18,9 @@ type NewTask struct {
 func (s *Store) SeedTasks(ctx context.Context, tasks []NewTask) (int, error) {
 	written := 0
 	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
+		if _, err := owned(AuditTasks).hold(s.Config, tx); err != nil {
+			return err
+		}
 		var have int
 		if err := tx.Raw("SELECT COUNT(*) FROM cron_task").Row().Scan(&have); err != nil || have > 0 {
 			return err
@@ -35,7 +38,7 @@ func (s *Store) SeedTasks(ctx context.Context, tasks []NewTask) (int, error) {
 			}
 		}
 		written = len(tasks)
-		return nil
+		return owned(AuditTasks).begin(s.Config, tx) // What a new installation has is nobody's edit.
 	})
 	return written, err
 }

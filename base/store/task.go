@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -40,12 +41,29 @@ type TaskRow struct {
 	Revision      string
 }
 
+// taskColumns are those of a TaskRow but for the id, in the order of its fields.
+var taskColumns = []string{
+	"name", "media", "handler", "cron", "timezone", "lane", "scope", "params", "timeout_seconds", "ttl_seconds",
+	"retry_max", "retry_base_seconds", "overlap", "catch_up", "catch_up_window_seconds",
+	"catch_up_order", "catch_up_spread_seconds", "concurrency", "exclusive_max_seconds", "fan_out_rate", "after_tasks", "enabled", "revision",
+}
+
+// fields are in the order of taskColumns.
+func (r *TaskRow) fields() []*string {
+	return []*string{
+		&r.Name, &r.Media, &r.Handler, &r.Cron, &r.Timezone, &r.Lane, &r.Scope, &r.Params, &r.Timeout, &r.TTL,
+		&r.RetryMax, &r.RetryBase, &r.Overlap, &r.CatchUp, &r.CatchUpWindow, &r.CatchUpOrder, &r.CatchUpSpread, &r.Concurrency,
+		&r.ExclusiveMax, &r.FanOutRate, &r.After, &r.Enabled, &r.Revision,
+	}
+}
+
 // TaskRows returns all rows of cron_task by id, as the writer holds them.
 func (s *Store) TaskRows(ctx context.Context) ([]TaskRow, error) {
-	rows, err := s.Config.Writer(ctx).Raw(`SELECT id, name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, ttl_seconds,
-  retry_max, retry_base_seconds, overlap, catch_up, catch_up_window_seconds,
-  catch_up_order, catch_up_spread_seconds, concurrency, exclusive_max_seconds, fan_out_rate, after_tasks, enabled, revision
-FROM cron_task ORDER BY id`).Rows()
+	return taskRows(s.Config.Writer(ctx))
+}
+
+func taskRows(db *gorm.DB) ([]TaskRow, error) {
+	rows, err := db.Raw("SELECT id, " + strings.Join(taskColumns, ", ") + " FROM cron_task ORDER BY id").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read cron_task: %w", err)
 	}
@@ -53,7 +71,7 @@ FROM cron_task ORDER BY id`).Rows()
 	var all []TaskRow
 	for rows.Next() {
 		var r TaskRow
-		text := make([]sql.NullString, 23)
+		text := make([]sql.NullString, len(taskColumns))
 		dest := []any{&r.ID}
 		for i := range text {
 			dest = append(dest, &text[i])
@@ -61,11 +79,7 @@ FROM cron_task ORDER BY id`).Rows()
 		if err := rows.Scan(dest...); err != nil {
 			return nil, fmt.Errorf("read cron_task: %w", err)
 		}
-		for i, field := range []*string{
-			&r.Name, &r.Media, &r.Handler, &r.Cron, &r.Timezone, &r.Lane, &r.Scope, &r.Params, &r.Timeout, &r.TTL,
-			&r.RetryMax, &r.RetryBase, &r.Overlap, &r.CatchUp, &r.CatchUpWindow, &r.CatchUpOrder, &r.CatchUpSpread, &r.Concurrency,
-			&r.ExclusiveMax, &r.FanOutRate, &r.After, &r.Enabled, &r.Revision,
-		} {
+		for i, field := range r.fields() {
 			*field = text[i].String
 		}
 		all = append(all, r)

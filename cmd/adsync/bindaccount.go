@@ -105,25 +105,28 @@ func todayOf(ctx context.Context, s *store.Store, account store.Account) (day.Da
 }
 
 func (a *app) bindAccount(ctx context.Context, out io.Writer, s *store.Store, account store.Account, f *accountBindFlags) error {
-	if err := f.known(ctx, s); err != nil {
+	if err := f.known(ctx, s, a.operator()); err != nil {
 		return err
 	}
 	today, err := todayOf(ctx, s, account)
 	if err != nil {
 		return err
 	}
-	if err := a.auditAccount(ctx, s, "account.bind", account, fmt.Sprintf(`{"game": %q, "os": %q, "from": %q, "to": %q, "correct": %t, "login": %q}`,
-		f.game, f.os, f.from, f.to, f.correct, f.login)); err != nil {
-		return err
-	}
 	if f.login != "" {
+		chosen := store.Audit{
+			Actor: a.operator(), Action: "account.choose_login", Object: "media_account/" + account.Media + "/" + account.ExternalID,
+			After: fmt.Sprintf(`{"login": %q}`, f.login),
+		}
+		if _, err := s.AddAudit(ctx, chosen); err != nil {
+			return err
+		}
 		if err := chooseLogin(ctx, s, account, f.login); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", plain(f.login))
 	}
 	if f.game != "" {
-		before, after, err := s.Rebind(ctx, account.ID, func(have []store.Binding) (store.Binding, error) { return f.binding(have, today), nil })
+		before, after, err := s.Rebind(ctx, a.operator(), account.ID, func(have []store.Binding) (store.Binding, error) { return f.binding(have, today), nil })
 		if err != nil {
 			return err
 		}
@@ -133,7 +136,7 @@ func (a *app) bindAccount(ctx context.Context, out io.Writer, s *store.Store, ac
 	if f.correct || (f.to != "" && day.Day(f.to) < today) || account.Bound || (f.login != "" && f.game == "") {
 		return nil
 	}
-	if err := s.BindAccounts(ctx, []int64{account.ID}, true); err != nil {
+	if err := s.BindAccounts(ctx, a.operator(), []int64{account.ID}, true); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "It is pulled from now on.")
@@ -169,10 +172,6 @@ func chooseLogin(ctx context.Context, s *store.Store, account store.Account, log
 		names = append(names, l.Login.Login)
 	}
 	return usagef("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
-}
-
-func (a *app) auditAccount(ctx context.Context, s *store.Store, action string, account store.Account, after string) error {
-	return s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: action, Object: "account/" + account.Media + "/" + account.ExternalID, After: after})
 }
 
 func printRebound(out io.Writer, before, after []store.Binding) {
@@ -237,14 +236,11 @@ func (a *app) unbind(ctx context.Context, out io.Writer, s *store.Store, account
 		// What it spent today it spent for its game.
 		from = today.Add(1)
 	}
-	if err := a.auditAccount(ctx, s, "account.unbind", account, fmt.Sprintf(`{"from": %q}`, from)); err != nil {
-		return err
-	}
 	// First: what is pulled meanwhile should still have its game.
-	if err := s.BindAccounts(ctx, []int64{account.ID}, false); err != nil {
+	if err := s.BindAccounts(ctx, a.operator(), []int64{account.ID}, false); err != nil {
 		return err
 	}
-	before, after, err := s.Rebind(ctx, account.ID, func([]store.Binding) (store.Binding, error) {
+	before, after, err := s.Rebind(ctx, a.operator(), account.ID, func([]store.Binding) (store.Binding, error) {
 		return store.Binding{From: from, To: store.LastDay}, nil
 	})
 	if err != nil {

@@ -81,7 +81,7 @@ func checkDay(flag, value string) error {
 }
 
 // known finds the game, and writes it if it is new and has a name: a slip of the pen must not become a game.
-func (f *gameFlags) known(ctx context.Context, s *store.Store) error {
+func (f *gameFlags) known(ctx context.Context, s *store.Store, operator string) error {
 	games, err := s.Games(ctx)
 	if err != nil || f.game == "" {
 		return err
@@ -92,7 +92,7 @@ func (f *gameFlags) known(ctx context.Context, s *store.Store) error {
 	if f.gameName == "" {
 		return usagef("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game, strings.Join(games, ", "))
 	}
-	return s.PutGame(ctx, f.game, f.gameName)
+	return s.PutGame(ctx, operator, f.game, f.gameName)
 }
 
 func (a *app) newBindMedia(media string) *cobra.Command {
@@ -163,7 +163,7 @@ func (f *bindFlags) check() error {
 }
 
 func (a *app) bindMedia(ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) error {
-	if err := f.known(ctx, s); err != nil {
+	if err := f.known(ctx, s, a.operator()); err != nil {
 		return err
 	}
 	loginID := int64(0)
@@ -257,7 +257,7 @@ func (a *app) putApp(ctx context.Context, cmd *cobra.Command, s *store.Store, bo
 			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", appSecretVariable, err)
 		}
 	}
-	if err := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
+	if _, err := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
 		return err
 	}
 	return token.PutApp(ctx, s, box, media, appID, given)
@@ -367,11 +367,12 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	if accounts, err = wanted(accounts, f, all); err != nil {
 		return err
 	}
+	// Of each account that changes there is an entry too; this one has what was asked for.
 	audit := store.Audit{
-		Actor: a.operator(), Action: "accounts.bind", Object: fmt.Sprintf("login/%d", login.ID),
+		Actor: a.operator(), Action: "login.bind", Object: fmt.Sprintf("login/%d", login.ID),
 		After: fmt.Sprintf(`{"accounts": %d, "all": %t, "game": %q, "os": %q}`, len(accounts), all, f.game, f.os),
 	}
-	if err := s.AddAudit(ctx, audit); err != nil {
+	if _, err := s.AddAudit(ctx, audit); err != nil {
 		return err
 	}
 	ids := make([]int64, len(accounts))
@@ -385,10 +386,10 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 		}
 	}
 	// The game first: figures that come at once fall to it.
-	if err := s.AddBindings(ctx, bindings); err != nil {
+	if err := s.AddBindings(ctx, a.operator(), bindings); err != nil {
 		return err
 	}
-	if err := s.BindAccounts(ctx, ids, true); err != nil {
+	if err := s.BindAccounts(ctx, a.operator(), ids, true); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%d accounts of %s are bound", len(ids), plain(cmp.Or(login.Name, login.Login)))

@@ -44,7 +44,8 @@ off, and begun again. When all processes have the first key, and this has told t
 				n, err := token.Reseal(ctx, s, box)
 				if n > 0 {
 					after, _ := json.Marshal(map[string]any{"key": box.IDs()[0], "texts": n}) // It cannot fail.
-					err = errors.Join(err, s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)}))
+					_, noteErr := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)})
+					err = errors.Join(err, noteErr)
 				}
 				if err != nil {
 					return err

@@ -41,7 +41,7 @@ func setup(t *testing.T, s *store.Store) *bench {
 
 func (b *bench) put(report, level, name string, state store.FieldState) {
 	b.t.Helper()
-	require.NoError(b.t, b.store.PutReportField(b.t.Context(), store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: state}))
+	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: state}))
 }
 
 func report(t *testing.T, name, level string) media.Report {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -279,6 +280,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.
 	f.Logger.Info("a login was authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login, "asked_by", row.AskedBy)
 	row.Step, row.TokenID = store.OAuthStored, id
 	f.note(ctx, state, row)
+	f.audit(ctx, row, a.Login)
 	out := Outcome{AppID: row.AppID, LoginID: id, Login: a.Login, Name: a.Name}
 	if err := f.list(ctx, id); err != nil {
 		f.Logger.Warn("the accounts of a new login were not all listed", "media", row.Media, "login_id", id, "err", err)
@@ -290,6 +292,17 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.
 	row.Step, row.Accounts, row.Note = store.OAuthDone, len(out.Accounts), out.Note
 	f.note(ctx, state, row)
 	return out, nil
+}
+
+// audit notes who has had a login authorised. The tokens are stored by now: that this fails must not make anybody authorise again.
+func (f *Flow) audit(ctx context.Context, row store.OAuthState, login string) {
+	after, err := json.Marshal(map[string]string{"media": row.Media, "app_id": row.AppID, "login": login})
+	if err == nil {
+		_, err = f.Store.AddAudit(ctx, store.Audit{Actor: row.AskedBy, Action: "login.authorise", Object: fmt.Sprintf("login/%d", row.TokenID), After: string(after)})
+	}
+	if err != nil {
+		f.Logger.Error("the audit log lacks that a login was authorised", "media", row.Media, "app", row.AppID, "login_id", row.TokenID, "asked_by", row.AskedBy, "err", err)
+	}
 }
 
 // ask exchanges the code. Its error is free of secrets.

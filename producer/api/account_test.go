@@ -31,7 +31,7 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 	}
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = 'reauthorise', state_reason = 'it is over' WHERE id = ?", one).Error)
 	require.NoError(t, b.store.RouteLogin(t.Context(), one))
-	_, _, err := b.store.Rebind(t.Context(), account, func([]store.Binding) (store.Binding, error) {
+	_, _, err := b.store.Rebind(t.Context(), "otto", account, func([]store.Binding) (store.Binding, error) {
 		return store.Binding{From: "2026-11-01", To: store.LastDay, Game: "starfall", OS: "ios"}, nil
 	})
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 	require.Equal(t, []struct{ From, To, Game, OS string }{{From: "2026-11-01", Game: "starfall", OS: "ios"}}, got.Bindings)
 	require.NotContains(t, b.get("/api/v1/accounts/tencent/9001"), "sealed")
 
-	require.NoError(t, b.store.BindAccounts(t.Context(), []int64{account}, false))
+	require.NoError(t, b.store.BindAccounts(t.Context(), "otto", []int64{account}, false))
 	require.Contains(t, b.get("/api/v1/accounts/tencent/9001"), `"bound":false`)
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/1", "", viewerToken).Code)
 }

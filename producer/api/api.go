@@ -6,13 +6,10 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"adsync/base/clock"
+	"adsync/base/config"
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/media"
@@ -26,6 +23,8 @@ type Producer interface {
 	Tasks() []producer.Task
 	// Reload reads the table again and has the changes take effect.
 	Reload(ctx context.Context) error
+	// CheckTask tells what would be wrong with the row of an id if cron_task and lane held these rows.
+	CheckTask(ctx context.Context, id int64, rows []store.TaskRow, lanes []store.Lane) ([]*config.FieldError, error)
 	// Wake has the leader, if it is this process, look for orders at once.
 	Wake()
 }
@@ -55,11 +54,16 @@ func Routes(deps Deps) []httpapi.Route {
 	return []httpapi.Route{
 		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
 		{Method: http.MethodGet, Path: "/api/v1/tasks/:name", Role: httpapi.Viewer, Handler: a.getTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks", Role: httpapi.Admin, Handler: a.addTask},
+		{Method: http.MethodPatch, Path: "/api/v1/tasks/:name", Role: httpapi.Admin, Handler: a.editTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/enable", Role: httpapi.Operator, Handler: a.enableTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/disable", Role: httpapi.Operator, Handler: a.disableTask},
 		{Method: http.MethodPost, Path: "/api/v1/tasks/reload", Role: httpapi.Operator, Handler: a.reloadTasks},
 		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: a.orderRun},
 		{Method: http.MethodGet, Path: "/api/v1/runs", Role: httpapi.Viewer, Handler: a.listRuns},
 		{Method: http.MethodGet, Path: "/api/v1/runs/:id", Role: httpapi.Viewer, Handler: a.getRun},
 		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: a.cancelRun},
+		{Method: http.MethodPost, Path: "/api/v1/runs/:id/rerun", Role: httpapi.Operator, Handler: a.rerunFailed},
 		{Method: http.MethodGet, Path: "/api/v1/cancels", Role: httpapi.Viewer, Handler: a.listCancels},
 		{Method: http.MethodPost, Path: "/api/v1/cancels", Role: httpapi.Operator, Handler: a.orderCancel},
 		{Method: http.MethodGet, Path: "/api/v1/pauses", Role: httpapi.Viewer, Handler: a.listPauses},
@@ -84,21 +88,8 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodGet, Path: "/api/v1/dead/subtask", Role: httpapi.Viewer, Handler: a.getDead},
 		{Method: http.MethodPost, Path: "/api/v1/dead/redrive", Role: httpapi.Operator, Handler: a.redriveDead},
 		{Method: http.MethodPost, Path: "/api/v1/dead/drop", Role: httpapi.Operator, Handler: a.dropDead},
+		{Method: http.MethodGet, Path: "/api/v1/audit", Role: httpapi.Viewer, Handler: a.listAudit},
 	}
 }
 
 type api struct{ Deps }
-
-// audit notes what a caller is about to do. It comes before the deed: config and data are two databases, and an entry of
-// something that then failed misleads less than a deed without an entry.
-func (a *api) audit(c *gin.Context, action, object string, detail any) error {
-	text := ""
-	if detail != nil {
-		b, err := json.Marshal(detail)
-		if err != nil {
-			return fmt.Errorf("audit %s of %s: %w", action, object, err)
-		}
-		text = string(b)
-	}
-	return a.Store.AddAudit(c.Request.Context(), store.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object, After: text})
-}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
+	"adsync/base/config"
 	"adsync/base/httpapi"
 	"adsync/base/loglevel"
 	"adsync/base/ratelimit"
@@ -62,6 +64,10 @@ func (f *fakeProducer) Reload(context.Context) error {
 	return nil
 }
 
+func (*fakeProducer) CheckTask(context.Context, int64, []store.TaskRow, []store.Lane) ([]*config.FieldError, error) {
+	return nil, nil
+}
+
 func (f *fakeProducer) Wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +77,7 @@ func (f *fakeProducer) Wake() {
 var (
 	viewerToken   = strings.Repeat("v", 20)
 	operatorToken = strings.Repeat("o", 20)
-	adminToken    = strings.Repeat("a", 20)
+	adminToken    = strings.Repeat("a", 40) // configured by its hash
 )
 
 // bench is an open server with the routes over an empty store.
@@ -82,6 +88,10 @@ type bench struct {
 	server   *httpapi.Server
 	rules    *ratelimit.Rules
 	waiter   *ratelimit.Waiter
+	// Of a bench over a true producer.
+	topics  *memoryBroker
+	first   *producer.Producer
+	another func() *producer.Producer // starts one more
 }
 
 func setup(t *testing.T, tasks ...producer.Task) *bench {
@@ -98,7 +108,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	cfg.Tokens = []httpapi.Token{
 		{Name: "vera", Token: secret.NewText(viewerToken), Role: httpapi.Viewer},
 		{Name: "otto", Token: secret.NewText(operatorToken), Role: httpapi.Operator},
-		{Name: "ada", Token: secret.NewText(adminToken), Role: httpapi.Admin},
+		{Name: "ada", Token: secret.NewText(httpapi.HashToken(secret.NewText(adminToken))), Role: httpapi.Admin},
 	}
 	var err error
 	b.server, err = httpapi.New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
@@ -159,6 +169,25 @@ func (b *bench) count(db *store.DB, table string) int {
 	var n int
 	require.NoError(b.t, db.Writer(b.t.Context()).Raw("SELECT COUNT(*) FROM "+table).Row().Scan(&n))
 	return n
+}
+
+// audit returns the entries of the audit log, the oldest first.
+func (b *bench) audit() []store.Audit {
+	b.t.Helper()
+	all, err := b.store.ListAudit(b.t.Context(), store.AuditFilter{Limit: 1000})
+	require.NoError(b.t, err)
+	slices.Reverse(all)
+	return all
+}
+
+// auditText has each entry on a line.
+func (b *bench) auditText() []string {
+	b.t.Helper()
+	var lines []string
+	for _, e := range b.audit() {
+		lines = append(lines, strings.TrimSpace(strings.Join([]string{e.Actor, e.Action, e.Object, e.Before, ">", e.After, e.Error}, " ")))
+	}
+	return lines
 }
 
 func (b *bench) call(method, path, body, token string) *httptest.ResponseRecorder {

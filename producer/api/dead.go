@@ -420,9 +420,12 @@ type redriveRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *redriveRequest) Validate() []httpapi.FieldError {
-	errs := r.deadRequest.Validate()
-	if r.Rate < 0 || r.Rate > redriveRateMax {
-		errs = append(errs, httpapi.FieldError{Field: "rate", Detail: fmt.Sprintf("%d is refused: want 1 to %d subtasks a second, or 0 for what the task says", r.Rate, redriveRateMax)})
+	return append(r.deadRequest.Validate(), checkRate(r.Rate)...)
+}
+
+func checkRate(rate int) []httpapi.FieldError {
+	if rate < 0 || rate > redriveRateMax {
+		return []httpapi.FieldError{{Field: "rate", Detail: fmt.Sprintf("%d is refused: want 1 to %d subtasks a second, or 0 for what the task says", rate, redriveRateMax)}}
 	}
-	return errs
+	return nil
 }

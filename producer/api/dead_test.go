@@ -288,3 +288,59 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 	require.Zero(t, b.count(b.store.Config, "audit_log"))
 }
+
+func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	run := b.deadRun(died, 1, "tencent.report_daily.account", "x", one, two)
+	b.deadRun(died.Add(time.Minute), 1, "tencent.report_daily.account", "x", one)
+	rerun := "/api/v1/runs/" + id(run) + "/rerun"
+
+	var plan struct {
+		DryRun bool `json:"dry_run"`
+		Count  int64
+		Tasks  []struct {
+			RunID string `json:"run_id"`
+		}
+	}
+	w := b.post(rerun, `{"dry_run": true, "rate": 1}`)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	decode(t, w.Body.String(), &plan)
+	require.True(t, plan.DryRun)
+	require.EqualValues(t, 2, plan.Count)
+	require.Contains(t, w.Body.String(), `"estimated_seconds":2`)
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+
+	w = b.post(rerun, `{}`)
+	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
+	decode(t, w.Body.String(), &plan)
+	require.Len(t, plan.Tasks, 1)
+	orders, err := b.store.OpenOrders(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, orders, 1)
+	require.Equal(t, plan.Tasks[0].RunID, id(orders[0].RunID))
+	require.Equal(t, run, orders[0].Request.Redrive.Filter.RunID)
+	require.Equal(t, run, orders[0].Request.Redrive.Origin)
+	log := b.auditText()
+	require.Len(t, log, 1)
+	require.Contains(t, log[0], "otto dead.redrive subtask_dead  > ")
+
+	refusal := func(path string, status int) string {
+		w := b.post(path, `{}`)
+		require.Equal(t, status, w.Code, w.Body.String())
+		return b.problem(w).Detail
+	}
+	// As the leader has it: the run marks what it takes up, and takes it away when it is done.
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = 5 WHERE run_id = ?", run).Error)
+	require.Contains(t, refusal(rerun, http.StatusConflict), "The 2 failed subtasks of run "+id(run)+" are being taken up already")
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM subtask_dead").Error)
+	require.Contains(t, refusal(rerun, http.StatusConflict), "were taken up or dropped already")
+	well := task.NewRunID(died.Add(time.Hour))
+	b.addRun(store.Run{ID: well, TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: died, CreatedAt: died})
+	require.Contains(t, refusal("/api/v1/runs/"+id(well)+"/rerun", http.StatusConflict), "Nothing of run "+id(well)+" has failed: its state is succeeded.")
+	require.Contains(t, refusal("/api/v1/runs/"+plan.Tasks[0].RunID+"/rerun", http.StatusConflict), "is not made yet")
+	require.Contains(t, refusal("/api/v1/runs/7/rerun", http.StatusNotFound), `There is no run "7"`)
+	require.Equal(t, []fieldError{{Field: "rate", Detail: "-1 is refused: want 1 to 1000000 subtasks a second, or 0 for what the task says"}},
+		b.refused(http.MethodPost, rerun, `{"rate": -1}`))
+}

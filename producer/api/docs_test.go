@@ -29,7 +29,12 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 		`"status": "goo`: &taskJSON{},
 		`"status": "unu`: &taskJSON{},
 		`"changed":`:     &reloadJSON{},
-		`"ordered_by":`:  &orderJSON{},
+		"\"state\": \"pending\",\n  \"accounts\"": &orderJSON{},
+		`"estimated_calls": 24480`:                &orderPlanJSON{},
+		`"audit":`: &struct {
+			Audit []auditJSON `json:"audit"`
+			Next  string      `json:"next"`
+		}{},
 		`"runs":`: &struct {
 			Runs []runJSON `json:"runs"`
 			Next string    `json:"next"`

@@ -153,10 +153,7 @@ func (a *api) putField(c *gin.Context) error {
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
 		return httpapi.Invalid(httpapi.FieldError{Field: e.Column, Detail: fmt.Sprintf("%q is refused: want %s", e.Value, e.Want)})
 	}
-	if err := a.audit(c, "field.put", row.Media+"/"+row.Field, request); err != nil {
-		return err
-	}
-	if err := a.Store.PutReportField(c.Request.Context(), row); err != nil {
+	if err := a.Store.PutReportField(c.Request.Context(), httpapi.CallerOf(c).Name, row); err != nil {
 		return err
 	}
 	all, err := a.fieldsOf(c, platforms[0])

@@ -68,7 +68,15 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	require.Empty(t, b.fields("?state=retired"))
 	off := put(`{"media": "tencent", "field": "reg_pv", "state": "off", "by": "otto"}`)
 	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("reg_pv"))
-	require.Equal(t, 3, b.count(b.store.Config, "audit_log"))
+	retirement := `{"state":"retired","reason":"12009","changed_by":"adsync"}`
+	require.Equal(t, []string{ // A row takes the place of those that it covers.
+		`otto field.put report_field/tencent/order_pv  > {"state":"asked","reason":"for the shops","changed_by":"otto"}`,
+		`adsync field.retire report_field/tencent/reg_pv/report_daily/adgroup  > ` + retirement,
+		`otto field.put report_field/tencent/reg_pv/report_daily  > {"state":"asked","reason":"","changed_by":"otto"}`,
+		`otto field.put report_field/tencent/reg_pv/report_daily/adgroup ` + retirement + ` >`,
+		`otto field.put report_field/tencent/reg_pv  > {"state":"off","reason":"","changed_by":"otto"}`,
+		`otto field.put report_field/tencent/reg_pv/report_daily {"state":"asked","reason":"","changed_by":"otto"} >`,
+	}, b.auditText())
 	require.Greater(t, len(b.fields("")), len(b.fields("?media=tencent")))
 }
 

@@ -94,12 +94,19 @@ func (a *api) fillHoles(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.audit(c, "coverage.fill", store.AuditCoverage, request); err != nil {
-		return err
-	}
 	options := system.FillOptions{Order: true, MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name}
-	answer, err := a.fill(c.Request.Context(), platforms, options)
-	if err != nil {
+	var answer *holesJSON
+	deed := func(ctx context.Context) (any, error) {
+		if answer, err = a.fill(ctx, platforms, options); err != nil {
+			return nil, err
+		}
+		var runs []string
+		for _, t := range answer.Tasks {
+			runs = append(runs, t.RunIDs...)
+		}
+		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, nil
+	}
+	if err := a.audited(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
 		return err
 	}
 	if answer.Ordered > 0 {

@@ -95,24 +95,37 @@ func (a *api) putLogLevel(c *gin.Context) error {
 		lasts = time.Duration(request.ForSeconds) * time.Second
 	}
 	order := loglevel.Order{Level: request.Level, Role: request.Role, Node: request.Node, By: httpapi.CallerOf(c).Name}
-	if err := a.audit(c, "log_level.put", "log_level", request); err != nil {
+	err := a.auditedLogLevel(c, "log_level.put", request, func(ctx context.Context) error { return a.LogLevels.Put(ctx, order, lasts) })
+	if err != nil {
 		return err
-	}
-	if err := a.LogLevels.Put(c.Request.Context(), order, lasts); err != nil {
-		return withoutRedis(err)
 	}
 	return a.describeLogLevel(c, order, lasts)
 }
 
 func (a *api) endLogLevel(c *gin.Context) error {
-	if err := a.audit(c, "log_level.end", "log_level", nil); err != nil {
+	if err := a.auditedLogLevel(c, "log_level.end", nil, a.LogLevels.End); err != nil {
 		return err
-	}
-	if err := a.LogLevels.End(c.Request.Context()); err != nil {
-		return withoutRedis(err)
 	}
 	c.JSON(http.StatusOK, logLevelJSON{})
 	return nil
+}
+
+// auditedLogLevel carries out a deed on the order and notes it, with the order that there was.
+func (a *api) auditedLogLevel(c *gin.Context, action string, after any, deed func(ctx context.Context) error) error {
+	order, _, err := a.LogLevels.Current(c.Request.Context())
+	if err != nil {
+		return withoutRedis(err)
+	}
+	var before any
+	if order != (loglevel.Order{}) {
+		before = logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
+	}
+	return a.audited(c, action, "log_level", before, after, func(ctx context.Context) (any, error) {
+		if err := deed(ctx); err != nil {
+			return nil, withoutRedis(err)
+		}
+		return nil, nil
+	})
 }
 
 func withoutRedis(err error) error {

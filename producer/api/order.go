@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ type orderRequest struct {
 	To       string   `json:"to,omitempty"`
 	Confirm  bool     `json:"confirm,omitempty"` // a person has looked: what the platform answers is believed
 	Spare    bool     `json:"spare,omitempty"`   // its calls have only what nothing else wants of the limits
+	DryRun   bool     `json:"dry_run,omitempty"` // nothing is ordered
 }
 
 // Validate implements httpapi.Validator.
@@ -80,6 +82,24 @@ type orderJSON struct {
 	OrderedAt time.Time `json:"ordered_at"`
 }
 
+// orderPlanJSON answers a dry run: what an order would do.
+type orderPlanJSON struct {
+	DryRun   bool     `json:"dry_run"`
+	Task     string   `json:"task"`
+	Accounts []string `json:"accounts"` // empty = the task's scope
+	From     day.Day  `json:"from,omitempty"`
+	To       day.Day  `json:"to,omitempty"`
+	Subtasks int64    `json:"subtasks"`
+	Calls    *int64   `json:"estimated_calls"` // null = unknown
+	Seconds  *int64   `json:"estimated_seconds"`
+}
+
+// orderWork is what an order comes to.
+type orderWork struct {
+	accounts []int64 // our ids of those that it names
+	subtasks int64
+}
+
 func (a *api) orderRun(c *gin.Context) error {
 	t, err := a.task(c)
 	if err != nil {
@@ -95,18 +115,23 @@ func (a *api) orderRun(c *gin.Context) error {
 
 	now := a.Clock.Now()
 	order := task.Order{From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
-	if order.Accounts, err = a.checkOrder(c.Request.Context(), t, request, order, now); err != nil {
+	work, err := a.checkOrder(c.Request.Context(), t, request, order, now)
+	if err != nil {
 		return err
 	}
+	if request.DryRun {
+		return a.answerDryRun(c, t, request, work)
+	}
+	order.Accounts = work.accounts
 	runID := task.NewRunID(now)
 	answer := orderJSON{
 		RunID: formatID(runID), Task: t.Name, State: statePending, Accounts: append([]string{}, request.Accounts...),
 		From: order.From, To: order.To, Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By, OrderedAt: now,
 	}
-	if err := a.audit(c, "task.run", store.AuditTasks+"/"+t.Name, answer); err != nil {
-		return err
+	deed := func(ctx context.Context) (any, error) {
+		return nil, a.Store.AddOrder(ctx, store.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
 	}
-	if err := a.Store.AddOrder(c.Request.Context(), store.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now}); err != nil {
+	if err := a.audited(c, "task.run", store.AuditTasks+"/"+t.Name, nil, answer, deed); err != nil {
 		return err
 	}
 	a.Producer.Wake()
@@ -115,59 +140,73 @@ func (a *api) orderRun(c *gin.Context) error {
 	return nil
 }
 
-// checkOrder plans the order as the leader will, so that what cannot work is refused before anything is written. It
-// returns our ids of the accounts that the order names.
-func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequest, order task.Order, now time.Time) ([]int64, error) {
+func (a *api) answerDryRun(c *gin.Context, t producer.Task, request orderRequest, work orderWork) error {
+	pace, err := a.Store.TaskPace(c.Request.Context(), t.ID)
+	if err != nil {
+		return err
+	}
+	answer := orderPlanJSON{
+		DryRun: true, Task: t.Name, Accounts: append([]string{}, request.Accounts...), From: day.Day(request.From), To: day.Day(request.To), Subtasks: work.subtasks,
+	}
+	answer.Calls, answer.Seconds = estimate(work.subtasks, t.FanOutRate, pace)
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+// checkOrder plans the order as the leader will, so that what cannot work is refused before anything is written.
+func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequest, order task.Order, now time.Time) (work orderWork, err error) {
 	if !t.Usable {
 		p := httpapi.NewProblem(http.StatusConflict,
 			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then POST /api/v1/tasks/reload.", t.Name)
 		for _, e := range t.Errors {
 			p.Errors = append(p.Errors, httpapi.FieldError{Field: e.Key, Detail: strings.TrimPrefix(e.Error(), e.Key+": ")})
 		}
-		return nil, p
+		return work, p
 	}
 	handler, known := a.Registry.Get(t.Handler)
 	if !known {
-		return nil, fmt.Errorf("order task %s: there is no handler %s", t.Name, t.Handler)
+		return work, fmt.Errorf("order task %s: there is no handler %s", t.Name, t.Handler)
 	}
 	if handler.Target != media.Accounts && len(request.Accounts) > 0 {
-		return nil, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: "this task does not work on accounts: leave them out"})
+		return work, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: "this task does not work on accounts: leave them out"})
 	}
 	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
 	switch handler.Target {
 	case media.Logins:
 		if order.From != "" {
-			return nil, httpapi.Invalid(httpapi.FieldError{Field: "from", Detail: "this task has no days: leave from and to out"})
+			return work, httpapi.Invalid(httpapi.FieldError{Field: "from", Detail: "this task has no days: leave from and to out"})
 		}
-		return nil, nil
+		work.subtasks, err = a.Store.CountUsableLogins(ctx, t.Media)
+		return work, err
 	case media.Once:
-		return nil, checkParts(handler, plan, []string{t.Timezone})
+		work.subtasks, err = countParts(handler, plan, map[string]int64{t.Timezone: 1})
+		return work, err
 	}
 	if len(request.Accounts) > 0 {
 		return a.checkAccounts(ctx, t, handler, plan, request.Accounts)
 	}
 	zones, err := a.Store.ScopeZones(ctx, t.Media, t.Tiers())
 	if err != nil {
-		return nil, err
+		return work, err
 	}
 	if len(zones) == 0 {
-		return nil, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf("the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)})
+		return work, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf("the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)})
 	}
-	return nil, checkParts(handler, plan, zones)
+	work.subtasks, err = countParts(handler, plan, zones)
+	return work, err
 }
 
-// checkAccounts returns our ids of the named accounts, or what is wrong with which of them.
-func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan, externalIDs []string) ([]int64, error) {
+// checkAccounts returns what an order of the named accounts comes to, or what is wrong with which of them.
+func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan, externalIDs []string) (work orderWork, err error) {
 	accounts, err := a.Store.FindAccounts(ctx, t.Media, externalIDs)
 	if err != nil {
-		return nil, err
+		return work, err
 	}
 	var errs []httpapi.FieldError
 	refuse := func(format string, args ...any) {
 		errs = append(errs, httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf(format, args...)})
 	}
-	var ids []int64
-	var zones []string
+	zones := map[string]int64{}
 	for _, externalID := range externalIDs {
 		account, known := accounts[externalID]
 		_, zoneErr := schedule.Zone(account.Timezone)
@@ -181,8 +220,8 @@ func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.
 		case zoneErr != nil:
 			refuse("%q has a time zone in media_account that cannot be used: %s", externalID, zoneErr.Error())
 		default:
-			ids = append(ids, account.ID)
-			zones = append(zones, account.Timezone)
+			work.accounts = append(work.accounts, account.ID)
+			zones[account.Timezone]++
 		}
 	}
 	if n := len(errs); n > accountErrorsMax {
@@ -190,33 +229,36 @@ func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.
 		refuse("and %d more", n-accountErrorsMax)
 	}
 	if len(errs) > 0 {
-		return nil, httpapi.Invalid(errs...)
+		return work, httpapi.Invalid(errs...)
 	}
-	slices.Sort(ids)
-	slices.Sort(zones)
-	return ids, checkParts(handler, plan, slices.Compact(zones))
+	slices.Sort(work.accounts)
+	work.subtasks, err = countParts(handler, plan, zones)
+	return work, err
 }
 
-// checkParts has the handler plan the order in each zone; the first zone that it refuses refuses the order. Zones of a
-// scope that cannot be used are left to the run, which names their accounts, unless there are no others.
-func checkParts(handler media.Handler, plan media.Plan, zones []string) error {
+// countParts has the handler plan the order in each zone, of which each has a number of accounts, and returns how many subtasks that
+// makes; the first zone that it refuses refuses the order. Zones of a scope that cannot be used are left to the run, which names
+// their accounts, unless there are no others.
+func countParts(handler media.Handler, plan media.Plan, zones map[string]int64) (subtasks int64, err error) {
 	var unusable error
 	planned := false
-	for _, zone := range zones {
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		var err error
 		if plan.Zone, err = schedule.Zone(zone); err != nil {
 			unusable = cmp.Or(unusable, err)
 			continue
 		}
 		planned = true
-		if _, err := handler.Parts(plan); err != nil {
-			return refusedParts(err, zone, len(zones) > 1)
+		parts, err := handler.Parts(plan)
+		if err != nil {
+			return 0, refusedParts(err, zone, len(zones) > 1)
 		}
+		subtasks += int64(len(parts)) * zones[zone]
 	}
 	if !planned {
-		return httpapi.NewProblem(http.StatusConflict, "The order cannot be planned: %s.", unusable.Error())
+		return 0, httpapi.NewProblem(http.StatusConflict, "The order cannot be planned: %s.", unusable.Error())
 	}
-	return nil
+	return subtasks, nil
 }
 
 // refusedParts turns a handler's refusal into a problem. The handler's text begins with the field that it is about.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,9 +52,9 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	require.NoError(t, row.Scan(&actor, &action, &object, &after))
 	require.Equal(t, []string{"otto", "task.run", "cron_task/tencent.report_daily.account"}, []string{actor, action, object})
 	require.JSONEq(t, w.Body.String(), after)
-	reloads, err := b.store.LastAudit(t.Context(), store.AuditTasks)
+	version, err := b.store.TasksVersion(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, reloads, "an order is no reason for all producers to reload")
+	require.Zero(t, version, "an order is no reason for all producers to reload")
 
 	require.JSONEq(t, `{"id": "`+answer.RunID+`", "task_id": "1", "task": "tencent.report_daily.account", "kind": "order", "state": "pending"}`,
 		b.get(w.Header().Get("Location")))
@@ -179,4 +180,66 @@ func TestOrder_OfATaskThatCannotRun(t *testing.T) {
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 
 	require.Equal(t, http.StatusAccepted, b.post(dailyRun, "{}").Code, "its last good value runs, also by order")
+}
+
+func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
+	t.Parallel()
+	all := good(6, "tencent.all", "tencent.report_daily", `{"level":"account"}`)
+	all.Scope, all.FanOutRate = "all", 2
+	b := setup(t, daily(), all, good(3, "tencent.token_refresh", "tencent.token_refresh", ""), good(4, "system.summary", "system.summary", ""))
+	for i, zone := range []string{"Asia/Shanghai", "Asia/Shanghai", "America/New_York"} {
+		b.account("tencent", strconv.Itoa(9001+i), "active", zone, "")
+	}
+	b.account("tencent", "9009", "inactive", "Asia/Shanghai", "")
+	dry := func(path, body string) string {
+		t.Helper()
+		w := b.post(path, body)
+		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+		return w.Body.String()
+	}
+	const perDay = `"estimated_calls": null, "estimated_seconds": `
+	var asked struct{ Subtasks int64 }
+	decode(t, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`), &asked)
+	require.Positive(t, asked.Subtasks)
+	require.JSONEq(t, `{"dry_run": true, "task": "tencent.report_daily.account", "accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20",
+	  "subtasks": `+id(asked.Subtasks)+`, `+perDay+`null}`, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`))
+	// One subtask of each account: a scope in two zones, at two a second.
+	require.JSONEq(t, `{"dry_run": true, "task": "tencent.all", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 4, `+perDay+`2}`,
+		dry("/api/v1/tasks/tencent.all/run", `{"from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
+	require.JSONEq(t, `{"dry_run": true, "task": "tencent.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 3, `+perDay+`null}`,
+		dry(dailyRun, `{"from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
+	require.Contains(t, dry("/api/v1/tasks/tencent.token_refresh/run", `{"dry_run": true}`), `"subtasks":0,`)
+	require.Contains(t, dry("/api/v1/tasks/system.summary/run", `{"dry_run": true}`), `"subtasks":1,`)
+
+	// What the last run of the task took tells what this one takes.
+	b.deadRun(died, 1, "tencent.report_daily.account", "x", 77)
+	n := int64(10)
+	ended := died.Add(time.Hour)
+	run := task.NewRunID(ended)
+	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(run)))
+	b.addRun(store.Run{ID: run, TaskID: 1, TaskName: "t", State: task.RunSucceeded, Total: &n, Succeeded: 10, PlannedAt: ended, CreatedAt: ended, EndedAt: ended.Add(5 * time.Second)})
+	for i := range 10 {
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+store.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, ?, 'd', 'succeeded', 1, 0, ?, 3)",
+			run, i+1, store.At(ended)).Error
+		require.NoError(t, err)
+	}
+	require.Contains(t, dry(dailyRun, `{"from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`), `"subtasks":3,"estimated_calls":9,"estimated_seconds":2}`)
+
+	require.Equal(t, "from", b.refused(http.MethodPost, dailyRun, `{"from": "2020-01-01", "to": "2020-01-01", "dry_run": true}`)[0].Field, "what would be refused is refused")
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+	require.Empty(t, b.auditText())
+	require.Zero(t, b.producer.woken)
+}
+
+// A deed that fails after its entry was written says so.
+func TestAudited_ADeedThatFailedIsSaidToHave(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DROP TABLE manual_order").Error)
+	require.Equal(t, http.StatusInternalServerError, b.post(dailyRun, "{}").Code)
+	log := b.audit()
+	require.Len(t, log, 1)
+	require.Contains(t, log[0].After, `"state":"pending"`)
+	require.Regexp(t, `^it failed, or nobody knows whether it did: the log tells more under request [0-9a-f]{16}$`, log[0].Error)
 }

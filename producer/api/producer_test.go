@@ -45,25 +45,39 @@ func (*memoryBroker) Offsets(context.Context, string, ...string) ([]broker.Parti
 	return nil, broker.ErrUnknownTopic
 }
 
-// The routes over a true producer: a table with a bad row, a reload, and a rerun of three past days of one account.
-func TestRoutes_OverAProducer(t *testing.T) {
-	t.Parallel()
+// setupLive is a bench over a true producer, with one task and two accounts. The task's cron is far away.
+func setupLive(t *testing.T) *bench {
+	t.Helper()
 	b := setup(t)
 	handlers := registry(b.store)
 	_, err := b.store.SeedTasks(t.Context(), []store.NewTask{
 		{Name: "tencent.report_daily.account", Media: "tencent", Handler: "tencent.report_daily", Cron: "0 0 1 1 *", Timezone: "Asia/Shanghai", Params: `{"level":"account"}`},
 	})
 	require.NoError(t, err)
-	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
 	b.account("tencent", "9002", "active", "Asia/Shanghai", "")
-	topics := &memoryBroker{}
-	p, err := producer.New(producer.DefaultConfig(), producer.Deps{
-		Store: b.store, Registry: handlers, Broker: topics, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-	})
+	b.topics = &memoryBroker{}
+	b.another = func() *producer.Producer {
+		p, err := producer.New(producer.DefaultConfig(), producer.Deps{
+			Store: b.store, Registry: handlers, Broker: b.topics, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		})
+		require.NoError(t, err)
+		require.NoError(t, p.Start(t.Context()))
+		t.Cleanup(p.Stop)
+		return p
+	}
+	b.first = b.another()
+	b.serve(b.first, handlers, clock.System{})
+	return b
+}
+
+// The routes over a true producer: a table with a bad row, a reload, and a rerun of three past days of one account.
+func TestRoutes_OverAProducer(t *testing.T) {
+	t.Parallel()
+	b := setupLive(t)
+	found, err := b.store.FindAccounts(t.Context(), "tencent", []string{"9001"})
 	require.NoError(t, err)
-	require.NoError(t, p.Start(t.Context()))
-	t.Cleanup(p.Stop)
-	b.serve(p, handlers, clock.System{})
+	account := found["9001"].ID
 
 	err = b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane) VALUES ('bad.one', 'tencent', 'tencent.adgroup', 'garbage', 'UTC', 'fast')").Error
 	require.NoError(t, err)
@@ -104,11 +118,11 @@ func TestRoutes_OverAProducer(t *testing.T) {
 		return run.State == "running"
 	}, 30*time.Second, 20*time.Millisecond, "the leader makes the run and fans it out")
 	require.Equal(t, run.Counts.Total, run.Counts.Waiting)
-	topics.mu.Lock()
-	defer topics.mu.Unlock()
-	require.Len(t, topics.sent, int(run.Counts.Total))
+	b.topics.mu.Lock()
+	defer b.topics.mu.Unlock()
+	require.Len(t, b.topics.sent, int(run.Counts.Total))
 	var parts []string
-	for _, m := range topics.sent {
+	for _, m := range b.topics.sent {
 		for _, h := range m.Headers {
 			switch h.Key {
 			case "account":

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -61,6 +62,19 @@ func (q *query) day(name string, fallback day.Day) day.Day {
 		return fallback
 	}
 	return d
+}
+
+// time reads a moment; the zero time stands when there is none.
+func (q *query) time(name string) time.Time {
+	text := q.values.Get(name)
+	if text == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		q.refuse(name, "%q is refused: want a time such as 2026-11-21T10:30:00Z", text)
+	}
+	return t
 }
 
 // limit reads how many of something are asked for.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"slices"
@@ -50,6 +51,68 @@ func (a *api) redriveDead(c *gin.Context) error {
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
 	}
+	return a.redrive(c, request)
+}
+
+// rerunRequest is the body of a rerun of what failed in a run.
+type rerunRequest struct {
+	Rate   int  `json:"rate,omitempty"`
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *rerunRequest) Validate() []httpapi.FieldError { return checkRate(r.Rate) }
+
+// rerunFailed is a redrive of the dead subtasks of one run.
+func (a *api) rerunFailed(c *gin.Context) error {
+	var request rerunRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	id, err := parseID(c.Param("id"))
+	if err != nil {
+		return noRun(c.Param("id"))
+	}
+	filter := task.DeadFilter{RunID: id}
+	counts, err := a.Store.CountDead(ctx, filter)
+	if err != nil {
+		return err
+	}
+	free, redriving := int64(0), int64(0)
+	for _, n := range counts {
+		free, redriving = free+n.Free, redriving+n.Redriving
+	}
+	if free == 0 {
+		return a.nothingFailed(ctx, id, redriving)
+	}
+	of := redriveRequest{Rate: request.Rate}
+	of.Run, of.DryRun = formatID(id), request.DryRun
+	return a.redrive(c, of)
+}
+
+// nothingFailed tells why there is nothing of a run to take up.
+func (a *api) nothingFailed(ctx context.Context, id, redriving int64) error {
+	if redriving > 0 {
+		return httpapi.NewProblem(http.StatusConflict, "The %d failed subtasks of run %d are being taken up already: GET /api/v1/dead?run=%d tells by which run.", redriving, id, id)
+	}
+	run, err := a.Store.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		if _, err := a.Store.Order(ctx, id); err == nil {
+			return httpapi.NewProblem(http.StatusConflict, "The run %d was ordered and is not made yet: nothing of it has failed.", id)
+		}
+		return noRun(formatID(id))
+	}
+	if err != nil {
+		return err
+	}
+	if run.Failed > 0 {
+		return httpapi.NewProblem(http.StatusConflict, "The %d failed subtasks of run %d were taken up or dropped already. To pull its days again, run its task for them.", run.Failed, id)
+	}
+	return httpapi.NewProblem(http.StatusConflict, "Nothing of run %d has failed: its state is %s.", id, run.State)
+}
+
+func (a *api) redrive(c *gin.Context, request redriveRequest) error {
 	ctx := c.Request.Context()
 	filter, counts, err := a.chooseDead(ctx, request.deadRequest)
 	if err != nil {
@@ -71,16 +134,19 @@ func (a *api) redriveDead(c *gin.Context) error {
 		return nil
 	}
 	by := httpapi.CallerOf(c).Name
-	if err := a.audit(c, "dead.redrive", store.AuditDead, gin.H{"filter": request, "plan": plan}); err != nil {
-		return err
-	}
-	// An order for each task. If not all get written, a second redrive orders what is left: subtasks that a run is
-	// taking up are left alone.
-	for _, o := range orders {
-		o.Request.By = by
-		if err := a.Store.AddOrder(ctx, o); err != nil {
-			return err
+	deed := func(ctx context.Context) (any, error) {
+		// An order for each task. If not all get written, a second redrive orders what is left: subtasks that a run is
+		// taking up are left alone.
+		for _, o := range orders {
+			o.Request.By = by
+			if err := a.Store.AddOrder(ctx, o); err != nil {
+				return nil, err
+			}
 		}
+		return nil, nil
+	}
+	if err := a.audited(c, "dead.redrive", store.AuditDead, nil, gin.H{"filter": request, "plan": plan}, deed); err != nil {
+		return err
 	}
 	a.Producer.Wake()
 	c.JSON(http.StatusAccepted, plan)
@@ -223,10 +289,11 @@ func (a *api) dropDead(c *gin.Context) error {
 		}
 	}
 	if !request.DryRun && answer.Count > 0 {
-		if err := a.audit(c, "dead.drop", store.AuditDead, gin.H{"filter": request, "plan": answer}); err != nil {
-			return err
+		deed := func(ctx context.Context) (any, error) {
+			answer.Dropped, err = a.Store.DropDead(ctx, filter, dropMax)
+			return gin.H{"dropped": answer.Dropped}, err
 		}
-		if answer.Dropped, err = a.Store.DropDead(ctx, filter, dropMax); err != nil {
+		if err := a.audited(c, "dead.drop", store.AuditDead, gin.H{"filter": request, "plan": answer}, nil, deed); err != nil {
 			return err
 		}
 	}

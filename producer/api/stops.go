@@ -200,10 +200,8 @@ func (a *api) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) 
 		return err
 	}
 	answer := describeStop(&stop, stop.OrderedAt)
-	if err := a.audit(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, answer); err != nil {
-		return err
-	}
-	if err := a.Store.AddStop(ctx, stop); err != nil {
+	deed := func(ctx context.Context) (any, error) { return nil, a.Store.AddStop(ctx, stop) }
+	if err := a.audited(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, nil, answer, deed); err != nil {
 		return err
 	}
 	c.JSON(http.StatusCreated, answer)
@@ -356,13 +354,14 @@ func (a *api) liftPause(c *gin.Context) error {
 		return err
 	}
 	if stop.InForce(now) {
-		if err := a.audit(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, gin.H{"id": formatID(id), "by": by}); err != nil {
-			return err
+		deed := func(ctx context.Context) (any, error) {
+			if _, err := a.Store.LiftPause(ctx, id, by, now); err != nil {
+				return nil, err
+			}
+			stop, err = a.Store.Stop(ctx, id)
+			return describeStop(&stop, now), err
 		}
-		if _, err := a.Store.LiftPause(ctx, id, by, now); err != nil {
-			return err
-		}
-		if stop, err = a.Store.Stop(ctx, id); err != nil {
+		if err := a.audited(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, describeStop(&stop, now), nil, deed); err != nil {
 			return err
 		}
 	}

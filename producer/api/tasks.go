@@ -38,6 +38,8 @@ type taskJSON struct {
 	Name   string     `json:"name"`
 	Status string     `json:"status"`
 	Errors []rowError `json:"errors,omitempty"`
+	// RowRevision is there for a row that cannot be used: the one that an edit of it must name.
+	RowRevision int64 `json:"row_revision,omitempty"`
 	*settingsJSON
 	NextTicks []time.Time `json:"next_ticks"`
 	LastTicks []tickJSON  `json:"last_ticks"`
@@ -165,6 +167,7 @@ func describe(t producer.Task, now time.Time) taskJSON {
 	j := taskJSON{ID: formatID(t.ID), Name: t.Name, Status: statusGood, NextTicks: []time.Time{}, LastTicks: []tickJSON{}}
 	for _, e := range t.Errors {
 		j.Errors = append(j.Errors, rowError{Field: e.Key, Value: e.Value, Want: e.Want})
+		j.RowRevision = t.RowRevision
 	}
 	if !t.Usable {
 		j.Status = statusUnusable
@@ -203,8 +206,12 @@ type badJSON struct {
 }
 
 func (a *api) reloadTasks(c *gin.Context) error {
-	// The entry is more than a note: the other producers, the leader among them, watch for it and reload too.
-	if err := a.audit(c, "tasks.reload", store.AuditTasks, nil); err != nil {
+	// Whoever reloads has mostly edited by SQL a moment ago: the log need not wait for the leader to look.
+	if _, err := a.Store.NoteEdits(c.Request.Context(), 0); err != nil {
+		return err
+	}
+	// The other producers, the leader among them, reload too.
+	if err := a.Store.OrderReload(c.Request.Context(), httpapi.CallerOf(c).Name); err != nil {
 		return err
 	}
 	before := a.Producer.Tasks()

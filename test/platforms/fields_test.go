@@ -76,7 +76,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 			retired = "reg_pv"
 		}
 		ask := func(name string) {
-			require.NoError(t, b.store.PutReportField(t.Context(), store.ReportField{Media: platform.Name(), Field: name, State: store.FieldAsked}))
+			require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: platform.Name(), Field: name, State: store.FieldAsked}))
 		}
 		// One that the platform adds after this program was written.
 		b.world.order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})

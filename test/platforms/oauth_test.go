@@ -147,6 +147,12 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		require.Equal(t, store.TokenOK, row.State)
 		require.WithinDuration(t, a.keeper.Clock.Now().Add(24*time.Hour), row.AccessExpires, time.Minute)
 
+		log, err := a.store.ListAudit(t.Context(), store.AuditFilter{Object: "login", Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, log, 1)
+		require.Equal(t, "login.authorise", log[0].Action)
+		require.Contains(t, log[0].After, `"login":"`+found.Login+`"`)
+
 		// A pull works with it.
 		api := a.client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: found.LoginID, Zone: zone, Currency: "CNY"})
 		_, err = platform.Reports()[0].Page(t.Context(), api, media.ReportQuery{From: server.Today, To: server.Today}, "")

@@ -1,0 +1,331 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+)
+
+// editBench is a store whose rows are known: what is edited from now on shows.
+type editBench struct {
+	*store.Store
+	t *testing.T
+}
+
+func newEditBench(t *testing.T) *editBench {
+	t.Helper()
+	b := &editBench{storetest.New(t), t}
+	_, err := b.SeedTasks(t.Context(), []store.NewTask{{Name: "one", Media: "tencent", Handler: "tencent.adgroup", Cron: "5 * * * *", Params: `{"a":1}`}})
+	require.NoError(t, err)
+	b.sql("INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls) VALUES ('tencent', 'adgroups/get', 'app', 60000, 600)")
+	b.sql("INSERT INTO media_account (media, external_id, token_id) VALUES ('tencent', '9001', 1), ('tencent', '9002', 1)")
+	b.note()
+	require.Empty(t, b.log(), "what has always been so is nobody's edit")
+	return b
+}
+
+func (b *editBench) sql(statement string, args ...any) {
+	b.t.Helper()
+	require.NoError(b.t, b.Config.Writer(b.t.Context()).Exec(statement, args...).Error)
+}
+
+// log has the entries, the oldest first.
+func (b *editBench) log() []string {
+	b.t.Helper()
+	all, err := b.ListAudit(b.t.Context(), store.AuditFilter{Limit: 1000})
+	require.NoError(b.t, err)
+	var lines []string
+	for _, e := range all {
+		lines = append(lines, strings.Join([]string{e.Actor, e.Action, e.Object, e.Before, e.After}, " "))
+	}
+	slices.Reverse(lines)
+	return lines
+}
+
+// news are the entries that note makes beside those that were there.
+func (b *editBench) news(note func()) []string {
+	b.t.Helper()
+	before := len(b.log())
+	note()
+	return b.log()[before:]
+}
+
+func (b *editBench) note() {
+	b.t.Helper()
+	_, err := b.NoteEdits(b.t.Context(), 0)
+	require.NoError(b.t, err)
+}
+
+func TestNoteEdits_TellsWhatWasEditedBySQL(t *testing.T) {
+	t.Parallel()
+	const whole = `{"pool_size":5,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":7}`
+	tests := []struct {
+		name, edit string
+		want       []string
+	}{
+		{"a task's cron", "UPDATE cron_task SET cron = '7 * * * *', revision = 2", []string{`sql row.update cron_task/one {"cron":"5 * * * *","revision":1} {"cron":"7 * * * *","revision":2}`}},
+		{"params that are gone", "UPDATE cron_task SET params = NULL", []string{`sql row.update cron_task/one {"params":"{\"a\":1}"} {"params":null}`}},
+		{"a task's name", "UPDATE cron_task SET name = 'two'", []string{`sql row.update cron_task/two {"name":"one"} {"name":"two"}`}},
+		{"a new lane", "INSERT INTO lane (media, name, pool_size, importance) VALUES ('tencent', 'fast', 5, 7)", []string{`sql row.insert lane/tencent/fast  ` + whole}},
+		{"two lanes at once", "UPDATE lane SET pool_size = 9 WHERE name <> 'offline'",
+			[]string{`sql row.update lane/*/important {"pool_size":64} {"pool_size":9}`, `sql row.update lane/*/normal {"pool_size":32} {"pool_size":9}`}},
+		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5", []string{`sql row.update rate_limit/tencent/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},
+		{"a game that is gone", "DELETE FROM game", []string{`sql row.delete game/unassigned {"name":"accounts without a binding"} `}},
+		{"a field", "INSERT INTO report_field (media, field, state, changed_by) VALUES ('tencent', 'f', 'off', 'otto')",
+			[]string{`sql row.insert report_field/tencent/f  {"state":"off","reason":"","changed_by":"otto"}`}},
+		{"a binding", "INSERT INTO account_binding (account_id, from_day, game, os) SELECT id, '2026-11-01', 'chess', 'ios' FROM media_account WHERE external_id = '9001'",
+			[]string{`sql row.insert account_binding/tencent/9001/2026-11-01  {"media":"tencent","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"chess","os":"ios"}`}},
+		{"an account's currency", "UPDATE media_account SET currency = 'USD' WHERE external_id = '9002'",
+			[]string{`sql row.update media_account/tencent/9002 {"currency":"CNY"} {"currency":"USD"}`}},
+		{"a tier that a person chooses", "UPDATE media_account SET tier = 'inactive', tier_by = 'manual' WHERE external_id = '9002'",
+			[]string{`sql row.update media_account/tencent/9002 {"tier":"auto"} {"tier":"inactive"}`}},
+		{"an account that a person parks", "UPDATE media_account SET parked = 'not ours' WHERE external_id = '9002'",
+			[]string{`sql row.update media_account/tencent/9002 {"parked":""} {"parked":"not ours"}`}},
+		{"what the program does with accounts is no edit", "UPDATE media_account SET tier = 'inactive', parked = 'frozen: x', parked_until = '2026-11-21 10:00:00', token_id = 5", nil},
+		{"an account that comes in is no edit", "INSERT INTO media_account (media, external_id, token_id) VALUES ('tencent', '9003', 1)", nil},
+		{"a row that is touched and stays as it is", "UPDATE lane SET updated_at = '2030-01-01 00:00:00'", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b := newEditBench(t)
+			b.sql(test.edit)
+			require.Equal(t, test.want, slices.Clip(b.news(b.note)))
+			require.Empty(t, b.news(b.note), "once")
+		})
+	}
+}
+
+func TestNoteEdits_OfManyProcessesTellEachEditOnce(t *testing.T) {
+	t.Parallel()
+	b := newEditBench(t)
+	for i := range 5 {
+		b.sql("UPDATE cron_task SET retry_max = ?", 10+i)
+		b.sql("UPDATE lane SET pool_size = ?", 10+i)
+		var all errgroup.Group
+		for range 4 {
+			all.Go(func() error {
+				_, err := b.NoteEdits(context.WithoutCancel(t.Context()), 0)
+				return err
+			})
+		}
+		require.NoError(t, all.Wait())
+	}
+	require.Len(t, b.log(), 5*(1+3))
+}
+
+func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
+	t.Parallel()
+	b := newEditBench(t)
+	ctx := t.Context()
+	nothing := func(store.TaskTable) error { return nil }
+	edit := func(change func(*store.TaskRow)) error {
+		return b.EditTask(ctx, store.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row store.TaskRow) (store.TaskRow, error) {
+			change(&row)
+			return row, nil
+		}, nothing)
+	}
+	require.Equal(t, []string{`ada task.edit cron_task/one {"timeout_seconds":300,"revision":1} {"timeout_seconds":60,"revision":2}`},
+		b.news(func() { require.NoError(t, edit(func(row *store.TaskRow) { row.Timeout = "60" })) }))
+	require.Empty(t, b.news(b.note))
+	require.Empty(t, b.news(func() { require.NoError(t, edit(func(*store.TaskRow) {})) }), "what changes nothing leaves no trace")
+
+	// An edit by SQL that nobody has noted yet is told first.
+	b.sql("UPDATE cron_task SET cron = '7 * * * *', retry_max = 1")
+	require.Equal(t, []string{
+		`sql row.update cron_task/one {"cron":"5 * * * *","retry_max":5} {"cron":"7 * * * *","retry_max":1}`,
+		`ada task.edit cron_task/one {"retry_max":1,"revision":2} {"retry_max":5,"revision":3}`,
+	}, b.news(func() { require.NoError(t, edit(func(row *store.TaskRow) { row.RetryMax = "5" })) }))
+	require.Empty(t, b.news(b.note))
+
+	row := store.NewTaskRow()
+	row.Name, row.Media, row.Handler, row.Cron = "two", "tencent", "tencent.adgroup", "5 * * * *"
+	require.Len(t, b.news(func() {
+		require.NoError(t, b.AddTask(ctx, store.Editor{Actor: "ada", Action: "task.create"}, row, func(table store.TaskTable) error {
+			require.Len(t, table.Rows, 2)
+			require.Len(t, table.Lanes, 3)
+			return nil
+		}))
+	}), 1)
+	require.ErrorIs(t, b.AddTask(ctx, store.Editor{}, row, nothing), store.ErrTaskExists)
+	require.ErrorIs(t, b.EditTask(ctx, store.Editor{}, "three", nil, nothing), store.ErrNotFound)
+	refused := errors.New("refused")
+	row.Name = "four"
+	require.Empty(t, b.news(func() {
+		require.ErrorIs(t, b.AddTask(ctx, store.Editor{Actor: "ada"}, row, func(store.TaskTable) error { return refused }), refused)
+	}), "what is refused leaves no trace")
+
+	accounts, err := b.FindAccounts(ctx, "tencent", []string{"9001"})
+	require.NoError(t, err)
+	id := accounts["9001"].ID
+	require.Equal(t, []string{
+		`otto field.put report_field/tencent/f  {"state":"off","reason":"","changed_by":"o"}`,
+		`adsync field.retire report_field/tencent/g/report_daily  {"state":"retired","reason":"gone","changed_by":"adsync"}`,
+		`otto account.unbind media_account/tencent/9001 {"bound":1} {"bound":0}`,
+		`otto game.put game/chess  {"name":"Chess"}`,
+		`otto account.rebind account_binding/tencent/9001/2000-01-01  {"media":"tencent","external_id":"9001","from_day":"2000-01-01","to_day":"9999-12-31","game":"chess","os":"ios"}`,
+		`vera account.rebind account_binding/tencent/9001/2000-01-01 {"to_day":"9999-12-31"} {"to_day":"2026-10-31"}`,
+		`vera account.rebind account_binding/tencent/9001/2026-11-01  {"media":"tencent","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"go","os":"ios"}`,
+	}, b.news(func() {
+		require.NoError(t, b.PutReportField(ctx, "otto", store.ReportField{Media: "tencent", Field: "f", State: store.FieldOff, ChangedBy: "o"}))
+		for range 2 { // The second pull that meets it has nothing to tell.
+			_, err := b.RetireReportField(ctx, store.ReportField{Media: "tencent", Report: "report_daily", Field: "g", Reason: "gone", ChangedBy: "adsync"})
+			require.NoError(t, err)
+		}
+		require.NoError(t, b.BindAccounts(ctx, "otto", []int64{id}, false))
+		require.NoError(t, b.PutGame(ctx, "otto", "chess", "Chess"))
+		require.NoError(t, b.AddBindings(ctx, "otto", []store.Binding{{AccountID: id, From: store.FirstBoundDay, To: store.LastDay, Game: "chess", OS: "ios"}}))
+		_, _, err := b.Rebind(ctx, "vera", id, func([]store.Binding) (store.Binding, error) {
+			return store.Binding{From: "2026-11-01", To: store.LastDay, Game: "go", OS: "ios"}, nil
+		})
+		require.NoError(t, err)
+	}))
+	require.Empty(t, b.news(b.note))
+}
+
+// An editor and those who look for edits meet at the same rows: each change is told once, by who made it.
+func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
+	t.Parallel()
+	b := newEditBench(t)
+	ctx := context.WithoutCancel(t.Context())
+	var all errgroup.Group
+	for range 2 {
+		all.Go(func() error {
+			for range 20 {
+				if _, err := b.NoteEdits(ctx, 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for i := range 2 {
+		all.Go(func() error {
+			for n := range 10 {
+				err := b.EditTask(ctx, store.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row store.TaskRow) (store.TaskRow, error) {
+					row.Cron = strings.Repeat("5,", 1+i+2*n) + "5 * * * *" // Never as it was before: that would be no change.
+					return row, nil
+				}, func(store.TaskTable) error { return nil })
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, all.Wait())
+	log := b.log()
+	require.Len(t, log, 20)
+	for i, line := range log {
+		require.True(t, strings.HasPrefix(line, "ada "), line)
+		if i > 0 { // What one leaves is what the next one finds.
+			_, before, _ := strings.Cut(line, "cron_task/one ")
+			before, _, _ = strings.Cut(before, "} {")
+			require.True(t, strings.HasSuffix(log[i-1], before+"}"), "%s\n%s", log[i-1], line)
+		}
+	}
+}
+
+func TestNoteEdits_OfAccountsGoesOnWhereTheLastLookEnded(t *testing.T) {
+	t.Parallel()
+	b := newEditBench(t)
+	accounts, err := b.FindAccounts(t.Context(), "tencent", []string{"9001", "9002"})
+	require.NoError(t, err)
+	b.sql("UPDATE media_account SET currency = 'USD'")
+	require.Equal(t, []string{`sql row.update media_account/tencent/9002 {"currency":"CNY"} {"currency":"USD"}`}, b.news(func() {
+		next, err := b.NoteEdits(t.Context(), accounts["9001"].ID)
+		require.NoError(t, err)
+		require.Zero(t, next, "the next look begins anew")
+	}))
+	require.Len(t, b.news(b.note), 1, "and finds the other one")
+}
+
+// A column that a table gets later is no edit of all its rows, and the columns that are watched are all that operators have.
+func TestOwnedTables_WatchAllThatOperatorsOwn(t *testing.T) {
+	t.Parallel()
+	b := newEditBench(t)
+	b.sql("UPDATE audit_row SET value = ? WHERE table_name = 'lane' AND row_key = '*/normal'", `{"pool_size":32,"partitions":0,"was_there":1}`)
+	require.Empty(t, b.news(b.note))
+	b.sql("UPDATE lane SET backlog_max = 5 WHERE name = 'normal'")
+	require.Equal(t, []string{`sql row.update lane/*/normal {"backlog_max":0} {"backlog_max":5}`}, b.news(b.note))
+
+	unwatched := map[string][]string{
+		"cron_task": {"id", "updated_at"}, "lane": {"updated_at"}, "rate_limit": {"id", "updated_at"}, "game": nil,
+		"report_field": {"retired_at", "updated_at"},
+	}
+	for table, known := range unwatched {
+		columns := b.columns(table)
+		require.ElementsMatch(t, columns, slices.Concat(store.Watched(table), known), "%s: a new column is to be watched", table)
+	}
+}
+
+func (b *editBench) columns(table string) []string {
+	b.t.Helper()
+	rows, err := b.Config.Writer(b.t.Context()).Raw("SELECT * FROM " + table + " LIMIT 1").Rows()
+	require.NoError(b.t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	require.NoError(b.t, err)
+	require.NoError(b.t, rows.Err())
+	return columns
+}
+
+func TestListAudit_ChoosesAndPages(t *testing.T) {
+	t.Parallel()
+	s, ctx := storetest.New(t), t.Context()
+	var ids []int64
+	for i, e := range []store.Audit{
+		{Actor: "otto", Action: "task.run", Object: "cron_task/a", After: `{"n":1}`},
+		{Actor: "ada", Action: "task.edit", Object: "cron_task/ab", Before: "{}", After: "{}"},
+		{Actor: "otto", Action: "tasks.reload", Object: "cron_task"},
+		{Actor: "otto", Action: "stop.pause", Object: "cron_tasks"},
+	} {
+		id, err := s.AddAudit(ctx, e)
+		require.NoError(t, err)
+		ids = append(ids, id)
+		at := time.Date(2026, 11, 21, 10, i, 0, 0, time.UTC)
+		require.NoError(t, s.Config.Writer(ctx).Exec("UPDATE audit_log SET at = ? WHERE id = ?", store.At(at), id).Error)
+	}
+	require.NoError(t, s.EndAudit(ctx, ids[0], "", "it failed"))
+	require.NoError(t, s.EndAudit(ctx, ids[2], `{"tasks":3}`, ""))
+	list := func(f store.AuditFilter) []int64 {
+		if f.Limit == 0 {
+			f.Limit = 10
+		}
+		all, err := s.ListAudit(ctx, f)
+		require.NoError(t, err)
+		var got []int64
+		for _, e := range all {
+			got = append(got, int64(slices.Index(ids, e.ID)))
+		}
+		return got
+	}
+	at := func(minute int) time.Time { return time.Date(2026, 11, 21, 10, minute, 0, 0, time.UTC) }
+	require.Equal(t, []int64{3, 2, 1, 0}, list(store.AuditFilter{}))
+	require.Equal(t, []int64{2, 1, 0}, list(store.AuditFilter{Object: "cron_task"}))
+	require.Equal(t, []int64{0}, list(store.AuditFilter{Object: "cron_task/a"}))
+	require.Equal(t, []int64{1}, list(store.AuditFilter{Actor: "ada"}))
+	require.Equal(t, []int64{2, 1}, list(store.AuditFilter{Since: at(1), Until: at(2)}))
+	require.Equal(t, []int64{1, 0}, list(store.AuditFilter{Before: ids[2]}))
+	require.Equal(t, []int64{3, 2}, list(store.AuditFilter{Limit: 2}))
+	// An order may name 10,000 accounts.
+	long := `"` + strings.Repeat("1234567890123", 10_000) + `"`
+	_, err := s.AddAudit(ctx, store.Audit{Actor: "long", Action: "task.run", Object: "x", Before: long, After: long})
+	require.NoError(t, err)
+	all, err := s.ListAudit(ctx, store.AuditFilter{Actor: "long", Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, long, all[0].After)
+	all, err = s.ListAudit(ctx, store.AuditFilter{Object: "cron_task", Limit: 3})
+	require.NoError(t, err)
+	require.Equal(t, store.Audit{ID: ids[2], At: at(2), Actor: "otto", Action: "tasks.reload", Object: "cron_task", After: `{"tasks":3}`}, all[0])
+	require.Equal(t, store.Audit{ID: ids[0], At: at(0), Actor: "otto", Action: "task.run", Object: "cron_task/a", After: `{"n":1}`, Error: "it failed"}, all[2])
+}

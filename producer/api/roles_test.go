@@ -1,0 +1,115 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/httpapi"
+	"adsync/producer/api"
+)
+
+// routeRoles says of each route who may call it, and a call that it takes. A route that is not here fails the test: whoever adds one says
+// what it is.
+var routeRoles = []struct {
+	role                       httpapi.Role
+	method, path, sample, body string
+}{
+	{httpapi.Viewer, "GET", "/api/v1/tasks", "/api/v1/tasks", ""},
+	{httpapi.Admin, "POST", "/api/v1/tasks", "/api/v1/tasks", `{"name": "new.one", "media": "tencent", "handler": "tencent.adgroup", "cron": "5 * * * *"}`},
+	{httpapi.Viewer, "GET", "/api/v1/tasks/:name", "/api/v1/tasks/tencent.report_daily.account", ""},
+	{httpapi.Admin, "PATCH", "/api/v1/tasks/:name", "/api/v1/tasks/tencent.report_daily.account", `{"revision": 1, "cron": "5 * * * *"}`},
+	{httpapi.Operator, "POST", "/api/v1/tasks/:name/enable", "/api/v1/tasks/tencent.report_daily.account/enable", ""},
+	{httpapi.Operator, "POST", "/api/v1/tasks/:name/disable", "/api/v1/tasks/tencent.report_daily.account/disable", ""},
+	{httpapi.Operator, "POST", "/api/v1/tasks/reload", "/api/v1/tasks/reload", ""},
+	{httpapi.Operator, "POST", "/api/v1/tasks/:name/run", "/api/v1/tasks/tencent.report_daily.account/run", `{}`},
+	{httpapi.Viewer, "GET", "/api/v1/runs", "/api/v1/runs", ""},
+	{httpapi.Viewer, "GET", "/api/v1/runs/:id", "/api/v1/runs/7529853616300212345", ""},
+	{httpapi.Operator, "POST", "/api/v1/runs/:id/cancel", "/api/v1/runs/7529853616300212345/cancel", `{"reason": "r", "by": "b"}`},
+	{httpapi.Operator, "POST", "/api/v1/runs/:id/rerun", "/api/v1/runs/7529853616300212345/rerun", `{}`},
+	{httpapi.Viewer, "GET", "/api/v1/cancels", "/api/v1/cancels", ""},
+	{httpapi.Operator, "POST", "/api/v1/cancels", "/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`},
+	{httpapi.Viewer, "GET", "/api/v1/pauses", "/api/v1/pauses", ""},
+	{httpapi.Operator, "POST", "/api/v1/pauses", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`},
+	{httpapi.Operator, "DELETE", "/api/v1/pauses/:id", "/api/v1/pauses/1?by=b", ""},
+	{httpapi.Anyone, "GET", "/oauth/:media/callback", "/oauth/tencent/callback", ""},
+	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id", "/api/v1/accounts/tencent/9001", ""},
+	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/coverage", "/api/v1/accounts/tencent/9001/coverage", ""},
+	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/changes", "/api/v1/accounts/tencent/9001/changes", ""},
+	{httpapi.Viewer, "GET", "/api/v1/coverage/holes", "/api/v1/coverage/holes", ""},
+	{httpapi.Operator, "POST", "/api/v1/coverage/fill", "/api/v1/coverage/fill", `{}`},
+	{httpapi.Viewer, "GET", "/api/v1/reconciliation", "/api/v1/reconciliation", ""},
+	{httpapi.Viewer, "GET", "/api/v1/subtasks/:run/:account_id/wait", "/api/v1/subtasks/7529853616300212345/1/wait?part=x", ""},
+	{httpapi.Viewer, "GET", "/api/v1/limits", "/api/v1/limits", ""},
+	{httpapi.Viewer, "GET", "/api/v1/fields", "/api/v1/fields", ""},
+	{httpapi.Operator, "PUT", "/api/v1/fields", "/api/v1/fields", `{"media": "tencent", "field": "order_pv", "state": "asked", "by": "b"}`},
+	{httpapi.Viewer, "GET", "/api/v1/dead", "/api/v1/dead", ""},
+	{httpapi.Viewer, "GET", "/api/v1/dead/groups", "/api/v1/dead/groups", ""},
+	{httpapi.Viewer, "GET", "/api/v1/dead/subtask", "/api/v1/dead/subtask?run=1&account_id=1&part=x", ""},
+	{httpapi.Operator, "POST", "/api/v1/dead/redrive", "/api/v1/dead/redrive", `{"all": true}`},
+	{httpapi.Operator, "POST", "/api/v1/dead/drop", "/api/v1/dead/drop", `{"all": true}`},
+	{httpapi.Viewer, "GET", "/api/v1/audit", "/api/v1/audit", ""},
+	{httpapi.Viewer, "GET", "/api/v1/log-level", "/api/v1/log-level", ""},
+	{httpapi.Admin, "PUT", "/api/v1/log-level", "/api/v1/log-level", `{"level": "debug"}`},
+	{httpapi.Admin, "DELETE", "/api/v1/log-level", "/api/v1/log-level", ""},
+}
+
+// ranks are those of the tokens that the bench has.
+var ranks = []struct {
+	role  httpapi.Role
+	token string
+}{{httpapi.Viewer, viewerToken}, {httpapi.Operator, operatorToken}, {httpapi.Admin, adminToken}}
+
+func TestRoutes_EachTakesItsRoleAndNoLess(t *testing.T) {
+	t.Parallel()
+	b := setupLive(t)
+	said := map[string]bool{}
+	for _, r := range routeRoles {
+		said[r.method+" "+r.path+" "+string(r.role)] = true
+		if r.role == httpapi.Anyone {
+			continue
+		}
+		require.Equal(t, http.StatusUnauthorized, b.call(r.method, r.sample, r.body, "").Code, "%s %s", r.method, r.path)
+		allowed := false
+		for _, k := range ranks {
+			allowed = allowed || k.role == r.role
+			if allowed {
+				continue // Below: what is allowed may change something, and all that is refused is tried first.
+			}
+			w := b.call(r.method, r.sample, r.body, k.token)
+			require.Equal(t, http.StatusForbidden, w.Code, "%s %s as %s", r.method, r.path, k.role)
+		}
+		if r.method != http.MethodGet {
+			require.NotEqual(t, httpapi.Viewer, r.role, "%s %s changes something", r.method, r.path)
+		}
+	}
+	for _, r := range api.Routes(api.Deps{}) {
+		require.True(t, said[r.Method+" "+r.Path+" "+string(r.Role)], "routeRoles has to say who may call %s %s, which has the role %s", r.Method, r.Path, r.Role)
+	}
+	require.Len(t, routeRoles, len(api.Routes(api.Deps{})))
+
+	// All that a viewer can do, and nothing has changed.
+	for _, r := range routeRoles {
+		if r.role == httpapi.Viewer {
+			w := b.call(r.method, r.sample, r.body, viewerToken)
+			require.NotEqual(t, http.StatusForbidden, w.Code, "%s %s", r.method, r.path)
+			require.Less(t, w.Code, 500, "%s %s: %s", r.method, r.path, w.Body.String())
+		}
+	}
+	require.Zero(t, b.count(b.store.Config, "audit_log"), "nobody has changed anything yet")
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+
+	for _, r := range routeRoles {
+		for _, k := range ranks {
+			if k.role == r.role && r.role != httpapi.Viewer {
+				w := b.call(r.method, r.sample, r.body, k.token)
+				require.NotEqual(t, http.StatusForbidden, w.Code, "%s %s as %s", r.method, r.path, k.role)
+				require.Less(t, w.Code, 500, "%s %s: %s", r.method, r.path, w.Body.String())
+			}
+		}
+	}
+	require.NotZero(t, b.count(b.store.Config, "audit_log"))
+	require.NotContains(t, strings.Join(b.auditText(), "\n"), operatorToken)
+}

@@ -1,0 +1,266 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/store"
+	"adsync/producer"
+)
+
+// taskRequest is what a task is to be. What is left out is as the column has it by itself, or of an edit as it was.
+type taskRequest struct {
+	Enabled        *bool           `json:"enabled"`
+	Media          *string         `json:"media"`
+	Handler        *string         `json:"handler"`
+	Params         json.RawMessage `json:"params"` // null = none
+	Cron           *string         `json:"cron"`
+	Timezone       *string         `json:"timezone"`
+	Lane           *string         `json:"lane"`
+	Scope          *string         `json:"scope"`
+	TimeoutSeconds *int64          `json:"timeout_seconds"`
+	TTLSeconds     *int64          `json:"ttl_seconds"`
+	RetryMax       *int64          `json:"retry_max"`
+	RetryBase      *int64          `json:"retry_base_seconds"`
+	Overlap        *string         `json:"overlap"`
+	CatchUp        *string         `json:"catch_up"`
+	CatchUpWindow  *int64          `json:"catch_up_window_seconds"`
+	CatchUpOrder   *string         `json:"catch_up_order"`
+	CatchUpSpread  *int64          `json:"catch_up_spread_seconds"`
+	Concurrency    *string         `json:"concurrency"`
+	ExclusiveMax   *int64          `json:"exclusive_max_seconds"`
+	FanOutRate     *int64          `json:"fan_out_rate"`
+	After          *[]string       `json:"after"`
+}
+
+// put writes what the request says into a row.
+func (r *taskRequest) put(row *store.TaskRow) {
+	for _, f := range []struct {
+		from *string
+		into *string
+	}{
+		{r.Media, &row.Media},
+		{r.Handler, &row.Handler},
+		{r.Cron, &row.Cron},
+		{r.Timezone, &row.Timezone},
+		{r.Lane, &row.Lane},
+		{r.Scope, &row.Scope},
+		{r.Overlap, &row.Overlap},
+		{r.CatchUp, &row.CatchUp},
+		{r.CatchUpOrder, &row.CatchUpOrder},
+		{r.Concurrency, &row.Concurrency},
+	} {
+		if f.from != nil {
+			*f.into = *f.from
+		}
+	}
+	for _, f := range []struct {
+		from *int64
+		into *string
+	}{
+		{r.TimeoutSeconds, &row.Timeout},
+		{r.TTLSeconds, &row.TTL},
+		{r.RetryMax, &row.RetryMax},
+		{r.RetryBase, &row.RetryBase},
+		{r.CatchUpWindow, &row.CatchUpWindow},
+		{r.CatchUpSpread, &row.CatchUpSpread},
+		{r.ExclusiveMax, &row.ExclusiveMax},
+		{r.FanOutRate, &row.FanOutRate},
+	} {
+		if f.from != nil {
+			*f.into = strconv.FormatInt(*f.from, 10)
+		}
+	}
+	if r.Enabled != nil {
+		row.Enabled = enabledText(*r.Enabled)
+	}
+	switch {
+	case string(r.Params) == "null":
+		row.Params = ""
+	case r.Params != nil:
+		var text bytes.Buffer
+		_ = json.Compact(&text, r.Params) // It was read as JSON.
+		row.Params = text.String()
+	}
+	if r.After != nil {
+		row.After = strings.Join(*r.After, ",")
+	}
+}
+
+func enabledText(enabled bool) string {
+	if enabled {
+		return "1"
+	}
+	return "0"
+}
+
+// taskLengths are what the columns take whose values may be longer and still be good.
+var taskLengths = []struct {
+	field string
+	text  func(*store.TaskRow) string
+	most  int
+}{
+	{"cron", func(r *store.TaskRow) string { return r.Cron }, 128},
+	{"timezone", func(r *store.TaskRow) string { return r.Timezone }, 64},
+	{"scope", func(r *store.TaskRow) string { return r.Scope }, 64},
+	{"after", func(r *store.TaskRow) string { return r.After }, 512},
+	{"params", func(r *store.TaskRow) string { return r.Params }, 16_000}, // in characters; TEXT counts bytes
+}
+
+// newTaskRequest is the body of a new task.
+type newTaskRequest struct {
+	Name string `json:"name"`
+	taskRequest
+}
+
+// editTaskRequest is the body of an edit: what it leaves out stays.
+type editTaskRequest struct {
+	Revision *int64 `json:"revision"` // the one that was read
+	taskRequest
+}
+
+// Validate implements httpapi.Validator.
+func (r *editTaskRequest) Validate() []httpapi.FieldError {
+	if r.Revision == nil {
+		return []httpapi.FieldError{{Field: "revision", Detail: "is missing: want the revision that GET /api/v1/tasks/{name} told, so that nobody else's change is undone unseen"}}
+	}
+	return nil
+}
+
+func (a *api) addTask(c *gin.Context) error {
+	var request newTaskRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	row := store.NewTaskRow()
+	row.Name = request.Name
+	request.put(&row)
+	ctx := c.Request.Context()
+	err := a.Store.AddTask(ctx, a.editor(c, "task.create"), row, func(table store.TaskTable) error { return a.checkTask(ctx, &row, table) })
+	if errors.Is(err, store.ErrTaskExists) {
+		return httpapi.NewProblem(http.StatusConflict, "There is a task %q already: PATCH /api/v1/tasks/%s edits it.", row.Name, row.Name)
+	}
+	if err != nil {
+		return err
+	}
+	c.Header("Location", "/api/v1/tasks/"+row.Name)
+	return a.answerTask(c, http.StatusCreated, row.Name)
+}
+
+func (a *api) editTask(c *gin.Context) error {
+	var request editTaskRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	return a.changeTask(c, "task.edit", func(row store.TaskRow) (store.TaskRow, error) {
+		if row.Revision != strconv.FormatInt(*request.Revision, 10) {
+			return row, httpapi.NewProblem(http.StatusConflict,
+				"The task %q has the revision %s by now, not %d: somebody else has changed it. Read it again, and decide anew.", row.Name, row.Revision, *request.Revision)
+		}
+		request.put(&row)
+		return row, nil
+	})
+}
+
+func (a *api) enableTask(c *gin.Context) error  { return a.switchTask(c, "task.enable", true) }
+func (a *api) disableTask(c *gin.Context) error { return a.switchTask(c, "task.disable", false) }
+
+// switchTask needs no revision: whatever else was changed, the task is to be on, or off.
+func (a *api) switchTask(c *gin.Context, action string, enabled bool) error {
+	return a.changeTask(c, action, func(row store.TaskRow) (store.TaskRow, error) {
+		row.Enabled = enabledText(enabled)
+		return row, nil
+	})
+}
+
+// changeTask saves a change of a task and has it take effect. A row that is switched off need not be good.
+func (a *api) changeTask(c *gin.Context, action string, change func(store.TaskRow) (store.TaskRow, error)) error {
+	name, ctx := c.Param("name"), c.Request.Context()
+	var row store.TaskRow
+	err := a.Store.EditTask(ctx, a.editor(c, action), name,
+		func(before store.TaskRow) (store.TaskRow, error) {
+			var err error
+			row, err = change(before)
+			return row, err
+		},
+		func(table store.TaskTable) error {
+			if action == "task.disable" {
+				return nil
+			}
+			return a.checkTask(ctx, &row, table)
+		})
+	if errors.Is(err, store.ErrNotFound) {
+		_, err := a.task(c) // One that is gone from the table may still be here.
+		if err == nil {
+			err = httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
+		}
+		return err
+	}
+	if p, refused := errors.AsType[*httpapi.Problem](err); refused && p.Status == http.StatusConflict {
+		// What was read here may have been older than the row.
+		return errors.Join(p, a.Producer.Reload(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	return a.answerTask(c, http.StatusOK, name)
+}
+
+func (a *api) editor(c *gin.Context, action string) store.Editor {
+	return store.Editor{Actor: httpapi.CallerOf(c).Name, Action: action}
+}
+
+// checkTask refuses a row that could not be used, as those who load the table would.
+func (a *api) checkTask(ctx context.Context, row *store.TaskRow, table store.TaskTable) error {
+	var errs []httpapi.FieldError
+	for _, l := range taskLengths {
+		if n := utf8.RuneCountInString(l.text(row)); n > l.most {
+			errs = append(errs, httpapi.FieldError{Field: l.field, Detail: fmt.Sprintf("has %d characters: want up to %d", n, l.most)})
+		}
+	}
+	wrong, err := a.Producer.CheckTask(ctx, row.ID, table.Rows, table.Lanes)
+	if err != nil {
+		return err
+	}
+	for _, e := range wrong {
+		field := e.Key
+		if field == "after_tasks" {
+			field = "after"
+		}
+		errs = append(errs, httpapi.FieldError{Field: field, Detail: strings.TrimPrefix(e.Error(), e.Key+": ")})
+	}
+	if len(errs) > 0 {
+		return httpapi.Invalid(errs...)
+	}
+	return nil
+}
+
+// answerTask has a change take effect here at once, and answers with the task; the other producers follow within seconds.
+func (a *api) answerTask(c *gin.Context, status int, name string) error {
+	ctx := c.Request.Context()
+	if err := a.Producer.Reload(ctx); err != nil {
+		return err
+	}
+	tasks := a.Producer.Tasks()
+	i := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.Name == name })
+	if i < 0 {
+		return httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
+	}
+	shown, err := a.show(ctx, tasks[i:i+1])
+	if err != nil {
+		return err
+	}
+	c.JSON(status, shown[0])
+	return nil
+}
