@@ -42,6 +42,7 @@ import (
 	"adsync/media/token"
 	"adsync/producer"
 	"adsync/producer/api"
+	"adsync/producer/watch"
 )
 
 // Platforms are the platforms that adsync can pull, in the order of their names in lists.
@@ -184,6 +185,7 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, deps.Store, e.limits.rules, deps.Registerer, deps.Logger)
 	e.limits.waiter = waiter
 	e.registry = e.handlers(waiter, media)
+	watchPools(deps.Store, deps.Redis, deps.Registerer)
 	return e
 }
 
@@ -276,9 +278,13 @@ func (e *Engine) Flows() map[string]*oauth.Flow { return e.flows }
 
 // NewProducer returns the producer's role.
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
+	figures, err := watch.New(watch.Options{Store: e.deps.Store, Platforms: e.platforms, Clock: e.deps.Planning, Registerer: e.deps.Registerer})
+	if err != nil {
+		return nil, err
+	}
 	return producer.New(cfg, producer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Planning, Waiting: e.deps.Waiting,
-		Timer: e.timer, Tracer: e.deps.Tracer, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+		Timer: e.timer, Watcher: figures, Tracer: e.deps.Tracer, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 	})
 }
 

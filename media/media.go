@@ -128,6 +128,8 @@ type List struct {
 	// MapsAssets says that the rows are creatives that tell which images and videos they show. Those are rows of the lists of
 	// levels AssetImage and AssetVideo, whose tables have a column "signature".
 	MapsAssets bool
+	// Shown says which of its objects are being shown and can spend; zero where another list of the platform says it.
+	Shown store.Shown
 	// Page fetches one page. page is "" for the first and else the Next of the page before.
 	Page func(ctx context.Context, api API, q ListQuery, page string) (Page, error)
 }

@@ -14,12 +14,14 @@ type Config struct {
 	MaxFanOuts     int           `koanf:"max_fan_outs" doc:"Runs that are fanned out at the same time; the others wait their turn."`
 	ReloadInterval time.Duration `koanf:"reload_interval" doc:"How often tasks and bindings are read again. A reload over the API does not wait for it."`
 	LeaseTTL       time.Duration `koanf:"lease_ttl" doc:"How long a leader that was killed keeps the lead. It renews four times as often."`
-	Schedule       bool          `koanf:"schedule" doc:"Whether tasks run by their cron. false = only what is ordered by hand runs."`
+	// FiguresInterval is of what package watch tells.
+	FiguresInterval time.Duration `koanf:"figures_interval" doc:"How often the leader reads figures of the business from the tables for its metrics. It rests nine times as long as it took in any case."`
+	Schedule        bool          `koanf:"schedule" doc:"Whether tasks run by their cron. false = only what is ordered by hand runs."`
 }
 
 // DefaultConfig returns the settings of a deployment. A killed leader is replaced within 13 s, its lease and a little.
 func DefaultConfig() Config {
-	return Config{BatchSize: 500, MaxFanOuts: 16, ReloadInterval: time.Minute, LeaseTTL: 12 * time.Second, Schedule: true}
+	return Config{BatchSize: 500, MaxFanOuts: 16, ReloadInterval: time.Minute, LeaseTTL: 12 * time.Second, FiguresInterval: time.Minute, Schedule: true}
 }
 
 // Validate returns every setting that cannot work, joined, each as a *config.FieldError.
@@ -40,6 +42,9 @@ func (c Config) Validate() error {
 	}
 	if c.LeaseTTL < 6*time.Second || c.LeaseTTL > time.Minute {
 		refuse("lease_ttl", c.LeaseTTL, "6s to 1m")
+	}
+	if c.FiguresInterval < 5*time.Second || c.FiguresInterval > 10*time.Minute {
+		refuse("figures_interval", c.FiguresInterval, "5s to 10m")
 	}
 	return errors.Join(errs...)
 }

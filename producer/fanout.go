@@ -295,12 +295,14 @@ func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
 	case f.expired:
 		empty = task.RunExpired
 	}
-	err := t.store.FinishFanOut(work, t.lease, run.ID, empty, f.note, t.waiting.Now())
+	now := t.waiting.Now()
+	err := t.store.FinishFanOut(work, t.lease, run.ID, empty, f.note, now)
 	if errors.Is(err, store.ErrRunChanged) {
 		return f.ended()
 	}
 	if err == nil {
 		t.unpace(run.ID)
+		t.metrics.fanOut.WithLabelValues(run.Media, run.Settings.Lane).Observe(max(now.Sub(run.CreatedAt).Seconds(), 0))
 	}
 	if order := run.Settings.Order; err == nil && order != nil && order.Redrive != nil {
 		failpoint.Hit("producer.redrive.fanned_out")

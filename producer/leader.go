@@ -74,6 +74,7 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	t := newTerm(p, l)
 	p.metrics.leader.Set(1)
 	defer p.metrics.leader.Set(0)
+	defer p.metrics.forget() // Another one tells them from now on.
 	defer p.troubles.clear()
 	if !t.awaitStops(ctx) {
 		return nil
@@ -89,6 +90,13 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	group.Go(func() error { return t.loop(ctx, "brake", t.watchLanes, t.untilLook) })
 	group.Go(func() error { return t.loop(ctx, "queued", t.releaseQueued, every(releaseInterval)) })
 	group.Go(func() error { return t.loop(ctx, "stops", t.keepStops, every(stopInterval)) })
+	if p.watcher != nil {
+		defer p.watcher.Forget()
+		pace := &figuresPace{interval: p.cfg.FiguresInterval}
+		group.Go(func() error {
+			return t.loop(ctx, "figures", func(ctx context.Context) error { return pace.pass(ctx, t.readFigures) }, pace.wait)
+		})
+	}
 	group.Go(func() error { return t.loop(ctx, "cancel", t.cancelOpen, every(stopInterval)) })
 	return group.Wait()
 }

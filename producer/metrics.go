@@ -33,6 +33,14 @@ type metrics struct {
 	backlog    *prometheus.GaugeVec
 	oldest     *prometheus.GaugeVec
 	braked     *prometheus.CounterVec
+	fanOut     *prometheus.HistogramVec
+}
+
+// forget tells nothing any more of what the leader alone tells.
+func (m *metrics) forget() {
+	for _, told := range []*prometheus.GaugeVec{m.runsOpen, m.due, m.dead, m.differing, m.stops, m.oldestRun, m.backlog, m.oldest} {
+		told.Reset()
+	}
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -66,11 +74,15 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		backlog:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_backlog_messages", Help: "Messages of a lane that are not worked off; told by the leader."}, []string{"media", "lane"}),
 		oldest:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_oldest_waiting_seconds", Help: "How long the oldest message of a lane has been waiting, since this leader began at the most."}, []string{"media", "lane"}),
 		braked:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_braked_seconds_total", Help: "Time for which a lane's fan-outs rested: backlog = its own is at its bound, late = a more important lane of the media is late."}, []string{"media", "lane", "reason"}),
+		fanOut: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "adsync_producer_fan_out_seconds", Help: "Time from a run's making until all its subtasks were in Kafka, for the brakes of its lane included.",
+			Buckets: []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600},
+		}, []string{"media", "lane"}),
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.leader, m.tasks, m.badTasks, m.lateness, m.ticks, m.caughtUp, m.givenUp, m.missing, m.orders, m.sent, m.skipped, m.replaced, m.resent, m.runsOpen, m.due, m.dead, m.differing, m.loopErrors, m.stops,
-		m.dueFound, m.orphans, m.swept, m.oldestRun, m.backlog, m.oldest, m.braked,
+		m.dueFound, m.orphans, m.swept, m.oldestRun, m.backlog, m.oldest, m.braked, m.fanOut,
 	} {
 		errs = append(errs, r.Register(c))
 	}

@@ -19,6 +19,7 @@ import (
 	"adsync/base/lease"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/task"
 	"adsync/base/timer"
 	"adsync/base/trace"
 	"adsync/media"
@@ -43,6 +44,14 @@ type Timer interface {
 	Remove(ctx context.Context, entries []timer.Entry) error
 }
 
+// Watcher tells figures of the tables as metrics.
+type Watcher interface {
+	// Pass reads them anew; tasks are those that are enabled.
+	Pass(ctx context.Context, tasks []task.Task) error
+	// Forget tells none until the next pass.
+	Forget()
+}
+
 // Deps are what a producer works with.
 type Deps struct {
 	Store    *store.Store
@@ -53,6 +62,7 @@ type Deps struct {
 	// Waiting is that of retries and of what runs record; nil means Clock. In a deployment both are the database's.
 	Waiting    clock.Clock
 	Timer      Timer         // nil = none
+	Watcher    Watcher       // of the leader; nil = none
 	Tracer     *trace.Tracer // nil = nothing is traced
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -66,7 +76,8 @@ type Producer struct {
 	broker   Broker
 	clock    clock.Clock
 	waiting  clock.Clock
-	timer    Timer // may be nil
+	timer    Timer   // may be nil
+	watcher  Watcher // may be nil
 	tracer   *trace.Tracer
 	logger   *slog.Logger
 	metrics  *metrics
@@ -92,7 +103,7 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 		return nil, fmt.Errorf("register metrics of the producer: %w", err)
 	}
 	p := &Producer{
-		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer, tracer: deps.Tracer, logger: deps.Logger,
+		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer, watcher: deps.Watcher, tracer: deps.Tracer, logger: deps.Logger,
 		metrics: m,
 		tasks:   newTaskSet(deps.Store, deps.Registry, deps.Logger, m),
 		wake:    make(chan struct{}, 1),

@@ -22,10 +22,11 @@ func TestConfig_Validate(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, DefaultConfig().Validate())
 	for key, change := range map[string]func(*Config){
-		"batch_size":      func(c *Config) { c.BatchSize = 0 },
-		"max_fan_outs":    func(c *Config) { c.MaxFanOuts = 0 },
-		"reload_interval": func(c *Config) { c.ReloadInterval = time.Hour },
-		"lease_ttl":       func(c *Config) { c.LeaseTTL = time.Second },
+		"batch_size":       func(c *Config) { c.BatchSize = 0 },
+		"max_fan_outs":     func(c *Config) { c.MaxFanOuts = 0 },
+		"reload_interval":  func(c *Config) { c.ReloadInterval = time.Hour },
+		"figures_interval": func(c *Config) { c.FiguresInterval = time.Second },
+		"lease_ttl":        func(c *Config) { c.LeaseTTL = time.Second },
 	} {
 		cfg := DefaultConfig()
 		change(&cfg)

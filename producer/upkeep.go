@@ -1,8 +1,10 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,6 +72,32 @@ func (t *term) setByMedia(gauge *prometheus.GaugeVec, counts map[string]int64) {
 	for media, n := range counts {
 		gauge.WithLabelValues(media).Set(float64(n))
 	}
+}
+
+// figuresPace leaves time between two passes over the tables for metrics: they take no more than a tenth of it.
+type figuresPace struct{ interval, took time.Duration }
+
+func (p *figuresPace) pass(ctx context.Context, pass func(context.Context) error) error {
+	began := clock.Mark()
+	err := pass(ctx)
+	p.took = clock.Since(began)
+	return err
+}
+
+func (p *figuresPace) rest() time.Duration { return max(p.interval, 9*p.took) }
+
+func (p *figuresPace) wait(ctx context.Context) { waitFor(ctx, p.rest(), nil) }
+
+// readFigures has the figures of the tables read for metrics.
+func (t *term) readFigures(ctx context.Context) error {
+	var tasks []task.Task
+	for _, tk := range t.tasks.current().tasks {
+		if tk.Enabled {
+			tasks = append(tasks, tk.Task)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b task.Task) int { return cmp.Compare(a.ID, b.ID) })
+	return t.watcher.Pass(ctx, tasks)
 }
 
 func (t *term) keepFigures(ctx context.Context) error {

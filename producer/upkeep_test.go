@@ -1,13 +1,60 @@
 package producer
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store"
+	"adsync/base/task"
 )
+
+// figures is a Watcher that counts.
+type figures struct {
+	passes    chan []task.Task
+	forgotten atomic.Int32
+}
+
+func (f *figures) Pass(ctx context.Context, tasks []task.Task) error {
+	select {
+	case f.passes <- tasks:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (f *figures) Forget() { f.forgotten.Add(1) }
+
+func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	told := &figures{passes: make(chan []task.Task)}
+	b.watcher = told
+	b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+	b.addTask("off", "tencent.report", "0 0 1 1 *", map[string]any{"enabled": 0})
+	tm := b.term()
+	b.metrics.dead.WithLabelValues("tencent").Set(3)
+	ctx, stop := context.WithCancel(t.Context())
+	returned := make(chan error)
+	go func() { returned <- b.lead(ctx, tm.lease) }()
+	tasks := <-told.passes
+	require.Len(t, tasks, 1)
+	require.Equal(t, "daily", tasks[0].Name)
+	stop()
+	require.NoError(t, <-returned)
+	require.EqualValues(t, 1, told.forgotten.Load())
+	require.Zero(t, testutil.CollectAndCount(b.metrics.dead), "nor does it tell its other gauges")
+}
+
+func TestFiguresPace_TakesATenthOfTheTimeAtTheMost(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, time.Minute, (&figuresPace{interval: time.Minute, took: time.Second}).rest())
+	require.Equal(t, 3*time.Minute, (&figuresPace{interval: time.Minute, took: 20 * time.Second}).rest())
+}
 
 func TestKeepDifferences_TellsWhatStays(t *testing.T) {
 	t.Parallel()

@@ -203,6 +203,7 @@ func (s *stack) open(ctx context.Context) error {
 
 func (s *stack) addServices(database *clock.Database, parts *engine.Engine) error {
 	producerConfig := producer.DefaultConfig()
+	producerConfig.FiguresInterval = 10 * time.Second // of small tables, for boards that somebody looks at
 	// With Once every task runs by order, one time, and for a live account what is ordered. In a story tasks have their crons.
 	producerConfig.Schedule = !s.ends() || s.story != nil
 	if s.story != nil {

@@ -47,7 +47,8 @@ var promotionFields = []string{
 // Lists implements media.Platform. One query has all promotions: status ALL includes what was deleted.
 func (Platform) Lists() []media.List {
 	return []media.List{
-		{Name: "promotion", Level: "adgroup", Table: promotionTable, Parent: "project_id", Unlogged: []string{"promotion_modify_time"}, Page: promotions.page},
+		{Name: "promotion", Level: "adgroup", Table: promotionTable, Parent: "project_id", Unlogged: []string{"promotion_modify_time"},
+			Shown: store.Shown{Column: "status_first", Value: "PROMOTION_STATUS_ENABLE"}, Page: promotions.page},
 		{Name: "project", Level: "campaign", Table: projectTable, Variants: []string{live, deleted}, Unlogged: []string{"project_modify_time"}, Page: projects},
 		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", IDTellsParent: true, MapsAssets: true, Page: materials.page},
 		{Name: "image", Level: store.AssetImage, Table: imageTable, Unlogged: []string{"url"}, Page: images.page},

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/store"
+	"adsync/media"
+)
+
+// watchPools tells how the connections to the writers and to Redis are used.
+func watchPools(s *store.Store, redis goredis.UniversalClient, r prometheus.Registerer) {
+	for name, db := range map[string]*store.DB{"config": s.Config, "data": s.Data} {
+		if pool, err := db.SQL(); err == nil {
+			media.Register(r, collectors.NewDBStatsCollector(pool, name))
+		}
+	}
+	if redis == nil {
+		return
+	}
+	for state, of := range map[string]func(*goredis.PoolStats) uint32{
+		"open": func(s *goredis.PoolStats) uint32 { return s.TotalConns },
+		"idle": func(s *goredis.PoolStats) uint32 { return s.IdleConns },
+	} {
+		media.Register(r, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "adsync_redis_connections", Help: "Connections to Redis, by state: open, and idle of these.", ConstLabels: prometheus.Labels{"state": state},
+		}, func() float64 { return float64(of(redis.PoolStats())) }))
+	}
+	media.Register(r, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "adsync_redis_pool_timeouts_total", Help: "Times that no connection to Redis came free in time.",
+	}, func() float64 { return float64(redis.PoolStats().Timeouts) }))
+}

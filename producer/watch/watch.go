@@ -1,0 +1,225 @@
+// Package watch tells as metrics what the tables say of the business: what was spent, how fresh the figures are, what was not pulled.
+//
+// One process tells it, the producer that leads. It reads on an interval and never for a scrape, and nothing has a label per account.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/system"
+)
+
+// holesInterval is how often holes are looked for, at the most: as often as system.fill does, which reads as much.
+const holesInterval = 10 * time.Minute
+
+// Options are what a Watch works with.
+type Options struct {
+	Store     *store.Store
+	Platforms []media.Platform
+	// Clock is that of business days. Ages are by the database's.
+	Clock      clock.Clock
+	Registerer prometheus.Registerer
+}
+
+// Watch reads the tables and keeps what it has read last for scrapes.
+type Watch struct {
+	Options
+	parts   []part
+	holesAt time.Time // when holes were last looked for, by this process's clock; of Pass alone
+
+	mu   sync.Mutex
+	told map[string][]prometheus.Metric // by part
+}
+
+// part is what is read together. What cannot be read keeps its last figures; readAt tells how old they are.
+type part struct {
+	name string
+	read func(context.Context, []task.Task) (metrics, error)
+}
+
+// New makes a Watch that has read nothing, and registers its metrics.
+func New(o Options) (*Watch, error) {
+	w := &Watch{Options: o, told: map[string][]prometheus.Metric{}}
+	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"holes", w.readHoles}}
+	if err := o.Registerer.Register(w); err != nil {
+		return nil, fmt.Errorf("register metrics of the tables: %w", err)
+	}
+	return w, nil
+}
+
+// Pass reads everything anew. tasks are those that are enabled.
+func (w *Watch) Pass(ctx context.Context, tasks []task.Task) error {
+	var errs []error
+	for _, p := range w.parts {
+		if p.name == "holes" && !w.holesAt.IsZero() && clock.Since(w.holesAt) < holesInterval {
+			continue
+		}
+		read, err := p.read(ctx, tasks)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("tell of %s: %w", p.name, err))
+			continue
+		}
+		if p.name == "holes" {
+			w.holesAt = clock.Mark()
+		}
+		read.gauge(readAt, float64(clock.Mark().Unix()), p.name)
+		w.mu.Lock()
+		w.told[p.name] = read.all
+		w.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// Forget tells nothing any more, until the next pass: another process leads.
+func (w *Watch) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.told)
+	w.holesAt = time.Time{}
+}
+
+// Describe implements prometheus.Collector.
+func (w *Watch) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range descs {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (w *Watch) Collect(out chan<- prometheus.Metric) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, all := range w.told {
+		for _, m := range all {
+			out <- m
+		}
+	}
+}
+
+// metrics are what one part tells.
+type metrics struct{ all []prometheus.Metric }
+
+func (m *metrics) gauge(desc *prometheus.Desc, value float64, labels ...string) {
+	m.all = append(m.all, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...))
+}
+
+var descs []*prometheus.Desc
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	d := prometheus.NewDesc("adsync_"+name, help+"; told by the leader.", labels, nil)
+	descs = append(descs, d)
+	return d
+}
+
+var (
+	readAt = describe("figures_read_timestamp_seconds", "When the figures of a part were read from the tables, by the clock of the producer's machine", "part")
+
+	spendToday          = describe("spend_today_micros", "Spend of the present day in its time zone, in millionths of the currency, as summary_hourly has it", "game", "media", "currency", "day_zone")
+	spendTodayHours     = describe("spend_today_hours_micros", "Spend of the present day in the hours that have ended", "game", "media", "currency", "day_zone")
+	spendYesterday      = describe("spend_yesterday_micros", "Spend of the whole day before", "game", "media", "currency", "day_zone")
+	spendYesterdayHours = describe("spend_yesterday_hours_micros", "Spend of the day before in those hours that have ended today", "game", "media", "currency", "day_zone")
+	dayStart            = describe("spend_day_start_timestamp_seconds", "When the present day of a time zone began", "day_zone")
+
+	logins      = describe("token_logins", "Logins through which a bound account is reached, by state: ok, or reauthorise when a person is waited for", "media", "state")
+	refreshLeft = describe("token_refresh_left_seconds", "Time until the first refresh token of a usable login dies", "media")
+
+	oldestDirty = describe("summary_oldest_change_seconds", "Age of the oldest change of figures that the summaries do not show, 0 = they show all", "media")
+
+	accounts        = describe("accounts", "Bound accounts by tier and by why they are parked, without those of the tier invalid; none = they are pulled", "media", "tier", "parked")
+	freshness       = describe("freshness_age_seconds", "Ages of what accounts' newest good pull by a task says, a picture of the present and no counter", "media", "task", "tier")
+	freshnessOldest = describe("freshness_oldest_seconds", "The greatest of these ages", "media", "task", "tier")
+	freshnessLate   = describe("freshness_late_accounts", "Accounts whose age is above twice the time between the task's ticks", "media", "task", "tier")
+	unpulled        = describe("unpulled_spend_micros", "What accounts must have spent since their last good pull at the rate of the two days before it, in millionths of the currency, by why: late, or parked as login, frozen, revoked, operator", "media", "currency", "cause")
+	coverageDays    = describe("coverage_days", "Days of accounts' daily figures, of the last eight, that are not to be trusted, by state: suspect or partial", "media", "state")
+	spendingBefore  = describe("accounts_spending_before", "Accounts that spent something yesterday in the three hours of the day that have ended last, and were pulled well in the last hour", "media")
+	silent          = describe("accounts_silent", "Those of them that have ads which are shown and spent nothing in these hours today", "media")
+	balanceSum      = describe("balance_micros", "What accounts can spend, in millionths of the currency", "media", "currency")
+	balanceLow      = describe("accounts_balance_low", "Active accounts whose balance lasts less than a day at their rate of the last two days", "media")
+
+	holes = describe("holes", "Days of accounts that tasks should have pulled and that are not whole, as `adsync coverage holes` tells them", "media", "report", "level")
+)
+
+// readLogins tells how logins stand.
+func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) {
+	var m metrics
+	all, err := w.Store.WatchLogins(ctx)
+	if err != nil {
+		return m, err
+	}
+	now := w.Clock.Now()
+	for _, p := range w.Platforms {
+		counts, first := map[string]int{store.TokenOK: 0, store.TokenReauthorise: 0}, time.Time{}
+		for _, l := range all {
+			if l.Media != p.Name() {
+				continue
+			}
+			counts[l.State]++
+			// Of year 9999 is one that has no refresh token.
+			if l.State == store.TokenOK && l.RefreshExpires.Year() < 9999 && (first.IsZero() || l.RefreshExpires.Before(first)) {
+				first = l.RefreshExpires.Time
+			}
+		}
+		for state, n := range counts {
+			m.gauge(logins, float64(n), p.Name(), state)
+		}
+		if !first.IsZero() {
+			m.gauge(refreshLeft, first.Sub(now).Seconds(), p.Name())
+		}
+	}
+	return m, nil
+}
+
+// readSummaries tells how far the summaries are behind the figures.
+func (w *Watch) readSummaries(ctx context.Context, _ []task.Task) (metrics, error) {
+	var m metrics
+	for _, p := range w.Platforms {
+		// First the change: one that comes later must not look as if it were of the future.
+		oldest, err := w.Store.OldestDirty(ctx, p.Name())
+		if err != nil {
+			return m, err
+		}
+		now, err := w.Store.Data.Now(ctx)
+		if err != nil {
+			return m, err
+		}
+		age := 0.0
+		if !oldest.IsZero() {
+			age = max(now.Sub(oldest).Seconds(), 0)
+		}
+		m.gauge(oldestDirty, age, p.Name())
+	}
+	return m, nil
+}
+
+// readHoles tells what coverage lacks, in the same way as system.fill finds it.
+func (w *Watch) readHoles(ctx context.Context, _ []task.Task) (metrics, error) {
+	var m metrics
+	type scope struct{ report, level string }
+	for _, p := range w.Platforms {
+		found, err := system.Fill(ctx, w.Store, p, w.Clock.Now(), system.FillOptions{})
+		if err != nil {
+			return m, err
+		}
+		counts := map[scope]int{}
+		for _, r := range p.Reports() {
+			counts[scope{r.Name, r.Level}] = 0
+		}
+		for _, f := range found {
+			counts[scope{f.Report, f.Level}] += f.Holes + f.Waiting
+		}
+		for s, n := range counts {
+			m.gauge(holes, float64(n), p.Name(), s.report, s.level)
+		}
+	}
+	return m, nil
+}

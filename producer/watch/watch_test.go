@@ -1,0 +1,382 @@
+package watch_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/oceanengine"
+	"adsync/media/tencent"
+	"adsync/producer/watch"
+)
+
+// now is 17:00:30 in Shanghai, and 01:00:30 in Los Angeles.
+var now = time.Date(2026, 11, 21, 9, 0, 30, 0, time.UTC)
+
+const today, yesterday = day.Day("2026-11-21"), day.Day("2026-11-20")
+
+type stopped struct{}
+
+func (stopped) Now() time.Time { return now }
+
+func (stopped) Until(t time.Time) time.Duration { return t.Sub(now) }
+
+type bench struct {
+	*watch.Watch
+	t        *testing.T
+	store    *store.Store
+	registry *prometheus.Registry
+}
+
+func setup(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, store: storetest.New(t), registry: prometheus.NewPedanticRegistry()}
+	platforms := []media.Platform{tencent.New(), oceanengine.New()}
+	require.NoError(t, b.store.EnsureRawTables(t.Context(), slices.Concat(media.Tables(platforms[0]), media.Tables(platforms[1]))))
+	var err error
+	b.Watch, err = watch.New(watch.Options{Store: b.store, Platforms: platforms, Clock: stopped{}, Registerer: b.registry})
+	require.NoError(t, err)
+	return b
+}
+
+func (b *bench) exec(db *store.DB, sql string, args ...any) {
+	b.t.Helper()
+	require.NoError(b.t, db.Writer(b.t.Context()).Exec(sql, args...).Error)
+}
+
+// told reads all metrics, by name and labels.
+func (b *bench) told() map[string]float64 {
+	b.t.Helper()
+	families, err := b.registry.Gather()
+	require.NoError(b.t, err)
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetValue())
+			}
+			name := f.GetName() + " " + strings.Join(labels, " ")
+			if h := m.Histogram; h != nil {
+				all[name] = float64(h.GetSampleCount())
+				for _, bucket := range h.Bucket {
+					all[fmt.Sprint(name, " le ", bucket.GetUpperBound())] = float64(bucket.GetCumulativeCount())
+				}
+				continue
+			}
+			all[name] = m.Gauge.GetValue()
+		}
+	}
+	return all
+}
+
+func (b *bench) pass(tasks ...task.Task) map[string]float64 {
+	b.t.Helper()
+	require.NoError(b.t, b.Pass(b.t.Context(), tasks))
+	return b.told()
+}
+
+// summary adds a row of summary_hourly.
+func (b *bench) summary(d day.Day, hour int, game, media, os, currency, zone string, cost any) {
+	b.t.Helper()
+	b.exec(b.store.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)",
+		d, hour, game, media, os, currency, zone, store.At(now), cost, store.At(now))
+}
+
+func TestPass_TellsTodayBesideTheSameHoursOfYesterday(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const shanghai, losAngeles = "Asia/Shanghai", "America/Los_Angeles"
+	b.summary(today, 3, "starfall", "tencent", "ios", "CNY", shanghai, 100)
+	b.summary(today, 3, "starfall", "tencent", "android", "CNY", shanghai, 20)
+	b.summary(today, 16, "starfall", "tencent", "ios", "CNY", shanghai, 3)
+	b.summary(today, 17, "starfall", "tencent", "ios", "CNY", shanghai, 4)
+	b.summary(today, 17, "starfall", "tencent", "ios", "USD", shanghai, 5000)
+	b.summary(today, 5, "starfall", "oceanengine", "ios", "CNY", shanghai, nil)
+	b.summary(yesterday, 16, "starfall", "tencent", "ios", "CNY", shanghai, 200)
+	b.summary(yesterday, 17, "starfall", "tencent", "ios", "CNY", shanghai, 1000)
+	b.summary(yesterday.Add(-1), 1, "starfall", "tencent", "ios", "CNY", shanghai, 9999)
+	// Today began an hour ago there.
+	b.summary(today, 0, "tinyfarm", "tencent", "ios", "USD", losAngeles, 7)
+	b.summary(today, 1, "tinyfarm", "tencent", "ios", "USD", losAngeles, 8)
+	b.summary(yesterday, 0, "tinyfarm", "tencent", "ios", "USD", losAngeles, 9)
+
+	told := b.pass()
+	for name, want := range map[string]float64{
+		"adsync_spend_today_micros CNY Asia/Shanghai starfall tencent":                 127,
+		"adsync_spend_today_hours_micros CNY Asia/Shanghai starfall tencent":           123,
+		"adsync_spend_yesterday_micros CNY Asia/Shanghai starfall tencent":             1200,
+		"adsync_spend_yesterday_hours_micros CNY Asia/Shanghai starfall tencent":       200,
+		"adsync_spend_today_micros USD Asia/Shanghai starfall tencent":                 5000,
+		"adsync_spend_today_micros CNY Asia/Shanghai starfall oceanengine":             0,
+		"adsync_spend_today_micros USD America/Los_Angeles tinyfarm tencent":           15,
+		"adsync_spend_today_hours_micros USD America/Los_Angeles tinyfarm tencent":     7,
+		"adsync_spend_yesterday_hours_micros USD America/Los_Angeles tinyfarm tencent": 9,
+		"adsync_spend_day_start_timestamp_seconds Asia/Shanghai":                       float64(time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC).Unix()),
+		"adsync_spend_day_start_timestamp_seconds America/Los_Angeles":                 float64(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Unix()),
+	} {
+		require.Contains(t, told, name)
+		require.Equal(t, want, told[name], name)
+	}
+
+	b.Forget()
+	require.Empty(t, b.told(), "whoever leads now tells them")
+}
+
+func TestPass_NamesNoMoreGamesThanASeriesCanBear(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 203 {
+		b.summary(today, 3, fmt.Sprintf("game%03d", i), "tencent", "ios", "CNY", "Asia/Shanghai", 1000-i)
+	}
+	told := b.pass()
+	require.Contains(t, told, "adsync_spend_today_micros CNY Asia/Shanghai game199 tencent")
+	require.NotContains(t, told, "adsync_spend_today_micros CNY Asia/Shanghai game200 tencent")
+	require.Equal(t, 800.0+799+798, told["adsync_spend_today_micros CNY Asia/Shanghai (other) tencent"])
+}
+
+// account adds an account of tencent, in Shanghai unless its columns say otherwise.
+func (b *bench) account(id int64, columns map[string]any) {
+	b.t.Helper()
+	b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tencent', ?, 1)", id, fmt.Sprint("e", id))
+	for column, value := range columns {
+		b.exec(b.store.Config, "UPDATE media_account SET "+column+" = ? WHERE id = ?", value, id)
+	}
+}
+
+// pulled notes a pull of an account's day so long ago, which was whole or not.
+func (b *bench) pulled(account int64, report, level string, d day.Day, state store.CoverageState, ago, wholeAgo time.Duration) {
+	b.t.Helper()
+	at, err := b.store.Data.Now(b.t.Context())
+	require.NoError(b.t, err)
+	whole := int64(0)
+	if wholeAgo > 0 {
+		whole = at.Add(-wholeAgo).UnixMicro()
+	}
+	b.exec(b.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, pulled_at, state) VALUES (?, ?, ?, ?, 'tencent', ?, ?, ?)",
+		account, report, level, d, whole, store.At(at.Add(-ago)), string(state))
+}
+
+func (b *bench) spent(account int64, d day.Day, currency string, cost int64) {
+	b.t.Helper()
+	b.exec(b.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tencent', ?, 'Asia/Shanghai', ?, 1, ?)",
+		d, account, currency, cost, store.At(now))
+}
+
+func (b *bench) login(id int64, state string, refreshLeft time.Duration) {
+	b.t.Helper()
+	b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tencent', 'a', ?, '', '', ?, ?, ?)",
+		id, fmt.Sprint(id), store.At(now.Add(time.Hour)), store.At(now.Add(refreshLeft)), state)
+}
+
+func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.login(1, "ok", time.Hour)
+	b.login(2, "reauthorise", time.Hour)
+	const second = 1_000_000 // an account's spend in a second
+	spends := func(id int64, currency string, lasted time.Duration, days ...day.Day) {
+		for _, d := range days {
+			b.spent(id, d, currency, int64(lasted.Seconds())*second/int64(len(days)))
+		}
+	}
+	sinceYesterday := now.Sub(yesterday.Start(shanghai(t)))
+
+	b.account(1, nil)
+	b.pulled(1, "report_daily", "account", today, store.Complete, 10*time.Minute, 30*time.Minute)
+	spends(1, "CNY", sinceYesterday-10*time.Minute, yesterday, today)
+	b.account(2, nil) // its newest pull was not believed: the one before it counts
+	b.pulled(2, "report_daily", "account", today, store.Suspect, time.Minute, time.Hour)
+	spends(2, "CNY", sinceYesterday-time.Hour, yesterday, today)
+	b.account(3, map[string]any{"currency": "USD"}) // today was never pulled, yesterday this morning: nothing is known since midnight
+	b.pulled(3, "report_daily", "account", yesterday, store.Complete, 8*time.Hour, 8*time.Hour)
+	spends(3, "USD", 48*time.Hour, yesterday.Add(-1), yesterday)
+	b.account(4, map[string]any{"token_id": 2})
+	b.pulled(4, "report_daily", "account", today, store.Complete, 20*time.Minute, 20*time.Minute)
+	spends(4, "CNY", sinceYesterday-20*time.Minute, yesterday, today)
+	b.account(5, map[string]any{"parked": "revoked: by somebody"})
+	b.pulled(5, "report_daily", "account", yesterday.Add(-2), store.Complete, 40*time.Hour, 40*time.Hour)
+	spends(5, "CNY", 48*time.Hour, yesterday.Add(-3), yesterday.Add(-2))
+	b.account(6, map[string]any{"parked": "ask Otto"})
+	b.account(7, map[string]any{"bound": 0})
+	b.pulled(7, "report_daily", "account", today, store.Complete, time.Hour, time.Hour)
+	spends(7, "CNY", time.Hour, today)
+
+	told := b.pass()
+	unpulled := map[string]float64{}
+	for name, value := range told {
+		if labels, ok := strings.CutPrefix(name, "adsync_unpulled_spend_micros "); ok {
+			unpulled[labels] = value / second
+		}
+	}
+	const slack = 120 // seconds that the test itself may take
+	require.InDelta(t, 70*60, unpulled["late CNY tencent"], slack)
+	require.InDelta(t, (17*time.Hour + 30*time.Second).Seconds(), unpulled["late USD tencent"], slack)
+	require.InDelta(t, 20*60, unpulled["login CNY tencent"], slack)
+	require.InDelta(t, (65*time.Hour + 30*time.Second).Seconds(), unpulled["revoked CNY tencent"], slack, "since the end of the last day that was pulled")
+	require.Len(t, unpulled, 4, slices.Collect(maps.Keys(unpulled)))
+	require.Equal(t, 1.0, told["adsync_coverage_days tencent suspect"])
+	require.Equal(t, 4.0, told["adsync_accounts tencent none active"])
+	require.Equal(t, 1.0, told["adsync_accounts tencent revoked active"])
+	require.Equal(t, 1.0, told["adsync_accounts tencent operator active"])
+}
+
+func shanghai(t *testing.T) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation("Asia/Shanghai")
+	require.NoError(t, err)
+	return zone
+}
+
+func TestPass_FindsAccountsThatAreSilentThoughTheirAdsAreShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.login(1, "ok", time.Hour)
+	hour := func(account int64, d day.Day, hour int, cost int64) {
+		b.exec(b.store.Data, "INSERT INTO report_hourly (day, account_id, level, object_id, hour, media, currency, day_zone, cost, version, updated_at)"+
+			" VALUES (?, ?, 'account', '', ?, 'tencent', 'CNY', 'Asia/Shanghai', ?, 1, ?)", d, account, hour, cost, store.At(now))
+	}
+	ad := func(account int64, id, status string, deleted any) {
+		b.exec(b.store.Data, "INSERT INTO tencent_adgroup (account_id, object_id, configured_status, row_json, last_seen_at, deleted_at, version) VALUES (?, ?, ?, '{}', ?, ?, 1)",
+			account, id, status, store.At(now), deleted)
+	}
+	for id := int64(1); id <= 6; id++ {
+		b.account(id, nil)
+		b.pulled(id, "report_daily", "account", today, store.Complete, 2*time.Minute, 2*time.Minute)
+		hour(id, yesterday, 15, 500)
+		ad(id, "1", "AD_STATUS_NORMAL", nil)
+	}
+	hour(2, today, 14, 1) // it spends
+	b.exec(b.store.Data, "UPDATE tencent_adgroup SET configured_status = 'AD_STATUS_SUSPEND' WHERE account_id = 3")
+	b.exec(b.store.Data, "UPDATE tencent_adgroup SET deleted_at = last_seen_at WHERE account_id = 4")
+	b.exec(b.store.Data, "UPDATE report_hourly SET hour = 13 WHERE account_id = 5") // it did not spend at this time yesterday either
+	b.exec(b.store.Data, "UPDATE coverage SET pulled_at = '2020-01-01 00:00:00.000' WHERE account_id = 6")
+
+	told := b.pass()
+	require.Equal(t, 4.0, told["adsync_accounts_spending_before tencent"])
+	require.Equal(t, 1.0, told["adsync_accounts_silent tencent"])
+	hour(1, today, 16, 1)
+	require.Zero(t, b.pass()["adsync_accounts_silent tencent"])
+}
+
+func TestPass_FindsBalancesThatDoNotLastADay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.login(1, "ok", time.Hour)
+	balance := func(account int64, currency string, micros int64) {
+		b.exec(b.store.Data, "INSERT INTO account_balance (account_id, fund, media, currency, balance, version, updated_at) VALUES (?, 'total', 'tencent', ?, ?, 1, ?), (?, 'cash', 'tencent', ?, 1, 1, ?)",
+			account, currency, micros, store.At(now), account, currency, store.At(now))
+	}
+	for id := int64(1); id <= 4; id++ {
+		b.account(id, nil)
+		b.pulled(id, "report_daily", "account", today, store.Complete, time.Minute, time.Minute)
+		b.spent(id, today, "CNY", 41_000_000) // in 41 hours
+	}
+	balance(1, "CNY", 23_000_000)
+	balance(2, "CNY", 25_000_000)
+	balance(3, "USD", 1) // not comparable
+	told := b.pass()
+	require.Equal(t, 1.0, told["adsync_accounts_balance_low tencent"])
+	require.Equal(t, 48_000_000.0, told["adsync_balance_micros CNY tencent"])
+	require.Equal(t, 1.0, told["adsync_balance_micros USD tencent"])
+	b.exec(b.store.Data, "UPDATE account_balance SET balance = 50000000 WHERE account_id = 1")
+	require.Zero(t, b.pass()["adsync_accounts_balance_low tencent"])
+}
+
+func TestPass_TellsTheFreshnessOfEachTaskAndTier(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.login(1, "ok", time.Hour)
+	report := func(name, cron, scope, params string) task.Task {
+		return task.Task{Name: name, Media: "tencent", Handler: "tencent.report_hourly", Cron: cron, Timezone: "Asia/Shanghai", Settings: task.Settings{Scope: scope, Params: []byte(params)}}
+	}
+	list := task.Task{Name: "ads", Media: "tencent", Handler: "tencent.adgroup", Cron: "*/10 * * * *", Timezone: "UTC", Settings: task.Settings{Scope: "active", Params: []byte(`{"mode":"changes"}`)}}
+	other := task.Task{Name: "tokens", Media: "tencent", Handler: "tencent.token_refresh", Cron: "17 * * * *", Timezone: "UTC"}
+	for id := int64(1); id <= 4; id++ {
+		b.account(id, nil)
+	}
+	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = 3")
+	b.exec(b.store.Config, "UPDATE media_account SET parked = 'frozen: closed' WHERE id = 4")
+	b.pulled(1, "report_hourly", "account", today, store.Complete, 90*time.Second, 50*time.Minute)
+	// Of account 2 today was not pulled.
+	b.pulled(2, "report_hourly", "account", yesterday, store.Complete, 18*time.Hour, 18*time.Hour)
+	b.pulled(3, "report_hourly", "account", yesterday, store.Partial, time.Hour, 15*time.Hour)
+	b.pulled(1, "adgroup", "adgroup", day.Epoch, store.Complete, 200*time.Second, 20*time.Hour)
+
+	told := b.pass(report("now", "*/2 * * * *", "active", `{"level":"account","moving_hours":3}`), report("day", "~ * * * *", "active", `{"level":"account","days":1}`),
+		report("back", "40 1,8 * * *", "active,inactive", `{"level":"account","days":2}`), report("mature", "20 5 * * 1", "all", `{"level":"account","days":2,"skip":1}`), list, other)
+	for name, want := range map[string]float64{
+		"adsync_freshness_age_seconds tencent now active":             2,
+		"adsync_freshness_age_seconds tencent now active le 300":      1, // its last hours
+		"adsync_freshness_late_accounts tencent now active":           1,
+		"adsync_freshness_age_seconds tencent day active le 1800":     0, // its whole day
+		"adsync_freshness_age_seconds tencent day active le 3600":     1,
+		"adsync_freshness_late_accounts tencent day active":           1,
+		"adsync_freshness_age_seconds tencent back active":            2,
+		"adsync_freshness_age_seconds tencent back inactive le 57600": 1, // when it was last whole
+		"adsync_freshness_late_accounts tencent back inactive":        0,
+		"adsync_freshness_age_seconds tencent ads active le 600":      1,
+		"adsync_freshness_late_accounts tencent ads active":           1,
+		"adsync_freshness_oldest_seconds tencent now active":          (17*time.Hour + 30*time.Second).Seconds(),
+	} {
+		require.Contains(t, told, name)
+		require.Equal(t, want, told[name], name)
+	}
+	for name := range told {
+		require.NotContains(t, name, "mature")
+		require.NotContains(t, name, "tokens")
+	}
+}
+
+func TestPass_TellsHowLoginsStand(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.login(1, "ok", 20*24*time.Hour)
+	b.login(2, "ok", 5*24*time.Hour)
+	b.login(3, "reauthorise", time.Hour)
+	b.login(4, "ok", time.Hour) // it reaches nothing that is pulled
+	b.login(5, "ok", 0)
+	b.exec(b.store.Config, "UPDATE media_token SET refresh_expires_at = '9999-12-31 00:00:00.000' WHERE id = 5")
+	b.account(7, nil)
+	b.account(8, map[string]any{"bound": 0})
+	for _, login := range []int{1, 2, 3, 5} {
+		b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (7, ?, ?)", login, store.At(now))
+	}
+	b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (8, 4, ?)", store.At(now))
+	told := b.pass()
+	require.Equal(t, 3.0, told["adsync_token_logins tencent ok"])
+	require.Equal(t, 1.0, told["adsync_token_logins tencent reauthorise"])
+	require.Equal(t, (5 * 24 * time.Hour).Seconds(), told["adsync_token_refresh_left_seconds tencent"])
+	require.Zero(t, told["adsync_token_logins oceanengine ok"])
+	require.NotContains(t, told, "adsync_token_refresh_left_seconds oceanengine")
+}
+
+func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron, params) VALUES ('back', 'tencent', 'tencent.report_daily', '40 1 * * *', '{\"level\":\"account\",\"days\":3}')")
+	b.account(1, nil)
+	b.exec(b.store.Config, "UPDATE media_account SET initialised_at = '2026-01-01 00:00:00.000'")
+	told := b.pass()
+	require.Zero(t, told["adsync_summary_oldest_change_seconds tencent"])
+	require.Equal(t, 2.0, told["adsync_holes account tencent report_daily"], "yesterday and the day before")
+	require.Contains(t, told, "adsync_holes adgroup tencent report_daily")
+
+	b.pulled(1, "report_daily", "account", today, store.Complete, time.Minute, time.Minute)
+	at, err := b.store.Data.Now(t.Context())
+	require.NoError(t, err)
+	b.exec(b.store.Data, "UPDATE coverage SET dirty = ?", at.Add(-20*time.Minute).UnixMicro())
+	require.InDelta(t, 20*60, b.pass()["adsync_summary_oldest_change_seconds tencent"], 120)
+	require.Zero(t, b.told()["adsync_summary_oldest_change_seconds oceanengine"])
+}
