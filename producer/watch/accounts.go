@@ -23,6 +23,7 @@ const (
 	ageMax   = (daysBack + 1) * 24 * time.Hour // of what nobody has pulled
 	// silentHours is how many hours an account that spent in them yesterday must have spent nothing today. Platforms complete an hour late.
 	silentHours = 3
+	hoursReport = "report_hourly"
 	// balanceLasts is for how long a balance should last.
 	balanceLasts = 24 * time.Hour
 )
@@ -264,14 +265,21 @@ func (w *walk) readBalances(ctx context.Context, g *group) error {
 
 // readSilent counts accounts that spent in the last hours yesterday, and of these those that spend nothing today though their ads are shown.
 func (w *walk) readSilent(ctx context.Context, g *group) error {
+	hour := g.now.In(g.zone).Hour()
+	if len(g.pulled) == 0 || hour < silentHours {
+		return nil
+	}
+	pulled, err := w.Store.PulledDays(ctx, g.pulled, hoursReport, store.AccountLevel, []day.Day{g.today})
+	if err != nil {
+		return err
+	}
 	var fresh []int64
-	for _, id := range g.pulled {
-		if p := g.good[id]; p.day == g.today && g.now.Sub(p.until) < time.Hour {
-			fresh = append(fresh, id)
+	for _, p := range pulled {
+		if at := p.GoodAt(); !at.IsZero() && g.now.Sub(at.Add(g.shift)) < time.Hour {
+			fresh = append(fresh, p.AccountID)
 		}
 	}
-	hour := g.now.In(g.zone).Hour()
-	if len(fresh) == 0 || hour < silentHours {
+	if len(fresh) == 0 {
 		return nil
 	}
 	rows, err := w.Store.HoursSpend(ctx, fresh, []day.Day{g.today.Add(-1), g.today}, hour-silentHours, hour)

@@ -251,9 +251,9 @@ func TestPass_FindsAccountsThatAreSilentThoughTheirAdsAreShown(t *testing.T) {
 		b.exec(b.store.Data, "INSERT INTO tencent_adgroup (account_id, object_id, configured_status, row_json, last_seen_at, deleted_at, version) VALUES (?, ?, ?, '{}', ?, ?, 1)",
 			account, id, status, store.At(now), deleted)
 	}
-	for id := int64(1); id <= 6; id++ {
+	for id := int64(1); id <= 7; id++ {
 		b.account(id, nil)
-		b.pulled(id, "report_daily", "account", today, store.Complete, 2*time.Minute, 2*time.Minute)
+		b.pulled(id, "report_hourly", "account", today, store.Complete, 2*time.Minute, 2*time.Minute)
 		hour(id, yesterday, 15, 500)
 		ad(id, "1", "AD_STATUS_NORMAL", nil)
 	}
@@ -262,6 +262,7 @@ func TestPass_FindsAccountsThatAreSilentThoughTheirAdsAreShown(t *testing.T) {
 	b.exec(b.store.Data, "UPDATE tencent_adgroup SET deleted_at = last_seen_at WHERE account_id = 4")
 	b.exec(b.store.Data, "UPDATE report_hourly SET hour = 13 WHERE account_id = 5") // it did not spend at this time yesterday either
 	b.exec(b.store.Data, "UPDATE coverage SET pulled_at = '2020-01-01 00:00:00.000' WHERE account_id = 6")
+	b.exec(b.store.Data, "UPDATE coverage SET report = 'report_daily' WHERE account_id = 7") // nobody knows its hours of today
 
 	told := b.pass()
 	require.Equal(t, 4.0, told["adsync_accounts_spending_before tencent"])
