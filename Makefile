@@ -15,6 +15,9 @@ GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 GOVULNCHECK_VERSION := v1.9.0
 GOTESTSUM := $(CACHE)/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
 GOVULNCHECK := $(CACHE)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
+# Prometheus too, without all ways to discover targets but the one that its file names.
+PROMETHEUS_VERSION := v0.316.0
+PROMETHEUS := $(CACHE)/prometheus-$(PROMETHEUS_VERSION)/prometheus
 
 # RESULTS=DIR also writes the results of each test target to DIR/TARGET.json, one `go test -json` event per line.
 RESULTS ?=
@@ -68,6 +71,7 @@ check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 	@if [ -f test/mysql8/go.mod ]; then cd test/mysql8 && $(GO) mod tidy -diff; fi
 	cd test/manifests && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd bench/peers && $(GO) mod tidy -diff && $(GO) vet ./...
+	cd test/watch && $(GO) mod tidy -diff && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## Write the generated files anew.
@@ -107,6 +111,11 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB 
 	$(GO) build -o bin/services ./test/services
 	bin/services -- $(TEST) -count=1 -p 1 -timeout 20m $(SERVICE_PACKAGES)
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
+	@$(MAKE) --no-print-directory test-watch
+
+.PHONY: test-watch
+test-watch: $(GOTESTSUM) $(PROMETHEUS) ## Check rules, boards and alerts with a real Prometheus, which scrapes a running adsync whose platforms fail.
+	cd test/watch && PROMETHEUS=$(PROMETHEUS) PROMTOOL=$(dir $(PROMETHEUS))promtool $(TEST) -count=1 ./...
 
 .PHONY: services
 services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, and stop them at ctrl-C.
@@ -180,3 +189,6 @@ $(GOVULNCHECK):
 
 $(GOTESTSUM):
 	GOBIN=$(@D) $(GO) install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
+
+$(PROMETHEUS):
+	GOBIN=$(@D) $(GO) install -tags remove_all_sd,enable_dns_sd github.com/prometheus/prometheus/cmd/{promtool,prometheus}@$(PROMETHEUS_VERSION)
