@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,6 +43,7 @@ import (
 	"adsync/media/token"
 	"adsync/producer"
 	"adsync/producer/api"
+	"adsync/producer/overview"
 	"adsync/producer/watch"
 )
 
@@ -297,7 +299,20 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 	})
 }
 
+// Overview tells how everything stands, for Routes and the first page. checks tells which servers do not answer. What adjust, unless it is nil, changes
+// of the options is what standalone knows and a deployment does not.
+func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []httpapi.FailedCheck, adjust func(*overview.Options)) *overview.Cache {
+	o := overview.Options{Store: e.deps.Store, Platforms: PlatformNames(), Tasks: p.Tasks, Limits: e.limits.waiter, Clock: e.deps.Planning, Checks: checks}
+	if adjust != nil {
+		adjust(&o)
+	}
+	return overview.NewCache(overview.NewReader(o).Read)
+}
+
 // Routes are the operators' API of a producer.
-func (e *Engine) Routes(p *producer.Producer) []httpapi.Route {
-	return api.Routes(api.Deps{Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels, Clock: e.deps.Planning})
+func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
+	return api.Routes(api.Deps{
+		Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
+		Clock: e.deps.Planning, Overview: o.Get,
+	})
 }

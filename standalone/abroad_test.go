@@ -15,6 +15,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/media/simulator"
+	"adsync/producer/overview"
 	"adsync/standalone/verify"
 )
 
@@ -82,9 +83,8 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 	}
 	require.Equal(t, map[day.Day]int{"2026-11-20": 4, "2026-11-21": 4}, days)
 
-	w := &watcher{
-		store: s, clock: clock.NewScaled(now, 1, true), simulator: server.URL, client: http.DefaultClient, media: []string{"tencent", "oceanengine"}, period: time.Hour,
-	}
+	reader := overview.NewReader(overview.Options{Store: s, Platforms: []string{"tencent", "oceanengine"}, Clock: clock.NewScaled(now, 1, true)})
+	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL), simulator: server.URL, client: http.DefaultClient}
 	status, err := w.read(t.Context())
 	require.NoError(t, err)
 	for _, m := range status.Media {

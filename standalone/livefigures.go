@@ -12,6 +12,7 @@ import (
 	"adsync/base/metric"
 	"adsync/base/store"
 	"adsync/media"
+	"adsync/producer/overview"
 )
 
 // ErrTotalsDiffer says that our totals of a live account are not the platform's. The outcome is printed.
@@ -290,7 +291,7 @@ func amount(v *int64, unit metric.Unit) string {
 	case v == nil:
 		return "null"
 	case unit == metric.Micros && *v%fen == 0:
-		return money(*v)
+		return overview.Amount(*v)
 	case unit == metric.Micros:
 		sign, micros := "", *v
 		if micros < 0 {
@@ -298,6 +299,6 @@ func amount(v *int64, unit metric.Unit) string {
 		}
 		return fmt.Sprintf("%s%d.%06d", sign, micros/1_000_000, micros%1_000_000)
 	default:
-		return strings.TrimSuffix(money(*v*1_000_000), ".00")
+		return strings.TrimSuffix(overview.Amount(*v*1_000_000), ".00")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"adsync/base/task"
+	"adsync/producer/overview"
 )
 
 // screen shows the status: on a terminal in place, else as plain lines now and then.
@@ -82,7 +83,7 @@ func render(s status) string {
 	fmt.Fprintf(&b, "the world's clock  %s\n\n", s.World.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
 	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "CNY TODAY", "PLATFORM SAYS", "DIFFERENCE", "ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
 	for _, m := range s.Media {
-		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, money(m.Ours), money(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
+		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
 	}
 	fmt.Fprintf(&b, "\n%-44s %-11s %15s  %-20s %8s\n", "RUN", "STATE", "DONE", "", "RATE/S")
 	for _, r := range s.Runs {
@@ -102,28 +103,14 @@ func plain(s status) string {
 	}
 	for _, m := range s.Media {
 		fmt.Fprintf(&b, "%s %s spend today %s, platform says %s (%s); accounts %d fresh, %d late, %d parked, oldest %s; calls %s; %d runs open\n",
-			s.World.In(worldZone).Format("15:04:05"), m.Name, money(m.Ours), money(m.Platform), difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
+			s.World.In(worldZone).Format("15:04:05"), m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform), difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
 	}
 	return b.String()
 }
 
-// money shows micros of a currency with two decimals and thousands apart.
-func money(micros int64) string {
-	fen := micros / 10_000
-	sign := ""
-	if fen < 0 {
-		sign, fen = "-", -fen
-	}
-	whole := fmt.Sprint(fen / 100)
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return fmt.Sprintf("%s%s.%02d", sign, whole, fen%100)
-}
-
 func difference(m mediaStatus) string {
 	if m.Platform == 0 {
-		return money(m.Ours - m.Platform)
+		return overview.Amount(m.Ours - m.Platform)
 	}
 	return fmt.Sprintf("%+.2f %%", 100*float64(m.Ours-m.Platform)/float64(m.Platform))
 }

@@ -28,6 +28,8 @@ import (
 	"adsync/engine"
 	"adsync/media/system"
 	"adsync/producer"
+	"adsync/producer/overview"
+	"adsync/producer/page"
 	"adsync/standalone/verify"
 )
 
@@ -52,7 +54,7 @@ type Options struct {
 	RateLimit ratelimit.Config
 	Logger    *slog.Logger
 	Level     *slog.LevelVar // of Logger; nil when it does not change
-	Out       io.Writer // the screen, or the outcome of Once
+	Out       io.Writer      // the screen, or the outcome of Once
 
 	plan *storyPlan // another story than night, for tests
 }
@@ -98,6 +100,8 @@ type stack struct {
 	server  *httpapi.Server
 	parts   *engine.Engine
 	plan    *producer.Producer
+	board   *overview.Cache
+	truth   *truth
 	partner *store.PartnerSource // nil for a live account
 	closers []func() error       // in the order in which they were opened
 }
@@ -218,7 +222,9 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 		return err
 	}
 	s.plan = plan
-	s.server.Register(parts.Routes(plan)...)
+	if err := s.addPage(parts, plan); err != nil {
+		return err
+	}
 	s.server.Check("data database", s.store.Data.Ping)
 	s.server.Check("producer", plan.Ready)
 	s.server.Check("consumer", work.Ready)
@@ -238,6 +244,22 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	s.manager.Add("producer", plan)
 	s.manager.Add("api", s.server.Gate())
 	return nil
+}
+
+// addPage adds the API and the first page. The simulated platforms tell their own figures.
+func (s *stack) addPage(parts *engine.Engine, plan *producer.Producer) error {
+	s.truth = newTruth(http.DefaultClient, s.world.address)
+	s.board = parts.Overview(plan, s.server.FailedChecks, func(o *overview.Options) {
+		if s.Live == nil {
+			o.Real, o.Theirs = s.world.real, s.truth.spend
+		}
+	})
+	s.server.Register(parts.Routes(plan, s.board)...)
+	first, err := page.New(s.board.Get)
+	if err != nil {
+		return err
+	}
+	return s.server.RegisterPages(nil, first)
 }
 
 // box seals tokens: those of simulated logins for the directory's life, that of a live account for the process's.
@@ -344,7 +366,7 @@ func (s *stack) firstRound(ctx context.Context) {
 }
 
 func (s *stack) watcher() *watcher {
-	return &watcher{store: s.store, clock: s.world.clock, simulator: s.world.address, client: http.DefaultClient, media: engine.PlatformNames(), period: s.world.real(2 * time.Minute)}
+	return &watcher{store: s.store, overview: s.board.Get, truth: s.truth, simulator: s.world.address, client: http.DefaultClient}
 }
 
 // verify compares every row with the truth, which is the platforms' and the partner's. Days that were not pulled since a moment of the

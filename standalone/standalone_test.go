@@ -18,6 +18,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
 	"adsync/media/simulator"
+	"adsync/producer/overview"
 	"adsync/standalone/verify"
 )
 
@@ -192,6 +193,6 @@ func TestRender_IsReadable(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.Equal(t, "never", age(-1))
-	require.Equal(t, "-1,234.50", money(-1_234_500_000))
+	require.Equal(t, "-1,234.50", overview.Amount(-1_234_500_000))
 	require.Contains(t, plain(s), fmt.Sprintf("%d fresh, %d late, %d parked", 90, 9, 1))
 }

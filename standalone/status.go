@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sort"
+	"sync"
 	"time"
 
 	"adsync/base/clock"
@@ -14,6 +14,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media/simulator"
+	"adsync/media/system"
+	"adsync/producer/overview"
 	"adsync/standalone/verify"
 )
 
@@ -47,45 +49,104 @@ type runStatus struct {
 	Rate  float64 // subtasks ended a second, from the run's beginning
 }
 
-// watcher reads the status from the tables and from the simulator.
+// watcher reads the status: what the first page shows, and what the simulator knows beside it.
 type watcher struct {
 	store     *store.Store
-	clock     clock.Clock // the world's
+	overview  func(context.Context) overview.Overview
+	truth     *truth
 	simulator string
 	client    *http.Client
-	media     []string
-	period    time.Duration // real time between two pulls of an account's figures
-
-	truthAt time.Time
-	truth   map[string]int64
 }
 
-// truthEvery is how often the platforms' own totals are asked for: over many accounts that takes a while.
-const truthEvery = 5 * time.Second
-
 func (w *watcher) read(ctx context.Context) (status, error) {
-	s := status{World: w.clock.Now()}
+	o := w.overview(ctx)
+	s := status{World: o.Business}
+	for _, t := range o.Troubles {
+		return s, fmt.Errorf("%s: %s", t.What, t.Why)
+	}
 	today := day.Of(s.World, worldZone)
-	if err := w.readTruth(ctx, today); err != nil {
-		return s, err
-	}
-	now, err := w.store.Data.Now(ctx)
-	if err != nil {
-		return s, err
-	}
-	for _, name := range w.media {
-		m := mediaStatus{Name: name, Platform: w.truth[name]}
-		if err := w.readMedia(ctx, &m, today, s.World, now); err != nil {
+	for i := range o.Media {
+		m := mediaOf(&o.Media[i])
+		var err error
+		if m.Platform, err = w.truth.spend(ctx, m.Name, worldCurrency, today); err != nil {
+			return s, err
+		}
+		if err := w.readCalls(ctx, &m); err != nil {
 			return s, err
 		}
 		s.Media = append(s.Media, m)
 	}
-	if s.Runs, err = w.readRuns(ctx, now); err != nil {
-		return s, err
-	}
+	s.Runs = runsOf(o)
 	s.Query = fmt.Sprintf(spendQuery, today)
+	var err error
 	s.Spend, err = w.readSpend(ctx, s.Query)
 	return s, err
+}
+
+// mediaOf is one platform as the screen shows it: of its spend, that in the world's currency.
+func mediaOf(of *overview.Media) mediaStatus {
+	m := mediaStatus{Name: of.Name, Accounts: of.Accounts, Fresh: of.Fresh, Late: of.Late, Parked: of.Parked, OldestAge: time.Duration(of.OldestSeconds * float64(time.Second))}
+	for _, s := range of.Spend {
+		if s.Currency == worldCurrency {
+			m.Ours += s.Ours
+		}
+	}
+	return m
+}
+
+// runsOf are the platforms' runs, those under way first: they are what moves.
+func runsOf(o overview.Overview) []runStatus {
+	var all []runStatus
+	for _, runs := range [][]overview.Run{o.Open, o.Ended} {
+		for i := range runs {
+			if r := &runs[i]; r.Media != system.Name {
+				all = append(all, runStatus{Task: r.Task, State: r.State, Total: r.Total, Ended: r.Ended, Rate: r.PerSecond})
+			}
+		}
+	}
+	return all[:min(runsShown, len(all))]
+}
+
+// truth is what simulated platforms say that was spent. Over many accounts an answer takes a while, so that it holds for some seconds.
+type truth struct {
+	client    *http.Client
+	simulator string
+
+	mu    sync.Mutex
+	known map[spentOn]toldSpend
+}
+
+type spentOn struct {
+	media, currency string
+	day             day.Day
+}
+
+type toldSpend struct {
+	at    time.Time
+	spend int64
+}
+
+// truthEvery is how often the platforms' own totals are asked for.
+const truthEvery = 5 * time.Second
+
+func newTruth(client *http.Client, simulator string) *truth {
+	return &truth{client: client, simulator: simulator, known: map[spentOn]toldSpend{}}
+}
+
+// spend is an overview.TheirsFunc.
+func (t *truth) spend(ctx context.Context, media, currency string, d day.Day) (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := spentOn{media, currency, d}
+	if had, ok := t.known[k]; ok && clock.Since(had.at) < truthEvery {
+		return had.spend, nil
+	}
+	spend, err := verify.Spend(ctx, t.client, t.simulator, media, currency, d)
+	if err != nil {
+		return 0, err
+	}
+	t.known[k] = toldSpend{clock.Mark(), spend}
+	return spend, nil
 }
 
 // worldCurrency is what most simulated accounts pay with. Others are not added to it.
@@ -109,84 +170,6 @@ func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, erro
 		all = append(all, row)
 	}
 	return all, rows.Err()
-}
-
-func (w *watcher) readTruth(ctx context.Context, today day.Day) error {
-	if w.truth != nil && clock.Since(w.truthAt) < truthEvery {
-		return nil
-	}
-	truth := map[string]int64{}
-	for _, name := range w.media {
-		spend, err := verify.Spend(ctx, w.client, w.simulator, name, worldCurrency, today)
-		if err != nil {
-			return err
-		}
-		truth[name] = spend
-	}
-	w.truth, w.truthAt = truth, clock.Mark()
-	return nil
-}
-
-func (w *watcher) readMedia(ctx context.Context, m *mediaStatus, today day.Day, world, now time.Time) error {
-	err := w.store.Data.Reader(ctx).Raw("SELECT COALESCE(SUM(cost), 0) FROM summary_hourly WHERE day = ? AND media = ? AND currency = ?", today, m.Name, worldCurrency).Row().Scan(&m.Ours)
-	if err != nil {
-		return fmt.Errorf("read summary_hourly: %w", err)
-	}
-	err = w.store.Config.Reader(ctx).Raw("SELECT COUNT(*), COALESCE(SUM(CASE WHEN a.parked <> '' OR t.state <> 'ok' THEN 1 ELSE 0 END), 0)"+
-		" FROM media_account a JOIN media_token t ON t.id = a.token_id WHERE a.media = ?", m.Name).Row().Scan(&m.Accounts, &m.Parked)
-	if err != nil {
-		return fmt.Errorf("read media_account: %w", err)
-	}
-	active, err := w.activeAccounts(ctx, m.Name, world)
-	if err != nil {
-		return err
-	}
-	var pulled []struct {
-		AccountID int64
-		Day       day.Day
-		PulledAt  store.Time
-	}
-	// Somewhere in the world it may be the day before or after.
-	err = w.store.Data.Reader(ctx).Raw("SELECT account_id, day, pulled_at FROM coverage WHERE media = ? AND report = 'report_hourly' AND level = 'account' AND day IN ? AND pulled_at IS NOT NULL",
-		m.Name, day.Between(today.Add(-1), today.Add(1))).Scan(&pulled).Error
-	if err != nil {
-		return fmt.Errorf("read coverage: %w", err)
-	}
-	for _, p := range pulled {
-		if active[p.AccountID] != p.Day {
-			continue // It is looked at by night, and by the probe; or this is not its present day.
-		}
-		delete(active, p.AccountID)
-		age := now.Sub(p.PulledAt.Time)
-		m.OldestAge = max(m.OldestAge, age)
-		if age <= 2*w.period {
-			m.Fresh++
-		} else {
-			m.Late++
-		}
-	}
-	if m.Late += len(active); len(active) > 0 {
-		m.OldestAge = -1
-	}
-	return w.readCalls(ctx, m)
-}
-
-// activeAccounts are the present days of the accounts that are pulled all the time.
-func (w *watcher) activeAccounts(ctx context.Context, platform string, world time.Time) (map[int64]day.Day, error) {
-	var accounts []struct {
-		ID       int64
-		Timezone string
-	}
-	err := w.store.Config.Reader(ctx).Raw("SELECT a.id, a.timezone FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-		" WHERE a.media = ? AND a.tier = ? AND a.parked = '' AND t.state = ?", platform, store.TierActive, store.TokenOK).Scan(&accounts).Error
-	if err != nil {
-		return nil, fmt.Errorf("read media_account: %w", err)
-	}
-	active := make(map[int64]day.Day, len(accounts))
-	for _, a := range accounts {
-		active[a.ID] = todayIn(world, a.Timezone)
-	}
-	return active, nil
 }
 
 // todayIn is the present day in an account's time zone.
@@ -238,32 +221,5 @@ func allowedAMinute(rules []simulator.LimitRule, media, endpoint string) int64 {
 	return max(allowed, 0)
 }
 
+// runsShown is how many runs the screen shows.
 const runsShown = 8
-
-func (w *watcher) readRuns(ctx context.Context, now time.Time) ([]runStatus, error) {
-	rows, err := w.store.Data.Reader(ctx).Raw("SELECT task_name, state, COALESCE(total, -1), succeeded + failed + expired + cancelled + superseded, created_at, ended_at" +
-		" FROM run WHERE media <> 'system' ORDER BY id DESC LIMIT 40").Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read run: %w", err)
-	}
-	defer rows.Close()
-	var all []runStatus
-	for rows.Next() {
-		var r runStatus
-		var created, ended store.Time
-		if err := rows.Scan(&r.Task, &r.State, &r.Total, &r.Ended, &created, &ended); err != nil {
-			return nil, fmt.Errorf("read run: %w", err)
-		}
-		end := now
-		if !ended.IsZero() {
-			end = ended.Time
-		}
-		if seconds := end.Sub(created.Time).Seconds(); seconds > 0 {
-			r.Rate = float64(r.Ended) / seconds
-		}
-		all = append(all, r)
-	}
-	// Runs under way come first: they are what moves.
-	sort.SliceStable(all, func(i, j int) bool { return all[i].State.Open() && !all[j].State.Open() })
-	return all[:min(runsShown, len(all))], rows.Err()
-}

@@ -111,6 +111,11 @@ func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return Caller{}, NewProblem(http.StatusUnauthorized, "Send a token: Authorization: Bearer TOKEN.")
 	}
+	return g.check(c, token)
+}
+
+// check tells whose a token is, however it came.
+func (g *guard) check(c *gin.Context, token string) (Caller, *Problem) {
 	if wait := g.logins.wait(c.ClientIP()); wait > 0 {
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		return Caller{}, NewProblem(http.StatusTooManyRequests, "Too many wrong tokens came from your address: try again after the time that the Retry-After header tells.")

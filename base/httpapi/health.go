@@ -216,6 +216,20 @@ func (r *readiness) unavailable(ctx context.Context) *Problem {
 	return nil
 }
 
+// FailedCheck is a condition of readiness that fails.
+type FailedCheck struct{ Name, Reason string }
+
+// FailedChecks tells which conditions of readiness fail now, those without which all goes on among them.
+func (s *Server) FailedChecks(ctx context.Context) []FailedCheck {
+	var failed []FailedCheck
+	for _, c := range s.ready.judge(context.WithoutCancel(ctx)).Checks {
+		if !c.OK {
+			failed = append(failed, FailedCheck{Name: c.Name, Reason: c.Reason})
+		}
+	}
+	return failed
+}
+
 func (r *readiness) handle(c *gin.Context) {
 	v := r.judge(context.WithoutCancel(c.Request.Context()))
 	status := http.StatusOK

@@ -19,6 +19,7 @@ import (
 	"adsync/base/telemetry"
 	"adsync/base/trace"
 	"adsync/engine"
+	"adsync/producer/page"
 )
 
 // role is which part of the work a process does.
@@ -154,7 +155,15 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 		if err != nil {
 			return err
 		}
-		server.Register(parts.Routes(plan)...)
+		board := parts.Overview(plan, server.FailedChecks, nil)
+		server.Register(parts.Routes(plan, board)...)
+		first, err := page.New(board.Get)
+		if err != nil {
+			return err
+		}
+		if err := server.RegisterPages(box, first); err != nil {
+			return err
+		}
 		server.Check("producer", plan.Ready)
 		m.Add("producer", plan)
 	}

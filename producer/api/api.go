@@ -15,6 +15,7 @@ import (
 	"adsync/media"
 	"adsync/media/oauth"
 	"adsync/producer"
+	"adsync/producer/overview"
 )
 
 // Producer is what the routes need of the process's producer.
@@ -46,12 +47,15 @@ type Deps struct {
 	LogLevels LogLevels
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
+	// Overview tells how everything stands.
+	Overview func(ctx context.Context) overview.Overview
 }
 
 // Routes returns the routes, to be registered on a server.
 func Routes(deps Deps) []httpapi.Route {
 	a := &api{deps}
 	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/overview", Role: httpapi.Viewer, Handler: a.getOverview},
 		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
 		{Method: http.MethodGet, Path: "/api/v1/tasks/:name", Role: httpapi.Viewer, Handler: a.getTask},
 		{Method: http.MethodPost, Path: "/api/v1/tasks", Role: httpapi.Admin, Handler: a.addTask},

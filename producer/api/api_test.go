@@ -33,6 +33,7 @@ import (
 	"adsync/media/tencent"
 	"adsync/producer"
 	"adsync/producer/api"
+	"adsync/producer/overview"
 )
 
 // now is 18:30 in Shanghai and 05:30 in New York, both on 21 November.
@@ -116,8 +117,10 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	b.rules = ratelimit.NewRules()
 	client, keys := redistest.New(b.t)
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
+	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{"tencent", "oceanengine"}, Tasks: p.Tasks, Limits: b.waiter, Clock: c})
 	b.server.Register(api.Routes(api.Deps{
-		Store: b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter,
+		Overview: board.Read,
+		Store:    b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter,
 		LogLevels: loglevel.NewOrders(client, keys), Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))

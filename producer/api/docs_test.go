@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/httpapi"
+	"adsync/producer/overview"
 )
 
 // The page for callers must not tell of routes or fields that are not there, nor keep one to itself.
@@ -25,6 +26,7 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 	}
 
 	answers := map[string]any{ // by what only their samples have
+		`"attention":`:   &overview.Overview{},
 		`"instance":`:    &httpapi.Problem{},
 		`"status": "goo`: &taskJSON{},
 		`"status": "unu`: &taskJSON{},

@@ -50,6 +50,7 @@ var routeRoles = []struct {
 	{httpapi.Viewer, "GET", "/api/v1/dead/subtask", "/api/v1/dead/subtask?run=1&account_id=1&part=x", ""},
 	{httpapi.Operator, "POST", "/api/v1/dead/redrive", "/api/v1/dead/redrive", `{"all": true}`},
 	{httpapi.Operator, "POST", "/api/v1/dead/drop", "/api/v1/dead/drop", `{"all": true}`},
+	{httpapi.Viewer, "GET", "/api/v1/overview", "/api/v1/overview", ""},
 	{httpapi.Viewer, "GET", "/api/v1/audit", "/api/v1/audit", ""},
 	{httpapi.Viewer, "GET", "/api/v1/log-level", "/api/v1/log-level", ""},
 	{httpapi.Admin, "PUT", "/api/v1/log-level", "/api/v1/log-level", `{"level": "debug"}`},

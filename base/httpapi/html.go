@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// HTML is a page for browsers that asks nobody else for anything: its style and its script are within it, and the browser is told to
+// take no others, whatever finds its way into the page.
+type HTML struct {
+	template *template.Template
+	policy   string
+}
+
+// NewHTML makes a page of a template, in which {{style}} and {{script}} stand for the whole content of their elements. Either may be empty.
+func NewHTML(text, style, script string, funcs template.FuncMap) (*HTML, error) {
+	own := template.FuncMap{
+		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // It is part of the program.
+		"script": func() template.JS { return template.JS(script) },  //nolint:gosec // It is part of the program.
+	}
+	t, err := template.New("page").Funcs(own).Funcs(funcs).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the template of a page: %w", err)
+	}
+	policy := []string{"default-src 'none'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'", "style-src " + sourceOf(style)}
+	if script != "" {
+		policy = append(policy, "script-src "+sourceOf(script), "connect-src 'self'")
+	}
+	return &HTML{template: t, policy: strings.Join(policy, "; ")}, nil
+}
+
+// sourceOf names the one text that a browser may take.
+func sourceOf(text string) string {
+	hash := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+}
+
+// Write answers with the page of data.
+func (h *HTML) Write(c *gin.Context, status int, data any) error {
+	var page bytes.Buffer
+	if err := h.template.Execute(&page, data); err != nil {
+		return fmt.Errorf("write a page: %w", err)
+	}
+	c.Header("Content-Security-Policy", h.policy)
+	c.Header("X-Content-Type-Options", "nosniff")
+	c.Header("Referrer-Policy", "no-referrer")
+	c.Header("Cache-Control", "no-store")
+	c.Data(status, "text/html; charset=utf-8", page.Bytes())
+	return nil
+}

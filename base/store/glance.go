@@ -1,0 +1,396 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/task"
+)
+
+// AccountCount is how many accounts of a media stand alike.
+type AccountCount struct {
+	Media  string `gorm:"column:media"`
+	Tier   string `gorm:"column:tier"`
+	Bound  bool   `gorm:"column:bound"`
+	Parked bool   `gorm:"column:parked"` // they, or their login
+	N      int64  `gorm:"column:n"`
+}
+
+// CountAccounts counts all accounts.
+func (s *Store) CountAccounts(ctx context.Context) ([]AccountCount, error) {
+	var counts []AccountCount
+	const parked = "CASE WHEN a.parked <> '' OR COALESCE(t.state, '') <> ? THEN 1 ELSE 0 END"
+	err := s.Config.Writer(ctx).Raw("SELECT media, tier, bound, parked, COUNT(*) AS n FROM"+
+		" (SELECT a.media, a.tier, a.bound, "+parked+" AS parked FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id) s"+
+		" GROUP BY media, tier, bound, parked ORDER BY media, tier, bound, parked", TokenOK).Scan(&counts).Error
+	if err != nil {
+		return nil, fmt.Errorf("count accounts: %w", err)
+	}
+	return counts, nil
+}
+
+// ParkedCount is how many bound accounts of a media are parked for one reason.
+type ParkedCount struct {
+	Media  string
+	Reason string
+	N      int64
+	Since  time.Time // the first of them; zero where nobody noted it
+	Next   time.Time // when the next of them is probed; zero for those that only a person brings back
+}
+
+// CountParked counts the parked accounts by their reasons, those that most accounts have first.
+func (s *Store) CountParked(ctx context.Context, limit int) ([]ParkedCount, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT media, parked, COUNT(*), MIN(parked_since), MIN(parked_until) FROM media_account"+
+		" WHERE parked <> '' AND bound = 1 GROUP BY media, parked ORDER BY COUNT(*) DESC, media, parked LIMIT ?", limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("count parked accounts: %w", err)
+	}
+	defer rows.Close()
+	var all []ParkedCount
+	for rows.Next() {
+		var p ParkedCount
+		var since, next Time
+		if err := rows.Scan(&p.Media, &p.Reason, &p.N, &since, &next); err != nil {
+			return nil, fmt.Errorf("count parked accounts: %w", err)
+		}
+		p.Since, p.Next = since.Time, next.Time
+		all = append(all, p)
+	}
+	return all, rows.Err()
+}
+
+// ParkedAccounts returns the ids of some of the accounts that are parked for one reason.
+func (s *Store) ParkedAccounts(ctx context.Context, media, reason string, limit int) ([]int64, error) {
+	return s.accountIDs(ctx, "media = ? AND parked = ? AND bound = 1 ORDER BY id LIMIT ?", media, reason, limit)
+}
+
+// AccountsOfLogin returns the ids of some of the bound accounts that are pulled with a login.
+func (s *Store) AccountsOfLogin(ctx context.Context, tokenID int64, limit int) ([]int64, error) {
+	return s.accountIDs(ctx, "token_id = ? AND bound = 1 ORDER BY id LIMIT ?", tokenID, limit)
+}
+
+func (s *Store) accountIDs(ctx context.Context, where string, args ...any) ([]int64, error) {
+	var ids []int64
+	if err := s.Config.Writer(ctx).Raw("SELECT id FROM media_account WHERE "+where, args...).Scan(&ids).Error; err != nil {
+		return nil, fmt.Errorf("read the ids of accounts: %w", err)
+	}
+	return ids, nil
+}
+
+// PulledAccount is an account that is pulled all the time.
+type PulledAccount struct {
+	ID       int64  `gorm:"column:id"`
+	Timezone string `gorm:"column:timezone"`
+}
+
+// PulledAccounts returns accounts of a media with an id above after that are pulled all the time, by id: bound, active, not parked, with a
+// login that can be used.
+func (s *Store) PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]PulledAccount, error) {
+	var accounts []PulledAccount
+	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.timezone FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+		" WHERE a.media = ? AND a.tier = ? AND a.id > ? AND a.parked = '' AND a.bound = 1 AND t.state = ? ORDER BY a.id LIMIT ?",
+		media, TierActive, after, TokenOK, limit).Scan(&accounts).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the accounts of %s that are pulled: %w", media, err)
+	}
+	return accounts, nil
+}
+
+// LoginEnd is a login that cannot be used, or whose refresh token dies soon.
+type LoginEnd struct {
+	Login
+
+	RefreshExpires time.Time
+	Since          time.Time // when its row last changed
+	Accounts       int64     // bound ones that are pulled with it
+}
+
+// LoginEnds returns the logins that cannot be used and those whose refresh token dies before a moment, by id.
+func (s *Store) LoginEnds(ctx context.Context, before time.Time, limit int) ([]LoginEnd, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.state_reason, t.refresh_expires_at, t.updated_at,"+
+		" (SELECT COUNT(*) FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)"+
+		" FROM media_token t LEFT JOIN media_login l ON l.token_id = t.id WHERE t.state <> ? OR (t.refresh_token <> '' AND t.refresh_expires_at < ?) ORDER BY t.id LIMIT ?",
+		TokenOK, At(before), limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read logins that end: %w", err)
+	}
+	defer rows.Close()
+	var all []LoginEnd
+	for rows.Next() {
+		var l LoginEnd
+		var expires, since Time
+		if err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &l.StateReason, &expires, &since, &l.Accounts); err != nil {
+			return nil, fmt.Errorf("read logins that end: %w", err)
+		}
+		l.RefreshExpires, l.Since = expires.Time, since.Time
+		all = append(all, l)
+	}
+	return all, rows.Err()
+}
+
+// Glance reads the data database for those who look at the whole: everything as of one moment, and of nothing more than is asked for.
+type Glance struct {
+	db *DB
+	tx *gorm.DB
+}
+
+// Glance runs look, all of whose reads see one moment.
+func (s *Store) Glance(ctx context.Context, look func(g *Glance) error) error {
+	return s.Data.Snapshot(ctx, func(tx *gorm.DB) error { return look(&Glance{db: s.Data, tx: tx}) })
+}
+
+// Now is the time of the database.
+func (g *Glance) Now() (time.Time, error) {
+	var now Time
+	if err := g.tx.Raw("SELECT " + g.db.dialect.Now()).Row().Scan(&now); err != nil {
+		return time.Time{}, fmt.Errorf("read the database's time: %w", err)
+	}
+	return now.Time, nil
+}
+
+// Leads tells who holds the lead, and whether that has not run out.
+func (g *Glance) Leads() (holder string, alive bool, err error) {
+	rows, err := g.tx.Raw("SELECT holder, CASE WHEN expires_at > " + g.db.dialect.Now() + " THEN 1 ELSE 0 END FROM leader WHERE id = 1").Rows()
+	if err != nil {
+		return "", false, fmt.Errorf("read who leads: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&holder, &alive); err != nil {
+			return "", false, fmt.Errorf("read who leads: %w", err)
+		}
+	}
+	return holder, alive && holder != "", rows.Err()
+}
+
+// Spend is what was spent in an hour, or on a day, as the summaries say.
+type Spend struct {
+	Media      string  `gorm:"column:media"`
+	Day        day.Day `gorm:"column:day"`
+	Zone       string  `gorm:"column:day_zone"`
+	Currency   string  `gorm:"column:currency"`
+	Hour       int     `gorm:"column:hour"`
+	Cost       int64   `gorm:"column:cost"`
+	Unassigned int64   `gorm:"column:unassigned"` // of Cost, of accounts that belong to no game
+}
+
+// HourlySpend adds up the hours of days, over all games.
+func (g *Glance) HourlySpend(from, to day.Day) ([]Spend, error) {
+	return g.spend("summary_hourly", "hour", from, to)
+}
+
+// DailySpend adds up days, over all games: the accounts' own totals of their days, as platforms tell them.
+func (g *Glance) DailySpend(from, to day.Day) ([]Spend, error) {
+	return g.spend("summary_daily", "0", from, to)
+}
+
+func (g *Glance) spend(table, hour string, from, to day.Day) ([]Spend, error) {
+	var all []Spend
+	err := g.tx.Raw("SELECT media, day, day_zone, currency, hour, CAST(COALESCE(SUM(cost), 0) AS SIGNED) AS cost, CAST(COALESCE(SUM(unassigned), 0) AS SIGNED) AS unassigned FROM"+
+		" (SELECT media, day, day_zone, currency, "+hour+" AS hour, cost, CASE WHEN game = ? THEN cost ELSE 0 END AS unassigned FROM "+table+" WHERE day BETWEEN ? AND ?) s"+
+		" GROUP BY media, day, day_zone, currency, hour ORDER BY media, day, day_zone, currency, hour", unassigned, from, to).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("add up %s: %w", table, err)
+	}
+	return all, nil
+}
+
+// Pulled is how a day of an account's own figures stands.
+type Pulled struct {
+	AccountID int64         `gorm:"column:account_id"`
+	Report    string        `gorm:"column:report"`
+	Day       day.Day       `gorm:"column:day"`
+	PulledAt  Time          `gorm:"column:pulled_at"`
+	State     CoverageState `gorm:"column:state"`
+	Note      string        `gorm:"column:note"`
+}
+
+// Pulled returns what coverage knows of days of accounts' own reports, daily and hourly. Give it some hundred accounts.
+func (g *Glance) Pulled(accountIDs []int64, days []day.Day) ([]Pulled, error) {
+	var all []Pulled
+	err := g.tx.Raw("SELECT account_id, report, day, pulled_at, state, note FROM coverage"+
+		" WHERE account_id IN ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day IN ?", accountIDs, days).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the coverage of %d accounts: %w", len(accountIDs), err)
+	}
+	return all, nil
+}
+
+// Unsummed is a day of an account whose figures the summaries do not show yet.
+type Unsummed struct {
+	AccountID int64   `gorm:"column:account_id"`
+	Report    string  `gorm:"column:report"`
+	Day       day.Day `gorm:"column:day"`
+	Since     int64   `gorm:"column:dirty"` // as a version: microseconds of the database's time
+}
+
+// Unsummed returns days of a media that have been waiting for the summaries since a moment or longer, the oldest first.
+func (g *Glance) Unsummed(media string, since time.Time, limit int) ([]Unsummed, error) {
+	var all []Unsummed
+	err := g.tx.Raw("SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
+		" AND report IN ('report_daily', 'report_hourly') ORDER BY dirty LIMIT ?", media, since.UnixMicro(), limit).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("read what the summaries of %s lack: %w", media, err)
+	}
+	return all, nil
+}
+
+// RunLook is a run as a list shows it.
+type RunLook struct {
+	ID        int64
+	Task      string
+	Media     string
+	Lane      string
+	Kind      string
+	State     task.RunState
+	Total     int64 // -1 while it is fanned out
+	Succeeded int64
+	Failed    int64
+	Ended     int64
+	Error     string
+	CreatedAt time.Time
+	EndedAt   time.Time
+}
+
+// RunsIn returns runs in a state with an id of from or above, the newest first.
+func (g *Glance) RunsIn(state task.RunState, from int64, limit int) ([]RunLook, error) {
+	return g.runs("WHERE state = ? AND id >= ? ORDER BY id DESC LIMIT ?", state, from, limit)
+}
+
+// NewestRuns returns the runs that were made last, the newest first.
+func (g *Glance) NewestRuns(limit int) ([]RunLook, error) {
+	return g.runs("ORDER BY id DESC LIMIT ?", limit)
+}
+
+func (g *Glance) runs(tail string, args ...any) ([]RunLook, error) {
+	rows, err := g.tx.Raw("SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, succeeded + failed + expired + cancelled + superseded,"+
+		" error_text, created_at, ended_at FROM run "+tail, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	defer rows.Close()
+	var all []RunLook
+	for rows.Next() {
+		var r RunLook
+		var created, ended Time
+		if err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Ended, &r.Error, &created, &ended); err != nil {
+			return nil, fmt.Errorf("read runs: %w", err)
+		}
+		r.CreatedAt, r.EndedAt = created.Time, ended.Time
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// Waiting is a subtask that waits to be tried again.
+type Waiting struct {
+	AccountID int64
+	Media     string
+	Reason    string
+	Due       time.Time
+}
+
+// Waiting returns subtasks in a state, retrying or deferred, those first that are due first.
+func (g *Glance) Waiting(state task.State, limit int) ([]Waiting, error) {
+	rows, err := g.tx.Raw("SELECT account_id, media, reason, due_at FROM subtask_due WHERE state = ? ORDER BY due_at LIMIT ?", state, limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read what waits: %w", err)
+	}
+	defer rows.Close()
+	var all []Waiting
+	for rows.Next() {
+		var w Waiting
+		var due Time
+		if err := rows.Scan(&w.AccountID, &w.Media, &w.Reason, &due); err != nil {
+			return nil, fmt.Errorf("read what waits: %w", err)
+		}
+		w.Due = due.Time
+		all = append(all, w)
+	}
+	return all, rows.Err()
+}
+
+// NewestDead returns the subtasks that died last, without those that a run takes up; of their task the id alone is told.
+func (g *Glance) NewestDead(limit int) ([]DeadSubtask, error) {
+	index := " FORCE INDEX (died)"
+	if g.db.dialect == SQLiteDialect {
+		index = " INDEXED BY subtask_dead_died"
+	}
+	rows, err := g.tx.Raw("SELECT d.run_id, d.account_id, d.part, d.task_id, '', d.media, d.attempt, d.error_class, d.error_print, d.error_text, d.dead_at, d.redrive_run_id"+
+		" FROM subtask_dead d"+index+" ORDER BY d.dead_at DESC LIMIT ?", limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read dead subtasks: %w", err)
+	}
+	defer rows.Close()
+	var all []DeadSubtask
+	for rows.Next() {
+		d, err := scanDead(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read dead subtasks: %w", err)
+		}
+		if d.RedriveRun == 0 {
+			all = append(all, d)
+		}
+	}
+	return all, rows.Err()
+}
+
+// Confirmed returns figures of accounts that are not the sums of a level below and stayed so when both were pulled again, of the first
+// open ones.
+func (g *Glance) Confirmed(limit int) ([]Difference, error) {
+	var all []Difference
+	err := g.tx.Raw("SELECT * FROM (SELECT * FROM reconciliation WHERE state = ? ORDER BY account_id, day, level, metric LIMIT ?) d WHERE confirmed_at IS NOT NULL",
+		DifferenceOpen, limit).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("read differences: %w", err)
+	}
+	return all, nil
+}
+
+// Stops returns the orders that are to be obeyed, by id.
+func (g *Glance) Stops(limit int) ([]task.Stop, error) {
+	return readStops(g.tx, "WHERE state = ? ORDER BY id LIMIT ?", stopActive, limit)
+}
+
+// DayCost is what an account spent on a day.
+type DayCost struct {
+	AccountID int64   `gorm:"column:account_id"`
+	Day       day.Day `gorm:"column:day"`
+	Currency  string  `gorm:"column:currency"`
+	Cost      int64   `gorm:"column:cost"`
+}
+
+// DayCosts returns what accounts spent on days, by account and day. Give it some hundred accounts and a week.
+func (g *Glance) DayCosts(accountIDs []int64, days []day.Day) ([]DayCost, error) {
+	var all []DayCost
+	err := g.tx.Raw("SELECT account_id, day, currency, COALESCE(cost, 0) AS cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = 'account' ORDER BY account_id, day",
+		days, accountIDs).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("read what %d accounts spent: %w", len(accountIDs), err)
+	}
+	return all, nil
+}
+
+// Unassigned returns those of the accounts that belong to no game on a day.
+func (g *Glance) Unassigned(accountIDs []int64, d day.Day) ([]int64, error) {
+	var with []int64
+	err := g.tx.Raw("SELECT account_id FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", accountIDs, d, d).Scan(&with).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the games of %d accounts: %w", len(accountIDs), err)
+	}
+	assigned := make(map[int64]bool, len(with))
+	for _, id := range with {
+		assigned[id] = true
+	}
+	var without []int64
+	for _, id := range accountIDs {
+		if !assigned[id] {
+			without = append(without, id)
+		}
+	}
+	return without, nil
+}

@@ -1,0 +1,23 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/producer/overview"
+	"adsync/producer/overview/overviewtest"
+)
+
+func TestOverview_IsWhatTheTablesSay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	overviewtest.Fill(t, b.store)
+	var got overview.Overview
+	decode(t, b.get("/api/v1/overview"), &got)
+	require.Empty(t, got.Troubles)
+	require.Equal(t, overviewtest.Fresh, got.Media[0].Fresh)
+	require.NotEmpty(t, got.Attention)
+	require.Equal(t, "media", b.refused(http.MethodGet, "/api/v1/overview?media=tencent", "")[0].Field)
+}

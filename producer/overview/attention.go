@@ -1,0 +1,593 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+// From when on things are worth a look.
+const (
+	loginEndsSoon = 7 * 24 * time.Hour // refresh tokens that die within
+	// summaryLate is how long the summaries may lack figures: system.summary runs each minute.
+	summaryLate = 5 * time.Minute
+	failedSince = time.Hour // runs that failed within
+	// fullFrom is from which part of a limit on its calls are scarce.
+	fullFrom = 0.9
+	// endedMost is how many runs that failed are looked at.
+	endedMost = 200
+)
+
+// attend lists what somebody should look at.
+func (l *look) attend(ctx context.Context) error {
+	l.attendEngine()
+	l.attendTasks()
+	l.attendStops()
+	for state, into := range map[task.State]*[]store.Waiting{task.Retrying: &l.waiting, task.Deferred: &l.held} {
+		var err error
+		if *into, err = l.glance.Waiting(state, groupLooked); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendDead, l.attendDifferences, l.attendFailed} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	l.attendLate()
+	l.attendSuspect()
+	l.attendUnassigned()
+	l.attendRetries()
+	l.attendPauses()
+	return l.fill(ctx)
+}
+
+func (l *look) add(a Attention) { l.o.Attention = append(l.o.Attention, a) }
+
+func (l *look) attendEngine() {
+	if !l.leads {
+		cause := "No producer has ever led."
+		if l.holder != "" {
+			cause = "The lead of " + l.holder + " has run out, and nobody has taken it."
+		}
+		l.add(Attention{Kind: "leader", Severity: Bad, Title: "Nothing is planned: no producer leads", Cause: cause,
+			Remedy: "Start a producer, or look at the log of those that run.", Command: "adsync serve --role=producer"})
+	}
+}
+
+// attendTasks names the rows of cron_task that cannot be used.
+func (l *look) attendTasks() {
+	tasks := l.Tasks()
+	for i := range tasks {
+		t := &tasks[i]
+		if len(t.Errors) == 0 {
+			continue
+		}
+		wrong := make([]string, len(t.Errors))
+		for i, e := range t.Errors {
+			wrong[i] = e.Error()
+		}
+		a := Attention{Kind: "task", Severity: Bad, Media: t.Media, Title: "The task " + t.Name + " cannot be used, and never could", Cause: strings.Join(wrong, "; "),
+			Remedy: "Put its row of cron_task right; it takes effect within a minute.", Command: "adsync tasks show " + quote(t.Name)}
+		if t.Usable {
+			a.Severity, a.Title = Warn, "The task "+t.Name+" runs on with its last good settings"
+		}
+		l.add(a)
+	}
+}
+
+func (l *look) attendStops() {
+	for i := range l.stops {
+		s := &l.stops[i]
+		if !s.InForce(l.o.At) {
+			continue
+		}
+		what := string(s.Kind) + " " + s.TargetName
+		a := Attention{Kind: "pause", Severity: Note, Title: "Paused: " + what, Cause: sentence(cmp.Or(s.Reason, "no reason was given") + ", by " + cmp.Or(s.By, "somebody")), Since: s.OrderedAt,
+			Remedy: "It goes on when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
+		if !s.Until.IsZero() {
+			a.Remedy = "It goes on by itself at " + moment(s.Until) + ", or when it is resumed."
+		}
+		if s.Kind == task.StopMedia {
+			a.Media = s.Target
+		}
+		if s.Verb == task.Cancel {
+			a.Kind, a.Title, a.Remedy, a.Command = "cancel", "Being cancelled: "+what, "The leader is carrying it out.", "GET /api/v1/cancels"
+		}
+		l.add(a)
+	}
+}
+
+func (l *look) attendLogins(ctx context.Context) error {
+	for i := range l.logins {
+		e := &l.logins[i]
+		name := cmp.Or(e.Name, e.Login.Login)
+		a := Attention{Kind: "login", Severity: Bad, Media: e.Media, Title: "The login " + name + " must be authorised again", Cause: sentence(cmp.Or(e.StateReason, "its state is "+e.State)),
+			Accounts: int(e.Accounts), Since: e.Since, MoneyOf: "a day is not pulled",
+			Remedy:  "Whoever holds the accounts opens the address that this prints. The accounts come back by themselves.",
+			Command: fmt.Sprintf("adsync bind %s --app-id %s --redirect-uri https://HOST/oauth/%s/callback --wait", e.Media, quote(e.AppID), e.Media)}
+		if e.State == store.TokenOK {
+			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" dies soon", time.Time{}
+			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires) + "."
+			a.MoneyOf = "a day is pulled with it"
+		}
+		var err error
+		if a.ids, err = l.Store.AccountsOfLogin(ctx, e.ID, accountsLooked); err != nil {
+			return err
+		}
+		l.add(a)
+	}
+	return nil
+}
+
+func (l *look) attendParked(ctx context.Context) error {
+	for _, p := range l.parked {
+		if p.Reason == store.ParkedLogin {
+			continue // Their login tells.
+		}
+		word, text, found := strings.Cut(p.Reason, ":")
+		a := Attention{Kind: "parked", Severity: Warn, Media: p.Media, Accounts: int(p.N), Since: p.Since, MoneyOf: "a day is not pulled", Cause: sentence(p.Reason)}
+		switch {
+		case found && word == "revoked":
+			a.Severity, a.Title = Bad, "The login has lost its permission for accounts"
+			a.Remedy = "Have the accounts shared with the login again, on the platform."
+		case found && word == "frozen":
+			a.Title = "The platform has closed accounts"
+			a.Remedy = "Ask whoever advertises with them: the platform opens them again."
+		default:
+			a.Kind, a.Severity, a.Title = "parked_by_hand", Note, "Parked by hand"
+			a.Remedy = "They come back when the column parked of media_account is emptied."
+		}
+		if found && a.Kind == "parked" {
+			a.Cause = sentence(text)
+		}
+		if !p.Next.IsZero() {
+			a.Remedy += " They are looked at again by themselves, the next at " + moment(p.Next) + "."
+		}
+		var err error
+		if a.ids, err = l.Store.ParkedAccounts(ctx, p.Media, p.Reason, accountsLooked); err != nil {
+			return err
+		}
+		l.add(a)
+	}
+	return nil
+}
+
+// attendSummaries finds figures that the summaries have not shown for long.
+func (l *look) attendSummaries(context.Context) error {
+	for i := range l.o.Media {
+		name := l.o.Media[i].Name
+		days, err := l.glance.Unsummed(name, l.o.At.Add(-summaryLate), groupLooked)
+		if err != nil {
+			return err
+		}
+		if len(days) == 0 {
+			continue
+		}
+		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
+			MoneyOf: "a day of these accounts", Remedy: "See why system.summary does not end well, and order it.", Command: "adsync tasks run system.summary"}
+		seen := map[day.Day]bool{}
+		for _, d := range days {
+			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		dates := slices.Sorted(maps.Keys(seen))
+		a.Cause = fmt.Sprintf("Figures of %s were pulled and wait for system.summary.", span(dates))
+		if reason := l.whyTask("system.summary"); reason != "" {
+			a.Cause += " Its last run says: " + reason
+		}
+		l.add(a)
+	}
+	return nil
+}
+
+func span(days []day.Day) string {
+	if len(days) == 1 {
+		return days[0].String()
+	}
+	return fmt.Sprintf("%d days from %s to %s", len(days), days[0], days[len(days)-1])
+}
+
+// whyTask is why subtasks of a task of the system wait to be tried again.
+func (l *look) whyTask(media string) string {
+	media, _, _ = strings.Cut(media, ".")
+	for _, w := range l.waiting {
+		if w.Media == media {
+			return sentence(w.Reason)
+		}
+	}
+	return ""
+}
+
+// attendDead gathers the subtasks that died last by the prints of their errors.
+func (l *look) attendDead(context.Context) error {
+	dead, err := l.glance.NewestDead(groupLooked)
+	if err != nil {
+		return err
+	}
+	names := map[int64]string{}
+	tasks := l.Tasks()
+	for i := range tasks {
+		names[tasks[i].ID] = tasks[i].Name
+	}
+	type key struct{ media, print string }
+	var order []key
+	groups := map[key][]store.DeadSubtask{}
+	for i := range dead {
+		k := key{dead[i].Media, dead[i].ErrorPrint}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], dead[i])
+	}
+	for _, k := range order {
+		group := groups[k]
+		a := Attention{Kind: "dead", Severity: Bad, Media: k.media, Title: count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
+			AtLeast: len(dead) == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
+			Remedy:  "Mend the cause, and have them taken up again; or drop them.",
+			Command: fmt.Sprintf("adsync dead redrive --print %s", quote(k.print))}
+		of := map[string]bool{}
+		for i := range group {
+			if group[i].AccountID != 0 {
+				a.ids = append(a.ids, group[i].AccountID)
+			}
+			if name := names[group[i].TaskID]; name != "" {
+				of[name] = true
+			}
+		}
+		if len(of) > 0 {
+			a.Title += ", of " + few(slices.Sorted(maps.Keys(of)))
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+	return nil
+}
+
+// attendDifferences gathers the figures of accounts that are not the sums of their levels by platform and level.
+func (l *look) attendDifferences(ctx context.Context) error {
+	rows, err := l.glance.Confirmed(groupLooked)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	type key struct{ media, level string }
+	groups := map[key][]store.Difference{}
+	var ids []int64
+	for i := range rows {
+		k := key{rows[i].Media, rows[i].Level}
+		groups[k] = append(groups[k], rows[i])
+		ids = append(ids, rows[i].AccountID)
+	}
+	accounts, err := l.Store.AccountsByID(ctx, unique(ids))
+	if err != nil {
+		return err
+	}
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int { return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.level, b.level)) })
+	for _, k := range keys {
+		a := Attention{Kind: "difference", Severity: Warn, Media: k.media, Title: "Accounts' figures are not the sums of their " + k.level + "s", MoneyOf: "apart in cost", AtLeast: len(rows) == groupLooked,
+			Remedy:  "Both levels were pulled again, and it stayed so. Compare with the platform's console, and pull the days again.",
+			Command: "adsync reconcile --media " + k.media}
+		apart, metrics, days := map[string]int64{}, map[string]bool{}, map[day.Day]bool{}
+		for i := range groups[k] {
+			d := &groups[k][i]
+			a.ids = append(a.ids, d.AccountID)
+			metrics[d.Metric], days[d.Day] = true, true
+			if d.Metric == "cost" {
+				apart[accounts[d.AccountID].Currency] += max(d.AccountValue-d.SumValue, d.SumValue-d.AccountValue)
+			}
+			if since := d.FirstSeenAt.Time; a.Since.IsZero() || since.Before(a.Since) {
+				a.Since = since
+			}
+		}
+		a.ids = unique(a.ids)
+		a.Accounts, a.Money = len(a.ids), moneyOf(apart)
+		a.Cause = fmt.Sprintf("What differs: %s, of %s.", few(slices.Sorted(maps.Keys(metrics))), span(slices.Sorted(maps.Keys(days))))
+		l.add(a)
+	}
+	return nil
+}
+
+// attendFailed gathers the runs that failed of late by their tasks.
+func (l *look) attendFailed(context.Context) error {
+	from := task.FirstRunIDAt(l.o.Business.Add(-failedSince))
+	byTask := map[string][]store.RunLook{}
+	for _, state := range []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired} {
+		runs, err := l.glance.RunsIn(state, from, endedMost)
+		if err != nil {
+			return err
+		}
+		for i := range runs {
+			byTask[runs[i].Task] = append(byTask[runs[i].Task], runs[i])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byTask)) {
+		runs := byTask[name]
+		newest := slices.MaxFunc(runs, func(a, b store.RunLook) int { return cmp.Compare(a.ID, b.ID) })
+		var failed int64
+		for i := range runs {
+			failed += runs[i].Failed
+		}
+		cause := sentence(newest.Error)
+		if cause == "" {
+			cause = fmt.Sprintf("%d of their subtasks failed, the last run is %s.", failed, newest.State)
+		}
+		l.add(Attention{Kind: "run", Severity: Warn, Media: newest.Media, Title: count(len(runs), "run", "runs") + " of " + name + " went wrong within the hour", Cause: cause, Since: newest.EndedAt,
+			AtLeast: len(runs) >= endedMost, Remedy: "What failed for good can be taken up again.", Command: fmt.Sprintf("adsync dead list --run %d", newest.ID)})
+	}
+	return nil
+}
+
+func (l *look) attendLate() {
+	for i := range l.o.Media {
+		m := &l.o.Media[i]
+		ids := l.late[m.Name]
+		if len(ids) == 0 {
+			continue
+		}
+		a := Attention{Kind: "late", Severity: Warn, Media: m.Name, Title: "Today's figures are late", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts", Cause: l.whyLate(m),
+			Remedy: "See what the runs wait for, and the consumers of the lane.", Command: "adsync runs list --state running"}
+		if m.Fresh == 0 {
+			a.Severity = Bad
+		}
+		l.add(a)
+	}
+}
+
+// whyLate is the likeliest reason for figures being late, from what stops all to what slows some.
+func (l *look) whyLate(m *Media) string {
+	if !l.leads {
+		return "No producer leads, so nothing is planned."
+	}
+	for i := range l.stops {
+		if s := &l.stops[i]; s.InForce(l.o.At) && s.Kind == task.StopMedia && s.Target == m.Name {
+			return "The platform is paused: " + sentence(cmp.Or(s.Reason, "no reason was given"))
+		}
+	}
+	if reason, n := mostFrequent(l.waiting, m.Name); n > 0 {
+		return fmt.Sprintf("%s to be tried again: %s", count(n, "subtask waits", "subtasks wait"), sentence(reason))
+	}
+	for _, p := range l.o.Pauses {
+		if p.Media == m.Name {
+			return fmt.Sprintf("The platform takes no calls of %s until %s.", cmp.Or(p.Endpoint, "any endpoint"), moment(p.Until))
+		}
+	}
+	if reason, n := mostFrequent(l.held, m.Name); n > 0 {
+		return fmt.Sprintf("%s held up: %s", count(n, "subtask is", "subtasks are"), sentence(reason))
+	}
+	for i := range l.o.Limits {
+		if limit := &l.o.Limits[i]; limit.Media == m.Name && limit.Full >= fullFrom && limit.Waiting > 0 {
+			return fmt.Sprintf("%d calls of %s wait for their limit.", limit.Waiting, limit.Endpoint)
+		}
+	}
+	if l.periods[m.Name] == 0 {
+		return "No task in cron_task pulls the hours of accounts."
+	}
+	open, first := 0, time.Time{}
+	for i := range l.o.Open {
+		if r := &l.o.Open[i]; r.Media == m.Name {
+			open++
+			if first.IsZero() || r.CreatedAt.Before(first) {
+				first = r.CreatedAt
+			}
+		}
+	}
+	if open > 0 {
+		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.", count(open, "run is", "runs are"), moment(first))
+	}
+	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second))
+}
+
+func mostFrequent(waiting []store.Waiting, media string) (reason string, n int) {
+	counts := map[string]int{}
+	example := map[string]string{}
+	for _, w := range waiting {
+		if w.Media == media {
+			k := store.ErrorPrint(w.Reason)
+			counts[k]++
+			example[k] = w.Reason
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		if counts[k] > n {
+			reason, n = example[k], counts[k]
+		}
+	}
+	return reason, n
+}
+
+func (l *look) attendSuspect() {
+	keys := slices.SortedFunc(maps.Keys(l.suspect), func(a, b suspectDay) int {
+		return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(b.day, a.day), cmp.Compare(a.report, b.report))
+	})
+	for _, k := range keys {
+		ids := l.suspect[k]
+		l.add(Attention{Kind: "suspect", Severity: Warn, Media: k.media, Title: "An answer for " + k.day.String() + " was not believed", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts",
+			Cause:   sentence(cmp.Or(l.notes[k], "it would have taken away much of what was spent")),
+			Remedy:  "Nothing was deleted, and it is pulled again. Look at the platform: if its answer is right, say so.",
+			Command: fmt.Sprintf("adsync tasks run %s.%s.account --account ID --from %s --to %s --confirm", k.media, k.report, k.day, k.day)})
+	}
+}
+
+func (l *look) attendUnassigned() {
+	for i := range l.o.Media {
+		m := &l.o.Media[i]
+		cost := map[string]int64{}
+		for _, s := range m.Spend {
+			if s.Unassigned != 0 {
+				cost[s.Currency] += s.Unassigned
+			}
+		}
+		if len(cost) == 0 {
+			continue
+		}
+		ids := l.bare[m.Name]
+		l.add(Attention{Kind: "unassigned", Severity: Warn, Media: m.Name, Title: "Spend of today belongs to no game", Accounts: len(ids), ids: ids, Money: moneyOf(cost), MoneyOf: "today",
+			Cause:   "The accounts have no binding that holds today.",
+			Remedy:  "Bind each to its game: the summaries follow within two minutes.",
+			Command: "adsync bind account " + m.Name + "/ID --game GAME --os OS"})
+	}
+}
+
+// attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
+func (l *look) attendRetries() {
+	type key struct{ media, print string }
+	groups := map[key][]store.Waiting{}
+	for _, w := range l.waiting {
+		k := key{w.Media, store.ErrorPrint(w.Reason)}
+		groups[k] = append(groups[k], w)
+	}
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
+		return cmp.Or(cmp.Compare(len(groups[b]), len(groups[a])), cmp.Compare(a.media, b.media), cmp.Compare(a.print, b.print))
+	})
+	for _, k := range keys {
+		group := groups[k]
+		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
+			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
+			Remedy: "They go by themselves, the next at " + moment(group[0].Due) + ". If the cause stays, they end among the dead.", Command: "adsync dead list"}
+		for _, w := range group {
+			if w.AccountID != 0 {
+				a.ids = append(a.ids, w.AccountID)
+			}
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+}
+
+func (l *look) attendPauses() {
+	for _, p := range l.o.Pauses {
+		l.add(Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + cmp.Or(p.Endpoint, "any endpoint") + " until " + moment(p.Until),
+			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
+			Remedy: "It goes on by itself. If it comes again and again, lower the row of rate_limit.", Command: "adsync limits --media " + p.Media})
+	}
+}
+
+// fill adds what the accounts of each item are called and what is at stake.
+func (l *look) fill(ctx context.Context) error {
+	var ids, named []int64
+	for i := range l.o.Attention {
+		a := &l.o.Attention[i]
+		named = append(named, a.ids[:min(len(a.ids), examplesShown)]...)
+		if a.Money == nil && a.MoneyOf != "" {
+			a.ids = a.ids[:min(len(a.ids), accountsLooked)]
+			ids = append(ids, a.ids...)
+		}
+	}
+	accounts, err := l.Store.AccountsByID(ctx, unique(named))
+	if err != nil {
+		return err
+	}
+	last, err := l.lastCosts(unique(ids))
+	if err != nil {
+		return err
+	}
+	for i := range l.o.Attention {
+		a := &l.o.Attention[i]
+		for _, id := range a.ids[:min(len(a.ids), examplesShown)] {
+			if account, ok := accounts[id]; ok {
+				a.Examples = append(a.Examples, account.Media+"/"+account.ExternalID)
+			}
+		}
+		if a.Money != nil || a.MoneyOf == "" {
+			continue
+		}
+		costs := map[string]int64{}
+		for _, id := range a.ids {
+			if c, ok := last[id]; ok && c.Cost != 0 {
+				costs[c.Currency] += c.Cost
+			}
+		}
+		a.Money = moneyOf(costs)
+		if len(a.ids) < a.Accounts && a.Money != nil {
+			a.MoneyOf = fmt.Sprintf("%s, of the first %d", a.MoneyOf, len(a.ids))
+		}
+	}
+	return nil
+}
+
+const (
+	examplesShown = 3
+	// costDays is how far back a day's spend of an account is looked for.
+	costDays = 7
+)
+
+// lastCosts is what accounts spent on the last day, before the present one, of which that is known.
+func (l *look) lastCosts(ids []int64) (map[int64]store.DayCost, error) {
+	today := day.Of(l.o.Business, time.UTC)
+	days := day.Between(today.Add(-costDays), today.Add(-1))
+	last := map[int64]store.DayCost{}
+	for page := range slices.Chunk(ids, accountsPage) {
+		costs, err := l.glance.DayCosts(page, days)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range costs {
+			last[c.AccountID] = c // They come by day.
+		}
+	}
+	return last, nil
+}
+
+func moneyOf(byCurrency map[string]int64) []Money {
+	var all []Money
+	for _, currency := range slices.Sorted(maps.Keys(byCurrency)) {
+		all = append(all, Money{Currency: currency, Micros: byCurrency[currency]})
+	}
+	return all
+}
+
+func unique(ids []int64) []int64 {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func few(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// sentence makes one of a reason.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	if last, _ := utf8.DecodeLastRuneInString(text); !strings.ContainsRune(".!?。！？", last) {
+		text += "."
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+func moment(t time.Time) string { return t.UTC().Format("15:04:05 MST") }
+
+// quote makes a word of a shell's command line.
+func quote(text string) string {
+	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,97 @@
+package overview
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+)
+
+// Times of a Cache.
+const (
+	// AgeMin is how old an overview may be that is shown again.
+	AgeMin = 2 * time.Second
+	// agePart bounds what looking costs: a read that took a second is not repeated within 20.
+	agePart = 20
+	// patience is how long a viewer waits for a newer overview than the one there is.
+	patience    = 3 * time.Second
+	readTimeout = 20 * time.Second
+)
+
+// Cache shares one read among all who look at about the same time. While nobody looks, nothing is read.
+type Cache struct {
+	read func(ctx context.Context) Overview
+
+	mu      sync.Mutex
+	shown   Overview // the last one
+	whole   Overview // the last one whose tables could be read
+	at      time.Time
+	took    time.Duration
+	reading chan struct{} // closed when the read under way has ended; nil while none is
+}
+
+// NewCache makes a cache of what read gives.
+func NewCache(read func(ctx context.Context) Overview) *Cache { return &Cache{read: read} }
+
+// Get returns an overview that is a few seconds old at the most, where the tables can be read so fast. Where they cannot be read, the last figures that were
+// there come with their moment, and Troubles say why they are no newer.
+func (c *Cache) Get(ctx context.Context) Overview {
+	c.mu.Lock()
+	if !c.at.IsZero() && clock.Since(c.at) < max(AgeMin, agePart*c.took) {
+		defer c.mu.Unlock()
+		return c.shown
+	}
+	if c.reading == nil {
+		c.reading = make(chan struct{})
+		// Whoever asked first may hang up: the others wait for the same read.
+		go c.refresh(context.WithoutCancel(ctx), c.reading)
+	}
+	reading := c.reading
+	c.mu.Unlock()
+
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-reading:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading != reading {
+		return c.shown
+	}
+	return c.standIn(Overview{Troubles: []Trouble{{What: "tables", Why: "they have not answered for " + patience.String() + "; the next refresh shows more"}}})
+}
+
+func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	began := clock.Mark()
+	o := c.read(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !o.At.IsZero() {
+		c.whole = o
+	}
+	c.shown, c.at, c.took = c.standIn(o), clock.Mark(), clock.Since(began)
+	if o.At.IsZero() {
+		c.took = 0 // What failed is tried again soon.
+	}
+	c.reading = nil
+	close(reading)
+}
+
+// standIn is the last whole overview with the troubles, limits and pauses of one whose tables could not be read.
+func (c *Cache) standIn(o Overview) Overview {
+	if !o.At.IsZero() || c.whole.At.IsZero() {
+		return o
+	}
+	s := c.whole
+	s.Troubles = o.Troubles
+	if o.Limits != nil || o.Pauses != nil {
+		s.Limits, s.Pauses = o.Limits, o.Pauses
+	}
+	return s
+}

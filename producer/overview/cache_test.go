@@ -1,0 +1,94 @@
+package overview_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/producer/overview"
+)
+
+func TestCache_OneReadServesAllWhoLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		c := overview.NewCache(func(context.Context) overview.Overview {
+			reads++
+			<-time.After(time.Second)
+			return overview.Overview{At: time.Now()}
+		})
+		var viewers sync.WaitGroup
+		for range 50 {
+			viewers.Go(func() { require.False(t, c.Get(t.Context()).At.IsZero()) })
+		}
+		viewers.Wait()
+		require.Equal(t, 1, reads)
+
+		<-time.After(19 * time.Second)
+		c.Get(t.Context())
+		require.Equal(t, 1, reads, "what took a second is not done again within 20")
+		<-time.After(time.Second)
+		c.Get(t.Context())
+		require.Equal(t, 2, reads)
+	})
+}
+
+func TestCache_AViewerWhoHangsUpHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := overview.NewCache(func(ctx context.Context) overview.Overview {
+			select {
+			case <-ctx.Done():
+				return overview.Overview{}
+			case <-time.After(time.Second):
+				return overview.Overview{At: time.Now()}
+			}
+		})
+		ctx, hangUp := context.WithCancel(t.Context())
+		go c.Get(ctx)
+		synctest.Wait()
+		hangUp()
+		require.False(t, c.Get(t.Context()).At.IsZero())
+	})
+}
+
+func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away, hangs := false, false
+		c := overview.NewCache(func(context.Context) overview.Overview {
+			if hangs {
+				<-time.After(time.Minute)
+			}
+			if away {
+				return overview.Overview{Troubles: []overview.Trouble{{What: "tables", Why: "gone"}}, Limits: []overview.Limit{{Media: "now"}}}
+			}
+			return overview.Overview{At: time.Now(), Media: []overview.Media{{Name: "tencent"}}, Limits: []overview.Limit{{Media: "then"}}}
+		})
+		first := c.Get(t.Context())
+		away = true
+		<-time.After(overview.AgeMin)
+		o := c.Get(t.Context())
+		require.Equal(t, []overview.Trouble{{What: "tables", Why: "gone"}}, o.Troubles)
+		require.Equal(t, first.At, o.At, "they come with their moment")
+		require.Equal(t, first.Media, o.Media)
+		require.Equal(t, "now", o.Limits[0].Media, "what could be read is new")
+
+		hangs = true
+		<-time.After(overview.AgeMin)
+		began := time.Now()
+		o = c.Get(t.Context())
+		require.Equal(t, 3*time.Second, time.Since(began), "nobody waits for what hangs")
+		require.Equal(t, first.At, o.At)
+		require.NotEmpty(t, o.Troubles)
+		hangs, away = false, false
+		<-time.After(2 * time.Minute)
+		o = c.Get(t.Context())
+		require.Empty(t, o.Troubles)
+		require.True(t, o.At.After(first.At))
+	})
+}

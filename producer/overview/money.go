@@ -1,0 +1,20 @@
+package overview
+
+import "fmt"
+
+// Amount shows millionths of a currency with two decimals and thousands apart.
+func Amount(micros int64) string {
+	hundredths := micros / 10_000
+	sign := ""
+	if hundredths < 0 {
+		sign, hundredths = "-", -hundredths
+	}
+	whole := fmt.Sprint(hundredths / 100)
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return fmt.Sprintf("%s%s.%02d", sign, whole, hundredths%100)
+}
+
+// String is an amount with its currency.
+func (m Money) String() string { return m.Currency + " " + Amount(m.Micros) }

@@ -1,0 +1,219 @@
+package overview_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/config"
+	"adsync/base/day"
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/producer"
+	"adsync/producer/overview"
+	"adsync/producer/overview/overviewtest"
+)
+
+// limits tells what it holds.
+type limits struct {
+	states []ratelimit.LimitState
+	pauses []ratelimit.PauseState
+	err    error
+}
+
+func (l limits) State(_ context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error) {
+	if media != "tencent" {
+		return nil, nil, l.err
+	}
+	return l.states, l.pauses, l.err
+}
+
+func options(s *store.Store) overview.Options {
+	return overview.Options{Store: s, Platforms: overviewtest.Platforms(), Clock: overviewtest.Clock{}}
+}
+
+func kinds(o overview.Overview) map[string]overview.Attention {
+	found := map[string]overview.Attention{}
+	for _, a := range o.Attention {
+		found[a.Kind] = a
+	}
+	return found
+}
+
+func TestRead_TellsWhatTheTablesSay(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	at := overviewtest.Fill(t, s)
+	o := overview.NewReader(options(s)).Read(t.Context())
+	require.Empty(t, o.Troubles)
+	require.WithinDuration(t, at, o.At, time.Minute)
+	require.Equal(t, overviewtest.Now, o.Business)
+	require.Equal(t, overview.DayTotals, o.Theirs)
+
+	require.Len(t, o.Media, 2)
+	tencent, ocean := o.Media[0], o.Media[1]
+	require.Equal(t, []int{overviewtest.Fresh, overviewtest.Late, overviewtest.Frozen + overviewtest.Revoked + overviewtest.Dead, overviewtest.Quiet},
+		[]int{tencent.Fresh, tencent.Late, tencent.Parked, tencent.Quiet})
+	require.Equal(t, tencent.Accounts, tencent.Pulled+tencent.Parked+tencent.Quiet, "each account is counted once")
+	require.EqualValues(t, -1, tencent.OldestSeconds, "one was never pulled")
+	require.Equal(t, []overview.ParkedReason{{Reason: "login", Accounts: 3}, {Reason: "frozen", Accounts: 2}, {Reason: "revoked", Accounts: 1}}, tencent.Why)
+	require.Equal(t, []int{4, 0}, []int{ocean.Fresh, ocean.Late})
+	require.InDelta(t, 30, ocean.OldestSeconds, 30)
+
+	require.Len(t, tencent.Spend, 1)
+	require.Len(t, ocean.Spend, 2, "currencies are not added up")
+	for _, m := range o.Media {
+		for _, spend := range m.Spend {
+			require.Equal(t, sumOf(t, s, m.Name, spend.Currency, spend.Zone), spend.Ours, "%s in %s", m.Name, spend.Currency)
+		}
+	}
+	require.EqualValues(t, 38_000*overviewtest.Micros, tencent.Spend[0].Ours)
+	require.EqualValues(t, 38_300*overviewtest.Micros, *tencent.Spend[0].Theirs)
+	require.Equal(t, 18, tencent.Spend[0].Hour)
+	require.EqualValues(t, 2900*overviewtest.Micros, tencent.Spend[0].Hours[18])
+	require.Zero(t, tencent.Spend[0].Hours[19])
+	require.EqualValues(t, 3300*overviewtest.Micros, tencent.Spend[0].Before[23])
+	require.Nil(t, ocean.Spend[0].Theirs, "nobody has told it")
+	require.EqualValues(t, 19*300*overviewtest.Micros, ocean.Spend[0].Unassigned)
+	require.Equal(t, []any{"USD", "America/Los_Angeles", day.Day("2026-11-21"), 2, int64(37_037_034)},
+		[]any{ocean.Spend[1].Currency, ocean.Spend[1].Zone, ocean.Spend[1].Day, ocean.Spend[1].Hour, ocean.Spend[1].Ours})
+
+	require.Len(t, o.Open, 3)
+	require.EqualValues(t, -1, o.Open[0].Total, "the newest is being fanned out")
+	require.Len(t, o.Ended, 3, "those of the platforms")
+	require.Equal(t, []task.RunState{task.RunSucceeded, task.RunPartial, task.RunFailed}, []task.RunState{o.Ended[0].State, o.Ended[1].State, o.Ended[2].State})
+	require.InDelta(t, 8./60, o.Ended[0].PerSecond, 0.01)
+}
+
+// sumOf is what the table says.
+func sumOf(t *testing.T, s *store.Store, media, currency, zone string) (sum int64) {
+	t.Helper()
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT SUM(cost) FROM summary_hourly WHERE day = ? AND media = ? AND currency = ? AND day_zone = ?",
+		overviewtest.Today, media, currency, zone).Row().Scan(&sum))
+	return sum
+}
+
+func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	o := overview.NewReader(options(s)).Read(t.Context())
+	found := kinds(o)
+	for _, want := range []struct {
+		kind     string
+		severity overview.Severity
+		accounts int
+		money    []overview.Money
+		cause    string
+		command  string
+	}{
+		{"login", overview.Bad, 3, cny(12 + 13 + 14), "The platform refuses the refresh token: code 11017, it was revoked by the owner.", "adsync bind tencent --app-id 1110000001 --redirect-uri https://HOST/oauth/tencent/callback --wait"},
+		{"late", overview.Warn, 2, cny(7 + 8), "1 subtask waits to be tried again: Get hourly_reports/get: no answer within 20s.", "adsync runs list --state running"},
+		{"summary", overview.Bad, 2, cny(1 + 2), "Figures of 2026-11-21 were pulled and wait for system.summary.", "adsync tasks run system.summary"},
+		{"dead", overview.Bad, 2, cny(1 + 2), "Code 18006: field 'x' is refused.", `adsync dead redrive --print 'code 18006: field '\''x'\'' is refused'`},
+		{"suspect", overview.Warn, 1, []overview.Money{{Currency: "USD", Micros: 1900 * overviewtest.Micros}}, "The answer has no rows of a day that had spend.", "adsync tasks run oceanengine.report_daily.account --account ID --from 2026-11-20 --to 2026-11-20 --confirm"},
+		{"unassigned", overview.Warn, 4, []overview.Money{{Currency: "CNY", Micros: 5700 * overviewtest.Micros}}, "The accounts have no binding that holds today.", "adsync bind account oceanengine/ID --game GAME --os OS"},
+		{"difference", overview.Warn, 1, []overview.Money{{Currency: "CNY", Micros: 2_500_000}}, "What differs: cost, of 2026-11-20.", "adsync reconcile --media tencent"},
+		{"retry", overview.Note, 1, cny(7), "Get hourly_reports/get: no answer within 20s.", "adsync dead list"},
+	} {
+		a, ok := found[want.kind]
+		require.True(t, ok, want.kind)
+		require.Equal(t, []any{want.severity, want.accounts, want.money, want.cause, want.command}, []any{a.Severity, a.Accounts, a.Money, a.Cause, a.Command}, want.kind)
+		require.NotEmpty(t, a.Remedy, want.kind)
+		require.NotEmpty(t, a.Examples, want.kind)
+	}
+	require.Equal(t, []string{"tencent/20000012", "tencent/20000013", "tencent/20000014"}, found["login"].Examples)
+	parked := map[string]overview.Attention{}
+	for _, a := range o.Attention {
+		if a.Kind == "parked" {
+			parked[a.Title] = a
+		}
+	}
+	require.Equal(t, cny(9+10), parked["The platform has closed accounts"].Money)
+	require.Equal(t, "Code 35001, 账户已冻结.", parked["The platform has closed accounts"].Cause)
+	require.Contains(t, parked["The login has lost its permission for accounts"].Remedy, "the next at 10:50:00 UTC")
+	require.Contains(t, found["pause"].Remedy, "or when it is resumed")
+	require.Equal(t, "2 of its accounts have no login.", found["run"].Cause)
+	require.Equal(t, overview.Bad, o.Attention[0].Severity, "the worst comes first")
+	require.Equal(t, overview.Note, o.Attention[len(o.Attention)-1].Severity)
+	require.NotContains(t, found, "leader")
+}
+
+// cny are hundreds of CNY: what account n spent yesterday is n of them.
+func cny(hundreds int64) []overview.Money {
+	return []overview.Money{{Currency: "CNY", Micros: hundreds * 100 * overviewtest.Micros}}
+}
+
+func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	options := options(s)
+	options.Tasks = func() []producer.Task {
+		return []producer.Task{
+			{Task: task.Task{ID: 1, Name: "my.task", Media: "tencent"}, Errors: []*config.FieldError{{Key: "cron", Value: "x", Want: "five fields"}}},
+			{Usable: true, Task: task.Task{ID: 2, Name: "hours", Handler: "tencent.report_hourly", Enabled: true, Cron: "*/10 * * * *", Timezone: "UTC", Settings: task.Settings{Scope: "active", Params: []byte(`{"level":"account"}`)}}},
+		}
+	}
+	until := overviewtest.Now.Add(time.Minute)
+	options.Limits = limits{
+		states: []ratelimit.LimitState{
+			{Key: ratelimit.Key{Media: "tencent", Endpoint: "free", Period: time.Minute, Limit: 100, Share: 1}, Part: 1, Window: 5},
+			{Key: ratelimit.Key{Media: "tencent", Endpoint: "full", Scope: "app", Subject: "1", Period: time.Minute, Limit: 100, Share: 0.5}, Part: 1, Window: 48, Lanes: []ratelimit.LaneState{{Wanted: 3}, {Wanted: 4}}},
+		},
+		pauses: []ratelimit.PauseState{{Media: "tencent", Endpoint: "full", Until: until}, {Media: "tencent", Endpoint: "over"}},
+	}
+	options.Checks = func(context.Context) []httpapi.FailedCheck {
+		return []httpapi.FailedCheck{{Name: "kafka", Reason: "no route to host"}}
+	}
+	o := overview.NewReader(options).Read(t.Context())
+	require.Equal(t, []overview.Trouble{{What: "kafka", Why: "no route to host"}}, o.Troubles)
+	found := kinds(o)
+	require.Equal(t, "Nothing is planned: no producer leads", found["leader"].Title)
+	require.Contains(t, found["task"].Cause, "five fields")
+	require.EqualValues(t, 2*10*60, o.Media[0].LateSeconds, "two ticks of the task")
+	require.EqualValues(t, 2*2*60, o.Media[1].LateSeconds, "as the tasks are at first")
+	require.Len(t, o.Limits, 2)
+	full := o.Limits[0]
+	require.Equal(t, []any{"full", 50, 48, 7}, []any{full.Endpoint, full.Allowed, full.Window, full.Waiting}, "the fullest comes first")
+	require.InDelta(t, 0.96, full.Full, 1e-9)
+	require.Equal(t, []overview.Pause{{Media: "tencent", Endpoint: "full", Until: until}}, o.Pauses, "one that is over is none")
+
+	options.Limits = limits{err: errors.New("redis: no answer")}
+	o = overview.NewReader(options).Read(t.Context())
+	require.Contains(t, o.Troubles, overview.Trouble{What: "limits", Why: "redis: no answer"})
+	require.False(t, o.At.IsZero(), "the tables are read all the same")
+}
+
+func TestRead_AsksThePlatformsWhereItCan(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	options := options(s)
+	options.Theirs = func(_ context.Context, media, currency string, d day.Day) (int64, error) {
+		require.Equal(t, overviewtest.Today, d)
+		return int64(len(media + currency)), nil
+	}
+	o := overview.NewReader(options).Read(t.Context())
+	require.Equal(t, overview.Ledger, o.Theirs)
+	require.EqualValues(t, len("tencentCNY"), *o.Media[0].Spend[0].Theirs)
+	require.EqualValues(t, len("oceanengineUSD"), *o.Media[1].Spend[1].Theirs)
+}
+
+func TestRead_SaysThatTheTablesCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	reader := overview.NewReader(options(s))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := reader.Read(ctx)
+	require.True(t, o.At.IsZero())
+	require.Len(t, o.Troubles, 1)
+	require.Equal(t, "tables", o.Troubles[0].What)
+}

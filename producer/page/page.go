@@ -1,0 +1,38 @@
+// Package page is the first page: how everything stands, for people with a browser. It is written on the server and refreshes itself.
+package page
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/telemetry"
+	"adsync/producer/overview"
+)
+
+//go:embed page.html
+var pageTemplate string
+
+//go:embed page.css
+var pageStyle string
+
+//go:embed page.js
+var pageScript string
+
+// New returns the page of what get gives.
+func New(get func(ctx context.Context) overview.Overview) (httpapi.Page, error) {
+	html, err := httpapi.NewHTML(pageTemplate, pageStyle, pageScript, nil)
+	if err != nil {
+		return httpapi.Page{}, fmt.Errorf("make the first page: %w", err)
+	}
+	version := telemetry.ReadBuild().Version
+	return httpapi.Page{Path: "/", Role: httpapi.Viewer, Handler: func(c *gin.Context) error {
+		shown := viewOf(get(c.Request.Context()))
+		shown.Version, shown.Caller, shown.LogOut = version, httpapi.CallerOf(c).Name, httpapi.HasSession(c)
+		return html.Write(c, http.StatusOK, shown)
+	}}, nil
+}
