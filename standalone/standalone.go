@@ -416,6 +416,7 @@ func (s *stack) tips() []string {
 	api := "http://" + s.API.Listen
 	return []string{
 		shell(s.databases().Config) + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
+		api + "/        # the first page, in a browser",
 		"curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
 		"curl -s -X POST " + s.world.address + "/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
 	}

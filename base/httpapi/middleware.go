@@ -77,7 +77,7 @@ func (m *httpMetrics) record(logger *slog.Logger, c *gin.Context, took time.Dura
 	switch route {
 	case "":
 		route = "none"
-	case "/healthz", "/readyz", "/metrics":
+	case "/healthz", "/readyz", "/metrics", "/":
 		level = slog.LevelDebug // They are asked every few seconds.
 	}
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()

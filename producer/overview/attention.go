@@ -78,7 +78,7 @@ func (l *look) attendTasks() {
 			wrong[i] = e.Error()
 		}
 		a := Attention{Kind: "task", Severity: Bad, Media: t.Media, Title: "The task " + t.Name + " cannot be used, and never could", Cause: strings.Join(wrong, "; "),
-			Remedy: "Put its row of cron_task right; it takes effect within a minute.", Command: "adsync tasks show " + quote(t.Name)}
+			Remedy: "Put its row of cron_task right; it takes effect within a minute.", Command: "GET /api/v1/tasks/" + t.Name}
 		if t.Usable {
 			a.Severity, a.Title = Warn, "The task "+t.Name+" runs on with its last good settings"
 		}
@@ -175,7 +175,7 @@ func (l *look) attendSummaries(context.Context) error {
 			continue
 		}
 		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: "See why system.summary does not end well, and order it.", Command: "adsync tasks run system.summary"}
+			MoneyOf: "a day of these accounts", Remedy: "See why system.summary does not end well, and order it.", Command: "POST /api/v1/tasks/system.summary/run"}
 		seen := map[day.Day]bool{}
 		for _, d := range days {
 			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
@@ -299,32 +299,40 @@ func (l *look) attendDifferences(ctx context.Context) error {
 	return nil
 }
 
-// attendFailed gathers the runs that failed of late by their tasks.
+// attendFailed gathers the runs that failed of late by their platforms.
 func (l *look) attendFailed(context.Context) error {
 	from := task.FirstRunIDAt(l.o.Business.Add(-failedSince))
-	byTask := map[string][]store.RunLook{}
+	byMedia := map[string][]store.RunLook{}
 	for _, state := range []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired} {
 		runs, err := l.glance.RunsIn(state, from, endedMost)
 		if err != nil {
 			return err
 		}
 		for i := range runs {
-			byTask[runs[i].Task] = append(byTask[runs[i].Task], runs[i])
+			byMedia[runs[i].Media] = append(byMedia[runs[i].Media], runs[i])
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(byTask)) {
-		runs := byTask[name]
-		newest := slices.MaxFunc(runs, func(a, b store.RunLook) int { return cmp.Compare(a.ID, b.ID) })
+	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
+		runs := byMedia[media]
+		slices.SortFunc(runs, func(a, b store.RunLook) int { return cmp.Compare(b.ID, a.ID) })
 		var failed int64
+		said := ""
+		byTask := map[string]int{}
 		for i := range runs {
 			failed += runs[i].Failed
+			said = cmp.Or(said, runs[i].Error)
+			byTask[runs[i].Task]++
 		}
-		cause := sentence(newest.Error)
-		if cause == "" {
-			cause = fmt.Sprintf("%d of their subtasks failed, the last run is %s.", failed, newest.State)
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(byTask)) {
+			names = append(names, fmt.Sprintf("%s (%d)", name, byTask[name]))
 		}
-		l.add(Attention{Kind: "run", Severity: Warn, Media: newest.Media, Title: count(len(runs), "run", "runs") + " of " + name + " went wrong within the hour", Cause: cause, Since: newest.EndedAt,
-			AtLeast: len(runs) >= endedMost, Remedy: "What failed for good can be taken up again.", Command: fmt.Sprintf("adsync dead list --run %d", newest.ID)})
+		cause := fmt.Sprintf("Of %s: %s failed.", few(names), count(int(failed), "subtask", "subtasks"))
+		if said != "" {
+			cause += " The last that says more: " + sentence(said)
+		}
+		l.add(Attention{Kind: "run", Severity: Warn, Media: media, Title: count(len(runs), "run", "runs") + " went wrong within the hour", Cause: cause, Since: runs[len(runs)-1].EndedAt,
+			AtLeast: len(runs) >= endedMost, Remedy: "What failed for good can be taken up again.", Command: "adsync dead list --media " + media})
 	}
 	return nil
 }
@@ -337,7 +345,7 @@ func (l *look) attendLate() {
 			continue
 		}
 		a := Attention{Kind: "late", Severity: Warn, Media: m.Name, Title: "Today's figures are late", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts", Cause: l.whyLate(m),
-			Remedy: "See what the runs wait for, and the consumers of the lane.", Command: "adsync runs list --state running"}
+			Remedy: "See what the runs wait for, and the consumers of the lane.", Command: "GET /api/v1/runs?state=running"}
 		if m.Fresh == 0 {
 			a.Severity = Bad
 		}
@@ -416,7 +424,7 @@ func (l *look) attendSuspect() {
 		l.add(Attention{Kind: "suspect", Severity: Warn, Media: k.media, Title: "An answer for " + k.day.String() + " was not believed", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts",
 			Cause:   sentence(cmp.Or(l.notes[k], "it would have taken away much of what was spent")),
 			Remedy:  "Nothing was deleted, and it is pulled again. Look at the platform: if its answer is right, say so.",
-			Command: fmt.Sprintf("adsync tasks run %s.%s.account --account ID --from %s --to %s --confirm", k.media, k.report, k.day, k.day)})
+			Command: fmt.Sprintf(`POST /api/v1/tasks/%s.%s.account/run {"accounts": ["ID"], "from": "%s", "to": "%s", "confirm": true}`, k.media, k.report, k.day, k.day)})
 	}
 }
 
@@ -471,7 +479,7 @@ func (l *look) attendPauses() {
 	for _, p := range l.o.Pauses {
 		l.add(Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + cmp.Or(p.Endpoint, "any endpoint") + " until " + moment(p.Until),
 			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "It goes on by itself. If it comes again and again, lower the row of rate_limit.", Command: "adsync limits --media " + p.Media})
+			Remedy: "It goes on by itself. If it comes again and again, lower the row of rate_limit.", Command: "GET /api/v1/limits?media=" + p.Media})
 	}
 }
 
