@@ -72,6 +72,7 @@ check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 	cd test/manifests && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd bench/peers && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd test/watch && $(GO) mod tidy -diff && $(GO) vet ./...
+	cd test/page && $(GO) mod tidy -diff && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## Write the generated files anew.
@@ -116,6 +117,13 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB 
 .PHONY: test-watch
 test-watch: $(GOTESTSUM) $(PROMETHEUS) ## Check rules, boards and alerts with a real Prometheus, which scrapes a running adsync whose platforms fail.
 	cd test/watch && PROMETHEUS=$(PROMETHEUS) PROMTOOL=$(dir $(PROMETHEUS))promtool $(TEST) -count=1 ./...
+
+.PHONY: test-page
+# SHOTS=DIR keeps the pictures that it takes.
+test-page: $(GOTESTSUM) ## Look at the first page in a headless Chromium, on a phone and a wide screen, light and dark.
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 || { echo "chromium is not installed; run: sudo apt-get install chromium"; exit 1; }; \
+		apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends chromium fonts-noto-cjk >/dev/null; }
+	cd test/page && $(if $(SHOTS),ADSYNC_PAGE_SHOTS=$(abspath $(SHOTS))) $(TEST) -count=1 ./...
 
 .PHONY: services
 services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, and stop them at ctrl-C.

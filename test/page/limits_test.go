@@ -1,0 +1,28 @@
+package page_test
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/ratelimit"
+	"adsync/producer/overview/overviewtest"
+)
+
+// limits are as Redis would tell them.
+type limits struct{}
+
+func (limits) State(_ context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error) {
+	if media != "tencent" {
+		return nil, nil, nil
+	}
+	key := func(endpoint string, period time.Duration, limit int) ratelimit.Key {
+		return ratelimit.Key{Media: media, Endpoint: endpoint, Scope: ratelimit.ScopeApp, Subject: "1110000001", Period: period, Limit: limit, Share: 0.95}
+	}
+	return []ratelimit.LimitState{
+			{Key: key("hourly_reports/get", time.Minute, 600), Part: 1, Window: 568, LastMinute: 1021, Lanes: []ratelimit.LaneState{{Wanted: 812}}},
+			{Key: key("adgroups/get", time.Minute, 300), Part: 0.9, Window: 120, LastMinute: 118},
+			{Key: key("*", 24*time.Hour, 10_000_000), Part: 1, Window: 2_345_678},
+		}, []ratelimit.PauseState{
+			{Media: media, Endpoint: "dynamic_creatives/get", Scope: ratelimit.ScopeApp, Subject: "1110000001", Until: overviewtest.Now.Add(90 * time.Second), Times: 2},
+		}, nil
+}
