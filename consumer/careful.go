@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ type given struct {
 
 	mu    sync.Mutex                            // also guards what changes of the partitions
 	parts map[broker.Position]*carefulPartition // by topic and partition; those with care alone
+	held  []int                                 // all partitions given
 }
 
 // carefulPartition is a partition that is worked on one by one below an offset.
@@ -82,6 +84,11 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 	g.tellCareful(careful)
 	g.mu.Lock()
 	g.parts = parts
+	g.held = make([]int, len(list))
+	for i, a := range list {
+		g.held[i] = a.Partition
+	}
+	slices.Sort(g.held)
 	g.mu.Unlock()
 	return func(ctx context.Context) { g.end(ctx, holder, list, parts) }
 }
@@ -111,6 +118,7 @@ func (g *given) end(ctx context.Context, holder string, list []broker.Assignment
 		}
 	}
 	clear(parts) // No message of theirs comes any more.
+	g.held = nil
 	g.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, stopRecordTimeout)
 	defer cancel()
@@ -138,6 +146,13 @@ func (g *given) careful(m *broker.Message, message ending) *carefulMessage {
 		return nil
 	}
 	return &carefulMessage{given: g, partition: p, topic: m.Topic, id: m.Partition, offset: m.Offset, message: message, ended: make(chan struct{})}
+}
+
+// partitions are those that this consumer has now.
+func (g *given) partitions() []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]int{}, g.held...)
 }
 
 // count is how many partitions are worked on with care.

@@ -42,7 +42,7 @@ type Timer interface {
 	Add(ctx context.Context, entries []timer.Entry)
 }
 
-// Deps are the parts that a consumer works with. All are needed but Node, Redis and Timer.
+// Deps are the parts that a consumer works with. All are needed but Node, Redis, Timer and Roster.
 type Deps struct {
 	Store      Store
 	Registry   *media.Registry
@@ -57,6 +57,8 @@ type Deps struct {
 	Timer Timer
 	// Tracer goes on with the traces of messages; nil = nothing is traced.
 	Tracer *trace.Tracer
+	// Roster lists the consumers that live; nil where nobody asks.
+	Roster Roster
 }
 
 // Consumer works off the lanes that it is subscribed to.
@@ -141,6 +143,7 @@ func (c *Consumer) Start(ctx context.Context) error {
 	c.reloader.Go(func() { c.reloadForEver(reloading) })
 	c.reloader.Go(func() { c.beatForEver(reloading) })
 	c.reloader.Go(func() { c.watchStops(reloading) })
+	c.reloader.Go(func() { c.tellForEver(reloading) })
 	return nil
 }
 

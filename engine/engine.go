@@ -25,6 +25,7 @@ import (
 	"adsync/base/lookup"
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
+	"adsync/base/roster"
 	"adsync/base/secret"
 	"adsync/base/service"
 	"adsync/base/store"
@@ -172,6 +173,7 @@ type Engine struct {
 	registry  *media.Registry
 	timer     *timer.Timer
 	logLevels *loglevel.Orders
+	roster    *roster.Roster
 }
 
 // New builds the handlers of all platforms and of the system. It contacts nobody.
@@ -182,6 +184,7 @@ func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	}
 	e.accounts = lookup.NewAccounts(deps.Store, deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.logLevels = loglevel.NewOrders(deps.Redis, deps.Keys)
+	e.roster = roster.New(deps.Redis, deps.Keys)
 	e.timer = timer.New(deps.Redis, deps.Keys, deps.Logger, deps.Registerer)
 	e.limits = newLimits(deps.Store, e.platforms, deps.Logger, deps.Registerer)
 	waiter := ratelimit.New(rates, deps.Redis, deps.Keys, deps.Store, e.limits.rules, deps.Registerer, deps.Logger)
@@ -295,7 +298,7 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 	return consumer.New(cfg, consumer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Waiting,
 		Logger: e.deps.Logger, Registerer: e.deps.Registerer, Node: e.deps.Node,
-		Redis: e.deps.Redis, Keys: e.deps.Keys, Timer: e.timer, Tracer: e.deps.Tracer,
+		Redis: e.deps.Redis, Keys: e.deps.Keys, Timer: e.timer, Roster: e.roster, Tracer: e.deps.Tracer,
 	})
 }
 
@@ -313,6 +316,6 @@ func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []h
 func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
 	return api.Routes(api.Deps{
 		Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
-		Clock: e.deps.Planning, Overview: o.Get,
+		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get,
 	})
 }

@@ -442,32 +442,29 @@ func (s *Store) DeadSubtask(ctx context.Context, k task.Key) (DeadSubtask, error
 
 // SubtaskLog is what a day's log tells of a subtask.
 type SubtaskLog struct {
-	State     task.State
-	Delivery  int
-	Attempt   int
-	Node      string // who worked on it last
-	CreatedAt time.Time
-	StartedAt time.Time // of the last try
-	EndedAt   time.Time
-	Rows      int64 // written by the last try
-	Calls     int64 // API calls of all tries
+	State      task.State
+	Delivery   int
+	Attempt    int
+	Node       string // who worked on it last
+	CreatedAt  time.Time
+	StartedAt  time.Time // of the last try
+	EndedAt    time.Time
+	ErrorClass string // of the last try
+	ErrorText  string
+	Rows       int64 // written by the last try
+	Calls      int64 // API calls of all tries
 }
 
 // SubtaskLog returns a subtask's row, or ErrNotFound, also when its day's table was dropped.
 func (s *Store) SubtaskLog(ctx context.Context, k task.Key) (SubtaskLog, error) {
-	var row SubtaskLog
-	var created, started, ended Time
-	err := s.Data.Writer(ctx).Raw("SELECT state, delivery, attempt, node, created_at, started_at, ended_at, rows_written, api_calls FROM "+
-		LogTable(k.RunID)+" WHERE run_id = ? AND account_id = ? AND part = ?", k.RunID, k.AccountID, k.Part).Row().
-		Scan(&row.State, &row.Delivery, &row.Attempt, &row.Node, &created, &started, &ended, &row.Rows, &row.Calls)
-	if errors.Is(err, sql.ErrNoRows) || missingTable(err) {
-		return SubtaskLog{}, fmt.Errorf("log of subtask %v: %w", k, ErrNotFound)
-	}
+	found, err := s.subtasks(ctx, LogTable(k.RunID), "run_id = ? AND account_id = ? AND part = ?", k.RunID, k.AccountID, k.Part)
 	if err != nil {
 		return SubtaskLog{}, fmt.Errorf("read the log of subtask %v: %w", k, err)
 	}
-	row.CreatedAt, row.StartedAt, row.EndedAt = created.Time, started.Time, ended.Time
-	return row, nil
+	if len(found) == 0 {
+		return SubtaskLog{}, fmt.Errorf("log of subtask %v: %w", k, ErrNotFound)
+	}
+	return found[0].SubtaskLog, nil
 }
 
 // deadBatch is how many dead subtasks are changed in one transaction.

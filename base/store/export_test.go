@@ -143,3 +143,6 @@ func Watched(table string) []string {
 	}
 	return all
 }
+
+// SetReach has lists look at few rows a page.
+func (s *Store) SetReach(rows, runs int) { s.listReach, s.runsReach = rows, runs }

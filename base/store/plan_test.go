@@ -132,6 +132,9 @@ const planAccounts = 4000
 
 var planRaw = store.RawTable{Name: "tencent_plan", Shape: store.DailyRows}
 
+// planReach is how many rows a page of a list looks at.
+const planReach = 1000
+
 var planLog = big.Log{Day: planDay, Rows: planRows, RunSize: 400, Open: 4}
 
 // planStore returns a store with many rows in its tables, what counts the rows that something reads, and a run that is open.
@@ -170,6 +173,8 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	require.NoError(t, tables.Rest(ctx, planAccounts, planRows/4, planDay))
 	require.NoError(t, tables.Summaries(ctx, planDay, planDay))
 	require.NoError(t, tables.Analyze(ctx))
+	// What a page looks at that no index chooses is much less than there is.
+	s.SetReach(planReach, planReach/5)
 	return s, reads, planLog.RunID(planLog.Runs() - 1)
 }
 
@@ -209,6 +214,40 @@ func plans(s *store.Store, open int64) []plan {
 	add("what waits of a run", func(ctx context.Context) error { _, _, err := s.SubtasksWaiting(ctx, open); return err })
 	add("an order", func(ctx context.Context) error { _, err := s.Order(ctx, 77); return err })
 	add("the pace of a task", func(ctx context.Context) error { _, err := s.TaskPace(ctx, 7); return err })
+
+	add("a run and what waits of it", func(ctx context.Context) error { _, _, _, err := s.RunProgress(ctx, open); return err })
+
+	// Subtasks, as GET /api/v1/runs/{id}/subtasks, /api/v1/accounts/{media}/{external_id}/subtasks and /api/v1/due list them.
+	for name, f := range map[string]store.SubtaskFilter{"all": {}, "of a state": {State: task.Failed}, "of a text": {Text: "code 7:"}, "of a state that none has": {State: task.Cancelled}} {
+		add("subtasks of a run, "+name, func(ctx context.Context) error {
+			_, _, err := s.RunSubtasks(ctx, planLog.RunID(3), f, store.AccountPart{}, 50)
+			return err
+		})
+		add("subtasks of a run, a later page "+name, func(ctx context.Context) error {
+			_, _, err := s.RunSubtasks(ctx, planLog.RunID(3), f, store.AccountPart{AccountID: 390, Part: string(planDay)}, 50)
+			return err
+		})
+		add("subtasks of an account, "+name, func(ctx context.Context) error {
+			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: "tencent"}, f, planDay.Start(time.UTC), time.Time{}, task.Key{}, 50)
+			return err
+		})
+		add("subtasks of an account, a later page "+name, func(ctx context.Context) error {
+			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: "tencent"}, f, planDay.Start(time.UTC), noon, task.Key{RunID: planLog.RunID(30), Part: string(planDay)}, 50)
+			return err
+		})
+	}
+	for name, f := range map[string]store.WaitingFilter{
+		"all": {}, "of a state": {State: task.Deferred}, "of a media": {Media: "tencent"}, "of a lane": {Lane: "normal"}, "of a text": {Text: "code 7:"}, "of a text that none has": {Text: "no"},
+	} {
+		add("subtasks that wait, "+name, func(ctx context.Context) error {
+			_, _, err := s.WaitingSubtasks(ctx, f, store.WaitingPlace{}, 50)
+			return err
+		})
+		add("subtasks that wait, a later page "+name, func(ctx context.Context) error {
+			_, _, err := s.WaitingSubtasks(ctx, f, store.WaitingPlace{DueAt: noon.Add(12 * time.Hour), Key: key}, 50)
+			return err
+		})
+	}
 
 	// Dead subtasks.
 	page := store.DeadPlace{At: noon, Key: key}
@@ -477,6 +516,18 @@ func plans(s *store.Store, open int64) []plan {
 	// What a page of dead subtasks is shown with, and accounts that are bound, parked or asked about.
 	add("bindings of an account", func(ctx context.Context) error { _, err := s.AccountBindings(ctx, 7); return err })
 	add("logins of an account", func(ctx context.Context) error { _, err := s.AccountLogins(ctx, 7); return err })
+	add("coverage of accounts in short", func(ctx context.Context) error {
+		_, err := s.FiguresCoverage(ctx, ids, day.Between(planDay.Add(-6), planDay))
+		return err
+	})
+	for name, f := range map[string]store.AccountFilter{
+		"all": {}, "of a media": {Media: "tencent"}, "of a media and tier": {Media: "tencent", Tier: "active"}, "of a game": {Game: "game7"}, "that are parked": {State: store.AccountParked},
+		"of a login": {LoginState: store.TokenReauthorise}, "of no game": {Game: store.Unassigned},
+	} {
+		f.From, f.To = planDay.Add(-1), planDay.Add(1)
+		add("accounts, "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 0, 50); return err })
+		add("accounts, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 3000, 50); return err })
+	}
 	add("parked accounts", func(ctx context.Context) error { _, err := s.ParkedDue(ctx, "tencent", noon, 100); return err }, "of the accounts, which are some ten thousands")
 	add("sleeping accounts", func(ctx context.Context) error { _, err := s.Sleeping(ctx, "tencent", 100); return err })
 	add("new accounts", func(ctx context.Context) error { _, err := s.NewAccounts(ctx, "tencent", 100, 100); return err })

@@ -175,16 +175,19 @@ func (s *Store) runs(ctx context.Context, tail string, args ...any) ([]Run, erro
 	return all, rows.Err()
 }
 
-func scanRun(rows *sql.Rows) (Run, error) {
+// scanRun reads runColumns, and what follows them into more.
+func scanRun(rows *sql.Rows, more ...any) (Run, error) {
 	var r Run
 	var settings string
 	var offsets sql.NullString
 	var lane string
 	var planned, created, fannedOut, ended Time
 	var origin sql.NullInt64
-	err := rows.Scan(&r.ID, &r.TaskID, &r.TaskName, &r.Media, &r.Handler, &lane, &r.TaskRevision, &settings, &r.Kind, &planned,
+	err := rows.Scan(append([]any{
+		&r.ID, &r.TaskID, &r.TaskName, &r.Media, &r.Handler, &lane, &r.TaskRevision, &settings, &r.Kind, &planned,
 		&origin, &r.State, &r.Epoch, &r.Cursor, &offsets, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Superseded,
-		&r.ErrorText, &created, &fannedOut, &ended)
+		&r.ErrorText, &created, &fannedOut, &ended,
+	}, more...)...)
 	if err != nil {
 		return Run{}, err
 	}

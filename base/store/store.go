@@ -22,6 +22,10 @@ type Store struct {
 	Data   *DB
 
 	deadLook int // see deadLookDefault
+
+	// listReach is how many rows a page of a list looks at, of those that no index chooses: a page may be short, or empty, and yet have a next one.
+	// runsReach is the same of the runs in which an account's subtasks are looked up, one by one.
+	listReach, runsReach int
 }
 
 // DB is one database: the writer and its readers.
@@ -60,7 +64,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open data database: %w", err), conf.Close())
 	}
-	return &Store{Config: conf, Data: data, deadLook: deadLookDefault}, nil
+	return &Store{Config: conf, Data: data, deadLook: deadLookDefault, listReach: listReachDefault, runsReach: runsReachDefault}, nil
 }
 
 // Ping reports which database's writer does not answer.

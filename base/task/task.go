@@ -3,6 +3,7 @@ package task
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -178,5 +179,11 @@ func LogDay(runID int64) day.Day { return day.Of(RunTime(runID), time.UTC) }
 // FirstRunID returns the smallest id that a run made on the UTC day d can have.
 func FirstRunID(d day.Day) int64 { return FirstRunIDAt(d.Start(time.UTC)) }
 
-// FirstRunIDAt returns the smallest id that a run made at t or later can have.
-func FirstRunIDAt(t time.Time) int64 { return t.UnixMilli() << 22 }
+// FirstRunIDAt returns the smallest id that a run made at t or later can have, the largest that there is when t is beyond all ids.
+func FirstRunIDAt(t time.Time) int64 {
+	const bits = 22
+	if t.UnixMilli() > math.MaxInt64>>bits {
+		return math.MaxInt64
+	}
+	return max(t.UnixMilli(), 0) << bits
+}

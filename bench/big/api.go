@@ -91,6 +91,8 @@ func (d *deployment) routes(logs []big.Log) []route {
 	dice := rand.New(rand.NewPCG(1, 2))
 	last := logs[len(logs)-1]
 	account := func() int { return 1 + dice.IntN(d.o.accounts) }
+	active := func() int { return 1 + dice.IntN(last.RunSize) }
+	on := "since=" + today.Start(time.UTC).Format(time.RFC3339) + "&until=" + today.Add(1).Start(time.UTC).Format(time.RFC3339)
 	dead := func() int { return 7 + 200*dice.IntN(max(1, last.RunSize/200)) }
 	platform := func(id int) string {
 		if id%2 == 1 {
@@ -121,6 +123,25 @@ func (d *deployment) routes(logs []big.Log) []route {
 		{"runs of an unknown task", func(i int) string { return "/runs?task=nobody." + strconv.Itoa(i) }, ""},
 		{"run", func(int) string { return fmt.Sprintf("/runs/%d", run()) }, ""},
 		{"run under way", func(i int) string { return fmt.Sprintf("/runs/%d", last.RunID(last.Runs()-1-i%last.Open)) }, ""},
+		{"subtasks of a run", func(int) string { return fmt.Sprintf("/runs/%d/subtasks", run()) }, "subtasks"},
+		{"subtasks of a run and a state", func(int) string {
+			return fmt.Sprintf("/runs/%d/subtasks?state=%s", run(), pick("failed", "cancelled", "succeeded"))
+		}, "subtasks"},
+		{"subtasks of a run and a text", func(i int) string { return fmt.Sprintf("/runs/%d/subtasks?text=nothing-%d", run(), i) }, "subtasks"},
+		{"subtasks of an account", func(int) string {
+			return "/accounts/" + of(active()) + "/subtasks?" + on
+		}, "subtasks"},
+		{"subtasks of an account and a state", func(int) string {
+			return "/accounts/" + of(active()) + "/subtasks?state=" + pick("failed", "cancelled", "succeeded") + "&" + on
+		}, "subtasks"},
+		{"subtasks of an account and a text", func(i int) string {
+			return "/accounts/" + of(active()) + "/subtasks?text=nothing-" + strconv.Itoa(i) + "&" + on
+		}, "subtasks"},
+		{"due", fixed("/due"), "due"},
+		{"due of a state", func(int) string { return "/due?state=" + pick("retrying", "deferred") }, "due"},
+		{"due of a media and a text", func(i int) string {
+			return "/due?media=" + pick("tencent", "oceanengine") + "&text=" + pick("busy", "nothing")
+		}, "due"},
 		{"why a subtask waits", func(i int) string {
 			return fmt.Sprintf("/subtasks/%d/%d/wait?part=%s", last.RunID(last.Runs()-1-i%last.Open), 2*(1+dice.IntN(last.RunSize/2)), last.Day)
 		}, ""},
@@ -150,6 +171,13 @@ func (d *deployment) routes(logs []big.Log) []route {
 		{"a dead subtask", func(int) string {
 			return fmt.Sprintf("/dead/subtask?run=%d&account_id=%d&part=%s", run(), dead(), last.Day)
 		}, ""},
+		{"accounts", func(i int) string { return "/accounts?limit=" + strconv.Itoa(50+i) }, "accounts"},
+		{"accounts of a media and a tier", func(int) string {
+			return "/accounts?media=" + pick("tencent", "oceanengine") + "&tier=" + pick("active", "inactive")
+		}, "accounts"},
+		{"accounts of a state", func(int) string { return "/accounts?state=" + pick("parked", "unbound", "pulled") }, "accounts"},
+		{"accounts of a login's state", func(int) string { return "/accounts?login_state=" + pick("ok", "reauthorise", "none") }, "accounts"},
+		{"accounts of a game", func(int) string { return "/accounts?game=" + pick("game7", "nobody", "unassigned") }, "accounts"},
 		{"account", func(int) string { return "/accounts/" + of(account()) }, ""},
 		{"coverage", func(int) string {
 			return "/accounts/" + of(account()) + "/coverage?from=" + today.Add(-13).String() + "&to=" + today.String()

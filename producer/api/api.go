@@ -45,6 +45,8 @@ type Deps struct {
 	Limits Limits
 	// LogLevels keeps what processes log.
 	LogLevels LogLevels
+	// Consumers are those of all processes.
+	Consumers Consumers
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
 	// Overview tells how everything stands.
@@ -66,6 +68,7 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: a.orderRun},
 		{Method: http.MethodGet, Path: "/api/v1/runs", Role: httpapi.Viewer, Handler: a.listRuns},
 		{Method: http.MethodGet, Path: "/api/v1/runs/:id", Role: httpapi.Viewer, Handler: a.getRun},
+		{Method: http.MethodGet, Path: "/api/v1/runs/:id/subtasks", Role: httpapi.Viewer, Handler: a.listRunSubtasks},
 		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: a.cancelRun},
 		{Method: http.MethodPost, Path: "/api/v1/runs/:id/rerun", Role: httpapi.Operator, Handler: a.rerunFailed},
 		{Method: http.MethodGet, Path: "/api/v1/cancels", Role: httpapi.Viewer, Handler: a.listCancels},
@@ -74,6 +77,10 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodPost, Path: "/api/v1/pauses", Role: httpapi.Operator, Handler: a.orderPause},
 		{Method: http.MethodDelete, Path: "/api/v1/pauses/:id", Role: httpapi.Operator, Handler: a.liftPause},
 		{Method: http.MethodGet, Path: "/oauth/:media/callback", Role: httpapi.Anyone, Handler: a.oauthCallback},
+		{Method: http.MethodGet, Path: "/api/v1/due", Role: httpapi.Viewer, Handler: a.listDue},
+		{Method: http.MethodGet, Path: "/api/v1/consumers", Role: httpapi.Viewer, Handler: a.listConsumers},
+		{Method: http.MethodGet, Path: "/api/v1/accounts", Role: httpapi.Viewer, Handler: a.listAccounts},
+		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/subtasks", Role: httpapi.Viewer, Handler: a.listAccountSubtasks},
 		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id", Role: httpapi.Viewer, Handler: a.getAccount},
 		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/coverage", Role: httpapi.Viewer, Handler: a.getCoverage},
 		{Method: http.MethodGet, Path: "/api/v1/coverage/holes", Role: httpapi.Viewer, Handler: a.listHoles},

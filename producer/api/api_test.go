@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
@@ -21,6 +22,7 @@ import (
 	"adsync/base/loglevel"
 	"adsync/base/ratelimit"
 	"adsync/base/redis/redistest"
+	"adsync/base/roster"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
@@ -93,6 +95,8 @@ type bench struct {
 	topics  *memoryBroker
 	first   *producer.Producer
 	another func() *producer.Producer // starts one more
+	roster   *roster.Roster
+	redis    goredis.UniversalClient
 }
 
 func setup(t *testing.T, tasks ...producer.Task) *bench {
@@ -116,12 +120,13 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	require.NoError(b.t, err)
 	b.rules = ratelimit.NewRules()
 	client, keys := redistest.New(b.t)
+	b.redis, b.roster = client, roster.New(client, keys)
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
 	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{"tencent", "oceanengine"}, Tasks: p.Tasks, Limits: b.waiter, Clock: c})
 	b.server.Register(api.Routes(api.Deps{
 		Overview: board.Read,
 		Store:    b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter,
-		LogLevels: loglevel.NewOrders(client, keys), Clock: c,
+		LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
 }

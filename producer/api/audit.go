@@ -39,7 +39,7 @@ func (a *api) listAudit(c *gin.Context) error {
 		return err
 	}
 	filter := store.AuditFilter{
-		Actor: q.values.Get("actor"), Object: q.values.Get("object"), Since: q.time("since"), Until: q.time("until"),
+		Actor: q.values.Get("actor"), Object: q.values.Get("object"), Since: q.time("since", time.Time{}), Until: q.time("until", time.Time{}),
 	}
 	if text := q.values.Get("after"); text != "" {
 		if filter.Before, err = parseID(text); err != nil {

@@ -75,12 +75,27 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 		}{},
 		`"level": "debug"`: &logLevelJSON{},
 		`"expected_at":`:   &waitJSON{},
-		`"bindings":`: &struct {
+		`"subtasks": [`: &struct {
+			Subtasks []subtaskJSON `json:"subtasks"`
+			Next     string        `json:"next"`
+		}{},
+		`"due": [`: &struct {
+			Due  []waitingJSON `json:"due"`
+			Next string        `json:"next"`
+		}{},
+		`"consumers": [`: &struct {
+			Consumers []consumerJSON `json:"consumers"`
+		}{},
+		"\"accounts\": [\n    {\n": &struct {
+			Accounts []listedAccountJSON `json:"accounts"`
+			Next     string              `json:"next"`
+		}{},
+		`"logins":`: &struct {
 			Account  accountJSON   `json:"account"`
 			Logins   []loginJSON   `json:"logins"`
 			Bindings []bindingJSON `json:"bindings"`
 		}{},
-		`"coverage":`: &struct {
+		`"coverage": [`: &struct {
 			Account  accountJSON    `json:"account"`
 			From     string         `json:"from"`
 			To       string         `json:"to"`

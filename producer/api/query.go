@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -23,20 +25,45 @@ type query struct {
 	errs   []httpapi.FieldError
 }
 
-// queryOf refuses parameters that the route does not know: a filter with a slip of the pen must not list everything.
+// parameterMax is how many characters a parameter may have: more than any name, piece of a text or page's token has.
+const parameterMax = 512
+
+// queryOf refuses parameters that the route does not know, or that cannot be meant: a filter with a slip of the pen must not list everything.
 func queryOf(c *gin.Context, known ...string) (*query, error) {
-	q := &query{values: c.Request.URL.Query()}
+	values, err := url.ParseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return nil, httpapi.NewProblem(http.StatusBadRequest, "The query of the address cannot be read: %s. Write %%25 for a percent sign, and %%3B for a semicolon.", err)
+	}
+	q := &query{values: values}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
-		if !slices.Contains(known, name) {
+		switch all := q.values[name]; {
+		case !slices.Contains(known, name):
 			want := "this route takes no parameters"
 			if len(known) > 0 {
 				want = "there is no such parameter: want " + strings.Join(known, ", ")
 			}
-			q.refuse(name, "%s", want)
+			q.refuse(cutText(name), "%s", want)
+		case len(all) > 1:
+			q.refuse(name, "is given %d times: want it once", len(all))
+		case !utf8.ValidString(all[0]):
+			q.refuse(name, "is no text: want UTF-8")
+		case utf8.RuneCountInString(all[0]) > parameterMax:
+			q.refuse(name, "is too long: want up to %d characters", parameterMax)
 		}
 	}
 	return q, q.err()
 }
+
+// cutText cuts what a caller wrote to a length at which an answer can repeat it.
+func cutText(text string) string {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	if utf8.RuneCountInString(text) > quotedMax {
+		return string([]rune(text)[:quotedMax]) + "…"
+	}
+	return text
+}
+
+const quotedMax = 100
 
 func (q *query) refuse(name, format string, args ...any) {
 	q.errs = append(q.errs, httpapi.FieldError{Field: name, Detail: fmt.Sprintf(format, args...)})
@@ -64,17 +91,32 @@ func (q *query) day(name string, fallback day.Day) day.Day {
 	return d
 }
 
-// time reads a moment; the zero time stands when there is none.
-func (q *query) time(name string) time.Time {
+// time reads a moment; the fallback stands when there is none.
+func (q *query) time(name string, fallback time.Time) time.Time {
 	text := q.values.Get(name)
 	if text == "" {
-		return time.Time{}
+		return fallback
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || !isMoment(at.UnixMilli()) {
 		q.refuse(name, "%q is refused: want a time such as 2026-11-21T10:30:00Z", text)
+		return fallback
 	}
-	return t
+	return at.UTC().Truncate(time.Millisecond)
+}
+
+// isMoment tells whether milliseconds are a time that a database can hold, and that is not zero.
+func isMoment(milliseconds int64) bool {
+	return milliseconds > 0 && milliseconds < time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+}
+
+// oneOf reads one of some words; "" when there is none.
+func (q *query) oneOf(name string, words []string) string {
+	word := q.values.Get(name)
+	if word != "" && !slices.Contains(words, word) {
+		q.refuse(name, "%q is refused: want one of %s", word, strings.Join(words, ", "))
+	}
+	return word
 }
 
 // limit reads how many of something are asked for.

@@ -144,18 +144,12 @@ func (a *api) getRun(c *gin.Context) error {
 	if err != nil {
 		return noRun(c.Param("id"))
 	}
-	run, err := a.Store.Run(ctx, id)
+	run, retrying, deferred, err := a.Store.RunProgress(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return a.getPending(c, id)
 	}
 	if err != nil {
 		return err
-	}
-	var retrying, deferred int64
-	if run.State.Open() {
-		if retrying, deferred, err = a.Store.SubtasksWaiting(ctx, id); err != nil {
-			return err
-		}
 	}
 	c.JSON(http.StatusOK, detail(&run, retrying, deferred, a.Clock.Now()))
 	return nil
@@ -188,8 +182,7 @@ func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {
 	d := runDetail{runJSON: describeRun(run)}
 	d.Counts.Retrying, d.Counts.Deferred = &retrying, &deferred
 	if run.Total != nil {
-		// The two figures come from two reads: what moved between them must not show as less than nothing.
-		waiting := max(*run.Total-run.Ended()-retrying-deferred, 0)
+		waiting := *run.Total - run.Ended() - retrying - deferred
 		d.Counts.Waiting = &waiting
 	}
 	until := now

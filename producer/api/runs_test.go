@@ -78,7 +78,6 @@ func TestRuns_ArePagedFromTheNewest(t *testing.T) {
 		{"?state=failed", []string{"103", "101"}},
 		{"?task=even&state=failed&after=103", []string{"101"}},
 		{"?task=none", nil},
-		{"?task=%FF", nil},
 	}
 	for _, test := range tests {
 		ids, next := list(test.query)
@@ -101,6 +100,8 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 			{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
 			{Field: "limit", Detail: `"0" is refused: want 1 to 500`},
 		}},
+		{"?task=%FF", []fieldError{{Field: "task", Detail: "is no text: want UTF-8"}}},
+		{"?task=a&task=b", []fieldError{{Field: "task", Detail: "is given 2 times: want it once"}}},
 		{"?limit=501", []fieldError{{Field: "limit", Detail: `"501" is refused: want 1 to 500`}}},
 	}
 	for _, test := range tests {

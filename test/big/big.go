@@ -108,6 +108,11 @@ func (t *Tables) Accounts(ctx context.Context, n int) error {
 	if _, err := t.Config.ExecContext(ctx, statement); err != nil {
 		return err
 	}
+	statement = fmt.Sprintf("INSERT INTO account_binding (account_id, from_day, game, os)"+
+		" SELECT seq, '1970-01-01', CONCAT('game', seq MOD %d), IF(seq DIV %d MOD 2 = 0, 'ios', 'android') FROM seq_1_to_%d", Games, Games, n)
+	if _, err := t.Config.ExecContext(ctx, statement); err != nil {
+		return err
+	}
 	return t.each(ctx, []string{fmt.Sprintf("INSERT INTO binding_applied (account_id, from_day, to_day, game, os, noted)"+
 		" SELECT seq, '1970-01-01', '9999-12-31', CONCAT('game', seq MOD %d), IF(seq DIV %d MOD 2 = 0, 'ios', 'android'), 1 FROM seq_1_to_%d", Games, Games, n)})
 }

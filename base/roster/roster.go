@@ -1,0 +1,130 @@
+// Package roster tells which consumers live, and what their pools do.
+//
+// Each process says so itself every few seconds, in Redis. What was said longer than Life ago is not believed: its process has ended, or is
+// cut off. Nothing rests on it but what people are shown.
+package roster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/redis"
+)
+
+const (
+	// Interval is how often a process is to tell of itself.
+	Interval = 5 * time.Second
+	// Life is for how long it is believed: it may fail to tell twice.
+	Life = 3 * Interval
+	// forgetAfter is when what a process said is deleted. It is long, so that nobody deletes what is being said anew.
+	forgetAfter = 10 * time.Minute
+)
+
+// Process is what a consumer tells of itself.
+type Process struct {
+	ID        string    `json:"id"`   // of this process alone
+	Node      string    `json:"node"` // as the subtasks' rows name it
+	Version   string    `json:"version"`
+	Commit    string    `json:"commit"`
+	StartedAt time.Time `json:"started_at"`
+	Pools     []Pool    `json:"pools"`
+	// Age is how long ago it told that, by Redis's clock. It is not told, but found by List.
+	Age time.Duration `json:"-"`
+}
+
+// Pool is a process's work on one lane of one platform.
+type Pool struct {
+	Media    string `json:"media"`
+	Lane     string `json:"lane"`
+	Running  int    `json:"running"`  // subtasks under way
+	Capacity int    `json:"capacity"` // that may be, without those that wait for a call limit
+	Limited  int    `json:"limited"`  // of Running, those that wait for a call limit
+	// Partitions are those of the lane's topic that the process was given.
+	Partitions []int `json:"partitions"`
+	Careful    int   `json:"careful"` // of them, those whose messages go one by one
+}
+
+// Roster is where the processes with the same keys tell of themselves. It is safe for concurrent use.
+type Roster struct {
+	client goredis.UniversalClient
+	key    string
+}
+
+// New returns the roster of a deployment.
+func New(client goredis.UniversalClient, keys redis.Keys) *Roster {
+	return &Roster{client: client, key: keys.Of("roster", "consumers")}
+}
+
+// said is a process with when it told so, by Redis's clock, in milliseconds.
+type said struct {
+	At int64 `json:"at"`
+	Process
+}
+
+// Tell says what a process does now.
+func (r *Roster) Tell(ctx context.Context, p Process) error {
+	now, err := r.client.Time(ctx).Result()
+	if err != nil {
+		return fmt.Errorf("tell of consumer %s: %w", p.ID, err)
+	}
+	text, err := json.Marshal(said{At: now.UnixMilli(), Process: p})
+	if err != nil {
+		return fmt.Errorf("tell of consumer %s: %w", p.ID, err)
+	}
+	_, err = r.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		pipe.HSet(ctx, r.key, p.ID, text)
+		pipe.PExpire(ctx, r.key, forgetAfter)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("tell of consumer %s: %w", p.ID, err)
+	}
+	return nil
+}
+
+// Leave says that a process ends.
+func (r *Roster) Leave(ctx context.Context, id string) error {
+	if err := r.client.HDel(ctx, r.key, id).Err(); err != nil {
+		return fmt.Errorf("tell of the end of consumer %s: %w", id, err)
+	}
+	return nil
+}
+
+// List returns the processes that live, by node.
+func (r *Roster) List(ctx context.Context) ([]Process, error) {
+	all, err := r.client.HGetAll(ctx, r.key).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list the consumers: %w", err)
+	}
+	now, err := r.client.Time(ctx).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list the consumers: %w", err)
+	}
+	living := []Process{}
+	var dead []string
+	for id, text := range all {
+		var s said
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			continue // A later release says it in another way.
+		}
+		switch s.Age = max(now.Sub(time.UnixMilli(s.At)), 0).Truncate(time.Millisecond); {
+		case s.Age <= Life:
+			living = append(living, s.Process)
+		case s.Age > forgetAfter:
+			dead = append(dead, id)
+		}
+	}
+	if len(dead) > 0 {
+		if err := r.client.HDel(ctx, r.key, dead...).Err(); err != nil {
+			return nil, fmt.Errorf("forget consumers: %w", err)
+		}
+	}
+	slices.SortFunc(living, func(a, b Process) int { return strings.Compare(a.ID, b.ID) })
+	return living, nil
+}

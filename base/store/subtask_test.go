@@ -1,0 +1,284 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+)
+
+// logOf makes runs of tencent, an hour apart, each with three subtasks: of account 1 that has succeeded, of account 2 that is retrying, and of
+// account 3 that has failed.
+func logOf(t *testing.T, s *store.Store, first time.Time, runs int) []store.Run {
+	t.Helper()
+	ctx := t.Context()
+	l := lead(t, s, "me")
+	var all []store.Run
+	for i := range runs {
+		at := first.Add(time.Duration(i) * time.Hour)
+		run := someRun(task.NewRunID(at), at)
+		run.Media = "tencent"
+		require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+		require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
+		require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}, {AccountID: 3, Part: "p"}}, at))
+		outcome := func(account int64, state task.State, text string) store.Outcome {
+			return store.Outcome{
+				Key: task.Key{RunID: run.ID, AccountID: account, Part: "p"}, Delivery: 1, Attempt: 1, State: state, Media: "tencent", Lane: "normal",
+				DueAt: at.Add(time.Minute), EndedAt: at, ErrorClass: "transient", ErrorText: text, Reason: text,
+			}
+		}
+		_, err := s.ApplyOutcomes(ctx, []store.Outcome{
+			outcome(1, task.Succeeded, ""), outcome(2, task.Retrying, "the 50% of it"), outcome(3, task.Failed, fmt.Sprintf("code %d", i)),
+		})
+		require.NoError(t, err)
+		all = append(all, run)
+	}
+	return all
+}
+
+func TestRunSubtasks_PagesEachOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	run := logOf(t, s, time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), 1)[0]
+	list := func(f store.SubtaskFilter, limit int) (accounts []int64) {
+		var after store.AccountPart
+		for {
+			page, next, err := s.RunSubtasks(t.Context(), run.ID, f, after, limit)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(page), limit)
+			for _, r := range page {
+				require.Equal(t, run.ID, r.RunID)
+				accounts = append(accounts, r.AccountID)
+			}
+			if next == nil {
+				return accounts
+			}
+			after = *next
+		}
+	}
+	for _, limit := range []int{1, 2, 3, 50} {
+		require.Equal(t, []int64{1, 2, 3}, list(store.SubtaskFilter{}, limit))
+	}
+	require.Equal(t, []int64{3}, list(store.SubtaskFilter{State: task.Failed}, 1))
+	require.Equal(t, []int64{2}, list(store.SubtaskFilter{Text: "50% of"}, 1))
+	require.Empty(t, list(store.SubtaskFilter{Text: "50_ of"}, 1), "no letter has a meaning of its own")
+	require.Empty(t, list(store.SubtaskFilter{State: task.Failed, Text: "50%"}, 1))
+
+	page, _, err := s.RunSubtasks(t.Context(), run.ID, store.SubtaskFilter{State: task.Failed}, store.AccountPart{}, 1)
+	require.NoError(t, err)
+	require.Equal(t, "code 0", page[0].ErrorText)
+	require.Equal(t, "transient", page[0].ErrorClass)
+
+	require.NoError(t, s.DropLogTable(t.Context(), task.LogDay(run.ID)))
+	require.Empty(t, list(store.SubtaskFilter{State: task.Failed}, 1), "a day that was dropped has none")
+	require.Empty(t, list(store.SubtaskFilter{}, 1))
+}
+
+// A page that looks for little in much ends before it has looked at all of it, and the pages together find it.
+func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	s.SetReach(2, 3)
+	first := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
+	runs := logOf(t, s, first, 7) // into the next day
+	page, next, err := s.RunSubtasks(t.Context(), runs[0].ID, store.SubtaskFilter{State: task.Failed}, store.AccountPart{}, 5)
+	require.NoError(t, err)
+	require.Empty(t, page)
+	require.Equal(t, &store.AccountPart{AccountID: 2, Part: "p"}, next)
+	page, next, err = s.RunSubtasks(t.Context(), runs[0].ID, store.SubtaskFilter{State: task.Failed}, *next, 5)
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+	require.Nil(t, next)
+
+	account := store.Account{ID: 3, Media: "tencent"}
+	found := func(f store.SubtaskFilter, since, until time.Time, limit int) (hours []int, pages int) {
+		var after task.Key
+		for {
+			page, next, err := s.AccountSubtasks(t.Context(), account, f, since, until, after, limit)
+			require.NoError(t, err)
+			pages++
+			for _, r := range page {
+				require.EqualValues(t, 3, r.AccountID)
+				require.NotEmpty(t, r.TaskName)
+				hours = append(hours, int(r.PlannedAt.Sub(first).Hours()))
+			}
+			if next == nil {
+				return hours, pages
+			}
+			after = *next
+		}
+	}
+	all := []int{6, 5, 4, 3, 2, 1, 0}
+	hours, _ := found(store.SubtaskFilter{}, first, time.Time{}, 2)
+	require.Equal(t, all, hours)
+	hours, pages := found(store.SubtaskFilter{Text: "code 1"}, first, time.Time{}, 50)
+	require.Equal(t, []int{1}, hours)
+	require.Equal(t, 3, pages, "three runs a page")
+	hours, _ = found(store.SubtaskFilter{}, first.Add(time.Hour), first.Add(3*time.Hour), 50)
+	require.Equal(t, []int{2, 1}, hours, "the end is not in it")
+	account.Media = "oceanengine"
+	hours, _ = found(store.SubtaskFilter{}, first, time.Time{}, 50)
+	require.Empty(t, hours, "runs of another media have none of its accounts")
+	account.Media = "tencent"
+	require.NoError(t, s.DropLogTable(t.Context(), "2026-11-21"))
+	hours, _ = found(store.SubtaskFilter{}, first, time.Time{}, 50)
+	require.Equal(t, []int{6, 5, 4}, hours)
+
+	var due []int
+	var after store.WaitingPlace
+	for {
+		page, next, err := s.WaitingSubtasks(t.Context(), store.WaitingFilter{Text: "50%"}, after, 1)
+		require.NoError(t, err)
+		for _, w := range page {
+			require.Equal(t, "tencent", w.Media)
+			due = append(due, int(w.DueAt.Sub(first).Hours()))
+		}
+		if next == nil {
+			break
+		}
+		after = *next
+	}
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6}, due)
+}
+
+// Two states are two walks along the index, whose rows come in one order.
+func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	s.SetReach(2, 3)
+	first := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	runs := logOf(t, s, first, 9)
+	db := s.Data.Writer(t.Context())
+	for _, i := range []int{1, 4, 5, 6, 7} {
+		require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'deferred', lane = 'slow', waits_for = 'pause:7' WHERE run_id = ?", runs[i].ID).Error)
+	}
+	require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'sent' WHERE run_id = ?", runs[8].ID).Error)
+	list := func(f store.WaitingFilter, limit int) (hours []int) {
+		var after store.WaitingPlace
+		for {
+			page, next, err := s.WaitingSubtasks(t.Context(), f, after, limit)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(page), limit)
+			for _, w := range page {
+				hours = append(hours, int(w.DueAt.Sub(first).Hours()))
+			}
+			if next == nil {
+				return hours
+			}
+			after = *next
+		}
+	}
+	for _, limit := range []int{1, 2, 3, 50} {
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(store.WaitingFilter{}, limit))
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(store.WaitingFilter{Media: "tencent"}, limit))
+		require.Equal(t, []int{1, 4, 5, 6, 7}, list(store.WaitingFilter{State: task.Deferred}, limit))
+		require.Equal(t, []int{1, 4, 5, 6, 7}, list(store.WaitingFilter{Lane: "slow"}, limit))
+		require.Equal(t, []int{0, 2, 3}, list(store.WaitingFilter{State: task.Retrying, Text: "50%"}, limit))
+		require.Empty(t, list(store.WaitingFilter{Media: "oceanengine"}, limit))
+	}
+}
+
+func TestRunProgress_CountsWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	run := logOf(t, s, time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), 2)[0]
+	found, retrying, deferred, err := s.RunProgress(t.Context(), run.ID)
+	require.NoError(t, err)
+	require.Equal(t, run.ID, found.ID)
+	require.EqualValues(t, 1, found.Succeeded)
+	require.EqualValues(t, 1, found.Failed)
+	require.EqualValues(t, 1, retrying)
+	require.Zero(t, deferred)
+	_, _, _, err = s.RunProgress(t.Context(), run.ID+1)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	s.SetReach(2, 3)
+	db := s.Config.Writer(t.Context())
+	for _, statement := range []string{
+		`INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state, state_reason) VALUES
+  (1, 'tencent', 'app', 'one', '', '', '2026-11-21 10:00:00', '2026-12-21 10:00:00', 'ok', ''),
+  (2, 'tencent', 'app', 'two', '', '', '2026-11-21 10:00:00', '2026-12-21 10:00:00', 'reauthorise', 'refused')`,
+		`INSERT INTO media_login (token_id, name) VALUES (2, 'the second')`,
+		`INSERT INTO media_account (id, media, external_id, token_id, tier, parked, bound) VALUES
+  (1, 'tencent', 'a1', 1, 'active', '', 1), (2, 'tencent', 'a2', 2, 'active', 'gone', 1), (3, 'oceanengine', 'a3', 1, 'inactive', '', 1),
+  (4, 'tencent', 'a4', 9, 'inactive', 'gone', 0), (5, 'tencent', 'a5', 1, 'active', '', 1), (6, 'oceanengine', 'a6', 1, 'active', '', 1)`,
+		`INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES
+  (1, '2026-01-01', '2026-11-20', 'chess', 'ios'), (1, '2026-11-21', '9999-12-31', 'chess', 'android'), (2, '2026-01-01', '2026-11-01', 'chess', 'ios'),
+  (3, '2026-01-01', '9999-12-31', 'go', 'ios'), (5, '2026-01-01', '9999-12-31', 'chess', 'ios'), (6, '2026-01-01', '9999-12-31', 'chess', 'ios')`,
+	} {
+		require.NoError(t, db.Exec(statement).Error)
+	}
+	list := func(f store.AccountFilter, limit int) (ids []int64) {
+		for after := int64(0); ; {
+			page, next, err := s.ListAccounts(t.Context(), f, after, limit)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(page), limit)
+			for i := range page {
+				ids = append(ids, page[i].ID)
+			}
+			if next == 0 {
+				return ids
+			}
+			require.Greater(t, next, after)
+			after = next
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		filter store.AccountFilter
+		want   []int64
+	}{
+		{"all", store.AccountFilter{}, []int64{1, 2, 3, 4, 5, 6}},
+		{"of a media", store.AccountFilter{Media: "oceanengine"}, []int64{3, 6}},
+		{"of a tier", store.AccountFilter{Tier: "inactive"}, []int64{3, 4}},
+		{"of a media and tier", store.AccountFilter{Media: "tencent", Tier: "active"}, []int64{1, 2, 5}},
+		{"that are pulled", store.AccountFilter{State: store.AccountPulled}, []int64{1, 3, 5, 6}},
+		{"that are parked", store.AccountFilter{State: store.AccountParked}, []int64{2}},
+		{"that are not bound", store.AccountFilter{State: store.AccountUnbound}, []int64{4}},
+		{"whose login works", store.AccountFilter{LoginState: store.TokenOK}, []int64{1, 3, 5, 6}},
+		{"whose login is dead", store.AccountFilter{LoginState: store.TokenReauthorise}, []int64{2}},
+		{"without a login", store.AccountFilter{LoginState: store.LoginNone}, []int64{4}},
+		{"of a game", store.AccountFilter{Game: "chess"}, []int64{1, 5, 6}},
+		{"of a game and media", store.AccountFilter{Game: "chess", Media: "oceanengine"}, []int64{6}},
+		{"of no game, or of several within the days", store.AccountFilter{Game: store.Unassigned}, []int64{1, 2, 4}},
+		{"of a game that there is not", store.AccountFilter{Game: "poker"}, nil},
+		{"of a media, tier and state", store.AccountFilter{Media: "tencent", Tier: "active", State: store.AccountParked}, []int64{2}},
+	} {
+		c.filter.From, c.filter.To = "2026-11-20", "2026-11-22"
+		for _, limit := range []int{1, 2, 50} {
+			require.Equal(t, c.want, list(c.filter, limit), c.name)
+		}
+	}
+	page, _, err := s.ListAccounts(t.Context(), store.AccountFilter{}, 1, 1)
+	require.NoError(t, err)
+	require.Equal(t, "the second", page[0].LoginName)
+	require.Equal(t, "refused", page[0].LoginReason)
+	require.Equal(t, time.Date(2026, 12, 21, 10, 0, 0, 0, time.UTC), page[0].RefreshExpires)
+	require.Equal(t, []store.Binding{{AccountID: 2, From: "2026-01-01", To: "2026-11-01", Game: "chess", OS: "ios"}}, page[0].Bindings)
+}
+
+func TestFiguresCoverage_TellsTheAccountsOwnDaysAlone(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	db := s.Data.Writer(t.Context())
+	require.NoError(t, db.Exec(`INSERT INTO coverage (account_id, report, level, day, media, state) VALUES
+  (1, 'report_daily', 'account', '2026-11-20', 'tencent', 'complete'), (1, 'report_daily', 'account', '2026-11-10', 'tencent', 'complete'),
+  (1, 'report_daily', 'adgroup', '2026-11-20', 'tencent', 'suspect'), (2, 'report_daily', 'account', '2026-11-21', 'tencent', 'partial'),
+  (3, 'report_daily', 'account', '2026-11-21', 'tencent', 'partial')`).Error)
+	found, err := s.FiguresCoverage(t.Context(), []int64{1, 2}, day.Between("2026-11-15", "2026-11-21"))
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Len(t, found[1], 1)
+	require.Equal(t, store.Complete, found[1][0].State)
+	require.Equal(t, day.Day("2026-11-21"), found[2][0].Day)
+}

@@ -1,0 +1,170 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+const (
+	accountsPerPage    = 50
+	accountsPerPageMax = 500
+	// accountDays is how many days of coverage the list of accounts sums up.
+	accountDays = 7
+)
+
+var (
+	accountStates = []string{string(store.AccountPulled), string(store.AccountParked), string(store.AccountUnbound)}
+	accountTiers  = []string{store.TierActive, store.TierInactive, store.TierInvalid}
+	loginStates   = []string{store.TokenOK, store.TokenReauthorise, store.LoginNone}
+)
+
+// listedAccountJSON is an account in a list.
+type listedAccountJSON struct {
+	accountJSON
+	State    store.AccountState `json:"state"`
+	Login    *loginInUseJSON    `json:"login,omitempty"` // nothing when there is none
+	Coverage coverageShortJSON  `json:"coverage"`
+	Bindings []bindingJSON      `json:"bindings"`
+}
+
+// loginInUseJSON is the login that an account is pulled with.
+type loginInUseJSON struct {
+	ID     string `json:"id"`
+	Login  string `json:"login"`
+	Name   string `json:"name,omitempty"`
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"`
+	// When its tokens end; the access token is refreshed before it does.
+	AccessExpiresAt  time.Time `json:"access_expires_at"`
+	RefreshExpiresAt time.Time `json:"refresh_expires_at"`
+}
+
+// coverageShortJSON counts the days of the account's own daily figures.
+type coverageShortJSON struct {
+	From     day.Day   `json:"from"`
+	To       day.Day   `json:"to"`
+	Complete int       `json:"complete"`
+	Partial  int       `json:"partial"`
+	Suspect  int       `json:"suspect"`
+	Never    int       `json:"never"`
+	PulledAt time.Time `json:"pulled_at,omitzero"` // the newest of these pulls
+}
+
+func (a *api) listAccounts(c *gin.Context) error {
+	q, err := queryOf(c, "media", "tier", "state", "login_state", "game", "after", "limit")
+	if err != nil {
+		return err
+	}
+	// A day has begun somewhere, and lasts elsewhere: which of them it is for an account its zone says.
+	today := day.Of(a.Clock.Now(), time.UTC)
+	filter := store.AccountFilter{
+		Media: q.values.Get("media"), Tier: q.oneOf("tier", accountTiers), State: store.AccountState(q.oneOf("state", accountStates)),
+		LoginState: q.oneOf("login_state", loginStates), Game: q.values.Get("game"), From: today.Add(-1), To: today.Add(1),
+	}
+	var after int64
+	if text := q.values.Get("after"); text != "" {
+		if after, err = parseID(text); err != nil {
+			q.refuse("after", "%q is refused: want the value of next in the page before", text)
+		}
+	}
+	limit := q.limit(accountsPerPage, accountsPerPageMax)
+	if err := q.err(); err != nil {
+		return err
+	}
+	if _, err := a.platforms(filter.Media); err != nil {
+		return err
+	}
+	rows, end, err := a.Store.ListAccounts(c.Request.Context(), filter, after, limit)
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r store.ListedAccount) bool {
+		b, bound := store.BindingOn(r.Bindings, day.Of(a.Clock.Now(), zoneOf(r.Account)))
+		switch filter.Game {
+		case "":
+			return false
+		case store.Unassigned:
+			return bound && b.Game != store.Unassigned
+		}
+		return b.Game != filter.Game
+	})
+	shown, err := a.describeAccounts(c, rows)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if end != 0 {
+		next = formatID(end)
+	}
+	c.JSON(http.StatusOK, gin.H{"accounts": shown, "next": next})
+	return nil
+}
+
+func (a *api) describeAccounts(c *gin.Context, rows []store.ListedAccount) ([]listedAccountJSON, error) {
+	now := a.Clock.Now()
+	ids, todays := make([]int64, len(rows)), make([]day.Day, len(rows))
+	var days []day.Day
+	for i := range rows {
+		ids[i], todays[i] = rows[i].ID, day.Of(now, zoneOf(rows[i].Account))
+		days = append(days, day.Between(todays[i].Add(1-accountDays), todays[i])...)
+	}
+	slices.Sort(days)
+	known, err := a.Store.FiguresCoverage(c.Request.Context(), ids, slices.Compact(days))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]listedAccountJSON, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		all[i] = listedAccountJSON{
+			accountJSON: describeAccount(r.Account), State: stateOf(r.Account), Bindings: describeBindings(r.Bindings),
+			Coverage: shortOf(known[r.ID], todays[i].Add(1-accountDays), todays[i]),
+		}
+		if r.LoginState != store.LoginNone {
+			all[i].Login = &loginInUseJSON{
+				ID: formatID(r.TokenID), Login: r.Login, Name: r.LoginName, State: r.LoginState, Reason: r.LoginReason,
+				AccessExpiresAt: r.AccessExpires, RefreshExpiresAt: r.RefreshExpires,
+			}
+		}
+	}
+	return all, nil
+}
+
+func stateOf(account store.Account) store.AccountState {
+	switch {
+	case !account.Bound:
+		return store.AccountUnbound
+	case account.Parked != "":
+		return store.AccountParked
+	}
+	return store.AccountPulled
+}
+
+func shortOf(rows []store.Coverage, from, to day.Day) coverageShortJSON {
+	short := coverageShortJSON{From: from, To: to, Never: len(day.Between(from, to))}
+	for i := range rows {
+		r := &rows[i]
+		if r.Day < from || r.Day > to || r.State == "" {
+			continue
+		}
+		short.Never--
+		switch r.State {
+		case store.Complete:
+			short.Complete++
+		case store.Partial:
+			short.Partial++
+		case store.Suspect:
+			short.Suspect++
+		}
+		if r.PulledAt.After(short.PulledAt) {
+			short.PulledAt = r.PulledAt.Time
+		}
+	}
+	return short
+}

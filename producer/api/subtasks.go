@@ -1,0 +1,308 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const (
+	subtasksPerPage    = 50
+	subtasksPerPageMax = 500
+	// subtasksSince is how far back the subtasks of an account are listed when nothing else is asked for.
+	subtasksSince = 24 * time.Hour
+)
+
+var (
+	subtaskStates = []string{
+		string(task.Waiting), string(task.Retrying), string(task.Deferred), string(task.Succeeded), string(task.Failed),
+		string(task.Expired), string(task.Cancelled), string(task.Superseded),
+	}
+	waitingStates = []string{string(task.Retrying), string(task.Deferred)}
+)
+
+// subtaskJSON is one subtask as its day's log has it.
+type subtaskJSON struct {
+	RunID      string     `json:"run_id"`
+	Task       string     `json:"task"`
+	PlannedAt  time.Time  `json:"planned_at"`
+	AccountID  string     `json:"account_id"` // ours; "0" for work that belongs to no account
+	Account    string     `json:"account,omitempty"`
+	Part       string     `json:"part"`
+	State      task.State `json:"state"`
+	Delivery   int        `json:"delivery"` // how often it was sent
+	Attempts   int        `json:"attempts"`
+	Node       string     `json:"node,omitempty"` // who worked on it last
+	ErrorClass string     `json:"error_class,omitempty"`
+	Error      string     `json:"error,omitempty"` // of the last try
+	CreatedAt  time.Time  `json:"created_at"`
+	StartedAt  time.Time  `json:"started_at,omitzero"` // the last try
+	EndedAt    time.Time  `json:"ended_at,omitzero"`
+	DueAt      time.Time  `json:"due_at,omitzero"` // when it is sent again, of one that is retrying or deferred
+	Rows       int64      `json:"rows"`            // written by the last try
+	Calls      int64      `json:"calls"`           // of all tries
+}
+
+// waitingJSON is a subtask that waits to be sent again.
+type waitingJSON struct {
+	RunID     string     `json:"run_id"`
+	Task      string     `json:"task,omitempty"`
+	AccountID string     `json:"account_id"`
+	Account   string     `json:"account,omitempty"`
+	Part      string     `json:"part"`
+	Media     string     `json:"media"`
+	Lane      string     `json:"lane"`
+	State     task.State `json:"state"`
+	Delivery  int        `json:"delivery"`
+	Attempts  int        `json:"attempts"`
+	DueAt     time.Time  `json:"due_at"`
+	Reason    string     `json:"reason,omitempty"`
+	// What it waits for beside its time, if it does.
+	WaitsForRun   string `json:"waits_for_run,omitempty"`
+	WaitsForPause string `json:"waits_for_pause,omitempty"`
+}
+
+// The tokens of pages: where the one before ended.
+type (
+	runSubtasksPage struct {
+		Account int64  `json:"account"`
+		Part    string `json:"part"`
+	}
+	accountSubtasksPage struct {
+		Run  int64  `json:"run"`
+		Part string `json:"part"`
+	}
+	waitingPage struct {
+		At      int64  `json:"at"` // milliseconds
+		Run     int64  `json:"run"`
+		Account int64  `json:"account"`
+		Part    string `json:"part"`
+	}
+)
+
+func subtaskFilterOf(q *query) store.SubtaskFilter {
+	return store.SubtaskFilter{State: task.State(q.oneOf("state", subtaskStates)), Text: q.values.Get("text")}
+}
+
+func (a *api) listRunSubtasks(c *gin.Context) error {
+	q, err := queryOf(c, "state", "text", "after", "limit")
+	if err != nil {
+		return err
+	}
+	filter := subtaskFilterOf(q)
+	place, _ := pageAfter(q, func(p runSubtasksPage) bool { return p.Account >= 0 })
+	limit := q.limit(subtasksPerPage, subtasksPerPageMax)
+	if err := q.err(); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	run, err := a.run(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	rows, end, err := a.Store.RunSubtasks(ctx, run.ID, filter, store.AccountPart{AccountID: place.Account, Part: place.Part}, limit)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if end != nil {
+		if next, err = pageToken(runSubtasksPage{Account: end.AccountID, Part: end.Part}); err != nil {
+			return err
+		}
+	}
+	all := make([]store.AccountSubtask, len(rows))
+	for i := range rows {
+		all[i] = store.AccountSubtask{Subtask: rows[i], TaskName: run.TaskName, PlannedAt: run.PlannedAt}
+	}
+	shown, err := a.describeSubtasks(ctx, all)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, gin.H{"subtasks": shown, "next": next})
+	return nil
+}
+
+// run finds the run that a text names. One that is ordered and not made yet has no subtasks.
+func (a *api) run(ctx context.Context, text string) (store.Run, error) {
+	id, err := parseID(text)
+	if err != nil {
+		return store.Run{}, noRun(text)
+	}
+	run, err := a.Store.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		if _, err = a.Store.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
+			return store.Run{}, noRun(text)
+		}
+		run.ID = id
+	}
+	return run, err
+}
+
+func (a *api) listAccountSubtasks(c *gin.Context) error {
+	_, account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	q, err := queryOf(c, "state", "text", "since", "until", "after", "limit")
+	if err != nil {
+		return err
+	}
+	filter := subtaskFilterOf(q)
+	end := q.time("until", time.Time{}) // Without it, whatever there is: another process's clock may be a moment ahead.
+	until := end
+	if until.IsZero() {
+		until = a.Clock.Now()
+	}
+	since := q.time("since", until.Add(-subtasksSince))
+	if since.After(until) {
+		q.refuse("since", "%s is refused: want a time up to that of until, %s", since.Format(time.RFC3339), until.Format(time.RFC3339))
+	}
+	place, _ := pageAfter(q, func(p accountSubtasksPage) bool { return p.Run > 0 })
+	limit := q.limit(subtasksPerPage, subtasksPerPageMax)
+	if err := q.err(); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	after := task.Key{RunID: place.Run, AccountID: account.ID, Part: place.Part}
+	rows, last, err := a.Store.AccountSubtasks(ctx, account, filter, since, end, after, limit)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if last != nil {
+		if next, err = pageToken(accountSubtasksPage{Run: last.RunID, Part: last.Part}); err != nil {
+			return err
+		}
+	}
+	shown, err := a.describeSubtasks(ctx, rows)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, gin.H{"account": describeAccount(account), "since": since, "until": until, "subtasks": shown, "next": next})
+	return nil
+}
+
+func (a *api) describeSubtasks(ctx context.Context, rows []store.AccountSubtask) ([]subtaskJSON, error) {
+	ids := make([]int64, len(rows))
+	var waiting []task.Key
+	for i := range rows {
+		ids[i] = rows[i].AccountID
+		if slices.Contains(waitingStates, string(rows[i].State)) {
+			waiting = append(waiting, rows[i].Key)
+		}
+	}
+	accounts, err := a.externalIDs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	due, err := a.Store.DueOf(ctx, waiting)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]subtaskJSON, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		all[i] = subtaskJSON{
+			RunID: formatID(r.RunID), Task: r.TaskName, PlannedAt: r.PlannedAt, AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part,
+			State: r.State, Delivery: r.Delivery, Attempts: r.Attempt, Node: r.Node, ErrorClass: r.ErrorClass, Error: r.ErrorText,
+			CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Rows: r.Rows, Calls: r.Calls,
+		}
+		if d, ok := due[r.Key]; ok && d.State == r.State {
+			all[i].DueAt = d.DueAt
+		}
+	}
+	return all, nil
+}
+
+// externalIDs returns the platforms' ids of accounts, by ours.
+func (a *api) externalIDs(ctx context.Context, ids []int64) (map[int64]string, error) {
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id int64) bool { return id == 0 })
+	accounts, err := a.Store.AccountsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int64]string, len(accounts))
+	for id, account := range accounts {
+		found[id] = account.ExternalID
+	}
+	return found, nil
+}
+
+func (a *api) listDue(c *gin.Context) error {
+	q, err := queryOf(c, "media", "lane", "state", "text", "after", "limit")
+	if err != nil {
+		return err
+	}
+	filter := store.WaitingFilter{
+		Media: q.values.Get("media"), Lane: q.values.Get("lane"), State: task.State(q.oneOf("state", waitingStates)), Text: q.values.Get("text"),
+	}
+	var place store.WaitingPlace
+	if p, ok := pageAfter(q, func(p waitingPage) bool { return isMoment(p.At) }); ok {
+		place = store.WaitingPlace{DueAt: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
+	}
+	limit := q.limit(subtasksPerPage, subtasksPerPageMax)
+	if err := q.err(); err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	rows, end, err := a.Store.WaitingSubtasks(ctx, filter, place, limit)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if end != nil {
+		if next, err = pageToken(waitingPage{At: end.DueAt.UnixMilli(), Run: end.RunID, Account: end.AccountID, Part: end.Part}); err != nil {
+			return err
+		}
+	}
+	shown, err := a.describeWaiting(ctx, rows)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, gin.H{"due": shown, "next": next})
+	return nil
+}
+
+func (a *api) describeWaiting(ctx context.Context, rows []store.WaitingSubtask) ([]waitingJSON, error) {
+	accountIDs, runIDs := make([]int64, len(rows)), make([]int64, len(rows))
+	for i := range rows {
+		accountIDs[i], runIDs[i] = rows[i].AccountID, rows[i].RunID
+	}
+	accounts, err := a.externalIDs(ctx, accountIDs)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(runIDs)
+	runs, err := a.Store.Runs(ctx, slices.Compact(runIDs))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]waitingJSON, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		all[i] = waitingJSON{
+			RunID: formatID(r.RunID), AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part, Media: r.Media, Lane: r.Lane,
+			State: r.State, Delivery: r.Delivery, Attempts: r.Attempt, DueAt: r.DueAt, Reason: r.Reason,
+		}
+		if of, ok := slices.BinarySearchFunc(runs, r.RunID, func(run store.Run, id int64) int { return cmp.Compare(run.ID, id) }); ok {
+			all[i].Task = runs[of].TaskName
+		}
+		switch kind, id, _ := strings.Cut(r.WaitsFor, ":"); kind {
+		case "run":
+			all[i].WaitsForRun = id
+		case "pause":
+			all[i].WaitsForPause = id
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,153 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const dailyName = "tencent.report_daily.account"
+
+// waits adds a subtask to a run that is to be sent again.
+func (b *bench) waits(runID, account int64, state task.State, waitsFor string, due time.Time) {
+	b.t.Helper()
+	db := b.store.Data.Writer(b.t.Context())
+	err := db.Exec("INSERT INTO "+store.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at, error_class, error_text) VALUES (?, ?, 'w', ?, 1, 1, ?, 'transient', 'the platform is busy')",
+		runID, account, string(state), store.At(died)).Error
+	require.NoError(b.t, err)
+	err = db.Exec("INSERT INTO subtask_due (run_id, account_id, part, state, due_at, media, lane, delivery, attempt, reason, waits_for) VALUES (?, ?, 'w', ?, ?, 'tencent', 'normal', 1, 1, 'the platform is busy', ?)",
+		runID, account, string(state), store.At(due), waitsFor).Error
+	require.NoError(b.t, err)
+}
+
+type subtasksPage struct {
+	Subtasks []struct {
+		RunID   string `json:"run_id"`
+		Account string
+		Part    string
+		State   string
+		Error   string
+	}
+	Next string
+}
+
+// pages reads all pages of a list of subtasks and returns their parts with their accounts.
+func (b *bench) pages(path string) (all []string) {
+	b.t.Helper()
+	for after := ""; ; {
+		var page subtasksPage
+		decode(b.t, b.get(path+"&limit=1&after="+after), &page)
+		for _, s := range page.Subtasks {
+			all = append(all, s.Account+" "+s.Part)
+		}
+		if after = page.Next; after == "" {
+			return all
+		}
+	}
+}
+
+func TestRunSubtasks_AreListed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	run := b.deadRun(died, 1, dailyName, "code 7: no permission", one)
+	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
+	path := "/api/v1/runs/" + id(run) + "/subtasks"
+	require.JSONEq(t, `{"subtasks": [
+	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(one)+`", "account": "9001", "part": "d",
+	   "state": "failed", "delivery": 2, "attempts": 1, "node": "n1", "error_class": "invalid", "error": "code 7: no permission", "created_at": "2024-05-06T07:08:09Z",
+	   "started_at": "2024-05-06T07:08:09Z", "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4},
+	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(two)+`", "account": "9002", "part": "w",
+	   "state": "retrying", "delivery": 1, "attempts": 1, "error_class": "transient", "error": "the platform is busy", "created_at": "2024-05-06T07:08:09Z",
+	   "due_at": "2024-05-06T07:09:09Z", "rows": 0, "calls": 0}
+	], "next": ""}`, b.get(path))
+	require.Equal(t, []string{"9001 d", "9002 w"}, b.pages(path+"?"))
+	require.Equal(t, []string{"9001 d"}, b.pages(path+"?state=failed"))
+	require.Equal(t, []string{"9002 w"}, b.pages(path+"?text=platform%20is"))
+	require.Empty(t, b.pages(path+"?state=failed&text=platform"))
+
+	require.Equal(t, []fieldError{
+		{Field: "state", Detail: `"done" is refused: want one of waiting, retrying, deferred, succeeded, failed, expired, cancelled, superseded`},
+		{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
+		{Field: "limit", Detail: `"501" is refused: want 1 to 500`},
+	}, b.refused(http.MethodGet, path+"?state=done&after=x&limit=501", ""))
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/runs/77/subtasks", "", viewerToken).Code)
+
+	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: 78, TaskID: 1, OrderedAt: now}))
+	require.JSONEq(t, `{"subtasks": [], "next": ""}`, b.get("/api/v1/runs/78/subtasks"), "its run is not made yet")
+}
+
+func TestAccountSubtasks_AreListedOverATime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	const path = "/api/v1/accounts/tencent/9001/subtasks"
+	b.deadRun(died, 1, dailyName, "code 7", one, two)
+	b.deadRun(died.Add(24*time.Hour), 1, dailyName, "code 8", one, two)
+	recent := b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 9", one, two)
+	var page struct {
+		subtasksPage
+		Account struct {
+			ExternalID string `json:"external_id"`
+		}
+		Since, Until time.Time
+	}
+	decode(t, b.get(path), &page)
+	require.Equal(t, "9001", page.Account.ExternalID)
+	require.Equal(t, []time.Time{now.Add(-24 * time.Hour), now}, []time.Time{page.Since, page.Until})
+	require.Len(t, page.Subtasks, 1, "the last day")
+	require.Equal(t, id(recent), page.Subtasks[0].RunID)
+	require.Len(t, b.pages(path+"?since=2024-01-01T00:00:00Z"), 3)
+	require.Len(t, b.pages(path+"?since=2024-01-01T00:00:00Z&until=2024-05-07T00:00:00%2B08:00"), 1)
+	require.Len(t, b.pages(path+"?since=2024-01-01T00:00:00Z&text=code%208"), 1)
+	require.Empty(t, b.pages(path+"?since=2024-01-01T00:00:00Z&state=succeeded"))
+	require.Equal(t, []fieldError{{Field: "since", Detail: "2026-11-22T10:30:00Z is refused: want a time up to that of until, 2026-11-21T10:30:00Z"}},
+		b.refused(http.MethodGet, path+"?since=2026-11-22T10:30:00Z", ""))
+	require.Equal(t, []fieldError{{Field: "until", Detail: `"today" is refused: want a time such as 2026-11-21T10:30:00Z`}}, b.refused(http.MethodGet, path+"?until=today", ""))
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/1/subtasks", "", viewerToken).Code)
+}
+
+func TestDue_IsListedByTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	run := b.deadRun(died, 1, dailyName, "code 7", one)
+	b.waits(run, one, task.Deferred, "pause:77", died.Add(2*time.Minute))
+	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
+	b.waits(run, 0, task.Deferred, "run:55", died.Add(3*time.Minute))
+	require.JSONEq(t, `{"due": [
+	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "account_id": "`+id(two)+`", "account": "9002", "part": "w", "media": "tencent", "lane": "normal",
+	   "state": "retrying", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:09:09Z", "reason": "the platform is busy"},
+	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "account_id": "`+id(one)+`", "account": "9001", "part": "w", "media": "tencent", "lane": "normal",
+	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:10:09Z", "reason": "the platform is busy", "waits_for_pause": "77"},
+	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "account_id": "0", "part": "w", "media": "tencent", "lane": "normal",
+	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:11:09Z", "reason": "the platform is busy", "waits_for_run": "55"}
+	], "next": ""}`, b.get("/api/v1/due"))
+	list := func(query string) (accounts []string) {
+		for after := ""; ; {
+			var page struct {
+				Due []struct {
+					AccountID string `json:"account_id"`
+				}
+				Next string
+			}
+			decode(t, b.get("/api/v1/due?limit=1&after="+after+query), &page)
+			for _, d := range page.Due {
+				accounts = append(accounts, d.AccountID)
+			}
+			if after = page.Next; after == "" {
+				return accounts
+			}
+		}
+	}
+	require.Equal(t, []string{id(two), id(one), "0"}, list(""))
+	require.Equal(t, []string{id(two)}, list("&state=retrying"))
+	require.Equal(t, []string{id(two), id(one), "0"}, list("&media=tencent&lane=normal&text=is%20busy"))
+	require.Empty(t, list("&lane=important"))
+	require.Len(t, b.refused(http.MethodGet, "/api/v1/due?state=waiting", ""), 1)
+}
