@@ -20,8 +20,12 @@ type Validator interface {
 }
 
 // Bind reads the JSON body into the struct that into points to, and has it validated if it is a Validator. Its error
-// is a *Problem: for a body that is no JSON, too large, has unknown fields or values of a wrong type.
+// is a *Problem: for a body that is no JSON, too large, has unknown fields or values of a wrong type, and for parameters beside it: "dry_run" in the
+// address must not be passed by.
 func Bind(c *gin.Context, into any) error {
+	if c.Request.URL.RawQuery != "" {
+		return NewProblem(http.StatusBadRequest, "This route takes no parameters in its address: send them as fields of the body.")
+	}
 	if media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || media != "application/json" {
 		return NewProblem(http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json.")
 	}

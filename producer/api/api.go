@@ -1,17 +1,21 @@
 // Package api holds the operators' routes under /api/v1: tasks, orders by hand, runs, and the coverage of an account.
 //
 // Every producer serves them, also one that does not lead: reads come from the tables, and an order is a row whose run
-// the leader makes. Beside them is the callback of authorisations, /oauth/:media/callback. docs/api.md describes the routes for those who call them.
+// the leader makes. Beside them is the callback of authorisations, /oauth/:media/callback. docs/api.md describes the routes for those who call them,
+// docs/openapi.yaml for programs.
 package api
 
 import (
 	"context"
 	"net/http"
 
+	"github.com/gin-gonic/gin"
+
 	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/httpapi"
 	"adsync/base/store"
+	"adsync/docs"
 	"adsync/media"
 	"adsync/media/oauth"
 	"adsync/producer"
@@ -58,6 +62,7 @@ func Routes(deps Deps) []httpapi.Route {
 	a := &api{deps}
 	return []httpapi.Route{
 		{Method: http.MethodGet, Path: "/api/v1/overview", Role: httpapi.Viewer, Handler: a.getOverview},
+		{Method: http.MethodGet, Path: "/api/v1/openapi.yaml", Role: httpapi.Viewer, Handler: getOpenAPI},
 		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
 		{Method: http.MethodGet, Path: "/api/v1/tasks/:name", Role: httpapi.Viewer, Handler: a.getTask},
 		{Method: http.MethodPost, Path: "/api/v1/tasks", Role: httpapi.Admin, Handler: a.addTask},
@@ -104,3 +109,12 @@ func Routes(deps Deps) []httpapi.Route {
 }
 
 type api struct{ Deps }
+
+// getOpenAPI describes the routes for programs.
+func getOpenAPI(c *gin.Context) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
+	c.Data(http.StatusOK, "application/yaml", docs.OpenAPI)
+	return nil
+}

@@ -198,15 +198,24 @@ func (b *bench) auditText() []string {
 	return lines
 }
 
+// call sends a request and has its answer judged by the description of the API.
 func (b *bench) call(method, path, body, token string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	w, fault := b.send(method, path, body, token)
+	require.Empty(b.t, fault)
+	return w
+}
+
+// send is call for those who fail in their own way.
+func (b *bench) send(method, path, body, token string) (w *httptest.ResponseRecorder, fault string) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+token)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	w := httptest.NewRecorder()
+	w = httptest.NewRecorder()
 	b.server.Handler().ServeHTTP(w, r)
-	return w
+	return w, judge(method, path, w)
 }
 
 // get reads a route as a viewer and returns the answer, which must be of status 200.
@@ -232,10 +241,10 @@ func (b *bench) problem(w *httptest.ResponseRecorder) httpapi.Problem {
 	return p
 }
 
-// refused calls a route that must refuse the request for the fields that it names.
+// refused calls a route, as an admin, that must refuse the request for the fields that it names.
 func (b *bench) refused(method, path, body string) []httpapi.FieldError {
 	b.t.Helper()
-	w := b.call(method, path, body, operatorToken)
+	w := b.call(method, path, body, adminToken)
 	require.Equal(b.t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
 	return b.problem(w).Errors
 }

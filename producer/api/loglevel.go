@@ -78,6 +78,9 @@ func (a *api) describeLogLevel(c *gin.Context, order loglevel.Order, left time.D
 }
 
 func (a *api) getLogLevel(c *gin.Context) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
 	order, left, err := a.LogLevels.Current(c.Request.Context())
 	if err != nil {
 		return withoutRedis(err)
@@ -103,6 +106,9 @@ func (a *api) putLogLevel(c *gin.Context) error {
 }
 
 func (a *api) endLogLevel(c *gin.Context) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
 	if err := a.auditedLogLevel(c, "log_level.end", nil, a.LogLevels.End); err != nil {
 		return err
 	}

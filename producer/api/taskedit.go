@@ -178,6 +178,9 @@ func (a *api) disableTask(c *gin.Context) error { return a.switchTask(c, "task.d
 
 // switchTask needs no revision: whatever else was changed, the task is to be on, or off.
 func (a *api) switchTask(c *gin.Context, action string, enabled bool) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
 	return a.changeTask(c, action, func(row store.TaskRow) (store.TaskRow, error) {
 		row.Enabled = enabledText(enabled)
 		return row, nil

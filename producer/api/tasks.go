@@ -206,6 +206,9 @@ type badJSON struct {
 }
 
 func (a *api) reloadTasks(c *gin.Context) error {
+	if _, err := queryOf(c); err != nil {
+		return err
+	}
 	// Whoever reloads has mostly edited by SQL a moment ago: the log need not wait for the leader to look.
 	if _, err := a.Store.NoteEdits(c.Request.Context(), 0); err != nil {
 		return err

@@ -1,0 +1,255 @@
+package api_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/pb33f/libopenapi-validator/config"
+	"github.com/pb33f/libopenapi/datamodel/high/base"
+	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
+	"github.com/stretchr/testify/require"
+
+	"adsync/docs"
+	"adsync/producer/api"
+)
+
+// description is docs/openapi.yaml, by which all answers of this package's tests are judged.
+type description struct {
+	model     *v3.Document
+	validator validator.Validator
+
+	mu   sync.Mutex      // The library makes schemas when they are asked for, and two who ask may wait for each other.
+	seen map[string]bool // by operation and status
+}
+
+// schema is what a reference stands for.
+func (d *description) schema(p *base.SchemaProxy) *base.Schema {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return p.Schema()
+}
+
+var described = sync.OnceValues(func() (*description, error) {
+	document, err := libopenapi.NewDocument(docs.OpenAPI)
+	if err != nil {
+		return nil, err
+	}
+	model, err := document.BuildV3Model()
+	if err != nil {
+		return nil, err
+	}
+	// Strict: what an answer has and the description does not is a fault as well.
+	v, errs := validator.NewValidator(document, config.WithFormatAssertions(), config.WithStrictMode(),
+		config.WithStrictIgnorePaths("$.body.**params.**", "$.body.audit[*].before.**", "$.body.audit[*].after.**"), config.WithStrictIgnoredHeadersExtra("X-Request-Id", "Cache-Control"))
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return &description{model: &model.Model, validator: v, seen: map[string]bool{}}, nil
+})
+
+// operation is what a method does at a path of the description.
+type operation struct {
+	method, path string
+	*v3.Operation
+	parameters []*v3.Parameter
+}
+
+func (o operation) String() string { return o.method + " " + o.path }
+
+// operations are all that are described, in the order of the file.
+func (d *description) operations() []operation {
+	var all []operation
+	for path, item := range d.model.Paths.PathItems.FromOldest() {
+		for method, op := range item.GetOperations().FromOldest() {
+			all = append(all, operation{method: strings.ToUpper(method), path: path, Operation: op, parameters: append(slices.Clone(item.Parameters), op.Parameters...)})
+		}
+	}
+	return all
+}
+
+var (
+	pathParameter      = regexp.MustCompile(`:(\w+)`)
+	describedParameter = regexp.MustCompile(`\{\w+\}`)
+)
+
+// describedRoute is how the description writes a route.
+func describedRoute(method, path string) string {
+	return method + " " + pathParameter.ReplaceAllString(path, "{$1}")
+}
+
+// routeOf finds the operation of a request's path as the server does; "" when no route has it.
+var routeOf = func() func(method, path string) string {
+	var mu sync.Mutex
+	engine := gin.New()
+	found := ""
+	for _, r := range api.Routes(api.Deps{}) {
+		engine.Handle(r.Method, r.Path, func(*gin.Context) { found = describedRoute(r.Method, r.Path) })
+	}
+	return func(method, path string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		found = ""
+		engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, path, http.NoBody))
+		return found
+	}
+}()
+
+// judge says in what an answer is not as it is described. Every request of this package's tests goes through it.
+func judge(method, path string, w *httptest.ResponseRecorder) (fault string) {
+	d, err := described()
+	if err != nil {
+		return "docs/openapi.yaml: " + err.Error()
+	}
+	route := routeOf(method, path)
+	if route == "" {
+		return "" // The server says so itself.
+	}
+	// Of the request nothing but its operation matters here.
+	request := httptest.NewRequest(method, describedParameter.ReplaceAllString(strings.TrimPrefix(route, method+" "), "1"), http.NoBody)
+	answer := &http.Response{StatusCode: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(w.Body.Bytes())), Request: request}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, faults := d.validator.ValidateHttpResponse(request, answer); len(faults) > 0 {
+		var text strings.Builder
+		for _, f := range faults {
+			fmt.Fprintf(&text, "\n%s: %s", f.Message, f.Reason)
+			for _, s := range f.SchemaValidationErrors {
+				fmt.Fprintf(&text, "\n  at %s: %s", s.KeywordLocation, s.Reason)
+			}
+		}
+		return fmt.Sprintf("%s answered %d with:\n%.4000s\nThat is not as docs/openapi.yaml describes it:%s\nPut it right there, under paths or under components/schemas.",
+			route, w.Code, w.Body, text.String())
+	}
+	d.seen[fmt.Sprint(route, " ", w.Code)] = true
+	return ""
+}
+
+// TestMain fails when something that is described was called by no test; with -run nothing is said.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.list").Value.String() == "" && flag.Lookup("test.skip").Value.String() == "" {
+		if missing := neverSeen(); len(missing) > 0 {
+			fmt.Fprintf(os.Stderr, "docs/openapi.yaml describes what no test of this package has seen: %s\nCall each of them in a test, by bench.call, get or post, and have it succeed.\n",
+				strings.Join(missing, "; "))
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// neverSeen are the answers of success that are described and that no test was given.
+func neverSeen() (missing []string) {
+	d, err := described()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, op := range d.operations() {
+		for status, response := range op.Responses.Codes.FromOldest() {
+			answer := fmt.Sprint(op, " ", status)
+			if response.Content.GetOrZero("text/html") != nil {
+				answer = op.String() + " 404" // The page of a person who has authorised a login takes a platform: other tests show that.
+			}
+			if !d.seen[answer] {
+				missing = append(missing, answer)
+			}
+		}
+	}
+	return missing
+}
+
+func TestOpenAPI_IsValid(t *testing.T) {
+	t.Parallel()
+	d, err := described()
+	require.NoError(t, err)
+	_, faults := d.validator.ValidateDocument()
+	for _, f := range faults {
+		t.Errorf("%s: %s", f.Message, f.Reason)
+	}
+}
+
+// A route that is not described, and a description of what is no route, are the same mistake.
+func TestOpenAPI_HasEveryRoute(t *testing.T) {
+	t.Parallel()
+	d, err := described()
+	require.NoError(t, err)
+	described := map[string]operation{}
+	for _, op := range d.operations() {
+		described[op.String()] = op
+	}
+	for _, r := range api.Routes(api.Deps{}) {
+		name := describedRoute(r.Method, r.Path)
+		op, ok := described[name]
+		delete(described, name)
+		if !ok {
+			t.Errorf("docs/openapi.yaml lacks %s: add under paths the path %q with the method %q, an operationId, x-role: %s, its parameters, its answer of success with a schema, and\n"+
+				"        default: {$ref: \"#/components/responses/Problem\"}", name, strings.TrimPrefix(name, r.Method+" "), strings.ToLower(r.Method), r.Role)
+			continue
+		}
+		role := ""
+		if node := op.Extensions.GetOrZero("x-role"); node != nil {
+			role = node.Value
+		}
+		require.Equal(t, string(r.Role), role, "x-role of %s", name)
+		require.NotEmpty(t, op.OperationId, name)
+		require.NotEmpty(t, op.Summary, name)
+	}
+	for name := range described {
+		t.Errorf("docs/openapi.yaml describes %s, which is no route: take it out, or register it in api.Routes", name)
+	}
+}
+
+// Each route tells, when it refuses a parameter, which ones it takes.
+func TestOpenAPI_HasEveryParameter(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	d, err := described()
+	require.NoError(t, err)
+	for _, op := range d.operations() {
+		if op.RequestBody != nil || op.OperationId == "oauthCallback" {
+			continue // They take none.
+		}
+		path := strings.NewReplacer("{media}", "tencent", "{external_id}", "9001", "{name}", dailyName, "{id}", "77", "{run}", "77", "{account_id}", "1").Replace(op.path)
+		var described []string
+		for _, p := range op.parameters {
+			if p.In == "query" {
+				described = append(described, p.Name)
+			}
+		}
+		faults := b.refused(op.method, path+"?no_such_parameter=1", "")
+		require.Len(t, faults, 1, op)
+		_, list, _ := strings.Cut(faults[0].Detail, "there is no such parameter: want ")
+		var taken []string
+		if list != "" {
+			taken = strings.Split(list, ", ")
+		}
+		require.ElementsMatch(t, taken, described, "the query parameters of %s: those that its handler takes, and those of docs/openapi.yaml", op)
+	}
+}
+
+func TestCallback_AnswersWithAPage(t *testing.T) {
+	t.Parallel()
+	w := setup(t).call(http.MethodGet, "/oauth/paper/callback?state=x&code=y", "", "")
+	require.Equal(t, http.StatusNotFound, w.Code)
+	require.Contains(t, w.Body.String(), "There is no media of this name here.")
+}
+
+func TestOpenAPI_IsServed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, string(docs.OpenAPI), b.get("/api/v1/openapi.yaml"))
+}
