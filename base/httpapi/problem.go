@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 )
@@ -56,8 +58,37 @@ func problemOf(ctx context.Context, err error) *Problem {
 func answer(c *gin.Context, p *Problem) {
 	full := *p // The caller's problem may be shared by several requests.
 	full.Instance = "urn:adsync:request:" + RequestID(c)
+	full.Errors = bounded(full.Errors)
 	writeProblem(c.Writer, &full)
 	c.Abort()
+}
+
+const (
+	// fieldErrorsMax and errorTextMax bound what is said of a request in which everything is wrong, or something very long.
+	fieldErrorsMax = 50
+	errorTextMax   = 1000
+)
+
+func bounded(errs []FieldError) []FieldError {
+	if more := len(errs) - fieldErrorsMax; more > 0 {
+		errs = append(slices.Clone(errs[:fieldErrorsMax]), FieldError{Detail: fmt.Sprintf("and %d more", more)})
+	}
+	for i, e := range errs {
+		if len(e.Field) > errorTextMax || len(e.Detail) > errorTextMax {
+			errs = slices.Clone(errs)
+			errs[i] = FieldError{Field: shortened(e.Field), Detail: shortened(e.Detail)}
+		}
+	}
+	return errs
+}
+
+// shortened leaves the middle of a long text out: its end says what is wanted.
+func shortened(text string) string {
+	if len(text) <= errorTextMax {
+		return text
+	}
+	const half = errorTextMax / 2
+	return strings.ToValidUTF8(text[:half], "") + " … " + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
 func writeProblem(w http.ResponseWriter, p *Problem) {

@@ -95,8 +95,8 @@ type bench struct {
 	topics  *memoryBroker
 	first   *producer.Producer
 	another func() *producer.Producer // starts one more
-	roster   *roster.Roster
-	redis    goredis.UniversalClient
+	roster  *roster.Roster
+	redis   goredis.UniversalClient
 }
 
 func setup(t *testing.T, tasks ...producer.Task) *bench {

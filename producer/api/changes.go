@@ -2,7 +2,9 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gin-gonic/gin"
 
@@ -34,6 +36,10 @@ type changesPage struct {
 	Field   string `json:"field"`
 }
 
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
 func (a *api) listChanges(c *gin.Context) error {
 	_, account, err := a.account(c)
 	if err != nil {
@@ -49,8 +55,13 @@ func (a *api) listChanges(c *gin.Context) error {
 		AccountID: account.ID, Level: q.values.Get("level"), Object: q.values.Get("object"), Field: q.values.Get("field"),
 	}
 	var place store.ConfigChange
-	if p, ok := pageAfter(q, func(p changesPage) bool { return p.Version != 0 }); ok {
+	if p, ok := pageAfter(q, func(p changesPage) bool { return p.Version != 0 && isASCII(p.Level) && isASCII(p.Object) }); ok {
 		place = store.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
+	}
+	for _, name := range []string{"level", "object"} { // So are the columns: MySQL refuses to compare them with anything else.
+		if !isASCII(q.values.Get(name)) {
+			q.refuse(name, "%q is refused: want ASCII", q.values.Get(name))
+		}
 	}
 	limit := q.limit(changesPerPage, changesPerPageMax)
 	if err := q.err(); err != nil {

@@ -73,7 +73,7 @@ func (a *api) resolve(ctx context.Context, f deadFilter, refuse func(field, form
 		if m.text == "" {
 			continue
 		}
-		if *m.into, err = time.Parse(time.RFC3339Nano, m.text); err != nil {
+		if *m.into, err = time.Parse(time.RFC3339Nano, m.text); err != nil || !isMoment(m.into.UnixMilli()) {
 			refuse(m.field, "%q is refused: want a time such as 2026-11-21T10:30:00Z", m.text)
 		}
 	}
@@ -197,7 +197,7 @@ func (a *api) listDead(c *gin.Context) error {
 		return err
 	}
 	var place store.DeadPlace
-	if p, ok := pageAfter(q, func(p deadPage) bool { return p.At != 0 }); ok {
+	if p, ok := pageAfter(q, func(p deadPage) bool { return isMoment(p.At) }); ok {
 		place = store.DeadPlace{At: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
 	}
 	limit := q.limit(deadPerPage, deadPerPageMax)

@@ -21,6 +21,9 @@ import (
 // fieldReasonMax is how long a reason may be, in characters, as the column takes it.
 const fieldReasonMax = 512
 
+// fieldNameMax is how long the name of a field, and of what it is of, may be.
+const fieldNameMax = 96
+
 // fieldJSON is what is known of a field of a platform's reports.
 type fieldJSON struct {
 	Media  string `json:"media"`
@@ -58,6 +61,11 @@ func (r *fieldRequest) Validate() []httpapi.FieldError {
 	}
 	if r.State != string(store.FieldAsked) && r.State != string(store.FieldOff) {
 		refuse("state", "%q is refused: want %s or %s; the platform alone retires a field", r.State, store.FieldAsked, store.FieldOff)
+	}
+	for _, f := range [][2]string{{"media", r.Media}, {"field", r.Field}, {"report", r.Report}, {"level", r.Level}} {
+		if n := utf8.RuneCountInString(f[1]); n > fieldNameMax {
+			refuse(f[0], "has %d characters: want up to %d", n, fieldNameMax)
+		}
 	}
 	r.By, r.Reason = strings.TrimSpace(r.By), strings.TrimSpace(r.Reason)
 	if n := utf8.RuneCountInString(r.By); n == 0 || n > nameMax {

@@ -24,6 +24,8 @@ import (
 const (
 	// orderAccountsMax bounds the text that every reader of the run's row carries. More accounts than this are a scope.
 	orderAccountsMax = 10_000
+	// externalIDMax is how long a platform's id of an account can be, as the column takes it.
+	externalIDMax = 64
 	// accountErrorsMax is how many accounts of one order are named as refused.
 	accountErrorsMax = 20
 )
@@ -50,9 +52,15 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	if r.Confirm && len(r.Accounts) == 0 {
 		refuse("confirm", "needs accounts: name those whose answers are to be believed")
 	}
+	for _, id := range r.Accounts {
+		if len(id) > externalIDMax {
+			refuse("accounts", "%q… is too long: want the platform's ids", strings.ToValidUTF8(id[:externalIDMax], ""))
+			break
+		}
+	}
 	valid := true
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
-		if _, err := day.Parse(d.value); d.value != "" && err != nil {
+		if _, err := parseDay(d.value); d.value != "" && err != nil {
 			refuse(d.field, "%q is refused: want a day such as 2026-11-21", d.value)
 			valid = false
 		}

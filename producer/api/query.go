@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -42,7 +43,7 @@ func queryOf(c *gin.Context, known ...string) (*query, error) {
 			if len(known) > 0 {
 				want = "there is no such parameter: want " + strings.Join(known, ", ")
 			}
-			q.refuse(cutText(name), "%s", want)
+			q.refuse(strings.ToValidUTF8(name, "\ufffd"), "%s", want)
 		case len(all) > 1:
 			q.refuse(name, "is given %d times: want it once", len(all))
 		case !utf8.ValidString(all[0]):
@@ -53,17 +54,6 @@ func queryOf(c *gin.Context, known ...string) (*query, error) {
 	}
 	return q, q.err()
 }
-
-// cutText cuts what a caller wrote to a length at which an answer can repeat it.
-func cutText(text string) string {
-	text = strings.ToValidUTF8(text, "\ufffd")
-	if utf8.RuneCountInString(text) > quotedMax {
-		return string([]rune(text)[:quotedMax]) + "…"
-	}
-	return text
-}
-
-const quotedMax = 100
 
 func (q *query) refuse(name, format string, args ...any) {
 	q.errs = append(q.errs, httpapi.FieldError{Field: name, Detail: fmt.Sprintf(format, args...)})
@@ -83,7 +73,7 @@ func (q *query) day(name string, fallback day.Day) day.Day {
 	if text == "" {
 		return fallback
 	}
-	d, err := day.Parse(text)
+	d, err := parseDay(text)
 	if err != nil {
 		q.refuse(name, "%q is refused: want a day such as 2026-11-21", text)
 		return fallback
@@ -117,6 +107,15 @@ func (q *query) oneOf(name string, words []string) string {
 		q.refuse(name, "%q is refused: want one of %s", word, strings.Join(words, ", "))
 	}
 	return word
+}
+
+// parseDay reads a day that a database can hold, and the day after it.
+func parseDay(text string) (day.Day, error) {
+	d, err := day.Parse(text)
+	if err == nil && (d < "0001-01-01" || d >= "9999-01-01") {
+		err = errors.New("out of range")
+	}
+	return d, err
 }
 
 // limit reads how many of something are asked for.

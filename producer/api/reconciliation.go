@@ -56,7 +56,10 @@ func (a *api) listDifferences(c *gin.Context) error {
 		q.refuse("state", "%q is refused: want %s, %s or %s", filter.State, store.DifferenceOpen, store.DifferenceMended, anyState)
 	}
 	var place store.Difference
-	if p, ok := pageAfter(q, func(p differencePage) bool { return p.AccountID != 0 }); ok {
+	if p, ok := pageAfter(q, func(p differencePage) bool {
+		_, err := parseDay(string(p.Day))
+		return p.AccountID != 0 && err == nil
+	}); ok {
 		place = store.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}
 	}
 	limit := q.limit(differencesPerPage, differencesPerPageMax)

@@ -26,6 +26,7 @@ const (
 	pauseMax = 366 * 24 * time.Hour
 	// What the columns take, in characters.
 	reasonMax = 255
+	targetMax = 191
 	nameMax   = 96
 )
 
@@ -72,6 +73,9 @@ func (r *cancelRequest) Validate() []httpapi.FieldError {
 	var errs []httpapi.FieldError
 	if !slices.Contains(stopKinds, r.Kind) {
 		errs = append(errs, httpapi.FieldError{Field: "kind", Detail: fmt.Sprintf("%q is refused: want one of %s", r.Kind, strings.Join(stopKinds, ", "))})
+	}
+	if n := utf8.RuneCountInString(r.Target); n > targetMax {
+		errs = append(errs, httpapi.FieldError{Field: "target", Detail: fmt.Sprintf("has %d characters: want up to %d", n, targetMax)})
 	}
 	if r.Target == "" {
 		errs = append(errs, httpapi.FieldError{Field: "target", Detail: "is missing: want a run's id, a task's name, an account as media/id, or a media's name"})

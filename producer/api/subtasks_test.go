@@ -17,6 +17,7 @@ const dailyName = "tencent.report_daily.account"
 func (b *bench) waits(runID, account int64, state task.State, waitsFor string, due time.Time) {
 	b.t.Helper()
 	db := b.store.Data.Writer(b.t.Context())
+	require.NoError(b.t, db.Exec("UPDATE run SET total = total + 1, state = 'running', ended_at = NULL WHERE id = ?", runID).Error)
 	err := db.Exec("INSERT INTO "+store.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at, error_class, error_text) VALUES (?, ?, 'w', ?, 1, 1, ?, 'transient', 'the platform is busy')",
 		runID, account, string(state), store.At(died)).Error
 	require.NoError(b.t, err)
