@@ -30,25 +30,15 @@ func accountPath(account, what string) string {
 	return strings.TrimSuffix("/api/v1/accounts/"+url.PathEscape(media)+"/"+url.PathEscape(id)+"/"+what, "/")
 }
 
-// given returns the values that are not empty.
-func given(values map[string]string) url.Values {
-	query := url.Values{}
-	for name, value := range values {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query
-}
-
 func (a *app) newAccounts() *cobra.Command {
 	cmd := group(&cobra.Command{
-		Use:     "accounts",
-		Short:   "Tells what is known of accounts",
-		Long:    `Tells what is known of accounts. "adsync bind account" and "adsync unbind" change it.`,
-		Example: `  adsync accounts show tencent/20000001`,
+		Use:   "accounts",
+		Short: "Tells what is known of accounts",
+		Long:  `Tells what is known of accounts. "adsync bind account" and "adsync unbind" change it.`,
+		Example: `  adsync accounts list --login-state reauthorise
+  adsync accounts show tencent/20000001`,
 	})
-	cmd.AddCommand(a.newAccountsShow())
+	cmd.AddCommand(a.newAccountsList(), a.newAccountsShow())
 	return cmd
 }
 

@@ -42,9 +42,9 @@ func askSecret(ctx context.Context, cmd *cobra.Command, question string) (secret
 	}
 }
 
-// terminalOf returns the terminal that in is, if it is one.
-func terminalOf(in io.Reader) (*os.File, bool) {
-	file, ok := in.(*os.File)
+// terminalOf returns the terminal that a reader or a writer is, if it is one.
+func terminalOf(stream any) (*os.File, bool) {
+	file, ok := stream.(*os.File)
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,14 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"adsync/base/clock"
 )
 
-const (
-	deadPage   = 500 // rows to one request
-	tableWidth = 200 // characters of a text in a table; error prints have less
-)
+// tableWidth is how many characters of a text a table has; error prints have less.
+const tableWidth = 200
 
 func (a *app) newDead() *cobra.Command {
 	cmd := group(&cobra.Command{
@@ -76,8 +71,8 @@ func (f *deadFlags) query() url.Values {
 			continue
 		}
 		text := *value
-		if ago, err := time.ParseDuration(text); err == nil && (name == "since" || name == "until") {
-			text = clock.System{}.Now().Add(-ago).Format(time.RFC3339Nano)
+		if name == "since" || name == "until" {
+			text = sinceWhen(text)
 		}
 		q.Set(name, text)
 	}
@@ -110,17 +105,21 @@ func (a *app) newDeadList() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			if limit < 1 || (!rows && limit > deadPage) {
-				return usagef("--limit is %d: want 1 or more, and up to %d without --rows", limit, deadPage)
+			if limit < 1 || (!rows && limit > pageRows) {
+				return usagef("--limit is %d: want 1 or more, and up to %d without --rows", limit, pageRows)
 			}
 			c, err := a.client(cmd, f.server)
 			if err != nil {
 				return err
 			}
-			if rows {
-				return listDead(cmd.Context(), cmd.OutOrStdout(), c, f, limit)
-			}
 			q := f.query()
+			if rows {
+				answer, err := c.pages(cmd.Context(), "/api/v1/dead", q, "dead", limit)
+				if err != nil {
+					return err
+				}
+				return show(cmd.OutOrStdout(), f.output, answer, printRows)
+			}
 			q.Set("limit", strconv.Itoa(limit))
 			answer, err := c.call(cmd.Context(), http.MethodGet, "/api/v1/dead/groups", q, nil)
 			if err != nil {
@@ -180,39 +179,6 @@ func few(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:2], ","), len(names)-2)
 	}
 	return strings.Join(names, ",")
-}
-
-// deadRows is one page, or all of them together.
-type deadRows struct {
-	Dead []json.RawMessage `json:"dead"`
-	Next string            `json:"next"`
-}
-
-// listDead reads as many pages as it takes.
-func listDead(ctx context.Context, w io.Writer, c *apiClient, f *deadFlags, limit int) error {
-	all := deadRows{Dead: []json.RawMessage{}}
-	q := f.query()
-	for {
-		q.Set("limit", strconv.Itoa(min(limit-len(all.Dead), deadPage)))
-		answer, err := c.call(ctx, http.MethodGet, "/api/v1/dead", q, nil)
-		if err != nil {
-			return err
-		}
-		var page deadRows
-		if err := json.Unmarshal(answer, &page); err != nil {
-			return err
-		}
-		all.Dead, all.Next = append(all.Dead, page.Dead...), page.Next
-		if page.Next == "" || len(all.Dead) >= limit {
-			break
-		}
-		q.Set("after", page.Next)
-	}
-	answer, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return show(w, f.output, answer, printRows)
 }
 
 type deadRow struct {
@@ -469,13 +435,18 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 		fmt.Fprintf(out, "\nDropped %d.\n", plan.Dropped)
 	default:
 		fmt.Fprintln(out)
-		for _, t := range plan.Tasks {
-			if t.RunID != "" {
-				fmt.Fprintf(out, "Ordered run %s of %s.\n", t.RunID, t.Task)
-			}
-		}
+		printOrdered(out, plan)
 	}
 	return nil
+}
+
+// printOrdered names the runs that a redrive has ordered.
+func printOrdered(w io.Writer, plan deadPlan) {
+	for _, t := range plan.Tasks {
+		if t.RunID != "" {
+			fmt.Fprintf(w, "Ordered run %s of %s.\n", t.RunID, t.Task)
+		}
+	}
 }
 
 // withDropped puts the sum of several requests into the answer to the first.

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -18,86 +16,17 @@ import (
 	"adsync/quota"
 )
 
-func (a *app) newQuota() *cobra.Command {
+func newQuota() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "quota",
-		Short: "Shows how call limits stand, and how well they are used and kept",
-		Long: `"adsync quota show" tells how the limits stand. The other commands play scenarios of processes that want more calls than platforms allow: of one, three and twelve processes, of one that dies or joins,
-of a Redis that goes away or forgets, of lanes and of an account with very many calls. docs/quota.md tells what the figures should be.`,
-		Example: "  adsync quota show --media tencent\n  adsync quota simulate\n  adsync quota drill --parallel 3",
+		Short: "Shows how well call limits are used and kept",
+		Long: `Plays scenarios of processes that want more calls than platforms allow: of one, three and twelve processes, of one that dies or joins,
+of a Redis that goes away or forgets, of lanes and of an account with very many calls. docs/quota.md tells what the figures should be.
+How the limits of a deployment stand, "adsync limits" tells.`,
+		Example: "  adsync quota simulate\n  adsync quota drill --parallel 3",
 	})
-	cmd.AddCommand(a.newQuotaShow(), newQuotaSimulate(), newQuotaDrill(), newQuotaCaller())
+	cmd.AddCommand(newQuotaSimulate(), newQuotaDrill(), newQuotaCaller())
 	return cmd
-}
-
-func (a *app) newQuotaShow() *cobra.Command {
-	f := &apiFlags{}
-	var media string
-	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "Tells how the call limits stand",
-		Long: `Lists the limits that were asked for within the last day, but for those of single accounts: how many calls the period before now
-holds, how many the last minute and the last hour had, and for each importance how many calls are wanted and how many a second are its
-share. Below are the points at which calls are paused, or were, with how often.`,
-		Example: "  adsync quota show --media tencent",
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.call(a, cmd, http.MethodGet, "/api/v1/limits", given(map[string]string{"media": media}), nil, printLimits)
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
-	return cmd
-}
-
-func printLimits(w io.Writer, answer []byte) error {
-	var a struct {
-		Limits []struct {
-			Media, Endpoint, Scope, Subject, Unit, Period string
-			Calls, Window                                 int
-			CallsMax                                      int `json:"calls_max"`
-			Full                                          float64
-			LastMinute                                    int `json:"last_minute"`
-			LastHour                                      int `json:"last_hour"`
-			Lanes                                         []struct {
-				Importance, Processes, Wanted int
-				PerSecond                     float64 `json:"share_per_second"`
-			}
-		}
-		Pauses []struct {
-			Media, Endpoint, Scope, Subject string
-			PausedUntil                     time.Time `json:"paused_until"`
-			Times                           int
-		}
-	}
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return err
-	}
-	if len(a.Limits)+len(a.Pauses) == 0 {
-		_, err := fmt.Fprintln(w, "No calls were asked for within the last day.")
-		return err
-	}
-	t := table(w)
-	fmt.Fprintln(t, "LIMIT\tOF\tALLOWS\tIN THE WINDOW\tFULL\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
-	for _, l := range a.Limits {
-		var lanes []string
-		for _, lane := range l.Lanes {
-			lanes = append(lanes, fmt.Sprintf("%d: %d, %.1f", lane.Importance, lane.Wanted, lane.PerSecond))
-		}
-		allows := fmt.Sprintf("%d %s per %s", l.Calls, plain(l.Unit), l.Period)
-		if l.CallsMax > 0 {
-			allows += fmt.Sprintf(", tried up to %d", l.CallsMax)
-		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%d\t%.0f %%\t%d\t%d\t%s\n", plain(l.Media), plain(l.Endpoint), plain(strings.TrimSpace(l.Scope+" "+l.Subject)), allows,
-			l.Window, 100*l.Full, l.LastMinute, l.LastHour, strings.Join(lanes, "; "))
-	}
-	if len(a.Pauses) > 0 {
-		fmt.Fprintln(t, "\nPAUSED AT\tOF\tUNTIL\tTIMES")
-		for _, p := range a.Pauses {
-			fmt.Fprintf(t, "%s %s\t%s\t%s\t%d\n", plain(p.Media), plain(p.Endpoint), plain(strings.TrimSpace(p.Scope+" "+p.Subject)), moment(p.PausedUntil), p.Times)
-		}
-	}
-	return t.Flush()
 }
 
 // quotaFlags are what both ways of playing have.

@@ -77,6 +77,9 @@ Try it: "adsync standalone" runs everything in one process, with simulated platf
 Deploy it: "adsync migrate up" makes the tables, "adsync serve --role=producer" plans the work and
 "adsync serve --role=consumer" does it, in as many processes as you like.
 
+Operate it: "adsync overview" tells how everything stands; "adsync tasks", "runs", "subtasks", "accounts" and the like ask a
+producer's API, which --server or ADSYNC_SERVER names. "adsync completion bash" has your shell complete all of it.
+
 Settings come from a YAML file, then the environment, then flags, later ones winning:
 "adsync config reference" lists them all, "adsync config check" finds every mistake at once.
 
@@ -94,10 +97,12 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	flags.StringArrayVar(&a.sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
 	settingFlag(flags, "log-level", "log.level", "debug, info, warn or error")
 	root.AddCommand(
-		a.newStandalone(), a.newServe(), a.newMigrate(), a.newSimulate(), a.newQuota(), a.newBind(), a.newUnbind(), a.newKeys(),
-		a.newDead(), a.newPause(), a.newResume(), a.newPauses(), a.newCancel(), a.newAccounts(), a.newCoverage(), a.newChanges(), a.newReconcile(), a.newFields(), a.newLogLevel(),
+		a.newStandalone(), a.newServe(), a.newMigrate(), a.newSimulate(), newQuota(), a.newBind(), a.newUnbind(), a.newKeys(),
+		a.newOverview(), a.newTasks(), a.newRuns(), a.newSubtasks(), a.newDead(), a.newPause(), a.newResume(), a.newPauses(), a.newCancel(), a.newCancels(),
+		a.newAccounts(), a.newCoverage(), a.newChanges(), a.newReconcile(), a.newFields(), a.newLimits(), a.newConsumers(), a.newAudit(), a.newLogLevel(),
 		a.newToken(), a.newConfig(), a.newDictionary(), a.newVersion(),
 	)
+	a.completions(root)
 	return root
 }
 

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// completed is what the shell is offered for a command line whose last word was begun.
+func completed(environ []string, args ...string) (words []string, directive string) {
+	r := adsync(environ, append([]string{"__completeNoDesc"}, args...)...)
+	lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
+	return lines[:len(lines)-1], lines[len(lines)-1]
+}
+
+func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/tasks" || r.Header.Get("Authorization") != "Bearer secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte(`{"tasks": [{"name": "system.summary", "lane": "important"}, {"name": "tencent.balance", "lane": "normal"}, {"name": "tencent.probe", "lane": "normal"}]}`))
+	}))
+	t.Cleanup(server.Close)
+	const nothing, nothingAndNoSpace = ":4", ":6"
+	for _, c := range []struct {
+		line      []string
+		want      []string
+		directive string
+	}{
+		{[]string{"tasks", "show", ""}, []string{"system.summary", "tencent.balance", "tencent.probe"}, nothing},
+		{[]string{"tasks", "run", "tencent.b"}, []string{"tencent.balance"}, nothing},
+		{[]string{"tasks", "run", "tencent.balance", ""}, []string{}, nothing},
+		{[]string{"runs", "list", "--task", "s"}, []string{"system.summary"}, nothing},
+		{[]string{"dead", "list", "--task=tencent.p"}, []string{"tencent.probe"}, nothing},
+		{[]string{"subtasks", "due", "--lane", ""}, []string{"important", "normal"}, nothing},
+		{[]string{"runs", "list", "--state", ""}, runStates, nothing},
+		{[]string{"fields", "list", "--state", ""}, []string{"asked", "off", "retired"}, nothing},
+		{[]string{"limits", "--media", ""}, []string{"tencent", "oceanengine"}, nothing},
+		{[]string{"tasks", "create", "--media", ""}, []string{"tencent", "oceanengine", "system"}, nothing},
+		{[]string{"pause", ""}, []string{"run", "task", "account", "media"}, nothing},
+		{[]string{"cancel", "media", ""}, []string{"tencent", "oceanengine"}, nothing},
+		{[]string{"cancel", "task", "s"}, []string{"system.summary"}, nothing},
+		{[]string{"coverage", ""}, []string{"holes", "tencent/", "oceanengine/"}, nothingAndNoSpace},
+		{[]string{"overview", "--output", ""}, []string{"table", "json"}, nothing},
+		{[]string{"version", "--output", ""}, []string{"text", "json"}, nothing},
+		{[]string{"token", "new", "--role", ""}, []string{"viewer", "operator", "admin"}, nothing},
+		{[]string{"runs", ""}, []string{"list", "rerun", "show"}, nothing},
+		{[]string{"consumers", ""}, []string{}, nothing},
+		{[]string{"tasks", "create", "--file", ""}, []string{}, ":0"}, // Files.
+	} {
+		got, directive := completed([]string{"ADSYNC_SERVER=" + server.URL, "ADSYNC_TOKEN=secret"}, c.line...)
+		require.Equal(t, c.want, got, c.line)
+		require.Equal(t, c.directive, directive, c.line)
+	}
+	// Where nobody answers it offers nothing, and says nothing.
+	for _, environ := range [][]string{{"ADSYNC_SERVER=" + server.URL}, {"ADSYNC_SERVER=http://127.0.0.1:1"}, {"ADSYNC_CONFIG=/no/such/file"}} {
+		got, directive := completed(environ, "tasks", "show", "")
+		require.Empty(t, got)
+		require.Equal(t, nothing, directive)
+	}
+}
+
+// The script works in a bash that has no package of completions.
+func TestCompletion_InBash(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	const script = `
+adsync() { "$ADSYNC_TEST_BINARY" "$@"; }
+compopt() { :; }                          # It works only in a completion that a person has asked for.
+_init_completion() { COMPREPLY=() words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}; }
+source <(adsync completion bash)
+complete -p adsync > /dev/null || exit 1
+try() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_TYPE=9; __start_adsync; echo "${COMPREPLY[*]}"; }
+try adsync subt
+try adsync runs list --state f
+try adsync pause media ten
+`
+	cmd := exec.CommandContext(t.Context(), bash, "--norc", "-c", script)
+	cmd.Env = slices.Concat(os.Environ(), []string{"ADSYNC_TEST_MAIN=1", "ADSYNC_TEST_BINARY=" + os.Args[0]})
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, "subtasks\nfanning_out failed\ntencent\n", string(out))
+}
+
+// What the shell completes is what the API takes.
+func TestWords_AreThoseOfTheAPI(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/openapi.yaml")
+	require.NoError(t, err)
+	for _, all := range [][]string{
+		runStates, subtaskStates, stateWords["adsync subtasks due"], stateWords["adsync accounts list"], stateWords["adsync reconcile"], flagWords["tier"], flagWords["login-state"],
+		flagWords["overlap"], flagWords["catch-up"], flagWords["catch-up-order"], flagWords["concurrency"], logLevels,
+	} {
+		require.Contains(t, string(text), "enum: ["+strings.Join(all, ", ")+"]")
+	}
+}

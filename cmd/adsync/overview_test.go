@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOverview_TellsWhatToDo(t *testing.T) {
+	t.Parallel()
+	stdout, _ := told(t, `{"at": "2026-11-21T10:30:02.113Z", "business": "2026-11-21T10:30:02.11Z", "troubles": [{"what": "Redis", "why": "it is away"}],
+  "media": [{"name": "tencent", "accounts": 15, "pulled": 8, "fresh": 6, "late": 2, "quiet": 1, "parked": 6, "oldest_seconds": 2400.4,
+    "spend": [{"currency": "CNY", "ours": 38000000000, "theirs": 38300000000}, {"currency": "USD", "ours": 1500000, "theirs": null}]}],
+  "attention": [{"severity": "bad", "media": "tencent", "title": "The login agency-south must be authorised again", "cause": "The platform refuses the refresh token: code 11017.",
+    "accounts": 3, "at_least": true, "examples": ["tencent/20000012", "tencent/20000013"], "money": [{"currency": "CNY", "micros": 3900000000}], "money_of": "a day is not pulled",
+    "since": "2026-11-21T03:17:00Z", "remedy": "Whoever holds the accounts opens the address.", "command": "adsync bind tencent --app-id 1110000001 --wait"}]}`, "overview")
+	require.Equal(t, `As of 2026-11-21T10:30:02Z.
+It is incomplete: Redis: it is away
+
+MEDIA    ACCOUNTS  FRESH  LATE  QUIET  PARKED  OLDEST  SPENT TODAY    PLATFORM SAYS  DIFFERENCE
+tencent  15        6      2     1      6       40m0s   CNY 38,000.00  38,300.00      -0.78 %
+                                                       USD 1.50       unknown        -
+
+BAD  The login agency-south must be authorised again (tencent)
+  cause     The platform refuses the refresh token: code 11017.
+  accounts  at least 3: tencent/20000012, tencent/20000013 …
+  money     CNY 3,900.00 (a day is not pulled)
+  since     2026-11-21T03:17:00Z
+  remedy    Whoever holds the accounts opens the address.
+  command   adsync bind tencent --app-id 1110000001 --wait
+`, stdout)
+}
+
+func TestOverview_SaysWhenNothingIsWrongOrKnown(t *testing.T) {
+	t.Parallel()
+	stdout, _ := told(t, `{"at": "0001-01-01T00:00:00Z", "troubles": [{"what": "data database", "why": "connection refused"}], "media": [], "attention": []}`, "overview")
+	require.Equal(t, "The tables could not be read yet.\nIt is incomplete: data database: connection refused\n\nNothing needs attention, as far as is known.\n", stdout)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// deployment is a deployment that runs, with four simulated accounts. Its tasks are off. The platforms are a process of their own.
+func deployment(t *testing.T) (environ []string, deployed, platforms *process) {
+	t.Helper()
+	platforms = start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	simulator := "http://" + platforms.await(t, "msg", served)["addr"].(string)
+	const token = "the token of otto, who is an admin"
+	environ = append(serveEnviron(t),
+		fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0", "oceanengine": "%s/oceanengine/open_api"}`, simulator, simulator),
+		`ADSYNC_API_TOKENS=[{"name": "otto", "token": "`+token+`", "role": "admin"}]`, "ADSYNC_TOKEN="+token)
+	r := adsync(environ, "bind", "--simulator", simulator)
+	require.Zero(t, r.code, r.stderr)
+	require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Exec("UPDATE cron_task SET enabled = 0").Error)
+	deployed = start(t, environ, "serve", "--role=all")
+	server := "http://" + deployed.await(t, "msg", "listening")["addr"].(string)
+	deployed.await(t, "part", "api")
+	return append(environ, "ADSYNC_SERVER="+server), deployed, platforms
+}
+
+// A task from its making to its runs, and what others see of it.
+func TestTasks_AgainstADeployment(t *testing.T) {
+	t.Parallel()
+	environ, deployed, platforms := deployment(t)
+	did := func(args ...string) string {
+		t.Helper()
+		r := adsync(environ, args...)
+		require.Zero(t, r.code, "%s%s", r.stdout, r.stderr)
+		return r.stdout
+	}
+	refused := func(code int, args ...string) string {
+		t.Helper()
+		r := adsync(environ, args...)
+		require.Equal(t, code, r.code, r.stdout)
+		return r.stderr
+	}
+	const name = "tencent.report_daily.second_look"
+	create := []string{"tasks", "create", "--name", name, "--media=tencent", "--handler=tencent.report_daily", "--params", `{"level": "account", "days": 3}`, "--timezone=Asia/Shanghai"}
+
+	wrong := refused(exitUsage, append(create, "--cron=every day", "--lane=fast")...)
+	require.Contains(t, wrong, "adsync: The request has values that cannot be used:\n  cron: \"every day\" is refused: want ")
+	require.Contains(t, wrong, "\n  lane: \"fast\" is refused: want ")
+	require.Regexp(t, `^Created `+name+`: it runs next at \S+Z \(revision 1\)\.\n$`, did(append(create, "--cron=~ 14 * * *")...))
+	require.Contains(t, refused(exitFailure, append(create, "--cron=~ 14 * * *")...), "There is a task")
+	require.Regexp(t, `(?m)^`+name+` +on +normal +~ 14 \* \* \* Asia/Shanghai +\S+Z +- +-$`, did("tasks", "list"))
+	require.Equal(t, "Switched off "+name+": it is off (revision 2).\n", did("tasks", "disable", name))
+
+	require.Contains(t, refused(exitUsage, "tasks", "edit", name, "--cron=every hour"), "\n  cron: \"every hour\" is refused: want ")
+	require.Equal(t, "Changed "+name+": it is off (revision 3).\n", did("tasks", "edit", name, "--cron=~ 15 * * *", "--retry-max=0"))
+	require.Contains(t, refused(exitFailure, "tasks", "edit", name, "--cron=~ 16 * * *", "--revision=2"), "somebody else has changed it")
+	file := filepath.Join(t.TempDir(), "task.json")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(did("tasks", "show", name, "--output=json"), "~ 15 * * *", "~ 17 * * *", 1)), 0o600))
+	require.Contains(t, refused(exitUsage, "tasks", "edit", "system.summary", "--file", file), "a task keeps its name")
+	require.Contains(t, did("tasks", "edit", name, "--file", file, "--fan-out-rate=100"), "(revision 4)")
+	require.Contains(t, refused(exitFailure, "tasks", "edit", name, "--file", file), "has the revision 4 by now, not 3")
+	require.Contains(t, did("tasks", "create", "--file", file, "--name=a.copy", "--after", name, "--cron="), "Created a.copy: it is off (revision 1).")
+	require.Contains(t, did("tasks", "enable", "a.copy"), "it runs after "+name)
+	require.Contains(t, did("tasks", "enable", name), "Switched on "+name+": it runs next at ")
+	shown := did("tasks", "show", name)
+	for _, line := range []string{"runs +~ 17 \\* \\* \\* Asia/Shanghai", "handler +tencent.report_daily of tencent", `params +{.*"level":"account".*}`, "retries +none", "fan-out +100 subtasks a second", "revision +5", "NEXT TICK"} {
+		require.Regexp(t, "(?m)^"+line+"$", shown)
+	}
+
+	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=1"), `accounts: "1" is no account of tencent that is known here`)
+	require.Contains(t, did("tasks", "run", name, "--dry-run"), "It would be 2 subtasks of "+name+", ")
+	require.Equal(t, "There are no such runs.\n", did("runs", "list", "--task", name))
+	ran := did("tasks", "run", name, "--wait")
+	require.Regexp(t, `(?m)^state +succeeded$`, ran)
+	require.Regexp(t, `(?m)^  succeeded +2$`, ran)
+	id := regexp.MustCompile(`^Ordered run (\d+) of `).FindStringSubmatch(ran)[1]
+	require.Regexp(t, `(?m)^`+id+` +`+name+` +order +succeeded +\S+Z +\S+Z +2 +2 +0 +the whole scope, by otto$`, did("runs", "list", "--task", name, "--state=succeeded"))
+	require.Regexp(t, `(?m)^rate +\S+ subtasks a second$`, did("runs", "show", id, "--watch"))
+	require.Contains(t, refused(exitFailure, "runs", "rerun", id), "Nothing of run "+id+" has failed")
+
+	var listed struct {
+		Subtasks []struct {
+			AccountID string `json:"account_id"`
+			Account   string
+			Part      string
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(did("subtasks", "list", "--run", id, "--output=json")), &listed))
+	require.Len(t, listed.Subtasks, 2)
+	one := listed.Subtasks[0]
+	line := `(?m)^` + id + ` +` + one.AccountID + ` +` + regexp.QuoteMeta(one.Part) + ` +` + name + ` +` + one.Account + ` +succeeded +0 +`
+	require.Regexp(t, line, did("subtasks", "list", "--run", id, "--limit=1"))
+	require.Contains(t, did("subtasks", "list", "--run", id, "--limit=1"), "There are more")
+	require.Regexp(t, line, did("subtasks", "list", "--account=tencent/"+one.Account, "--since=1h"))
+	require.Equal(t, "There are no such subtasks.\n", did("subtasks", "list", "--account=tencent/"+one.Account, "--until=1h"))
+	require.Regexp(t, `(?m)^state +succeeded$`, did("subtasks", "wait", id, one.AccountID, one.Part))
+	require.Equal(t, "No subtask waits to be sent again.\n", did("subtasks", "due", "--state=deferred"))
+
+	require.Regexp(t, `(?m)^tencent daily_reports/get +app \d+ +\d+ calls per 1m0s +\d+ `, did("limits", "--media=tencent"))
+	require.Regexp(t, `(?m)^\S+ +\S+ +\S+Z +\ds ago +oceanengine +important +0 +\d+ `, did("consumers"))
+	require.Regexp(t, `(?m)^tencent/`+one.Account+` +active +pulled +tencent-login-1 +ok +\d of 7 +\S+Z `, did("accounts", "list", "--media=tencent", "--login-state=ok"))
+	require.Equal(t, "There are no such accounts.\n", did("accounts", "list", "--state=parked"))
+	require.Regexp(t, `(?m)^tencent +2 +`, did("overview"))
+
+	// A slip by SQL.
+	require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = 'never', revision = revision + 1 WHERE name = ?", name).Error)
+	reloaded := did("tasks", "reload")
+	require.Contains(t, reloaded, "The row of "+name+" cannot be used, and runs on as it last was good:\nWRONG FIELD  VALUE  WANT\ncron         never  ")
+	require.Regexp(t, `(?m)^state +on, as its row last was good$`, did("tasks", "show", name))
+	require.Contains(t, did("tasks", "edit", name, "--cron=~ 18 * * *"), "it runs next at ", "the revision is that of the row")
+
+	audit := did("audit", "--object=cron_task/"+name, "--since=1h")
+	require.Regexp(t, `(?m)^\S+Z +otto +task.edit +cron_task/`+name+` +cron: "never" → "~ 18 \* \* \*", revision: 6 → 7$`, audit)
+	require.Regexp(t, `(?m)^\S+Z +sql +row.update +cron_task/`+name+` +cron: "~ 17 \* \* \*" → "never", `, audit)
+	require.Regexp(t, `(?m)^\S+Z +otto +task.run +cron_task/`+name+` +{"run_id":"`+id, audit)
+	require.Equal(t, "Nothing is noted.\n", did("audit", "--actor=vera"))
+
+	// What fails.
+	platforms.stop(t, syscall.SIGTERM)
+	r := adsync(environ, "tasks", "run", name, "--accounts", one.Account, "--wait")
+	require.Equal(t, exitFailure, r.code, r.stdout)
+	id = regexp.MustCompile(`^Ordered run (\d+) of `).FindStringSubmatch(r.stdout)[1]
+	require.Contains(t, r.stdout, "To take it up again: adsync runs rerun "+id)
+	require.Contains(t, r.stderr, "the run "+id+" has ended as failed, and 1 of its 1 subtasks were not done")
+	require.Contains(t, did("runs", "rerun", id, "--rate=10"), "1 dead subtasks, about ")
+	require.Contains(t, did("runs", "rerun", id), "Nothing was changed: add --yes to do it.")
+	require.Regexp(t, `(?m)^Ordered run \d+ of `+name+`\.$`, did("runs", "rerun", id, "--yes"))
+	require.Equal(t, "Nothing was cancelled.\n", did("cancels"))
+	did("cancel", "task", name, "--reason=wrong days", "--by=vera")
+	require.Regexp(t, `(?m)^\d+ +task +`+name+` +active +\S+Z +- +vera +wrong days$`, did("cancels", "--limit=1"))
+	deployed.stop(t, syscall.SIGTERM)
+}
+
+func TestTasks_RefuseAWrongCommandLine(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "task.json")
+	require.NoError(t, os.WriteFile(file, []byte(`["a task"]`), 0o600))
+	for want, args := range map[string][]string{
+		`there is no command "lsit"; did you mean edit or list?`:            {"tasks", "lsit"},
+		`want the name of a task: "adsync tasks list" lists them`:           {"tasks", "show"},
+		"want the new task's name: --name, or name in --file":               {"tasks", "create", "--cron=* * * * *"},
+		`"a.task" is too much: only flags go here`:                          {"tasks", "create", "a.task"},
+		"--file " + file + " is not a task: want a JSON object":             {"tasks", "create", "--file", file},
+		`--params is "level": want JSON, such as`:                           {"tasks", "edit", "a.task", "--params=level"},
+		"nothing is to be changed: give a field, such as --cron, or --file": {"tasks", "edit", "a.task", "--revision=3"},
+		"--accounts is empty: want the platform's ids":                      {"tasks", "run", "a.task", "--accounts="},
+		"--dry-run and --wait do not go together":                           {"tasks", "run", "a.task", "--dry-run", "--wait"},
+		`--output is "xml": want table or json`:                             {"tasks", "run", "a.task", "--wait", "--output=xml"},
+		`want the id of a run: "adsync runs list" lists them`:               {"runs", "show"},
+		"--limit is 0: want 1 or more":                                      {"runs", "list", "--limit=0"},
+		"--dry-run and --yes do not go together":                            {"runs", "rerun", "1", "--dry-run", "--yes"},
+		"want --run ID or --account MEDIA/ACCOUNT":                          {"subtasks", "list"},
+		"want --run ID or --account MEDIA/ACCOUNT\n":                        {"subtasks", "list", "--run=1", "--account=tencent/1"},
+		"--since and --until go with --account":                             {"subtasks", "list", "--run=1", "--since=1h"},
+		`--account is "1": want MEDIA/ACCOUNT with the platform's id`:       {"subtasks", "list", "--account=1"},
+		`want RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`:    {"subtasks", "wait", "1", "2"},
+		`invalid argument "many" for "--retry-max" flag`:                    {"tasks", "edit", "a.task", "--retry-max=many"},
+		"--limit is -1: want 1 or more":                                     {"audit", "--limit=-1"},
+		`"now" is too much: only flags go here`:                             {"overview", "now"},
+	} {
+		r := adsync(nil, args...)
+		require.Equal(t, exitUsage, r.code, args)
+		require.Contains(t, r.stderr, want)
+	}
+	r := adsync(nil, "tasks", "create", "--file", filepath.Join(t.TempDir(), "none"))
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stderr, "no such file")
+}

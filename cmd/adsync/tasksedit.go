@@ -1,0 +1,236 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// taskFields are the fields of a task that people give, by the names of their flags. That of the JSON has _ for each -.
+var taskFields = []struct {
+	flag, usage string
+	kind        string // text, number, switch, list or json
+}{
+	{"enabled", "whether it has ticks; =false switches it off", "switch"},
+	{"media", "the platform, or system", "text"},
+	{"handler", "what it does, such as tencent.report_daily", "text"},
+	{"params", `the handler's parameters as JSON, such as '{"level": "account", "days": 3}'; null for none`, "json"},
+	{"cron", "when it runs, such as '*/10 * * * *' or '~ 3 * * *', a minute of its own", "text"},
+	{"timezone", "the zone of the cron, such as Asia/Shanghai", "text"},
+	{"lane", "how important it is: a lane's name", "text"},
+	{"scope", "the tiers of accounts, such as active,inactive, or all", "text"},
+	{"timeout-seconds", "for how long one try of a subtask may run", "number"},
+	{"ttl-seconds", "how old a subtask may become before it expires; 0 for never", "number"},
+	{"retry-max", "how often a subtask is tried again", "number"},
+	{"retry-base-seconds", "the pause before the first retry", "number"},
+	{"overlap", "when a run is due and the one before is open: skip, queue or replace", "text"},
+	{"catch-up", "which ticks that were missed are run: none, latest or all", "text"},
+	{"catch-up-window-seconds", "how old a missed tick may be", "number"},
+	{"catch-up-order", "oldest_first or newest_first", "text"},
+	{"catch-up-spread-seconds", "the pause between two ticks that are caught up", "number"},
+	{"concurrency", "parallel, serial or exclusive", "text"},
+	{"exclusive-max-seconds", "for how long an exclusive subtask may hold up others", "number"},
+	{"fan-out-rate", "subtasks a second; 0 for as fast as can be", "number"},
+	{"after", "the tasks after which it runs, in the place of a cron, such as a.task,another.task", "list"},
+}
+
+// shownOnly are what "adsync tasks show" tells of a task beside its fields.
+var shownOnly = []string{"id", "status", "errors", "row_revision", "next_ticks", "last_ticks"}
+
+// taskFlags are what creating and editing share.
+type taskFlags struct {
+	apiFlags
+
+	file string
+}
+
+func (f *taskFlags) common(flags *pflag.FlagSet) {
+	f.apiFlags.common(flags)
+	flags.StringVar(&f.file, "file", "", `a file with the task as JSON, as "adsync tasks show --output json" prints it, or - for standard input; flags win`)
+	for _, field := range taskFields { // What is not given is as it was, or as the column has it by itself.
+		switch field.kind {
+		case "number":
+			flags.Int64(field.flag, 0, field.usage)
+		case "switch":
+			flags.Bool(field.flag, false, field.usage)
+		case "list":
+			flags.StringSlice(field.flag, nil, field.usage)
+		default:
+			flags.String(field.flag, "", field.usage)
+		}
+	}
+}
+
+// given reads the file and the flags into the fields of a request. The revision in the file is that of the row, which is another than the one
+// that runs where the row cannot be used.
+func (f *taskFlags) given(cmd *cobra.Command) (map[string]json.RawMessage, error) {
+	body := map[string]json.RawMessage{}
+	if f.file != "" {
+		text, err := readFile(cmd.InOrStdin(), f.file)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &body); err != nil || body == nil {
+			return nil, usagef("--file %s is not a task: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", f.file)
+		}
+		if revision, ok := body["row_revision"]; ok {
+			body["revision"] = revision
+		}
+		maps.DeleteFunc(body, func(name string, _ json.RawMessage) bool { return slices.Contains(shownOnly, name) })
+	}
+	flags := cmd.Flags()
+	for _, field := range taskFields {
+		if !flags.Changed(field.flag) {
+			continue
+		}
+		var value any
+		var err error
+		switch field.kind {
+		case "number":
+			value, err = flags.GetInt64(field.flag)
+		case "switch":
+			value, err = flags.GetBool(field.flag)
+		case "list":
+			value, err = flags.GetStringSlice(field.flag)
+		case "json":
+			text, _ := flags.GetString(field.flag)
+			if !json.Valid([]byte(text)) {
+				return nil, usagef("--%s is %q: want JSON, such as {\"level\": \"account\"}", field.flag, text)
+			}
+			value = json.RawMessage(text)
+		default:
+			value, err = flags.GetString(field.flag)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if body[strings.ReplaceAll(field.flag, "-", "_")], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// readFile reads a file, or standard input for -.
+func readFile(in io.Reader, name string) ([]byte, error) {
+	if name == "-" {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return text, nil
+	}
+	return os.ReadFile(name)
+}
+
+func (a *app) newTasksCreate() *cobra.Command {
+	f := &taskFlags{}
+	var name string
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Makes a new task",
+		Long: `Makes a new task of flags, or of a file with its JSON. It needs a name, a media, a handler, and a cron or the tasks that it runs after; the
+rest is as the columns of cron_task have it by themselves. What could not be used is refused.`,
+		Example: `  adsync tasks create --name tencent.report_daily.second_look --media tencent --handler tencent.report_daily \
+    --params '{"level": "account", "days": 3}' --cron '~ 14 * * *' --timezone Asia/Shanghai
+  adsync tasks show tencent.report_daily.account --output json | adsync tasks create --file - --name a.copy --enabled=false`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			body, err := f.given(cmd)
+			if err != nil {
+				return err
+			}
+			delete(body, "revision")
+			if name != "" {
+				if body["name"], err = json.Marshal(name); err != nil {
+					return err
+				}
+			}
+			if len(body["name"]) == 0 {
+				return usagef("want the new task's name: --name, or name in --file")
+			}
+			return f.call(a, cmd, http.MethodPost, tasksPath, nil, body, printChangedTask("Created"))
+		},
+	}
+	f.common(cmd.Flags())
+	cmd.Flags().StringVar(&name, "name", "", "its name")
+	return cmd
+}
+
+func (a *app) newTasksEdit() *cobra.Command {
+	f := &taskFlags{}
+	var revision int64
+	cmd := &cobra.Command{
+		Use:   "edit NAME",
+		Short: "Changes a task",
+		Long: `Changes what flags or a file say, and leaves the rest as it is; what could not be used is refused. A change is of a revision of the task: that
+of --revision or of the file, else the one that there is now. If somebody else has changed the task since that one, it is refused.`,
+		Example: `  adsync tasks edit tencent.report_daily.account --cron '*/5 * * * *' --lane bulk
+  adsync tasks show tencent.report_daily.account --output json > task.json; vi task.json
+  adsync tasks edit tencent.report_daily.account --file task.json`,
+		Args: taskArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body, err := f.given(cmd)
+			if err != nil {
+				return err
+			}
+			if text, ok := body["name"]; ok {
+				var name string
+				if json.Unmarshal(text, &name) != nil || name != args[0] {
+					return usagef("the file is of the task %s, and not of %s: a task keeps its name", clean(string(text)), args[0])
+				}
+				delete(body, "name")
+			}
+			if cmd.Flags().Changed("revision") {
+				if body["revision"], err = json.Marshal(revision); err != nil {
+					return err
+				}
+			}
+			_, known := body["revision"]
+			if len(body) == 0 || known && len(body) == 1 {
+				return usagef("nothing is to be changed: give a field, such as --cron, or --file")
+			}
+			c, err := f.ask(a, cmd)
+			if err != nil {
+				return err
+			}
+			if !known {
+				if body["revision"], err = c.revision(cmd, args[0]); err != nil {
+					return err
+				}
+			}
+			answer, err := c.call(cmd.Context(), http.MethodPatch, taskPath(args[0]), nil, body)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), f.output, answer, printChangedTask("Changed"))
+		},
+	}
+	f.common(cmd.Flags())
+	cmd.Flags().Int64Var(&revision, "revision", 0, "the revision that was read; without it that of the file, or what there is now")
+	return cmd
+}
+
+// revision returns the revision that the row of a task has now.
+func (c *apiClient) revision(cmd *cobra.Command, name string) (json.RawMessage, error) {
+	answer, err := c.call(cmd.Context(), http.MethodGet, taskPath(name), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var k taskRow
+	if err := json.Unmarshal(answer, &k); err != nil {
+		return nil, err
+	}
+	if k.RowRevision != nil {
+		return json.Marshal(*k.RowRevision)
+	}
+	return json.Marshal(k.Revision)
+}
