@@ -78,7 +78,7 @@ func (l *look) attendTasks() {
 			wrong[i] = e.Error()
 		}
 		a := Attention{Kind: "task", Severity: Bad, Media: t.Media, Title: "The task " + t.Name + " cannot be used, and never could", Cause: strings.Join(wrong, "; "),
-			Remedy: "Put its row of cron_task right; it takes effect within a minute.", Command: "GET /api/v1/tasks/" + t.Name}
+			Remedy: "Put its row of cron_task right.", Command: "adsync tasks show " + quote(t.Name)}
 		if t.Usable {
 			a.Severity, a.Title = Warn, "The task "+t.Name+" runs on with its last good settings"
 		}
@@ -102,7 +102,7 @@ func (l *look) attendStops() {
 			a.Media = s.Target
 		}
 		if s.Verb == task.Cancel {
-			a.Kind, a.Title, a.Remedy, a.Command = "cancel", "Being cancelled: "+what, "The leader is carrying it out.", "GET /api/v1/cancels"
+			a.Kind, a.Title, a.Remedy, a.Command = "cancel", "Being cancelled: "+what, "The leader is carrying it out.", "adsync cancels"
 		}
 		l.add(a)
 	}
@@ -175,7 +175,7 @@ func (l *look) attendSummaries(context.Context) error {
 			continue
 		}
 		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: "See why system.summary does not end well, and order it.", Command: "POST /api/v1/tasks/system.summary/run"}
+			MoneyOf: "a day of these accounts", Remedy: "See why system.summary does not end well, and order it.", Command: "adsync tasks run system.summary --wait"}
 		seen := map[day.Day]bool{}
 		for _, d := range days {
 			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
@@ -345,7 +345,7 @@ func (l *look) attendLate() {
 			continue
 		}
 		a := Attention{Kind: "late", Severity: Warn, Media: m.Name, Title: "Today's figures are late", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts", Cause: l.whyLate(m),
-			Remedy: "See what the runs wait for, and the consumers of the lane.", Command: "GET /api/v1/runs?state=running"}
+			Remedy: "See what the runs wait for, and the consumers of the lane.", Command: "adsync runs list --state running"}
 		if m.Fresh == 0 {
 			a.Severity = Bad
 		}
@@ -424,7 +424,7 @@ func (l *look) attendSuspect() {
 		l.add(Attention{Kind: "suspect", Severity: Warn, Media: k.media, Title: "An answer for " + k.day.String() + " was not believed", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts",
 			Cause:   sentence(cmp.Or(l.notes[k], "it would have taken away much of what was spent")),
 			Remedy:  "Nothing was deleted, and it is pulled again. Look at the platform: if its answer is right, say so.",
-			Command: fmt.Sprintf(`POST /api/v1/tasks/%s.%s.account/run {"accounts": ["ID"], "from": "%s", "to": "%s", "confirm": true}`, k.media, k.report, k.day, k.day)})
+			Command: fmt.Sprintf("adsync tasks run %s.%s.account --accounts ID --from %s --to %s --confirm", k.media, k.report, k.day, k.day)})
 	}
 }
 
@@ -463,7 +463,7 @@ func (l *look) attendRetries() {
 		group := groups[k]
 		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
 			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
-			Remedy: "They go by themselves, the next at " + moment(group[0].Due) + ". If the cause stays, they end among the dead.", Command: "adsync dead list"}
+			Remedy: "They go by themselves, the next at " + moment(group[0].Due) + ". If the cause stays, they end among the dead.", Command: "adsync subtasks due --state retrying --media " + k.media}
 		for _, w := range group {
 			if w.AccountID != 0 {
 				a.ids = append(a.ids, w.AccountID)
@@ -479,7 +479,7 @@ func (l *look) attendPauses() {
 	for _, p := range l.o.Pauses {
 		l.add(Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + cmp.Or(p.Endpoint, "any endpoint") + " until " + moment(p.Until),
 			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "It goes on by itself. If it comes again and again, lower the row of rate_limit.", Command: "GET /api/v1/limits?media=" + p.Media})
+			Remedy: "It goes on by itself. If it comes again and again, lower the row of rate_limit.", Command: "adsync limits --media " + p.Media})
 	}
 }
 
