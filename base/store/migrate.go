@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -27,11 +29,14 @@ type MigrationStatus struct {
 type SchemaError struct {
 	Database string
 	Have     int64 // the database's version
-	Want     int64 // this program's version
+	Want     int64 // this program's version; of one that lacks an earlier migration Have is the same
 }
 
 func (e *SchemaError) Error() string {
-	if e.Have < e.Want {
+	switch {
+	case e.Have == e.Want:
+		return fmt.Sprintf("the %s database is at version %d, but lacks one of the changes before it: run `adsync migrate up`", e.Database, e.Have)
+	case e.Have < e.Want:
 		return fmt.Sprintf("the %s database is at version %d, this program needs %d: run `adsync migrate up`", e.Database, e.Have, e.Want)
 	}
 	return fmt.Sprintf("the %s database is at version %d, newer than this program's %d: run a newer adsync", e.Database, e.Have, e.Want)
@@ -43,7 +48,7 @@ func (s *Store) provider(database string) (*goose.Provider, error) {
 	if db.dialect == SQLiteDialect {
 		dialect = goose.DialectSQLite3
 	}
-	files, err := fs.Sub(migrations.FS, string(db.dialect)+"/"+database)
+	files, err := db.migrationFiles(database)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +56,16 @@ func (s *Store) provider(database string) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if db.shardBy != "" {
-		files = placedFiles{files, db}
+	// A table name each, so that both may live in one MySQL schema. Numbers are given when a change is begun, and changes land in another order.
+	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)), goose.WithAllowOutofOrder(true))
+}
+
+func (d *DB) migrationFiles(database string) (fs.FS, error) {
+	files, err := fs.Sub(migrations.FS, string(d.dialect)+"/"+database)
+	if err == nil && d.shardBy != "" {
+		files = placedFiles{files, d}
 	}
-	// A table name each, so that both may live in one MySQL schema.
-	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)))
+	return files, err
 }
 
 func versionTable(database string) string { return "adsync_" + database + "_version" }
@@ -97,8 +107,7 @@ func (s *Store) MigrateUp(ctx context.Context) error {
 }
 
 // migrateUp applies what is missing. MySQL commits an ALTER TABLE by itself: a migration that ended between that and the
-// note of its version finds its columns, or keys, there already. Since a migration has one ALTER TABLE at the most, as its last
-// statement, it is then done.
+// note of its version finds its columns, or keys, there already, and is finished statement by statement.
 func (s *Store) migrateUp(ctx context.Context, name string, p *goose.Provider) error {
 	for {
 		_, err := p.Up(ctx)
@@ -106,11 +115,38 @@ func (s *Store) migrateUp(ctx context.Context, name string, p *goose.Provider) e
 		if !ok || !alteredBefore(partial.Err) {
 			return err
 		}
+		if err := s.finishMigration(ctx, name, partial.Failed.Source.Path); err != nil {
+			return err
+		}
 		note := "INSERT INTO " + versionTable(name) + " (version_id, is_applied) VALUES (?, ?)"
 		if err := s.database(name).Writer(ctx).Exec(note, partial.Failed.Source.Version, true).Error; err != nil {
 			return err
 		}
 	}
+}
+
+// finishMigration carries out a migration of which some was done before: its other statements may be carried out twice.
+func (s *Store) finishMigration(ctx context.Context, database, file string) error {
+	db := s.database(database)
+	files, err := db.migrationFiles(database)
+	if err != nil {
+		return err
+	}
+	text, err := fs.ReadFile(files, file)
+	if err != nil {
+		return err
+	}
+	up, _, _ := strings.Cut(string(text), "-- +goose Down")
+	for statement := range strings.SplitSeq(up, ";\n") { // As all of them end.
+		lines := slices.DeleteFunc(strings.Split(statement, "\n"), func(line string) bool { return strings.HasPrefix(line, "--") })
+		if statement = strings.TrimSpace(strings.Join(lines, "\n")); statement == "" {
+			continue
+		}
+		if err := db.Writer(ctx).Exec(statement).Error; err != nil && !alteredBefore(err) {
+			return fmt.Errorf("finish %s: %w", file, err)
+		}
+	}
+	return nil
 }
 
 // alteredBefore reports whether a statement failed because the column or the key that it adds is there.
@@ -201,7 +237,11 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("version of the %s database: %w", name, err)
 		}
-		if have != want {
+		pending, err := p.HasPending(ctx)
+		if err != nil {
+			return fmt.Errorf("version of the %s database: %w", name, err)
+		}
+		if have != want || pending {
 			errs = append(errs, &SchemaError{Database: name, Have: have, Want: want})
 		}
 	}
