@@ -40,6 +40,21 @@ build: ## Build bin/adsync, one static binary with its time zones.
 run: ## Run everything in one process, with simulated platforms: nothing to install.
 	$(GO) run ./cmd/adsync standalone
 
+# Kafka, MariaDB and Redis are containers where a Docker engine answers, else programs of this machine, which are fetched. ACCOUNTS=… as many as you like.
+DEMO = bin/services -- bin/demo -prometheus $(PROMETHEUS) $(if $(ACCOUNTS),-accounts $(ACCOUNTS))
+
+.PHONY: demo
+demo: build $(PROMETHEUS) ## Run docker-compose.yml's deployment as processes, with simulated platforms and Prometheus, until Ctrl-C.
+	$(GO) build -o bin/services ./test/services
+	$(GO) build -o bin/demo ./test/demo
+	$(DEMO) || test $$? -eq 130 # Ctrl-C is how it ends.
+
+.PHONY: demo-check
+demo-check: build $(PROMETHEUS) ## Do so, compare what boards and pages show with the tables and with the platforms, and end.
+	$(GO) build -o bin/services ./test/services
+	$(GO) build -o bin/demo ./test/demo
+	$(DEMO) -check
+
 .PHONY: check
 check: lint check-sleeps check-tidy check-generated check-configs ## Everything that needs no test: lint, tidy go.mod, fresh generated files, valid configs.
 

@@ -1,0 +1,520 @@
+package compose
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/schedule"
+)
+
+// Platforms are those that the simulator serves.
+var Platforms = []string{"oceanengine", "tencent"}
+
+// Figure is one figure as everybody tells it: the board's query, asked of Prometheus; the first page; the public tables, by SQL; and the platforms.
+// Amounts are in millionths of the currency. Who does not tell a figure has none of it.
+type Figure struct {
+	Name                           string
+	Board, Page, Tables, Platforms *int64
+	Money                          bool
+}
+
+// Agrees tells whether all who tell the figure tell the same.
+func (f Figure) Agrees() bool {
+	var told []int64
+	for _, v := range []*int64{f.Board, f.Page, f.Tables, f.Platforms} {
+		if v != nil {
+			told = append(told, *v)
+		}
+	}
+	return len(slices.Compact(told)) == 1
+}
+
+// spendKey is whose spend it is.
+type spendKey struct{ media, currency, game string }
+
+// spent is what was spent today, in its whole hours, and in the same hours of yesterday.
+type spent struct{ today, hours, before int64 }
+
+func (s *spent) add(micros int64, of day.Day, hour int, today day.Day, present int) {
+	switch {
+	case of == today:
+		s.today += micros
+		if hour < present {
+			s.hours += micros
+		}
+	case of == today.Add(-1) && hour < present:
+		s.before += micros
+	}
+}
+
+// account is an account of the deployment.
+type account struct {
+	id              int64
+	media, external string
+	currency, game  string
+	today           day.Day
+	hour            int
+	parked          string
+}
+
+// Figures compares what the boards, the first page, the tables and the platforms say at this moment. They agree only while the platforms' figures stand still.
+func (d *Deployment) Figures(ctx context.Context) ([]Figure, error) {
+	accounts, err := d.accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := d.spentInTables(ctx, accounts)
+	if err != nil {
+		return nil, err
+	}
+	platforms, err := d.spentOnPlatforms(ctx, accounts)
+	if err != nil {
+		return nil, err
+	}
+	page, err := d.spentOnPage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	overview, err := d.panels("overview")
+	if err != nil {
+		return nil, err
+	}
+	business, err := d.panels("business")
+	if err != nil {
+		return nil, err
+	}
+	var all []Figure
+	add := func(f Figure, expr string, of spendKey) error {
+		if expr == "" {
+			return fmt.Errorf("no board has a panel for %s", f.Name)
+		}
+		values := map[string]string{"media": of.media, "currency": of.currency}
+		if of.game != "" {
+			values["game"] = of.game
+		}
+		samples, err := d.Query(ctx, Fill(expr, values))
+		if err != nil {
+			return err
+		}
+		scale := 1.0
+		if f.Money {
+			scale = 1e6
+		}
+		sum := int64(0)
+		for _, s := range samples {
+			sum += int64(math.Round(s.Number() * scale))
+		}
+		f.Board = &sum
+		all = append(all, f)
+		return nil
+	}
+	for _, key := range keysOf(platforms, tables) {
+		t, p := tables[key], platforms[key]
+		name := key.media + " " + key.currency
+		if key.game != "" {
+			name += " " + key.game
+			if err := add(Figure{Name: name + ": spend today", Tables: &t.today, Platforms: &p.today, Money: true}, business["Spend by game and media, $currency"], key); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		shown := page[key]
+		for _, err := range []error{
+			add(Figure{Name: name + ": spend today", Page: &shown, Tables: &t.today, Platforms: &p.today, Money: true}, overview["Spend today, $currency"], key),
+			add(Figure{Name: name + ": whole hours of today", Tables: &t.hours, Platforms: &p.hours, Money: true}, business["Whole hours of today, $currency"], key),
+			add(Figure{Name: name + ": the same hours of yesterday", Tables: &t.before, Platforms: &p.before, Money: true}, business["The same hours of yesterday, $currency"], key),
+		} {
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, media := range Platforms {
+		if err := d.standing(ctx, media, accounts, add, overview, business); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Figure) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// standing adds figures that are not spend: balances and counts.
+func (d *Deployment) standing(ctx context.Context, media string, accounts []account, add func(Figure, string, spendKey) error, overview, business map[string]string) error {
+	theirs := map[string]int64{}
+	byExternal := map[string]account{}
+	for _, a := range accounts {
+		if a.media == media {
+			byExternal[a.external] = a
+		}
+	}
+	err := d.truth(ctx, url.Values{"media": {media}, "kind": {"balance"}}, func(row truthRow) {
+		can := row.ValidBalance
+		if media == "tencent" {
+			can = row.Balance // It does not tell what of it can be spent.
+		}
+		theirs[byExternal[row.Account].currency] += can
+	})
+	if err != nil {
+		return err
+	}
+	ours := map[string]int64{}
+	rows, err := d.Data.QueryContext(ctx, "SELECT currency, CAST(SUM(COALESCE(valid_balance, balance)) AS SIGNED) FROM account_balance WHERE media = ? AND fund = 'total' GROUP BY currency", media)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var currency string
+		var sum int64
+		if err := rows.Scan(&currency, &sum); err != nil {
+			return err
+		}
+		ours[currency] = sum
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for currency, sum := range theirs {
+		if err := add(Figure{Name: media + " " + currency + ": balances", Tables: new(ours[currency]), Platforms: &sum, Money: true},
+			business["Balances, $currency"], spendKey{media: media, currency: currency}); err != nil {
+			return err
+		}
+	}
+	parked := int64(0)
+	for _, a := range byExternal {
+		if a.parked != "" {
+			parked++
+		}
+	}
+	var states struct {
+		Accounts []struct{ Media, Account, State string }
+	}
+	if err := d.Ask(ctx, http.MethodGet, d.World+"/_sim/accounts", nil, &states); err != nil {
+		return err
+	}
+	closed := int64(0)
+	for _, s := range states.Accounts {
+		if s.Media == media && s.State != "open" {
+			closed++
+		}
+	}
+	if err := add(Figure{Name: media + ": accounts parked", Tables: &parked, Platforms: &closed}, overview["Accounts parked"], spendKey{media: media}); err != nil {
+		return err
+	}
+	var waiting, suspect int64
+	if err := d.Config.QueryRowContext(ctx, "SELECT COUNT(*) FROM media_token t WHERE media = ? AND state = 'reauthorise'"+
+		" AND EXISTS (SELECT 1 FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)", media).Scan(&waiting); err != nil {
+		return err
+	}
+	if err := add(Figure{Name: media + ": logins that wait for a person", Tables: &waiting}, overview["Logins that wait for a person"], spendKey{media: media}); err != nil {
+		return err
+	}
+	err = d.Data.QueryRowContext(ctx, "SELECT COUNT(*) FROM coverage WHERE media = ? AND level = 'account' AND report = 'report_daily' AND state IN ('suspect', 'partial')", media).Scan(&suspect)
+	if err != nil {
+		return err
+	}
+	return add(Figure{Name: media + ": days not to be trusted", Tables: &suspect}, business["Days not to be trusted, and figures that do not add up"], spendKey{media: media})
+}
+
+func keysOf(all ...map[spendKey]spent) []spendKey {
+	seen := map[spendKey]bool{}
+	var keys []spendKey
+	for _, of := range all {
+		for k := range of {
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+// noGame is the game of an account without one, in the summaries.
+const noGame = "unassigned"
+
+func (d *Deployment) accounts(ctx context.Context) ([]account, error) {
+	// Of several bindings that hold on a day the one that begins last counts; days are the accounts' own.
+	rows, err := d.Config.QueryContext(ctx, "SELECT id, media, external_id, currency, timezone, parked FROM media_account WHERE bound = 1")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []account
+	now := time.Now()
+	for rows.Next() {
+		var a account
+		var timezone string
+		if err := rows.Scan(&a.id, &a.media, &a.external, &a.currency, &timezone, &a.parked); err != nil {
+			return nil, err
+		}
+		zone, err := schedule.Zone(timezone)
+		if err != nil {
+			return nil, err
+		}
+		a.today, a.hour = day.Of(now, zone), now.In(zone).Hour()
+		all = append(all, a)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		a := &all[i]
+		err := d.Config.QueryRowContext(ctx, "SELECT game FROM account_binding WHERE account_id = ? AND from_day <= ? AND to_day >= ? ORDER BY from_day DESC LIMIT 1",
+			a.id, a.today.String(), a.today.String()).Scan(&a.game)
+		if errors.Is(err, sql.ErrNoRows) {
+			a.game = noGame
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func addSpent(into map[spendKey]spent, a account, micros int64, of day.Day, hour int) {
+	for _, key := range []spendKey{{a.media, a.currency, ""}, {a.media, a.currency, a.game}} {
+		s := into[key]
+		s.add(micros, of, hour, a.today, a.hour)
+		into[key] = s
+	}
+}
+
+// spentInTables adds up the public table of hours, which the summaries are made of.
+func (d *Deployment) spentInTables(ctx context.Context, accounts []account) (map[spendKey]spent, error) {
+	byID := map[int64]account{}
+	first := day.Of(time.Now(), time.UTC).Add(-2)
+	for _, a := range accounts {
+		byID[a.id] = a
+	}
+	rows, err := d.Data.QueryContext(ctx, "SELECT account_id, CAST(day AS CHAR), hour, COALESCE(cost, 0) FROM report_hourly WHERE level = 'account' AND day >= ?", first.String())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[spendKey]spent{}
+	for rows.Next() {
+		var id, micros int64
+		var of string
+		var hour int
+		if err := rows.Scan(&id, &of, &hour, &micros); err != nil {
+			return nil, err
+		}
+		if a, ok := byID[id]; ok {
+			addSpent(all, a, micros, day.Day(of), hour)
+		}
+	}
+	return all, rows.Err()
+}
+
+// truthRow is a row of the simulator's truth.
+type truthRow struct {
+	Account      string
+	Day          day.Day
+	Hour         int
+	Metrics      map[string]int64
+	Balance      int64
+	ValidBalance int64 `json:"valid_balance"`
+	Count        *int
+}
+
+func (d *Deployment) truth(ctx context.Context, query url.Values, each func(truthRow)) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.World+"/_sim/truth?"+query.Encode(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := d.httpClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for lines := json.NewDecoder(bufio.NewReader(resp.Body)); ; {
+		var row truthRow
+		if err := lines.Decode(&row); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("read the truth of %s: %w", query.Get("media"), err)
+		}
+		if row.Count != nil {
+			return nil
+		}
+		each(row)
+	}
+}
+
+// spentOnPlatforms asks the platforms' own ledger.
+func (d *Deployment) spentOnPlatforms(ctx context.Context, accounts []account) (map[spendKey]spent, error) {
+	all := map[spendKey]spent{}
+	utc := day.Of(time.Now(), time.UTC)
+	for _, media := range Platforms {
+		of := map[string]account{}
+		for _, a := range accounts {
+			if a.media == media {
+				of[a.external] = a
+			}
+		}
+		query := url.Values{"media": {media}, "kind": {"report_hourly"}, "level": {"account"}, "from": {utc.Add(-2).String()}, "to": {utc.Add(1).String()}}
+		err := d.truth(ctx, query, func(row truthRow) {
+			if a, ok := of[row.Account]; ok {
+				addSpent(all, a, row.Metrics["cost"], row.Day, row.Hour)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// spentOnPage is what the first page says was spent today.
+func (d *Deployment) spentOnPage(ctx context.Context) (map[spendKey]int64, error) {
+	var overview struct {
+		Media []struct {
+			Name  string
+			Spend []struct {
+				Currency string
+				Ours     int64
+			}
+		}
+	}
+	if err := d.Ask(ctx, http.MethodGet, "/api/v1/overview", nil, &overview); err != nil {
+		return nil, err
+	}
+	all := map[spendKey]int64{}
+	for _, m := range overview.Media {
+		for _, s := range m.Spend {
+			all[spendKey{media: m.Name, currency: s.Currency}] += s.Ours
+		}
+	}
+	return all, nil
+}
+
+// Text is the figures in columns, those that differ marked.
+func Text(figures []Figure) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-44s %16s %16s %16s %16s\n", "FIGURE", "BOARD", "FIRST PAGE", "TABLES", "PLATFORMS")
+	for _, f := range figures {
+		mark := ""
+		if !f.Agrees() {
+			mark = "  DIFFERS"
+		}
+		fmt.Fprintf(&b, "%-44s %16s %16s %16s %16s%s\n", f.Name, f.text(f.Board), f.text(f.Page), f.text(f.Tables), f.text(f.Platforms), mark)
+	}
+	return b.String()
+}
+
+func (f Figure) text(value *int64) string {
+	switch {
+	case value == nil:
+		return "-"
+	case f.Money:
+		return fmt.Sprintf("%.2f", float64(*value)/1e6)
+	default:
+		return fmt.Sprint(*value)
+	}
+}
+
+// Freeze has the platforms' figures stand still, and returns the moment as of which they do.
+func (d *Deployment) Freeze(ctx context.Context, frozen bool) (time.Time, error) {
+	order := map[string]any{"frozen": frozen}
+	if !frozen {
+		order["now"] = time.Now().Format(time.RFC3339) // It has stood still.
+	}
+	var clock struct{ Now time.Time }
+	err := d.Ask(ctx, http.MethodPost, d.World+"/_sim/clock", order, &clock)
+	return clock.Now, err
+}
+
+// Run orders a run and waits until it has ended.
+func (d *Deployment) Run(ctx context.Context, task string, order map[string]any) error {
+	var made struct {
+		RunID string `json:"run_id"`
+	}
+	if err := d.Ask(ctx, http.MethodPost, "/api/v1/tasks/"+task+"/run", order, &made); err != nil {
+		return err
+	}
+	return d.await(ctx, "the run of "+task+" has ended", func(ctx context.Context) (bool, error) {
+		var run struct {
+			State string
+			Error string
+		}
+		if err := d.Ask(ctx, http.MethodGet, "/api/v1/runs/"+made.RunID, nil, &run); err != nil {
+			return false, err
+		}
+		if slices.Contains([]string{"failed", "partial", "expired", "cancelled"}, run.State) {
+			return false, fmt.Errorf("it is %s: %s", run.State, run.Error)
+		}
+		return run.State == "succeeded", fmt.Errorf("it is %s", run.State)
+	})
+}
+
+// Whole tells whether all accounts' figures of today were pulled of late.
+func (d *Deployment) Whole(ctx context.Context) (bool, error) {
+	var overview struct {
+		Media []struct {
+			Name                string
+			Pulled, Fresh, Late int
+		}
+	}
+	if err := d.Ask(ctx, http.MethodGet, "/api/v1/overview", nil, &overview); err != nil {
+		return false, err
+	}
+	for _, m := range overview.Media {
+		if m.Pulled == 0 || m.Fresh < m.Pulled {
+			return false, fmt.Errorf("%s: %d of %d accounts are fresh", m.Name, m.Fresh, m.Pulled)
+		}
+	}
+	return len(overview.Media) == len(Platforms), nil
+}
+
+// Pull pulls all that Figures compares, of all accounts that are pulled.
+func (d *Deployment) Pull(ctx context.Context) error {
+	accounts, err := d.accounts(ctx)
+	if err != nil {
+		return err
+	}
+	// A day that is to come is refused, and in some zone it has not come yet.
+	type group struct {
+		media string
+		today day.Day
+	}
+	ids := map[group][]string{}
+	for _, a := range accounts {
+		if a.parked == "" {
+			ids[group{a.media, a.today}] = append(ids[group{a.media, a.today}], a.external)
+		}
+	}
+	var runs sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for g, accounts := range ids {
+		for report, order := range map[string]map[string]any{
+			".report_hourly.account": {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
+			".report_daily.account":  {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
+			".balance":               {"accounts": accounts},
+		} {
+			runs.Go(func() {
+				err := d.Run(ctx, g.media+report, order)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			})
+		}
+	}
+	runs.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,201 @@
+// Command demo brings docker-compose.yml up on this machine without Docker: two producers, consumers by lane and the simulated platforms, each as a process of the
+// built program by its own command line, beside a real Kafka, MySQL or MariaDB and Redis, and a real Prometheus with the shipped rules.
+//
+//	make demo          # runs until ctrl-C
+//	make demo-check    # compares boards, first page, tables and platforms, and ends
+//
+// The servers are those that test/services has started and tells in ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"adsync/test/compose"
+	"adsync/test/rig"
+)
+
+const (
+	// pullTime is how long the first whole pull may take, and figures until all tell the same.
+	pullTime = 5 * time.Minute
+	// tellTime is how long the check waits for the board, which the leader tells each minute and Prometheus reads each 15 s.
+	tellTime = 4 * time.Minute
+)
+
+func main() {
+	var o compose.Options
+	var check bool
+	flags := flag.NewFlagSet("demo", flag.ExitOnError)
+	flags.StringVar(&o.Root, "root", ".", "the repository's `directory`")
+	flags.StringVar(&o.Program, "program", "bin/adsync", "the built adsync")
+	flags.StringVar(&o.Prometheus, "prometheus", "", "the program `prometheus`; without it none is started")
+	flags.IntVar(&o.Accounts, "accounts", 100, "simulated accounts, both platforms together")
+	flags.BoolVar(&check, "check", false, "wait for the first whole pull, compare what is shown with the tables and with the platforms, and end")
+	_ = flags.Parse(os.Args[1:])
+	// The first signal ends everything in good order, a second one this process; the kernel ends with it what it started.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	err := run(ctx, o, check, os.Stdout)
+	stop()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o compose.Options, check bool, out io.Writer) (err error) {
+	o.Kafka, o.MySQL, o.Redis = os.Getenv("ADSYNC_TEST_KAFKA"), os.Getenv("ADSYNC_TEST_MYSQL"), os.Getenv("ADSYNC_TEST_REDIS")
+	if o.Kafka == "" || o.MySQL == "" || o.Redis == "" {
+		return errors.New("it needs a Kafka, a MySQL and a Redis: run make demo, which starts them")
+	}
+	if o.Dir, err = os.MkdirTemp("", "adsync-demo-"); err != nil {
+		return err
+	}
+	if o.Program, err = filepath.Abs(o.Program); err != nil {
+		return err
+	}
+	o.Name, o.OwnPorts = "demo-"+strings.ToLower(rand.Text()[:6]), true
+	began := time.Now()
+	o.Say = func(format string, args ...any) {
+		fmt.Fprintf(out, "%4.0f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	d, err := compose.Up(ctx, o)
+	defer func() { //nolint:contextcheck // It must end what was started also after an interrupt.
+		o.Say("ending what was started")
+		err = errors.Join(err, d.Close())
+		if err == nil || errors.Is(err, context.Canceled) {
+			err = errors.Join(err, os.RemoveAll(o.Dir))
+		} else {
+			fmt.Fprintln(out, "The logs are in "+o.Dir)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	env, err := writeEnv(d)
+	if err != nil {
+		return err
+	}
+	if check {
+		return compare(ctx, d, out)
+	}
+	shown, address, err := serveBoards(d)
+	if err != nil {
+		return err
+	}
+	defer shown.close()
+	show(d, env, address, out)
+	return wait(ctx, d)
+}
+
+// writeEnv writes what a shell needs to be an operator's of this deployment.
+func writeEnv(d *compose.Deployment) (string, error) {
+	var text strings.Builder
+	for _, setting := range compose.List(d.Environment()) {
+		name, value, _ := strings.Cut(setting, "=")
+		fmt.Fprintf(&text, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+	}
+	path := filepath.Join(d.Dir, "env")
+	return path, os.WriteFile(path, []byte(text.String()), 0o600)
+}
+
+func show(d *compose.Deployment, env, boards string, out io.Writer) {
+	fmt.Fprintf(out, `
+first page    %s/   and %s/ of the one that stands by; log in with the token %s
+API           %s/api/v1/overview
+platforms     %s/_sim/clock   docs/simulator.md has what can be done to them
+`, d.Producers[0], d.Producers[1], d.Token, d.Producers[0], d.World)
+	if d.Board != "" {
+		fmt.Fprintf(out, "Prometheus    %s/api/v1/alerts   its HTTP API answers queries too; its pages are not built in here\n", d.Board)
+	}
+	fmt.Fprintf(out, `boards        %s   the present values of the Grafana boards' queries; Grafana itself is not here: docker compose has it
+logs          %s/*.log
+
+To try, in another shell:
+
+  source %s
+  bin/adsync accounts --help; bin/adsync coverage holes; bin/adsync pauses
+  bin/adsync pause media tencent --for 5m --reason 'to see it' --by me      # the first page says so, and what it costs
+  curl -s %s/_sim/faults -d '{"kind":"token_death","media":"oceanengine","token":"pair"}'   # a login dies: the page has the command that mends it
+
+Ctrl-C ends everything.
+
+`, boards, d.Dir, env, d.World)
+}
+
+// wait returns when it is interrupted, or when a process ends.
+func wait(ctx context.Context, d *compose.Deployment) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			if err := d.Alive(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// compare waits for the first whole pull, has the platforms' figures stand still, and compares.
+func compare(ctx context.Context, d *compose.Deployment, out io.Writer) error {
+	d.Say("waiting for the first whole pull, which the crons begin")
+	if err := rig.Await(ctx, pullTime, "each account's figures of today were pulled", d.Whole); err != nil {
+		return err
+	}
+	d.Say("every account's figures of today are in the tables; ordering those of yesterday, as an operator would")
+	if err := d.Pull(ctx); err != nil {
+		return err
+	}
+	at, err := d.Freeze(ctx, true)
+	if err != nil {
+		return err
+	}
+	d.Say("the platforms' figures stand still as of %s; pulling once more", at.Format(time.RFC3339))
+	if err := d.Pull(ctx); err != nil {
+		return err
+	}
+	fetched := time.Now()
+	var figures []compose.Figure
+	said := ""
+	err = rig.Await(ctx, tellTime, "all tell the same", func(ctx context.Context) (bool, error) {
+		found, err := d.Figures(ctx)
+		if ctx.Err() != nil {
+			return false, err
+		}
+		waits := ""
+		if err != nil {
+			waits = err.Error()
+		}
+		for _, f := range found {
+			if !f.Agrees() {
+				waits = "they differ in " + f.Name
+				break
+			}
+		}
+		if waits != said && waits != "" {
+			d.Say("not all tell the same yet: %s", waits)
+		}
+		figures, said = found, waits
+		return waits == "", err
+	})
+	fmt.Fprintf(out, "\nThe platforms' figures are those of %s, fetched by %s, asked at %s.\nBoard: the queries of configs/grafana/dashboards, asked of Prometheus. Tables: report_hourly, account_balance, media_account.\n\n%s\n",
+		at.UTC().Format(time.RFC3339), fetched.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339), compose.Text(figures))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "All %d figures agree.\n", len(figures))
+	return nil
+}
