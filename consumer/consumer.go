@@ -17,6 +17,7 @@ import (
 	"adsync/base/broker"
 	"adsync/base/clock"
 	"adsync/base/redis"
+	"adsync/base/roster"
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -42,7 +43,7 @@ type Timer interface {
 	Add(ctx context.Context, entries []timer.Entry)
 }
 
-// Deps are the parts that a consumer works with. All are needed but Node, Redis, Timer and Roster.
+// Deps are the parts that a consumer works with. All are needed but Node, Redis, Timer, Roster and Slow.
 type Deps struct {
 	Store      Store
 	Registry   *media.Registry
@@ -59,6 +60,8 @@ type Deps struct {
 	Tracer *trace.Tracer
 	// Roster lists the consumers that live; nil where nobody asks.
 	Roster Roster
+	// Slow tells the roster which endpoints are slow; nil where nobody knows.
+	Slow func() []roster.Slow
 }
 
 // Consumer works off the lanes that it is subscribed to.

@@ -31,6 +31,9 @@ func (c *Consumer) tellForEver(ctx context.Context) {
 	p := roster.Process{ID: c.claims.node, Node: c.deps.Node, Version: build.Version, Commit: build.Commit, StartedAt: c.deps.Clock.Now()}
 	for more := true; more; more = pause(ctx, nil, roster.Interval) {
 		p.Pools = c.describePools()
+		if c.deps.Slow != nil {
+			p.Slow = c.deps.Slow()
+		}
 		c.toRoster(ctx, func(ctx context.Context) error { return c.deps.Roster.Tell(ctx, p) })
 	}
 	c.toRoster(context.WithoutCancel(ctx), func(ctx context.Context) error { return c.deps.Roster.Leave(ctx, p.ID) })

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -174,6 +176,7 @@ type Engine struct {
 	timer     *timer.Timer
 	logLevels *loglevel.Orders
 	roster    *roster.Roster
+	overview  atomic.Pointer[overview.Cache]
 }
 
 // New builds the handlers of all platforms and of the system. It contacts nobody.
@@ -283,7 +286,7 @@ func (e *Engine) Flows() map[string]*oauth.Flow { return e.flows }
 
 // NewProducer returns the producer's role.
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
-	figures, err := watch.New(watch.Options{Store: e.deps.Store, Platforms: e.platforms, Clock: e.deps.Planning, Registerer: e.deps.Registerer})
+	figures, err := watch.New(watch.Options{Store: e.deps.Store, Platforms: e.platforms, Clock: e.deps.Planning, Overview: e.shown, Registerer: e.deps.Registerer})
 	if err != nil {
 		return nil, err
 	}
@@ -298,18 +301,40 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 	return consumer.New(cfg, consumer.Deps{
 		Store: e.deps.Store, Registry: e.registry, Broker: e.deps.Broker, Clock: e.deps.Waiting,
 		Logger: e.deps.Logger, Registerer: e.deps.Registerer, Node: e.deps.Node,
-		Redis: e.deps.Redis, Keys: e.deps.Keys, Timer: e.timer, Roster: e.roster, Tracer: e.deps.Tracer,
+		Redis: e.deps.Redis, Keys: e.deps.Keys, Timer: e.timer, Roster: e.roster, Slow: e.slow, Tracer: e.deps.Tracer,
 	})
+}
+
+// slow are the endpoints that answer this process slowly.
+func (e *Engine) slow() []roster.Slow {
+	var all []roster.Slow
+	for _, c := range e.callers {
+		all = append(all, c.Slow()...)
+	}
+	slices.SortFunc(all, func(a, b roster.Slow) int {
+		return cmp.Or(cmp.Compare(a.Media, b.Media), cmp.Compare(a.Endpoint, b.Endpoint))
+	})
+	return all
 }
 
 // Overview tells how everything stands, for Routes and the first page. checks tells which servers do not answer. What adjust, unless it is nil, changes
 // of the options is what standalone knows and a deployment does not.
 func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []httpapi.FailedCheck, adjust func(*overview.Options)) *overview.Cache {
-	o := overview.Options{Store: e.deps.Store, Platforms: PlatformNames(), Tasks: p.Tasks, Limits: e.limits.waiter, Clock: e.deps.Planning, Checks: checks}
+	o := overview.Options{Store: e.deps.Store, Platforms: PlatformNames(), Tasks: p.Tasks, Limits: e.limits.waiter, Consumers: e.roster, Clock: e.deps.Planning, Checks: checks}
 	if adjust != nil {
 		adjust(&o)
 	}
-	return overview.NewCache(overview.NewReader(o).Read)
+	cache := overview.NewCache(overview.NewReader(o).Read)
+	e.overview.Store(cache)
+	return cache
+}
+
+// shown is what the first page of this process shows; nothing before it has one.
+func (e *Engine) shown(ctx context.Context) overview.Overview {
+	if cache := e.overview.Load(); cache != nil {
+		return cache.Await(ctx)
+	}
+	return overview.Overview{}
 }
 
 // Routes are the operators' API of a producer.

@@ -34,6 +34,8 @@ type Process struct {
 	Commit    string    `json:"commit"`
 	StartedAt time.Time `json:"started_at"`
 	Pools     []Pool    `json:"pools"`
+	// Slow are the endpoints that answered it slowly within the last minute or two.
+	Slow []Slow `json:"slow,omitempty"`
 	// Age is how long ago it told that, by Redis's clock. It is not told, but found by List.
 	Age time.Duration `json:"-"`
 }
@@ -48,6 +50,17 @@ type Pool struct {
 	// Partitions are those of the lane's topic that the process was given.
 	Partitions []int `json:"partitions"`
 	Careful    int   `json:"careful"` // of them, those whose messages go one by one
+}
+
+// Slow is an endpoint of a platform that a process found slow.
+type Slow struct {
+	Media    string  `json:"media"`
+	Endpoint string  `json:"endpoint"`
+	Calls    int     `json:"calls"`
+	Slow     int     `json:"slow"`    // of Calls
+	Seconds  float64 `json:"seconds"` // that a slow one took, in the mean
+	// Accounts are our ids of some of those whose calls were slow.
+	Accounts []string `json:"accounts,omitempty"`
 }
 
 // Roster is where the processes with the same keys tell of themselves. It is safe for concurrent use.

@@ -132,6 +132,24 @@ func (s *Store) LoginEnds(ctx context.Context, before time.Time, limit int) ([]L
 	return all, rows.Err()
 }
 
+// UnknownGame is a binding to a game that is not in the table game.
+type UnknownGame struct {
+	AccountID int64  `gorm:"column:account_id"`
+	Media     string `gorm:"column:media"`
+	Game      string `gorm:"column:game"`
+}
+
+// UnknownGames returns bindings of bound accounts to games that nobody knows, of those that hold on a day or later, by account.
+func (s *Store) UnknownGames(ctx context.Context, from day.Day, limit int) ([]UnknownGame, error) {
+	var all []UnknownGame
+	err := s.Config.Writer(ctx).Raw("SELECT b.account_id, a.media, b.game FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
+		" WHERE b.to_day >= ? AND b.game <> ? AND NOT EXISTS (SELECT 1 FROM game g WHERE g.code = b.game) ORDER BY b.account_id LIMIT ?", from, unassigned, limit).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("read which games nobody knows: %w", err)
+	}
+	return all, nil
+}
+
 // Glance reads the data database for those who look at the whole: everything as of one moment, and of nothing more than is asked for.
 type Glance struct {
 	db *DB

@@ -21,11 +21,12 @@ type WatchAccount struct {
 	LoginState string // of the login that it is pulled with; "" when there is none
 }
 
-// WatchAccounts returns the bound accounts of a media with an id above after, by id, without those of the tier invalid.
+// WatchAccounts returns the bound accounts of a media with an id above after, by id, without those of the tier invalid: but those that are invalid since
+// their login waits for a person are among them.
 func (s *Store) WatchAccounts(ctx context.Context, media string, after int64, limit int) ([]WatchAccount, error) {
 	var accounts []WatchAccount
 	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.tier, a.timezone, a.currency, a.parked, COALESCE(t.state, '') AS login_state"+
-		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND a.tier <> ? AND a.id > ? ORDER BY a.id LIMIT ?",
+		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND (a.tier <> ? OR a.tier_reason = 'login') AND a.id > ? ORDER BY a.id LIMIT ?",
 		media, TierInvalid, after, limit).Scan(&accounts).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the accounts of %s: %w", media, err)
@@ -193,12 +194,13 @@ func (s *Store) OldestDirty(ctx context.Context, media string) (time.Time, error
 type WatchLogin struct {
 	Media, State   string
 	RefreshExpires Time `gorm:"column:refresh_expires_at"`
+	Used           bool // a bound account is pulled with it, and not with another that reaches it
 }
 
 // WatchLogins returns all logins through which a bound account is reached.
 func (s *Store) WatchLogins(ctx context.Context) ([]WatchLogin, error) {
 	var logins []WatchLogin
-	err := s.Config.Writer(ctx).Raw("SELECT t.media, t.state, t.refresh_expires_at FROM media_token t WHERE EXISTS" +
+	err := s.Config.Writer(ctx).Raw("SELECT t.media, t.state, t.refresh_expires_at, EXISTS (SELECT 1 FROM media_account u WHERE u.token_id = t.id AND u.bound = 1) AS used FROM media_token t WHERE EXISTS" +
 		" (SELECT 1 FROM account_login l JOIN media_account a ON a.id = l.account_id WHERE l.token_id = t.id AND l.gone = 0 AND a.bound = 1)").Scan(&logins).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the logins: %w", err)

@@ -165,7 +165,9 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 			continue
 		}
 		failpoint.Hit("client.answered")
-		a.client.metrics.observe(call.Media, r.endpoint, err, clock.Since(began))
+		took := clock.Since(began)
+		a.client.metrics.observe(call.Media, r.endpoint, err, took)
+		a.client.slowness.observe(r.endpoint, a.account.ID, took)
 		if teller, ok := a.client.Platform.(media.RowsTeller); ok && err == nil && call.Rows != "" {
 			if rows, told := teller.Matched(data); told {
 				a.client.Waiter.Settle(call, grant, rows)

@@ -56,7 +56,8 @@ type Options struct {
 // Client calls one platform. Its methods may be called at the same time.
 type Client struct {
 	Options
-	metrics *metrics
+	metrics  *metrics
+	slowness slowness
 }
 
 // New returns a Client.
@@ -64,7 +65,7 @@ func New(o Options) *Client {
 	if o.Timeout == 0 {
 		o.Timeout = TimeoutDefault
 	}
-	return &Client{Options: o, metrics: newMetrics(o.Registerer)}
+	return &Client{Options: o, metrics: newMetrics(o.Registerer), slowness: slowness{media: o.Platform.Name()}}
 }
 
 // For returns an API that calls for one account and counts its calls.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"adsync/base/day"
+	"adsync/base/roster"
 	"adsync/base/store"
 	"adsync/base/task"
 )
@@ -39,12 +41,13 @@ func (l *look) attend(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendDead, l.attendDifferences, l.attendFailed} {
+	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendDead, l.attendDifferences, l.attendFailed} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	l.attendLate()
+	l.attendSlow(ctx)
 	l.attendSuspect()
 	l.attendUnassigned()
 	l.attendRetries()
@@ -120,6 +123,9 @@ func (l *look) attendLogins(ctx context.Context) error {
 			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" dies soon", time.Time{}
 			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires) + "."
 			a.MoneyOf = "a day is pulled with it"
+		} else if e.Accounts == 0 {
+			a.Kind, a.Severity, a.Title = "login_unneeded", Note, "The login "+name+" is dead, and no account is pulled with it"
+			a.MoneyOf, a.Remedy = "", "Nothing waits for it: other logins pull its accounts, or none is bound. Whoever holds it may authorise it again, so that it can stand in."
 		}
 		var err error
 		if a.ids, err = l.Store.AccountsOfLogin(ctx, e.ID, accountsLooked); err != nil {
@@ -140,10 +146,12 @@ func (l *look) attendParked(ctx context.Context) error {
 		switch {
 		case found && word == "revoked":
 			a.Severity, a.Title = Bad, "The login has lost its permission for accounts"
-			a.Remedy = "Have the accounts shared with the login again, on the platform."
+			a.Remedy = "Have the accounts shared with the login again, on the platform; unbind what is gone for good."
+			a.Command = "adsync accounts list --media " + p.Media + " --state parked"
 		case found && word == "frozen":
 			a.Title = "The platform has closed accounts"
-			a.Remedy = "Ask whoever advertises with them: the platform opens them again."
+			a.Remedy = "Ask whoever advertises with them: the platform opens them again; unbind what is gone for good."
+			a.Command = "adsync accounts list --media " + p.Media + " --state parked"
 		default:
 			a.Kind, a.Severity, a.Title = "parked_by_hand", Note, "Parked by hand"
 			a.Remedy = "They come back when the column parked of media_account is emptied."
@@ -163,11 +171,18 @@ func (l *look) attendParked(ctx context.Context) error {
 	return nil
 }
 
-// attendSummaries finds figures that the summaries have not shown for long.
+// summaryTask makes the summaries.
+const summaryTask = "system.summary"
+
+// attendSummaries finds figures that the summaries have not shown for long, or will not show.
 func (l *look) attendSummaries(context.Context) error {
+	off := l.whySummariesRest()
 	for i := range l.o.Media {
-		name := l.o.Media[i].Name
-		days, err := l.glance.Unsummed(name, l.o.At.Add(-summaryLate), groupLooked)
+		name, late := l.o.Media[i].Name, summaryLate
+		if off.Cause != "" {
+			late = 0 // Nobody comes for them.
+		}
+		days, err := l.glance.Unsummed(name, l.o.At.Add(-late), groupLooked)
 		if err != nil {
 			return err
 		}
@@ -175,7 +190,7 @@ func (l *look) attendSummaries(context.Context) error {
 			continue
 		}
 		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: "See why system.summary does not end well, and order it.", Command: "adsync tasks run system.summary --wait"}
+			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --wait")}
 		seen := map[day.Day]bool{}
 		for _, d := range days {
 			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
@@ -183,13 +198,35 @@ func (l *look) attendSummaries(context.Context) error {
 		a.ids = unique(a.ids)
 		a.Accounts = len(a.ids)
 		dates := slices.Sorted(maps.Keys(seen))
-		a.Cause = fmt.Sprintf("Figures of %s were pulled and wait for system.summary.", span(dates))
-		if reason := l.whyTask("system.summary"); reason != "" {
-			a.Cause += " Its last run says: " + reason
+		a.Cause = fmt.Sprintf("Figures of %s were pulled and wait for %s.", span(dates), summaryTask)
+		if reason := cmp.Or(off.Cause, l.whyTask(summaryTask)); reason != "" {
+			a.Cause += " " + reason
 		}
 		l.add(a)
 	}
 	return nil
+}
+
+// whySummariesRest is why nobody makes the summaries, with what ends that; no cause where somebody should.
+func (l *look) whySummariesRest() Attention {
+	for i := range l.stops {
+		s := &l.stops[i]
+		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia && s.Target == "system") {
+			return Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName, sentence(cmp.Or(s.Reason, "no reason was given"))),
+				Remedy: "They come when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
+		}
+	}
+	tasks := l.Tasks()
+	for i := range tasks {
+		if t := &tasks[i]; t.Handler == summaryTask && t.Enabled {
+			return Attention{}
+		}
+	}
+	if len(tasks) == 0 {
+		return Attention{} // They are not loaded yet.
+	}
+	return Attention{Cause: "It is switched off, or its row of cron_task is gone.", Remedy: "Switch it on: what waits is summed up within a minute.",
+		Command: "adsync tasks enable " + summaryTask}
 }
 
 func span(days []day.Day) string {
@@ -204,7 +241,7 @@ func (l *look) whyTask(media string) string {
 	media, _, _ = strings.Cut(media, ".")
 	for _, w := range l.waiting {
 		if w.Media == media {
-			return sentence(w.Reason)
+			return "Its last run says: " + sentence(w.Reason)
 		}
 	}
 	return ""
@@ -415,6 +452,74 @@ func mostFrequent(waiting []store.Waiting, media string) (reason string, n int) 
 	return reason, n
 }
 
+// attendSlow names the endpoints that answer slowly, and for whom.
+func (l *look) attendSlow(ctx context.Context) {
+	if l.Consumers == nil {
+		return
+	}
+	living, err := l.Consumers.List(ctx)
+	if err != nil {
+		l.trouble("consumers", err)
+		return
+	}
+	type key struct{ media, endpoint string }
+	sums, took := map[key]roster.Slow{}, map[key]float64{}
+	for _, p := range living {
+		for _, s := range p.Slow {
+			k := key{s.Media, s.Endpoint}
+			sum := sums[k]
+			sum.Calls += s.Calls
+			sum.Slow += s.Slow
+			sum.Accounts = append(sum.Accounts, s.Accounts...)
+			sums[k] = sum
+			took[k] += s.Seconds * float64(s.Slow)
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int { return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.endpoint, b.endpoint)) })
+	for _, k := range keys {
+		sum := sums[k]
+		a := Attention{Kind: "slow", Severity: Warn, Media: k.media, Title: "Calls of " + k.endpoint + " are slow", MoneyOf: "a day of these accounts",
+			Cause: fmt.Sprintf("%d of %s of the last minutes took %.1f s in the mean. Each holds a slot of its lane meanwhile; %s.",
+				sum.Slow, count(sum.Calls, "call", "calls"), took[k]/float64(max(sum.Slow, 1)), busiest(living, k.media)),
+			Remedy:  "Where slots are short, raise pool_size of the lane while it lasts. If it lasts for hours, ask the platform, and pause the tasks that need it.",
+			Command: "adsync consumers"}
+		for _, text := range sum.Accounts {
+			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+				a.ids = append(a.ids, id)
+			}
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+}
+
+// slotsShort is from which part of a lane's slots on they are short.
+const slotsShort = 0.8
+
+// busiest tells of the lane of a media that is shortest of slots.
+func busiest(living []roster.Process, media string) string {
+	running, capacity := map[string]int{}, map[string]int{}
+	for _, p := range living {
+		for _, pool := range p.Pools {
+			if pool.Media == media {
+				running[pool.Lane] += pool.Running
+				capacity[pool.Lane] += pool.Capacity
+			}
+		}
+	}
+	lane, part := "", 0.0
+	for _, name := range slices.Sorted(maps.Keys(capacity)) {
+		if of := float64(running[name]) / float64(max(capacity[name], 1)); of > part {
+			lane, part = name, of
+		}
+	}
+	if part < slotsShort {
+		return "no lane is short of slots"
+	}
+	return fmt.Sprintf("the lane %s has %d of %d taken", lane, min(running[lane], capacity[lane]), capacity[lane])
+}
+
 func (l *look) attendSuspect() {
 	keys := slices.SortedFunc(maps.Keys(l.suspect), func(a, b suspectDay) int {
 		return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(b.day, a.day), cmp.Compare(a.report, b.report))
@@ -446,6 +551,32 @@ func (l *look) attendUnassigned() {
 			Remedy:  "Bind each to its game: the summaries follow within two minutes.",
 			Command: "adsync bind account " + m.Name + "/ID --game GAME --os OS"})
 	}
+}
+
+// attendGames names the accounts that belong to games nobody knows: a slip of the pen in a row that somebody wrote by SQL.
+func (l *look) attendGames(ctx context.Context) error {
+	wrong, err := l.Store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupLooked)
+	if err != nil {
+		return err
+	}
+	byMedia := map[string][]store.UnknownGame{}
+	for _, w := range wrong {
+		byMedia[w.Media] = append(byMedia[w.Media], w)
+	}
+	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
+		a := Attention{Kind: "unknown_game", Severity: Warn, Media: media, Title: "Accounts belong to games that nobody knows", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
+			Remedy:  "Correct each, and its days go to the right game; or give the game its row of the table game.",
+			Command: "adsync bind account " + media + "/ID --game GAME --os OS --correct"}
+		names := map[string]bool{}
+		for _, w := range byMedia[media] {
+			a.ids, names[quote(w.Game)] = append(a.ids, w.AccountID), true
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		a.Cause = "Rows of account_binding name " + few(slices.Sorted(maps.Keys(names))) + ", and the table game does not."
+		l.add(a)
+	}
+	return nil
 }
 
 // attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
@@ -523,7 +654,49 @@ func (l *look) fill(ctx context.Context) error {
 			a.MoneyOf = fmt.Sprintf("%s, of the first %d", a.MoneyOf, len(a.ids))
 		}
 	}
+	l.o.Stakes = stakes(l.o.Attention, last)
 	return nil
+}
+
+// stakes adds up the items of each kind and media. An account of several items counts once.
+func stakes(items []Attention, last map[int64]store.DayCost) []Stake {
+	type key struct{ kind, media string }
+	groups := map[key][]*Attention{}
+	for i := range items {
+		k := key{items[i].Kind, items[i].Media}
+		groups[k] = append(groups[k], &items[i])
+	}
+	all := make([]Stake, 0, len(groups))
+	for k, group := range groups {
+		s := Stake{Kind: k.kind, Media: k.media}
+		sums, seen, twice := map[string]int64{}, map[int64]bool{}, 0
+		for _, a := range group {
+			s.Accounts += a.Accounts
+			for _, m := range a.Money {
+				sums[m.Currency] += m.Micros
+			}
+			for _, id := range a.ids {
+				if !seen[id] {
+					seen[id] = true
+					continue
+				}
+				twice++
+				if c, ok := last[id]; ok && strings.HasPrefix(a.MoneyOf, "a day") {
+					sums[c.Currency] -= c.Cost
+				}
+			}
+		}
+		s.Accounts -= min(twice, s.Accounts)
+		for currency, micros := range sums {
+			if micros == 0 {
+				delete(sums, currency)
+			}
+		}
+		s.Money = moneyOf(sums)
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Stake) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Media, b.Media)) })
+	return all
 }
 
 const (

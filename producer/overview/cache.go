@@ -36,7 +36,12 @@ func NewCache(read func(ctx context.Context) Overview) *Cache { return &Cache{re
 
 // Get returns an overview that is a few seconds old at the most, where the tables can be read so fast. Where they cannot be read, the last figures that were
 // there come with their moment, and Troubles say why they are no newer.
-func (c *Cache) Get(ctx context.Context) Overview {
+func (c *Cache) Get(ctx context.Context) Overview { return c.within(ctx, patience) }
+
+// Await is Get for who has time: it waits for a read however long that takes.
+func (c *Cache) Await(ctx context.Context) Overview { return c.within(ctx, readTimeout) }
+
+func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
 	c.mu.Lock()
 	if !c.at.IsZero() && clock.Since(c.at) < max(AgeMin, agePart*c.took) {
 		defer c.mu.Unlock()
@@ -62,7 +67,7 @@ func (c *Cache) Get(ctx context.Context) Overview {
 	if c.reading != reading {
 		return c.shown
 	}
-	return c.standIn(Overview{Troubles: []Trouble{{What: "tables", Why: "they have not answered for " + patience.String() + "; the next refresh shows more"}}})
+	return c.standIn(Overview{Troubles: []Trouble{{What: Tables, Why: "they have not answered for " + patience.String() + "; the next refresh shows more"}}})
 }
 
 func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {

@@ -32,6 +32,8 @@ type Overview struct {
 	Pauses []Pause `json:"pauses"`
 	// Theirs says what Spend.Theirs is.
 	Theirs Source `json:"theirs"`
+	// Stakes are what all items of Attention of a kind and media are about together; for metrics.
+	Stakes []Stake `json:"-"`
 }
 
 // MarshalJSON implements json.Marshaler. A list without anything in it is written as one.
@@ -67,6 +69,9 @@ const (
 	// DayTotals are the totals of the accounts' days that platforms told last; ours are sums of hours, which are pulled by themselves.
 	DayTotals Source = "day_totals"
 )
+
+// Tables is the What of a Trouble with the tables: everything but the limits is then of At, or not there.
+const Tables = "tables"
 
 // Trouble is a part of the overview that could not be read.
 type Trouble struct {
@@ -186,6 +191,13 @@ type Attention struct {
 	Command string    `json:"command,omitempty"`
 
 	ids []int64
+}
+
+// Stake is how many accounts and how much money something is about.
+type Stake struct {
+	Kind, Media string
+	Accounts    int
+	Money       []Money
 }
 
 // Money is an amount.

@@ -13,6 +13,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/roster"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -22,6 +23,11 @@ import (
 // Limits tells how the call limits stand.
 type Limits interface {
 	State(ctx context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error)
+}
+
+// Consumers tells which consumers live, and what is slow for them.
+type Consumers interface {
+	List(ctx context.Context) ([]roster.Process, error)
 }
 
 // TheirsFunc tells what a platform says that its accounts with a currency have spent on a day.
@@ -36,6 +42,8 @@ type Options struct {
 	Tasks func() []producer.Task
 	// Limits may be nil: then none are shown.
 	Limits Limits
+	// Consumers may be nil: then nobody tells what is slow.
+	Consumers Consumers
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
 	// Checks tells which conditions of readiness fail, such as a server that does not answer; nil: nobody knows.
@@ -116,7 +124,7 @@ func (r *Reader) Read(ctx context.Context) Overview {
 	}
 	l.readLimits(ctx)
 	if err := l.readTables(ctx); err != nil {
-		l.trouble("tables", err)
+		l.trouble(Tables, err)
 		l.o.At = time.Time{}
 	}
 	if r.Theirs != nil && !l.o.At.IsZero() {

@@ -142,7 +142,7 @@ func (w *walk) add(ctx context.Context, accounts []store.WatchAccount) error {
 	}
 	groups := map[string]*group{}
 	for _, a := range accounts {
-		w.standings[standing{a.Tier, parkedAs(a.Parked)}]++
+		w.standings[standing{a.Tier, whyParked(a)}]++
 		g := groups[a.Timezone]
 		if g == nil {
 			zone, err := schedule.Zone(a.Timezone)
@@ -165,6 +165,14 @@ func (w *walk) add(ctx context.Context, accounts []store.WatchAccount) error {
 		}
 	}
 	return nil
+}
+
+// whyParked is why nothing of an account is pulled, in a word.
+func whyParked(a store.WatchAccount) string {
+	if a.Parked == "" && a.LoginState != store.TokenOK {
+		return "login" // It is parked with the next probe.
+	}
+	return parkedAs(a.Parked)
 }
 
 // parkedAs is the word of a reason for which an account is parked.
@@ -235,12 +243,9 @@ func (w *walk) readRates(ctx context.Context, g *group) error {
 		lasted := max(known.until.Sub(known.day.Add(-1).Start(g.zone)), 24*time.Hour)
 		r := rate{currency: of.Currency, micros: float64(sums[a.ID]) / lasted.Seconds()}
 		g.rates[a.ID] = r
-		cause := parkedAs(a.Parked)
+		cause := whyParked(a)
 		if cause == "none" {
 			cause = "late"
-			if a.LoginState != store.TokenOK {
-				cause = "login" // It is parked in a moment.
-			}
 		}
 		w.unpulled[owed{r.currency, cause}] += r.micros * max(g.now.Sub(known.until).Seconds(), 0)
 	}

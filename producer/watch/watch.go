@@ -17,6 +17,7 @@ import (
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/system"
+	"adsync/producer/overview"
 )
 
 // holesInterval is how often holes are looked for, at the most: as often as system.fill does, which reads as much.
@@ -27,7 +28,9 @@ type Options struct {
 	Store     *store.Store
 	Platforms []media.Platform
 	// Clock is that of business days. Ages are by the database's.
-	Clock      clock.Clock
+	Clock clock.Clock
+	// Overview is what the first page shows; nil tells nothing of what needs attention.
+	Overview   func(context.Context) overview.Overview
 	Registerer prometheus.Registerer
 }
 
@@ -50,7 +53,7 @@ type part struct {
 // New makes a Watch that has read nothing, and registers its metrics.
 func New(o Options) (*Watch, error) {
 	w := &Watch{Options: o, told: map[string][]prometheus.Metric{}}
-	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"holes", w.readHoles}}
+	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}, {"holes", w.readHoles}}
 	if err := o.Registerer.Register(w); err != nil {
 		return nil, fmt.Errorf("register metrics of the tables: %w", err)
 	}
@@ -130,7 +133,7 @@ var (
 	spendYesterdayHours = describe("spend_yesterday_hours_micros", "Spend of the day before in those hours that have ended today", "game", "media", "currency", "day_zone")
 	dayStart            = describe("spend_day_start_timestamp_seconds", "When the present day of a time zone began", "day_zone")
 
-	logins      = describe("token_logins", "Logins through which a bound account is reached, by state: ok, or reauthorise when a person is waited for", "media", "state")
+	logins      = describe("token_logins", "Logins through which a bound account is reached, by state: ok, reauthorise when a person is waited for, or unneeded when it is dead and others pull its accounts", "media", "state")
 	refreshLeft = describe("token_refresh_left_seconds", "Time until the first refresh token of a usable login dies", "media")
 
 	oldestDirty = describe("summary_oldest_change_seconds", "Age of the oldest change of figures that the summaries do not show, 0 = they show all", "media")
@@ -146,8 +149,15 @@ var (
 	balanceSum      = describe("balance_micros", "What accounts can spend, in millionths of the currency", "media", "currency")
 	balanceLow      = describe("accounts_balance_low", "Active accounts whose balance lasts less than a day at their rate of the last two days", "media")
 
+	attentionItems    = describe("attention_items", "What the first page says needs attention, by kind and severity: bad, warn or note", "kind", "severity", "media")
+	attentionAccounts = describe("attention_accounts", "Accounts that it is about, as many as were counted", "kind", "media")
+	attentionMicros   = describe("attention_micros", "Money that it is about, in millionths of the currency: what these accounts spent on the last day that is known, unless the first page says otherwise", "kind", "media", "currency")
+
 	holes = describe("holes", "Days of accounts that tasks should have pulled and that are not whole, as `adsync coverage holes` tells them", "media", "report", "level")
 )
+
+// unneeded is the state of a dead login whose accounts are pulled with others: no figure waits for it.
+const unneeded = "unneeded"
 
 // readLogins tells how logins stand.
 func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) {
@@ -158,9 +168,13 @@ func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) 
 	}
 	now := w.Clock.Now()
 	for _, p := range w.Platforms {
-		counts, first := map[string]int{store.TokenOK: 0, store.TokenReauthorise: 0}, time.Time{}
+		counts, first := map[string]int{store.TokenOK: 0, store.TokenReauthorise: 0, unneeded: 0}, time.Time{}
 		for _, l := range all {
 			if l.Media != p.Name() {
+				continue
+			}
+			if l.State != store.TokenOK && !l.Used {
+				counts[unneeded]++
 				continue
 			}
 			counts[l.State]++

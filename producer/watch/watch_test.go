@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"adsync/media"
 	"adsync/media/oceanengine"
 	"adsync/media/tencent"
+	"adsync/producer/overview"
 	"adsync/producer/watch"
 )
 
@@ -209,6 +211,8 @@ func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
 	b.pulled(5, "report_daily", "account", yesterday.Add(-2), store.Complete, 40*time.Hour, 40*time.Hour)
 	spends(5, "CNY", 48*time.Hour, yesterday.Add(-3), yesterday.Add(-2))
 	b.account(6, map[string]any{"parked": "ask Otto"})
+	b.account(8, map[string]any{"token_id": 2, "tier": store.TierInvalid, "tier_reason": "login"})
+	b.account(9, map[string]any{"tier": store.TierInvalid, "tier_reason": "parked"})
 	b.account(7, map[string]any{"bound": 0})
 	b.pulled(7, "report_daily", "account", today, store.Complete, time.Hour, time.Hour)
 	spends(7, "CNY", time.Hour, today)
@@ -227,7 +231,10 @@ func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
 	require.InDelta(t, (65*time.Hour + 30*time.Second).Seconds(), unpulled["revoked CNY tencent"], slack, "since the end of the last day that was pulled")
 	require.Len(t, unpulled, 4, slices.Collect(maps.Keys(unpulled)))
 	require.Equal(t, 1.0, told["adsync_coverage_days tencent suspect"])
-	require.Equal(t, 4.0, told["adsync_accounts tencent none active"])
+	require.Equal(t, 3.0, told["adsync_accounts tencent none active"])
+	require.Equal(t, 1.0, told["adsync_accounts tencent login active"], "its login waits for a person, though nobody has parked it yet")
+	require.Equal(t, 1.0, told["adsync_accounts tencent login invalid"], "the hour's check has made it invalid, and its money is missed all the same")
+	require.NotContains(t, told, "adsync_accounts tencent none invalid")
 	require.Equal(t, 1.0, told["adsync_accounts tencent revoked active"])
 	require.Equal(t, 1.0, told["adsync_accounts tencent operator active"])
 }
@@ -357,7 +364,12 @@ func TestPass_TellsHowLoginsStand(t *testing.T) {
 	b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (8, 4, ?)", store.At(now))
 	told := b.pass()
 	require.Equal(t, 3.0, told["adsync_token_logins tencent ok"])
+	require.Equal(t, 0.0, told["adsync_token_logins tencent reauthorise"])
+	require.Equal(t, 1.0, told["adsync_token_logins tencent unneeded"], "the account is pulled with another login")
+	b.exec(b.store.Config, "UPDATE media_account SET token_id = 3 WHERE id = 7")
+	told = b.pass()
 	require.Equal(t, 1.0, told["adsync_token_logins tencent reauthorise"])
+	require.Equal(t, 0.0, told["adsync_token_logins tencent unneeded"])
 	require.Equal(t, (5 * 24 * time.Hour).Seconds(), told["adsync_token_refresh_left_seconds tencent"])
 	require.Zero(t, told["adsync_token_logins oceanengine ok"])
 	require.NotContains(t, told, "adsync_token_refresh_left_seconds oceanengine")
@@ -380,4 +392,41 @@ func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	b.exec(b.store.Data, "UPDATE coverage SET dirty = ?", at.Add(-20*time.Minute).UnixMicro())
 	require.InDelta(t, 20*60, b.pass()["adsync_summary_oldest_change_seconds tencent"], 120)
 	require.Zero(t, b.told()["adsync_summary_oldest_change_seconds oceanengine"])
+}
+
+func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
+	t.Parallel()
+	var shown overview.Overview
+	b := &bench{t: t, store: storetest.New(t), registry: prometheus.NewPedanticRegistry()}
+	platforms := []media.Platform{tencent.New()}
+	require.NoError(t, b.store.EnsureRawTables(t.Context(), media.Tables(platforms[0])))
+	var err error
+	b.Watch, err = watch.New(watch.Options{
+		Store: b.store, Platforms: platforms, Clock: stopped{}, Registerer: b.registry, Overview: func(context.Context) overview.Overview { return shown },
+	})
+	require.NoError(t, err)
+	require.ErrorContains(t, b.Pass(t.Context(), nil), "nothing could be read yet")
+
+	shown = overview.Overview{At: now, Attention: []overview.Attention{
+		{Kind: "dead", Severity: overview.Bad, Media: "tencent"},
+		{Kind: "dead", Severity: overview.Bad, Media: "tencent"},
+		{Kind: "leader", Severity: overview.Bad},
+	}, Stakes: []overview.Stake{
+		{Kind: "dead", Media: "tencent", Accounts: 5, Money: []overview.Money{{Currency: "CNY", Micros: 5}, {Currency: "USD", Micros: 7}}}, {Kind: "leader"},
+	}}
+	told := b.pass()
+	for name, want := range map[string]float64{
+		"adsync_attention_items dead tencent bad":  2,
+		"adsync_attention_accounts dead tencent":   5,
+		"adsync_attention_micros CNY dead tencent": 5,
+		"adsync_attention_micros USD dead tencent": 7,
+		"adsync_attention_items leader  bad":       1,
+		"adsync_attention_accounts leader ":        0,
+	} {
+		require.Contains(t, told, name)
+		require.Equal(t, want, told[name], name)
+	}
+
+	shown.Troubles = []overview.Trouble{{What: overview.Tables, Why: "gone"}}
+	require.ErrorContains(t, b.Pass(t.Context(), nil), "gone", "what is shown is old")
 }

@@ -29,6 +29,8 @@ var scattered = []struct{ shape, because string }{
 	{`^update binding_applied set noted = \?$|^insert ignore into summary_rebound .* from coverage where dirty is not `, "migrations, once"},
 	{`^select account_id , from_day , to_day , game , os from binding_applied order by`, "all bindings, each minute"},
 	{`^select .* from (hole|reconciliation) where (ordered_at < |last_seen_at < |media = )`, "the lists of system.fill and system.reconcile, and what they forget"},
+	{`^select \* from \( select \* from reconciliation where state = |^select id , task_name , media , .* from run order by id desc limit \?$|^select d \. run_id , .* from subtask_dead d order by d \. dead_at desc limit \?$|^select account_id , media , reason , due_at from subtask_due where state = `,
+		"what the first page shows, once for all who look, and for the leader's metrics of it each minute"},
 	{`^select \* from \w+ where \? = \?$`, "the columns of a table, and no row"},
 }
 

@@ -1,0 +1,142 @@
+package overview_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/roster"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/producer"
+	"adsync/producer/overview"
+	"adsync/producer/overview/overviewtest"
+)
+
+// living are consumers that tell what they do.
+type living []roster.Process
+
+func (l living) List(context.Context) ([]roster.Process, error) { return l, nil }
+
+type gone struct{}
+
+func (gone) List(context.Context) ([]roster.Process, error) {
+	return nil, errors.New("redis: no answer")
+}
+
+// accountID is ours of an account of tencent.
+func accountID(t *testing.T, s *store.Store, external string) int64 {
+	t.Helper()
+	found, err := s.FindAccounts(t.Context(), "tencent", []string{external})
+	require.NoError(t, err)
+	require.Contains(t, found, external)
+	return found[external].ID
+}
+
+func TestRead_NamesSlowEndpointsAndForWhom(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	one, two := strconv.FormatInt(accountID(t, s, "20000001"), 10), strconv.FormatInt(accountID(t, s, "20000002"), 10)
+	o := options(s)
+	pool := func(lane string, running, capacity int) roster.Pool {
+		return roster.Pool{Media: "tencent", Lane: lane, Running: running, Capacity: capacity}
+	}
+	o.Consumers = living{
+		{ID: "a", Pools: []roster.Pool{pool("important", 2, 64), pool("normal", 30, 32)}, Slow: []roster.Slow{{Media: "tencent", Endpoint: "funds/get", Calls: 10, Slow: 1, Seconds: 12, Accounts: []string{one}}}},
+		{ID: "b", Pools: []roster.Pool{pool("normal", 32, 32)}, Slow: []roster.Slow{{Media: "tencent", Endpoint: "funds/get", Calls: 6, Slow: 3, Seconds: 8, Accounts: []string{one, two}}}},
+	}
+	a, ok := kinds(overview.NewReader(o).Read(t.Context()))["slow"]
+	require.True(t, ok)
+	require.Equal(t, "Calls of funds/get are slow", a.Title)
+	require.Equal(t, "4 of 16 calls of the last minutes took 9.0 s in the mean. Each holds a slot of its lane meanwhile; the lane normal has 62 of 64 taken.", a.Cause)
+	require.Equal(t, 2, a.Accounts)
+	require.Equal(t, cny(1+2), a.Money)
+
+	o.Consumers = gone{}
+	read := overview.NewReader(o).Read(t.Context())
+	require.Contains(t, read.Troubles, overview.Trouble{What: "consumers", Why: "redis: no answer"})
+	require.False(t, read.At.IsZero())
+}
+
+func TestRead_NamesWhyNobodyMakesTheSummaries(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	o := options(s)
+	summary := producer.Task{Usable: true, Task: task.Task{ID: 1, Name: "system.summary", Media: "system", Handler: "system.summary", Enabled: true}}
+	o.Tasks = func() []producer.Task { return []producer.Task{summary} }
+	a := kinds(overview.NewReader(o).Read(t.Context()))["summary"]
+	require.Equal(t, "Figures of 2026-11-21 were pulled and wait for system.summary.", a.Cause)
+	require.Equal(t, "adsync tasks run system.summary --wait", a.Command)
+
+	summary.Enabled = false
+	a = kinds(overview.NewReader(o).Read(t.Context()))["summary"]
+	require.Contains(t, a.Cause, "It is switched off")
+	require.Equal(t, "adsync tasks enable system.summary", a.Command)
+
+	summary.Enabled = true
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = ? WHERE dirty > 0", at(t, s).UnixMicro()).Error)
+	require.NotContains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "it is a moment ago")
+	summary.Enabled = false
+	require.Contains(t, kinds(overview.NewReader(o).Read(t.Context())), "summary", "nobody comes for them")
+}
+
+func TestRead_CountsAnAccountOnceThoughItHasTwoItems(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	before := overview.NewReader(options(s)).Read(t.Context())
+	require.Contains(t, before.Stakes, overview.Stake{Kind: "summary", Media: "tencent", Accounts: 2, Money: cny(1 + 2)})
+	id := accountID(t, s, "20000001")
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
+		" VALUES (?, 'report_daily', 'account', ?, 'tencent', ?, 'complete', '', '')", id, overviewtest.Today, store.At(at(t, s))).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = ? AND level = 'account' AND day = ?", id, overviewtest.Today).Error)
+	o := overview.NewReader(options(s)).Read(t.Context())
+	items := 0
+	for _, a := range o.Attention {
+		if a.Kind == "suspect" && a.Media == "tencent" {
+			items++
+		}
+	}
+	require.Equal(t, 2, items)
+	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tencent", Accounts: 1, Money: cny(1)})
+}
+
+func TestRead_ADeadLoginThatNobodyNeedsIsNoFault(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	require.NotContains(t, kinds(overview.NewReader(options(s)).Read(t.Context())), "login_unneeded")
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state)"+
+		" VALUES (99, 'tencent', 'a', 'old', '', '', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 'reauthorise')").Error)
+	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["login_unneeded"]
+	require.True(t, ok)
+	require.Equal(t, []any{overview.Note, 0, "The login old is dead, and no account is pulled with it"}, []any{a.Severity, a.Accounts, a.Title})
+}
+
+func TestRead_NamesBindingsToGamesThatAreNone(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	require.NotContains(t, kinds(overview.NewReader(options(s)).Read(t.Context())), "unknown_game")
+	id := accountID(t, s, "20000001")
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("DELETE FROM account_binding WHERE account_id = ?", id).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', 'starfal', 'ios')", id).Error)
+	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["unknown_game"]
+	require.True(t, ok)
+	require.Equal(t, []any{1, cny(1), []string{"tencent/20000001"}, "adsync bind account tencent/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
+	require.Equal(t, "Rows of account_binding name starfal, and the table game does not.", a.Cause)
+}
+
+func at(t *testing.T, s *store.Store) time.Time {
+	t.Helper()
+	now, err := s.Data.Now(t.Context())
+	require.NoError(t, err)
+	return now
+}

@@ -1,0 +1,42 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"adsync/base/task"
+	"adsync/producer/overview"
+)
+
+// readAttention tells what the first page says needs attention, so that boards and alerts name the same accounts and money.
+func (w *Watch) readAttention(ctx context.Context, _ []task.Task) (metrics, error) {
+	var m metrics
+	if w.Overview == nil {
+		return m, nil
+	}
+	o := w.Overview(ctx)
+	if o.At.IsZero() {
+		return m, errors.New("nothing could be read yet")
+	}
+	if i := slices.IndexFunc(o.Troubles, func(t overview.Trouble) bool { return t.What == overview.Tables }); i >= 0 {
+		return m, fmt.Errorf("it is as old as %s: %s", o.At, o.Troubles[i].Why)
+	}
+	type item struct{ kind, severity, media string }
+	items := map[item]int{}
+	for i := range o.Attention {
+		a := &o.Attention[i]
+		items[item{a.Kind, string(a.Severity), a.Media}]++
+	}
+	for k, n := range items {
+		m.gauge(attentionItems, float64(n), k.kind, k.severity, k.media)
+	}
+	for _, s := range o.Stakes {
+		m.gauge(attentionAccounts, float64(s.Accounts), s.Kind, s.Media)
+		for _, of := range s.Money {
+			m.gauge(attentionMicros, float64(of.Micros), s.Kind, s.Media, of.Currency)
+		}
+	}
+	return m, nil
+}
