@@ -129,6 +129,11 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB 
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
 	@$(MAKE) --no-print-directory test-watch
 
+.PHONY: drill
+drill: $(GOTESTSUM) $(PROMETHEUS) ## Play six faults of a running deployment: each is told with cause, accounts, money and remedy, and mended by what the runbook says.
+	$(GO) build -o bin/services ./test/services
+	PROMETHEUS=$(PROMETHEUS) bin/services -- $(TEST) -count=1 -timeout 15m ./test/drill
+
 .PHONY: test-watch
 test-watch: $(GOTESTSUM) $(PROMETHEUS) ## Check rules, boards and alerts with a real Prometheus, which scrapes a running adsync whose platforms fail.
 	cd test/watch && PROMETHEUS=$(PROMETHEUS) PROMTOOL=$(dir $(PROMETHEUS))promtool $(TEST) -count=1 ./...
