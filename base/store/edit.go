@@ -51,7 +51,7 @@ var ownedTables = []*ownedTable{
 	{
 		name: "account_binding", from: "account_binding LEFT JOIN media_account a ON a.id = account_id", part: "account_id",
 		key: []string{"account_id", fromDay}, label: []string{"a.media", "a.external_id", fromDay},
-		columns: []string{"a.media", "a.external_id", fromDay, "CAST(to_day AS CHAR) AS to_day", "game", "os"},
+		columns: []string{"a.media", "a.external_id", fromDay, "SUBSTR(CAST(to_day AS CHAR), 1, 10) AS to_day", "game", "os"},
 	},
 	{
 		// What lists, probes and checks of activity write themselves is none of it.
@@ -64,7 +64,7 @@ var ownedTables = []*ownedTable{
 }
 
 // fromDay is a day as the same text in both dialects.
-const fromDay = "CAST(from_day AS CHAR) AS from_day"
+const fromDay = "SUBSTR(CAST(from_day AS CHAR), 1, 10) AS from_day"
 
 // columnName is what a column of ownedTable is called.
 func columnName(column string) string {
