@@ -268,7 +268,7 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, have m
 		o := days[day]
 		if !w.Confirmed && s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {
 			o.state, o.whole = Suspect, false
-			o.note = fmt.Sprintf("the platform's answer lacks %d rows that held %d of %d micros", len(s.keys), s.gone, s.cost)
+			o.note = fmt.Sprintf("the platform's answer lacks %d of the rows that there were, with %.2f of %s %.2f", len(s.keys), float64(s.gone)/1e6, w.Currency, float64(s.cost)/1e6)
 			result.Suspect = append(result.Suspect, day)
 			continue
 		}

@@ -31,7 +31,7 @@ platforms ("adsync simulate") into the config database, as a person would copy t
 developer consoles: a deployment for trials and tests then works on them. It prints the settings that "adsync
 serve" needs to reach them. A config database with bindings stays as it is.
 
-All of them work on the tables, which must be there ("adsync migrate up"); secret.keys must be those of the deployment.`,
+All of them work on the tables, which must be there ("adsync migrate up"); but for "account", secret.keys must be those of the deployment.`,
 		Example: `  adsync bind tencent --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/tencent/callback --wait
   adsync bind account tencent/20000001 --game starfall --os ios
   adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,

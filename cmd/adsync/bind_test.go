@@ -30,3 +30,15 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "bind the accounts of "+simulator+": ask the simulator: ")
 }
+
+// Whoever binds an account has the tables, and no need of the keys that seal its login's token.
+func TestBindAccount_NeedsNoKeys(t *testing.T) {
+	t.Parallel()
+	environ := sqliteEnviron(t)
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	for _, args := range [][]string{{"bind", "account", "tencent/1", "--game", "g", "--os", "pc"}, {"unbind", "tencent/1"}} {
+		r := adsync(environ, args...)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, "tencent has no account \"1\" that is known here")
+	}
+}

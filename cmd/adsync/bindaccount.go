@@ -74,7 +74,7 @@ func (f *accountBindFlags) check() error {
 
 // withAccount opens the databases for work on one account.
 func (a *app) withAccount(cmd *cobra.Command, name string, work func(context.Context, *store.Store, store.Account) error) error {
-	return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
+	return a.withStore(cmd, "unbind", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
 		}

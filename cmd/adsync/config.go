@@ -66,6 +66,7 @@ var neededBy = map[string][]string{
 	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis"},
 	"simulate":   {"log"},
 	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
+	"unbind":     {"log", "store"}, // and bind account
 	"dead":       {"api"},
 	"print":      {},
 }

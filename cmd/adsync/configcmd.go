@@ -47,7 +47,7 @@ was set and what would be right. Nothing is connected to. Exits 0 when all is we
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&command, "for", "serve", "the command that is to run with them: bind, migrate, serve, simulate or standalone")
+	cmd.Flags().StringVar(&command, "for", "serve", "the command that is to run with them: bind, unbind, migrate, serve, simulate or standalone")
 	return cmd
 }
 
