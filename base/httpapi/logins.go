@@ -18,12 +18,15 @@ const (
 	loginWindow = time.Minute
 	// loginAddresses is how many addresses are remembered at a time.
 	loginAddresses = 10_000
+	// sweepInterval is how often all of them are looked at, at the most: whoever has very many addresses must not have that done for each.
+	sweepInterval = time.Second
 )
 
 // logins remembers which addresses try one wrong token after the other.
 type logins struct {
 	mu     sync.Mutex
 	failed map[netip.Prefix]*failedLogins
+	swept  time.Time // when those whose window is over were last forgotten
 }
 
 type failedLogins struct {
@@ -66,9 +69,12 @@ func (l *logins) makeRoom() {
 	if len(l.failed) < loginAddresses {
 		return
 	}
-	for from, f := range l.failed {
-		if clock.Since(f.began) >= loginWindow {
-			delete(l.failed, from)
+	if clock.Since(l.swept) >= sweepInterval {
+		l.swept = clock.Mark()
+		for from, f := range l.failed {
+			if clock.Since(f.began) >= loginWindow {
+				delete(l.failed, from)
+			}
 		}
 	}
 	for from := range l.failed {
