@@ -3,6 +3,7 @@ package overview_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,18 +60,18 @@ func TestCache_AViewerWhoHangsUpHoldsUpNobody(t *testing.T) {
 func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		away, hangs := false, false
+		var away, hangs atomic.Bool
 		c := overview.NewCache(func(context.Context) overview.Overview {
-			if hangs {
+			if hangs.Load() {
 				<-time.After(time.Minute)
 			}
-			if away {
+			if away.Load() {
 				return overview.Overview{Troubles: []overview.Trouble{{What: "tables", Why: "gone"}}, Limits: []overview.Limit{{Media: "now"}}}
 			}
 			return overview.Overview{At: time.Now(), Media: []overview.Media{{Name: "tencent"}}, Limits: []overview.Limit{{Media: "then"}}}
 		})
 		first := c.Get(t.Context())
-		away = true
+		away.Store(true)
 		<-time.After(overview.AgeMin)
 		o := c.Get(t.Context())
 		require.Equal(t, []overview.Trouble{{What: "tables", Why: "gone"}}, o.Troubles)
@@ -78,14 +79,15 @@ func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
 		require.Equal(t, first.Media, o.Media)
 		require.Equal(t, "now", o.Limits[0].Media, "what could be read is new")
 
-		hangs = true
+		hangs.Store(true)
 		<-time.After(overview.AgeMin)
 		began := time.Now()
 		o = c.Get(t.Context())
 		require.Equal(t, 3*time.Second, time.Since(began), "nobody waits for what hangs")
 		require.Equal(t, first.At, o.At)
 		require.NotEmpty(t, o.Troubles)
-		hangs, away = false, false
+		hangs.Store(false)
+		away.Store(false)
 		<-time.After(2 * time.Minute)
 		o = c.Get(t.Context())
 		require.Empty(t, o.Troubles)
