@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -376,6 +377,15 @@ type deadPlan struct {
 	} `json:"tasks"`
 }
 
+// plan asks what a change of dead subtasks would do, or with dry false has it done.
+func (c *apiClient) plan(ctx context.Context, path string, body map[string]any, dry bool) (answer []byte, plan deadPlan, err error) {
+	body["dry_run"] = dry
+	if answer, err = c.call(ctx, http.MethodPost, path, nil, body); err == nil {
+		err = json.Unmarshal(answer, &plan)
+	}
+	return answer, plan, err
+}
+
 // changeDead shows what a change would do, and with yes does just that: what dies meanwhile is left alone.
 func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body map[string]any, all, yes bool) error {
 	if err := f.check(); err != nil {
@@ -388,16 +398,8 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 	if all {
 		body["all"] = true
 	}
-	ask := func(dry bool) ([]byte, deadPlan, error) {
-		var plan deadPlan
-		body["dry_run"] = dry
-		answer, err := c.call(cmd.Context(), http.MethodPost, "/api/v1/dead/"+change, nil, body)
-		if err == nil {
-			err = json.Unmarshal(answer, &plan)
-		}
-		return answer, plan, err
-	}
-	answer, plan, err := ask(true)
+	path := "/api/v1/dead/" + change
+	answer, plan, err := c.plan(cmd.Context(), path, body, true)
 	if err != nil {
 		return err
 	}
@@ -409,11 +411,11 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 	}
 	if plan.Count > 0 && yes {
 		body["until"] = plan.Until
-		if answer, plan, err = ask(false); err != nil {
+		if answer, plan, err = c.plan(cmd.Context(), path, body, false); err != nil {
 			return err
 		}
 		for left := plan; change == "drop" && left.Dropped > 0 && left.Dropped < left.Count; { // The server drops some at a time.
-			if _, left, err = ask(false); err != nil {
+			if _, left, err = c.plan(cmd.Context(), path, body, false); err != nil {
 				return fmt.Errorf("after %d were dropped: %w", plan.Dropped, err)
 			}
 			plan.Dropped += left.Dropped

@@ -367,14 +367,8 @@ the task's settings as they are now. It is "adsync dead redrive" of one run.`,
 			if rate != 0 {
 				body["rate"] = rate
 			}
-			ask := func(dry bool) (answer []byte, plan deadPlan, err error) {
-				body["dry_run"] = dry
-				if answer, err = c.call(cmd.Context(), http.MethodPost, runPath(args[0])+"/rerun", nil, body); err == nil {
-					err = json.Unmarshal(answer, &plan)
-				}
-				return answer, plan, err
-			}
-			answer, plan, err := ask(true)
+			path := runPath(args[0]) + "/rerun"
+			answer, plan, err := c.plan(cmd.Context(), path, body, true)
 			if err != nil {
 				return err
 			}
@@ -385,7 +379,7 @@ the task's settings as they are now. It is "adsync dead redrive" of one run.`,
 				}
 			}
 			if yes {
-				if answer, plan, err = ask(false); err != nil {
+				if answer, plan, err = c.plan(cmd.Context(), path, body, false); err != nil {
 					return err
 				}
 			}
