@@ -28,6 +28,9 @@ const (
 	pruneAccounts = 50
 	// dropWait is how long the drop of a partition waits for those who use its table. What comes after it waits with it.
 	dropWait = time.Second
+	// dropRest is how long the rest after it is at least. A transaction that has read the table and comes to write it while a drop waits is given up as a deadlock: its
+	// next tries are to find a moment without one.
+	dropRest = 250 * time.Millisecond
 )
 
 // Pruner takes away rows until its time is over.
@@ -217,7 +220,7 @@ func (p *Pruner) partitions(ctx context.Context, table Table, before day.Day) (d
 			return dropped, false, err
 		}
 		dropped++
-		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+		if err := p.rest(ctx, max(dropRest, clock.Since(began))); err != nil {
 			return dropped, false, err
 		}
 	}

@@ -206,11 +206,19 @@ func (d *DB) IdempotentTx(ctx context.Context, fn func(tx *gorm.DB) error) error
 	return d.retry(ctx, func() error { return d.Writer(ctx).Transaction(fn) })
 }
 
+// latest is where reads see all that is committed, each statement by itself, without holding SQLite's one writer.
+func (d *DB) latest(ctx context.Context) *gorm.DB {
+	if d.dialect == SQLiteDialect {
+		return d.readers[0].WithContext(ctx)
+	}
+	return d.Writer(ctx)
+}
+
 // Snapshot runs fn in a read-only REPEATABLE READ transaction on the writer: all its reads see one moment.
 func (d *DB) Snapshot(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	if d.dialect == SQLiteDialect {
 		// A deferred read transaction of the read handle is a snapshot in WAL mode and does not hold the one writer.
-		return d.readers[0].WithContext(ctx).Transaction(fn, &sql.TxOptions{ReadOnly: true})
+		return d.latest(ctx).Transaction(fn, &sql.TxOptions{ReadOnly: true})
 	}
 	return d.Writer(ctx).Transaction(fn, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 }

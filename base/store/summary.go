@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"gorm.io/gorm"
 
 	"adsync/base/day"
@@ -89,6 +91,8 @@ const (
 	summaryPage = 20_000
 	// summedTogether is how many of them one statement adds up: as many groups as the server holds in memory, whatever games they are of.
 	summedTogether = 500
+	// summedAtOnce is how many such statements run at a time: each takes a core of the server.
+	summedAtOnce = 2
 )
 
 // fewAccounts is up to how many marked accounts only the games that they belong to are added up anew.
@@ -102,8 +106,7 @@ const unassigned = "unassigned"
 // returns the rows written, which are those that have changed; a rebuild that was overtaken by a later one writes nothing and returns 0. Where the figures of a few accounts have
 // changed, and no binding, it makes the rows of their games only.
 //
-// Marks are read before the snapshot opens: a change that commits in between is in the snapshot, or its mark has a
-// higher value and stays.
+// Marks are read before the figures: a change that commits in between is in these, or its mark has a higher value and stays.
 func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 	// Before the version: of two rebuilds the later one is to have seen each binding whose mark the other one clears.
 	rebound, err := s.rebound(ctx, d)
@@ -116,19 +119,17 @@ func (s *Store) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 	}
 	var games []string // nil = all
 	var sums map[summaryKey]*metric.Values
-	err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
-		if rebound == 0 {
-			if games, err = s.Data.fewGames(tx, d); err != nil {
-				return err
+	if rebound == 0 {
+		err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
+			if games, err = s.Data.fewGames(tx, d); err == nil && games != nil {
+				sums, err = s.Data.sumGames(ctx, tx, d, games)
 			}
-		}
-		if games != nil {
-			sums, err = s.Data.sumGames(tx, d, games)
-		} else {
-			sums, err = s.sumAccounts(tx, d)
-		}
-		return err
-	})
+			return err
+		})
+	}
+	if err == nil && games == nil {
+		sums, err = s.Data.sumAccounts(ctx, d)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("sum %s of %s on %s: %w", reportName(d.Hourly), d.Media, d.Day, err)
 	}
@@ -287,44 +288,49 @@ type boundAccount struct {
 }
 
 // sumGames adds up the account level of one day of those games alone.
-func (d *DB) sumGames(tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey]*metric.Values, error) {
+func (d *DB) sumGames(ctx context.Context, tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey]*metric.Values, error) {
 	var accounts []boundAccount
 	err := tx.Raw("SELECT account_id AS id, game, os FROM binding_applied WHERE game IN ? AND from_day <= ? AND to_day >= ?", games, day.Day, day.Day).Scan(&accounts).Error
 	if err != nil {
 		return nil, err
 	}
 	sums := map[summaryKey]*metric.Values{}
-	return sums, d.addSums(tx, day, accounts, sums)
+	return sums, d.addSums(ctx, tx, 1, day, accounts, sums)
 }
 
 // sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
-// time. An account without a binding on that day counts for the game 'unassigned'.
-func (s *Store) sumAccounts(tx *gorm.DB, d DirtyDay) (map[summaryKey]*metric.Values, error) {
-	name := reportName(d.Hourly)
-	public := name + " r" + s.Data.dialect.forceIndex(name, "level_account")
+// time. An account without a binding on that day counts for the game 'unassigned'. All that is read of an account is read by one statement, its binding by
+// another: there is no snapshot, so that statements can run at a time.
+func (d *DB) sumAccounts(ctx context.Context, day DirtyDay) (map[summaryKey]*metric.Values, error) {
+	name := reportName(day.Hourly)
+	public := name + " r" + d.dialect.forceIndex(name, "level_account")
+	db := d.latest(ctx)
 	sums := map[summaryKey]*metric.Values{}
 	for last := int64(0); ; {
 		var page []boundAccount
-		err := tx.Raw("SELECT a.account_id AS id, COALESCE(b.game, '"+unassigned+"') AS game, COALESCE(b.os, 'unknown') AS os FROM (SELECT r.account_id FROM "+public+
+		err := db.Raw("SELECT a.account_id AS id, COALESCE(b.game, '"+unassigned+"') AS game, COALESCE(b.os, 'unknown') AS os FROM (SELECT r.account_id FROM "+public+
 			" WHERE r.day = ? AND r.level = 'account' AND r.media = ? AND r.account_id > ? GROUP BY r.account_id ORDER BY r.account_id LIMIT ?) a"+
 			" LEFT JOIN binding_applied b ON b.account_id = a.account_id AND b.from_day <= ? AND ? <= b.to_day ORDER BY a.account_id",
-			d.Day, d.Media, last, summaryPage, d.Day, d.Day).Scan(&page).Error
+			day.Day, day.Media, last, summaryPage, day.Day, day.Day).Scan(&page).Error
 		if err != nil || len(page) == 0 {
 			return sums, err
 		}
 		last = page[len(page)-1].ID
-		if err := s.Data.addSums(tx, d, page, sums); err != nil {
+		if err := d.addSums(ctx, db, summedAtOnce, day, page, sums); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // addSums adds up a day's rows of accounts, which are found by key. The database adds: a sum is NULL where no row has the figure, as in metric.Values. Accounts of a
-// game come together, with a number in its place, so that what a statement holds is little and its rows are few.
-func (d *DB) addSums(tx *gorm.DB, day DirtyDay, accounts []boundAccount, sums map[summaryKey]*metric.Values) error {
+// game come together, with a number in its place, so that what a statement holds is little and its rows are few. So many statements run at a time: 1 in a transaction.
+func (d *DB) addSums(ctx context.Context, db *gorm.DB, atOnce int, day DirtyDay, accounts []boundAccount, sums map[summaryKey]*metric.Values) error {
 	slices.SortFunc(accounts, func(a, b boundAccount) int {
 		return cmp.Or(cmp.Compare(a.Game, b.Game), cmp.Compare(a.OS, b.OS), cmp.Compare(a.ID, b.ID))
 	})
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	var adding sync.Mutex
 	for some := range slices.Chunk(accounts, summedTogether) {
 		of := make([]int64, len(some)) // the place of the first account of the same game and os
 		for i := range some {
@@ -332,14 +338,22 @@ func (d *DB) addSums(tx *gorm.DB, day DirtyDay, accounts []boundAccount, sums ma
 				of[i] = of[i-1]
 			}
 		}
-		if err := d.addSumsOf(tx, day, some, of, sums); err != nil {
-			return err
-		}
+		group.Go(func() error {
+			return d.sum(db.WithContext(ctx), day, some, of, func(k summaryKey, row *metric.Values) {
+				adding.Lock()
+				defer adding.Unlock()
+				if sums[k] == nil {
+					sums[k] = &metric.Values{}
+				}
+				sums[k].Add(row)
+			})
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
-func (d *DB) addSumsOf(tx *gorm.DB, day DirtyDay, accounts []boundAccount, of []int64, sums map[summaryKey]*metric.Values) error {
+// sum has the database add up rows of accounts, and gives each sum to add; of is the place of an account that stands for all of its game and os.
+func (d *DB) sum(db *gorm.DB, day DirtyDay, accounts []boundAccount, of []int64, add func(summaryKey, *metric.Values)) error {
 	v := d.newValues(len(accounts), "account_id", "game")
 	v.ints("account_id", func(row int) int64 { return accounts[row].ID })
 	v.ints("game", func(row int) int64 { return of[row] })
@@ -349,7 +363,7 @@ func (d *DB) addSumsOf(tx *gorm.DB, day DirtyDay, accounts []boundAccount, of []
 	}
 	game, gameArgs := v.in("o.game")
 	from, args := d.lookUpKeys(reportName(day.Hourly), []string{"account_id"}, v)
-	rows, err := tx.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
+	rows, err := db.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
 		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone", slices.Concat(gameArgs, args, []any{day.Day, day.Media})...).Rows()
 	if err != nil {
 		return err
@@ -363,13 +377,8 @@ func (d *DB) addSumsOf(tx *gorm.DB, day DirtyDay, accounts []boundAccount, of []
 			return err
 		}
 		k.game, k.os = accounts[place].Game, accounts[place].OS
-		sum := sums[k]
-		if sum == nil {
-			sum = &metric.Values{}
-			sums[k] = sum
-		}
 		row := columns.Values()
-		sum.Add(&row)
+		add(k, &row)
 	}
 	return rows.Err()
 }

@@ -100,6 +100,9 @@ func (d *deployment) open(ctx context.Context) error {
 	if err := d.store.EnsureRawTables(ctx, engine.RawTables()); err != nil {
 		return err
 	}
+	if err := d.partitionAnew(ctx); err != nil {
+		return err
+	}
 	if d.tables, err = big.Of(d.mariadb.DSN()+"data", d.mariadb.DSN()+"config"); err != nil {
 		return err
 	}
@@ -113,6 +116,17 @@ func (d *deployment) open(ctx context.Context) error {
 		}
 	}
 	return d.tables.Accounts(ctx, d.o.accounts)
+}
+
+// partitionAnew takes away the partitions that the tables were made with: they begin with the day on which this runs, and all rows are of days before.
+func (d *deployment) partitionAnew(ctx context.Context) error {
+	for _, table := range []string{"report_daily", "report_hourly", "wide_daily"} {
+		err := d.store.Data.Writer(ctx).Exec("ALTER TABLE " + table + " PARTITION BY RANGE COLUMNS (day) (PARTITION later VALUES LESS THAN (MAXVALUE))").Error
+		if err != nil {
+			return fmt.Errorf("partition %s anew: %w", table, err)
+		}
+	}
+	return nil
 }
 
 // build makes rows and says how fast.

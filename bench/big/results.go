@@ -172,7 +172,7 @@ func (d *deployment) exactSummary(ctx context.Context, hourly bool) error {
 
 var queryBlock = regexp.MustCompile("(?s)```sql\n-- (.*?)\n(.*?)```")
 
-// analysts asks the queries of the documentation.
+// analysts asks the queries of the documentation, and tells the plan of one that takes too long.
 func (d *deployment) analysts(ctx context.Context, of string) error {
 	text, err := os.ReadFile("docs/queries.md")
 	if err != nil {
@@ -193,6 +193,14 @@ func (d *deployment) analysts(ctx context.Context, of string) error {
 		}
 		m := d.report.add(of+": "+block[1], took, resultBound)
 		d.say("%s: %.0f ms, median %.0f, %d rows", m.ID, m.Ours, m.Median, rows)
+		if !m.Over {
+			continue
+		}
+		var plan string
+		if err := d.tables.DB.QueryRowContext(ctx, "ANALYZE FORMAT=JSON "+block[2]).Scan(&plan); err != nil {
+			return fmt.Errorf("plan of %s: %w", block[1], err)
+		}
+		d.say("its plan: %s", plan)
 	}
 	return nil
 }

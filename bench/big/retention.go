@@ -63,8 +63,8 @@ func (d *deployment) retention(ctx context.Context) error {
 			began := clock.Mark()
 			gone, done, err := d.store.Pruner(10*pruneFor).Public(ctx, p.report.Hourly, today.Add(1-keep))
 			d.say("%d partitions gone in %.1f s", gone, clock.Since(began).Seconds())
-			if err == nil && !done {
-				err = errors.New("days are left")
+			if err == nil && (!done || gone == 0) {
+				err = errors.New("days are left, or none was there")
 			}
 			return err
 		})

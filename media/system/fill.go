@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"adsync/base/day"
 	"adsync/base/schedule"
 	"adsync/base/store"
@@ -130,7 +132,7 @@ type Filling struct {
 }
 
 // Fill looks for the holes of a media and, if told to, orders runs for them: first those of the report and level whose tasks
-// have the most important lane, of these the oldest days, which are next to leave the tasks' reach. It holds a page of accounts
+// have the most important lane, of these the oldest days, which are next to leave the tasks' reach. It holds two pages of accounts
 // and what it will order in memory, whatever there is. Two that run at a time never order the same hole. The answer is by
 // importance, also when it comes beside an error: it tells what was ordered until then.
 func Fill(ctx context.Context, s *store.Store, platform media.Platform, now time.Time, o FillOptions) ([]Filling, error) {
@@ -337,28 +339,44 @@ func (f *filler) fill(ctx context.Context, scope fillScope) ([]Filling, error) {
 		found[t.id] = &Filling{TaskID: t.id, Task: t.name, Report: scope.Name, Level: scope.Level}
 	}
 	var wants []want
-	for after := int64(0); ; {
-		page, err := f.store.FillAccounts(ctx, f.media, after, fillPage)
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range f.groups(scope, page) {
-			more, waiting, err := f.wants(ctx, scope, g)
-			if err != nil {
-				return nil, err
+	pages := make(chan []store.FillAccount)
+	group, searching := errgroup.WithContext(ctx)
+	group.Go(func() error { // A page is read while the one before is looked through.
+		defer close(pages)
+		for after, n := int64(0), fillPage; n == fillPage; {
+			page, err := f.store.FillAccounts(searching, f.media, after, fillPage)
+			if err != nil || len(page) == 0 {
+				return err
 			}
-			found[g.task.id].Waiting += waiting
-			for i := range more {
-				found[g.task.id].add(&more[i], i == 0 || more[i-1].account != more[i].account)
+			select {
+			case pages <- page:
+			case <-searching.Done():
+				return searching.Err()
 			}
-			if f.Order {
-				wants = foremost(append(wants, more...), f.budget)
+			after, n = page[len(page)-1].ID, len(page)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		for page := range pages {
+			for _, g := range f.groups(scope, page) {
+				more, waiting, err := f.wants(searching, scope, g)
+				if err != nil {
+					return err
+				}
+				found[g.task.id].Waiting += waiting
+				for i := range more {
+					found[g.task.id].add(&more[i], i == 0 || more[i-1].account != more[i].account)
+				}
+				if f.Order {
+					wants = foremost(append(wants, more...), f.budget)
+				}
 			}
 		}
-		if len(page) < fillPage {
-			break
-		}
-		after = page[len(page)-1].ID
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	err := f.order(ctx, scope, wants, found)
 	all := make([]Filling, 0, len(found))
