@@ -12,14 +12,15 @@ import (
 	"adsync/media/wire"
 )
 
-// Numbered reads lists and reports whose pages are asked for by number, in the envelope that several platforms share: the
-// rows, and page_info with the number of all. Platforms serve each page from what they have at that moment, so rows that come
+// Numbered reads lists and reports whose pages are asked for by number, in the envelopes that several platforms share: the
+// rows, and the number of all. Platforms serve each page from what they have at that moment, so rows that come
 // and go move all that follow: a page that cannot be the one of its number among the total says so in Page.Moved.
 type Numbered struct {
 	Endpoint string
 	Size     int    // rows of a full page, as many as are asked for
 	Reach    int    // how many rows there are pages for; 0 is all
 	Rows     string // the field that holds the rows; "" is "list"
+	Total    string // the field that holds the number of all; "" is total_number in page_info
 	// Beside reads what an answer says of all rows of a query, beside those of its page; nil reads nothing.
 	Beside func(page *Page, answer map[string]json.RawMessage) error
 }
@@ -28,6 +29,22 @@ type Numbered struct {
 // the platform's to the page. Errors are the API's, *Error of class Transient for an answer that does not read, and of class Bug for a
 // page that no Next has named.
 func (n Numbered) Page(ctx context.Context, api API, page string, query url.Values, read func(*Page, json.RawMessage) error) (Page, error) {
+	return n.page(page, read, func(number int) (json.RawMessage, error) {
+		query.Set("page", strconv.Itoa(number))
+		query.Set("page_size", strconv.Itoa(n.Size))
+		return api.Get(ctx, n.Endpoint, query)
+	})
+}
+
+// PostPage is Page for platforms that want the query as a JSON body: see PostReader.
+func (n Numbered) PostPage(ctx context.Context, api API, page string, body map[string]any, read func(*Page, json.RawMessage) error) (Page, error) {
+	return n.page(page, read, func(number int) (json.RawMessage, error) {
+		body["page"], body["page_size"] = number, n.Size
+		return api.Post(ctx, n.Endpoint, body)
+	})
+}
+
+func (n Numbered) page(page string, read func(*Page, json.RawMessage) error, ask func(number int) (json.RawMessage, error)) (Page, error) {
 	number := 1
 	if page != "" {
 		var err error
@@ -35,9 +52,7 @@ func (n Numbered) Page(ctx context.Context, api API, page string, query url.Valu
 			return Page{}, &Error{Class: Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
 		}
 	}
-	query.Set("page", strconv.Itoa(number))
-	query.Set("page_size", strconv.Itoa(n.Size))
-	data, err := api.Get(ctx, n.Endpoint, query)
+	data, err := ask(number)
 	if err != nil {
 		return Page{}, err
 	}
@@ -63,16 +78,9 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage) e
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return Page{}, err
 	}
-	var info struct {
-		Total wire.Int `json:"total_number"`
-	}
-	if raw := answer["page_info"]; raw != nil {
-		if err := json.Unmarshal(raw, &info); err != nil {
-			return Page{}, err
-		}
-	}
-	if !info.Total.Set {
-		return Page{}, errors.New("page_info has no total_number")
+	total, err := n.total(answer)
+	if err != nil {
+		return Page{}, err
 	}
 	var rows []json.RawMessage
 	if raw := answer[cmp.Or(n.Rows, "list")]; raw != nil {
@@ -80,7 +88,7 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage) e
 			return Page{}, err
 		}
 	}
-	page := Page{Total: int(info.Total.Value)}
+	page := Page{Total: total}
 	for _, raw := range rows {
 		if err := read(&page, raw); err != nil {
 			return Page{}, err
@@ -92,6 +100,32 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage) e
 		}
 	}
 	return page, nil
+}
+
+// total is how many the platform says there are over all pages.
+func (n Numbered) total(answer map[string]json.RawMessage) (int, error) {
+	if n.Total != "" {
+		var total wire.Int
+		if err := total.UnmarshalJSON(answer[n.Total]); err != nil {
+			return 0, fmt.Errorf("%s: %w", n.Total, err)
+		}
+		if !total.Set {
+			return 0, fmt.Errorf("there is no %s", n.Total)
+		}
+		return int(total.Value), nil
+	}
+	var info struct {
+		Total wire.Int `json:"total_number"`
+	}
+	if raw := answer["page_info"]; raw != nil {
+		if err := json.Unmarshal(raw, &info); err != nil {
+			return 0, err
+		}
+	}
+	if !info.Total.Set {
+		return 0, errors.New("page_info has no total_number")
+	}
+	return int(info.Total.Value), nil
 }
 
 // counted is how many there are on the page of what Total counts.

@@ -25,8 +25,10 @@ func (p *pager) Get(_ context.Context, endpoint string, query url.Values) (json.
 	return json.RawMessage(p.answers[query.Get("page")]), nil
 }
 
-func (*pager) Post(context.Context, string, any) (json.RawMessage, error) {
-	return nil, errors.New("nothing is posted")
+func (p *pager) Post(_ context.Context, endpoint string, body any) (json.RawMessage, error) {
+	sent, err := json.Marshal(body)
+	p.asked = append(p.asked, endpoint+" "+string(sent))
+	return json.RawMessage(p.answers[fmt.Sprint(body.(map[string]any)["page"])]), err
 }
 
 func (*pager) Account() media.Account { return media.Account{} }
@@ -62,6 +64,23 @@ func TestNumbered_NamesPagesByTheirNumbers(t *testing.T) {
 		failed, ok := errors.AsType[*media.Error](err)
 		require.True(t, ok)
 		require.Equal(t, media.Bug, failed.Class, page)
+	}
+}
+
+func TestNumbered_PostsItsQueryToPlatformsThatWantThat(t *testing.T) {
+	t.Parallel()
+	pages := media.Numbered{Endpoint: "ads/list", Size: 2, Rows: "details", Total: "total_count"}
+	api := &pager{answers: map[string]string{"1": `{"total_count":3,"details":["a","b"]}`, "2": `{"total_count":3,"details":["c"]}`, "3": `{"details":[]}`, "4": `{"total_count":"many"}`}}
+	first, err := pages.PostPage(t.Context(), api, "", map[string]any{"account": 7}, media.EachRow(readName))
+	require.NoError(t, err)
+	require.Equal(t, media.Page{Rows: []media.Row{{Object: "a"}, {Object: "b"}}, Total: 3, Next: "2"}, first)
+	last, err := pages.PostPage(t.Context(), api, first.Next, map[string]any{}, media.EachRow(readName))
+	require.NoError(t, err)
+	require.Equal(t, media.Page{Rows: []media.Row{{Object: "c"}}, Total: 3}, last)
+	require.Equal(t, []string{`ads/list {"account":7,"page":1,"page_size":2}`, `ads/list {"page":2,"page_size":2}`}, api.asked)
+	for page, text := range map[string]string{"3": "there is no total_count", "4": "total_count: "} {
+		_, err := pages.PostPage(t.Context(), api, page, map[string]any{}, media.EachRow(readName))
+		require.ErrorContains(t, err, text)
 	}
 }
 

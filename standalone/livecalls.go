@@ -22,7 +22,8 @@ type EndpointCalls struct {
 	QuotaLeft string `json:"quota_left"`
 }
 
-// callBook is the way to a real platform: it lets nothing through but GETs of that platform, and counts them.
+// callBook is the way to a real platform: it lets nothing through but what reads of that platform, and counts it: GETs, and the POSTs that a
+// media.PostReader knows to change nothing.
 type callBook struct {
 	platform media.Platform
 	base     *url.URL
@@ -42,13 +43,13 @@ func newCallBook(platform media.Platform, base *url.URL, inner http.RoundTripper
 // refused before it is sent: the error is an *media.Error of class Bug, which nobody tries again.
 func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 	endpoint, below := strings.CutPrefix(req.URL.Path, strings.TrimSuffix(b.base.Path, "/")+"/")
-	if req.Method != http.MethodGet || req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host || !below {
+	if !b.reads(req.Method, endpoint) || req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host || !below {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
 		return nil, &media.Error{
 			Class:   media.Bug,
-			Message: fmt.Sprintf("%s %s://%s%s was not sent: a live account is only read, by GETs below %s", req.Method, req.URL.Scheme, req.URL.Host, req.URL.Path, b.base),
+			Message: fmt.Sprintf("%s %s://%s%s was not sent: a live account is only read, below %s", req.Method, req.URL.Scheme, req.URL.Host, req.URL.Path, b.base),
 		}
 	}
 	endpoint = strings.TrimSuffix(endpoint, "/")
@@ -66,6 +67,12 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 		b.note(endpoint, 0, teller.QuotaLeft(resp.Header))
 	}
 	return resp, err
+}
+
+// reads tells whether a request changes nothing at the platform.
+func (b *callBook) reads(method, endpoint string) bool {
+	reader, ok := b.platform.(media.PostReader)
+	return method == http.MethodGet || ok && method == http.MethodPost && reader.Reads(endpoint)
 }
 
 func (b *callBook) note(endpoint string, calls int, quotaLeft string) {

@@ -20,12 +20,13 @@ import (
 	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/ratelimit"
+	"adsync/base/secret"
 	"adsync/base/trace"
 	"adsync/media"
 	"adsync/media/token"
 )
 
-// redialsMax is how often a GET that got no answer is sent again at once, and redialPause about how long after. More would
+// redialsMax is how often what only reads and got no answer is sent again at once, and redialPause about how long after. More would
 // hold the subtask's place in the pool for what the retries of the subtask do better.
 const (
 	redialsMax  = 2
@@ -67,10 +68,11 @@ type request struct {
 	endpoint string
 	query    url.Values
 	body     []byte
+	app      secret.Text // the app's own secret, where the body has it
 }
 
 // call sends a request, and again where its answer says that this is worth a try: once with a newer token, once when the
-// answer has mended the cause, and a GET twice when there was no answer at all.
+// answer has mended the cause, and what only reads twice when there was no answer at all.
 func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 	login, err := a.client.Tokens.Login(ctx, a.tokenID)
 	if err != nil {
@@ -98,7 +100,7 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 		case e.Again && !mended:
 			mended = true
 			continue
-		case unanswered(e) && r.method == http.MethodGet && redials < redialsMax:
+		case unanswered(e) && a.reads(r) && redials < redialsMax:
 			redials++
 			if err := pause(ctx, redialPause*time.Duration(redials)); err != nil {
 				return nil, err
@@ -107,6 +109,15 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 		}
 		return nil, fmt.Errorf("call %s: %w", r.endpoint, err)
 	}
+}
+
+// reads reports whether a request changes nothing at the platform, so that it may be sent twice.
+func (a *api) reads(r request) bool {
+	if r.method == http.MethodGet {
+		return true
+	}
+	reader, ok := a.client.Platform.(media.PostReader)
+	return ok && reader.Reads(r.endpoint)
 }
 
 // unanswered reports whether a request met a broken connection and may do better on a new one. A call that took all its
@@ -145,6 +156,10 @@ var errGrantEnded = errors.New("the request was not written by the end of its gr
 // once waits for the limits and sends the request one time.
 func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
 	call := a.limited(r, login)
+	r, err := a.withApp(ctx, r, login)
+	if err != nil {
+		return nil, err
+	}
 	for try := 1; ; try++ {
 		waiting, span := trace.Start(ctx, "wait for", "limits")
 		grant, err := a.client.wait(waiting, call)
@@ -175,6 +190,21 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 		}
 		return data, err
 	}
+}
+
+// withApp is a request with the app's own secret in it, where the platform wants that.
+func (a *api) withApp(ctx context.Context, r request, login token.Login) (request, error) {
+	signer, ok := a.client.Platform.(media.AppSigner)
+	if !ok || !signer.AppSigned(r.endpoint) {
+		return r, nil
+	}
+	app, err := a.client.Tokens.App(ctx, login.App.ID)
+	if err != nil {
+		return r, err
+	}
+	r.app = app.Secret
+	r.body, err = signer.SignApp(r.body, app, login.Access.Reveal())
+	return r, err
 }
 
 // writtenBy has a request fail if it is not written by a moment, or by none if that is zero: no connection is waited for any longer, and the one that it has
@@ -248,7 +278,7 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	}
 	data, err := a.client.Platform.Decode(status, header, answer)
 	if e, ok := errors.AsType[*media.Error](err); ok {
-		e.Redact(login.Access)
+		e.Redact(login.Access, r.app)
 	}
 	return data, err
 }

@@ -36,6 +36,8 @@ type Tokens interface {
 	Login(ctx context.Context, id int64) (token.Login, error)
 	Renew(ctx context.Context, id, generation int64, why *media.Error) (token.Login, error)
 	Refused(id, generation int64, err *media.Error)
+	// App returns an app of the platform with its secret, for the calls of a media.AppSigner.
+	App(ctx context.Context, id string) (media.App, error)
 }
 
 // Options are what a Client works with.

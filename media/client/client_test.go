@@ -97,6 +97,10 @@ func (k *tokens) Renew(_ context.Context, _, generation int64, _ *media.Error) (
 
 func (k *tokens) Refused(int64, int64, *media.Error) { k.refused++ }
 
+func (*tokens) App(_ context.Context, id string) (media.App, error) {
+	return media.App{ID: id, Secret: secret.NewText("app-secret")}, nil
+}
+
 type paused struct {
 	call  ratelimit.Call
 	scope ratelimit.Scope
@@ -424,6 +428,38 @@ func TestGet_RedialsWhenThereIsNoAnswer(t *testing.T) {
 	_, err = api.Post(t.Context(), "x", 1)
 	require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
 	require.Equal(t, 1, api.Calls(), "a POST may have been done")
+}
+
+// poster is a platform that is read by POSTs, one of which carries the app's secret.
+type poster struct{ platform }
+
+func (poster) Reads(endpoint string) bool     { return endpoint != "write" }
+func (poster) AppSigned(endpoint string) bool { return endpoint == "accounts" }
+func (poster) SignApp(body []byte, app media.App, access string) ([]byte, error) {
+	return fmt.Appendf(nil, `[%s,%q,%q,%q]`, body, app.ID, app.Secret.Reveal(), access), nil
+}
+
+func TestPost_IsSentAgainWhereItOnlyReads(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { hangUp(w) }, func(o *client.Options) { o.Platform = poster{} })
+	for endpoint, calls := range map[string]int{"list": 3, "write": 1} {
+		api := s.client.For(account)
+		_, err := api.Post(t.Context(), endpoint, 1)
+		require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
+		require.Equal(t, calls, api.Calls(), endpoint)
+	}
+}
+
+func TestPost_CarriesTheAppWhereThePlatformWantsIt(t *testing.T) {
+	t.Parallel()
+	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, `{"code":5,"message":%q}`, body)
+	}, func(o *client.Options) { o.Platform = poster{} })
+	_, err := s.client.ForLogin(1).Post(t.Context(), "accounts", 7)
+	require.ErrorContains(t, err, `[7,"17","<secret>","<secret>"]`, "and no error shows it")
+	_, err = s.client.ForLogin(1).Post(t.Context(), "list", 7)
+	require.ErrorContains(t, err, "5: 7", "others do not have it")
 }
 
 func TestGet_DoesNotRepeatWhatTheServerAnswered(t *testing.T) {

@@ -169,7 +169,7 @@ func testFormats(t *testing.T, h *harness) {
 	require.Equal(t, media.Quota, classOf(err))
 
 	// A good envelope around something else than was asked for.
-	for _, data := range []string{"null", "[]", "{}", `{"list":{}}`, `{"list":[{}],"rows":[{}],"page_info":{"total_number":1},"cursor_page_info":{"total_number":1}}`} {
+	for _, data := range []string{"null", "[]", "{}", `{"list":{}}`, `{"list":[{}],"rows":[{}],"details":[{}],"total_count":1,"page_info":{"total_number":1},"cursor_page_info":{"total_number":1}}`} {
 		h.server.BaseURL = answering(t, `{"code":0,"message":"OK","data":`+data+`}`)
 		h.connect(t, client.NewHTTP())
 		for _, list := range h.platform.Lists() {

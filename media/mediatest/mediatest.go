@@ -264,6 +264,8 @@ func (k *tokens) Renew(ctx context.Context, _, _ int64, _ *media.Error) (token.L
 
 func (k *tokens) Refused(int64, int64, *media.Error) { k.refused.Add(1) }
 
+func (k *tokens) App(context.Context, string) (media.App, error) { return k.h.server.App, nil }
+
 // waiter grants at once and remembers the pauses.
 type waiter struct{ pauses []ratelimit.Call }
 

@@ -353,6 +353,11 @@ func (k *Keeper) Reload(ctx context.Context, id int64) error {
 	return nil
 }
 
+// App returns an app of the platform with its secret, which must not be kept.
+func (k *Keeper) App(ctx context.Context, id string) (media.App, error) {
+	return OpenApp(ctx, k.Store, k.Box, k.Platform.Name(), id)
+}
+
 // load finds a login's token in Redis, else in the table.
 func (k *Keeper) load(ctx context.Context, id int64) (Login, error) {
 	if login, ok := k.shared(ctx, id); ok {
