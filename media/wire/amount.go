@@ -3,12 +3,14 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"adsync/base/fund"
 	"adsync/base/store"
 )
 
-// Amount is an amount that a platform tells of an account's money: its field on the wire, and what it becomes.
+// Amount is an amount that a platform tells of an account's money: its field on the wire, and what it becomes. Several of a row
+// that become the same are added up.
 type Amount struct {
 	Field string
 	// Kind is the money that it is of; "" says that the row tells it, by its fund type.
@@ -33,6 +35,11 @@ func (as Amounts) Columns() []store.RawColumn {
 // Read brings a platform's row to the raw columns' values and to what it says of each kind of money. own is the kind
 // of the row's fund type, for the amounts that name none. What the row lacks stays unset.
 func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any, funds []fund.Row, err error) {
+	type place struct {
+		kind fund.Kind
+		is   fund.Field
+	}
+	noted := make(map[place]bool, len(as))
 	raw = make([]any, len(as))
 	for i, a := range as {
 		var d Decimal
@@ -54,20 +61,15 @@ func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any
 		if kind == "" {
 			kind = own
 		}
-		funds = set(funds, kind, a.Is, amount)
+		at := slices.IndexFunc(funds, func(r fund.Row) bool { return r.Kind == kind })
+		if at < 0 {
+			at, funds = len(funds), append(funds, fund.Row{Kind: kind})
+		}
+		if noted[place{kind, a.Is}] {
+			amount = amount.Plus(funds[at].Values[a.Is])
+		}
+		noted[place{kind, a.Is}] = true
+		funds[at].Values[a.Is] = amount
 	}
 	return raw, funds, nil
-}
-
-// set notes an amount in the row of its kind.
-func set(funds []fund.Row, kind fund.Kind, is fund.Field, amount fund.Amount) []fund.Row {
-	for i := range funds {
-		if funds[i].Kind == kind {
-			funds[i].Values[is] = amount
-			return funds
-		}
-	}
-	r := fund.Row{Kind: kind}
-	r.Values[is] = amount
-	return append(funds, r)
 }

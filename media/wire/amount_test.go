@@ -30,6 +30,19 @@ func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 	grant.Values[fund.Paid] = fund.Of(30_000)
 	require.Equal(t, []fund.Row{total, cash, grant}, funds)
 
+	// What becomes the same is added up, and is not told when a part of it is not.
+	rebates := wire.Amounts{
+		{Field: "direct", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan}, {Field: "contract", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
+	}
+	for text, want := range map[string]fund.Amount{`{"direct":1.5,"contract":2}`: fund.Of(3_500_000), `{"direct":1.5}`: {}, `{"contract":2}`: {}} {
+		clear(row)
+		require.NoError(t, json.Unmarshal([]byte(text), &row))
+		_, funds, err = rebates.Read(row, "")
+		require.NoError(t, err)
+		require.Len(t, funds, 1)
+		require.Equal(t, want, funds[0].Values[fund.Balance], text)
+	}
+
 	for _, bad := range []string{`{"cash":"many"}`, `{"cash":1e19}`, `{"cash":[1]}`} {
 		clear(row)
 		require.NoError(t, json.Unmarshal([]byte(bad), &row))
