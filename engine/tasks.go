@@ -102,9 +102,9 @@ func platformTasks(p media.Platform, minutes spread) []store.NewTask {
 		}
 		// Once when the day has turned, and again when the platforms say that yesterday is complete.
 		tasks = append(tasks, task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", nightly, back))
-		if !r.Hourly {
+		if days := min(matureDays, r.LookBack+1); !r.Hourly && days > lookBackDays(r) {
 			// Figures of cohorts grow for weeks, in days that no look-back reaches any more.
-			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly, params{"level": r.Level, "days": matureDays, "skip": lookBackDays(r)}))
+			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly, params{"level": r.Level, "days": days, "skip": lookBackDays(r)}))
 		}
 	}
 	return append(tasks, fundTasks(p.Funds(), minutes, task)...)
@@ -135,10 +135,12 @@ const matureDays = 30
 // isFine tells the levels of many rows that few look at within the hour.
 func isFine(level string) bool { return level == "creative" || level == "image" || level == "video" }
 
-// lookBackDays is how many days the nightly pull covers: late corrections reach back some days; hours settle sooner.
+// lookBackDays is how many days the nightly pull covers, with today: late corrections reach back some days; hours settle sooner. Some platforms
+// keep fewer.
 func lookBackDays(r media.Report) int {
+	days := 7
 	if r.Hourly {
-		return 2
+		days = 2
 	}
-	return 7
+	return min(days, r.LookBack+1)
 }

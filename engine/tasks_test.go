@@ -6,22 +6,63 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"adsync/media"
+	"adsync/media/pull"
 	"adsync/media/system"
 )
 
-// What comes every ten or thirty minutes begins at different ones.
+// What comes every ten or thirty minutes begins at different ones, as long as there are any.
 func TestDefaultTasks_AreSpreadOverTheMinutes(t *testing.T) {
 	t.Parallel()
-	begin := map[string]string{}
-	for _, task := range DefaultTasks(Platforms()) {
-		if !strings.HasPrefix(task.Name, system.Name) && (strings.Contains(task.Cron, "/10 ") || strings.Contains(task.Cron, "/30 ")) {
-			require.NotContains(t, begin, task.Cron, "%s and %s", task.Name, begin[task.Cron])
-			begin[task.Cron] = task.Name
+	for _, period := range []int{10, 30} {
+		begin := map[string][]string{}
+		n := 0
+		for _, task := range DefaultTasks(Platforms()) {
+			if !strings.HasPrefix(task.Name, system.Name) && strings.Contains(task.Cron, fmt.Sprintf("/%d ", period)) {
+				begin[task.Cron] = append(begin[task.Cron], task.Name)
+				n++
+			}
+		}
+		require.Greater(t, n, 5)
+		for cron, names := range begin {
+			require.LessOrEqual(t, len(names), (n+period-1)/period, "%s: %v", cron, names)
 		}
 	}
-	require.Len(t, begin, 17)
+}
+
+// shortSighted is a platform whose reports reach a week back.
+type shortSighted struct{ media.Platform }
+
+func (p shortSighted) Reports() []media.Report {
+	reports := p.Platform.Reports()
+	for i := range reports {
+		reports[i].LookBack = 7
+	}
+	return reports
+}
+
+// A task whose days its platform does not keep would be refused when it is loaded.
+func TestDefaultTasks_ReachNoFurtherBackThanThePlatform(t *testing.T) {
+	t.Parallel()
+	for _, platform := range Platforms() {
+		handlers := media.NewRegistry(pull.Handlers(shortSighted{platform}, pull.Deps{Registerer: prometheus.NewRegistry()})...)
+		mature := 0
+		for _, task := range DefaultTasks([]media.Platform{shortSighted{platform}}) {
+			h, ok := handlers.Get(task.Handler)
+			if !ok || h.Check == nil {
+				continue
+			}
+			require.NoError(t, h.Check(json.RawMessage(task.Params)), task.Name)
+			if strings.HasSuffix(task.Name, ".mature") {
+				require.Contains(t, task.Params, `"days":8`, task.Name)
+				mature++
+			}
+		}
+		require.Positive(t, mature)
+	}
 }
 
 func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
