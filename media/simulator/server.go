@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
@@ -112,6 +113,9 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 	defer scratch.Put(rows)
 	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
 	c.query, _ = url.ParseQuery(r.URL.RawQuery) // a broken pair is a missing parameter
+	if c.p.jsonBody {
+		c.readBody()
+	}
 	c.now = s.clock.Now().Unix()
 	c.view = view{now: c.now, corrections: s.corrections, alterations: s.alterations.Load(), scratch: rows}
 
@@ -139,6 +143,21 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 	// Counted before it is sent: who has an answer finds the call in the ledger.
 	s.ledger.record(time.Now().Unix(), c.account, cell{c.p.name, c.app, c.endpoint, c.code, c.outcome})
 	c.send(w)
+}
+
+// readBody takes the fields of a JSON body for parameters. A body that is none leaves them missing.
+func (c *call) readBody() {
+	var fields map[string]json.RawMessage
+	if json.NewDecoder(c.r.Body).Decode(&fields) != nil {
+		return
+	}
+	for name, raw := range fields {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		c.query.Set(name, text)
+	}
 }
 
 // send writes the answer. The Date is the world's: clients learn a platform's time from it.

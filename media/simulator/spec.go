@@ -9,6 +9,7 @@ type spec struct {
 	hosts    []string // the real service's hosts: a request that names one needs no prefix
 
 	accountParam string // the query parameter that names the account
+	jsonBody     bool   // parameters come in a JSON body: each of its fields counts as one of the query's, its value as text or as JSON
 	objectKind   string // the kind of its lowest configuration level in the truth
 	hasProjects  bool
 	// creativesAreParts says that creatives are no objects of their own but told with their ad, by what they show.

@@ -142,7 +142,7 @@ func (c *call) queryKey() key {
 	add(c.endpoint)
 	for _, name := range slices.Sorted(maps.Keys(c.query)) {
 		switch name {
-		case "page", "page_size", "cursor", "count", "access_token", "timestamp", "nonce":
+		case "page", "page_size", "cursor", "count", "access_token", "refresh_token", "timestamp", "nonce":
 		default:
 			add(name)
 			add(c.query.Get(name))

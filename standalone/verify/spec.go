@@ -179,6 +179,8 @@ type world struct {
 	// public maps a column of the public tables to the truth's metric; columns that are not named must be NULL.
 	public map[string]string
 	money  moneySpec
+	// assetless says that no list of the platform is pulled that tells what creatives show.
+	assetless bool
 }
 
 var worlds = []world{

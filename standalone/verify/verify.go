@@ -130,7 +130,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			if err := v.compareMoney(ctx, w, a); err != nil {
 				return Report{}, fmt.Errorf("compare the money of account %s: %w", a.externalID, err)
 			}
-			if !v.Shallow {
+			if !v.Shallow && !w.assetless {
 				if err := v.compareAssets(ctx, w.media, a); err != nil {
 					return Report{}, fmt.Errorf("compare the assets of account %s: %w", a.externalID, err)
 				}
