@@ -14,6 +14,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
+	"adsync/engine"
 	"adsync/media/simulator"
 	"adsync/producer/overview"
 	"adsync/standalone/verify"
@@ -42,7 +43,7 @@ func requireOwnDaysAndMoney(t *testing.T, dir string) {
 func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC) // the 21st in China, the 20th in Los Angeles
-	sim, err := simulator.New(simulator.Config{Accounts: 8, Seed: 5, USD: 2, Start: now, Frozen: true})
+	sim, err := simulator.New(simulator.Config{Accounts: ofEach(4), Seed: 5, USD: 2, Start: now, Frozen: true})
 	require.NoError(t, err)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
@@ -63,7 +64,7 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 		Media, Timezone string
 	}
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT id, media, timezone FROM media_account").Scan(&accounts).Error)
-	require.Len(t, accounts, 8)
+	require.Len(t, accounts, ofEach(4))
 	days := map[day.Day]int{}
 	pulled, err := s.Data.Now(t.Context())
 	require.NoError(t, err)
@@ -81,9 +82,9 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 				" VALUES (?, 'report_hourly', 'account', ?, ?, ?, 'complete', '', '')", a.ID, d, a.Media, store.At(at)).Error)
 		}
 	}
-	require.Equal(t, map[day.Day]int{"2026-11-20": 4, "2026-11-21": 4}, days)
+	require.Equal(t, map[day.Day]int{"2026-11-20": ofEach(2), "2026-11-21": ofEach(2)}, days)
 
-	reader := overview.NewReader(overview.Options{Store: s, Platforms: []string{"tencent", "oceanengine"}, Clock: clock.NewScaled(now, 1, true)})
+	reader := overview.NewReader(overview.Options{Store: s, Platforms: engine.PlatformNames(), Clock: clock.NewScaled(now, 1, true)})
 	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL), simulator: server.URL, client: http.DefaultClient}
 	status, err := w.read(t.Context())
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/engine"
 	"adsync/media/simulator"
 	"adsync/producer/overview"
 	"adsync/standalone/verify"
@@ -104,6 +105,9 @@ func TestOnce_KeepsWithinTheLimits(t *testing.T) {
 		})
 	}
 }
+
+// ofEach is how many accounts a world has that has so many of each platform.
+func ofEach(n int) int { return n * len(engine.PlatformNames()) }
 
 // keepWithin runs every task under a limit; the platform's ledger is the judge.
 func keepWithin(t *testing.T, limit int, refused int64) {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/engine"
 )
 
 // simulatedApp is an app of a simulated platform with what must be seen nowhere.
@@ -89,7 +91,7 @@ func begun(t *testing.T, environ []string, args ...string) (address string, ende
 // A person authorises a login in a browser; its accounts are chosen, pulled, moved and unbound; nothing shows a secret.
 func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 	t.Parallel()
-	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", fmt.Sprint("--accounts=", 2*len(engine.PlatformNames())))
 	simulator := "http://" + world.await(t, "msg", served)["addr"].(string)
 	for media, page := range map[string]string{"tencent": "/tencent/oauth/authorize", "oceanengine": "/oceanengine/openapi/audit/oauth.html"} {
 		t.Run(media, func(t *testing.T) {
@@ -276,7 +278,7 @@ func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 	t.Parallel()
 	const uri = "https://adsync.example.com/oauth/tencent/callback"
 	for want, args := range map[string][]string{
-		`"facebook" cannot be bound: want one of account, oceanengine, tencent`: {"bind", "facebook"},
+		`"facebook" cannot be bound: want one of account, ` + strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", "): {"bind", "facebook"},
 		"--app-id is missing": {"bind", "tencent", "--redirect-uri", uri},
 		"want --redirect-uri to authorise a login, --accounts": {"bind", "tencent", "--app-id", "1"},
 		"--wait and --code need --redirect-uri":                {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--wait"},

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/engine"
 )
 
 // completed is what the shell is offered for a command line whose last word was begun.
@@ -21,6 +23,10 @@ func completed(environ []string, args ...string) (words []string, directive stri
 
 func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 	t.Parallel()
+	accountsOf := []string{"holes"}
+	for _, name := range engine.PlatformNames() {
+		accountsOf = append(accountsOf, name+"/")
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/tasks" || r.Header.Get("Authorization") != "Bearer secret" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -43,12 +49,12 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 		{[]string{"subtasks", "due", "--lane", ""}, []string{"important", "normal"}, nothing},
 		{[]string{"runs", "list", "--state", ""}, runStates, nothing},
 		{[]string{"fields", "list", "--state", ""}, []string{"asked", "off", "retired"}, nothing},
-		{[]string{"limits", "--media", ""}, []string{"tencent", "oceanengine"}, nothing},
-		{[]string{"tasks", "create", "--media", ""}, []string{"tencent", "oceanengine", "system"}, nothing},
+		{[]string{"limits", "--media", ""}, engine.PlatformNames(), nothing},
+		{[]string{"tasks", "create", "--media", ""}, append(engine.PlatformNames(), "system"), nothing},
 		{[]string{"pause", ""}, []string{"run", "task", "account", "media"}, nothing},
-		{[]string{"cancel", "media", ""}, []string{"tencent", "oceanengine"}, nothing},
+		{[]string{"cancel", "media", ""}, engine.PlatformNames(), nothing},
 		{[]string{"cancel", "task", "s"}, []string{"system.summary"}, nothing},
-		{[]string{"coverage", ""}, []string{"holes", "tencent/", "oceanengine/"}, nothingAndNoSpace},
+		{[]string{"coverage", ""}, accountsOf, nothingAndNoSpace},
 		{[]string{"overview", "--output", ""}, []string{"table", "json"}, nothing},
 		{[]string{"version", "--output", ""}, []string{"text", "json"}, nothing},
 		{[]string{"token", "new", "--role", ""}, []string{"viewer", "operator", "admin"}, nothing},

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/engine"
 )
 
 func TestFields_AreATableForPeople(t *testing.T) {
@@ -84,10 +87,10 @@ func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
 0 rows have reg_pv now.
 `}, backfill(append([]string{"tencent", "reg_pv"}, days...)...))
 	for want, args := range map[string][]string{
-		`field "order_pv" is refused: want a figure of the package of tencent`: append([]string{"tencent", "order_pv"}, days...),
-		`there is no platform "myspace": want one of [tencent oceanengine]`:    append([]string{"myspace", "x"}, days...),
-		`--from is "" and --to is "2026-11-20": want the first and the last`:   {"tencent", "reg_pv", "--to", "2026-11-20"},
-		`want MEDIA FIELD, such as: tencent order_pv`:                          {"tencent"},
+		`field "order_pv" is refused: want a figure of the package of tencent`:                append([]string{"tencent", "order_pv"}, days...),
+		fmt.Sprintf(`there is no platform "myspace": want one of %v`, engine.PlatformNames()): append([]string{"myspace", "x"}, days...),
+		`--from is "" and --to is "2026-11-20": want the first and the last`:                  {"tencent", "reg_pv", "--to", "2026-11-20"},
+		`want MEDIA FIELD, such as: tencent order_pv`:                                         {"tencent"},
 	} {
 		r := backfill(args...)
 		require.Equal(t, exitUsage, r.code, r.stderr)

@@ -4,24 +4,28 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/engine"
 	"adsync/media/simulator"
 )
 
 func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 	t.Parallel()
 	const token = "ADSYNC_LIVE_TOKEN=0123456789abcdef"
+	names := engine.PlatformNames()
+	platforms := strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 	own := []string{"--live=tencent", "--account=1"}
 	with := func(more ...string) []string { return append(append([]string{}, own...), more...) }
 	for name, c := range map[string]struct {
 		environ, args []string
 		want          string
 	}{
-		"an unknown platform":          {[]string{token}, []string{"--live=tiktok", "--account=1"}, `--live is "tiktok": want tencent or oceanengine`},
-		"no platform":                  {[]string{token}, []string{"--live="}, `--live is "": want tencent or oceanengine`},
+		"an unknown platform":          {[]string{token}, []string{"--live=tiktok", "--account=1"}, `--live is "tiktok": want ` + platforms},
+		"no platform":                  {[]string{token}, []string{"--live="}, `--live is "": want ` + platforms},
 		"no account":                   {[]string{token}, []string{"--live=tencent"}, `--account is "": want the account's id on the platform, which is a number`},
 		"a name of an account":         {[]string{token}, []string{"--live=tencent", "--account=me"}, `--account is "me": want the account's id on the platform, which is a number`},
 		"no days":                      {[]string{token}, with("--days=0"), "--days is 0: want 1 to 30"},

@@ -6,17 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/engine"
 )
 
-// deployment is a deployment that runs, with four simulated accounts. Its tasks are off. The platforms are a process of their own.
+// deployment is a deployment that runs, with two simulated accounts of each platform. Its tasks are off. The platforms are a process of their own.
 func deployment(t *testing.T) (environ []string, deployed, platforms *process) {
 	t.Helper()
-	platforms = start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	platforms = start(t, nil, "simulate", "--listen=127.0.0.1:0", fmt.Sprint("--accounts=", 2*len(engine.PlatformNames())))
 	simulator := "http://" + platforms.await(t, "msg", served)["addr"].(string)
 	const token = "the token of otto, who is an admin"
 	environ = append(serveEnviron(t),
@@ -104,7 +107,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.Equal(t, "No subtask waits to be sent again.\n", did("subtasks", "due", "--state=deferred"))
 
 	require.Regexp(t, `(?m)^tencent daily_reports/get +app \d+ +\d+ calls per 1m0s +\d+ `, did("limits", "--media=tencent"))
-	require.Regexp(t, `(?m)^\S+ +\S+ +\S+Z +\ds ago +oceanengine +important +0 +\d+ `, did("consumers"))
+	require.Regexp(t, `(?m)^\S+ +\S+ +\S+Z +\ds ago +`+slices.Min(engine.PlatformNames())+` +important +0 +\d+ `, did("consumers"))
 	require.Regexp(t, `(?m)^tencent/`+one.Account+` +active +pulled +tencent-login-1 +ok +\d of 7 +\S+Z `, did("accounts", "list", "--media=tencent", "--login-state=ok"))
 	require.Equal(t, "There are no such accounts.\n", did("accounts", "list", "--state=parked"))
 	require.Regexp(t, `(?m)^tencent +2 +`, did("overview"))

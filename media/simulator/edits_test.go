@@ -110,7 +110,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	kept := s.world.edits.all()
 	require.Len(t, kept, 3)
 	require.NoError(t, s.Close())
-	again, err := New(Config{Accounts: 80, Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
+	again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 	require.NoError(t, err)
 	require.Equal(t, kept, again.world.edits.all(), "it lasts over a restart")
 	require.NoError(t, again.Close())
@@ -120,7 +120,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 // later on that day had no part in it, and has none then.
 func TestEdits_CreativesThatAreTakenOutChangeNoFiguresOfTheirDay(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 400})
+	s := newSim(t, Config{Accounts: ofEach(200)})
 	told := func(a *account) map[string]figures {
 		all := map[string]figures{}
 		for _, r := range s.truth().rows(a, scope{level: levelCreative, from: dayOf(noon.Unix()), to: dayOf(noon.Unix()), hourly: true}) {

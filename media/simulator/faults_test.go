@@ -142,7 +142,7 @@ func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
 
 func TestFaults_TokenDeath(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 400}).unlimited()
+	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a, b := s.account("tencent", 0), s.account("tencent", 199)
 	old := s.credentials("tencent").Logins[0]
 	use := func(a *account, token string) int {

@@ -23,16 +23,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // noon is a Sunday, well into the world.
 var noon = time.Date(2026, 11, 15, 12, 34, 56, 0, zone)
 
-// sim is a simulator with a client of both platforms.
+// sim is a simulator with clients of some platforms.
 type sim struct {
 	*Simulator
 	t testing.TB
 }
 
+// ofEach is how many accounts a world has that has so many of each platform.
+func ofEach(n int) int { return n * len(platforms()) }
+
+// clients are the platforms that the tests have a client of.
+var clients = []string{"tencent", "oceanengine"}
+
 func newSim(t testing.TB, cfg Config) *sim {
 	t.Helper()
 	if cfg.Accounts == 0 {
-		cfg.Accounts = 80
+		cfg.Accounts = ofEach(40)
 	}
 	if cfg.Seed == 0 {
 		cfg.Seed = 7

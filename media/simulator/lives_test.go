@@ -35,7 +35,7 @@ func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 		require.Equal(t, noon.Unix(), s.world.lives.of(a.mapKey()).Woken)
 
 		require.NoError(t, s.Close())
-		again, err := New(Config{Accounts: 80, Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
+		again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 		require.NoError(t, err)
 		require.Equal(t, s.world.lives.all(), again.world.lives.all(), "it lasts over a restart")
 		require.NoError(t, again.Close())

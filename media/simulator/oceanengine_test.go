@@ -16,7 +16,7 @@ import (
 
 func TestOceanEngine_ChecksTheToken(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 400}).unlimited()
+	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a, stranger := s.account("oceanengine", 0), s.account("oceanengine", 150)
 	list := "v3.0/promotion/list/"
 	own := query("advertiser_id", idText(a.id))
@@ -160,7 +160,7 @@ func TestOceanEngine_ProjectsHoldThePromotions(t *testing.T) {
 
 func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 400}).unlimited()
+	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a, b, stranger := s.account("oceanengine", 0), s.account("oceanengine", 99), s.account("oceanengine", 100)
 	ask := func(ids ...int64) map[string]any {
 		return decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))

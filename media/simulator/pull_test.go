@@ -395,8 +395,8 @@ func (s *sim) truthOf(media string, x set, accounts ...*account) table {
 
 func TestWire_AClientThatPullsAllHasTheTruth(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 40}).unlimited()
-	for _, media := range s.world.names() {
+	s := newSim(t, Config{Accounts: ofEach(20)}).unlimited()
+	for _, media := range clients {
 		for _, x := range sets(media) {
 			got, want := s.pull(media, x), s.truthOf(media, x)
 			require.Greater(t, len(want), 50, "%s %+v", media, x)

@@ -15,7 +15,7 @@ import (
 
 func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 400}).unlimited()
+	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a := s.account("tencent", 0)
 	stranger := s.account("tencent", 150)
 	good := s.token(a)
@@ -178,7 +178,7 @@ func TestTencent_CursorReachesEveryRowOnce(t *testing.T) {
 
 func TestTencent_AccountListsReachExactlyTheLoginsAccounts(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 300}).unlimited()
+	s := newSim(t, Config{Accounts: ofEach(150)}).unlimited()
 	a := s.account("tencent", 120) // of the second login, which has 50
 	for _, list := range [][]string{
 		{"advertiser/get", "fields", `["account_id","corporation_name"]`, "page_size", "9"},

@@ -135,7 +135,7 @@ func TestTraps_ZerosAreNotToldAndAreInNoTruth(t *testing.T) {
 	t.Parallel()
 	whole := newSim(t, Config{}).unlimited()
 	s := standing(t, "zero_untold")
-	for _, media := range s.world.names() {
+	for _, media := range clients {
 		met := s.trap("zero_untold").Met
 		for _, x := range sets(media) {
 			if x.level == "" {

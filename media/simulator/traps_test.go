@@ -83,7 +83,7 @@ func TestTraps_AreToldByNameAndSwitched(t *testing.T) {
 func TestTraps_AreRareAndSeeded(t *testing.T) {
 	t.Parallel()
 	met := func(seed int64) (accounts []int) {
-		s := newSim(t, Config{Accounts: 1600, Seed: seed, Traps: true}).unlimited()
+		s := newSim(t, Config{Accounts: ofEach(800), Seed: seed, Traps: true}).unlimited()
 		for i := range 800 {
 			if w := s.oceanCall(s.account("oceanengine", i), "v3.0/project/list/"); !isGood(w.Body.Bytes()) {
 				accounts = append(accounts, i)

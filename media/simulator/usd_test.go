@@ -58,7 +58,7 @@ func TestCalendar_DaysBeginAtMidnightAndHaveAsManyHoursAsTheyHave(t *testing.T) 
 func TestUSD_OneAccountInSoMany(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newSim(t, Config{Accounts: 80, USD: 10, DataDir: dir})
+	s := newSim(t, Config{Accounts: ofEach(40), USD: 10, DataDir: dir})
 	for _, media := range s.world.names() {
 		abroad := 0
 		for _, line := range s.truthLines("media", media, "kind", "account") {
@@ -75,7 +75,7 @@ func TestUSD_OneAccountInSoMany(t *testing.T) {
 		require.Equal(t, 4, abroad, "of 40")
 	}
 	require.NoError(t, s.Close())
-	again := newSim(t, Config{Accounts: 80, DataDir: dir})
+	again := newSim(t, Config{Accounts: ofEach(40), DataDir: dir})
 	require.Equal(t, "USD", again.account("tencent", 9).calendar.currencyCode(), "a kept world has its own share")
 	require.Nil(t, newSim(t, Config{}).account("tencent", 9).calendar, "nobody asked for any")
 	_, err := New(Config{Accounts: 2, USD: -1})
@@ -139,7 +139,7 @@ func TestUSD_AClientThatPullsAllHasTheTruth(t *testing.T) {
 		"2026-11-01 20:00:00": {"2026-10-31", "2026-11-01"},
 	} {
 		s := abroad(t, now)
-		for _, media := range s.world.names() {
+		for _, media := range clients {
 			for _, x := range []set{
 				{kind: "report_daily", level: "account", from: days[0], to: days[1]},
 				{kind: "report_daily", level: "ad", from: days[0], to: days[1]},

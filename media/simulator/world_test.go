@@ -73,10 +73,10 @@ func TestWorld_SoManyOfAHundredAreActive(t *testing.T) {
 func TestWorld_KeepsItsShareOfActiveAccounts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	first := newSim(t, Config{Accounts: 80, Active: 20, DataDir: dir})
+	first := newSim(t, Config{Accounts: ofEach(40), Active: 20, DataDir: dir})
 	require.Equal(t, 20, first.world.active)
 	require.NoError(t, first.Close())
-	require.Equal(t, 20, newSim(t, Config{Accounts: 80, DataDir: dir}).world.active)
+	require.Equal(t, 20, newSim(t, Config{Accounts: ofEach(40), DataDir: dir}).world.active)
 	_, err := New(Config{Accounts: 2, Active: 66})
 	require.ErrorContains(t, err, "66")
 }
@@ -116,7 +116,7 @@ func TestWorld_IDsAreOfTheirPlatformsShapeAndFoundAgain(t *testing.T) {
 
 func TestWorld_StartsLargeInNoTime(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: 40_000})
+	s := newSim(t, Config{Accounts: ofEach(20_000)})
 	var all map[string]Credentials
 	require.NoError(t, json.Unmarshal(s.control("GET", "credentials", nil).Body.Bytes(), &all))
 	for _, c := range all {

@@ -38,7 +38,7 @@ type abroad struct {
 
 func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
 	t.Helper()
-	server := serveWorld(simulator.Config{Accounts: 4, Seed: 7, USD: 1, Start: now}, platform.Name(), nil)(t)
+	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, USD: 1, Start: now}, platform.Name(), nil)(t)
 	a := &abroad{t: t, platform: platform, server: server, process: start(t, platform, server), now: now}
 	require.NoError(t, a.process.rules.Set([]ratelimit.Rule{}))
 	require.NoError(t, a.process.anyCall(t, platform)) // The client learns the platform's time from its answers.

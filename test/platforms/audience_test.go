@@ -27,7 +27,7 @@ func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
 	} {
 		t.Run(c.platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, c.platform, simulator.Config{Accounts: 10, Seed: 1})
+			x := newTrapped(t, c.platform, simulator.Config{Accounts: ofEach(5), Seed: 1})
 			pull := func() { x.pull(t, c.list, 1, "full", `{"mode":"full"}`) }
 			pull()
 			db := x.store.Data.Writer(t.Context())

@@ -29,7 +29,7 @@ func (a oneAccount) Account(context.Context, int64) (media.Account, error) {
 func TestTencent_AGiantsDaysArePulledWhole(t *testing.T) {
 	t.Parallel()
 	platform := tencent.New()
-	server := serveWorld(simulator.Config{Accounts: 4, Seed: 7, Giant: 20_000}, tencent.Name, nil)(t)
+	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, Giant: 20_000}, tencent.Name, nil)(t)
 	p := start(t, platform, server)
 	require.NoError(t, p.rules.Set([]ratelimit.Rule{})) // the world has none either
 	giant := oneAccount{ID: 1, Media: tencent.Name, ExternalID: server.Accounts[0], TokenID: p.login, Zone: zone, Currency: "CNY"}

@@ -18,6 +18,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/secret"
+	"adsync/engine"
 	"adsync/media"
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
@@ -44,6 +45,9 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// ofEach is how many accounts a world has that has so many of each platform.
+func ofEach(n int) int { return n * len(engine.PlatformNames()) }
+
 // world is a simulated world behind HTTP.
 type world struct {
 	media   string
@@ -53,7 +57,7 @@ type world struct {
 // serve returns what makes a fresh world's server for a platform, whose lists are of kinds of the world's truth. The world stands
 // still, in the afternoon if nothing else is said.
 func serve(mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
-	return serveWorld(simulator.Config{Accounts: 120, Seed: 7}, mediaName, kinds)
+	return serveWorld(simulator.Config{Accounts: ofEach(60), Seed: 7}, mediaName, kinds)
 }
 
 func serveWorld(cfg simulator.Config, mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {

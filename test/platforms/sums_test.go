@@ -32,7 +32,7 @@ type promotions struct {
 func newPromotions(t *testing.T) *promotions {
 	t.Helper()
 	platform := oceanengine.New()
-	server := serveWorld(simulator.Config{Accounts: 40, Seed: 7}, oceanengine.Name, nil)(t)
+	server := serveWorld(simulator.Config{Accounts: ofEach(20), Seed: 7}, oceanengine.Name, nil)(t)
 	address, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	p := start(t, platform, server)

@@ -204,7 +204,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: 10, Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(5), Seed: 7})
 			x.world.order(t, "traps", map[string]any{"on": true})
 			// What a cut refresh waits for is a matter of the keeper of tokens, and of seconds.
 			x.world.order(t, "traps", map[string]any{"name": "refresh_cut", "on": false})
@@ -251,7 +251,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
 			x.set(t, "zero_untold")
 			yesterday := x.server.Today.Add(-1)
 			for _, r := range platform.Reports() {
@@ -292,7 +292,7 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
 			x.set(t, "cohort_grows")
 			tasks := engine.DefaultTasks([]media.Platform{platform})
 			i := slices.IndexFunc(tasks, func(task store.NewTask) bool { return task.Name == platform.Name()+".report_daily.account.mature" })
@@ -358,7 +358,7 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
 			today := x.server.Today
 			yesterday := today.Add(-1)
 			for _, c := range []struct {
@@ -407,7 +407,7 @@ func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
 	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: 4, Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
 			r := x.reportOf(t, "report_daily", "account")
 			yesterday := x.server.Today.Add(-1)
 			for _, trap := range []string{"account_over_limit", "app_over_limit", "endpoint_shut"} {
