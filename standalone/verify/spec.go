@@ -214,6 +214,15 @@ var worlds = []world{
 	},
 }
 
+// Platforms are the platforms whose rows are compared.
+func Platforms() []string {
+	names := make([]string, len(worlds))
+	for i, w := range worlds {
+		names[i] = w.media
+	}
+	return names
+}
+
 func same(names ...string) map[string]string {
 	m := make(map[string]string, len(names))
 	for _, n := range names {
