@@ -23,6 +23,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/engine"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 )
@@ -260,7 +261,7 @@ func (d *deployment) readAccounts(ctx context.Context) error {
 		return err
 	}
 	spend := map[string]map[string]float64{}
-	for _, media := range []string{"tencent", "oceanengine"} {
+	for _, media := range engine.PlatformNames() {
 		var err error
 		if spend[media], err = d.spend(ctx, media); err != nil {
 			return err

@@ -245,7 +245,7 @@ func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, []string{"ads.system.important", "ads.tencent.important", "ads.oceanengine.important"}, topics("important"))
+	require.Subset(t, topics("important"), []string{"ads.system.important", "ads.tencent.important", "ads.oceanengine.important"}, "* is each of keda.medias")
 	require.Equal(t, []string{"ads.tencent.normal", "ads.oceanengine.normal", "ads.system.normal"}, topics("normal"))
 	require.NotNil(t, r.deployments["adsync-consumer-offline"].Spec.Replicas)
 
