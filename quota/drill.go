@@ -87,7 +87,7 @@ type drilled struct {
 	sim     *simulator.Simulator
 	server  *http.Server
 	address string
-	token   string
+	tokens  []string // of the logins of the one app, each of which reaches a hundred accounts
 	callers []*exec.Cmd
 
 	mu       sync.Mutex
@@ -132,14 +132,16 @@ func (w *drilled) redisAddr() string { return "127.0.0.1:" + strconv.Itoa(w.port
 
 // startPlatform serves the simulated platform with the scenario's limits.
 func (w *drilled) startPlatform() (err error) {
-	if w.sim, err = simulator.New(simulator.Config{Accounts: 20, Seed: 1}); err != nil {
+	if w.sim, err = simulator.New(simulator.Config{Accounts: 2 * Accounts, AppAccounts: Accounts, Seed: 1}); err != nil {
 		return err
 	}
 	var credentials map[string]simulator.Credentials
 	if err := w.control(http.MethodGet, "/_sim/credentials", nil, &credentials); err != nil {
 		return err
 	}
-	w.token = credentials[media].Apps[0].Logins[0].AccessToken
+	for _, l := range credentials[media].Apps[0].Logins {
+		w.tokens = append(w.tokens, l.AccessToken)
+	}
 	var now struct {
 		Rules []simulator.LimitRule `json:"rules"`
 	}
@@ -241,7 +243,7 @@ type Order struct {
 	Limiter  string             `json:"limiter"`
 	Redis    string             `json:"redis"`
 	Platform string             `json:"platform"` // host:port
-	Token    string             `json:"token"`
+	Tokens   []string           `json:"tokens"`
 	Spread   time.Duration      `json:"spread"`
 	Members  int                `json:"members"`
 	Limits   []Limit            `json:"limits"`
@@ -251,7 +253,7 @@ type Order struct {
 func (w *drilled) Join(demands ...ratelimit.Demand) int {
 	number := len(w.callers)
 	order, err := json.Marshal(Order{
-		Process: number, Limiter: w.drill.Limiter, Redis: w.redisAddr(), Platform: w.address, Token: w.token, Spread: w.drill.Spread, Members: w.scenario.Members,
+		Process: number, Limiter: w.drill.Limiter, Redis: w.redisAddr(), Platform: w.address, Tokens: w.tokens, Spread: w.drill.Spread, Members: w.scenario.Members,
 		Limits: w.scenario.Limits, Demands: demands,
 	})
 	w.check(err, "order")
@@ -360,10 +362,16 @@ func (w *drilled) end() {
 	}
 }
 
+// token is that of the login which reaches an account, given as its number. The calls of a scenario in which accounts do not matter have none.
+func (o Order) token(account string) string {
+	n, _ := strconv.Atoi(account)
+	return o.Tokens[n*len(o.Tokens)/Accounts]
+}
+
 // request is a call of a caller. It is of an endpoint that is cheap to answer.
 func (o Order) request(ctx context.Context, d ratelimit.Demand, account string, nonce int64) (*http.Request, error) {
 	query := url.Values{
-		"access_token": {o.Token}, "timestamp": {strconv.FormatInt(clock.System{}.Now().Unix(), 10)}, "nonce": {fmt.Sprintf("%d-%d", o.Process, nonce)},
+		"access_token": {o.token(account)}, "timestamp": {strconv.FormatInt(clock.System{}.Now().Unix(), 10)}, "nonce": {fmt.Sprintf("%d-%d", o.Process, nonce)},
 		"pagination_mode": {"PAGINATION_MODE_NORMAL"}, "page": {"1"}, "page_size": {"1"}, "drill_account": {account},
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.Platform+"/tencent/v3.0/organization_account_relation/get?"+query.Encode(), nil)

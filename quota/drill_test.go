@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,6 +22,22 @@ func TestMain(m *testing.M) {
 	if err := Call(context.Background(), os.Stdin, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+}
+
+func TestOrder_EachAccountIsCalledWithTheTokenOfItsLogin(t *testing.T) {
+	t.Parallel()
+	w := &drilled{ctx: t.Context(), scenario: Scenarios(time.Minute)[0]}
+	defer w.end()
+	require.NoError(t, w.startPlatform())
+	require.Len(t, w.tokens, 80, "a login reaches a hundred accounts")
+	o, used := Order{Tokens: w.tokens}, map[string]int{}
+	for n := range Accounts {
+		used[o.token(strconv.Itoa(n))]++
+	}
+	require.Len(t, used, 80)
+	for _, accounts := range used {
+		require.Equal(t, 100, accounts)
 	}
 }
 

@@ -286,23 +286,29 @@ func lanes(l Limit, length time.Duration) Scenario {
 	}}
 }
 
-// hotAccount is one of a thousand accounts that wants as much as all the others: they want two thirds of what there is.
+// Accounts is how many accounts share the one app, and so the limits, of a scenario of many accounts.
+const Accounts = 8000
+
+// hotName is the last of them.
+var hotName = strconv.Itoa(Accounts - 1)
+
+// hotAccount is one of many accounts that wants more than all the others together: they want two thirds of what there is.
 func hotAccount(l Limit, length time.Duration) Scenario {
-	return Scenario{Name: "one hot account of 1,000", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
-		accounts := make([]string, 999)
+	return Scenario{Name: "one hot account of 8,000", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
+		accounts := make([]string, Accounts-1)
 		for i := range accounts {
-			accounts[i] = strconv.Itoa(i + 1)
+			accounts[i] = strconv.Itoa(i)
 		}
 		others := 2 * m.perSecond / 3
 		for range 3 {
 			hot, rest := m.demand(1), m.demand(3)
-			hot.Accounts, hot.PerSecond = []string{"hot"}, m.perSecond
+			hot.Accounts, hot.PerSecond = []string{hotName}, m.perSecond
 			rest.Accounts, rest.PerSecond, rest.Most = accounts, others/3, 0
 			w.Join(hot, rest)
 		}
 		w.Run(m.warmUp)
 		m.kind = func(c ratelimit.Arrival) string {
-			if c.Account == "hot" {
+			if c.Account == hotName {
 				return "hot"
 			}
 			return "others"

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/ratelimit"
 )
 
 const testSpread = 100 * time.Millisecond
@@ -40,6 +42,21 @@ func TestSimulate_LimitsAreUsedAndKept(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSimulate_ThousandsOfAccountsCallBesideAHotOne(t *testing.T) {
+	t.Parallel()
+	s := Named(Scenarios(time.Minute), []string{"hot account"})[0]
+	w := ratelimit.NewSimulation(1, s.Rules(), testSpread, s.Members)
+	require.Zero(t, s.Play(w, testSpread).Refused)
+	calls, apps := map[string]int{}, map[string]bool{}
+	for _, c := range w.Calls() {
+		calls[c.Account]++
+		apps[c.App] = true
+	}
+	require.Len(t, apps, 1, "they share one quota")
+	require.Greater(t, len(calls), 3000, "of 8,000, in 70 s of 100 calls")
+	require.Greater(t, calls[hotName], 1500, "it has what the others leave")
 }
 
 func TestSimulate_TheSameSeedGivesTheSameFigures(t *testing.T) {

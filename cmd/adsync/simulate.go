@@ -40,6 +40,9 @@ Whoever reaches the address may control the world: keep it on this machine or in
 			if err := checkWorld(cmd.Flags(), world.Accounts, world.Speed, world.USD); err != nil {
 				return err
 			}
+			if world.AppAccounts < 100 || world.AppAccounts%100 != 0 {
+				return usagef("--app-accounts is %d: want a multiple of 100", world.AppAccounts)
+			}
 			if _, _, err := net.SplitHostPort(listen); err != nil {
 				return usagef("--listen is %q: want host:port", listen)
 			}
@@ -66,6 +69,8 @@ Whoever reaches the address may control the world: keep it on this machine or in
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
 	flags.IntVar(&world.Giant, "giant", 0, "creatives that the first account of each platform runs; 0 makes it an ordinary one")
 	flags.IntVar(&world.Active, "active", 0, "how many of 100 accounts have ads that run, up to 65; 0 is 65, and a kept world has its own share")
+	flags.IntVar(&world.AppAccounts, "app-accounts", simulator.AppAccountsDefault,
+		"how many accounts of a platform share an app and its limits, in hundreds; a kept world has its own number")
 	flags.BoolVar(&world.Traps, "traps", false, "spring the traps of real platforms: pages that move, empty mornings, odd answers; GET /_sim/traps counts them")
 	flags.StringVar(&world.DataDir, "data", "", "directory in which tokens, ledger, clock and orders survive a restart; none keeps them in memory")
 	return cmd

@@ -90,5 +90,5 @@ func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view author
 // loginsOf is how many logins an app has.
 func (w *world) loginsOf(p *spec, app int) int {
 	all := (w.count(p) + accountsPerLogin - 1) / accountsPerLogin
-	return min(all-app*loginsPerApp, loginsPerApp)
+	return min(all-app*w.loginsPerApp(), w.loginsPerApp())
 }

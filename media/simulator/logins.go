@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,13 +10,14 @@ import (
 )
 
 const (
-	accountsPerApp   = 1000
-	accountsPerLogin = 100
-	loginsPerApp     = accountsPerApp / accountsPerLogin
+	// AppAccountsDefault is how many accounts of a platform share an app.
+	AppAccountsDefault = 1000
+	accountsPerLogin   = 100
 )
 
 // login is a user of a platform who authorised an app: its tokens reach exactly its accounts.
 type login struct {
+	world       *world
 	p           *spec
 	index       int
 	first, last int // accounts [first, last)
@@ -43,7 +45,7 @@ func (l *login) reaches(index int) bool { return l.first <= index && index < l.l
 
 func (l *login) name() string { return fmt.Sprintf("%s-login-%d", l.p.name, l.index+1) }
 
-func (l *login) app() int { return l.index / loginsPerApp }
+func (l *login) app() int { return l.index / l.world.loginsPerApp() }
 
 // appID and appSecret are those of a platform's n-th app.
 func (w *world) appID(p *spec, n int) int64 {
@@ -54,7 +56,11 @@ func (w *world) appSecret(p *spec, n int) string {
 	return digest("secret", w.seed, p.name, n, 0)[:32]
 }
 
-func (w *world) apps(p *spec) int { return (w.count(p) + accountsPerApp - 1) / accountsPerApp }
+func (w *world) apps(p *spec) int { return (w.count(p) + w.accountsPerApp() - 1) / w.accountsPerApp() }
+
+func (w *world) accountsPerApp() int { return cmp.Or(w.appAccounts, AppAccountsDefault) }
+
+func (w *world) loginsPerApp() int { return w.accountsPerApp() / accountsPerLogin }
 
 func digest(what string, seed int64, media string, n, generation int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d/%d", what, seed, media, n, generation))
@@ -82,7 +88,7 @@ func newVault(w *world, now int64) *vault {
 	for _, p := range w.specs {
 		v.survives[p.name] = p.oldAccessSurvives
 		for i := 0; i*accountsPerLogin < w.count(p); i++ {
-			l := &login{p: p, index: i, first: i * accountsPerLogin, last: min((i+1)*accountsPerLogin, w.count(p))}
+			l := &login{world: w, p: p, index: i, first: i * accountsPerLogin, last: min((i+1)*accountsPerLogin, w.count(p))}
 			l.Media, l.Login = p.name, i
 			l.renew(w.seed, now, true)
 			v.logins = append(v.logins, l)

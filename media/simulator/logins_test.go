@@ -200,3 +200,28 @@ func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
 	require.Equal(t, before, s.credentials("oceanengine").Logins[0])
 	data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken}))
 }
+
+func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	apps := func(s *sim) []AppCredentials {
+		var all map[string]Credentials
+		require.NoError(t, json.Unmarshal(s.control(http.MethodGet, "credentials", nil).Body.Bytes(), &all))
+		return all["tencent"].Apps
+	}
+	require.Len(t, apps(newSim(t, Config{Accounts: 16_000})), 8, "an app per thousand accounts of a platform")
+
+	s := newSim(t, Config{Accounts: 16_000, AppAccounts: 8000, DataDir: dir})
+	one := apps(s)
+	require.Len(t, one, 1)
+	require.Len(t, one[0].Logins, 80)
+	// The first account and the last one, of other logins, share what the app may call.
+	s.order("limits", fields{"rules": []fields{{"media": "tencent", "endpoint": "*", "scope": "app", "period_seconds": 1000, "limit": 1}}})
+	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))
+	require.NotZero(t, code(t, s.tencentCall(s.account("tencent", 7999), "adgroups/get")))
+
+	require.NoError(t, s.Close())
+	require.Len(t, apps(newSim(t, Config{Accounts: 16_000, DataDir: dir})), 1, "a kept world has its own number")
+	_, err := New(Config{Accounts: 2, AppAccounts: 150})
+	require.ErrorContains(t, err, "multiple of 100")
+}

@@ -29,6 +29,7 @@ type state struct {
 	Giant       int             `json:"giant,omitempty"`
 	USD         int             `json:"usd,omitempty"`
 	Active      int             `json:"active,omitempty"`
+	AppAccounts int             `json:"app_accounts,omitempty"`
 	Clock       clockState      `json:"clock"`
 	Tokens      []tokens        `json:"tokens"`
 	Survives    map[string]bool `json:"old_access_survives"`
@@ -88,7 +89,7 @@ func (s *Simulator) restore(kept state) error {
 		return fmt.Errorf("it keeps a world of seed %d with %d accounts, not of seed %d with %d: use that seed and number, or another directory",
 			kept.Seed, kept.Accounts, s.world.seed, s.world.accounts)
 	}
-	s.world.usd, s.world.active = kept.USD, kept.Active
+	s.world.usd, s.world.active, s.world.appAccounts = kept.USD, kept.Active, kept.AppAccounts
 	s.clock = restoreClock(kept.Clock)
 	s.vault.restore(kept.Tokens)
 	for media, on := range kept.Survives {
@@ -123,8 +124,8 @@ func (s *Simulator) save() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	now := state{
-		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Giant: s.world.giant, USD: s.world.usd, Active: s.world.active, Clock: s.clock.state(),
-		Tokens: s.vault.all(), Survives: map[string]bool{}, Limits: s.limits.settings(),
+		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Giant: s.world.giant, USD: s.world.usd, Active: s.world.active,
+		AppAccounts: s.world.appAccounts, Clock: s.clock.state(), Tokens: s.vault.all(), Survives: map[string]bool{}, Limits: s.limits.settings(),
 		Corrections: s.corrections.all(), Lives: s.world.lives.all(), Edits: s.world.edits.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
 	}
 	for _, p := range s.world.specs {

@@ -23,6 +23,9 @@ type Config struct {
 	USD int
 	// Active is how many of 100 accounts have ads that run, 1 to 65; 0 is 65. A kept world has its own share.
 	Active int
+	// AppAccounts is how many accounts of a platform share an app, and its limits: a multiple of 100. 0 is AppAccountsDefault. A kept world has its own number.
+	AppAccounts int
+
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
 	Traps  bool         // the world springs the traps of real platforms; GET /_sim/traps counts them
 	Logger *slog.Logger // nil is silent
@@ -64,7 +67,10 @@ func New(cfg Config) (*Simulator, error) {
 		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
 	}
 	s.traps = newTraps(cfg.Seed, cfg.Traps, func() bool { return s.clock.Frozen() })
-	s.world = &world{seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, active: cfg.Active, lives: newLives(), edits: newAdEdits(), traps: s.traps}
+	s.world = &world{
+		seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, active: cfg.Active, appAccounts: cfg.AppAccounts,
+		lives: newLives(), edits: newAdEdits(), traps: s.traps,
+	}
 	for _, p := range s.platforms {
 		s.world.specs = append(s.world.specs, p.spec())
 		s.limits.change(p.spec().limits, nil)
@@ -106,6 +112,9 @@ func checkConfig(cfg *Config) error {
 	}
 	if cfg.Active < 0 || cfg.Active > activeMax {
 		return fmt.Errorf("of 100 accounts up to %d have ads that run, not %d", activeMax, cfg.Active)
+	}
+	if cfg.AppAccounts < 0 || cfg.AppAccounts%accountsPerLogin != 0 {
+		return fmt.Errorf("an app is shared by a multiple of %d accounts, not by %d", accountsPerLogin, cfg.AppAccounts)
 	}
 	if cfg.Speed != 0 {
 		if err := checkSpeed(cfg.Speed); err != nil {

@@ -20,15 +20,16 @@ const fewAccounts = 5
 // world is everything that never changes: which accounts and ads exist when, a pure function of the seed. Making an
 // account or an ad costs a few multiplications and nothing of them is kept. What was ordered of accounts stands beside it.
 type world struct {
-	seed     int64
-	accounts int
-	usd      int // one account in so many is in USD and keeps its days in Los Angeles; 0 is none
-	active   int // so many of 100 accounts have ads that run; 0 is all that are dealt some
-	giant    int // how many creatives the first account of each platform runs; 0 is as many as any large one
-	specs    []*spec
-	lives    *lives
-	edits    *adEdits
-	traps    *traps
+	seed        int64
+	accounts    int
+	usd         int // one account in so many is in USD and keeps its days in Los Angeles; 0 is none
+	active      int // so many of 100 accounts have ads that run; 0 is all that are dealt some
+	appAccounts int // so many accounts of a platform share an app; 0 is AppAccountsDefault
+	giant       int // how many creatives the first account of each platform runs; 0 is as many as any large one
+	specs       []*spec
+	lives       *lives
+	edits       *adEdits
+	traps       *traps
 }
 
 // count is how many accounts a platform has.
