@@ -34,7 +34,7 @@ type verdict struct {
 	reason  string        // why it waits
 	class   media.Class
 	text    string // the error
-	// What waits for a pause is due at a moment and not after a time, or when what it waits for has ended.
+	// What waits for the end of something is due when that has ended. For a pause, at its own moment at the latest, and not after a time.
 	due      time.Time
 	waitsFor string
 }
@@ -48,7 +48,9 @@ func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() f
 		return verdict{state: task.Superseded, attempt: e.Attempt, text: err.Error()}
 	}
 	if d, ok := errors.AsType[*media.DeferError](err); ok {
-		return deferred(e, d.After, d.Reason, "", jitter)
+		v := deferred(e, d.After, d.Reason, "", jitter)
+		v.waitsFor = d.WaitsFor
+		return v
 	}
 	class, retryAfter := media.Transient, time.Duration(0)
 	if m, ok := errors.AsType[*media.Error](err); ok {
@@ -101,7 +103,7 @@ func (v verdict) outcome(e task.Envelope, now time.Time) store.Outcome {
 		return o
 	}
 	if v.waitsFor != "" {
-		return v.hold(e, o)
+		return v.hold(e, o, now)
 	}
 	o.DueAt = now.Add(v.after)
 	if !e.Deadline.IsZero() && !o.DueAt.Before(e.Deadline) {

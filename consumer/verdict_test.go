@@ -27,6 +27,7 @@ func TestJudge(t *testing.T) {
 		{"no error succeeds", 1, nil, verdict{state: task.Succeeded, attempt: 1}},
 		{"a newer pull supersedes", 1, wrap(media.ErrSuperseded), verdict{state: task.Superseded, attempt: 1}},
 		{"a wait costs no attempt", 5, wrap(&media.DeferError{After: 20 * time.Second, Reason: "window"}), verdict{state: task.Deferred, attempt: 5, after: 21 * time.Second}},
+		{"a wait for a parked account ends when that is back", 5, wrap(media.WaitForParked(7, "frozen")), verdict{state: task.Deferred, attempt: 5, after: 24*time.Hour + 15*time.Second, waitsFor: "account:7"}},
 		{"a wait is not shorter than a second", 0, &media.DeferError{Reason: "token"}, verdict{state: task.Deferred, after: 1500 * time.Millisecond}},
 		{"quota waits as long as it says", 5, wrap(&media.Error{Class: media.Quota, RetryAfter: 30 * time.Second}), verdict{state: task.Deferred, attempt: 5, after: 31500 * time.Millisecond, class: media.Quota}},
 		{"quota waits also when it does not say", 5, &media.Error{Class: media.Quota}, verdict{state: task.Deferred, attempt: 5, after: quotaWait + 750*time.Millisecond, class: media.Quota}},

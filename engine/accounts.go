@@ -12,11 +12,14 @@ import (
 // accounts finds accounts by our id, as handlers want them.
 type accounts struct{ lookup *lookup.Accounts }
 
-// Account implements pull.Accounts.
+// Account implements pull.Accounts. What is pulled of an account that its platform has closed to us waits, at no call, until it is taken back.
 func (a accounts) Account(ctx context.Context, id int64) (media.Account, error) {
 	row, err := a.lookup.Account(ctx, id)
 	if err != nil {
 		return media.Account{}, err
+	}
+	if row.Closed != "" {
+		return media.Account{}, media.WaitForParked(id, row.Closed)
 	}
 	zone, err := schedule.Zone(row.Timezone)
 	if err != nil {

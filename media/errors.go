@@ -11,6 +11,7 @@ import (
 
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
+	"adsync/base/task"
 )
 
 // Class says what is to be done about an error of a platform. Each platform package maps its codes to classes in
@@ -106,6 +107,15 @@ func Broken(endpoint string, err error) *Error {
 	return &Error{Class: Transient, Message: "unreadable answer of " + endpoint, Err: err}
 }
 
+// parkedLook is when a subtask looks again whether its account is still parked. The leader makes it due as soon as the account is taken back; this is for
+// whatever might go wrong with that.
+const parkedLook = 24 * time.Hour
+
+// WaitForParked sends a subtask back to wait until its account, which is parked for a reason, is taken back.
+func WaitForParked(accountID int64, reason string) *DeferError {
+	return &DeferError{After: parkedLook, Reason: "its account is parked, " + reason, WaitsFor: task.ParkedRef(accountID)}
+}
+
 // ErrSuperseded ends a subtask whose work a newer pull of the same scope has already done.
 var ErrSuperseded = errors.New("a newer pull of the same scope is complete")
 
@@ -114,6 +124,8 @@ var ErrSuperseded = errors.New("a newer pull of the same scope is complete")
 type DeferError struct {
 	After  time.Duration
 	Reason string
+	// WaitsFor names what ends the wait before its time is over, as task.ParkedRef does; "" is nothing.
+	WaitsFor string
 }
 
 func (e *DeferError) Error() string {

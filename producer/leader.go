@@ -90,6 +90,7 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	group.Go(func() error { return t.loop(ctx, "brake", t.watchLanes, t.untilLook) })
 	group.Go(func() error { return t.loop(ctx, "queued", t.releaseQueued, every(releaseInterval)) })
 	group.Go(func() error { return t.loop(ctx, "stops", t.keepStops, every(stopInterval)) })
+	group.Go(func() error { return t.loop(ctx, "parked", t.releaseParked, every(parkedInterval)) })
 	if p.watcher != nil {
 		defer p.watcher.Forget()
 		pace := &figuresPace{interval: p.cfg.FiguresInterval}

@@ -198,7 +198,7 @@ func (t *term) releasePaused(ctx context.Context, pauseID int64, now time.Time) 
 		r.next = now
 	}
 	for end := now.Add(releaseLots * releaseSpacing); r.next.Before(end); r.next = r.next.Add(releaseSpacing) {
-		list, err := t.store.ReleasePaused(ctx, pauseID, r.next, releaseAtOnce)
+		list, err := t.release(ctx, task.PauseRef(pauseID), r.next)
 		if err != nil {
 			return err
 		}
@@ -207,16 +207,23 @@ func (t *term) releasePaused(ctx context.Context, pauseID int64, now time.Time) 
 			break
 		}
 		r.subtasks += len(list)
-		if t.timer != nil {
-			entries := make([]timer.Entry, len(list))
-			for i, d := range list {
-				entries[i] = timer.Entry{Key: d.Key, Delivery: d.Delivery, DueAt: d.DueAt}
-			}
-			t.timer.Add(ctx, entries)
-		}
 		failpoint.Hit("producer.pause.released")
 	}
 	return nil
+}
+
+// release makes due a lot of what waits for something, and returns it.
+func (t *term) release(ctx context.Context, ref string, due time.Time) ([]store.Due, error) {
+	list, err := t.store.Release(ctx, ref, due, releaseAtOnce)
+	if err != nil || len(list) == 0 || t.timer == nil {
+		return list, err
+	}
+	entries := make([]timer.Entry, len(list))
+	for i, d := range list {
+		entries[i] = timer.Entry{Key: d.Key, Delivery: d.Delivery, DueAt: d.DueAt}
+	}
+	t.timer.Add(ctx, entries)
+	return list, nil
 }
 
 // tellReleased logs that nothing waits for a pause any more.

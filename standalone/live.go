@@ -345,13 +345,23 @@ func (r *liveRun) ask(ctx context.Context, what string, pauseMax time.Duration, 
 	}
 }
 
-// refused returns an error when the platform has refused the token.
+// refused returns an error when the platform has refused the token, or the account: then its pulls would wait for it.
 func (r *liveRun) refused(ctx context.Context) error {
 	row, err := r.store.Token(ctx, r.tokenID)
-	if err != nil || row.State == store.TokenOK {
+	if err != nil {
 		return err
 	}
-	return r.refusal(row.StateReason)
+	if row.State != store.TokenOK {
+		return r.refusal(row.StateReason)
+	}
+	if r.account.ID == 0 {
+		return nil // It is not written yet.
+	}
+	account, err := r.store.Account(ctx, r.account.ID)
+	if err != nil || account.Parked == "" {
+		return err
+	}
+	return fmt.Errorf("%s has closed the account %s to this token: %s", r.Media, r.account.ExternalID, account.Parked)
 }
 
 func (r *liveRun) refusal(reason string) error {

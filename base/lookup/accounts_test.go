@@ -229,3 +229,29 @@ func TestAccounts_StartsAndStops(t *testing.T) {
 	require.Equal(t, "CNY", currencyOf(t, a, 1))
 	require.Zero(t, b.single.Load())
 }
+
+func TestAccounts_TellWhichTheirPlatformHasClosed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 4)
+	for id, parked := range map[int64]string{1: "frozen: invalid error 32211", 2: "login: it waits for a person", 3: "a dispute", 4: "revoked: invalid error 12201"} {
+		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ?, bound = ? WHERE id = ?", parked, id != 4, id).Error)
+	}
+	closed := func(a *Accounts) (words []string) {
+		for id := range int64(4) {
+			account, err := a.Account(t.Context(), id+1)
+			require.NoError(t, err)
+			words = append(words, account.Closed)
+		}
+		return words
+	}
+	want := []string{"frozen", "", "", ""}
+	require.Equal(t, want, closed(b.process()), "from the database")
+	a := b.process()
+	b.poll(t, a)
+	require.Equal(t, want, closed(a), "from the copy")
+	// It comes back: the copy is another one then.
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ''").Error)
+	b.turn(t)
+	b.poll(t, a)
+	require.Equal(t, []string{"", "", "", ""}, closed(a))
+}

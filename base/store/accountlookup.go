@@ -91,27 +91,34 @@ type AccountRef struct {
 	TokenID    int64  `json:"token_id"`
 	Timezone   string `json:"timezone"`
 	Currency   string `json:"currency"`
+	// Closed is the word for why a platform has closed the account to us, as media.Parking has them; "" of one that is not bound, or parked for something else.
+	Closed string `json:"closed,omitempty"`
 }
 
 // Ref returns what work needs of an account.
 func (a *Account) Ref() AccountRef {
-	return AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone, Currency: a.Currency}
+	ref := AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone, Currency: a.Currency}
+	// Of a login's accounts another login may take care, and what a person has parked may finish.
+	if word, _, said := strings.Cut(a.Parked, ": "); said && a.Bound && (word == parkedFrozen || word == parkedRevoked) {
+		ref.Closed = word
+	}
+	return ref
 }
 
 // AccountRefs returns what work needs of all accounts, by id, as they are at one moment.
 func (s *Store) AccountRefs(ctx context.Context) ([]AccountRef, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT id, media, external_id, token_id, timezone, currency FROM media_account ORDER BY id").Rows()
+	rows, err := s.Config.Writer(ctx).Raw("SELECT " + accountColumns + " FROM media_account ORDER BY id").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read all accounts: %w", err)
 	}
 	defer rows.Close()
 	var all []AccountRef
 	for rows.Next() {
-		var a AccountRef
-		if err := rows.Scan(&a.ID, &a.Media, &a.ExternalID, &a.TokenID, &a.Timezone, &a.Currency); err != nil {
+		var a Account
+		if err := rows.Scan(a.fields()...); err != nil {
 			return nil, fmt.Errorf("read all accounts: %w", err)
 		}
-		all = append(all, a)
+		all = append(all, a.Ref())
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read all accounts: %w", err)

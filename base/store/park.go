@@ -3,11 +3,18 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // ParkedLogin is why the accounts of a login are parked that only a person can mend.
 const ParkedLogin = "login: it waits for a person to authorise it again"
+
+// The words with which media_account.parked begins where a platform has closed the account to us; media.Parking has the same.
+const (
+	parkedFrozen  = "frozen"
+	parkedRevoked = "revoked"
+)
 
 // The gaps between the probes of a parked account double from the first to the last.
 const (
@@ -33,6 +40,21 @@ func (s *Store) ParkAccount(ctx context.Context, id int64, reason string, now ti
 		return false, fmt.Errorf("park account %d: %w", id, res.Error)
 	}
 	return res.RowsAffected == 1, nil
+}
+
+// StillParked returns those of some accounts that are parked. One that is not bound any more is not among them: it never comes back.
+func (s *Store) StillParked(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	parked := make(map[int64]bool, len(ids))
+	for some := range slices.Chunk(ids, accountBatch) {
+		var found []int64
+		if err := s.Config.Writer(ctx).Raw("SELECT id FROM media_account WHERE id IN ? AND parked <> '' AND bound = 1", some).Scan(&found).Error; err != nil {
+			return nil, fmt.Errorf("read which of %d accounts are parked: %w", len(ids), err)
+		}
+		for _, id := range found {
+			parked[id] = true
+		}
+	}
+	return parked, nil
 }
 
 // ProbeAccount is an account that a probe looks at.

@@ -333,7 +333,7 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("pauses waited for", func(ctx context.Context) error { _, err := s.PausesWaitedFor(ctx); return err })
-	add("what a pause held", func(ctx context.Context) error { _, err := s.ReleasePaused(ctx, 77, noon, 100); return err })
+	add("what a pause held", func(ctx context.Context) error { _, err := s.Release(ctx, task.PauseRef(77), noon, 100); return err })
 	add("what is queued behind what ended", func(ctx context.Context) error { _, err := s.ReleaseQueued(ctx, noon); return err })
 	add("unsent subtasks", func(ctx context.Context) error {
 		_, err := s.UnsentSubtasks(ctx, open, store.AccountRange{After: 5, Through: 50})

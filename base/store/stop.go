@@ -226,31 +226,47 @@ func (s *Store) openSubtasks(ctx context.Context, table, where string, args ...a
 
 // PausesWaitedFor returns the pauses that subtasks wait for, whether they are still active or not.
 func (s *Store) PausesWaitedFor(ctx context.Context) ([]int64, error) {
+	ids, err := s.waitedFor(ctx, strings.TrimSuffix(task.PauseRef(0), "0"), task.PauseOfRef)
+	if err != nil {
+		return nil, fmt.Errorf("read the pauses that subtasks wait for: %w", err)
+	}
+	return ids, nil
+}
+
+// AccountsWaitedFor returns the accounts that subtasks wait for, whether they are still parked or not.
+func (s *Store) AccountsWaitedFor(ctx context.Context) ([]int64, error) {
+	ids, err := s.waitedFor(ctx, strings.TrimSuffix(task.ParkedRef(0), "0"), task.AccountOfRef)
+	if err != nil {
+		return nil, fmt.Errorf("read the accounts that subtasks wait for: %w", err)
+	}
+	return ids, nil
+}
+
+// waitedFor returns what of a kind subtasks wait for.
+func (s *Store) waitedFor(ctx context.Context, prefix string, idOf func(ref string) (int64, bool)) ([]int64, error) {
 	var ids []int64
-	prefix := strings.TrimSuffix(task.PauseRef(0), "0")
-	// One seek of the index for each pause: DISTINCT would read all that wait.
+	// One seek of the index for each: DISTINCT would read all that wait.
 	for after := prefix; ; {
 		var refs []string
 		err := s.Data.Writer(ctx).Raw("SELECT waits_for FROM subtask_due WHERE waits_for > ? AND waits_for < ? ORDER BY waits_for LIMIT 1",
 			after, prefix+"~").Scan(&refs).Error
 		if err != nil {
-			return nil, fmt.Errorf("read the pauses that subtasks wait for: %w", err)
+			return nil, err
 		}
 		if len(refs) == 0 {
 			return ids, nil
 		}
 		after = refs[0]
-		if id, ok := task.PauseOfRef(after); ok {
+		if id, ok := idOf(after); ok {
 			ids = append(ids, id)
 		}
 	}
 }
 
-// ReleasePaused makes up to limit of the subtasks that wait for a pause due at a moment, and returns their keys. None is
-// due later than it was: one whose time to live is over before then is due at its end. It needs no lease: whoever does it
+// Release makes up to limit of the subtasks that wait for something, as task.PauseRef or task.ParkedRef names it, due at a moment, and returns their keys.
+// None is due later than it was: one whose time to live is over before then is due at its end. It needs no lease: whoever does it
 // twice, or late, does the same.
-func (s *Store) ReleasePaused(ctx context.Context, pauseID int64, due time.Time, limit int) ([]Due, error) {
-	ref := task.PauseRef(pauseID)
+func (s *Store) Release(ctx context.Context, ref string, due time.Time, limit int) ([]Due, error) {
 	list, err := s.readDue(ctx, "WHERE waits_for = ? ORDER BY account_id, part LIMIT ?", ref, min(limit, s.Data.rowsPerStatement(5)))
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -273,7 +289,7 @@ func (s *Store) ReleasePaused(ctx context.Context, pauseID int64, due time.Time,
 		}, rows)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("release %d subtasks from pause %d: %w", len(list), pauseID, err)
+		return nil, fmt.Errorf("release %d subtasks from %s: %w", len(list), ref, err)
 	}
 	return list, nil
 }

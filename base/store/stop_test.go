@@ -235,7 +235,7 @@ func TestOpenSubtasksOf_ReadsByKey(t *testing.T) {
 	require.Empty(t, open)
 }
 
-func TestReleasePaused_MakesDueWhatWaitsForThePause(t *testing.T) {
+func TestRelease_MakesDueWhatWaitsForThePause(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
@@ -257,13 +257,13 @@ func TestReleasePaused_MakesDueWhatWaitsForThePause(t *testing.T) {
 	require.ElementsMatch(t, []int64{5, 40}, ids)
 	require.Empty(t, dueAt(t, s, outcomeTime))
 
-	released, err := s.ReleasePaused(ctx, 5, outcomeTime, 2)
+	released, err := s.Release(ctx, task.PauseRef(5), outcomeTime, 2)
 	require.NoError(t, err)
 	require.Len(t, released, 2)
-	released, err = s.ReleasePaused(ctx, 5, outcomeTime, 2)
+	released, err = s.Release(ctx, task.PauseRef(5), outcomeTime, 2)
 	require.NoError(t, err)
 	require.Len(t, released, 1)
-	released, err = s.ReleasePaused(ctx, 5, outcomeTime, 2)
+	released, err = s.Release(ctx, task.PauseRef(5), outcomeTime, 2)
 	require.NoError(t, err)
 	require.Empty(t, released)
 	require.Equal(t, []int64{1, 3, 4}, dueAt(t, s, outcomeTime))

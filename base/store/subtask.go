@@ -223,7 +223,7 @@ type WaitingSubtask struct {
 	Media    string
 	Lane     string
 	Reason   string
-	WaitsFor string // "run:ID", "pause:ID", or nothing but its time
+	WaitsFor string // "run:ID", "pause:ID", "account:ID", or nothing but its time
 }
 
 // WaitingFilter chooses from those; what is zero chooses all.

@@ -78,6 +78,18 @@ func PauseOfRef(ref string) (id int64, ok bool) {
 	return id, ok && err == nil
 }
 
+// ParkedRef names a parked account in subtask_due, as what a subtask waits for.
+func ParkedRef(accountID int64) string { return parkedRef + strconv.FormatInt(accountID, 10) }
+
+const parkedRef = "account:"
+
+// AccountOfRef returns the account that ParkedRef named.
+func AccountOfRef(ref string) (id int64, ok bool) {
+	text, ok := strings.CutPrefix(ref, parkedRef)
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, ok && err == nil
+}
+
 // Text says what was ordered, by whom and why.
 func (s *Stop) Text() string {
 	text := "cancelled"

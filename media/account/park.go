@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -44,7 +45,9 @@ func newLifeMetrics(r prometheus.Registerer) *lifeMetrics {
 
 // Parks wraps a handler of an account's pulls: when one ends with an error that says that the account itself is closed to us,
 // the account is parked with the platform's words. Since the same words may speak of an endpoint alone, the account's figures
-// are asked for first; only if they cannot be had either is it parked. The error stays what it is.
+// are asked for first; only if they cannot be had either is it parked. The subtask waits until the account is taken back, as does one of an account that
+// is parked already. Where the figures cannot be asked for now, it is tried again. Otherwise, and where nobody wants the account any more, the error stays
+// what it is.
 func (o LifeOptions) Parks(h media.Handler) media.Handler {
 	if h.Target != media.Accounts {
 		return h
@@ -53,11 +56,13 @@ func (o LifeOptions) Parks(h media.Handler) media.Handler {
 	h.Run = func(ctx context.Context, work media.Work) (media.Result, error) {
 		result, err := run(ctx, work)
 		if e, ok := errors.AsType[*media.Error](err); ok && e.Parks != "" && work.AccountID != 0 {
-			calls, parkErr := o.parkIfClosed(ctx, work.AccountID, metrics)
+			reason, calls, parkErr := o.parkIfClosed(ctx, work.AccountID, metrics)
 			result.Calls += calls
-			if parkErr != nil {
-				// The subtask's own error stands: it is no less true. The next one parks it.
-				o.Logger.Warn("an account may have to be parked and could not be looked at", "media", o.Platform.Name(), "account_id", work.AccountID, "err", parkErr)
+			switch {
+			case reason != "":
+				return result, media.WaitForParked(work.AccountID, reason)
+			case parkErr != nil:
+				return result, notAsked(e, parkErr)
 			}
 		}
 		return result, err
@@ -65,29 +70,44 @@ func (o LifeOptions) Parks(h media.Handler) media.Handler {
 	return h
 }
 
-func (o LifeOptions) parkIfClosed(ctx context.Context, id int64, metrics *lifeMetrics) (calls int, err error) {
+// notAsked is the error of a subtask of which nobody can say now whether its account is closed or its endpoint alone: it waits for what the question waits
+// for, and is tried again otherwise.
+func notAsked(refused *media.Error, why error) error {
+	if d, ok := errors.AsType[*media.DeferError](why); ok {
+		return d
+	}
+	return &media.Error{Class: media.Transient, Code: refused.Code, Message: refused.Message, Err: fmt.Errorf("it could not be asked whether the account itself is closed: %w", why)}
+}
+
+// parkIfClosed parks an account whose figures are closed to us too, and returns what it is parked for; "" of one that is not parked, or that nobody wants.
+func (o LifeOptions) parkIfClosed(ctx context.Context, id int64, metrics *lifeMetrics) (reason string, calls int, err error) {
 	row, err := o.Store.Account(ctx, id)
-	if err != nil || row.Parked != "" {
-		return 0, err
+	if err != nil || !row.Bound || row.Parked != "" {
+		if !row.Bound {
+			return "", 0, err
+		}
+		return row.Parked, 0, err
 	}
 	account, err := asked(row)
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	asker, err := newAsker(o.Platform, o.Calls)
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	now := o.Clock.Now()
 	answers, err := asker.ask(ctx, []media.Account{account}, now)
 	calls = int(asker.made.Load())
 	if err != nil {
-		return calls, err
+		return "", calls, err
 	}
-	if reason := closed(answers[id].err); reason != "" {
-		err = o.park(ctx, row, reason, answers[id].err, now, metrics)
+	got := answers[id].err
+	why := closed(got)
+	if why == "" {
+		return "", calls, got
 	}
-	return calls, err
+	return parkedText(why, got), calls, o.park(ctx, row, why, got, now, metrics)
 }
 
 // closed is why an account is closed to us, if that is what an error says.

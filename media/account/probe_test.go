@@ -351,19 +351,41 @@ func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
 
 func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 	t.Parallel()
+	limited := &media.DeferError{After: time.Minute, Reason: "the limit is used up"}
+	asItWas := func(t *testing.T, pull, err error) {
+		t.Helper()
+		require.Equal(t, pull, err, "the subtask ends as it would have")
+	}
+	waits := func(t *testing.T, _, err error) {
+		t.Helper()
+		d, ok := errors.AsType[*media.DeferError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, "account:1", d.WaitsFor)
+	}
 	for name, c := range map[string]struct {
 		pull   error // how the pull ends
 		figure error // how the question for figures ends
 		calls  int   // for that question
 		want   string
+		ends   func(t *testing.T, pull, err error)
 	}{
-		"a frozen account":                  {errFrozen, errFrozen, 1, "frozen: invalid error 32211: inactive"},
-		"a revoked one":                     {errRevoked, errRevoked, 1, "revoked: invalid error 12201: not allowed"},
-		"an endpoint that is not granted":   {errRevoked, nil, 1, ""},
-		"figures that cannot be asked now":  {errRevoked, errBusy, 1, ""},
-		"an error that says nothing of it":  {errBusy, errRevoked, 0, ""},
-		"a pull that went well":             {nil, errRevoked, 0, ""},
-		"a pull that waits for its account": {&media.DeferError{After: time.Second}, errRevoked, 0, ""},
+		"a frozen account":                {errFrozen, errFrozen, 1, "frozen: invalid error 32211: inactive", waits},
+		"a revoked one":                   {errRevoked, errRevoked, 1, "revoked: invalid error 12201: not allowed", waits},
+		"an endpoint that is not granted": {errRevoked, nil, 1, "", asItWas},
+		"figures that cannot be asked now": {errRevoked, errBusy, 1, "", func(t *testing.T, _, err error) {
+			t.Helper()
+			e, ok := errors.AsType[*media.Error](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, media.Transient, e.Class, "it is tried again: a closed account's subtask must not be dead")
+			require.ErrorIs(t, err, errBusy)
+		}},
+		"figures that wait for their limit": {errRevoked, limited, 1, "", func(t *testing.T, _, err error) {
+			t.Helper()
+			require.Equal(t, error(limited), err)
+		}},
+		"an error that says nothing of it":  {errBusy, errRevoked, 0, "", asItWas},
+		"a pull that went well":             {nil, errRevoked, 0, "", asItWas},
+		"a pull that waits for its account": {&media.DeferError{After: time.Second}, errRevoked, 0, "", asItWas},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -376,7 +398,7 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 			work := media.Work{}
 			work.AccountID = id
 			result, err := h.Run(t.Context(), work)
-			require.Equal(t, c.pull, err, "the subtask ends as it would have")
+			c.ends(t, c.pull, err)
 			require.Equal(t, media.Result{Rows: 1, Calls: 2 + c.calls}, result)
 			why, since, until := l.parked(id)
 			require.Equal(t, c.want, why)
@@ -391,8 +413,13 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 			require.Equal(t, now.Add(10*time.Minute), until)
 			// The other pulls of the account that were under way cost nothing more.
 			cloud.take()
-			result, _ = h.Run(t.Context(), work)
+			result, err = h.Run(t.Context(), work)
 			require.Equal(t, 2, result.Calls)
+			waits(t, nil, err)
+			// Of an account that nobody wants any more nothing waits.
+			l.exec(l.store.Config, "UPDATE media_account SET bound = 0")
+			_, err = h.Run(t.Context(), work)
+			require.Equal(t, c.pull, err)
 		})
 	}
 }

@@ -69,6 +69,8 @@ type waitingJSON struct {
 	// What it waits for beside its time, if it does.
 	WaitsForRun   string `json:"waits_for_run,omitempty"`
 	WaitsForPause string `json:"waits_for_pause,omitempty"`
+	// WaitsForAccount is its own account, which is parked.
+	WaitsForAccount string `json:"waits_for_account,omitempty"`
 }
 
 // The tokens of pages: where the one before ended.
@@ -302,6 +304,8 @@ func (a *api) describeWaiting(ctx context.Context, rows []store.WaitingSubtask) 
 			all[i].WaitsForRun = id
 		case "pause":
 			all[i].WaitsForPause = id
+		case "account":
+			all[i].WaitsForAccount = id
 		}
 	}
 	return all, nil
