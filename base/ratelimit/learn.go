@@ -76,7 +76,7 @@ const scarceFrom = 0.8
 
 // isScarce tells whether more calls are wanted than the limit allows, and as many made.
 func (s LimitState) isScarce() bool {
-	if float64(s.Window) < scarceFrom*float64(s.Limit)*s.Share {
+	if float64(s.Window+s.Ahead) < scarceFrom*float64(s.Limit)*s.Share {
 		return false
 	}
 	wanted := 0

@@ -258,3 +258,30 @@ func BenchmarkShared_Ask(b *testing.B) {
 		})
 	}
 }
+
+func TestShared_WhatIsGrantedAheadIsNotInTheWindow(t *testing.T) {
+	t.Parallel()
+	m := miniredis.RunT(t)
+	client := goredis.NewClient(&goredis.Options{Addr: m.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	m.SetTime(now)
+	r := newShared(client, redis.NewKeys("x"), testSpread, quiet)
+	require.NoError(t, client.Set(t.Context(), redis.NewKeys("x").Of("m", "from"), 1, 0).Err())
+	k := Key{Media: "m", Endpoint: "e", Scope: ScopePlatform, Period: time.Second, Limit: 10, Share: 1}
+	_, err := r.ask(t.Context(), "m", some(100, k))
+	require.NoError(t, err)
+	total := 0
+	for after := range 5 {
+		s, err := r.limitState(t.Context(), k, now.Add(time.Duration(after)*time.Second))
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.Window, k.Limit, "a window holds no more than the limit")
+		if after == 0 {
+			require.Greater(t, s.Window+s.Ahead, k.Limit, "what is granted at a time is more than one window holds")
+			total = s.Window + s.Ahead
+		}
+		total -= s.Window
+		require.Equal(t, total, s.Ahead, "each is in one window")
+	}
+	require.Zero(t, total)
+}

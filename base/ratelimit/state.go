@@ -19,9 +19,10 @@ import (
 type LimitState struct {
 	Key
 	LimitMax int // as in Rule
-	// So much of the limit was granted: Window in the period before now, and what is granted and not to be sent yet; LastMinute and LastHour
-	// since the minute began that lies so long back.
+	// So much of the limit was granted: Window in the period before now, LastMinute and LastHour since the minute began that lies so long back.
 	Window, LastMinute, LastHour int
+	// Ahead is what is granted and not to be sent yet, of periods in which it counts for something; of rows what was matched beyond what a window holds.
+	Ahead int
 	// Lanes are who wants calls, the more important first.
 	Lanes []LaneState
 	// AskedAt is when it was last asked for.
@@ -135,7 +136,7 @@ func (r *shared) keyOf(media, name string) (Key, bool) {
 func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitState, error) {
 	s := LimitState{Key: k}
 	since := strconv.FormatInt(now.Add(-k.Period).UnixMicro(), 10)
-	var window *goredis.IntCmd
+	var window, ahead *goredis.IntCmd
 	var count *goredis.StringCmd
 	pipe := r.client.Pipeline()
 	var ready *goredis.StringCmd
@@ -143,7 +144,8 @@ func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitSta
 	case k.Unit == UnitRows:
 		ready = pipe.Get(ctx, r.name(k, "granted"))
 	case k.Period < countedFrom:
-		window = pipe.ZCount(ctx, r.name(k, "granted"), "("+since, "+inf")
+		at := strconv.FormatInt(now.UnixMicro(), 10)
+		window, ahead = pipe.ZCount(ctx, r.name(k, "granted"), "("+since, at), pipe.ZCount(ctx, r.name(k, "granted"), "("+at, "+inf")
 	default:
 		count = pipe.Get(ctx, r.keys.Of(k.Media, k.parts("count")...))
 	}
@@ -154,9 +156,11 @@ func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitSta
 	switch {
 	case ready != nil:
 		until, _ := ready.Int64() // None is 0.
-		s.Window = int(max(0, until-now.UnixMicro()) / limitOf(k, r.spread, 1).every)
+		used := int(max(0, until-now.UnixMicro()) / limitOf(k, r.spread, 1).every)
+		s.Window = min(used, int(float64(k.Limit)*k.Share))
+		s.Ahead = used - s.Window
 	case window != nil:
-		s.Window = int(window.Val())
+		s.Window, s.Ahead = int(window.Val()), int(ahead.Val())
 	default:
 		s.Window, _ = count.Int() // None is 0.
 	}

@@ -19,7 +19,7 @@ func (a *app) newLimits() *cobra.Command {
 		Use:   "limits",
 		Short: "Tells how the call limits stand",
 		Long: `Lists the limits that were asked for within the last day, but for those of single accounts: how many calls the period before now
-holds, how many the last minute and the last hour had, and for each importance how many calls are wanted and how many a second are its
+holds, what part that is of what we allow ourselves, how many are granted for the next 2 s beside them, how many the last minute and the last hour had, and for each importance how many calls are wanted and how many a second are its
 share. Below are the points at which calls are paused, or were, with how often.`,
 		Example: `  adsync limits --media tencent`,
 		Args:    noArgs,
@@ -36,7 +36,7 @@ share. Below are the points at which calls are paused, or were, with how often.`
 type limitsAnswer struct {
 	Limits []struct {
 		Media, Endpoint, Scope, Subject, Unit, Period string
-		Calls, Window                                 int
+		Calls, Window, Ahead                          int
 		CallsMax                                      int `json:"calls_max"`
 		Full                                          float64
 		LastMinute                                    int `json:"last_minute"`
@@ -75,7 +75,7 @@ func (a *limitsAnswer) limits(t *tabwriter.Writer) {
 	if len(a.Limits) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "LIMIT\tOF\tALLOWS\tIN THE WINDOW\tFULL\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
+	fmt.Fprintln(t, "LIMIT\tOF\tALLOWS\tIN THE WINDOW\tFULL\tAHEAD\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
 	for _, l := range a.Limits {
 		var lanes []string
 		for _, lane := range l.Lanes {
@@ -85,8 +85,8 @@ func (a *limitsAnswer) limits(t *tabwriter.Writer) {
 		if l.CallsMax > 0 {
 			allows += fmt.Sprintf(", tried up to %d", l.CallsMax)
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%d\t%.0f %%\t%d\t%d\t%s\n", plain(l.Media), plain(l.Endpoint), plain(strings.TrimSpace(l.Scope+" "+l.Subject)), allows,
-			l.Window, 100*l.Full, l.LastMinute, l.LastHour, strings.Join(lanes, "; "))
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%d\t%.0f %%\t%d\t%d\t%d\t%s\n", plain(l.Media), plain(l.Endpoint), plain(strings.TrimSpace(l.Scope+" "+l.Subject)), allows,
+			l.Window, 100*l.Full, l.Ahead, l.LastMinute, l.LastHour, strings.Join(lanes, "; "))
 	}
 }
 

@@ -32,7 +32,8 @@ type limitJSON struct {
 	Share      float64    `json:"share"`
 	Part       float64    `json:"part"` // of the share that is used now
 	Window     int        `json:"window"`
-	Full       float64    `json:"full"` // window, of what we allow ourselves
+	Ahead      int        `json:"ahead"` // granted beyond the window, up to 2 s
+	Full       float64    `json:"full"`  // window, of what we allow ourselves
 	LastMinute int        `json:"last_minute"`
 	LastHour   int        `json:"last_hour"`
 	AskedAt    time.Time  `json:"asked_at"`
@@ -92,7 +93,7 @@ func pauseOf(s ratelimit.PauseState) pointJSON {
 func limitOf(s ratelimit.LimitState) limitJSON {
 	l := limitJSON{
 		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, ratelimit.UnitCalls)), Calls: s.Limit, CallsMax: s.LimitMax, Period: s.Period.String(), Share: s.Share, Part: s.Part,
-		Window: s.Window, Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: s.LastMinute, LastHour: s.LastHour,
+		Window: s.Window, Ahead: s.Ahead, Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: s.LastMinute, LastHour: s.LastHour,
 		AskedAt: s.AskedAt, Lanes: []laneJSON{},
 	}
 	for _, lane := range s.Lanes {

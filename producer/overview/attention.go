@@ -24,8 +24,6 @@ const (
 	// summaryLate is how long the summaries may lack figures: system.summary runs each minute.
 	summaryLate = 5 * time.Minute
 	failedSince = time.Hour // runs that failed within
-	// fullFrom is from which part of a limit on its calls are scarce.
-	fullFrom = 0.9
 	// endedMost is how many runs that failed are looked at.
 	endedMost = 200
 )
@@ -412,7 +410,7 @@ func (l *look) whyLate(m *Media) string {
 		return fmt.Sprintf("%s held up: %s", count(n, "subtask is", "subtasks are"), sentence(reason))
 	}
 	for i := range l.o.Limits {
-		if limit := &l.o.Limits[i]; limit.Media == m.Name && limit.Full >= fullFrom && limit.Waiting > 0 {
+		if limit := &l.o.Limits[i]; limit.Media == m.Name && limit.Scarce() && limit.Waiting > 0 {
 			return fmt.Sprintf("%d calls of %s wait for their limit.", limit.Waiting, limit.Endpoint)
 		}
 	}

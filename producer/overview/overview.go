@@ -147,11 +147,18 @@ type Limit struct {
 	Allowed  int     `json:"allowed"` // in a period, of what we allow ourselves
 	Period   string  `json:"period"`
 	Window   int     `json:"window"` // granted in the period before now
+	Ahead    int     `json:"ahead"`  // and beyond, up to 2 s
 	Full     float64 `json:"full"`   // Window by Allowed
 	Waiting  int     `json:"waiting"`
 	Minute   int     `json:"last_minute"`
 	Tight    bool    `json:"tight"` // used less than allowed for a while, since the platform refused calls
 }
+
+// fullFrom is from which part of a limit on its calls are scarce.
+const fullFrom = 0.9
+
+// Scarce tells whether calls are scarce: what is granted ahead is gone too.
+func (l *Limit) Scarce() bool { return float64(l.Window+l.Ahead) >= fullFrom*float64(l.Allowed) }
 
 // Pause is where a platform takes no calls until a moment.
 type Pause struct {

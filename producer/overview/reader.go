@@ -206,7 +206,7 @@ func limitOf(s *ratelimit.LimitState) Limit {
 	allowed := float64(s.Limit) * s.Share * s.Part
 	limit := Limit{
 		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, ratelimit.UnitCalls)),
-		Allowed: int(allowed), Period: s.Period.String(), Window: s.Window, Full: float64(s.Window) / max(1, allowed), Minute: s.LastMinute, Tight: s.Part < 1,
+		Allowed: int(allowed), Period: s.Period.String(), Window: s.Window, Ahead: s.Ahead, Full: float64(s.Window) / max(1, allowed), Minute: s.LastMinute, Tight: s.Part < 1,
 	}
 	for _, lane := range s.Lanes {
 		limit.Waiting += lane.Wanted

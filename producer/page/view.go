@@ -278,7 +278,7 @@ func limitOf(l *overview.Limit) limitView {
 	switch {
 	case l.Tight:
 		v.Mood, v.Word = "warn", "tightened"
-	case l.Full >= 0.9:
+	case l.Scarce():
 		v.Mood, v.Word = "warn", "full"
 	}
 	return v
