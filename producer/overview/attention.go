@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"adsync/base/day"
 	"adsync/base/roster"
@@ -20,10 +18,8 @@ import (
 
 // From when on things are worth a look.
 const (
-	loginEndsSoon = 7 * 24 * time.Hour // refresh tokens that die within
-	// summaryLate is how long the summaries may lack figures: system.summary runs each minute.
-	summaryLate = 5 * time.Minute
-	failedSince = time.Hour // runs that failed within
+	// failedSince is how long ago a run may have failed.
+	failedSince = time.Hour
 	// endedMost is how many runs that failed are looked at.
 	endedMost = 200
 )
@@ -107,142 +103,6 @@ func (l *look) attendStops() {
 		}
 		l.add(a)
 	}
-}
-
-func (l *look) attendLogins(ctx context.Context) error {
-	for i := range l.logins {
-		e := &l.logins[i]
-		name := cmp.Or(e.Name, e.Login.Login)
-		a := Attention{Kind: "login", Severity: Bad, Media: e.Media, Title: "The login " + name + " must be authorised again", Cause: sentence(cmp.Or(e.StateReason, "its state is "+e.State)),
-			Accounts: int(e.Accounts), Since: e.Since, MoneyOf: "a day is not pulled",
-			Remedy:  "Whoever holds the accounts opens the address that this prints. The accounts come back by themselves.",
-			Command: fmt.Sprintf("adsync bind %s --app-id %s --redirect-uri https://HOST/oauth/%s/callback --wait", e.Media, quote(e.AppID), e.Media)}
-		if e.State == store.TokenOK {
-			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" dies soon", time.Time{}
-			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires) + "."
-			a.MoneyOf = "a day is pulled with it"
-		} else if e.Accounts == 0 {
-			a.Kind, a.Severity, a.Title = "login_unneeded", Note, "The login "+name+" is dead, and no account is pulled with it"
-			a.MoneyOf, a.Remedy = "", "Nothing waits for it: other logins pull its accounts, or none is bound. Whoever holds it may authorise it again, so that it can stand in."
-		}
-		var err error
-		if a.ids, err = l.Store.AccountsOfLogin(ctx, e.ID, accountsLooked); err != nil {
-			return err
-		}
-		l.add(a)
-	}
-	return nil
-}
-
-func (l *look) attendParked(ctx context.Context) error {
-	for _, p := range l.parked {
-		if p.Reason == store.ParkedLogin {
-			continue // Their login tells.
-		}
-		word, text, found := strings.Cut(p.Reason, ":")
-		a := Attention{Kind: "parked", Severity: Warn, Media: p.Media, Accounts: int(p.N), Since: p.Since, MoneyOf: "a day is not pulled", Cause: sentence(p.Reason)}
-		switch {
-		case found && word == "revoked":
-			a.Severity, a.Title = Bad, "The login has lost its permission for accounts"
-			a.Remedy = "Have the accounts shared with the login again, on the platform; unbind what is gone for good."
-			a.Command = "adsync accounts list --media " + p.Media + " --state parked"
-		case found && word == "frozen":
-			a.Title = "The platform has closed accounts"
-			a.Remedy = "Ask whoever advertises with them: the platform opens them again; unbind what is gone for good."
-			a.Command = "adsync accounts list --media " + p.Media + " --state parked"
-		default:
-			a.Kind, a.Severity, a.Title = "parked_by_hand", Note, "Parked by hand"
-			a.Remedy = "They come back when the column parked of media_account is emptied."
-		}
-		if found && a.Kind == "parked" {
-			a.Cause = sentence(text)
-		}
-		if !p.Next.IsZero() {
-			a.Remedy += " They are looked at again by themselves, the next at " + moment(p.Next) + "."
-		}
-		var err error
-		if a.ids, err = l.Store.ParkedAccounts(ctx, p.Media, p.Reason, accountsLooked); err != nil {
-			return err
-		}
-		l.add(a)
-	}
-	return nil
-}
-
-// summaryTask makes the summaries.
-const summaryTask = "system.summary"
-
-// attendSummaries finds figures that the summaries have not shown for long, or will not show.
-func (l *look) attendSummaries(context.Context) error {
-	off := l.whySummariesRest()
-	for i := range l.o.Media {
-		name, late := l.o.Media[i].Name, summaryLate
-		if off.Cause != "" {
-			late = 0 // Nobody comes for them.
-		}
-		days, err := l.glance.Unsummed(name, l.o.At.Add(-late), groupLooked)
-		if err != nil {
-			return err
-		}
-		if len(days) == 0 {
-			continue
-		}
-		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --wait")}
-		seen := map[day.Day]bool{}
-		for _, d := range days {
-			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
-		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
-		dates := slices.Sorted(maps.Keys(seen))
-		a.Cause = fmt.Sprintf("Figures of %s were pulled and wait for %s.", span(dates), summaryTask)
-		if reason := cmp.Or(off.Cause, l.whyTask(summaryTask)); reason != "" {
-			a.Cause += " " + reason
-		}
-		l.add(a)
-	}
-	return nil
-}
-
-// whySummariesRest is why nobody makes the summaries, with what ends that; no cause where somebody should.
-func (l *look) whySummariesRest() Attention {
-	for i := range l.stops {
-		s := &l.stops[i]
-		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia && s.Target == "system") {
-			return Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName, sentence(cmp.Or(s.Reason, "no reason was given"))),
-				Remedy: "They come when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
-		}
-	}
-	tasks := l.Tasks()
-	for i := range tasks {
-		if t := &tasks[i]; t.Handler == summaryTask && t.Enabled {
-			return Attention{}
-		}
-	}
-	if len(tasks) == 0 {
-		return Attention{} // They are not loaded yet.
-	}
-	return Attention{Cause: "It is switched off, or its row of cron_task is gone.", Remedy: "Switch it on: what waits is summed up within a minute.",
-		Command: "adsync tasks enable " + summaryTask}
-}
-
-func span(days []day.Day) string {
-	if len(days) == 1 {
-		return days[0].String()
-	}
-	return fmt.Sprintf("%d days from %s to %s", len(days), days[0], days[len(days)-1])
-}
-
-// whyTask is why subtasks of a task of the system wait to be tried again.
-func (l *look) whyTask(media string) string {
-	media, _, _ = strings.Cut(media, ".")
-	for _, w := range l.waiting {
-		if w.Media == media {
-			return "Its last run says: " + sentence(w.Reason)
-		}
-	}
-	return ""
 }
 
 // attendDead gathers the subtasks that died last by the prints of their errors.
@@ -732,41 +592,4 @@ func unique(ids []int64) []int64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-func few(names []string) string {
-	if len(names) > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
-	}
-	return strings.Join(names, ", ")
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// sentence makes one of a reason.
-func sentence(text string) string {
-	text = strings.TrimSpace(text)
-	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
-		return ""
-	}
-	if last, _ := utf8.DecodeLastRuneInString(text); !strings.ContainsRune(".!?。！？", last) {
-		text += "."
-	}
-	return string(unicode.ToUpper(first)) + text[size:]
-}
-
-func moment(t time.Time) string { return t.UTC().Format("15:04:05 MST") }
-
-// quote makes a word of a shell's command line.
-func quote(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -1,0 +1,86 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/task"
+)
+
+// summaryLate is how long the summaries may lack figures: system.summary runs each minute.
+const summaryLate = 5 * time.Minute
+
+// summaryTask makes the summaries.
+const summaryTask = "system.summary"
+
+// attendSummaries finds figures that the summaries have not shown for long, or will not show.
+func (l *look) attendSummaries(context.Context) error {
+	off := l.whySummariesRest()
+	for i := range l.o.Media {
+		name, late := l.o.Media[i].Name, summaryLate
+		if off.Cause != "" {
+			late = 0 // Nobody comes for them.
+		}
+		days, err := l.glance.Unsummed(name, l.o.At.Add(-late), groupLooked)
+		if err != nil {
+			return err
+		}
+		if len(days) == 0 {
+			continue
+		}
+		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
+			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --wait")}
+		seen := map[day.Day]bool{}
+		for _, d := range days {
+			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		dates := slices.Sorted(maps.Keys(seen))
+		a.Cause = fmt.Sprintf("Figures of %s were pulled and wait for %s.", span(dates), summaryTask)
+		if reason := cmp.Or(off.Cause, l.whyTask(summaryTask)); reason != "" {
+			a.Cause += " " + reason
+		}
+		l.add(a)
+	}
+	return nil
+}
+
+// whySummariesRest is why nobody makes the summaries, with what ends that; no cause where somebody should.
+func (l *look) whySummariesRest() Attention {
+	for i := range l.stops {
+		s := &l.stops[i]
+		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia && s.Target == "system") {
+			return Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName, sentence(cmp.Or(s.Reason, "no reason was given"))),
+				Remedy: "They come when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
+		}
+	}
+	tasks := l.Tasks()
+	for i := range tasks {
+		if t := &tasks[i]; t.Handler == summaryTask && t.Enabled {
+			return Attention{}
+		}
+	}
+	if len(tasks) == 0 {
+		return Attention{} // They are not loaded yet.
+	}
+	return Attention{Cause: "It is switched off, or its row of cron_task is gone.", Remedy: "Switch it on: what waits is summed up within a minute.",
+		Command: "adsync tasks enable " + summaryTask}
+}
+
+// whyTask is why subtasks of a task of the system wait to be tried again.
+func (l *look) whyTask(media string) string {
+	media, _, _ = strings.Cut(media, ".")
+	for _, w := range l.waiting {
+		if w.Media == media {
+			return "Its last run says: " + sentence(w.Reason)
+		}
+	}
+	return ""
+}

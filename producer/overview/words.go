@@ -1,0 +1,55 @@
+package overview
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"adsync/base/day"
+)
+
+func span(days []day.Day) string {
+	if len(days) == 1 {
+		return days[0].String()
+	}
+	return fmt.Sprintf("%d days from %s to %s", len(days), days[0], days[len(days)-1])
+}
+
+func few(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// sentence makes one of a reason.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	if last, _ := utf8.DecodeLastRuneInString(text); !strings.ContainsRune(".!?。！？", last) {
+		text += "."
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+func moment(t time.Time) string { return t.UTC().Format("15:04:05 MST") }
+
+// quote makes a word of a shell's command line.
+func quote(text string) string {
+	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
