@@ -93,7 +93,7 @@ func (l *look) attendStops() {
 		a := Attention{Kind: "pause", Severity: Note, Title: "Paused: " + what, Cause: sentence(cmp.Or(s.Reason, "no reason was given") + ", by " + cmp.Or(s.By, "somebody")), Since: s.OrderedAt,
 			Remedy: "It goes on when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
 		if !s.Until.IsZero() {
-			a.Remedy = "It goes on by itself at " + moment(s.Until) + ", or when it is resumed."
+			a.Remedy = "It goes on by itself at " + moment(s.Until, l.o.At) + ", or when it is resumed."
 		}
 		if s.Kind == task.StopMedia {
 			a.Media = s.Target
@@ -263,7 +263,7 @@ func (l *look) whyLate(m *Media) string {
 	}
 	for _, p := range l.o.Pauses {
 		if p.Media == m.Name {
-			return fmt.Sprintf("The platform takes no calls of %s until %s.", cmp.Or(p.Endpoint, "any endpoint"), moment(p.Until))
+			return fmt.Sprintf("The platform takes no calls of %s until %s.", cmp.Or(p.Endpoint, "any endpoint"), moment(p.Until, l.o.At))
 		}
 	}
 	if reason, n := mostFrequent(l.held, m.Name); n > 0 {
@@ -287,7 +287,7 @@ func (l *look) whyLate(m *Media) string {
 		}
 	}
 	if open > 0 {
-		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.", count(open, "run is", "runs are"), moment(first))
+		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.", count(open, "run is", "runs are"), moment(first, l.o.At))
 	}
 	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second))
 }
@@ -452,7 +452,7 @@ func (l *look) attendRetries() {
 		group := groups[k]
 		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
 			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
-			Remedy: "They go by themselves, the next at " + moment(group[0].Due) + ". If the cause stays, they end among the dead.", Command: "adsync subtasks due --state retrying --media " + k.media}
+			Remedy: "They go by themselves: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead.", Command: "adsync subtasks due --state retrying --media " + k.media}
 		for _, w := range group {
 			if w.AccountID != 0 {
 				a.ids = append(a.ids, w.AccountID)
@@ -466,9 +466,16 @@ func (l *look) attendRetries() {
 
 func (l *look) attendPauses() {
 	for _, p := range l.o.Pauses {
-		l.add(Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + cmp.Or(p.Endpoint, "any endpoint") + " until " + moment(p.Until),
+		what := cmp.Or(p.Endpoint, "any endpoint")
+		a := Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + what + " until " + moment(p.Until, l.o.At),
 			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "It goes on by itself. If it comes again and again, lower the row of rate_limit.", Command: "adsync limits --media " + p.Media})
+			Remedy: "It goes on by itself then.", Command: "adsync limits --media " + p.Media}
+		if p.Times > 1 {
+			a.Cause = fmt.Sprintf("The platform has refused calls as over its limit, or asked for a pause, %d times since this was first counted.", p.Times)
+			a.Remedy = "It goes on by itself then. Since it comes again: either the limit is lower than we know, so lower calls of its row of rate_limit to what the platform's console says;" +
+				" or others call with the same app, so lower share of the row to what they leave us. A change holds within seconds."
+		}
+		l.add(a)
 	}
 }
 

@@ -22,7 +22,7 @@ func (l *look) attendLogins(ctx context.Context) error {
 			Command: fmt.Sprintf("adsync bind %s --app-id %s --redirect-uri https://HOST/oauth/%s/callback --wait", e.Media, quote(e.AppID), e.Media)}
 		if e.State == store.TokenOK {
 			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" dies soon", time.Time{}
-			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires) + "."
+			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires, l.o.Business) + "."
 			a.MoneyOf = "a day is pulled with it"
 		} else if e.Accounts == 0 {
 			a.Kind, a.Severity, a.Title = "login_unneeded", Note, "The login "+name+" is dead, and no account is pulled with it"

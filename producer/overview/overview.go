@@ -167,6 +167,7 @@ type Pause struct {
 	Scope    string    `json:"scope"`
 	Subject  string    `json:"subject,omitempty"`
 	Until    time.Time `json:"until"`
+	Times    int       `json:"times"` // that calls there were paused, as far back as is known
 }
 
 // Severity says how bad something is.

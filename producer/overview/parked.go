@@ -31,7 +31,7 @@ func (l *look) attendParked(ctx context.Context) error {
 			a.Cause = sentence(text)
 		}
 		if !p.Next.IsZero() {
-			a.Remedy += " They are looked at again by themselves, the next at " + moment(p.Next) + "."
+			a.Remedy += " They are looked at again by themselves: " + next(p.Next, l.o.Business) + "."
 		}
 		var err error
 		if a.ids, err = l.Store.ParkedAccounts(ctx, p.Media, p.Reason, accountsLooked); err != nil {

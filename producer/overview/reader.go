@@ -192,7 +192,7 @@ func (l *look) readLimits(ctx context.Context) {
 		}
 		for _, p := range pauses {
 			if !p.Until.IsZero() {
-				l.o.Pauses = append(l.o.Pauses, Pause{Media: p.Media, Endpoint: p.Endpoint, Scope: string(p.Scope), Subject: p.Subject, Until: p.Until})
+				l.o.Pauses = append(l.o.Pauses, Pause{Media: p.Media, Endpoint: p.Endpoint, Scope: string(p.Scope), Subject: p.Subject, Until: p.Until, Times: p.Times})
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 			{Key: ratelimit.Key{Media: "tencent", Endpoint: "free", Period: time.Minute, Limit: 100, Share: 1}, Part: 1, Window: 5},
 			{Key: ratelimit.Key{Media: "tencent", Endpoint: "full", Scope: "app", Subject: "1", Period: time.Minute, Limit: 100, Share: 0.5}, Part: 1, Window: 48, Lanes: []ratelimit.LaneState{{Wanted: 3}, {Wanted: 4}}},
 		},
-		pauses: []ratelimit.PauseState{{Media: "tencent", Endpoint: "full", Until: until}, {Media: "tencent", Endpoint: "over"}},
+		pauses: []ratelimit.PauseState{{Media: "tencent", Endpoint: "full", Until: until, Times: 4}, {Media: "tencent", Endpoint: "over", Times: 1}},
 	}
 	options.Checks = func(context.Context) []httpapi.FailedCheck {
 		return []httpapi.FailedCheck{{Name: "kafka", Reason: "no route to host"}}
@@ -182,7 +182,9 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 	full := o.Limits[0]
 	require.Equal(t, []any{"full", 50, 48, 7}, []any{full.Endpoint, full.Allowed, full.Window, full.Waiting}, "the fullest comes first")
 	require.InDelta(t, 0.96, full.Full, 1e-9)
-	require.Equal(t, []overview.Pause{{Media: "tencent", Endpoint: "full", Until: until}}, o.Pauses, "one that is over is none")
+	require.Equal(t, []overview.Pause{{Media: "tencent", Endpoint: "full", Until: until, Times: 4}}, o.Pauses, "one that is over is none")
+	require.Contains(t, found["calls_paused"].Cause, "4 times")
+	require.Contains(t, found["calls_paused"].Remedy, "lower share", "once more is not chance: somebody has to look")
 
 	options.Limits = limits{err: errors.New("redis: no answer")}
 	o = overview.NewReader(options).Read(t.Context())

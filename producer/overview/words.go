@@ -44,7 +44,22 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-func moment(t time.Time) string { return t.UTC().Format("15:04:05 MST") }
+// moment tells a moment to who reads it now: with its day, unless that is the present one.
+func moment(t, now time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05 MST")
+	}
+	return t.Format("2006-01-02 15:04:05 MST")
+}
+
+// next tells when the next of some things is.
+func next(t, now time.Time) string {
+	if !t.After(now) {
+		return "the next is due now"
+	}
+	return "the next at " + moment(t, now)
+}
 
 // quote makes a word of a shell's command line.
 func quote(text string) string {

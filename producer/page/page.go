@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"html/template"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -25,7 +26,7 @@ var pageScript string
 
 // New returns the page of what get gives.
 func New(get func(ctx context.Context) overview.Overview) (httpapi.Page, error) {
-	html, err := httpapi.NewHTML(pageTemplate, pageStyle, pageScript, nil)
+	html, err := httpapi.NewHTML(pageTemplate, pageStyle, pageScript, template.FuncMap{"pieces": pieces})
 	if err != nil {
 		return httpapi.Page{}, fmt.Errorf("make the first page: %w", err)
 	}

@@ -36,7 +36,7 @@ type view struct {
 type item struct {
 	overview.Attention
 
-	Word, Count, Stake, SinceText, SinceISO string
+	Word, Count, Stake, Named, SinceText, SinceISO string
 }
 
 type mediaView struct {
@@ -153,6 +153,10 @@ func itemOf(a overview.Attention) item {
 	var stake []string
 	for _, m := range a.Money {
 		stake = append(stake, m.String())
+	}
+	i.Named = strings.Join(a.Examples, ", ")
+	if a.Accounts > len(a.Examples) {
+		i.Named += " …"
 	}
 	i.Stake = strings.Join(stake, " · ")
 	if !a.Since.IsZero() {

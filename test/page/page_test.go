@@ -181,6 +181,7 @@ func TestPage_FitsEveryScreen(t *testing.T) {
 			b.shoot(name)
 			require.Equal(t, screen.wide, value[int64](b, "document.documentElement.scrollWidth"), "%s scrolls sideways", name)
 			require.Empty(t, value[[]string](b, `[...document.querySelectorAll("main *")].filter(e => !e.closest("svg") && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.outerHTML.slice(0, 200))`), name)
+			require.Empty(t, value[[]string](b, brokenNames), name)
 			require.Empty(t, value[[]string](b, lowContrast), name)
 			require.Equal(t, theme == "dark", value[bool](b, `matchMedia("(prefers-color-scheme: dark)").matches`))
 		}
@@ -199,6 +200,20 @@ const lowContrast = `(() => {
     const a = light(read(getComputedStyle(e).color).rgb), b = light(behind(e));
     const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
     if (ratio < 4.5) bad.push(ratio.toFixed(2) + ' ' + e.outerHTML.slice(0, 120));
+  }
+  return bad;
+})()`
+
+// brokenNames lists words with a hyphen or a slash that stand on two lines, though they are no longer than a line of a phone.
+const brokenNames = `(() => {
+  const bad = [], walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let n; (n = walk.nextNode());) {
+    if (n.parentElement.closest('svg') || !n.parentElement.getClientRects().length) continue;
+    for (const m of n.data.matchAll(/[^\s]*[-\/][^\s]*/g)) {
+      const r = document.createRange();
+      r.setStart(n, m.index); r.setEnd(n, m.index + m[0].length);
+      if (m[0].length <= 28 && new Set([...r.getClientRects()].map(x => Math.round(x.top))).size > 1) bad.push(m[0]);
+    }
   }
   return bad;
 })()`
