@@ -126,7 +126,8 @@ func (a *app) newCoverage() *cobra.Command {
 		Use:   "coverage MEDIA/ACCOUNT",
 		Short: "Tells what is known of an account, by report, level and day",
 		Long: `Tells for each report and level of an account which days were pulled whole, and which were not: without --from
-and --to those of the last week. Days are in the account's time zone.`,
+and --to those of the last week. Days are in the account's time zone. Of a day that was never pulled NOTE says why it is no hole, if it
+is none: "adsync coverage holes" counts, and orders, what the tasks reach alone. To have another day, order it: "adsync tasks run".`,
 		Example: `  adsync coverage tencent/20000001
   adsync coverage tencent/20000001 --from 2026-11-01 --to 2026-11-21 --missing
   adsync coverage holes`,

@@ -462,11 +462,10 @@ func calendar(now time.Time, zone *time.Location, days int) []store.CalendarDay 
 	today := day.Of(now, zone)
 	var all []store.CalendarDay
 	for _, d := range day.Between(today.Add(1-days), today.Add(-1)) {
-		settled := settledAt(d, zone)
-		if now.Before(settled.Add(fillGrace)) {
+		if now.Before(HoleFrom(d, zone)) {
 			break
 		}
-		all = append(all, store.CalendarDay{Day: d, Since: task.FirstRunIDAt(settled)})
+		all = append(all, store.CalendarDay{Day: d, Since: task.FirstRunIDAt(settledAt(d, zone))})
 	}
 	return all
 }

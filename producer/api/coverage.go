@@ -14,6 +14,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/media"
+	"adsync/media/system"
 )
 
 const (
@@ -68,13 +69,44 @@ func (a *api) getCoverage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	reaches, err := system.Reaches(c.Request.Context(), a.Store, platform, account.Tier)
+	if err != nil {
+		return err
+	}
+	all := describeCoverage(platform, rows, day.Between(from, min(to, today)), today)
+	for i := range all {
+		if r := &all[i]; r.State == stateNever && r.Day != "" {
+			r.Note = whyNoHole(reaches[system.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.Clock.Now())
+		}
+	}
 	c.JSON(http.StatusOK, gin.H{
 		"account":  describeAccount(account),
 		"from":     from,
 		"to":       to,
-		"coverage": describeCoverage(platform, rows, day.Between(from, min(to, today)), today),
+		"coverage": all,
 	})
 	return nil
+}
+
+// whyNoHole is why a day that was never pulled is no hole, of which nothing is ordered; "" of one that is.
+func whyNoHole(reach system.Reach, account store.Account, d day.Day, now time.Time) string {
+	zone := zoneOf(account)
+	switch first := reach.First(now, zone); {
+	case account.Parked != "":
+		return "no hole: the account is parked"
+	case !account.Bound:
+		return "no hole: the account is not bound, and nothing of it is pulled"
+	case account.Tier == store.TierInvalid:
+		return "no hole: of accounts of the tier invalid nothing is pulled"
+	case reach.Days == 0:
+		return "no hole: no enabled task pulls it of accounts of the tier " + account.Tier
+	case d < first:
+		return "no hole: " + reach.Task + " reaches back to " + first.String()
+	}
+	if from := system.HoleFrom(d, zone); now.Before(from) {
+		return "no hole before " + from.UTC().Format(time.RFC3339) + ": it is left to " + reach.Task + " until then"
+	}
+	return ""
 }
 
 // zoneOf is the zone of an account's days. Where it cannot be told what is known of them still can.

@@ -19,6 +19,7 @@ func (b *bench) addCoverage(account int64, report, level string, d day.Day, stat
 
 type coverage struct {
 	Report, Level, Day, State string
+	Note                      string
 	RunID                     string `json:"run_id"`
 	PulledAt                  string `json:"pulled_at"`
 	Rows                      int
@@ -60,9 +61,10 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	require.Equal(t, "2026-11-18", from)
 	require.Equal(t, "2026-11-20", to)
 	const pulled = "2026-11-21T10:30:00Z"
+	const noTask = "no hole: no enabled task pulls it of accounts of the tier active"
 	require.Equal(t, []coverage{
 		{Report: "report_daily", Level: "account", Day: "2026-11-18", State: "complete", RunID: "77", PulledAt: pulled, Rows: 12},
-		{Report: "report_daily", Level: "account", Day: "2026-11-19", State: "never"},
+		{Report: "report_daily", Level: "account", Day: "2026-11-19", State: "never", Note: noTask},
 		{Report: "report_daily", Level: "account", Day: "2026-11-20", State: "suspect", RunID: "77", PulledAt: pulled, Rows: 12, SummaryPending: true},
 	}, only(rows, "report_daily", "account"))
 	require.Equal(t, []coverage{{Report: "adgroup", Level: "adgroup", State: "complete", RunID: "77", PulledAt: pulled, Rows: 12}}, only(rows, "adgroup", "adgroup"))
@@ -77,6 +79,34 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 
 	require.Contains(t, b.get("/api/v1/accounts/tencent/9001/coverage"), `"account":{"id":"`+id(account)+
 		`","media":"tencent","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY","bound":true}`)
+}
+
+func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tencent", "9002", "active", "Asia/Shanghai", "frozen: closed")
+	err := b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params) VALUES ('hours', 'tencent', 'tencent.report_hourly', '0 3 * * *', 'UTC', 'normal', 'all', ?)",
+		`{"level":"account","days":3}`).Error
+	require.NoError(t, err)
+	notes := func(account, report string) (notes []string) {
+		_, _, rows := b.coverage("/api/v1/accounts/tencent/" + account + "/coverage?from=2026-11-18&to=2026-11-21")
+		for _, r := range only(rows, report, "account") {
+			require.Equal(t, "never", r.State)
+			notes = append(notes, r.Note)
+		}
+		return notes
+	}
+	// It is 18:30 of the 21st in Shanghai.
+	require.Equal(t, []string{
+		"no hole: hours reaches back to 2026-11-19", "", "", "no hole before 2026-11-22T03:00:00Z: it is left to hours until then",
+	}, notes("9001", "report_hourly"))
+	var holes struct{ Holes, Waiting int }
+	decode(t, b.get("/api/v1/coverage/holes?media=tencent"), &holes)
+	require.Equal(t, 2, holes.Holes+holes.Waiting, "the two days without a note")
+
+	require.Equal(t, "no hole: no enabled task pulls it of accounts of the tier active", notes("9001", "report_daily")[0])
+	require.Equal(t, "no hole: the account is parked", notes("9002", "report_hourly")[1])
 }
 
 func TestCoverage_DaysAreTheAccounts(t *testing.T) {
