@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -229,6 +230,18 @@ func (l *flights) remove(f *flight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.set, f)
+}
+
+// of returns how many run now in a pool, and their handlers.
+func (l *flights) of(p *pool) (n int, handlers []string) {
+	for _, f := range l.all() {
+		if f.p == p {
+			n++
+			handlers = append(handlers, f.s.Handler)
+		}
+	}
+	slices.Sort(handlers)
+	return n, slices.Compact(handlers)
 }
 
 // all returns those that run now.

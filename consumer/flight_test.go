@@ -103,6 +103,8 @@ func TestFlight_AHandlerThatHangsHoldsUpNoDrain(t *testing.T) {
 			<-wake
 			return media.Result{}, errors.New("whatever")
 		}))
+		var log lines
+		c.logTo(&log)
 		require.NoError(t, c.Start(t.Context()))
 		msg := k.member(acmeNormal).deliver(message(s.wants(envelope(1)), ""))
 		synctest.Wait()
@@ -110,6 +112,9 @@ func TestFlight_AHandlerThatHangsHoldsUpNoDrain(t *testing.T) {
 		c.Stop()
 		require.Equal(t, c.cfg.DrainTimeout+cutGrace+2*releaseGrace, time.Since(began), "the drain, and a moment for the pool")
 		require.EqualValues(t, 1, msg.abandoned.Load(), "the next owner does it")
+		require.Equal(t, 1, log.count("left behind"), "one line for a lane")
+		require.Equal(t, 1, log.count("lane=normal subtasks=1 handlers=acme.report"))
+		require.Zero(t, log.count("did not end in time"))
 		require.Empty(t, s.written())
 		close(wake)
 		synctest.Wait()

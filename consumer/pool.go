@@ -2,8 +2,8 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,12 +133,12 @@ func (p *pool) release() {
 	select {
 	case <-idle:
 	case <-timer.C:
-		used, _ := p.slots.state()
-		p.c.log.Error("handlers go on though they were told to end", "media", p.name.media, "lane", p.name.lane, "running", used)
+		subtasks, handlers := p.c.flights.of(p)
+		p.c.log.Error("handlers go on though they were told to end, and are left behind: their subtasks are done again, by whoever has the partition next or at their next try, and what the handlers still say is dropped",
+			"media", p.name.media, "lane", p.name.lane, "subtasks", subtasks, "handlers", strings.Join(handlers, ", "))
 	}
-	if err := p.workers.ReleaseTimeout(releaseGrace); err != nil && !errors.Is(err, ants.ErrPoolClosed) {
-		p.c.log.Warn("a lane's pool did not end in time", "err", err, "media", p.name.media, "lane", p.name.lane)
-	}
+	// Its error tells nothing: what is still there is those handlers, or workers that are idle and go by themselves.
+	_ = p.workers.ReleaseTimeout(releaseGrace)
 }
 
 var _ ending = (*broker.Delivery)(nil)
