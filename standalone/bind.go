@@ -60,7 +60,8 @@ type credentials map[string]struct {
 		AppID  string `json:"app_id"`
 		Secret string `json:"secret"`
 		Logins []struct {
-			Login            string    `json:"login"`
+			UserID           string    `json:"user_id"`
+			UserName         string    `json:"user_name"`
 			AccessToken      string    `json:"access_token"`
 			RefreshToken     string    `json:"refresh_token"`
 			AccessExpiresAt  time.Time `json:"access_expires_at"`
@@ -134,7 +135,8 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 			}
 			for _, l := range app.Logins {
 				id, err := token.PutLogin(ctx, s, box, store.Token{
-					Media: name, AppID: app.AppID, Login: l.Login, AccessExpires: l.AccessExpiresAt, RefreshExpires: l.RefreshExpiresAt,
+					// As an authorisation names it: one that is made later is of the same login.
+					Media: name, AppID: app.AppID, Login: l.UserID, Name: l.UserName, AccessExpires: l.AccessExpiresAt, RefreshExpires: l.RefreshExpiresAt,
 				}, secret.NewText(l.AccessToken), secret.NewText(l.RefreshToken))
 				if err != nil {
 					return false, err

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -47,6 +48,7 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 	d := data(t, s.oceanOAuth("access_token", fields{"auth_code": target.Query().Get("auth_code")}))
 	who := data(t, s.do(oceanRequest(d["access_token"].(string), "2/user/info/", query())))
 	require.Equal(t, "oceanengine-login-1", who["display_name"])
+	require.Equal(t, json.Number(s.credentials("oceanengine").Logins[0].UserID), who["id"], "credentials name a login as its authorisation does")
 	require.NotEmpty(t, who["id"])
 }
 
@@ -62,6 +64,7 @@ func TestAuthorise_AsksWhichLogin(t *testing.T) {
 	target := s.agree("/tencent/oauth/authorize", append(ask, "login", "tencent-login-2")...)
 	d := data(t, s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", target.Query().Get("authorization_code"), "redirect_uri", "https://x.example/cb"))
 	require.NotEmpty(t, d["access_token"])
+	require.Equal(t, json.Number(app.Logins[1].UserID), d["authorizer_info"].(map[string]any)["account_id"], "credentials name a login as its authorisation does")
 	for problem, pairs := range map[string][]string{
 		"There is no such app":        {"client_id", "1", "redirect_uri", "https://x.example/cb"},
 		"redirect_uri is no address.": {"client_id", app.AppID, "redirect_uri", "/cb"},

@@ -107,7 +107,10 @@ type AppCredentials struct {
 
 // LoginCredentials are the tokens of a user and the accounts they reach. Times are the world's.
 type LoginCredentials struct {
-	Login            string    `json:"login"`
+	Login string `json:"login"` // how orders name it
+	// UserID and UserName are what a client of the platform learns of it when it is authorised.
+	UserID           string    `json:"user_id"`
+	UserName         string    `json:"user_name"`
 	AccessToken      string    `json:"access_token"`
 	RefreshToken     string    `json:"refresh_token"`
 	AccessExpiresAt  time.Time `json:"access_expires_at"`
@@ -126,8 +129,9 @@ func (s *Simulator) serveCredentials(w http.ResponseWriter, _ *http.Request) {
 	}
 	for i, t := range s.vault.all() {
 		l := s.vault.logins[i]
+		user, name := l.p.user(s.world, l)
 		x := LoginCredentials{
-			Login: l.name(), AccessToken: t.Access, RefreshToken: t.Refresh,
+			Login: l.name(), UserID: strconv.FormatInt(user, 10), UserName: name, AccessToken: t.Access, RefreshToken: t.Refresh,
 			AccessExpiresAt: time.Unix(t.AccessExpires, 0).UTC(), RefreshExpiresAt: time.Unix(t.RefreshExpires, 0).UTC(),
 		}
 		for n := l.first; n < l.last; n++ {

@@ -54,6 +54,7 @@ func newOceanEngine() *oceanEngine {
 		authorisePath: "/openapi/audit/oauth.html", appParam: "app_id", codeParam: "auth_code",
 		accountParam: "advertiser_id", objectKind: "promotion", hasProjects: true, creativesAreParts: true,
 		accountName: func(a *account) string { return a.name() },
+		user:        func(_ *world, l *login) (int64, string) { return userBase + int64(l.index), l.name() },
 		metrics: []metric{
 			cost, impressions, clicks, downloads, installs, activations, registrations, conversions, deepConversions,
 			firstPays, pays, payAmountD1, payAmountD3, payAmountD7, nextDayRetained,
@@ -313,10 +314,11 @@ func (o *oceanEngine) exchange(c *call, _ *login) *apiError {
 
 // userInfo tells whose token it is.
 func (o *oceanEngine) userInfo(c *call, l *login) *apiError {
+	id, name := o.about.user(c.sim.world, l)
 	w := o.begin(c)
 	w.open('{')
-	w.numberField("id", userBase+int64(l.index))
-	w.textField("display_name", l.name())
+	w.numberField("id", id)
+	w.textField("display_name", name)
 	w.textField("email", "")
 	w.close('}')
 	o.end(c, &w)

@@ -14,8 +14,9 @@ type spec struct {
 	hasProjects  bool
 	// creativesAreParts says that creatives are no objects of their own but told with their ad, by what they show.
 	creativesAreParts bool
-	accountName       func(*account) string // what it shows as an account's name
-	metrics           []metric              // what its reports can say, in the order of the truth
+	accountName       func(*account) string                            // what it shows as an account's name
+	user              func(w *world, l *login) (id int64, name string) // what it tells of a login's user, once that has agreed
+	metrics           []metric                                         // what its reports can say, in the order of the truth
 
 	accountBase, accountStep int64 // account i has an id in [base+i*step, base+(i+1)*step)
 	objectBase, objectStep   int64 // so has each ad, by its number

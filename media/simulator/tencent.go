@@ -87,6 +87,10 @@ func newTencent() *tencent {
 		authorisePath: "/oauth/authorize", appParam: "client_id", codeParam: "authorization_code",
 		accountParam: "account_id", objectKind: "adgroup",
 		accountName: func(a *account) string { return a.company() },
+		user: func(w *world, l *login) (int64, string) {
+			id := w.account(l.p, l.first).id
+			return id, "business manager " + strconv.FormatInt(id, 10)
+		},
 		metrics: []metric{
 			cost, impressions, clicks, downloads, installs, activations, registrations, conversions, deepConversions,
 			firstPays, pays, payAmount, payAmountD1, payAmountD3, payAmountD7, nextDayRetained,

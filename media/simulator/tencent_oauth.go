@@ -86,10 +86,11 @@ func (t *tencent) exchange(c *call, app int) *apiError {
 	case state != tokenGood:
 		return failure(11011, "")
 	}
+	user, _ := t.about.user(c.sim.world, l)
 	w := t.begin(c)
 	w.openObject("authorizer_info")
 	w.numberField("account_uin", 1_000_000+int64(l.index))
-	w.numberField("account_id", c.sim.world.account(t.about, l.first).id)
+	w.numberField("account_id", user)
 	w.openArray("scope_list")
 	for _, scope := range []string{"ads_management", "ads_insights", "account_management"} {
 		w.text(scope)
