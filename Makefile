@@ -195,7 +195,7 @@ bench-flat: ## Measure whether a subtask costs the same beside 28 million rows, 
 	bin/bench -rounds 3 -only flat-day,flat-accounts,flat-waiting,flat-tasks,scale-consumers,scale-partitions -out bench/out/flat.json $(BENCH_FLAGS)
 
 .PHONY: bench-big
-bench-big: ## Measure lists, summaries, queries and retention on tables of a hundred million rows: an hour, and 35 GB of disk (BENCH_FLAGS="-scale 0.02").
+bench-big: ## Measure lists, summaries, queries and retention on tables of a hundred million rows: an hour, and 60 GB of disk (BENCH_FLAGS="-scale 0.02").
 	$(GO) build -o bin/big ./bench/big
 	bin/big $(BENCH_FLAGS)
 
