@@ -351,7 +351,7 @@ func (a *api) getDead(c *gin.Context) error {
 	answer, err := a.detailDead(c.Request.Context(), key)
 	if errors.Is(err, store.ErrNotFound) {
 		return httpapi.NewProblem(http.StatusNotFound,
-			"There is no such dead subtask: GET /api/v1/dead lists them. One that was taken up again is in its new run.")
+			"There is no such dead subtask: the list of dead subtasks has those that there are. One that was taken up again is in its new run.")
 	}
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -124,4 +125,20 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, len(answers), "each kind of answer has its sample")
+}
+
+// What the API says is read by those of the command line and of the first page too, who know no routes.
+func TestProblems_NameNoRoutes(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	route := regexp.MustCompile(`"[^"\n]*\b(GET|POST|PUT|PATCH|DELETE) /[^"\n]*"`)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Empty(t, route.FindAllString(string(source), -1), file)
+	}
 }

@@ -165,7 +165,7 @@ func (a *api) answerDryRun(c *gin.Context, t producer.Task, request orderRequest
 func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequest, order task.Order, now time.Time) (work orderWork, err error) {
 	if !t.Usable {
 		p := httpapi.NewProblem(http.StatusConflict,
-			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then POST /api/v1/tasks/reload.", t.Name)
+			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then have the tasks reloaded.", t.Name)
 		for _, e := range t.Errors {
 			p.Errors = append(p.Errors, httpapi.FieldError{Field: e.Key, Detail: strings.TrimPrefix(e.Error(), e.Key+": ")})
 		}

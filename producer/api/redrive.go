@@ -94,7 +94,7 @@ func (a *api) rerunFailed(c *gin.Context) error {
 // nothingFailed tells why there is nothing of a run to take up.
 func (a *api) nothingFailed(ctx context.Context, id, redriving int64) error {
 	if redriving > 0 {
-		return httpapi.NewProblem(http.StatusConflict, "The %d failed subtasks of run %d are being taken up already: GET /api/v1/dead?run=%d tells by which run.", redriving, id, id)
+		return httpapi.NewProblem(http.StatusConflict, "The %d failed subtasks of run %d are being taken up already: the list of its dead subtasks tells by which run.", redriving, id)
 	}
 	run, err := a.Store.Run(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -229,7 +229,7 @@ func (a *api) redrivable(taskID int64) (t producer.Task, why string) {
 		return t, "the task was deleted; its dead subtasks can only be dropped"
 	}
 	if !tasks[i].Usable {
-		return t, "the row of the task cannot be used: put it right, then POST /api/v1/tasks/reload"
+		return t, "the row of the task cannot be used: put it right, then have the tasks reloaded"
 	}
 	return tasks[i], ""
 }

@@ -175,7 +175,7 @@ func (a *api) getPending(c *gin.Context, id int64) error {
 }
 
 func noRun(id string) error {
-	return httpapi.NewProblem(http.StatusNotFound, "There is no run %q: GET /api/v1/runs lists them.", id)
+	return httpapi.NewProblem(http.StatusNotFound, "There is no run %q: the list of runs has those that there are.", id)
 }
 
 func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {

@@ -230,7 +230,7 @@ func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) er
 				return nil
 			}
 		}
-		return refuse("there is no task %q: GET /api/v1/tasks lists them", target)
+		return refuse("there is no task %q: the list of tasks has those that there are", target)
 	case task.StopAccount:
 		media, externalID, ok := strings.Cut(target, "/")
 		if !ok {
@@ -375,5 +375,5 @@ func (a *api) liftPause(c *gin.Context) error {
 }
 
 func noPause(id string) error {
-	return httpapi.NewProblem(http.StatusNotFound, "There is no pause %q: GET /api/v1/pauses lists them.", id)
+	return httpapi.NewProblem(http.StatusNotFound, "There is no pause %q: the list of pauses has those that there are.", id)
 }

@@ -143,7 +143,7 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 			{Field: "for_seconds", Detail: "there is no such field"},
 		}},
 		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r", "by": "b"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `there is no task "nope": GET /api/v1/tasks lists them`},
+			{Field: "target", Detail: `there is no task "nope": the list of tasks has those that there are`},
 		}},
 		{"an account without its media", "/api/v1/pauses", `{"kind": "account", "target": "9001", "reason": "r", "by": "b"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `"9001" is refused: want the media and the platform's id of the account, such as tencent/20000001`},

@@ -133,7 +133,7 @@ type editTaskRequest struct {
 // Validate implements httpapi.Validator.
 func (r *editTaskRequest) Validate() []httpapi.FieldError {
 	if r.Revision == nil {
-		return []httpapi.FieldError{{Field: "revision", Detail: "is missing: want the revision that GET /api/v1/tasks/{name} told, so that nobody else's change is undone unseen"}}
+		return []httpapi.FieldError{{Field: "revision", Detail: "is missing: want the revision with which the task was read, so that nobody else's change is undone unseen"}}
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (a *api) addTask(c *gin.Context) error {
 	ctx := c.Request.Context()
 	err := a.Store.AddTask(ctx, a.editor(c, "task.create"), row, func(table store.TaskTable) error { return a.checkTask(ctx, &row, table) })
 	if errors.Is(err, store.ErrTaskExists) {
-		return httpapi.NewProblem(http.StatusConflict, "There is a task %q already: PATCH /api/v1/tasks/%s edits it.", row.Name, row.Name)
+		return httpapi.NewProblem(http.StatusConflict, "There is a task %q already: edit that one, or give this one another name.", row.Name)
 	}
 	if err != nil {
 		return err

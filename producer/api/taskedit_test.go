@@ -67,7 +67,7 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 
 	again := b.call(http.MethodPost, tasksPath, `{"name": "tencent.adgroup.often"}`, adminToken)
 	require.Equal(t, http.StatusConflict, again.Code)
-	require.Contains(t, b.problem(again).Detail, "PATCH /api/v1/tasks/tencent.adgroup.often edits it")
+	require.Contains(t, b.problem(again).Detail, "edit that one, or give this one another name")
 	log := b.auditText()
 	require.Len(t, log, 1)
 	require.Contains(t, log[0], `ada task.create cron_task/tencent.adgroup.often  > {"name":"tencent.adgroup.often","media":"tencent"`)
@@ -98,7 +98,7 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 			[]fieldError{{Field: "after", Detail: `"tencent.report_daily.account" is refused: want other tasks`}}},
 		{"what is too long for its column", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "` + strings.Repeat("1,", 70) + `1 * * * *"}`,
 			[]fieldError{{Field: "cron", Detail: "has 149 characters: want up to 128"}}},
-		{"no revision", http.MethodPatch, dailyTask, `{"cron": "5 * * * *"}`, []fieldError{{Field: "revision", Detail: "is missing: want the revision that "}}},
+		{"no revision", http.MethodPatch, dailyTask, `{"cron": "5 * * * *"}`, []fieldError{{Field: "revision", Detail: "is missing: want the revision with which "}}},
 		{"a field that is none", http.MethodPatch, dailyTask, `{"revision": 1, "crom": "5 * * * *"}`, []fieldError{{Field: "crom", Detail: "there is no such field"}}},
 		{"a name, which stays", http.MethodPatch, dailyTask, `{"revision": 1, "name": "other"}`, []fieldError{{Field: "name", Detail: "there is no such field"}}},
 		{"a text for a number", http.MethodPatch, dailyTask, `{"revision": 1, "retry_max": "5"}`, []fieldError{{Field: "retry_max", Detail: "want a number, got string"}}},

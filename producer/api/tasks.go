@@ -124,7 +124,7 @@ func (a *api) task(c *gin.Context) (producer.Task, error) {
 		}
 	}
 	return producer.Task{}, httpapi.NewProblem(http.StatusNotFound,
-		"There is no task %q: GET /api/v1/tasks lists them, and POST /api/v1/tasks/reload reads rows that were just written.", name)
+		"There is no task %q: the list of tasks has those that there are. If its row was just written, have the tasks reloaded.", name)
 }
 
 // show adds to tasks what the ledger and the clock tell of them.

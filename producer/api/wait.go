@@ -56,7 +56,7 @@ func (a *api) explainWait(c *gin.Context) error {
 	}
 	answer, err := a.waitOf(c.Request.Context(), key)
 	if errors.Is(err, store.ErrNotFound) {
-		return httpapi.NewProblem(http.StatusNotFound, "There is no such subtask, or its day's log was dropped: GET /api/v1/runs lists runs.")
+		return httpapi.NewProblem(http.StatusNotFound, "There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
 	}
 	if err != nil {
 		return err
