@@ -286,6 +286,23 @@ func TestLive_EndsWhenTheTokenIsRevokedMeanwhile(t *testing.T) {
 	require.Empty(t, h.others, "there is nothing to refresh it with")
 }
 
+// Else it would wait for the account's return.
+func TestLive_EndsWhenTheAccountIsClosedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := hostLive(t, "tencent")
+	var once sync.Once
+	h.change = func(request string, _ map[string]any) {
+		if strings.Contains(request, "adgroups/get") {
+			once.Do(func() {
+				order := map[string]any{"media": h.media, "account": h.account, "state": "frozen"}
+				require.NoError(t, postJSON(t.Context(), http.DefaultClient, h.address+"/_sim/accounts", order))
+			})
+		}
+	}
+	_, text, err := h.live(t, "", nil)
+	require.ErrorContains(t, err, "tencent has closed the account "+h.account+" to this token: frozen: invalid error 32211", text)
+}
+
 func TestLive_GoesOnAfterThePlatformFailed(t *testing.T) {
 	t.Parallel()
 	for mediaName, endpoints := range map[string][]string{
