@@ -2,11 +2,9 @@ package producer
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
 	"adsync/base/task"
 )
 
@@ -22,15 +20,7 @@ func TestParked_MakesDueWhatWaitsForAnAccountThatIsBack(t *testing.T) {
 	exec := func(query string, args ...any) {
 		require.NoError(t, b.store.Config.Writer(t.Context()).Exec(query, args...).Error)
 	}
-	wait := func(account int64, delivery int) {
-		o := store.Outcome{
-			Key: task.Key{RunID: runID, AccountID: account, Part: "2026-11-21"}, Media: "tencent", Lane: run.Settings.Lane, TaskID: taskID,
-			Delivery: delivery, State: task.Deferred, DueAt: b.clock.Now().Add(24 * time.Hour), WaitsFor: task.ParkedRef(account), EndedAt: b.clock.Now(),
-		}
-		stale, err := b.store.ApplyOutcomes(t.Context(), []store.Outcome{o})
-		require.NoError(t, err)
-		require.Zero(t, stale)
-	}
+	wait := func(account int64, delivery int) { b.waits(run, account, delivery, task.ParkedRef(account)) }
 	sent := func() []int64 {
 		before := len(b.broker.accounts(t))
 		require.NoError(t, tm.releaseParked(t.Context()))

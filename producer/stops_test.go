@@ -207,6 +207,17 @@ func TestPause_OfARunLetsTheOthersOfItsTaskPass(t *testing.T) {
 	require.Equal(t, task.Cancel, active[0].Verb)
 }
 
+// waits defers an account's subtask of a run until something has ended, and for a day at the most.
+func (b *bench) waits(run store.Run, account int64, delivery int, ref string) {
+	b.t.Helper()
+	stale, err := b.store.ApplyOutcomes(b.t.Context(), []store.Outcome{{
+		Key: task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}, Media: "tencent", Lane: run.Settings.Lane, TaskID: run.TaskID,
+		Delivery: delivery, State: task.Deferred, DueAt: b.clock.Now().Add(24 * time.Hour), WaitsFor: ref, EndedAt: b.clock.Now(),
+	}})
+	require.NoError(b.t, err)
+	require.Zero(b.t, stale)
+}
+
 func TestPause_MakesDueWhatWaitsForItOnceItHasEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -218,15 +229,7 @@ func TestPause_MakesDueWhatWaitsForItOnceItHasEnded(t *testing.T) {
 	run := b.run(runID)
 	pause := b.stop(task.Pause, task.StopAccount, "1", time.Hour)
 	another := b.stop(task.Pause, task.StopAccount, "2", 0)
-	wait := func(account int64, stop task.Stop) {
-		o := store.Outcome{
-			Key: task.Key{RunID: runID, AccountID: account, Part: "2026-11-21"}, Media: "tencent", Lane: run.Settings.Lane, TaskID: taskID,
-			Delivery: 1, State: task.Deferred, DueAt: b.clock.Now().Add(24 * time.Hour), WaitsFor: task.PauseRef(stop.ID), EndedAt: b.clock.Now(),
-		}
-		stale, err := b.store.ApplyOutcomes(t.Context(), []store.Outcome{o})
-		require.NoError(t, err)
-		require.Zero(t, stale)
-	}
+	wait := func(account int64, stop task.Stop) { b.waits(run, account, 1, task.PauseRef(stop.ID)) }
 	sent := func() []int64 {
 		before := len(b.broker.accounts(t))
 		tm.obey(b)
