@@ -282,10 +282,25 @@ func (s *stack) rest(ctx context.Context, patience time.Duration) (bool, error) 
 	}
 }
 
-// underWay is how many runs are open or ordered.
+// underWay is how many runs are open or ordered. One of which nothing is left but what waits for accounts that the platform has closed is not: that may
+// take days.
 func (s *stack) underWay(ctx context.Context) (open int64, err error) {
-	const query = "SELECT (SELECT COUNT(*) FROM run WHERE state IN ?) + (SELECT COUNT(*) FROM manual_order WHERE taken = 0)"
-	err = s.store.Data.Writer(ctx).Raw(query, []task.RunState{task.RunFanningOut, task.RunRunning}).Row().Scan(&open)
+	waitedFor, err := s.store.AccountsWaitedFor(ctx)
+	if err != nil {
+		return 0, err
+	}
+	parked, err := s.store.StillParked(ctx, waitedFor)
+	if err != nil {
+		return 0, err
+	}
+	var closed []string
+	for id := range parked {
+		closed = append(closed, task.ParkedRef(id))
+	}
+	const query = "SELECT (SELECT COUNT(*) FROM run WHERE state IN ? AND (total IS NULL OR total > succeeded + failed + expired + cancelled + superseded" +
+		" + (SELECT COUNT(*) FROM subtask_due WHERE run_id = run.id AND waits_for IN ?)))" +
+		" + (SELECT COUNT(*) FROM manual_order WHERE taken = 0)"
+	err = s.store.Data.Writer(ctx).Raw(query, []task.RunState{task.RunFanningOut, task.RunRunning}, closed).Row().Scan(&open)
 	if err != nil {
 		return 0, fmt.Errorf("count the runs under way: %w", err)
 	}

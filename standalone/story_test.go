@@ -26,6 +26,9 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	require.Zero(t, report.Story.Differences, "%v", report.Story.Examples)
 	require.Greater(t, report.Story.RowsCompared, int64(1000))
 	require.Len(t, report.Story.Scenes, len(shortNight.scenes))
+	for _, scene := range report.Story.Scenes {
+		require.True(t, scene.Rested, "%s: what waits for a closed account is not waited for", scene.Title)
+	}
 	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
 	met := map[string]int64{}
 	for _, e := range report.Story.Events {
