@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -402,6 +403,11 @@ func TestCallBook_LetsNothingThroughButGETsOfThePlatform(t *testing.T) {
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, do(late, http.MethodGet, server.URL+"/v3.0/adgroups/get"), context.Canceled)
+	// As when a grant ends after the request was given to its connection, which has not sent it yet.
+	overtaken := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { _ = got.Conn.SetWriteDeadline(time.Unix(1, 0)) },
+	})
+	require.ErrorIs(t, do(overtaken, http.MethodGet, server.URL+"/v3.0/adgroups/get"), os.ErrDeadlineExceeded)
 	require.Equal(t, 2, sent)
 	require.Equal(t, []EndpointCalls{{Endpoint: "adgroups/get", Calls: 2, QuotaLeft: "90% of the day, 80% of the minute"}}, book.list(), "what was never written is no call")
 }

@@ -2,10 +2,12 @@ package standalone
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -53,14 +55,15 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	endpoint = strings.TrimSuffix(endpoint, "/")
-	var written atomic.Bool // A request that its grant's end overtook never reached the platform.
+	// A request that its grant's end overtook never reached the platform; that it is written is told before the last of it is.
+	var written atomic.Bool
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
 		if info.Err == nil {
 			written.Store(true)
 		}
 	}}
 	resp, err := b.inner.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
-	if err == nil || written.Load() {
+	if err == nil || written.Load() && !errors.Is(err, os.ErrDeadlineExceeded) {
 		b.note(endpoint, 1, "")
 	}
 	if teller, ok := b.platform.(media.QuotaTeller); ok && err == nil {
