@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,12 +27,23 @@ type FanOutAccount struct {
 // FanOutAccounts returns the accounts of a media's tiers (none = all tiers) with an id above after, by id. Parked
 // accounts and those that are not bound are left out. It reads the writer: a replica may lack the newest.
 func (s *Store) FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]FanOutAccount, error) {
-	query, args := "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND bound = 1 AND id > ?", []any{media, after}
-	if len(tiers) > 0 {
-		query += " AND tier IN ?"
-		args = append(args, tiers)
+	const columns, where, page = "SELECT id, timezone FROM media_account", " WHERE media = ? AND parked = '' AND bound = 1 AND id > ?", " ORDER BY id LIMIT ?"
+	if len(tiers) == 0 {
+		return s.fanOutAccounts(ctx, columns+where+page, media, after, limit)
 	}
-	return s.fanOutAccounts(ctx, query+" ORDER BY id LIMIT ?", append(args, limit)...)
+	// Each by itself: only of one tier the index has the ids in order. Servers take it for all of the tier if they may choose, and pass the accounts up to
+	// after anew for each page.
+	var all []FanOutAccount
+	for _, tier := range tiers {
+		some, err := s.fanOutAccounts(ctx, columns+s.Config.dialect.forceIndex("media_account", "fan_out")+where+" AND tier = ?"+page, media, after, tier, limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b FanOutAccount) int { return cmp.Compare(a.ID, b.ID) })
+	all = slices.Compact(all) // Of a tier that is named twice.
+	return all[:min(limit, len(all))], nil
 }
 
 // FanOutAccountsOf returns those of the given accounts that belong to the media, are bound and are not parked, by id.
