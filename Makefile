@@ -190,12 +190,12 @@ bench-day: ## Measure how long a day of 28 million subtasks takes: a quarter of 
 	bin/bench -rounds 1 -only day -out bench/out/day.json $(BENCH_FLAGS)
 
 .PHONY: bench-flat
-bench-flat: ## Measure whether a subtask costs the same beside 28 million rows, 4 million accounts, a million waiting and 10,000 tasks, and how it scales: three quarters of an hour, 15 GB of disk.
+bench-flat: ## Measure whether a subtask costs the same beside 28 million rows, 4 million accounts, a million waiting and 10,000 tasks, and how it scales: twenty minutes, 15 GB of disk.
 	$(GO) build -o bin/bench ./bench
 	bin/bench -rounds 3 -only flat-day,flat-accounts,flat-waiting,flat-tasks,scale-consumers,scale-partitions -out bench/out/flat.json $(BENCH_FLAGS)
 
 .PHONY: bench-big
-bench-big: ## Measure lists, summaries, queries and retention on tables of a hundred million rows: an hour, and 60 GB of disk (BENCH_FLAGS="-scale 0.02").
+bench-big: ## Measure lists, summaries, queries and retention on tables of a hundred million rows: half an hour, and 70 GB of disk (BENCH_FLAGS="-scale 0.02").
 	$(GO) build -o bin/big ./bench/big
 	bin/big $(BENCH_FLAGS)
 
