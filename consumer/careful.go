@@ -50,7 +50,8 @@ type given struct {
 // carefulPartition is a partition that is worked on one by one below an offset.
 type carefulPartition struct {
 	holder string // names this start of it among all
-	// until is behind the last that a process that ended may have begun, of which those that waited for call limits may be as many as had been read.
+	// until is behind the last that a process that ended may have begun: of which those that waited for call limits may be as many as had been read, but no
+	// more than the log has.
 	until   int64
 	over    bool  // it has come so far
 	suspect int64 // was under way when a process ended; -1 when none was
@@ -73,6 +74,7 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 	defer cancel()
 	careful, err := g.c.deps.Store.RecordStarts(ctx, g.group, holder, startsMax, starts)
 	g.noted(err)
+	careful = g.withinLog(ctx, careful)
 	parts := map[broker.Position]*carefulPartition{}
 	for _, p := range careful {
 		part := &carefulPartition{holder: holder, until: p.CarefulUntil, suspect: -1, started: -1}
@@ -91,6 +93,32 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 	slices.Sort(g.held)
 	g.mu.Unlock()
 	return func(ctx context.Context) { g.end(ctx, holder, list, parts) }
+}
+
+// withinLog lets care end where the logs end now, which may be far before what could have been read: what is written from here on was under way in no
+// process that ended. Partitions in which nothing waits need none, else they would be looked at with care until messages came.
+func (g *given) withinLog(ctx context.Context, careful []store.Assignment) []store.Assignment {
+	ends := map[string]map[int]int64{}
+	var waiting []store.Assignment
+	for _, p := range careful {
+		if ends[p.Topic] == nil {
+			found, err := g.c.kafka.ends(ctx, p.Topic)
+			if err != nil {
+				found = map[int]int64{}
+				g.c.causes.Report(slog.LevelWarn, "ends of logs", "cannot ask where logs end; care is taken of what comes later too", err, "topic", p.Topic)
+			} else {
+				g.c.causes.Recovered("ends of logs", "it is known again where logs end")
+			}
+			ends[p.Topic] = found
+		}
+		if end, known := ends[p.Topic][p.Partition]; known {
+			p.CarefulUntil = min(p.CarefulUntil, end)
+		}
+		if p.CarefulUntil > max(p.Committed, 0) {
+			waiting = append(waiting, p)
+		}
+	}
+	return waiting
 }
 
 // tellCareful logs one line for all partitions that care is taken of: a process that ends takes all of its own with it.
@@ -187,6 +215,7 @@ var _ ending = (*carefulMessage)(nil)
 func (m *carefulMessage) Done() {
 	m.given.mu.Lock()
 	m.partition.started = -1
+	m.partition.over = m.partition.over || m.offset+1 >= m.partition.until // Nothing may come after it for long.
 	m.given.mu.Unlock()
 	m.message.Done()
 	m.end()

@@ -288,6 +288,33 @@ func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
 	})
 }
 
+func TestCareful_EndsWithTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := newPresence()
+		c, s, k := newFaked(t, at.working(time.Second))
+		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
+		cs.others = []store.Assignment{{Topic: "t", Partition: 1, Committed: 7, Starts: 4, CarefulUntil: 1031, SuspectOffset: -1}}
+		c.deps.Store = cs
+		k.logs = map[int]int64{0: 6, 1: 7}
+		require.NoError(t, c.Start(t.Context()))
+		careful := func() float64 { return metricsOf(t, c)["adsync_consumer_careful_partitions acme normal"] }
+		m := k.member(acmeNormal)
+		end := m.given.begin(t.Context(), nil)
+		require.EqualValues(t, 1, careful(), "in the other one nothing waits")
+		msg := message(s.wants(envelope(1)), "")
+		msg.Offset = 5
+		var partition sync.WaitGroup
+		partition.Go(func() { m.deliver(msg) })
+		synctest.Wait()
+		require.EqualValues(t, 1, careful())
+		partition.Wait()
+		require.Zero(t, careful(), "what was there is done, and nothing may come for hours")
+		end(t.Context())
+		c.Stop()
+	})
+}
+
 func TestCareful_ManyPartitionsAreOneLineOfTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -233,9 +233,23 @@ type kafka interface {
 	// join makes a member of the lane's group that hands its messages to handle, and tells given of its partitions.
 	join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service
 	groupName(lane laneName) string
+	// ends are the offsets that the next messages of a topic get, by partition.
+	ends(ctx context.Context, topic string) (map[int]int64, error)
 }
 
 type client struct{ *broker.Client }
+
+func (c client) ends(ctx context.Context, topic string) (map[int]int64, error) {
+	partitions, err := c.Offsets(ctx, "", topic)
+	if err != nil {
+		return nil, err
+	}
+	ends := make(map[int]int64, len(partitions))
+	for _, p := range partitions {
+		ends[p.Partition] = p.End
+	}
+	return ends, nil
+}
 
 // ensure makes the topics of lanes, given with their number of partitions.
 func (c client) ensure(ctx context.Context, lanes map[laneName]int) error {

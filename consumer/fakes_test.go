@@ -134,6 +134,7 @@ type fakeKafka struct {
 	members map[laneName]*fakeMember
 	ensured map[laneName]int
 	refuse  map[laneName]error
+	logs    map[int]int64 // where the logs end, by partition; of others that cannot be told
 }
 
 func newFakeKafka() *fakeKafka {
@@ -153,6 +154,8 @@ func (k *fakeKafka) ensure(_ context.Context, lanes map[laneName]int) error {
 }
 
 func (k *fakeKafka) groupName(lane laneName) string { return "g." + lane.String() }
+
+func (k *fakeKafka) ends(context.Context, string) (map[int]int64, error) { return k.logs, nil }
 
 func (k *fakeKafka) join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service {
 	k.mu.Lock()

@@ -137,6 +137,7 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 		}
 		span.End(err)
 	}()
+	failpoint.Hit("consumer.handling")
 	result, err = s.handler.Run(ctx, media.Work{
 		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params, Confirmed: s.Confirmed,
 	})

@@ -5,7 +5,8 @@
 //
 //	kill          the process kills itself
 //	stop          the process stops itself (SIGSTOP), until somebody continues it
-//	wait 5s       the goroutine waits; "kill 5s" and "stop 5s" wait likewise before they act
+//	panic         the goroutine panics
+//	wait 5s       the goroutine waits; "kill 5s", "stop 5s" and "panic 5s" wait likewise before they act
 //
 // and a last word "after=N" lets N passes go by first, as in "kill after=3". A point strikes once: it takes its file
 // away, and adds its name to the file "struck" before it acts, so that a test can tell whether the fault happened.

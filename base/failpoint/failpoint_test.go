@@ -31,4 +31,8 @@ func TestHit_StrikesOnceAfterSoManyPasses(t *testing.T) {
 	require.Equal(t, "a.point\n", struck())
 	failpoint.Hit("a.point")
 	require.Equal(t, "a.point\n", struck(), "it strikes once")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.point"), []byte("panic"), 0o600))
+	require.PanicsWithValue(t, "the failpoint a.point", func() { failpoint.Hit("a.point") })
+	failpoint.Hit("a.point")
 }

@@ -66,6 +66,8 @@ func strike(dir, point string, act []string) {
 		select {} // It takes a moment.
 	case "stop":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "panic":
+		panic("the failpoint " + point)
 	}
 }
 

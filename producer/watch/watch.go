@@ -20,8 +20,11 @@ import (
 	"adsync/producer/overview"
 )
 
-// holesInterval is how often holes are looked for, at the most: as often as system.fill does, which reads as much.
-const holesInterval = 10 * time.Minute
+// Holes are looked for so seldom that it takes a thirtieth of the time, for it reads much, but as often as system.fill does, which reads as much.
+const (
+	holesRest     = 29 // times as long as a look took
+	holesInterval = 10 * time.Minute
+)
 
 // Options are what a Watch works with.
 type Options struct {
@@ -37,8 +40,8 @@ type Options struct {
 // Watch reads the tables and keeps what it has read last for scrapes.
 type Watch struct {
 	Options
-	parts   []part
-	holesAt time.Time // when holes were last looked for, by this process's clock; of Pass alone
+	parts     []part
+	holesNext time.Time // when holes are to be looked for again, by this process's clock; of Pass alone
 
 	mu   sync.Mutex
 	told map[string][]prometheus.Metric // by part
@@ -64,7 +67,8 @@ func New(o Options) (*Watch, error) {
 func (w *Watch) Pass(ctx context.Context, tasks []task.Task) error {
 	var errs []error
 	for _, p := range w.parts {
-		if p.name == "holes" && !w.holesAt.IsZero() && clock.Since(w.holesAt) < holesInterval {
+		begun := clock.Mark()
+		if p.name == "holes" && begun.Before(w.holesNext) {
 			continue
 		}
 		read, err := p.read(ctx, tasks)
@@ -73,7 +77,7 @@ func (w *Watch) Pass(ctx context.Context, tasks []task.Task) error {
 			continue
 		}
 		if p.name == "holes" {
-			w.holesAt = clock.Mark()
+			w.holesNext = clock.Mark().Add(min(holesRest*clock.Since(begun), holesInterval))
 		}
 		read.gauge(readAt, float64(clock.Mark().Unix()), p.name)
 		w.mu.Lock()
@@ -88,7 +92,7 @@ func (w *Watch) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.told)
-	w.holesAt = time.Time{}
+	w.holesNext = time.Time{}
 }
 
 // Describe implements prometheus.Collector.

@@ -392,6 +392,10 @@ func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	b.exec(b.store.Data, "UPDATE coverage SET dirty = ?", at.Add(-20*time.Minute).UnixMicro())
 	require.InDelta(t, 20*60, b.pass()["adsync_summary_oldest_change_seconds tencent"], 120)
 	require.Zero(t, b.told()["adsync_summary_oldest_change_seconds oceanengine"])
+
+	b.exec(b.store.Config, "UPDATE media_account SET bound = 0")
+	require.Eventually(t, func() bool { return b.pass()["adsync_holes account tencent report_daily"] == 0 }, 10*time.Second, 20*time.Millisecond,
+		"what is found quickly is looked for again soon")
 }
 
 func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {

@@ -4,19 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 )
 
 // afterEvents are metrics with labels that have no series before their first event, none of which this world has.
@@ -33,165 +30,19 @@ var afterEvents = regexp.MustCompile(`^adsync_(` + strings.Join([]string{
 	`producer_(due_found_total|due_subtasks|oldest_run_seconds)`,
 }, "|") + `)$`)
 
-// plant is a running adsync with simulated platforms, and a Prometheus that scrapes it.
-type plant struct {
-	server
-	t       *testing.T
-	port    int
-	data    string
-	program *process
-}
-
-func (p *plant) start() {
-	p.t.Helper()
-	p.program = start(p.t, "adsync", adsync, "standalone", "--accounts", "40", "--seed", "1", "--usd", "0", "--data", p.data, "--listen", fmt.Sprintf("127.0.0.1:%d", p.port))
-	p.eventually("adsync is ready", func(ctx context.Context) (bool, error) {
-		return ask(ctx, http.MethodGet, p.url("/version"), nil, nil) == nil, nil
-	})
-}
-
-func (p *plant) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path) }
-
-func (p *plant) eventually(what string, is func(ctx context.Context) (bool, error)) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ok, err := is(ctx)
-		if ok {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			require.FailNow(p.t, what+" did not come true", "%v", err)
-		case <-tick.C:
-		}
-	}
-}
-
-// send sends an order to the API or to the simulator and returns the answer.
-func (p *plant) send(method, path string, body any) map[string]any {
-	p.t.Helper()
-	answer := map[string]any{}
-	require.NoError(p.t, ask(p.t.Context(), method, p.url(path), body, &answer))
-	return answer
-}
-
-func (p *plant) order(task string, body map[string]any) {
-	p.t.Helper()
-	p.send(http.MethodPost, "/api/v1/tasks/"+task+"/run", body)
-}
-
-// fault orders a fault of a platform and returns its id.
-func (p *plant) fault(of map[string]any) string {
-	p.t.Helper()
-	return p.send(http.MethodPost, "/_sim/faults", of)["id"].(string)
-}
-
-func (p *plant) mend(fault string) {
-	p.t.Helper()
-	require.NoError(p.t, ask(p.t.Context(), http.MethodDelete, p.url("/_sim/faults/"+fault), nil, nil))
-}
-
-// prometheus starts a Prometheus with the shipped configuration and rules on a faster clock: alerts wait for nothing, and what looks back a minute or more
-// looks back 15 seconds.
-func (p *plant) prometheus() {
-	p.t.Helper()
-	dir := p.t.TempDir()
-	var conf map[string]any
-	readYAML(p.t, "prometheus/prometheus.yml", &conf)
-	scrape := conf["scrape_configs"].([]any)[0].(map[string]any)
-	delete(scrape, "dns_sd_configs")
-	scrape["static_configs"] = []any{map[string]any{"targets": []any{fmt.Sprintf("127.0.0.1:%d", p.port)}}}
-	delete(conf, "alerting")
-	global := conf["global"].(map[string]any)
-	global["scrape_interval"], global["evaluation_interval"] = "1s", "1s"
-	require.NoError(p.t, os.Mkdir(filepath.Join(dir, "rules"), 0o755))
-	write := func(name string, value any) {
-		text, err := yaml.Marshal(value)
-		require.NoError(p.t, err)
-		require.NoError(p.t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
-	}
-	write("prometheus.yml", conf)
-	for name, file := range rules(p.t) {
-		for i := range file.Groups {
-			for j := range file.Groups[i].Rules {
-				r := &file.Groups[i].Rules[j]
-				r.Expr, r.For = faster(r.Expr), ""
-			}
-		}
-		write("rules/"+name, file)
-	}
-	port := freePort(p.t)
-	p.address = fmt.Sprintf("http://127.0.0.1:%d", port)
-	start(p.t, "prometheus", prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port), "--log.level=warn")
-	p.eventually("Prometheus has scraped", func(ctx context.Context) (bool, error) {
-		samples, err := p.query(ctx, `up{job="adsync"} == 1`)
-		return len(samples) == 1, err
-	})
-}
-
-var lookBack = regexp.MustCompile(`\[\d+[mh]\]|offset \d+[mh]`)
-
-func faster(expr string) string {
-	return lookBack.ReplaceAllStringFunc(expr, func(s string) string {
-		if strings.HasPrefix(s, "[") {
-			return "[15s]"
-		}
-		return "offset 15s"
-	})
-}
-
-// fire waits until each of some alerts has fired.
-func (p *plant) fire(names ...string) {
-	p.t.Helper()
-	missing := slices.Clone(names)
-	p.eventually(fmt.Sprintf("the firing of %v", names), func(ctx context.Context) (bool, error) {
-		firing, err := p.firing(ctx)
-		if err != nil {
-			return false, err
-		}
-		missing = slices.DeleteFunc(missing, func(name string) bool { return firing[name] })
-		return len(missing) == 0, fmt.Errorf("missing %v", missing)
-	})
-}
-
-// end waits until none of some alerts fires.
-func (p *plant) end(names ...string) {
-	p.t.Helper()
-	p.eventually(fmt.Sprintf("the end of %v", names), func(ctx context.Context) (bool, error) {
-		firing, err := p.firing(ctx)
-		if err != nil {
-			return false, err
-		}
-		left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !firing[name] })
-		return len(left) == 0, fmt.Errorf("%v still fire", left)
-	})
-}
-
-// TestWatching_OfARunningProgram starts the program, has a real Prometheus scrape it, hurts it and mends it.
-func TestWatching_OfARunningProgram(t *testing.T) {
+// TestWatching_BoardsTellTheTruth starts the program, has a real Prometheus scrape it, and asks what boards and rules ask.
+func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	t.Parallel()
-	p := &plant{t: t, port: freePort(t), data: filepath.Join(t.TempDir(), "world")}
+	p := newPlant(t, 40)
 	p.start()
 	p.prometheus()
 
 	// Yesterday's figures of an account with spend, and something of everything else.
-	clock := p.send(http.MethodGet, "/_sim/clock", nil)
-	now, err := time.Parse(time.RFC3339, clock["now"].(string))
-	require.NoError(t, err)
-	yesterday := now.In(time.FixedZone("", 8*3600)).AddDate(0, 0, -1).Format(time.DateOnly)
+	yesterday, today := p.day(-1), p.day(0)
 	account := p.spender(yesterday)
-	p.order("tencent.report_daily.account", map[string]any{"from": yesterday, "to": yesterday})
-	for _, task := range []string{
-		"tencent.report_daily.account", "tencent.report_hourly.account", "tencent.adgroup.changes", "tencent.balance",
-		"oceanengine.report_daily.account", "oceanengine.report_hourly.account", "oceanengine.promotion.changes", "oceanengine.balance",
-	} {
-		p.order(task, map[string]any{})
-	}
+	p.order(map[string]any{"from": yesterday, "to": yesterday}, "tencent.report_daily.account")
+	p.order(nil, "tencent.report_daily.account", "tencent.report_hourly.account", "tencent.adgroup.changes", "tencent.balance",
+		"oceanengine.report_daily.account", "oceanengine.report_hourly.account", "oceanengine.promotion.changes", "oceanengine.balance")
 	p.eventually("yesterday is there, and today's figures are summed up", func(ctx context.Context) (bool, error) {
 		var coverage struct {
 			Coverage []struct{ Report, Level, Day, State string }
@@ -205,44 +56,8 @@ func TestWatching_OfARunningProgram(t *testing.T) {
 		}
 		return false, err
 	})
-	faults := []string{"AdsyncPauseForgotten", "AdsyncEndpointFails", "AdsyncEndpointSlow", "AdsyncFieldRetired", "AdsyncSuspectDays", "AdsyncSuspectPulls"}
-	p.end(append([]string{"AdsyncDown", "AdsyncNoLeader", "AdsyncDeadSubtasks"}, faults...)...)
-	p.boardsTellTheTruth(now.In(time.FixedZone("", 8*3600)).Format(time.DateOnly))
-
-	pause := p.send(http.MethodPost, "/api/v1/pauses", map[string]any{"kind": "task", "target": "system.wide", "reason": "to see it", "by": "otto"})["id"].(string)
-	fails := p.fault(map[string]any{"kind": "status", "status": 503, "media": "tencent", "endpoint": "adgroups/get"})
-	slow := p.fault(map[string]any{"kind": "latency", "ms": 9500, "media": "oceanengine", "endpoint": "2/advertiser/fund/get"})
-	retired := p.fault(map[string]any{"kind": "retire_field", "media": "tencent", "field": "reg_pv"})
-	suspect := p.fault(map[string]any{
-		"kind": "alter", "what": "day", "seed": 1, "media": "tencent", "account": account, "of": "report", "level": "account", "granularity": "daily", "day": yesterday,
-	})
-	p.order("tencent.adgroup.full", map[string]any{})
-	p.order("oceanengine.balance", map[string]any{})
-	p.order("tencent.report_hourly.account", map[string]any{})
-	again := map[string]any{"accounts": []string{account}, "from": yesterday, "to": yesterday}
-	p.order("tencent.report_daily.account", again)
-	p.fire(faults...)
-
-	// What was spent cannot be left out of a report: it is dead.
-	p.mend(retired)
-	spend := p.fault(map[string]any{"kind": "retire_field", "media": "tencent", "field": "cost"})
-	p.order("tencent.report_hourly.account", map[string]any{})
-	p.fire("AdsyncDeadSubtasks")
-
-	require.NoError(t, ask(t.Context(), http.MethodDelete, p.url("/api/v1/pauses/"+pause+"?by=otto"), nil, nil))
-	for _, fault := range []string{fails, slow, spend, suspect} {
-		p.mend(fault)
-	}
-	p.send(http.MethodPut, "/api/v1/fields", map[string]any{"media": "tencent", "field": "reg_pv", "state": "asked", "by": "otto", "reason": "it is back"})
-	p.order("tencent.report_daily.account", again)
-	p.send(http.MethodPost, "/api/v1/dead/drop", map[string]any{"all": true})
+	p.boardsTellTheTruth(today)
 	p.metricsAreThere()
-	p.end(append([]string{"AdsyncDeadSubtasks"}, faults...)...)
-
-	p.program.stop(t)
-	p.fire("AdsyncDown", "AdsyncNoLeader")
-	p.start()
-	p.end("AdsyncDown", "AdsyncNoLeader")
 }
 
 // spender is an account of Tencent that spent something on a day.
@@ -290,9 +105,7 @@ func (p *plant) truth(media, day string) []truthRow {
 func (p *plant) boardsTellTheTruth(today string) {
 	p.t.Helper()
 	p.send(http.MethodPost, "/_sim/clock", map[string]any{"frozen": true})
-	for _, task := range []string{"tencent.report_hourly.account", "oceanengine.report_hourly.account"} {
-		p.order(task, map[string]any{"from": today, "to": today})
-	}
+	p.order(map[string]any{"from": today, "to": today}, "tencent.report_hourly.account", "oceanengine.report_hourly.account")
 	for _, media := range []string{"tencent", "oceanengine"} {
 		spent := int64(0)
 		for _, row := range p.truth(media, today) {
@@ -302,7 +115,7 @@ func (p *plant) boardsTellTheTruth(today string) {
 		tries := 0
 		p.eventually(media+"'s spend on the board is the platform's", func(ctx context.Context) (bool, error) {
 			if tries++; tries%10 == 1 {
-				p.order("system.summary", map[string]any{}) // The world stands, and with it the crons.
+				p.order(nil, "system.summary") // The world stands, and with it the crons.
 			}
 			samples, err := p.query(ctx, fill(`sum(adsync_spend_today_micros{media="`+media+`", currency="$currency"})`))
 			if err != nil || len(samples) != 1 {
@@ -341,23 +154,27 @@ func (p *plant) metricsAreThere() {
 			}
 		}
 	}
-	ctx := p.t.Context()
-	var there struct{ Data []string }
-	require.NoError(p.t, ask(ctx, http.MethodGet, p.address+"/api/v1/label/__name__/values", nil, &there))
-	var missing []string
+	wanted := map[string]string{}
 	for expr, of := range exprs {
-		_, err := p.query(ctx, expr)
+		_, err := p.query(p.t.Context(), expr)
 		require.NoError(p.t, err, of)
-		names, err := p.selectors(ctx, expr)
+		names, err := p.selectors(p.t.Context(), expr)
 		require.NoError(p.t, err, of)
 		require.NotEmpty(p.t, names, of)
 		for _, name := range names {
-			if !slices.Contains(there.Data, name) && !afterEvents.MatchString(name) {
-				missing = append(missing, of+": "+name)
+			if !afterEvents.MatchString(name) {
+				wanted[name] = of
 			}
 		}
 	}
-	slices.Sort(missing)
-	require.Empty(p.t, missing, "no such metrics")
+	p.eventually("all metrics are there", func(ctx context.Context) (bool, error) {
+		var there struct{ Data []string }
+		if err := ask(ctx, http.MethodGet, p.address+"/api/v1/label/__name__/values", nil, &there); err != nil {
+			return false, err
+		}
+		missing := maps.Clone(wanted)
+		maps.DeleteFunc(missing, func(name, _ string) bool { return slices.Contains(there.Data, name) })
+		return len(missing) == 0, fmt.Errorf("there is no %v", missing)
+	})
 	require.True(p.t, records["adsync:spend_today:micros"])
 }

@@ -45,7 +45,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	adsync = filepath.Join(dir, "adsync")
-	build := exec.Command("go", "build", "-o", adsync, "./cmd/adsync")
+	build := exec.Command("go", "build", "-tags", "chaos", "-o", adsync, "./cmd/adsync") // With its failpoints, and else as it is shipped.
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build adsync: %v\n%s", err, output)
@@ -87,6 +87,9 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
+// name is the alert's with its severity: some alerts have two.
+func (r rule) name() string { return r.Alert + " " + r.Labels["severity"] }
+
 // rules are all rules, by their files.
 func rules(t *testing.T) map[string]ruleFile {
 	t.Helper()
@@ -119,13 +122,14 @@ type process struct {
 }
 
 // start starts a program whose output goes to a file. It is ended with the test.
-func start(t *testing.T, name string, program string, args ...string) *process {
+func start(t *testing.T, name string, environ []string, program string, args ...string) *process {
 	t.Helper()
 	p := &process{log: filepath.Join(t.TempDir(), name+".log"), done: make(chan error, 1)}
 	file, err := os.Create(p.log)
 	require.NoError(t, err)
 	defer file.Close()
 	p.cmd = exec.Command(program, args...) //nolint:noctx // It outlives the test's context: it is ended in order.
+	p.cmd.Env = append(os.Environ(), environ...)
 	p.cmd.Stdout, p.cmd.Stderr = file, file
 	require.NoError(t, p.cmd.Start())
 	go func() { p.done <- p.cmd.Wait() }()
@@ -153,6 +157,24 @@ func (p *process) stop(t *testing.T) {
 		<-p.done
 	}
 	p.cmd = nil
+}
+
+// died waits until the process has ended by itself.
+func (p *process) died(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		require.Fail(t, "it lives on")
+	}
+	p.cmd = nil
+}
+
+// kill ends the process as a machine does that goes away.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Kill())
+	p.died(t)
 }
 
 // ask sends a request and decodes the answer; into may be nil.
@@ -207,12 +229,12 @@ func (s server) query(ctx context.Context, expr string) ([]sample, error) {
 	return answer.Data.Result, err
 }
 
-// firing are the names of the alerts that fire.
+// firing are the names of the alerts that fire, with their severities.
 func (s server) firing(ctx context.Context) (map[string]bool, error) {
 	samples, err := s.query(ctx, `ALERTS{alertstate="firing"}`)
 	names := map[string]bool{}
 	for _, sample := range samples {
-		names[sample.Metric["alertname"]] = true
+		names[sample.Metric["alertname"]+" "+sample.Metric["severity"]] = true
 	}
 	return names, err
 }

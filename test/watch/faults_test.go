@@ -1,0 +1,612 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// trouble is a fault of the platforms, of the services or of people, with the alerts that it must make fire, and whose end its mending must bring.
+type trouble struct {
+	alerts []string
+	// inject does the harm, and returns what mends it.
+	inject func(p *plant) (mend func())
+	// drill is set where the end did not come in time in each run: it is seen with ADSYNC_WATCH_DRILL=1 only.
+	drill bool
+}
+
+// world is a running adsync that meets rounds of troubles. Those of a round are there at the same time.
+type world struct {
+	name     string
+	accounts int
+	setup    func(p *plant)
+	calm     func(p *plant) // goes before each round, so that nothing is left of what was; may be nil
+	rounds   [][]trouble
+}
+
+// none mends what ends by itself, once it has happened.
+func none() {}
+
+// worlds are all troubles. A world of its own has what would spoil the others.
+var worlds = []world{
+	{name: "platforms", accounts: 16, setup: beginAtNoon, calm: restAndTell, rounds: [][]trouble{
+		{
+			{alerts: []string{"AdsyncPauseForgotten warning"}, inject: func(p *plant) func() { return p.pause("task", "system.wide") }},
+			{alerts: []string{"AdsyncEndpointFails warning", "AdsyncDeadSubtasks warning"}, inject: endpointFails},
+			{alerts: []string{"AdsyncEndpointSlow warning"}, inject: endpointIsSlow},
+			{alerts: []string{"AdsyncLimitsRefused warning"}, inject: callsAreRefused},
+			{alerts: []string{"AdsyncSuspectDays warning", "AdsyncSuspectPulls warning"}, inject: dayVanishes},
+			{alerts: []string{"AdsyncLaneBehind critical", "AdsyncLaneBehind warning", "AdsyncPoolFull warning", "AdsyncRunOld warning"}, inject: platformHangs},
+			{alerts: []string{"AdsyncAccountsParked warning"}, inject: accountIsFrozen},
+			{alerts: []string{"AdsyncSpendUnassigned warning"}, inject: gameIsMistyped},
+			{alerts: []string{"AdsyncBalanceLow warning"}, inject: spendJumps},
+			{alerts: []string{"AdsyncSpendZero critical", "AdsyncSpendFalls critical"}, inject: figuresOfTodayVanish},
+			{alerts: []string{"AdsyncLevelsDiffer warning"}, inject: levelsDiffer},
+			{alerts: []string{"AdsyncHoles warning"}, inject: coverageIsDeleted, drill: true},
+			{alerts: []string{"AdsyncLimitsTight warning"}, inject: limitsAreTight},
+			{alerts: []string{"AdsyncFieldRetired warning"}, inject: fieldIsRetired},
+		},
+		{
+			{alerts: []string{"AdsyncMoneyNotPulled critical", "AdsyncFiguresLate warning", "AdsyncSummaryStuck critical"}, inject: nothingIsPulledForHours},
+		},
+	}},
+	{name: "tables", accounts: 6, setup: begin, rounds: [][]trouble{
+		{
+			{alerts: []string{"AdsyncLeaderFails critical", "AdsyncTicksMissing critical"}, inject: ticksAreRefused},
+			{alerts: []string{"AdsyncBadTasks warning"}, inject: taskIsMistyped},
+			{alerts: []string{"AdsyncFiguresNotRead warning"}, inject: tableIsAway},
+			{alerts: []string{"AdsyncOutcomesNotWritten critical"}, inject: countsAreRefused},
+		},
+		{
+			{alerts: []string{"AdsyncDatabasePoolFull warning"}, inject: databaseIsLocked},
+		},
+	}},
+	{name: "process", accounts: 6, setup: begin, rounds: [][]trouble{
+		{
+			{alerts: []string{"AdsyncHandlersHang warning"}, inject: handlerHangs},
+			{alerts: []string{"AdsyncHandlerPanics warning"}, inject: handlerPanics},
+			{alerts: []string{"AdsyncTicksLate warning", "AdsyncTicksGivenUp warning"}, inject: clockJumps},
+		},
+		{
+			{alerts: []string{"AdsyncProcessKiller critical"}, inject: processDies, drill: true},
+		},
+		{
+			{alerts: []string{"AdsyncDown critical", "AdsyncNoLeader critical"}, inject: processIsGone},
+		},
+	}},
+	{name: "services", accounts: 6, setup: beginOnServices, rounds: [][]trouble{
+		{
+			{alerts: []string{"AdsyncRedisAway warning"}, inject: redisIsAway},
+			{alerts: []string{"AdsyncLoginDead critical"}, inject: loginDies},
+			{alerts: []string{"AdsyncRefreshTokenDies warning"}, inject: refreshTokenAges},
+		},
+		{
+			{alerts: []string{"AdsyncKafkaFails critical"}, inject: kafkaIsAway},
+		},
+		{
+			{alerts: []string{"AdsyncMessagesLost warning"}, inject: messagesAreDeleted},
+		},
+	}},
+}
+
+// TestWatching_LeavesNoAlertOut compares the troubles with the rules.
+func TestWatching_LeavesNoAlertOut(t *testing.T) {
+	t.Parallel()
+	var want, have []string
+	for _, f := range rules(t) {
+		for _, group := range f.Groups {
+			for _, r := range group.Rules {
+				if r.Alert != "" {
+					want = append(want, r.name())
+				}
+			}
+		}
+	}
+	for _, w := range worlds {
+		for _, round := range w.rounds {
+			for _, trouble := range round {
+				have = append(have, trouble.alerts...)
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	require.Equal(t, want, slices.Compact(have), "each alert of the rules is one that a trouble makes fire")
+}
+
+// TestWatching_EachAlertFiresAndEnds injects each fault into a running program, sees its alerts fire, mends it and sees them end.
+func TestWatching_EachAlertFiresAndEnds(t *testing.T) {
+	t.Parallel()
+	for _, w := range worlds {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlant(t, w.accounts)
+			w.setup(p)
+			for i, round := range w.rounds {
+				if round = slices.DeleteFunc(slices.Clone(round), func(of trouble) bool { return of.drill && os.Getenv("ADSYNC_WATCH_DRILL") == "" }); len(round) == 0 {
+					continue
+				}
+				t.Logf("round %d", i+1)
+				if w.calm != nil {
+					w.calm(p)
+				}
+				var alerts []string
+				for _, trouble := range round {
+					alerts = append(alerts, trouble.alerts...)
+				}
+				p.end(alerts...)
+				var mends []func()
+				for _, trouble := range round {
+					mends = append(mends, trouble.inject(p))
+				}
+				p.fire(alerts...)
+				for _, mend := range mends {
+					mend()
+				}
+				p.end(alerts...)
+			}
+		})
+	}
+}
+
+const (
+	tencent     = "tencent"
+	oceanengine = "oceanengine"
+)
+
+// begin starts a world in which nothing happens but what is ordered, and waits for its first figures.
+func begin(p *plant) {
+	p.start()
+	p.send(http.MethodPost, "/_sim/traps", map[string]any{"on": false})
+	p.unlimited()
+	p.prometheus()
+	p.eventually("the first round of all tasks has ended", func(ctx context.Context) (bool, error) {
+		var last struct{ Runs []struct{ State string } }
+		err := ask(ctx, http.MethodGet, p.url("/api/v1/runs?task=system.wide"), nil, &last)
+		return len(last.Runs) > 0 && last.Runs[len(last.Runs)-1].State == "succeeded", err
+	})
+}
+
+// unlimited takes the limits of calls away.
+func (p *plant) unlimited() {
+	p.t.Helper()
+	var limits struct{ Rules []map[string]any }
+	require.NoError(p.t, ask(p.t.Context(), http.MethodGet, p.url("/_sim/limits"), nil, &limits))
+	for _, rule := range limits.Rules {
+		rule["limit"] = 0
+	}
+	p.send(http.MethodPost, "/_sim/limits", map[string]any{"rules": limits.Rules})
+	p.exec("config", "UPDATE rate_limit SET calls = 1000 * calls")
+}
+
+// rest waits until all work is done, and has its figures summed up.
+func (p *plant) rest() {
+	p.t.Helper()
+	p.eventually("all work is done", func(ctx context.Context) (bool, error) {
+		for _, state := range []string{"fanning_out", "running"} {
+			var open struct{ Runs []struct{ Task string } }
+			if err := ask(ctx, http.MethodGet, p.url("/api/v1/runs?state="+state), nil, &open); err != nil {
+				return false, err
+			}
+			if len(open.Runs) > 0 {
+				return false, fmt.Errorf("%d runs are %s, such as one of %s", len(open.Runs), state, open.Runs[0].Task)
+			}
+		}
+		return true, nil
+	})
+	p.run(nil, "system.summary")
+}
+
+// restAndTell waits until nothing of a round is left, and until metrics tell so.
+func restAndTell(p *plant) {
+	p.rest()
+	rested := time.Now().Unix()
+	p.eventually("figures are read", func(ctx context.Context) (bool, error) {
+		samples, err := p.query(ctx, fmt.Sprintf(`min(adsync_figures_read_timestamp_seconds{part!="holes"}) > %d`, rested))
+		return len(samples) > 0, err
+	})
+}
+
+// run orders a run and waits until all of it is done.
+func (p *plant) run(body map[string]any, task string) {
+	p.t.Helper()
+	id := p.orderRun(body, task)
+	p.eventually("a run of "+task+" succeeds", func(ctx context.Context) (bool, error) {
+		var run struct{ State string }
+		err := ask(ctx, http.MethodGet, p.url("/api/v1/runs/"+id), nil, &run)
+		return run.State == "succeeded", errors.Join(err, fmt.Errorf("it is %s", run.State))
+	})
+}
+
+// levels are the tasks that pull a report of the present day, one for each level.
+func (p *plant) levels(report string) []string {
+	p.t.Helper()
+	var all struct{ Tasks []struct{ Name string } }
+	require.NoError(p.t, ask(p.t.Context(), http.MethodGet, p.url("/api/v1/tasks"), nil, &all))
+	var tasks []string
+	for _, task := range all.Tasks {
+		if level, ok := strings.CutPrefix(task.Name, report+"."); ok && !strings.Contains(level, ".") {
+			tasks = append(tasks, task.Name)
+		}
+	}
+	require.NotEmpty(p.t, tasks)
+	return tasks
+}
+
+// spenders are the bound accounts of a media that spent something yesterday and today, those that spent most yesterday first.
+func (p *plant) spenders(media string) []string {
+	p.t.Helper()
+	rows := p.truth(media, p.day(-1))
+	slices.SortFunc(rows, func(a, b truthRow) int { return cmp.Compare(b.Metrics["cost"], a.Metrics["cost"]) })
+	var known struct {
+		Accounts []struct {
+			ID    string `json:"external_id"`
+			Bound bool
+		}
+	}
+	require.NoError(p.t, ask(p.t.Context(), http.MethodGet, p.url("/api/v1/accounts?media="+media), nil, &known))
+	bound, today := map[string]bool{}, map[string]bool{}
+	for _, a := range known.Accounts {
+		bound[a.ID] = a.Bound
+	}
+	for _, row := range p.truth(media, p.day(0)) {
+		today[row.Account] = row.Metrics["cost"] > 0
+	}
+	var all []string
+	for _, row := range rows {
+		if row.Metrics["cost"] > 0 && today[row.Account] && bound[row.Account] {
+			all = append(all, row.Account)
+		}
+	}
+	require.GreaterOrEqual(p.t, len(all), 4, "%s has too few accounts that spend", media)
+	return all
+}
+
+// of is an order for some accounts and, unless it is empty, a day.
+func of(day string, accounts ...string) map[string]any {
+	order := map[string]any{"accounts": accounts}
+	if day != "" {
+		order["from"], order["to"] = day, day
+	}
+	return order
+}
+
+// altered is a fault by which a platform tells something else than it should of an account's day.
+func altered(what, media, account, granularity, day string) map[string]any {
+	return map[string]any{
+		"kind": "alter", "what": what, "seed": 1, "media": media, "account": account, "of": "report", "level": "account", "granularity": granularity, "day": day,
+	}
+}
+
+// confirmed is an order whose answer is believed.
+func confirmed(order map[string]any) map[string]any {
+	order["confirm"] = true
+	return order
+}
+
+// beginAtNoon starts a world, sets its clock to noon of a Tuesday, and stops it: the crons stand, and runs are those that are ordered. Money for
+// the weekend is paid in on Thursdays, and before that accounts may have less than they spend in a day.
+func beginAtNoon(p *plant) {
+	begin(p)
+	p.exec("config", "UPDATE media_account SET bound = 0 WHERE id NOT IN (SELECT account_id FROM account_binding)") // Their spend would belong to no game.
+	p.exec("config", "UPDATE media_account SET initialised_at = '1970-01-01 00:00:00.000'")                         // A week of figures will do.
+	to := p.now()
+	to = time.Date(to.Year(), to.Month(), to.Day()+1, 12, 0, 0, 0, to.Location())
+	for to.Weekday() != time.Tuesday {
+		to = to.AddDate(0, 0, 1)
+	}
+	p.setClock(to, true)
+	p.caughtUp(to)
+}
+
+// caughtUp waits until the ticks are made that a jump of the clock has skipped.
+func (p *plant) caughtUp(now time.Time) {
+	p.t.Helper()
+	p.eventually("what was missed is caught up", func(ctx context.Context) (bool, error) {
+		var made struct {
+			Runs []struct {
+				PlannedAt time.Time `json:"planned_at"`
+			}
+		}
+		err := ask(ctx, http.MethodGet, p.url("/api/v1/runs?task=tencent.report_daily.account&limit=1"), nil, &made)
+		return len(made.Runs) > 0 && made.Runs[0].PlannedAt.After(now.Add(-time.Hour)), err
+	})
+}
+
+// endpointFails has the calls of a task fail that is not to try again.
+func endpointFails(p *plant) func() {
+	mend := p.fault(map[string]any{"kind": "status", "status": 503, "media": tencent, "endpoint": "adgroups/get"})
+	p.edit("tencent.adgroup.full", "retry_max", 0)
+	p.order(nil, "tencent.adgroup.full")
+	p.eventually("calls have failed", func(ctx context.Context) (bool, error) {
+		samples, err := p.query(ctx, `adsync_media_calls_total{endpoint="adgroups/get",answer="transient"} > 0`)
+		return len(samples) > 0, err
+	})
+	p.order(nil, "tencent.adgroup.full") // A rate is of more than the first ones.
+	return func() {
+		mend()
+		p.send(http.MethodPost, "/api/v1/dead/drop", map[string]any{"all": true})
+	}
+}
+
+func endpointIsSlow(p *plant) func() {
+	mend := p.fault(map[string]any{"kind": "latency", "ms": 9500, "media": oceanengine, "endpoint": "2/advertiser/fund/get"})
+	p.order(nil, "oceanengine.balance")
+	return mend
+}
+
+func callsAreRefused(p *plant) func() {
+	mend := p.fault(map[string]any{"kind": "over_limit", "media": oceanengine, "endpoint": "v3.0/project/list"})
+	cancel := p.order(nil, "oceanengine.project.changes")
+	return func() {
+		mend()
+		cancel()
+	}
+}
+
+// limitsAreTight makes one call each seven seconds of what an app may. It takes a moment until that holds.
+func limitsAreTight(p *plant) func() {
+	p.exec("config", "INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls, share) VALUES ('tencent', 'funds/get', 'app', 7000, 1, 1)")
+	var cancels []func()
+	tries := 0
+	p.eventually("calls wait", func(ctx context.Context) (bool, error) {
+		if tries++; tries%8 == 1 {
+			cancels = append(cancels, p.order(nil, "tencent.balance"))
+		}
+		samples, err := p.query(ctx, `adsync_ratelimit_waiting_calls{media="tencent"} >= 3`)
+		return len(samples) > 0, err
+	})
+	return func() {
+		p.exec("config", "DELETE FROM rate_limit WHERE endpoint = 'funds/get' AND period_ms = 7000")
+		for _, cancel := range cancels {
+			cancel()
+		}
+	}
+}
+
+func fieldIsRetired(p *plant) func() {
+	pull := func() { p.order(of(p.day(0), p.spenders(tencent)[0]), "tencent.report_hourly.account") }
+	mend := p.fault(map[string]any{"kind": "retire_field", "media": tencent, "field": "reg_pv"})
+	pull()
+	return func() {
+		mend()
+		p.send(http.MethodPut, "/api/v1/fields", map[string]any{"media": tencent, "field": "reg_pv", "state": "asked", "by": "otto", "reason": "it is back"})
+		tries := 0
+		p.eventually("pulls know that the field is back", func(ctx context.Context) (bool, error) {
+			if tries++; tries%8 == 1 {
+				pull() // Rows are believed for half a minute, and no cron pulls here.
+			}
+			samples, err := p.query(ctx, "max(adsync_report_fields_retired) == 0")
+			return len(samples) > 0, err
+		})
+	}
+}
+
+func dayVanishes(p *plant) func() {
+	yesterday, account := p.day(-1), p.spenders(tencent)[3]
+	mend := p.fault(altered("day", tencent, account, "daily", yesterday))
+	cancel := p.order(of(yesterday, account), "tencent.report_daily.account")
+	return func() {
+		mend()
+		cancel() // It would be tried again when some minutes have passed.
+		p.order(of(yesterday, account), "tencent.report_daily.account")
+	}
+}
+
+// platformHangs lets calls for an account without an answer, and gives a lane one slot.
+func platformHangs(p *plant) func() {
+	account := p.spenders(oceanengine)[3]
+	mend := p.fault(map[string]any{"kind": "hang", "media": oceanengine, "account": account})
+	p.exec("config", "INSERT INTO lane (media, name, pool_size) VALUES ('oceanengine', 'offline', 1)")
+	cancel := p.order(of("", account), "oceanengine.report_daily.account", "oceanengine.promotion.full")
+	return func() {
+		mend()
+		cancel()
+		p.exec("config", "DELETE FROM lane WHERE media = 'oceanengine'")
+	}
+}
+
+func accountIsFrozen(p *plant) func() {
+	account := p.spenders(tencent)[1]
+	is := func(state string) {
+		p.send(http.MethodPost, "/_sim/accounts", map[string]any{"media": tencent, "account": account, "state": state})
+	}
+	is("frozen")
+	p.order(of("", account), "tencent.report_daily.account")
+	return func() {
+		is("open")
+		p.exec("config", "UPDATE media_account SET parked_until = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE parked LIKE 'frozen:%'")
+		p.order(nil, "tencent.probe")
+	}
+}
+
+// gameIsMistyped binds an account to a game that nobody knows.
+func gameIsMistyped(p *plant) func() {
+	account := p.spenders(tencent)[2]
+	is := func(change string) {
+		p.exec("config", "UPDATE account_binding SET game = "+change+" WHERE account_id = (SELECT id FROM media_account WHERE external_id = ?)", account)
+	}
+	is("game || 'x'")
+	return func() { is("rtrim(game, 'x')") }
+}
+
+// spendJumps has an account spend eleven times as much as before, for which its money will not do.
+func spendJumps(p *plant) func() {
+	yesterday, account := p.day(-1), p.spenders(tencent)[0]
+	by := func(percent int) {
+		correction := map[string]any{"media": tencent, "account": account, "from": yesterday, "to": yesterday, "percent": percent}
+		p.send(http.MethodPost, "/_sim/truth/correct", correction)
+		for _, task := range p.levels("tencent.report_daily") {
+			p.run(confirmed(of(yesterday, account)), task)
+		}
+	}
+	by(1000)
+	return func() { by(-91) }
+}
+
+// figuresOfTodayVanish has a platform tell nothing of today any more, and somebody believe it.
+func figuresOfTodayVanish(p *plant) func() {
+	today, accounts := p.day(0), p.spenders(oceanengine)[:3]
+	var mends []func()
+	for _, account := range accounts {
+		mends = append(mends, p.fault(altered("day", oceanengine, account, "hourly", today)))
+	}
+	p.run(confirmed(of(today, accounts...)), "oceanengine.report_hourly.account")
+	p.order(nil, "system.summary")
+	return func() {
+		for _, mend := range mends {
+			mend()
+		}
+		p.run(of(today, accounts...), "oceanengine.report_hourly.account")
+		p.order(nil, "system.summary")
+	}
+}
+
+// levelsDiffer has an account's total be another one than the sum of its ad groups, also when both are asked for again.
+func levelsDiffer(p *plant) func() {
+	yesterday, account := p.day(-1), p.spenders(oceanengine)[1]
+	wrong := altered("value", oceanengine, account, "daily", yesterday)
+	wrong["field"] = "cost"
+	mend := p.fault(wrong)
+	again := func(order map[string]any, done func(differences []difference) bool) {
+		p.run(order, "oceanengine.report_daily.account")
+		p.run(nil, "system.reconcile")
+		p.eventually("the levels are compared once more", func(ctx context.Context) (bool, error) {
+			var open struct{ Differences []difference }
+			p.run(nil, "system.reconcile.open")
+			err := ask(ctx, http.MethodGet, p.url("/api/v1/reconciliation"), nil, &open)
+			return err == nil && done(open.Differences), err
+		})
+	}
+	again(of(yesterday, account), func(all []difference) bool {
+		return slices.ContainsFunc(all, func(d difference) bool { return d.Account == account && !d.ConfirmedAt.IsZero() })
+	})
+	return func() {
+		mend()
+		again(confirmed(of(yesterday, account)), func(all []difference) bool { return len(all) == 0 })
+	}
+}
+
+// difference is one between levels, as the API tells it.
+type difference struct {
+	Account     string
+	ConfirmedAt time.Time `json:"confirmed_at"`
+}
+
+// coverageIsDeleted takes away what is known of a day, with its figures.
+func coverageIsDeleted(p *plant) func() {
+	p.exec("data", "DELETE FROM coverage WHERE report = 'report_daily' AND level = 'account' AND media = 'oceanengine' AND day = ?", p.day(-3))
+	return func() { p.order(nil, "system.fill") }
+}
+
+// nothingIsPulledForHours pauses a platform and the summaries until it is four o'clock on the next day.
+func nothingIsPulledForHours(p *plant) func() {
+	resume := p.pause("media", tencent)
+	p.send(http.MethodPost, "/api/v1/tasks/system.summary/disable", nil)
+	now := p.now()
+	to := time.Date(now.Year(), now.Month(), now.Day()+1, 4, 0, 0, 0, now.Location())
+	p.setClock(to, true)
+	return func() {
+		resume()
+		p.send(http.MethodPost, "/api/v1/tasks/system.summary/enable", nil)
+		p.caughtUp(to)
+		p.rest()
+	}
+}
+
+// ticksAreRefused has the database refuse ticks while planned moments pass.
+func ticksAreRefused(p *plant) func() {
+	p.exec("data", "CREATE TRIGGER refuse_ticks BEFORE INSERT ON tick BEGIN SELECT RAISE(ABORT, 'refused'); END")
+	p.setClock(p.now().Add(4*time.Minute), false)
+	return func() { p.exec("data", "DROP TRIGGER refuse_ticks") }
+}
+
+func taskIsMistyped(p *plant) func() {
+	p.edit(partner, "cron", "at noon")
+	return func() { p.edit(partner, "cron", "~/10 * * * *") }
+}
+
+// countsAreRefused has the database refuse what the outcomes of subtasks change of their runs.
+func countsAreRefused(p *plant) func() {
+	p.exec("data", "CREATE TRIGGER refuse_counts BEFORE UPDATE OF succeeded ON run BEGIN SELECT RAISE(ABORT, 'refused'); END")
+	p.order(nil, "system.summary")
+	return func() { p.exec("data", "DROP TRIGGER refuse_counts") }
+}
+
+func tableIsAway(p *plant) func() {
+	p.exec("data", "ALTER TABLE account_balance RENAME TO account_balance_away")
+	return func() { p.exec("data", "ALTER TABLE account_balance_away RENAME TO account_balance") }
+}
+
+// databaseIsLocked has somebody keep the data database to himself while much is to be written.
+func databaseIsLocked(p *plant) func() {
+	mend := p.fault(map[string]any{"kind": "latency", "ms": 2000})
+	p.order(nil, "tencent.report_daily.account", "tencent.report_hourly.account", "tencent.balance",
+		"oceanengine.report_daily.account", "oceanengine.report_hourly.account", "oceanengine.balance")
+	db := p.database("data")
+	tx, err := db.BeginTx(p.t.Context(), nil)
+	require.NoError(p.t, err)
+	return func() {
+		require.NoError(p.t, tx.Rollback())
+		require.NoError(p.t, db.Close())
+		mend()
+	}
+}
+
+// still stops the world's clock, and with it the crons, and waits until all is done that they began.
+func (p *plant) still() {
+	p.t.Helper()
+	p.setClock(p.now(), true)
+	p.rest()
+}
+
+// partner is a task of one subtask.
+const partner = "system.partner"
+
+func handlerHangs(p *plant) func() {
+	p.edit(partner, "timeout_seconds", 1)
+	p.still()
+	p.arm("consumer.handled", "wait 20s", func() { p.order(nil, partner) })
+	return func() { p.edit(partner, "timeout_seconds", 300) }
+}
+
+func handlerPanics(p *plant) func() {
+	p.arm("consumer.handling", "panic", func() { p.order(nil, "system.wide") })
+	return none
+}
+
+// clockJumps has the clock show half a minute after a full minute of the next day: the ticks of that minute are late, and those of a day are missed.
+func clockJumps(p *plant) func() {
+	p.setClock(p.now().Truncate(time.Minute).Add(24*time.Hour+30*time.Second), true)
+	return none
+}
+
+// processDies has a subtask end its process four times, and then take long while it is worked on with care.
+func processDies(p *plant) func() {
+	// The clock goes on with each start, and others would meet the failpoint.
+	p.exec("config", "UPDATE cron_task SET enabled = 0 WHERE name <> ?", partner)
+	p.send(http.MethodPost, "/api/v1/tasks/reload", nil)
+	p.rest()
+	p.arm("consumer.handling", "kill", func() { p.order(nil, partner) })
+	for range 3 {
+		p.program.died(p.t)
+		p.arm("consumer.handling", "kill", p.launch)
+	}
+	p.program.died(p.t)
+	p.arm("consumer.handling", "wait 8s", p.launch)
+	return p.ready
+}
+
+func processIsGone(p *plant) func() {
+	p.program.stop(p.t)
+	return p.start
+}
