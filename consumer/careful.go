@@ -98,20 +98,19 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 // withinLog lets care end where the logs end now, which may be far before what could have been read: what is written from here on was under way in no
 // process that ended. Partitions in which nothing waits need none, else they would be looked at with care until messages came.
 func (g *given) withinLog(ctx context.Context, careful []store.Assignment) []store.Assignment {
-	ends := map[string]map[int]int64{}
+	if len(careful) == 0 {
+		return nil
+	}
+	topic := careful[0].Topic // A lane has one.
+	ends, err := g.c.kafka.ends(ctx, topic)
+	if err != nil {
+		g.c.causes.Report(slog.LevelWarn, "ends of logs", "cannot ask where logs end; care is taken of what comes later too", err, "topic", topic)
+	} else {
+		g.c.causes.Recovered("ends of logs", "it is known again where logs end")
+	}
 	var waiting []store.Assignment
 	for _, p := range careful {
-		if ends[p.Topic] == nil {
-			found, err := g.c.kafka.ends(ctx, p.Topic)
-			if err != nil {
-				found = map[int]int64{}
-				g.c.causes.Report(slog.LevelWarn, "ends of logs", "cannot ask where logs end; care is taken of what comes later too", err, "topic", p.Topic)
-			} else {
-				g.c.causes.Recovered("ends of logs", "it is known again where logs end")
-			}
-			ends[p.Topic] = found
-		}
-		if end, known := ends[p.Topic][p.Partition]; known {
+		if end, known := ends[p.Partition]; known {
 			p.CarefulUntil = min(p.CarefulUntil, end)
 		}
 		if p.CarefulUntil > max(p.Committed, 0) {
@@ -215,7 +214,9 @@ var _ ending = (*carefulMessage)(nil)
 func (m *carefulMessage) Done() {
 	m.given.mu.Lock()
 	m.partition.started = -1
-	m.partition.over = m.partition.over || m.offset+1 >= m.partition.until // Nothing may come after it for long.
+	if m.offset+1 >= m.partition.until {
+		m.partition.over = true // Nothing may come after it for long.
+	}
 	m.given.mu.Unlock()
 	m.message.Done()
 	m.end()

@@ -78,7 +78,7 @@ func dueOf(t *testing.T, s *store.Store, now time.Time) []store.Due {
 }
 
 // A fan-out reads the accounts of a tier page by page. Where nearly all accounts are of one media and one tier a server that may choose reads all of them
-// for each page: of four million that took hours.
+// for each page.
 func TestReads_OfAFanOutPassEachAccountOnce(t *testing.T) {
 	t.Parallel()
 	s, reads, _ := counting(t)

@@ -205,8 +205,7 @@ func restAndTell(p *plant) {
 	p.rest()
 	rested := time.Now().Unix()
 	p.eventually("figures are read", func(ctx context.Context) (bool, error) {
-		samples, err := p.query(ctx, fmt.Sprintf(`min(adsync_figures_read_timestamp_seconds{part!="holes"}) > %d`, rested))
-		return len(samples) > 0, err
+		return p.holds(ctx, fmt.Sprintf(`min(adsync_figures_read_timestamp_seconds{part!="holes"}) > %d`, rested))
 	})
 }
 
@@ -322,8 +321,7 @@ func endpointFails(p *plant) func() {
 	p.edit("tencent.adgroup.full", "retry_max", 0)
 	p.order(nil, "tencent.adgroup.full")
 	p.eventually("calls have failed", func(ctx context.Context) (bool, error) {
-		samples, err := p.query(ctx, `adsync_media_calls_total{endpoint="adgroups/get",answer="transient"} > 0`)
-		return len(samples) > 0, err
+		return p.holds(ctx, `adsync_media_calls_total{endpoint="adgroups/get",answer="transient"} > 0`)
 	})
 	p.order(nil, "tencent.adgroup.full") // A rate is of more than the first ones.
 	return func() {
@@ -351,13 +349,10 @@ func callsAreRefused(p *plant) func() {
 func limitsAreTight(p *plant) func() {
 	p.exec("config", "INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls, share) VALUES ('tencent', 'funds/get', 'app', 7000, 1, 1)")
 	var cancels []func()
-	tries := 0
+	order := each(8, func() { cancels = append(cancels, p.order(nil, "tencent.balance")) })
 	p.eventually("calls wait", func(ctx context.Context) (bool, error) {
-		if tries++; tries%8 == 1 {
-			cancels = append(cancels, p.order(nil, "tencent.balance"))
-		}
-		samples, err := p.query(ctx, `adsync_ratelimit_waiting_calls{media="tencent"} >= 3`)
-		return len(samples) > 0, err
+		order()
+		return p.holds(ctx, `adsync_ratelimit_waiting_calls{media="tencent"} >= 3`)
 	})
 	return func() {
 		p.exec("config", "DELETE FROM rate_limit WHERE endpoint = 'funds/get' AND period_ms = 7000")
@@ -374,13 +369,10 @@ func fieldIsRetired(p *plant) func() {
 	return func() {
 		mend()
 		p.send(http.MethodPut, "/api/v1/fields", map[string]any{"media": tencent, "field": "reg_pv", "state": "asked", "by": "otto", "reason": "it is back"})
-		tries := 0
+		again := each(8, pull) // Rows are believed for half a minute, and no cron pulls here.
 		p.eventually("pulls know that the field is back", func(ctx context.Context) (bool, error) {
-			if tries++; tries%8 == 1 {
-				pull() // Rows are believed for half a minute, and no cron pulls here.
-			}
-			samples, err := p.query(ctx, "max(adsync_report_fields_retired) == 0")
-			return len(samples) > 0, err
+			again()
+			return p.holds(ctx, "max(adsync_report_fields_retired) == 0")
 		})
 	}
 }

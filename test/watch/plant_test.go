@@ -101,6 +101,17 @@ func (p *plant) eventually(what string, is func(ctx context.Context) (bool, erro
 	}
 }
 
+// each returns what does something the first time it is called, and then every so many times: for a look that has to have something done anew.
+func each(times int, do func()) func() {
+	calls := 0
+	return func() {
+		if calls%times == 0 {
+			do()
+		}
+		calls++
+	}
+}
+
 // send sends an order to the API or to the simulator and returns the answer, if it is an object.
 func (p *plant) send(method, path string, body any) map[string]any {
 	p.t.Helper()

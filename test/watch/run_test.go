@@ -50,8 +50,7 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 		err := ask(ctx, http.MethodGet, p.url("/api/v1/accounts/tencent/"+account+"/coverage?from="+yesterday+"&to="+yesterday), nil, &coverage)
 		for _, c := range coverage.Coverage {
 			if c.Report == "report_daily" && c.Level == "account" && c.State == "complete" {
-				samples, err := p.query(ctx, `count(adsync_spend_today_micros) and count(adsync_balance_micros)`)
-				return len(samples) > 0, err
+				return p.holds(ctx, `count(adsync_spend_today_micros) and count(adsync_balance_micros)`)
 			}
 		}
 		return false, err
@@ -112,11 +111,9 @@ func (p *plant) boardsTellTheTruth(today string) {
 			spent += row.Metrics["cost"]
 		}
 		require.Positive(p.t, spent)
-		tries := 0
+		sumUp := each(10, func() { p.order(nil, "system.summary") }) // The world stands, and with it the crons.
 		p.eventually(media+"'s spend on the board is the platform's", func(ctx context.Context) (bool, error) {
-			if tries++; tries%10 == 1 {
-				p.order(nil, "system.summary") // The world stands, and with it the crons.
-			}
+			sumUp()
 			samples, err := p.query(ctx, fill(`sum(adsync_spend_today_micros{media="`+media+`", currency="$currency"})`))
 			if err != nil || len(samples) != 1 {
 				return false, err

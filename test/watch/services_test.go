@@ -163,8 +163,7 @@ func messagesAreDeleted(p *plant) func() {
 	mend := p.fault(map[string]any{"kind": "hang", "media": tencent})
 	p.order(nil, "tencent.report_daily.account")
 	p.eventually("subtasks are under way", func(ctx context.Context) (bool, error) {
-		samples, err := p.query(ctx, `sum(adsync_consumer_pool_running{media="tencent",lane="important"}) >= 3`)
-		return len(samples) > 0, err
+		return p.holds(ctx, `sum(adsync_consumer_pool_running{media="tencent",lane="important"}) >= 3`)
 	})
 	p.program.kill(p.t)
 	p.services.deleteAll()

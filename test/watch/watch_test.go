@@ -229,6 +229,12 @@ func (s server) query(ctx context.Context, expr string) ([]sample, error) {
 	return answer.Data.Result, err
 }
 
+// holds is whether an expression has any sample, as one that compares has when it is true.
+func (s server) holds(ctx context.Context, expr string) (bool, error) {
+	samples, err := s.query(ctx, expr)
+	return len(samples) > 0, err
+}
+
 // firing are the names of the alerts that fire, with their severities.
 func (s server) firing(ctx context.Context) (map[string]bool, error) {
 	samples, err := s.query(ctx, `ALERTS{alertstate="firing"}`)
