@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"adsync/base/clock"
 	"adsync/base/store"
 	"adsync/base/telemetry"
@@ -30,17 +28,15 @@ const (
 
 // Options are what a Keeper works with.
 type Options struct {
-	Platform   media.Platform
-	Store      *store.Store
-	Logger     *slog.Logger
-	Registerer prometheus.Registerer
+	Platform media.Platform
+	Store    *store.Store
+	Logger   *slog.Logger
 }
 
 // Keeper knows the fields of one platform's reports. It is safe for concurrent use.
 type Keeper struct {
 	Options
-	causes  *telemetry.CauseLog
-	retired prometheus.Gauge
+	causes *telemetry.CauseLog
 
 	mu   sync.Mutex
 	rows []store.ReportField
@@ -50,10 +46,7 @@ type Keeper struct {
 
 // New returns a keeper that has read nothing yet.
 func New(o Options) *Keeper {
-	gauge := media.Register(o.Registerer, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "adsync_report_fields_retired", Help: "Rows of report_field that a platform has retired and nobody has looked at.",
-	}, []string{"media"}))
-	return &Keeper{Options: o, causes: telemetry.NewCauseLog(o.Logger), retired: gauge.WithLabelValues(o.Platform.Name())}
+	return &Keeper{Options: o, causes: telemetry.NewCauseLog(o.Logger)}
 }
 
 // Ask implements pull.Fields. A field is retired only when the same query has done without it: a refusal that names a field may
@@ -121,18 +114,13 @@ func (k *Keeper) current(ctx context.Context) ([]store.ReportField, error) {
 	}
 	k.causes.Clear("read")
 	k.have, k.next, k.rows = true, clock.Mark().Add(rowsMaxAge), k.rows[:0:0]
-	retired := 0
 	for _, r := range rows {
-		if r.State == store.FieldRetired {
-			retired++
-		}
 		if err := Check(k.Platform, r); err != nil {
 			k.causes.Report(slog.LevelError, "rows", "a row of report_field cannot be used", err, "media", r.Media)
 			continue
 		}
 		k.rows = append(k.rows, r)
 	}
-	k.retired.Set(float64(retired))
 	return k.rows, nil
 }
 

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store"
@@ -23,18 +21,17 @@ import (
 
 // bench is a keeper of Tencent's fields.
 type bench struct {
-	t       *testing.T
-	store   *store.Store
-	keeper  *field.Keeper
-	log     bytes.Buffer
-	metrics *prometheus.Registry
+	t      *testing.T
+	store  *store.Store
+	keeper *field.Keeper
+	log    bytes.Buffer
 }
 
 func setup(t *testing.T, s *store.Store) *bench {
 	t.Helper()
-	b := &bench{t: t, store: s, metrics: prometheus.NewRegistry()}
+	b := &bench{t: t, store: s}
 	b.keeper = field.New(field.Options{
-		Platform: tencent.New(), Store: s, Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: b.metrics,
+		Platform: tencent.New(), Store: s, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
 	})
 	return b
 }
@@ -123,11 +120,6 @@ func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 	require.Equal(t, [][]string{{"cost", "view_count"}}, p.asked, "it is not asked for in vain again")
 	require.Equal(t, 2, strings.Count(b.log.String(), "level=ERROR"), b.log.String())
 	require.Contains(t, b.log.String(), `report=report_daily level=adgroup field=reg_pv err="bug error 12009: unknown field reg_pv"`)
-	require.NoError(t, testutil.GatherAndCompare(b.metrics, strings.NewReader(`
-# HELP adsync_report_fields_retired Rows of report_field that a platform has retired and nobody has looked at.
-# TYPE adsync_report_fields_retired gauge
-adsync_report_fields_retired{media="tencent"} 2
-`)))
 	rows, err := b.store.ReportFields(t.Context(), tencent.Name)
 	require.NoError(t, err)
 	require.Equal(t, []string{"order_pv", "order_pv", "reg_pv"}, []string{rows[0].Field, rows[1].Field, rows[2].Field})

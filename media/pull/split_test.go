@@ -116,7 +116,7 @@ func setupCapped(t *testing.T, platform *cappedPlatform) *bundle {
 	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable}))
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-		Fields: field.New(field.Options{Platform: platform, Store: s, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}),
+		Fields: field.New(field.Options{Platform: platform, Store: s, Logger: slog.New(slog.DiscardHandler)}),
 	})...)}
 }
 

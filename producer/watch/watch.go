@@ -56,7 +56,7 @@ type part struct {
 // New makes a Watch that has read nothing, and registers its metrics.
 func New(o Options) (*Watch, error) {
 	w := &Watch{Options: o, told: map[string][]prometheus.Metric{}}
-	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}, {"holes", w.readHoles}}
+	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}, {"holes", w.readHoles}}
 	if err := o.Registerer.Register(w); err != nil {
 		return nil, fmt.Errorf("register metrics of the tables: %w", err)
 	}
@@ -140,6 +140,8 @@ var (
 	logins      = describe("token_logins", "Logins through which a bound account is reached, by state: ok, reauthorise when a person is waited for, or unneeded when it is dead and others pull its accounts", "media", "state")
 	refreshLeft = describe("token_refresh_left_seconds", "Time until the first refresh token of a usable login dies", "media")
 
+	fieldsRetired = describe("report_fields_retired", "Rows of report_field that a platform has retired and nobody has looked at", "media")
+
 	oldestDirty = describe("summary_oldest_change_seconds", "Age of the oldest change of figures that the summaries do not show, 0 = they show all", "media")
 
 	accounts        = describe("accounts", "Bound accounts by tier and by why they are parked, without those of the tier invalid; none = they are pulled", "media", "tier", "parked")
@@ -193,6 +195,25 @@ func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) 
 		if !first.IsZero() {
 			m.gauge(refreshLeft, first.Sub(now).Seconds(), p.Name())
 		}
+	}
+	return m, nil
+}
+
+// readFields tells how many fields of reports nobody has decided about since their platforms refused them.
+func (w *Watch) readFields(ctx context.Context, _ []task.Task) (metrics, error) {
+	var m metrics
+	for _, p := range w.Platforms {
+		rows, err := w.Store.ReportFields(ctx, p.Name())
+		if err != nil {
+			return m, err
+		}
+		n := 0
+		for _, r := range rows {
+			if r.State == store.FieldRetired {
+				n++
+			}
+		}
+		m.gauge(fieldsRetired, float64(n), p.Name())
 	}
 	return m, nil
 }

@@ -375,6 +375,21 @@ func TestPass_TellsHowLoginsStand(t *testing.T) {
 	require.NotContains(t, told, "adsync_token_refresh_left_seconds oceanengine")
 }
 
+func TestPass_TellsOfFieldsThatNobodyHasDecidedAbout(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Zero(t, b.pass()["adsync_report_fields_retired tencent"])
+	for _, level := range []string{"account", "adgroup"} {
+		_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: tencent.Name, Report: "report_daily", Level: level, Field: "reg_pv"})
+		require.NoError(t, err)
+	}
+	told := b.pass()
+	require.Equal(t, 2.0, told["adsync_report_fields_retired tencent"])
+	require.Zero(t, told["adsync_report_fields_retired oceanengine"])
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: tencent.Name, Field: "reg_pv", State: store.FieldAsked}))
+	require.Zero(t, b.pass()["adsync_report_fields_retired tencent"], "it is back for all reports")
+}
+
 func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
@@ -32,7 +31,7 @@ func (b *fieldsBench) pull() error {
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	handlers := pull.Handlers(b.platform, pull.Deps{
 		Store: b.store, Accounts: b.life, Caller: b.client, Clock: clock.System{}, Logger: log, Registerer: o.Registerer,
-		Fields: field.New(field.Options{Platform: b.platform, Store: b.store, Logger: log, Registerer: prometheus.NewRegistry()}),
+		Fields: field.New(field.Options{Platform: b.platform, Store: b.store, Logger: log}),
 	})
 	h, ok := media.NewRegistry(handlers...).Get(b.platform.Name() + ".report_daily")
 	require.True(b.t, ok)

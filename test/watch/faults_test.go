@@ -363,17 +363,11 @@ func limitsAreTight(p *plant) func() {
 }
 
 func fieldIsRetired(p *plant) func() {
-	pull := func() { p.order(of(p.day(0), p.spenders(tencent)[0]), "tencent.report_hourly.account") }
 	mend := p.fault(map[string]any{"kind": "retire_field", "media": tencent, "field": "reg_pv"})
-	pull()
+	p.order(of(p.day(0), p.spenders(tencent)[0]), "tencent.report_hourly.account")
 	return func() {
 		mend()
 		p.send(http.MethodPut, "/api/v1/fields", map[string]any{"media": tencent, "field": "reg_pv", "state": "asked", "by": "otto", "reason": "it is back"})
-		again := each(8, pull) // Rows are believed for half a minute, and no cron pulls here.
-		p.eventually("pulls know that the field is back", func(ctx context.Context) (bool, error) {
-			again()
-			return p.holds(ctx, "max(adsync_report_fields_retired) == 0")
-		})
 	}
 }
 
