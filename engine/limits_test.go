@@ -97,7 +97,7 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 	known, err = s.LearnedLimits(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []int{19, 21}, []int{known[0].Limit, known[0].Refused}, "the platform has refused 21")
-	require.NoError(t, client.FlushAll(t.Context()).Err())
+	require.NoError(t, redistest.Lose(t.Context(), client, keys))
 	require.NoError(t, b.reload(t.Context()))
 	require.NoError(t, a.reload(t.Context()))
 	again, err := s.LearnedLimits(t.Context())

@@ -38,14 +38,21 @@ func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 	name := strings.NewReplacer("/", "_", "{", "", "}", "", " ", "_").Replace(t.Name())
 	keys := redis.NewKeys(fmt.Sprintf("test:%s:%d", name, clock.Mark().UnixNano()))
 	t.Cleanup(func() {
-		ctx := context.Background()
-		it := client.Scan(ctx, 0, keys.Prefix()+":*", 1000).Iterator()
-		for it.Next(ctx) {
-			client.Del(ctx, it.Val())
-		}
+		_ = Lose(context.Background(), client, keys)
 		_ = client.Close()
 	})
 	return client, keys
+}
+
+// Lose deletes all keys of keys, as if Redis had lost everything. FLUSHALL would take from other tests what is theirs.
+func Lose(ctx context.Context, client goredis.UniversalClient, keys redis.Keys) error {
+	it := client.Scan(ctx, 0, keys.Prefix()+":*", 1000).Iterator()
+	for it.Next(ctx) {
+		if err := client.Del(ctx, it.Val()).Err(); err != nil {
+			return err
+		}
+	}
+	return it.Err()
 }
 
 // Virtual is an embedded Redis without sockets, for a testing/synctest bubble: it lives on the bubble's clock.
