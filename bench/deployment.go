@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -99,20 +98,9 @@ func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, erro
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return d, err
 	}
-	for _, kind := range []local.Kind{d.kafka, d.mariadb, d.redis} {
-		if err := kind.Install(ctx, stderr); err != nil {
-			return d, fmt.Errorf("install %s: %w", kind.Name(), err)
-		}
-		server, err := local.Launch(ctx, kind, o.dir, d.ports)
-		if err != nil {
-			return d, err
-		}
-		d.servers = append(d.servers, server)
-	}
-	for _, s := range d.servers {
-		if err := s.Await(ctx); err != nil {
-			return d, err
-		}
+	var err error
+	if d.servers, err = local.LaunchAll(ctx, o.dir, d.ports, stderr, d.kafka, d.mariadb, d.redis); err != nil {
+		return d, err
 	}
 	if slices.ContainsFunc(fullLatencies, func(ms int) bool { return slices.Contains(o.only, fullID(ms)) }) {
 		if err := d.startWorld(ctx); err != nil {
@@ -134,15 +122,9 @@ func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, erro
 }
 
 func (d *deployment) connect(ctx context.Context) error {
-	root, err := sql.Open("mysql", d.mariadb.DSN())
+	err := d.mariadb.CreateDatabases(ctx, "config", "data")
 	if err != nil {
 		return err
-	}
-	defer root.Close()
-	for _, of := range []string{"config", "data"} {
-		if _, err := root.ExecContext(ctx, "CREATE DATABASE "+of+" CHARACTER SET utf8mb4"); err != nil {
-			return err
-		}
 	}
 	tables := store.DefaultConfig()
 	tables.Config.Driver, tables.Config.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"config")

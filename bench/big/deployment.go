@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -58,35 +57,18 @@ func (d *deployment) start(ctx context.Context, stderr io.Writer) error {
 		"--innodb-undo-tablespaces=2", "--innodb-undo-log-truncate=1", "--innodb-stats-persistent-sample-pages=20",
 	}}
 	d.redis, d.ports = &local.Redis{}, local.NewPorts()
-	for _, kind := range []local.Kind{d.mariadb, d.redis} {
-		if err := kind.Install(ctx, stderr); err != nil {
-			return fmt.Errorf("install %s: %w", kind.Name(), err)
-		}
-		server, err := local.Launch(ctx, kind, d.o.dir, d.ports)
-		if err != nil {
-			return err
-		}
-		d.servers = append(d.servers, server)
-	}
-	for _, s := range d.servers {
-		if err := s.Await(ctx); err != nil {
-			return err
-		}
+	var err error
+	if d.servers, err = local.LaunchAll(ctx, d.o.dir, d.ports, stderr, d.mariadb, d.redis); err != nil {
+		return err
 	}
 	return d.open(ctx)
 }
 
 // open makes the databases, and the rows that all stages need.
 func (d *deployment) open(ctx context.Context) error {
-	root, err := sql.Open("mysql", d.mariadb.DSN())
+	err := d.mariadb.CreateDatabases(ctx, "config", "data")
 	if err != nil {
 		return err
-	}
-	defer root.Close()
-	for _, name := range []string{"config", "data"} {
-		if _, err := root.ExecContext(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4"); err != nil {
-			return err
-		}
 	}
 	cfg := store.DefaultConfig()
 	cfg.Config.Driver, cfg.Config.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"config")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -24,6 +23,7 @@ type stack struct {
 	mariadb *local.MariaDB
 	redis   *local.Redis
 
+	servers                                 []*local.Server
 	kafkaServer, mariadbServer, redisServer *local.Server
 
 	seats []*seat
@@ -60,29 +60,16 @@ func startStack(ctx context.Context, dir string, stderr io.Writer) (*stack, erro
 		s.kafka.Listeners = append(s.kafka.Listeners, &local.KafkaListener{Advertised: seat.kafka.Addr()})
 		s.seats = append(s.seats, seat)
 	}
-	for _, launch := range []struct {
-		kind local.Kind
-		into **local.Server
-	}{{s.kafka, &s.kafkaServer}, {s.mariadb, &s.mariadbServer}, {s.redis, &s.redisServer}} {
-		if err := launch.kind.Install(ctx, stderr); err != nil {
-			return s, fmt.Errorf("install %s: %w", launch.kind.Name(), err)
-		}
-		var err error
-		if *launch.into, err = local.Launch(ctx, launch.kind, dir, s.ports); err != nil {
-			return s, err
-		}
+	var err error
+	if s.servers, err = local.LaunchAll(ctx, dir, s.ports, stderr, s.kafka, s.mariadb, s.redis); err != nil {
+		return s, err
 	}
+	s.kafkaServer, s.mariadbServer, s.redisServer = s.servers[0], s.servers[1], s.servers[2]
 	for i, seat := range s.seats {
 		seat.kafka.Target(s.kafka.Listeners[i].Addr)
 		seat.mariadb.Target(s.mariadb.Addr())
 		seat.redis.Target(s.redis.Addr())
 	}
-	for _, server := range s.servers() {
-		if err := server.Await(ctx); err != nil {
-			return s, err
-		}
-	}
-	var err error
 	if s.db, err = sql.Open("mysql", s.mariadb.DSN()); err != nil {
 		return s, err
 	}
@@ -99,16 +86,6 @@ func (s *stack) now(ctx context.Context) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
-func (s *stack) servers() []*local.Server {
-	var started []*local.Server
-	for _, server := range []*local.Server{s.kafkaServer, s.mariadbServer, s.redisServer} {
-		if server != nil {
-			started = append(started, server)
-		}
-	}
-	return started
-}
-
 // close stops everything.
 func (s *stack) close() error {
 	if s.db != nil {
@@ -123,9 +100,8 @@ func (s *stack) close() error {
 		}
 	}
 	var wg sync.WaitGroup
-	servers := s.servers()
-	errs := make([]error, len(servers))
-	for i, server := range servers {
+	errs := make([]error, len(s.servers))
+	for i, server := range s.servers {
 		wg.Go(func() { errs[i] = server.Kill() })
 	}
 	wg.Wait()
@@ -138,7 +114,7 @@ func (s *stack) heal(ctx context.Context) error {
 	for _, seat := range s.seats {
 		seat.pass()
 	}
-	for _, server := range s.servers() {
+	for _, server := range s.servers {
 		if err := server.Continue(); err != nil {
 			return err
 		}

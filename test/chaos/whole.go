@@ -77,7 +77,7 @@ var wholeScenarios = []scenario{
 		name: "everything-restarted", stallMax: 60 * time.Second,
 		doc: "kill -9 of all processes and of Kafka, MariaDB and Redis at once; all are started together, in no order",
 		steps: func(ctx context.Context, t *trial) error {
-			servers := t.stack.servers()
+			servers := t.stack.servers
 			if err := t.all(func(i *instance) error { return i.kill() }); err != nil {
 				return err
 			}

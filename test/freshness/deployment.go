@@ -84,7 +84,7 @@ func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, erro
 			return d, err
 		}
 	}
-	if err := d.startServers(ctx, stderr); err != nil {
+	if d.servers, err = local.LaunchAll(ctx, d.o.dir, d.ports, stderr, d.kafka, d.mariadb, d.redis); err != nil {
 		return d, err
 	}
 	if err := d.startWorld(ctx); err != nil {
@@ -102,25 +102,6 @@ func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, erro
 		}
 	}
 	return d, nil
-}
-
-func (d *deployment) startServers(ctx context.Context, stderr io.Writer) error {
-	for _, kind := range []local.Kind{d.kafka, d.mariadb, d.redis} {
-		if err := kind.Install(ctx, stderr); err != nil {
-			return fmt.Errorf("install %s: %w", kind.Name(), err)
-		}
-		server, err := local.Launch(ctx, kind, d.o.dir, d.ports)
-		if err != nil {
-			return err
-		}
-		d.servers = append(d.servers, server)
-	}
-	for _, s := range d.servers {
-		if err := s.Await(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // generous is by how much the platforms' limits are raised until the demand is known.
@@ -160,15 +141,8 @@ func (d *deployment) startWorld(ctx context.Context) error {
 
 // prepare makes the databases, binds the accounts and puts those to sleep that have no spend.
 func (d *deployment) prepare(ctx context.Context) error {
-	root, err := sql.Open("mysql", d.mariadb.DSN())
-	if err != nil {
+	if err := d.mariadb.CreateDatabases(ctx, "config", "data"); err != nil {
 		return err
-	}
-	defer root.Close()
-	for _, of := range []string{"config", "data"} {
-		if _, err := root.ExecContext(ctx, "CREATE DATABASE "+of+" CHARACTER SET utf8mb4"); err != nil {
-			return err
-		}
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)

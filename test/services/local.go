@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"adsync/test/services/local"
 )
@@ -26,10 +25,10 @@ func newServer(name string) local.Kind {
 func startLocal(ctx context.Context, names []string, dir string, ports *local.Ports, stderr io.Writer) (
 	env []string, stopAll func(), err error,
 ) {
-	var started []*local.Server
+	var servers []*local.Server
 	stopAll = func() {
 		var wg sync.WaitGroup
-		for _, s := range started {
+		for _, s := range servers {
 			wg.Go(func() {
 				if err := s.Stop(); err != nil {
 					fmt.Fprintln(stderr, "services:", err)
@@ -41,23 +40,11 @@ func startLocal(ctx context.Context, names []string, dir string, ports *local.Po
 	kinds := make([]local.Kind, len(names))
 	for i, name := range names {
 		kinds[i] = newServer(name)
-		if err := kinds[i].Install(ctx, stderr); err != nil {
-			return nil, stopAll, fmt.Errorf("install %s: %w", name, err)
-		}
 	}
-	begin := time.Now()
-	for _, kind := range kinds {
-		s, err := local.Launch(ctx, kind, dir, ports)
-		if err != nil {
-			return nil, stopAll, err
-		}
-		started = append(started, s)
+	if servers, err = local.LaunchAll(ctx, dir, ports, stderr, kinds...); err != nil {
+		return nil, stopAll, err
 	}
-	for _, s := range started {
-		if err := s.Await(ctx); err != nil {
-			return nil, stopAll, err
-		}
-		fmt.Fprintf(stderr, "services: %s (pid %d) is ready after %.1f s\n", s.Name(), s.PID(), time.Since(begin).Seconds())
+	for _, s := range servers {
 		env = append(env, s.Setting())
 	}
 	return env, stopAll, nil

@@ -98,6 +98,21 @@ func (s *MariaDB) Setting() string { return "ADSYNC_TEST_MYSQL=" + s.DSN() }
 // DSN names no database: tests make their own.
 func (s *MariaDB) DSN() string { return fmt.Sprintf("root@tcp(%s)/", s.addr) }
 
+// CreateDatabases creates databases of these names, which must not exist.
+func (s *MariaDB) CreateDatabases(ctx context.Context, names ...string) error {
+	db, err := sql.Open("mysql", s.DSN())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, name := range names {
+		if _, err := db.ExecContext(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4"); err != nil {
+			return fmt.Errorf("create database %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // Ready implements Kind.
 func (s *MariaDB) Ready(ctx context.Context) error {
 	config, err := mysql.ParseDSN(s.DSN())

@@ -56,6 +56,32 @@ func Launch(ctx context.Context, kind Kind, dir string, ports *Ports) (*Server, 
 	return s, s.Start()
 }
 
+// LaunchAll installs the programs of kinds, launches them side by side, and returns when all can be used, in the order of kinds. The servers that
+// it returns run also after an error: stop them.
+func LaunchAll(ctx context.Context, dir string, ports *Ports, stderr io.Writer, kinds ...Kind) ([]*Server, error) {
+	for _, kind := range kinds {
+		if err := kind.Install(ctx, stderr); err != nil {
+			return nil, fmt.Errorf("install %s: %w", kind.Name(), err)
+		}
+	}
+	begin := time.Now()
+	var servers []*Server
+	for _, kind := range kinds {
+		server, err := Launch(ctx, kind, dir, ports)
+		if err != nil {
+			return servers, err
+		}
+		servers = append(servers, server)
+	}
+	for _, s := range servers {
+		if err := s.Await(ctx); err != nil {
+			return servers, err
+		}
+		fmt.Fprintf(stderr, "services: %s (pid %d) is ready after %.1f s\n", s.Name(), s.PID(), time.Since(begin).Seconds())
+	}
+	return servers, nil
+}
+
 // Start starts the server again, on the same port and data, after Stop or Kill. What it says is added to its log.
 func (s *Server) Start() error {
 	cmd, err := s.command()
