@@ -12,7 +12,6 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -100,16 +99,6 @@ func (g *ground) adsync(command string) string {
 	require.NoError(g.t, err)
 	g.t.Logf("$ %s\n%s", command, output)
 	return output
-}
-
-// shell does what an operator pastes into a shell.
-func (g *ground) shell(command string) {
-	g.t.Helper()
-	cmd := exec.CommandContext(g.t.Context(), "sh", "-c", command)
-	cmd.Env = append(compose.List(g.Environment()), "PATH="+filepath.Dir(g.Program)+":"+os.Getenv("PATH"))
-	output, err := cmd.CombinedOutput()
-	require.NoError(g.t, err, "%s\n%s", command, output)
-	g.t.Logf("$ %s\n%s", command, output)
 }
 
 func (g *ground) platform(method, path string, order, into any) {
