@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -348,6 +349,7 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 			require.NoError(t, f.store.Data.Writer(ctx).Exec("DELETE FROM "+table).Error)
 		}
 		f.now = noon
+		var rows []string
 		for id := int64(1); id <= accounts; id++ {
 			for _, level := range []string{"account", "adgroup"} {
 				for _, d := range day.Between("2026-11-14", "2026-11-20") {
@@ -360,10 +362,13 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 					case 2:
 						runID = settled(d, -20)
 					}
-					err := f.store.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, 'report_daily', ?, ?, 'tencent', ?, ?)", id, level, d, runID, state).Error
-					require.NoError(t, err)
+					rows = append(rows, fmt.Sprintf("(%d, 'report_daily', '%s', '%s', 'tencent', %d, '%s')", id, level, d, runID, state))
 				}
 			}
+		}
+		if len(rows) > 0 {
+			err := f.store.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES " + strings.Join(rows, ", ")).Error
+			require.NoError(t, err)
 		}
 		most := rapid.IntRange(2, 20).Draw(t, "most")
 		for pass := 0; ; pass++ {
