@@ -125,7 +125,7 @@ test-race: $(GOTESTSUM) ## Run those of the parts with the race detector; needs 
 .PHONY: test-services
 test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, and those of the MySQL 8 dialect.
 	$(GO) build -o bin/services ./test/services
-	bin/services -- $(TEST) -count=1 -p 1 -timeout 20m $(SERVICE_PACKAGES)
+	bin/services -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
 	@$(MAKE) --no-print-directory test-watch
 
@@ -152,7 +152,7 @@ services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, 
 
 .PHONY: test-mysql8
 test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect, which runs in the test's own process.
-	cd test/mysql8 && $(TEST) ./...
+	cd test/mysql8 && $(TEST) -count=1 ./...
 
 # SCENARIO=a,b and SEED=n repeat some of them; CHAOS_FLAGS takes what else `go run ./test/chaos -help` tells.
 CHAOS = bin/chaos $(if $(SCENARIO),-scenario $(SCENARIO)) $(if $(SEED),-seed $(SEED)) $(CHAOS_FLAGS)
