@@ -88,7 +88,9 @@ func goTest(t *testing.T, args ...string) {
 	server := startServer(t)
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-p=1", "-timeout=10m"}, args...)...)
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "ADSYNC_TEST_MYSQL=root@tcp("+server.addr+")/", "ADSYNC_TEST_KAFKA=", "ADSYNC_TEST_REDIS=")
+	// On a busy machine a statement waits here for longer than adsync would bear of a server.
+	dsn := "root@tcp(" + server.addr + ")/?readTimeout=2m&writeTimeout=2m"
+	cmd.Env = append(os.Environ(), "ADSYNC_TEST_MYSQL="+dsn, "ADSYNC_TEST_KAFKA=", "ADSYNC_TEST_REDIS=")
 	output, err := cmd.CombinedOutput()
 	require.NoError(t, err, "go test %s:\n%s", strings.Join(args, " "), output)
 	server.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // opens the server that tests make their databases on
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
@@ -57,6 +57,8 @@ func Config(t testing.TB) store.Config {
 	if server == "" {
 		return sqlite(t)
 	}
+	dsn, err := mysql.ParseDSN(server)
+	require.NoError(t, err)
 	db, err := sql.Open("mysql", server)
 	require.NoError(t, err)
 	defer db.Close()
@@ -69,7 +71,8 @@ func Config(t testing.TB) store.Config {
 		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
 		require.NoError(t, err)
 		t.Cleanup(func() { dropDatabase(t, server, name) })
-		*d.into = store.Database{Driver: store.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name), MaxOpenConns: 8}
+		dsn.DBName = name
+		*d.into = store.Database{Driver: store.MySQL, Writer: secret.NewText(dsn.FormatDSN()), MaxOpenConns: 8}
 	}
 	return cfg
 }
