@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -25,13 +27,46 @@ const ServerEnv = "ADSYNC_TEST_MYSQL"
 // New returns a migrated, empty store that goes away with the test: on the server that ServerEnv names, else SQLite.
 func New(t testing.TB) *store.Store {
 	t.Helper()
-	return open(t, Config(t))
+	if os.Getenv(ServerEnv) != "" {
+		return open(t, Config(t))
+	}
+	cfg := sqlite(t.TempDir())
+	files, err := migrated()
+	require.NoError(t, err)
+	for i, d := range []store.Database{cfg.Config, cfg.Data} {
+		require.NoError(t, os.WriteFile(d.Writer.Reveal(), files[i], 0o600))
+	}
+	return Open(t, cfg)
 }
+
+// migrated returns the files of a migrated config and data database. They are made once a process: it takes far longer than a copy.
+var migrated = sync.OnceValues(func() (files [2][]byte, err error) {
+	dir, err := os.MkdirTemp("", "adsync-storetest-")
+	if err != nil {
+		return files, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	cfg := sqlite(dir)
+	s, err := store.Open(context.Background(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return files, err
+	}
+	// What is in the logs beside the files is in these once all connections are closed.
+	if err := errors.Join(s.MigrateUp(context.Background()), s.Close()); err != nil {
+		return files, err
+	}
+	for i, d := range []store.Database{cfg.Config, cfg.Data} {
+		if files[i], err = os.ReadFile(d.Writer.Reveal()); err != nil {
+			return files, err
+		}
+	}
+	return files, nil
+})
 
 // NewSQLite is New on SQLite in any case: for bubbles of testing/synctest, where a server's answers would come at no time.
 func NewSQLite(t testing.TB) *store.Store {
 	t.Helper()
-	return open(t, sqlite(t))
+	return open(t, sqlite(t.TempDir()))
 }
 
 func open(t testing.TB, cfg store.Config) *store.Store {
@@ -55,7 +90,7 @@ func Config(t testing.TB) store.Config {
 	t.Helper()
 	server := os.Getenv(ServerEnv)
 	if server == "" {
-		return sqlite(t)
+		return sqlite(t.TempDir())
 	}
 	dsn, err := mysql.ParseDSN(server)
 	require.NoError(t, err)
@@ -86,9 +121,7 @@ func dropDatabase(t testing.TB, server, name string) {
 	require.NoError(t, err)
 }
 
-func sqlite(t testing.TB) store.Config {
-	t.Helper()
-	dir := t.TempDir()
+func sqlite(dir string) store.Config {
 	return store.Config{
 		Config: store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")), MaxOpenConns: 4},
 		Data:   store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
