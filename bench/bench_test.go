@@ -14,14 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReport_ComparesMediansWithTheBestPeer(t *testing.T) {
+func TestReport_ComparesTurnsWithTheBestPeers(t *testing.T) {
 	t.Parallel()
 	r := newReport(options{only: []string{"noop", "latency"}})
 	for _, v := range []float64{900, 1000, 1200} {
 		r.add("noop", ours, v)
 	}
-	r.add("noop", "slow", 100)
-	r.add("noop", "fast", 500)
+	for _, v := range []float64{300, 500, 800} { // The ratios are 3, 2 and 1.5.
+		r.add("noop", "fast", v)
+		r.add("noop", "slow", v/2)
+	}
 	r.add("latency-p99", ours, 10)
 	r.add("latency-p99", "slow", 40)
 	r.add("latency-p99", "fast", 20)

@@ -4,7 +4,7 @@
 //	go run ./bench -rounds 5 -only noop,latency
 //
 // It starts real Kafka, MariaDB and Redis servers for itself. Every measure is taken turn by turn, ours and each peer's, in several
-// rounds; the medians and how far the rounds lie apart go into a table and into a JSON file. What is counted is counted in the stores,
+// rounds; the medians, of figures and of each turn's ratio, and how far the rounds lie apart go into a table and into a JSON file. What is counted is counted in the stores,
 // after everything has ended: a row, an outcome or a message that is missing, or one too many, fails the run. Each line names what was
 // durable, since that is what the figures are worth.
 package main
@@ -125,7 +125,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 			if !slices.Contains(o.only, m.id) {
 				continue
 			}
-			for _, who := range append([]string{ours}, m.peers...) {
+			for _, who := range slices.Repeat(append([]string{ours}, m.peers...), max(1, m.turns)) {
 				values, err := m.take(ctx, d, who)
 				if err != nil {
 					return nil, fmt.Errorf("%s of %s: %w", m.id, who, err)

@@ -29,9 +29,10 @@ type Measure struct {
 	Unit  string             `json:"unit"`
 	Ours  float64            `json:"ours"` // the median of the rounds
 	Peers map[string]float64 `json:"peers,omitempty"`
-	// Ratio is ours to the best peer's, above 1 where ours is better; 0 without a peer.
+	// Ratio is ours to the best peer's, above 1 where ours is better; 0 without a peer. It is the median of the ratios of turns that were taken one
+	// after the other: what the machine does less at a time, it does less for both.
 	Ratio  float64 `json:"ratio,omitempty"`
-	Rounds int     `json:"rounds"`
+	Rounds int     `json:"rounds"` // turns of ours
 	// Spread is how far our rounds lie apart, as a part of their median.
 	Spread  float64 `json:"spread"`
 	Durable string  `json:"durable"` // of ours
@@ -80,15 +81,21 @@ func (m *Measure) reckon() {
 			m.Spread = (slices.Max(values) - slices.Min(values)) / m.Ours
 		}
 	}
-	for who, theirs := range m.Peers {
-		over, under := m.Ours, theirs
-		if !m.more {
-			over, under = under, over
+	for who := range m.Peers {
+		var ratios []float64
+		for turn := range min(len(m.values[ours]), len(m.values[who])) {
+			over, under := m.values[ours][turn], m.values[who][turn]
+			if !m.more {
+				over, under = under, over
+			}
+			if over > 0 && under > 0 {
+				ratios = append(ratios, over/under)
+			}
 		}
-		if over == 0 || under == 0 {
+		if len(ratios) == 0 {
 			continue
 		}
-		m.ratios[who] = over / under
+		m.ratios[who] = median(ratios)
 		if m.Ratio == 0 || m.ratios[who] < m.Ratio {
 			m.Ratio = m.ratios[who]
 		}
