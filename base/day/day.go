@@ -18,7 +18,23 @@ const layout = "2006-01-02"
 const Epoch Day = "1970-01-01"
 
 // Of returns the day that t falls on in loc.
-func Of(t time.Time, loc *time.Location) Day { return Day(t.In(loc).Format(layout)) }
+func Of(t time.Time, loc *time.Location) Day { return of(t.In(loc)) }
+
+// of is the day of t in its own location. Rows by the thousand have one, and time.Time.Format takes five times as long.
+func of(t time.Time) Day {
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return Day(t.Format(layout))
+	}
+	digits := func(n int) (tens, ones byte) { return byte('0' + n/10%10), byte('0' + n%10) }
+	var text [len(layout)]byte
+	text[0], text[1] = digits(year / 100)
+	text[2], text[3] = digits(year)
+	text[4], text[7] = '-', '-'
+	text[5], text[6] = digits(int(month))
+	text[8], text[9] = digits(day)
+	return Day(text[:])
+}
 
 // Parse reads "2026-11-21" and refuses anything else.
 func Parse(s string) (Day, error) {
@@ -81,7 +97,7 @@ func (d Day) Value() (driver.Value, error) { return string(d), nil }
 func (d *Day) Scan(v any) error {
 	switch v := v.(type) {
 	case time.Time:
-		*d = Day(v.Format(layout))
+		*d = of(v)
 	case string:
 		return d.scanText(v)
 	case []byte:

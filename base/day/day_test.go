@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"adsync/base/day"
 )
@@ -71,5 +72,20 @@ func TestHour_IsWhatClocksName(t *testing.T) {
 		{"2026-11-01", 23, pacific, "2026-11-02T07:00:00Z"},
 	} {
 		require.Equal(t, c.want, c.day.Hour(c.hour, c.loc).UTC().Format(time.RFC3339), "%s %d", c.day, c.hour)
+	}
+}
+
+func TestOf_IsWhatTimeFormats(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.Unix(rapid.Int64Range(-70_000_000_000, 300_000_000_000).Draw(t, "seconds"), 0).UTC()
+		require.Equal(t, at.Format(time.DateOnly), day.Of(at, time.UTC).String())
+	})
+}
+
+func BenchmarkOf(b *testing.B) {
+	at := time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+	for b.Loop() {
+		_ = day.Of(at, time.UTC)
 	}
 }

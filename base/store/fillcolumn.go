@@ -132,7 +132,7 @@ func (d *DB) fillRows(tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow) (in
 		if len(keys[b]) == 0 {
 			order = append(order, b)
 		}
-		keys[b] = append(keys[b], r.args(of.AccountID, of.Level, f.Hourly))
+		keys[b] = append(keys[b], r.args(nil, of.AccountID, of.Level, f.Hourly))
 		n++
 	}
 	public := reportTable(f.Hourly)

@@ -70,8 +70,9 @@ type reportKey struct {
 	hour   int
 }
 
-func (k reportKey) args(accountID int64, level string, hourly bool) []any {
-	args := []any{k.day, accountID, level, k.object}
+// args appends the key for an SQL statement.
+func (k reportKey) args(args []any, accountID int64, level string, hourly bool) []any {
+	args = append(args, string(k.day), accountID, level, k.object)
 	if hourly {
 		args = append(args, k.hour)
 	}
@@ -199,8 +200,11 @@ func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (map[reportKey]*existing, er
 
 func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
 	rawTable, publicTable := w.Raw.Upsert(), reportTable(w.Hourly)
-	rawWidth, publicWidth := len(rawTable.Key)+len(rawTable.Columns), len(publicTable.Key)+len(publicTable.Columns)
-	var raw, public [][]any
+	updated, err := At(now).Value() // Once: each row has it.
+	if err != nil {
+		return err
+	}
+	raw, public := rowsOf(rawTable), rowsOf(publicTable)
 	for i := range w.Rows {
 		row := &w.Rows[i]
 		o := days[row.Day]
@@ -221,18 +225,41 @@ func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map
 				continue
 			}
 		}
-		key := k.args(w.AccountID, w.Level, w.Hourly)
-		raw = append(raw, append(append(append(make([]any, 0, rawWidth), key...), row.Raw...), row.JSON, w.Version))
-		values := append(append(make([]any, 0, publicWidth), key...), w.Media, w.Currency, w.Zone)
-		values = row.Metrics.Args(values)
-		public = append(public, append(values, At(now), w.Version))
+		raw.add(func(args []any) []any {
+			return append(append(k.args(args, w.AccountID, w.Level, w.Hourly), row.Raw...), row.JSON, w.Version)
+		})
+		public.add(func(args []any) []any {
+			args = append(k.args(args, w.AccountID, w.Level, w.Hourly), w.Media, w.Currency, w.Zone)
+			return append(row.Metrics.Args(args), updated, w.Version)
+		})
 		o.dirty, o.changed = w.DirtySummary, true
 	}
-	result.Written = len(raw)
-	if err := d.Upsert(tx, rawTable, raw); err != nil {
+	result.Written = len(raw.rows)
+	if err := d.Upsert(tx, rawTable, raw.rows); err != nil {
 		return err
 	}
-	return d.Upsert(tx, publicTable, public)
+	return d.Upsert(tx, publicTable, public.rows)
+}
+
+// tableRows gathers rows for a table, many of them in one piece of memory.
+type tableRows struct {
+	width int
+	rows  [][]any
+	free  []any
+}
+
+// piece is how many rows share a piece of memory.
+const piece = 128
+
+func rowsOf(t Table) *tableRows { return &tableRows{width: len(t.Key) + len(t.Columns)} }
+
+// add adds the row whose values fill appends.
+func (t *tableRows) add(fill func([]any) []any) {
+	if cap(t.free) < t.width {
+		t.free = make([]any, 0, piece*t.width)
+	}
+	row := fill(t.free)
+	t.rows, t.free = append(t.rows, row[:len(row):len(row)]), row[len(row):]
 }
 
 // deleteStaleReport deletes what the tables have and a whole pull has not, unless that looks like the platform's
@@ -253,9 +280,9 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, have m
 		s.cost += e.cost
 		if !e.seen {
 			s.gone += e.cost
-			s.keys = append(s.keys, k.args(w.AccountID, w.Level, w.Hourly))
+			s.keys = append(s.keys, k.args(nil, w.AccountID, w.Level, w.Hourly))
 			if e.public {
-				s.public = append(s.public, k.args(w.AccountID, w.Level, w.Hourly))
+				s.public = append(s.public, k.args(nil, w.AccountID, w.Level, w.Hourly))
 			}
 		}
 	}
