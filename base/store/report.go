@@ -248,15 +248,15 @@ type tableRows struct {
 	free  []any
 }
 
-// piece is how many rows share a piece of memory.
-const piece = 128
+// rowsPerPiece is how many rows share a piece of memory.
+const rowsPerPiece = 128
 
 func rowsOf(t Table) *tableRows { return &tableRows{width: len(t.Key) + len(t.Columns)} }
 
 // add adds the row whose values fill appends.
 func (t *tableRows) add(fill func([]any) []any) {
 	if cap(t.free) < t.width {
-		t.free = make([]any, 0, piece*t.width)
+		t.free = make([]any, 0, rowsPerPiece*t.width)
 	}
 	row := fill(t.free)
 	t.rows, t.free = append(t.rows, row[:len(row):len(row)]), row[len(row):]
