@@ -259,7 +259,7 @@ func (t *tableRows) add(fill func([]any) []any) {
 		t.free = make([]any, 0, rowsPerPiece*t.width)
 	}
 	row := fill(t.free)
-	t.rows, t.free = append(t.rows, row[:len(row):len(row)]), row[len(row):]
+	t.rows, t.free = append(t.rows, slices.Clip(row)), row[len(row):]
 }
 
 // deleteStaleReport deletes what the tables have and a whole pull has not, unless that looks like the platform's
