@@ -23,8 +23,8 @@ PROMETHEUS := $(CACHE)/prometheus-$(PROMETHEUS_VERSION)/prometheus
 RESULTS ?=
 TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped $(if $(RESULTS),--jsonfile $(abspath $(RESULTS))/$@.json) --
 
-# Where a Kafka, a MariaDB or a Redis of its own makes a difference.
-SERVICE_PACKAGES := adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
+# Where a Kafka, a MariaDB or a Redis of its own makes a difference. First the one that takes longest, so that others run beside it.
+SERVICE_PACKAGES := adsync/test/e2e adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
 	adsync/media/pull/... adsync/media/system/... adsync/media/token/... adsync/media/field/... \
 	adsync/test/...
 
