@@ -4,9 +4,9 @@
 //	go run ./bench -rounds 5 -only noop,latency
 //
 // It starts real Kafka, MariaDB and Redis servers for itself. Every measure is taken turn by turn, ours and each peer's, in several
-// rounds; the medians, of figures and of each turn's ratio, and how far the rounds lie apart go into a table and into a JSON file. What is counted is counted in the stores,
-// after everything has ended: a row, an outcome or a message that is missing, or one too many, fails the run. Each line names what was
-// durable, since that is what the figures are worth.
+// rounds; the medians, of figures and of each turn's ratio, and how far the rounds lie apart go into a table and into a JSON file. What is
+// counted is counted in the stores, after everything has ended: a row, an outcome or a message that is missing, or one too many, fails the
+// run. Each line names what was durable, since that is what the figures are worth.
 package main
 
 import (

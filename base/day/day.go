@@ -54,7 +54,7 @@ func (d Day) Add(n int) Day {
 	if err != nil {
 		return d
 	}
-	return Day(t.AddDate(0, 0, n).Format(layout))
+	return of(t.AddDate(0, 0, n))
 }
 
 // Start returns the first moment of the day in loc.

@@ -202,18 +202,18 @@ func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) 
 // readFields tells how many fields of reports nobody has decided about since their platforms refused them.
 func (w *Watch) readFields(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
+	rows, err := w.Store.ReportFields(ctx, "")
+	if err != nil {
+		return m, err
+	}
+	retired := map[string]int{}
+	for _, r := range rows {
+		if r.State == store.FieldRetired {
+			retired[r.Media]++
+		}
+	}
 	for _, p := range w.Platforms {
-		rows, err := w.Store.ReportFields(ctx, p.Name())
-		if err != nil {
-			return m, err
-		}
-		n := 0
-		for _, r := range rows {
-			if r.State == store.FieldRetired {
-				n++
-			}
-		}
-		m.gauge(fieldsRetired, float64(n), p.Name())
+		m.gauge(fieldsRetired, float64(retired[p.Name()]), p.Name())
 	}
 	return m, nil
 }

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
+	_ "github.com/go-sql-driver/mysql" // opens the server that tests make their databases on
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
@@ -92,8 +92,6 @@ func Config(t testing.TB) store.Config {
 	if server == "" {
 		return sqlite(t.TempDir())
 	}
-	dsn, err := mysql.ParseDSN(server)
-	require.NoError(t, err)
 	db, err := sql.Open("mysql", server)
 	require.NoError(t, err)
 	defer db.Close()
@@ -106,8 +104,7 @@ func Config(t testing.TB) store.Config {
 		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
 		require.NoError(t, err)
 		t.Cleanup(func() { dropDatabase(t, server, name) })
-		dsn.DBName = name
-		*d.into = store.Database{Driver: store.MySQL, Writer: secret.NewText(dsn.FormatDSN()), MaxOpenConns: 8}
+		*d.into = store.Database{Driver: store.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name), MaxOpenConns: 8}
 	}
 	return cfg
 }
