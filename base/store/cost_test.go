@@ -124,3 +124,23 @@ func TestSubtaskStates_TellsEachApart(t *testing.T) {
 		}, found)
 	})
 }
+
+// Most rows of most pulls have not changed: what they cost is to be read, and adsync makes nothing of them.
+func TestWriteReport_AllocationsOfAnUnchangedRow(t *testing.T) {
+	s := resultStore(t)
+	pull := func(rows []store.ReportRow) float64 {
+		write := func() {
+			_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), rows...))
+			require.NoError(t, err)
+		}
+		write()
+		return testing.AllocsPerRun(5, write)
+	}
+	var rows []store.ReportRow
+	for i := range 1000 {
+		rows = append(rows, costRow(today, fmt.Sprintf("%012d", i), 1_000_000, `{"some":"json"}`))
+	}
+	few := pull(rows[:100])
+	more := (pull(rows) - few) / 900
+	require.LessOrEqual(t, more, 57.0, "54 are those of SQLite's driver, which makes times of the days; with a copy of each row it was 61")
+}

@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"gorm.io/gorm"
@@ -70,6 +72,14 @@ type reportKey struct {
 	hour   int
 }
 
+func (r *ReportRow) key(hourly bool) reportKey {
+	k := reportKey{day: r.Day, object: r.Object}
+	if hourly {
+		k.hour = r.Hour
+	}
+	return k
+}
+
 // args appends the key for an SQL statement.
 func (k reportKey) args(args []any, accountID int64, level string, hourly bool) []any {
 	args = append(args, string(k.day), accountID, level, k.object)
@@ -90,7 +100,7 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 		result = ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete}
 		w := w
 		w.Claim = locked.Claim
-		have, err := s.Data.readReport(tx, w)
+		there, err := s.Data.readReport(tx, w)
 		if err != nil {
 			return nil, err
 		}
@@ -103,19 +113,17 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 			}
 			days[d] = &outcomes[i]
 		}
-		if err := s.Data.writeReportRows(tx, w, now, have, days, &result); err != nil {
+		if err := s.Data.writeReportRows(tx, w, now, there, days, &result); err != nil {
 			return nil, err
 		}
 		if w.FromHour > 0 {
-			for k, e := range have {
-				if !e.seen {
-					days[k.day].rows++
-				}
+			for k := range there.gone {
+				days[k.day].rows++
 			}
 			return outcomes, nil
 		}
 		if w.Whole {
-			if err := s.Data.deleteStaleReport(tx, w, now, have, days, &result); err != nil {
+			if err := s.Data.deleteStaleReport(tx, w, now, there, days, &result); err != nil {
 				return nil, err
 			}
 		}
@@ -141,64 +149,103 @@ func (d *DB) markReport(tx *gorm.DB, w ReportWrite, now time.Time, outcomes []da
 	return d.markWide(tx, w.Media, w.AccountID, days, now.UnixMicro())
 }
 
-// existing is a row that the tables hold.
-type existing struct {
-	json   string // "" when the raw row is missing
-	public bool
+// thereBefore is what the tables have of a scope, beside a pull of it.
+type thereBefore struct {
+	rows  map[reportKey]int     // the pull's rows: where in its list; of those with one key the last
+	same  []bool                // by the pull's list: the raw table's row says the same
+	shown []bool                // by the pull's list: the public table has the row
+	gone  map[reportKey]goneRow // rows that the pull has not
+	costs map[day.Day]int64     // of the public rows
+}
+
+// goneRow is a row that a pull has not.
+type goneRow struct {
 	cost   int64
-	seen   bool // the pull has it too
+	public bool // the public table has it
 }
 
-func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (map[reportKey]*existing, error) {
-	hour := "0"
+// readReport reads what there is of a pull's scope. It makes nothing of rows that the pull has too: there are thousands of them.
+func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (thereBefore, error) {
+	there := thereBefore{
+		rows: make(map[reportKey]int, len(w.Rows)), same: make([]bool, len(w.Rows)), shown: make([]bool, len(w.Rows)),
+		gone: map[reportKey]goneRow{}, costs: map[day.Day]int64{},
+	}
+	for i := range w.Rows {
+		there.rows[w.Rows[i].key(w.Hourly)] = i
+	}
+	err := d.eachReportRow(tx, w, w.Raw.Name, "row_json", func(k scannedKey, json []byte) error {
+		i, pulled := there.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
+		if pulled {
+			there.same[i] = string(json) == w.Rows[i].JSON
+		} else {
+			there.gone[k.reportKey()] = goneRow{}
+		}
+		return nil
+	})
+	if err != nil {
+		return there, err
+	}
+	return there, d.eachReportRow(tx, w, reportTable(w.Hourly).Name, "COALESCE(cost, 0)", func(k scannedKey, text []byte) error {
+		cost, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil {
+			return err
+		}
+		i, pulled := there.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
+		if pulled {
+			there.shown[i] = true
+			there.costs[w.Rows[i].Day] += cost
+			return nil
+		}
+		key := k.reportKey()
+		there.gone[key] = goneRow{cost: cost, public: true}
+		there.costs[key.day] += cost
+		return nil
+	})
+}
+
+// scannedKey is a key as it is read, good until the next row is. A map finds a reportKey that is made of one in the brackets without a
+// copy of it.
+type scannedKey struct {
+	day, object []byte
+	hour        int
+}
+
+func (k scannedKey) reportKey() reportKey {
+	return reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}
+}
+
+// eachReportRow calls row with the key and one column of each row of a scope in a table, in no order.
+func (d *DB) eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k scannedKey, value []byte) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", table, err)
+		}
+	}()
+	columns := "day, object_id, " + column
+	var on, object, value sql.RawBytes
+	var k scannedKey
+	dest := []any{&on, &object, &value}
 	if w.Hourly {
-		hour = "hour"
+		columns, dest = columns+", hour", append(dest, &k.hour)
 	}
-	where := " WHERE day IN ? AND account_id = ? AND level = ?"
-	have := map[reportKey]*existing{}
-	at := func(k reportKey) *existing {
-		e := have[k]
-		if e == nil {
-			e = &existing{}
-			have[k] = e
-		}
-		return e
-	}
-	rows, err := tx.Raw("SELECT day, object_id, "+hour+", row_json FROM "+w.Raw.Name+where, w.Days, w.AccountID, w.Level).Rows()
+	rows, err := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE day IN ? AND account_id = ? AND level = ?", w.Days, w.AccountID, w.Level).Rows()
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var k reportKey
-		var json string
-		if err := rows.Scan(&k.day, &k.object, &k.hour, &json); err != nil {
-			return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+		if err := rows.Scan(dest...); err != nil {
+			return err
 		}
-		at(k).json = json
-	}
-	if err := firstError(rows.Err(), rows.Close()); err != nil {
-		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
-	}
-	public := reportTable(w.Hourly).Name
-	rows, err = tx.Raw("SELECT day, object_id, "+hour+", COALESCE(cost, 0) FROM "+public+where, w.Days, w.AccountID, w.Level).Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", public, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var k reportKey
-		var cost int64
-		if err := rows.Scan(&k.day, &k.object, &k.hour, &cost); err != nil {
-			return nil, fmt.Errorf("read %s: %w", public, err)
+		k.day, k.object = on[:min(len(on), len(day.Epoch))], object // SQLite has a time of day behind it.
+		if err := row(k, value); err != nil {
+			return err
 		}
-		e := at(k)
-		e.public, e.cost = true, cost
 	}
-	return have, rows.Err()
+	return firstError(rows.Err(), rows.Close())
 }
 
-func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
+func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, there thereBefore, days map[day.Day]*dayOutcome, result *ReportResult) error {
 	rawTable, publicTable := w.Raw.Upsert(), reportTable(w.Hourly)
 	updated, err := At(now).Value() // Once: each row has it.
 	if err != nil {
@@ -214,16 +261,13 @@ func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, have map
 		if o == nil {
 			return fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, row.Day)
 		}
-		o.rows++
-		k := reportKey{day: row.Day, object: row.Object}
-		if w.Hourly {
-			k.hour = row.Hour
+		k := row.key(w.Hourly)
+		if there.rows[k] != i {
+			continue // The pull has it once more.
 		}
-		if e := have[k]; e != nil {
-			e.seen = true
-			if e.json == row.JSON && e.public {
-				continue
-			}
+		o.rows++
+		if there.same[i] && there.shown[i] {
+			continue
 		}
 		raw.add(func(args []any) []any {
 			return append(append(k.args(args, w.AccountID, w.Level, w.Hourly), row.Raw...), row.JSON, w.Version)
@@ -264,38 +308,35 @@ func (t *tableRows) add(fill func([]any) []any) {
 
 // deleteStaleReport deletes what the tables have and a whole pull has not, unless that looks like the platform's
 // mistake.
-func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, have map[reportKey]*existing, days map[day.Day]*dayOutcome, result *ReportResult) error {
+func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, there thereBefore, days map[day.Day]*dayOutcome, result *ReportResult) error {
 	type sums struct {
-		cost, gone int64
-		keys       [][]any
-		public     [][]any // those of them that the public table has
+		cost   int64
+		keys   [][]any
+		public [][]any // those of them that the public table has
 	}
 	stale := map[day.Day]*sums{}
-	for k, e := range have {
+	for k, row := range there.gone {
 		s := stale[k.day]
 		if s == nil {
 			s = &sums{}
 			stale[k.day] = s
 		}
-		s.cost += e.cost
-		if !e.seen {
-			s.gone += e.cost
-			s.keys = append(s.keys, k.args(nil, w.AccountID, w.Level, w.Hourly))
-			if e.public {
-				s.public = append(s.public, k.args(nil, w.AccountID, w.Level, w.Hourly))
-			}
+		s.cost += row.cost
+		s.keys = append(s.keys, k.args(nil, w.AccountID, w.Level, w.Hourly))
+		if row.public {
+			s.public = append(s.public, k.args(nil, w.AccountID, w.Level, w.Hourly))
 		}
 	}
 	var keys, public [][]any
 	for _, day := range w.Days {
 		s := stale[day]
-		if s == nil || len(s.keys) == 0 {
+		if s == nil {
 			continue
 		}
-		o := days[day]
-		if !w.Confirmed && s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {
+		o, all := days[day], there.costs[day]
+		if !w.Confirmed && all > 0 && (o.rows == 0 || float64(s.cost) > SuspectShareMax*float64(all)) {
 			o.state, o.whole = Suspect, false
-			o.note = fmt.Sprintf("the platform's answer lacks %d of the rows that there were, with %.2f of %s %.2f", len(s.keys), float64(s.gone)/1e6, w.Currency, float64(s.cost)/1e6)
+			o.note = fmt.Sprintf("the platform's answer lacks %d of the rows that there were, with %.2f of %s %.2f", len(s.keys), float64(s.cost)/1e6, w.Currency, float64(all)/1e6)
 			result.Suspect = append(result.Suspect, day)
 			continue
 		}

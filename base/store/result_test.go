@@ -190,6 +190,48 @@ func TestWriteReport_RefusesRowsOutsideItsDays(t *testing.T) {
 	require.Empty(t, coverageOf(t, s), "nothing of the transaction stays")
 }
 
+// A platform that gives a row on two pages, with figures that rose in between, has it once: as it came last.
+func TestWriteReport_ARowThatComesTwiceIsTheLast(t *testing.T) {
+	t.Parallel()
+	s := resultStore(t)
+	rows := []store.ReportRow{costRow(today, "1", 1_000_000, `{"v":1}`), costRow(today, "2", 5_000_000, `{"v":1}`), costRow(today, "1", 2_000_000, `{"v":2}`)}
+	result, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), rows...))
+	require.NoError(t, err)
+	require.Equal(t, 2, result.Written)
+	first := publicRows(t, s)
+	require.Len(t, first, 2)
+	require.EqualValues(t, 2_000_000, *first[0].Cost)
+	require.EqualValues(t, 2, coverageOf(t, s)[today].RowCount, "as many as the table has")
+
+	result, err = s.WriteReport(t.Context(), reportOf(begin(t, s, "b", today), rows...))
+	require.NoError(t, err)
+	require.Zero(t, result.Written, "the same again changes nothing")
+	require.Equal(t, first, publicRows(t, s))
+}
+
+// What the tables lack of an unchanged row comes back, and what only one of them has of a row that is gone goes.
+func TestWriteReport_MendsRowsThatOneTableLacks(t *testing.T) {
+	t.Parallel()
+	s := resultStore(t)
+	db := s.Data.Writer(t.Context())
+	pulled := []store.ReportRow{costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 200_000_000, `{"v":1}`), costRow(today, "3", 300_000_000, `{"v":1}`)}
+	gone := []store.ReportRow{costRow(today, "8", 1_000_000, `{"v":1}`), costRow(today, "9", 1_000_000, `{"v":1}`)}
+	_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), append(gone, pulled...)...))
+	require.NoError(t, err)
+	for table, objects := range map[string][]string{rawReport.Name: {"1", "8"}, "report_daily": {"2", "9"}} {
+		require.NoError(t, db.Exec("DELETE FROM "+table+" WHERE object_id IN ?", objects).Error)
+	}
+	result, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "b", today), pulled...))
+	require.NoError(t, err)
+	require.Equal(t, 2, result.Written)
+	require.Equal(t, 2, result.Deleted)
+	for _, table := range []string{rawReport.Name, "report_daily"} {
+		var objects []string
+		require.NoError(t, db.Raw("SELECT object_id FROM "+table+" ORDER BY object_id").Scan(&objects).Error)
+		require.Equal(t, []string{"1", "2", "3"}, objects, table)
+	}
+}
+
 func objectsOf(claim store.Claim, full bool, rows ...store.ObjectRow) store.ObjectWrite {
 	return store.ObjectWrite{Claim: claim, Raw: rawObject, Full: full, Rows: rows}
 }

@@ -35,8 +35,8 @@ var all = []defence{
 		name: "suspect", without: "a success without rows takes away what was spent",
 		edits: []patch.Edit{{
 			File:    "base/store/report.go",
-			Find:    "		if !w.Confirmed && s.cost > 0 && (",
-			Replace: "		if s.cost < 0 && (",
+			Find:    "		if !w.Confirmed && all > 0 && (",
+			Replace: "		if all < 0 && (",
 		}},
 	},
 	{

@@ -163,8 +163,8 @@ var All = []Mutant{
 		Name: "empty-answers-believed", Breaks: "an answer without rows deletes what was spent",
 		Edits: []patch.Edit{{
 			File:    "base/store/report.go",
-			Find:    "		if !w.Confirmed && s.cost > 0 && (o.rows == 0 || float64(s.gone) > SuspectShareMax*float64(s.cost)) {\n",
-			Replace: "		if s.cost < 0 {\n",
+			Find:    "		if !w.Confirmed && all > 0 && (o.rows == 0 || float64(s.cost) > SuspectShareMax*float64(all)) {\n",
+			Replace: "		if all < 0 {\n",
 		}},
 		Scenarios: []string{"platform-answers-empty"},
 	},
