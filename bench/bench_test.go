@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,7 +106,7 @@ func TestReport_HasASpreadOfWhatCostsNothing(t *testing.T) {
 
 func TestMeasures_NameTheirPeersOnce(t *testing.T) {
 	t.Parallel()
-	queues := []string{"asynq", river}
+	queues := slices.Collect(maps.Keys(peerModules))
 	for _, m := range measures {
 		for _, peer := range m.peers {
 			require.NotEqual(t, slices.Contains(queues, peer), m.beside[peer] != nil, "%s of %s is either a task queue or taken in this process", m.id, peer)

@@ -76,11 +76,11 @@ type deployment struct {
 	consumers []*consumer.Consumer // those that work
 	hold      *hold
 	accounts  []int64
-	tasks     map[string]int64 // ids by handlers
-	world     *world           // nil where no measure needs it
-	peers     string           // their program; "" until it is built
-	postgres  *local.Postgres  // of a peer
-	database  *local.Server    // postgres, nil before its first start
+	tasks     map[string]int64  // ids by handlers
+	world     *world            // nil where no measure needs it
+	peers     map[string]string // their programs, by their names
+	postgres  *local.Postgres   // of a peer
+	database  *local.Server     // postgres, nil before its first start
 
 	// What the flat measures have made once: the run id above those of the long day's table, and the crowd's accounts.
 	filledBelow int64
@@ -259,17 +259,30 @@ func (d *deployment) stopConsumer() {
 	d.consumers = nil
 }
 
-// buildPeers builds the peers' program, which is of a module of its own, once.
-func (d *deployment) buildPeers(ctx context.Context) (string, error) {
-	if d.peers == "" {
-		program := filepath.Join(d.o.dir, "peers")
-		out, err := exec.CommandContext(ctx, "go", "build", "-C", "bench/peers", "-o", program, ".").CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("build the peers: %w: %s", err, out)
+// peerModules are the modules of the peers' programs, which are not of adsync's.
+var peerModules = map[string]string{"asynq": "bench/peers", river: "bench/peers", machinery: "bench/peers/machinery"}
+
+// buildPeers builds the programs of the peers that are measured. One that cannot be built, as its module is not to be had, is left out.
+func (d *deployment) buildPeers(ctx context.Context, say func(format string, args ...any)) {
+	d.peers = map[string]string{}
+	for _, m := range measures {
+		if !slices.Contains(d.o.only, m.id) {
+			continue
 		}
-		d.peers = program
+		for _, who := range m.peers {
+			module := peerModules[who]
+			if module == "" || d.peers[who] != "" {
+				continue
+			}
+			program := filepath.Join(d.o.dir, filepath.Base(module))
+			out, err := exec.CommandContext(ctx, "go", "build", "-C", module, "-o", program, ".").CombinedOutput()
+			if err != nil {
+				say("%s is left out, its program cannot be built: %v: %s", who, err, out)
+				continue
+			}
+			d.peers[who] = program
+		}
 	}
-	return d.peers, nil
 }
 
 // startPostgres starts PostgreSQL, until stopPostgres: what it does after a peer's turn is to slow down nobody else.

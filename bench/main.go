@@ -119,6 +119,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 		return nil, err
 	}
 	say("the servers run, %d accounts are there", o.accounts)
+	d.buildPeers(ctx, say)
 	report = newReport(o)
 	for round := range o.rounds {
 		for _, m := range measures {
@@ -126,6 +127,9 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 				continue
 			}
 			for _, who := range slices.Repeat(append([]string{ours}, m.peers...), max(1, m.turns)) {
+				if peerModules[who] != "" && d.peers[who] == "" {
+					continue
+				}
 				values, err := m.take(ctx, d, who)
 				if err != nil {
 					return nil, fmt.Errorf("%s of %s: %w", m.id, who, err)

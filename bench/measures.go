@@ -45,16 +45,17 @@ type take func(d *deployment, ctx context.Context) (map[string]float64, error)
 
 const (
 	allDurable   = "log row and outcome in MariaDB (a sync a commit), message in Kafka (one broker, acks=all)"
-	redisDurable = "asynq: nothing (Redis, in memory)"
+	redisDurable = "asynq and machinery: nothing (Redis, in memory)"
 	riverDurable = redisDurable + ", river: the job's row in PostgreSQL (fsync and synchronous_commit on)"
 	river        = "river"
+	machinery    = "machinery"
 )
 
 var measures = slices.Concat(engineMeasures, fullMeasures(), flatMeasures, scaleMeasures())
 
 var engineMeasures = []measure{
 	{
-		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...), peers: []string{"asynq", river}, durable: allDurable, peersDurable: riverDurable,
+		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...), peers: []string{"asynq", machinery, river}, durable: allDurable, peersDurable: riverDurable,
 		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 			return d.throughput(ctx, "noop", noop)
 		},
@@ -70,7 +71,7 @@ var engineMeasures = []measure{
 		ours: (*deployment).fanOut,
 	},
 	{
-		id: "latency", figures: []figure{{"latency-p50", "ms", false}, {"latency-p99", "ms", false}}, peers: []string{"asynq", river},
+		id: "latency", figures: []figure{{"latency-p50", "ms", false}, {"latency-p99", "ms", false}}, peers: []string{"asynq", machinery, river},
 		durable: allDurable, peersDurable: riverDurable,
 		ours: (*deployment).latency,
 	},
@@ -128,10 +129,6 @@ func (m measure) take(ctx context.Context, d *deployment, who string) (map[strin
 
 // peer has a peer measured by its own program, on the Redis of ours or a PostgreSQL that runs for it alone, which it finds and leaves empty.
 func (d *deployment) peer(ctx context.Context, id, who string) (values map[string]float64, err error) {
-	program, err := d.buildPeers(ctx)
-	if err != nil {
-		return nil, err
-	}
 	args := []string{"-peer", who, "-measure", id, "-redis", d.redis.Addr(), "-tasks", strconv.Itoa(d.o.accounts * d.o.parts),
 		"-concurrency", strconv.Itoa(d.o.pool), "-rate", strconv.Itoa(latencyRate)}
 	if who == river {
@@ -141,7 +138,7 @@ func (d *deployment) peer(ctx context.Context, id, who string) (values map[strin
 		defer func() { err = errors.Join(err, d.stopPostgres()) }()
 		args = append(args, "-postgres", d.postgres.DSN())
 	}
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, d.peers[who], args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

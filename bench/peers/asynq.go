@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+
+	"adsync/bench/peers/queue"
 )
 
 // asynqQueue is asynq, with the concurrency of our pool (another makes no difference) and everything else but asynqCheck as shipped. Tasks are enqueued one by one, as it has no batches, by
@@ -27,9 +29,9 @@ const (
 	asynqQueueName = "default"
 )
 
-func (asynqQueue) serve(o options, done func(asynq.Task)) (stop func(), err error) {
-	server := asynq.NewServer(asynq.RedisClientOpt{Addr: o.redis}, asynq.Config{
-		Concurrency: o.concurrency, LogLevel: asynq.ErrorLevel, TaskCheckInterval: asynqCheck,
+func (asynqQueue) serve(o queue.Options, done func(asynq.Task)) (stop func(), err error) {
+	server := asynq.NewServer(asynq.RedisClientOpt{Addr: o.Redis}, asynq.Config{
+		Concurrency: o.Concurrency, LogLevel: asynq.ErrorLevel, TaskCheckInterval: asynqCheck,
 	})
 	mux := asynq.NewServeMux()
 	mux.HandleFunc(asynqType, func(_ context.Context, t *asynq.Task) error {
@@ -40,8 +42,8 @@ func (asynqQueue) serve(o options, done func(asynq.Task)) (stop func(), err erro
 }
 
 // drained waits until so many tasks are done, and makes sure that nothing is left.
-func (asynqQueue) drained(ctx context.Context, o options, before, tasks int) error {
-	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.redis})
+func (asynqQueue) drained(ctx context.Context, o queue.Options, before, tasks int) error {
+	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.Redis})
 	defer inspector.Close()
 	for {
 		info, err := inspector.GetQueueInfo(asynqQueueName)
@@ -54,17 +56,15 @@ func (asynqQueue) drained(ctx context.Context, o options, before, tasks int) err
 			}
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		if err := queue.Wait(ctx, queue.PollEvery); err != nil {
+			return err
 		}
 	}
 }
 
 // processed is how many tasks were ever done.
-func (asynqQueue) processed(o options) (int, error) {
-	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.redis})
+func (asynqQueue) processed(o queue.Options) (int, error) {
+	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.Redis})
 	defer inspector.Close()
 	known, err := inspector.Queues()
 	if err != nil || !slices.Contains(known, asynqQueueName) {
@@ -77,7 +77,7 @@ func (asynqQueue) processed(o options) (int, error) {
 	return info.ProcessedTotal, nil
 }
 
-func (q asynqQueue) throughput(ctx context.Context, o options) (float64, error) {
+func (q asynqQueue) Throughput(ctx context.Context, o queue.Options) (float64, error) {
 	before, err := q.processed(o)
 	if err != nil {
 		return 0, err
@@ -87,14 +87,14 @@ func (q asynqQueue) throughput(ctx context.Context, o options) (float64, error) 
 		return 0, err
 	}
 	defer stop()
-	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.redis})
+	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.Redis})
 	defer client.Close()
 	began := time.Now()
 	var writers sync.WaitGroup
 	errs := make([]error, asynqWriters)
 	for w := range asynqWriters {
 		writers.Go(func() {
-			for i := w; i < o.tasks && errs[w] == nil; i += asynqWriters {
+			for i := w; i < o.Tasks && errs[w] == nil; i += asynqWriters {
 				_, errs[w] = client.EnqueueContext(ctx, asynq.NewTask(asynqType, fmt.Appendf(nil, `{"account":%d}`, i)))
 			}
 		})
@@ -103,13 +103,13 @@ func (q asynqQueue) throughput(ctx context.Context, o options) (float64, error) 
 	if err := errors.Join(errs...); err != nil {
 		return 0, err
 	}
-	if err := q.drained(ctx, o, before, o.tasks); err != nil {
+	if err := q.drained(ctx, o, before, o.Tasks); err != nil {
 		return 0, err
 	}
-	return float64(o.tasks) / time.Since(began).Seconds(), nil
+	return float64(o.Tasks) / time.Since(began).Seconds(), nil
 }
 
-func (q asynqQueue) latency(ctx context.Context, o options) ([]time.Duration, error) {
+func (q asynqQueue) Latency(ctx context.Context, o queue.Options) ([]time.Duration, error) {
 	before, err := q.processed(o)
 	if err != nil {
 		return nil, err
@@ -127,12 +127,12 @@ func (q asynqQueue) latency(ctx context.Context, o options) ([]time.Duration, er
 		return nil, err
 	}
 	defer stop()
-	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.redis})
+	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.Redis})
 	defer client.Close()
-	tasks := o.rate * int(latencyFor.Seconds())
+	tasks := o.Rate * int(queue.LatencyFor.Seconds())
 	began := time.Now()
 	for i := range tasks {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.rate))))
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.Rate))))
 		made, err := json.Marshal(time.Now())
 		if err != nil {
 			return nil, err

@@ -13,6 +13,8 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"adsync/bench/peers/queue"
 )
 
 // riverQueue is river on PostgreSQL, set up as its own benchmark is (`river bench`): 2,000 workers (256 do two thirds as much, 5,000 less too), and
@@ -46,8 +48,8 @@ func (*riverWorker) Work(context.Context, *river.Job[riverArgs]) error { return 
 type riverClient = river.Client[pgx.Tx]
 
 // serve makes the tables, which must have no jobs, and has a client work until stop.
-func (riverQueue) serve(ctx context.Context, o options) (pool *pgxpool.Pool, client *riverClient, stop func() error, err error) {
-	config, err := pgxpool.ParseConfig(o.postgres)
+func (riverQueue) serve(ctx context.Context, o queue.Options) (pool *pgxpool.Pool, client *riverClient, stop func() error, err error) {
+	config, err := pgxpool.ParseConfig(o.Postgres)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -120,10 +122,8 @@ func (riverQueue) drained(ctx context.Context, pool *pgxpool.Pool) error {
 		if !open {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		if err := queue.Wait(ctx, queue.PollEvery); err != nil {
+			return err
 		}
 	}
 }
@@ -141,15 +141,15 @@ func (riverQueue) exact(ctx context.Context, pool *pgxpool.Pool, tasks int) erro
 	return err
 }
 
-func (q riverQueue) throughput(ctx context.Context, o options) (perSecond float64, err error) {
+func (q riverQueue) Throughput(ctx context.Context, o queue.Options) (perSecond float64, err error) {
 	pool, client, stop, err := q.serve(ctx, o)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	began := time.Now()
-	for from := 0; from < o.tasks; from += riverBatch {
-		batch := make([]river.InsertManyParams, min(riverBatch, o.tasks-from))
+	for from := 0; from < o.Tasks; from += riverBatch {
+		batch := make([]river.InsertManyParams, min(riverBatch, o.Tasks-from))
 		for i := range batch {
 			batch[i].Args = riverArgs{Account: from + i}
 		}
@@ -161,20 +161,20 @@ func (q riverQueue) throughput(ctx context.Context, o options) (perSecond float6
 		return 0, err
 	}
 	took := time.Since(began)
-	return float64(o.tasks) / took.Seconds(), q.exact(ctx, pool, o.tasks)
+	return float64(o.Tasks) / took.Seconds(), q.exact(ctx, pool, o.Tasks)
 }
 
 // latency is told by the rows, as ours is.
-func (q riverQueue) latency(ctx context.Context, o options) (waited []time.Duration, err error) {
+func (q riverQueue) Latency(ctx context.Context, o queue.Options) (waited []time.Duration, err error) {
 	pool, client, stop, err := q.serve(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	tasks := o.rate * int(latencyFor.Seconds())
+	tasks := o.Rate * int(queue.LatencyFor.Seconds())
 	began := time.Now()
 	for i := range tasks {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.rate))))
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.Rate))))
 		if _, err := client.Insert(ctx, riverArgs{Account: i}, nil); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,208 @@
+// Command machinery measures machinery, see package queue. It is of a module of its own: its configuration brings clients of half a dozen services.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/RichardKnop/machinery/v2"
+	backend "github.com/RichardKnop/machinery/v2/backends/redis"
+	broker "github.com/RichardKnop/machinery/v2/brokers/redis"
+	"github.com/RichardKnop/machinery/v2/config"
+	eagerlock "github.com/RichardKnop/machinery/v2/locks/eager"
+	"github.com/RichardKnop/machinery/v2/log"
+	"github.com/RichardKnop/machinery/v2/tasks"
+	"github.com/redis/go-redis/v9"
+
+	"adsync/bench/peers/queue"
+)
+
+func main() { queue.Main(map[string]queue.Queue{"machinery": machineryQueue{}}) }
+
+// machineryQueue is machinery with its queue and its results in Redis, by go-redis, and the concurrency of our pool. It needs a place for
+// results; a task writes four states there. Tasks are sent one by one, as by its groups, by some goroutines at a time.
+type machineryQueue struct{}
+
+const (
+	// senders is how many goroutines send: with more it does not get faster.
+	senders   = 16
+	taskName  = "noop"
+	queueName = "machinery_tasks"
+	// page is how many states are read by one command.
+	page = 1000
+)
+
+// noLog takes what machinery logs, on the standard output, of each start and stop.
+type noLog struct{}
+
+func (noLog) Print(...any)          {}
+func (noLog) Printf(string, ...any) {}
+func (noLog) Println(...any)        {}
+func (noLog) Fatal(...any)          {}
+func (noLog) Fatalf(string, ...any) {}
+func (noLog) Fatalln(...any)        {}
+func (noLog) Panic(...any)          {}
+func (noLog) Panicf(string, ...any) {}
+func (noLog) Panicln(...any)        {}
+
+// server is a server with a worker, and how many tasks that one has done.
+type server struct {
+	*machinery.Server
+	done atomic.Int64
+	stop func()
+}
+
+// serve starts a worker that gives each task's value to work.
+func (machineryQueue) serve(o queue.Options, work func(value int64)) (*server, error) {
+	log.Set(noLog{})
+	cnf := &config.Config{DefaultQueue: queueName, ResultsExpireIn: 3600, NoUnixSignals: true, Redis: &config.RedisConfig{}}
+	s := &server{Server: machinery.NewServer(cnf, broker.NewGR(cnf, []string{o.Redis}, 0), backend.NewGR(cnf, []string{o.Redis}, 0), eagerlock.New())}
+	err := s.RegisterTask(taskName, func(value int64) error {
+		work(value)
+		s.done.Add(1)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	worker, ended := s.NewWorker("bench", o.Concurrency), make(chan error, 1)
+	worker.LaunchAsync(ended)
+	s.stop = func() {
+		worker.Quit()
+		<-ended
+	}
+	return s, nil
+}
+
+func taskID(number int) string { return fmt.Sprint("task_", number) }
+
+func (s *server) send(ctx context.Context, number int, value int64) error {
+	_, err := s.SendTaskWithContext(ctx, &tasks.Signature{
+		UUID: taskID(number), Name: taskName, Args: []tasks.Arg{{Type: "int64", Value: value}},
+	})
+	return err
+}
+
+// drained waits until so many tasks are done and returns when they were: when the results of all say so. Then it takes those away, and makes sure that
+// nothing is left.
+func (s *server) drained(ctx context.Context, o queue.Options, sent int) (at time.Time, err error) {
+	for s.done.Load() < int64(sent) { // That is no count, but when it is worth to look.
+		if err := queue.Wait(ctx, queue.PollEvery); err != nil {
+			return at, err
+		}
+	}
+	store := redis.NewClient(&redis.Options{Addr: o.Redis})
+	defer store.Close()
+	at = time.Now()
+	for first := 0; first < sent; {
+		var ids []string
+		for number := first; number < min(first+page, sent); number++ {
+			ids = append(ids, taskID(number))
+		}
+		succeeded, err := allSucceeded(ctx, store, ids)
+		if err != nil {
+			return at, err
+		}
+		if !succeeded {
+			at = time.Now()
+			if err := queue.Wait(ctx, time.Millisecond); err != nil {
+				return at, err
+			}
+			continue
+		}
+		if err := store.Del(ctx, ids...).Err(); err != nil {
+			return at, err
+		}
+		first += len(ids)
+	}
+	left, err := store.LLen(ctx, queueName).Result()
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d tasks are left", left)
+	}
+	if err == nil && s.done.Load() > int64(sent) {
+		err = fmt.Errorf("%d tasks were done, want %d", s.done.Load(), sent)
+	}
+	return at, err
+}
+
+// allSucceeded tells whether all tasks have succeeded.
+func allSucceeded(ctx context.Context, store *redis.Client, ids []string) (bool, error) {
+	states, err := store.MGet(ctx, ids...).Result()
+	if err != nil {
+		return false, err
+	}
+	for i, text := range states {
+		encoded, known := text.(string)
+		if !known {
+			return false, fmt.Errorf("%s has no state", ids[i])
+		}
+		var state tasks.TaskState
+		if err := json.Unmarshal([]byte(encoded), &state); err != nil {
+			return false, err
+		}
+		if state.IsFailure() {
+			return false, fmt.Errorf("%s: %s", ids[i], state.Error)
+		}
+		if !state.IsSuccess() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (q machineryQueue) Throughput(ctx context.Context, o queue.Options) (float64, error) {
+	s, err := q.serve(o, func(int64) {})
+	if err != nil {
+		return 0, err
+	}
+	defer s.stop()
+	began := time.Now()
+	var sending sync.WaitGroup
+	errs := make([]error, senders)
+	for g := range senders {
+		sending.Go(func() {
+			for i := g; i < o.Tasks && errs[g] == nil; i += senders {
+				errs[g] = s.send(ctx, i, int64(i))
+			}
+		})
+	}
+	sending.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return 0, err
+	}
+	ended, err := s.drained(ctx, o, o.Tasks)
+	return float64(o.Tasks) / ended.Sub(began).Seconds(), err
+}
+
+func (q machineryQueue) Latency(ctx context.Context, o queue.Options) ([]time.Duration, error) {
+	var mu sync.Mutex
+	var waited []time.Duration
+	s, err := q.serve(o, func(made int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		waited = append(waited, time.Since(time.Unix(0, made)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	sent := o.Rate * int(queue.LatencyFor.Seconds())
+	began := time.Now()
+	for i := range sent {
+		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.Rate))))
+		if err := s.send(ctx, i, time.Now().UnixNano()); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := s.drained(ctx, o, sent); err != nil {
+		return nil, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return waited, nil
+}

@@ -1,0 +1,97 @@
+// Package queue is the command line of the programs that measure a task queue at one thing, as bench asks, and print the figures as JSON. What they
+// count they count in the queue's store, which must be empty afterwards.
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Options is what the command line asks for.
+type Options struct {
+	peer, measure string
+	Redis         string // host:port
+	Postgres      string // a URL
+	Tasks         int
+	Concurrency   int
+	Rate          int // tasks a second, of the latency
+}
+
+const (
+	// LatencyFor is how long the steady rate goes on.
+	LatencyFor = 20 * time.Second
+	// PollEvery is how often it is looked whether all tasks are done.
+	PollEvery = 20 * time.Millisecond
+)
+
+// Queue is a peer.
+type Queue interface {
+	// Throughput is how many tasks a second are done, from the first one's enqueuing to the last one's end.
+	Throughput(ctx context.Context, o Options) (float64, error)
+	// Latency returns how long each task waited that was enqueued at a steady rate.
+	Latency(ctx context.Context, o Options) ([]time.Duration, error)
+}
+
+// Wait waits for d, or returns the context's error.
+func Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Main measures one of the queues, which have names, and ends the process with 1 when that fails.
+func Main(queues map[string]Queue) {
+	var o Options
+	flag.StringVar(&o.peer, "peer", "", "the task queue: "+strings.Join(slices.Sorted(maps.Keys(queues)), ", "))
+	flag.StringVar(&o.measure, "measure", "noop", "noop or latency")
+	flag.StringVar(&o.Redis, "redis", "127.0.0.1:6379", "the address of Redis")
+	flag.StringVar(&o.Postgres, "postgres", "postgres://postgres@127.0.0.1:5432/postgres", "the address of PostgreSQL")
+	flag.IntVar(&o.Tasks, "tasks", 200_000, "how many tasks")
+	flag.IntVar(&o.Concurrency, "concurrency", 256, "how many at a time")
+	flag.IntVar(&o.Rate, "rate", 500, "tasks a second, of the latency")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	values, err := run(ctx, queues, o)
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(values)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, queues map[string]Queue, o Options) (map[string]float64, error) {
+	q, known := queues[o.peer]
+	if !known {
+		return nil, fmt.Errorf("-peer %s is not known", o.peer)
+	}
+	switch o.measure {
+	case "noop":
+		perSecond, err := q.Throughput(ctx, o)
+		return map[string]float64{"noop": perSecond}, err
+	case "latency":
+		waited, err := q.Latency(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(waited)
+		at := func(part int) float64 { return waited[len(waited)*part/100].Seconds() * 1000 }
+		return map[string]float64{"latency-p50": at(50), "latency-p99": at(99)}, nil
+	default:
+		return nil, fmt.Errorf("-measure %s is none of noop, latency", o.measure)
+	}
+}
