@@ -91,8 +91,8 @@ const (
 	summaryPage = 20_000
 	// summedTogether is how many of them one statement adds up: as many groups as the server holds in memory, whatever games they are of.
 	summedTogether = 500
-	// summedAtOnce is how many such statements run at a time: each takes a core of the server.
-	summedAtOnce = 2
+	// summedAtOnce is how many such statements run at a time: each takes a core of the server, or waits for the disk where the day is not in memory.
+	summedAtOnce = 8
 )
 
 // fewAccounts is up to how many marked accounts only the games that they belong to are added up anew.
