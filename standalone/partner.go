@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"adsync/base/day"
@@ -51,7 +52,7 @@ const (
 const strangerAccount = "90000000001"
 
 func openPartnerFile(path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", store.SQLiteFile(path, url.Values{"_pragma": {"busy_timeout(10000)"}}))
 	if err != nil {
 		return nil, fmt.Errorf("open the partner's database: %w", err)
 	}

@@ -148,6 +148,12 @@ func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, max
 	return db, connector, err
 }
 
+// SQLiteFile is how SQLite's driver is told of a file, whatever its name, and how it is to be opened.
+func SQLiteFile(path string, query url.Values) string {
+	file := url.URL{Path: path} // It is a URI: a # or a ? would end the name.
+	return "file:" + file.EscapedPath() + "?" + query.Encode()
+}
+
 func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int) (*gorm.DB, error) {
 	query := url.Values{"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)", "cache_size(-16000)",
@@ -156,7 +162,7 @@ func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int
 		// The writer takes its lock at BEGIN: a read-then-write transaction that upgrades later fails with BUSY.
 		query.Set("_txlock", "immediate")
 	}
-	db, err := gorm.Open(sqlite.Open("file:"+path+"?"+query.Encode()), config)
+	db, err := gorm.Open(sqlite.Open(SQLiteFile(path, query)), config)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

@@ -69,7 +69,7 @@ func OpenPartner(cfg PartnerConfig) (*PartnerSource, error) {
 	if cfg.Driver == SQLite {
 		query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)", "query_only(1)"}}
 		var err error
-		if p.pool, err = sql.Open("sqlite", "file:"+cfg.DSN.Reveal()+"?"+query.Encode()); err != nil {
+		if p.pool, err = sql.Open("sqlite", SQLiteFile(cfg.DSN.Reveal(), query)); err != nil {
 			return nil, fmt.Errorf("open the partner's database: %w", err)
 		}
 		return p, nil
