@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -234,13 +235,13 @@ type DeadTotal struct{ All, Redriving int64 }
 func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []DeadGroup, total DeadTotal, err error) {
 	where, args := s.Data.deadWhere(f)
 	index := ""
-	columns := "COUNT(*), SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END), MIN(d.dead_at), MAX(d.dead_at)"
+	columns := "COUNT(*), SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END), CAST(MIN(d.dead_at) AS CHAR), CAST(MAX(d.dead_at) AS CHAR)"
 	grouped := " GROUP BY d.error_print, d.error_class, d.task_id"
 	switch {
 	case f.Text != "":
 		// One by one, in the order in which they lie: each must be looked at, by print they lie all over the table, and groups by the thousand cost the
 		// server more than it costs to send the rows.
-		columns, grouped = "1, CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END, d.dead_at, d.dead_at", ""
+		columns, grouped = "1, CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END, CAST(d.dead_at AS CHAR), NULL", ""
 		if f.Print == "" && s.Data.dialect != SQLiteDialect {
 			index = " IGNORE INDEX (print, tally)"
 		}
@@ -253,29 +254,32 @@ func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (g
 		return nil, total, fmt.Errorf("group dead subtasks: %w", err)
 	}
 	defer rows.Close()
-	byPrint := map[string]int{}
+	byPrint := map[string]*deadGroup{}
+	var errorPrint, errorClass, first, last sql.RawBytes // There may be hundreds of thousands: nothing is made of a row that is like others.
+	var class string
+	var id, count, redriving int64
 	for rows.Next() {
-		var g DeadGroup
-		var class string
-		var id int64
-		var first, last Time
-		if err := rows.Scan(&g.Print, &class, &id, &g.Count, &g.Redriving, &first, &last); err != nil {
+		if err := rows.Scan(&errorPrint, &errorClass, &id, &count, &redriving, &first, &last); err != nil {
 			return nil, total, fmt.Errorf("group dead subtasks: %w", err)
 		}
-		g.First, g.Last = first.Time, last.Time
-		total.All, total.Redriving = total.All+g.Count, total.Redriving+g.Redriving
-		i, known := byPrint[g.Print]
-		if !known {
-			i = len(groups)
-			byPrint[g.Print] = i
-			groups = append(groups, DeadGroup{Print: g.Print, First: g.First, Last: g.Last})
+		g := byPrint[string(errorPrint)]
+		if g == nil {
+			g = &deadGroup{DeadGroup: DeadGroup{Print: string(errorPrint)}}
+			byPrint[g.Print] = g
 		}
-		group := &groups[i]
-		group.add(&g)
-		group.Classes, group.TaskIDs = appendNew(group.Classes, class), appendNew(group.TaskIDs, id)
+		class = textOf(errorClass, class)
+		g.add(count, redriving, first, last)
+		g.Classes, g.TaskIDs = appendNew(g.Classes, class), appendNew(g.TaskIDs, id)
+		total.All, total.Redriving = total.All+count, total.Redriving+redriving
 	}
 	if err := firstError(rows.Err(), rows.Close()); err != nil {
 		return nil, total, fmt.Errorf("group dead subtasks: %w", err)
+	}
+	for _, g := range byPrint {
+		if err := g.times(); err != nil {
+			return nil, total, fmt.Errorf("group dead subtasks: %w", err)
+		}
+		groups = append(groups, g.DeadGroup)
 	}
 	slices.SortFunc(groups, func(a, b DeadGroup) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Print, b.Print)) })
 	groups = groups[:min(limit, len(groups))]
@@ -286,16 +290,34 @@ func (s *Store) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (g
 	return groups, total, s.fillExamples(ctx, f, groups)
 }
 
-// add adds a part of the group.
-func (g *DeadGroup) add(part *DeadGroup) {
-	g.Count += part.Count
-	g.Redriving += part.Redriving
-	if part.First.Before(g.First) {
-		g.First = part.First
+// deadGroup is a group as it is gathered, with its times as texts, which are in the order of the times.
+type deadGroup struct {
+	DeadGroup
+	first, last []byte
+}
+
+// add adds a part of the group; a last of nil is as first.
+func (g *deadGroup) add(count, redriving int64, first, last []byte) {
+	g.Count, g.Redriving = g.Count+count, g.Redriving+redriving
+	if last == nil {
+		last = first
 	}
-	if part.Last.After(g.Last) {
-		g.Last = part.Last
+	if g.first == nil || bytes.Compare(first, g.first) < 0 {
+		g.first = append(g.first[:0], first...)
 	}
+	if bytes.Compare(last, g.last) > 0 {
+		g.last = append(g.last[:0], last...)
+	}
+}
+
+// times reads the texts.
+func (g *deadGroup) times() error {
+	var first, last Time
+	if err := firstError(first.Scan(g.first), last.Scan(g.last)); err != nil {
+		return err
+	}
+	g.First, g.Last = first.Time, last.Time
+	return nil
 }
 
 // examplesPerStatement is how many groups' examples one statement reads.

@@ -160,45 +160,71 @@ func (s *Store) Holes(ctx context.Context, accountIDs []int64, c Calendar) ([]Ho
 	if len(accountIDs) == 0 {
 		return nil, nil
 	}
-	var known []struct {
-		AccountID int64         `gorm:"column:account_id"`
-		Day       day.Day       `gorm:"column:day"`
-		RunID     int64         `gorm:"column:run_id"`
-		State     CoverageState `gorm:"column:state"`
-	}
-	const where = " WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?"
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, run_id, state FROM coverage"+where, accountIDs, c.Report, c.Level, c.from(), c.to()).Scan(&known).Error
+	known, err := s.known(ctx, accountIDs, c)
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of %s by %s: %w", c.Report, c.Level, err)
-	}
-	since := make(map[day.Day]int64, len(c.Days))
-	for _, d := range c.Days {
-		since[d.Day] = d.Since
-	}
-	states := make(map[accountDay]CoverageState, len(known))
-	whole := make(map[accountDay]bool, len(known))
-	for _, k := range known {
-		at := accountDay{k.AccountID, k.Day}
-		states[at], whole[at] = k.State, k.State == Complete && k.RunID >= since[k.Day]
 	}
 	ordered, err := readHoles(s.Data.Writer(ctx), accountIDs, c.Report, c.Level, c.from(), c.to(), "")
 	if err != nil {
 		return nil, err
 	}
 	var holes []Hole
-	for _, id := range accountIDs {
-		for _, d := range c.Days {
-			at := accountDay{id, d.Day}
-			if whole[at] {
+	for i, id := range accountIDs {
+		for j, d := range c.Days {
+			is := known[i*len(c.Days)+j]
+			if is.whole {
 				continue
 			}
-			h := ordered[at]
-			h.AccountID, h.Day, h.State = id, d.Day, states[at]
+			var h Hole
+			if len(ordered) > 0 {
+				h = ordered[accountDay{id, d.Day}]
+			}
+			h.AccountID, h.Day, h.State = id, d.Day, is.state
 			holes = append(holes, h)
 		}
 	}
 	slices.SortFunc(holes, func(a, b Hole) int { return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Day, b.Day)) })
 	return holes, nil
+}
+
+// knownDay is what coverage says of an account's day.
+type knownDay struct {
+	state CoverageState // "" when it has no row
+	whole bool
+}
+
+// known returns the days of a calendar of each account, in the order of both.
+func (s *Store) known(ctx context.Context, accountIDs []int64, c Calendar) ([]knownDay, error) {
+	accounts, days := make(map[int64]int, len(accountIDs)), make(map[day.Day]int, len(c.Days))
+	for i, id := range accountIDs {
+		accounts[id] = i
+	}
+	for j, d := range c.Days {
+		days[d.Day] = j
+	}
+	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, day, run_id, state FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?",
+		accountIDs, c.Report, c.Level, c.from(), c.to()).Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	known := make([]knownDay, len(accountIDs)*len(c.Days))
+	var account, run int64
+	var on, state sql.RawBytes
+	var last string
+	for rows.Next() {
+		if err := rows.Scan(&account, &on, &run, &state); err != nil {
+			return nil, err
+		}
+		j, listed := days[day.Day(dayIn(on))]
+		if !listed {
+			continue
+		}
+		last = textOf(state, last)
+		is := CoverageState(last)
+		known[accounts[account]*len(c.Days)+j] = knownDay{state: is, whole: is == Complete && run >= c.Days[j].Since}
+	}
+	return known, firstError(rows.Err(), rows.Close())
 }
 
 // readHoles reads what was ordered of a scope's days; lock, if any, holds it for the transaction.

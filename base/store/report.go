@@ -237,7 +237,7 @@ func (d *DB) eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		k.day, k.object = on[:min(len(on), len(day.Epoch))], object // SQLite has a time of day behind it.
+		k.day, k.object = dayIn(on), object
 		if err := row(k, value); err != nil {
 			return err
 		}

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"time"
+
+	"adsync/base/day"
 )
 
 const timeLayout = "2006-01-02 15:04:05.000"
@@ -51,3 +54,6 @@ func (t *Time) scanText(s string) error {
 	}
 	return fmt.Errorf("time from %q", s)
 }
+
+// dayIn returns the part of a DATE as it is read that a day.Day holds: SQLite's driver gives a time of day behind it.
+func dayIn(read sql.RawBytes) []byte { return read[:min(len(read), len(day.Epoch))] }
