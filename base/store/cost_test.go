@@ -125,6 +125,25 @@ func TestSubtaskStates_TellsEachApart(t *testing.T) {
 	})
 }
 
+// What a pull of a report's day costs the database, in statements beside those that begin and end its transaction.
+func TestWriteReport_StatementsOfAPull(t *testing.T) {
+	t.Parallel()
+	s := resultStore(t)
+	pull := func(rows ...store.ReportRow) int {
+		claim := begin(t, s, "a", today)
+		return s.Data.Statements(func() {
+			_, err := s.WriteReport(t.Context(), reportOf(claim, rows...))
+			require.NoError(t, err)
+		})
+	}
+	first, second := costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 1_000_000, `{"v":1}`)
+	require.Equal(t, 8, pull(first, second), "coverage is made and locked, two reads, two upserts, the mark for wide_daily, coverage")
+	require.Equal(t, 4, pull(first, second), "nothing has changed: the lock, two reads, coverage")
+	second.JSON = `{"v":2}`
+	require.Equal(t, 7, pull(first, second), "the lock, two reads, two upserts, the mark, coverage")
+	require.Equal(t, 8, pull(first), "the lock, two reads, two deletes, the tombstones of one, the mark, coverage")
+}
+
 // Most rows of most pulls have not changed: what they cost is to be read, and adsync makes nothing of them.
 func TestWriteReport_AllocationsOfAnUnchangedRow(t *testing.T) {
 	s := resultStore(t)
