@@ -138,11 +138,12 @@ func TestWatching_EachAlertFiresAndEnds(t *testing.T) {
 					alerts = append(alerts, trouble.alerts...)
 				}
 				p.end(alerts...)
+				began := time.Now()
 				var mends []func()
 				for _, trouble := range round {
 					mends = append(mends, trouble.inject(p))
 				}
-				p.fire(alerts...)
+				p.fire(began, alerts...)
 				for _, mend := range mends {
 					mend()
 				}

@@ -289,30 +289,32 @@ var hurries = map[string]struct{ age, soon string }{
 	"AdsyncFiguresNotRead warning": {"> 1800", "> 30"},
 }
 
-// fire waits until each of some alerts has fired.
-func (p *plant) fire(names ...string) {
+// fire waits until each of some alerts has fired since a moment: one that looks back a quarter of a minute has ended where the troubles after its own took longer.
+func (p *plant) fire(since time.Time, names ...string) {
 	p.t.Helper()
-	p.await("to fire", names, func(firing map[string]bool, name string) bool { return firing[name] })
+	within := func() int { return int(time.Since(since).Seconds()) }
+	p.await("to fire", names, within, func(fired map[string]bool, name string) bool { return fired[name] })
 }
 
 // end waits until none of some alerts fires any more.
 func (p *plant) end(names ...string) {
 	p.t.Helper()
-	p.await("to end", names, func(firing map[string]bool, name string) bool { return !firing[name] })
+	now := func() int { return 0 }
+	p.await("to end", names, now, func(firing map[string]bool, name string) bool { return !firing[name] })
 }
 
-// await waits until each of some alerts was seen as it is to be, and logs when.
-func (p *plant) await(what string, names []string, is func(firing map[string]bool, name string) bool) {
+// await waits until each of some alerts was seen as it is to be, among those that have fired within some seconds, and logs when.
+func (p *plant) await(what string, names []string, within func() int, is func(fired map[string]bool, name string) bool) {
 	p.t.Helper()
 	began := time.Now()
 	left := slices.Clone(names)
 	p.eventually(fmt.Sprintf("%d alerts %s", len(names), what), func(ctx context.Context) (bool, error) {
-		firing, err := p.firing(ctx)
+		fired, err := p.fired(ctx, within())
 		if err != nil {
 			return false, err
 		}
 		left = slices.DeleteFunc(left, func(name string) bool {
-			if is(firing, name) {
+			if is(fired, name) {
 				p.t.Logf("  %3.0f s %s %s", time.Since(began).Seconds(), name, what)
 				return true
 			}

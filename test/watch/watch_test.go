@@ -235,9 +235,13 @@ func (s server) holds(ctx context.Context, expr string) (bool, error) {
 	return len(samples) > 0, err
 }
 
-// firing are the names of the alerts that fire, with their severities.
-func (s server) firing(ctx context.Context) (map[string]bool, error) {
-	samples, err := s.query(ctx, `ALERTS{alertstate="firing"}`)
+// fired are the names of the alerts that have fired within some seconds, with their severities; within none those that fire now.
+func (s server) fired(ctx context.Context, seconds int) (map[string]bool, error) {
+	expr := `ALERTS{alertstate="firing"}`
+	if seconds > 0 {
+		expr = fmt.Sprintf("last_over_time(%s[%ds])", expr, seconds)
+	}
+	samples, err := s.query(ctx, expr)
 	names := map[string]bool{}
 	for _, sample := range samples {
 		names[sample.Metric["alertname"]+" "+sample.Metric["severity"]] = true
