@@ -29,7 +29,7 @@ func main() { queue.Main(map[string]queue.Queue{"machinery": machineryQueue{}}) 
 type machineryQueue struct{}
 
 const (
-	// senders is how many goroutines send: with more it does not get faster.
+	// senders is how many goroutines send, as to asynq.
 	senders   = 16
 	taskName  = "noop"
 	queueName = "machinery_tasks"
