@@ -78,7 +78,7 @@ type deployment struct {
 	accounts  []int64
 	tasks     map[string]int64  // ids by handlers
 	world     *world            // nil where no measure needs it
-	peers     map[string]string // their programs, by their names
+	peers     map[string]string // their programs, by their modules
 	postgres  *local.Postgres   // of a peer
 	database  *local.Server     // postgres, nil before its first start
 
@@ -271,7 +271,7 @@ func (d *deployment) buildPeers(ctx context.Context, say func(format string, arg
 		}
 		for _, who := range m.peers {
 			module := peerModules[who]
-			if module == "" || d.peers[who] != "" {
+			if module == "" || d.peers[module] != "" {
 				continue
 			}
 			program := filepath.Join(d.o.dir, filepath.Base(module))
@@ -280,7 +280,7 @@ func (d *deployment) buildPeers(ctx context.Context, say func(format string, arg
 				say("%s is left out, its program cannot be built: %v: %s", who, err, out)
 				continue
 			}
-			d.peers[who] = program
+			d.peers[module] = program
 		}
 	}
 }

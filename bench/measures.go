@@ -138,7 +138,7 @@ func (d *deployment) peer(ctx context.Context, id, who string) (values map[strin
 		defer func() { err = errors.Join(err, d.stopPostgres()) }()
 		args = append(args, "-postgres", d.postgres.DSN())
 	}
-	cmd := exec.CommandContext(ctx, d.peers[who], args...)
+	cmd := exec.CommandContext(ctx, d.peers[peerModules[who]], args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -166,7 +166,7 @@ func partnerDatabase(t *testing.T) (store.PartnerConfig, *sql.DB) {
 	cfg := store.DefaultPartnerConfig()
 	path := filepath.Join(t.TempDir(), "partner.db")
 	cfg.Driver, cfg.DSN = store.SQLite, secret.NewText(path)
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", store.SQLiteFile(path, nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = db.ExecContext(t.Context(), `CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL, day DATE NOT NULL,

@@ -174,8 +174,7 @@ func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (thereBefore, error) {
 		there.rows[w.Rows[i].key(w.Hourly)] = i
 	}
 	err := d.eachReportRow(tx, w, w.Raw.Name, "row_json", func(k scannedKey, json []byte) error {
-		i, pulled := there.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
-		if pulled {
+		if i, pulled := there.at(k); pulled {
 			there.same[i] = string(json) == w.Rows[i].JSON
 		} else {
 			there.gone[k.reportKey()] = goneRow{}
@@ -190,8 +189,7 @@ func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (thereBefore, error) {
 		if err != nil {
 			return err
 		}
-		i, pulled := there.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
-		if pulled {
+		if i, pulled := there.at(k); pulled {
 			there.shown[i] = true
 			there.costs[w.Rows[i].Day] += cost
 			return nil
@@ -203,8 +201,13 @@ func (d *DB) readReport(tx *gorm.DB, w ReportWrite) (thereBefore, error) {
 	})
 }
 
-// scannedKey is a key as it is read, good until the next row is. A map finds a reportKey that is made of one in the brackets without a
-// copy of it.
+// at finds a row in the pull's list. A key that is made in a map's brackets is not copied.
+func (t *thereBefore) at(k scannedKey) (i int, pulled bool) {
+	i, pulled = t.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
+	return i, pulled
+}
+
+// scannedKey is a key as it is read, good until the next row is.
 type scannedKey struct {
 	day, object []byte
 	hour        int

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,9 +16,6 @@ import (
 // asynqQueue is asynq, with the concurrency of our pool (another makes no difference) and everything else but asynqCheck as shipped. Tasks are enqueued one by one, as it has no batches, by
 // some goroutines at a time.
 type asynqQueue struct{}
-
-// asynqWriters is how many goroutines enqueue: with more it does not get faster.
-const asynqWriters = 16
 
 // asynqCheck is how often an idle server looks for tasks: as shipped, once a second, a task waits for half of that.
 const asynqCheck = 5 * time.Millisecond
@@ -90,17 +86,11 @@ func (q asynqQueue) Throughput(ctx context.Context, o queue.Options) (float64, e
 	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.Redis})
 	defer client.Close()
 	began := time.Now()
-	var writers sync.WaitGroup
-	errs := make([]error, asynqWriters)
-	for w := range asynqWriters {
-		writers.Go(func() {
-			for i := w; i < o.Tasks && errs[w] == nil; i += asynqWriters {
-				_, errs[w] = client.EnqueueContext(ctx, asynq.NewTask(asynqType, fmt.Appendf(nil, `{"account":%d}`, i)))
-			}
-		})
-	}
-	writers.Wait()
-	if err := errors.Join(errs...); err != nil {
+	err = o.Send(func(i int) error {
+		_, err := client.EnqueueContext(ctx, asynq.NewTask(asynqType, fmt.Appendf(nil, `{"account":%d}`, i)))
+		return err
+	})
+	if err != nil {
 		return 0, err
 	}
 	if err := q.drained(ctx, o, before, o.Tasks); err != nil {
@@ -129,17 +119,16 @@ func (q asynqQueue) Latency(ctx context.Context, o queue.Options) ([]time.Durati
 	defer stop()
 	client := asynq.NewClient(asynq.RedisClientOpt{Addr: o.Redis})
 	defer client.Close()
-	tasks := o.Rate * int(queue.LatencyFor.Seconds())
-	began := time.Now()
-	for i := range tasks {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.Rate))))
+	tasks, err := o.SendSteadily(func(int) error {
 		made, err := json.Marshal(time.Now())
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if _, err := client.EnqueueContext(ctx, asynq.NewTask(asynqType, made)); err != nil {
-			return nil, err
-		}
+		_, err = client.EnqueueContext(ctx, asynq.NewTask(asynqType, made))
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := q.drained(ctx, o, before, tasks); err != nil {
 		return nil, err

@@ -171,13 +171,12 @@ func (q riverQueue) Latency(ctx context.Context, o queue.Options) (waited []time
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	tasks := o.Rate * int(queue.LatencyFor.Seconds())
-	began := time.Now()
-	for i := range tasks {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.Rate))))
-		if _, err := client.Insert(ctx, riverArgs{Account: i}, nil); err != nil {
-			return nil, err
-		}
+	tasks, err := o.SendSteadily(func(i int) error {
+		_, err := client.Insert(ctx, riverArgs{Account: i}, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := q.drained(ctx, pool); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type partner struct {
 func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, partner) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "partner.db")
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", store.SQLiteFile(path, nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	p := partner{t: t, db: db}

@@ -292,24 +292,22 @@ var hurries = map[string]struct{ age, soon string }{
 // fire waits until each of some alerts has fired since a moment: one that looks back a quarter of a minute has ended where the troubles after its own took longer.
 func (p *plant) fire(since time.Time, names ...string) {
 	p.t.Helper()
-	within := func() int { return int(time.Since(since).Seconds()) }
-	p.await("to fire", names, within, func(fired map[string]bool, name string) bool { return fired[name] })
+	p.await("to fire", names, func() time.Time { return since }, func(fired map[string]bool, name string) bool { return fired[name] })
 }
 
 // end waits until none of some alerts fires any more.
 func (p *plant) end(names ...string) {
 	p.t.Helper()
-	now := func() int { return 0 }
-	p.await("to end", names, now, func(firing map[string]bool, name string) bool { return !firing[name] })
+	p.await("to end", names, time.Now, func(firing map[string]bool, name string) bool { return !firing[name] })
 }
 
-// await waits until each of some alerts was seen as it is to be, among those that have fired within some seconds, and logs when.
-func (p *plant) await(what string, names []string, within func() int, is func(fired map[string]bool, name string) bool) {
+// await waits until each of some alerts was seen as it is to be, among those that have fired since a moment, and logs when.
+func (p *plant) await(what string, names []string, since func() time.Time, is func(fired map[string]bool, name string) bool) {
 	p.t.Helper()
 	began := time.Now()
 	left := slices.Clone(names)
 	p.eventually(fmt.Sprintf("%d alerts %s", len(names), what), func(ctx context.Context) (bool, error) {
-		fired, err := p.fired(ctx, within())
+		fired, err := p.fired(ctx, since())
 		if err != nil {
 			return false, err
 		}

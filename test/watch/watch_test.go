@@ -235,10 +235,10 @@ func (s server) holds(ctx context.Context, expr string) (bool, error) {
 	return len(samples) > 0, err
 }
 
-// fired are the names of the alerts that have fired within some seconds, with their severities; within none those that fire now.
-func (s server) fired(ctx context.Context, seconds int) (map[string]bool, error) {
+// fired are the names of the alerts that have fired since a moment, in whole seconds, with their severities; those that fire now if it is now.
+func (s server) fired(ctx context.Context, since time.Time) (map[string]bool, error) {
 	expr := `ALERTS{alertstate="firing"}`
-	if seconds > 0 {
+	if seconds := int(time.Since(since).Seconds()); seconds > 0 {
 		expr = fmt.Sprintf("last_over_time(%s[%ds])", expr, seconds)
 	}
 	samples, err := s.query(ctx, expr)

@@ -4,8 +4,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
+	"log"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,7 @@ import (
 	broker "github.com/RichardKnop/machinery/v2/brokers/redis"
 	"github.com/RichardKnop/machinery/v2/config"
 	eagerlock "github.com/RichardKnop/machinery/v2/locks/eager"
-	"github.com/RichardKnop/machinery/v2/log"
+	mlog "github.com/RichardKnop/machinery/v2/log"
 	"github.com/RichardKnop/machinery/v2/tasks"
 	"github.com/redis/go-redis/v9"
 
@@ -29,26 +30,11 @@ func main() { queue.Main(map[string]queue.Queue{"machinery": machineryQueue{}}) 
 type machineryQueue struct{}
 
 const (
-	// senders is how many goroutines send, as to asynq.
-	senders   = 16
 	taskName  = "noop"
 	queueName = "machinery_tasks"
 	// page is how many states are read by one command.
 	page = 1000
 )
-
-// noLog takes what machinery logs, on the standard output, of each start and stop.
-type noLog struct{}
-
-func (noLog) Print(...any)          {}
-func (noLog) Printf(string, ...any) {}
-func (noLog) Println(...any)        {}
-func (noLog) Fatal(...any)          {}
-func (noLog) Fatalf(string, ...any) {}
-func (noLog) Fatalln(...any)        {}
-func (noLog) Panic(...any)          {}
-func (noLog) Panicf(string, ...any) {}
-func (noLog) Panicln(...any)        {}
 
 // server is a server with a worker, and how many tasks that one has done.
 type server struct {
@@ -59,7 +45,7 @@ type server struct {
 
 // serve starts a worker that gives each task's value to work.
 func (machineryQueue) serve(o queue.Options, work func(value int64)) (*server, error) {
-	log.Set(noLog{})
+	mlog.Set(log.New(io.Discard, "", 0)) // It tells of each start and stop on the standard output.
 	cnf := &config.Config{DefaultQueue: queueName, ResultsExpireIn: 3600, NoUnixSignals: true, Redis: &config.RedisConfig{}}
 	s := &server{Server: machinery.NewServer(cnf, broker.NewGR(cnf, []string{o.Redis}, 0), backend.NewGR(cnf, []string{o.Redis}, 0), eagerlock.New())}
 	err := s.RegisterTask(taskName, func(value int64) error {
@@ -162,17 +148,7 @@ func (q machineryQueue) Throughput(ctx context.Context, o queue.Options) (float6
 	}
 	defer s.stop()
 	began := time.Now()
-	var sending sync.WaitGroup
-	errs := make([]error, senders)
-	for g := range senders {
-		sending.Go(func() {
-			for i := g; i < o.Tasks && errs[g] == nil; i += senders {
-				errs[g] = s.send(ctx, i, int64(i))
-			}
-		})
-	}
-	sending.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := o.Send(func(i int) error { return s.send(ctx, i, int64(i)) }); err != nil {
 		return 0, err
 	}
 	ended, err := s.drained(ctx, o, o.Tasks)
@@ -191,13 +167,9 @@ func (q machineryQueue) Latency(ctx context.Context, o queue.Options) ([]time.Du
 		return nil, err
 	}
 	defer s.stop()
-	sent := o.Rate * int(queue.LatencyFor.Seconds())
-	began := time.Now()
-	for i := range sent {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(o.Rate))))
-		if err := s.send(ctx, i, time.Now().UnixNano()); err != nil {
-			return nil, err
-		}
+	sent, err := o.SendSteadily(func(i int) error { return s.send(ctx, i, time.Now().UnixNano()) })
+	if err != nil {
+		return nil, err
 	}
 	if _, err := s.drained(ctx, o, sent); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -27,8 +29,8 @@ type Options struct {
 }
 
 const (
-	// LatencyFor is how long the steady rate goes on.
-	LatencyFor = 20 * time.Second
+	// latencyFor is how long the steady rate goes on.
+	latencyFor = 20 * time.Second
 	// PollEvery is how often it is looked whether all tasks are done.
 	PollEvery = 20 * time.Millisecond
 )
@@ -49,6 +51,36 @@ func Wait(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
+}
+
+// senders is how many goroutines send tasks one by one: with more, asynq does not get faster.
+const senders = 16
+
+// Send sends all tasks one by one, by some goroutines at a time, and returns what failed.
+func (o Options) Send(send func(number int) error) error {
+	var sending sync.WaitGroup
+	errs := make([]error, senders)
+	for g := range senders {
+		sending.Go(func() {
+			for i := g; i < o.Tasks && errs[g] == nil; i += senders {
+				errs[g] = send(i)
+			}
+		})
+	}
+	sending.Wait()
+	return errors.Join(errs...)
+}
+
+// SendSteadily sends tasks at the steady rate, for as long as it goes on, and returns how many these were.
+func (o Options) SendSteadily(send func(number int) error) (sent int, err error) {
+	began := time.Now()
+	for ; sent < o.Rate*int(latencyFor.Seconds()); sent++ {
+		time.Sleep(time.Until(began.Add(time.Duration(sent) * time.Second / time.Duration(o.Rate))))
+		if err := send(sent); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
 }
 
 // Main measures one of the queues, which have names, and ends the process with 1 when that fails.
