@@ -81,7 +81,7 @@ func (e *Elector) run(ctx context.Context) {
 		l, free, err := e.campaign(ctx)
 		switch {
 		case err != nil:
-			if !failing && ctx.Err() == nil {
+			if !failing {
 				e.logger.Warn("cannot campaign for the lead", "err", err)
 			}
 			failing = true
@@ -98,8 +98,9 @@ func (e *Elector) run(ctx context.Context) {
 	}
 }
 
+// campaign goes on while the program stops: a term that was won and not heard of would keep everyone waiting for its end.
 func (e *Elector) campaign(ctx context.Context) (Lease, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.ttl/3)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.ttl/3)
 	defer cancel()
 	return e.table.Campaign(ctx, e.holder, e.ttl)
 }

@@ -24,12 +24,23 @@ type row struct {
 	lease   Lease
 	expires time.Time
 	cut     map[string]bool // holders that do not reach the database
+	answers time.Duration   // how long the answer to a campaign is on its way
 	renews  int
 }
 
 var errCut = errors.New("connection refused")
 
-func (r *row) Campaign(_ context.Context, holder string, ttl time.Duration) (Lease, time.Duration, error) {
+func (r *row) Campaign(ctx context.Context, holder string, ttl time.Duration) (Lease, time.Duration, error) {
+	l, free, err := r.campaign(holder, ttl)
+	select {
+	case <-ctx.Done():
+		return Lease{}, 0, ctx.Err()
+	case <-time.After(r.answers):
+		return l, free, err
+	}
+}
+
+func (r *row) campaign(holder string, ttl time.Duration) (Lease, time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cut[holder] {
@@ -200,6 +211,22 @@ func TestElector_FollowerTakesOverSoonAfterACleanStop(t *testing.T) {
 			<-time.After(10 * time.Millisecond)
 		}
 		require.LessOrEqual(t, time.Since(stopped), 2*time.Second)
+	})
+}
+
+func TestElector_StopResignsATermThatWasWonAndNotHeardOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, w, e := setup()
+		r.answers = time.Second
+		require.NoError(t, e.Start(t.Context()))
+		synctest.Wait()
+		l, _ := r.state()
+		require.Equal(t, e.holder, l.Holder, "won, and the answer is on its way")
+		e.Stop()
+		l, _ = r.state()
+		require.Empty(t, l.Holder, "the next one need not wait")
+		require.False(t, w.leads())
 	})
 }
 
