@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,7 +69,13 @@ func (f *fakeStore) SubtaskStates(ctx context.Context, keys []task.Key) (map[tas
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return maps.Clone(f.states), nil
+	states := make(map[task.Key]store.SubtaskStatus, len(keys))
+	for _, k := range keys {
+		if s, ok := f.states[k]; ok {
+			states[k] = s
+		}
+	}
+	return states, nil
 }
 
 func (f *fakeStore) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {

@@ -265,12 +265,12 @@ func TestFanOut_BatchesFitTheRate(t *testing.T) {
 	b.addAccounts(9)
 	id := b.addTask("slow", "tencent.report", "0 0 * * *", map[string]any{"fan_out_rate": 8})
 	tm := b.term()
-	runID := tm.order(b, id, task.Order{})
+	runID := tm.order(b, id, task.Order{From: "2026-10-23", To: "2026-11-21"}) // 30 days: a batch is paced 30 seconds
 	require.NoError(t, tm.fan(b, runID))
-	require.Equal(t, []int{8}, b.broker.sizes)
+	require.Equal(t, []int{8 * 30}, b.broker.sizes)
 	tm.paced[runID] = time.Now()
 	require.NoError(t, tm.fan(b, runID))
-	require.Equal(t, []int{8, 1}, b.broker.sizes)
+	require.Equal(t, []int{8 * 30, 30}, b.broker.sizes)
 	require.Equal(t, task.RunRunning, b.run(runID).State)
 	require.Empty(t, tm.paced)
 }

@@ -52,7 +52,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 func TestProducer_FromTheRowToTheMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Producer.clock = clock.System{}
+	b.Producer.clock = clock.NewScaled(start, 1, false) // Over midnight the accounts would be sent again.
 	b.addAccounts(25)
 	require.NoError(t, b.Start(t.Context()))
 	defer b.Stop()
@@ -102,9 +102,10 @@ func TestProducer_AnotherTakesOverAtOnce(t *testing.T) {
 	b.addAccounts(30)
 	b.addTask("secondly", "tencent.report", "* * * * * *", nil)
 	producers := make([]*Producer, 3)
+	running := clock.NewScaled(start, 1, false) // Over midnight the accounts would be sent again.
 	for i := range producers {
 		producers[i] = b.another()
-		producers[i].clock = clock.System{}
+		producers[i].clock = running
 		require.NoError(t, producers[i].Start(t.Context()))
 		defer producers[i].Stop()
 	}

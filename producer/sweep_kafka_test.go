@@ -92,7 +92,9 @@ func TestSweep_OnKafka(t *testing.T) {
 	defer group.Stop()
 	behind := func() (n int64) {
 		offsets, err := client.Offsets(ctx, client.GroupName("tencent", "normal"), client.TopicName("tencent", "normal"))
-		require.NoError(t, err)
+		if err != nil {
+			return -1
+		}
 		for _, o := range offsets {
 			n += o.Lag()
 		}

@@ -68,6 +68,8 @@ type storyPlan struct {
 	speed  float64 // of the world's clock while it runs
 	// excerpt is true of one that is too short, or of a world too small, to meet every trap there is.
 	excerpt bool
+	// patience is how long the work of each scene is waited for; 0 is by restMax and storyMax.
+	patience time.Duration
 }
 
 const (
@@ -153,7 +155,7 @@ func (p *story) play(ctx context.Context, s *stack, say func(string, ...any)) (S
 	}
 	left := storyMax
 	for i, sc := range p.scenes {
-		patience := max(min(left/time.Duration(len(p.scenes)-i), restMax), restMin)
+		patience := cmp.Or(p.patience, max(min(left/time.Duration(len(p.scenes)-i), restMax), restMin))
 		began := clock.Mark()
 		rested, err := p.playScene(ctx, sc, patience)
 		if err != nil {

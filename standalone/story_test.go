@@ -9,7 +9,7 @@ import (
 )
 
 // shortNight is a story of the scenes that bring something of their own, as fast as a small world can.
-var shortNight = storyPlan{speed: 120, excerpt: true, scenes: []scene{
+var shortNight = storyPlan{speed: 120, excerpt: true, patience: 3 * time.Minute, scenes: []scene{
 	{at: -20 * time.Minute, title: "the evening", events: night.scenes[0].events},
 	{at: 0, title: "midnight", events: []event{accountFrozen, accountRevoked}},
 	{at: 100 * time.Minute, title: "the look-back", events: []event{emptyYesterday, rowsLost, rebound, editedLate}},

@@ -148,7 +148,7 @@ func TestWrite_SplitsForBrokersThatTakeLess(t *testing.T) {
 func TestWrite_UnknownTopic(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
-	c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = 2 * time.Second })
+	c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = 5 * time.Second })
 	msgs := numbered(b.Topic("jobs"), 0, 3, 1)
 	msgs[1].Topic = b.Topic("nowhere")
 	positions, err := c.Write(testContext(t), msgs)

@@ -159,21 +159,21 @@ func TestShared_AnAskThatIsSentTwiceHandsBackNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	all, client, _ := ledgers(t, 1)
 	r := all[0]
-	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 100, Share: 1}
+	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 25, Share: 1}
 	a := some(5, k)
 	a.process = "one"
 	got, err := r.ask(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Len(t, got.wants[0].starts, 5)
-	second := got.clock.UnixMicro() + got.wants[0].starts[1].at
-	back := ask{process: "one", limits: a.limits, unused: []unused{{at: second, limits: []int{0}, costs: []int{1}}}}
+	last := got.clock.UnixMicro() + got.wants[0].starts[4].at // more than a second ahead
+	back := ask{process: "one", limits: a.limits, unused: []unused{{at: last, limits: []int{0}, costs: []int{1}}}}
 	_, err = r.ask(t.Context(), "m", back)
 	require.NoError(t, err)
 	other := some(1, k)
 	other.process = "other"
 	got, err = r.ask(t.Context(), "m", other)
 	require.NoError(t, err)
-	require.Equal(t, second, got.clock.UnixMicro()+got.wants[0].starts[0].at, "the other has what was handed back")
+	require.Equal(t, last, got.clock.UnixMicro()+got.wants[0].starts[0].at, "the other has what was handed back")
 	_, err = r.ask(t.Context(), "m", back)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, client.ZCard(t.Context(), r.name(k, "granted")).Val())

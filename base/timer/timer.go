@@ -26,8 +26,7 @@ import (
 
 const (
 	// shards is how many sets there are: in a cluster they spread over the servers. Every process must agree on it.
-	shards = 16
-	// addTimeout is what an outcome's way may be held up by a Redis that does not answer, once in addPause.
+	shards     = 16
 	addTimeout = 200 * time.Millisecond
 	addPause   = 2 * time.Second
 	readBudget = 2 * time.Second
@@ -42,6 +41,10 @@ type Entry struct {
 
 // Timer keeps the entries. It is safe for concurrent use.
 type Timer struct {
+	// AddTimeout is how long a Redis that does not answer may hold up an outcome's way, once in two seconds. New sets it to 200 ms; it
+	// may be changed before the first use.
+	AddTimeout time.Duration
+
 	client  goredis.UniversalClient
 	keys    [shards]string
 	causes  *telemetry.CauseLog
@@ -58,6 +61,8 @@ type Timer struct {
 func New(client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, registerer prometheus.Registerer) *Timer {
 	f := promauto.With(registerer)
 	t := &Timer{
+		AddTimeout: addTimeout,
+
 		client:  client,
 		causes:  telemetry.NewCauseLog(logger),
 		added:   f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_added_total", Help: "Waiting subtasks that were told to the timer in Redis."}),
@@ -70,7 +75,7 @@ func New(client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, r
 	return t
 }
 
-// Add notes entries, or moves those that are there to their new time. It is best effort and takes addTimeout at the most:
+// Add notes entries, or moves those that are there to their new time. It is best effort and takes AddTimeout at the most:
 // while Redis does not answer, entries are dropped.
 func (t *Timer) Add(ctx context.Context, entries []Entry) {
 	if len(entries) == 0 {
@@ -81,7 +86,7 @@ func (t *Timer) Add(ctx context.Context, entries []Entry) {
 		return
 	}
 	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, addTimeout)
+	ctx, cancel := context.WithTimeout(ctx, t.AddTimeout)
 	defer cancel()
 	var members [shards][]goredis.Z
 	for _, e := range entries {

@@ -25,7 +25,9 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func newTimer(t *testing.T, client goredis.UniversalClient, keys redis.Keys) *Timer {
 	t.Helper()
-	return New(client, keys, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	tm := New(client, keys, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	tm.AddTimeout = time.Minute // A machine that has much to do is no Redis that is away.
+	return tm
 }
 
 func entry(account int64, at time.Time) Entry {
@@ -104,6 +106,7 @@ func TestTimer_AHangingRedisHoldsNobodyUp(t *testing.T) {
 		})
 		defer hanging.Close()
 		tm := newTimer(t, hanging, redis.NewKeys("x"))
+		tm.AddTimeout = addTimeout
 		began := time.Now()
 		for range 100 {
 			tm.Add(t.Context(), []Entry{entry(1, noon)})

@@ -19,7 +19,7 @@ import (
 )
 
 // completionPatience is for how long the shell waits for names that the API knows.
-const completionPatience = time.Second
+const completionPatience = 3 * time.Second
 
 var (
 	runStates = words(task.RunFanningOut, task.RunRunning, task.RunSucceeded, task.RunPartial, task.RunFailed, task.RunCancelled, task.RunSkipped, task.RunExpired)

@@ -95,7 +95,10 @@ type Keeper struct {
 	metrics *metrics
 	causes  *telemetry.CauseLog // of failures that a platform or a database makes all logins share
 
-	redisAway atomic.Int64 // until when Redis is left alone, by clock.Mark in nanoseconds
+	// redisTimeout bounds what Redis may cost a call: without it there is the table. Once it has cost that it is left alone
+	// for redisRest, since after a loss of Redis every login is looked for anew.
+	redisTimeout time.Duration
+	redisAway    atomic.Int64 // until when Redis is left alone, by clock.Mark in nanoseconds
 
 	mu      sync.Mutex
 	closed  bool
@@ -141,7 +144,7 @@ type flight struct {
 func New(o Options) *Keeper {
 	return &Keeper{
 		Options: o, metrics: newMetrics(o.Registerer), causes: telemetry.NewCauseLog(o.Logger),
-		held: make(chan struct{}), flights: map[int64]*flight{}, logins: map[int64]*entry{},
+		redisTimeout: redisTimeout, held: make(chan struct{}), flights: map[int64]*flight{}, logins: map[int64]*entry{},
 	}
 }
 

@@ -27,8 +27,6 @@ type sharedToken struct {
 	Generation int64     `json:"generation"`
 }
 
-// redisTimeout bounds what Redis may cost a call: without it there is the table. Once it has cost that it is left alone
-// for redisRest, since after a loss of Redis every login is looked for anew.
 const (
 	redisTimeout = 300 * time.Millisecond
 	redisRest    = 2 * time.Second
@@ -39,7 +37,7 @@ func (k *Keeper) askRedis(ctx context.Context, do func(ctx context.Context) erro
 	if k.Redis == nil || clock.Mark().UnixNano() < k.redisAway.Load() {
 		return false
 	}
-	bounded, cancel := context.WithTimeout(ctx, redisTimeout)
+	bounded, cancel := context.WithTimeout(ctx, k.redisTimeout)
 	defer cancel()
 	err := do(bounded)
 	if err == nil || errors.Is(err, goredis.Nil) {

@@ -75,9 +75,6 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.rules.Set([]ratelimit.Rule{{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600}}))
-	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1"}
-	_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call)
-	require.NoError(t, err)
 	runID := task.NewRunID(now)
 	b.addRun(store.Run{
 		ID: runID, TaskID: 1, TaskName: "tencent.report_daily.account", Media: "tencent", Kind: store.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
@@ -99,6 +96,9 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 		decode(t, b.get("/api/v1/subtasks/"+id(runID)+"/"+account+"/wait?part=d"), &w)
 		return w
 	}
+	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1"}
+	_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call) // What it claims is told for three seconds.
+	require.NoError(t, err)
 	w := of("7")
 	require.Equal(t, wait{
 		Task: "tencent.report_daily.account", Media: "tencent", Lane: "important", State: "waiting", Importance: 30, Limits: []struct{ Endpoint string }{{"*"}},

@@ -409,7 +409,7 @@ func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	require.Zero(t, b.told()["adsync_summary_oldest_change_seconds oceanengine"])
 
 	b.exec(b.store.Config, "UPDATE media_account SET bound = 0")
-	require.Eventually(t, func() bool { return b.pass()["adsync_holes account tencent report_daily"] == 0 }, 10*time.Second, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return b.pass()["adsync_holes account tencent report_daily"] == 0 }, time.Minute, 20*time.Millisecond,
 		"what is found quickly is looked for again soon")
 }
 

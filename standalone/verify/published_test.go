@@ -189,17 +189,17 @@ func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
 	w.exec("UPDATE report_daily SET clicks = clicks - 1 WHERE account_id = ? AND level = 'account' AND day = ?", id, old)
 
 	// An account that its platform has closed stays as it was; one that we have parked ourselves should not.
-	today := day.Of(w.now, china)
+	yesterday := day.Of(w.now, china).Add(-1) // In the first minutes of a day there are no rows of it.
 	const one = " WHERE (day, account_id, level, object_id) IN (SELECT day, account_id, level, object_id FROM report_daily" +
 		" WHERE account_id = ? AND level = 'adgroup' AND day = ? ORDER BY object_id LIMIT 1)"
-	w.exec("UPDATE report_daily SET clicks = clicks + 1"+one, id, today)
+	w.exec("UPDATE report_daily SET clicks = clicks + 1"+one, id, yesterday)
 	for parked, want := range map[string]int64{"frozen: invalid error 32211": 0, "login: it waits": 1, "": 1} {
 		require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ? WHERE id = ?", parked, id).Error)
 		report := w.truth(since)
 		require.Equal(t, want, report.Differences, "%q: %v", parked, report.Examples)
 		require.EqualValues(t, 1-want, report.Parked)
 	}
-	w.exec("UPDATE report_daily SET clicks = clicks - 1"+one, id, today)
+	w.exec("UPDATE report_daily SET clicks = clicks - 1"+one, id, yesterday)
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = '' WHERE id = ?", id).Error)
 }
 

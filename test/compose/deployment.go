@@ -394,7 +394,7 @@ func (d *Deployment) Close() error {
 		}
 	}
 	if d.root != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // A database of many tables takes its time.
 		defer cancel()
 		for _, of := range []string{"config", "data"} {
 			_, err := d.root.ExecContext(ctx, "DROP DATABASE IF EXISTS "+d.database(of))

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -36,6 +37,10 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	p := newPlant(t, 40)
 	p.start()
 	p.prometheus()
+	noon := p.now() // Far from midnight: the day must not change, and have its first figures.
+	noon = time.Date(noon.Year(), noon.Month(), noon.Day()+1, 12, 0, 0, 0, noon.Location())
+	p.setClock(noon, false)
+	p.caughtUp(noon)
 
 	// Yesterday's figures of an account with spend, and something of everything else.
 	yesterday, today := p.day(-1), p.day(0)

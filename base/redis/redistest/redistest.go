@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
@@ -20,6 +21,8 @@ import (
 // Env names the variable that holds host:port of a real Redis to test on. Without it tests run on an embedded one.
 const Env = "ADSYNC_TEST_REDIS"
 
+const patience = 30 * time.Second
+
 // New returns a client and a key prefix that no other test uses; both are cleared away when t ends.
 func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 	t.Helper()
@@ -31,6 +34,8 @@ func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 	}
 	cfg := redis.DefaultConfig()
 	cfg.Addrs = []string{addr}
+	// A machine that has much to do is no Redis that is away, and what is sent twice is done twice.
+	cfg.DialTimeout, cfg.ReadTimeout, cfg.WriteTimeout, cfg.PoolTimeout, cfg.MaxRetries = patience, patience, patience, patience, 0
 	client, err := redis.Open(cfg)
 	if err != nil {
 		t.Fatalf("open redis: %v", err)
