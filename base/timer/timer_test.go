@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -103,6 +104,7 @@ func TestTimer_AHangingRedisHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hanging := goredis.NewClient(&goredis.Options{
 			Dialer: deafDialer, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, ReadTimeout: time.Minute,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // It looks for the name of a host.
 		})
 		defer hanging.Close()
 		tm := newTimer(t, hanging, redis.NewKeys("x"))
