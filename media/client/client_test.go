@@ -588,8 +588,9 @@ func TestGet_IsNotSentAfterTheEndOfItsGrant(t *testing.T) {
 		ok(w)
 	})
 	s.waiter.ended = make(chan struct{})
+	end := sync.OnceFunc(func() { close(s.waiter.ended) })
 	s.waiter.until = func() time.Time {
-		time.AfterFunc(2100*time.Millisecond, func() { close(s.waiter.ended) })
+		time.AfterFunc(2100*time.Millisecond, end)
 		return clock.Mark().Add(2 * time.Second)
 	}
 	_, err = s.client.For(account).Get(t.Context(), "x", nil)

@@ -293,8 +293,7 @@ func beginAtNoon(p *plant) {
 	begin(p)
 	p.exec("config", "UPDATE media_account SET bound = 0 WHERE id NOT IN (SELECT account_id FROM account_binding)") // Their spend would belong to no game.
 	p.exec("config", "UPDATE media_account SET initialised_at = '1970-01-01 00:00:00.000'")                         // A week of figures will do.
-	to := p.now()
-	to = time.Date(to.Year(), to.Month(), to.Day()+1, 12, 0, 0, 0, to.Location())
+	to := noonAfter(p.now())
 	for to.Weekday() != time.Tuesday {
 		to = to.AddDate(0, 0, 1)
 	}

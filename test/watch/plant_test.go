@@ -213,6 +213,11 @@ func (p *plant) now() time.Time {
 	return now.In(time.FixedZone("", 8*3600))
 }
 
+// noonAfter is noon of the day after a moment.
+func noonAfter(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day()+1, 12, 0, 0, 0, t.Location())
+}
+
 // setClock sets the world's clock, and stops it or lets it go.
 func (p *plant) setClock(to time.Time, frozen bool) {
 	p.t.Helper()

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,8 +36,7 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	p := newPlant(t, 40)
 	p.start()
 	p.prometheus()
-	noon := p.now() // Far from midnight: the day must not change, and have its first figures.
-	noon = time.Date(noon.Year(), noon.Month(), noon.Day()+1, 12, 0, 0, 0, noon.Location())
+	noon := noonAfter(p.now()) // Far from midnight: the day must not change, and have its first figures.
 	p.setClock(noon, false)
 	p.caughtUp(noon)
 
