@@ -114,12 +114,9 @@ func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 	return g.check(c, token)
 }
 
-// check tells whose a token is, however it came.
+// check returns whose token it is. A known token always passes: wrong tokens from the same address, or through the same proxy, lock
+// nobody out. Only wrong tokens are counted and have to wait.
 func (g *guard) check(c *gin.Context, token string) (Caller, *Problem) {
-	if wait := g.logins.wait(c.ClientIP()); wait > 0 {
-		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		return Caller{}, NewProblem(http.StatusTooManyRequests, "Too many wrong tokens came from your address: try again after the time that the Retry-After header tells.")
-	}
 	// All tokens are compared, as hashes of one length: the time taken tells nothing of them.
 	token = strings.TrimSpace(token)
 	hash := sha256.Sum256([]byte(token))
@@ -129,9 +126,14 @@ func (g *guard) check(c *gin.Context, token string) (Caller, *Problem) {
 			found = &g.tokens[i]
 		}
 	}
-	if found == nil {
-		g.logins.fail(c.ClientIP(), hash)
-		return Caller{}, NewProblem(http.StatusUnauthorized, "The token is not known here.")
+	if found != nil {
+		return found.caller, nil
 	}
-	return found.caller, nil
+	if wait := g.logins.wait(c.ClientIP()); wait > 0 {
+		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		return Caller{}, NewProblem(http.StatusTooManyRequests,
+			"The token is not known here, and too many wrong tokens came from your address: the Retry-After header says when the next one is counted again.")
+	}
+	g.logins.fail(c.ClientIP(), hash)
+	return Caller{}, NewProblem(http.StatusUnauthorized, "The token is not known here.")
 }
