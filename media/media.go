@@ -37,8 +37,9 @@ type Platform interface {
 	Decode(status int, header http.Header, body []byte) (json.RawMessage, error)
 	// Refresh exchanges a refresh token. An *Error of class Auth means that the platform refused the refresh token for good.
 	Refresh(ctx context.Context, transport Transport, app App, refreshToken string) (Tokens, error)
-	// Accounts lists the accounts that a login reaches, in any order, page by page.
-	Accounts(ctx context.Context, api API, yield func([]FoundAccount) error) error
+	// Accounts lists the accounts that a login reaches, in any order, page by page. login is the platform's id of the login, as
+	// Exchange returns it; logins that a person wrote down may have another name, or none.
+	Accounts(ctx context.Context, api API, login string, yield func([]FoundAccount) error) error
 	// AccountTable holds the rows that Accounts finds, of shape store.AccountRows.
 	AccountTable() store.RawTable
 	// Lists are the configuration levels that are pulled.
@@ -106,6 +107,9 @@ type FoundAccount struct {
 	Currency   string          // ISO 4217
 	Raw        []any           // values of the account list's typed columns
 	JSON       json.RawMessage // the platform's whole row
+	// LeftOut says why the account is not taken, such as "it is a WeChat account"; "" takes it. The other fields but ExternalID may
+	// then be empty.
+	LeftOut string
 }
 
 // List is one configuration level of a platform, pulled by handler "<media>.<Name>". Its raw table holds one row per

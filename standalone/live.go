@@ -275,7 +275,7 @@ func (r *liveRun) find(ctx context.Context) (found media.FoundAccount, reached s
 	err = r.ask(ctx, "the accounts of the token", listPauseMax, func(ctx context.Context) error {
 		ids = nil
 		pages := 0
-		return r.platform.Accounts(ctx, r.caller.ForLogin(r.tokenID), func(page []media.FoundAccount) error {
+		return r.platform.Accounts(ctx, r.caller.ForLogin(r.tokenID), r.Account, func(page []media.FoundAccount) error {
 			for _, a := range page {
 				ids = append(ids, a.ExternalID)
 				if a.ExternalID == r.Account {

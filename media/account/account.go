@@ -4,6 +4,10 @@ package account
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -20,6 +24,33 @@ type Options struct {
 	Platform media.Platform
 	Caller   Caller
 	Store    *store.Store
+	Logger   *slog.Logger
+}
+
+// Listed is what a list of accounts has found.
+type Listed struct {
+	Rows int
+	// LeftOut are accounts that the platform lists and that cannot be pulled, by the reason.
+	LeftOut map[string][]string
+}
+
+// Note says which accounts are left out, and why; "" when none are.
+func (l Listed) Note() string {
+	const shown = 3
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(l.LeftOut)) {
+		ids := l.LeftOut[reason]
+		part := "left out: account "
+		if len(ids) > 1 {
+			part = fmt.Sprintf("left out: %d accounts ", len(ids))
+		}
+		part += strings.Join(ids[:min(len(ids), shown)], ", ")
+		if len(ids) > shown {
+			part += " and others"
+		}
+		parts = append(parts, part+" ("+reason+")")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Handler returns "<media>.account_list": it writes the accounts that each login reaches to media_account and the
@@ -36,44 +67,61 @@ func Handler(o Options) media.Handler {
 				return media.Result{}, err
 			}
 			api := o.Caller.ForLogin(id)
-			rows, err := o.List(ctx, api, id)
-			return media.Result{Rows: rows, Calls: api.Calls()}, err
+			listed, err := o.List(ctx, api, id)
+			return media.Result{Rows: listed.Rows, Calls: api.Calls()}, err
 		},
 	}
 }
 
-// List brings the accounts that a login reaches into the tables and returns how many there are.
-func (o Options) List(ctx context.Context, api media.API, tokenID int64) (rows int, err error) {
-	if rows, err = o.list(ctx, api, tokenID); err != nil {
+// List brings the accounts that a login reaches into the tables. It logs which ones the platform lists and that are left out.
+func (o Options) List(ctx context.Context, api media.API, tokenID int64) (Listed, error) {
+	listed, err := o.list(ctx, api, tokenID)
+	if note := listed.Note(); note != "" {
+		o.Logger.Warn("some accounts of a login are left out", "media", o.Platform.Name(), "login_id", tokenID, "accounts", note)
+	}
+	if err != nil {
 		err = fmt.Errorf("list the accounts of login %d: %w", tokenID, err)
 	}
-	return rows, err
+	return listed, err
 }
 
 // list writes page by page: what a later page's failure leaves out comes with the next run.
-func (o Options) list(ctx context.Context, api media.API, tokenID int64) (rows int, err error) {
+func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed Listed, err error) {
 	began, err := o.Store.Config.Now(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the database's time: %w", err)
+		return listed, fmt.Errorf("read the database's time: %w", err)
+	}
+	login, err := o.Store.Token(ctx, tokenID)
+	if err != nil {
+		return listed, err
 	}
 	// Read before the first request: of two lists of the same accounts the one that began later wins.
 	now, err := o.Store.Data.Now(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the database's time: %w", err)
+		return listed, fmt.Errorf("read the database's time: %w", err)
 	}
 	version := now.UnixMicro()
-	err = o.Platform.Accounts(ctx, api, func(found []media.FoundAccount) error {
+	err = o.Platform.Accounts(ctx, api, login.Login, func(found []media.FoundAccount) error {
+		found = slices.DeleteFunc(found, func(a media.FoundAccount) bool {
+			if a.LeftOut != "" {
+				if listed.LeftOut == nil {
+					listed.LeftOut = map[string][]string{}
+				}
+				listed.LeftOut[a.LeftOut] = append(listed.LeftOut[a.LeftOut], a.ExternalID)
+			}
+			return a.LeftOut != ""
+		})
 		if err := o.write(ctx, tokenID, version, found); err != nil {
 			return err
 		}
-		rows += len(found)
+		listed.Rows += len(found)
 		return nil
 	})
 	if err != nil {
-		return rows, err
+		return listed, err
 	}
 	_, err = o.Store.MissAccounts(ctx, tokenID, began)
-	return rows, err
+	return listed, err
 }
 
 func (o Options) write(ctx context.Context, tokenID, version int64, found []media.FoundAccount) error {

@@ -16,7 +16,7 @@ import (
 func testAccounts(t *testing.T, h *harness) {
 	t.Helper()
 	var found []string
-	err := h.platform.Accounts(t.Context(), h.client.ForLogin(1), func(page []media.FoundAccount) error {
+	err := h.platform.Accounts(t.Context(), h.client.ForLogin(1), "", func(page []media.FoundAccount) error {
 		for _, a := range page {
 			found = append(found, a.ExternalID)
 			require.NotEmpty(t, a.Name)

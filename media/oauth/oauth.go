@@ -112,7 +112,7 @@ type Outcome struct {
 	Name    string
 	// Accounts are those that the login reaches, as far as they were listed.
 	Accounts []store.LoginAccount
-	// Note says what is not done yet; empty when all is.
+	// Note says what is not done yet, and which accounts are left out; empty when all is done.
 	Note string
 }
 
@@ -282,7 +282,9 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.
 	f.note(ctx, state, row)
 	f.audit(ctx, row, a.Login)
 	out := Outcome{AppID: row.AppID, LoginID: id, Login: a.Login, Name: a.Name}
-	if err := f.list(ctx, id); err != nil {
+	listed, err := f.list(ctx, id)
+	out.Note = listed.Note()
+	if err != nil {
 		f.Logger.Warn("the accounts of a new login were not all listed", "media", row.Media, "login_id", id, "err", err)
 		out.Note = fmt.Sprintf("Its accounts were not all listed; the task %s.account_list lists them.", row.Media)
 	}
@@ -352,14 +354,14 @@ func (f *Flow) keep(ctx context.Context, login store.Token, tokens media.Tokens)
 	}
 }
 
-func (f *Flow) list(ctx context.Context, id int64) error {
+func (f *Flow) list(ctx context.Context, id int64) (account.Listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	if err := f.Keeper.Reload(ctx, id); err != nil {
-		return err
+		return account.Listed{}, err
 	}
-	_, err := account.Options{Platform: f.Platform, Caller: f.Caller, Store: f.Store}.List(ctx, f.Caller.ForLogin(id), id)
-	return err
+	options := account.Options{Platform: f.Platform, Caller: f.Caller, Store: f.Store, Logger: f.Logger}
+	return options.List(ctx, f.Caller.ForLogin(id), id)
 }
 
 // note tells those who wait for the callback elsewhere. What is in media_token counts; this is for people.

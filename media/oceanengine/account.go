@@ -42,7 +42,7 @@ func (Platform) AccountTable() store.RawTable {
 
 // Accounts implements media.Platform: the advertisers that authorised us directly, in one answer, and the details of each hundred in
 // another. Accounts that the login has lost are left out; some that the list still has are forbidden all the same.
-func (Platform) Accounts(ctx context.Context, api media.API, yield func([]media.FoundAccount) error) error {
+func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	data, err := api.Get(ctx, accountsEndpoint, url.Values{})
 	if err != nil {
 		return err

@@ -346,14 +346,14 @@ func TestAccounts_LeavesOutContainersAndWhatIsLost(t *testing.T) {
 		return data(`[]`)("", nil)
 	}}
 	var found []media.FoundAccount
-	require.NoError(t, New().Accounts(t.Context(), s, func(page []media.FoundAccount) error {
+	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
 		found = append(found, page...)
 		return nil
 	}))
 	require.Len(t, found, 1)
 	require.Equal(t, "1700000000000001", found[0].ExternalID)
 	require.Equal(t, "Asia/Shanghai", found[0].Timezone)
-	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, func([]media.FoundAccount) error { return nil }))
+	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
 }
 
 type transport struct {
@@ -447,7 +447,7 @@ func TestAccounts_OneThatIsForbiddenCostsTheOthersNothing(t *testing.T) {
 				return data("["+strings.Join(rows, ",")+"]")("", nil)
 			}}
 			id := 0
-			require.NoError(t, New().Accounts(t.Context(), s, func(page []media.FoundAccount) error {
+			require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
 				for _, a := range page {
 					id++
 					require.Equal(t, strconv.Itoa(id), a.ExternalID, "all are found, in their order")

@@ -63,7 +63,7 @@ func (f *fakePlatform) Refresh(context.Context, media.Transport, media.App, stri
 	return media.Tokens{}, errors.New("not part of these tests")
 }
 
-func (f *fakePlatform) Accounts(context.Context, media.API, func([]media.FoundAccount) error) error {
+func (f *fakePlatform) Accounts(context.Context, media.API, string, func([]media.FoundAccount) error) error {
 	return errors.New("not part of these tests")
 }
 

@@ -25,7 +25,7 @@ func (Platform) AccountTable() store.RawTable {
 
 // Accounts implements media.Platform: the accounts below the organisation that authorised us. It pages by cursor, since
 // numbered pages end at 1,000 rows.
-func (Platform) Accounts(ctx context.Context, api media.API, yield func([]media.FoundAccount) error) error {
+func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	for cursor := ""; ; {
 		query := url.Values{
 			"pagination_mode": {"PAGINATION_MODE_CURSOR"},

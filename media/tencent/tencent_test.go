@@ -290,7 +290,7 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 		return data(`{"list":[{"account_id":25611,"corporation_name":""}],"cursor_page_info":{"total_number":2,"has_more":false,"cursor":25611}}`)("", nil)
 	}}
 	var found []media.FoundAccount
-	require.NoError(t, New().Accounts(t.Context(), s, func(page []media.FoundAccount) error {
+	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
 		found = append(found, page...)
 		return nil
 	}))
@@ -301,8 +301,8 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 	require.Equal(t, "25610", s.queries[1].Get("cursor"))
 
 	stop := errors.New("stop")
-	require.ErrorIs(t, New().Accounts(t.Context(), s, func([]media.FoundAccount) error { return stop }), stop)
-	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, func([]media.FoundAccount) error { return nil }))
+	require.ErrorIs(t, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return stop }), stop)
+	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
 }
 
 type transport struct {

@@ -38,7 +38,7 @@ func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *l
 		world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
 	}
 	l.pass(0)
-	l.run(account.Handler(account.Options{Platform: platform, Caller: l.client, Store: l.store}), task.Key{Part: store.LoginPart(l.login)}, "")
+	l.run(account.Handler(account.Options{Platform: platform, Caller: l.client, Store: l.store, Logger: slog.New(slog.DiscardHandler)}), task.Key{Part: store.LoginPart(l.login)}, "")
 	return l
 }
 

@@ -97,7 +97,7 @@ func TestAccountList_FillsTheTables(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
 		p := start(t, platform, server)
-		handler := account.Handler(account.Options{Platform: platform, Caller: p.client, Store: p.store})
+		handler := account.Handler(account.Options{Platform: platform, Caller: p.client, Store: p.store, Logger: slog.New(slog.DiscardHandler)})
 		work := media.Work{Key: task.Key{RunID: 1, Part: fmt.Sprintf("login:%d", p.login)}}
 		for range 2 {
 			result, err := handler.Run(t.Context(), work)
