@@ -15,6 +15,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/config"
+	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
@@ -61,6 +62,8 @@ type Task struct {
 	task.Task
 	// Errors is all that is wrong with the row as it stands, or empty.
 	Errors []*config.FieldError
+	// Warnings name what is probably not meant by the cron that runs.
+	Warnings []string
 	// RowRevision is that of the row as it stands; of a good one also that of Task.
 	RowRevision int64
 	// Usable tells whether Task can run: the row is good, or was good before.
@@ -72,7 +75,7 @@ func (p *Producer) Tasks() []Task {
 	list := p.tasks.current()
 	all := make([]Task, 0, len(list.tasks)+len(list.bad))
 	for id, t := range list.tasks {
-		shown := Task{Task: t.Task, RowRevision: t.Revision, Usable: true}
+		shown := Task{Task: t.Task, Warnings: schedule.Warnings(t.Cron), RowRevision: t.Revision, Usable: true}
 		if bad, spoilt := list.bad[id]; spoilt {
 			shown.Errors, shown.RowRevision = bad.Errors, bad.revision()
 		}
@@ -323,6 +326,14 @@ func (s *taskSet) compare(old, list *taskList) (changed bool) {
 		if _, there := list.tasks[id]; !there {
 			changed = true
 			s.logger.Info("task removed", "task", before.Name)
+		}
+	}
+	for id, t := range list.tasks {
+		if before := old.tasks[id]; before != nil && before.Cron == t.Cron {
+			continue
+		}
+		if warnings := schedule.Warnings(t.Cron); len(warnings) > 0 {
+			s.logger.Warn("a task's cron is probably not what is meant", "task", t.Name, "cron", t.Cron, "warnings", warnings)
 		}
 	}
 	for id, bad := range list.bad {

@@ -9,6 +9,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,11 @@ func Parse(expr, zone, name string) (Schedule, error) {
 	if fields[0] == "@every" {
 		return parseEvery(expr, fields, loc)
 	}
+	written := slices.Clone(fields)
 	if want := spread(fields, name); want != "" {
+		return refuse(want)
+	}
+	if want := checkFields(written); want != "" {
 		return refuse(want)
 	}
 	parsed, err := parse(strings.Join(fields, " "))

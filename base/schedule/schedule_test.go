@@ -1,9 +1,14 @@
 package schedule
 
 import (
+	"fmt"
+	bits64 "math/bits"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -32,8 +37,29 @@ func TestParse_Refuses(t *testing.T) {
 		{"too few fields", "* * *", "UTC", "cron", "five fields"},
 		{"too many fields", "* * * * * * *", "UTC", "cron", "five fields"},
 		{"words", "every day", "UTC", "cron", "five fields"},
-		{"a minute that is not there", "61 * * * *", "UTC", "cron", "five fields"},
-		{"an empty list", ", * * * *", "UTC", "cron", "every year"},
+		{"a minute that is not there", "61 * * * *", "UTC", "cron", `a minute from 0 to 59, not "61"`},
+		{"an empty list", ", * * * *", "UTC", "cron", "a minute on both sides of each comma"},
+		{"an empty entry", "5,,10 * * * *", "UTC", "cron", "a minute on both sides of each comma"},
+		{"a range from a wildcard", "*-5 * * * *", "UTC", "cron", `a minute of two numbers, such as 0-59, not "*-5"`},
+		{"a sign", "+5 * * * *", "UTC", "cron", "a minute from 0 to 59"},
+		{"a step with a sign", "*/+5 * * * *", "UTC", "cron", "a whole number from 1 on"},
+		{"two steps", "*/5/2 * * * *", "UTC", "cron", "a whole number from 1 on"},
+		{"a step of nothing", "*/0 * * * *", "UTC", "cron", "a whole number from 1 on"},
+		{"a range that goes round", "0 0 * * fri-mon", "UTC", "cron", "a day of the week whose range does not end before it begins, such as 5-6,0-1"},
+		{"a step beyond the minutes", "*/90 * * * *", "UTC", "cron", `a step below 60 in the minute "*/90"`},
+		{"a step of all minutes", "*/60 * * * *", "UTC", "cron", "a step below 60"},
+		{"a step beyond the seconds", "*/60 * * * * *", "UTC", "cron", "a step below 60 in the second"},
+		{"a step beyond the minutes, with seconds", "0 */75 * * * *", "UTC", "cron", "a step below 60 in the minute"},
+		{"a step of all hours", "0 */24 * * *", "UTC", "cron", "a step below 24 in the hour"},
+		{"a step beyond the days", "0 0 */31 * *", "UTC", "cron", "a step below 31 in the day of the month"},
+		{"a step of all months", "0 0 1 */12 *", "UTC", "cron", "a step below 12 in the month"},
+		{"a step of the whole week", "0 0 * * */7", "UTC", "cron", "a step below 7 in the day of the week"},
+		{"a step beyond its range", "10-20/15 * * * *", "UTC", "cron", "a step below 11"},
+		{"a step beyond a range of names", "0 0 * * mon-fri/5", "UTC", "cron", "a step below 5"},
+		{"a step beyond a range of months", "0 0 1 jan-MAR/3 *", "UTC", "cron", "a step below 3"},
+		{"a step beyond what is left", "30/45 * * * *", "UTC", "cron", "a step below 30"},
+		{"a step beyond its range in a list", "5,*/90 * * * *", "UTC", "cron", "a step below 60"},
+		{"a step beyond a range of one", "5-5/2 * * * *", "UTC", "cron", "a step below 1"},
 		{"a zone in front", "TZ=UTC * * * * *", "UTC", "cron", "the zone goes into timezone"},
 		{"a zone and nothing else", "CRON_TZ=Asia/Shanghai", "UTC", "cron", "the zone goes into timezone"},
 		{"31 February", "0 0 31 2 *", "UTC", "cron", "every year"},
@@ -56,6 +82,86 @@ func TestParse_Refuses(t *testing.T) {
 			require.Contains(t, field.Want, tt.want)
 		})
 	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, expr, want string }{
+		{"each minute", "* * * * *", ""},
+		{"a step that divides", "*/15 */6 * */3 *", ""},
+		{"a step of one", "*/1 * * * *", ""},
+		{"a step that divides, from some minute on", "7-59/15 * * * *", ""},
+		{"a step that divides, from a number on", "5/20 * * * *", ""},
+		{"a spread step that divides", "~/10 ~/20 * * * *", ""},
+		{"a range that ends with a step", "0 8-20/3 * * *", ""},
+		{"a range that the step divides", "0 9-17/3 * * *", ""},
+		{"a name", "@daily", ""},
+		{"every so often", "@every 7m", ""},
+		{"what is refused", "*/90 * * * *", ""},
+		{"minutes", "*/7 * * * *", `minute "*/7": the step 7 does not divide the field's 60 values`},
+		{"seconds", "*/45 0 * * * *", `second "*/45": the step 45 does not divide`},
+		{"minutes behind seconds", "0 */35 * * * *", `minute "*/35": the step 35 does not divide`},
+		{"hours", "0 */5 * * *", `hour "*/5": the step 5 does not divide the field's 24 values`},
+		{"days, whose months are of any length", "0 0 */10 * *", `day of the month "*/10"`},
+		{"months", "0 0 1 */5 *", `month "*/5"`},
+		{"days of the week", "0 0 * * */2", `day of the week "*/2"`},
+		{"the whole range by its ends", "0-59/7 * * * *", "does not divide the field's 60 values"},
+		{"from a number on", "10/7 * * * *", "does not divide the field's 60 values"},
+		{"a spread step", "~/7 * * * *", `minute "~/7"`},
+		{"in a list", "1,*/7 * * * *", `minute "*/7"`},
+		{"a range", "0 9-18/4 * * *", `hour "9-18/4": the step 4 does not divide the range: the last value is 17`},
+		{"a range of names", "0 0 1 feb-aug/4 *", `month "feb-aug/4": the step 4 does not divide the range: the last value is 6`},
+		{"two kinds of days", "0 0 1 * mon", "on each day that either of them names"},
+		{"a step of days and a weekday", "0 0 */2 * 1", "on each day that either of them names"},
+		{"a day that some months lack", "0 0 31 * *", `day of the month "31": it does not run in months without that day`},
+		{"days that some months lack", "0 0 29-31 * *", "it does not run in months without that day"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := strings.Join(Warnings(tt.expr), "\n")
+			if tt.want == "" {
+				require.Empty(t, got)
+				return
+			}
+			require.Contains(t, got, tt.want)
+		})
+	}
+}
+
+// What is read here is what the cron library reads: the values of each field are the same.
+func TestCheckFields_ReadsAsTheLibrary(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.IntRange(0, len(units)-1).Draw(t, "field")
+		u := units[f]
+		number := rapid.IntRange(u.low, u.high)
+		text := rapid.OneOf(
+			rapid.Just("*"), rapid.Map(number, strconv.Itoa),
+			rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("%d-%d", number.Draw(t, "low"), number.Draw(t, "high")) }),
+		).Draw(t, "span")
+		if step := rapid.IntRange(0, 70).Draw(t, "step"); step > 0 {
+			text += fmt.Sprintf("/%d", step)
+		}
+		fields := []string{"*", "*", "*", "*", "*", "*"}
+		fields[f] = text
+		i, want := u.item(text)
+		parsed, err := parse(strings.Join(fields, " "))
+		if err != nil {
+			require.NotEmpty(t, want, "the library refuses %s: %s", text, err)
+			return
+		}
+		spec, _ := parsed.(*cron.SpecSchedule)
+		bits := []uint64{spec.Second, spec.Minute, spec.Hour, spec.Dom, spec.Month, spec.Dow}[f] &^ (1 << 63)
+		if want != "" {
+			require.Equal(t, 1, bits64.OnesCount64(bits), "only a step that leaves one value is refused beyond the library: %s: %s", text, want)
+			return
+		}
+		var values uint64
+		for n := i.from; n <= i.to; n += i.step {
+			values |= 1 << n
+		}
+		require.Equal(t, bits, values, text)
+	})
 }
 
 func TestNext(t *testing.T) {

@@ -47,6 +47,7 @@ type taskRow struct {
 	Name           string
 	Status         string // good, last_good or unusable
 	Errors         []rowError
+	Warnings       []string
 	RowRevision    *int64 `json:"row_revision"`
 	Enabled        bool
 	Media          string
@@ -217,6 +218,7 @@ func printTask(w io.Writer, answer []byte) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	warn(w, k.Warnings)
 	if len(k.NextTicks) > 0 {
 		fmt.Fprintln(w, "\nNEXT TICK")
 		for _, at := range k.NextTicks {
@@ -240,6 +242,13 @@ func rowErrors(t *tabwriter.Writer, errs []rowError) {
 	fmt.Fprintln(t, "\nWRONG FIELD\tVALUE\tWANT")
 	for _, e := range errs {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", plain(e.Field), dashed(e.Value), clean(e.Want))
+	}
+}
+
+// warn lists what is probably not meant.
+func warn(w io.Writer, warnings []string) {
+	for _, text := range warnings {
+		fmt.Fprintf(w, "Warning: %s.\n", clean(text))
 	}
 }
 
@@ -291,8 +300,11 @@ func printChangedTask(done string) func(io.Writer, []byte) error {
 		if k.Revision > 0 {
 			text += fmt.Sprintf(" (revision %d)", k.Revision)
 		}
-		_, err := fmt.Fprintf(w, "%s %s: %s.\n", done, plain(k.Name), text)
-		return err
+		if _, err := fmt.Fprintf(w, "%s %s: %s.\n", done, plain(k.Name), text); err != nil {
+			return err
+		}
+		warn(w, k.Warnings)
+		return nil
 	}
 }
 
@@ -321,6 +333,10 @@ func printReload(w io.Writer, answer []byte) error {
 			Name, Status string
 			Errors       []rowError
 		}
+		Warnings []struct {
+			Name     string
+			Warnings []string
+		}
 	}
 	if err := json.Unmarshal(answer, &a); err != nil {
 		return err
@@ -348,6 +364,10 @@ func printReload(w io.Writer, answer []byte) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
+	}
+	for _, of := range a.Warnings {
+		fmt.Fprintf(w, "\nThe cron of %s is probably not what is meant.\n", plain(of.Name))
+		warn(w, of.Warnings)
 	}
 	return nil
 }

@@ -63,6 +63,10 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 
 	require.Contains(t, refused(exitUsage, "tasks", "edit", name, "--cron=every hour"), "\n  cron: \"every hour\" is refused: want ")
 	require.Equal(t, "Changed "+name+": it is off (revision 3).\n", did("tasks", "edit", name, "--cron=~ 15 * * *", "--retry-max=0"))
+	require.Contains(t, did("tasks", "create", "--name=a.warning", "--media=tencent", "--handler=tencent.adgroup", "--cron=*/7 * * * *", "--enabled=false"),
+		"Warning: minute \"*/7\": the step 7 does not divide")
+	require.Contains(t, did("tasks", "show", "a.warning"), "Warning: minute")
+	require.Contains(t, did("tasks", "reload"), "The cron of a.warning is probably not what is meant.\nWarning: minute")
 	require.Contains(t, refused(exitFailure, "tasks", "edit", name, "--cron=~ 16 * * *", "--revision=2"), "somebody else has changed it")
 	file := filepath.Join(t.TempDir(), "task.json")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(did("tasks", "show", name, "--output=json"), "~ 15 * * *", "~ 17 * * *", 1)), 0o600))

@@ -105,6 +105,8 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 			},
 		},
 		{"a cron that is none", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "every day"}`, []fieldError{{Field: "cron", Detail: `"every day" is refused: want five fields`}}},
+		{"a step beyond its field", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "*/90 * * * *"}`,
+			[]fieldError{{Field: "cron", Detail: `"*/90 * * * *" is refused: want a step below 60 in the minute "*/90"`}}},
 		{"a task that is not there", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["none"]}`,
 			[]fieldError{{Field: "after", Detail: `"none" is refused: want names of tasks: there is none called none`}}},
 		{"itself", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["tencent.report_daily.account"]}`,
@@ -172,6 +174,37 @@ func TestTask_IsEditedByWhoHasReadItLast(t *testing.T) {
 		`sql row.update cron_task/tencent.report_daily.account {"retry_max":2,"revision":2} > {"retry_max":7,"revision":9}`,
 		`ada task.edit cron_task/tencent.report_daily.account {"retry_max":7,"revision":9} > {"retry_max":9,"revision":10}`,
 	}, b.auditText())
+}
+
+func TestTask_ACronThatIsProbablyNotMeantIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	b := setupLive(t)
+	const warning = `minute "*/7": the step 7 does not divide the field's 60 values, so that one pause of each round differs from the others`
+	w := b.call(http.MethodPatch, dailyTask, `{"revision": 1, "cron": "*/7 * * * *"}`, adminToken)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	var task struct{ Warnings []string }
+	decode(t, w.Body.String(), &task)
+	require.Equal(t, []string{warning}, task.Warnings)
+	decode(t, b.get(dailyTask), &task)
+	require.Equal(t, []string{warning}, task.Warnings)
+
+	// Rows that are edited by SQL are judged in the same way.
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/50 3 * * *', revision = 7").Error)
+	var reload struct {
+		Bad      []struct{ Name string }
+		Warnings []struct {
+			Name     string
+			Warnings []string
+		}
+	}
+	decode(t, b.post(tasksPath+"/reload", "").Body.String(), &reload)
+	require.Empty(t, reload.Bad)
+	require.Len(t, reload.Warnings, 1)
+	require.Contains(t, reload.Warnings[0].Warnings[0], `minute "*/50"`)
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = '*/60 3 * * *', revision = 8").Error)
+	decode(t, b.post(tasksPath+"/reload", "").Body.String(), &reload)
+	require.Len(t, reload.Bad, 1)
+	require.Equal(t, "last_good", b.shown(dailyTask).Status, "the row runs on as it last was good")
 }
 
 func TestTask_IsSwitchedOffAndOn(t *testing.T) {

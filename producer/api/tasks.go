@@ -38,6 +38,8 @@ type taskJSON struct {
 	Name   string     `json:"name"`
 	Status string     `json:"status"`
 	Errors []rowError `json:"errors,omitempty"`
+	// Warnings name what is probably not meant by the cron, such as a step that does not divide its field.
+	Warnings []string `json:"warnings,omitempty"`
 	// RowRevision is there for a row that cannot be used: the one that an edit of it must name.
 	RowRevision int64 `json:"row_revision,omitempty"`
 	*settingsJSON
@@ -164,7 +166,9 @@ func (a *api) show(ctx context.Context, tasks []producer.Task) ([]taskJSON, erro
 }
 
 func describe(t producer.Task, now time.Time) taskJSON {
-	j := taskJSON{ID: formatID(t.ID), Name: t.Name, Status: statusGood, NextTicks: []time.Time{}, LastTicks: []tickJSON{}}
+	j := taskJSON{
+		ID: formatID(t.ID), Name: t.Name, Status: statusGood, Warnings: t.Warnings, NextTicks: []time.Time{}, LastTicks: []tickJSON{},
+	}
 	for _, e := range t.Errors {
 		j.Errors = append(j.Errors, rowError{Field: e.Key, Value: e.Value, Want: e.Want})
 		j.RowRevision = t.RowRevision
@@ -197,6 +201,13 @@ type reloadJSON struct {
 	Changed []string  `json:"changed"`
 	Removed []string  `json:"removed"`
 	Bad     []badJSON `json:"bad"` // every row that cannot be used, also those that were bad before
+	// Warnings has every task whose cron is probably not what is meant.
+	Warnings []warningsJSON `json:"warnings"`
+}
+
+type warningsJSON struct {
+	Name     string   `json:"name"`
+	Warnings []string `json:"warnings"`
 }
 
 type badJSON struct {
@@ -226,7 +237,7 @@ func (a *api) reloadTasks(c *gin.Context) error {
 }
 
 func compare(before, after []producer.Task) reloadJSON {
-	result := reloadJSON{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []badJSON{}}
+	result := reloadJSON{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []badJSON{}, Warnings: []warningsJSON{}}
 	gone := map[int64]task.Task{}
 	for _, t := range before {
 		if t.Usable {
@@ -240,6 +251,9 @@ func compare(before, after []producer.Task) reloadJSON {
 		}
 		if !t.Usable {
 			continue
+		}
+		if len(t.Warnings) > 0 {
+			result.Warnings = append(result.Warnings, warningsJSON{Name: t.Name, Warnings: t.Warnings})
 		}
 		result.Tasks++
 		old, known := gone[t.ID]
@@ -257,6 +271,7 @@ func compare(before, after []producer.Task) reloadJSON {
 	slices.Sort(result.Added)
 	slices.Sort(result.Changed)
 	slices.Sort(result.Removed)
+	slices.SortFunc(result.Warnings, func(x, y warningsJSON) int { return strings.Compare(x.Name, y.Name) })
 	slices.SortFunc(result.Bad, func(x, y badJSON) int { return strings.Compare(x.Name, y.Name) })
 	return result
 }

@@ -99,7 +99,7 @@ func TestReload_TellsWhatChangedAndTellsTheOtherProducers(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.JSONEq(t, `{"tasks": 4, "added": ["added"], "changed": ["changed"], "removed": ["removed"], "bad": [
 	  {"name": "a.new.bad.one", "status": "unusable", "errors": [{"field": "name", "want": "a name"}]},
-	  {"name": "broken", "status": "last_good", "errors": [{"field": "timezone", "value": "Mars", "want": "a zone"}]}]}`, w.Body.String())
+	  {"name": "broken", "status": "last_good", "errors": [{"field": "timezone", "value": "Mars", "want": "a zone"}]}], "warnings": []}`, w.Body.String())
 
 	version, err := b.store.TasksVersion(t.Context())
 	require.NoError(t, err)
