@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
+	"strconv"
 
 	"adsync/base/day"
 	"adsync/base/store"
@@ -48,6 +50,44 @@ var (
 	images = fileList{endpoint: imagesEndpoint}
 	videos = fileList{endpoint: videosEndpoint, isVideo: true}
 )
+
+func (l fileList) kind() string {
+	if l.isVideo {
+		return store.AssetVideo
+	}
+	return store.AssetImage
+}
+
+// materialsOf returns the ids that reports know files by, as far as the library has them: a file is one material (documents
+// 1696710601820172 and 1696710601254912).
+func (l fileList) materialsOf(ctx context.Context, api media.API, files []string) (map[string]wire.ID, error) {
+	slices.Sort(files)
+	known := map[string]wire.ID{}
+	for some := range slices.Chunk(slices.Compact(files), filesPage) {
+		data, err := api.Get(ctx, l.endpoint, url.Values{
+			"advertiser_id": {api.Account().ExternalID},
+			"filtering":     {asJSON(map[string][]string{l.kind() + "_ids": some})},
+			"page":          {"1"},
+			"page_size":     {strconv.Itoa(filesPage)},
+		})
+		if err != nil {
+			return nil, err
+		}
+		var answer struct {
+			List []struct {
+				ID       wire.TextID `json:"id"`
+				Material wire.ID     `json:"material_id"`
+			} `json:"list"`
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return nil, media.Broken(l.endpoint, err)
+		}
+		for _, f := range answer.List {
+			known[string(f.ID)] = f.Material
+		}
+	}
+	return known, nil
+}
 
 func (l fileList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	filter := map[string]string{}

@@ -1,6 +1,8 @@
 package oceanengine
 
 import (
+	"context"
+	"encoding/json"
 	"net/url"
 	"testing"
 	"time"
@@ -61,7 +63,8 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 		{"promotion_id":7300000000000000001,"status_first":"PROMOTION_STATUS_ENABLE","promotion_modify_time":"2026-11-20 10:00:00","promotion_materials":{
 			"video_material_list":[{"image_mode":"V","video_id":"v1","video_cover_id":"c/1","material_id":7020000000000000001,"material_status":"MATERIAL_STATUS_OK"},
 				{"video_id":"v1","material_id":7020000000000000001}],
-			"image_material_list":[{"images":[{"image_id":"i1"},"i2"],"material_id":"7400000000000000002"}],
+			"image_material_list":[{"image_mode":"S","images":[{"image_id":"i1","material_id":"7400000000000000002","material_opt_status":"ENABLE","material_status":"MATERIAL_STATUS_AUDIT"},
+				{"image_id":"i2","material_id":7400000000000000003,"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}]}],
 			"title_material_list":[{"title":"t","material_id":1}]}},
 		{"promotion_id":7300000000000000002,"status_first":"PROMOTION_STATUS_DELETED","promotion_materials":{"video_material_list":[{"video_id":"v1","material_id":7020000000000000001}]}},
 		{"promotion_id":7300000000000000003,"status_first":"PROMOTION_STATUS_ENABLE"}],
@@ -80,11 +83,16 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 		require.Len(t, row.Raw, len(list.Table.Columns))
 	}
 	require.Equal(t, []string{
-		"7300000000000000001:7020000000000000001", "7300000000000000001:7400000000000000002", "7300000000000000002:7020000000000000001",
+		"7300000000000000001:7020000000000000001", "7300000000000000001:7400000000000000002", "7300000000000000001:7400000000000000003",
+		"7300000000000000002:7020000000000000001",
 	}, ids, "titles are left out, and what stands in a promotion twice is there once")
-	first, last := page.Rows[0], page.Rows[2]
+	first, last := page.Rows[0], page.Rows[3]
 	require.Equal(t, []store.AssetUse{{Kind: "video", ID: "v1"}, {Kind: "image", ID: "c/1"}}, first.Assets)
-	require.Equal(t, []store.AssetUse{{Kind: "image", ID: "i1"}, {Kind: "image", ID: "i2"}}, page.Rows[1].Assets)
+	require.Equal(t, []store.AssetUse{{Kind: "image", ID: "i1"}}, page.Rows[1].Assets)
+	require.Equal(t, []store.AssetUse{{Kind: "image", ID: "i2"}}, page.Rows[2].Assets)
+	require.Equal(t, []any{"7300000000000000001", "7400000000000000003", "image", "MATERIAL_STATUS_DISABLE"}, page.Rows[2].Raw)
+	require.JSONEq(t, `{"promotion_id":"7300000000000000001","material_kind":"image","image_mode":"S","image_id":"i2","material_id":7400000000000000003,
+		"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}`, string(page.Rows[2].JSON))
 	require.Equal(t, []any{"7300000000000000001", "7020000000000000001", "video", "MATERIAL_STATUS_OK"}, first.Raw)
 	require.Equal(t, time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), first.Modified)
 	require.JSONEq(t, `{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1","video_cover_id":"c/1",
@@ -92,6 +100,90 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 	require.Contains(t, string(first.JSON), "7020000000000000001", "digit for digit")
 	require.False(t, first.Deleted)
 	require.True(t, last.Deleted, "as its promotion is")
+}
+
+// A video's material_id may be absent or 0: the library knows it by the video's own id.
+func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
+	t.Parallel()
+	asked := map[string]string{}
+	s := &server{answer: func(endpoint string, query url.Values) string {
+		switch endpoint {
+		case videosEndpoint:
+			asked[endpoint] = query.Get("filtering")
+			return data(`{"list":[{"id":"v1","material_id":7020000000000000001},{"id":"v2","material_id":"7020000000000000002"}],"page_info":{"total_number":2}}`)("", nil)
+		case imagesEndpoint:
+			asked[endpoint] = query.Get("filtering")
+			return data(`{"list":[{"id":"web/i1","material_id":7010000000000000001}],"page_info":{"total_number":1}}`)("", nil)
+		}
+		return data(`{"list":[{"promotion_id":7300000000000000001,"promotion_materials":{
+			"video_material_list":[{"video_id":"v2","material_id":0},{"video_id":"v1"},{"video_id":"v1","material_id":7020000000000000001}],
+			"image_material_list":[{"images":[{"image_id":"web/i1"}]}]}}],"page_info":{"total_number":1}}`)("", nil)
+	}}
+	page, err := findList(t, "promotion_material").Page(t.Context(), s, media.ListQuery{}, "")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{videosEndpoint: `{"video_ids":["v1","v2"]}`, imagesEndpoint: `{"image_ids":["web/i1"]}`}, asked)
+	var ids []string
+	for _, row := range page.Rows {
+		ids = append(ids, row.Object+" "+row.Raw[materialID].(string))
+	}
+	require.Equal(t, []string{
+		"7300000000000000001:7020000000000000002 7020000000000000002", "7300000000000000001:7020000000000000001 7020000000000000001",
+		"7300000000000000001:7010000000000000001 7010000000000000001",
+	}, ids)
+}
+
+// Titles are materials of MATERIAL_DATA too, and have the figures of the same impressions again.
+func TestReport_AsksForTheMaterialsThatAreShown(t *testing.T) {
+	t.Parallel()
+	const told = `{"code":0,"data":{"list":[
+		{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":false}]},
+		{"data_topic":"MATERIAL_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":true},{"field":"material_id","sort_able":false},
+			{"field":"image_mode","filter_able":true,"filter_config":{"type":1,"operator":7,"range_value":[
+				{"label":"横版视频","value":"5"},{"label":"标题","value":"9"},{"label":"大图横图","value":"3"},{"label":"落地页","value":"8"}]}}]}]}}`
+	for name, c := range map[string]struct{ topics, level, filters, order string }{
+		"nothing is told": {"", "creative", asJSON([]condition{documented().shown}),
+			`[{"field":"stat_time_day","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"},{"field":"material_id","type":"ASC"}]`},
+		"materials by the platform's own words": {told, "creative", `[{"field":"image_mode","type":1,"operator":7,"values":["5","3"]}]`,
+			`[{"field":"stat_time_day","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`},
+		"promotions without a condition": {told, "adgroup", `[]`, `[{"field":"stat_time_day","type":"ASC"}]`},
+	} {
+		s := &server{answer: data(`{"rows":[],"total_metrics":{},"page_info":{"total_number":0}}`), topics: c.topics}
+		_, err := findReport(t, "report_daily", c.level).Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		require.NoError(t, err, name)
+		require.JSONEq(t, c.filters, s.queries[0].Get("filters"), name)
+		require.JSONEq(t, c.order, s.queries[0].Get("order_by"), name)
+	}
+	require.NotContains(t, documented().shown.Values, "MATERIAL_IMAGE_MODE_TITLE")
+	require.Equal(t, []order{{Field: "stat_cost", Type: "DESC"}}, topic{sortable: map[string]bool{}}.sorting([]string{"material_id"}, []string{"stat_cost"}))
+}
+
+// What a passing trouble hides is asked for again, and what was told is not asked for again.
+func TestTopics_AreAskedForOnce(t *testing.T) {
+	t.Parallel()
+	calls, answer := 0, `{"code":50000}`
+	api := &countingTopics{server: server{}, calls: &calls, answer: &answer}
+	p := newTopics()
+	_, err := p.about(t.Context(), api, topicBasic)
+	requireClass(t, media.Transient, err)
+	answer = `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true}]}]}}`
+	for range 3 {
+		known, err := p.about(t.Context(), api, topicBasic)
+		require.NoError(t, err)
+		require.Equal(t, map[string]bool{"stat_time_day": true}, known.sortable)
+	}
+	require.Equal(t, 2, calls)
+}
+
+type countingTopics struct {
+	server
+	calls  *int
+	answer *string
+}
+
+func (c *countingTopics) Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	*c.calls++
+	c.topics = *c.answer
+	return c.server.Get(ctx, endpoint, query)
 }
 
 func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {

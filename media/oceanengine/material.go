@@ -2,8 +2,10 @@ package oceanengine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"adsync/base/store"
@@ -34,8 +36,11 @@ var materialTable = store.RawTable{Name: "oceanengine_promotion_material", Shape
 var materials = promotionList{
 	fields: []string{"promotion_id", "status_first", "promotion_modify_time", "promotion_materials"},
 	rows:   readMaterials,
+	finish: nameMaterials,
 }
 
+// readMaterials reads the videos, and the images of each item: an item of image_material_list is some images of one kind, and what is
+// told of a material, its id among it, stands with each image (document 1741028841006095).
 func readMaterials(raw json.RawMessage) (rows []media.Row, promotion string, err error) {
 	var p struct {
 		PromotionID wire.ID `json:"promotion_id"`
@@ -43,7 +48,10 @@ func readMaterials(raw json.RawMessage) (rows []media.Row, promotion string, err
 		ModifyTime  string  `json:"promotion_modify_time"`
 		Materials   struct {
 			Videos []json.RawMessage `json:"video_material_list"`
-			Images []json.RawMessage `json:"image_material_list"`
+			Images []struct {
+				ImageMode string            `json:"image_mode"`
+				Images    []json.RawMessage `json:"images"`
+			} `json:"image_material_list"`
 		} `json:"promotion_materials"`
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
@@ -56,31 +64,36 @@ func readMaterials(raw json.RawMessage) (rows []media.Row, promotion string, err
 	if err != nil {
 		return nil, "", err
 	}
-	seen := map[string]bool{} // nothing forbids that a promotion holds a material twice
-	for i, list := range [][]json.RawMessage{p.Materials.Videos, p.Materials.Images} {
-		for _, raw := range list {
-			row, err := readMaterial(p.PromotionID, [...]string{"video", "image"}[i], raw)
-			if err != nil {
+	add := func(kind, mode string, raw json.RawMessage) error {
+		row, err := readMaterial(p.PromotionID, kind, mode, raw)
+		row.Modified, row.Deleted = modified, p.StatusFirst == statusDeleted
+		rows = append(rows, row)
+		return err
+	}
+	for _, raw := range p.Materials.Videos {
+		if err := add(store.AssetVideo, "", raw); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, item := range p.Materials.Images {
+		for _, raw := range item.Images {
+			if err := add(store.AssetImage, item.ImageMode, raw); err != nil {
 				return nil, "", err
 			}
-			if seen[row.Object] {
-				continue
-			}
-			seen[row.Object] = true
-			row.Modified, row.Deleted = modified, p.StatusFirst == statusDeleted
-			rows = append(rows, row)
 		}
 	}
 	return rows, string(p.PromotionID), nil
 }
 
-func readMaterial(promotion wire.ID, kind string, raw json.RawMessage) (media.Row, error) {
+// readMaterial reads a video, or an image of an item of a mode. Its object is "" if the platform does not say its id: of videos it is
+// absent or 0 at times.
+func readMaterial(promotion wire.ID, kind, mode string, raw json.RawMessage) (media.Row, error) {
 	var m struct {
-		MaterialID wire.ID           `json:"material_id"`
-		Status     string            `json:"material_status"`
-		VideoID    wire.TextID       `json:"video_id"`
-		CoverID    wire.TextID       `json:"video_cover_id"`
-		Images     []json.RawMessage `json:"images"`
+		MaterialID wire.ID     `json:"material_id"`
+		Status     string      `json:"material_status"`
+		VideoID    wire.TextID `json:"video_id"`
+		CoverID    wire.TextID `json:"video_cover_id"`
+		ImageID    wire.TextID `json:"image_id"`
 	}
 	var whole map[string]any
 	fields := json.NewDecoder(bytes.NewReader(raw))
@@ -88,47 +101,73 @@ func readMaterial(promotion wire.ID, kind string, raw json.RawMessage) (media.Ro
 	if err := errors.Join(json.Unmarshal(raw, &m), fields.Decode(&whole)); err != nil {
 		return media.Row{}, err
 	}
-	if m.MaterialID == "" {
-		return media.Row{}, errNoID
-	}
 	// The platform's row, with what it says by where it stands.
 	whole["promotion_id"], whole["material_kind"] = string(promotion), kind
+	if mode != "" {
+		whole["image_mode"] = mode
+	}
 	text, err := json.Marshal(whole)
 	if err != nil {
 		return media.Row{}, err
 	}
-	assets := []store.AssetUse{}
-	add := func(kind string, id wire.TextID) {
-		if use := (store.AssetUse{Kind: kind, ID: string(id)}); id != "" && !slices.Contains(assets, use) {
-			assets = append(assets, use)
-		}
-	}
-	add(store.AssetVideo, m.VideoID)
-	add(store.AssetImage, m.CoverID)
-	for _, raw := range m.Images {
-		id, err := imageID(raw)
-		if err != nil {
-			return media.Row{}, err
-		}
-		add(store.AssetImage, id)
-	}
-	return media.Row{
-		Assets: assets,
-		Object: creativeID(promotion, m.MaterialID),
+	row := media.Row{
+		Assets: []store.AssetUse{},
 		Raw:    []any{wire.Text(string(promotion)), wire.Text(string(m.MaterialID)), kind, wire.Text(m.Status)},
 		JSON:   text,
-	}, nil
+	}
+	for _, use := range []store.AssetUse{
+		{Kind: store.AssetVideo, ID: string(m.VideoID)}, {Kind: store.AssetImage, ID: string(m.CoverID)}, {Kind: store.AssetImage, ID: string(m.ImageID)},
+	} {
+		if use.ID != "" {
+			row.Assets = append(row.Assets, use)
+		}
+	}
+	if m.MaterialID != "" {
+		row.Object = creativeID(promotion, m.MaterialID)
+	}
+	return row, nil
 }
 
-// imageID reads an image of a group, which is an id or an object that has one.
-func imageID(raw json.RawMessage) (wire.TextID, error) {
-	var id wire.TextID
-	if json.Unmarshal(raw, &id) == nil {
-		return id, nil
+// nameMaterials finds the ids of the materials that the list does not say, and leaves each material of a promotion on the page once:
+// nothing forbids that a promotion holds a material twice.
+func nameMaterials(ctx context.Context, api media.API, page *media.Page) error {
+	for _, l := range []fileList{videos, images} {
+		var files []string
+		for _, row := range page.Rows {
+			if row.Object == "" && row.Raw[materialKind] == l.kind() && len(row.Assets) > 0 {
+				files = append(files, row.Assets[0].ID)
+			}
+		}
+		known, err := l.materialsOf(ctx, api, files)
+		if err != nil {
+			return err
+		}
+		for i := range page.Rows {
+			row := &page.Rows[i]
+			if row.Object != "" || row.Raw[materialKind] != l.kind() || len(row.Assets) == 0 {
+				continue
+			}
+			if id := known[row.Assets[0].ID]; id != "" {
+				row.Object, row.Raw[materialID] = fmt.Sprintf("%s:%s", row.Raw[materialPromotion], id), string(id)
+			}
+		}
 	}
-	var image struct {
-		ID wire.TextID `json:"image_id"`
+	seen := map[string]bool{}
+	var unnamed bool
+	page.Rows = slices.DeleteFunc(page.Rows, func(row media.Row) bool {
+		again := seen[row.Object]
+		seen[row.Object], unnamed = true, unnamed || row.Object == ""
+		return again
+	})
+	if unnamed {
+		return media.Broken(promotionsEndpoint, errNoID)
 	}
-	err := json.Unmarshal(raw, &image)
-	return image.ID, err
+	return nil
 }
+
+// The places of some of materialTable's columns.
+const (
+	materialPromotion = iota
+	materialID
+	materialKind
+)

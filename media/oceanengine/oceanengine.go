@@ -33,12 +33,12 @@ var china = time.FixedZone("UTC+8", 8*60*60)
 const timeLayout = "2006-01-02 15:04:05"
 
 // Platform implements media.Platform.
-type Platform struct{}
+type Platform struct{ topics *topics }
 
 var _ media.Platform = Platform{}
 
 // New returns the platform.
-func New() Platform { return Platform{} }
+func New() Platform { return Platform{topics: newTopics()} }
 
 // Name implements media.Platform.
 func (Platform) Name() string { return Name }

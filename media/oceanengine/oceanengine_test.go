@@ -1,6 +1,7 @@
 package oceanengine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,9 +29,13 @@ import (
 type server struct {
 	answer  func(endpoint string, query url.Values) string
 	queries []url.Values
+	topics  string // what it says of topics; "" refuses to say it
 }
 
 func (s *server) Get(_ context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	if endpoint == topicsEndpoint {
+		return New().Decode(http.StatusOK, http.Header{}, []byte(cmp.Or(s.topics, `{"code":40118}`)))
+	}
 	s.queries = append(s.queries, query)
 	return New().Decode(http.StatusOK, http.Header{}, []byte(s.answer(endpoint, query)))
 }
@@ -330,30 +335,6 @@ func TestHourlyReport_BeginsAtAnHour(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "2026-11-21 09:00:00", s.queries[0].Get("start_time"))
 	require.Equal(t, "2026-11-21 23:59:59", s.queries[0].Get("end_time"))
-}
-
-func TestAccounts_LeavesOutContainersAndWhatIsLost(t *testing.T) {
-	t.Parallel()
-	list := data(`{"list":[
-		{"advertiser_id":1700000000000001,"advertiser_name":"甲","account_role":"ADVERTISER","is_valid":true},
-		{"advertiser_id":1700000000000002,"advertiser_name":"lost","account_role":"ADVERTISER","is_valid":false},
-		{"advertiser_id":1700000000000003,"advertiser_name":"workbench","account_role":"CUSTOMER_ADMIN","is_valid":true}]}`)
-	s := &server{answer: func(endpoint string, query url.Values) string {
-		if endpoint == accountsEndpoint {
-			return list("", nil)
-		}
-		require.Equal(t, "[1700000000000001]", query.Get("advertiser_ids"), "numbers, as the platform has them")
-		return data(`[]`)("", nil)
-	}}
-	var found []media.FoundAccount
-	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
-		found = append(found, page...)
-		return nil
-	}))
-	require.Len(t, found, 1)
-	require.Equal(t, "1700000000000001", found[0].ExternalID)
-	require.Equal(t, "Asia/Shanghai", found[0].Timezone)
-	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
 }
 
 type transport struct {

@@ -66,12 +66,22 @@ type promotionList struct {
 	fields []string
 	// rows returns what a promotion becomes, and its id when these are parts of it.
 	rows func(raw json.RawMessage) (rows []media.Row, promotion string, err error)
+	// finish completes the rows of a page with what the list lacks; nil does nothing.
+	finish func(ctx context.Context, api media.API, page *media.Page) error
 }
 
 // page fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not, but have
 // no end. So pages go by number where they reach, and else by cursor, carrying the total along: "page:<number>" or
 // "cursor:<total>:<cursor>".
 func (l promotionList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	out, err := l.fetch(ctx, api, q, page)
+	if err == nil && l.finish != nil {
+		err = l.finish(ctx, api, &out)
+	}
+	return out, err
+}
+
+func (l promotionList) fetch(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	kind, rest, _ := strings.Cut(page, ":")
 	switch kind {
 	case "":

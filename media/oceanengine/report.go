@@ -65,10 +65,10 @@ type report struct {
 	hourly  bool
 	topic   string
 	objects []string // the dimensions whose values, joined by colons, are a row's object; none at account level
+	topics  *topics  // nil takes what the documents say
 }
 
-// hasSums tells whether the rows add up to total_metrics. Of materials the platform does not say it: what is shown with several
-// of them may count for each.
+// hasSums tells whether the rows add up to total_metrics. Of materials the platform does not say it.
 func (r report) hasSums() bool { return r.topic == topicBasic }
 
 var (
@@ -80,15 +80,16 @@ var (
 
 // Reports implements media.Platform. The platform publishes neither how many days a query may span nor how far back
 // it reaches: a month of days and a week of hours are what its users were told, and the reach is our own choice.
-func (Platform) Reports() []media.Report {
+func (p Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
+		r.topics = p.topics
 		return media.Report{
 			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(), Figures: figures, Values: values,
 			HasSums: r.hasSums(), Page: r.page,
 		}
 	}
 	hourly := func(level string, r report) media.Report {
-		r.hourly = true
+		r.hourly, r.topics = true, p.topics
 		return media.Report{
 			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Keys: r.dimensions(), Figures: figures, Values: values,
 			HasSums: r.hasSums(), HasHours: true, Page: r.page,
@@ -120,11 +121,15 @@ type order struct {
 }
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
-	var sorting []order
-	for _, dimension := range r.dimensions() {
-		sorting = append(sorting, order{Field: dimension, Type: "ASC"})
+	about, err := r.topics.about(ctx, api, r.topic)
+	if err != nil {
+		return media.Page{}, err
 	}
 	metrics := q.Fields(figures.Fields())
+	filters := []condition{} // required, also when empty
+	if r.topic == topicMaterial {
+		filters = append(filters, about.shown)
+	}
 	pages := media.Numbered{Endpoint: reportEndpoint, Size: reportPage, Rows: "rows"}
 	if r.hasSums() {
 		pages.Beside = r.readSums
@@ -134,10 +139,10 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"data_topic":    {r.topic},
 		"dimensions":    {asJSON(r.dimensions())},
 		"metrics":       {asJSON(metrics)},
-		"filters":       {"[]"}, // required, also when empty
+		"filters":       {asJSON(filters)},
 		"start_time":    {fmt.Sprintf("%s %02d:00:00", q.From, q.FromHour)},
 		"end_time":      {q.To.String() + " 23:59:59"},
-		"order_by":      {asJSON(sorting)},
+		"order_by":      {asJSON(about.sorting(r.dimensions(), metrics))},
 	}, media.EachRow(r.readRow))
 	return out, media.NameField(err, metrics, unknownMetric)
 }

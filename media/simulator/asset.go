@@ -73,14 +73,21 @@ type asset struct {
 	created       int64
 }
 
+// shape is an asset's width and height.
+func (l library) shape(n int64) [2]int64 {
+	return pick(l.assetKey(n).sub(1), [][2]int64{{1280, 720}, {720, 1280}, {1080, 1920}, {800, 800}})
+}
+
+func (l library) assetKey(n int64) key { return l.key.sub(uint64(100_000 + n)) }
+
 func (l library) asset(n int64) asset {
-	k := l.key.sub(uint64(100_000 + n))
+	k := l.assetKey(n)
 	number, p := l.number(n), l.account.p
 	x := asset{kind: l.kind, id: p.assetID(l.kind, number, k), created: l.uploaded(n), signature: signature(k)}
 	if p.material != nil {
 		x.material = p.material(l.kind, number)
 	}
-	shape := pick(k.sub(1), [][2]int64{{1280, 720}, {720, 1280}, {1080, 1920}, {800, 800}})
+	shape := l.shape(n)
 	x.width, x.height = shape[0], shape[1]
 	x.size = k.sub(2).between(40_000, 900_000)
 	x.name = l.kind.String() + "_" + strconv.FormatInt(n+1, 10)

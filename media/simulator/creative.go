@@ -17,6 +17,10 @@ type creative struct {
 	played  int64 // until when it shares in figures
 	// material is what reports know it by where creatives are parts of their ad, else 0.
 	material int64
+	// mode is the platform's word for what kind of material it is, where creatives are parts of their ad.
+	mode string
+	// isTitle says that it is no creative but the title of its ad, which such platforms report on too.
+	isTitle bool
 }
 
 // creativeCount is how many creatives an ad has had in the end.
@@ -44,7 +48,9 @@ func (x *ad) creative(a *account, n int) creative {
 		}
 	}
 	if a.p.creativesAreParts {
-		c.material = c.materialOf(a)
+		kind, number := c.partOf(a)
+		l := a.library(kind)
+		c.material, c.mode = a.p.material(kind, l.number(number)), oceanMode(kind, l.shape(number))
 	}
 	return c
 }
@@ -135,6 +141,11 @@ func (c *creative) nameOf(version int64) string {
 // assetsOf is what the creative shows: of the account's library, as it was when the ad was made. The creatives of an ad
 // show different videos. A video stays, while covers and images are swapped.
 func (c *creative) assetsOf(a *account, version int64) []asset {
+	if a.p.creativesAreParts && !c.isVideo() {
+		// Another image would be another material, and so another part.
+		kind, number := c.partOf(a)
+		return []asset{a.library(kind).asset(number)}
+	}
 	images := a.library(assetImage)
 	start, stock := c.ad.key.sub(61).below(1<<40), images.count(c.ad.created)
 	image := func(i int64) asset { return images.asset((start + int64(c.n)*3 + version + i) % stock) }
@@ -153,13 +164,13 @@ func (c *creative) videoNumber(videos library) int64 {
 	return (c.ad.key.sub(62).below(1<<40) + int64(c.n)) % videos.count(c.ad.created)
 }
 
-// materialOf is the video's number in the library, which all ads that show it share, or one of the group of images.
-func (c *creative) materialOf(a *account) int64 {
-	if !c.isVideo() {
-		return c.id
+// partOf is the file that the creative is where creatives are parts of their ad: its video, or its image. The parts of an ad are
+// different files, and a file is a part of several ads.
+func (c *creative) partOf(a *account) (kind assetKind, number int64) {
+	if c.isVideo() {
+		return assetVideo, c.videoNumber(a.library(assetVideo))
 	}
-	videos := a.library(assetVideo)
-	return a.p.material(assetVideo, videos.number(c.videoNumber(videos)))
+	return assetImage, (c.ad.key.sub(61).below(1<<40) + int64(c.n)) % a.library(assetImage).count(c.ad.created)
 }
 
 // creativeFloor is below the ids of all of an account's creatives, near enough for short cursors.

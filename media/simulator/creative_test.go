@@ -3,7 +3,9 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -185,7 +187,7 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.find("oceanengine", classLarge)
-	got := map[string]string{}
+	got, most := map[string]string{}, 0
 	for page := 1; ; page++ {
 		d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`,
 			"fields", `["promotion_id","promotion_materials"]`, "page", fmt.Sprint(page), "page_size", "20"))
@@ -194,6 +196,7 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 			materials := r["promotion_materials"].(fields)
 			add := func(m fields, assets ...string) {
 				slices.Sort(assets)
+				require.Equal(t, map[bool]string{true: "ENABLE", false: "DISABLE"}[m["material_status"] == "MATERIAL_STATUS_OK"], m["material_opt_status"])
 				status := map[any]string{"MATERIAL_STATUS_OK": "active", "MATERIAL_STATUS_DISABLE": "paused", "MATERIAL_STATUS_DELETE": "deleted"}[m["material_status"]]
 				got[fmt.Sprint(r["promotion_id"], ":", m["material_id"])] = fmt.Sprint(r["promotion_id"], " ", status, " ", assets)
 			}
@@ -202,11 +205,15 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 				add(m, fmt.Sprint("video ", m["video_id"]), fmt.Sprint("image ", m["video_cover_id"]))
 			}
 			for _, m := range materials["image_material_list"].([]any) {
-				var images []string
-				for _, x := range m.(fields)["images"].([]any) {
-					images = append(images, fmt.Sprint("image ", x.(fields)["image_id"]))
+				require.ElementsMatch(t, []string{"image_mode", "images"}, slices.Collect(maps.Keys(m.(fields))), "the rest stands with each image")
+				images := m.(fields)["images"].([]any)
+				most = max(most, len(images))
+				for _, x := range images {
+					add(x.(fields), fmt.Sprint("image ", x.(fields)["image_id"]))
 				}
-				add(m.(fields), images...)
+			}
+			for _, m := range materials["title_material_list"].([]any) {
+				require.NotZero(t, m.(fields)["material_id"])
 			}
 		}
 		if len(d["list"].([]any)) < 20 {
@@ -219,17 +226,20 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 		shared[object[len(object)-19:]]++
 	}
 	require.Less(t, len(shared), len(got), "promotions share materials")
+	require.Greater(t, most, 1, "an item has several images")
 }
 
 func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.find("oceanengine", classMedium)
+	shown := `[{"field":"image_mode","type":1,"operator":10,"values":["CREATIVE_IMAGE_MODE_VIDEO","CREATIVE_IMAGE_MODE_VIDEO_VERTICAL",` +
+		`"CREATIVE_IMAGE_MODE_SMALL","CREATIVE_IMAGE_MODE_LARGE","CREATIVE_IMAGE_MODE_LARGE_VERTICAL"]}]`
 	for level, dimensions := range map[string][]string{"project": {"cdp_project_id"}, "creative": {"cdp_promotion_id", "material_id"}} {
 		for _, hourly := range []bool{false, true} {
-			topic, kind, moment := "BASIC_DATA", "report_daily", "stat_time_day"
+			topic, kind, moment, filters := "BASIC_DATA", "report_daily", "stat_time_day", "[]"
 			if level == "creative" {
-				topic = "MATERIAL_DATA"
+				topic, filters = "MATERIAL_DATA", shown
 			}
 			if hourly {
 				kind, moment = "report_hourly", "stat_time_hour"
@@ -237,7 +247,7 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 			got := table{}
 			list := pages(t, 100, func(page int) ([]any, fields) {
 				d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions", jsonText(append([]string{moment}, dimensions...)),
-					"metrics", jsonText(wireNames("oceanengine")), "filters", "[]", "order_by", `[{"field":"`+moment+`","type":"ASC"}]`,
+					"metrics", jsonText(wireNames("oceanengine")), "filters", filters, "order_by", `[{"field":"`+moment+`","type":"ASC"}]`,
 					"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-15 23:59:59", "page", fmt.Sprint(page), "page_size", "100"))
 				return d["rows"].([]any), d["page_info"].(fields)
 			})
@@ -262,6 +272,35 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","material_id"]`, "metrics", `["stat_cost"]`, "filters", "[]",
 		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14")
 	require.Equal(t, 40000, code(t, w), "materials are no dimension of the basic data")
+}
+
+func TestWire_MaterialReportsCountAPromotionForEachKindOfMaterial(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.find("oceanengine", classMedium)
+	ask := func(topic, dimensions, filters string) fields {
+		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions", dimensions, "metrics", `["show_cnt"]`,
+			"filters", filters, "order_by", `[{"field":"show_cnt","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14", "page_size", "100"))
+	}
+	total := func(d fields) int64 {
+		n, err := strconv.ParseInt(d["total_metrics"].(fields)["show_cnt"].(string), 10, 64)
+		require.NoError(t, err)
+		return n
+	}
+	basic := total(ask("BASIC_DATA", `["stat_time_day"]`, "[]"))
+	require.Positive(t, basic)
+	is := func(operator int) string {
+		return fmt.Sprintf(`[{"field":"image_mode","type":1,"operator":%d,"values":["MATERIAL_IMAGE_MODE_TITLE"]}]`, operator)
+	}
+	require.Equal(t, 2*basic, total(ask("MATERIAL_DATA", `["stat_time_day"]`, "[]")), "titles count again")
+	require.Equal(t, basic, total(ask("MATERIAL_DATA", `["stat_time_day"]`, is(1))), "each impression shows one title")
+	require.Equal(t, basic, total(ask("MATERIAL_DATA", `["cdp_promotion_id"]`, is(6))), "and one video or image")
+	modes := map[string]bool{}
+	for _, r := range ask("MATERIAL_DATA", `["image_mode"]`, "[]")["rows"].([]any) {
+		modes[r.(fields)["dimensions"].(fields)["image_mode"].(string)] = true
+	}
+	require.True(t, modes["MATERIAL_IMAGE_MODE_TITLE"])
+	require.Greater(t, len(modes), 3)
 }
 
 func TestWire_TencentReportsOfCreativesAreTheTruth(t *testing.T) {

@@ -33,7 +33,7 @@ type oceanFilter struct {
 	numbers   []int64 // of a metric's values, in the unit of the metric
 }
 
-func (o *oceanEngine) reportFilters(c *call, q *oceanQuery) *apiError {
+func (o *oceanEngine) reportFilters(c *call, q *oceanQuery, dimensions []oceanDimension) *apiError {
 	found, err := o.decode(c, "filters", &q.filters)
 	if err != nil {
 		return err
@@ -42,23 +42,19 @@ func (o *oceanEngine) reportFilters(c *call, q *oceanQuery) *apiError {
 		return failure(40000, "filters is missing: send [] for none")
 	}
 	for i := range q.filters {
-		if err := q.filters[i].resolve(q); err != nil {
+		if err := q.filters[i].resolve(c, q, dimensions); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *oceanFilter) resolve(q *oceanQuery) *apiError {
-	for _, d := range q.dimensions {
-		if d.name == f.Field {
-			f.dimension = d
-		}
-	}
-	for _, m := range q.metrics {
-		if m.name == f.Field {
-			f.metric = m
-		}
+// resolve finds what a condition is about: any dimension or metric of the topic, chosen or not.
+func (f *oceanFilter) resolve(c *call, q *oceanQuery, dimensions []oceanDimension) *apiError {
+	if i := slices.IndexFunc(dimensions, func(d oceanDimension) bool { return d.name == f.Field }); i >= 0 {
+		f.dimension = &dimensions[i]
+	} else {
+		f.metric = oceanMetricOf(c, f.Field)
 	}
 	allowed := []int{oceanEqual, oceanNotEqual, oceanContains, oceanContainsNot, oceanAnyOf}
 	values := 1
@@ -70,7 +66,9 @@ func (f *oceanFilter) resolve(q *oceanQuery) *apiError {
 	}
 	switch {
 	case f.dimension == nil && f.metric == nil:
-		return failure(40000, "filters: %q is not among the dimensions and metrics", f.Field)
+		return failure(40000, "filters: %q is no dimension or metric of the topic", f.Field)
+	case f.dimension != nil && f.Field == "stat_time_hour" && !q.by.hour:
+		return failure(40000, "filters: stat_time_hour is of reports by the hour")
 	case f.Type < 1 || f.Type > 3:
 		return failure(40000, "filters: type %d", f.Type)
 	case !slices.Contains(allowed, f.Operator):

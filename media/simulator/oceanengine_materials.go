@@ -6,10 +6,52 @@ import (
 	"strconv"
 )
 
-// oceanMaterialStatuses are the words for a material's status, which the platform's documents do not list.
+// oceanMaterialStatuses are the words for a material's status (document 1741028841006095).
 var oceanMaterialStatuses = [...]string{"MATERIAL_STATUS_OK", "MATERIAL_STATUS_DISABLE", "MATERIAL_STATUS_DELETE"}
 
-// writeMaterials tells what the promotion shows. A material that was taken out of it is not told any more.
+// The kinds of materials, which the documents call image_mode (document 1741028841006095). Titles are a kind in reports alone.
+const (
+	oceanModeVideo         = "CREATIVE_IMAGE_MODE_VIDEO"
+	oceanModeVideoVertical = "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL"
+	oceanModeSmall         = "CREATIVE_IMAGE_MODE_SMALL"
+	oceanModeLarge         = "CREATIVE_IMAGE_MODE_LARGE"
+	oceanModeLargeVertical = "CREATIVE_IMAGE_MODE_LARGE_VERTICAL"
+	oceanModeTitle         = "MATERIAL_IMAGE_MODE_TITLE"
+)
+
+// oceanMode is the kind of a file of a shape.
+func oceanMode(kind assetKind, shape [2]int64) string {
+	isWide, isSquare := shape[0] > shape[1], shape[0] == shape[1]
+	switch {
+	case kind == assetVideo && isWide:
+		return oceanModeVideo
+	case kind == assetVideo:
+		return oceanModeVideoVertical
+	case isWide:
+		return oceanModeLarge
+	case isSquare:
+		return oceanModeSmall
+	}
+	return oceanModeLargeVertical
+}
+
+// oceanTitle is the title of an ad as a material: it is shown with each of the ad's videos and images.
+func oceanTitle(x *ad) *creative {
+	return &creative{ad: x, material: 7_030_000_000_000_000_000 + x.number*1_000_003, mode: oceanModeTitle, isTitle: true}
+}
+
+// oceanTitles are the rows of the ads' titles: all figures of an ad are its title's too.
+func oceanTitles(rows []row) []row {
+	titles := grouping{day: true, hour: true, ad: true}.apply(rows, levelCreative)
+	for i := range titles {
+		titles[i].creative = oceanTitle(titles[i].ad)
+		titles[i].object = titles[i].creative.material
+	}
+	return titles
+}
+
+// writeMaterials tells what the promotion shows. A material that was taken out of it is not told any more. Images of one kind stand
+// together in an item, and what is told of a material stands with each image (document 1741028841006095).
 func (x promotion) writeMaterials(w *jsonWriter) {
 	var videos, images []listedCreative
 	x.eachCreative(x.account, x.now, func(c creative) {
@@ -28,38 +70,53 @@ func (x promotion) writeMaterials(w *jsonWriter) {
 		o := &videos[i]
 		assets := o.assets(x.account)
 		w.open('{')
-		w.textField("image_mode", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL")
+		w.textField("image_mode", o.mode)
 		w.textField("video_id", assets[0].id)
 		w.textField("video_cover_id", assets[1].id)
-		w.numberField("material_id", o.material)
-		w.textField("material_status", oceanMaterialStatuses[o.status])
+		o.writeMaterial(w)
 		w.close('}')
 	}
 	w.close(']')
 	w.openArray("image_material_list")
-	for i := range images {
-		o := &images[i]
-		w.open('{')
-		w.openArray("images")
-		for _, use := range o.assets(x.account) {
-			w.open('{')
-			w.textField("image_id", use.id)
-			w.close('}')
-		}
-		w.close(']')
-		w.numberField("material_id", o.material)
-		w.textField("material_status", oceanMaterialStatuses[o.status])
-		w.close('}')
+	for _, mode := range []string{oceanModeSmall, oceanModeLarge, oceanModeLargeVertical} {
+		x.writeImages(w, mode, images)
 	}
 	w.close(']')
 	w.openArray("title_material_list")
 	w.open('{')
+	w.numberField("material_id", oceanTitle(&x.ad).material)
 	w.textField("title", x.name)
 	w.openArray("word_list")
 	w.close(']')
 	w.close('}')
 	w.close(']')
 	w.close('}')
+}
+
+// writeImages writes the item of the images of a kind, if there are any.
+func (x promotion) writeImages(w *jsonWriter, mode string, images []listedCreative) {
+	isOther := func(o listedCreative) bool { return o.mode != mode }
+	if !slices.ContainsFunc(images, func(o listedCreative) bool { return !isOther(o) }) {
+		return
+	}
+	w.open('{')
+	w.textField("image_mode", mode)
+	w.openArray("images")
+	for _, o := range slices.DeleteFunc(slices.Clone(images), isOther) {
+		w.open('{')
+		w.textField("image_id", o.assets(x.account)[0].id)
+		o.writeMaterial(w)
+		w.close('}')
+	}
+	w.close(']')
+	w.close('}')
+}
+
+// writeMaterial writes what is told of a material wherever it stands.
+func (c *listedCreative) writeMaterial(w *jsonWriter) {
+	w.numberField("material_id", c.material)
+	w.textField("material_opt_status", [...]string{"ENABLE", "DISABLE", "DISABLE"}[c.status])
+	w.textField("material_status", oceanMaterialStatuses[c.status])
 }
 
 func oceanAssetID(kind assetKind, number int64, k key) string {

@@ -130,11 +130,16 @@ var oceanDimensions = []oceanDimension{
 		func(q *oceanQuery, r *row) string { o := r.ad.at(q.now); return o.name }},
 }
 
-// oceanMaterialID is a dimension of MATERIAL_DATA alone.
-var oceanMaterialID = oceanDimension{"material_id", "素材ID", func(g *grouping) { g.material = true }, byMaterial,
-	func(_ *oceanQuery, r *row) string { return objectText(r.creative.material) }}
+// oceanMaterialDimensions are dimensions of MATERIAL_DATA alone.
+var oceanMaterialDimensions = []oceanDimension{
+	{"material_id", "素材ID", func(g *grouping) { g.material = true }, byMaterial,
+		func(_ *oceanQuery, r *row) string { return objectText(r.creative.material) }},
+	{"image_mode", "素材类型", func(g *grouping) { g.mode = true }, func(a, b *row) int { return cmp.Compare(a.creative.mode, b.creative.mode) },
+		func(_ *oceanQuery, r *row) string { return r.creative.mode }},
+}
 
-// The topics that this world reports on, which differ in their dimensions alone.
+// The topics that this world reports on. MATERIAL_DATA is about each material of a promotion, its title among them: what is asked for
+// without a condition on image_mode counts for each kind again.
 const (
 	oceanBasicData    = "BASIC_DATA"
 	oceanMaterialData = "MATERIAL_DATA"
@@ -142,7 +147,7 @@ const (
 
 func oceanDimensionsOf(topic string) []oceanDimension {
 	if topic == oceanMaterialData {
-		return append(slices.Clone(oceanDimensions), oceanMaterialID)
+		return slices.Concat(oceanDimensions, oceanMaterialDimensions)
 	}
 	return oceanDimensions
 }
@@ -196,12 +201,12 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 			return (r.day == q.scope.from && r.hour < q.firstHour) || (r.day == q.scope.to && r.hour > q.lastHour)
 		})
 	}
-	rows = q.by.apply(rows, q.scope.level)
-	if len(q.filters) > 0 {
-		rows = slices.DeleteFunc(rows, func(r row) bool {
-			return slices.ContainsFunc(q.filters, func(f oceanFilter) bool { return !f.fits(q, &r) })
-		})
+	if q.scope.level == levelCreative {
+		rows = append(rows, oceanTitles(rows)...)
 	}
+	// A condition on a dimension is about what is added up, whether the dimension was chosen or not, one on a metric about the sums.
+	rows = q.filtered(rows, func(f *oceanFilter) bool { return f.dimension != nil })
+	rows = q.filtered(q.by.apply(rows, q.scope.level), func(f *oceanFilter) bool { return f.metric != nil })
 	list := sorted(rows, q.orders)
 	from, to, count := c.pageOf(q.page, q.size, len(list))
 	w := o.begin(c)
@@ -226,6 +231,16 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 	o.end(c, &w)
 	q.untold.count(c)
 	return nil
+}
+
+// filtered drops the rows that one of the query's conditions of a kind does not fit.
+func (q *oceanQuery) filtered(rows []row, isOfKind func(*oceanFilter) bool) []row {
+	for i := range q.filters {
+		if f := &q.filters[i]; isOfKind(f) {
+			rows = slices.DeleteFunc(rows, func(r row) bool { return !f.fits(q, &r) })
+		}
+	}
+	return rows
 }
 
 func (o *oceanEngine) writeMetrics(w *jsonWriter, name string, q *oceanQuery, f *figures) {
@@ -276,18 +291,25 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 		q.metrics = append(q.metrics, m)
 	}
 	q.scope.hourly = q.by.hour
-	switch {
-	case q.by.material:
-		q.scope.level = levelCreative
-	case q.by.ad || q.by.project:
-		q.scope.level = levelAd
-		q.by.object = q.by.ad
-	}
 	if err = o.reportTimes(c, q); err != nil {
 		return err
 	}
-	if err = o.reportFilters(c, q); err != nil {
+	if err = o.reportFilters(c, q, dimensions); err != nil {
 		return err
+	}
+	// What is told apart by, or has conditions on it, must be apart before it is added up.
+	fine := q.by
+	for i := range q.filters {
+		if d := q.filters[i].dimension; d != nil {
+			d.group(&fine)
+		}
+	}
+	switch {
+	case topic == oceanMaterialData:
+		q.scope.level = levelCreative
+	case fine.ad || fine.project:
+		q.scope.level = levelAd
+		q.by.object = q.by.ad
 	}
 	if err = o.reportOrder(c, q); err != nil {
 		return err

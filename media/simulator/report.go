@@ -7,7 +7,7 @@ import (
 
 // grouping is by what the rows of a report are kept apart. An hour is one of its day: hour implies day.
 type grouping struct {
-	day, hour, object, ad, material, project, site bool
+	day, hour, object, ad, material, mode, project, site bool
 }
 
 type groupedBy struct {
@@ -15,6 +15,7 @@ type groupedBy struct {
 	object    int64
 	ad        int64
 	material  int64
+	mode      string
 	project   int64
 	site      string
 }
@@ -43,6 +44,9 @@ func (g grouping) apply(rows []row, l level) []row {
 		}
 		if g.material && r.creative != nil {
 			k.material = r.creative.material
+		}
+		if g.mode && r.creative != nil {
+			k.mode = r.creative.mode
 		}
 		if g.project && r.ad != nil {
 			k.project = r.ad.project

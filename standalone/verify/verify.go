@@ -40,7 +40,10 @@ type Report struct {
 	Examples []string `json:"examples,omitempty"`
 }
 
-const examplesMax = 20
+const (
+	examplesMax     = 20
+	examplesOfTable = 4 // so that one table does not hide the others
+)
 
 // Options say what to compare with what.
 type Options struct {
@@ -77,6 +80,7 @@ type verifier struct {
 	partner  map[partnerAccount][]partnerRow
 	wideRows int
 	retired  retirements
+	shown    map[string]int // examples by table, those that were too many too
 }
 
 type accountDay struct {
@@ -91,7 +95,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.PlannedAt.IsZero() {
 		o.PlannedAt = o.Now
 	}
-	v := &verifier{Options: o, seen: map[accountDay]bool{}, closed: map[int64]bool{}, left: map[summaryDay]bool{}}
+	v := &verifier{Options: o, seen: map[accountDay]bool{}, closed: map[int64]bool{}, left: map[summaryDay]bool{}, shown: map[string]int{}}
 	v.report.Tables = map[string]Table{}
 	sums, err := newSummaries(ctx, o.Store)
 	if err != nil {
@@ -372,7 +376,7 @@ func (v *verifier) table(name string, columns int) *comparison {
 
 func (c *comparison) differ(text string) {
 	c.Differences++
-	if len(c.v.report.Examples) < examplesMax {
+	if c.v.shown[c.name]++; c.v.shown[c.name] <= examplesOfTable && len(c.v.report.Examples) < examplesMax {
 		c.v.report.Examples = append(c.v.report.Examples, c.name+": "+text)
 	}
 }

@@ -1,0 +1,191 @@
+package oceanengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+const topicsEndpoint = "v3.0/report/custom/config/get/"
+
+// What the platform says of its topics is asked for once in topicsKept, and after topicsRest where it refuses to say it.
+const (
+	topicsKept = 24 * time.Hour
+	topicsRest = 10 * time.Minute
+)
+
+// topics knows what the platform says of the custom report's topics (document 1755261744248832): by which dimensions rows can be put in
+// order, and how a report of materials is restricted to some kinds. It is the same for all accounts.
+type topics struct {
+	turn  chan struct{} // holds one while somebody asks or reads
+	told  map[string]topic
+	until time.Time
+}
+
+func newTopics() *topics { return &topics{turn: make(chan struct{}, 1)} }
+
+// topic is what holds of a topic.
+type topic struct {
+	// sortable are the dimensions that rows can be put in order by; nil is any.
+	sortable map[string]bool
+	shown    condition
+}
+
+// condition is one of a report's filters (document 1741387668314126).
+type condition struct {
+	Field    string   `json:"field"`
+	Type     int64    `json:"type"`
+	Operator int64    `json:"operator"`
+	Values   []string `json:"values"`
+}
+
+const (
+	dimensionMode = "image_mode"
+	fixedValues   = 1  // the type of a condition on one of a few values
+	anyOf         = 10 // the operator for several of them
+)
+
+// documented is what holds where the platform does not say more: the kinds of videos and images of its documents (1741028841006095).
+// Among the materials of a promotion are titles too (MATERIAL_IMAGE_MODE_TITLE), whose figures are those of the same impressions again.
+func documented() topic {
+	return topic{shown: condition{Field: dimensionMode, Type: fixedValues, Operator: anyOf, Values: []string{
+		"CREATIVE_IMAGE_MODE_VIDEO", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL", "CREATIVE_IMAGE_MODE_UNION_SPLASH_VIDEO",
+		"CREATIVE_IMAGE_MODE_SMALL", "CREATIVE_IMAGE_MODE_LARGE", "CREATIVE_IMAGE_MODE_LARGE_VERTICAL", "CREATIVE_IMAGE_MODE_GROUP",
+		"CREATIVE_IMAGE_MODE_GIF", "CREATIVE_IMAGE_MODE_UNION_SPLASH", "TOUTIAO_SEARCH_AD_IMAGE", "SEARCH_AD_SMALL_IMAGE",
+	}}}
+}
+
+// sorting is the order to ask for: the dimensions that rows can be put in order by, so that pages hold together. The platform demands
+// some order, and takes any metric.
+func (t topic) sorting(dimensions, metrics []string) (by []order) {
+	for _, d := range dimensions {
+		if t.sortable == nil || t.sortable[d] {
+			by = append(by, order{Field: d, Type: "ASC"})
+		}
+	}
+	if len(by) == 0 && len(metrics) > 0 {
+		by = append(by, order{Field: metrics[0], Type: "DESC"})
+	}
+	return by
+}
+
+// about returns what holds of a topic. Where the platform refuses to say it, that is what is documented.
+func (t *topics) about(ctx context.Context, api media.API, name string) (topic, error) {
+	if t == nil {
+		return documented(), nil
+	}
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return topic{}, ctx.Err()
+	}
+	if !time.Now().Before(t.until) {
+		told, err := askTopics(ctx, api)
+		e, isRefusal := errors.AsType[*media.Error](err)
+		isRefusal = isRefusal && (e.Class == media.Invalid || e.Class == media.Bug)
+		switch {
+		case err != nil && !isRefusal:
+			return topic{}, err
+		case isRefusal:
+			t.until = time.Now().Add(topicsRest)
+		default:
+			t.told, t.until = told, time.Now().Add(topicsKept)
+		}
+	}
+	if known, ok := t.told[name]; ok {
+		return known, nil
+	}
+	return documented(), nil
+}
+
+func askTopics(ctx context.Context, api media.API) (map[string]topic, error) {
+	data, err := api.Get(ctx, topicsEndpoint, url.Values{
+		"advertiser_id": {api.Account().ExternalID},
+		"data_topics":   {asJSON([]string{topicBasic, topicMaterial})},
+	})
+	if err != nil {
+		return nil, err
+	}
+	told, err := readTopics(data)
+	if err != nil {
+		return nil, media.Broken(topicsEndpoint, err)
+	}
+	return told, nil
+}
+
+func readTopics(data json.RawMessage) (map[string]topic, error) {
+	var answer struct {
+		List []struct {
+			Topic      string `json:"data_topic"`
+			Dimensions []struct {
+				Field    string `json:"field"`
+				Sortable bool   `json:"sort_able"`
+				Filter   filter `json:"filter_config"`
+			} `json:"dimensions"`
+		} `json:"list"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, err
+	}
+	told := map[string]topic{}
+	for _, x := range answer.List {
+		known := documented()
+		if len(x.Dimensions) > 0 {
+			known.sortable = map[string]bool{}
+		}
+		for _, d := range x.Dimensions {
+			known.sortable[d.Field] = d.Sortable
+			if d.Field == dimensionMode {
+				d.Filter.restrict(&known.shown)
+			}
+		}
+		told[x.Topic] = known
+	}
+	return told, nil
+}
+
+// filter is how the platform takes conditions on a dimension.
+type filter struct {
+	Type     wire.Int `json:"type"`
+	Operator wire.Int `json:"operator"`
+	Range    []struct {
+		Label string `json:"label"`
+		Value string `json:"value"`
+	} `json:"range_value"`
+}
+
+// restrict makes a condition on the kinds of materials one on those that are shown, in the platform's own words for them.
+func (f filter) restrict(c *condition) {
+	var values []string
+	for _, v := range f.Range {
+		if isShown(v.Label + " " + v.Value) {
+			values = append(values, v.Value)
+		}
+	}
+	if len(values) == 0 {
+		return
+	}
+	c.Values = values
+	if f.Type.Set {
+		c.Type = f.Type.Value
+	}
+	// One that takes a single value cannot name several kinds.
+	if f.Operator.Set && (f.Operator.Value != 1 || len(values) == 1) {
+		c.Operator = f.Operator.Value
+	}
+}
+
+// isShown tells kinds of materials of which an impression shows one, videos and images above all, from texts that are shown with them.
+func isShown(kind string) bool {
+	has := func(word string) bool { return strings.Contains(strings.ToUpper(kind), word) }
+	return !slices.ContainsFunc([]string{"标题", "文案", "摘要", "卖点", "TITLE", "TEXT"}, has) &&
+		slices.ContainsFunc([]string{"视频", "图", "直播", "试玩", "直玩", "VIDEO", "IMAGE", "LIVE", "PLAY"}, has)
+}
