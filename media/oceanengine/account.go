@@ -1,6 +1,7 @@
 package oceanengine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,9 +24,6 @@ const infoMost = 100
 // forbiddenMost is how many forbidden accounts a listing looks for. A login with more of them lacks the permission itself.
 const forbiddenMost = 50
 
-// roleAdvertiser is the role of what carries ads. The others are containers of accounts: workbenches, agents.
-const roleAdvertiser = "ADVERTISER"
-
 // errNoID says that a row lacks what it is known by.
 var errNoID = errors.New("a row has no id")
 
@@ -40,45 +38,61 @@ func (Platform) AccountTable() store.RawTable {
 	}}
 }
 
-// Accounts implements media.Platform: the advertisers that authorised us directly, in one answer, and the details of each hundred in
-// another. Accounts that the login has lost are left out; some that the list still has are forbidden all the same.
+// Accounts implements media.Platform: the advertisers that authorised us directly and those of the containers that did, with the details
+// of each hundred. Accounts that the login has lost are left out, as is what carries no ads; some that a list still has are forbidden all the
+// same.
 func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	data, err := api.Get(ctx, accountsEndpoint, url.Values{})
 	if err != nil {
 		return err
 	}
-	listed, err := readAccounts(data)
+	authorised, err := readAccounts(data)
 	if err != nil {
 		return media.Broken(accountsEndpoint, err)
 	}
 	d := details{api: api}
-	for page := range slices.Chunk(listed, infoMost) {
-		if err := d.ask(ctx, page); err != nil {
-			return err
-		}
-		found := make([]media.FoundAccount, len(page))
-		for i := range page {
-			if found[i], err = page[i].found(); err != nil {
-				return media.Broken(infoEndpoint, err)
+	take := func(listed []listedAccount) error {
+		for page := range slices.Chunk(listed, infoMost) {
+			if err := d.ask(ctx, page); err != nil {
+				return err
+			}
+			found := make([]media.FoundAccount, len(page))
+			for i := range page {
+				if found[i], err = page[i].found(); err != nil {
+					return media.Broken(infoEndpoint, err)
+				}
+			}
+			if err := yield(found); err != nil {
+				return err
 			}
 		}
-		if err := yield(found); err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
+	return expansion{api: api, take: take, leave: yield, seen: map[wire.ID]bool{}}.all(ctx, authorised)
 }
 
-// listedAccount is an account of the list, and what its details say.
+// listedAccount is an account of a list, and what its details say. The list of what was authorised marks advertiser_id, advertiser_name and
+// account_role as ones that go.
 type listedAccount struct {
+	AccountID      wire.ID `json:"account_id"`
 	AdvertiserID   wire.ID `json:"advertiser_id"`
+	AccountName    string  `json:"account_name"`
 	AdvertiserName string  `json:"advertiser_name"`
+	AccountType    string  `json:"account_type"`
 	AccountRole    string  `json:"account_role"`
+	AdvertiserType string  `json:"advertiser_type"` // of workbenches' lists
 	IsValid        *bool   `json:"is_valid"`
 
 	raw    json.RawMessage
 	detail json.RawMessage // nil when they are not told
 }
+
+func (a *listedAccount) id() wire.ID  { return cmp.Or(a.AccountID, a.AdvertiserID) }
+func (a *listedAccount) name() string { return cmp.Or(a.AccountName, a.AdvertiserName) }
+func (a *listedAccount) role() string { return cmp.Or(a.AccountType, a.AccountRole, a.AdvertiserType) }
+
+// isLost tells an account that the login no longer manages (document 1696710506574848).
+func (a *listedAccount) isLost() bool { return a.IsValid != nil && !*a.IsValid }
 
 func readAccounts(data json.RawMessage) ([]listedAccount, error) {
 	var answer struct {
@@ -87,20 +101,19 @@ func readAccounts(data json.RawMessage) ([]listedAccount, error) {
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, err
 	}
-	var listed []listedAccount
-	for _, raw := range answer.List {
-		a := listedAccount{raw: raw}
-		if err := json.Unmarshal(raw, &a); err != nil {
+	return readListed(answer.List)
+}
+
+func readListed(rows []json.RawMessage) ([]listedAccount, error) {
+	listed := make([]listedAccount, len(rows))
+	for i, raw := range rows {
+		if err := json.Unmarshal(raw, &listed[i]); err != nil {
 			return nil, err
 		}
-		valid := a.IsValid == nil || *a.IsValid
-		if !valid || (a.AccountRole != roleAdvertiser && a.AccountRole != "") {
-			continue
-		}
-		if a.AdvertiserID == "" {
+		if listed[i].id() == "" {
 			return nil, errNoID
 		}
-		listed = append(listed, a)
+		listed[i].raw = raw
 	}
 	return listed, nil
 }
@@ -108,19 +121,23 @@ func readAccounts(data json.RawMessage) ([]listedAccount, error) {
 // found is the account with its details, which its row_json has as "info".
 func (a *listedAccount) found() (media.FoundAccount, error) {
 	f := media.FoundAccount{
-		ExternalID: string(a.AdvertiserID), Name: wire.Cut(a.AdvertiserName), Timezone: zoneName, Currency: currency,
-		Raw: []any{wire.Text(a.AdvertiserName), wire.Text(a.AccountRole), nil, nil}, JSON: a.raw,
+		ExternalID: string(a.id()), Name: wire.Cut(a.name()), Timezone: zoneName, Currency: currency,
+		Raw: []any{wire.Text(a.name()), wire.Text(a.role()), nil, nil}, JSON: a.raw,
 	}
 	if a.detail == nil {
 		return f, nil
 	}
 	var info struct {
+		Name    string `json:"name"`
 		Company string `json:"company"`
 		Status  string `json:"status"`
 	}
 	whole := map[string]json.RawMessage{}
 	if err := errors.Join(json.Unmarshal(a.detail, &info), json.Unmarshal(a.raw, &whole)); err != nil {
 		return f, err
+	}
+	if a.name() == "" { // An agency's list has ids alone.
+		f.Name, f.Raw[0] = wire.Cut(info.Name), wire.Text(info.Name)
 	}
 	f.Raw[2], f.Raw[3] = wire.Text(info.Company), wire.Text(info.Status)
 	whole["info"] = a.detail
@@ -143,7 +160,7 @@ func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
 	}
 	ids := make([]json.Number, len(accounts))
 	for i, a := range accounts {
-		ids[i] = json.Number(a.AdvertiserID)
+		ids[i] = json.Number(a.id())
 	}
 	text, err := json.Marshal(ids)
 	if err != nil {
@@ -184,7 +201,7 @@ func readDetails(data json.RawMessage, accounts []listedAccount) error {
 			return err
 		}
 		for i := range accounts {
-			if accounts[i].AdvertiserID == row.ID {
+			if accounts[i].id() == row.ID {
 				accounts[i].detail = raw
 			}
 		}

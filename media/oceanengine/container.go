@@ -1,0 +1,276 @@
+package oceanengine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// What lists the accounts of a container.
+const (
+	workbenchEndpoint  = "2/customer_center/advertiser/list/"
+	enterpriseEndpoint = "2/ebp/advertiser/list/"
+	teamsEndpoint      = "2/ebp/level/get/"
+	agentEndpoint      = "2/agent/advertiser/select/"
+	childAgentEndpoint = "2/agent/child_agent/select/"
+)
+
+const (
+	containerPage = 100
+	// containerReach is how many accounts of a container there are pages for.
+	containerReach = 10_000
+)
+
+// The kinds of accounts that can authorise an app (document 1696710506574848). An advertiser carries ads; its lists call it a normal
+// one. The other kinds here hold advertisers.
+var (
+	advertisers = []string{"", "ADVERTISER", "AD", "AD_NORMAL", "NORMAL_AD", "NORMAL"}
+	workbenches = []string{"CUSTOMER_ADMIN", "CUSTOMER_OPERATOR"}
+	agents      = []string{"AGENT", "CHILD_AGENT"}
+)
+
+// enterprisePrefix begins the kinds of the newer workbenches: _ADMIN, _OPERATOR, _CUSTOM.
+const enterprisePrefix = "PLATFORM_ROLE_ENTERPRISE_BP_"
+
+// expansion finds the advertisers that a login reaches.
+type expansion struct {
+	api   media.API
+	take  func([]listedAccount) error
+	leave func([]media.FoundAccount) error
+	seen  map[wire.ID]bool // what was found, since containers share accounts
+}
+
+// all expands what a login has authorised.
+func (x expansion) all(ctx context.Context, authorised []listedAccount) error {
+	var containers []listedAccount
+	var direct []listedAccount
+	for _, a := range authorised {
+		if !a.isLost() && !slices.Contains(advertisers, a.role()) {
+			containers = append(containers, a)
+		} else {
+			direct = append(direct, a)
+		}
+	}
+	if err := x.add(direct, ""); err != nil {
+		return err
+	}
+	for _, c := range containers {
+		if err := x.expand(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes the advertisers of a list, each once, and leaves the rest of it. in says what the list is of, if it is a container.
+func (x expansion) add(listed []listedAccount, in string) error {
+	var taken []listedAccount
+	for _, a := range listed {
+		if x.seen[a.id()] {
+			continue
+		}
+		x.seen[a.id()] = true
+		var err error
+		switch {
+		case a.isLost():
+			err = x.leaveOut(a.id(), "the login no longer manages it, is_valid is false"+in)
+		case !slices.Contains(advertisers, a.role()):
+			err = x.leaveOut(a.id(), "an account of type "+a.role()+" is no advertiser"+in)
+		default:
+			taken = append(taken, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return x.take(taken)
+}
+
+func (x expansion) leaveOut(id wire.ID, why string) error {
+	return x.leave([]media.FoundAccount{{ExternalID: string(id), LeftOut: why}})
+}
+
+// expand takes the advertisers of a container. One that the platform refuses to list is left out, with its reason.
+func (x expansion) expand(ctx context.Context, c listedAccount) error {
+	role := c.role()
+	var err error
+	switch {
+	case slices.Contains(workbenches, role):
+		err = x.pages(ctx, workbenchEndpoint, "list", url.Values{"cc_account_id": {string(c.id())}, "account_source": {"AD"}}, c)
+	case strings.HasPrefix(role, enterprisePrefix):
+		err = x.teams(ctx, c)
+	case slices.Contains(agents, role):
+		err = x.agent(ctx, c)
+	default:
+		// Stars, shops, brand and local services: what they hold is no advertiser of this platform's marketing API.
+		return x.leaveOut(c.id(), "an account of type "+role+" is no advertiser")
+	}
+	if e, ok := errors.AsType[*media.Error](err); ok && (e.Class == media.Invalid || e.Class == media.Bug) {
+		return x.leaveOut(c.id(), "the platform refuses to list the accounts of this "+role+": "+e.Message)
+	}
+	return err
+}
+
+// pages takes the accounts of a list by number.
+func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.Values, of listedAccount) error {
+	numbered := media.Numbered{Endpoint: endpoint, Size: containerPage, Reach: containerReach, Rows: rows}
+	for page := ""; ; {
+		var raws []json.RawMessage
+		out, err := numbered.Page(ctx, x.api, page, query, func(p *media.Page, raw json.RawMessage) error {
+			raws, p.Counted = append(raws, raw), append(p.Counted, "")
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		listed, err := readListed(raws)
+		if err != nil {
+			return media.Broken(endpoint, err)
+		}
+		if err := x.add(listed, " of its "+of.role()); err != nil {
+			return err
+		}
+		if out.Next == "" {
+			if out.Total > containerReach {
+				return x.leaveOut(of.id(), fmt.Sprintf("the platform lists %d of the %d accounts of this %s", containerReach, out.Total, of.role()))
+			}
+			return nil
+		}
+		page = out.Next
+	}
+}
+
+// teams takes the accounts of a newer workbench and of its teams: a list has those that are attached to it directly (documents
+// 1829550825614739 and 1829551362400384).
+func (x expansion) teams(ctx context.Context, c listedAccount) error {
+	data, err := x.api.Get(ctx, teamsEndpoint, url.Values{"enterprise_organization_id": {string(c.id())}})
+	if err != nil {
+		return err
+	}
+	var root team
+	if err := json.Unmarshal(data, &root); err != nil {
+		return media.Broken(teamsEndpoint, err)
+	}
+	root.ID = c.id()
+	return root.each(func(id wire.ID) error {
+		return x.pages(ctx, enterpriseEndpoint, "account_list", url.Values{"enterprise_organization_id": {string(id)}, "account_source": {"AD"}}, c)
+	})
+}
+
+// team is a workbench, or a team of one.
+type team struct {
+	ID    wire.ID `json:"team_id"`
+	Teams []team  `json:"sub_team"`
+}
+
+func (t team) each(do func(wire.ID) error) error {
+	if t.ID == "" {
+		return errNoID
+	}
+	if err := do(t.ID); err != nil {
+		return err
+	}
+	for _, below := range t.Teams {
+		if err := below.each(do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agent takes the advertisers of an agency, and of the agencies below it (document 1696710516003852).
+func (x expansion) agent(ctx context.Context, c listedAccount) error {
+	ids := []wire.ID{c.id()}
+	if c.role() == "AGENT" {
+		below, err := x.childAgents(ctx, c.id())
+		if err != nil {
+			return err
+		}
+		ids = append(ids, below...)
+	}
+	for _, id := range ids {
+		if err := x.clients(ctx, id, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x expansion) childAgents(ctx context.Context, agent wire.ID) (ids []wire.ID, err error) {
+	// The answer tells no total: a page that is not full is the last.
+	for page := 1; ; page++ {
+		data, err := x.api.Get(ctx, childAgentEndpoint, url.Values{
+			"advertiser_id": {string(agent)}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(containerPage)},
+		})
+		if err != nil {
+			return nil, err
+		}
+		var answer struct {
+			IDs []wire.ID `json:"child_agent_ids"`
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return nil, media.Broken(childAgentEndpoint, err)
+		}
+		ids = append(ids, answer.IDs...)
+		if len(answer.IDs) < containerPage || page*containerPage >= containerReach {
+			return ids, nil
+		}
+	}
+}
+
+// clients takes the advertisers of one agency: by cursor, which reaches beyond 10,000 of them.
+func (x expansion) clients(ctx context.Context, id wire.ID, c listedAccount) error {
+	for cursor := ""; ; {
+		query := url.Values{"advertiser_id": {string(id)}, "count": {strconv.Itoa(containerPage)}}
+		if cursor != "" { // It is left out in the first call.
+			query.Set("cursor", cursor)
+		}
+		data, err := x.api.Get(ctx, agentEndpoint, query)
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			IDs    []wire.ID `json:"list"`
+			Source string    `json:"account_source"`
+			Cursor struct {
+				HasMore flag    `json:"has_more"`
+				Cursor  wire.ID `json:"cursor"`
+			} `json:"cursor_page_info"`
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return media.Broken(agentEndpoint, err)
+		}
+		listed := make([]listedAccount, len(answer.IDs))
+		for i, id := range answer.IDs {
+			if id == "" {
+				return media.Broken(agentEndpoint, errNoID)
+			}
+			listed[i] = listedAccount{AccountID: id, AccountType: answer.Source, raw: json.RawMessage(`{"account_id":` + string(id) + `}`)}
+		}
+		if err := x.add(listed, " of its "+c.role()); err != nil {
+			return err
+		}
+		next := string(answer.Cursor.Cursor)
+		if !bool(answer.Cursor.HasMore) || next == "" || next == cursor {
+			return nil
+		}
+		cursor = next
+	}
+}
+
+// flag is true or false, also as a number: the document calls has_more one.
+type flag bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *flag) UnmarshalJSON(data []byte) error {
+	*f = flag(!slices.Contains([]string{"false", "0", `"0"`, `"false"`, "null", `""`}, string(data)))
+	return nil
+}

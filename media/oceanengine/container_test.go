@@ -1,0 +1,153 @@
+package oceanengine
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media"
+)
+
+// findAccounts lists what a login reaches: taken accounts by id with their names, left ones by id with the reason.
+func findAccounts(t *testing.T, s *server) (taken, left map[string]string) {
+	t.Helper()
+	taken, left = map[string]string{}, map[string]string{}
+	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
+		for _, a := range page {
+			if a.LeftOut != "" {
+				left[a.ExternalID] = a.LeftOut
+				continue
+			}
+			require.NotContains(t, taken, a.ExternalID, "each account comes once")
+			taken[a.ExternalID] = a.Name
+			require.Equal(t, "Asia/Shanghai", a.Timezone)
+		}
+		return nil
+	}))
+	return taken, left
+}
+
+// authorised answers the list of what a login has authorised, and details with names for all.
+func authorised(list string, more func(endpoint string, query url.Values) string) *server {
+	return &server{answer: func(endpoint string, query url.Values) string {
+		switch endpoint {
+		case accountsEndpoint:
+			return data(`{"list":[`+list+`]}`)("", nil)
+		case infoEndpoint:
+			var rows []string
+			for id := range strings.SplitSeq(strings.Trim(query.Get("advertiser_ids"), "[]"), ",") {
+				rows = append(rows, fmt.Sprintf(`{"id":%s,"name":"info %s"}`, id, id))
+			}
+			return data("["+strings.Join(rows, ",")+"]")("", nil)
+		}
+		return more(endpoint, query)
+	}}
+}
+
+func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	s := authorised(`{"advertiser_id":1,"advertiser_name":"甲","account_role":"ADVERTISER","is_valid":true},
+		{"account_id":2,"account_name":"乙","account_type":"ADVERTISER","advertiser_id":9,"account_role":"AGENT"},
+		{"account_id":3,"account_type":"ADVERTISER","is_valid":false},
+		{"account_id":4,"account_type":"CUSTOMER_ADMIN","is_valid":false},
+		{"account_id":5,"account_type":"PLATFORM_ROLE_STAR","is_valid":true},
+		{"account_id":6,"account_type":"PLATFORM_ROLE_SHOP_ACCOUNT"}`, nil)
+	taken, left := findAccounts(t, s)
+	require.Equal(t, map[string]string{"1": "甲", "2": "乙"}, taken, "account_id and account_type win over what is deprecated")
+	require.Equal(t, map[string]string{
+		"3": "the login no longer manages it, is_valid is false", "4": "the login no longer manages it, is_valid is false",
+		"5": "an account of type PLATFORM_ROLE_STAR is no advertiser", "6": "an account of type PLATFORM_ROLE_SHOP_ACCOUNT is no advertiser",
+	}, left)
+	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
+}
+
+func TestAccounts_ExpandsWorkbenches(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"CUSTOMER_ADMIN", "CUSTOMER_OPERATOR"} {
+		s := authorised(`{"account_id":70,"account_type":"`+role+`"}`, func(endpoint string, query url.Values) string {
+			require.Equal(t, workbenchEndpoint, endpoint)
+			require.Equal(t, []string{"70", "AD", "100"}, []string{query.Get("cc_account_id"), query.Get("account_source"), query.Get("page_size")})
+			var rows []string
+			first, last := 1, 100
+			if query.Get("page") == "2" {
+				first, last = 101, 102
+			}
+			for id := first; id <= last; id++ {
+				rows = append(rows, fmt.Sprintf(`{"advertiser_id":%d,"advertiser_name":"n%d","advertiser_type":"NORMAL"}`, id, id))
+			}
+			if first == 101 {
+				rows[1] = `{"account_id":102,"account_name":"x","account_type":"LOCAL"}`
+			}
+			return data(`{"list":[`+strings.Join(rows, ",")+`],"page_info":{"page":1,"page_size":100,"total_number":102,"total_page":2}}`)("", nil)
+		})
+		taken, left := findAccounts(t, s)
+		require.Len(t, taken, 101)
+		require.Equal(t, "n101", taken["101"])
+		require.Equal(t, map[string]string{"102": "an account of type LOCAL is no advertiser of its " + role}, left)
+	}
+}
+
+func TestAccounts_ExpandsNewerWorkbenchesAndTheirTeams(t *testing.T) {
+	t.Parallel()
+	s := authorised(`{"account_id":1,"account_type":"ADVERTISER","account_name":"direct"},{"account_id":80,"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`,
+		func(endpoint string, query url.Values) string {
+			id := query.Get("enterprise_organization_id")
+			if endpoint == teamsEndpoint {
+				require.Equal(t, "80", id)
+				return data(`{"sub_team":[{"team_id":81,"team_name":"t","sub_team":[{"team_id":82}]},{"team_id":83}]}`)("", nil)
+			}
+			require.Equal(t, enterpriseEndpoint, endpoint)
+			require.Equal(t, "AD", query.Get("account_source"))
+			rows := map[string]string{"80": `{"account_id":1,"account_type":"AD_NORMAL","account_name":"again"}`,
+				"82": `{"account_id":2,"account_type":"AD_NORMAL","account_name":"of a team"},{"account_id":3,"account_type":"DOU_PLUS"}`}[id]
+			total := strings.Count(rows, "account_id")
+			return data(fmt.Sprintf(`{"account_list":[%s],"page_info":{"total_number":%d}}`, rows, total))("", nil)
+		})
+	taken, left := findAccounts(t, s)
+	require.Equal(t, map[string]string{"1": "direct", "2": "of a team"}, taken)
+	require.Equal(t, map[string]string{"3": "an account of type DOU_PLUS is no advertiser of its PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}, left)
+}
+
+func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
+	t.Parallel()
+	s := authorised(`{"account_id":90,"account_type":"AGENT"},{"account_id":95,"account_type":"CHILD_AGENT"},{"account_id":98,"account_type":"AGENT"}`,
+		func(endpoint string, query url.Values) string {
+			id := query.Get("advertiser_id")
+			switch {
+			case id == "98":
+				return `{"code":40002,"message":"no permission","request_id":"r"}`
+			case endpoint == childAgentEndpoint:
+				require.Equal(t, "90", id, "an agency below another has none below it")
+				return data(`{"child_agent_ids":[91]}`)("", nil)
+			case id == "91":
+				return data(`{"list":[7],"account_source":"STAR","cursor_page_info":{"has_more":0,"cursor":1}}`)("", nil)
+			case id == "95":
+				return data(`{"list":[],"account_source":"AD","cursor_page_info":{"has_more":false}}`)("", nil)
+			}
+			require.Equal(t, agentEndpoint, endpoint)
+			require.Empty(t, query.Get("page"), "pages by number end at 10,000")
+			first, _ := strconv.Atoi(query.Get("cursor"))
+			return data(fmt.Sprintf(`{"list":[%d,%d],"account_source":"AD","cursor_page_info":{"total_number":6,"has_more":%d,"count":2,"cursor":%d}}`,
+				1001+first, 1002+first, map[bool]int{true: 1}[first < 4], first+2))("", nil)
+		})
+	taken, left := findAccounts(t, s)
+	require.Equal(t, map[string]string{
+		"1001": "info 1001", "1002": "info 1002", "1003": "info 1003", "1004": "info 1004", "1005": "info 1005", "1006": "info 1006",
+	}, taken, "the list has ids alone, and the details the names")
+	require.Equal(t, map[string]string{
+		"7": "an account of type STAR is no advertiser of its AGENT", "98": "the platform refuses to list the accounts of this AGENT: no permission (request r)",
+	}, left)
+}
+
+// What is not known for now must not look like an empty container.
+func TestAccounts_OfAContainerThatCannotBeListedNowAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"CUSTOMER_ADMIN", "PLATFORM_ROLE_ENTERPRISE_BP_OPERATOR", "CHILD_AGENT", "AGENT"} {
+		s := authorised(`{"account_id":90,"account_type":"`+role+`"}`, func(string, url.Values) string { return `{"code":50000}` })
+		requireClass(t, media.Transient, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return nil }))
+	}
+}
