@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -26,7 +27,8 @@ const (
 type topics struct {
 	turn  chan struct{} // holds one while somebody asks or reads
 	told  map[string]topic
-	until time.Time
+	asked time.Time
+	kept  time.Duration // since then
 }
 
 func newTopics() *topics { return &topics{turn: make(chan struct{}, 1)} }
@@ -87,7 +89,7 @@ func (t *topics) about(ctx context.Context, api media.API, name string) (topic, 
 	case <-ctx.Done():
 		return topic{}, ctx.Err()
 	}
-	if !time.Now().Before(t.until) {
+	if clock.Since(t.asked) >= t.kept {
 		told, err := askTopics(ctx, api)
 		e, isRefusal := errors.AsType[*media.Error](err)
 		isRefusal = isRefusal && (e.Class == media.Invalid || e.Class == media.Bug)
@@ -95,9 +97,9 @@ func (t *topics) about(ctx context.Context, api media.API, name string) (topic, 
 		case err != nil && !isRefusal:
 			return topic{}, err
 		case isRefusal:
-			t.until = time.Now().Add(topicsRest)
+			t.asked, t.kept = clock.Mark(), topicsRest
 		default:
-			t.told, t.until = told, time.Now().Add(topicsKept)
+			t.told, t.asked, t.kept = told, clock.Mark(), topicsKept
 		}
 	}
 	if known, ok := t.told[name]; ok {
