@@ -171,6 +171,9 @@ type Report struct {
 	Values func(row json.RawMessage) (map[string]json.RawMessage, error)
 	// HasSums says that the platform tells its own sums over all rows of a query: see Page.Sums.
 	HasSums bool
+	// Overlaps is set where the platform does not say that the rows hold all of an account's spend once: what is shown with several
+	// objects may count for each. Other figures of a day are not judged by such a level, nor is it by them.
+	Overlaps bool
 	// HasHours says that a query can begin in the middle of a day: see ReportQuery.FromHour.
 	HasHours bool
 	Page     func(ctx context.Context, api API, q ReportQuery, page string) (Page, error)

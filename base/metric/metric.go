@@ -19,6 +19,19 @@ type Metric struct {
 	Meaning string
 }
 
+// MoneyTolerance is by how much two figures of the same money may differ, such as an account's and the sum of its objects': a fen, which
+// is what platforms round to.
+const MoneyTolerance = 10_000
+
+// Differ reports whether two figures of a metric that should be the same differ. Counts may not differ at all.
+func (m Metric) Differ(a, b int64) bool {
+	tolerance := int64(0)
+	if m.Unit == Micros {
+		tolerance = MoneyTolerance
+	}
+	return a-b > tolerance || b-a > tolerance
+}
+
 // All is every metric in the order of the columns. Names are for ever: they are columns.
 var All = []Metric{
 	{"cost", Micros, "money spent"},

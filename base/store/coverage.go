@@ -65,6 +65,12 @@ type Coverage struct {
 	Dirty           *int64        `gorm:"column:dirty"`      // version that the summaries have not read yet
 	State           CoverageState `gorm:"column:state"`
 	Note            string        `gorm:"column:note"`
+	// AnswerCost is the cost that the platform last answered for the whole day, also when it was not believed. AnswerRun is the first of
+	// the runs since which it has said the same, 0 when there was none.
+	AnswerCost *int64 `gorm:"column:answer_cost"`
+	AnswerRun  int64  `gorm:"column:answer_run"`
+	// BelievedCost is AnswerCost where it was taken although something contradicts it: confirmed, or repeated.
+	BelievedCost *int64 `gorm:"column:believed_cost"`
 }
 
 // FencedError says that other pulls have claimed all days of the scope since: nothing was written. Complete tells
@@ -204,6 +210,10 @@ type dayOutcome struct {
 	dirty     bool // figures changed: the summaries must read the day again
 	changed   bool // rows of the results were written or deleted
 	hours     bool // the pull was of some hours: what is said of the day stays
+
+	answered              bool // the platform told the cost of the whole day
+	answerCost, answerRun int64
+	believed              *int64
 }
 
 func (d *DB) writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error {
@@ -218,6 +228,10 @@ func (d *DB) writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcom
 		if o.whole {
 			sets += ", complete_version = ?"
 			args = append(args, c.Version)
+		}
+		if o.answered {
+			sets += ", answer_cost = ?, answer_run = ?, believed_cost = ?"
+			args = append(args, o.answerCost, o.answerRun, o.believed)
 		}
 		if o.highWater > 0 {
 			sets += ", high_water = ?"

@@ -146,3 +146,22 @@ func Watched(table string) []string {
 
 // SetReach has lists look at few rows a page.
 func (s *Store) SetReach(rows, runs int) { s.listReach, s.runsReach = rows, runs }
+
+// SuspectsOfStoppedAccounts judges the answers of accounts that spent on the day before and have no rows since, whatever was asked of them first, and
+// counts those that are suspect or contradict others.
+func SuspectsOfStoppedAccounts(accounts int) int {
+	levels := []ReportLevel{{"report_daily", "account"}, {"report_hourly", "account"}, {"report_daily", "adgroup"}, {"fund_daily", "account"}}
+	now := time.Date(2026, 11, 22, 5, 0, 0, 0, time.UTC)
+	n := 0
+	for range accounts {
+		var others []figure
+		for _, l := range levels {
+			a := answer{ReportLevel: l, day: "2026-11-21", runID: task.NewRunID(now)}
+			if v := a.judge(&Comparing{Now: now, Zone: time.UTC, With: levels}, others); v.suspect != "" || len(v.doubts) > 0 {
+				n++
+			}
+			others = append(others, figure{ReportLevel: l, coverage: Coverage{State: Complete, CompleteVersion: 1, RunID: a.runID, AnswerCost: new(int64), AnswerRun: a.runID}})
+		}
+	}
+	return n
+}

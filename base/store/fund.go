@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,6 +43,8 @@ type FundWrite struct {
 	Note  string
 	// Confirmed says that an answer without rows is believed.
 	Confirmed bool
+	// Comparing names the figures that a cash flow is compared with.
+	Comparing Comparing
 }
 
 func (w *FundWrite) daily() bool { return w.Raw.Shape == DailyFundRows }
@@ -110,6 +113,9 @@ func (s *Store) WriteFunds(ctx context.Context, w FundWrite) (ReportResult, erro
 		}
 		outcomes, err := w.judge(have, &result)
 		if err != nil {
+			return nil, err
+		}
+		if err := s.Data.judgeFunds(tx, &w, locked.before, have, outcomes, &result); err != nil {
 			return nil, err
 		}
 		if err := s.Data.writeFundRows(tx, &w, now, have, &result); err != nil {
@@ -211,6 +217,7 @@ func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, 
 		case o.rows == 0 && known[d] > 0 && !w.Confirmed:
 			o.state, o.whole = Suspect, false
 			o.note = fmt.Sprintf("the platform's answer lacks all %d rows", known[d])
+			result.Why = cmp.Or(result.Why, o.note)
 			result.Suspect = append(result.Suspect, d)
 		}
 		outcomes[i] = o

@@ -37,19 +37,19 @@ type ReportWrite struct {
 	Note  string
 	// Confirmed says that what is missing is gone, however much it held.
 	Confirmed bool
+	// Comparing names the figures that the answer must not contradict.
+	Comparing Comparing
 	// DirtySummary marks days whose rows changed for the summaries to read again.
 	DirtySummary bool
 }
-
-// SuspectShareMax is the share of a day's cost that rows missing from a whole pull may take away before the pull is
-// suspect. Platforms answer "success, no rows" in the early morning.
-const SuspectShareMax = 0.05
 
 // ReportResult is what WriteReport did.
 type ReportResult struct {
 	Written int       // rows inserted or changed
 	Deleted int       // rows the platform no longer has
-	Suspect []day.Day // days where nothing was deleted because too much would have gone
+	Suspect []day.Day // days where nothing was deleted because the answer lacks too much
+	Why     string    // of the first of Suspect
+	Doubts  []Doubt   // other figures of these days that the answer contradicts
 	// Fenced are days that were left to the pulls that have claimed them since; FencedComplete tells whether those are
 	// whole already.
 	Fenced         []day.Day
@@ -113,6 +113,10 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 			}
 			days[d] = &outcomes[i]
 		}
+		stale := there.stale(&w)
+		if err := s.Data.judgeReport(tx, &w, locked.before, &there, stale, outcomes, &result); err != nil {
+			return nil, err
+		}
 		if err := s.Data.writeReportRows(tx, w, now, there, days, &result); err != nil {
 			return nil, err
 		}
@@ -123,7 +127,7 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 			return outcomes, nil
 		}
 		if w.Whole {
-			if err := s.Data.deleteStaleReport(tx, w, now, there, days, &result); err != nil {
+			if err := s.Data.deleteStaleReport(tx, w, now, stale, days, &result); err != nil {
 				return nil, err
 			}
 		}
@@ -309,19 +313,23 @@ func (t *tableRows) add(fill func([]any) []any) {
 	t.rows, t.free = append(t.rows, slices.Clip(row)), row[len(row):]
 }
 
-// deleteStaleReport deletes what the tables have and a whole pull has not, unless that looks like the platform's
-// mistake.
-func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, there thereBefore, days map[day.Day]*dayOutcome, result *ReportResult) error {
-	type sums struct {
-		cost   int64
-		keys   [][]any
-		public [][]any // those of them that the public table has
+// staleRows are rows of a day that the tables have and a pull has not.
+type staleRows struct {
+	cost   int64
+	keys   [][]any
+	public [][]any // those of them that the public table has
+}
+
+// stale returns the rows that a whole pull of whole days lacks, by day.
+func (t *thereBefore) stale(w *ReportWrite) map[day.Day]*staleRows {
+	if !w.Whole || w.FromHour > 0 {
+		return nil
 	}
-	stale := map[day.Day]*sums{}
-	for k, row := range there.gone {
+	stale := map[day.Day]*staleRows{}
+	for k, row := range t.gone {
 		s := stale[k.day]
 		if s == nil {
-			s = &sums{}
+			s = &staleRows{}
 			stale[k.day] = s
 		}
 		s.cost += row.cost
@@ -330,17 +338,15 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, there 
 			s.public = append(s.public, k.args(nil, w.AccountID, w.Level, w.Hourly))
 		}
 	}
+	return stale
+}
+
+// deleteStaleReport deletes what the tables have and a whole pull has not, of the days whose answer is believed.
+func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, stale map[day.Day]*staleRows, days map[day.Day]*dayOutcome, result *ReportResult) error {
 	var keys, public [][]any
 	for _, day := range w.Days {
-		s := stale[day]
-		if s == nil {
-			continue
-		}
-		o, all := days[day], there.costs[day]
-		if !w.Confirmed && all > 0 && (o.rows == 0 || float64(s.cost) > SuspectShareMax*float64(all)) {
-			o.state, o.whole = Suspect, false
-			o.note = fmt.Sprintf("the platform's answer lacks %d of the rows that there were, with %.2f of %s %.2f", len(s.keys), float64(s.cost)/1e6, w.Currency, float64(all)/1e6)
-			result.Suspect = append(result.Suspect, day)
+		s, o := stale[day], days[day]
+		if s == nil || o.state == Suspect {
 			continue
 		}
 		o.dirty, o.changed = o.dirty || w.DirtySummary, true

@@ -71,6 +71,9 @@ type report struct {
 // hasSums tells whether the rows add up to total_metrics. Of materials the platform does not say it.
 func (r report) hasSums() bool { return r.topic == topicBasic }
 
+// overlaps tells whether a row may hold what another one holds too.
+func (r report) overlaps() bool { return r.topic == topicMaterial }
+
 var (
 	byAccount   = report{topic: topicBasic}
 	byProject   = report{topic: topicBasic, objects: []string{dimensionProject}}
@@ -85,14 +88,14 @@ func (p Platform) Reports() []media.Report {
 		r.topics = p.topics
 		return media.Report{
 			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(), Figures: figures, Values: values,
-			HasSums: r.hasSums(), Page: r.page,
+			HasSums: r.hasSums(), Overlaps: r.overlaps(), Page: r.page,
 		}
 	}
 	hourly := func(level string, r report) media.Report {
 		r.hourly, r.topics = true, p.topics
 		return media.Report{
 			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Keys: r.dimensions(), Figures: figures, Values: values,
-			HasSums: r.hasSums(), HasHours: true, Page: r.page,
+			HasSums: r.hasSums(), Overlaps: r.overlaps(), HasHours: true, Page: r.page,
 		}
 	}
 	return []media.Report{

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"adsync/base/day"
 	"adsync/base/fund"
 	"adsync/base/store"
-	"adsync/base/telemetry"
 	"adsync/base/trace"
 	"adsync/media"
 )
@@ -149,7 +147,7 @@ func (p *puller) runFunds(ctx context.Context, work media.Work, report string, d
 func (p *puller) writeFunds(ctx context.Context, account media.Account, claim store.Claim, table store.RawTable, got fetched, confirmed bool) (store.ReportResult, error) {
 	write := store.FundWrite{
 		Claim: claim, Raw: table, Currency: account.Currency, Zone: account.Zone.String(),
-		Whole: got.note == "", Note: got.note, Confirmed: confirmed,
+		Whole: got.note == "", Note: got.note, Confirmed: confirmed, Comparing: p.comparing(account, media.Report{}),
 	}
 	told := map[day.Day][]fund.Row{}
 	for _, r := range got.rows {
@@ -172,16 +170,13 @@ func (p *puller) writeFunds(ctx context.Context, account media.Account, claim st
 		return result, fenced(err)
 	}
 	p.metrics.rows.WithLabelValues(account.Media, claim.Report).Add(float64(result.Written + result.Deleted))
+	p.reportDoubts(account, claim.Report, claim.Level, result.Doubts)
 	switch {
 	case got.note != "":
 		p.metrics.partial.WithLabelValues(account.Media, claim.Report).Inc()
 		return result, notWhole(got.note)
 	case len(result.Suspect) > 0:
-		p.metrics.suspect.WithLabelValues(account.Media, claim.Report).Add(float64(len(result.Suspect)))
-		err := notWhole("suspect: the answer has no row, though there were some before")
-		p.causes.Report(slog.LevelWarn, "suspect/"+account.Media+"/"+claim.Report, "suspect pull: nothing was deleted; coverage names the days", telemetry.OneCause(err),
-			"media", account.Media, "account_id", account.ID, "report", claim.Report, "level", claim.Level)
-		return result, err
+		return result, p.suspect(account, claim, result)
 	case len(result.Fenced) > 0 && !result.FencedComplete:
 		return result, errFencedOpen
 	}

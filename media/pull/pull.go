@@ -68,6 +68,7 @@ type puller struct {
 	platform media.Platform
 	metrics  *metrics
 	causes   *telemetry.CauseLog // of what a platform does to all accounts at a time
+	whole    []store.ReportLevel // the reports and levels that hold all of an account's spend
 }
 
 // Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level", and those of
@@ -87,6 +88,9 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 			names = append(names, r.Name)
 		}
 		byName[r.Name] = append(byName[r.Name], r)
+		if !r.Overlaps {
+			p.whole = append(p.whole, store.ReportLevel{Report: r.Name, Level: r.Level})
+		}
 	}
 	for _, name := range names {
 		handlers = append(handlers, p.reportHandler(name, byName[name]))

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"adsync/base/day"
 	"adsync/base/store"
-	"adsync/base/telemetry"
 	"adsync/base/trace"
 	"adsync/media"
 )
@@ -191,7 +189,7 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
-		Confirmed: confirmed, DirtySummary: report.Level == "account",
+		Confirmed: confirmed, DirtySummary: report.Level == store.AccountLevel, Comparing: p.comparing(account, report),
 	})
 	span.End(err)
 	if err != nil {
@@ -202,13 +200,9 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
 		return result, notWhole(got.note)
 	}
+	p.reportDoubts(account, claim.Report, claim.Level, result.Doubts)
 	if len(result.Suspect) > 0 {
-		p.metrics.suspect.WithLabelValues(account.Media, report.Name).Add(float64(len(result.Suspect)))
-		err := notWhole(fmt.Sprintf("suspect: the answer for %v would take away too much of what was spent", result.Suspect))
-		// Never cleared: one account's good answer says nothing about the others'.
-		p.causes.Report(slog.LevelWarn, "suspect/"+account.Media+"/"+report.Name, "suspect pull: nothing was deleted; coverage names the days", telemetry.OneCause(err),
-			"media", account.Media, "account_id", account.ID, "report", report.Name, "level", report.Level)
-		return result, err
+		return result, p.suspect(account, claim, result)
 	}
 	if len(result.Fenced) > 0 && !result.FencedComplete {
 		return result, errFencedOpen

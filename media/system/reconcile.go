@@ -22,9 +22,6 @@ const ReconcileName = Name + ".reconcile"
 const (
 	reconcileDaysDefault = 8 // yesterday and the 7 days before
 	reconcileDaysMax     = 35
-	// MoneyTolerance is by how much an account's money and the sum of its objects' may differ: a fen, which is what platforms
-	// round to. Counts may not differ at all.
-	MoneyTolerance = 10_000
 	// repullsMax is how many levels of accounts' days one pass has pulled again, of one media; the others are noted and have their
 	// turn in the next.
 	repullsMax = 2000
@@ -279,11 +276,7 @@ func differs(account, level store.LevelSum, metricIndex int) (a, sum int64, diff
 	if (!hasA && account.Rows > 0) || (!hasSum && level.Rows > 0) {
 		return a, sum, false
 	}
-	tolerance := int64(0)
-	if metric.All[metricIndex].Unit == metric.Micros {
-		tolerance = MoneyTolerance
-	}
-	return a, sum, a-sum > tolerance || sum-a > tolerance
+	return a, sum, metric.All[metricIndex].Differ(a, sum)
 }
 
 // pullAgain orders both levels of accounts' days, once for as long as they differ.

@@ -34,9 +34,9 @@ var all = []defence{
 	{
 		name: "suspect", without: "a success without rows takes away what was spent",
 		edits: []patch.Edit{{
-			File:    "base/store/report.go",
-			Find:    "		if !w.Confirmed && all > 0 && (",
-			Replace: "		if all < 0 && (",
+			File:    "base/store/evidence.go",
+			Find:    "			v = a.judge(&w.Comparing, evidence[a.day])\n",
+			Replace: "			v, _ = verdict{}, evidence\n",
 		}},
 	},
 	{

@@ -162,9 +162,9 @@ var All = []Mutant{
 	{
 		Name: "empty-answers-believed", Breaks: "an answer without rows deletes what was spent",
 		Edits: []patch.Edit{{
-			File:    "base/store/report.go",
-			Find:    "		if !w.Confirmed && all > 0 && (o.rows == 0 || float64(s.cost) > SuspectShareMax*float64(all)) {\n",
-			Replace: "		if all < 0 {\n",
+			File:    "base/store/evidence.go",
+			Find:    "			v = a.judge(&w.Comparing, evidence[a.day])\n",
+			Replace: "			v, _ = verdict{}, evidence\n",
 		}},
 		Scenarios: []string{"platform-answers-empty"},
 	},
