@@ -121,8 +121,10 @@ func TestFundDaily_PlansTheDaysThatAreTold(t *testing.T) {
 		{name: "before eight it is not", plan: media.Plan{PlannedAt: eight.Add(-time.Second)}, want: []string{"2026-11-19"}},
 		{name: "days are cut by what one query may span", plan: media.Plan{PlannedAt: eight, Params: json.RawMessage(`{"days":7}`)}, want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
 		{name: "an order's days", plan: media.Plan{PlannedAt: eight, From: "2026-11-01", To: "2026-11-02"}, want: []string{"2026-11-01..2026-11-02"}},
+		{name: "the last day that is told", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-20"}, want: []string{"2026-11-20"}},
 		{name: "today", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-21"}, wantErr: "to: 2026-11-21 is refused: want a day up to 2026-11-20"},
-		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: eight, From: "2026-10-01", To: "2026-11-01"}, wantErr: "from: 2026-10-01 is refused"},
+		{name: "the oldest day that the platform keeps", plan: media.Plan{PlannedAt: eight, From: "2026-10-22", To: "2026-10-22"}, want: []string{"2026-10-22"}},
+		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: eight, From: "2026-10-21", To: "2026-11-01"}, wantErr: "from: 2026-10-21 is refused"},
 		{name: "days the wrong way round", plan: media.Plan{PlannedAt: eight, From: "2026-11-02", To: "2026-11-01"}, wantErr: "from: 2026-11-02 is refused: want a day up to 2026-11-01"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

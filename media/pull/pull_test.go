@@ -99,7 +99,10 @@ func (f *fakePlatform) Funds() media.Funds {
 		}},
 		Daily: media.FundDaily{
 			MaxDays: 3, LookBack: 30, ToldAfter: 8 * time.Hour, Table: fundDailyTable,
-			Page: func(_ context.Context, _ media.API, q media.ReportQuery, page string) (media.Page, error) {
+			Page: func(ctx context.Context, _ media.API, q media.ReportQuery, page string) (media.Page, error) {
+				if f.grant != nil {
+					f.grant(ctx)
+				}
 				return f.next(fmt.Sprintf("flow %s..%s page %q", q.From, q.To, page))
 			},
 		},
@@ -374,10 +377,12 @@ func TestReport_SuspectAnswersAreOneLineOfTheLog(t *testing.T) {
 
 func TestReport_RefusesADayThatWasNotAskedFor(t *testing.T) {
 	t.Parallel()
-	b := setup(t, reportPage(1, "", reportRow("2026-11-19", 10_000)))
-	_, err := b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
-	require.ErrorContains(t, err, "not asked for")
-	require.Empty(t, b.costs(t))
+	for _, other := range []day.Day{"2026-11-19", "2026-11-22"} {
+		b := setup(t, reportPage(1, "", reportRow(other, 10_000)))
+		_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
+		require.ErrorContains(t, err, "not asked for")
+		require.Empty(t, b.costs(t))
+	}
 }
 
 func TestReport_PlansPartsInTheAccountsZone(t *testing.T) {
@@ -399,8 +404,9 @@ func TestReport_PlansPartsInTheAccountsZone(t *testing.T) {
 		{name: "days that a look-back leaves", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`)}, want: []string{"2026-11-12..2026-11-14", "2026-11-15"}},
 		{name: "an order's days, whatever the task skips", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`), From: "2026-11-20", To: "2026-11-20"}, want: []string{"2026-11-20"}},
 		{name: "an order's days", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-01", To: "2026-11-02"}, want: []string{"2026-11-01..2026-11-02"}},
+		{name: "the oldest day that the platform keeps", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-21", To: "2026-10-21"}, want: []string{"2026-10-21"}},
 		{name: "a day that has not begun", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-20", To: "2026-11-21"}, wantErr: "to: 2026-11-21 is refused"},
-		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-01", To: "2026-11-01"}, wantErr: "from: 2026-10-01 is refused"},
+		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-20", To: "2026-11-01"}, wantErr: "from: 2026-10-20 is refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -426,7 +432,8 @@ func TestHandlers_CheckParams(t *testing.T) {
 		`{"level":"account","skip":1}`:           "params.skip: 1 is refused: want 0 to 0, fewer than params.days",
 		`{"level":"account","days":9,"skip":-1}`: "params.skip: -1 is refused",
 		`{"level":"ad"}`:                         `params.level: "ad" is refused: want one of account`,
-		`{"level":"account","days":99}`:          "params.days: 99 is refused: want 1 to 31",
+		`{"level":"account","days":31}`:          "",
+		`{"level":"account","days":32}`:          "params.days: 32 is refused: want 1 to 31",
 		`{"level":"account","day":1}`:            `unknown field "day"`,
 		`{"level":`:                              "unexpected EOF",
 	} {

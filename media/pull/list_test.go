@@ -1,0 +1,118 @@
+package pull
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+// never is a page that disagrees with itself, as often as a pull asks for it.
+func never(total int, rows ...string) []pageAnswer {
+	page := pageAnswer{}
+	for _, id := range rows {
+		page.page.Rows = append(page.page.Rows, objectRow(id, "name of "+id, 20, false))
+	}
+	page.page.Total = total
+	var pages []pageAnswer
+	for range restartsMax {
+		pages = append(pages, page)
+	}
+	return pages
+}
+
+// alive returns the objects of the raw table that are not marked deleted, and the list's coverage.
+func (b *bundle) alive(t *testing.T) (ids []string, coverage store.Coverage) {
+	t.Helper()
+	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT object_id FROM fake_adgroup WHERE deleted_at IS NULL ORDER BY object_id").Scan(&ids).Error)
+	rows, err := b.store.ReadCoverage(t.Context(), 7, day.Epoch, day.Epoch)
+	require.NoError(t, err)
+	require.Len(t, rows, 1)
+	return ids, rows[0]
+}
+
+// A list is one whole, whichever of the queries that make it up never agrees with itself.
+func TestList_OfWhichAVariantNeverAgreesIsPartialAndDeletesNothing(t *testing.T) {
+	t.Parallel()
+	one, two := objectRow("1", "one", 10, false), objectRow("2", "two", 10, false)
+	good := func(ids ...string) []pageAnswer {
+		page := never(len(ids), ids...)[0]
+		return []pageAnswer{page}
+	}
+	for _, c := range []struct {
+		name  string
+		pages [][]pageAnswer // of the variants, in their order
+		kept  []string
+	}{
+		{"the first", [][]pageAnswer{never(5, "1"), good("9")}, []string{"1", "2", "9"}},
+		{"the last", [][]pageAnswer{good("1"), never(5, "9")}, []string{"1", "2", "9"}},
+		{"all of them", [][]pageAnswer{never(5, "1"), never(5, "9")}, []string{"1", "2", "9"}},
+		{"the first, which is empty", [][]pageAnswer{never(5), good("9")}, []string{"1", "2", "9"}},
+		{"the last, which is empty", [][]pageAnswer{good("1"), never(5)}, []string{"1", "2"}},
+		{"none, but an object is in both", [][]pageAnswer{good("1", "9"), good("9")}, []string{"1", "2", "9"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			pages := []pageAnswer{objectPage(one, two), objectPage()}
+			for _, p := range c.pages {
+				pages = append(pages, p...)
+			}
+			b := setup(t, append(pages, objectPage(one), objectPage())...)
+			_, err := b.run(t, "fake.adgroup", modeFull, "")
+			require.NoError(t, err)
+			before, coverage := b.alive(t)
+			require.Equal(t, []string{"1", "2"}, before)
+			whole := coverage.CompleteVersion
+
+			_, err = b.run(t, "fake.adgroup", modeFull, "")
+			require.ErrorIs(t, err, errNotWhole, "it is pulled again")
+			alive, coverage := b.alive(t)
+			require.Equal(t, c.kept, alive, "what came is kept, and nothing is deleted")
+			require.Equal(t, store.Partial, coverage.State)
+			require.NotEmpty(t, coverage.Note)
+			require.Equal(t, whole, coverage.CompleteVersion)
+
+			_, err = b.run(t, "fake.adgroup", modeFull, "")
+			require.NoError(t, err)
+			alive, coverage = b.alive(t)
+			require.Equal(t, []string{"1"}, alive, "a whole pull deletes what the platform no longer has")
+			require.Equal(t, store.Complete, coverage.State)
+			require.Empty(t, coverage.Note)
+		})
+	}
+}
+
+// The mark up to which changes are known does not move by a pull that may lack some of them.
+func TestList_ChangesThatNeverAgreeAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for variant := range 2 {
+		t.Run(fmt.Sprint("variant ", variant), func(t *testing.T) {
+			t.Parallel()
+			pages := []pageAnswer{objectPage(objectRow("1", "one", 10_000, false)), objectPage()}
+			late := pageAnswer{}
+			late.page.Rows, late.page.Total = append(late.page.Rows, objectRow("2", "two", 90_000, false)), 3
+			for v := range 2 {
+				if v != variant {
+					pages = append(pages, objectPage())
+					continue
+				}
+				pages = append(pages, late, late, late)
+			}
+			b := setup(t, append(pages, objectPage(), objectPage())...)
+			_, err := b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+			require.NoError(t, err)
+			_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+			require.ErrorIs(t, err, errNotWhole)
+			_, coverage := b.alive(t)
+			require.Equal(t, store.Partial, coverage.State)
+			require.EqualValues(t, 10_000, coverage.HighWater)
+			b.platform.lists = nil
+			_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
+			require.NoError(t, err)
+			require.EqualValues(t, 9_400, b.platform.lists[0].Since.Unix())
+		})
+	}
+}
