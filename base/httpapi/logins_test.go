@@ -54,6 +54,29 @@ func TestLogins_WrongTokensHaveToWait(t *testing.T) {
 	})
 }
 
+func TestLogins_EveryWindowIsAsTheFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, withTokens).open(t)
+		guesses := 0
+		guess := func() *httptest.ResponseRecorder {
+			guesses++
+			return b.from("10.0.0.7:1000", fmt.Sprint("guess ", guesses))
+		}
+		for range 3 {
+			for range loginTries {
+				require.Equal(t, http.StatusUnauthorized, guess().Code)
+			}
+			for range 2 {
+				w := guess()
+				require.Equal(t, http.StatusTooManyRequests, w.Code)
+				require.Equal(t, "60", w.Header().Get("Retry-After"))
+			}
+			<-time.After(loginWindow)
+		}
+	})
+}
+
 // Whoever sends wrong tokens from the address that others share, as behind a proxy that is not declared, keeps nobody out.
 func TestLogins_ATokenThatIsKnownAlwaysPasses(t *testing.T) {
 	t.Parallel()

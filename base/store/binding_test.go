@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -111,11 +113,12 @@ func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
 	s := resultStore(t)
 	var changes []store.BindingChange
 	for account, game := range map[int64]string{7: "chess", 8: "chess "} {
+		os := map[int64]string{7: "ios ", 8: "ios"}[account]
 		claim := begin(t, s, "a", today)
 		claim.AccountID = account
 		_, err := s.WriteReport(ctx, reportOf(claim, costRow(today, "", account*1_000_000, `{}`)))
 		require.NoError(t, err)
-		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', ?, 'ios')", account, game).Error)
+		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', ?, ?)", account, game, os).Error)
 	}
 	bindings, err := s.Bindings(ctx)
 	require.NoError(t, err)
@@ -125,4 +128,86 @@ func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
 	require.NoError(t, s.ApplyBindings(ctx, lead(t, s, "binder"), changes))
 	rebuildAll(t, s)
 	require.Equal(t, 1, rowsIn(t, s, "summary_daily WHERE game = 'chess' AND cost = 15000000"))
+}
+
+// A binding holds on its first day and on its last, whoever asks: the whole rebuild and the small one, the wide table, and those who look.
+func TestBindings_HoldFromTheirFirstDayToTheirLast(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := wideStore(t)
+	const account = 7
+	first, last := today.Add(-3), today.Add(-2)
+	days := []day.Day{first.Add(-1), first, last, last.Add(1)}
+	game := func(d day.Day) string {
+		if first <= d && d <= last {
+			return "chess"
+		}
+		return "unassigned"
+	}
+	require.NoError(t, s.EnsurePartitions(ctx, days[0], today))
+	write := func(pull string, cost int64) {
+		for _, d := range days {
+			_, err := s.WriteReport(ctx, reportOf(begin(t, s, pull, d), costRow(d, "", cost, `{"pull":"`+pull+`"}`)))
+			require.NoError(t, err)
+		}
+	}
+	write("a", 1_000_000)
+	rebuildAll(t, s)
+	rebuild(t, s)
+	b := store.Binding{AccountID: account, From: first, To: last, Game: "chess", OS: "ios"}
+	require.NoError(t, s.ApplyBindings(ctx, lead(t, s, "binder"), []store.BindingChange{{AccountID: account, Bindings: []store.Binding{b}, Touched: []store.Binding{b}}}))
+
+	requireGames := func(cost int64) {
+		for _, d := range days {
+			require.Equal(t, 1, rowsIn(t, s, fmt.Sprintf("summary_daily WHERE day = '%s' AND game = '%s' AND cost = %d", d, game(d), cost)), d)
+			require.Equal(t, 1, rowsIn(t, s, fmt.Sprintf("summary_daily WHERE day = '%s'", d)), d)
+			require.Equal(t, game(d), wideLines(t, s)[d.String()+" account "].Game, d)
+		}
+	}
+	require.Equal(t, 2, rebuildAll(t, s), "the days that the binding touches are marked, and no others")
+	rebuild(t, s)
+	requireGames(1_000_000)
+
+	// New figures of a few accounts: their games are added up apart from the others.
+	write("b", 2_000_000)
+	marked, err := s.DirtyDays(ctx, "test", 1<<62, 100)
+	require.NoError(t, err)
+	require.Len(t, marked, len(days))
+	var all atomic.Int32
+	s.Data.BeforeRows(func(query string) {
+		if strings.Contains(query, "LEFT JOIN binding_applied") {
+			all.Add(1)
+		}
+	})
+	for _, d := range marked {
+		all.Store(0)
+		_, err := s.RebuildSummary(ctx, d)
+		require.NoError(t, err)
+		require.Equal(t, game(d.Day) == "unassigned", all.Load() > 0, "on %s all accounts are added up only without a game", d.Day)
+	}
+	rebuild(t, s)
+	requireGames(2_000_000)
+
+	_, _, err = s.Rebind(ctx, "otto", account, func([]store.Binding) (store.Binding, error) { return b, nil })
+	require.NoError(t, err)
+	have, err := s.AccountBindings(ctx, account)
+	require.NoError(t, err)
+	for _, d := range days {
+		bound := game(d) == "chess"
+		_, on := store.BindingOn(have, d)
+		require.Equal(t, bound, on, d)
+		require.NoError(t, s.Glance(ctx, func(g *store.Glance) error {
+			without, err := g.Unassigned([]int64{account}, d)
+			require.Equal(t, !bound, len(without) > 0, d)
+			return err
+		}))
+		for filter, want := range map[string]bool{"chess": bound, store.Unassigned: !bound} {
+			page, _, err := s.ListAccounts(ctx, store.AccountFilter{Game: filter, From: d, To: d}, 0, 10)
+			require.NoError(t, err)
+			require.Equal(t, want, len(page) == 1, "%s on %s", filter, d)
+		}
+		unknown, err := s.UnknownGames(ctx, d, 10)
+		require.NoError(t, err)
+		require.Equal(t, d <= last, len(unknown) == 1, "of a binding that holds on %s or later", d)
+	}
 }
