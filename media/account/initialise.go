@@ -52,13 +52,22 @@ func parseInitialise(raw json.RawMessage) (initialiseParams, error) {
 	return p, nil
 }
 
+// InitialiseName is what the handler of a platform is called that pulls the past of new accounts.
+func InitialiseName(platform string) string { return platform + ".initialise" }
+
+// InitialiseDays is how many days before the present one a task with these params pulls.
+func InitialiseDays(params json.RawMessage) (int, error) {
+	p, err := parseInitialise(params)
+	return p.Days, err
+}
+
 // InitialiseHandler returns "<media>.initialise": it orders runs that pull the whole configuration and the last days of accounts that
 // are new, once their present day was pulled, and notes when those runs have ended. The orders are of the tasks that pull the same
 // otherwise, so a report without an enabled task is not asked for. It may be cut off anywhere: what it orders follows from what it has
 // noted, and is ordered once.
 func InitialiseHandler(o InitialiseOptions) media.Handler {
 	return media.Handler{
-		Name:   o.Platform.Name() + ".initialise",
+		Name:   InitialiseName(o.Platform.Name()),
 		Target: media.Once,
 		Check: func(raw json.RawMessage) error {
 			_, err := parseInitialise(raw)
@@ -262,7 +271,7 @@ func (i *initialising) order(ctx context.Context, at time.Time, zoneName string,
 	for _, t := range i.tasks {
 		order := store.RunOrder{
 			RunID: pastRunID(at, zoneName, t.id), TaskID: t.id, OrderedAt: at,
-			Request: task.Order{Accounts: ids, By: i.Platform.Name() + ".initialise"},
+			Request: task.Order{Accounts: ids, By: InitialiseName(i.Platform.Name())},
 		}
 		if t.days > 0 {
 			order.Request.From, order.Request.To = today.Add(-t.days), today.Add(-1)

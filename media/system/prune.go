@@ -2,14 +2,18 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/account"
 )
 
 // Retention says for how many days rows are kept that tables would else have more and more of; 0 is for ever. A day that some task still pulls is kept in any case.
@@ -141,7 +145,7 @@ func prune(ctx context.Context, deps Deps) error {
 	return nil
 }
 
-// furthestReach is how many days back the tasks pull, today included, and one more for the zones.
+// furthestReach is how many days back the tasks pull anything, today included, and one more for the zones.
 func furthestReach(ctx context.Context, deps Deps) (int, error) {
 	reach := 0
 	for _, platform := range deps.Platforms {
@@ -150,9 +154,33 @@ func furthestReach(ctx context.Context, deps Deps) (int, error) {
 			return 0, err
 		}
 		for _, scope := range scopes {
-			for _, t := range scope.tasks {
-				reach = max(reach, t.days+t.skip+1)
+			untold := 0
+			if scope.Name == media.FundDailyName {
+				// Its days are counted back from the last one that is told.
+				untold = 1 + int((platform.Funds().Daily.ToldAfter+24*time.Hour-1)/(24*time.Hour))
 			}
+			for _, t := range scope.tasks {
+				reach = max(reach, t.days+t.skip+untold+1)
+			}
+		}
+	}
+	past, err := initialiseReach(ctx, deps)
+	return max(reach, past), err
+}
+
+// initialiseReach is furthestReach of the tasks that pull the past of new accounts: so many days before the present one.
+func initialiseReach(ctx context.Context, deps Deps) (int, error) {
+	rows, err := deps.Store.TaskRows(ctx)
+	if err != nil {
+		return 0, err
+	}
+	reach := 0
+	for _, row := range rows {
+		if row.Enabled != "1" || !slices.ContainsFunc(deps.Platforms, func(p media.Platform) bool { return row.Handler == account.InitialiseName(p.Name()) }) {
+			continue
+		}
+		if days, err := account.InitialiseDays(json.RawMessage(row.Params)); err == nil { // Else the task does not run.
+			reach = max(reach, days+2)
 		}
 	}
 	return reach, nil

@@ -1,0 +1,311 @@
+package system_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/oceanengine"
+	"adsync/media/pull"
+	"adsync/media/system"
+	"adsync/media/tencent"
+)
+
+// pruneNow is ahead: a server's partitions of days before the present one are one. Ids of runs end in 2039.
+var pruneNow = time.Date(2035, 11, 21, 2, 0, 0, 0, time.UTC)
+
+// pruning is a store whose tables have rows of many ages.
+type pruning struct {
+	store *store.Store
+	ages  []int // in days
+}
+
+func newPruning(t *testing.T, ages ...int) *pruning {
+	t.Helper()
+	s := storetest.New(t)
+	require.NoError(t, s.EnsureRawTables(t.Context(), slices.Concat(media.Tables(tencent.New()), media.Tables(oceanengine.New()))))
+	p := &pruning{store: s, ages: slices.Clone(ages)}
+	slices.SortFunc(p.ages, func(a, b int) int { return b - a })
+	for _, age := range p.ages {
+		d := day.Of(pruneNow, time.UTC).Add(-age)
+		require.NoError(t, s.EnsurePartitions(t.Context(), d, d))
+	}
+	return p
+}
+
+// insert writes a row of a table: what is not given is empty, or 0.
+func (p *pruning) insert(t *testing.T, db *store.DB, table string, values map[string]any) {
+	t.Helper()
+	columns := slices.Sorted(maps.Keys(values))
+	args := make([]any, len(columns))
+	for i, c := range columns {
+		args[i] = values[c]
+	}
+	require.NoError(t, db.Writer(t.Context()).Exec("INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES "+store.Tuples(1, len(args)), args...).Error)
+}
+
+// days are the tables whose rows are of days, with the setting that they go by.
+func (p *pruning) days() map[string]string {
+	tables := map[string]string{
+		"report_daily": "report_daily_days", "wide_daily": "report_daily_days", "wide_day": "report_daily_days",
+		"coverage of report_daily": "report_daily_days", "report_hourly": "report_hourly_days", "coverage of report_hourly": "report_hourly_days",
+		"summary_daily": "summary_days", "summary_hourly": "summary_days",
+	}
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		for _, r := range platform.Reports() {
+			tables[r.Table.Name] = map[bool]string{true: "raw_hourly_days", false: "raw_daily_days"}[r.Hourly]
+		}
+		tables[platform.Funds().Daily.Table.Name] = "raw_daily_days"
+	}
+	return tables
+}
+
+// put writes a row of a day into each table of days.
+func (p *pruning) put(t *testing.T, d day.Day) {
+	t.Helper()
+	data := p.store.Data
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		for _, table := range media.Tables(platform) {
+			if _, ok := p.days()[table.Name]; !ok {
+				continue
+			}
+			row := map[string]any{"row_json": "{}", "version": 1}
+			for _, k := range table.Key() {
+				row[k] = map[string]any{"day": d, "account_id": 1, "hour": 0}[k]
+				if row[k] == nil {
+					row[k] = "x"
+				}
+			}
+			p.insert(t, data, table.Name, row)
+		}
+	}
+	for _, level := range []string{"account", "campaign", "adgroup", "creative"} {
+		public := map[string]any{"day": d, "account_id": 1, "level": level, "object_id": "x", "media": "tencent", "version": 1, "updated_at": store.At(pruneNow)}
+		wide := maps.Clone(public)
+		wide["game"], wide["os"] = "g", "ios"
+		p.insert(t, data, "wide_daily", wide)
+		public["currency"], public["day_zone"] = "CNY", "UTC"
+		p.insert(t, data, "report_daily", public)
+		public["hour"] = 3
+		p.insert(t, data, "report_hourly", public)
+		for _, report := range []string{"report_daily", "report_hourly"} {
+			p.insert(t, data, "coverage", map[string]any{"account_id": 1, "report": report, "level": level, "day": d, "media": "tencent"})
+		}
+	}
+	p.insert(t, data, "wide_day", map[string]any{"account_id": 1, "day": d, "media": "tencent", "mark": 1})
+	summary := map[string]any{"day": d, "game": "g", "media": "tencent", "os": "ios", "currency": "CNY", "day_zone": "UTC", "updated_at": store.At(pruneNow), "version": 1}
+	p.insert(t, data, "summary_daily", summary)
+	summary["hour"], summary["start_utc"] = 3, store.At(pruneNow)
+	p.insert(t, data, "summary_hourly", summary)
+}
+
+// left returns the ages of the days that a table has rows of, in the descending order.
+func (p *pruning) left(t *testing.T, table string) (ages []int) {
+	t.Helper()
+	name, report, _ := strings.Cut(table, " of ")
+	query := "SELECT DISTINCT day FROM " + name + " WHERE day > '1970-01-01'"
+	if report != "" {
+		query += " AND report = '" + report + "'"
+	}
+	var days []day.Day
+	require.NoError(t, p.store.Data.Writer(t.Context()).Raw(query+" ORDER BY day").Scan(&days).Error)
+	today := day.Of(pruneNow, time.UTC)
+	for _, d := range days {
+		ages = append(ages, len(day.Between(d, today))-1)
+	}
+	return ages
+}
+
+func (p *pruning) run(t *testing.T, r system.Retention) {
+	t.Helper()
+	handlers := system.Handlers(system.Deps{
+		Store: p.store, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Retention: r,
+	})
+	h, ok := media.NewRegistry(handlers...).Get("system.tables")
+	require.True(t, ok)
+	work := media.Work{}
+	work.Part = "prune"
+	_, err := h.Run(context.WithoutCancel(t.Context()), work)
+	require.NoError(t, err)
+}
+
+// upTo are the ages that stay with a retention of so many days; 0 is all.
+func (p *pruning) upTo(days int) []int {
+	return slices.DeleteFunc(slices.Clone(p.ages), func(age int) bool { return days != 0 && age > days })
+}
+
+// retention has another number of days in each of its settings.
+var retention = map[string]int{
+	"raw_hourly_days": 41, "raw_daily_days": 48, "report_hourly_days": 55, "report_daily_days": 72, "summary_days": 79,
+	"run_days": 86, "dead_days": 93, "config_change_days": 100, "audit_days": 107,
+}
+
+func retentionOf(days map[string]int) system.Retention {
+	return system.Retention{
+		RawHourlyDays: days["raw_hourly_days"], RawDailyDays: days["raw_daily_days"], ReportHourlyDays: days["report_hourly_days"], ReportDailyDays: days["report_daily_days"],
+		SummaryDays: days["summary_days"], RunDays: days["run_days"], DeadDays: days["dead_days"], ConfigChangeDays: days["config_change_days"], AuditDays: days["audit_days"],
+	}
+}
+
+// Each table has rows on both sides of each setting's boundary, and loses those beyond its own alone.
+func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
+	t.Parallel()
+	var ages []int
+	for _, days := range retention {
+		ages = append(ages, days, days+1)
+	}
+	p := newPruning(t, ages...)
+	s := p.store
+	epoch := func() int {
+		var n int
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM coverage WHERE day = '1970-01-01') + (SELECT COUNT(*) FROM wide_day WHERE day = '1970-01-01')").Row().Scan(&n))
+		return n
+	}
+	p.insert(t, s.Data, "coverage", map[string]any{"account_id": 1, "report": "report_daily", "level": "account", "day": day.Epoch, "media": "tencent"})
+	p.insert(t, s.Data, "wide_day", map[string]any{"account_id": 1, "day": day.Epoch, "media": "tencent", "mark": 1})
+	// What is told by its moment is a minute on this side of a boundary, or on the other.
+	moment := func(age int) time.Time {
+		if slices.Contains(slices.Collect(maps.Values(retention)), age) {
+			return pruneNow.AddDate(0, 0, -age).Add(time.Minute)
+		}
+		return pruneNow.AddDate(0, 0, 1-age).Add(-time.Minute)
+	}
+	timed := map[string]string{
+		"run": "run_days", "tick": "run_days", "manual_order": "run_days", "tick_answer": "run_days", "stop_order": "run_days",
+		"subtask_dead": "dead_days", "config_change": "config_change_days", "audit_log": "audit_days",
+	}
+	for i, age := range p.ages {
+		p.put(t, day.Of(pruneNow, time.UTC).Add(-age))
+		at := moment(age)
+		id := task.FirstRunIDAt(at)
+		p.insert(t, s.Data, "run", map[string]any{
+			"id": id, "task_id": 7, "task_name": "t", "media": "tencent", "handler": "h", "lane": "normal", "task_revision": 1, "settings": "{}", "kind": "tick",
+			"planned_at": store.At(at), "state": "succeeded", "epoch": 1, "created_at": store.At(at),
+		})
+		p.insert(t, s.Data, "tick", map[string]any{"task_id": 7, "planned_at": store.At(at), "run_id": id, "made_at": store.At(at)})
+		p.insert(t, s.Data, "tick_answer", map[string]any{"task_id": 8, "run_id": id, "predecessor_task_id": 7, "planned_at": store.At(at)})
+		p.insert(t, s.Data, "manual_order", map[string]any{"run_id": id, "task_id": 7, "request": "{}", "ordered_by": "otto", "ordered_at": store.At(at), "taken": 1})
+		p.insert(t, s.Data, "stop_order", map[string]any{
+			"id": task.FirstRunIDAt(at.Add(-time.Second)), "verb": "pause", "kind": "media", "target": "tencent", "target_name": "tencent", "reason": "", "ordered_by": "otto",
+			"ordered_at": store.At(at.Add(-time.Second)), "state": "ended", "ended_at": store.At(at),
+		})
+		p.insert(t, s.Data, "subtask_dead", map[string]any{
+			"run_id": id + 1, "account_id": 1, "part": "p", "task_id": 7, "media": "tencent", "attempt": 1, "error_class": "bug", "error_print": "", "error_text": "", "dead_at": store.At(at),
+		})
+		p.insert(t, s.Data, "config_change", map[string]any{
+			"account_id": i%3 + 1, "version": at.UnixMicro(), "level": "adgroup", "object_id": "x", "field": "f", "before_value": "", "after_value": "", "seen_at": store.At(at),
+		})
+		p.insert(t, s.Config, "audit_log", map[string]any{"at": store.At(at), "actor": "otto", "action": "a", "object": "o"})
+	}
+	counts := func() map[string]int {
+		all := map[string]int{}
+		for table := range timed {
+			db := s.Data
+			if table == "audit_log" {
+				db = s.Config
+			}
+			var n int
+			require.NoError(t, db.Writer(t.Context()).Raw("SELECT COUNT(*) FROM "+table).Row().Scan(&n))
+			all[table] = n
+		}
+		return all
+	}
+
+	p.run(t, system.Retention{})
+	for table := range p.days() {
+		require.Equal(t, p.ages, p.left(t, table), "%s: 0 is for ever", table)
+	}
+	for table, n := range counts() {
+		require.Equal(t, len(p.ages), n, "%s: 0 is for ever", table)
+	}
+
+	p.run(t, retentionOf(retention))
+	for table, setting := range p.days() {
+		require.Equal(t, p.upTo(retention[setting]), p.left(t, table), "%s goes by %s", table, setting)
+	}
+	for table, n := range counts() {
+		require.Len(t, p.upTo(retention[timed[table]]), n, "%s goes by %s", table, timed[table])
+	}
+	require.Equal(t, 2, epoch(), "what is known of the configuration is of no day")
+}
+
+// Whatever the settings say, no day goes that a task still pulls: in no zone, and at no hour.
+func TestPrune_KeepsEveryDayThatATaskStillPulls(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, handler, params string
+	}{
+		{"a report", "tencent.report_daily", `{"level":"account","days":60}`},
+		{"a report that leaves out the newest days", "tencent.report_daily", `{"level":"adgroup","days":60,"skip":50}`},
+		{"an hourly report", "tencent.report_hourly", `{"level":"account","days":60}`},
+		{"the cash flow", "tencent.fund_daily", `{"days":60}`},
+		{"the cash flow of another platform", "oceanengine.fund_daily", `{"days":60}`},
+		{"the past of new accounts", "tencent.initialise", `{"days":60}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			name, _, _ := strings.Cut(c.handler, ".")
+			oldest := oldestPulled(t, c.handler, c.params)
+			today := day.Of(pruneNow, time.UTC)
+			age := len(day.Between(oldest, today)) - 1
+			require.Greater(t, age, 55)
+			p := newPruning(t, age, age+70)
+			_, err := p.store.SeedTasks(t.Context(), []store.NewTask{{Name: "t", Media: name, Handler: c.handler, Cron: "@daily", Lane: "normal", Scope: "all", Params: c.params}})
+			require.NoError(t, err)
+			for _, age := range p.ages {
+				p.put(t, today.Add(-age))
+			}
+			least := map[string]int{}
+			for setting := range retention {
+				least[setting] = 41
+			}
+			p.run(t, retentionOf(least))
+			for table := range p.days() {
+				require.Equal(t, []int{age}, p.left(t, table), table)
+			}
+		})
+	}
+}
+
+// oldestPulled is the oldest day that a task pulls at pruneNow, of an account of any zone.
+func oldestPulled(t *testing.T, handler, params string) day.Day {
+	t.Helper()
+	zone, err := time.LoadLocation("Pacific/Pago_Pago") // There it is yesterday for the longest.
+	require.NoError(t, err)
+	if strings.HasSuffix(handler, ".initialise") {
+		var p struct{ Days int }
+		require.NoError(t, json.Unmarshal([]byte(params), &p))
+		return day.Of(pruneNow, zone).Add(-p.Days)
+	}
+	oldest := store.LastDay
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		for _, h := range pull.Handlers(platform, pull.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}) {
+			if h.Name != handler {
+				continue
+			}
+			for hour := range 24 { // Pruning and pulls have their own hours.
+				parts, err := h.Parts(media.Plan{PlannedAt: pruneNow.Add(time.Duration(hour) * time.Hour), Zone: zone, Params: json.RawMessage(params)})
+				require.NoError(t, err)
+				first, _, _ := strings.Cut(parts[0], "..")
+				oldest = min(oldest, day.Day(first))
+			}
+		}
+	}
+	require.NotEqual(t, store.LastDay, oldest, fmt.Sprint("no handler ", handler))
+	return oldest
+}
