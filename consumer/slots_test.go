@@ -81,3 +81,69 @@ func TestSlots_Resize(t *testing.T) {
 		require.EqualValues(t, 5, running.Load())
 	})
 }
+
+// A slot is given at the moment at which the one that waits for it gives up: it is lost to nobody.
+func TestSlots_WhatIsGivenToOneThatGivesUpGoesToTheNext(t *testing.T) {
+	t.Parallel()
+	for name, give := range map[string]func(s *slots){
+		"a slot is released":   func(s *slots) { s.used-- },
+		"a slot is lent":       func(s *slots) { s.lent++ },
+		"there are more slots": func(s *slots) { s.size++ },
+	} {
+		for _, isNext := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSlots(1)
+				require.NoError(t, s.acquire(t.Context()))
+				ctx, cancel := context.WithCancel(t.Context())
+				var impatient error
+				go func() { impatient = s.acquire(ctx) }()
+				synctest.Wait()
+				begun := false
+				if isNext {
+					go func() { begun = s.acquire(t.Context()) == nil }()
+					synctest.Wait()
+				}
+				before := s.used
+				// The end of its context comes first, and its place in the queue is taken before it leaves it.
+				s.mu.Lock()
+				cancel()
+				give(s)
+				held := s.used - before
+				s.give()
+				s.mu.Unlock()
+				synctest.Wait()
+				require.ErrorIs(t, impatient, context.Canceled)
+				require.Equal(t, isNext, begun, name)
+				require.Empty(t, s.waiters)
+				want := before + held
+				if isNext {
+					want++
+				}
+				used, _ := s.state()
+				require.Equal(t, want, used, name)
+			})
+		}
+	}
+}
+
+// A key is left at the moment at which one that waits for it gives up: it begins or gives up, never both and never neither.
+func TestTurns_OneThatGivesUpAsItsTurnComesEndsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			turns := newTurns()
+			require.True(t, turns.take(t.Context(), "k", nil, nil))
+			ctx, cancel := context.WithCancel(t.Context())
+			var begun, gaveUp atomic.Int32
+			require.False(t, turns.take(ctx, "k", func() { begun.Add(1) }, func() { gaveUp.Add(1) }))
+			cancel()
+			turns.leave("k")
+			synctest.Wait()
+			require.EqualValues(t, 1, begun.Load()+gaveUp.Load())
+			if begun.Load() == 1 {
+				turns.leave("k")
+			}
+			require.Empty(t, turns.keys, "the key is free")
+		}
+	})
+}

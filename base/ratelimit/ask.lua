@@ -75,7 +75,7 @@ local function load(l)
   end
   -- Older ones matter where the window is counted.
   local since = now - l.every
-  if l.crowded > 0 then since = now - l.window end
+  if l.crowded > 0 then since = now - math.max(l.every, l.window) end
   l.granted = redis.call('ZRANGEBYSCORE', l.name, text(since), '+inf')
   for j = 1, #l.granted do l.granted[j] = tonumber(string.match(l.granted[j], '%d+')) end
 end
@@ -375,8 +375,10 @@ for i = 0, count - 1 do
     redis.call('ZADD', l.name, text(l.added[j]), member(l.added[j]))
   end
   if #l.added > 0 then
-    redis.call('ZREMRANGEBYSCORE', l.name, '-inf', '(' .. text(now - l.window))
-    redis.call('PEXPIRE', l.name, math.ceil((l.window + horizon) / 1000) + 1000)
+    -- A call keeps the next one away for longer than its window where that has less than one.
+    local kept = math.max(l.window, l.every)
+    redis.call('ZREMRANGEBYSCORE', l.name, '-inf', '(' .. text(now - kept))
+    redis.call('PEXPIRE', l.name, math.ceil((kept + horizon) / 1000) + 1000)
   end
 end
 return {now, changes, pauses, answers}

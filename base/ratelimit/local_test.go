@@ -24,6 +24,26 @@ func TestLocal_GrantsAMembersPart(t *testing.T) {
 	})
 }
 
+// Of a limit of fewer calls than there are processes each has one in so many periods: none goes without, and all of them keep the limit.
+func TestLocal_OfOneCallEachMemberHasItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const members, seconds = 4, 60
+		for limit := 1; limit < members; limit++ {
+			l := newLocal(testSpread, members)
+			k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: limit, Share: 1}
+			granted := 0
+			for range 10 * seconds {
+				got, err := l.ask(t.Context(), "m", some(5, k))
+				require.NoError(t, err)
+				granted += len(got.wants[0].starts)
+				time.Sleep(100 * time.Millisecond)
+			}
+			require.InDelta(t, seconds/1.1*float64(limit)/members, granted, 2, "a part of %d a second", limit)
+		}
+	})
+}
+
 func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

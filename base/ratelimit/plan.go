@@ -38,8 +38,8 @@ type plan struct {
 type book struct {
 	// every is that of the last ask. When a limit is lowered, its window holds more than it may until crowded.
 	every, crowded int64
-	window         int64 // that of the last ask
-	// granted are the moments of granted calls, in order, each at least every after the one before. Those of a window are kept.
+	kept           int64 // how long granted moments are, by the last ask
+	// granted are the moments of granted calls, in order, each at least every after the one before. Those are kept that keep others away.
 	granted []int64
 	// ready takes their place for a limit with a burst: when the calls so far are used up.
 	ready  int64
@@ -51,7 +51,7 @@ const sweepEvery = 1000
 
 func (p *plan) sweep(now int64) {
 	maps.DeleteFunc(p.books, func(_ Key, b *book) bool {
-		used := b.ready > now || len(b.granted) > 0 && b.granted[len(b.granted)-1] >= now-b.window
+		used := b.ready > now || len(b.granted) > 0 && b.granted[len(b.granted)-1] >= now-b.kept
 		for _, c := range b.claims {
 			used = used || c.seen >= now-claimLife
 		}
@@ -89,6 +89,10 @@ type limit struct {
 	ahead         int64 // how far behind the horizon ready may lie
 	after         int64 // nothing is granted before this moment
 }
+
+// kept is how long a granted call is remembered: for its window, and until the next one may follow, which is later where there are fewer calls in a window than
+// processes, or only a part of one.
+func (l limit) kept() int64 { return max(l.window, l.every) }
 
 // want is what a process asks for calls of one importance that the same limits cover, but for those of their accounts.
 type want struct {
@@ -413,7 +417,8 @@ func (b *book) giveBack(t int64, cost int, l limit) {
 
 // forget drops what no longer matters.
 func (b *book) forget(now, horizon int64, l limit) {
-	i, _ := slices.BinarySearch(b.granted, now-l.window)
+	b.kept = l.kept()
+	i, _ := slices.BinarySearch(b.granted, now-b.kept)
 	b.granted = slices.Delete(b.granted, 0, i)
 	switch {
 	case l.calls > 0 && b.every > 0 && l.every > b.every:
@@ -421,7 +426,7 @@ func (b *book) forget(now, horizon int64, l limit) {
 	case b.crowded < now:
 		b.crowded = 0
 	}
-	b.every, b.window = l.every, l.window
+	b.every = l.every
 	// No grant goes further than this: what does is left from a lower limit, or from a clock that was set back.
 	b.ready = max(0, min(b.ready, now+horizon+l.ahead))
 	for who, c := range b.claims {

@@ -1,0 +1,68 @@
+package consumer
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Wherever one that asks for the floor gives up, the next one gets it, and others work as before.
+func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
+	t.Parallel()
+	lane := laneName{media: "acme", lane: "normal"}
+	for name, wait := range map[string]func(t *testing.T, f *floor, c *claims) (over func()){
+		"while another one of this process has it": func(t *testing.T, f *floor, _ *claims) func() {
+			leave, err := f.enter(t.Context(), time.Hour)
+			require.NoError(t, err)
+			return func() {
+				leave()
+				f.slots.release()
+			}
+		},
+		"while another process has claimed it": func(t *testing.T, _ *floor, c *claims) func() {
+			claim, err := c.claimFloor(t.Context(), lane, time.Hour)
+			require.NoError(t, err)
+			return func() { c.releaseFloor(t.Context(), lane, claim) }
+		},
+		"while others work in the lane": func(t *testing.T, f *floor, _ *claims) func() {
+			require.NoError(t, f.slots.acquire(t.Context()))
+			return f.slots.release
+		},
+		"while another process has not heard of it": func(t *testing.T, _ *floor, c *claims) func() {
+			busy := newFloor(newSlots(1), c, lane)
+			busy.slots.seize()
+			c.beat(t.Context(), []*floor{busy})
+			return func() { <-time.After(2 * beatTrust) } // It is taken for dead.
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				mine, _, r := newClaims(t)
+				other := &claims{client: r.Client(t), keys: mine.keys, node: "n/2", clock: mine.clock, causes: noCauses()}
+				f := newFloor(newSlots(1), mine, lane)
+				over := wait(t, f, other)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(1100*time.Millisecond, cancel)
+				_, err := f.enter(ctx, time.Hour)
+				require.ErrorIs(t, err, context.Canceled)
+				over()
+				synctest.Wait()
+
+				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				require.NoError(t, f.slots.acquire(ctx), "what is not exclusive goes on")
+				f.slots.release()
+				leave, err := f.enter(ctx, time.Hour)
+				require.NoError(t, err, "the next one has the floor")
+				leave()
+				f.slots.release()
+				used, _ := f.slots.state()
+				require.Zero(t, used)
+			})
+		})
+	}
+}
