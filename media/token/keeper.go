@@ -186,12 +186,12 @@ func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
-	now := k.Clock.Now()
-	if now.Add(renewBefore).Before(login.Expires) {
+	if k.Clock.Now().Add(renewBefore).Before(login.Expires) {
 		return login, nil
 	}
 	next, err := k.Renew(ctx, id, login.Generation, nil)
-	if _, parked := errors.AsType[*parkedError](err); err != nil && !parked && now.Before(login.Expires) {
+	// It may have ended while the refresh was under way.
+	if _, parked := errors.AsType[*parkedError](err); err != nil && !parked && k.Clock.Now().Before(login.Expires) {
 		return login, nil
 	}
 	return next, err

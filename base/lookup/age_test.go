@@ -1,0 +1,60 @@
+package lookup
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+)
+
+// Without Redis what was read is believed for a minute, however often it is asked for.
+func TestAccounts_WithoutRedisARowAges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &testBundle{store: storetest.NewSQLite(t)}
+		_, err := b.store.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+		require.NoError(t, err)
+		a := NewAccounts(b.store, nil, b.keys, slog.New(slog.DiscardHandler), nil)
+		require.Equal(t, "CNY", currencyOf(t, a, 1))
+		for i := range 3 {
+			changed := fmt.Sprint("C", i)
+			before := currencyOf(t, a, 1)
+			b.set(t, 1, changed)
+			for range 4 {
+				time.Sleep(rowMaxAge/4 - time.Millisecond)
+				require.Equal(t, before, currencyOf(t, a, 1))
+			}
+			time.Sleep(4 * time.Millisecond)
+			require.Equal(t, changed, currencyOf(t, a, 1))
+		}
+	})
+}
+
+// A version that Redis told is believed for so long after Redis was asked, and no longer, though nobody learns that it is away.
+func TestAccounts_AVersionAgesWhereNobodyAsksForIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &testBundle{store: storetest.NewSQLite(t)}
+		_, err := b.store.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+		require.NoError(t, err)
+		a := NewAccounts(b.store, nil, b.keys, slog.New(slog.DiscardHandler), nil)
+		now := time.Now()
+		a.confirm("v", now)
+		account, err := b.store.Account(t.Context(), 1)
+		require.NoError(t, err)
+		a.remember(known{AccountRef: account.Ref(), version: "v"})
+		b.set(t, 1, "USD")
+		time.Sleep(versionMaxAge - time.Millisecond)
+		require.Equal(t, "CNY", currencyOf(t, a, 1))
+		require.Equal(t, "v", a.newest())
+		time.Sleep(time.Millisecond)
+		require.Empty(t, a.newest())
+		require.Equal(t, "USD", currencyOf(t, a, 1))
+	})
+}
