@@ -232,8 +232,8 @@ func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store,
 		if err != nil {
 			return 0, err
 		}
-		printFound(out, cmp.Or(found.Name, found.Login), found.Accounts, found.Note)
-		return found.LoginID, nil
+		printFound(out, cmp.Or(found.Name, found.Login), found.Accounts)
+		return found.LoginID, allListed(found.Note)
 	case f.wait:
 		return awaitCallback(ctx, out, s, media, request.State)
 	}
@@ -290,8 +290,11 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 			if err != nil {
 				return 0, err
 			}
-			printFound(out, name, accounts, row.Note)
-			return row.TokenID, nil
+			printFound(out, name, accounts)
+			if row.Step == store.OAuthStored {
+				row.Note = cmp.Or(row.Note, fmt.Sprintf("Its accounts were not all listed within %s; the task %s.account_list lists them.", storedGrace, media))
+			}
+			return row.TokenID, allListed(row.Note)
 		case row.Step == store.OAuthWaiting && row.Left <= 0:
 			return 0, errors.New("nobody has authorised it in time: ask again")
 		case row.Step == store.OAuthExchanging && row.UsedFor > exchangeGrace:
@@ -315,8 +318,16 @@ const (
 // foundMax is how many accounts are listed.
 const foundMax = 50
 
-func printFound(out io.Writer, name string, accounts []store.LoginAccount, note string) {
-	fmt.Fprintf(out, "Authorised: %s, with %d accounts. %s\n", plain(name), len(accounts), note)
+// allListed returns an error if something is still to be done for a login that was authorised, which note says.
+func allListed(note string) error {
+	if note == "" {
+		return nil
+	}
+	return fmt.Errorf("the login is authorised and stored, but: %s", note)
+}
+
+func printFound(out io.Writer, name string, accounts []store.LoginAccount) {
+	fmt.Fprintf(out, "Authorised: %s, with %d accounts.\n", plain(name), len(accounts))
 	t := table(out)
 	for i, a := range accounts {
 		if i == foundMax {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -315,7 +316,7 @@ func (a *app) newDeadRedrive() *cobra.Command {
 		Use:   "redrive",
 		Short: "Takes dead subtasks up again, in new runs",
 		Long: `Shows what would be taken up, and with --yes does it: for each task a run is made of just these accounts and
-parts, with the task's settings as they are now. What fails again is dead again.`,
+parts, with the task's settings as they are now. What fails again is dead again. It exits with 1 if the subtasks of some task were refused.`,
 		Example: `  adsync dead redrive --print 'account ? has no permission'
   adsync dead redrive --task tencent.report_daily.account --since 24h --rate 50 --yes`,
 		Args: noArgs,
@@ -404,6 +405,7 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 		return err
 	}
 	out := cmd.OutOrStdout()
+	var undone error
 	if f.output == "table" {
 		if err := printPlan(out, change, plan); err != nil {
 			return err
@@ -414,12 +416,14 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 		if answer, plan, err = c.plan(cmd.Context(), path, body, false); err != nil {
 			return err
 		}
-		for left := plan; change == "drop" && left.Dropped > 0 && left.Dropped < left.Count; { // The server drops some at a time.
+		left := plan
+		for change == "drop" && left.Dropped > 0 && left.Dropped < left.Count { // The server drops some at a time.
 			if _, left, err = c.plan(cmd.Context(), path, body, false); err != nil {
 				return fmt.Errorf("after %d were dropped: %w", plan.Dropped, err)
 			}
 			plan.Dropped += left.Dropped
 		}
+		undone = left.undone(change)
 		if change == "drop" {
 			if answer, err = withDropped(answer, plan.Dropped); err != nil {
 				return err
@@ -427,7 +431,7 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 		}
 	}
 	if f.output == "json" {
-		return printJSON(out, answer)
+		return errors.Join(printJSON(out, answer), undone)
 	}
 	switch {
 	case plan.Count == 0:
@@ -438,6 +442,23 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 	default:
 		fmt.Fprintln(out)
 		printOrdered(out, plan)
+	}
+	return undone
+}
+
+// undone returns an error if a part of a change was not done; of a drop the plan is the last answer.
+func (p *deadPlan) undone(change string) error {
+	if left := p.Count - p.Dropped; change == "drop" && left > 0 {
+		return fmt.Errorf("%d of the dead subtasks were not dropped: others change them at the same time; try again", left)
+	}
+	var refused []string
+	for _, t := range p.Tasks {
+		if t.Refused != "" {
+			refused = append(refused, clean(t.Task+": "+t.Refused))
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("the dead subtasks of %d tasks were not taken up: %s", len(refused), strings.Join(refused, "; "))
 	}
 	return nil
 }

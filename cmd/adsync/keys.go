@@ -36,7 +36,8 @@ file of secret.keys_file, and how much of each. "adsync keys reseal" seals all o
 		Use:   "reseal",
 		Short: "Seals everything with the first key",
 		Long: `Seals with the first key what the tables hold that was sealed with another one, a row at a time. Everything runs on meanwhile; it may be cut
-off, and begun again. When all processes have the first key, and this has told that nothing is sealed with an old one, the old one may be removed.`,
+off, and begun again. When all processes have the first key, and this shows that nothing is sealed with an old one, the old one may be removed.
+Texts that do not open stay as they are: they are named, and it exits with 1.`,
 		Example: `  adsync keys reseal --config adsync.yaml`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,11 +48,11 @@ off, and begun again. When all processes have the first key, and this has told t
 					_, noteErr := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)})
 					err = errors.Join(err, noteErr)
 				}
-				if err != nil {
-					return err
-				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%d texts were sealed anew.\n\n", n)
-				return printKeys(ctx, cmd.OutOrStdout(), s, box)
+				if printErr := printKeys(ctx, cmd.OutOrStdout(), s, box); err == nil {
+					err = printErr
+				}
+				return err
 			})
 		},
 	})

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,30 @@ func TestKeys_AreRotatedWhileADeploymentRuns(t *testing.T) {
 	r = adsync(environ, "keys")
 	require.Regexp(t, `k1 +0 +seals\nk2 +\d+ +missing: nothing opens these`, r.stdout)
 	r = adsync(environ, "keys", "reseal")
-	require.Equal(t, 1, r.code)
+	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, `no key "k2" is configured`)
+	require.Regexp(t, `^0 texts were sealed anew.\n\nKEY +SEALED WITH IT +NOTE\nk1 +0 +seals\nk2 +\d+ +missing: nothing opens these\n$`, r.stdout)
+
+	// One text among many is damaged, also one that the first key has sealed already: the others are sealed, and it exits with 1.
+	write(newKey, oldKey)
+	s := openStore(t, environ)
+	sealed := func() (texts []string) {
+		require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT secret FROM media_app ORDER BY media").Scan(&texts).Error)
+		return texts
+	}
+	box, err := secret.NewBox(oldKey)
+	require.NoError(t, err)
+	require.Len(t, sealed(), 2)
+	for _, damaged := range []string{"k1", "k2"} {
+		text, err := box.Seal("no secret of this place", "elsewhere")
+		require.NoError(t, err)
+		text = strings.Replace(text, ":k1:", ":"+damaged+":", 1)
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = ? WHERE media = 'tencent'", text).Error)
+		require.Equal(t, damaged, secret.KeyOf(text))
+		r = adsync(environ, "keys", "reseal")
+		require.Equal(t, exitFailure, r.code, damaged)
+		require.Contains(t, r.stderr, "of tencent: ")
+		require.Contains(t, r.stdout, "0 texts were sealed anew.")
+	}
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = '' WHERE media = 'tencent'").Error)
 }

@@ -384,11 +384,14 @@ the task's settings as they are now. It is "adsync dead redrive" of one run.`,
 				}
 			}
 			switch {
+			case f.output == "json" && yes:
+				return errors.Join(printJSON(out, answer), plan.undone("redrive"))
 			case f.output == "json":
 				return printJSON(out, answer)
 			case yes:
 				fmt.Fprintln(out)
 				printOrdered(out, plan)
+				return plan.undone("redrive")
 			default:
 				fmt.Fprintln(out, "\nNothing was changed: add --yes to do it.")
 			}
