@@ -34,8 +34,11 @@ type Listed struct {
 	LeftOut map[string][]string
 }
 
-// Note says which accounts are left out, and why; "" when none are.
+// Note says which accounts are left out, and why, or that there are none at all; "" when all is well.
 func (l Listed) Note() string {
+	if l.Rows == 0 && len(l.LeftOut) == 0 {
+		return "the platform lists no account of this login"
+	}
 	const shown = 3
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(l.LeftOut)) {
@@ -73,11 +76,11 @@ func Handler(o Options) media.Handler {
 	}
 }
 
-// List brings the accounts that a login reaches into the tables. It logs which ones the platform lists and that are left out.
+// List brings the accounts that a login reaches into the tables. It logs what its note says.
 func (o Options) List(ctx context.Context, api media.API, tokenID int64) (Listed, error) {
 	listed, err := o.list(ctx, api, tokenID)
-	if note := listed.Note(); note != "" {
-		o.Logger.Warn("some accounts of a login are left out", "media", o.Platform.Name(), "login_id", tokenID, "accounts", note)
+	if note := listed.Note(); err == nil && note != "" {
+		o.Logger.Warn("a login's accounts are not all taken", "media", o.Platform.Name(), "login_id", tokenID, "accounts", note)
 	}
 	if err != nil {
 		err = fmt.Errorf("list the accounts of login %d: %w", tokenID, err)

@@ -44,7 +44,7 @@ func tencentFieldOf(c *call, name string) (tencentField, bool) {
 	case FaultAddField:
 		return tencentMetric(clicks), true
 	}
-	f, ok := tencentFields[name]
+	f, ok := tencentColumns()[name]
 	return f, ok
 }
 

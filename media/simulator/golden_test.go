@@ -84,15 +84,15 @@ func TestGolden_PromotionIsInYuanAsNumbers(t *testing.T) {
 
 func TestGolden_AdgroupIsInFenAndSeconds(t *testing.T) {
 	t.Parallel()
-	x := adgroup{25_610, &object{ad: ad{id: 41_000_001}, name: `g"1`, budget: 30_050, bid: 3005, modified: 1_795_150_000}}
+	x := adgroup{&object{ad: ad{id: 41_000_001}, name: `g"1`, budget: 30_050, bid: 3005, modified: 1_795_150_000}}
 	w := &jsonWriter{}
 	w.open('{')
-	for _, f := range []string{"account_id", "adgroup_id", "adgroup_name", "configured_status", "last_modified_time", "daily_budget", "bid_amount", "is_deleted"} {
+	for _, f := range []string{"adgroup_id", "adgroup_name", "configured_status", "last_modified_time", "daily_budget", "bid_amount", "is_deleted"} {
 		w.key(f)
 		adgroupFields[f](w, x)
 	}
 	w.close('}')
-	sameWire(t, `{"account_id":25610,"adgroup_id":41000001,"adgroup_name":"g\"1","configured_status":"AD_STATUS_NORMAL",`+
+	sameWire(t, `{"adgroup_id":41000001,"adgroup_name":"g\"1","configured_status":"AD_STATUS_NORMAL",`+
 		`"last_modified_time":1795150000,"daily_budget":30050,"bid_amount":3005,"is_deleted":false}`, string(w.b))
 }
 

@@ -10,13 +10,15 @@ import (
 // tencentMoments are the operators of conditions on times.
 var tencentMoments = []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREATER_EQUALS"}
 
-// adgroupLister has the conditions that a list of ad groups takes.
+// adgroupLister has the conditions that a list of ad groups takes, from the tables of the page of adgroups/get. It names no operators for
+// rta_target_id, and is_deleted is of the page "Return codes" (返回码), at 33109.
 var adgroupLister = tencentLister{
 	id: "adgroup_id", name: "adgroup_name", filtersMax: 255,
 	operators: map[string][]string{
 		"adgroup_id": {"EQUALS", "IN"}, "adgroup_name": {"EQUALS", "CONTAINS"}, "created_time": tencentMoments, "last_modified_time": tencentMoments,
-		"configured_status": {"EQUALS"}, "is_deleted": {"EQUALS"}, "material_package_id": {"EQUALS"},
-		"joint_budget_rule_id": {"EQUALS"}, "auto_derived_creative_enabled": {"EQUALS"}, "rta_target_id": {"EQUALS"},
+		"configured_status": {"EQUALS"}, "is_deleted": {"EQUALS"}, "material_package_id": tencentMoments,
+		"joint_budget_rule_id": {"EQUALS", "IN"}, "auto_derived_creative_enabled": {"EQUALS"}, "rta_target_id": {"EQUALS"},
+		"smart_delivery_platform": {"EQUALS", "IN", "LESS", "GREATER_EQUALS"},
 	},
 }
 
@@ -100,6 +102,13 @@ func (t *tencent) listFilter(of tencentLister, f tencentFilter) (one listFilter,
 			return listFilter{holds: func(x *tencentListed) bool { return ids[x.parent] }}, nil
 		}
 		return listFilter{holds: func(x *tencentListed) bool { return ids[x.id] }}, nil
+	case "component_id":
+		id, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return one, failure(18002, "filtering: %s", f.Field)
+		}
+		// The title and what is shown: what was shown before is deleted.
+		return listFilter{holds: func(x *tencentListed) bool { return id/componentsMax == x.id && id%componentsMax < 2 }}, nil
 	case of.name:
 		if f.Operator == "CONTAINS" {
 			return listFilter{true, func(x *tencentListed) bool { return strings.Contains(x.name, value) }}, nil
@@ -125,6 +134,18 @@ func (t *tencent) listFilter(of tencentLister, f tencentFilter) (one listFilter,
 	default:
 		// What the others name, no object of this world has.
 		return listFilter{holds: func(*tencentListed) bool { return false }}, nil
+	}
+}
+
+// matches reports whether a text fits a condition.
+func matches(f tencentFilter, value string) bool {
+	switch f.Operator {
+	case "CONTAINS":
+		return strings.Contains(value, f.Values[0])
+	case "NOT_EQUALS":
+		return value != f.Values[0]
+	default:
+		return slices.Contains(f.Values, value)
 	}
 }
 

@@ -1,12 +1,30 @@
 package simulator
 
-// The fund types that this world's accounts have, of the platform's many.
-var tencentFundTypes = []struct {
+// tencentFund is a fund type, and what of an account's money it holds.
+type tencentFund struct {
 	name string
 	of   func(funds) int64
-}{
-	{"FUND_TYPE_CASH", func(f funds) int64 { return f.cash }},
-	{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
+}
+
+// The fund types that this world's accounts have, of the platform's many.
+var (
+	tencentFundTypes = []tencentFund{
+		{"FUND_TYPE_CASH", func(f funds) int64 { return f.cash }},
+		{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
+	}
+	tencentBankFundTypes = []tencentFund{
+		{"FUND_TYPE_CASH", func(funds) int64 { return 0 }},
+		{"FUND_TYPE_BANK", func(f funds) int64 { return f.cash }},
+		{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
+	}
+)
+
+// tencentFundsOf are the fund types of an account: one in five has its cash by bank transfer, which is a fund type of its own.
+func tencentFundsOf(a *account) []tencentFund {
+	if a.index%5 == 3 {
+		return tencentBankFundTypes
+	}
+	return tencentFundTypes
 }
 
 const (
@@ -23,7 +41,7 @@ func (t *tencent) funds(c *call, l *login) *apiError {
 	n := c.view.fundNow(&a)
 	w := t.begin(c)
 	w.openArray("list")
-	for _, kind := range tencentFundTypes {
+	for _, kind := range tencentFundsOf(&a) {
 		writeTencentFund(&w, kind.name, kind.of(n.balance), kind.of(funds{cash: n.locked}), kind.of(n.paidToday))
 	}
 	w.close(']')
@@ -74,7 +92,7 @@ func (t *tencent) dailyBalances(c *call, l *login) *apiError {
 	}
 	var rows []tencentFlow
 	for _, d := range c.view.fundDays(&a, s.from, s.to) {
-		for _, kind := range tencentFundTypes {
+		for _, kind := range tencentFundsOf(&a) {
 			rows = append(rows, tencentFlow{account: a.id, calendar: a.calendar, kind: kind.name, of: kind.of, fundDay: d})
 		}
 	}
@@ -102,6 +120,10 @@ func writeTencentFlow(w *jsonWriter, r tencentFlow) {
 	w.numberField("credit_modify", 0)
 	w.numberField("balance", r.of(r.balance))
 	w.numberField("preauth_balance", 0)
+	w.numberField("preauth_out_pay", 0)
+	w.numberField("preauth_in_refund", 0)
 	w.numberField("acct_out_pay", r.of(r.paid))
+	w.numberField("acct_out_pay_share", r.of(r.paid))
+	w.numberField("share_out_pay", 0)
 	w.close('}')
 }

@@ -12,7 +12,8 @@ type write[T any] func(w *jsonWriter, x T)
 
 func fixed[T any](json string) write[T] { return func(w *jsonWriter, _ T) { w.raw(json) } }
 
-// tencentAccountFields are those of advertiser/get, and tencentRelationFields of organization_account_relation/get.
+// tencentAccountFields are those of advertiser/get. Of what the platform lists beside them (tencentAccountUnset) the accounts of this world have
+// nothing, and an answer leaves out what is not set.
 var (
 	tencentAccountFields = map[string]write[*account]{
 		"account_id":         func(w *jsonWriter, a *account) { w.number(a.id) },
@@ -26,7 +27,11 @@ var (
 		"agency_account_id":  fixed[*account]("0"),
 		"operators":          fixed[*account]("[]"),
 	}
-	tencentRelationFields = []string{"account_id", "corporation_name", "is_bid", "is_mp", "comment_list"}
+	tencentAccountUnset = []string{
+		"registration_type", "corporation_licence", "certification_image_id", "certification_image", "individual_qualification", "area_code",
+		"customized_industry", "introduction_url", "corporate_brand_name", "reject_message", "is_adx", "business_alias", "contact_person",
+		"contact_person_email", "contact_person_telephone", "contact_person_mobile", "websites",
+	}
 )
 
 // accountPage reads the paging of a list of accounts, whose cursor is a number.
@@ -36,7 +41,8 @@ type accountPage struct {
 	cursor     int64
 }
 
-func (t *tencent) accountPage(c *call, sizeRequired bool, pagesMax int) (p accountPage, err *apiError) {
+// accountPage reads the paging. Page and size are required where the page of the list says so.
+func (t *tencent) accountPage(c *call, pageRequired bool, pagesMax int) (p accountPage, err *apiError) {
 	mode, err := t.oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
 	if err != nil {
 		return p, err
@@ -44,8 +50,12 @@ func (t *tencent) accountPage(c *call, sizeRequired bool, pagesMax int) (p accou
 	if mode == "" {
 		return p, failure(18001, tencentPageModeKey)
 	}
-	if sizeRequired && c.query.Get("page_size") == "" {
+	if pageRequired && c.query.Get("page_size") == "" {
 		return p, failure(18001, "page_size")
+	}
+	p.byCursor = mode == tencentByCursor
+	if pageRequired && !p.byCursor && c.query.Get("page") == "" {
+		return p, failure(18001, "page")
 	}
 	if p.page, err = t.integer(c, "page", 1, pagesMax); err != nil {
 		return p, err
@@ -60,7 +70,6 @@ func (t *tencent) accountPage(c *call, sizeRequired bool, pagesMax int) (p accou
 		}
 		p.cursor = n
 	}
-	p.byCursor = mode == tencentByCursor
 	return p, nil
 }
 
@@ -112,7 +121,7 @@ func (t *tencent) accountsOf(c *call, l *login) []account {
 }
 
 func (t *tencent) advertisers(c *call, l *login) *apiError {
-	fields, err := t.fields(c, func(f string) bool { return tencentAccountFields[f] != nil })
+	fields, err := t.fields(c, func(f string) bool { return tencentAccountFields[f] != nil || slices.Contains(tencentAccountUnset, f) })
 	if err != nil {
 		return err
 	}
@@ -123,7 +132,7 @@ func (t *tencent) advertisers(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	filters, err := t.filters(c, 1, map[string][]string{"corporation_name": {"EQUALS"}})
+	filters, err := t.filters(c, 1, map[string][]string{"corporation_name": {"EQUALS", "CONTAINS"}})
 	if err != nil {
 		return err
 	}
@@ -136,22 +145,21 @@ func (t *tencent) advertisers(c *call, l *login) *apiError {
 		list = []account{a}
 	}
 	for _, f := range filters {
-		list = slices.DeleteFunc(list, func(a account) bool { return a.company() != f.Values[0] })
+		list = slices.DeleteFunc(list, func(a account) bool { return !matches(f, a.company()) })
 	}
 	t.accountList(c, list, p, func(w *jsonWriter, a *account) {
 		for _, f := range fields {
-			w.key(f)
-			tencentAccountFields[f](w, a)
+			if write := tencentAccountFields[f]; write != nil {
+				w.key(f)
+				write(w, a)
+			}
 		}
 	})
 	return nil
 }
 
 func (t *tencent) relations(c *call, l *login) *apiError {
-	if _, err := t.fields(c, func(f string) bool { return slices.Contains(tencentRelationFields, f) }); err != nil {
-		return err
-	}
-	p, err := t.accountPage(c, false, 1000)
+	p, err := t.accountPage(c, false, 100)
 	if err != nil {
 		return err
 	}
@@ -161,7 +169,15 @@ func (t *tencent) relations(c *call, l *login) *apiError {
 	if _, err := t.oneOf(c, "advertiser_type", "DIRECT_ADVERTISER", "SUB_ADVERTISER"); err != nil {
 		return err
 	}
-	t.accountList(c, t.accountsOf(c, l), p, func(w *jsonWriter, a *account) {
+	list := t.accountsOf(c, l)
+	if c.query.Get("account_id") != "" {
+		a, err := t.account(c, l)
+		if err != nil {
+			return err
+		}
+		list = []account{a}
+	}
+	t.accountList(c, list, p, func(w *jsonWriter, a *account) {
 		w.numberField("account_id", a.id)
 		w.textField("corporation_name", a.company())
 		w.key("is_bid")
@@ -174,20 +190,35 @@ func (t *tencent) relations(c *call, l *login) *apiError {
 	return nil
 }
 
-// adgroupOrder are the fields of an ad group, in the order in which they are told when none are named.
+// adgroupOrder are the fields of an ad group that this world has, in the order in which they are told when none are named. The page of adgroups/get has
+// no account_id among them.
 var adgroupOrder = []string{
-	"account_id", "adgroup_id", "adgroup_name", "configured_status", "system_status", "created_time", "last_modified_time",
+	"adgroup_id", "adgroup_name", "configured_status", "system_status", "created_time", "last_modified_time",
 	"is_deleted", "marketing_goal", "marketing_carrier_type", "marketing_target_type", "begin_date", "end_date", "time_series",
 	"bid_amount", "bid_mode", "optimization_goal", "daily_budget", "site_set", "deep_conversion_spec", "targeting",
 }
 
-type adgroup struct {
-	account int64
-	*object
+// adgroupUnset are the other fields of the page: they can be asked for, and an answer leaves out what is not set.
+var adgroupUnset = []string{
+	"targeting_translation", "marketing_sub_goal", "marketing_carrier_detail", "marketing_target_detail", "marketing_target_id",
+	"first_day_begin_time", "automatic_site_enabled", "scene_spec", "user_action_sets", "conversion_id", "deep_conversion_behavior_bid",
+	"deep_conversion_worth_rate", "deep_conversion_worth_advanced_rate", "deep_conversion_behavior_advanced_bid", "auto_acquisition_enabled",
+	"auto_acquisition_budget", "smart_bid_type", "smart_cost_cap", "auto_derived_creative_enabled", "auto_derived_creative_preference",
+	"search_expand_targeting_switch", "auto_derived_landing_page_switch", "data_model_version", "bid_scene", "marketing_target_ext",
+	"deep_optimization_type", "flow_optimization_enabled", "marketing_target_attachment", "negative_word_cnt", "search_expansion_switch",
+	"marketing_asset_id", "promoted_asset_type", "material_package_id", "marketing_asset_outer_spec", "poi_list", "marketing_scene",
+	"exploration_strategy", "priority_site_set", "ecom_pkam_switch", "forward_link_assist", "conversion_name", "auto_acquisition_status",
+	"cost_constraint_scene", "custom_cost_cap", "mpa_spec", "short_play_pay_type", "sell_strategy_id", "og_completion_type", "dca_spec",
+	"aoi_optimization_strategy", "cost_guarantee_status", "cost_guarantee_money", "additional_product_spec", "enable_breakthrough_siteset",
+	"live_recommend_strategy_enabled", "custom_cost_roi_cap", "enable_steady_exploration", "adx_realtime_type", "smart_targeting_status",
 }
 
+// tencentTarget is what all ads of this world are for.
+const tencentTarget = "MARKETING_TARGET_TYPE_APP_ANDROID"
+
+type adgroup struct{ *object }
+
 var adgroupFields = map[string]write[adgroup]{
-	"account_id":   func(w *jsonWriter, x adgroup) { w.number(x.account) },
 	"adgroup_id":   func(w *jsonWriter, x adgroup) { w.number(x.id) },
 	"adgroup_name": func(w *jsonWriter, x adgroup) { w.text(x.name) },
 	"configured_status": func(w *jsonWriter, x adgroup) {
@@ -209,7 +240,7 @@ var adgroupFields = map[string]write[adgroup]{
 	"is_deleted":             func(w *jsonWriter, x adgroup) { w.flag(x.status == statusDeleted) },
 	"marketing_goal":         fixed[adgroup](`"MARKETING_GOAL_USER_GROWTH"`),
 	"marketing_carrier_type": fixed[adgroup](`"MARKETING_CARRIER_TYPE_APP_ANDROID"`),
-	"marketing_target_type":  fixed[adgroup](`"MARKETING_TARGET_TYPE_APP_ANDROID"`),
+	"marketing_target_type":  fixed[adgroup](`"` + tencentTarget + `"`),
 	"begin_date":             func(w *jsonWriter, x adgroup) { w.text(formatDay(dayOf(x.created))) },
 	"end_date":               fixed[adgroup](`""`),
 	"time_series":            fixed[adgroup](`"` + strings.Repeat("1", 7*48) + `"`),
@@ -256,7 +287,7 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	fields, err := t.fields(c, func(f string) bool { return adgroupFields[f] != nil })
+	fields, err := t.fields(c, func(f string) bool { return adgroupFields[f] != nil || slices.Contains(adgroupUnset, f) })
 	if err != nil {
 		return err
 	}
@@ -274,8 +305,10 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 	asText := c.sim.traps.holds(c, trapNumbersAsText)
 	return tencentPage(t, c, 0, list, func(o *object) int64 { return o.id }, func(w *jsonWriter, o *object) {
 		for _, f := range fields {
-			w.key(f)
-			w.value(asText && isNumber(f), func() { adgroupFields[f](w, adgroup{a.id, o}) })
+			if write := adgroupFields[f]; write != nil {
+				w.key(f)
+				w.value(asText && isNumber(f), func() { write(w, adgroup{o}) })
+			}
 		}
 		c.told(w, &a, o.traits)
 	})

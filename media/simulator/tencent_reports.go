@@ -30,11 +30,7 @@ func tencentRatio(a, b metric) tencentField {
 	return tencentField{write: func(w *jsonWriter, r *row) { w.float(of(&r.figures)) }, compare: byRatio(of)}
 }
 
-func tencentZero() tencentField {
-	return tencentField{write: fixed[*row]("0"), compare: func(_, _ *row) int { return 0 }}
-}
-
-// tencentFields are the columns that this world has figures for, and some of the platform's others, which are zero.
+// tencentFields are the fields that this world has something for.
 var tencentFields = map[string]tencentField{
 	"date":         {write: func(w *jsonWriter, r *row) { w.text(formatDay(r.day)) }, compare: byDay},
 	"hour":         {write: func(w *jsonWriter, r *row) { w.number(int64(max(r.hour, 0))) }, compare: byHour},
@@ -73,12 +69,6 @@ var tencentFields = map[string]tencentField{
 	"conversions_cost": tencentEach(conversions, 1), "deep_conversions_cost": tencentEach(deepConversions, 1),
 	"activated_cost": tencentEach(activations, 1), "reg_cost": tencentEach(registrations, 1),
 	"purchase_cost": tencentEach(pays, 1), "first_pay_cost": tencentEach(firstPays, 1),
-
-	"first_day_pay_count": tencentZero(), "roi_activated_d14": tencentZero(), "roi_activated_d30": tencentZero(),
-	"order_pv": tencentZero(), "order_amount": tencentZero(), "order_roi": tencentZero(),
-	"income_val_1": tencentZero(), "income_val_3": tencentZero(), "income_val_7": tencentZero(), "income_val_14": tencentZero(),
-	"income_roi_1": tencentZero(), "income_roi_3": tencentZero(), "income_roi_7": tencentZero(), "income_roi_14": tencentZero(),
-	"mini_game_register_users": tencentZero(), "mini_game_pay_d3_uv": tencentZero(), "minigame_24h_pay_uv": tencentZero(),
 }
 
 const (
@@ -92,12 +82,51 @@ const (
 	tencentLevelCreative = "REPORT_LEVEL_DYNAMIC_CREATIVE"
 )
 
-// tencentGroups are what each level can be grouped by.
+// tencentGroups are what each level can be grouped by, daily and hourly; nil where there is no such report. They are those of the page
+// "Insight into advertising data" (广告数据洞察), and of "Rules of aggregation" (聚合规则) for projects and templates. Those of the levels without rules
+// are the day, the hour and the ad group. Levels of components, images and videos are not served: this world has no figures of theirs.
 var tencentGroups = map[string]map[bool][]string{
 	tencentLevelAccount: {false: {"date"}, true: {"hour"}},
 	tencentLevelAdgroup: {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
 
 	tencentLevelCreative: {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"}},
+
+	// Nothing of this world is of these levels: they have no rows.
+	"REPORT_LEVEL_CHANNEL":         {false: {"date", "channel_id", "site_set"}, true: {"hour", "adgroup_id", "channel_id"}},
+	"REPORT_LEVEL_BIDWORD":         {false: {"date", "bidword_id", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id", "bidword_id"}},
+	"REPORT_LEVEL_QUERYWORD":       {false: {"date", "bidword_id", "queryword", "site_set"}},
+	"REPORT_LEVEL_MARKETING_ASSET": {false: {"date", "marketing_target_type", "marketing_asset_id", "site_set"}},
+	"REPORT_LEVEL_PRODUCT_CATALOG": {
+		false: {"date", "product_catalog_id", "product_series_id", "product_outer_id", "adgroup_id", "site_set"},
+	},
+	"REPORT_LEVEL_PROJECT":                   {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
+	"REPORT_LEVEL_PROJECT_CREATIVE":          {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"}},
+	"REPORT_LEVEL_PRODUCT_CREATIVE_TEMPLATE": {false: {"date", "creative_template_group_id", "adgroup_id", "site_set"}},
+	"REPORT_LEVEL_VIDEO_HIGHLIGHT":           {false: {"date", "adgroup_id"}, true: {"hour", "adgroup_id"}},
+	"REPORT_LEVEL_WECHAT_SHOP_PRODUCT":       {false: {"date", "adgroup_id"}},
+	"REPORT_LEVEL_PLAYLET":                   {false: {"date", "adgroup_id"}},
+}
+
+// tencentReportFilters are the conditions of reports, by the hour and daily, from the tables of their pages. The page of daily reports gives md5 no
+// operators: it has those of the other texts.
+var tencentReportFilters = map[bool]map[string][]string{
+	true: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id", "image_id", "video_id"),
+	false: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id", "image_id", "video_id",
+		"marketing_target_type", "marketing_asset_id", "md5", "product_catalog_id", "product_series_id", "product_outer_id", "creative_template_group_id"),
+}
+
+// tencentByDelivery is the one condition of daily reports that is not of the operators EQUALS and IN.
+const tencentByDelivery = "smart_delivery_platform"
+
+func tencentIn(names ...string) map[string][]string {
+	operators := make(map[string][]string, len(names)+1)
+	for _, name := range names {
+		operators[name] = []string{"EQUALS", "IN"}
+	}
+	if slices.Contains(names, "md5") {
+		operators[tencentByDelivery] = []string{"EQUALS", "NOT_EQUALS"}
+	}
+	return operators
 }
 
 func (t *tencent) dailyReports(c *call, l *login) *apiError  { return t.report(c, l, false) }
@@ -115,6 +144,7 @@ type tencentQuery struct {
 	orders  []order
 	page    int
 	size    int
+	empty   bool // this world has nothing of the level
 }
 
 func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
@@ -128,9 +158,9 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 		c.outcome = outcomeRefused
 		return nil
 	}
-	rows := c.rows(&q.account, q.scope)
-	if len(q.filters) > 0 {
-		rows = slices.DeleteFunc(rows, func(r row) bool { return !q.fits(&r) })
+	var rows []row
+	if !q.empty {
+		rows = slices.DeleteFunc(c.rows(&q.account, q.scope), func(r row) bool { return !q.fits(&r) })
 	}
 	list := sorted(q.by.apply(rows, q.scope.level), q.orders)
 	if q.page == 1 && len(list) > tencentRowsMax {
@@ -176,41 +206,67 @@ func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
 	w.close('}')
 }
 
+// fits reports whether the conditions hold for a row, which is that of an object where one of them is about an object. Of what conditions
+// name beside ad groups and creatives, no row has anything but the target that all ads of this world have.
 func (q *tencentQuery) fits(r *row) bool {
 	for _, f := range q.filters {
-		id := r.object
-		if f.Field == "adgroup_id" {
-			id = r.adID()
+		value := ""
+		switch f.Field {
+		case "adgroup_id":
+			value = strconv.FormatInt(r.adID(), 10)
+		case "dynamic_creative_id":
+			value = strconv.FormatInt(r.object, 10)
+		case "marketing_target_type":
+			value = tencentTarget
 		}
-		if !slices.Contains(f.Values, strconv.FormatInt(id, 10)) {
+		if slices.Contains(f.Values, value) == (f.Operator == "NOT_EQUALS") {
 			return false
 		}
 	}
 	return true
 }
 
+// narrow makes the rows of an account's report those of its objects where conditions are about them, before they are added up.
+func (q *tencentQuery) narrow() {
+	for _, f := range q.filters {
+		switch f.Field {
+		case "dynamic_creative_id":
+			q.by.object = q.by.object && q.scope.level == levelCreative
+			q.scope.level = levelCreative
+		case "adgroup_id":
+			if q.scope.level == levelAccount {
+				q.scope.level = levelAd
+			}
+		}
+	}
+}
+
 func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, err *apiError) {
 	if q.account, err = t.account(c, l); err != nil {
 		return q, err
 	}
-	levelName, err := t.oneOf(c, "level", tencentLevelAccount, tencentLevelAdgroup, tencentLevelCreative)
-	if err != nil {
-		return q, err
-	}
+	levelName := c.query.Get("level")
 	if levelName == "" {
 		return q, failure(18001, "level")
+	}
+	groups := tencentGroups[levelName][hourly]
+	if groups == nil {
+		return q, failure(18009, "level %q", levelName)
 	}
 	switch levelName {
 	case tencentLevelAdgroup:
 		q.scope.level = levelAd
 	case tencentLevelCreative:
 		q.scope.level = levelCreative
+	case tencentLevelAccount:
+	default:
+		q.empty = true
 	}
 	q.scope.hourly, q.untold = hourly, q.account.silence()
 	if err = t.dateRange(c, &q.account, &q.scope); err != nil {
 		return q, err
 	}
-	if q.by, err = t.groupBy(c, q.scope.level, tencentGroups[levelName][hourly]); err != nil {
+	if q.by, err = t.groupBy(c, q.scope.level, groups); err != nil {
 		return q, err
 	}
 	q.fields, err = t.fields(c, func(name string) bool {
@@ -224,16 +280,10 @@ func (t *tencent) reportQuery(c *call, l *login, hourly bool) (q tencentQuery, e
 	if q.fields == nil {
 		return q, failure(18001, "fields")
 	}
-	operators := map[string][]string{}
-	if q.scope.level != levelAccount {
-		operators["adgroup_id"] = []string{"EQUALS", "IN"}
-	}
-	if q.scope.level == levelCreative {
-		operators["dynamic_creative_id"] = []string{"EQUALS", "IN"}
-	}
-	if q.filters, err = t.filters(c, 40, operators); err != nil {
+	if q.filters, err = t.filters(c, 40, tencentReportFilters[hourly]); err != nil {
 		return q, err
 	}
+	q.narrow()
 	if q.orders, err = t.orderBy(c); err != nil {
 		return q, err
 	}
@@ -305,6 +355,8 @@ func (t *tencent) groupBy(c *call, l level, allowed []string) (g grouping, err *
 		return g, failure(18001, "group_by")
 	case len(list) == 0:
 		return g, failure(18012, "group_by")
+	case len(list) > 10:
+		return g, failure(18003, "group_by has at most 10 fields")
 	}
 	for _, name := range list {
 		if !slices.Contains(allowed, name) {
@@ -339,7 +391,7 @@ func (t *tencent) orderBy(c *call) (orders []order, err *apiError) {
 		return nil, failure(18003, "order_by has at most 2 fields")
 	}
 	for _, o := range list {
-		f, ok := tencentFields[o.Field]
+		f, ok := tencentColumns()[o.Field]
 		if !ok {
 			return nil, failure(12009, "order_by: %q", o.Field)
 		}

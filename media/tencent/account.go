@@ -3,18 +3,27 @@ package tencent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/wire"
 )
 
-const accountsEndpoint = "organization_account_relation/get"
+const (
+	relationsEndpoint   = "organization_account_relation/get"
+	advertisersEndpoint = "advertiser/get"
+	agenciesEndpoint    = "agency/get"
+)
 
 // accountsPage is the most that a page of accounts holds.
 const accountsPage = 100
+
+// wechatOnly is why an account is left out: the interfaces of v3.0 are for accounts of Tencent's own delivery.
+const wechatOnly = "WeChat MP, which the Marketing API v3.0 does not serve"
 
 // AccountTable implements media.Platform.
 func (Platform) AccountTable() store.RawTable {
@@ -23,26 +32,77 @@ func (Platform) AccountTable() store.RawTable {
 	}}
 }
 
-// Accounts implements media.Platform: the accounts below the organisation that authorised us. It pages by cursor, since
-// numbered pages end at 1,000 rows.
-func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
-	for cursor := ""; ; {
-		query := url.Values{
-			"pagination_mode": {"PAGINATION_MODE_CURSOR"},
-			"page_size":       {strconv.Itoa(accountsPage)},
+// Accounts implements media.Platform: the accounts below the organisation that authorised us. A login that is no organisation has none:
+// it is an agency, whose customers advertiser/get lists; an advertiser, which advertiser/get lists by its own id; or the company of
+// several agencies, whose customers are listed by each agency. Which of them a login is, nothing but the answers says for sure.
+func (Platform) Accounts(ctx context.Context, api media.API, login string, yield func([]media.FoundAccount) error) error {
+	l := accountLister{ctx: ctx, api: api, yield: yield}
+	first := l.list(relationsEndpoint, url.Values{})
+	if l.found || !tellsNothing(first) {
+		return first
+	}
+	customers := url.Values{"fields": {asJSON([]string{"account_id", "corporation_name", "mdm_name", "system_status", "agency_account_id", "memo"})}}
+	tries := []func() error{
+		func() error { return l.list(advertisersEndpoint, customers) },
+		func() error { return l.list(advertisersEndpoint, with(customers, "account_id", login)) },
+		func() error { return l.ofAgencies(customers) },
+	}
+	if strings.Trim(login, "0123456789") != "" || login == "" {
+		tries = append(tries[:1], tries[2])
+	}
+	answered := first == nil
+	for _, try := range tries {
+		err := try()
+		if l.found || !tellsNothing(err) {
+			return err
 		}
+		answered = answered || err == nil
+	}
+	if answered {
+		return nil
+	}
+	return first
+}
+
+// tellsNothing reports whether an answer leaves open what a login is: it lists no account, or refuses the question.
+func tellsNothing(err error) bool {
+	e, ok := errors.AsType[*media.Error](err)
+	return err == nil || ok && (e.Class == media.Invalid || e.Class == media.Bug)
+}
+
+func with(query url.Values, name, value string) url.Values {
+	both := url.Values{name: {value}}
+	for k, v := range query {
+		both[k] = v
+	}
+	return both
+}
+
+type accountLister struct {
+	ctx   context.Context
+	api   media.API
+	yield func([]media.FoundAccount) error
+	found bool
+}
+
+// list yields all pages of a list. It pages by cursor, since numbered pages end at 1,000 rows.
+func (l *accountLister) list(endpoint string, query url.Values) error {
+	query = with(query, "pagination_mode", "PAGINATION_MODE_CURSOR")
+	query.Set("page_size", strconv.Itoa(accountsPage))
+	for cursor := ""; ; {
 		if cursor != "" {
 			query.Set("cursor", cursor)
 		}
-		data, err := api.Get(ctx, accountsEndpoint, query)
+		data, err := l.api.Get(l.ctx, endpoint, query)
 		if err != nil {
 			return err
 		}
 		found, next, err := readAccounts(data)
 		if err != nil {
-			return media.Broken(accountsEndpoint, err)
+			return media.Broken(endpoint, err)
 		}
-		if err := yield(found); err != nil {
+		l.found = l.found || len(found) > 0
+		if err := l.yield(found); err != nil {
 			return err
 		}
 		// The same cursor again would never end.
@@ -51,6 +111,55 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 		}
 		cursor = next
 	}
+}
+
+// ofAgencies lists the customers of all agencies of a company. The platform gives out the first 1,000 agencies.
+func (l *accountLister) ofAgencies(customers url.Values) error {
+	var agencies []string
+	for page := 1; ; page++ {
+		data, err := l.api.Get(l.ctx, agenciesEndpoint, url.Values{
+			"fields": {asJSON([]string{"account_id"})}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(accountsPage)},
+		})
+		if err != nil {
+			return err
+		}
+		ids, more, err := readAgencies(data)
+		if err != nil {
+			return media.Broken(agenciesEndpoint, err)
+		}
+		agencies = append(agencies, ids...)
+		if !more {
+			break
+		}
+	}
+	for _, id := range agencies {
+		if err := l.list(advertisersEndpoint, with(customers, "agency_id", id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readAgencies(data json.RawMessage) (ids []string, more bool, err error) {
+	var answer struct {
+		List []struct {
+			AccountID wire.ID `json:"account_id"`
+		} `json:"list"`
+		Info struct {
+			Page  wire.Int `json:"page"`
+			Pages wire.Int `json:"total_page"`
+		} `json:"page_info"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, false, err
+	}
+	for _, row := range answer.List {
+		if row.AccountID == "" {
+			return nil, false, errNoID
+		}
+		ids = append(ids, string(row.AccountID))
+	}
+	return ids, len(ids) > 0 && answer.Info.Page.Value < answer.Info.Pages.Value, nil
 }
 
 func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string, err error) {
@@ -68,6 +177,8 @@ func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string
 		var row struct {
 			AccountID       wire.ID `json:"account_id"`
 			CorporationName string  `json:"corporation_name"`
+			IsBid           *bool   `json:"is_bid"`
+			IsMP            bool    `json:"is_mp"`
 		}
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return nil, "", err
@@ -75,10 +186,14 @@ func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string
 		if row.AccountID == "" {
 			return nil, "", errNoID
 		}
-		found = append(found, media.FoundAccount{
+		a := media.FoundAccount{
 			ExternalID: string(row.AccountID), Name: wire.Cut(row.CorporationName), Timezone: zoneName, Currency: currency,
 			Raw: []any{wire.Text(row.CorporationName)}, JSON: raw,
-		})
+		}
+		if row.IsMP && row.IsBid != nil && !*row.IsBid {
+			a.LeftOut = wechatOnly
+		}
+		found = append(found, a)
 	}
 	if answer.Cursor.HasMore && answer.Cursor.Cursor.Set {
 		next = strconv.FormatInt(answer.Cursor.Cursor.Value, 10)

@@ -1,10 +1,7 @@
 package tencent
 
 import (
-	"context"
 	"encoding/json"
-	"net/url"
-	"strconv"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -18,7 +15,7 @@ const (
 
 // beforeAll is a time of creation that all assets are younger than: without one the platform lists the last half year. Times
 // have ten digits.
-const beforeAll = "1000000000"
+const beforeAll int64 = 1_000_000_000
 
 var imageTable = store.RawTable{Name: "tencent_image", Shape: store.Objects, Columns: append(assetColumns(),
 	store.RawColumn{Name: "status", Kind: store.Text})}
@@ -59,19 +56,6 @@ var (
 		more:   func(a assetFile) []any { return []any{wire.Text(a.SystemStatus), a.Milliseconds.Column()} },
 	}
 )
-
-// page fetches a page by its number: there is no end to them.
-func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
-	filters := []filter{{Field: "created_time", Operator: "GREATER_EQUALS", Values: []string{beforeAll}}}
-	if !q.Since.IsZero() {
-		filters = append(filters, filter{Field: "last_modified_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(q.Since.Unix(), 10)}})
-	}
-	return media.Numbered{Endpoint: l.endpoint, Size: listPage}.Page(ctx, api, page, url.Values{
-		"account_id": {api.Account().ExternalID},
-		"fields":     {asJSON(l.fields)},
-		"filtering":  {asJSON(filters)},
-	}, media.EachRow(l.read))
-}
 
 type assetFile struct {
 	ImageID          wire.ID  `json:"image_id"`

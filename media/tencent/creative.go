@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -63,10 +62,19 @@ func readCreative(raw json.RawMessage) (media.Row, error) {
 	}, nil
 }
 
-// assetFields are those that name an asset, wherever in a creative's components they stand. A video's cover is an image.
-var assetFields = map[string]string{"image_id": store.AssetImage, "cover_id": store.AssetImage, "video_id": store.AssetVideo}
+// assetFields are those that hold the id of an asset, wherever in a creative's components they stand, from the page of dynamic_creatives/get.
+// Ids are texts there; what is no id under such a name, as the list "video", is looked into. A video's cover is an image. The images of brands,
+// gifts and cards stand beside what is shown and are not among them, nor is the file that an image was cut from (original_image_id).
+var assetFields = map[string]string{
+	"image_id": store.AssetImage, "cover_id": store.AssetImage,
+	"image": store.AssetImage, "image2": store.AssetImage, // of element_story
+	"video_id":     store.AssetVideo,
+	"short_video1": store.AssetVideo, "short_video2": store.AssetVideo, // of short_video
+	"video": store.AssetVideo, "video2": store.AssetVideo, "video3": store.AssetVideo, // of app_promotion_video
+}
 
-// shown finds the images and videos among a creative's components; nil when it was not told of any component.
+// shown finds the images and videos among a creative's components; nil when it was not told of any component. A component that the
+// advertiser has taken out stays in the list, as a deleted one.
 func shown(components any) []store.AssetUse {
 	if components == nil {
 		return nil
@@ -80,14 +88,15 @@ func shown(components any) []store.AssetUse {
 				walk(v)
 			}
 		case map[string]any:
+			if value["is_deleted"] == true {
+				return
+			}
 			for field, v := range value {
-				kind, isAsset := assetFields[field]
-				if !isAsset {
+				id := assetID(v)
+				switch kind, isAsset := assetFields[field]; {
+				case !isAsset, id == "":
 					walk(v)
-					continue
-				}
-				id := fmt.Sprint(v) // a text or a json.Number
-				if id != "" && id != "0" && v != nil {
+				case id != "0":
 					found[store.AssetUse{Kind: kind, ID: id}] = true
 				}
 			}
@@ -95,6 +104,17 @@ func shown(components any) []store.AssetUse {
 	}
 	walk(components)
 	return append([]store.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...)
+}
+
+// assetID returns an id that is a text or, as no document has it, a number; "" for anything else.
+func assetID(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	return ""
 }
 
 func compareUses(a, b store.AssetUse) int {

@@ -44,14 +44,19 @@ var (
 	}
 )
 
-// fundTypes sorts the platform's fund types, some 40 of them. Its samples show older names (GENERAL_CASH).
+// fundTypes sorts the platform's fund types, the 44 of the enum AccountTypeMap in its SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3); its
+// samples show older names (GENERAL_CASH, BANK). A bank transfer is cash. What is neither paid in, given nor lent is of another
+// kind: shared income, quotas, virtual and unsupported money, and funds whose names do not say what they are.
 var fundTypes = media.FundTypes{
 	{Word: "CREDIT", Kind: fund.Credit},
 	{Word: "DEBT", Kind: fund.Credit},
 	{Word: "GIFT", Kind: fund.Grant},
 	{Word: "REWARDS", Kind: fund.Grant},
 	{Word: "COMPENSATE", Kind: fund.Grant},
+	{Word: "SUBSIDY", Kind: fund.Grant},
+	{Word: "SHARED", Kind: fund.Other},
 	{Word: "CASH", Kind: fund.Cash},
+	{Word: "BANK", Kind: fund.Cash},
 }
 
 // Funds implements media.Platform. The platform tells neither when a day is out nor whether the present day has a row: that

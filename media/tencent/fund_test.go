@@ -43,13 +43,32 @@ func TestFunds_ReadTheWireFormat(t *testing.T) {
 
 func TestFunds_EveryTypeIsOfOneKind(t *testing.T) {
 	t.Parallel()
+	kinds := map[fund.Kind][]string{
+		fund.Cash: {"CASH", "BANK", "MP_CASH", "MP_BANK", "JD_WIRELESS_CASH", "CASH_COST"},
+		fund.Grant: {
+			"GIFT", "UNION_GIFT", "MP_GIFT", "CONTRACT_GIFT_VIRTUAL", "COMPENSATE_VIRTUAL", "TCC_GIFT", "SPECIAL_GIFT", "MP_GAME_DEVELOPER_GIFT",
+			"ANDROID_ORIENTED_GIFT", "LOCATION_PROMOTION_REWARDS", "GIFT_RESTRICT", "SHORT_PLAY_GIFT", "GAME_CHARGE_INDIRECT_REWARDS_GIFT",
+			"GAME_CHARGE_DIRECT_REWARDS_GIFT", "SHORT_PLAY_PUBLISHER_GIFT", "MP_GAME_SPECIAL_REWARDS_GIFT", "MP_GAME_PC_TARGET_GIFT",
+			"UTILITY_PUBLISHER_GIFT", "MP_NEW_GAME_SUBSIDY",
+		},
+		fund.Credit: {
+			"CREDIT_ROLL", "CREDIT_TEMPORARY", "CONTRACT_CREDIT", "DEBT_FIXED", "DEBT_TEMP", "MINIGAME_CREDIT", "MUTUAL_SELECTION_CREDIT_ROLL",
+		},
+		fund.Other: {
+			"SHARED", "CONTRACT_ASSIGN_VIRTUAL", "INTERNAL_QUOTA", "TEST_VIRTUAL", "UNSUPPORTED", "JD_PRIVILEGE", "MP_GAME_DEVELOPER_WORKING_FUND",
+			"FLOW_SOURCE_AD_FUND", "INNER_RESOURCE_EXCHANGE", "INTEGRATED_MARKETING", "IAA_SHARED_INCOME_COST", "IAP_SHARED_INCOME_COST",
+		},
+	}
+	count := 0
+	for want, names := range kinds {
+		for _, name := range names {
+			require.Equal(t, want, New().Funds().Types.Kind("FUND_TYPE_"+name), name)
+			count++
+		}
+	}
+	require.Equal(t, 44, count, "all of the platform's SDK")
 	for name, want := range map[string]fund.Kind{
-		"FUND_TYPE_CASH": fund.Cash, "FUND_TYPE_MP_CASH": fund.Cash, "GENERAL_CASH": fund.Cash,
-		"FUND_TYPE_GIFT": fund.Grant, "FUND_TYPE_TCC_GIFT": fund.Grant, "FUND_TYPE_GIFT_RESTRICT": fund.Grant, "GENERAL_GIFT": fund.Grant,
-		"FUND_TYPE_LOCATION_PROMOTION_REWARDS": fund.Grant, "FUND_TYPE_COMPENSATE_VIRTUAL": fund.Grant,
-		"FUND_TYPE_CREDIT_ROLL": fund.Credit, "FUND_TYPE_CREDIT_TEMPORARY": fund.Credit, "FUND_TYPE_CONTRACT_CREDIT": fund.Credit,
-		"FUND_TYPE_DEBT_FIXED": fund.Credit, "FUND_TYPE_MINIGAME_CREDIT": fund.Credit,
-		"FUND_TYPE_SHARED": fund.Other, "FUND_TYPE_BANK": fund.Other, "BANK": fund.Other, "FUND_TYPE_INTERNAL_QUOTA": fund.Other, "NEW": fund.Other,
+		"GENERAL_CASH": fund.Cash, "GENERAL_GIFT": fund.Grant, "BANK": fund.Cash, "GENERAL_SHARED": fund.Other, "NEW": fund.Other,
 	} {
 		require.Equal(t, want, New().Funds().Types.Kind(name), name)
 	}

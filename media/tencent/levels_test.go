@@ -88,6 +88,15 @@ func TestCreatives_TellWhatTheyShow(t *testing.T) {
 		`{"video":[{"component_id":5,"value":{"video_id":9007199254740993,"cover_id":"77"}}],"title":[{"value":{"content":"image_id"}}]}`: {{Kind: "image", ID: "77"}, {Kind: "video", ID: "9007199254740993"}},
 		`{"image_list":[{"value":{"list":[{"image_id":"2"},{"image_id":"1"},{"image_id":"2"}]}}]}`:                                        {{Kind: "image", ID: "1"}, {Kind: "image", ID: "2"}},
 		`{"image":[{"value":{"image_id":""}}],"video":[{"value":{"video_id":0,"cover_id":null}}]}`:                                        {},
+		// A component that was taken out stays in the list.
+		`{"image":[{"value":{"image_id":"1"},"is_deleted":false},{"value":{"image_id":"2"},"is_deleted":true}]}`: {{Kind: "image", ID: "1"}},
+		`{"short_video":[{"value":{"short_video1":"5","short_video2":"6"}}]}`:                                    {{Kind: "video", ID: "5"}, {Kind: "video", ID: "6"}},
+		`{"app_promotion_video":[{"value":{"video":"7","video2":"8","video3":""}}]}`:                             {{Kind: "video", ID: "7"}, {Kind: "video", ID: "8"}},
+		`{"element_story":[{"value":{"list":[{"image":"3","image2":"4"}]}}]}`:                                    {{Kind: "image", ID: "3"}, {Kind: "image", ID: "4"}},
+		`{"video_showcase":[{"value":{"video":{"video_id":"9","cover_id":"10"}}}],"image_showcase":[{"value":{"image":{"image_id":"11","original_image_id":"12"}}}]}`: {
+			{Kind: "image", ID: "10"}, {Kind: "image", ID: "11"}, {Kind: "video", ID: "9"},
+		},
+		`{"brand":[{"value":{"brand_image_id":"13"}}],"floating_zone":[{"value":{"floating_zone_image_id":"14"}}]}`: {},
 		`{}`:   {},
 		`null`: nil,
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"adsync/base/day"
 	"adsync/base/store"
@@ -145,8 +146,20 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		query.Set("filtering", asJSON([]filter{{Field: "adgroup_id", Operator: "IN", Values: q.Within}}))
 	}
 	pages := media.Numbered{Endpoint: r.endpoint, Size: reportPage, Reach: reportCap}
-	out, err := pages.Page(ctx, api, page, query, media.EachRow(func(raw json.RawMessage) (media.Row, error) { return r.readRow(raw, q) }))
+	read := media.EachRow(func(raw json.RawMessage) (media.Row, error) { return r.readRow(raw, q) })
+	out, err := pages.Page(ctx, api, page, query, read)
+	if refusesOrder(err) {
+		// The documents do not say what rows can be sorted by. Without an order rows may move between pages, which is found out.
+		query.Del("order_by")
+		out, err = pages.Page(ctx, api, page, query, read)
+	}
 	return out, media.NameField(err, fields, unknownField...)
+}
+
+// refusesOrder reports whether a call was refused for what its rows were to be sorted by.
+func refusesOrder(err error) bool {
+	e, ok := errors.AsType[*media.Error](err)
+	return ok && e.Class == media.Bug && (strings.Contains(e.Message, "order_by") || strings.Contains(e.Message, "sort_field"))
 }
 
 func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, error) {

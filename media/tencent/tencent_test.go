@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -303,6 +304,179 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 	stop := errors.New("stop")
 	require.ErrorIs(t, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return stop }), stop)
 	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
+}
+
+// refusal is an answer with a code.
+func refusal(code int, message string) string {
+	return fmt.Sprintf(`{"code":%d,"message":%q,"message_cn":"","code_type":"BusinessException"}`, code, message)
+}
+
+func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
+	t.Parallel()
+	rows := func(ids ...string) string {
+		list := make([]string, len(ids))
+		for i, id := range ids {
+			list[i] = fmt.Sprintf(`{"account_id":%s,"corporation_name":"c"}`, id)
+		}
+		return data(fmt.Sprintf(`{"list":[%s],"cursor_page_info":{"total_number":%d,"has_more":false}}`, strings.Join(list, ","), len(ids)))("", nil)
+	}
+	for name, c := range map[string]struct {
+		login  string
+		answer func(endpoint string, q url.Values) string
+		want   []string
+		asked  []string
+	}{
+		"an agency, which is refused as an organisation": {"7", func(endpoint string, q url.Values) string {
+			if endpoint == relationsEndpoint {
+				return refusal(12203, "organization_id")
+			}
+			return rows("1", "2")
+		}, []string{"1", "2"}, []string{relationsEndpoint, advertisersEndpoint}},
+		"an agency, which as an organisation has none": {"7", func(endpoint string, q url.Values) string {
+			if endpoint == relationsEndpoint {
+				return rows()
+			}
+			return rows("1")
+		}, []string{"1"}, []string{relationsEndpoint, advertisersEndpoint}},
+		"an advertiser": {"25610", func(endpoint string, q url.Values) string {
+			switch {
+			case endpoint == relationsEndpoint:
+				return refusal(12204, "not allowed")
+			case q.Get("account_id") == "":
+				return refusal(18001, "account_id")
+			}
+			return rows(q.Get("account_id"))
+		}, []string{"25610"}, []string{relationsEndpoint, advertisersEndpoint, advertisersEndpoint}},
+		"the company of two agencies": {"a person", func(endpoint string, q url.Values) string {
+			switch {
+			case endpoint == agenciesEndpoint && q.Get("page") == "1":
+				return data(`{"list":[{"account_id":31}],"page_info":{"page":1,"page_size":100,"total_number":2,"total_page":2}}`)("", nil)
+			case endpoint == agenciesEndpoint:
+				return data(`{"list":[{"account_id":32}],"page_info":{"page":2,"page_size":100,"total_number":2,"total_page":2}}`)("", nil)
+			case q.Get("agency_id") != "":
+				return rows(q.Get("agency_id") + "1")
+			}
+			return refusal(18001, "agency_id")
+		}, []string{"311", "321"}, []string{relationsEndpoint, advertisersEndpoint, agenciesEndpoint, agenciesEndpoint, advertisersEndpoint, advertisersEndpoint}},
+		"a login without accounts": {"7", func(endpoint string, q url.Values) string {
+			if endpoint == agenciesEndpoint {
+				return refusal(12201, "not an agency")
+			}
+			return rows()
+		}, nil, []string{relationsEndpoint, advertisersEndpoint, advertisersEndpoint, agenciesEndpoint}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked []string
+			s := &server{answer: func(endpoint string, q url.Values) string {
+				asked = append(asked, endpoint)
+				return c.answer(endpoint, q)
+			}}
+			var found []string
+			require.NoError(t, New().Accounts(t.Context(), s, c.login, func(page []media.FoundAccount) error {
+				for _, a := range page {
+					found = append(found, a.ExternalID)
+				}
+				return nil
+			}))
+			require.Equal(t, c.want, found)
+			require.Equal(t, c.asked, asked)
+		})
+	}
+	none := func([]media.FoundAccount) error { return nil }
+	first := &server{answer: func(endpoint string, _ url.Values) string { return refusal(12201, endpoint) }}
+	require.ErrorContains(t, New().Accounts(t.Context(), first, "7", none), relationsEndpoint, "where all is refused, the first refusal counts")
+	busy := &server{answer: func(string, url.Values) string { return refusal(30021, "") }}
+	requireClass(t, media.Transient, New().Accounts(t.Context(), busy, "7", none))
+	require.Len(t, busy.queries, 1, "what fails is asked again later, and is no answer")
+}
+
+func TestAccounts_LeavesOutWhatV3DoesNotServe(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[{"account_id":1,"is_bid":true,"is_mp":true},{"account_id":2,"is_bid":false,"is_mp":true},{"account_id":3}],
+		"cursor_page_info":{"total_number":3,"has_more":false}}`)}
+	require.NoError(t, New().Accounts(t.Context(), s, "7", func(page []media.FoundAccount) error {
+		require.Equal(t, []string{"", wechatOnly, ""}, []string{page[0].LeftOut, page[1].LeftOut, page[2].LeftOut})
+		return nil
+	}))
+}
+
+func TestAssets_OfALargeLibraryAreReadInWindows(t *testing.T) {
+	t.Parallel()
+	// 25,000 files, most of them of one day, of a platform that gives out 10,000 by number.
+	made := make([]int64, 25_000)
+	for i := range made {
+		made[i] = 1_790_000_000 + int64(i)*3
+	}
+	made[0], made[1] = 1_000_000_001, 1_600_000_000
+	s := &server{answer: func(_ string, q url.Values) string {
+		var filters []filter
+		require.NoError(t, json.Unmarshal([]byte(q.Get("filtering")), &filters))
+		var rows []string
+		total, number := 0, must(strconv.Atoi(q.Get("page")))
+		for i, at := range made {
+			fits := true
+			for _, f := range filters {
+				limit := must(strconv.ParseInt(f.Values[0], 10, 64))
+				fits = fits && (f.Operator == "GREATER_EQUALS" && at >= limit || f.Operator == "LESS_EQUALS" && at <= limit)
+			}
+			if !fits {
+				continue
+			}
+			if total++; (total-1)/listPage == number-1 {
+				rows = append(rows, fmt.Sprintf(`{"video_id":%d}`, i+1))
+			}
+		}
+		if number > 100 {
+			return refusal(18003, "page")
+		}
+		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(rows, ","), total))("", nil)
+	}}
+	seen := map[string]bool{}
+	for page := ""; ; {
+		out, err := videos.page(t.Context(), s, media.ListQuery{Until: time.Unix(1_790_080_000, 0)}, page)
+		require.NoError(t, err)
+		require.Equal(t, len(made), out.Total, "each page says how many there are of all")
+		require.Empty(t, out.Moved)
+		for _, row := range out.Rows {
+			require.False(t, seen[row.Object], row.Object)
+			seen[row.Object] = true
+		}
+		if page = out.Next; page == "" {
+			break
+		}
+	}
+	require.Len(t, seen, len(made))
+	require.Less(t, len(s.queries), 330, "250 pages, and some questions to find the windows")
+	one := &server{answer: data(`{"list":[],"page_info":{"total_number":10001}}`)}
+	_, err := videos.page(t.Context(), one, media.ListQuery{Until: time.Unix(1_790_080_000, 0)}, "")
+	requireClass(t, media.Invalid, err)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestReports_AskWithoutAnOrderThatIsRefused(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: func(_ string, q url.Values) string {
+		if q.Has("order_by") {
+			return refusal(18009, "order_by: sort_field adgroup_id cannot be sorted by")
+		}
+		return data(`{"list":[],"page_info":{"total_number":0}}`)("", nil)
+	}}
+	r := report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", objects: byAdgroup}
+	day := day.Day("2026-11-14")
+	_, err := r.page(t.Context(), s, media.ReportQuery{From: day, To: day}, "")
+	require.NoError(t, err)
+	require.Len(t, s.queries, 2)
+	other := &server{answer: func(string, url.Values) string { return refusal(18009, "level") }}
+	_, err = r.page(t.Context(), other, media.ReportQuery{From: day, To: day}, "")
+	requireClass(t, media.Bug, err)
+	require.Len(t, other.queries, 1)
 }
 
 type transport struct {

@@ -1,0 +1,284 @@
+package simulator
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the platform's documents and its own SDK (TencentAd/marketing-api-go-sdk) say of Tencent's answers.
+
+func TestTencentDocuments_CreativeSaysWhatItShowsInTexts(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	now := s.clock.Now().Unix()
+	wire := func(fits func(x *listedCreative) bool) (*listedCreative, string) {
+		for _, c := range a.creatives(now) {
+			if !fits(&c) {
+				continue
+			}
+			w := &jsonWriter{}
+			dynamicCreative{a, &c}.writeComponents(w)
+			return &c, string(w.b)
+		}
+		t.Fatal("no such creative")
+		return nil, ""
+	}
+	video, got := wire(func(x *listedCreative) bool { return x.isVideo() && x.swaps == 0 })
+	shown := video.assets(a)
+	sameWire(t, `{"title":[{"component_id":`+idText(video.id*10)+`,"value":{"content":"`+video.name+`"},"is_deleted":false}],`+
+		`"video":[{"component_id":`+idText(video.id*10+1)+`,"value":{"video_id":"`+shown[0].id+`","cover_id":"`+shown[1].id+`"},"is_deleted":false}]}`, got)
+
+	image, got := wire(func(x *listedCreative) bool { return !x.isVideo() && x.swaps > 0 && len(x.assets(a)) == 1 })
+	sameWire(t, `{"title":[{"component_id":`+idText(image.id*10)+`,"value":{"content":"`+image.name+`"},"is_deleted":false}],`+
+		`"image":[{"component_id":`+idText(image.id*10+1)+`,"value":{"image_id":"`+image.assets(a)[0].id+`"},"is_deleted":false},`+
+		`{"component_id":`+idText(image.id*10+2)+`,"value":{"image_id":"`+image.assetsOf(a, image.swaps-1)[0].id+`"},"is_deleted":true}]}`, got)
+	require.Equal(t, []string{idText(image.id)}, s.ids(a, "dynamic_creatives/get", "dynamic_creative_id",
+		condition("component_id", "EQUALS", idText(image.id*10+1)), "is_deleted", jsonText(image.status == statusDeleted)))
+}
+
+func TestTencentDocuments_FilesAreOfTheEnumsOfTheSDK(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	for path, want := range map[string]string{"images/get": "IMAGE_TYPE_JPG", "videos/get": "MEDIA_TYPE_MP4"} {
+		for _, row := range data(t, s.tencentCall(a, path))["list"].([]any) {
+			require.Equal(t, want, row.(fields)["type"])
+			require.Equal(t, "ADSTATUS_NORMAL", row.(fields)["status"])
+		}
+	}
+}
+
+func TestTencentDocuments_FieldsOfListsAreThoseOfTheirPages(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	for path, known := range map[string][]string{
+		"adgroups/get":          slices.Concat(adgroupOrder, adgroupUnset),
+		"dynamic_creatives/get": slices.Concat(creativeOrder, creativeUnset),
+		"images/get":            slices.Concat(tencentImageOrder, tencentImageUnset),
+		"videos/get":            slices.Concat(tencentVideoOrder, tencentVideoUnset),
+	} {
+		require.Equal(t, 12009, code(t, s.tencentCall(a, path, "fields", `["account_id"]`)), "%s has no account_id", path)
+		rows := data(t, s.tencentCall(a, path, "fields", jsonText(known)))["list"].([]any)
+		require.NotEmpty(t, rows)
+		require.NotContains(t, rows[0], "account_id")
+		require.Len(t, data(t, s.tencentCall(a, path))["list"].([]any)[0], len(rows[0].(fields)), "what is not set is left out, asked for or not")
+	}
+	known := slices.Concat(tencentAccountUnset, []string{"account_id", "corporation_name", "system_status"})
+	rows := data(t, s.tencentCall(a, "advertiser/get", "fields", jsonText(known), "pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "5"))
+	require.Equal(t, fields{"account_id": json.Number(idText(a.id)), "corporation_name": a.company(), "system_status": "CUSTOMER_STATUS_NORMAL"}, rows["list"].([]any)[0])
+}
+
+func condition(field, operator string, values ...string) string {
+	return jsonText([]fields{{"field": field, "operator": operator, "values": values}})
+}
+
+// ids asks a list with a condition.
+func (s *sim) ids(a *account, path, id, filtering string, more ...string) []string {
+	s.t.Helper()
+	list := []string{}
+	q := append([]string{"filtering", filtering, "page_size", "100"}, more...)
+	for _, row := range data(s.t, s.tencentCall(a, path, q...))["list"].([]any) {
+		switch v := row.(fields)[id].(type) {
+		case json.Number:
+			list = append(list, v.String())
+		case string:
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	refused := func(path, field, operator string, values ...string) {
+		require.Equal(t, 18009, code(t, s.tencentCall(a, path, "filtering", condition(field, operator, values...))), "%s %s %s", path, field, operator)
+	}
+	none := func(path, field, operator string, values ...string) {
+		require.Empty(t, s.ids(a, path, "", condition(field, operator, values...)), "%s %s %s", path, field, operator)
+	}
+	none("adgroups/get", "material_package_id", "GREATER", "1")
+	none("adgroups/get", "joint_budget_rule_id", "IN", "1", "2")
+	none("adgroups/get", "smart_delivery_platform", "LESS", "1")
+	none("dynamic_creatives/get", "adgroup.campaign_type", "EQUALS", "1")
+	none("dynamic_creatives/get", "source", "IN", "A", "B")
+	refused("dynamic_creatives/get", "dynamic_creative_name", "CONTAINS", "a")
+	refused("adgroups/get", "system_status", "EQUALS", "ADGROUP_STATUS_ACTIVE")
+
+	var images, videos []asset
+	for _, x := range a.assets(assetImage, s.clock.Now().Unix()) {
+		if x.created >= s.clock.Now().Unix()-tencentAssetBack {
+			images = append(images, x)
+		}
+	}
+	for _, x := range a.assets(assetVideo, s.clock.Now().Unix()) {
+		if x.created >= s.clock.Now().Unix()-tencentAssetBack {
+			videos = append(videos, x)
+		}
+	}
+	x, y := images[0], videos[0]
+	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_signature", "EQUALS", x.signature)))
+	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_signature", "CONTAINS", x.signature[3:20])))
+	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_id", "IN", x.id, "5")))
+	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_id", "CONTAINS", x.id)))
+	require.Contains(t, s.ids(a, "images/get", "image_id", condition("image_width", "EQUALS", idText(x.width))), x.id)
+	require.Contains(t, s.ids(a, "images/get", "image_id", condition("height", "LESS_EQUALS", idText(x.height))), x.id)
+	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("height", "GREATER_EQUALS", idText(x.height+1))), x.id)
+	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("file_size", "LESS_EQUALS", idText(x.size-1))), x.id)
+	require.Len(t, s.ids(a, "images/get", "image_id", condition("status", "EQUALS", "ADSTATUS_NORMAL")), len(images))
+	none("images/get", "status", "EQUALS", "ADSTATUS_DELETED")
+	none("images/get", "owner_account_id", "CONTAINS", "1")
+	require.Equal(t, []string{y.id}, s.ids(a, "videos/get", "video_id", condition("media_id", "IN", y.id, "5")))
+	require.Equal(t, []string{y.id}, s.ids(a, "videos/get", "video_id", condition("video_id", "CONTAINS", y.id)))
+	require.Contains(t, s.ids(a, "videos/get", "video_id", condition("video_duration_millisecond", "GREATER_EQUALS", idText(y.milliseconds))), y.id)
+	require.Equal(t, []string{y.id}, s.ids(a, "videos/get", "video_id", condition("media_description", "EQUALS", y.name)))
+	refused("videos/get", "video_id", "IN", y.id)
+	refused("videos/get", "image_width", "EQUALS", "1")
+	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering", condition("created_time", "GREATER", "1"))))
+	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering", condition("image_width", "EQUALS", "wide"))))
+}
+
+func TestTencentDocuments_AllColumnsOfReportsAreKnown(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	var figures []string
+	for line := range strings.Lines(tencentFigures) {
+		if !strings.HasPrefix(line, "#") {
+			figures = append(figures, strings.Fields(line)...)
+		}
+	}
+	require.Len(t, figures, 1049)
+	require.True(t, slices.IsSorted(figures))
+	ask := func(path, group string, columns []string) fields {
+		return data(t, s.tencentCall(a, path, "level", tencentLevelAccount, "group_by", group, "fields", jsonText(columns),
+			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`))["list"].([]any)[0].(fields)
+	}
+	for path, group := range map[string]string{"daily_reports/get": `["date"]`, "hourly_reports/get": `["hour"]`} {
+		for columns := range slices.Chunk(figures, 1000) { // a call takes 1,024
+			row := ask(path, group, columns)
+			require.Len(t, row, len(columns))
+			for _, name := range columns {
+				if _, has := tencentFields[name]; !has {
+					require.Equal(t, json.Number("0"), row[name], name)
+				}
+			}
+		}
+		row := ask(path, group, []string{"cost", "component_id", "component_type", "video_id", "match_type", "project_name"})
+		require.NotEqual(t, json.Number("0"), row["cost"])
+		delete(row, "cost")
+		require.Equal(t, fields{"component_id": json.Number("0"), "component_type": "", "video_id": "", "match_type": json.Number("0"), "project_name": ""}, row)
+	}
+}
+
+func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	ask := func(pairs ...string) url.Values {
+		q := query("fields", `["cost","adgroup_id"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000")
+		for i := 0; i < len(pairs); i += 2 {
+			q.Set(pairs[i], pairs[i+1])
+		}
+		q.Set("account_id", idText(a.id))
+		return q
+	}
+	rows := func(path string, pairs ...string) []any {
+		return data(t, s.do(s.tencentRequest(s.token(a), path, ask(pairs...))))["list"].([]any)
+	}
+	for level, groups := range tencentGroups {
+		for hourly, fields := range groups {
+			path := map[bool]string{false: "daily_reports/get", true: "hourly_reports/get"}[hourly]
+			got := rows(path, "level", level, "group_by", jsonText(fields))
+			has := level == tencentLevelAccount || level == tencentLevelAdgroup || level == tencentLevelCreative
+			require.Equal(t, has, len(got) > 0, "%s %s", path, level)
+		}
+	}
+	cost := func(list []any) (sum int64) {
+		for _, row := range list {
+			n, err := row.(fields)["cost"].(json.Number).Int64()
+			require.NoError(t, err)
+			sum += n
+		}
+		return sum
+	}
+	daily := []string{"level", tencentLevelAdgroup, "group_by", `["date","adgroup_id"]`}
+	all := rows("daily_reports/get", daily...)
+	one := all[0].(fields)
+	id := one["adgroup_id"].(json.Number).String()
+	account := rows("daily_reports/get", "level", tencentLevelAccount, "group_by", `["date"]`, "filtering", condition("adgroup_id", "IN", id))
+	require.Len(t, account, 1)
+	require.Equal(t, one["cost"], account[0].(fields)["cost"], "a condition narrows what is added up")
+	hours := rows("hourly_reports/get", "level", tencentLevelAccount, "group_by", `["hour"]`, "filtering", condition("adgroup_id", "IN", id))
+	require.Equal(t, cost(all[:1]), cost(hours))
+
+	creatives := rows("daily_reports/get", "level", tencentLevelCreative, "group_by", `["date","dynamic_creative_id"]`, "fields", `["cost","adgroup_id","dynamic_creative_id"]`)
+	creative := creatives[0].(fields)
+	ofOne := rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("dynamic_creative_id", "EQUALS", creative["dynamic_creative_id"].(json.Number).String()))...)
+	require.Equal(t, []any{fields{"cost": creative["cost"], "adgroup_id": creative["adgroup_id"]}}, ofOne)
+
+	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("marketing_target_type", "EQUALS", tencentTarget))...), len(all))
+	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("smart_delivery_platform", "NOT_EQUALS", "1"))...), len(all))
+	require.Empty(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("component_id", "IN", "1", "2"))...))
+	hourly := ask("level", tencentLevelAdgroup, "group_by", `["hour"]`, "filtering", condition("marketing_target_type", "EQUALS", tencentTarget))
+	require.Equal(t, 18009, code(t, s.do(s.tencentRequest(s.token(a), "hourly_reports/get", hourly))))
+	for _, level := range []string{"REPORT_LEVEL_QUERYWORD", "REPORT_LEVEL_MATERIAL_VIDEO"} {
+		q := ask("level", level, "group_by", `["hour"]`)
+		require.Equal(t, 18009, code(t, s.do(s.tencentRequest(s.token(a), "hourly_reports/get", q))), level)
+	}
+}
+
+func TestTencentDocuments_AccountsAreFoundByAPartOfTheirCompany(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 3)
+	base := []string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page_size", "100", "page", "1", "fields", `["account_id"]`}
+	list := func(pairs ...string) int {
+		return len(data(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", query(append(slices.Clone(base), pairs...)...))))["list"].([]any))
+	}
+	name := []rune(a.company())
+	require.Positive(t, list("filtering", condition("corporation_name", "CONTAINS", string(name[1:]))))
+	require.Zero(t, list("filtering", condition("corporation_name", "EQUALS", string(name[1:]))))
+	q := query(base...)
+	q.Del("page")
+	require.Equal(t, 18001, code(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", q))), "numbered pages need their number")
+	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "account_id", idText(a.id))
+	require.Len(t, data(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q)))["list"], 1)
+	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "page", "101", "page_size", "1")
+	require.Equal(t, 18003, code(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q))))
+}
+
+func TestTencentDocuments_BankTransfersAreAFundTypeOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	types := func(index int) (list []string) {
+		for _, row := range data(t, s.tencentCall(s.account("tencent", index), "funds/get"))["list"].([]any) {
+			list = append(list, row.(fields)["fund_type"].(string))
+		}
+		return list
+	}
+	require.Equal(t, []string{"FUND_TYPE_CASH", "FUND_TYPE_GIFT"}, types(0))
+	require.Equal(t, []string{"FUND_TYPE_CASH", "FUND_TYPE_BANK", "FUND_TYPE_GIFT"}, types(3))
+}
+
+func TestTencent_TakesTheRealTimeTooWhereverTheWorldsClockIs(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	now := time.Now().Unix()
+	require.False(t, near(now, s.clock.Now().Unix()), "the world is elsewhere")
+	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.clock.Now().Unix(): 0} {
+		require.Equal(t, want, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(stamp))), stamp-now)
+	}
+	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")))
+	require.Equal(t, 12100, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")), "a nonce is new for both")
+}

@@ -1,0 +1,90 @@
+package tencent
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"adsync/media"
+)
+
+// numberedCap is how many rows are asked for by the numbers of pages. The page of images/get and videos/get allows 99,999 pages of 100, and all
+// other lists of the platform end at 10,000 rows: a larger library is read in windows of the time of creation, which no limit can cut.
+const numberedCap = 10_000
+
+// clockAhead is how far the platform's clock may be ahead of ours.
+const clockAhead = 24 * time.Hour
+
+// window is a part of a library: what was made from a second to another, both included, up to the last one.
+type window struct {
+	from, to, last int64
+	number         int // of the page
+	total          int // of the whole library
+}
+
+func (w window) token() string {
+	return fmt.Sprintf("%d:%d:%d:%d:%d", w.from, w.to, w.last, w.number, w.total)
+}
+
+func readWindow(token string) (w window, ok bool) {
+	n, err := fmt.Sscanf(token, "%d:%d:%d:%d:%d", &w.from, &w.to, &w.last, &w.number, &w.total)
+	return w, err == nil && n == 5
+}
+
+// page fetches a page of the window, and makes the window smaller where it has too many rows. Its Next leads to the next window, which is twice as
+// long.
+func (w window) page(ctx context.Context, ask func(ctx context.Context, page string, made ...filter) (media.Page, error)) (media.Page, error) {
+	for {
+		second := func(operator string, at int64) filter {
+			return filter{Field: "created_time", Operator: operator, Values: []string{strconv.FormatInt(at, 10)}}
+		}
+		out, err := ask(ctx, strconv.Itoa(w.number), second("GREATER_EQUALS", w.from), second("LESS_EQUALS", w.to))
+		if err != nil {
+			return media.Page{}, err
+		}
+		if w.number == 1 && out.Total > numberedCap {
+			if w.from == w.to {
+				return media.Page{}, &media.Error{Class: media.Invalid, Message: fmt.Sprintf("%d files were made in one second: the platform gives out %d", out.Total, numberedCap)}
+			}
+			w.to = w.from + (w.to-w.from)/2
+			continue
+		}
+		out.Total = w.total
+		switch {
+		case out.Next != "":
+			w.number++
+			out.Next = w.token()
+		case w.to < w.last:
+			length := w.to - w.from + 1
+			w.from, w.number = w.to+1, 1
+			w.to = min(w.from+2*length-1, w.last)
+			out.Next = w.token()
+		}
+		return out, nil
+	}
+}
+
+// page fetches a page of the library.
+func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	ask := func(ctx context.Context, page string, filters ...filter) (media.Page, error) {
+		if !q.Since.IsZero() {
+			filters = append(filters, filter{Field: "last_modified_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(q.Since.Unix(), 10)}})
+		}
+		return media.Numbered{Endpoint: l.endpoint, Size: listPage}.Page(ctx, api, page, url.Values{
+			"account_id": {api.Account().ExternalID},
+			"fields":     {asJSON(l.fields)},
+			"filtering":  {asJSON(filters)},
+		}, media.EachRow(l.read))
+	}
+	if w, ok := readWindow(page); ok {
+		return w.page(ctx, ask)
+	}
+	out, err := ask(ctx, page, filter{Field: "created_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(beforeAll, 10)}})
+	if err != nil || page != "" || out.Total <= numberedCap {
+		return out, err
+	}
+	last := q.Until.Add(clockAhead).Unix()
+	return window{from: beforeAll, to: last, last: last, number: 1, total: out.Total}.page(ctx, ask)
+}
