@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,12 +23,14 @@ import (
 func (a *app) newSimulate() *cobra.Command {
 	var world simulator.Config
 	var listen string
+	var apart map[string]string
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Runs the simulated media platforms by themselves",
 		Long: `Serves simulated media platforms in their own wire formats: Tencent Ads under /tencent/v3.0/ and Ocean Engine under
 /oceanengine/open_api/, and both by the Host header of the real services. Accounts, ads and figures come from
-the seed and the clock: the same three give the same answers.
+the seed and the clock: the same three give the same answers. A client that takes another host and no other path
+finds a platform alone with --listen-platform.
 
 The control API under /_sim/ hands out credentials and the true figures, keeps the ledger of calls, sets limits
 and the clock, and orders faults. docs/simulator.md describes it.
@@ -33,6 +38,7 @@ and the clock, and orders faults. docs/simulator.md describes it.
 Whoever reaches the address may control the world: keep it on this machine or in a closed network.`,
 		Example: `  adsync simulate --accounts 400 --seed 7
   adsync simulate --listen 127.0.0.1:9191 --accounts 40000 --data /tmp/world --speed 60
+  adsync simulate --listen-platform tencent=127.0.0.1:9091 --listen-platform oceanengine=127.0.0.1:9092
   curl -s http://127.0.0.1:9090/_sim/credentials
   curl -s 'http://127.0.0.1:9090/_sim/truth?media=tencent&kind=report_daily&level=account&from=2026-11-01&to=2026-11-02'`,
 		Args: noArgs,
@@ -45,6 +51,9 @@ Whoever reaches the address may control the world: keep it on this machine or in
 			}
 			if _, _, err := net.SplitHostPort(listen); err != nil {
 				return usagef("--listen is %q: want host:port", listen)
+			}
+			if err := checkApart(apart); err != nil {
+				return err
 			}
 			cfg, _, err := a.load(cmd, "simulate")
 			if err != nil {
@@ -60,12 +69,14 @@ Whoever reaches the address may control the world: keep it on this machine or in
 				return err
 			}
 			m := service.NewManager(logger)
-			m.Add("simulator", &simulatorServer{listen: listen, sim: sim, logger: logger, failed: make(chan error, 1)})
+			m.Add("simulator", &simulatorServer{listen: listen, apart: apart, sim: sim, logger: logger, failed: make(chan error, 1)})
 			return m.Run(cmd.Context())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
+	flags.StringToStringVar(&apart, "listen-platform", nil,
+		"a platform and an address to serve it on alone, without its prefix, as tencent=127.0.0.1:9091; may be repeated")
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
 	flags.IntVar(&world.Giant, "giant", 0, "creatives that the first account of each platform runs; 0 makes it an ordinary one")
 	flags.IntVar(&world.Active, "active", 0, "how many of 100 accounts have ads that run, up to 65; 0 is 65, and a kept world has its own share")
@@ -82,14 +93,29 @@ const (
 	simulatorStopTimeout   = 2 * time.Second
 )
 
-// simulatorServer serves the simulated platforms.
+// checkApart refuses addresses of platforms that there are none of, or that are none.
+func checkApart(apart map[string]string) error {
+	paths := simulator.Platforms()
+	for name, address := range apart {
+		if _, known := paths[name]; !known {
+			return usagef("--listen-platform: there is no platform %q: want one of %s", name, strings.Join(slices.Sorted(maps.Keys(paths)), ", "))
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return usagef("--listen-platform %s=%s: want host:port", name, address)
+		}
+	}
+	return nil
+}
+
+// simulatorServer serves the simulated platforms: all on one address, and those that are asked for on addresses of their own.
 type simulatorServer struct {
 	listen string
+	apart  map[string]string // addresses, by the platforms' names
 	sim    *simulator.Simulator
 	logger *slog.Logger
 
-	http     *http.Server
-	served   chan struct{}
+	servers  []*http.Server
+	served   sync.WaitGroup
 	failed   chan error
 	stopOnce sync.Once
 }
@@ -101,41 +127,58 @@ var (
 
 // Start listens and serves until Stop.
 func (s *simulatorServer) Start(ctx context.Context) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)
+	address, err := s.serve(ctx, s.listen, s.sim.Handler())
 	if err != nil {
 		return errors.Join(err, s.sim.Close())
 	}
-	s.http = &http.Server{
-		Handler: s.sim.Handler(),
+	s.logger.Info("simulated platforms are served", "addr", address, "credentials", "http://"+address+"/_sim/credentials")
+	for _, name := range slices.Sorted(maps.Keys(s.apart)) {
+		if address, err = s.serve(ctx, s.apart[name], s.sim.Platform(name)); err != nil {
+			s.Stop()
+			return err
+		}
+		s.logger.Info("a simulated platform is served alone", "media", name, "addr", address, "base_url", "http://"+address+simulator.Platforms()[name])
+	}
+	return nil
+}
+
+// serve listens on an address and returns it with its port.
+func (s *simulatorServer) serve(ctx context.Context, listen string, handler http.Handler) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{
+		Handler: handler,
 		// An answer may take as long as an ordered fault wants: there is no limit on writing.
 		ReadHeaderTimeout: simulatorHeaderTimeout,
 		IdleTimeout:       simulatorIdleTimeout,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
-	s.served = make(chan struct{})
-	go func() {
-		defer close(s.served)
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serve: %w", err)
+	s.servers = append(s.servers, server)
+	s.served.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			select {
+			case s.failed <- fmt.Errorf("serve: %w", err):
+			default: // Another failure is told already.
+			}
 		}
-	}()
-	address := listener.Addr().String()
-	s.logger.Info("simulated platforms are served", "addr", address, "credentials", "http://"+address+"/_sim/credentials")
-	return nil
+	})
+	return listener.Addr().String(), nil
 }
 
 // Stop ends the calls under way and saves the world.
 func (s *simulatorServer) Stop() {
 	s.stopOnce.Do(func() {
-		if s.http != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), simulatorStopTimeout)
-			defer cancel()
+		ctx, cancel := context.WithTimeout(context.Background(), simulatorStopTimeout)
+		defer cancel()
+		for _, server := range s.servers {
 			// Calls that an ordered fault lets hang do not end by themselves.
-			if err := s.http.Shutdown(ctx); err != nil {
-				_ = s.http.Close()
+			if err := server.Shutdown(ctx); err != nil {
+				_ = server.Close()
 			}
-			<-s.served
 		}
+		s.served.Wait()
 		if err := s.sim.Close(); err != nil {
 			s.logger.Error("the simulated world was not saved", "err", err)
 		}

@@ -32,6 +32,27 @@ func TestSimulate_ServesUntilASignalAndKeepsItsWorld(t *testing.T) {
 	}
 }
 
+func TestSimulate_ServesAPlatformAloneOnAnAddressOfItsOwn(t *testing.T) {
+	t.Parallel()
+	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4", "--listen-platform=tencent=127.0.0.1:0", "--listen-platform=oceanengine=127.0.0.1:0")
+	for _, want := range []struct{ media, path, call, code string }{
+		{"oceanengine", "/open_api", "/oauth2/advertiser/get/", `"code":40104`},
+		{"tencent", "/v3.0", "/adgroups/get", `"code":12000`},
+	} {
+		line := p.await(t, "msg", "a simulated platform is served alone")
+		require.Equal(t, want.media, line["media"])
+		base := line["base_url"].(string)
+		require.Equal(t, "http://"+line["addr"].(string)+want.path, base)
+		status, got := get(t, base+want.call)
+		require.Equal(t, 200, status)
+		require.Contains(t, got, want.code)
+		status, got = get(t, "http://"+line["addr"].(string)+"/_sim/credentials")
+		require.Equal(t, 200, status)
+		require.Contains(t, got, `"code":`, "a platform does not know the control API")
+	}
+	p.stop(t, syscall.SIGTERM)
+}
+
 func TestSimulate_PortInUseIsAFailure(t *testing.T) {
 	t.Parallel()
 	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=2")

@@ -81,6 +81,33 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, http.StatusNotFound, "no platform and no control call has this path; see /_sim/ for a list")
 }
 
+// Platform returns a handler of one platform alone, which serves it as its real host does, without the prefix, whatever host a
+// request names; nil if there is no such platform.
+func (s *Simulator) Platform(name string) http.Handler {
+	for _, p := range s.platforms {
+		if about := p.spec(); about.name == name {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == about.authorisePath {
+					s.serveAuthorise(w, r, about)
+					return
+				}
+				s.serve(w, r, p, r.URL.Path)
+			})
+		}
+	}
+	return nil
+}
+
+// Platforms returns the platforms' names, each with the path that a client of it is configured with, after the host, where Platform serves it.
+func Platforms() map[string]string {
+	paths := map[string]string{}
+	for _, p := range platforms() {
+		about := p.spec()
+		paths[about.name] = strings.TrimPrefix(about.basePath, about.prefix)
+	}
+	return paths
+}
+
 // route finds the platform by the host that the request names, else by its path's prefix.
 func (s *Simulator) route(r *http.Request) (platform, string) {
 	host := r.Host

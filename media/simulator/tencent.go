@@ -69,6 +69,7 @@ var tencentMessages = map[int]string{
 	12100: "The nonce has been used before.",
 	12101: "The timestamp differs too much from the server's time.",
 	12201: "The account is not accessible with this token.",
+	12203: "The organization is not accessible with this token.",
 	18001: "A required parameter is missing.",
 	18002: "A parameter has the wrong type.",
 	18003: "A parameter is too large.",
@@ -90,7 +91,10 @@ func newTencent() *tencent {
 		accountName: func(a *account) string { return a.company() },
 		user: func(w *world, l *login) (int64, string) {
 			id := w.account(l.p, l.first).id
-			return id, "business manager " + strconv.FormatInt(id, 10)
+			if r := tencentRoleOf(l); r == tencentAgency || r == tencentAgencies {
+				id = agencyLogins + int64(l.index)
+			}
+			return id, tencentRoleOf(l).name(id)
 		},
 		metrics: []metric{
 			cost, impressions, clicks, downloads, installs, activations, registrations, conversions, deepConversions,
@@ -118,6 +122,7 @@ func newTencent() *tencent {
 		"/oauth/refresh_token":                               {http.MethodGet, nil},
 		tencentVersion + "advertiser/get":                    {http.MethodGet, t.advertisers},
 		tencentVersion + "organization_account_relation/get": {http.MethodGet, t.relations},
+		tencentVersion + "agency/get":                        {http.MethodGet, t.agencies},
 		tencentVersion + "adgroups/get":                      {http.MethodGet, t.adgroups},
 		tencentVersion + "dynamic_creatives/get":             {http.MethodGet, t.creatives},
 		tencentVersion + "images/get":                        {http.MethodGet, t.images},

@@ -282,3 +282,45 @@ func TestTencent_TakesTheRealTimeTooWhereverTheWorldsClockIs(t *testing.T) {
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")))
 	require.Equal(t, 12100, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")), "a nonce is new for both")
 }
+
+func TestTencentLogins_AreListedByWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: ofEach(401)}).unlimited()
+	ask := func(login int, path string, pairs ...string) fields {
+		q := query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "100"}, pairs...)...)
+		return decoded(t, s.do(s.tencentRequest(s.token(s.account("tencent", login*100)), path, q)))
+	}
+	count := func(answer fields) int {
+		require.Equal(t, json.Number("0"), answer["code"], "%v", answer)
+		return len(answer["data"].(fields)["list"].([]any))
+	}
+	refused := func(code string, answer fields) { t.Helper(); require.Equal(t, json.Number(code), answer["code"]) }
+	const relations, advertisers, agencies = "organization_account_relation/get", "advertiser/get", "agency/get"
+	id := []string{"fields", `["account_id"]`}
+	with := func(name, value string) []string { return append(slices.Clone(id), name, value) }
+
+	require.Equal(t, 100, count(ask(0, relations)), "an organisation")
+	refused("12201", ask(0, agencies, id...))
+
+	refused("12203", ask(2, relations))
+	require.Equal(t, 100, count(ask(2, advertisers, id...)), "an agency's customers")
+	user := idText(agencyLogins + 2)
+	refused("18001", ask(2, agencies, id...))
+	require.Equal(t, 1, count(ask(2, agencies, with("account_id", user)...)))
+
+	refused("12203", ask(3, relations))
+	refused("18001", ask(3, advertisers, id...))
+	seen := 0
+	for _, row := range ask(3, agencies, id...)["data"].(fields)["list"].([]any) {
+		agency := row.(fields)["account_id"].(json.Number).String()
+		seen += count(ask(3, advertisers, with("agency_id", agency)...))
+		require.Equal(t, 1, count(ask(3, agencies, with("account_id", agency)...)))
+	}
+	require.Equal(t, 100, seen, "the customers of a company's agencies")
+	refused("12201", ask(3, advertisers, with("agency_id", "1")...))
+	refused("18002", ask(3, advertisers, with("agency_id", "x")...))
+
+	refused("12203", ask(4, relations))
+	refused("18001", ask(4, advertisers, id...))
+	require.Equal(t, 1, count(ask(4, advertisers, with("account_id", idText(s.account("tencent", 400).id))...)), "an advertiser itself")
+}

@@ -136,13 +136,9 @@ func (t *tencent) advertisers(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	list := t.accountsOf(c, l)
-	if c.query.Get("account_id") != "" {
-		a, err := t.account(c, l)
-		if err != nil {
-			return err
-		}
-		list = []account{a}
+	list, err := t.reached(c, l)
+	if err != nil {
+		return err
 	}
 	for _, f := range filters {
 		list = slices.DeleteFunc(list, func(a account) bool { return !matches(f, a.company()) })
@@ -159,6 +155,10 @@ func (t *tencent) advertisers(c *call, l *login) *apiError {
 }
 
 func (t *tencent) relations(c *call, l *login) *apiError {
+	if tencentRoleOf(l) != tencentOrganisation {
+		// The documents have no code for it. This is what a login is told that names an organisation which is not its own.
+		return failure(12203, "the login is of no organisation")
+	}
 	p, err := t.accountPage(c, false, 100)
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func (t *tencent) exchange(c *call, app int) *apiError {
 	}
 	w.close(']')
 	w.textField("wechat_account_id", "")
-	w.textField("account_role_type", "ACCOUNT_ROLE_TYPE_BUSINESS_MANAGER")
+	w.textField("account_role_type", "ACCOUNT_ROLE_TYPE_"+string(tencentRoleOf(l)))
 	w.textField("account_type", "ACCOUNT_TYPE_QQ")
 	w.close('}')
 	w.textField("access_token", got.Access)

@@ -1,0 +1,85 @@
+package platforms_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media"
+	"adsync/media/simulator"
+	"adsync/media/tencent"
+)
+
+// signed calls Tencent's platform with a token, and nothing of a real process but its signature.
+type signed struct {
+	media.API
+	base, token string
+}
+
+func (s signed) Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/"+endpoint+"?"+query.Encode(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	tencent.New().Sign(r, s.token, time.Now())
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, err
+	}
+	return tencent.New().Decode(resp.StatusCode, resp.Header, body)
+}
+
+// A world of 401 accounts has a login of an organisation, one of an agency, one of a company of agencies and one of an advertiser.
+func TestAccounts_OfTencentAreListedForEveryKindOfLogin(t *testing.T) {
+	t.Parallel()
+	world, err := simulator.New(simulator.Config{Accounts: ofEach(401), Seed: 7})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, world.Close()) })
+	server := httptest.NewServer(world.Handler())
+	t.Cleanup(server.Close)
+	var all map[string]struct {
+		Path string `json:"base_url_path"`
+		Apps []struct {
+			Logins []struct {
+				Login    string   `json:"user_id"`
+				Name     string   `json:"user_name"`
+				Access   string   `json:"access_token"`
+				Accounts []string `json:"account_ids"`
+			} `json:"logins"`
+		} `json:"apps"`
+	}
+	resp, err := server.Client().Get(server.URL + "/_sim/credentials") //nolint:noctx // It is our own.
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(json.NewDecoder(resp.Body).Decode(&all), resp.Body.Close()))
+	var names []string
+	for _, app := range all[tencent.Name].Apps {
+		for _, login := range app.Logins {
+			names = append(names, login.Name)
+			var found []string
+			api := signed{base: server.URL + all[tencent.Name].Path, token: login.Access}
+			require.NoError(t, tencent.New().Accounts(t.Context(), api, login.Login, func(page []media.FoundAccount) error {
+				for _, a := range page {
+					found = append(found, a.ExternalID)
+				}
+				return nil
+			}), login.Name)
+			require.ElementsMatch(t, login.Accounts, found, login.Name)
+		}
+	}
+	require.Len(t, names, 5)
+	require.Contains(t, names[2], "agency")
+	require.Contains(t, names[3], "organization agency mdm")
+	require.Contains(t, names[4], "advertiser")
+}
