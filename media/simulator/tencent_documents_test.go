@@ -76,6 +76,63 @@ func TestTencentDocuments_FieldsOfListsAreThoseOfTheirPages(t *testing.T) {
 	require.Equal(t, fields{"account_id": json.Number(idText(a.id)), "corporation_name": a.company(), "system_status": "CUSTOMER_STATUS_NORMAL"}, rows["list"].([]any)[0])
 }
 
+// tencentWords are words of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus, MediaSystemStatus, MediaStatusType, ImageSourceType,
+// FundStatus, AccountTypeMap, CustomerSystemStatus, DeliveryMode, DynamicCreativeType and CreativeSetApprovalStatus of the SDK.
+var tencentWords = strings.Fields(`AD_STATUS_NORMAL AD_STATUS_SUSPEND ADGROUP_STATUS_ACTIVE ADGROUP_STATUS_SUSPEND ADGROUP_STATUS_DELETED
+	MARKETING_GOAL_USER_GROWTH MARKETING_CARRIER_TYPE_APP_ANDROID MARKETING_TARGET_TYPE_APP_ANDROID BID_MODE_OCPM OPTIMIZATIONGOAL_APP_ACTIVATE
+	SITE_SET_MOMENTS SITE_SET_WECHAT SITE_SET_CHANNELS SITE_SET_MOBILE_UNION MALE FEMALE LIVE_IN DELIVERY_MODE_COMPONENT DYNAMIC_CREATIVE_TYPE_PROGRAM
+	CREATIVE_SET_APPROVAL_STATUS_NORMAL IMAGE_TYPE_JPG MEDIA_TYPE_MP4 MEDIA_STATUS_VALID ADSTATUS_NORMAL SOURCE_TYPE_LOCAL FUND_TYPE_CASH FUND_TYPE_GIFT
+	FUND_TYPE_BANK FUND_STATUS_NORMAL FUND_STATUS_NOT_ENOUGH CUSTOMER_STATUS_NORMAL`)
+
+// words finds the values of an answer that are words of an enum: capitals alone. Texts that people write are left out.
+func words(value any, yield func(string)) {
+	switch value := value.(type) {
+	case []any:
+		for _, v := range value {
+			words(v, yield)
+		}
+	case fields:
+		for name, v := range value {
+			if !strings.HasSuffix(name, "_name") && name != "content" && name != "description" {
+				words(v, yield)
+			}
+		}
+	case string:
+		const digits = "0123456789"
+		if strings.Trim(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"+digits) == "" && strings.Trim(value, digits) != "" {
+			yield(value)
+		}
+	}
+}
+
+func TestTencentDocuments_EveryWordOfAnEnumIsThePlatforms(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	met := map[string]bool{}
+	for index := range 40 {
+		a := s.account("tencent", index)
+		page := []string{"page_size", "100"}
+		for _, call := range [][]string{
+			append([]string{"adgroups/get"}, page...), append([]string{"adgroups/get", "is_deleted", "true"}, page...),
+			append([]string{"dynamic_creatives/get"}, page...), append([]string{"images/get"}, page...), append([]string{"videos/get"}, page...),
+			{"funds/get"}, {"daily_balance_report/get", "date_range", `{"start_date":"2026-11-10","end_date":"2026-11-12"}`},
+			{"advertiser/get", "fields", `["system_status"]`, "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9"},
+			{
+				"daily_reports/get", "level", tencentLevelAdgroup, "group_by", `["date","site_set"]`, "fields", `["site_set"]`,
+				"date_range", `{"start_date":"2026-11-10","end_date":"2026-11-12"}`,
+			},
+		} {
+			words(data(t, s.tencentCall(a, call[0], call[1:]...)), func(word string) { met[word] = true })
+		}
+	}
+	for word := range met {
+		require.Contains(t, tencentWords, word)
+	}
+	for _, word := range tencentWords {
+		require.True(t, met[word], "%s is served", word)
+	}
+}
+
 func condition(field, operator string, values ...string) string {
 	return jsonText([]fields{{"field": field, "operator": operator, "values": values}})
 }

@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.PlannedAt.IsZero() {
 		o.PlannedAt = o.Now
 	}
-	v := &verifier{Options: o, seen: map[accountDay]bool{}, closed: map[int64]bool{}, left: map[summaryDay]bool{}, shown: map[string]int{}}
+	v := &verifier{Options: o, seen: map[accountDay]bool{}, closed: map[int64]bool{}, left: map[summaryDay]bool{}}
 	v.report.Tables = map[string]Table{}
 	sums, err := newSummaries(ctx, o.Store)
 	if err != nil {
@@ -376,6 +376,9 @@ func (v *verifier) table(name string, columns int) *comparison {
 
 func (c *comparison) differ(text string) {
 	c.Differences++
+	if c.v.shown == nil {
+		c.v.shown = map[string]int{}
+	}
 	if c.v.shown[c.name]++; c.v.shown[c.name] <= examplesOfTable && len(c.v.report.Examples) < examplesMax {
 		c.v.report.Examples = append(c.v.report.Examples, c.name+": "+text)
 	}

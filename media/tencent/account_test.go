@@ -1,0 +1,132 @@
+package tencent
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media"
+)
+
+func TestAccounts_FollowsTheCursor(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: func(_ string, q url.Values) string {
+		if q.Get("cursor") == "" {
+			return data(`{"list":[{"account_id":25610,"corporation_name":"某公司","is_bid":true}],"cursor_page_info":{"total_number":2,"has_more":true,"cursor":25610}}`)("", nil)
+		}
+		return data(`{"list":[{"account_id":25611,"corporation_name":""}],"cursor_page_info":{"total_number":2,"has_more":false,"cursor":25611}}`)("", nil)
+	}}
+	var found []media.FoundAccount
+	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
+		found = append(found, page...)
+		return nil
+	}))
+	require.Len(t, found, 2)
+	require.Equal(t, "25610", found[0].ExternalID)
+	require.Equal(t, "某公司", found[0].Name)
+	require.Equal(t, []any{nil}, found[1].Raw)
+	require.Equal(t, "25610", s.queries[1].Get("cursor"))
+
+	stop := errors.New("stop")
+	require.ErrorIs(t, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return stop }), stop)
+	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
+}
+
+// refusal is an answer with a code.
+func refusal(code int, message string) string {
+	return fmt.Sprintf(`{"code":%d,"message":%q,"message_cn":"","code_type":"BusinessException"}`, code, message)
+}
+
+func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
+	t.Parallel()
+	rows := func(ids ...string) string {
+		list := make([]string, len(ids))
+		for i, id := range ids {
+			list[i] = fmt.Sprintf(`{"account_id":%s,"corporation_name":"c"}`, id)
+		}
+		return data(fmt.Sprintf(`{"list":[%s],"cursor_page_info":{"total_number":%d,"has_more":false}}`, strings.Join(list, ","), len(ids)))("", nil)
+	}
+	for name, c := range map[string]struct {
+		login  string
+		answer func(endpoint string, q url.Values) string
+		want   []string
+		asked  []string
+	}{
+		"an agency, which is refused as an organisation": {"7", func(endpoint string, q url.Values) string {
+			if endpoint == relationsEndpoint {
+				return refusal(12203, "organization_id")
+			}
+			return rows("1", "2")
+		}, []string{"1", "2"}, []string{relationsEndpoint, advertisersEndpoint}},
+		"an agency, which as an organisation has none": {"7", func(endpoint string, q url.Values) string {
+			if endpoint == relationsEndpoint {
+				return rows()
+			}
+			return rows("1")
+		}, []string{"1"}, []string{relationsEndpoint, advertisersEndpoint}},
+		"an advertiser": {"25610", func(endpoint string, q url.Values) string {
+			switch {
+			case endpoint == relationsEndpoint:
+				return refusal(12204, "not allowed")
+			case q.Get("account_id") == "":
+				return refusal(18001, "account_id")
+			}
+			return rows(q.Get("account_id"))
+		}, []string{"25610"}, []string{relationsEndpoint, advertisersEndpoint, advertisersEndpoint}},
+		"the company of two agencies": {"a person", func(endpoint string, q url.Values) string {
+			switch {
+			case endpoint == agenciesEndpoint && q.Get("page") == "1":
+				return data(`{"list":[{"account_id":31}],"page_info":{"page":1,"page_size":100,"total_number":2,"total_page":2}}`)("", nil)
+			case endpoint == agenciesEndpoint:
+				return data(`{"list":[{"account_id":32}],"page_info":{"page":2,"page_size":100,"total_number":2,"total_page":2}}`)("", nil)
+			case q.Get("agency_id") != "":
+				return rows(q.Get("agency_id") + "1")
+			}
+			return refusal(18001, "agency_id")
+		}, []string{"311", "321"}, []string{relationsEndpoint, advertisersEndpoint, agenciesEndpoint, agenciesEndpoint, advertisersEndpoint, advertisersEndpoint}},
+		"a login without accounts": {"7", func(endpoint string, q url.Values) string {
+			if endpoint == agenciesEndpoint {
+				return refusal(12201, "not an agency")
+			}
+			return rows()
+		}, nil, []string{relationsEndpoint, advertisersEndpoint, advertisersEndpoint, agenciesEndpoint}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked []string
+			s := &server{answer: func(endpoint string, q url.Values) string {
+				asked = append(asked, endpoint)
+				return c.answer(endpoint, q)
+			}}
+			var found []string
+			require.NoError(t, New().Accounts(t.Context(), s, c.login, func(page []media.FoundAccount) error {
+				for _, a := range page {
+					found = append(found, a.ExternalID)
+				}
+				return nil
+			}))
+			require.Equal(t, c.want, found)
+			require.Equal(t, c.asked, asked)
+		})
+	}
+	none := func([]media.FoundAccount) error { return nil }
+	first := &server{answer: func(endpoint string, _ url.Values) string { return refusal(12201, endpoint) }}
+	require.ErrorContains(t, New().Accounts(t.Context(), first, "7", none), relationsEndpoint, "where all is refused, the first refusal counts")
+	busy := &server{answer: func(string, url.Values) string { return refusal(30021, "") }}
+	requireClass(t, media.Transient, New().Accounts(t.Context(), busy, "7", none))
+	require.Len(t, busy.queries, 1, "what fails is asked again later, and is no answer")
+}
+
+func TestAccounts_LeavesOutWhatV3DoesNotServe(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"list":[{"account_id":1,"is_bid":true,"is_mp":true},{"account_id":2,"is_bid":false,"is_mp":true},{"account_id":3}],
+		"cursor_page_info":{"total_number":3,"has_more":false}}`)}
+	require.NoError(t, New().Accounts(t.Context(), s, "7", func(page []media.FoundAccount) error {
+		require.Equal(t, []string{"", wechatOnly, ""}, []string{page[0].LeftOut, page[1].LeftOut, page[2].LeftOut})
+		return nil
+	}))
+}

@@ -1,0 +1,74 @@
+package tencent
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media"
+)
+
+func TestAssets_OfALargeLibraryAreReadInWindows(t *testing.T) {
+	t.Parallel()
+	// 25,000 files, most of them of one day, of a platform that gives out 10,000 by number.
+	made := make([]int64, 25_000)
+	for i := range made {
+		made[i] = 1_790_000_000 + int64(i)*3
+	}
+	made[0], made[1] = 1_000_000_001, 1_600_000_000
+	s := &server{answer: func(_ string, q url.Values) string {
+		var filters []filter
+		require.NoError(t, json.Unmarshal([]byte(q.Get("filtering")), &filters))
+		var rows []string
+		total, number := 0, must(strconv.Atoi(q.Get("page")))
+		for i, at := range made {
+			fits := true
+			for _, f := range filters {
+				limit := must(strconv.ParseInt(f.Values[0], 10, 64))
+				fits = fits && (f.Operator == "GREATER_EQUALS" && at >= limit || f.Operator == "LESS_EQUALS" && at <= limit)
+			}
+			if !fits {
+				continue
+			}
+			if total++; (total-1)/listPage == number-1 {
+				rows = append(rows, fmt.Sprintf(`{"video_id":%d}`, i+1))
+			}
+		}
+		if number > 100 {
+			return refusal(18003, "page")
+		}
+		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(rows, ","), total))("", nil)
+	}}
+	seen := map[string]bool{}
+	for page := ""; ; {
+		out, err := videos.page(t.Context(), s, media.ListQuery{Until: time.Unix(1_790_080_000, 0)}, page)
+		require.NoError(t, err)
+		require.Equal(t, len(made), out.Total, "each page says how many there are of all")
+		require.Empty(t, out.Moved)
+		for _, row := range out.Rows {
+			require.False(t, seen[row.Object], row.Object)
+			seen[row.Object] = true
+		}
+		if page = out.Next; page == "" {
+			break
+		}
+	}
+	require.Len(t, seen, len(made))
+	require.Less(t, len(s.queries), 330, "250 pages, and some questions to find the windows")
+	one := &server{answer: data(`{"list":[],"page_info":{"total_number":10001}}`)}
+	_, err := videos.page(t.Context(), one, media.ListQuery{Until: time.Unix(1_790_080_000, 0)}, "")
+	requireClass(t, media.Invalid, err)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
