@@ -107,7 +107,8 @@ func checkApart(apart map[string]string) error {
 	return nil
 }
 
-// simulatorServer serves the simulated platforms: all on one address, and those that are asked for on addresses of their own.
+// simulatorServer serves the simulated platforms: all on one address, and those that are asked for on addresses of
+// their own.
 type simulatorServer struct {
 	listen string
 	apart  map[string]string // addresses, by the platforms' names

@@ -81,8 +81,8 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, http.StatusNotFound, "no platform and no control call has this path; see /_sim/ for a list")
 }
 
-// Platform returns a handler of one platform alone, which serves it as its real host does, without the prefix, whatever host a
-// request names; nil if there is no such platform.
+// Platform returns a handler of one platform alone, which serves it as its real host does, without the prefix, whatever
+// host a request names; nil if there is no such platform.
 func (s *Simulator) Platform(name string) http.Handler {
 	for _, p := range s.platforms {
 		if about := p.spec(); about.name == name {
@@ -98,7 +98,8 @@ func (s *Simulator) Platform(name string) http.Handler {
 	return nil
 }
 
-// Platforms returns the platforms' names, each with the path that a client of it is configured with, after the host, where Platform serves it.
+// Platforms returns the platforms' names, each with the path that a client of it is configured with, after the host,
+// where Platform serves it.
 func Platforms() map[string]string {
 	paths := map[string]string{}
 	for _, p := range platforms() {

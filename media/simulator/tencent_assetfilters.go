@@ -24,8 +24,8 @@ var (
 	tencentRange    = []string{"GREATER_EQUALS", "LESS_EQUALS"}
 )
 
-// tencentAssetConditions are those of the pages of images/get and videos/get, which have their operators from the same tables: an image's id is
-// found by IN, a video's by CONTAINS and its media_id by IN.
+// tencentAssetConditions are those of the pages of images/get and videos/get, which have their operators from the same
+// tables: an image's id is found by IN, a video's by CONTAINS and its media_id by IN.
 var tencentAssetConditions = [][]assetCondition{
 	assetImage: append(tencentCommonConditions("image"),
 		assetCondition{field: "image_id", operators: []string{"EQUALS", "CONTAINS", "IN"}, text: assetID}),

@@ -10,7 +10,8 @@ var tencentImageOrder = []string{
 	"last_modified_time", "status",
 }
 
-// tencentImageUnset and tencentVideoUnset are the other fields of the platform's pages: an answer leaves out what is not set.
+// tencentImageUnset and tencentVideoUnset are the other fields of the platform's pages: an answer leaves out what is
+// not set.
 var (
 	tencentImageUnset = []string{
 		"source_signature", "image_usage", "product_catalog_id", "product_outer_id", "source_reference_id", "owner_account_id",
@@ -41,8 +42,8 @@ var tencentAssetFields = map[string]write[*asset]{
 	"preview_url":        fixed[*asset](`""`),
 	"status":             fixed[*asset](`"ADSTATUS_NORMAL"`),
 	"source_type":        fixed[*asset](`"SOURCE_TYPE_LOCAL"`),
-	// The enums ImageType and MediaType of the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3): the samples of the documents
-	// have older words.
+	// The enums ImageType and MediaType of the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3): the
+	// samples of the documents have older words.
 	"type": func(w *jsonWriter, x *asset) {
 		w.text([...]string{"IMAGE_TYPE_JPG", "MEDIA_TYPE_MP4"}[x.kind])
 	},

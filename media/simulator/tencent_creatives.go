@@ -2,8 +2,8 @@ package simulator
 
 import "slices"
 
-// creativeOrder are the fields of a dynamic creative that this world has, in the order in which they are told when none are named. The page of
-// dynamic_creatives/get has no account_id among them.
+// creativeOrder are the fields of a dynamic creative that this world has, in the order in which they are told when none
+// are named. The page of dynamic_creatives/get has no account_id among them.
 var creativeOrder = []string{
 	"dynamic_creative_id", "dynamic_creative_name", "adgroup_id", "creative_template_id", "delivery_mode",
 	"dynamic_creative_type", "creative_components", "configured_status", "creative_set_approval_status", "impression_tracking_url",
@@ -47,7 +47,8 @@ var creativeFields = map[string]write[dynamicCreative]{
 // componentsMax bounds the components of a creative: its id and theirs are of one number.
 const componentsMax = 10
 
-// component is a component of a creative, with an id of its own. Those that the advertiser has taken out stay, as deleted ones.
+// component is a component of a creative, with an id of its own. Those that the advertiser has taken out stay, as
+// deleted ones.
 func (x dynamicCreative) component(w *jsonWriter, n int64, isDeleted bool, value func()) {
 	w.open('{')
 	w.numberField("component_id", x.id*componentsMax+n)
@@ -59,9 +60,10 @@ func (x dynamicCreative) component(w *jsonWriter, n int64, isDeleted bool, value
 	w.close('}')
 }
 
-// writeComponents tells what the creative shows: a video with its cover, an image, or a list of images. A creative that was given others
-// still tells what it showed before. Ids of images and videos are texts here, while videos/get has numbers: the struct VideoComponent
-// of the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3) cannot read a number.
+// writeComponents tells what the creative shows: a video with its cover, an image, or a list of images. A creative that
+// was given others still tells what it showed before. Ids of images and videos are texts here, while videos/get has
+// numbers: the struct VideoComponent of the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3) cannot read a
+// number.
 func (x dynamicCreative) writeComponents(w *jsonWriter) {
 	w.open('{')
 	w.openArray("title")
@@ -99,8 +101,8 @@ func (x dynamicCreative) writeShown(w *jsonWriter, assets []asset) {
 	}
 }
 
-// creativeLister has the conditions that a list of dynamic creatives takes, from the tables of the page of dynamic_creatives/get, which names no
-// operators for the last two.
+// creativeLister has the conditions that a list of dynamic creatives takes, from the tables of the page of
+// dynamic_creatives/get, which names no operators for the last two.
 var creativeLister = tencentLister{
 	id: "dynamic_creative_id", name: "dynamic_creative_name", parent: "adgroup_id", filtersMax: 10,
 	operators: map[string][]string{

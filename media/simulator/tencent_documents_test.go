@@ -76,8 +76,9 @@ func TestTencentDocuments_FieldsOfListsAreThoseOfTheirPages(t *testing.T) {
 	require.Equal(t, fields{"account_id": json.Number(idText(a.id)), "corporation_name": a.company(), "system_status": "CUSTOMER_STATUS_NORMAL"}, rows["list"].([]any)[0])
 }
 
-// tencentWords are words of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus, MediaSystemStatus, MediaStatusType, ImageSourceType,
-// FundStatus, AccountTypeMap, CustomerSystemStatus, DeliveryMode, DynamicCreativeType and CreativeSetApprovalStatus of the SDK.
+// tencentWords are words of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus,
+// MediaSystemStatus, MediaStatusType, ImageSourceType, FundStatus, AccountTypeMap, CustomerSystemStatus, DeliveryMode,
+// DynamicCreativeType and CreativeSetApprovalStatus of the SDK.
 var tencentWords = strings.Fields(`AD_STATUS_NORMAL AD_STATUS_SUSPEND ADGROUP_STATUS_ACTIVE ADGROUP_STATUS_SUSPEND ADGROUP_STATUS_DELETED
 	MARKETING_GOAL_USER_GROWTH MARKETING_CARRIER_TYPE_APP_ANDROID MARKETING_TARGET_TYPE_APP_ANDROID BID_MODE_OCPM OPTIMIZATIONGOAL_APP_ACTIVATE
 	SITE_SET_MOMENTS SITE_SET_WECHAT SITE_SET_CHANNELS SITE_SET_MOBILE_UNION MALE FEMALE LIVE_IN DELIVERY_MODE_COMPONENT DYNAMIC_CREATIVE_TYPE_PROGRAM

@@ -10,8 +10,8 @@ import (
 // tencentMoments are the operators of conditions on times.
 var tencentMoments = []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREATER_EQUALS"}
 
-// adgroupLister has the conditions that a list of ad groups takes, from the tables of the page of adgroups/get. It names no operators for
-// rta_target_id, and is_deleted is of the page "Return codes" (返回码), at 33109.
+// adgroupLister has the conditions that a list of ad groups takes, from the tables of the page of adgroups/get. It
+// names no operators for rta_target_id, and is_deleted is of the page "Return codes" (返回码), at 33109.
 var adgroupLister = tencentLister{
 	id: "adgroup_id", name: "adgroup_name", filtersMax: 255,
 	operators: map[string][]string{

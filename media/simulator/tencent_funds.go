@@ -19,7 +19,8 @@ var (
 	}
 )
 
-// tencentFundsOf are the fund types of an account: one in five has its cash by bank transfer, which is a fund type of its own.
+// tencentFundsOf are the fund types of an account: one in five has its cash by bank transfer, which is a fund type of
+// its own.
 func tencentFundsOf(a *account) []tencentFund {
 	if a.index%5 == 3 {
 		return tencentBankFundTypes

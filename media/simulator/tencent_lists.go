@@ -12,8 +12,8 @@ type write[T any] func(w *jsonWriter, x T)
 
 func fixed[T any](json string) write[T] { return func(w *jsonWriter, _ T) { w.raw(json) } }
 
-// tencentAccountFields are those of advertiser/get. Of what the platform lists beside them (tencentAccountUnset) the accounts of this world have
-// nothing, and an answer leaves out what is not set.
+// tencentAccountFields are those of advertiser/get. Of what the platform lists beside them (tencentAccountUnset) the
+// accounts of this world have nothing, and an answer leaves out what is not set.
 var (
 	tencentAccountFields = map[string]write[*account]{
 		"account_id":         func(w *jsonWriter, a *account) { w.number(a.id) },
@@ -156,7 +156,8 @@ func (t *tencent) advertisers(c *call, l *login) *apiError {
 
 func (t *tencent) relations(c *call, l *login) *apiError {
 	if tencentRoleOf(l) != tencentOrganisation {
-		// The documents have no code for it. This is what a login is told that names an organisation which is not its own.
+		// The documents have no code for it. This is what a login is told that names an organisation which is not its
+		// own.
 		return failure(12203, "the login is of no organisation")
 	}
 	p, err := t.accountPage(c, false, 100)
@@ -190,8 +191,8 @@ func (t *tencent) relations(c *call, l *login) *apiError {
 	return nil
 }
 
-// adgroupOrder are the fields of an ad group that this world has, in the order in which they are told when none are named. The page of adgroups/get has
-// no account_id among them.
+// adgroupOrder are the fields of an ad group that this world has, in the order in which they are told when none are
+// named. The page of adgroups/get has no account_id among them.
 var adgroupOrder = []string{
 	"adgroup_id", "adgroup_name", "configured_status", "system_status", "created_time", "last_modified_time",
 	"is_deleted", "marketing_goal", "marketing_carrier_type", "marketing_target_type", "begin_date", "end_date", "time_series",

@@ -19,8 +19,8 @@ const (
 // agenciesOfCompany is how many agencies a company of agencies has.
 const agenciesOfCompany = 2
 
-// tencentRoleOf is a login's role. One that reaches a single account is that of an advertiser, and of others each third is an agency's and each fourth
-// that of a company of agencies.
+// tencentRoleOf is a login's role. One that reaches a single account is that of an advertiser, and of others each third
+// is an agency's and each fourth that of a company of agencies.
 func tencentRoleOf(l *login) tencentRole {
 	switch {
 	case l.last-l.first == 1:
@@ -60,8 +60,8 @@ func (t *tencent) agencyNamed(c *call, l *login, name string) (int, *apiError) {
 	return n, nil
 }
 
-// reached lists the accounts that advertiser/get shows a login. The page says that an advertiser must name its account, and a company of agencies
-// one of them, which others need not.
+// reached lists the accounts that advertiser/get shows a login. The page says that an advertiser must name its account,
+// and a company of agencies one of them, which others need not.
 func (t *tencent) reached(c *call, l *login) ([]account, *apiError) {
 	role := tencentRoleOf(l)
 	switch {

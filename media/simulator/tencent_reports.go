@@ -82,9 +82,10 @@ const (
 	tencentLevelCreative = "REPORT_LEVEL_DYNAMIC_CREATIVE"
 )
 
-// tencentGroups are what each level can be grouped by, daily and hourly; nil where there is no such report. They are those of the page
-// "Insight into advertising data" (广告数据洞察), and of "Rules of aggregation" (聚合规则) for projects and templates. Those of the levels without rules
-// are the day, the hour and the ad group. Levels of components, images and videos are not served: this world has no figures of theirs.
+// tencentGroups are what each level can be grouped by, daily and hourly; nil where there is no such report. They are
+// those of the page "Insight into advertising data" (广告数据洞察), and of "Rules of aggregation" (聚合规则) for projects and
+// templates. Those of the levels without rules are the day, the hour and the ad group. Levels of components, images and
+// videos are not served: this world has no figures of theirs.
 var tencentGroups = map[string]map[bool][]string{
 	tencentLevelAccount: {false: {"date"}, true: {"hour"}},
 	tencentLevelAdgroup: {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
@@ -107,8 +108,8 @@ var tencentGroups = map[string]map[bool][]string{
 	"REPORT_LEVEL_PLAYLET":                   {false: {"date", "adgroup_id"}},
 }
 
-// tencentReportFilters are the conditions of reports, by the hour and daily, from the tables of their pages. The page of daily reports gives md5 no
-// operators: it has those of the other texts.
+// tencentReportFilters are the conditions of reports, by the hour and daily, from the tables of their pages. The page
+// of daily reports gives md5 no operators: it has those of the other texts.
 var tencentReportFilters = map[bool]map[string][]string{
 	true: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id", "image_id", "video_id"),
 	false: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id", "image_id", "video_id",
@@ -206,8 +207,9 @@ func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
 	w.close('}')
 }
 
-// fits reports whether the conditions hold for a row, which is that of an object where one of them is about an object. Of what conditions
-// name beside ad groups and creatives, no row has anything but the target that all ads of this world have.
+// fits reports whether the conditions hold for a row, which is that of an object where one of them is about an object.
+// Of what conditions name beside ad groups and creatives, no row has anything but the target that all ads of this world
+// have.
 func (q *tencentQuery) fits(r *row) bool {
 	for _, f := range q.filters {
 		value := ""
@@ -226,7 +228,8 @@ func (q *tencentQuery) fits(r *row) bool {
 	return true
 }
 
-// narrow makes the rows of an account's report those of its objects where conditions are about them, before they are added up.
+// narrow makes the rows of an account's report those of its objects where conditions are about them, before they are
+// added up.
 func (q *tencentQuery) narrow() {
 	for _, f := range q.filters {
 		switch f.Field {

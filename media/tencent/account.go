@@ -32,9 +32,10 @@ func (Platform) AccountTable() store.RawTable {
 	}}
 }
 
-// Accounts implements media.Platform: the accounts below the organisation that authorised us. A login that is no organisation has none:
-// it is an agency, whose customers advertiser/get lists; an advertiser, which advertiser/get lists by its own id; or the company of
-// several agencies, whose customers are listed by each agency. Which of them a login is, nothing but the answers says for sure.
+// Accounts implements media.Platform: the accounts below the organisation that authorised us. A login that is no
+// organisation has none: it is an agency, whose customers advertiser/get lists; an advertiser, which advertiser/get
+// lists by its own id; or the company of several agencies, whose customers are listed by each agency. Which of them a
+// login is, nothing but the answers says for sure.
 func (Platform) Accounts(ctx context.Context, api media.API, login string, yield func([]media.FoundAccount) error) error {
 	l := accountLister{ctx: ctx, api: api, yield: yield}
 	first := l.list(relationsEndpoint, url.Values{})

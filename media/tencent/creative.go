@@ -62,9 +62,10 @@ func readCreative(raw json.RawMessage) (media.Row, error) {
 	}, nil
 }
 
-// assetFields are those that hold the id of an asset, wherever in a creative's components they stand, from the page of dynamic_creatives/get.
-// Ids are texts there; what is no id under such a name, as the list "video", is looked into. A video's cover is an image. The images of brands,
-// gifts and cards stand beside what is shown and are not among them, nor is the file that an image was cut from (original_image_id).
+// assetFields are those that hold the id of an asset, wherever in a creative's components they stand, from the page of
+// dynamic_creatives/get. Ids are texts there; what is no id under such a name, as the list "video", is looked into. A
+// video's cover is an image. The images of brands, gifts and cards stand beside what is shown and are not among them,
+// nor is the file that an image was cut from (original_image_id).
 var assetFields = map[string]string{
 	"image_id": store.AssetImage, "cover_id": store.AssetImage,
 	"image": store.AssetImage, "image2": store.AssetImage, // of element_story
@@ -73,8 +74,8 @@ var assetFields = map[string]string{
 	"video": store.AssetVideo, "video2": store.AssetVideo, "video3": store.AssetVideo, // of app_promotion_video
 }
 
-// shown finds the images and videos among a creative's components; nil when it was not told of any component. A component that the
-// advertiser has taken out stays in the list, as a deleted one.
+// shown finds the images and videos among a creative's components; nil when it was not told of any component. A
+// component that the advertiser has taken out stays in the list, as a deleted one.
 func shown(components any) []store.AssetUse {
 	if components == nil {
 		return nil

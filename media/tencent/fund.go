@@ -44,9 +44,10 @@ var (
 	}
 )
 
-// fundTypes sorts the platform's fund types, the 44 of the enum AccountTypeMap in its SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3); its
-// samples show older names (GENERAL_CASH, BANK). A bank transfer is cash. What is neither paid in, given nor lent is of another
-// kind: shared income, quotas, virtual and unsupported money, and funds whose names do not say what they are.
+// fundTypes sorts the platform's fund types, the 44 of the enum AccountTypeMap in its SDK
+// (TencentAd/marketing-api-go-sdk, pkg/model/v3); its samples show older names (GENERAL_CASH, BANK). A bank transfer is
+// cash. What is neither paid in, given nor lent is of another kind: shared income, quotas, virtual and unsupported
+// money, and funds whose names do not say what they are.
 var fundTypes = media.FundTypes{
 	{Word: "CREDIT", Kind: fund.Credit},
 	{Word: "DEBT", Kind: fund.Credit},

@@ -69,8 +69,8 @@ func (l cursorList) page(ctx context.Context, api media.API, q media.ListQuery, 
 	if err != nil {
 		return media.Page{}, media.Broken(l.endpoint, err)
 	}
-	// The pages of adgroups/get and dynamic_creatives/get say that an empty cursor ends the list. One beside the last rows would only lead to an
-	// empty page; an empty page before them has a cursor that leads on.
+	// The pages of adgroups/get and dynamic_creatives/get say that an empty cursor ends the list. One beside the last
+	// rows would only lead to an empty page; an empty page before them has a cursor that leads on.
 	seen += len(out.Rows)
 	if next != "" && seen < out.Total {
 		out.Next = strconv.Itoa(seen) + ":" + next

@@ -149,7 +149,8 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	read := media.EachRow(func(raw json.RawMessage) (media.Row, error) { return r.readRow(raw, q) })
 	out, err := pages.Page(ctx, api, page, query, read)
 	if refusesOrder(err) {
-		// The documents do not say what rows can be sorted by. Without an order rows may move between pages, which is found out.
+		// The documents do not say what rows can be sorted by. Without an order rows may move between pages, which is
+		// found out.
 		query.Del("order_by")
 		out, err = pages.Page(ctx, api, page, query, read)
 	}

@@ -10,8 +10,9 @@ import (
 	"adsync/media"
 )
 
-// numberedCap is how many rows are asked for by the numbers of pages. The page of images/get and videos/get allows 99,999 pages of 100, and all
-// other lists of the platform end at 10,000 rows: a larger library is read in windows of the time of creation, which no limit can cut.
+// numberedCap is how many rows are asked for by the numbers of pages. The page of images/get and videos/get allows
+// 99,999 pages of 100, and all other lists of the platform end at 10,000 rows: a larger library is read in windows of
+// the time of creation, which no limit can cut.
 const numberedCap = 10_000
 
 // clockAhead is how far the platform's clock may be ahead of ours.
@@ -33,8 +34,8 @@ func readWindow(token string) (w window, ok bool) {
 	return w, err == nil && n == 5
 }
 
-// page fetches a page of the window, and makes the window smaller where it has too many rows. Its Next leads to the next window, which is twice as
-// long.
+// page fetches a page of the window, and makes the window smaller where it has too many rows. Its Next leads to the
+// next window, which is twice as long.
 func (w window) page(ctx context.Context, ask func(ctx context.Context, page string, made ...filter) (media.Page, error)) (media.Page, error) {
 	for {
 		second := func(operator string, at int64) filter {

@@ -41,7 +41,8 @@ func (s signed) Get(ctx context.Context, endpoint string, query url.Values) (jso
 	return tencent.New().Decode(resp.StatusCode, resp.Header, body)
 }
 
-// A world of 401 accounts has a login of an organisation, one of an agency, one of a company of agencies and one of an advertiser.
+// A world of 401 accounts has a login of an organisation, one of an agency, one of a company of agencies and one of an
+// advertiser.
 func TestAccounts_OfTencentAreListedForEveryKindOfLogin(t *testing.T) {
 	t.Parallel()
 	world, err := simulator.New(simulator.Config{Accounts: ofEach(401), Seed: 7})
