@@ -15,6 +15,7 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 	lane := laneName{media: "acme", lane: "normal"}
 	for name, wait := range map[string]func(t *testing.T, f *floor, c *claims) (over func()){
 		"while another one of this process has it": func(t *testing.T, f *floor, _ *claims) func() {
+			t.Helper()
 			leave, err := f.enter(t.Context(), time.Hour)
 			require.NoError(t, err)
 			return func() {
@@ -23,15 +24,18 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 			}
 		},
 		"while another process has claimed it": func(t *testing.T, _ *floor, c *claims) func() {
+			t.Helper()
 			claim, err := c.claimFloor(t.Context(), lane, time.Hour)
 			require.NoError(t, err)
 			return func() { c.releaseFloor(t.Context(), lane, claim) }
 		},
 		"while others work in the lane": func(t *testing.T, f *floor, _ *claims) func() {
+			t.Helper()
 			require.NoError(t, f.slots.acquire(t.Context()))
 			return f.slots.release
 		},
 		"while another process has not heard of it": func(t *testing.T, _ *floor, c *claims) func() {
+			t.Helper()
 			busy := newFloor(newSlots(1), c, lane)
 			busy.slots.seize()
 			c.beat(t.Context(), []*floor{busy})
