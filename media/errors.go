@@ -84,6 +84,10 @@ func (e *Error) Redact(secrets ...secret.Text) {
 	}
 }
 
+// ErrNoHours is below an Error of class Invalid when the platform answers with whole days where hours were asked for: it keeps hours for
+// some days only. A query of several days is asked again day by day.
+var ErrNoHours = errors.New("the platform no longer has the hours of the day")
+
 // ErrRowCap is below an Error of class Invalid when a day has more rows than the platform gives out for one query, and
 // cannot be cut any further.
 var ErrRowCap = errors.New("more rows than the platform gives out for one query")

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"adsync/base/day"
 	"adsync/base/store"
@@ -89,15 +91,101 @@ func (l fileList) materialsOf(ctx context.Context, api media.API, files []string
 	return known, nil
 }
 
+// filesReach is how many files of a query there may be pages for. The documents do not say it of files; of other lists they say 10,000.
+const filesReach = 10_000
+
+// page fetches a page by its number. Beyond filesReach it goes by stretches of days of upload, carrying the total along:
+// "days:<total>:<first day>:<days>:<page>".
 func (l fileList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	if rest, ok := strings.CutPrefix(page, "days:"); ok {
+		s, err := readStretch(rest)
+		if err != nil {
+			return media.Page{}, noSuchPage(page)
+		}
+		return l.byDays(ctx, api, q, s)
+	}
 	filter := map[string]string{}
 	if !q.Since.IsZero() {
 		filter["start_time"], filter["end_time"] = day.Of(q.Since, china).String(), day.Of(q.Until, china).String()
 	}
+	out, err := l.numbered(ctx, api, filter, page)
+	if err != nil || out.Total <= filesReach || page != "" {
+		return out, err
+	}
+	from := firstUpload
+	if !q.Since.IsZero() {
+		from = day.Of(q.Since, china)
+	}
+	return l.byDays(ctx, api, q, stretch{total: out.Total, from: from, days: stretchDays})
+}
+
+func (l fileList) numbered(ctx context.Context, api media.API, filter map[string]string, page string) (media.Page, error) {
 	return media.Numbered{Endpoint: l.endpoint, Size: filesPage}.Page(ctx, api, page, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
 		"filtering":     {asJSON(filter)},
 	}, media.EachRow(l.read))
+}
+
+// Before firstUpload the platform had no files. A stretch of stretchDays has less than filesReach of them in most accounts.
+const (
+	firstUpload day.Day = "2013-01-01"
+	stretchDays         = 512
+)
+
+// stretch is where the reading of files by their days of upload stands.
+type stretch struct {
+	total int // of all files
+	from  day.Day
+	days  int
+	page  string
+}
+
+func readStretch(text string) (s stretch, err error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 4 {
+		return s, errors.New("a stretch has four parts")
+	}
+	var errs [3]error
+	s.total, errs[0] = strconv.Atoi(parts[0])
+	s.from, errs[1] = day.Parse(parts[1])
+	s.days, errs[2] = strconv.Atoi(parts[2])
+	s.page = parts[3]
+	if err := errors.Join(errs[:]...); err != nil || s.days < 1 {
+		return s, errors.Join(err, errors.New("a stretch has a total, a day, some days and a page"))
+	}
+	return s, nil
+}
+
+func (s stretch) String() string {
+	return fmt.Sprintf("days:%d:%s:%d:%s", s.total, s.from, s.days, s.page)
+}
+
+// byDays fetches a page of a stretch, which gets shorter until there are pages for all of it; days without files are passed over.
+func (l fileList) byDays(ctx context.Context, api media.API, q media.ListQuery, s stretch) (media.Page, error) {
+	until := day.Of(q.Until, china)
+	for {
+		to := min(s.from.Add(s.days-1), until)
+		out, err := l.numbered(ctx, api, map[string]string{"start_time": s.from.String(), "end_time": to.String()}, s.page)
+		switch {
+		case err != nil:
+			return out, err
+		case s.page == "" && out.Total > filesReach && s.days > 1:
+			s.days /= 2
+			continue
+		case out.Next != "":
+			s.page = out.Next
+			out.Next = s.String()
+		default:
+			s.from, s.days, s.page = to.Add(1), min(2*s.days, stretchDays), ""
+			if out.Next = s.String(); s.from > until {
+				out.Next = ""
+			} else if len(out.Rows) == 0 && out.Moved == "" {
+				continue
+			}
+		}
+		out.Total = s.total
+		return out, nil
+	}
 }
 
 func (l fileList) read(raw json.RawMessage) (media.Row, error) {

@@ -122,8 +122,9 @@ func (x expansion) expand(ctx context.Context, c listedAccount) error {
 // pages takes the accounts of a list by number.
 func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.Values, of listedAccount) error {
 	numbered := media.Numbered{Endpoint: endpoint, Size: containerPage, Reach: containerReach, Rows: rows}
+	var raws []json.RawMessage
+	total := 0
 	for page := ""; ; {
-		var raws []json.RawMessage
 		out, err := numbered.Page(ctx, x.api, page, query, func(p *media.Page, raw json.RawMessage) error {
 			raws, p.Counted = append(raws, raw), append(p.Counted, "")
 			return nil
@@ -131,21 +132,41 @@ func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.V
 		if err != nil {
 			return err
 		}
-		listed, err := readListed(raws)
-		if err != nil {
-			return media.Broken(endpoint, err)
+		if page != "" && out.Total != total || out.Moved != "" {
+			return moved(endpoint)
 		}
-		if err := x.add(listed, " of its "+of.role()); err != nil {
-			return err
+		if total, page = out.Total, out.Next; page == "" {
+			break
 		}
-		if out.Next == "" {
-			if out.Total > containerReach {
-				return x.leaveOut(of.id(), fmt.Sprintf("the platform lists %d of the %d accounts of this %s", containerReach, out.Total, of.role()))
-			}
-			return nil
-		}
-		page = out.Next
 	}
+	listed, err := readListed(raws)
+	if err != nil {
+		return media.Broken(endpoint, err)
+	}
+	if distinct(listed) != min(total, containerReach) {
+		return moved(endpoint)
+	}
+	if err := x.add(listed, " of its "+of.role()); err != nil {
+		return err
+	}
+	if total > containerReach {
+		return x.leaveOut(of.id(), fmt.Sprintf("the platform lists %d of the %d accounts of this %s", containerReach, total, of.role()))
+	}
+	return nil
+}
+
+// distinct is how many accounts a list has.
+func distinct(listed []listedAccount) int {
+	ids := map[wire.ID]bool{}
+	for _, a := range listed {
+		ids[a.id()] = true
+	}
+	return len(ids)
+}
+
+// moved is the error of a list whose accounts came or went while its pages were read: it may lack some.
+func moved(endpoint string) error {
+	return &media.Error{Class: media.Transient, Message: endpoint + ": accounts came or went while the pages were read"}
 }
 
 // teams takes the accounts of a newer workbench and of its teams: a list has those that are attached to it directly (documents
@@ -228,6 +249,7 @@ func (x expansion) childAgents(ctx context.Context, agent wire.ID) (ids []wire.I
 
 // clients takes the advertisers of one agency: by cursor, which reaches beyond 10,000 of them.
 func (x expansion) clients(ctx context.Context, id wire.ID, c listedAccount) error {
+	var listed []listedAccount
 	for cursor := ""; ; {
 		query := url.Values{"advertiser_id": {string(id)}, "count": {strconv.Itoa(containerPage)}}
 		if cursor != "" { // It is left out in the first call.
@@ -241,28 +263,31 @@ func (x expansion) clients(ctx context.Context, id wire.ID, c listedAccount) err
 			IDs    []wire.ID `json:"list"`
 			Source string    `json:"account_source"`
 			Cursor struct {
-				HasMore flag    `json:"has_more"`
-				Cursor  wire.ID `json:"cursor"`
+				Total   wire.Int `json:"total_number"`
+				HasMore flag     `json:"has_more"`
+				Cursor  wire.ID  `json:"cursor"`
 			} `json:"cursor_page_info"`
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return media.Broken(agentEndpoint, err)
 		}
-		listed := make([]listedAccount, len(answer.IDs))
-		for i, id := range answer.IDs {
+		for _, id := range answer.IDs {
 			if id == "" {
 				return media.Broken(agentEndpoint, errNoID)
 			}
-			listed[i] = listedAccount{AccountID: id, AccountType: answer.Source, raw: json.RawMessage(`{"account_id":` + string(id) + `}`)}
-		}
-		if err := x.add(listed, " of its "+c.role()); err != nil {
-			return err
+			listed = append(listed, listedAccount{AccountID: id, AccountType: answer.Source, raw: json.RawMessage(`{"account_id":` + string(id) + `}`)})
 		}
 		next := string(answer.Cursor.Cursor)
-		if !bool(answer.Cursor.HasMore) || next == "" || next == cursor {
-			return nil
+		switch {
+		case bool(answer.Cursor.HasMore) && (next == "" || next == cursor):
+			return moved(agentEndpoint)
+		case bool(answer.Cursor.HasMore):
+			cursor = next
+		case answer.Cursor.Total.Set && distinct(listed) != int(answer.Cursor.Total.Value):
+			return moved(agentEndpoint)
+		default:
+			return x.add(listed, " of its "+c.role())
 		}
-		cursor = next
 	}
 }
 

@@ -151,3 +151,34 @@ func TestAccounts_OfAContainerThatCannotBeListedNowAreAskedForAgain(t *testing.T
 		requireClass(t, media.Transient, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return nil }))
 	}
 }
+
+func TestAccounts_OfAContainerWhosePagesDoNotAgreeAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	page := func(total int, ids ...int) string {
+		var rows []string
+		for _, id := range ids {
+			rows = append(rows, fmt.Sprintf(`{"advertiser_id":%d}`, id))
+		}
+		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(rows, ","), total))("", nil)
+	}
+	hundred := make([]int, 100)
+	for i := range hundred {
+		hundred[i] = i + 1
+	}
+	for name, second := range map[string]string{
+		"a row twice": page(101, 100), "another total": page(102, 101, 102), "a short page": page(101),
+	} {
+		s := authorised(`{"account_id":70,"account_type":"CUSTOMER_ADMIN"}`, func(_ string, query url.Values) string {
+			if query.Get("page") == "2" {
+				return second
+			}
+			return page(101, hundred...)
+		})
+		err := New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error { require.Empty(t, found, name); return nil })
+		requireClass(t, media.Transient, err)
+	}
+	s := authorised(`{"account_id":90,"account_type":"CHILD_AGENT"}`, func(string, url.Values) string {
+		return data(`{"list":[1],"account_source":"AD","cursor_page_info":{"total_number":2,"has_more":false}}`)("", nil)
+	})
+	requireClass(t, media.Transient, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return nil }))
+}

@@ -33,7 +33,7 @@ var (
 		{Field: "grant", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
 		{Field: "valid_grant", Kind: fund.Grant, Is: fund.ValidBalance, Unit: wire.Yuan},
 	}
-	// Of the kinds of money the daily flow tells nothing but what was spent.
+	// Of the kinds of money the daily flow tells what was spent, and what there is at the day's end (document 1696710526682112).
 	flowAmounts = wire.Amounts{
 		{Field: "income", Kind: fund.Total, Is: fund.Deposit, Unit: wire.Yuan},
 		{Field: "cost", Kind: fund.Total, Is: fund.Paid, Unit: wire.Yuan},
@@ -43,6 +43,8 @@ var (
 		{Field: "cash_cost", Kind: fund.Cash, Is: fund.Paid, Unit: wire.Yuan},
 		{Field: "reward_cost", Kind: fund.Grant, Is: fund.Paid, Unit: wire.Yuan},
 		{Field: "frozen", Unit: wire.Yuan},
+		{Field: "grant_balance", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "non_grant_balance", Kind: fund.Cash, Is: fund.Balance, Unit: wire.Yuan},
 	}
 )
 

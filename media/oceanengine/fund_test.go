@@ -36,7 +36,7 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	flow := New().Funds().Daily
 	s := &server{answer: data(`{"list":[{"advertiser_id":1700000000000001,"date":"2026-11-15","balance":3000.01,"cash_cost":500,"cost":500.7,"frozen":0,
-		"income":1000.05,"reward_cost":0.7,"shared_wallet_cost":3,"transfer_out":550.5}],"page_info":{"page":1,"page_size":100,"total_number":150,"total_page":2}}`)}
+		"income":1000.05,"reward_cost":0.7,"grant_balance":0.01,"non_grant_balance":3000,"shared_wallet_cost":3,"transfer_out":550.5}],"page_info":{"page":1,"page_size":100,"total_number":150,"total_page":2}}`)}
 	page, err := flow.Page(t.Context(), s, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "")
 	require.NoError(t, err)
 	require.Equal(t, url.Values{
@@ -47,11 +47,12 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	row := page.Rows[0]
 	require.Equal(t, day.Day("2026-11-15"), row.Day)
 	require.Empty(t, row.Object)
-	require.Equal(t, []any{int64(100_005), int64(50_070), nil, int64(55_050), int64(300_001), int64(50_000), int64(70), int64(0)}, row.Raw)
+	require.Equal(t, []any{int64(100_005), int64(50_070), nil, int64(55_050), int64(300_001), int64(50_000), int64(70), int64(0), int64(1), int64(300_000)}, row.Raw)
 	total, cash, grant := fund.Row{Kind: fund.Total}, fund.Row{Kind: fund.Cash}, fund.Row{Kind: fund.Grant}
 	total.Values[fund.Deposit], total.Values[fund.Paid] = fund.Of(1_000_050_000), fund.Of(500_700_000)
 	total.Values[fund.TransferOut], total.Values[fund.Balance] = fund.Of(550_500_000), fund.Of(3_000_010_000)
 	cash.Values[fund.Paid], grant.Values[fund.Paid] = fund.Of(500_000_000), fund.Of(700_000)
+	cash.Values[fund.Balance], grant.Values[fund.Balance] = fund.Of(3_000_000_000), fund.Of(10_000)
 	require.Equal(t, []fund.Row{total, cash, grant}, row.Funds, "what is missing is not 0")
 
 	page, err = flow.Page(t.Context(), s, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "2")

@@ -3,7 +3,12 @@ package oceanengine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,4 +238,63 @@ func TestFiles_ReadTheWireFormat(t *testing.T) {
 	_, err = list.Page(t.Context(), s, media.ListQuery{}, "2")
 	require.NoError(t, err)
 	require.JSONEq(t, `{}`, s.queries[1].Get("filtering"))
+}
+
+// There are no pages beyond 10,000 files: they are read by their days of upload.
+func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
+	t.Parallel()
+	uploads := map[day.Day]int{"2014-05-01": 1, "2026-11-01": 9_950, "2026-11-02": 150, "2026-11-20": 2}
+	total := 0
+	for _, n := range uploads {
+		total += n
+	}
+	s := &server{answer: func(_ string, query url.Values) string {
+		var filter struct{ Start, End day.Day }
+		require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer("start_time", "Start", "end_time", "End").Replace(query.Get("filtering"))), &filter))
+		var ids []string
+		for _, d := range slices.Sorted(maps.Keys(uploads)) {
+			if filter.Start == "" || filter.Start <= d && d <= filter.End {
+				for n := range uploads[d] {
+					ids = append(ids, fmt.Sprintf(`{"id":"%s/%d"}`, d, n))
+				}
+			}
+		}
+		page, err := strconv.Atoi(query.Get("page"))
+		require.NoError(t, err)
+		require.LessOrEqual(t, page*filesPage, filesReach, "there is no such page")
+		first, last := min((page-1)*filesPage, len(ids)), min(page*filesPage, len(ids))
+		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(ids[first:last], ","), len(ids)))("", nil)
+	}}
+	list := findList(t, "image")
+	q := media.ListQuery{Until: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
+	seen := map[string]bool{}
+	for token := ""; ; {
+		page, err := list.Page(t.Context(), s, q, token)
+		require.NoError(t, err)
+		require.Equal(t, total, page.Total, "each page tells how many there are in all")
+		require.Empty(t, page.Moved)
+		for _, row := range page.Rows {
+			require.False(t, seen[row.Object], row.Object)
+			seen[row.Object] = true
+		}
+		if token = page.Next; token == "" {
+			break
+		}
+	}
+	require.Len(t, seen, total)
+	require.Less(t, len(s.queries), 150)
+	for _, broken := range []string{"days:", "days:1:2:3:4", "days:1:2026-11-01:0:", "days:x:2026-11-01:1:"} {
+		_, err := list.Page(t.Context(), s, q, broken)
+		requireClass(t, media.Bug, err)
+	}
+}
+
+// Hours of days that are long gone may come as whole days: they must not be taken for the hour 0, nor fail as an answer that nobody can read.
+func TestReport_RefusesWholeDaysForHours(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_hour":"2026-11-01","cdp_promotion_id":"7300","material_id":"7020"},
+		"metrics":{"stat_cost":"1.00"}}],"total_metrics":{},"page_info":{"total_number":1}}`)}
+	_, err := findReport(t, "report_hourly", "creative").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-02"}, "")
+	requireClass(t, media.Invalid, err)
+	require.ErrorIs(t, err, media.ErrNoHours)
 }

@@ -3,6 +3,7 @@ package oceanengine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -147,6 +148,12 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"end_time":      {q.To.String() + " 23:59:59"},
 		"order_by":      {asJSON(about.sorting(r.dimensions(), metrics))},
 	}, media.EachRow(r.readRow))
+	if errors.Is(err, errWholeDay) {
+		return media.Page{}, &media.Error{
+			Class: media.Invalid, Err: media.ErrNoHours,
+			Message: fmt.Sprintf("the platform answers with whole days where hours of %s to %s were asked for: it keeps hours for about eight days", q.From, q.To),
+		}
+	}
 	return out, media.NameField(err, metrics, unknownMetric)
 }
 
@@ -202,6 +209,10 @@ func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return row.Metrics, err
 }
 
+// errWholeDay says that a row of a report by the hour is about a whole day. Users report that hours older than about eight days come so;
+// the documents do not say it.
+var errWholeDay = errors.New("the row is about a whole day and not an hour")
+
 // readTime reads the day, and the hour of "2026-11-21 14:00 - 14:59".
 func (r report) readTime(dimensions map[string]json.RawMessage) (day.Day, int, error) {
 	dimension := r.dimensions()[0]
@@ -210,6 +221,9 @@ func (r report) readTime(dimensions map[string]json.RawMessage) (day.Day, int, e
 		return "", 0, err
 	}
 	const dayLength, hourEnd = len("2026-11-21"), len("2026-11-21 14")
+	if _, err := day.Parse(text); r.hourly && err == nil {
+		return "", 0, errWholeDay
+	}
 	if len(text) < dayLength || r.hourly && len(text) < hourEnd {
 		return "", 0, fmt.Errorf("%s %.40q is too short", dimension, text)
 	}

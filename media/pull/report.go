@@ -148,7 +148,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 		}
 		return err
 	})
-	if _, isOver := errors.AsType[*overCapError](err); isOver {
+	if _, isOver := errors.AsType[*overCapError](err); isOver || (from != to && errors.Is(err, media.ErrNoHours)) {
 		rows, err := p.splitDays(ctx, api, account, report, *claim, work.Confirmed)
 		return media.Result{Rows: rows, Calls: api.Calls()}, err
 	}

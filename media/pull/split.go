@@ -33,7 +33,7 @@ func refused(report media.Report, q media.ReportQuery, why string) error {
 }
 
 // splitDays pulls the days of a claim one by one, and writes each before it asks for the next: together they have more rows
-// than the platform gives out for one query.
+// than the platform gives out for one query, or it has no hours of some of them. A day without hours costs the others nothing.
 func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report, claim store.Claim, confirmed bool) (rows int, err error) {
 	superseded := 0
 	var failed error
@@ -44,7 +44,14 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 			return err
 		})
 		if err != nil {
-			return rows, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, d, err)
+			err = fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, d, err)
+		}
+		if errors.Is(err, media.ErrNoHours) {
+			failed = cmp.Or(failed, err)
+			continue
+		}
+		if err != nil {
+			return rows, err
 		}
 		one := claim
 		one.Days = []day.Day{d}

@@ -36,8 +36,9 @@ type cappedPlatform struct {
 	hidden   string // a parent that no list names
 	noSplit  bool
 	asked    []string
-	onPart   func() // called before each query of a part
-	wants    string // a field that every query must ask for
+	onPart   func()  // called before each query of a part
+	wants    string  // a field that every query must ask for
+	gone     day.Day // the last day of which the platform has no hours any more
 }
 
 func (c *cappedPlatform) Reports() []media.Report {
@@ -68,6 +69,9 @@ func (c *cappedPlatform) page(_ context.Context, _ media.API, q media.ReportQuer
 		if len(q.Within) > 0 && c.onPart != nil {
 			c.onPart()
 		}
+	}
+	if q.From <= c.gone {
+		return media.Page{}, &media.Error{Class: media.Invalid, Err: media.ErrNoHours, Message: "no hours of " + c.gone.String()}
 	}
 	if len(q.Within) > cappedMost {
 		return media.Page{}, errors.New("too many values")
@@ -177,6 +181,22 @@ func TestSplit_DaysAreCutBeforeObjects(t *testing.T) {
 	require.Equal(t, []store.CoverageState{store.Complete, store.Complete, store.Complete}, b.states(t))
 	require.Equal(t, []string{"2026-11-19..2026-11-21 0", "2026-11-19..2026-11-19 0", "2026-11-20..2026-11-20 0"}, c.asked[:3])
 	require.Equal(t, "2026-11-21..2026-11-21 0", c.asked[len(c.asked)-1])
+}
+
+// Days that still have their hours are not lost with one that has none any more, and that one is refused.
+func TestSplit_ADayWithoutHoursCostsTheOthersNothing(t *testing.T) {
+	t.Parallel()
+	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(1, 3), "2026-11-20": even(2, 2), "2026-11-21": even(1, 1)}, gone: "2026-11-19"}
+	b := setupCapped(t, c)
+	_, err := b.run(t, "fake.report_daily", "2026-11-18..2026-11-21", levelCreative)
+	require.ErrorIs(t, err, media.ErrNoHours)
+	failed, ok := errors.AsType[*media.Error](err)
+	require.True(t, ok)
+	require.Equal(t, media.Invalid, failed.Class, "another try brings nothing else")
+	require.Equal(t, map[day.Day]int{"2026-11-20": 4, "2026-11-21": 1}, b.written(t))
+	require.Equal(t, []store.CoverageState{store.Complete, store.Complete}, b.states(t), "nothing is known of the others")
+	_, err = b.run(t, "fake.report_daily", "2026-11-19", levelCreative)
+	require.ErrorIs(t, err, media.ErrNoHours)
 }
 
 func TestSplit_EveryQueryAsksForTheSameFields(t *testing.T) {

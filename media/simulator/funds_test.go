@@ -149,13 +149,14 @@ func TestGolden_OceanEngineFundsAreInYuanAsNumbers(t *testing.T) {
 	t.Parallel()
 	a, n, d := sampleFund()
 	w := &jsonWriter{}
-	writeOceanFund(w, a, n)
+	writeOceanFund(w, a, n, false)
 	sameWire(t, `{"advertiser_id":25610,"name":"`+a.name()+`","email":"","balance":1230.55,"valid_balance":1229.55,"cash":1200.05,"valid_cash":1199.05,`+
 		`"grant":30.5,"valid_grant":30.5}`, string(w.b))
 	w = &jsonWriter{}
 	writeOceanFundDay(w, a, d)
-	sameWire(t, `{"advertiser_id":25610,"date":"2026-11-15","balance":3000.01,"cash_cost":500,"cost":500.7,"frozen":0,"income":1000.05,"reward_cost":0.7,`+
-		`"shared_wallet_cost":0,"transfer_in":11000,"transfer_out":550.5}`, string(w.b))
+	sameWire(t, `{"advertiser_id":25610,"date":"2026-11-15","balance":3000.01,"grant_balance":0.01,"non_grant_balance":3000,"cash_cost":500,"cost":500.7,`+
+		`"frozen":0,"income":1000.05,"reward_cost":0.7,"shared_wallet_cost":0,"company_wallet_cost":0,"transfer_in":11000,"transfer_out":550.5,`+
+		`"realtime_coupon_cost":0,"deduction_cost":0,"compensation_reward_cost":0,"return_goods_reward_cost":0}`, string(w.b))
 }
 
 func TestGolden_TruthOfFundsIsInMicros(t *testing.T) {
@@ -237,11 +238,15 @@ func TestFunds_RefuseWhatThePlatformsRefuse(t *testing.T) {
 	require.Equal(t, 18003, code(t, s.tencentCall(a, "daily_balance_report/get", "date_range", `{"start_date":"2026-11-01","end_date":"2026-11-10"}`, "page_size", "101")))
 	o := s.account("oceanengine", 0)
 	for _, query := range [][]string{
-		{}, {"start_date", "2026-11-01"}, {"start_date", "2026-11-02", "end_date", "2026-11-01"}, {"start_date", "2024-11-02", "end_date", "2026-11-01"},
+		{"start_date", "x"}, {"start_date", "2026-11-02", "end_date", "2026-11-01"}, {"start_date", "2024-11-02", "end_date", "2026-11-01"},
 		{"start_date", "2026-11-01", "end_date", "2026-11-01", "page_size", "101"},
 	} {
 		require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/daily_stat/", query...)), "%v", query)
 	}
+	first := data(t, s.oceanCall(o, "2/advertiser/fund/daily_stat/"))
+	require.Equal(t, "2026-01-01", first["list"].([]any)[0].(fields)["date"], "without days it is this year")
+	require.Equal(t, json.Number("10"), first["page_info"].(fields)["page_size"])
+	require.Contains(t, data(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "ON")), "common_grant")
 	require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "YES")))
 	other := *s.account("oceanengine", 0)
 	other.id++

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -79,6 +80,11 @@ func newOceanEngine() *oceanEngine {
 		"oauth2/refresh_token/":          {http.MethodPost, true, o.refresh},
 		"oauth2/advertiser/get/":         {http.MethodGet, false, o.advertisers},
 		"2/user/info/":                   {http.MethodGet, false, o.userInfo},
+		workbenchList:                    {http.MethodGet, false, o.workbench},
+		enterpriseList:                   {http.MethodGet, false, o.enterprise},
+		enterpriseTeams:                  {http.MethodGet, false, o.teams},
+		agentList:                        {http.MethodGet, false, o.agent},
+		childAgentList:                   {http.MethodGet, false, o.childAgents},
 		"2/advertiser/info/":             {http.MethodGet, false, o.advertiserInfo},
 		"2/advertiser/fund/get/":         {http.MethodGet, false, o.fund},
 		"2/advertiser/fund/daily_stat/":  {http.MethodGet, false, o.fundDays},
@@ -303,8 +309,8 @@ func (o *oceanEngine) exchange(c *call, _ *login) *apiError {
 	w.open('{')
 	o.writeTokens(c, &w, got)
 	w.openArray("advertiser_ids")
-	for i := l.first; i < l.last; i++ {
-		w.number(c.sim.world.account(o.about, i).id)
+	for _, x := range o.authorised(c, l) {
+		w.number(x.id)
 	}
 	w.close(']')
 	w.close('}')
@@ -368,8 +374,8 @@ func (o *oceanEngine) decode(c *call, name string, v any) (found bool, _ *apiErr
 	return true, nil
 }
 
-// fields reads which fields are wanted; all are, if none are named.
-func (o *oceanEngine) fields(c *call, all []string) ([]string, *apiError) {
+// fields reads which fields are wanted; all are, if none are named. unset are known too, and nothing has them.
+func (o *oceanEngine) fields(c *call, all []string, unset ...string) ([]string, *apiError) {
 	var list []string
 	found, err := o.decode(c, "fields", &list)
 	if err != nil || !found || len(list) == 0 {
@@ -379,10 +385,14 @@ func (o *oceanEngine) fields(c *call, all []string) ([]string, *apiError) {
 	for _, f := range all {
 		known[f] = true
 	}
+	var wanted []string
 	for _, f := range list {
-		if !known[f] {
+		switch {
+		case known[f]:
+			wanted = append(wanted, f)
+		case !slices.Contains(unset, f):
 			return nil, failure(40000, "fields: %q is unknown", f)
 		}
 	}
-	return list, nil
+	return wanted, nil
 }

@@ -137,38 +137,33 @@ func (o *oceanEngine) reportConfig(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	if !found || len(topics) != 1 || (topics[0] != oceanBasicData && topics[0] != oceanMaterialData) {
-		return failure(40000, "data_topics: this world reports on %s and %s, asked for one by one", oceanBasicData, oceanMaterialData)
+	if !found || len(topics) == 0 {
+		return failure(40000, "data_topics is a list of topics")
+	}
+	for _, topic := range topics {
+		if !slices.Contains(oceanTopics, topic) {
+			return failure(40000, "data_topics: %q", topic)
+		}
 	}
 	w := o.begin(c)
 	w.open('{')
 	w.openArray("list")
+	for _, topic := range topics {
+		writeTopic(&w, topic)
+	}
+	w.close(']')
+	w.close('}')
+	o.end(c, &w)
+	return nil
+}
+
+func writeTopic(w *jsonWriter, topic string) {
 	w.open('{')
-	w.textField("data_topic", topics[0])
+	w.textField("data_topic", topic)
 	w.openArray("dimensions")
-	dimensions := oceanDimensionsOf(topics[0])
+	dimensions := oceanDimensionsOf(topic)
 	for i := range dimensions {
-		d := &dimensions[i]
-		w.open('{')
-		w.textField("field", d.name)
-		w.textField("name", d.about)
-		w.textField("description", d.about)
-		w.key("sort_able")
-		w.flag(true)
-		w.key("filter_able")
-		w.flag(true)
-		w.openObject("filter_config")
-		w.numberField("type", 2)
-		w.numberField("operator", oceanAnyOf)
-		w.numberField("value_limit", 100)
-		w.openArray("range_value")
-		w.close(']')
-		w.close('}')
-		w.openArray("exclusion_dims")
-		w.close(']')
-		w.openArray("exclusion_metrics")
-		w.close(']')
-		w.close('}')
+		writeDimension(w, &dimensions[i])
 	}
 	w.close(']')
 	w.openArray("metrics")
@@ -184,8 +179,46 @@ func (o *oceanEngine) reportConfig(c *call, l *login) *apiError {
 	}
 	w.close(']')
 	w.close('}')
+}
+
+// oceanModes are the kinds of materials that conditions name.
+var oceanModes = [][2]string{
+	{"横版视频", oceanModeVideo}, {"竖版视频", oceanModeVideoVertical}, {"小图", oceanModeSmall}, {"大图横图", oceanModeLarge},
+	{"大图竖图", oceanModeLargeVertical}, {"标题", oceanModeTitle},
+}
+
+func writeDimension(w *jsonWriter, d *oceanDimension) {
+	isMode := d.name == "image_mode"
+	w.open('{')
+	w.textField("field", d.name)
+	w.textField("name", d.about)
+	w.textField("description", d.about)
+	w.key("sort_able")
+	w.flag(d.isSortable)
+	w.key("filter_able")
+	w.flag(true)
+	w.openObject("filter_config")
+	if isMode {
+		w.numberField("type", 1)
+	} else {
+		w.numberField("type", 2)
+	}
+	w.numberField("operator", oceanAnyOf)
+	w.numberField("value_limit", 100)
+	w.openArray("range_value")
+	if isMode {
+		for _, mode := range oceanModes {
+			w.open('{')
+			w.textField("label", mode[0])
+			w.textField("value", mode[1])
+			w.close('}')
+		}
+	}
 	w.close(']')
 	w.close('}')
-	o.end(c, &w)
-	return nil
+	w.openArray("exclusion_dims")
+	w.close(']')
+	w.openArray("exclusion_metrics")
+	w.close(']')
+	w.close('}')
 }

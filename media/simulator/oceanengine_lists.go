@@ -7,34 +7,6 @@ import (
 	"time"
 )
 
-// advertisers lists the accounts that a token reaches.
-func (o *oceanEngine) advertisers(c *call, l *login) *apiError {
-	w := o.begin(c)
-	w.open('{')
-	w.openArray("list")
-	for i := l.first; i < l.last; i++ {
-		a := c.sim.world.account(o.about, i)
-		w.open('{')
-		w.numberField("advertiser_id", a.id)
-		w.textField("advertiser_name", a.name())
-		w.numberField("advertiser_role", 1)
-		w.textField("account_role", "ADVERTISER")
-		w.textField("account_type", "AD_NORMAL")
-		w.numberField("account_id", a.id)
-		w.textField("account_name", a.name())
-		w.textField("account_string_id", objectText(a.id))
-		w.key("is_valid")
-		w.flag(true)
-		w.openArray("company_list")
-		w.close(']')
-		w.close('}')
-	}
-	w.close(']')
-	w.close('}')
-	o.end(c, &w)
-	return nil
-}
-
 var oceanInfoOrder = []string{
 	"id", "name", "role", "status", "company", "first_industry_name", "second_industry_name", "create_time", "reason",
 }
@@ -160,6 +132,11 @@ type promotionConditions struct {
 	ModifyTime    string   `json:"promotion_modify_time"`
 	ModifyStart   string   `json:"promotion_modify_start_time"`
 	ModifyEnd     string   `json:"promotion_modify_end_time"`
+	Status        string   `json:"status"`
+	HasCarry      string   `json:"has_carry_material"`
+	BlueFlow      string   `json:"blue_flow_package_setting"`
+	StarDelivery  string   `json:"star_delivery_type"`
+	StarAuto      string   `json:"star_auto_delivery_switch"`
 }
 
 var promotionStatuses = map[string][]status{
@@ -186,8 +163,18 @@ func (f *promotionConditions) filter(list []object) ([]object, *apiError) {
 		return nil, err
 	}
 	// What these name, no promotion of this world has.
-	if f.StatusSecond != "" || f.LearningPhase != nil || f.RejectReason != "" || (f.DeliveryMode != "" && f.DeliveryMode != "MANUAL") {
+	if (f.StatusSecond != "" && f.StatusSecond != "DISABLED") || f.LearningPhase != nil || f.RejectReason != "" {
 		return nil, nil
+	}
+	for _, x := range [][2]string{
+		{f.DeliveryMode, "MANUAL"}, {f.HasCarry, "FALSE"}, {f.BlueFlow, "OFF"}, {f.StarDelivery, "NOT_STAR_DELIVERY"}, {f.StarAuto, "OFF"},
+	} {
+		if x[0] != "" && x[0] != x[1] {
+			return nil, nil
+		}
+	}
+	if f.StatusSecond != "" {
+		statuses = []status{statusPaused}
 	}
 	return slices.DeleteFunc(list, func(x object) bool {
 		return !slices.Contains(statuses, x.status) || (f.IDs != nil && !slices.Contains(f.IDs, x.id)) ||
@@ -200,6 +187,14 @@ var promotionOrder = []string{
 	"promotion_id", "promotion_name", "project_id", "advertiser_id", "promotion_create_time", "promotion_modify_time",
 	"status_first", "status_second", "opt_status", "learning_phase", "budget", "budget_mode", "bid", "cpa_bid", "deep_cpabid",
 	"roi_goal", "schedule_time", "promotion_materials", "native_setting", "source",
+}
+
+// oceanPromotionUnset are fields of the documents that no promotion of this world has (document 1741028841006095).
+var oceanPromotionUnset = []string{
+	"if_newcustomerdelivery", "aigc_dynamic_creative_switch", "status", "star_task_id", "star_task_version", "star_auto_material_addition_switch",
+	"star_auto_delivery_switch", "has_carry_material", "blue_flow_package", "blue_flow_suggestion", "promotion_related_product", "is_comment_disable",
+	"ad_download_status", "materials_type", "first_roi_goal", "union_bid_ratio", "union_bid", "union_cpa_bid", "union_deep_cpa_bid",
+	"union_roi_goal", "shop_multi_roi_goals", "7d_retention", "creative_auto_generate_switch", "config_id", "brand_info",
 }
 
 type promotion struct {
@@ -218,7 +213,13 @@ var promotionFields = map[string]write[promotion]{
 	"status_first": func(w *jsonWriter, x promotion) {
 		w.text([...]string{"PROMOTION_STATUS_ENABLE", "PROMOTION_STATUS_DISABLE", "PROMOTION_STATUS_DELETED"}[x.status])
 	},
-	"status_second": fixed[promotion]("[]"),
+	"status_second": func(w *jsonWriter, x promotion) {
+		w.open('[')
+		if x.status == statusPaused {
+			w.text("DISABLED")
+		}
+		w.close(']')
+	},
 	"opt_status": func(w *jsonWriter, x promotion) {
 		switch {
 		case x.status == statusActive && x.falls(trapUnknownWord):
@@ -257,7 +258,7 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	fields, err := o.fields(c, promotionOrder)
+	fields, err := o.fields(c, promotionOrder, oceanPromotionUnset...)
 	if err != nil {
 		return err
 	}

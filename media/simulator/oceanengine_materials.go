@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -137,6 +138,9 @@ var oceanVideoOrder = []string{
 	"create_time", "filename", "labels", "video_cover_id",
 }
 
+// oceanSource is where files came from: they were uploaded by hand.
+const oceanSource = "AD_SITE"
+
 // oceanNoURL stands where an address would: accounts of this world belong to others than the app's developer.
 const oceanNoURL = `"素材所属主体与开发者主体不一致无法获取URL"`
 
@@ -158,7 +162,7 @@ var oceanAssetFields = map[string]write[*asset]{
 		w.b = appendRounded(w.b, float64(x.milliseconds)/1000)
 	},
 	"bit_rate":       func(w *jsonWriter, x *asset) { w.number(x.size * 8000 / x.milliseconds) },
-	"source":         fixed[*asset](`"E_COMMERCE"`),
+	"source":         fixed[*asset](`"` + oceanSource + `"`),
 	"labels":         fixed[*asset]("[]"),
 	"video_cover_id": fixed[*asset](`""`),
 }
@@ -171,6 +175,13 @@ type oceanAssetConditions struct {
 	Signatures  []string `json:"signatures"`
 	Start       string   `json:"start_time"`
 	End         string   `json:"end_time"`
+	Width       int64    `json:"width"`
+	Height      int64    `json:"height"`
+	// What these name no file of this world has, but for its source.
+	Ratio   []float64 `json:"ratio"`
+	Labels  []string  `json:"labels"`
+	Source  []string  `json:"source"`
+	Authors []string  `json:"star_author_ids"`
 }
 
 func (f *oceanAssetConditions) filter(kind assetKind, list []asset) ([]asset, *apiError) {
@@ -204,7 +215,10 @@ func (f *oceanAssetConditions) filter(kind assetKind, list []asset) ([]asset, *a
 	return slices.DeleteFunc(list, func(x asset) bool {
 		return (len(ids) > 0 && !slices.Contains(ids, x.id)) || (len(f.MaterialIDs) > 0 && !slices.Contains(f.MaterialIDs, x.material)) ||
 			(len(f.Signatures) > 0 && !slices.Contains(f.Signatures, x.signature)) ||
-			x.created < from.from || (to.to != 0 && x.created > to.to)
+			x.created < from.from || (to.to != 0 && x.created > to.to) ||
+			(f.Width != 0 && x.width != f.Width) || (f.Height != 0 && x.height != f.Height) || len(f.Labels)+len(f.Authors) > 0 ||
+			(len(f.Ratio) > 0 && !slices.ContainsFunc(f.Ratio, func(r float64) bool { return math.Abs(float64(x.width)/float64(x.height)-r) <= 0.05 })) ||
+			(len(f.Source) > 0 && !slices.Contains(f.Source, oceanSource))
 	}), nil
 }
 
@@ -232,6 +246,9 @@ func (o *oceanEngine) assets(c *call, l *login, kind assetKind, fields []string)
 	size, err := o.integer(c, "page_size", 20, 100)
 	if err != nil {
 		return err
+	}
+	if page*size > oceanListMax {
+		return failure(40000, "pages reach up to %d rows", oceanListMax)
 	}
 	list, err := conditions.filter(kind, a.assets(kind, c.now))
 	if err != nil {

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -22,6 +21,14 @@ type projectConditions struct {
 	ModifyTime       string  `json:"project_modify_time"`
 	ModifyStart      string  `json:"project_modify_start_time"`
 	ModifyEnd        string  `json:"project_modify_end_time"`
+	Status           string  `json:"status"`
+	Pricing          string  `json:"pricing"`
+	InventoryType    string  `json:"inventory_type"`
+	Platform         string  `json:"platform"`
+	BudgetGroup      int64   `json:"budget_group_id"`
+	BlueFlow         string  `json:"blue_flow_package_setting"`
+	StarDelivery     string  `json:"star_delivery_type"`
+	StarAuto         string  `json:"star_auto_delivery_switch"`
 }
 
 var projectStatuses = map[string][]status{
@@ -47,11 +54,18 @@ func (f *projectConditions) filter(list []project) ([]project, *apiError) {
 	// All projects of this world are alike in these.
 	for _, x := range [][2]string{
 		{f.DeliveryMode, "MANUAL"}, {f.DeliveryType, "NORMAL"}, {f.LandingType, "APP"}, {f.AppPromotionType, "DOWNLOAD"},
-		{f.MarketingGoal, "VIDEO_AND_IMAGE"}, {f.AdType, "ALL"}, {f.StatusSecond, ""},
+		{f.MarketingGoal, "VIDEO_AND_IMAGE"}, {f.AdType, "ALL"}, {f.Pricing, "PRICING_OCPM"}, {f.Platform, "ANDROID"},
+		{f.InventoryType, ""}, {f.BlueFlow, "OFF"}, {f.StarDelivery, "NOT_STAR_DELIVERY"}, {f.StarAuto, "OFF"},
 	} {
 		if x[0] != "" && x[0] != x[1] {
 			return nil, nil
 		}
+	}
+	if f.BudgetGroup != 0 || (f.StatusSecond != "" && f.StatusSecond != "PROJECT_STATUS_STOP") {
+		return nil, nil
+	}
+	if f.StatusSecond != "" {
+		statuses = []status{statusPaused}
 	}
 	return slices.DeleteFunc(list, func(x project) bool {
 		return !slices.Contains(statuses, x.status) || (f.IDs != nil && !slices.Contains(f.IDs, x.id)) ||
@@ -66,8 +80,22 @@ var projectOrder = []string{
 	"delivery_setting", "audience",
 }
 
+// oceanProjectUnset are fields of the documents that no project of this world has (document 1740937147595776).
+var oceanProjectUnset = []string{
+	"status", "aigc_dynamic_creative_switch", "star_task_id", "star_auto_material_addition_switch", "star_auto_delivery_switch", "pricing",
+	"package_name", "app_name", "feed_delivery_search", "search_bid_ratio", "audience_extend", "keywords", "blue_flow_package", "related_product",
+	"dpa_categories", "dpa_product_target", "dpa_adtype", "delivery_product", "delivery_medium", "multi_delivery_medium", "download_url",
+	"download_type", "download_mode", "launch_type", "promotion_type", "open_url", "ulink_url", "subscribe_url", "asset_type", "multi_asset_type",
+	"micro_promotion_type", "quick_app_id", "micro_app_instance_id", "optimize_goal", "landing_page_stay_time", "delivery_range",
+	"search_continue_delivery", "track_url_setting", "open_url_type", "open_url_field", "open_url_params", "budget_group_id",
+	"if_newcustomerdelivery", "rta_id",
+}
+
 // oceanAges is how the platform calls ages, by the first year of them.
 var oceanAges = map[int64]string{18: "AGE_BETWEEN_18_23", 24: "AGE_BETWEEN_24_30", 31: "AGE_BETWEEN_31_40", 41: "AGE_BETWEEN_41_49"}
+
+// oceanGenders is how it calls whom an ad is shown to.
+var oceanGenders = map[string]string{"MALE": "GENDER_MALE", "FEMALE": "GENDER_FEMALE", "": "NONE"}
 
 type listedProject struct {
 	advertiser int64
@@ -90,7 +118,13 @@ var projectFields = map[string]write[listedProject]{
 	"status_first": func(w *jsonWriter, x listedProject) {
 		w.text([...]string{"PROJECT_STATUS_ENABLE", "PROJECT_STATUS_DISABLE", "PROJECT_STATUS_DELETE"}[x.status])
 	},
-	"status_second":       fixed[listedProject]("[]"),
+	"status_second": func(w *jsonWriter, x listedProject) {
+		w.open('[')
+		if x.status == statusPaused {
+			w.text("PROJECT_STATUS_STOP")
+		}
+		w.close(']')
+	},
 	"project_create_time": func(w *jsonWriter, x listedProject) { w.text(oceanMoment(x.created)) },
 	"project_modify_time": func(w *jsonWriter, x listedProject) { w.text(oceanMoment(x.modified)) },
 	"delivery_setting": func(w *jsonWriter, x listedProject) {
@@ -103,11 +137,11 @@ var projectFields = map[string]write[listedProject]{
 	"audience": func(w *jsonWriter, x listedProject) {
 		to := x.aim.audience()
 		w.open('{')
-		w.textField("gender", "GENDER_"+cmp.Or(to.gender, "UNLIMITED"))
+		w.textField("gender", oceanGenders[to.gender])
 		w.openArray("age")
 		w.text(oceanAges[to.from])
 		w.close(']')
-		w.textField("district", "PROVINCE")
+		w.textField("district", "CITY")
 		w.openArray("city")
 		for _, region := range to.regions {
 			w.number(region / 10_000)
@@ -122,7 +156,7 @@ func (o *oceanEngine) projects(c *call, l *login) *apiError {
 	if err != nil {
 		return err
 	}
-	fields, err := o.fields(c, projectOrder)
+	fields, err := o.fields(c, projectOrder, oceanProjectUnset...)
 	if err != nil {
 		return err
 	}

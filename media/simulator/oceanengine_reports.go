@@ -84,6 +84,25 @@ var oceanMetrics = []oceanMetric{
 	oceanShare("attribution_game_in_app_roi_7days", "激活后六日付费ROI", payAmountD7, cost, inTimes),
 	oceanNothing("in_app_order", "APP内下单数", 'n'), oceanNothing("in_app_order_gmv", "APP内下单金额", 'y'),
 	oceanNothing("in_app_order_roi", "APP内下单ROI", 'y'),
+	oceanCost("click_start_cost", "下载开始成本", downloads, 1), oceanShare("click_start_rate", "下载开始率", downloads, clicks, inPercent),
+	oceanCost("download_finish_cost", "下载完成成本", downloads, 1), oceanShare("download_finish_rate", "下载完成率", downloads, downloads, inPercent),
+	oceanCost("install_finish_cost", "安装完成成本", installs, 1), oceanShare("install_finish_rate", "安装完成率", installs, downloads, inPercent),
+	oceanNothing("game_addiction_rate", "关键行为率", 'y'),
+	oceanCost("attribution_next_day_open_cost", "次留成本", nextDayRetained, 1),
+	oceanShare("active_pay_rate", "首次付费率", firstPays, activations, inPercent),
+	oceanCost("attribution_game_pay_7d_cost", "7日付费成本", pays, 1),
+	oceanShare("attribution_active_pay_7d_per_count", "7日人均付费次数", pays, firstPays, inTimes),
+	oceanCost("attribution_day_active_pay_cost", "计费当日首次付费成本", firstPays, 1),
+	oceanShare("attribution_day_active_pay_rate", "计费当日首次付费率", firstPays, activations, inPercent),
+	oceanCost("active_pay_intra_day_cost", "激活当日首次付费成本", firstPays, 1),
+	oceanShare("active_pay_intra_day_rate", "激活当日首次付费率", firstPays, activations, inPercent),
+	oceanShare("attribution_game_in_app_roi_2days", "激活后一日付费ROI", payAmountD1, cost, inTimes),
+	oceanShare("attribution_game_in_app_roi_4days", "激活后三日付费ROI", payAmountD3, cost, inTimes),
+	oceanShare("attribution_game_in_app_roi_5days", "激活后四日付费ROI", payAmountD3, cost, inTimes),
+	oceanShare("attribution_game_in_app_roi_6days", "激活后五日付费ROI", payAmountD3, cost, inTimes),
+	oceanShare("attribution_game_in_app_roi_8days", "激活后七日付费ROI", payAmountD7, cost, inTimes),
+	oceanNothing("in_app_uv", "APP内访问数", 'n'), oceanNothing("in_app_detail_uv", "APP内访问详情页数", 'n'),
+	oceanNothing("in_app_cart", "APP内加入购物车数", 'n'), oceanNothing("in_app_pay", "APP内付费数", 'n'),
 }
 
 var oceanMetricByName = func() map[string]*oceanMetric {
@@ -107,43 +126,68 @@ type oceanDimension struct {
 	group       func(g *grouping)
 	compare     func(a, b *row) int
 	value       func(q *oceanQuery, r *row) string
+	// isSortable says that rows can be put in order by it. Which ones can the documents leave to sort_able.
+	isSortable bool
+}
+
+// oceanAlike is a dimension in which all rows of this world are alike.
+func oceanAlike(name, about, value string) oceanDimension {
+	return oceanDimension{name, about, func(*grouping) {}, func(*row, *row) int { return 0 }, func(*oceanQuery, *row) string { return value }, false}
 }
 
 var oceanDimensions = []oceanDimension{
 	{"stat_time_day", "时间-天", func(g *grouping) { g.day = true }, byDay,
-		func(_ *oceanQuery, r *row) string { return formatDay(r.day) }},
+		func(_ *oceanQuery, r *row) string { return formatDay(r.day) }, true},
 	{"stat_time_hour", "时间-小时", func(g *grouping) { g.day, g.hour = true, true }, func(a, b *row) int {
 		if c := byDay(a, b); c != 0 {
 			return c
 		}
 		return byHour(a, b)
 	}, func(_ *oceanQuery, r *row) string {
+		if r.hour == noHour {
+			return formatDay(r.day) // the platform keeps the hours of the last days alone
+		}
 		return fmt.Sprintf("%s %02d:00 - %02d:59", formatDay(r.day), r.hour, r.hour)
-	}},
+	}, true},
 	{"cdp_project_id", "项目ID", func(g *grouping) { g.project = true }, byProject,
-		func(_ *oceanQuery, r *row) string { return objectText(r.ad.project) }},
+		func(_ *oceanQuery, r *row) string { return objectText(r.ad.project) }, true},
 	{"cdp_project_name", "项目名称", func(g *grouping) { g.project = true }, byProject,
-		func(q *oceanQuery, r *row) string { return q.projectName(r.ad.project) }},
+		func(q *oceanQuery, r *row) string { return q.projectName(r.ad.project) }, false},
 	{"cdp_promotion_id", "单元ID", func(g *grouping) { g.ad = true }, byAd,
-		func(_ *oceanQuery, r *row) string { return objectText(r.adID()) }},
+		func(_ *oceanQuery, r *row) string { return objectText(r.adID()) }, true},
 	{"cdp_promotion_name", "单元名称", func(g *grouping) { g.ad = true }, byAd,
-		func(q *oceanQuery, r *row) string { o := r.ad.at(q.now); return o.name }},
+		func(q *oceanQuery, r *row) string { o := r.ad.at(q.now); return o.name }, false},
+	oceanAlike("landing_type", "推广目的", "APP"), oceanAlike("external_action", "优化目标", "AD_CONVERT_TYPE_ACTIVE"),
+	oceanAlike("deep_external_action", "深度优化目标", "AD_CONVERT_TYPE_PAY"), oceanAlike("pricing", "出价方式", "PRICING_OCPM"),
+	oceanAlike("delivery_mode", "投放模式", "MANUAL"), oceanAlike("platform", "平台", "ANDROID"),
+	oceanAlike("app_code", "首选媒体", oceanOther), oceanAlike("package_name", "应用包名", oceanOther), oceanAlike("gender", "性别", oceanOther),
+	oceanAlike("age", "年龄", oceanOther), oceanAlike("ac", "网络", oceanOther), oceanAlike("province_name", "省份", oceanOther),
+	oceanAlike("city_name", "城市", oceanOther),
 }
+
+// oceanOther is how the platform calls what it did not recognise of who has seen an ad.
+const oceanOther = "其他"
 
 // oceanMaterialDimensions are dimensions of MATERIAL_DATA alone.
 var oceanMaterialDimensions = []oceanDimension{
 	{"material_id", "素材ID", func(g *grouping) { g.material = true }, byMaterial,
-		func(_ *oceanQuery, r *row) string { return objectText(r.creative.material) }},
+		func(_ *oceanQuery, r *row) string { return objectText(r.creative.material) }, false},
 	{"image_mode", "素材类型", func(g *grouping) { g.mode = true }, func(a, b *row) int { return cmp.Compare(a.creative.mode, b.creative.mode) },
-		func(_ *oceanQuery, r *row) string { return r.creative.mode }},
+		func(_ *oceanQuery, r *row) string { return r.creative.mode }, false},
 }
 
-// The topics that this world reports on. MATERIAL_DATA is about each material of a promotion, its title among them: what is asked for
-// without a condition on image_mode counts for each kind again.
+// MATERIAL_DATA is about each material of a promotion, its title among them: what is asked for without a condition on image_mode counts
+// for each kind again.
 const (
 	oceanBasicData    = "BASIC_DATA"
 	oceanMaterialData = "MATERIAL_DATA"
 )
+
+// oceanTopics are the platform's topics (documents 1741387668314126 and 1755261744248832). This world has figures of the first two.
+var oceanTopics = []string{
+	oceanBasicData, oceanMaterialData, "QUERY_DATA", "BIDWORD_DATA", "PRODUCT_DATA", "ONE_KEY_BOOST_DATA", "DMP_DATA", "VIDEO_DUARATION_DATA",
+	"MATERIAL_BOOST_DATA", "STD_BASIC_DATA", "STD_MATERIAL_DATA", "STD_QUERY_DATA", "STD_BIDWORD_DATA", "STD_DMP_DATA", "STD_PRODUCT_DATA",
+}
 
 func oceanDimensionsOf(topic string) []oceanDimension {
 	if topic == oceanMaterialData {
@@ -164,6 +208,7 @@ const oceanSpanMax = 30
 // oceanQuery is a report's parameters.
 type oceanQuery struct {
 	now        int64
+	topic      string
 	account    account
 	projects   []project
 	scope      scope
@@ -195,11 +240,17 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 	if err := o.reportQuery(c, l, q); err != nil {
 		return err
 	}
-	rows := c.rows(&q.account, q.scope)
+	var rows []row
+	if q.topic == oceanBasicData || q.topic == oceanMaterialData {
+		rows = c.rows(&q.account, q.scope)
+	}
 	if q.scope.hourly && (q.firstHour > 0 || q.lastHour < 23) {
 		rows = slices.DeleteFunc(rows, func(r row) bool {
 			return (r.day == q.scope.from && r.hour < q.firstHour) || (r.day == q.scope.to && r.hour > q.lastHour)
 		})
+	}
+	if kept := int(c.sim.hoursKept.Load()); q.scope.hourly && kept > 0 {
+		rows = withoutOldHours(rows, dayOf(c.now)-kept)
 	}
 	if q.scope.level == levelCreative {
 		rows = append(rows, oceanTitles(rows)...)
@@ -233,6 +284,19 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 	return nil
 }
 
+// withoutOldHours makes whole days of the hours up to a day.
+func withoutOldHours(rows []row, last int) []row {
+	if !slices.ContainsFunc(rows, func(r row) bool { return r.day <= last }) {
+		return rows
+	}
+	for i := range rows {
+		if rows[i].day <= last {
+			rows[i].hour = noHour
+		}
+	}
+	return grouping{day: true, hour: true, ad: true, material: true}.apply(rows, levelCreative)
+}
+
 // filtered drops the rows that one of the query's conditions of a kind does not fit.
 func (q *oceanQuery) filtered(rows []row, isOfKind func(*oceanFilter) bool) []row {
 	for i := range q.filters {
@@ -262,11 +326,11 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 		return err
 	}
 	q.untold = q.account.silence()
-	topic := cmp.Or(c.query.Get("data_topic"), oceanBasicData)
-	if topic != oceanBasicData && topic != oceanMaterialData {
-		return failure(40000, "data_topic %q", topic)
+	q.topic = cmp.Or(c.query.Get("data_topic"), oceanBasicData)
+	if !slices.Contains(oceanTopics, q.topic) {
+		return failure(40000, "data_topic %q", q.topic)
 	}
-	dimensions := oceanDimensionsOf(topic)
+	dimensions := oceanDimensionsOf(q.topic)
 	var names struct{ dimensions, metrics []string }
 	if found, err := o.decode(c, "dimensions", &names.dimensions); err != nil || !found || len(names.dimensions) == 0 {
 		return failure(40000, "dimensions is a list of names")
@@ -305,7 +369,7 @@ func (o *oceanEngine) reportQuery(c *call, l *login, q *oceanQuery) (err *apiErr
 		}
 	}
 	switch {
-	case topic == oceanMaterialData:
+	case q.topic == oceanMaterialData:
 		q.scope.level = levelCreative
 	case fine.ad || fine.project:
 		q.scope.level = levelAd
@@ -373,6 +437,9 @@ func (o *oceanEngine) reportOrder(c *call, q *oceanQuery) *apiError {
 		}
 		by := order{desc: x.Type == "DESC"}
 		for _, d := range q.dimensions {
+			if d.name == x.Field && !d.isSortable {
+				return failure(40000, "order_by: %q is not sort_able", x.Field)
+			}
 			if d.name == x.Field {
 				by.compare = d.compare
 			}

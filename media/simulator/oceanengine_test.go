@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -75,7 +76,22 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"stat_cost","type":3,"operator":7,"values":["1"]}]`}, 40000},
 		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"stat_cost","type":3,"operator":4,"values":[1]}]`}, 40000},
 		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["BASIC_DATA"]`}, 0},
+		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["BASIC_DATA","MATERIAL_DATA","STD_PRODUCT_DATA"]`}, 0},
+		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["MOON_DATA"]`}, 40000},
 		{"v3.0/report/custom/config/get/", nil, nil, 40000},
+		{"v3.0/report/custom/get/", report, []string{"data_topic", "QUERY_DATA"}, 0},
+		{"v3.0/report/custom/get/", report, []string{"data_topic", "MOON_DATA"}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"dimensions", `["gender","province_name","stat_time_day"]`, "metrics", `["stat_cost","active_pay_rate"]`}, 0},
+		{"v3.0/report/custom/get/", report, []string{"dimensions", `["cdp_promotion_name"]`, "order_by", `[{"field":"cdp_promotion_name","type":"ASC"}]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"landing_type","type":1,"operator":1,"values":["APP"]}]`}, 0},
+		{"v3.0/promotion/list/", nil, []string{"filtering", `{"has_carry_material":"FALSE","star_delivery_type":"NOT_STAR_DELIVERY","status_second":"DISABLED"}`}, 0},
+		{"v3.0/promotion/list/", nil, []string{"fields", `["promotion_id","brand_info","union_bid"]`}, 0},
+		{"v3.0/project/list/", nil, []string{"fields", `["project_id","optimize_goal","delivery_range"]`}, 0},
+		{"v3.0/project/list/", nil, []string{"filtering", `{"pricing":"PRICING_OCPM","platform":"ANDROID","status_second":"PROJECT_STATUS_STOP"}`}, 0},
+		{"2/file/video/get/", nil, []string{"filtering", `{"width":1280,"height":720,"ratio":[1.78],"source":["AD_SITE"]}`}, 0},
+		{"2/file/video/get/", nil, []string{"page", "101", "page_size", "100"}, 40000},
+		{"2/advertiser/fund/daily_stat/", nil, nil, 0},
+		{"2/advertiser/fund/daily_stat/", nil, []string{"page", "101", "page_size", "100"}, 40000},
 		{"2/report/ad/get/", nil, nil, 40105},
 	} {
 		q := url.Values{}
@@ -156,6 +172,131 @@ func TestOceanEngine_ProjectsHoldThePromotions(t *testing.T) {
 	}
 	require.Len(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"project_modify_start_time":"2026-11-01 00:00:00","project_modify_end_time":"2026-11-02 00:00:00"}`))["page_info"], 4)
 	require.Empty(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"status_first":"PROJECT_STATUS_DELETE"}`))["list"])
+}
+
+// Words that the platform's documents do not have are found nowhere in what the lists tell.
+func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	words := map[string][]string{
+		"gender": {"NONE", "GENDER_MALE", "GENDER_FEMALE"}, "district": {"CITY"},
+		"age":          {"AGE_BETWEEN_18_23", "AGE_BETWEEN_24_30", "AGE_BETWEEN_31_40", "AGE_BETWEEN_41_49"},
+		"landing_type": {"APP"}, "app_promotion_type": {"DOWNLOAD"}, "marketing_goal": {"VIDEO_AND_IMAGE"}, "ad_type": {"ALL"}, "delivery_mode": {"MANUAL"},
+		"delivery_type": {"NORMAL"}, "opt_status": {"ENABLE", "DISABLE"}, "budget_mode": {"BUDGET_MODE_DAY", "BUDGET_MODE_INFINITE"},
+		"status_first": {"PROJECT_STATUS_ENABLE", "PROJECT_STATUS_DISABLE", "PROJECT_STATUS_DELETE", "PROMOTION_STATUS_ENABLE", "PROMOTION_STATUS_DISABLE",
+			"PROMOTION_STATUS_DELETED"},
+		"status_second": {"PROJECT_STATUS_STOP", "DISABLED"}, "learning_phase": {"DEFAULT"}, "material_opt_status": {"ENABLE", "DISABLE"},
+		"material_status": {"MATERIAL_STATUS_OK", "MATERIAL_STATUS_DISABLE", "MATERIAL_STATUS_DELETE"},
+		"image_mode": {"CREATIVE_IMAGE_MODE_VIDEO", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL", "CREATIVE_IMAGE_MODE_SMALL", "CREATIVE_IMAGE_MODE_LARGE",
+			"CREATIVE_IMAGE_MODE_LARGE_VERTICAL"},
+		"account_role": {"ADVERTISER"}, "account_type": {"ADVERTISER"}, "role": {"ROLE_ADVERTISER"}, "status": {"STATUS_ENABLE"},
+		"format": {"jpeg", "mp4"}, "source": {"AD_SITE", ""},
+	}
+	free := []string{"name", "promotion_name", "title", "filename", "url", "poster_url", "id", "video_id", "image_id", "video_cover_id", "signature", "create_time",
+		"promotion_create_time", "promotion_modify_time", "project_create_time", "project_modify_time", "schedule_time", "advertiser_name", "account_name",
+		"account_string_id", "company", "first_industry_name", "second_industry_name", "reason"}
+	met := map[string]bool{}
+	var check func(at string, v any)
+	check = func(at string, v any) {
+		switch v := v.(type) {
+		case fields:
+			for k, x := range v {
+				check(k, x)
+			}
+		case []any:
+			for _, x := range v {
+				check(at, x)
+			}
+		case string:
+			if !slices.Contains(free, at) {
+				require.Contains(t, words[at], v, at)
+				met[at] = true
+			}
+		}
+	}
+	for i := range 6 {
+		a := s.account("oceanengine", i)
+		for _, path := range []string{"v3.0/project/list/", "v3.0/promotion/list/", "2/file/image/get/", "2/file/video/get/"} {
+			check(path, data(t, s.oceanCall(a, path, "page_size", "20"))["list"])
+		}
+		check("", decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", "["+idText(a.id)+"]"))))["data"])
+	}
+	check("", data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(s.account("oceanengine", 0))))))["list"])
+	for _, word := range []string{"gender", "image_mode", "status_second", "material_opt_status", "source", "account_type"} {
+		require.True(t, met[word], word)
+	}
+}
+
+func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{Accounts: ofEach(500)}).unlimited()
+	list := func(login int) []any {
+		a := s.account("oceanengine", login*100)
+		return data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any)
+	}
+	kinds := make([]string, 5)
+	for i := range kinds {
+		first := list(i)[0].(fields)
+		kinds[i] = fmt.Sprintf("%d %s", len(list(i)), first["account_type"])
+		require.Equal(t, first["account_type"], first["account_role"])
+	}
+	require.Equal(t, []string{"100 ADVERTISER", "1 PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", "1 AGENT", "1 CUSTOMER_ADMIN", "101 ADVERTISER"}, kinds)
+
+	// Each expands to its hundred accounts, and to nothing for another login.
+	in := func(login, n int) string { return idText(containerBase + int64(login)*1000 + int64(n)) }
+	count := func(login int, path, rows string, pairs ...string) int {
+		return len(data(t, s.do(oceanRequest(s.token(s.account("oceanengine", login*100)), path, query(append(pairs, "page_size", "100")...))))[rows].([]any))
+	}
+	require.Equal(t, 100, count(3, workbenchList, "list", "cc_account_id", in(3, 0), "account_source", "AD"))
+	require.Equal(t, 1, count(3, workbenchList, "list", "cc_account_id", in(3, 0), "account_source", "LOCAL"))
+	teams := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 100)), enterpriseTeams, query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
+	below := teams["sub_team"].([]any)[0].(fields)
+	require.Equal(t, []any{json.Number(in(1, 1)), json.Number(in(1, 2))}, []any{teams["team_id"], below["team_id"]})
+	sum := 0
+	for n := range 3 {
+		sum += count(1, enterpriseList, "account_list", "enterprise_organization_id", in(1, n), "account_source", "AD")
+	}
+	require.Equal(t, 100, sum)
+	require.Equal(t, 50, count(2, agentList, "list", "advertiser_id", in(2, 0)))
+	require.Equal(t, 1, count(2, childAgentList, "child_agent_ids", "advertiser_id", in(2, 0)))
+	d := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 200)), agentList, query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
+	require.Len(t, d["list"], 20)
+	require.Equal(t, false, d["cursor_page_info"].(fields)["has_more"])
+	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(s.account("oceanengine", 0)), agentList, query("advertiser_id", in(2, 0))))))
+}
+
+func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("oceanengine", 1)
+	_, err := s.live(life{Media: "oceanengine", Account: idText(a.id), State: lifeRevoked})
+	require.NoError(t, err)
+	for _, x := range data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any) {
+		require.Equal(t, x.(fields)["account_id"] != json.Number(idText(a.id)), x.(fields)["is_valid"])
+	}
+}
+
+func TestOceanEngine_OldHoursMayComeAsDays(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.find("oceanengine", classMedium)
+	ask := func() (hours map[string]int, total any) {
+		d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", "MATERIAL_DATA", "dimensions", `["stat_time_hour"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+			"order_by", `[{"field":"stat_time_hour","type":"ASC"}]`, "start_time", "2026-11-07 00:00:00", "end_time", "2026-11-08 23:59:59", "page_size", "100"))
+		hours = map[string]int{}
+		for _, r := range d["rows"].([]any) {
+			hours[r.(fields)["dimensions"].(fields)["stat_time_hour"].(string)]++
+		}
+		return hours, d["total_metrics"]
+	}
+	whole, total := ask()
+	require.NotContains(t, whole, "2026-11-07")
+	s.hoursKept.Store(8)
+	some, again := ask()
+	require.Equal(t, total, again)
+	require.Equal(t, 1, some["2026-11-07"])
+	require.NotContains(t, some, "2026-11-08")
+	require.Less(t, len(some), len(whole))
 }
 
 func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {

@@ -61,10 +61,12 @@ func (s *Simulator) correct(x correction) error {
 type limitView struct {
 	limitSettings
 	OldAccessSurvives map[string]bool `json:"old_access_survives"`
+	// HoursKept is for how many days Ocean Engine tells hours; older ones come as whole days. 0 is for ever.
+	HoursKept int64 `json:"hours_kept_days"`
 }
 
 func (s *Simulator) serveLimits(w http.ResponseWriter, _ *http.Request) {
-	v := limitView{s.limits.settings(), map[string]bool{}}
+	v := limitView{s.limits.settings(), map[string]bool{}, s.hoursKept.Load()}
 	for _, p := range s.world.specs {
 		v.OldAccessSurvives[p.name] = s.vault.oldAccessSurvives(p.name)
 	}
@@ -76,6 +78,7 @@ func (s *Simulator) orderLimits(w http.ResponseWriter, r *http.Request) {
 		Rules             []LimitRule     `json:"rules"`
 		Penalties         *bool           `json:"penalties"`
 		OldAccessSurvives map[string]bool `json:"old_access_survives"`
+		HoursKept         *int64          `json:"hours_kept_days"`
 	}
 	if !readOrder(w, r, &order) {
 		return
@@ -99,8 +102,15 @@ func (s *Simulator) orderLimits(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if order.HoursKept != nil && *order.HoursKept < 0 {
+		writeProblem(w, http.StatusBadRequest, "hours_kept_days is 0 or more")
+		return
+	}
 	s.ordering.Lock()
 	defer s.ordering.Unlock()
+	if order.HoursKept != nil {
+		s.hoursKept.Store(*order.HoursKept)
+	}
 	s.limits.change(order.Rules, order.Penalties)
 	for media, on := range order.OldAccessSurvives {
 		s.vault.setOldAccessSurvives(media, on)

@@ -33,6 +33,7 @@ type Config struct {
 
 // Simulator is a world of accounts behind the platforms' own APIs. It is safe for concurrent use.
 type Simulator struct {
+	hoursKept   atomic.Int64 // days for which Ocean Engine tells hours; 0 is for ever
 	logger      *slog.Logger
 	world       *world
 	platforms   []platform

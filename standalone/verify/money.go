@@ -131,10 +131,14 @@ var oceanMoney = moneySpec{
 		raw: "oceanengine_fund_daily", rows: []moneyRow{{"", []moneyColumn{
 			inFen("income_fen", both, deposit), inFen("cost_fen", both, paid), inFen("transfer_in_fen", both, transferIn), inFen("transfer_out_fen", both, transferOut),
 			inFen("balance_fen", both, balance), inFen("cash_cost_fen", cash, paid), inFen("reward_cost_fen", grant, paid), inFen("frozen_fen", both, nothing),
+			inFen("grant_balance_fen", grant, balance), inFen("non_grant_balance_fen", cash, balance),
 		}}},
 		publicTable: "fund_daily", publicNames: flowNames,
-		// Of the kinds of money this platform tells nothing but what was spent.
-		public: []moneyRow{{"cash", []moneyColumn{paidColumn(cash)}}, {"grant", []moneyColumn{paidColumn(grant)}}, {"total", flowColumns(both)}},
+		// Of the kinds of money this platform tells what was spent and what is left.
+		public: []moneyRow{
+			{"cash", []moneyColumn{paidColumn(cash), balanceColumn(cash)}}, {"grant", []moneyColumn{paidColumn(grant), balanceColumn(grant)}},
+			{"total", flowColumns(both)},
+		},
 	},
 }
 

@@ -67,9 +67,9 @@ func (w world) flow(t *testing.T, account string, from, to day.Day) (flows []med
 		}
 		lines[d] = append(lines[d], f.money)
 	}
-	// Ocean Engine tells of the kinds what was spent, and everything of all money.
+	// Ocean Engine tells of the kinds what was spent and what is left, and everything of all money.
 	tells := func(k fund.Kind, f fund.Field) bool {
-		return w.media != oceanengine.Name || k == fund.Total || f == fund.Paid
+		return w.media != oceanengine.Name || k == fund.Total || f == fund.Paid || f == fund.Balance
 	}
 	for _, d := range days {
 		flows = append(flows, mediatest.Flow{Day: d, Funds: rowsOf(lines[d], tells, fund.DailyFields)})

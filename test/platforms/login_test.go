@@ -1,6 +1,7 @@
 package platforms_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 	"adsync/media/client"
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
+	"adsync/media/simulator"
 	"adsync/media/tencent"
 	"adsync/media/token"
 )
@@ -160,4 +162,49 @@ func TestKeeper_ParksALoginWhosePairIsDead(t *testing.T) {
 		require.Equal(t, store.TokenReauthorise, row.State)
 		require.NotEmpty(t, row.StateReason)
 	})
+}
+
+// A login that authorised a workbench or an agency reaches the advertisers below it, and what is no advertiser is named.
+func TestOceanEngine_ALoginsContainersAreExpanded(t *testing.T) {
+	t.Parallel()
+	platform := oceanengine.New()
+	server := serveWorld(simulator.Config{Accounts: ofEach(500), Seed: 7}, oceanengine.Name, nil)(t)
+	w := worldOf(t, oceanengine.Name, server)
+	var credentials map[string]struct {
+		Apps []struct {
+			Logins []struct {
+				Access   string   `json:"access_token"`
+				Refresh  string   `json:"refresh_token"`
+				Accounts []string `json:"account_ids"`
+			} `json:"logins"`
+		} `json:"apps"`
+	}
+	require.NoError(t, json.Unmarshal(w.get(t, "credentials", nil), &credentials))
+	logins := credentials[oceanengine.Name].Apps[0].Logins
+	require.Len(t, logins, 5)
+	for i, l := range logins {
+		of := *server
+		of.Access, of.Refresh = secret.NewText(l.Access), secret.NewText(l.Refresh)
+		p := start(t, platform, &of)
+		require.NoError(t, p.rules.Set([]ratelimit.Rule{})) // the world has none either
+		o := account.Options{Platform: platform, Caller: p.client, Store: p.store, Logger: slog.New(slog.DiscardHandler)}
+		listed, err := o.List(t.Context(), p.client.ForLogin(p.login), p.login)
+		require.NoError(t, err)
+		require.Equal(t, len(l.Accounts), listed.Rows, "login %d", i+1)
+		var found []string
+		require.NoError(t, p.store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account ORDER BY external_id").Scan(&found).Error)
+		require.ElementsMatch(t, l.Accounts, found)
+		if i == 4 {
+			require.Contains(t, listed.Note(), "an account of type PLATFORM_ROLE_STAR is no advertiser")
+		} else {
+			require.Empty(t, listed.Note())
+		}
+	}
+}
+
+func worldOf(t *testing.T, mediaName string, server *mediatest.Server) world {
+	t.Helper()
+	address, err := url.Parse(server.BaseURL)
+	require.NoError(t, err)
+	return world{media: mediaName, address: address.Scheme + "://" + address.Host}
 }
