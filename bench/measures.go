@@ -153,7 +153,11 @@ func (d *deployment) peer(ctx context.Context, id, who string) (values map[strin
 func (d *deployment) order(ctx context.Context, handler string, accounts []int64) (int64, error) {
 	now := d.time.Now()
 	id := task.NewRunID(now)
-	err := d.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: d.tasks[handler], Request: task.Order{Accounts: accounts, By: "bench"}, OrderedAt: now})
+	order := task.Order{Accounts: accounts, By: "bench"}
+	if len(accounts) == 0 {
+		order.Scope = task.ScopeAll
+	}
+	err := d.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: d.tasks[handler], Request: order, OrderedAt: now})
 	d.producer.Wake()
 	return id, err
 }

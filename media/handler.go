@@ -1,14 +1,17 @@
 package media
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/strictjson"
 	"adsync/base/task"
 )
 
@@ -88,12 +91,16 @@ func (r *Registry) Get(name string) (Handler, bool) {
 // Names returns all names, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.handlers)) }
 
-// CheckParams decodes params into p (a pointer to a struct) and refuses unknown fields; empty params leave p alone.
+// CheckParams decodes params into p (a pointer to a struct) and refuses what strictjson refuses; empty params leave p alone.
 func CheckParams(params json.RawMessage, p any) error {
-	if len(params) == 0 {
+	if len(bytes.TrimSpace(params)) == 0 {
 		return nil
 	}
-	if err := strictUnmarshal(params, p); err != nil {
+	err := strictjson.Unmarshal(params, p)
+	if wrong, ok := errors.AsType[*strictjson.Error](err); ok && wrong.Field != "" {
+		return fmt.Errorf("params.%w", wrong)
+	}
+	if err != nil {
 		return fmt.Errorf("params: %w", err)
 	}
 	return nil

@@ -6,7 +6,6 @@
 package media
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -258,10 +257,4 @@ func Tables(p Platform) []store.RawTable {
 		add(funds.Daily.Table)
 	}
 	return tables
-}
-
-func strictUnmarshal(data []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
 }

@@ -265,9 +265,12 @@ func (b *bench) addTask(name, handler, cron string, columns map[string]any) int6
 	return id
 }
 
-// order orders a run and has the leader make it.
+// order orders a run, of the task's whole scope unless it says of what, and has the leader make it.
 func (t *term) order(b *bench, taskID int64, o task.Order) int64 {
 	b.t.Helper()
+	if len(o.Accounts) == 0 && o.Redrive == nil {
+		o.Scope = task.ScopeAll
+	}
 	id := task.NewRunID(t.clock.Now())
 	require.NoError(b.t, b.store.AddOrder(b.t.Context(), store.RunOrder{RunID: id, TaskID: taskID, Request: o, OrderedAt: t.clock.Now()}))
 	require.NoError(b.t, t.takeOrders(b.t.Context()))

@@ -365,7 +365,7 @@ func TestCancel_TakesARunWhoseFanOutHasNotBegun(t *testing.T) {
 	taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := task.NewRunID(b.clock.Now())
-	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: runID, TaskID: taskID, Request: task.Order{By: "otto"}, OrderedAt: b.clock.Now()}))
+	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: runID, TaskID: taskID, Request: task.Order{Scope: task.ScopeAll, By: "otto"}, OrderedAt: b.clock.Now()}))
 	b.stop(task.Cancel, task.StopRun, id(runID), 0)
 	b.clock.add(2 * cancelLinger)
 	tm.obey(b)

@@ -2,7 +2,6 @@ package standalone
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +28,8 @@ type liveJob struct {
 func liveJobs(tasks []producer.Task, p media.Platform) ([]liveJob, error) {
 	find := func(handler string, fits func(mode, level string) bool) (id int64) {
 		for _, t := range tasks {
-			var params struct{ Mode, Level string }
-			if !t.Usable || !t.Enabled || t.Handler != handler || json.Unmarshal(orEmpty(t.Params), &params) != nil || !fits(params.Mode, params.Level) {
+			params, err := media.ReadPullParams(t.Params)
+			if err != nil || !t.Usable || !t.Enabled || t.Handler != handler || !fits(params.Mode, params.Level) {
 				continue
 			}
 			// A task that looks back is made for whole days, the others may be for the present alone.
@@ -58,20 +57,15 @@ func liveJobs(tasks []producer.Task, p media.Platform) ([]liveJob, error) {
 	return jobs, nil
 }
 
-func orEmpty(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	return raw
-}
-
 // run orders jobs, those of reports for the days, and waits for their end.
 func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) error {
 	now := r.world.clock.Now()
 	var ids []int64
 	for _, job := range jobs {
 		request := task.Order{By: "standalone --live"}
-		if !job.system {
+		if job.system {
+			request.Scope = task.ScopeAll
+		} else {
 			request.Accounts = []int64{r.account.ID}
 		}
 		if job.report {

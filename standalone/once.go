@@ -171,7 +171,7 @@ func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now 
 			continue
 		}
 		id := task.NewRunID(now)
-		if err := s.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: row.ID, Request: task.Order{By: by}, OrderedAt: now}); err != nil {
+		if err := s.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: row.ID, Request: task.Order{Scope: task.ScopeAll, By: by}, OrderedAt: now}); err != nil {
 			return nil, err
 		}
 		ids = append(ids, id)

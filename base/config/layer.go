@@ -28,6 +28,9 @@ func (l *layer) take(n *node, key string, y *yaml.Node) any {
 		y = y.Alias
 	}
 	if y.Kind == yaml.ScalarNode && y.Tag == "!!null" {
+		if y.Value != "" { // Somebody has written null: it reads as if it took a value away, and would change nothing.
+			l.refuse(key, "", y.Line, "is null: want a value, or leave the key out")
+		}
 		return nil
 	}
 	if n.kind != section || !n.value.IsValid() {
@@ -93,6 +96,10 @@ func (l *layer) takeList(n *node, key string, y *yaml.Node) any {
 	}
 	taken := make([]any, 0, len(y.Content))
 	for i, item := range y.Content {
+		if item.Kind == yaml.ScalarNode && item.Tag == "!!null" && item.Value == "" {
+			l.refuse(fmt.Sprintf("%s[%d]", key, i), "", item.Line, "is empty: want a value, or leave the item out")
+			continue
+		}
 		if v := l.take(n.elem, fmt.Sprintf("%s[%d]", key, i), item); v != nil {
 			taken = append(taken, v)
 		}

@@ -231,6 +231,10 @@ func TestLoad_RefusesBadFiles(t *testing.T) {
 			"store.data.writer (testdata/everything.bad.yml:2): want host:port",
 		},
 		"twice.bad.yml":     {"log (testdata/twice.bad.yml:3): is given twice, first in line 1"},
+		"null.bad.yml": {
+			"log.level (testdata/null.bad.yml:1): is null: want a value, or leave the key out",
+			"api.tokens[0] (testdata/null.bad.yml:5): is empty: want a value, or leave the item out",
+		},
 		"syntax.bad.yml":    {"(testdata/syntax.bad.yml): the file is no YAML: line 2: mapping values are not allowed in this context"},
 		"documents.bad.yml": {"(testdata/documents.bad.yml): the file is no YAML: line 2 begins a second document: want one"},
 		"scalar.bad.yml":    {"(testdata/scalar.bad.yml:1): want a section with the keys log, store, api"},

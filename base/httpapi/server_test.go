@@ -160,9 +160,13 @@ func TestServer_AnswersEveryErrorAsAProblem(t *testing.T) {
 		{"a handler that panics", "GET", "/api/panic", "", 500, "Something went wrong inside. The log tells more under the request id in instance."},
 		{"a handler that takes too long", "GET", "/api/slow", "", 503, "The request took too long and was given up. Ask for less, or try again later."},
 		{"a body that is too large", "POST", "/api/run", `{"task": "` + strings.Repeat("x", 200) + `"}`, 413, "The body may have at most 100 bytes."},
-		{"a body that is no JSON", "POST", "/api/run", `{"task": }`, 400, "The body is no JSON: invalid character '}' looking for beginning of value at byte 10."},
+		{"a body that is no JSON", "POST", "/api/run", `{"task": }`, 400, "The body is not JSON: invalid character '}' looking for beginning of value at byte 10."},
 		{"a body that ends early", "POST", "/api/run", `{"task": "x"`, 400, "The body cannot be read: unexpected EOF."},
-		{"a body with something behind it", "POST", "/api/run", `{} {}`, 400, "The body goes on after its JSON value: send one."},
+		{"a body with something behind it", "POST", "/api/run", `{} {}`, 400, "The body cannot be used: it goes on after its value: want one JSON value."},
+		{"a body that is null", "POST", "/api/run", `null`, 400, "The body cannot be used: it is null: want an object."},
+		{"a body that is a list", "POST", "/api/run", `[]`, 400, "The body cannot be used: it is of a wrong type: want an object, got array."},
+		{"an empty body", "POST", "/api/run", " ", 400, "The body cannot be used: it is empty: want one JSON value."},
+		{"a body that is not UTF-8", "POST", "/api/run", "{\"task\": \"\xff\"}", 400, "The body cannot be used: it is not UTF-8: want text in UTF-8."},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -214,7 +218,12 @@ func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 		name, body string
 		want       FieldError
 	}{
-		{"an unknown field", `{"tsak": "t"}`, FieldError{"tsak", "there is no such field"}},
+		{"an unknown field", `{"tsak": "t"}`, FieldError{"tsak", "there is no such field: want days, rate, task, who"}},
+		{"a field in another case", `{"Task": "t"}`, FieldError{"Task", `there is no such field: want "task", in this case`}},
+		{"a field twice", `{"task": "t", "days": ["2026-11-21"], "days": []}`, FieldError{"days", "is given twice: want it once"}},
+		{"a field twice further down", `{"task": "t", "who": {"account": 7, "account": 8}}`, FieldError{"who.account", "is given twice: want it once"}},
+		{"null in the place of a list", `{"task": "t", "days": null}`, FieldError{"days", "is null: want a list, or leave the field out"}},
+		{"null in a list", `{"task": "t", "days": ["2026-11-21", null]}`, FieldError{"days[1]", "is null: want a string"}},
 		{"a text for a number", `{"who": {"account": "7"}}`, FieldError{"who.account", "want a number, got string"}},
 		{"a number for a list", `{"days": 7}`, FieldError{"days", "want a list, got number"}},
 		{"a list for an object", `{"who": []}`, FieldError{"who", "want an object, got array"}},

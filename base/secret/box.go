@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 
@@ -71,7 +72,8 @@ func readRing(text []byte) (*ring, error) {
 	var keys []Key
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	if decoder.Decode(&keys) != nil {
+	var second yaml.Node
+	if decoder.Decode(&keys) != nil || !errors.Is(decoder.Decode(&second), io.EOF) {
 		return nil, errors.New("it is no list of keys in YAML: want - {id: k1, key: …} for each")
 	}
 	return newRing(keys)

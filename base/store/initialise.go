@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -102,14 +101,5 @@ func (s *Store) WholeReports(ctx context.Context, ids []int64, d day.Day) (map[i
 
 // AddOrderOnce is AddOrder for an order whose id follows from what it is for: one that is there stays as it is.
 func (s *Store) AddOrderOnce(ctx context.Context, o RunOrder) error {
-	request, err := json.Marshal(o.Request)
-	if err != nil {
-		return fmt.Errorf("order run %d: %w", o.RunID, err)
-	}
-	err = s.Data.Writer(ctx).Exec(s.Data.dialect.InsertIgnore()+"manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, ?, ?)",
-		o.RunID, o.TaskID, string(request), cut(o.Request.By, 96), At(o.OrderedAt)).Error
-	if err != nil {
-		return fmt.Errorf("order run %d: %w", o.RunID, err)
-	}
-	return nil
+	return o.insert(s.Data.Writer(ctx), s.Data.dialect.InsertIgnore())
 }

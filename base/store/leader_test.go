@@ -107,7 +107,7 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 	require.NoError(t, s.AddRuns(ctx, old, []store.Run{run}))
 	parts := []store.AccountPart{{AccountID: 1, Part: "p"}}
 	require.NoError(t, addSubtasks(ctx, s, old, run.ID, parts, now))
-	require.NoError(t, s.AddOrder(ctx, store.RunOrder{RunID: 5, TaskID: 1, OrderedAt: now}))
+	require.NoError(t, s.AddOrder(ctx, store.RunOrder{RunID: 5, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	lead(t, s, "new")
 
 	tick := store.Tick{TaskID: 1, PlannedAt: now, RunID: run.ID, MadeAt: now}

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/lease"
+	"adsync/base/strictjson"
 	"adsync/base/task"
 )
 
@@ -28,11 +29,18 @@ func (s *Store) AddOrder(ctx context.Context, o RunOrder) error {
 }
 
 func addOrder(tx *gorm.DB, o RunOrder) error {
+	return o.insert(tx, "INSERT INTO ")
+}
+
+func (o RunOrder) insert(tx *gorm.DB, verb string) error {
 	request, err := json.Marshal(o.Request)
+	if err == nil {
+		err = o.Request.Validate()
+	}
 	if err != nil {
 		return fmt.Errorf("order run %d: %w", o.RunID, err)
 	}
-	err = tx.Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, ?, ?)",
+	err = tx.Exec(verb+" manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, ?, ?)",
 		o.RunID, o.TaskID, string(request), cut(o.Request.By, 96), At(o.OrderedAt)).Error
 	if err != nil {
 		return fmt.Errorf("order run %d: %w", o.RunID, err)
@@ -55,8 +63,11 @@ func (s *Store) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
 		if err := rows.Scan(&o.RunID, &o.TaskID, &request, &by, &at); err != nil {
 			return nil, fmt.Errorf("read orders: %w", err)
 		}
-		if err := json.Unmarshal([]byte(request), &o.Request); err != nil {
-			o.Malformed = fmt.Errorf("the request cannot be read: %w", err)
+		if o.Malformed = strictjson.Unmarshal([]byte(request), &o.Request); o.Malformed == nil {
+			o.Malformed = o.Request.Validate()
+		}
+		if o.Malformed != nil {
+			o.Malformed = fmt.Errorf("the request cannot be read: %w", o.Malformed)
 		}
 		o.Request.By = by
 		o.OrderedAt = at.Time

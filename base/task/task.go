@@ -3,6 +3,8 @@ package task
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -95,10 +97,13 @@ func (s Settings) Tiers() []string {
 
 // Order is what an operator asked for when ordering a run by hand.
 type Order struct {
-	Accounts []int64 `json:"accounts,omitempty"` // our account ids; empty = the task's scope
-	From     day.Day `json:"from,omitempty"`     // first day, in each account's zone; empty = as the task plans it
-	To       day.Day `json:"to,omitempty"`       // last day, included
-	By       string  `json:"by"`
+	Accounts []int64 `json:"accounts,omitempty"` // our account ids; none with Scope and Redrive alone
+	// Scope is ScopeAll for the whole scope of the task, and "" otherwise: an order that has lost its accounts must not become
+	// one of all of them.
+	Scope string  `json:"scope,omitempty"`
+	From  day.Day `json:"from,omitempty"` // first day, in each account's zone; empty = as the task plans it
+	To    day.Day `json:"to,omitempty"`   // last day, included
+	By    string  `json:"by"`
 	// Confirm says that what platforms answer is believed, also where it takes away much of what was spent: a person has
 	// looked there.
 	Confirm bool `json:"confirm,omitempty"`
@@ -106,6 +111,24 @@ type Order struct {
 	Spare bool `json:"spare,omitempty"`
 	// Redrive says that the run takes up dead subtasks, and not what the task plans.
 	Redrive *Redrive `json:"redrive,omitempty"`
+}
+
+// ScopeAll is the word for everything that an order could have narrowed down.
+const ScopeAll = "all"
+
+// Validate returns an error unless the order says what it is of: accounts, the whole scope, or dead subtasks.
+func (o *Order) Validate() error {
+	switch {
+	case o.Scope != "" && o.Scope != ScopeAll:
+		return fmt.Errorf("scope: %q is refused: want %q, or accounts", o.Scope, ScopeAll)
+	case o.Redrive != nil && (o.Scope != "" || len(o.Accounts) > 0):
+		return errors.New("redrive: does not go with accounts or scope: want one of the three")
+	case o.Scope != "" && len(o.Accounts) > 0:
+		return errors.New("scope: does not go with accounts: want one of the two")
+	case o.Scope == "" && len(o.Accounts) == 0 && o.Redrive == nil:
+		return fmt.Errorf("accounts: none is named: want accounts, or \"scope\": %q for the task's whole scope", ScopeAll)
+	}
+	return nil
 }
 
 // RunState is the state of a run.

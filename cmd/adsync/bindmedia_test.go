@@ -202,7 +202,7 @@ type ordered struct {
 // order runs a task now and waits for its end.
 func order(t *testing.T, server, task string) ordered {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server+"/api/v1/tasks/"+task+"/run", strings.NewReader("{}"))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server+"/api/v1/tasks/"+task+"/run", strings.NewReader(`{"scope": "all"}`))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(r)

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"adsync/base/task"
 )
 
 // tableWidth is how many characters of a text a table has; error prints have less.
@@ -64,6 +68,25 @@ func (f *deadFlags) filter(flags *pflag.FlagSet) {
 }
 
 func (f *deadFlags) check() error { return oneOf("output", f.output, "table", "json") }
+
+// checkChange refuses a filter that was given without a value, as by a variable that is not set, and a change of everything that is not
+// asked for in so many words.
+func (f *deadFlags) checkChange(flags *pflag.FlagSet, all bool) error {
+	narrowed := false
+	for _, name := range slices.Sorted(maps.Keys(f.values)) {
+		if flags.Changed(name) && *f.values[name] == "" {
+			return usagef("--%s is empty: want a value, or leave it out", name)
+		}
+		narrowed = narrowed || name != "until" && *f.values[name] != ""
+	}
+	switch {
+	case narrowed && all:
+		return usagef("--all does not go with a filter: leave one of the two out")
+	case !narrowed && !all:
+		return usagef("want a filter, such as --task, or --all for every dead subtask")
+	}
+	return f.check()
+}
 
 // query returns the filter that was given.
 func (f *deadFlags) query() url.Values {
@@ -389,7 +412,7 @@ func (c *apiClient) plan(ctx context.Context, path string, body map[string]any, 
 
 // changeDead shows what a change would do, and with yes does just that: what dies meanwhile is left alone.
 func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body map[string]any, all, yes bool) error {
-	if err := f.check(); err != nil {
+	if err := f.checkChange(cmd.Flags(), all); err != nil {
 		return err
 	}
 	c, err := a.client(cmd, f.server)
@@ -397,7 +420,7 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 		return err
 	}
 	if all {
-		body["all"] = true
+		body["scope"] = task.ScopeAll
 	}
 	path := "/api/v1/dead/" + change
 	answer, plan, err := c.plan(cmd.Context(), path, body, true)

@@ -96,7 +96,7 @@ VALUES (?, ?, '2024-05-05', ?, 'tencent', 5, 'invalid', 'account ? is ?', ?, ?)`
 
 	r := adsync(environ, "dead", "drop", "--yes", "--server", server)
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.stderr, `all: no filter is given, and that is every dead subtask`)
+	require.Contains(t, r.stderr, "want a filter, such as --task, or --all for every dead subtask")
 	r = adsync(environ, "dead", "show", "1", "0", "x", "--server", server)
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, "There is no such dead subtask")

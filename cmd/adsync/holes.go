@@ -7,32 +7,45 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"adsync/base/task"
 )
 
 func (a *app) newHoles() *cobra.Command {
 	f := &apiFlags{}
 	var media string
-	var order bool
+	var order, all bool
 	var subtasks int
 	cmd := &cobra.Command{
 		Use:   "holes",
 		Short: "Tells which days are missing of all accounts, and orders them",
 		Long: `Tells by task how many days coverage lacks within the reach of the tasks in cron_task: never pulled, partial, suspect, or
 last pulled before they had settled. It says how many subtasks and calls it takes to fill them, and about how long. The task
-system.fill orders them by itself, some at a time; --order orders the most important ones at once.`,
+system.fill orders them by itself, some at a time; --order orders the most important ones at once, of --media or with --all of all platforms.`,
 		Example: `  adsync coverage holes --media tencent
-  adsync coverage holes --order --max-subtasks 10000`,
+  adsync coverage holes --order --media tencent --max-subtasks 10000
+  adsync coverage holes --order --all`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !order {
 				if subtasks != 0 {
 					return usagef("--max-subtasks goes with --order")
 				}
+				if all {
+					return usagef("--all goes with --order: without --media all platforms are listed")
+				}
 				return f.call(a, cmd, http.MethodGet, "/api/v1/coverage/holes", given(map[string]string{"media": media}), nil, printHoles)
 			}
 			body := map[string]any{}
-			if media != "" {
+			switch {
+			case media != "" && all:
+				return usagef("--media and --all do not go together")
+			case media != "":
 				body["media"] = media
+			case all:
+				body["scope"] = task.ScopeAll
+			default:
+				return usagef("--order wants --media, or --all for all platforms")
 			}
 			if subtasks != 0 {
 				body["max_subtasks"] = subtasks
@@ -43,6 +56,7 @@ system.fill orders them by itself, some at a time; --order orders the most impor
 	f.common(cmd.Flags())
 	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
 	cmd.Flags().BoolVar(&order, "order", false, "order runs for them")
+	cmd.Flags().BoolVar(&all, "all", false, "with --order: of all platforms, instead of --media")
 	cmd.Flags().IntVar(&subtasks, "max-subtasks", 0, "how many subtasks to order at the most, of each platform (2000 if not given)")
 	return cmd
 }

@@ -20,7 +20,7 @@ tencent.hours  0     0         -           -           0         0      0s      
 9 days are missing: 3 subtasks, about 4 API calls, about unknown; 0 of the subtasks were ordered.
 2 more are under way, or were ordered a moment ago.
 `, stdout)
-	_, asked = told(t, answer, "coverage", "holes", "--order", "--max-subtasks", "7")
+	_, asked = told(t, answer, "coverage", "holes", "--order", "--all", "--max-subtasks", "7")
 	require.Equal(t, "/api/v1/coverage/fill", asked)
 	stdout, _ = told(t, `{"tasks": []}`, "coverage", "holes")
 	require.Equal(t, "Nothing is missing within the reach of the tasks.\n", stdout)

@@ -35,7 +35,7 @@ func TestTasksRun_WaitsForTheEndOfTheRun(t *testing.T) {
 				_, _ = w.Write([]byte(answer))
 			}))
 			t.Cleanup(server.Close)
-			r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "tasks", "run", "a.task", "--wait", "--output", output)
+			r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "tasks", "run", "a.task", "--all", "--wait", "--output", output)
 			require.Equal(t, exitFailure, r.code)
 			require.Equal(t, len(answers), asked)
 			require.Equal(t, "The program is starting or stopping. (It is tried again for 2m0s.)\n"+

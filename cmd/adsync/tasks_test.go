@@ -82,9 +82,9 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	}
 
 	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=1"), `accounts: "1" is no account of tencent that is known here`)
-	require.Contains(t, did("tasks", "run", name, "--dry-run"), "It would be 2 subtasks of "+name+", ")
+	require.Contains(t, did("tasks", "run", name, "--all", "--dry-run"), "It would be 2 subtasks of "+name+", ")
 	require.Equal(t, "There are no such runs.\n", did("runs", "list", "--task", name))
-	ran := did("tasks", "run", name, "--wait")
+	ran := did("tasks", "run", name, "--all", "--wait")
 	require.Regexp(t, `(?m)^state +succeeded$`, ran)
 	require.Regexp(t, `(?m)^  succeeded +2$`, ran)
 	id := regexp.MustCompile(`^Ordered run (\d+) of `).FindStringSubmatch(ran)[1]
@@ -154,12 +154,19 @@ func TestTasks_RefuseAWrongCommandLine(t *testing.T) {
 		`want the name of a task: "adsync tasks list" lists them`:           {"tasks", "show"},
 		"want the new task's name: --name, or name in --file":               {"tasks", "create", "--cron=* * * * *"},
 		`"a.task" is too much: only flags go here`:                          {"tasks", "create", "a.task"},
-		"--file " + file + " is not a task: want a JSON object":             {"tasks", "create", "--file", file},
-		`--params is "level": want JSON, such as`:                           {"tasks", "edit", "a.task", "--params=level"},
+		"--file " + file + " is not a task: the JSON is of a wrong type":    {"tasks", "create", "--file", file},
+		`--params is "level": invalid character`:                            {"tasks", "edit", "a.task", "--params=level"},
 		"nothing is to be changed: give a field, such as --cron, or --file": {"tasks", "edit", "a.task", "--revision=3"},
 		"--accounts is empty: want the platform's ids":                      {"tasks", "run", "a.task", "--accounts="},
-		"--dry-run and --wait do not go together":                           {"tasks", "run", "a.task", "--dry-run", "--wait"},
-		`--output is "xml": want table or json`:                             {"tasks", "run", "a.task", "--wait", "--output=xml"},
+		"want --accounts with the platform's ids, or --all for":             {"tasks", "run", "a.task", "--wait"},
+		"--accounts and --all do not go together":                           {"tasks", "run", "a.task", "--all", "--accounts=1"},
+		"--order wants --media, or --all for all platforms":                 {"coverage", "holes", "--order"},
+		"--media and --all do not go together":                              {"coverage", "holes", "--order", "--all", "--media=tencent"},
+		"want a filter, such as --task, or --all for every dead subtask":    {"dead", "redrive", "--until=24h"},
+		"--all does not go with a filter":                                   {"dead", "drop", "--all", "--task=a.task"},
+		"--task is empty: want a value":                                     {"dead", "drop", "--task=", "--media=tencent"},
+		"--dry-run and --wait do not go together":                           {"tasks", "run", "a.task", "--all", "--dry-run", "--wait"},
+		`--output is "xml": want table or json`:                             {"tasks", "run", "a.task", "--all", "--wait", "--output=xml"},
 		`want the id of a run: "adsync runs list" lists them`:               {"runs", "show"},
 		"--limit is 0: want 1 or more":                                      {"runs", "list", "--limit=0"},
 		"--dry-run and --yes do not go together":                            {"runs", "rerun", "1", "--dry-run", "--yes"},

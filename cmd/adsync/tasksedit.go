@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"adsync/base/strictjson"
 )
 
 // taskFields are the fields of a task that people give, by the names of their flags. That of the JSON has _ for each -.
@@ -78,8 +80,8 @@ func (f *taskFlags) given(cmd *cobra.Command) (map[string]json.RawMessage, error
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(text, &body); err != nil || body == nil {
-			return nil, usagef("--file %s is not a task: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", f.file)
+		if err := strictjson.Unmarshal(text, &body); err != nil {
+			return nil, usagef("--file %s is not a task: %v: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", f.file, err)
 		}
 		if revision, ok := body["row_revision"]; ok {
 			body["revision"] = revision
@@ -102,8 +104,8 @@ func (f *taskFlags) given(cmd *cobra.Command) (map[string]json.RawMessage, error
 			value, err = flags.GetStringSlice(field.flag)
 		case "json":
 			text, _ := flags.GetString(field.flag)
-			if !json.Valid([]byte(text)) {
-				return nil, usagef("--%s is %q: want JSON, such as {\"level\": \"account\"}", field.flag, text)
+			if err := strictjson.Unmarshal([]byte(text), new(any)); err != nil {
+				return nil, usagef("--%s is %q: %v: want JSON, such as {\"level\": \"account\"}", field.flag, text, err)
 			}
 			value = json.RawMessage(text)
 		default:

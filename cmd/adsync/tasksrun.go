@@ -17,25 +17,33 @@ func (a *app) newTasksRun() *cobra.Command {
 	f := &apiFlags{}
 	var accounts []string
 	var from, to string
-	var confirm, spare, dry, wait bool
+	var all, confirm, spare, dry, wait bool
 	cmd := &cobra.Command{
 		Use:   "run NAME",
 		Short: "Runs a task now",
-		Long: `Orders a run of a task, whatever its cron says, also when it is disabled: of the accounts that are named, or else of its whole scope; of
-the days from --from to --to, or else of those that it always pulls. With --wait it follows the run until that has ended, shows it, and exits 1
-unless everything was done.`,
-		Example: `  adsync tasks run tencent.report_daily.account --dry-run
+		Long: `Orders a run of a task, whatever its cron says, also when it is disabled: of the accounts that --accounts names, or with --all of its
+whole scope, which is also what a task without accounts has; of the days from --from to --to, or else of those that it always pulls. With --wait
+it follows the run until that has ended, shows it, and exits 1 unless everything was done.`,
+		Example: `  adsync tasks run tencent.report_daily.account --all --dry-run
   adsync tasks run tencent.report_daily.account --accounts 20000001,20000058 --from 2026-11-18 --to 2026-11-20 --wait
   adsync tasks run tencent.report_daily.account --accounts 20000001 --from 2026-11-20 --to 2026-11-20 --confirm`,
 		Args: taskArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("accounts") && len(accounts) == 0 {
-				return usagef("--accounts is empty: want the platform's ids, or leave it out for the task's whole scope")
+			switch named := cmd.Flags().Changed("accounts"); {
+			case named && len(accounts) == 0:
+				return usagef("--accounts is empty: want the platform's ids, or --all for the task's whole scope")
+			case named && all:
+				return usagef("--accounts and --all do not go together")
+			case !named && !all:
+				return usagef("want --accounts with the platform's ids, or --all for the task's whole scope")
 			}
 			if dry && wait {
 				return usagef("--dry-run and --wait do not go together")
 			}
 			body := map[string]any{}
+			if all {
+				body["scope"] = task.ScopeAll
+			}
 			for name, value := range map[string]string{"from": from, "to": to} {
 				if value != "" {
 					body[name] = value
@@ -64,7 +72,8 @@ unless everything was done.`,
 		},
 	}
 	f.common(cmd.Flags())
-	cmd.Flags().StringSliceVar(&accounts, "accounts", nil, "of these accounts, by the platform's ids; without it of the task's whole scope")
+	cmd.Flags().StringSliceVar(&accounts, "accounts", nil, "of these accounts, by the platform's ids")
+	cmd.Flags().BoolVar(&all, "all", false, "of the task's whole scope, instead of --accounts")
 	cmd.Flags().StringVar(&from, "from", "", "first day, such as 2026-11-15")
 	cmd.Flags().StringVar(&to, "to", "", "last day, included")
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "believe the answer, also where it takes away much: you have looked at the platform")

@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"adsync/base/clock"
@@ -131,10 +130,10 @@ func (i *initialising) readTasks(ctx context.Context) error {
 		return err
 	}
 	lane := func(row store.TaskRow) int { return slices.Index([]string{"important", "normal", "offline"}, row.Lane) }
-	choose := func(handler string, fits func(params taskParams) bool) (best store.TaskRow, found, present bool) {
+	choose := func(handler string, fits func(params media.PullParams) bool) (best store.TaskRow, found, present bool) {
 		for _, row := range rows {
-			var params taskParams
-			if row.Enabled != "1" || row.Handler != handler || (strings.TrimSpace(row.Params) != "" && json.Unmarshal([]byte(row.Params), &params) != nil) || !fits(params) {
+			params, err := media.ReadPullParams(json.RawMessage(row.Params))
+			if err != nil || row.Enabled != "1" || row.Handler != handler || !fits(params) {
 				continue
 			}
 			tiers := task.Settings{Scope: row.Scope}.Tiers()
@@ -146,13 +145,13 @@ func (i *initialising) readTasks(ctx context.Context) error {
 		return best, found, present
 	}
 	for _, l := range i.Platform.Lists() {
-		row, found, _ := choose(i.Platform.Name()+"."+l.Name, func(p taskParams) bool { return p.Mode == "" || p.Mode == "full" })
+		row, found, _ := choose(i.Platform.Name()+"."+l.Name, func(p media.PullParams) bool { return p.Mode == "" || p.Mode == "full" })
 		if found {
 			i.tasks = append(i.tasks, pastTask{id: row.ID, name: row.Name})
 		}
 	}
 	for _, r := range i.Platform.Reports() {
-		row, found, present := choose(i.Platform.Name()+"."+r.Name, func(p taskParams) bool { return p.Level == r.Level })
+		row, found, present := choose(i.Platform.Name()+"."+r.Name, func(p media.PullParams) bool { return p.Level == r.Level })
 		if found {
 			i.tasks = append(i.tasks, pastTask{id: row.ID, name: row.Name, days: min(i.days, r.LookBack)})
 		}
@@ -161,13 +160,6 @@ func (i *initialising) readTasks(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// taskParams are the params of pulls that matter here.
-type taskParams struct {
-	Mode  string `json:"mode"`
-	Level string `json:"level"`
-	Skip  int    `json:"skip"`
 }
 
 // begin gives a moment to new accounts whose present day was pulled, up to so many.

@@ -434,7 +434,7 @@ func TestHandlers_CheckParams(t *testing.T) {
 		`{"level":"ad"}`:                         `params.level: "ad" is refused: want one of account`,
 		`{"level":"account","days":31}`:          "",
 		`{"level":"account","days":32}`:          "params.days: 32 is refused: want 1 to 31",
-		`{"level":"account","day":1}`:            `unknown field "day"`,
+		`{"level":"account","day":1}`:            "params.day: there is no such field",
 		`{"level":`:                              "unexpected EOF",
 	} {
 		h, _ := b.handlers.Get("fake.report_daily")

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"adsync/base/strictjson"
 )
 
 const controlPrefix = "/_sim/"
@@ -63,16 +68,11 @@ func (s *Simulator) keep(w http.ResponseWriter, status int, answer any) {
 	writeJSON(w, status, answer)
 }
 
-// readOrder decodes the body of an order, in which nothing may be unknown: a mistyped selector would match all.
+// readOrder decodes the body of an order, in which nothing may be unknown, given twice or null: a mistyped selector would match all.
 func readOrder(w http.ResponseWriter, r *http.Request, v any) bool {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMax))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil && d.More() {
-		err = errors.New("more than one JSON value")
-	}
-	if errors.Is(err, io.EOF) {
-		err = errors.New("the body is empty")
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	if err == nil {
+		err = strictjson.Unmarshal(body, v)
 	}
 	if err != nil {
 		writeProblem(w, http.StatusBadRequest, "cannot read the order: "+err.Error())
@@ -145,7 +145,10 @@ func (s *Simulator) serveCredentials(w http.ResponseWriter, _ *http.Request) {
 
 // orderCode makes an authorisation code, as a login's consent in a browser would.
 func (s *Simulator) orderCode(w http.ResponseWriter, r *http.Request) {
-	var order struct{ Media, Login string }
+	var order struct {
+		Media string `json:"media"`
+		Login string `json:"login"`
+	}
 	if !readOrder(w, r, &order) {
 		return
 	}
@@ -169,9 +172,9 @@ func (s *Simulator) serveClock(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Simulator) orderClock(w http.ResponseWriter, r *http.Request) {
 	var order struct {
-		Now    *time.Time
-		Speed  *float64
-		Frozen *bool
+		Now    *time.Time `json:"now"`
+		Speed  *float64   `json:"speed"`
+		Frozen *bool      `json:"frozen"`
 	}
 	if !readOrder(w, r, &order) {
 		return
@@ -223,6 +226,9 @@ func (s *Simulator) serveLedger(w http.ResponseWriter, r *http.Request) {
 
 func parseLedgerQuery(r *http.Request) (q ledgerQuery, err error) {
 	v := r.URL.Query()
+	if err := givenOnce(v); err != nil {
+		return q, err
+	}
 	q = ledgerQuery{media: v.Get("media"), app: v.Get("app"), endpoint: endpointName(v.Get("endpoint")), account: v.Get("account")}
 	if q.from, err = parseSecond(v.Get("from")); err != nil {
 		return q, fmt.Errorf("from: %w", err)
@@ -252,6 +258,16 @@ func parseLedgerQuery(r *http.Request) (q ledgerQuery, err error) {
 		return q, errors.New("accounts are counted without the time: leave out from, to and second, or account")
 	}
 	return q, nil
+}
+
+// givenOnce refuses a parameter that is given twice, of which one would count.
+func givenOnce(query url.Values) error {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if n := len(query[name]); n > 1 {
+			return fmt.Errorf("%s is given %d times: want it once", name, n)
+		}
+	}
+	return nil
 }
 
 func parseSecond(text string) (int64, error) {

@@ -33,6 +33,9 @@ const (
 const truthSpanMax = 400
 
 func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
+	if err := givenOnce(q); err != nil {
+		return t, err
+	}
 	if t.p = s.world.spec(q.Get("media")); t.p == nil {
 		return t, fmt.Errorf("media is one of %v, not %q", s.world.names(), q.Get("media"))
 	}

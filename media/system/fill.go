@@ -250,14 +250,7 @@ func dailyScopes(platform media.Platform) []media.Report {
 
 // pulls tells the level of a report's task, how many days back it goes, and how many of the newest it leaves out.
 func pulls(row store.TaskRow) (level string, days, skip int, err error) {
-	var params struct {
-		Level string `json:"level"`
-		Days  int    `json:"days"`
-		Skip  int    `json:"skip"`
-	}
-	if strings.TrimSpace(row.Params) != "" {
-		err = json.Unmarshal([]byte(row.Params), &params)
-	}
+	params, err := media.ReadPullParams(json.RawMessage(row.Params))
 	return params.Level, max(params.Days, 1), params.Skip, err
 }
 

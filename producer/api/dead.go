@@ -391,23 +391,21 @@ func (a *api) detailDead(ctx context.Context, key task.Key) (*deadDetail, error)
 	return d, nil
 }
 
-// tooMuch is what a change without a filter is told.
-const tooMuch = "no filter is given, and that is every dead subtask: want a filter, or \"all\": true"
-
 // deadRequest is the body of a redrive or a drop.
 type deadRequest struct {
 	deadFilter
-	All    bool `json:"all,omitempty"` // every dead subtask, said in so many words
-	DryRun bool `json:"dry_run,omitempty"`
+	Scope  string `json:"scope,omitempty"` // "all" = every dead subtask, in the place of a filter
+	All    bool   `json:"all,omitempty"`   // what scope was before there was one
+	DryRun bool   `json:"dry_run,omitempty"`
 }
 
 // Validate implements httpapi.Validator.
 func (r *deadRequest) Validate() []httpapi.FieldError {
-	switch {
-	case !r.All && !r.chooses():
-		return []httpapi.FieldError{{Field: "all", Detail: tooMuch}}
-	case r.All && r.chooses():
-		return []httpapi.FieldError{{Field: "all", Detail: "does not go with a filter: leave one of them out"}}
+	if r.All && r.Scope == "" {
+		r.Scope = task.ScopeAll
+	}
+	if field := checkScope(r.Scope, r.chooses(), "a filter", "every dead subtask"); field != nil {
+		return []httpapi.FieldError{*field}
 	}
 	return nil
 }

@@ -51,12 +51,16 @@ type holesTaskJSON struct {
 
 // fillRequest is the body of an order to fill holes.
 type fillRequest struct {
-	Media       string `json:"media,omitempty"` // none = all
+	Media       string `json:"media,omitempty"`
+	Scope       string `json:"scope,omitempty"` // "all" = all platforms, in the place of media
 	MaxSubtasks int    `json:"max_subtasks,omitempty"`
 }
 
 // Validate implements httpapi.Validator.
 func (r *fillRequest) Validate() []httpapi.FieldError {
+	if field := checkScope(r.Scope, r.Media != "", "media", "all platforms"); field != nil {
+		return []httpapi.FieldError{*field}
+	}
 	if r.MaxSubtasks < 0 || r.MaxSubtasks > fillSubtasksMax {
 		return []httpapi.FieldError{{Field: "max_subtasks", Detail: fmt.Sprintf("%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, system.FillMaxDefault)}}
 	}

@@ -71,6 +71,6 @@ func TestHoles_RefuseWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Equal(t, []fieldError{{Field: "media", Detail: `"facebook" is refused: want tencent or oceanengine`}}, b.refused(http.MethodGet, "/api/v1/coverage/holes?media=facebook", ""))
-	require.Equal(t, []fieldError{{Field: "max_subtasks", Detail: `-1 is refused: want 1 to 100000, or none for 2000`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", `{"max_subtasks":-1}`))
+	require.Equal(t, []fieldError{{Field: "max_subtasks", Detail: `-1 is refused: want 1 to 100000, or none for 2000`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", `{"scope":"all","max_subtasks":-1}`))
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, "/api/v1/coverage/fill", "{}", viewerToken).Code)
 }

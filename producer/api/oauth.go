@@ -51,6 +51,11 @@ func (a *api) oauthCallback(c *gin.Context) error {
 		return a.callbackProblem(c, http.StatusNotFound, "There is no media of this name here.")
 	}
 	query := c.Request.URL.Query()
+	for _, name := range []string{"state", flow.CodeParameter()} {
+		if len(query[name]) > 1 {
+			return a.callbackProblem(c, http.StatusBadRequest, "The address has "+name+" twice, and one of the two is not the platform's. Open the address that adsync bind printed again.")
+		}
+	}
 	state, code := secret.NewText(query.Get("state")), secret.NewText(query.Get(flow.CodeParameter()))
 	switch {
 	case state.IsZero():

@@ -32,12 +32,27 @@ const (
 
 // orderRequest is the body of an order.
 type orderRequest struct {
-	Accounts []string `json:"accounts,omitempty"` // the platform's ids; none = the task's scope
+	Accounts []string `json:"accounts,omitempty"` // the platform's ids
+	Scope    string   `json:"scope,omitempty"`    // "all" = the task's whole scope, in the place of accounts
 	From     string   `json:"from,omitempty"`
 	To       string   `json:"to,omitempty"`
 	Confirm  bool     `json:"confirm,omitempty"` // a person has looked: what the platform answers is believed
 	Spare    bool     `json:"spare,omitempty"`   // its calls have only what nothing else wants of the limits
 	DryRun   bool     `json:"dry_run,omitempty"` // nothing is ordered
+}
+
+// checkScope refuses an order that is narrowed down by nothing unless it says so: a filter that was lost on the way must not
+// become everything.
+func checkScope(scope string, narrowed bool, by, whole string) *httpapi.FieldError {
+	switch {
+	case scope != "" && scope != task.ScopeAll:
+		return &httpapi.FieldError{Field: "scope", Detail: fmt.Sprintf("%q is refused: want %q for %s, or %s", scope, task.ScopeAll, whole, by)}
+	case scope != "" && narrowed:
+		return &httpapi.FieldError{Field: "scope", Detail: fmt.Sprintf("does not go with %s: leave one of the two out", by)}
+	case scope == "" && !narrowed:
+		return &httpapi.FieldError{Field: "scope", Detail: fmt.Sprintf("is missing: want %s, or \"scope\": %q for %s", by, task.ScopeAll, whole)}
+	}
+	return nil
 }
 
 // Validate implements httpapi.Validator.
@@ -46,8 +61,11 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	refuse := func(field, format string, args ...any) {
 		errs = append(errs, httpapi.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
 	}
+	if field := checkScope(r.Scope, len(r.Accounts) > 0, "accounts", "the task's whole scope"); field != nil {
+		errs = append(errs, *field)
+	}
 	if len(r.Accounts) > orderAccountsMax {
-		refuse("accounts", "%d are too many: want up to %d, or none for the task's whole scope", len(r.Accounts), orderAccountsMax)
+		refuse("accounts", "%d are too many: want up to %d, or \"scope\": \"all\" for the task's whole scope", len(r.Accounts), orderAccountsMax)
 	}
 	if r.Confirm && len(r.Accounts) == 0 {
 		refuse("confirm", "needs accounts: name those whose answers are to be believed")
@@ -122,7 +140,7 @@ func (a *api) orderRun(c *gin.Context) error {
 	request.Accounts = slices.Compact(request.Accounts)
 
 	now := a.Clock.Now()
-	order := task.Order{From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
+	order := task.Order{Scope: request.Scope, From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
 	work, err := a.checkOrder(c.Request.Context(), t, request, order, now)
 	if err != nil {
 		return err
@@ -176,7 +194,7 @@ func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequ
 		return work, fmt.Errorf("order task %s: there is no handler %s", t.Name, t.Handler)
 	}
 	if handler.Target != media.Accounts && len(request.Accounts) > 0 {
-		return work, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: "this task does not work on accounts: leave them out"})
+		return work, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`})
 	}
 	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
 	switch handler.Target {

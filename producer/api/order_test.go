@@ -60,14 +60,14 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 		b.get(w.Header().Get("Location")))
 }
 
-func TestOrder_WithoutAccountsOrDaysIsTheTasksOwnWork(t *testing.T) {
+func TestOrder_OfTheWholeScopeIsTheTasksOwnWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily(), good(2, "tencent.adgroup.full", "tencent.adgroup", ""),
 		good(3, "tencent.token_refresh", "tencent.token_refresh", ""), good(4, "reload", "system.summary", ""))
 	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
 	b.account("tencent", "9002", "active", "Mars/Olympus", "") // left to the run, which names it
 	for _, name := range []string{"tencent.report_daily.account", "tencent.adgroup.full", "tencent.token_refresh", "reload"} {
-		w := b.post("/api/v1/tasks/"+name+"/run", "{}")
+		w := b.post("/api/v1/tasks/"+name+"/run", `{"scope": "all"}`)
 		require.Equal(t, http.StatusAccepted, w.Code, "%s: %s", name, w.Body.String())
 		require.Contains(t, w.Body.String(), `"accounts":[],"ordered_by"`)
 	}
@@ -75,7 +75,7 @@ func TestOrder_WithoutAccountsOrDaysIsTheTasksOwnWork(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, orders, 4)
 	for _, o := range orders {
-		require.Equal(t, task.Order{By: "otto"}, o.Request)
+		require.Equal(t, task.Order{Scope: task.ScopeAll, By: "otto"}, o.Request)
 	}
 }
 
@@ -107,18 +107,18 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 	}{
 		{"a day that the platform no longer keeps", dailyRun, `{"accounts": ["9001"], "from": "2020-01-01", "to": "2020-01-03"}`,
 			[]fieldError{{Field: "from", Detail: "2020-01-01 is refused: want "}}},
-		{"a day to come", dailyRun, `{"from": "2026-11-21", "to": "2026-11-22"}`,
+		{"a day to come", dailyRun, `{"scope": "all", "from": "2026-11-21", "to": "2026-11-22"}`,
 			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
-		{"a day that is still to come for some of the scope", "/api/v1/tasks/tencent.all/run", `{"from": "2026-11-22", "to": "2026-11-22"}`,
+		{"a day that is still to come for some of the scope", "/api/v1/tasks/tencent.all/run", `{"scope": "all", "from": "2026-11-22", "to": "2026-11-22"}`,
 			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
 		{"days of a configuration task", adgroup, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "a configuration pull has no days: leave from and to out"}}},
-		{"days of a task of logins", refresh, `{"from": "2026-11-18", "to": "2026-11-18"}`,
+		{"days of a task of logins", refresh, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "this task has no days: leave from and to out"}}},
-		{"days of the system's work", summary, `{"from": "2026-11-18", "to": "2026-11-18"}`,
+		{"days of the system's work", summary, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "this task has no days: leave from and to out"}}},
-		{"accounts of a task of logins", refresh, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: "this task does not work on accounts: leave them out"}}},
-		{"accounts of the system's work", summary, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: "this task does not work on accounts: leave them out"}}},
+		{"accounts of a task of logins", refresh, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
+		{"accounts of the system's work", summary, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
 		{"accounts that cannot be pulled", dailyRun, `{"accounts": ["9001", "9002", "9003", "9005", "9999", ""]}`, []fieldError{
 			{Field: "accounts", Detail: `"" is no account of tencent that is known here`},
 			{Field: "accounts", Detail: `"9002" is parked (re-authorise): nothing of it is pulled until that is put right`},
@@ -127,13 +127,13 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 			{Field: "accounts", Detail: `"9999" is no account of tencent that is known here`},
 		}},
 		{"too many accounts", dailyRun, `{"accounts": [` + many + `]}`,
-			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or none for the task's whole scope"}}},
-		{"a confirmation of nothing that is named", dailyRun, `{"confirm": true, "from": "2026-11-18", "to": "2026-11-18"}`,
+			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or "}}},
+		{"a confirmation of nothing that is named", dailyRun, `{"scope": "all", "confirm": true, "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "confirm", Detail: "needs accounts: name those whose answers are to be believed"}}},
-		{"from without to", dailyRun, `{"from": "2026-11-18"}`, []fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
-		{"to without from", dailyRun, `{"to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
-		{"days in the wrong order", dailyRun, `{"from": "2026-11-20", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},
-		{"what are no days", dailyRun, `{"from": "20261118", "to": "yesterday"}`, []fieldError{
+		{"from without to", dailyRun, `{"scope": "all", "from": "2026-11-18"}`, []fieldError{{Field: "to", Detail: "is missing: from and to go together; for one day give it twice"}}},
+		{"to without from", dailyRun, `{"scope": "all", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
+		{"days in the wrong order", dailyRun, `{"scope": "all", "from": "2026-11-20", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},
+		{"what are no days", dailyRun, `{"scope": "all", "from": "20261118", "to": "yesterday"}`, []fieldError{
 			{Field: "from", Detail: `"20261118" is refused: want a day such as 2026-11-21`}, {Field: "to", Detail: `"yesterday" is refused: want a day such as 2026-11-21`},
 		}},
 		{"ids as numbers", dailyRun, `{"accounts": [9001]}`, []fieldError{{Field: "accounts", Detail: "want a string, got number"}}},
@@ -154,9 +154,9 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = 'lost' WHERE tier <> 'active'")
 	require.Equal(t, []fieldError{{Field: "accounts", Detail: "the task's scope (inactive,invalid) has no account of tencent that is bound and not parked: name accounts"}},
-		b.refused(http.MethodPost, "/api/v1/tasks/tencent.offline/run", "{}"))
+		b.refused(http.MethodPost, "/api/v1/tasks/tencent.offline/run", `{"scope": "all"}`))
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET timezone = 'Mars/Olympus'")
-	w := b.post(dailyRun, "{}")
+	w := b.post(dailyRun, `{"scope": "all"}`)
 	require.Equal(t, http.StatusConflict, w.Code)
 	require.Contains(t, b.problem(w).Detail, `The order cannot be planned: timezone: "Mars/Olympus" is refused`)
 
@@ -173,13 +173,13 @@ func TestOrder_OfATaskThatCannotRun(t *testing.T) {
 	b := setup(t, lastGood, producer.Task{Task: task.Task{ID: 2, Name: "never.good"}, Errors: errs})
 	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
 
-	w := b.post("/api/v1/tasks/never.good/run", "{}")
+	w := b.post("/api/v1/tasks/never.good/run", `{"scope": "all"}`)
 	require.Equal(t, http.StatusConflict, w.Code)
 	require.Equal(t, []fieldError{{Field: "cron", Detail: `"garbage" is refused: want five fields`}}, b.problem(w).Errors)
-	require.Equal(t, http.StatusNotFound, b.post("/api/v1/tasks/none/run", "{}").Code)
+	require.Equal(t, http.StatusNotFound, b.post("/api/v1/tasks/none/run", `{"scope": "all"}`).Code)
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 
-	require.Equal(t, http.StatusAccepted, b.post(dailyRun, "{}").Code, "its last good value runs, also by order")
+	require.Equal(t, http.StatusAccepted, b.post(dailyRun, `{"scope": "all"}`).Code, "its last good value runs, also by order")
 }
 
 func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
@@ -205,11 +205,11 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	  "subtasks": `+id(asked.Subtasks)+`, `+perDay+`null}`, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`))
 	// One subtask of each account: a scope in two zones, at two a second.
 	require.JSONEq(t, `{"dry_run": true, "task": "tencent.all", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 4, `+perDay+`2}`,
-		dry("/api/v1/tasks/tencent.all/run", `{"from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
+		dry("/api/v1/tasks/tencent.all/run", `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
 	require.JSONEq(t, `{"dry_run": true, "task": "tencent.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 3, `+perDay+`null}`,
-		dry(dailyRun, `{"from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
-	require.Contains(t, dry("/api/v1/tasks/tencent.token_refresh/run", `{"dry_run": true}`), `"subtasks":0,`)
-	require.Contains(t, dry("/api/v1/tasks/system.summary/run", `{"dry_run": true}`), `"subtasks":1,`)
+		dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
+	require.Contains(t, dry("/api/v1/tasks/tencent.token_refresh/run", `{"scope": "all", "dry_run": true}`), `"subtasks":0,`)
+	require.Contains(t, dry("/api/v1/tasks/system.summary/run", `{"scope": "all", "dry_run": true}`), `"subtasks":1,`)
 
 	// What the last run of the task took tells what this one takes.
 	b.deadRun(died, 1, "tencent.report_daily.account", "x", 77)
@@ -223,9 +223,9 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 			run, i+1, store.At(ended)).Error
 		require.NoError(t, err)
 	}
-	require.Contains(t, dry(dailyRun, `{"from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`), `"subtasks":3,"estimated_calls":9,"estimated_seconds":2}`)
+	require.Contains(t, dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`), `"subtasks":3,"estimated_calls":9,"estimated_seconds":2}`)
 
-	require.Equal(t, "from", b.refused(http.MethodPost, dailyRun, `{"from": "2020-01-01", "to": "2020-01-01", "dry_run": true}`)[0].Field, "what would be refused is refused")
+	require.Equal(t, "from", b.refused(http.MethodPost, dailyRun, `{"scope": "all", "from": "2020-01-01", "to": "2020-01-01", "dry_run": true}`)[0].Field, "what would be refused is refused")
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 	require.Empty(t, b.auditText())
 	require.Zero(t, b.producer.woken)
@@ -237,7 +237,7 @@ func TestAudited_ADeedThatFailedIsSaidToHave(t *testing.T) {
 	b := setup(t, daily())
 	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DROP TABLE manual_order").Error)
-	require.Equal(t, http.StatusInternalServerError, b.post(dailyRun, "{}").Code)
+	require.Equal(t, http.StatusInternalServerError, b.post(dailyRun, `{"scope": "all"}`).Code)
 	log := b.audit()
 	require.Len(t, log, 1)
 	require.Contains(t, log[0].After, `"state":"pending"`)

@@ -18,6 +18,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/httpapi"
+	"adsync/base/strictjson"
 )
 
 // query reads the parameters of a request and collects what is wrong with them.
@@ -29,8 +30,12 @@ type query struct {
 // parameterMax is how many characters a parameter may have: more than any name, piece of a text or page's token has.
 const parameterMax = 512
 
-// queryOf refuses parameters that the route does not know, or that cannot be meant: a filter with a slip of the pen must not list everything.
+// queryOf refuses a body, and parameters that the route does not know or that cannot be meant: a filter with a slip of the pen must
+// not list everything.
 func queryOf(c *gin.Context, known ...string) (*query, error) {
+	if err := httpapi.NoBody(c); err != nil {
+		return nil, err
+	}
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
 		return nil, httpapi.NewProblem(http.StatusBadRequest, "The query of the address cannot be read: %s. Write %%25 for a percent sign, and %%3B for a semicolon.", err)
@@ -141,7 +146,7 @@ func pageAfter[T any](q *query, whole func(T) bool) (place T, ok bool) {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
-		err = json.Unmarshal(raw, &place)
+		err = strictjson.Unmarshal(raw, &place)
 	}
 	if err != nil || !whole(place) {
 		q.refuse("after", "%q is refused: want the value of next in the page before", text)

@@ -98,7 +98,7 @@ func TestStops_OfARunByItsRoute(t *testing.T) {
 	require.Equal(t, []string{"run", run}, []string{cancel.Kind, cancel.Target})
 
 	pending := task.NewRunID(now)
-	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: pending, TaskID: 1, OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: pending, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	b.stopped(b.post(fmt.Sprintf("/api/v1/runs/%d/cancel", pending), signed), http.StatusCreated)
 
 	ended := b.runIn(task.RunSucceeded)
@@ -137,10 +137,10 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 			{Field: "until", Detail: `"tomorrow" is refused: want a time such as 2026-11-21T10:30:00Z`},
 		}},
 		{"a field that there is not", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "minutes": 5}`, []httpapi.FieldError{
-			{Field: "minutes", Detail: "there is no such field"},
+			{Field: "minutes", Detail: "there is no such field: want by, for_seconds, kind, reason, target, until"},
 		}},
 		{"an end for a cancel", "/api/v1/cancels", `{"kind": "media", "target": "tencent", "for_seconds": 5}`, []httpapi.FieldError{
-			{Field: "for_seconds", Detail: "there is no such field"},
+			{Field: "for_seconds", Detail: "there is no such field: want by, kind, reason, target"},
 		}},
 		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r", "by": "b"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no task "nope": the list of tasks has those that there are`},

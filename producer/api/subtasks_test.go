@@ -79,7 +79,7 @@ func TestRunSubtasks_AreListed(t *testing.T) {
 	}, b.refused(http.MethodGet, path+"?state=done&after=x&limit=501", ""))
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/runs/77/subtasks", "", viewerToken).Code)
 
-	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: 78, TaskID: 1, OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	require.JSONEq(t, `{"subtasks": [], "next": ""}`, b.get("/api/v1/runs/78/subtasks"), "its run is not made yet")
 }
 

@@ -73,7 +73,7 @@ func TestRead_NamesWhyNobodyMakesTheSummaries(t *testing.T) {
 	o.Tasks = func() []producer.Task { return []producer.Task{summary} }
 	a := kinds(overview.NewReader(o).Read(t.Context()))["summary"]
 	require.Equal(t, "Figures of 2026-11-21 were pulled and wait for system.summary.", a.Cause)
-	require.Equal(t, "adsync tasks run system.summary --wait", a.Command)
+	require.Equal(t, "adsync tasks run system.summary --all --wait", a.Command)
 
 	summary.Enabled = false
 	a = kinds(overview.NewReader(o).Read(t.Context()))["summary"]

@@ -3,7 +3,6 @@ package overview
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/media"
 	"adsync/producer"
 )
 
@@ -143,12 +143,12 @@ func (l *look) trouble(what string, err error) {
 }
 
 // hoursPeriod is the time between two pulls of the present hours of a media's active accounts, as the tasks in cron_task have it; 0 when none does.
-func hoursPeriod(tasks []producer.Task, media string, now time.Time) time.Duration {
+func hoursPeriod(tasks []producer.Task, platform string, now time.Time) time.Duration {
 	least := time.Duration(0)
 	for i := range tasks {
 		t := &tasks[i]
-		var params struct{ Level string }
-		if !t.Usable || !t.Enabled || t.Handler != media+".report_hourly" || json.Unmarshal(orEmpty(t.Params), &params) != nil || params.Level != "account" {
+		params, err := media.ReadPullParams(t.Params)
+		if err != nil || !t.Usable || !t.Enabled || t.Handler != platform+".report_hourly" || params.Level != "account" {
 			continue
 		}
 		s, err := schedule.Parse(t.Cron, t.Timezone, t.Name)
@@ -160,13 +160,6 @@ func hoursPeriod(tasks []producer.Task, media string, now time.Time) time.Durati
 		}
 	}
 	return least
-}
-
-func orEmpty(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 // periodDefault is that of the tasks that an installation begins with.

@@ -35,7 +35,7 @@ func (l *look) attendSummaries(context.Context) error {
 			continue
 		}
 		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --wait")}
+			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --all --wait")}
 		seen := map[day.Day]bool{}
 		for _, d := range days {
 			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true

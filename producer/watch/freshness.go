@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -69,14 +68,8 @@ func scopesOf(p media.Platform, tasks []task.Task, now time.Time) []scope {
 		if !ok || n == tasksMax {
 			continue
 		}
-		var params struct {
-			Level       string `json:"level"`
-			Days        int    `json:"days"`
-			Skip        int    `json:"skip"`
-			MovingHours int    `json:"moving_hours"`
-			Mode        string `json:"mode"`
-		}
-		if len(t.Params) > 0 && json.Unmarshal(t.Params, &params) != nil {
+		params, err := media.ReadPullParams(t.Params)
+		if err != nil {
 			continue
 		}
 		s, ok := scopeOf(p, what, params.Level)

@@ -243,8 +243,9 @@ func (d *deployment) producerAPI(random *mathrand.Rand) (string, bool) {
 
 // order has a task run now, for accounts by our ids or for its scope, and returns the id of its run.
 func (d *deployment) order(ctx context.Context, api, name string, accountIDs []int64) (int64, error) {
-	request := map[string]any{}
+	request := map[string]any{"scope": "all"}
 	if len(accountIDs) > 0 {
+		clear(request)
 		ids := make([]string, len(accountIDs))
 		for i, id := range accountIDs {
 			ids[i] = d.external[id]

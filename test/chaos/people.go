@@ -248,7 +248,7 @@ func redriveDead(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	if err := t.ask(ctx, http.MethodPost, "/dead/redrive", map[string]any{"all": true}, nil); err != nil {
+	if err := t.ask(ctx, http.MethodPost, "/dead/redrive", map[string]any{"scope": "all"}, nil); err != nil {
 		return err
 	}
 	err = rig.Await(ctx, patience, "no dead subtask is left", func(ctx context.Context) (bool, error) {

@@ -138,12 +138,12 @@ func TestDrill(t *testing.T) {
 	}
 
 	g.platform(http.MethodPost, "faults", map[string]any{"kind": "token_death", "media": oceanengine, "token": "pair"}, nil)
-	g.order("oceanengine.report_hourly.account", map[string]any{})
+	g.order("oceanengine.report_hourly.account", map[string]any{"scope": "all"})
 	g.platform(http.MethodPost, "accounts", map[string]any{"media": tencent, "account": revoked.external, "state": "revoked"}, nil)
 	g.order("tencent.report_hourly.account", map[string]any{"accounts": []string{revoked.external}})
 	var latency struct{ ID string }
 	g.platform(http.MethodPost, "faults", map[string]any{"kind": "latency", "ms": 9500, "media": tencent, "endpoint": "funds/get"}, &latency)
-	g.order("tencent.balance", map[string]any{})
+	g.order("tencent.balance", map[string]any{"scope": "all"})
 	g.config("UPDATE account_binding SET to_day = ? WHERE account_id = ?", yesterday, ended.id)
 	g.config("UPDATE account_binding SET game = 'starfal' WHERE account_id = ?", mistyped.id)
 	g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": suspect.external, "from": yesterday, "to": yesterday, "percent": -100}, nil)
@@ -159,12 +159,12 @@ func TestDrill(t *testing.T) {
 	g.isTold(without)
 
 	g.authorise(login.Command)
-	g.adsync("adsync tasks run oceanengine.probe --wait")
+	g.adsync("adsync tasks run oceanengine.probe --all --wait")
 
 	require.Contains(t, g.adsync("adsync accounts list --media tencent --state parked"), revoked.external)
 	g.platform(http.MethodPost, "accounts", map[string]any{"media": tencent, "account": revoked.external, "state": "open"}, nil) // Its owner shares it again.
 	g.config("UPDATE media_account SET parked_until = UTC_TIMESTAMP(3) WHERE parked LIKE 'revoked:%'")
-	g.adsync("adsync tasks run tencent.probe --wait")
+	g.adsync("adsync tasks run tencent.probe --all --wait")
 
 	g.roomFor(tencent)
 	g.platform(http.MethodDelete, "faults/"+latency.ID, nil, nil) // The platform mends it.
@@ -198,7 +198,7 @@ func TestDrill(t *testing.T) {
 	for _, s := range all[:4] { // Figures move every three minutes: these do now.
 		g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": s.external, "from": today, "to": today, "percent": 5}, nil)
 	}
-	g.order("tencent.report_hourly.account", map[string]any{})
+	g.order("tencent.report_hourly.account", map[string]any{"scope": "all"})
 	g.adsync(g.isTold(stuck)[0].Command)
 	g.isGone(stuck)
 	g.isGone(slow)
@@ -208,7 +208,7 @@ func TestDrill(t *testing.T) {
 	_, err = g.Freeze(t.Context(), true)
 	require.NoError(t, err)
 	require.NoError(t, g.Pull(t.Context()))
-	g.adsync("adsync tasks run system.summary --wait")
+	g.adsync("adsync tasks run system.summary --all --wait")
 	var figures []compose.Figure
 	g.eventually("boards, first page, tables and platforms tell the same", func(ctx context.Context) (bool, error) {
 		found, err := g.Figures(ctx)

@@ -151,7 +151,7 @@ func (d *deployment) orderAll(t *testing.T, ofSystem bool) []int64 {
 	for _, row := range list.Tasks {
 		require.Equal(t, "good", row.Status, row.Name)
 		if (row.Media == "system") == ofSystem {
-			ids = append(ids, d.order(t, row.Name, map[string]any{}))
+			ids = append(ids, d.order(t, row.Name, map[string]any{"scope": "all"}))
 		}
 	}
 	require.NotEmpty(t, ids)

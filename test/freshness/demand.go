@@ -197,7 +197,7 @@ func (d *deployment) order(ctx context.Context, tasks []store.TaskRow) error {
 		var order struct {
 			RunID json.Number `json:"run_id"`
 		}
-		if err := rig.Send(ctx, http.MethodPost, d.api+"/tasks/"+t.Name+"/run", map[string]any{}, &order); err != nil {
+		if err := rig.Send(ctx, http.MethodPost, d.api+"/tasks/"+t.Name+"/run", map[string]any{"scope": "all"}, &order); err != nil {
 			return err
 		}
 		id, err := order.RunID.Int64()

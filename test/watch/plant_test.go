@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -141,10 +142,12 @@ func (p *plant) order(body map[string]any, tasks ...string) (cancel func()) {
 // orderRun orders a run and returns its id.
 func (p *plant) orderRun(body map[string]any, task string) string {
 	p.t.Helper()
-	if body == nil {
-		body = map[string]any{}
+	order := map[string]any{"scope": "all"}
+	if _, named := body["accounts"]; named {
+		clear(order)
 	}
-	return p.send(http.MethodPost, "/api/v1/tasks/"+task+"/run", body)["run_id"].(string)
+	maps.Copy(order, body)
+	return p.send(http.MethodPost, "/api/v1/tasks/"+task+"/run", order)["run_id"].(string)
 }
 
 // pause has nothing of a task or a media pulled until the returned function lifts it.

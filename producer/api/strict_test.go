@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bodies are good bodies of all operations that take one.
+var bodies = map[string]string{
+	"addTask":          `{"name": "new.one", "media": "tencent", "handler": "tencent.adgroup", "cron": "5 * * * *", "params": {"mode": "full"}}`,
+	"editTask":         `{"revision": 3, "cron": "5 * * * *"}`,
+	"orderRun":         `{"accounts": ["9001"], "dry_run": true}`,
+	"cancelRun":        `{"reason": "r", "by": "b"}`,
+	"rerunFailed":      `{"rate": 5, "dry_run": true}`,
+	"orderCancel":      `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
+	"orderPause":       `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
+	"fillHoles":        `{"media": "tencent", "max_subtasks": 5}`,
+	"putLogLevel":      `{"level": "debug", "role": "all"}`,
+	"putField":         `{"media": "tencent", "field": "order_pv", "state": "off", "by": "b"}`,
+	"redriveDead":      `{"task": "tencent.report_daily.account", "dry_run": true}`,
+	"dropDead":         `{"task": "tencent.report_daily.account", "dry_run": true}`,
+	"endPlatformPause": `{"dry_run": true}`,
+}
+
+// A body in which something can be lost, or meant otherwise than it is read, does nothing on any route.
+func TestRoutes_RefuseEveryBodyThatNobodyCanMean(t *testing.T) {
+	t.Parallel()
+	f := newFuzzed(t)
+	changed := func() [3]int {
+		return [3]int{f.count(f.store.Data, "manual_order"), f.count(f.store.Config, "audit_log"), f.count(f.store.Data, "stop_order")}
+	}
+	before := changed()
+	for _, op := range f.operations() {
+		path := strings.NewReplacer("{name}", dailyName, "{media}", "tencent", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
+			"{account_id}", f.known["account_id"][0]).Replace(op.path)
+		status := func(body string) int { return f.call(op.method, path, body, adminToken).Code }
+		if op.RequestBody == nil {
+			if strings.HasPrefix(path, "/api/") {
+				require.Equal(t, http.StatusUnprocessableEntity, status(`{"dry_run": true}`), "%s takes no body", op.OperationId)
+				require.Equal(t, http.StatusBadRequest, status("null"), "%s takes no body", op.OperationId)
+			}
+			continue
+		}
+		good, known := bodies[op.OperationId]
+		require.True(t, known, "bodies lacks %s", op.OperationId)
+		first, _, _ := strings.Cut(strings.TrimPrefix(good, "{"), ":")
+		for _, bad := range []string{" ", "null", "[]", "[" + good + "]", good + good, good + " null", `"x"`, "7", good[:len(good)-1], "\xff" + good} {
+			require.Equal(t, http.StatusBadRequest, status(bad), "%s: %s", op.OperationId, bad)
+		}
+		for _, bad := range []string{
+			"{" + first + ": null, " + good[1:],                            // the field twice
+			good[:len(good)-1] + ", " + strings.ToUpper(first) + ": null}", // in another case, after the right one
+			"{" + first + ": null}",
+			"{" + strings.ToUpper(first) + good[1+len(first):],
+			"{" + first + ": {}}",
+			`{"xyz": 1, ` + good[1:],
+		} {
+			require.Equal(t, http.StatusUnprocessableEntity, status(bad), "%s: %s", op.OperationId, bad)
+		}
+	}
+	require.Equal(t, before, changed())
+}
+
+func TestRoutes_RefuseAParameterThatIsGivenTwice(t *testing.T) {
+	t.Parallel()
+	f := newFuzzed(t)
+	for _, op := range f.operations() {
+		path := strings.NewReplacer("{name}", dailyName, "{media}", "tencent", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
+			"{account_id}", f.known["account_id"][0]).Replace(op.path)
+		for _, p := range op.parameters {
+			if p.In != "query" || op.OperationId == "oauthCallback" {
+				continue
+			}
+			w := f.call(op.method, path+"?"+p.Name+"=1&"+p.Name+"=2", "", adminToken)
+			require.Equal(t, http.StatusUnprocessableEntity, w.Code, "%s %s", op.OperationId, p.Name)
+			require.Contains(t, w.Body.String(), `"is given 2 times: want it once"`, "%s %s", op.OperationId, p.Name)
+		}
+	}
+}
+
+// The order that started it: accounts twice, and the second list empty, was one of the whole scope.
+func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	b.account("tencent", "9001", "active", "UTC", "")
+	for body, want := range map[string]fieldError{
+		`{}`:                {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"dry_run": true}`: {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"accounts": []}`:  {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"from": "2026-11-20", "to": "2026-11-20"}`: {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"accounts": ["9001"], "accounts": []}`:     {Field: "accounts", Detail: "is given twice: want it once"},
+		`{"Accounts": ["9001"]}`:                     {Field: "Accounts", Detail: `there is no such field: want "accounts", in this case`},
+		`{"accounts": null, "scope": "all"}`:         {Field: "accounts", Detail: "is null: want a list, or leave the field out"},
+		`{"accounts": ["9001"], "scope": "all"}`:     {Field: "scope", Detail: "does not go with accounts: leave one of the two out"},
+		`{"scope": "active"}`:                        {Field: "scope", Detail: `"active" is refused: want "all" for the task's whole scope, or accounts`},
+	} {
+		require.Equal(t, []fieldError{want}, b.refused(http.MethodPost, dailyRun, body), body)
+	}
+	for _, body := range []string{`{}`, `{"max_subtasks": 5}`, `{"media": ""}`} {
+		require.Equal(t, []fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", body), body)
+	}
+	require.Zero(t, b.count(b.store.Data, "manual_order"))
+	require.Equal(t, http.StatusAccepted, b.post(dailyRun, `{"scope": "all"}`).Code)
+	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"scope": "all"}`).Code)
+}
