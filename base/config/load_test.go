@@ -230,7 +230,7 @@ func TestLoad_RefusesBadFiles(t *testing.T) {
 			`store.config.pool = "x" (testdata/everything.bad.yml:2): want a whole number`,
 			"store.data.writer (testdata/everything.bad.yml:2): want host:port",
 		},
-		"twice.bad.yml":     {"log (testdata/twice.bad.yml:3): is given twice, first in line 1"},
+		"twice.bad.yml": {"log (testdata/twice.bad.yml:3): is given twice, first in line 1"},
 		"null.bad.yml": {
 			"log.level (testdata/null.bad.yml:1): is null: want a value, or leave the key out",
 			"api.tokens[0] (testdata/null.bad.yml:5): is empty: want a value, or leave the item out",
