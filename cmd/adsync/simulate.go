@@ -135,7 +135,7 @@ func (s *simulatorServer) Start(ctx context.Context) error {
 	s.logger.Info("simulated platforms are served", "addr", address, "credentials", "http://"+address+"/_sim/credentials")
 	for _, name := range slices.Sorted(maps.Keys(s.apart)) {
 		if address, err = s.serve(ctx, s.apart[name], s.sim.Platform(name)); err != nil {
-			s.Stop()
+			s.Stop() //nolint:contextcheck // What has begun to serve is stopped as Stop always does it.
 			return err
 		}
 		s.logger.Info("a simulated platform is served alone", "media", name, "addr", address, "base_url", "http://"+address+simulator.Platforms()[name])

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	_ "embed"
+	"maps"
 	"strings"
 	"sync"
 )
@@ -39,8 +40,6 @@ var tencentColumns = sync.OnceValue(func() map[string]tencentField {
 	for name, json := range tencentDimensions {
 		all[name] = tencentEmpty(json)
 	}
-	for name, f := range tencentFields {
-		all[name] = f
-	}
+	maps.Copy(all, tencentFields)
 	return all
 })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -72,10 +73,8 @@ func tellsNothing(err error) bool {
 }
 
 func with(query url.Values, name, value string) url.Values {
-	both := url.Values{name: {value}}
-	for k, v := range query {
-		both[k] = v
-	}
+	both := maps.Clone(query)
+	both.Set(name, value)
 	return both
 }
 
