@@ -82,8 +82,7 @@ func TestTencentDocuments_FieldsOfListsAreThoseOfTheirPages(t *testing.T) {
 var tencentWords = strings.Fields(`AD_STATUS_NORMAL AD_STATUS_SUSPEND ADGROUP_STATUS_ACTIVE ADGROUP_STATUS_SUSPEND ADGROUP_STATUS_DELETED
 	MARKETING_GOAL_USER_GROWTH MARKETING_CARRIER_TYPE_APP_ANDROID MARKETING_TARGET_TYPE_APP_ANDROID BID_MODE_OCPM OPTIMIZATIONGOAL_APP_ACTIVATE
 	SITE_SET_MOMENTS SITE_SET_WECHAT SITE_SET_CHANNELS SITE_SET_MOBILE_UNION MALE FEMALE LIVE_IN DELIVERY_MODE_COMPONENT DYNAMIC_CREATIVE_TYPE_PROGRAM
-	CREATIVE_SET_APPROVAL_STATUS_NORMAL IMAGE_TYPE_JPG MEDIA_TYPE_MP4 MEDIA_STATUS_VALID ADSTATUS_NORMAL SOURCE_TYPE_LOCAL FUND_TYPE_CASH FUND_TYPE_GIFT
-	FUND_TYPE_BANK FUND_STATUS_NORMAL FUND_STATUS_NOT_ENOUGH CUSTOMER_STATUS_NORMAL`)
+	CREATIVE_SET_APPROVAL_STATUS_NORMAL IMAGE_TYPE_JPG MEDIA_TYPE_MP4 MEDIA_STATUS_VALID ADSTATUS_NORMAL SOURCE_TYPE_LOCAL FUND_TYPE_CASH FUND_TYPE_GIFT FUND_STATUS_NORMAL FUND_STATUS_NOT_ENOUGH CUSTOMER_STATUS_NORMAL`)
 
 // words finds the values of an answer that are words of an enum: capitals alone. Texts that people write are left out.
 func words(value any, yield func(string)) {
@@ -313,19 +312,6 @@ func TestTencentDocuments_AccountsAreFoundByAPartOfTheirCompany(t *testing.T) {
 	require.Len(t, data(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q)))["list"], 1)
 	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "page", "101", "page_size", "1")
 	require.Equal(t, 18003, code(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q))))
-}
-
-func TestTencentDocuments_BankTransfersAreAFundTypeOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	types := func(index int) (list []string) {
-		for _, row := range data(t, s.tencentCall(s.account("tencent", index), "funds/get"))["list"].([]any) {
-			list = append(list, row.(fields)["fund_type"].(string))
-		}
-		return list
-	}
-	require.Equal(t, []string{"FUND_TYPE_CASH", "FUND_TYPE_GIFT"}, types(0))
-	require.Equal(t, []string{"FUND_TYPE_CASH", "FUND_TYPE_BANK", "FUND_TYPE_GIFT"}, types(3))
 }
 
 func TestTencent_TakesTheRealTimeTooWhereverTheWorldsClockIs(t *testing.T) {

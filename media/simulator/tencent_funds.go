@@ -7,25 +7,9 @@ type tencentFund struct {
 }
 
 // The fund types that this world's accounts have, of the platform's many.
-var (
-	tencentFundTypes = []tencentFund{
-		{"FUND_TYPE_CASH", func(f funds) int64 { return f.cash }},
-		{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
-	}
-	tencentBankFundTypes = []tencentFund{
-		{"FUND_TYPE_CASH", func(funds) int64 { return 0 }},
-		{"FUND_TYPE_BANK", func(f funds) int64 { return f.cash }},
-		{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
-	}
-)
-
-// tencentFundsOf are the fund types of an account: one in five has its cash by bank transfer, which is a fund type of
-// its own.
-func tencentFundsOf(a *account) []tencentFund {
-	if a.index%5 == 3 {
-		return tencentBankFundTypes
-	}
-	return tencentFundTypes
+var tencentFundTypes = []tencentFund{
+	{"FUND_TYPE_CASH", func(f funds) int64 { return f.cash }},
+	{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
 }
 
 const (
@@ -42,7 +26,7 @@ func (t *tencent) funds(c *call, l *login) *apiError {
 	n := c.view.fundNow(&a)
 	w := t.begin(c)
 	w.openArray("list")
-	for _, kind := range tencentFundsOf(&a) {
+	for _, kind := range tencentFundTypes {
 		writeTencentFund(&w, kind.name, kind.of(n.balance), kind.of(funds{cash: n.locked}), kind.of(n.paidToday))
 	}
 	w.close(']')
@@ -93,7 +77,7 @@ func (t *tencent) dailyBalances(c *call, l *login) *apiError {
 	}
 	var rows []tencentFlow
 	for _, d := range c.view.fundDays(&a, s.from, s.to) {
-		for _, kind := range tencentFundsOf(&a) {
+		for _, kind := range tencentFundTypes {
 			rows = append(rows, tencentFlow{account: a.id, calendar: a.calendar, kind: kind.name, of: kind.of, fundDay: d})
 		}
 	}
