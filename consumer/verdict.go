@@ -55,6 +55,8 @@ func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() f
 	class, retryAfter := media.Transient, time.Duration(0)
 	if m, ok := errors.AsType[*media.Error](err); ok {
 		class, retryAfter = m.Class, m.RetryAfter
+	} else if store.IsTooLarge(err) {
+		class = media.Invalid // Another try would send the same row.
 	}
 	switch class {
 	case media.Quota:

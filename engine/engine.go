@@ -219,7 +219,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 				Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning, Logger: e.deps.Logger,
 			})
 		}
-		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store, Logger: e.deps.Logger}))
+		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store, Logger: e.deps.Logger, Registerer: e.deps.Registerer}))
 		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger}))
 		life := account.LifeOptions{Platform: p, Store: e.deps.Store, Calls: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer}
 		all = append(all, life.ProbeHandler(), account.InitialiseHandler(account.InitialiseOptions{

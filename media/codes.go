@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"adsync/media/wire"
 )
@@ -21,38 +22,33 @@ const detailsMax = 500
 // nil when there is none, or an *Error from the table, with the envelope's "errors" in its text, which name the parameters that
 // are wrong; from the status when the body is no such envelope.
 func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
-	var envelope struct {
-		Code      wire.Int        `json:"code"`
-		Message   string          `json:"message"`
-		Local     string          `json:"message_cn"`
-		Details   json.RawMessage `json:"errors"`
-		Data      json.RawMessage `json:"data"`
-		TraceID   string          `json:"trace_id"`
-		RequestID string          `json:"request_id"`
-	}
+	var envelope map[string]json.RawMessage
 	err := json.Unmarshal(body, &envelope)
-	if err != nil || !envelope.Code.Set || status >= 500 {
-		return nil, HTTPError(status, header.Get("Retry-After"), notEnvelope(err, envelope.Message))
+	var code wire.Int
+	_ = code.UnmarshalJSON(envelope["code"]) // One that cannot be used is none.
+	message := wire.String(envelope["message"])
+	if err != nil || !code.Set || status >= 500 {
+		return nil, HTTPError(status, header.Get("Retry-After"), notEnvelope(err, message))
 	}
-	if envelope.Code.Value == 0 {
+	if code.Value == 0 {
 		if status >= 300 {
-			return nil, HTTPError(status, header.Get("Retry-After"), envelope.Message)
+			return nil, HTTPError(status, header.Get("Retry-After"), message)
 		}
-		if string(envelope.Data) == "null" {
-			return nil, nil
+		if data := envelope["data"]; string(data) != "null" {
+			return data, nil
 		}
-		return envelope.Data, nil
+		return nil, nil
 	}
-	e, known := c[envelope.Code.Value]
+	e, known := c[code.Value]
 	if !known {
 		e = Error{Class: Transient}
 	}
-	e.Code = strconv.FormatInt(envelope.Code.Value, 10)
-	e.Message = cmp.Or(envelope.Message, envelope.Local)
-	if n := len(envelope.Details); n > len("null") && n <= detailsMax {
-		e.Message += " " + string(envelope.Details)
+	e.Code = strconv.FormatInt(code.Value, 10)
+	e.Message = cmp.Or(message, wire.String(envelope["message_cn"]))
+	if n := len(envelope["errors"]); n > len("null") && n <= detailsMax {
+		e.Message += " " + strings.ToValidUTF8(string(envelope["errors"]), "\uFFFD")
 	}
-	if id := cmp.Or(envelope.TraceID, envelope.RequestID); id != "" {
+	if id := cmp.Or(wire.String(envelope["trace_id"]), wire.String(envelope["request_id"])); id != "" {
 		e.Message += " (request " + id + ")"
 	}
 	return nil, &e

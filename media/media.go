@@ -106,9 +106,20 @@ type FoundAccount struct {
 	Currency   string          // ISO 4217
 	Raw        []any           // values of the account list's typed columns
 	JSON       json.RawMessage // the platform's whole row
+	Faults     []wire.Fault    // what of it cannot be used
+	// Lost says that the row's id cannot be used: it is not known which account it is.
+	Lost bool
 	// LeftOut says why the account is not taken, such as "it is a WeChat account"; "" takes it. The other fields but ExternalID may
 	// then be empty.
 	LeftOut string
+}
+
+// OpenAccount reads an account of a list. What of it cannot be used stands in the account's Faults.
+func OpenAccount(raw json.RawMessage, read func(*wire.Row) FoundAccount) FoundAccount {
+	from := wire.Open(raw)
+	account := read(from)
+	account.Faults, account.Lost, account.JSON = from.Faults(), from.Lost(), from.JSON()
+	return account
 }
 
 // List is one configuration level of a platform, pulled by handler "<media>.<Name>". Its raw table holds one row per
@@ -206,12 +217,14 @@ type Page struct {
 	// Total is how many rows the platform says there are over all pages; every page must say the same.
 	Total int
 	// Counted are the ids of what Total counts when that is not the rows: of the objects whose parts the rows are. nil when
-	// Total counts the rows.
+	// Total counts the rows. One whose id cannot be used is "".
 	Counted []string
 	// Sums are the platform's own sums of metrics over all rows of the query, those of other pages too: every page must say the
 	// same. Only metrics that add up by the platform's own account of them are set. Reports that have sums only; nil where the
 	// answer lacks them.
 	Sums *metric.Values
+	// Faults are values that cannot be used and stand in no row, such as those of sums.
+	Faults []wire.Fault
 	// Moved says why the page cannot be part of a whole: rows came or went while the pages were read. "" when nothing shows it.
 	Moved string
 	// Next asks for the page after this one; "" after the last.
@@ -233,6 +246,10 @@ type Row struct {
 	Funds    []fund.Row    // money only: what the row says of each kind
 	// Assets are what a creative shows, each once; nil where the row does not say. Lists that map assets only.
 	Assets []store.AssetUse
+	// Faults are the values that cannot be used. They are not set in the row.
+	Faults []wire.Fault
+	// Lost says that a key cannot be used, so that nobody knows what the row is about. The row counts and is not written.
+	Lost bool
 }
 
 // Tables returns all raw tables of a platform, each once.

@@ -22,13 +22,13 @@ type Numbered struct {
 	Rows     string // the field that holds the rows; "" is "list"
 	Total    string // the field that holds the number of all; "" is total_number in page_info
 	// Beside reads what an answer says of all rows of a query, beside those of its page; nil reads nothing.
-	Beside func(page *Page, answer map[string]json.RawMessage) error
+	Beside func(page *Page, answer map[string]json.RawMessage)
 }
 
 // Page fetches a page: the first for "", else the one that is named by its number, as Next of the one before. read adds a row of
-// the platform's to the page. Errors are the API's, *Error of class Transient for an answer that does not read, and of class Bug for a
+// the platform's to the page, also one that cannot be used. Errors are the API's, *Error of class Transient for an answer that does not read, and of class Bug for a
 // page that no Next has named.
-func (n Numbered) Page(ctx context.Context, api API, page string, query url.Values, read func(*Page, json.RawMessage) error) (Page, error) {
+func (n Numbered) Page(ctx context.Context, api API, page string, query url.Values, read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
 		query.Set("page", strconv.Itoa(number))
 		query.Set("page_size", strconv.Itoa(n.Size))
@@ -37,14 +37,14 @@ func (n Numbered) Page(ctx context.Context, api API, page string, query url.Valu
 }
 
 // PostPage is Page for platforms that want the query as a JSON body: see PostReader.
-func (n Numbered) PostPage(ctx context.Context, api API, page string, body map[string]any, read func(*Page, json.RawMessage) error) (Page, error) {
+func (n Numbered) PostPage(ctx context.Context, api API, page string, body map[string]any, read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
 		body["page"], body["page_size"] = number, n.Size
 		return api.Post(ctx, n.Endpoint, body)
 	})
 }
 
-func (n Numbered) page(page string, read func(*Page, json.RawMessage) error, ask func(number int) (json.RawMessage, error)) (Page, error) {
+func (n Numbered) page(page string, read func(*Page, json.RawMessage), ask func(number int) (json.RawMessage, error)) (Page, error) {
 	number := 1
 	if page != "" {
 		var err error
@@ -73,7 +73,7 @@ func (n Numbered) page(page string, read func(*Page, json.RawMessage) error, ask
 	return out, nil
 }
 
-func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage) error) (Page, error) {
+func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage)) (Page, error) {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return Page{}, err
@@ -90,14 +90,10 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage) e
 	}
 	page := Page{Total: total}
 	for _, raw := range rows {
-		if err := read(&page, raw); err != nil {
-			return Page{}, err
-		}
+		read(&page, raw)
 	}
 	if n.Beside != nil {
-		if err := n.Beside(&page, answer); err != nil {
-			return Page{}, err
-		}
+		n.Beside(&page, answer)
 	}
 	return page, nil
 }
@@ -137,12 +133,17 @@ func (p Page) counted() int {
 }
 
 // EachRow is for lists of which each row of the platform's is one of ours.
-func EachRow(read func(json.RawMessage) (Row, error)) func(*Page, json.RawMessage) error {
-	return func(page *Page, raw json.RawMessage) error {
-		row, err := read(raw)
-		if err == nil {
-			page.Rows = append(page.Rows, row)
-		}
-		return err
+func EachRow(read func(*wire.Row) Row) func(*Page, json.RawMessage) {
+	return func(page *Page, raw json.RawMessage) { page.Rows = append(page.Rows, OpenRow(raw, read)) }
+}
+
+// OpenRow reads a row. What of it cannot be used stands in the row's Faults.
+func OpenRow(raw json.RawMessage, read func(*wire.Row) Row) Row {
+	from := wire.Open(raw)
+	row := read(from)
+	row.Faults, row.Lost = from.Faults(), from.Lost()
+	if row.JSON == nil {
+		row.JSON = from.JSON()
 	}
+	return row
 }

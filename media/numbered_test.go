@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 // pager answers each page by its number.
@@ -33,10 +34,8 @@ func (p *pager) Post(_ context.Context, endpoint string, body any) (json.RawMess
 
 func (*pager) Account() media.Account { return media.Account{} }
 
-func readName(raw json.RawMessage) (media.Row, error) {
-	var name string
-	err := json.Unmarshal(raw, &name)
-	return media.Row{Object: name}, err
+func readName(page *media.Page, raw json.RawMessage) {
+	page.Rows = append(page.Rows, media.Row{Object: wire.String(raw)})
 }
 
 func numberedAnswer(total int, rows ...string) string {
@@ -51,16 +50,16 @@ func TestNumbered_NamesPagesByTheirNumbers(t *testing.T) {
 	t.Parallel()
 	pages := media.Numbered{Endpoint: "ads/get", Size: 2}
 	api := &pager{answers: map[string]string{"1": numberedAnswer(3, "a", "b"), "2": numberedAnswer(3, "c")}}
-	first, err := pages.Page(t.Context(), api, "", url.Values{"account": {"7"}}, media.EachRow(readName))
+	first, err := pages.Page(t.Context(), api, "", url.Values{"account": {"7"}}, readName)
 	require.NoError(t, err)
 	require.Equal(t, media.Page{Rows: []media.Row{{Object: "a"}, {Object: "b"}}, Total: 3, Next: "2"}, first)
-	last, err := pages.Page(t.Context(), api, first.Next, url.Values{}, media.EachRow(readName))
+	last, err := pages.Page(t.Context(), api, first.Next, url.Values{}, readName)
 	require.NoError(t, err)
 	require.Equal(t, media.Page{Rows: []media.Row{{Object: "c"}}, Total: 3}, last)
 	require.Equal(t, []string{"ads/get account=7&page=1&page_size=2", "ads/get page=2&page_size=2"}, api.asked)
 
 	for _, page := range []string{"0", "x", "-1"} {
-		_, err := pages.Page(t.Context(), api, page, url.Values{}, media.EachRow(readName))
+		_, err := pages.Page(t.Context(), api, page, url.Values{}, readName)
 		failed, ok := errors.AsType[*media.Error](err)
 		require.True(t, ok)
 		require.Equal(t, media.Bug, failed.Class, page)
@@ -71,15 +70,15 @@ func TestNumbered_PostsItsQueryToPlatformsThatWantThat(t *testing.T) {
 	t.Parallel()
 	pages := media.Numbered{Endpoint: "ads/list", Size: 2, Rows: "details", Total: "total_count"}
 	api := &pager{answers: map[string]string{"1": `{"total_count":3,"details":["a","b"]}`, "2": `{"total_count":3,"details":["c"]}`, "3": `{"details":[]}`, "4": `{"total_count":"many"}`}}
-	first, err := pages.PostPage(t.Context(), api, "", map[string]any{"account": 7}, media.EachRow(readName))
+	first, err := pages.PostPage(t.Context(), api, "", map[string]any{"account": 7}, readName)
 	require.NoError(t, err)
 	require.Equal(t, media.Page{Rows: []media.Row{{Object: "a"}, {Object: "b"}}, Total: 3, Next: "2"}, first)
-	last, err := pages.PostPage(t.Context(), api, first.Next, map[string]any{}, media.EachRow(readName))
+	last, err := pages.PostPage(t.Context(), api, first.Next, map[string]any{}, readName)
 	require.NoError(t, err)
 	require.Equal(t, media.Page{Rows: []media.Row{{Object: "c"}}, Total: 3}, last)
 	require.Equal(t, []string{`ads/list {"account":7,"page":1,"page_size":2}`, `ads/list {"page":2,"page_size":2}`}, api.asked)
 	for page, text := range map[string]string{"3": "there is no total_count", "4": "total_count: "} {
-		_, err := pages.PostPage(t.Context(), api, page, map[string]any{}, media.EachRow(readName))
+		_, err := pages.PostPage(t.Context(), api, page, map[string]any{}, readName)
 		require.ErrorContains(t, err, text)
 	}
 }
@@ -107,7 +106,7 @@ func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.pages.Endpoint, c.pages.Size = "ads/get", 2
-			page, err := c.pages.Page(t.Context(), &pager{answers: map[string]string{c.number: c.answer}}, c.number, url.Values{}, media.EachRow(readName))
+			page, err := c.pages.Page(t.Context(), &pager{answers: map[string]string{c.number: c.answer}}, c.number, url.Values{}, readName)
 			require.NoError(t, err)
 			require.Equal(t, c.moved, page.Moved)
 			require.Equal(t, c.next, page.Next)
@@ -118,10 +117,9 @@ func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
 func TestNumbered_CountsWhatTheTotalCounts(t *testing.T) {
 	t.Parallel()
 	// Each row of the platform's becomes two of ours.
-	parts := func(page *media.Page, raw json.RawMessage) error {
+	parts := func(page *media.Page, raw json.RawMessage) {
 		page.Counted = append(page.Counted, string(raw))
 		page.Rows = append(page.Rows, media.Row{Object: string(raw) + ":1"}, media.Row{Object: string(raw) + ":2"})
-		return nil
 	}
 	api := &pager{answers: map[string]string{"1": `{"rows":[1,2],"page_info":{"total_number":"3"}}`}}
 	page, err := media.Numbered{Endpoint: "ads/get", Size: 2, Rows: "rows"}.Page(t.Context(), api, "", url.Values{}, parts)
@@ -134,9 +132,9 @@ func TestNumbered_CountsWhatTheTotalCounts(t *testing.T) {
 func TestNumbered_RefusesWhatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
-		``, `null`, `[]`, `{}`, `{"list":["a"]}`, `{"list":{},"page_info":{"total_number":1}}`, `{"list":[],"page_info":[]}`, `{"list":[1],"page_info":{"total_number":1}}`,
+		``, `null`, `[]`, `{}`, `{"list":["a"]}`, `{"list":{},"page_info":{"total_number":1}}`, `{"list":[],"page_info":[]}`,
 	} {
-		_, err := media.Numbered{Endpoint: "ads/get", Size: 2}.Page(t.Context(), &pager{answers: map[string]string{"1": answer}}, "", url.Values{}, media.EachRow(readName))
+		_, err := media.Numbered{Endpoint: "ads/get", Size: 2}.Page(t.Context(), &pager{answers: map[string]string{"1": answer}}, "", url.Values{}, readName)
 		failed, ok := errors.AsType[*media.Error](err)
 		require.True(t, ok, answer)
 		require.Equal(t, media.Transient, failed.Class, answer)

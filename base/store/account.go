@@ -82,7 +82,7 @@ func (s *Store) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []Ac
 	var args []any
 	for i := range batch {
 		a := &batch[i]
-		a.Name = cutRunes(a.Name, 255)
+		a.Name = cut(a.Name, 255)
 		if _, ok := known[a.ExternalID]; !ok {
 			args = append(args, media, a.ExternalID, a.Name, tokenID, TierActive, a.Timezone, a.Currency, bound, nil)
 		}

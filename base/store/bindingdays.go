@@ -193,7 +193,7 @@ func (s *Store) Games(ctx context.Context) ([]string, error) {
 // PutGame writes a game, or gives the one of that code another name. actor is who does so.
 func (s *Store) PutGame(ctx context.Context, actor, code, name string) error {
 	err := s.edit(ctx, Editor{actor, "game.put"}, "game", nil, func(tx *gorm.DB) error {
-		return s.Config.Upsert(tx, Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, [][]any{{code, cutRunes(name, 255)}})
+		return s.Config.Upsert(tx, Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, [][]any{{code, cut(name, 255)}})
 	})
 	if err != nil {
 		return fmt.Errorf("put game %s: %w", code, err)

@@ -32,6 +32,9 @@ type ConfigChange struct {
 	Before, After string
 }
 
+// fieldMax is the width of the columns that hold a platform's name of a field.
+const fieldMax = 96
+
 var changeTable = Table{
 	Name: "config_change", Key: []string{"account_id", "version", "level", "object_id", "field"},
 	Columns: []string{"before_value", "after_value", "seen_at"},
@@ -69,7 +72,7 @@ func (w *ObjectWrite) fieldChanges(now time.Time, have map[string]*existingObjec
 }
 
 func (w *ObjectWrite) changeRow(now time.Time, object, field, before, after string) []any {
-	return []any{w.AccountID, w.Version, w.Level, object, field, cut(before, changeValueMax), cut(after, changeValueMax), At(now)}
+	return []any{w.AccountID, w.Version, w.Level, object, cut(field, fieldMax), cut(before, changeValueMax), cut(after, changeValueMax), At(now)}
 }
 
 // differences returns the fields of two JSON objects that do not hold the same, with their values before and after.

@@ -91,13 +91,21 @@ func (d Database) validate(key string) error {
 	}
 	if d.Driver == MySQL {
 		if _, err := mysqlConfig(d.Writer, d.patience()); err != nil {
-			errs = append(errs, &config.FieldError{Key: key + ".writer", Want: "a DSN such as user:password@tcp(host:3306)/name"})
+			errs = append(errs, dsnFault(key+".writer", err))
 		}
 		for i, r := range d.Replicas {
 			if _, err := mysqlConfig(r, d.patience()); err != nil {
-				errs = append(errs, &config.FieldError{Key: fmt.Sprintf("%s.replicas[%d]", key, i), Want: "a DSN such as user:password@tcp(host:3306)/name"})
+				errs = append(errs, dsnFault(fmt.Sprintf("%s.replicas[%d]", key, i), err))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// dsnFault names the setting whose DSN cannot be used, and what of it.
+func dsnFault(key string, err error) error {
+	if e, ok := errors.AsType[*dsnError](err); ok && e.parameter != "" {
+		return &config.FieldError{Key: key, Value: e.parameter, Want: e.want}
+	}
+	return &config.FieldError{Key: key, Want: "a DSN such as " + dsnForm}
 }

@@ -29,6 +29,8 @@ type connector struct {
 	driver.Connector
 	where string               // the server and the database, for errors
 	json  atomic.Pointer[bool] // whether the server reads lists of values as JSON; nil until it was asked
+	// packet is how many bytes a statement may have; 0 until the server was asked, as each connection does.
+	packet atomic.Int64
 
 	mu        sync.Mutex
 	silence   error // of the last dial, until restUntil
@@ -73,11 +75,12 @@ func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	if c.json.Load() == nil {
-		if err := c.askForJSON(ctx, conn); err != nil {
-			_ = conn.Close()
-			return nil, err
-		}
+	if err = c.askForPacket(ctx, conn); err == nil && c.json.Load() == nil {
+		err = c.askForJSON(ctx, conn)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
 	}
 	return conn, nil
 }

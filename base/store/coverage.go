@@ -71,6 +71,7 @@ type Coverage struct {
 	AnswerRun  int64  `gorm:"column:answer_run"`
 	// BelievedCost is AnswerCost where it was taken although something contradicts it: confirmed, or repeated.
 	BelievedCost *int64 `gorm:"column:believed_cost"`
+	Unusable     int64  `gorm:"column:unusable"` // values that the last pull could not use
 }
 
 // FencedError says that other pulls have claimed all days of the scope since: nothing was written. Complete tells
@@ -191,6 +192,9 @@ func (s *Store) writeScope(ctx context.Context, c Claim, write func(tx *gorm.DB,
 		if len(outcomes) != len(locked.Days) {
 			return fmt.Errorf("%d days were written of %d that are claimed", len(outcomes), len(locked.Days))
 		}
+		if err := s.Data.writeUnusable(tx, locked.Claim, now, locked.before, outcomes); err != nil {
+			return err
+		}
 		return s.Data.writeCoverage(tx, locked.Claim, now, outcomes)
 	})
 	if err != nil {
@@ -210,6 +214,13 @@ type dayOutcome struct {
 	dirty     bool // figures changed: the summaries must read the day again
 	changed   bool // rows of the results were written or deleted
 	hours     bool // the pull was of some hours: what is said of the day stays
+	opens     bool // also of some hours: the day is not whole any more
+	adds      bool // the pull covered a part of the scope: what is known of the rest stays
+	lowers    bool // high_water is written also where it is 0
+
+	unusable    []Unusable
+	unusableNow int64 // of the whole scope
+	recount     bool  // which is another number than before
 
 	answered              bool // the platform told the cost of the whole day
 	answerCost, answerRun int64
@@ -223,7 +234,14 @@ func (d *DB) writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcom
 		if !o.hours {
 			// The run tells when the whole day was pulled: a day is settled by a run that was made after it had settled.
 			sets += ", run_id = ?, state = ?, note = ?"
-			args = append(args, c.RunID, o.state, o.note)
+			args = append(args, c.RunID, o.state, cut(o.note, noteMax))
+		} else if o.opens {
+			sets += ", state = ?, note = ?"
+			args = append(args, o.state, cut(o.note, noteMax))
+		}
+		if o.recount {
+			sets += ", unusable = ?"
+			args = append(args, o.unusableNow)
 		}
 		if o.whole {
 			sets += ", complete_version = ?"
@@ -233,7 +251,7 @@ func (d *DB) writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcom
 			sets += ", answer_cost = ?, answer_run = ?, believed_cost = ?"
 			args = append(args, o.answerCost, o.answerRun, o.believed)
 		}
-		if o.highWater > 0 {
+		if o.highWater > 0 || o.lowers {
 			sets += ", high_water = ?"
 			args = append(args, o.highWater)
 		}

@@ -93,15 +93,10 @@ func (d Dialect) contains(text string) string {
 
 // mysqlConfig completes a DSN. patience is how long the server may take to answer a statement.
 func mysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error) {
-	c, err := mysql.ParseDSN(dsn.Reveal())
+	c, err := readDSN(dsn.Reveal())
 	if err != nil {
-		return nil, errors.New("not a DSN of the form user:password@tcp(host:3306)/name") // the driver's text may hold the password
+		return nil, err
 	}
-	c.ParseTime = true
-	c.Loc = time.UTC
-	c.InterpolateParams = true
-	c.RejectReadOnly = true
-	c.Logger = &mysql.NopLogger{} // What it says of a broken connection is returned as an error too.
 	if c.ReadTimeout == 0 {
 		c.ReadTimeout = patience
 	}
@@ -111,23 +106,18 @@ func mysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error)
 	if c.Timeout == 0 {
 		c.Timeout = connectTimeout
 	}
-	if err := c.Apply(mysql.TimeTruncate(time.Millisecond)); err != nil {
-		return nil, err
-	}
-	if c.Params == nil {
-		c.Params = map[string]string{}
-	}
-	c.Params["time_zone"] = "'+00:00'"
-	// The server ends a session that is idle inside a transaction: a leader that was paused there must not keep its
-	// locks. Idle connections of the pool are closed before that, see openMySQL.
-	c.Params["wait_timeout"] = "20"
 	// The server gives up a wait for a lock before we give up on the server: a statement that was left alone there would
 	// still be done when the lock is free, and one that waits to change a table would hold up all that come after it.
 	lockWait := strconv.Itoa(max(1, int(min(patience/2, lockWaitMax).Seconds())))
-	c.Params["innodb_lock_wait_timeout"] = lockWait
-	c.Params["lock_wait_timeout"] = lockWait
-	c.Params["sql_mode"] = "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
-	return c, nil
+	return c, setOurs(c, map[string]string{
+		"time_zone": "'+00:00'",
+		// The server ends a session that is idle inside a transaction: a leader that was paused there must not keep its
+		// locks. Idle connections of the pool are closed before that, see openMySQL.
+		"wait_timeout":             "20",
+		"innodb_lock_wait_timeout": lockWait,
+		"lock_wait_timeout":        lockWait,
+		"sql_mode":                 "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+	})
 }
 
 func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, maxOpen int) (*gorm.DB, *connector, error) {
@@ -162,18 +152,15 @@ func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int
 		// The writer takes its lock at BEGIN: a read-then-write transaction that upgrades later fails with BUSY.
 		query.Set("_txlock", "immediate")
 	}
-	db, err := gorm.Open(sqlite.Open(SQLiteFile(path, query)), config)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	pool, err := db.DB()
-	if err != nil {
-		return nil, err
-	}
+	pool := sql.OpenDB(sqliteConnector{driver: sqliteDriver(), name: SQLiteFile(path, query)})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
-	if err := pool.PingContext(ctx); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+	db, err := gorm.Open(sqlite.Dialector{Conn: pool}, config)
+	if err == nil {
+		err = pool.PingContext(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), pool.Close())
 	}
 	return db, nil
 }

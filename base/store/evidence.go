@@ -115,6 +115,9 @@ func (d *DB) judgeReport(tx *gorm.DB, w *ReportWrite, before []Coverage, there *
 	}
 	for i := range answers {
 		a, o := &answers[i], &outcomes[i]
+		if o.opens {
+			continue // It lacks figures or rows, and says nothing of the day's cost.
+		}
 		v := verdict{believed: true} // by a person
 		if !w.Confirmed {
 			v = a.judge(&w.Comparing, evidence[a.day])

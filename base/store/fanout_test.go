@@ -24,14 +24,21 @@ func addSubtasks(ctx context.Context, s *store.Store, l lease.Lease, runID int64
 
 func fanningOut(t *testing.T) (*store.Store, lease.Lease, store.Run, time.Time) {
 	t.Helper()
-	ctx := context.Background()
 	s := storetest.New(t)
+	l, run, now := startRun(t, s)
+	return s, l, run, now
+}
+
+// startRun begins a run that is being fanned out.
+func startRun(t *testing.T, s *store.Store) (lease.Lease, store.Run, time.Time) {
+	t.Helper()
+	ctx := context.Background()
 	l := lead(t, s, "a")
 	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	run := someRun(task.NewRunID(now), now)
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
 	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
-	return s, l, run, now
+	return l, run, now
 }
 
 func addAccount(t *testing.T, s *store.Store, id int64, tier, parked string) {

@@ -45,6 +45,8 @@ type FundWrite struct {
 	Confirmed bool
 	// Comparing names the figures that a cash flow is compared with.
 	Comparing Comparing
+	// Unusable are values of the rows that could not be used. Of a day that lacks rows for them the public ones stay as they were.
+	Unusable []Unusable
 }
 
 func (w *FundWrite) daily() bool { return w.Raw.Shape == DailyFundRows }
@@ -67,6 +69,11 @@ func (w *FundWrite) table() Table {
 	}
 	t.Columns = append(t.Columns, "updated_at", "version")
 	return t
+}
+
+// lacksRows reports whether a row of a day was lost, so that sums of it would lack a part.
+func (w *FundWrite) lacksRows(d day.Day) bool {
+	return slices.ContainsFunc(UnusableOf(w.Unusable, d), func(u Unusable) bool { return u.Kind == KeyFault })
 }
 
 // same reports whether the public table would hold the same amounts.
@@ -220,6 +227,7 @@ func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, 
 			result.Why = cmp.Or(result.Why, o.note)
 			result.Suspect = append(result.Suspect, d)
 		}
+		o.mark(w.Unusable)
 		outcomes[i] = o
 	}
 	if w.daily() && w.Whole && !w.Confirmed {
@@ -260,7 +268,7 @@ func (d *DB) writeFundRows(tx *gorm.DB, w *FundWrite, now time.Time, have fundTa
 	}
 	for _, s := range w.Sums {
 		k := fundKey{day: s.Day, name: string(s.Kind)}
-		if values, ok := have.public[k]; slices.Contains(result.Fenced, s.Day) || ok && w.same(values, s.Values) {
+		if values, ok := have.public[k]; slices.Contains(result.Fenced, s.Day) || w.lacksRows(s.Day) || ok && w.same(values, s.Values) {
 			continue
 		}
 		row := append(w.keyArgs(k), w.Media, w.Currency)
@@ -289,12 +297,12 @@ func (d *DB) deleteStaleFunds(tx *gorm.DB, w *FundWrite, now time.Time, have fun
 	}
 	var raw, public [][]any
 	for k := range have.raw {
-		if !slices.Contains(result.Suspect, k.day) {
+		if !slices.Contains(result.Suspect, k.day) && !w.lacksRows(k.day) {
 			raw = append(raw, w.keyArgs(k))
 		}
 	}
 	for k := range have.public {
-		if !slices.Contains(result.Suspect, k.day) {
+		if !slices.Contains(result.Suspect, k.day) && !w.lacksRows(k.day) {
 			public = append(public, w.keyArgs(k))
 		}
 	}

@@ -124,10 +124,20 @@ const guardedRows = 500
 // lease.ErrStaleLease when the lease does not hold. It may be repeated after an error, whatever was written of it.
 // Values must fit their columns, for IGNORE cuts what does not.
 func (d *DB) insertGuarded(ctx context.Context, l lease.Lease, table string, columns []string, rows [][]any) error {
-	_, err := d.insertIf(ctx, l, insertGuard{check: func() error { return nil }}, table, columns, len(rows), func(from, to int) *values {
-		return d.valuesOf(columns, nil, rows[from:to])
-	})
-	return err
+	for len(rows) > 0 {
+		n, err := d.fitting(table, 1, rows, len(rows))
+		if err != nil {
+			return fmt.Errorf("insert into %s: %w", table, err)
+		}
+		_, err = d.insertIf(ctx, l, insertGuard{check: func() error { return nil }}, table, columns, n, func(from, to int) *values {
+			return d.valuesOf(columns, nil, rows[from:to])
+		})
+		if err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
 }
 
 // insertGuard is a further condition on an INSERT beside the lease, on rows that stay locked until it is committed.

@@ -43,7 +43,7 @@ func (d *DB) nameLogin(tx *gorm.DB, tokenID int64, name string, choose bool) err
 	if name == "" && !choose {
 		return nil
 	}
-	name = cutRunes(name, 255)
+	name = cut(name, 255)
 	err := tx.Exec(d.dialect.InsertIgnore()+"media_login (token_id, name, choose) VALUES (?, ?, ?)", tokenID, name, choose).Error
 	if err != nil || name == "" {
 		return err

@@ -27,31 +27,30 @@ func logTableOf(d day.Day) string {
 
 // EnsureLogTable makes the log table of a UTC day if it is not there.
 func (s *Store) EnsureLogTable(ctx context.Context, d day.Day) error {
-	text, suffix := "TEXT", " WITHOUT ROWID"
+	suffix := " WITHOUT ROWID"
 	integer, instant := "INTEGER", "DATETIME"
-	sized := func(int) string { return "TEXT" }
+	text := func(name string, characters int) string { return name + " " + s.Data.textType(name, characters) }
 	if s.Data.dialect == MySQLDialect {
-		text, suffix = "VARCHAR(1024)", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+		suffix = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
 		integer, instant = "BIGINT", "DATETIME(3)"
-		sized = func(n int) string { return fmt.Sprintf("VARCHAR(%d)", n) }
 	}
 	// No index on state: nothing counts or searches a day's rows by state but the one count that ends a fan-out.
 	sql := "CREATE TABLE IF NOT EXISTS " + logTableOf(d) + ` (
   run_id ` + integer + ` NOT NULL,
   account_id ` + integer + ` NOT NULL,
-  part ` + sized(96) + ` NOT NULL,
-  state ` + sized(16) + ` NOT NULL,
+  ` + text("part", 96) + ` NOT NULL,
+  ` + text("state", 16) + ` NOT NULL,
   delivery ` + integer + ` NOT NULL,
   attempt ` + integer + ` NOT NULL,
-  node ` + sized(64) + ` NOT NULL DEFAULT '',
+  ` + text("node", 64) + ` NOT NULL DEFAULT '',
   created_at ` + instant + ` NOT NULL,
   started_at ` + instant + ` NULL,
   ended_at ` + instant + ` NULL,
-  error_class ` + sized(16) + ` NOT NULL DEFAULT '',
-  error_text ` + text + ` NOT NULL DEFAULT '',
+  ` + text("error_class", 16) + ` NOT NULL DEFAULT '',
+  ` + text("error_text", 1024) + ` NOT NULL DEFAULT '',
   rows_written ` + integer + ` NOT NULL DEFAULT 0,
   api_calls ` + integer + ` NOT NULL DEFAULT 0,
-  batch ` + sized(32) + ` NOT NULL DEFAULT '',
+  ` + text("batch", 32) + ` NOT NULL DEFAULT '',
   PRIMARY KEY (run_id, account_id, part)
 )` + suffix + s.Data.placing(logTableOf(d))
 	if err := s.Data.Writer(ctx).Exec(sql).Error; err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -94,7 +93,12 @@ func (s *Store) MigrateUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
-		err = s.migrateUp(ctx, name, p)
+		if err = s.dropWidths(ctx, name); err == nil {
+			err = s.migrateUp(ctx, name, p)
+		}
+		if err == nil {
+			err = errors.Join(s.makeWidths(ctx, name), s.database(name).setVersionCharset(ctx, versionTable(name)))
+		}
 		if err == nil && name == "data" {
 			err = s.ensureComingPartitions(ctx)
 		}
@@ -138,13 +142,27 @@ func (s *Store) finishMigration(ctx context.Context, database, file string) erro
 	}
 	up, _, _ := strings.Cut(string(text), "-- +goose Down")
 	for statement := range strings.SplitSeq(up, ";\n") { // As all of them end.
-		lines := slices.DeleteFunc(strings.Split(statement, "\n"), func(line string) bool { return strings.HasPrefix(line, "--") })
-		if statement = strings.TrimSpace(strings.Join(lines, "\n")); statement == "" {
+		if statement = withoutComments(statement); statement == "" {
 			continue
 		}
 		if err := db.Writer(ctx).Exec(statement).Error; err != nil && !alteredBefore(err) {
 			return fmt.Errorf("finish %s: %w", file, err)
 		}
+	}
+	return nil
+}
+
+// setVersionCharset gives the table that goose makes the character set of all others: goose leaves it to the database.
+func (d *DB) setVersionCharset(ctx context.Context, table string) error {
+	if d.dialect == SQLiteDialect {
+		return nil
+	}
+	other, err := exists(d.Writer(ctx), "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ? AND table_collation <> 'utf8mb4_bin'", table)
+	if err == nil && other {
+		err = d.Writer(ctx).Exec("ALTER TABLE " + table + " CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin").Error
+	}
+	if err != nil {
+		return fmt.Errorf("set the character set of %s: %w", table, err)
 	}
 	return nil
 }
@@ -198,6 +216,9 @@ func (s *Store) MigrateDown(ctx context.Context) error {
 		p, err := s.provider(name)
 		if err != nil {
 			return err
+		}
+		if err := s.dropWidths(ctx, name); err != nil {
+			return fmt.Errorf("migrate the %s database down: %w", name, err)
 		}
 		if _, err := p.Down(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) {
 			return fmt.Errorf("migrate the %s database down: %w", name, err)

@@ -133,7 +133,7 @@ func (s *Store) OAuthCodeUsed(ctx context.Context, media string, state, code sec
 // NoteOAuthState writes how far a request has come. Of the row it takes Media, Step, TokenID, Accounts and Note.
 func (s *Store) NoteOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
 	err := s.Config.Writer(ctx).Exec("UPDATE oauth_state SET step = ?, token_id = ?, accounts = ?, note = ? WHERE state_hash = ? AND media = ?",
-		string(row.Step), row.TokenID, row.Accounts, cutRunes(row.Note, 512), fingerprint(state), row.Media).Error
+		string(row.Step), row.TokenID, row.Accounts, cut(row.Note, 512), fingerprint(state), row.Media).Error
 	if err != nil {
 		return fmt.Errorf("note the state of an authorisation of %s: %w", row.Media, err)
 	}

@@ -44,6 +44,10 @@ type ObjectWrite struct {
 	AssetTables map[string]string
 	// MappedBy is the list of creatives that a list of assets completes.
 	MappedBy string
+	// Latest is the latest modification that is believed: later ones move no mark.
+	Latest time.Time
+	// Unusable are values of the rows that could not be used.
+	Unusable []Unusable
 }
 
 // WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
@@ -54,6 +58,9 @@ type ObjectWrite struct {
 func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	written, suspect := 0, false
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
+		if w.Latest.IsZero() {
+			w.Latest = now.Add(clockError)
+		}
 		have, err := s.Data.readObjects(tx, w)
 		if err != nil {
 			return nil, err
@@ -93,11 +100,17 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if before := locked.before; !w.Full {
 			// A pull of changes adds to what is known: the state and the number of rows are those of the last full pull.
 			o.state, o.rows, o.note = before[0].State, before[0].RowCount, before[0].Note
-			o.highWater = max(highWater, before[0].HighWater)
+			o.adds = true
+			if before[0].HighWater <= w.Latest.Unix() {
+				o.highWater = max(highWater, before[0].HighWater)
+			}
 		}
+		// A mark that lies in the future would have all changes until then go unseen.
+		o.lowers = locked.before[0].HighWater > w.Latest.Unix()
 		if w.Partial {
-			o.state, o.note, o.highWater = Partial, w.Note, 0
+			o.state, o.note, o.highWater, o.lowers = Partial, w.Note, 0, false
 		}
+		o.mark(w.Unusable)
 		if suspect {
 			o.state, o.whole, o.note = Suspect, false, "the platform's list is empty though there are live objects"
 		}
@@ -111,6 +124,9 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	}
 	return written, nil
 }
+
+// clockError is how far a platform's clock may be ahead of the database's, for a caller that does not say.
+const clockError = 10 * time.Minute
 
 // SuspectError says that a platform's empty answer was not believed.
 type SuspectError struct {
@@ -170,7 +186,7 @@ func (d *DB) readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject
 func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (rows, names [][]any, highWater int64) {
 	for i := range w.Rows {
 		row := &w.Rows[i]
-		if !row.Modified.IsZero() {
+		if !row.Modified.IsZero() && !row.Modified.After(w.Latest) {
 			highWater = max(highWater, row.Modified.Unix())
 		}
 		e := have[row.Object]

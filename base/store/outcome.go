@@ -162,8 +162,8 @@ func (s *Store) changeSubtasks(tx *gorm.DB, sorted []Outcome) (changed, error) {
 	all := changed{fresh: true}
 	for len(sorted) > 0 {
 		table := LogTable(sorted[0].RunID)
-		n := 1
-		for n < len(sorted) && n < most && sameLogTable(sorted[n].RunID, sorted[0].RunID) {
+		n, fit := 1, s.Data.fittingOf(min(most, len(sorted)), func(i int) int { return outcomeBytes + len(sorted[i].Part) + len(sorted[i].ErrorText) })
+		for n < fit && sameLogTable(sorted[n].RunID, sorted[0].RunID) {
 			n++
 		}
 		part := sorted[:n]
@@ -239,6 +239,9 @@ func (d *DB) outcomeValues(batch string, of []Outcome) *values {
 
 // outcomeColumns is how many columns outcomeValues has.
 const outcomeColumns = 14
+
+// outcomeBytes is about how many bytes an outcome takes in a statement beside its longest texts.
+const outcomeBytes = 300
 
 // subtaskUpdate updates rows that hold their outcome's delivery and are as a condition says.
 func subtaskUpdate(table, where string) valueUpdate {

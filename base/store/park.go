@@ -35,7 +35,7 @@ func ParkGap(n int) time.Duration {
 // for whatever reason. Fan-outs leave it out from then on; a probe looks at it after the first gap.
 func (s *Store) ParkAccount(ctx context.Context, id int64, reason string, now time.Time) (bool, error) {
 	res := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = ?, parked_since = ?, parked_until = ?, parked_tries = 1, unparked_at = NULL, updated_at = "+
-		s.Config.dialect.Now()+" WHERE id = ? AND parked = ''", cutRunes(reason, 512), At(now), At(now.Add(ParkGap(1))), id)
+		s.Config.dialect.Now()+" WHERE id = ? AND parked = ''", cut(reason, 512), At(now), At(now.Add(ParkGap(1))), id)
 	if res.Error != nil {
 		return false, fmt.Errorf("park account %d: %w", id, res.Error)
 	}
@@ -117,7 +117,7 @@ func (s *Store) PostponeProbe(ctx context.Context, a ProbeAccount, reason string
 	tries := a.ParkedTries + 1
 	err := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = ?, parked_tries = ?, parked_until = ?, probed_at = ?, updated_at = "+s.Config.dialect.Now()+
 		" WHERE id = ? AND parked = ? AND parked_tries = ?",
-		cutRunes(reason, 512), tries, At(now.Add(ParkGap(tries))), At(now), a.ID, a.Parked, a.ParkedTries).Error
+		cut(reason, 512), tries, At(now.Add(ParkGap(tries))), At(now), a.ID, a.Parked, a.ParkedTries).Error
 	if err != nil {
 		return fmt.Errorf("postpone the probe of account %d: %w", a.ID, err)
 	}

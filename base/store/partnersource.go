@@ -46,7 +46,7 @@ func (c PartnerConfig) Validate() error {
 	}
 	if c.Driver == MySQL && !c.DSN.IsZero() {
 		if _, err := mysqlConfig(c.DSN, PatienceDefault); err != nil {
-			errs = append(errs, &config.FieldError{Key: "dsn", Want: "user:password@tcp(host:3306)/name, or a file path for sqlite"})
+			errs = append(errs, dsnFault("dsn", err))
 		}
 	}
 	return errors.Join(errs...)

@@ -458,7 +458,7 @@ func plans(s *store.Store, open int64) []plan {
 	})
 	add("sums of levels", func(ctx context.Context) error { _, err := s.LevelSums(ctx, planDay, ids); return err })
 	add("activities", func(ctx context.Context) error {
-		_, err := s.Activities(ctx, ids, day.Between(planDay.Add(-6), planDay), noon, []string{"adgroup"})
+		_, err := s.Activities(ctx, ids, day.Between(planDay.Add(-6), planDay), noon, noon.AddDate(1, 0, 0), []string{"adgroup"})
 		return err
 	})
 	add("reports that are whole", func(ctx context.Context) error { _, err := s.WholeReports(ctx, ids, planDay); return err })

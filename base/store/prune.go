@@ -316,9 +316,14 @@ func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done
 		}
 		began := clock.Mark()
 		err = db.Tx(ctx, func(tx *gorm.DB) error {
-			res := tx.Exec("DELETE FROM coverage WHERE account_id IN ? AND report = ? AND level IN ? AND day > ? AND day < ?", ids, report, levels, day.Epoch, before)
-			if res.Error != nil || report != reportName(false) {
-				return res.Error
+			for _, table := range []string{"unusable_value", "coverage"} {
+				res := tx.Exec("DELETE FROM "+table+" WHERE account_id IN ? AND report = ? AND level IN ? AND day > ? AND day < ?", ids, report, levels, day.Epoch, before)
+				if res.Error != nil {
+					return res.Error
+				}
+			}
+			if report != reportName(false) {
+				return nil
 			}
 			return tx.Exec("DELETE FROM wide_day WHERE account_id IN ? AND day > ? AND day < ?", ids, day.Epoch, before).Error
 		})

@@ -94,7 +94,7 @@ func (s *Store) EnsureRawTables(ctx context.Context, tables []RawTable) error {
 			if slices.Contains(have, c.Name) {
 				continue
 			}
-			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " + c.Name + " " + s.Data.columnType(c.Kind) + " NULL").Error; err != nil {
+			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " + s.Data.column(c.Name, c.Kind)).Error; err != nil {
 				return fmt.Errorf("add column %s to %s: %w", c.Name, t.Name, err)
 			}
 		}
@@ -127,9 +127,33 @@ func firstError(errs ...error) error {
 
 func (d *DB) columnType(k Kind) string {
 	if d.dialect == SQLiteDialect {
-		return map[Kind]string{Int: "INTEGER", Text: "TEXT", Instant: "DATETIME"}[k]
+		return map[Kind]string{Int: "INTEGER", Instant: "DATETIME"}[k]
 	}
-	return map[Kind]string{Int: "BIGINT", Text: "VARCHAR(255)", Instant: "DATETIME(3)"}[k]
+	return map[Kind]string{Int: "BIGINT", Instant: "DATETIME(3)"}[k]
+}
+
+// column defines a typed column.
+func (d *DB) column(name string, k Kind) string {
+	if k == Text {
+		return name + " " + d.textType(name, 255) + " NULL"
+	}
+	return name + " " + d.columnType(k) + " NULL"
+}
+
+// textType is the type of a column of so many characters. SQLite has no such type: a check refuses what MySQL would.
+func (d *DB) textType(name string, characters int) string {
+	if d.dialect == SQLiteDialect {
+		return fmt.Sprintf("TEXT CHECK (length(%s) <= %d)", name, characters)
+	}
+	return fmt.Sprintf("VARCHAR(%d)", characters)
+}
+
+// asciiType is textType for a column of ASCII alone.
+func (d *DB) asciiType(name string, characters int) string {
+	if d.dialect == SQLiteDialect {
+		return fmt.Sprintf("TEXT CHECK (length(%[1]s) <= %[2]d AND length(CAST(%[1]s AS BLOB)) = length(%[1]s))", name, characters)
+	}
+	return fmt.Sprintf("VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin", characters)
 }
 
 func (d *DB) createRawSQL(t RawTable) string {
@@ -142,9 +166,7 @@ func (d *DB) createRawSQL(t RawTable) string {
 	}
 	types := map[string]string{
 		"day": "DATE", "account_id": pick("BIGINT", "INTEGER"), "hour": pick("TINYINT", "INTEGER"),
-		"level":     pick("VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
-		"object_id": pick("VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
-		"fund_type": pick("VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin", "TEXT"),
+		"level": d.asciiType("level", 16), "object_id": d.asciiType("object_id", 64), "fund_type": d.asciiType("fund_type", 64),
 	}
 	var b strings.Builder
 	b.WriteString("CREATE TABLE IF NOT EXISTS " + t.Name + " (\n")
@@ -152,7 +174,7 @@ func (d *DB) createRawSQL(t RawTable) string {
 		b.WriteString("  " + k + " " + types[k] + " NOT NULL,\n")
 	}
 	for _, c := range t.Columns {
-		b.WriteString("  " + c.Name + " " + d.columnType(c.Kind) + " NULL,\n")
+		b.WriteString("  " + d.column(c.Name, c.Kind) + ",\n")
 	}
 	b.WriteString("  row_json " + pick("MEDIUMTEXT", "TEXT") + " NOT NULL,\n")
 	if t.Shape == Objects {

@@ -41,6 +41,8 @@ type ReportWrite struct {
 	Comparing Comparing
 	// DirtySummary marks days whose rows changed for the summaries to read again.
 	DirtySummary bool
+	// Unusable are values of the rows that could not be used. A day that lacks figures or rows for them is partial.
+	Unusable []Unusable
 }
 
 // ReportResult is what WriteReport did.
@@ -111,6 +113,8 @@ func (s *Store) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, e
 			if !w.Whole {
 				outcomes[i].state = Partial
 			}
+			outcomes[i].adds = w.FromHour > 0
+			outcomes[i].mark(w.Unusable)
 			days[d] = &outcomes[i]
 		}
 		stale := there.stale(&w)
@@ -346,7 +350,7 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, stale 
 	var keys, public [][]any
 	for _, day := range w.Days {
 		s, o := stale[day], days[day]
-		if s == nil || o.state == Suspect {
+		if s == nil || o.opens || o.state == Suspect {
 			continue
 		}
 		o.dirty, o.changed = o.dirty || w.DirtySummary, true

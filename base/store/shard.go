@@ -32,6 +32,7 @@ var places = map[string]Place{
 
 	"coverage":        ByAccount,
 	"hole":            ByAccount,
+	"unusable_value":  ByAccount,
 	"report_daily":    ByAccount,
 	"report_hourly":   ByAccount,
 	"binding_applied": ByAccount, // summaries join it to the reports

@@ -115,9 +115,9 @@ const (
 	AccountLevel   = "account"
 )
 
-// Activities returns what is known of the accounts' activity: on the given days, and of changes since a moment. lists are the
+// Activities returns what is known of the accounts' activity: on the given days, and of changes from since to until: later ones are a platform's mistake. lists are the
 // names of the media's configuration levels as coverage knows them. Each account is judged from its own rows alone.
-func (s *Store) Activities(ctx context.Context, ids []int64, days []day.Day, since time.Time, lists []string) (map[int64]*Activity, error) {
+func (s *Store) Activities(ctx context.Context, ids []int64, days []day.Day, since, until time.Time, lists []string) (map[int64]*Activity, error) {
 	found := make(map[int64]*Activity, len(ids))
 	for _, id := range ids {
 		found[id] = &Activity{Whole: map[day.Day]bool{}}
@@ -129,7 +129,7 @@ func (s *Store) Activities(ctx context.Context, ids []int64, days []day.Day, sin
 		func() error { return s.readFigures(ctx, ids, days, found) },
 		func() error { return s.readWhole(ctx, ids, days, found) },
 		func() error { return s.readEverPulled(ctx, found) },
-		func() error { return s.readModified(ctx, ids, lists, found) },
+		func() error { return s.readModified(ctx, ids, until, lists, found) },
 		func() error { return s.readChanged(ctx, ids, since, found) },
 	} {
 		if err := read(); err != nil {
@@ -189,13 +189,13 @@ func (s *Store) readEverPulled(ctx context.Context, into map[int64]*Activity) er
 	return err
 }
 
-func (s *Store) readModified(ctx context.Context, ids []int64, lists []string, into map[int64]*Activity) error {
+func (s *Store) readModified(ctx context.Context, ids []int64, until time.Time, lists []string, into map[int64]*Activity) error {
 	if len(lists) == 0 {
 		return nil
 	}
 	var newest []struct{ AccountID, Seconds int64 }
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(high_water) AS seconds FROM coverage WHERE account_id IN ? AND report IN ? AND day = ? AND high_water > 0"+
-		" GROUP BY account_id", ids, lists, day.Epoch).Scan(&newest).Error
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(high_water) AS seconds FROM coverage WHERE account_id IN ? AND report IN ? AND day = ? AND high_water > 0 AND high_water <= ?"+
+		" GROUP BY account_id", ids, lists, day.Epoch, until.Unix()).Scan(&newest).Error
 	for _, n := range newest {
 		into[n.AccountID].Changed = time.Unix(n.Seconds, 0).UTC()
 	}

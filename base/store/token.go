@@ -208,20 +208,9 @@ func (s *Store) PostponeRefresh(ctx context.Context, id int64, holder string, pa
 func (s *Store) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
 	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
 		" updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
-		TokenReauthorise, cutRunes(reason, 512), id, generation, holder)
+		TokenReauthorise, cut(reason, 512), id, generation, holder)
 	if res.Error != nil {
 		return false, fmt.Errorf("park login %d: %w", id, res.Error)
 	}
 	return res.RowsAffected == 1, nil
-}
-
-// cutRunes cuts a text to what a column of n characters takes.
-func cutRunes(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
 }

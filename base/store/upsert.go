@@ -41,8 +41,12 @@ func (d *DB) Upsert(tx *gorm.DB, table Table, rows [][]any) error {
 	step := min(d.rowsPerStatement(width), upsertRows)
 	args := make([]any, 0, min(step, len(rows))*width)
 	for len(rows) > 0 {
-		batch := rows[:min(step, len(rows))]
-		rows, args = rows[len(batch):], args[:0]
+		n, err := d.fitting(table.Name, len(table.Key), rows, step)
+		if err != nil {
+			return fmt.Errorf("upsert %s: %w", table.Name, err)
+		}
+		batch := rows[:n]
+		rows, args = rows[n:], args[:0]
 		for _, row := range batch {
 			if len(row) != width {
 				return fmt.Errorf("upsert %s: a row has %d values for %d columns", table.Name, len(row), width)
@@ -99,8 +103,12 @@ func (d *DB) deleteStale(tx *gorm.DB, table string, key []string, keys [][]any, 
 func (d *DB) deleteByTuples(tx *gorm.DB, table string, key []string, keys [][]any, condition string, arg any) error {
 	step := d.rowsPerStatement(len(key))
 	for len(keys) > 0 {
-		batch := keys[:min(step, len(keys))]
-		keys = keys[len(batch):]
+		n, err := d.fitting(table, len(key), keys, step)
+		if err != nil {
+			return fmt.Errorf("delete rows of %s: %w", table, err)
+		}
+		batch := keys[:n]
+		keys = keys[n:]
 		args := make([]any, 0, len(batch)*len(key)+1)
 		for _, k := range batch {
 			args = append(args, k...)

@@ -76,8 +76,12 @@ func sameKeys(key []string) string {
 func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any) error {
 	step := d.rowsPerStatement(len(key))
 	for len(keys) > 0 {
-		batch := keys[:min(step, len(keys))]
-		keys = keys[len(batch):]
+		n, err := d.fitting(table, len(key), keys, step)
+		if err != nil {
+			return fmt.Errorf("delete rows of %s: %w", table, err)
+		}
+		batch := keys[:n]
+		keys = keys[n:]
 		sql, args := d.deleteSQL(table, key, batch)
 		if err := tx.Exec(sql, args...).Error; err != nil {
 			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
@@ -104,11 +108,20 @@ type valueUpdate struct {
 	where   string      // a further condition on t and o, or ""
 }
 
-// updateByValues runs u for rows of u.columns, of which there is one at least. The table's rows are locked in the order that these are given in.
+// updateByValues runs u for rows of u.columns. The table's rows are locked in the order that these are given in.
 func (d *DB) updateByValues(tx *gorm.DB, u valueUpdate, rows [][]any) error {
-	sql, args := d.updateSQL(u, d.valuesOf(u.columns, u.key, rows))
-	_, err := d.execMany(tx, sql, args, false)
-	return err
+	for len(rows) > 0 {
+		n, err := d.fitting(u.table, len(u.key), rows, len(rows))
+		if err != nil {
+			return err
+		}
+		sql, args := d.updateSQL(u, d.valuesOf(u.columns, u.key, rows[:n]))
+		if _, err := d.execMany(tx, sql, args, false); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
 }
 
 func (d *DB) updateSQL(u valueUpdate, v *values) (sql string, args []any) {

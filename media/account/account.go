@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/token"
+	"adsync/media/wire"
 )
 
 // Caller makes the API for a login.
@@ -25,6 +28,8 @@ type Options struct {
 	Caller   Caller
 	Store    *store.Store
 	Logger   *slog.Logger
+	// Registerer takes the metric of values that cannot be used; nil counts none.
+	Registerer prometheus.Registerer
 }
 
 // Listed is what a list of accounts has found.
@@ -104,7 +109,13 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 		return listed, fmt.Errorf("read the database's time: %w", err)
 	}
 	version := now.UnixMicro()
+	var lost error
 	err = o.Platform.Accounts(ctx, api, login.Login, func(found []media.FoundAccount) error {
+		for i := range found {
+			if err := o.count(&found[i]); err != nil && lost == nil {
+				lost = err
+			}
+		}
 		found = slices.DeleteFunc(found, func(a media.FoundAccount) bool {
 			if a.LeftOut != "" {
 				if listed.LeftOut == nil {
@@ -112,7 +123,7 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 				}
 				listed.LeftOut[a.LeftOut] = append(listed.LeftOut[a.LeftOut], a.ExternalID)
 			}
-			return a.LeftOut != ""
+			return a.LeftOut != "" || a.Lost
 		})
 		if err := o.write(ctx, tokenID, version, found); err != nil {
 			return err
@@ -120,11 +131,28 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 		listed.Rows += len(found)
 		return nil
 	})
+	if err == nil && lost != nil {
+		// The account that was lost may be any of those that the list seems to lack: none is taken for gone.
+		err = &media.Error{Class: media.Transient, Message: lost.Error()}
+	}
 	if err != nil {
 		return listed, err
 	}
 	_, err = o.Store.MissAccounts(ctx, tokenID, began)
 	return listed, err
+}
+
+// count counts the values of an account that cannot be used, as pulls do, and says what has lost it; nil if nothing has.
+func (o Options) count(a *media.FoundAccount) (lost error) {
+	for _, f := range a.Faults {
+		if o.Registerer != nil {
+			media.NewUnusable(o.Registerer).Add(o.Platform.Name(), "account_list", f.Field, f.Kind, 1)
+		}
+		if a.Lost && f.Kind == wire.KeyFault {
+			lost = fmt.Errorf("an account of the list is lost: its field %s %s", f.Field, f.Why)
+		}
+	}
+	return lost
 }
 
 func (o Options) write(ctx context.Context, tokenID, version int64, found []media.FoundAccount) error {

@@ -36,6 +36,8 @@ const (
 const (
 	activityDaysMax = 60
 	activityBatch   = 200
+	// clockError is how far a platform's clock may be ahead of ours.
+	clockError = 10 * time.Minute
 	// settleTime is how long a tier that was just raised is kept: until then its figures may not have been pulled yet.
 	settleTime = 2 * time.Hour
 )
@@ -155,7 +157,7 @@ func (o ActivityOptions) checkBatch(ctx context.Context, accounts []store.TierAc
 			}
 		}
 	}
-	facts, err := o.Store.Activities(ctx, ids, days, since, lists)
+	facts, err := o.Store.Activities(ctx, ids, days, since, now.Add(clockError), lists)
 	if err != nil {
 		return 0, err
 	}

@@ -96,10 +96,7 @@ func fillOf(r media.Report, name string) (store.ColumnFill, bool) {
 			if err != nil {
 				return 0, 0, false, fmt.Errorf("read its JSON: %w", err)
 			}
-			raw, metrics, err := figure.Read(fields)
-			if err != nil {
-				return 0, 0, false, err
-			}
+			raw, metrics, _ := figure.Read(fields) // One that cannot be used stays unset, as in a pull.
 			kept, _ = raw[0].(int64)
 			value, ok = metrics.Get(index)
 			return kept, value, ok, nil

@@ -165,13 +165,14 @@ func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
 	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
 }
 
-func TestBackfill_RefusesWhatHasNoColumn(t *testing.T) {
+func TestBackfill_RefusesWhatHasNoColumnAndPassesWhatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, tencent.New())
 	err := field.Backfill(t.Context(), s.Store, s.platform, "order_pv", "2026-11-20", "2026-11-20", func(field.Filled) { t.Error("nothing is done") })
 	require.ErrorContains(t, err, `field "order_pv" is refused: want a figure of the package of tencent: one of activated_count, `)
 
 	s.write(1, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"reg_pv":"twelve"}`})
-	err = field.Backfill(t.Context(), s.Store, s.platform, "reg_pv", "2026-11-20", "2026-11-20", func(field.Filled) {})
-	require.ErrorContains(t, err, `fill reg_pv of tencent_report_daily for account 1 at level account on 2026-11-20: object "", hour 0: field reg_pv`)
+	s.write(2, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"reg_pv":12}`})
+	require.NoError(t, field.Backfill(t.Context(), s.Store, s.platform, "reg_pv", "2026-11-20", "2026-11-20", func(field.Filled) {}))
+	require.Equal(t, []string{"1 account : -", "2 account : 12"}, s.column("report_daily", "registrations"), "one value costs no other")
 }

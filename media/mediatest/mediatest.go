@@ -88,6 +88,8 @@ func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Se
 		"balances equal the truth":                            testBalances,
 		"daily cash flows equal the truth":                    testFlows,
 		"fields that nobody knows change nothing":             testUnknownFields,
+		"a value that cannot be used costs its row at most":   testUnusable,
+		"rows that have nothing are lost, and count":          testEmptyRows,
 		"an expired token is refreshed and the call repeated": testExpired,
 		"a refused refresh token is of class auth":            testRefreshRefused,
 		"an over-limit answer pauses and costs no attempt":    testOverLimit,

@@ -265,9 +265,9 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.
 	}
 	login := store.Token{
 		Media: row.Media, AppID: row.AppID, Login: a.Login, Name: a.Name, Choose: true,
-		AccessExpires: asked.Add(a.AccessExpires), RefreshExpires: asked.Add(a.RefreshExpires),
+		AccessExpires: asked.Add(token.Life(a.AccessExpires)), RefreshExpires: asked.Add(token.Life(a.RefreshExpires)),
 	}
-	if a.RefreshExpires == 0 {
+	if a.RefreshExpires <= 0 {
 		login.RefreshExpires = asked.Add(refreshLifeDefault)
 	}
 	id, err := f.keep(ctx, login, a.Tokens)

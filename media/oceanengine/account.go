@@ -58,9 +58,7 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 			}
 			found := make([]media.FoundAccount, len(page))
 			for i := range page {
-				if found[i], err = page[i].found(); err != nil {
-					return media.Broken(infoEndpoint, err)
-				}
+				found[i] = page[i].found()
 			}
 			if err := yield(found); err != nil {
 				return err
@@ -74,16 +72,18 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 // listedAccount is an account of a list, and what its details say. The list of what was authorised marks advertiser_id, advertiser_name and
 // account_role as ones that go.
 type listedAccount struct {
-	AccountID      wire.ID `json:"account_id"`
-	AdvertiserID   wire.ID `json:"advertiser_id"`
-	AccountName    string  `json:"account_name"`
-	AdvertiserName string  `json:"advertiser_name"`
-	AccountType    string  `json:"account_type"`
-	AccountRole    string  `json:"account_role"`
-	AdvertiserType string  `json:"advertiser_type"` // of workbenches' lists
-	IsValid        *bool   `json:"is_valid"`
+	AccountID      wire.ID
+	AdvertiserID   wire.ID
+	AccountName    string
+	AdvertiserName string
+	AccountType    string
+	AccountRole    string
+	AdvertiserType string // of workbenches' lists
+	IsValid        *bool
 
 	raw    json.RawMessage
+	faults []wire.Fault
+	lost   bool            // its id cannot be used
 	detail json.RawMessage // nil when they are not told
 }
 
@@ -101,49 +101,50 @@ func readAccounts(data json.RawMessage) ([]listedAccount, error) {
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, err
 	}
-	return readListed(answer.List)
+	return readListed(answer.List), nil
 }
 
-func readListed(rows []json.RawMessage) ([]listedAccount, error) {
+func readListed(rows []json.RawMessage) []listedAccount {
 	listed := make([]listedAccount, len(rows))
 	for i, raw := range rows {
-		if err := json.Unmarshal(raw, &listed[i]); err != nil {
-			return nil, err
+		r := wire.Open(raw)
+		a := listedAccount{
+			AccountID: r.ID("account_id"), AdvertiserID: r.ID("advertiser_id"), AccountName: r.Text("account_name"), AdvertiserName: r.Text("advertiser_name"),
+			AccountType: r.Text("account_type"), AccountRole: r.Text("account_role"), AdvertiserType: r.Text("advertiser_type"), IsValid: r.Truth("is_valid"),
 		}
-		if listed[i].id() == "" {
-			return nil, errNoID
+		if a.id() == "" {
+			r.Lose("account_id", errNoID)
 		}
-		listed[i].raw = raw
+		a.raw, a.faults, a.lost = r.JSON(), r.Faults(), r.Lost()
+		listed[i] = a
 	}
-	return listed, nil
+	return listed
 }
 
 // found is the account with its details, which its row_json has as "info".
-func (a *listedAccount) found() (media.FoundAccount, error) {
+func (a *listedAccount) found() media.FoundAccount {
 	f := media.FoundAccount{
 		ExternalID: string(a.id()), Name: wire.Cut(a.name()), Timezone: zoneName, Currency: currency,
-		Raw: []any{wire.Text(a.name()), wire.Text(a.role()), nil, nil}, JSON: a.raw,
+		Raw: []any{wire.Text(a.name()), wire.Text(a.role()), nil, nil}, JSON: a.raw, Faults: a.faults, Lost: a.lost,
 	}
-	if a.detail == nil {
-		return f, nil
+	if a.detail == nil || a.lost {
+		return f
 	}
-	var info struct {
-		Name    string `json:"name"`
-		Company string `json:"company"`
-		Status  string `json:"status"`
-	}
-	whole := map[string]json.RawMessage{}
-	if err := errors.Join(json.Unmarshal(a.detail, &info), json.Unmarshal(a.raw, &whole)); err != nil {
-		return f, err
-	}
+	info, whole := wire.Open(a.detail), wire.Open(a.raw).Fields()
 	if a.name() == "" { // An agency's list has ids alone.
-		f.Name, f.Raw[0] = wire.Cut(info.Name), wire.Text(info.Name)
+		name := info.Text("name")
+		f.Name, f.Raw[0] = wire.Cut(name), wire.Text(name)
 	}
-	f.Raw[2], f.Raw[3] = wire.Text(info.Company), wire.Text(info.Status)
-	whole["info"] = a.detail
-	var err error
-	f.JSON, err = json.Marshal(whole)
-	return f, err
+	f.Raw[2], f.Raw[3] = wire.Text(info.Text("company")), wire.Text(info.Text("status"))
+	whole["info"] = info.JSON()
+	if text, err := json.Marshal(whole); err == nil {
+		f.JSON = text
+	}
+	for _, fault := range info.Faults() {
+		fault.Field = "info." + fault.Field
+		f.Faults = append(f.Faults, fault)
+	}
+	return f
 }
 
 // details asks for the details of a login's accounts.
@@ -158,9 +159,14 @@ func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
 	if len(accounts) == 0 || d.forbidden >= forbiddenMost {
 		return nil
 	}
-	ids := make([]json.Number, len(accounts))
-	for i, a := range accounts {
-		ids[i] = json.Number(a.id())
+	var ids []json.Number
+	for _, a := range accounts {
+		if !a.lost {
+			ids = append(ids, json.Number(a.id()))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
 	}
 	text, err := json.Marshal(ids)
 	if err != nil {
@@ -194,14 +200,9 @@ func readDetails(data json.RawMessage, accounts []listedAccount) error {
 		return err
 	}
 	for _, raw := range rows {
-		var row struct {
-			ID wire.ID `json:"id"`
-		}
-		if err := json.Unmarshal(raw, &row); err != nil {
-			return err
-		}
+		id := wire.Open(raw).ID("id") // One that cannot be used is nobody's: the account keeps what the list says.
 		for i := range accounts {
-			if accounts[i].id() == row.ID {
+			if !accounts[i].lost && accounts[i].id() == id {
 				accounts[i].detail = raw
 			}
 		}

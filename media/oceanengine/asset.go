@@ -76,16 +76,14 @@ func (l fileList) materialsOf(ctx context.Context, api media.API, files []string
 			return nil, err
 		}
 		var answer struct {
-			List []struct {
-				ID       wire.TextID `json:"id"`
-				Material wire.ID     `json:"material_id"`
-			} `json:"list"`
+			List []json.RawMessage `json:"list"`
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return nil, media.Broken(l.endpoint, err)
 		}
-		for _, f := range answer.List {
-			known[string(f.ID)] = f.Material
+		for _, raw := range answer.List {
+			file := wire.Open(raw)
+			known[string(file.TextID("id"))] = file.ID("material_id")
 		}
 	}
 	return known, nil
@@ -188,35 +186,14 @@ func (l fileList) byDays(ctx context.Context, api media.API, q media.ListQuery, 
 	}
 }
 
-func (l fileList) read(raw json.RawMessage) (media.Row, error) {
-	var f struct {
-		ID         wire.TextID  `json:"id"`
-		MaterialID wire.ID      `json:"material_id"`
-		Filename   string       `json:"filename"`
-		Width      wire.Int     `json:"width"`
-		Height     wire.Int     `json:"height"`
-		Size       wire.Int     `json:"size"`
-		Signature  string       `json:"signature"`
-		Duration   wire.Decimal `json:"duration"`
-		CreateTime string       `json:"create_time"`
-	}
-	if err := json.Unmarshal(raw, &f); err != nil {
-		return media.Row{}, err
-	}
-	if f.ID == "" {
-		return media.Row{}, errNoID
-	}
-	created, err1 := readTime(f.CreateTime)
-	milliseconds, err2 := f.Duration.Column(3)
-	if err := errors.Join(err1, err2); err != nil {
-		return media.Row{}, err
-	}
-	row := media.Row{Object: string(f.ID), Name: wire.Cut(f.Filename), Modified: created, JSON: raw, Raw: []any{
-		wire.Text(string(f.MaterialID)), wire.Text(f.Filename), f.Width.Column(), f.Height.Column(), f.Size.Column(), wire.Text(f.Signature),
-		store.At(created),
+func (l fileList) read(f *wire.Row) media.Row {
+	name, created := f.Text("filename"), f.Time("create_time", readTime)
+	row := media.Row{Object: f.TextKey("id"), Name: wire.Cut(name), Modified: created, Raw: []any{
+		wire.Text(string(f.ID("material_id"))), wire.Text(name), f.Int("width").Column(), f.Int("height").Column(), f.Int("size").Column(),
+		wire.Text(f.Text("signature")), store.At(created),
 	}}
 	if l.isVideo {
-		row.Raw = append(row.Raw, milliseconds)
+		row.Raw = append(row.Raw, f.Scaled("duration", 3))
 	}
-	return row, nil
+	return row
 }

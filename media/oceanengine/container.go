@@ -53,7 +53,7 @@ func (x expansion) all(ctx context.Context, authorised []listedAccount) error {
 	var containers []listedAccount
 	var direct []listedAccount
 	for _, a := range authorised {
-		if !a.isLost() && !slices.Contains(advertisers, a.role()) {
+		if !a.lost && !a.isLost() && !slices.Contains(advertisers, a.role()) {
 			containers = append(containers, a)
 		} else {
 			direct = append(direct, a)
@@ -74,6 +74,10 @@ func (x expansion) all(ctx context.Context, authorised []listedAccount) error {
 func (x expansion) add(listed []listedAccount, in string) error {
 	var taken []listedAccount
 	for _, a := range listed {
+		if a.lost {
+			taken = append(taken, a)
+			continue
+		}
 		if x.seen[a.id()] {
 			continue
 		}
@@ -125,9 +129,8 @@ func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.V
 	var raws []json.RawMessage
 	total := 0
 	for page := ""; ; {
-		out, err := numbered.Page(ctx, x.api, page, query, func(p *media.Page, raw json.RawMessage) error {
+		out, err := numbered.Page(ctx, x.api, page, query, func(p *media.Page, raw json.RawMessage) {
 			raws, p.Counted = append(raws, raw), append(p.Counted, "")
-			return nil
 		})
 		if err != nil {
 			return err
@@ -139,10 +142,7 @@ func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.V
 			break
 		}
 	}
-	listed, err := readListed(raws)
-	if err != nil {
-		return media.Broken(endpoint, err)
-	}
+	listed := readListed(raws)
 	if distinct(listed) != min(total, containerReach) {
 		return moved(endpoint)
 	}
@@ -157,11 +157,15 @@ func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.V
 
 // distinct is how many accounts a list has.
 func distinct(listed []listedAccount) int {
-	ids := map[wire.ID]bool{}
+	ids, lost := map[wire.ID]bool{}, 0
 	for _, a := range listed {
+		if a.lost {
+			lost++
+			continue
+		}
 		ids[a.id()] = true
 	}
-	return len(ids)
+	return len(ids) + lost
 }
 
 // moved is the error of a list whose accounts came or went while its pages were read: it may lack some.

@@ -62,7 +62,18 @@ func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
 		"3": "the login no longer manages it, is_valid is false", "4": "the login no longer manages it, is_valid is false",
 		"5": "an account of type PLATFORM_ROLE_STAR is no advertiser", "6": "an account of type PLATFORM_ROLE_SHOP_ACCOUNT is no advertiser",
 	}, left)
-	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
+	lost := &server{answer: func(endpoint string, _ url.Values) string {
+		if endpoint == infoEndpoint {
+			return data(`[]`)("", nil)
+		}
+		return data(`{"list":[{},{"account_id":7,"account_name":5,"is_valid":"x"}]}`)("", nil)
+	}}
+	require.NoError(t, New().Accounts(t.Context(), lost, "", func(found []media.FoundAccount) error {
+		require.True(t, found[0].Lost)
+		require.False(t, found[1].Lost)
+		require.Len(t, found[1].Faults, 2)
+		return nil
+	}))
 }
 
 func TestAccounts_ExpandsWorkbenches(t *testing.T) {

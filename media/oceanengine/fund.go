@@ -2,12 +2,10 @@ package oceanengine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"time"
 
-	"adsync/base/day"
 	"adsync/base/fund"
 	"adsync/base/store"
 	"adsync/media"
@@ -71,25 +69,21 @@ func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := readFund(data)
-	if err != nil {
-		return nil, media.Broken(fundEndpoint, err)
+	row := media.OpenRow(data, readFund)
+	if row.Lost {
+		return nil, media.Broken(fundEndpoint, errors.New("there is no balance"))
 	}
 	return []media.Row{row}, nil
 }
 
-func readFund(data json.RawMessage) (media.Row, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return media.Row{}, err
+func readFund(r *wire.Row) (row media.Row) {
+	if _, ok := r.Fields()["balance"]; !ok {
+		r.Lose("balance", errors.New("is not there"))
 	}
-	if _, ok := fields["balance"]; !ok {
-		return media.Row{}, errors.New("there is no balance")
-	}
-	row := media.Row{JSON: data}
-	var err error
-	row.Raw, row.Funds, err = balanceAmounts.Read(fields, "")
-	return row, err
+	var bad []wire.Fault
+	row.Raw, row.Funds, bad = balanceAmounts.Read(r.Fields(), "")
+	r.Add(bad)
+	return row
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
@@ -100,19 +94,10 @@ func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page str
 	}, media.EachRow(readFlow))
 }
 
-func readFlow(raw json.RawMessage) (media.Row, error) {
-	var key struct {
-		Date string `json:"date"`
-	}
-	var fields map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(raw, &key), json.Unmarshal(raw, &fields)); err != nil {
-		return media.Row{}, err
-	}
-	row := media.Row{JSON: raw}
-	var err error
-	if row.Day, err = day.Parse(key.Date); err != nil {
-		return media.Row{}, err
-	}
-	row.Raw, row.Funds, err = flowAmounts.Read(fields, "")
-	return row, err
+func readFlow(r *wire.Row) media.Row {
+	row := media.Row{Day: r.KeyDay("date")}
+	var bad []wire.Fault
+	row.Raw, row.Funds, bad = flowAmounts.Read(r.Fields(), "")
+	r.Add(bad)
+	return row
 }

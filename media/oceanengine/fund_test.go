@@ -26,10 +26,14 @@ func TestFund_ReadsTheWireFormat(t *testing.T) {
 	total.Values[fund.Balance], total.Values[fund.ValidBalance] = fund.Of(1_230_550_000), fund.Of(1_229_550_000)
 	cash.Values[fund.Balance], grant.Values[fund.Balance] = fund.Of(1_200_050_000), fund.Of(30_500_000)
 	require.Equal(t, []fund.Row{total, cash, grant}, rows[0].Funds, "what is missing is not 0, and a wallet of several accounts is nobody's own")
-	for _, broken := range []string{`null`, `{}`, `[]`, `{"cash":1}`, `{"balance":"much"}`} {
+	for _, broken := range []string{`null`, `{}`, `[]`, `{"cash":1}`} {
 		_, err = New().Funds().Balance.Fetch(t.Context(), &server{answer: data(broken)})
 		requireClass(t, media.Transient, err)
 	}
+	rows, err = New().Funds().Balance.Fetch(t.Context(), &server{answer: data(`{"balance":"much","cash":1}`)})
+	require.NoError(t, err)
+	require.Equal(t, "balance", rows[0].Faults[0].Field)
+	require.Nil(t, rows[0].Raw[0])
 }
 
 func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
@@ -58,7 +62,11 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	page, err = flow.Page(t.Context(), s, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "2")
 	require.NoError(t, err)
 	require.Empty(t, page.Next)
-	for _, broken := range []string{`null`, `{}`, `{"list":[]}`, `{"list":[{}],"page_info":{"total_number":1}}`, `{"list":[{"date":"15.11.2026"}],"page_info":{"total_number":1}}`} {
+	for _, broken := range []string{`{"list":[{}],"page_info":{"total_number":1}}`, `{"list":[{"date":"15.11.2026"}],"page_info":{"total_number":1}}`} {
+		page, err = flow.Page(t.Context(), &server{answer: data(broken)}, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "")
+		requireLost(t, page, err)
+	}
+	for _, broken := range []string{`null`, `{}`, `{"list":[]}`} {
 		_, err = flow.Page(t.Context(), &server{answer: data(broken)}, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "")
 		requireClass(t, media.Transient, err)
 	}

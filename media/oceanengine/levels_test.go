@@ -209,10 +209,10 @@ func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 		require.Equal(t, want.object, page.Rows[0].Object)
 		require.Equal(t, day.Day("2026-11-01"), page.Rows[0].Day)
 	}
-	_, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: data(
+	page, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: data(
 		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300"},"metrics":{}}],"page_info":{"total_number":1}}`)},
 		media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
-	requireClass(t, media.Transient, err)
+	requireLost(t, page, err)
 }
 
 func TestFiles_ReadTheWireFormat(t *testing.T) {

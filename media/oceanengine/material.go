@@ -1,12 +1,13 @@
 package oceanengine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -19,8 +20,8 @@ import (
 // promotions are those of the ids that end in it.
 //
 // Of the lists only videos and images are read: titles and links have figures of the same impressions again.
-func creativeID(promotion, material wire.ID) string {
-	return string(promotion) + ":" + string(material)
+func creativeID(promotion string, material wire.ID) string {
+	return promotion + ":" + string(material)
 }
 
 var materialTable = store.RawTable{Name: "oceanengine_promotion_material", Shape: store.Objects, Columns: []store.RawColumn{
@@ -35,97 +36,87 @@ var materialTable = store.RawTable{Name: "oceanengine_promotion_material", Shape
 // a pull of changes may miss what the nightly full one finds.
 var materials = promotionList{
 	fields: []string{"promotion_id", "status_first", "promotion_modify_time", "promotion_materials"},
-	rows:   readMaterials,
+	add:    readMaterials,
 	finish: nameMaterials,
 }
 
 // readMaterials reads the videos, and the images of each item: an item of image_material_list is some images of one kind, and what is
 // told of a material, its id among it, stands with each image (document 1741028841006095).
-func readMaterials(raw json.RawMessage) (rows []media.Row, promotion string, err error) {
-	var p struct {
-		PromotionID wire.ID `json:"promotion_id"`
-		StatusFirst string  `json:"status_first"`
-		ModifyTime  string  `json:"promotion_modify_time"`
-		Materials   struct {
-			Videos []json.RawMessage `json:"video_material_list"`
-			Images []struct {
-				ImageMode string            `json:"image_mode"`
-				Images    []json.RawMessage `json:"images"`
-			} `json:"image_material_list"`
-		} `json:"promotion_materials"`
+func readMaterials(page *media.Page, raw json.RawMessage) {
+	p := wire.Open(raw)
+	promotion := p.Key("promotion_id")
+	page.Counted = append(page.Counted, promotion)
+	modified, deleted := p.Time("promotion_modify_time", readTime), p.Text("status_first") == statusDeleted
+	attributes := len(p.Faults())
+	lists := p.In("promotion_materials")
+	held := []heldMaterials{{kind: store.AssetVideo, rows: lists.List("video_material_list")}}
+	for _, raw := range lists.List("image_material_list") {
+		item := wire.Open(raw)
+		held = append(held, heldMaterials{kind: store.AssetImage, mode: item.Text("image_mode"), rows: item.List("images")})
+		p.Add(item.Faults())
 	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, "", err
+	if len(p.Faults()) > attributes {
+		// Materials that nobody can read must not be taken for deleted.
+		p.Lose("promotion_materials", errors.New("cannot be read"))
 	}
-	if p.PromotionID == "" {
-		return nil, "", errNoID
+	page.Faults = append(page.Faults, p.Faults()...)
+	if p.Lost() {
+		return
 	}
-	modified, err := readTime(p.ModifyTime)
-	if err != nil {
-		return nil, "", err
-	}
-	add := func(kind, mode string, raw json.RawMessage) error {
-		row, err := readMaterial(p.PromotionID, kind, mode, raw)
-		row.Modified, row.Deleted = modified, p.StatusFirst == statusDeleted
-		rows = append(rows, row)
-		return err
-	}
-	for _, raw := range p.Materials.Videos {
-		if err := add(store.AssetVideo, "", raw); err != nil {
-			return nil, "", err
+	for _, h := range held {
+		for _, raw := range h.rows {
+			row := media.OpenRow(raw, func(m *wire.Row) media.Row { return readMaterial(m, promotion, h.kind, h.mode) })
+			row.Modified, row.Deleted = modified, deleted
+			page.Rows = append(page.Rows, row)
 		}
 	}
-	for _, item := range p.Materials.Images {
-		for _, raw := range item.Images {
-			if err := add(store.AssetImage, item.ImageMode, raw); err != nil {
-				return nil, "", err
-			}
-		}
-	}
-	return rows, string(p.PromotionID), nil
+}
+
+// heldMaterials are materials of one kind, and images of one mode, that a promotion holds.
+type heldMaterials struct {
+	kind, mode string
+	rows       []json.RawMessage
 }
 
 // readMaterial reads a video, or an image of an item of a mode. Its object is "" if the platform does not say its id: of videos it is
 // absent or 0 at times.
-func readMaterial(promotion wire.ID, kind, mode string, raw json.RawMessage) (media.Row, error) {
-	var m struct {
-		MaterialID wire.ID     `json:"material_id"`
-		Status     string      `json:"material_status"`
-		VideoID    wire.TextID `json:"video_id"`
-		CoverID    wire.TextID `json:"video_cover_id"`
-		ImageID    wire.TextID `json:"image_id"`
-	}
-	var whole map[string]any
-	fields := json.NewDecoder(bytes.NewReader(raw))
-	fields.UseNumber()
-	if err := errors.Join(json.Unmarshal(raw, &m), fields.Decode(&whole)); err != nil {
-		return media.Row{}, err
-	}
-	// The platform's row, with what it says by where it stands.
-	whole["promotion_id"], whole["material_kind"] = string(promotion), kind
-	if mode != "" {
-		whole["image_mode"] = mode
-	}
-	text, err := json.Marshal(whole)
-	if err != nil {
-		return media.Row{}, err
-	}
+func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
+	material := m.ID("material_id")
 	row := media.Row{
 		Assets: []store.AssetUse{},
-		Raw:    []any{wire.Text(string(promotion)), wire.Text(string(m.MaterialID)), kind, wire.Text(m.Status)},
-		JSON:   text,
+		Raw:    []any{wire.Text(promotion), wire.Text(string(material)), kind, wire.Text(m.Text("material_status"))},
+		JSON:   placed(m, map[string]string{"promotion_id": promotion, "material_kind": kind, "image_mode": mode}),
 	}
 	for _, use := range []store.AssetUse{
-		{Kind: store.AssetVideo, ID: string(m.VideoID)}, {Kind: store.AssetImage, ID: string(m.CoverID)}, {Kind: store.AssetImage, ID: string(m.ImageID)},
+		{Kind: store.AssetVideo, ID: string(m.TextID("video_id"))}, {Kind: store.AssetImage, ID: string(m.TextID("video_cover_id"))},
+		{Kind: store.AssetImage, ID: string(m.TextID("image_id"))},
 	} {
 		if use.ID != "" {
 			row.Assets = append(row.Assets, use)
 		}
 	}
-	if m.MaterialID != "" {
-		row.Object = creativeID(promotion, m.MaterialID)
+	if material != "" {
+		row.Object = creativeID(promotion, material)
 	}
-	return row, nil
+	return row
+}
+
+// placed is the platform's row, with what it says by where it stands.
+func placed(m *wire.Row, where map[string]string) json.RawMessage {
+	whole := maps.Clone(m.Fields())
+	if whole == nil {
+		return nil
+	}
+	for field, text := range where {
+		if text != "" {
+			whole[field] = json.RawMessage(strconv.Quote(text))
+		}
+	}
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return nil // It has been read already.
+	}
+	return text
 }
 
 // nameMaterials finds the ids of the materials that the list does not say, and leaves each material of a promotion on the page once:
@@ -153,14 +144,16 @@ func nameMaterials(ctx context.Context, api media.API, page *media.Page) error {
 		}
 	}
 	seen := map[string]bool{}
-	var unnamed bool
 	page.Rows = slices.DeleteFunc(page.Rows, func(row media.Row) bool {
-		again := seen[row.Object]
-		seen[row.Object], unnamed = true, unnamed || row.Object == ""
+		again := row.Object != "" && seen[row.Object]
+		seen[row.Object] = true
 		return again
 	})
-	if unnamed {
-		return media.Broken(promotionsEndpoint, errNoID)
+	for i := range page.Rows {
+		if row := &page.Rows[i]; row.Object == "" && !row.Lost {
+			row.Lost = true
+			row.Faults = append(row.Faults, wire.Fault{Field: "material_id", Kind: wire.KeyFault, Why: "is not set, and the library does not know the file"})
+		}
 	}
 	return nil
 }

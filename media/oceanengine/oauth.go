@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
 
 	"adsync/base/secret"
 	"adsync/media"
@@ -88,17 +87,12 @@ func (p Platform) whoAmI(ctx context.Context, transport media.Transport, tokens 
 	if err != nil {
 		return media.Authorisation{}, err
 	}
-	var user struct {
-		ID   wire.ID `json:"id"`
-		Name string  `json:"display_name"`
+	user := wire.Open(data)
+	a := media.Authorisation{Tokens: tokens, Login: user.Key("id"), Name: user.Text("display_name")}
+	if user.Lost() {
+		return media.Authorisation{}, media.Broken(userEndpoint, errors.New("it does not say who has agreed"))
 	}
-	if err := json.Unmarshal(data, &user); err != nil {
-		return media.Authorisation{}, media.Broken(userEndpoint, err)
-	}
-	if user.ID == "" {
-		return media.Authorisation{}, media.Broken(userEndpoint, errNoID)
-	}
-	return media.Authorisation{Tokens: tokens, Login: string(user.ID), Name: user.Name}, nil
+	return a, nil
 }
 
 // Refresh implements media.Platform. Both tokens are new, and the old pair is dead by the time the answer comes.
@@ -130,20 +124,15 @@ func (p Platform) askTokens(ctx context.Context, transport media.Transport, endp
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {
-	var answer struct {
-		AccessToken    string   `json:"access_token"`
-		RefreshToken   string   `json:"refresh_token"`
-		AccessExpires  wire.Int `json:"expires_in"`
-		RefreshExpires wire.Int `json:"refresh_token_expires_in"`
+	answer := wire.Open(data)
+	tokens := media.Tokens{
+		Access:         secret.NewText(answer.Text("access_token")),
+		Refresh:        secret.NewText(answer.Text("refresh_token")),
+		AccessExpires:  answer.Seconds("expires_in"),
+		RefreshExpires: answer.Seconds("refresh_token_expires_in"),
 	}
-	if err := json.Unmarshal(data, &answer); err != nil || answer.AccessToken == "" || answer.RefreshToken == "" {
-		// The decoder's words may hold a piece of the answer, and that is tokens.
+	if tokens.Access.IsZero() || tokens.Refresh.IsZero() {
 		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "the answer to a call for tokens holds no pair of them"}
 	}
-	return media.Tokens{
-		Access:         secret.NewText(answer.AccessToken),
-		Refresh:        secret.NewText(answer.RefreshToken),
-		AccessExpires:  time.Duration(answer.AccessExpires.Value) * time.Second,
-		RefreshExpires: time.Duration(answer.RefreshExpires.Value) * time.Second,
-	}, nil
+	return tokens, nil
 }

@@ -2,8 +2,6 @@ package oceanengine
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/url"
 
 	"adsync/base/store"
@@ -48,38 +46,14 @@ func projects(ctx context.Context, api media.API, q media.ListQuery, page string
 	}, media.EachRow(readProject))
 }
 
-func readProject(raw json.RawMessage) (media.Row, error) {
-	var p struct {
-		ProjectID   wire.ID `json:"project_id"`
-		Name        string  `json:"name"`
-		LandingType string  `json:"landing_type"`
-		StatusFirst string  `json:"status_first"`
-		OptStatus   string  `json:"opt_status"`
-		Setting     struct {
-			Budget     wire.Decimal `json:"budget"`
-			BudgetMode string       `json:"budget_mode"`
-		} `json:"delivery_setting"`
-		CreateTime string `json:"project_create_time"`
-		ModifyTime string `json:"project_modify_time"`
-	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return media.Row{}, err
-	}
-	if p.ProjectID == "" {
-		return media.Row{}, errNoID
-	}
-	created, err1 := readTime(p.CreateTime)
-	modified, err2 := readTime(p.ModifyTime)
-	budget, err3 := p.Setting.Budget.Column(2)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return media.Row{}, err
-	}
+func readProject(p *wire.Row) media.Row {
+	name, modified, setting := p.Text("name"), p.Time("project_modify_time", readTime), p.In("delivery_setting")
+	status := p.Text("status_first")
 	return media.Row{
-		Object: string(p.ProjectID), Name: wire.Cut(p.Name), Modified: modified, Deleted: p.StatusFirst == projectDeleted,
+		Object: p.Key("project_id"), Name: wire.Cut(name), Modified: modified, Deleted: status == projectDeleted,
 		Raw: []any{
-			wire.Text(p.Name), wire.Text(p.LandingType), wire.Text(p.StatusFirst), wire.Text(p.OptStatus), budget,
-			wire.Text(p.Setting.BudgetMode), store.At(created), store.At(modified),
+			wire.Text(name), wire.Text(p.Text("landing_type")), wire.Text(status), wire.Text(p.Text("opt_status")), setting.Scaled("budget", 2),
+			wire.Text(setting.Text("budget_mode")), store.At(p.Time("project_create_time", readTime)), store.At(modified),
 		},
-		JSON: raw,
-	}, nil
+	}
 }

@@ -3,7 +3,6 @@ package oceanengine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -56,16 +55,13 @@ func (Platform) Lists() []media.List {
 	}
 }
 
-var promotions = promotionList{fields: promotionFields, rows: func(raw json.RawMessage) ([]media.Row, string, error) {
-	row, err := readPromotion(raw)
-	return []media.Row{row}, "", err
-}}
+var promotions = promotionList{fields: promotionFields, add: media.EachRow(readPromotion)}
 
 // promotionList reads something of each promotion.
 type promotionList struct {
 	fields []string
-	// rows returns what a promotion becomes, and its id when these are parts of it.
-	rows func(raw json.RawMessage) (rows []media.Row, promotion string, err error)
+	// add adds what a promotion becomes to a page.
+	add func(page *media.Page, promotion json.RawMessage)
 	// finish completes the rows of a page with what the list lacks; nil does nothing.
 	finish func(ctx context.Context, api media.API, page *media.Page) error
 }
@@ -167,9 +163,7 @@ func (l promotionList) read(data json.RawMessage) (page media.Page, next string,
 		return media.Page{}, "", err
 	}
 	for _, raw := range answer.List {
-		if err := l.add(&page, raw); err != nil {
-			return media.Page{}, "", err
-		}
+		l.add(&page, raw)
 	}
 	if answer.Cursor.HasMore && answer.Cursor.Cursor.Set {
 		next = strconv.FormatInt(answer.Cursor.Cursor.Value, 10)
@@ -177,51 +171,14 @@ func (l promotionList) read(data json.RawMessage) (page media.Page, next string,
 	return page, next, nil
 }
 
-// add adds what a promotion becomes to a page.
-func (l promotionList) add(page *media.Page, raw json.RawMessage) error {
-	rows, promotion, err := l.rows(raw)
-	if err != nil {
-		return err
-	}
-	page.Rows = append(page.Rows, rows...)
-	if promotion != "" {
-		page.Counted = append(page.Counted, promotion)
-	}
-	return nil
-}
-
-func readPromotion(raw json.RawMessage) (media.Row, error) {
-	var p struct {
-		PromotionID   wire.ID      `json:"promotion_id"`
-		PromotionName string       `json:"promotion_name"`
-		ProjectID     wire.ID      `json:"project_id"`
-		StatusFirst   string       `json:"status_first"`
-		OptStatus     string       `json:"opt_status"`
-		Budget        wire.Decimal `json:"budget"`
-		BudgetMode    string       `json:"budget_mode"`
-		CPABid        wire.Decimal `json:"cpa_bid"`
-		CreateTime    string       `json:"promotion_create_time"`
-		ModifyTime    string       `json:"promotion_modify_time"`
-	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return media.Row{}, err
-	}
-	if p.PromotionID == "" {
-		return media.Row{}, errNoID
-	}
-	created, err1 := readTime(p.CreateTime)
-	modified, err2 := readTime(p.ModifyTime)
-	budget, err3 := p.Budget.Column(2)
-	bid, err4 := p.CPABid.Column(2)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return media.Row{}, err
-	}
+func readPromotion(p *wire.Row) media.Row {
+	name, status, modified := p.Text("promotion_name"), p.Text("status_first"), p.Time("promotion_modify_time", readTime)
 	return media.Row{
-		Object: string(p.PromotionID), Name: wire.Cut(p.PromotionName), Modified: modified, Deleted: p.StatusFirst == statusDeleted,
+		Object: p.Key("promotion_id"), Name: wire.Cut(name), Modified: modified, Deleted: status == statusDeleted,
 		Raw: []any{
-			wire.Text(p.PromotionName), wire.Text(string(p.ProjectID)), wire.Text(p.StatusFirst), wire.Text(p.OptStatus),
-			budget, wire.Text(p.BudgetMode), bid, store.At(created), store.At(modified),
+			wire.Text(name), wire.Text(string(p.ID("project_id"))), wire.Text(status), wire.Text(p.Text("opt_status")),
+			p.Scaled("budget", 2), wire.Text(p.Text("budget_mode")), p.Scaled("cpa_bid", 2),
+			store.At(p.Time("promotion_create_time", readTime)), store.At(modified),
 		},
-		JSON: raw,
-	}, nil
+	}
 }

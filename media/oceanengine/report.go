@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -148,7 +149,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"end_time":      {q.To.String() + " 23:59:59"},
 		"order_by":      {asJSON(about.sorting(r.dimensions(), metrics))},
 	}, media.EachRow(r.readRow))
-	if errors.Is(err, errWholeDay) {
+	if slices.ContainsFunc(out.Rows, isWholeDay) {
 		return media.Page{}, &media.Error{
 			Class: media.Invalid, Err: media.ErrNoHours,
 			Message: fmt.Sprintf("the platform answers with whole days where hours of %s to %s were asked for: it keeps hours for about eight days", q.From, q.To),
@@ -158,46 +159,28 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 }
 
 // readSums reads the platform's own sums, which stand beside the rows of each page.
-func (r report) readSums(page *media.Page, answer map[string]json.RawMessage) error {
-	var told map[string]json.RawMessage
-	if err := json.Unmarshal(orNull(answer["total_metrics"]), &told); err != nil || told == nil {
-		return err
+func (r report) readSums(page *media.Page, answer map[string]json.RawMessage) {
+	told := answer["total_metrics"]
+	if len(told) == 0 || string(told) == "null" {
+		return
 	}
-	sums, err := figures.Sums(told)
-	if err != nil {
-		return fmt.Errorf("total_metrics: %w", err)
-	}
-	page.Sums = &sums
-	return nil
+	row := wire.Open(told)
+	sums, bad := figures.Sums(row.Fields())
+	page.Sums, page.Faults = &sums, append(page.Faults, append(row.Faults(), bad...)...)
 }
 
-func (r report) readRow(raw json.RawMessage) (media.Row, error) {
-	var fields struct {
-		Dimensions map[string]json.RawMessage `json:"dimensions"`
-		Metrics    map[string]json.RawMessage `json:"metrics"`
-	}
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return media.Row{}, err
-	}
-	row := media.Row{JSON: raw}
-	var err error
-	if row.Day, row.Hour, err = r.readTime(fields.Dimensions); err != nil {
-		return media.Row{}, err
-	}
+func (r report) readRow(from *wire.Row) (row media.Row) {
+	dimensions := from.In("dimensions")
+	row.Day, row.Hour = r.readTime(dimensions)
 	ids := make([]string, len(r.objects))
 	for i, dimension := range r.objects {
-		var id wire.ID
-		if err := json.Unmarshal(orNull(fields.Dimensions[dimension]), &id); err != nil {
-			return media.Row{}, err
-		}
-		if id == "" {
-			return media.Row{}, errNoID
-		}
-		ids[i] = string(id)
+		ids[i] = dimensions.Key(dimension)
 	}
 	row.Object = strings.Join(ids, ":")
-	row.Raw, row.Metrics, err = figures.Read(fields.Metrics)
-	return row, err
+	var bad []wire.Fault
+	row.Raw, row.Metrics, bad = figures.Read(from.In("metrics").Fields())
+	from.Add(bad)
+	return row
 }
 
 // values are the metrics of a row.
@@ -213,35 +196,32 @@ func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
 // the documents do not say it.
 var errWholeDay = errors.New("the row is about a whole day and not an hour")
 
-// readTime reads the day, and the hour of "2026-11-21 14:00 - 14:59".
-func (r report) readTime(dimensions map[string]json.RawMessage) (day.Day, int, error) {
-	dimension := r.dimensions()[0]
-	var text string
-	if err := json.Unmarshal(orNull(dimensions[dimension]), &text); err != nil {
-		return "", 0, err
-	}
-	const dayLength, hourEnd = len("2026-11-21"), len("2026-11-21 14")
-	if _, err := day.Parse(text); r.hourly && err == nil {
-		return "", 0, errWholeDay
-	}
-	if len(text) < dayLength || r.hourly && len(text) < hourEnd {
-		return "", 0, fmt.Errorf("%s %.40q is too short", dimension, text)
-	}
-	d, err := day.Parse(text[:dayLength])
-	if err != nil || !r.hourly {
-		return d, 0, err
-	}
-	hour, err := strconv.Atoi(text[dayLength+1 : hourEnd])
-	if err != nil || hour < 0 || hour > 23 {
-		return "", 0, fmt.Errorf("%s %.40q has no hour", dimension, text)
-	}
-	return d, hour, nil
+// isWholeDay reports whether a row was lost since it is about a whole day.
+func isWholeDay(row media.Row) bool {
+	return row.Lost && slices.ContainsFunc(row.Faults, func(f wire.Fault) bool { return f.Why == errWholeDay.Error() })
 }
 
-// orNull makes a field that is not there null, which every reader takes.
-func orNull(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage("null")
+// readTime reads the day, and the hour of "2026-11-21 14:00 - 14:59".
+func (r report) readTime(dimensions *wire.Row) (d day.Day, hour int) {
+	dimension := r.dimensions()[0]
+	text := dimensions.KeyText(dimension)
+	const dayLength, hourEnd = len("2026-11-21"), len("2026-11-21 14")
+	if _, err := day.Parse(text); r.hourly && err == nil {
+		dimensions.Lose(dimension, errWholeDay)
+		return "", 0
 	}
-	return raw
+	if len(text) < dayLength || r.hourly && len(text) < hourEnd {
+		dimensions.Lose(dimension, fmt.Errorf("%.40q is too short", text))
+		return "", 0
+	}
+	d, err := day.Parse(text[:dayLength])
+	if err == nil && r.hourly {
+		if hour, err = strconv.Atoi(text[dayLength+1 : hourEnd]); err == nil && (hour < 0 || hour > 23) {
+			err = fmt.Errorf("%.40q has no hour", text)
+		}
+	}
+	if err != nil {
+		dimensions.Lose(dimension, err)
+	}
+	return d, hour
 }

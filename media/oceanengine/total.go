@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -33,9 +34,9 @@ func (Platform) Total(ctx context.Context, api media.API, q media.ReportQuery) (
 	if err != nil {
 		return metric.Values{}, media.Broken(reportEndpoint, err)
 	}
-	_, total, err := figures.Read(answer.Total)
-	if err != nil {
-		return metric.Values{}, media.Broken(reportEndpoint, err)
+	_, total, bad := figures.Read(answer.Total)
+	if len(bad) > 0 {
+		return metric.Values{}, media.Broken(reportEndpoint, fmt.Errorf("the sum of %s cannot be used: %s", bad[0].Field, bad[0].Why))
 	}
 	return total, nil
 }

@@ -1,11 +1,11 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"adsync/base/day"
 	"adsync/base/fund"
@@ -49,10 +49,7 @@ func (p *puller) balanceHandler(balance media.Balance) media.Handler {
 			return p.runFunds(ctx, work, media.BalanceName, []day.Day{day.Epoch}, balance.Table,
 				func(ctx context.Context, api media.API, _ string) (media.Page, error) {
 					rows, err := balance.Fetch(ctx, api)
-					for i := range rows {
-						rows[i].Day = day.Epoch
-					}
-					return media.Page{Rows: rows, Total: len(rows)}, err
+					return media.Page{Rows: atEpoch(rows), Total: len(rows)}, err
 				})
 		},
 	}
@@ -149,11 +146,9 @@ func (p *puller) writeFunds(ctx context.Context, account media.Account, claim st
 		Claim: claim, Raw: table, Currency: account.Currency, Zone: account.Zone.String(),
 		Whole: got.note == "", Note: got.note, Confirmed: confirmed, Comparing: p.comparing(account, media.Report{}),
 	}
+	got.keepDays(claim.Days)
 	told := map[day.Day][]fund.Row{}
 	for _, r := range got.rows {
-		if !slices.Contains(claim.Days, r.Day) {
-			return store.ReportResult{}, &media.Error{Class: media.Transient, Message: fmt.Sprintf("the platform answered %s, which was not asked for", r.Day)}
-		}
 		write.Rows = append(write.Rows, store.FundRow{Day: r.Day, FundType: r.Object, Raw: r.Raw, JSON: string(r.JSON)})
 		told[r.Day] = append(told[r.Day], r.Funds...)
 	}
@@ -162,6 +157,7 @@ func (p *puller) writeFunds(ctx context.Context, account media.Account, claim st
 			write.Sums = append(write.Sums, store.FundSum{Day: d, Row: row})
 		}
 	}
+	write.Unusable = gather(claim.Days, got.rows, got.lost, got.apart)
 	writing, span := trace.Start(ctx, "write", table.Name)
 	span.Number("adsync.rows", int64(len(write.Rows)))
 	result, err := p.Store.WriteFunds(writing, write)
@@ -171,7 +167,8 @@ func (p *puller) writeFunds(ctx context.Context, account media.Account, claim st
 	}
 	p.metrics.rows.WithLabelValues(account.Media, claim.Report).Add(float64(result.Written + result.Deleted))
 	p.reportDoubts(account, claim.Report, claim.Level, result.Doubts)
-	switch {
+	p.reportUnusable(account, claim.Report, claim.Level, write.Unusable)
+	switch got.note = cmp.Or(got.note, lostNote(write.Unusable)); {
 	case got.note != "":
 		p.metrics.partial.WithLabelValues(account.Media, claim.Report).Inc()
 		return result, notWhole(got.note)

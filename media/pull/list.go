@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,17 +67,21 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	if err != nil {
 		return media.Result{}, err
 	}
+	// A platform's clock may be ahead of ours. What it dates later than that moves no mark, and a mark there is not believed: changes until then
+	// would go unseen.
+	latest := p.Clock.Now().Add(windowOverlap)
 	var since time.Time
-	if work.Part == modeChanges && highWater > 0 {
+	if work.Part == modeChanges && highWater > 0 && highWater <= latest.Unix() {
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := store.ObjectWrite{Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
+	write := store.ObjectWrite{Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets, Latest: latest}
 	write.AssetTables, write.MappedBy = p.assetsOf(list)
 	variants := list.Variants
 	if len(variants) == 0 {
 		variants = []string{""}
 	}
+	var all fetched
 	for _, variant := range variants {
 		query := media.ListQuery{Variant: variant, Since: since, Until: clock.Later(p.Clock.Now(), since.Add(windowOverlap))}
 		got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) {
@@ -85,14 +90,17 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		if err != nil {
 			return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s: %w", list.Name, account.ExternalID, err)
 		}
-		write.Rows = append(write.Rows, objectRows(got.rows)...)
+		ahead(got.rows, latest)
+		all.rows, all.lost, all.apart = append(all.rows, got.rows...), append(all.lost, got.lost...), append(all.apart, got.apart...)
 		if got.note != "" {
 			write.Note = got.note
 		}
 	}
+	write.Rows, write.Unusable = objectRows(all.rows), gather(scope.Days, atEpoch(all.rows), atEpoch(all.lost), all.apart)
 	if twice := duplicate(write.Rows); twice != "" && write.Note == "" {
 		write.Note = "object " + twice + " moved between the lists while they were read"
 	}
+	write.Note = cmp.Or(write.Note, lostNote(write.Unusable))
 	write.Claim = *claim
 	write.Partial = write.Note != ""
 	write.Full = since.IsZero() && !write.Partial
@@ -108,6 +116,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		return media.Result{Calls: api.Calls()}, fenced(err)
 	}
 	p.metrics.rows.WithLabelValues(account.Media, list.Name).Add(float64(n))
+	p.reportUnusable(account, list.Name, list.Level, write.Unusable)
 	result := media.Result{Rows: n, Calls: api.Calls()}
 	if write.Partial {
 		p.metrics.partial.WithLabelValues(account.Media, list.Name).Inc()
@@ -130,6 +139,14 @@ func (p *puller) assetsOf(list media.List) (tables map[string]string, mappedBy s
 		}
 	}
 	return tables, mappedBy
+}
+
+// atEpoch gives rows of a list the day that lists have.
+func atEpoch(rows []media.Row) []media.Row {
+	for i := range rows {
+		rows[i].Day = day.Epoch
+	}
+	return rows
 }
 
 func objectRows(rows []media.Row) []store.ObjectRow {

@@ -7,9 +7,10 @@ import (
 )
 
 type metrics struct {
-	rows    *prometheus.CounterVec
-	partial *prometheus.CounterVec
-	suspect *prometheus.CounterVec
+	rows     *prometheus.CounterVec
+	partial  *prometheus.CounterVec
+	suspect  *prometheus.CounterVec
+	unusable media.Unusable
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -17,8 +18,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		return media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"media", "report"}))
 	}
 	return &metrics{
-		rows:    counter("adsync_pull_rows_total", "Rows of results that pulls inserted, changed or deleted."),
-		partial: counter("adsync_pull_partial_total", "Pulls whose pages disagreed to the end."),
-		suspect: counter("adsync_pull_suspect_days_total", "Days of which a pull would have taken away too much."),
+		rows:     counter("adsync_pull_rows_total", "Rows of results that pulls inserted, changed or deleted."),
+		partial:  counter("adsync_pull_partial_total", "Pulls whose pages disagreed to the end."),
+		suspect:  counter("adsync_pull_suspect_days_total", "Days of which a pull would have taken away too much."),
+		unusable: media.NewUnusable(r),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 // Caller makes the API for an account.
@@ -100,9 +102,14 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 
 // fetched is what came of paging through one query.
 type fetched struct {
-	rows []media.Row
-	note string // why the pull is not whole; "" when it is
+	rows  []media.Row
+	lost  []media.Row  // those that cannot be used: they count
+	apart []wire.Fault // what cannot be used and stands in no row
+	note  string       // why the pull is not whole; "" when it is, but for what cannot be used
 }
+
+// came is how many rows there are.
+func (f *fetched) came() int { return len(f.rows) + len(f.lost) }
 
 // pageFunc fetches a page by its name.
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
@@ -142,7 +149,7 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 	tokens := map[string]bool{}
 	counted := map[string]bool{} // of pages whose total is not that of the rows
 	byRows := true
-	total, empty := -1, 0
+	total, empty, unnamed := -1, 0, 0
 	var sums *metric.Values
 	for token := ""; f.note == "" || all; {
 		p, err := page(ctx, token)
@@ -166,7 +173,12 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 			}
 			sums = p.Sums
 		}
+		f.apart = append(f.apart, p.Faults...)
 		for _, row := range p.Rows {
+			if fit(&row); row.Lost {
+				f.lost = append(f.lost, row)
+				continue
+			}
 			k := keyOf(row)
 			if seen[k] {
 				f.note = fmt.Sprintf("row %s came twice", k)
@@ -177,6 +189,10 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 		}
 		byRows = byRows && p.Counted == nil
 		for _, id := range p.Counted {
+			if id == "" {
+				unnamed++
+				continue
+			}
 			if counted[id] {
 				f.note = fmt.Sprintf("object %s came twice", id)
 			}
@@ -196,15 +212,15 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 		tokens[p.Next] = true
 		token = p.Next
 	}
-	came := len(f.rows)
+	came := f.came()
 	if !byRows {
-		came = len(counted)
+		came = len(counted) + unnamed
 	}
 	if f.note == "" && came != total {
 		f.note = fmt.Sprintf("%d rows came of a total of %d", came, total)
 	}
 	if f.note == "" && sums != nil {
-		f.note = difference(f.rows, sums)
+		f.note = difference(slices.Concat(f.rows, f.lost), sums)
 	}
 	return f, nil
 }

@@ -469,7 +469,7 @@ func TestList_ChangesReachBackBeforeTheNewestModification(t *testing.T) {
 
 func TestList_AsksForChangesOfAPlatformWhoseClockIsAhead(t *testing.T) {
 	t.Parallel()
-	ahead := time.Now().Add(10 * time.Hour).Truncate(time.Second)
+	ahead := time.Now().Add(windowOverlap - time.Minute).Truncate(time.Second)
 	b := setup(t, objectPage(objectRow("1", "one", ahead.Unix(), false)), objectPage(), objectPage(), objectPage())
 	for range 2 {
 		_, err := b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)

@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,16 +174,15 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
 		return store.ReportResult{}, notWhole(got.note)
 	}
+	got.keepDays(claim.Days)
 	rows := make([]store.ReportRow, 0, len(got.rows))
 	for _, r := range got.rows {
-		if r.Day < claim.Days[0] || r.Day > claim.Days[len(claim.Days)-1] {
-			return store.ReportResult{}, &media.Error{Class: media.Transient, Message: fmt.Sprintf("the platform answered %s, which was not asked for", r.Day)}
-		}
 		if r.Hour < claim.FromHour {
 			continue // A platform may answer more than it was asked for.
 		}
 		rows = append(rows, store.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics})
 	}
+	unusable := gather(claim.Days, got.rows, got.lost, got.apart)
 	writing, span := trace.Start(ctx, "write", report.Table.Name)
 	span.Number("adsync.rows", int64(len(rows)))
 	result, err := p.Store.WriteReport(writing, store.ReportWrite{
@@ -190,13 +190,15 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
 		Confirmed: confirmed, DirtySummary: report.Level == store.AccountLevel, Comparing: p.comparing(account, report),
+		Unusable: unusable,
 	})
 	span.End(err)
 	if err != nil {
 		return result, fenced(err)
 	}
 	p.metrics.rows.WithLabelValues(account.Media, report.Name).Add(float64(result.Written + result.Deleted))
-	if got.note != "" {
+	p.reportUnusable(account, report.Name, report.Level, unusable)
+	if got.note = cmp.Or(got.note, lostNote(unusable)); got.note != "" {
 		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
 		return result, notWhole(got.note)
 	}

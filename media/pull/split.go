@@ -123,7 +123,7 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 			return fetched{}, err
 		}
 	}
-	if parts.note != "" || len(parts.rows) == over.total {
+	if parts.note != "" || parts.came() == over.total {
 		return parts.fetched, nil
 	}
 	// Rows may have come while the parts were read.
@@ -131,8 +131,8 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 	if err != nil {
 		return fetched{}, err
 	}
-	if over.total = whole.Total; len(parts.rows) != over.total {
-		parts.note = fmt.Sprintf("the parts of the day have %d rows, and the whole %d", len(parts.rows), over.total)
+	if over.total = whole.Total; parts.came() != over.total {
+		parts.note = fmt.Sprintf("the parts of the day have %d rows, and the whole %d", parts.came(), over.total)
 	}
 	return parts.fetched, nil
 }
@@ -170,6 +170,7 @@ func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
 	if got.note != "" {
 		p.note = got.note
 	}
+	p.lost, p.apart = append(p.lost, got.lost...), append(p.apart, got.apart...)
 	for _, row := range got.rows {
 		k := keyOf(row)
 		if p.seen[k] {

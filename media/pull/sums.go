@@ -12,14 +12,19 @@ const roundedTo = 10_000
 
 // difference says where the rows of a query do not add up to the platform's own sums of them; "" when they do. Money is
 // rounded in every row and in the sum, by up to half a hundredth: as much may be lacking for each.
+// A metric of which a row's figure cannot be used is left out.
 func difference(rows []media.Row, sums *metric.Values) string {
 	var own metric.Values
+	unusable := map[string]bool{}
 	for i := range rows {
 		own.Add(&rows[i].Metrics)
+		for _, f := range rows[i].Faults {
+			unusable[f.Metric] = true
+		}
 	}
 	for i, m := range metric.All {
 		want, told := sums.Get(i)
-		if !told {
+		if !told || unusable[m.Name] {
 			continue
 		}
 		var rounded int64

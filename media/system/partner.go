@@ -55,7 +55,8 @@ func (l *loader) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for at := l.load.Cursor; ; {
+	// A cursor that lies in the future would have all changes until then go unseen.
+	for at := l.load.Cursor.Kept(settled); ; {
 		rows, next, err := l.Partner.Changed(ctx, at, partnerBatch)
 		if err != nil {
 			return err

@@ -140,6 +140,9 @@ func (l *accountLister) ofAgencies(customers url.Values) error {
 	return nil
 }
 
+// errNoID says that a row lacks what it is known by.
+var errNoID = errors.New("a row has no id")
+
 func readAgencies(data json.RawMessage) (ids []string, more bool, err error) {
 	var answer struct {
 		List []struct {
@@ -174,29 +177,22 @@ func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string
 		return nil, "", err
 	}
 	for _, raw := range answer.List {
-		var row struct {
-			AccountID       wire.ID `json:"account_id"`
-			CorporationName string  `json:"corporation_name"`
-			IsBid           *bool   `json:"is_bid"`
-			IsMP            bool    `json:"is_mp"`
-		}
-		if err := json.Unmarshal(raw, &row); err != nil {
-			return nil, "", err
-		}
-		if row.AccountID == "" {
-			return nil, "", errNoID
-		}
-		a := media.FoundAccount{
-			ExternalID: string(row.AccountID), Name: wire.Cut(row.CorporationName), Timezone: zoneName, Currency: currency,
-			Raw: []any{wire.Text(row.CorporationName)}, JSON: raw,
-		}
-		if row.IsMP && row.IsBid != nil && !*row.IsBid {
-			a.LeftOut = wechatOnly
-		}
-		found = append(found, a)
+		found = append(found, media.OpenAccount(raw, readAccount))
 	}
 	if answer.Cursor.HasMore && answer.Cursor.Cursor.Set {
 		next = strconv.FormatInt(answer.Cursor.Cursor.Value, 10)
 	}
 	return found, next, nil
+}
+
+func readAccount(row *wire.Row) media.FoundAccount {
+	name := row.Text("corporation_name")
+	a := media.FoundAccount{
+		ExternalID: row.Key("account_id"), Name: wire.Cut(name), Timezone: zoneName, Currency: currency,
+		Raw: []any{wire.Text(name)},
+	}
+	if isBid := row.Truth("is_bid"); row.Bool("is_mp") && isBid != nil && !*isBid {
+		a.LeftOut = wechatOnly
+	}
+	return a
 }

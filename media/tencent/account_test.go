@@ -33,7 +33,12 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 
 	stop := errors.New("stop")
 	require.ErrorIs(t, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return stop }), stop)
-	requireClass(t, media.Transient, New().Accounts(t.Context(), &server{answer: data(`{"list":[{}]}`)}, "", func([]media.FoundAccount) error { return nil }))
+	require.NoError(t, New().Accounts(t.Context(), &server{answer: data(`{"list":[{},{"account_id":7,"corporation_name":5}]}`)}, "", func(found []media.FoundAccount) error {
+		require.True(t, found[0].Lost)
+		require.False(t, found[1].Lost)
+		require.Equal(t, "corporation_name", found[1].Faults[0].Field)
+		return nil
+	}))
 }
 
 // refusal is an answer with a code.

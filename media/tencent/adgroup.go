@@ -1,8 +1,6 @@
 package tencent
 
 import (
-	"encoding/json"
-
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/wire"
@@ -38,32 +36,14 @@ func (Platform) Lists() []media.List {
 
 var adgroups = cursorList{endpoint: adgroupsEndpoint, fields: adgroupFields, read: readAdgroup}
 
-func readAdgroup(raw json.RawMessage) (media.Row, error) {
-	var a struct {
-		AdgroupID        wire.ID  `json:"adgroup_id"`
-		AdgroupName      string   `json:"adgroup_name"`
-		ConfiguredStatus string   `json:"configured_status"`
-		SystemStatus     string   `json:"system_status"`
-		DailyBudget      wire.Int `json:"daily_budget"`
-		BidAmount        wire.Int `json:"bid_amount"`
-		CreatedTime      wire.Int `json:"created_time"`
-		LastModifiedTime wire.Int `json:"last_modified_time"`
-		IsDeleted        bool     `json:"is_deleted"`
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return media.Row{}, err
-	}
-	if a.AdgroupID == "" {
-		return media.Row{}, errNoID
-	}
-	modified := a.LastModifiedTime.Unix()
+func readAdgroup(a *wire.Row) media.Row {
+	name, modified := a.Text("adgroup_name"), a.Unix("last_modified_time")
 	return media.Row{
-		Object: string(a.AdgroupID), Name: wire.Cut(a.AdgroupName), Modified: modified, Deleted: a.IsDeleted,
+		Object: a.Key("adgroup_id"), Name: wire.Cut(name), Modified: modified, Deleted: a.Bool("is_deleted"),
 		Raw: []any{
-			wire.Text(a.AdgroupName), wire.Text(a.ConfiguredStatus), wire.Text(a.SystemStatus),
-			a.DailyBudget.Column(), a.BidAmount.Column(),
-			store.At(a.CreatedTime.Unix()), store.At(modified),
+			wire.Text(name), wire.Text(a.Text("configured_status")), wire.Text(a.Text("system_status")),
+			a.Int("daily_budget").Column(), a.Int("bid_amount").Column(),
+			store.At(a.Unix("created_time")), store.At(modified),
 		},
-		JSON: raw,
-	}, nil
+	}
 }

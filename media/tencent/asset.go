@@ -1,8 +1,6 @@
 package tencent
 
 import (
-	"encoding/json"
-
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/wire"
@@ -40,7 +38,7 @@ type assetList struct {
 	endpoint string
 	id       string // the field of the id
 	fields   []string
-	more     func(a assetFile) []any // the columns that the kind has beside the common ones
+	more     func(a *wire.Row) []any // the columns that the kind has beside the common ones
 }
 
 var assetListFields = []string{"width", "height", "file_size", "type", "signature", "description", "created_time", "last_modified_time", "status"}
@@ -48,48 +46,24 @@ var assetListFields = []string{"width", "height", "file_size", "type", "signatur
 var (
 	images = assetList{
 		endpoint: imagesEndpoint, id: "image_id", fields: append([]string{"image_id", "source_type"}, assetListFields...),
-		more: func(a assetFile) []any { return []any{wire.Text(a.Status)} },
+		more: func(a *wire.Row) []any { return []any{wire.Text(a.Text("status"))} },
 	}
 	videos = assetList{
 		endpoint: videosEndpoint, id: "video_id",
 		fields: append([]string{"video_id", "system_status", "video_frames", "image_duration_millisecond"}, assetListFields...),
-		more:   func(a assetFile) []any { return []any{wire.Text(a.SystemStatus), a.Milliseconds.Column()} },
+		more: func(a *wire.Row) []any {
+			return []any{wire.Text(a.Text("system_status")), a.Int("image_duration_millisecond").Column()}
+		},
 	}
 )
 
-type assetFile struct {
-	ImageID          wire.ID  `json:"image_id"`
-	VideoID          wire.ID  `json:"video_id"`
-	Description      string   `json:"description"`
-	Width            wire.Int `json:"width"`
-	Height           wire.Int `json:"height"`
-	FileSize         wire.Int `json:"file_size"`
-	Signature        string   `json:"signature"`
-	Status           string   `json:"status"`
-	SystemStatus     string   `json:"system_status"`
-	Milliseconds     wire.Int `json:"image_duration_millisecond"`
-	CreatedTime      wire.Int `json:"created_time"`
-	LastModifiedTime wire.Int `json:"last_modified_time"`
-}
-
-func (l assetList) read(raw json.RawMessage) (media.Row, error) {
-	var a assetFile
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return media.Row{}, err
-	}
-	id := a.ImageID
-	if l.id == "video_id" {
-		id = a.VideoID
-	}
-	if id == "" {
-		return media.Row{}, errNoID
-	}
-	modified := a.LastModifiedTime.Unix()
+func (l assetList) read(a *wire.Row) media.Row {
+	description, modified := a.Text("description"), a.Unix("last_modified_time")
 	return media.Row{
-		Object: string(id), Name: wire.Cut(a.Description), Modified: modified, JSON: raw,
+		Object: a.Key(l.id), Name: wire.Cut(description), Modified: modified,
 		Raw: append([]any{
-			wire.Text(a.Description), a.Width.Column(), a.Height.Column(), a.FileSize.Column(), wire.Text(a.Signature),
-			store.At(a.CreatedTime.Unix()), store.At(modified),
+			wire.Text(description), a.Int("width").Column(), a.Int("height").Column(), a.Int("file_size").Column(), wire.Text(a.Text("signature")),
+			store.At(a.Unix("created_time")), store.At(modified),
 		}, l.more(a)...),
-	}, nil
+	}
 }

@@ -29,37 +29,16 @@ var creatives = cursorList{endpoint: creativesEndpoint, read: readCreative, fiel
 	"creative_set_approval_status", "created_time", "last_modified_time", "is_deleted",
 }}
 
-func readCreative(raw json.RawMessage) (media.Row, error) {
-	var c struct {
-		ID               wire.ID  `json:"dynamic_creative_id"`
-		Name             string   `json:"dynamic_creative_name"`
-		AdgroupID        wire.ID  `json:"adgroup_id"`
-		ConfiguredStatus string   `json:"configured_status"`
-		ApprovalStatus   string   `json:"creative_set_approval_status"`
-		CreatedTime      wire.Int `json:"created_time"`
-		LastModifiedTime wire.Int `json:"last_modified_time"`
-		IsDeleted        bool     `json:"is_deleted"`
-		// What a component holds differs by its kind, and grows.
-		Components any `json:"creative_components"`
-	}
-	// Ids among the components keep all their digits.
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	if err := decoder.Decode(&c); err != nil {
-		return media.Row{}, err
-	}
-	if c.ID == "" {
-		return media.Row{}, errNoID
-	}
-	modified := c.LastModifiedTime.Unix()
+func readCreative(c *wire.Row) media.Row {
+	name, modified := c.Text("dynamic_creative_name"), c.Unix("last_modified_time")
 	return media.Row{
-		Object: string(c.ID), Name: wire.Cut(c.Name), Modified: modified, Deleted: c.IsDeleted,
+		Object: c.Key("dynamic_creative_id"), Name: wire.Cut(name), Modified: modified, Deleted: c.Bool("is_deleted"),
 		Raw: []any{
-			wire.Text(c.Name), wire.Text(string(c.AdgroupID)), wire.Text(c.ConfiguredStatus), wire.Text(c.ApprovalStatus),
-			store.At(c.CreatedTime.Unix()), store.At(modified),
+			wire.Text(name), wire.Text(string(c.ID("adgroup_id"))), wire.Text(c.Text("configured_status")), wire.Text(c.Text("creative_set_approval_status")),
+			store.At(c.Unix("created_time")), store.At(modified),
 		},
-		JSON: raw, Assets: shown(c.Components),
-	}, nil
+		Assets: shown(c),
+	}
 }
 
 // assetFields are those that hold the id of an asset, wherever in a creative's components they stand, from the page of
@@ -76,8 +55,12 @@ var assetFields = map[string]string{
 
 // shown finds the images and videos among a creative's components; nil when it was not told of any component. A
 // component that the advertiser has taken out stays in the list, as a deleted one.
-func shown(components any) []store.AssetUse {
-	if components == nil {
+func shown(c *wire.Row) []store.AssetUse {
+	// Ids among the components keep all their digits.
+	decoder := json.NewDecoder(bytes.NewReader(c.Fields()["creative_components"]))
+	decoder.UseNumber()
+	var components any
+	if decoder.Decode(&components) != nil || components == nil {
 		return nil
 	}
 	found := map[store.AssetUse]bool{}
@@ -93,12 +76,17 @@ func shown(components any) []store.AssetUse {
 				return
 			}
 			for field, v := range value {
-				id := assetID(v)
-				switch kind, isAsset := assetFields[field]; {
-				case !isAsset, id == "":
+				kind, isAsset := assetFields[field]
+				switch v.(type) {
+				case string, json.Number:
+					if !isAsset {
+						continue
+					}
+					if id := assetID(c, field, v); id != "" {
+						found[store.AssetUse{Kind: kind, ID: id}] = true
+					}
+				default:
 					walk(v)
-				case id != "0":
-					found[store.AssetUse{Kind: kind, ID: id}] = true
 				}
 			}
 		}
@@ -107,15 +95,14 @@ func shown(components any) []store.AssetUse {
 	return append([]store.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...)
 }
 
-// assetID returns an id that is a text or, as no document has it, a number; "" for anything else.
-func assetID(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
+// assetID reads the id of an asset, a text or a json.Number; "" when it is not set or cannot be used.
+func assetID(c *wire.Row, field string, value any) string {
+	text, err := json.Marshal(value)
+	var id wire.TextID
+	if err = cmp.Or(err, id.UnmarshalJSON(text)); err != nil {
+		c.Add([]wire.Fault{{Field: "creative_components." + field, Kind: wire.AttributeFault, Why: err.Error()}})
 	}
-	return ""
+	return string(id)
 }
 
 func compareUses(a, b store.AssetUse) int {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
 
@@ -103,66 +102,41 @@ func readFunds(data json.RawMessage) ([]media.Row, error) {
 	}
 	var rows []media.Row
 	for _, raw := range *answer.List {
-		var status struct {
-			FundStatus string `json:"fund_status"`
-		}
-		if err := json.Unmarshal(raw, &status); err != nil {
-			return nil, err
-		}
-		row, err := readFund(raw, balanceAmounts)
-		if err != nil {
-			return nil, err
-		}
-		row.Raw = append(row.Raw, wire.Text(status.FundStatus))
-		rows = append(rows, row)
+		rows = append(rows, media.OpenRow(raw, func(r *wire.Row) media.Row {
+			row := readFund(r, balanceAmounts)
+			row.Raw = append(row.Raw, wire.Text(r.Text("fund_status")))
+			return row
+		}))
 	}
 	return rows, nil
 }
 
 // readFund reads a row about one fund type.
-func readFund(raw json.RawMessage, amounts wire.Amounts) (media.Row, error) {
-	var key struct {
-		FundType wire.ID `json:"fund_type"`
-	}
-	var fields map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(raw, &key), json.Unmarshal(raw, &fields)); err != nil {
-		return media.Row{}, err
-	}
-	if key.FundType == "" {
-		return media.Row{}, errNoID
-	}
-	row := media.Row{Object: string(key.FundType), JSON: raw}
-	var err error
-	row.Raw, row.Funds, err = amounts.Read(fields, fundTypes.Kind(row.Object))
-	return row, err
+func readFund(r *wire.Row, amounts wire.Amounts) media.Row {
+	row := media.Row{Object: r.Key("fund_type")}
+	var bad []wire.Fault
+	row.Raw, row.Funds, bad = amounts.Read(r.Fields(), fundTypes.Kind(row.Object))
+	r.Add(bad)
+	return row
 }
 
 func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
 	return media.Numbered{Endpoint: flowEndpoint, Size: flowPage}.Page(ctx, api, page, url.Values{
 		"account_id": {api.Account().ExternalID},
 		"date_range": {asJSON(map[string]string{"start_date": q.From.String(), "end_date": q.To.String()})},
-	}, media.EachRow(func(raw json.RawMessage) (media.Row, error) { return readFlow(raw, q) }))
+	}, media.EachRow(func(r *wire.Row) media.Row { return readFlow(r, q) }))
 }
 
-func readFlow(raw json.RawMessage, q media.ReportQuery) (media.Row, error) {
-	var at struct {
-		Time wire.Int `json:"time"`
-	}
-	if err := json.Unmarshal(raw, &at); err != nil {
-		return media.Row{}, err
-	}
-	row, err := readFund(raw, flowAmounts)
-	if err != nil {
-		return media.Row{}, err
-	}
+func readFlow(r *wire.Row, q media.ReportQuery) media.Row {
+	row := readFund(r, flowAmounts)
 	// The platform's description has a time in each row, its sample has none.
-	switch moment := at.Time.Unix(); {
+	switch moment := r.KeyUnix("time"); {
 	case !moment.IsZero():
 		row.Day = day.Of(moment, flowZone)
 	case q.From == q.To:
 		row.Day = q.From
-	default:
-		return media.Row{}, fmt.Errorf("a row of %s has no time", row.Object)
+	case !r.Lost():
+		r.Lose("time", errors.New("is not set, and several days were asked for"))
 	}
-	return row, nil
+	return row
 }

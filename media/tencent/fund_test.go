@@ -35,10 +35,16 @@ func TestFunds_ReadTheWireFormat(t *testing.T) {
 	rows, err = New().Funds().Balance.Fetch(t.Context(), &server{answer: data(`{"list":[]}`)})
 	require.NoError(t, err)
 	require.Empty(t, rows)
-	for _, broken := range []string{`{}`, `{"list":null}`, `{"list":[{"balance":1}]}`, `{"list":[{"fund_type":"A","balance":1.5e30}]}`} {
+	for _, broken := range []string{`{}`, `{"list":null}`} {
 		_, err = New().Funds().Balance.Fetch(t.Context(), &server{answer: data(broken)})
 		requireClass(t, media.Transient, err)
 	}
+	rows, err = New().Funds().Balance.Fetch(t.Context(), &server{answer: data(`{"list":[{"balance":1},{"fund_type":"A","balance":1.5e30}]}`)})
+	require.NoError(t, err)
+	require.True(t, rows[0].Lost, "nobody knows of which money it is")
+	require.False(t, rows[1].Lost)
+	require.Equal(t, "balance", rows[1].Faults[0].Field)
+	require.Nil(t, rows[1].Raw[0])
 }
 
 func TestFunds_EveryTypeIsOfOneKind(t *testing.T) {
@@ -110,7 +116,11 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	require.Equal(t, []fund.Row{{Kind: fund.Grant}}, page.Rows[0].Funds, "what is not told is not 0")
 	require.Equal(t, []any{nil, nil, nil, nil, nil, nil}, page.Rows[0].Raw)
 
-	for _, broken := range []string{`{}`, `{"list":[]}`, `{"list":[{}],"page_info":{"total_number":1}}`, `{"list":[{"fund_type":"FUND_TYPE_CASH"}],"page_info":{"total_number":1}}`} {
+	for _, broken := range []string{`{"list":[{}],"page_info":{"total_number":1}}`, `{"list":[{"fund_type":"FUND_TYPE_CASH"}],"page_info":{"total_number":1}}`} {
+		page, err = flow.Page(t.Context(), &server{answer: data(broken)}, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "")
+		requireLost(t, page, err)
+	}
+	for _, broken := range []string{`{}`, `{"list":[]}`} {
 		_, err = flow.Page(t.Context(), &server{answer: data(broken)}, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "")
 		requireClass(t, media.Transient, err)
 	}

@@ -60,8 +60,8 @@ func TestReport_OfCreativesKeepsTheirAdGroup(t *testing.T) {
 			"two fields at the most, and the object is one of them")
 		require.Equal(t, "5000000000001", page.Rows[0].Object)
 	}
-	_, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: reportAnswer(1, `{"date":"2026-11-01","adgroup_id":41000001}`)}, q, "")
-	requireClass(t, media.Transient, err)
+	page, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: reportAnswer(1, `{"date":"2026-11-01","adgroup_id":41000001}`)}, q, "")
+	requireLost(t, page, err)
 }
 
 func TestReport_IsNarrowedToAdGroups(t *testing.T) {
@@ -100,8 +100,8 @@ func TestCreatives_TellWhatTheyShow(t *testing.T) {
 		`{}`:   {},
 		`null`: nil,
 	} {
-		row, err := readCreative([]byte(`{"dynamic_creative_id":5,"creative_components":` + components + `}`))
-		require.NoError(t, err)
+		row := media.OpenRow([]byte(`{"dynamic_creative_id":5,"creative_components":`+components+`}`), readCreative)
+		require.Empty(t, row.Faults)
 		require.Equal(t, want, row.Assets, components)
 	}
 }

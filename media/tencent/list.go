@@ -15,9 +15,6 @@ import (
 // listPage is the most that a page of a list holds.
 const listPage = 100
 
-// errNoID says that a row lacks what it is known by.
-var errNoID = errors.New("a row has no id")
-
 // The two queries that make the whole. Live ones come first: an object that is deleted between the two is then in both, the
 // other way round it would be in none.
 const (
@@ -37,7 +34,7 @@ type filter struct {
 type cursorList struct {
 	endpoint string
 	fields   []string
-	read     func(raw json.RawMessage) (media.Row, error)
+	read     func(*wire.Row) media.Row
 }
 
 // page fetches a page, which is named "<rows so far>:<cursor>".
@@ -105,10 +102,7 @@ func (l cursorList) readPage(data json.RawMessage, isDeleted bool) (page media.P
 	}
 	page.Total = int(answer.Cursor.TotalNumber.Value)
 	for _, raw := range answer.List {
-		row, err := l.read(raw)
-		if err != nil {
-			return media.Page{}, "", err
-		}
+		row := media.OpenRow(raw, l.read)
 		row.Deleted = row.Deleted || isDeleted
 		page.Rows = append(page.Rows, row)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"adsync/base/secret"
 	"adsync/media"
@@ -59,21 +58,13 @@ func readAuthorisation(data json.RawMessage) (media.Authorisation, error) {
 	if err != nil {
 		return media.Authorisation{}, err
 	}
-	var answer struct {
-		Info struct {
-			AccountID wire.ID `json:"account_id"`
-			UIN       wire.ID `json:"account_uin"`
-			WeChat    string  `json:"wechat_account_id"`
-			Role      string  `json:"account_role_type"`
-		} `json:"authorizer_info"`
-	}
-	err = json.Unmarshal(data, &answer)
-	login := cmp.Or(string(answer.Info.AccountID), string(answer.Info.UIN), answer.Info.WeChat)
-	if err != nil || login == "" || tokens.Refresh.IsZero() {
+	info := wire.Open(data).In("authorizer_info")
+	login := cmp.Or(string(info.ID("account_id")), string(info.ID("account_uin")), info.Text("wechat_account_id"))
+	if login == "" || tokens.Refresh.IsZero() {
 		// The decoder's words may hold a piece of the answer, and that is tokens.
 		return media.Authorisation{}, &media.Error{Class: media.Invalid, Message: "the answer to an exchange does not say whose tokens they are, or holds no pair: authorise again"}
 	}
-	role := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(answer.Info.Role, "ACCOUNT_ROLE_TYPE_"), "_", " "))
+	role := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(info.Text("account_role_type"), "ACCOUNT_ROLE_TYPE_"), "_", " "))
 	return media.Authorisation{Tokens: tokens, Login: login, Name: strings.TrimSpace(role + " " + login)}, nil
 }
 
@@ -105,20 +96,15 @@ func (p Platform) askTokens(ctx context.Context, transport media.Transport, app 
 }
 
 func readTokens(data json.RawMessage) (media.Tokens, error) {
-	var answer struct {
-		AccessToken    string   `json:"access_token"`
-		RefreshToken   string   `json:"refresh_token"`
-		AccessExpires  wire.Int `json:"access_token_expires_in"`
-		RefreshExpires wire.Int `json:"refresh_token_expires_in"`
+	answer := wire.Open(data)
+	tokens := media.Tokens{
+		Access:         secret.NewText(answer.Text("access_token")),
+		Refresh:        secret.NewText(answer.Text("refresh_token")),
+		AccessExpires:  answer.Seconds("access_token_expires_in"),
+		RefreshExpires: answer.Seconds("refresh_token_expires_in"),
 	}
-	if err := json.Unmarshal(data, &answer); err != nil || answer.AccessToken == "" {
-		// The decoder's words may hold a piece of the answer, and that is tokens.
+	if tokens.Access.IsZero() {
 		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "the answer to a call for tokens holds none"}
 	}
-	return media.Tokens{
-		Access:         secret.NewText(answer.AccessToken),
-		Refresh:        secret.NewText(answer.RefreshToken),
-		AccessExpires:  time.Duration(answer.AccessExpires.Value) * time.Second,
-		RefreshExpires: time.Duration(answer.RefreshExpires.Value) * time.Second,
-	}, nil
+	return tokens, nil
 }

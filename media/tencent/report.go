@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/wire"
@@ -146,7 +145,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		query.Set("filtering", asJSON([]filter{{Field: "adgroup_id", Operator: "IN", Values: q.Within}}))
 	}
 	pages := media.Numbered{Endpoint: r.endpoint, Size: reportPage, Reach: reportCap}
-	read := media.EachRow(func(raw json.RawMessage) (media.Row, error) { return r.readRow(raw, q) })
+	read := media.EachRow(func(row *wire.Row) media.Row { return r.readRow(row, q) })
 	out, err := pages.Page(ctx, api, page, query, read)
 	if refusesOrder(err) {
 		// The documents do not say what rows can be sorted by. Without an order rows may move between pages, which is
@@ -163,41 +162,21 @@ func refusesOrder(err error) bool {
 	return ok && e.Class == media.Bug && (strings.Contains(e.Message, "order_by") || strings.Contains(e.Message, "sort_field"))
 }
 
-func (r report) readRow(raw json.RawMessage, q media.ReportQuery) (media.Row, error) {
-	var keys struct {
-		Date       string   `json:"date"`
-		Hour       wire.Int `json:"hour"`
-		AdgroupID  wire.ID  `json:"adgroup_id"`
-		CreativeID wire.ID  `json:"dynamic_creative_id"`
-	}
-	fields, err := values(raw)
-	if err := errors.Join(err, json.Unmarshal(raw, &keys)); err != nil {
-		return media.Row{}, err
-	}
-	row := media.Row{Day: q.From, JSON: raw}
+func (r report) readRow(from *wire.Row, q media.ReportQuery) media.Row {
+	row := media.Row{Day: q.From}
 	if r.hourly {
 		// Hourly rows need not carry the date: one day was asked for.
-		if !keys.Hour.Set || keys.Hour.Value < 0 || keys.Hour.Value > 23 {
-			return media.Row{}, fmt.Errorf("hour %v is not 0 to 23", keys.Hour.Column())
-		}
-		row.Hour = int(keys.Hour.Value)
+		row.Hour = from.KeyInt("hour", 0, 23)
 	} else {
-		if row.Day, err = day.Parse(keys.Date); err != nil {
-			return media.Row{}, err
-		}
+		row.Day = from.KeyDay("date")
 	}
-	switch r.object() {
-	case "":
-	case "adgroup_id":
-		row.Object = string(keys.AdgroupID)
-	default:
-		row.Object = string(keys.CreativeID)
+	if object := r.object(); object != "" {
+		row.Object = from.Key(object)
 	}
-	if row.Object == "" && len(r.objects) > 0 {
-		return media.Row{}, errNoID
-	}
-	row.Raw, row.Metrics, err = figures.Read(fields)
-	return row, err
+	var bad []wire.Fault
+	row.Raw, row.Metrics, bad = figures.Read(from.Fields())
+	from.Add(bad)
+	return row
 }
 
 // values are the fields of a row: its figures stand beside its keys.

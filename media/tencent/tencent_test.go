@@ -49,6 +49,15 @@ func requireClass(t *testing.T, class media.Class, err error) {
 	require.Equal(t, class, e.Class, "%v", err)
 }
 
+// requireLost wants a page whose one row is lost, and named.
+func requireLost(t *testing.T, page media.Page, err error) {
+	t.Helper()
+	require.NoError(t, err)
+	require.Len(t, page.Rows, 1)
+	require.True(t, page.Rows[0].Lost)
+	require.NotEmpty(t, page.Rows[0].Faults)
+}
+
 func TestSign_AddsWhatEveryCallNeeds(t *testing.T) {
 	t.Parallel()
 	nonces := map[string]bool{}
@@ -219,8 +228,8 @@ func TestHourlyReport_TakesTheDayFromTheQuery(t *testing.T) {
 	_, err = report.Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-02"}, "")
 	requireClass(t, media.Bug, err)
 	for _, hour := range []string{`24`, `-1`, `null`, `"x"`} {
-		_, err = report.Page(t.Context(), &server{answer: reportAnswer(1, `{"hour":`+hour+`}`)}, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
-		requireClass(t, media.Transient, err)
+		page, err := report.Page(t.Context(), &server{answer: reportAnswer(1, `{"hour":`+hour+`}`)}, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		requireLost(t, page, err)
 	}
 }
 

@@ -95,7 +95,7 @@ func (k *Keeper) refresh(ctx context.Context, row store.Token, own intent) (Logi
 	}
 	next := Login{
 		ID: row.ID, App: media.App{ID: row.AppID}, Access: tokens.Access,
-		Expires: asked.Add(max(tokens.AccessExpires, lifeMin)), Generation: row.Generation + 1,
+		Expires: asked.Add(max(Life(tokens.AccessExpires), lifeMin)), Generation: row.Generation + 1,
 	}
 	stored, err := k.keep(ctx, row, next, tokens, asked)
 	if err != nil {
@@ -189,7 +189,7 @@ func (k *Keeper) keep(ctx context.Context, row store.Token, login Login, tokens 
 		}
 	}
 	if tokens.RefreshExpires > 0 {
-		next.RefreshExpires = asked.Add(tokens.RefreshExpires)
+		next.RefreshExpires = asked.Add(Life(tokens.RefreshExpires))
 	}
 	failing := false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, keepPauseMax) {
@@ -214,6 +214,12 @@ func (k *Keeper) store(ctx context.Context, row store.Token, next store.Token) (
 	// After a try whose commit was not seen it finds the pair there and says false, which is as well.
 	return k.Store.StoreTokens(ctx, row.ID, row.Generation, next)
 }
+
+// lifeMax is the longest life of a token that is believed. No platform's is as long, and dates far beyond do not fit the tables.
+const lifeMax = 10 * 365 * 24 * time.Hour
+
+// Life is what of a token's life, as a platform tells it, is believed.
+func Life(told time.Duration) time.Duration { return min(max(told, 0), lifeMax) }
 
 // failed decides what a failed refresh means: a refused refresh token parks the login, with one alert; anything else
 // lets it rest, longer with each try. Those who wait for the token wait on, at no attempt.

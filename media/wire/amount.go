@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"adsync/base/fund"
@@ -33,8 +32,8 @@ func (as Amounts) Columns() []store.RawColumn {
 }
 
 // Read brings a platform's row to the raw columns' values and to what it says of each kind of money. own is the kind
-// of the row's fund type, for the amounts that name none. What the row lacks stays unset.
-func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any, funds []fund.Row, err error) {
+// of the row's fund type, for the amounts that name none. What the row lacks, and what cannot be used, stays unset.
+func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any, funds []fund.Row, bad []Fault) {
 	type place struct {
 		kind fund.Kind
 		is   fund.Field
@@ -42,16 +41,11 @@ func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any
 	noted := make(map[place]bool, len(as))
 	raw = make([]any, len(as))
 	for i, a := range as {
-		var d Decimal
-		if err := d.UnmarshalJSON(row[a.Field]); err != nil {
-			return nil, nil, fmt.Errorf("field %s: %w", a.Field, err)
-		}
 		var amount fund.Amount
-		if d.IsSet() {
-			micros, fen, err := (Figure{Field: a.Field, Unit: a.Unit}).scale(d)
-			if err != nil {
-				return nil, nil, fmt.Errorf("field %s: %w", a.Field, err)
-			}
+		switch micros, fen, set, err := (Figure{Field: a.Field, Unit: a.Unit}).read(row[a.Field]); {
+		case err != nil:
+			bad = append(bad, Fault{Field: a.Field, Kind: FigureFault, Why: err.Error()})
+		case set:
 			raw[i], amount = fen, fund.Of(micros)
 		}
 		if a.Is == fund.Untold {
@@ -71,5 +65,5 @@ func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any
 		noted[place{kind, a.Is}] = true
 		funds[at].Values[a.Is] = amount
 	}
-	return raw, funds, nil
+	return raw, funds, bad
 }

@@ -21,8 +21,8 @@ func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 	require.Equal(t, store.RawColumn{Name: "valid_cash_fen", Kind: store.Int}, amounts.Columns()[2])
 	var row map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(`{"balance":1.2345678e4,"cash":-0.1,"locked":7,"left":3,"more":{}}`), &row))
-	raw, funds, err := amounts.Read(row, fund.Grant)
-	require.NoError(t, err)
+	raw, funds, bad := amounts.Read(row, fund.Grant)
+	require.Empty(t, bad)
 	require.Equal(t, []any{int64(1_234_568), int64(-10), nil, int64(700), int64(3)}, raw)
 	total, cash, grant := fund.Row{Kind: fund.Total}, fund.Row{Kind: fund.Cash}, fund.Row{Kind: fund.Grant}
 	total.Values[fund.Balance] = fund.Of(12_345_678_000)
@@ -37,17 +37,21 @@ func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 	for text, want := range map[string]fund.Amount{`{"direct":1.5,"contract":2}`: fund.Of(3_500_000), `{"direct":1.5}`: {}, `{"contract":2}`: {}} {
 		clear(row)
 		require.NoError(t, json.Unmarshal([]byte(text), &row))
-		_, funds, err = rebates.Read(row, "")
-		require.NoError(t, err)
+		_, funds, bad = rebates.Read(row, "")
+		require.Empty(t, bad)
 		require.Len(t, funds, 1)
 		require.Equal(t, want, funds[0].Values[fund.Balance], text)
 	}
 
-	for _, bad := range []string{`{"cash":"many"}`, `{"cash":1e19}`, `{"cash":[1]}`} {
+	for _, bad := range []string{`{"cash":"many"}`, `{"cash":1e19}`, `{"cash":[1]}`, `{"cash":true}`} {
 		clear(row)
 		require.NoError(t, json.Unmarshal([]byte(bad), &row))
-		_, _, err = amounts.Read(row, fund.Grant)
-		require.ErrorContains(t, err, "field cash", bad)
+		raw, funds, faults := amounts.Read(row, fund.Grant)
+		require.Len(t, faults, 1, bad)
+		require.Equal(t, "cash", faults[0].Field, bad)
+		require.Equal(t, wire.FigureFault, faults[0].Kind, bad)
+		require.Nil(t, raw[1], bad)
+		require.False(t, funds[1].Values[fund.Balance].Set, bad)
 	}
 }
 
@@ -57,8 +61,8 @@ func TestAmounts_LeaveUnsetWhatTheRowLacks(t *testing.T) {
 	for _, text := range []string{`{}`, `{"balance":null}`, `{"balance":""}`} {
 		var row map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(text), &row))
-		raw, funds, err := amounts.Read(row, "")
-		require.NoError(t, err)
+		raw, funds, bad := amounts.Read(row, "")
+		require.Empty(t, bad)
 		require.Equal(t, []any{nil}, raw, text)
 		require.Equal(t, []fund.Row{{Kind: fund.Cash}}, funds, text)
 	}

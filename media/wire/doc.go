@@ -1,5 +1,6 @@
 // Package wire reads the numbers, ids and amounts of platforms' answers exactly: nothing passes through a float. What
-// is null, absent or "" is not set, on all platforms alike.
+// is null, absent, "", "-" or "--" is not set, on all platforms alike. A value that cannot be used is not set either, and a
+// Fault names it: it never costs the rows around it.
 package wire
 
 import (
@@ -10,19 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// errEmpty stands for null and "".
+// errEmpty stands for null and for what isNoValue.
 var errEmpty = errors.New("empty")
 
-// literal returns the text of a JSON number or string; errEmpty for null and "".
+// literal returns the text of a JSON number or string; errEmpty for null and what isNoValue.
 func literal(data []byte) (string, error) {
 	data = bytes.TrimSpace(data)
 	switch {
-	case len(data) == 0 || bytes.Equal(data, []byte("null")) || bytes.Equal(data, []byte(`""`)):
+	case len(data) == 0 || bytes.Equal(data, []byte("null")):
 		return "", errEmpty
 	case data[0] == '"':
 		var s string
 		if err := json.Unmarshal(data, &s); err != nil {
 			return "", err
+		}
+		if isNoValue(s) {
+			return "", errEmpty
 		}
 		return s, nil
 	case data[0] == '-' || ('0' <= data[0] && data[0] <= '9'):

@@ -88,32 +88,43 @@ func (fs Figures) Columns() []store.RawColumn {
 	return columns
 }
 
-// Read brings a row's figures to the raw columns' values and to metrics. What the row lacks stays unset.
-func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric.Values, err error) {
+// Read brings a row's figures to the raw columns' values and to metrics. What the row lacks, and what cannot be used, stays unset.
+func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric.Values, bad []Fault) {
 	raw = make([]any, len(fs))
 	for i, f := range fs {
-		var d Decimal
-		if err := d.UnmarshalJSON(row[f.Field]); err != nil {
-			return nil, metric.Values{}, fmt.Errorf("field %s: %w", f.Field, err)
-		}
-		if !d.IsSet() {
+		value, kept, set, err := f.read(row[f.Field])
+		if err != nil {
+			bad = append(bad, Fault{Field: f.Field, Kind: FigureFault, Why: err.Error(), Metric: f.Metric})
 			continue
 		}
-		value, kept, err := f.scale(d)
-		if err != nil {
-			return nil, metric.Values{}, fmt.Errorf("field %s: %w", f.Field, err)
+		if set {
+			raw[i] = kept
+			values.Set(metric.Index(f.Metric), value)
 		}
-		raw[i] = kept
-		values.Set(metric.Index(f.Metric), value)
 	}
-	return raw, values, nil
+	return raw, values, bad
 }
 
 // Sums reads the metrics of the sums that a platform tells of all rows: those that the rows must add up to.
-func (fs Figures) Sums(sums map[string]json.RawMessage) (metric.Values, error) {
+func (fs Figures) Sums(sums map[string]json.RawMessage) (metric.Values, []Fault) {
 	exact := slices.DeleteFunc(slices.Clone(fs), func(f Figure) bool { return f.Inexact })
-	_, values, err := exact.Read(sums)
-	return values, err
+	_, values, bad := exact.Read(sums)
+	return values, bad
+}
+
+// figureMax is what no figure of a row reaches, in millionths of a currency or in things counted: what lies beyond is a broken answer. A
+// few hundred of them still add up to less than a column holds.
+const figureMax = 1e16
+
+func (f Figure) read(data json.RawMessage) (value, kept int64, set bool, err error) {
+	var d Decimal
+	if err := d.UnmarshalJSON(data); err != nil || !d.IsSet() {
+		return 0, 0, false, err
+	}
+	if value, kept, err = f.scale(d); err == nil && (value > figureMax || value < -figureMax) {
+		err = fmt.Errorf("%d is more than any figure", value)
+	}
+	return value, kept, err == nil, err
 }
 
 func (f Figure) scale(d Decimal) (value, kept int64, err error) {

@@ -1,7 +1,5 @@
 package wire
 
-import "time"
-
 // Int is a whole number, from a JSON number or a string holding one.
 type Int struct {
 	Value int64
@@ -28,12 +26,4 @@ func (n Int) Column() any {
 		return nil
 	}
 	return n.Value
-}
-
-// Unix returns the moment that the number counts seconds to, in UTC; the zero time for 0 and when it is not set.
-func (n Int) Unix() time.Time {
-	if n.Value <= 0 {
-		return time.Time{}
-	}
-	return time.Unix(n.Value, 0).UTC()
 }

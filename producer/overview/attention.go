@@ -35,7 +35,7 @@ func (l *look) attend(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendDead, l.attendDifferences, l.attendFailed} {
+	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendDead, l.attendDifferences, l.attendFailed, l.attendUnusable} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+)
+
+// FaultKind says what a value that cannot be used costs.
+type FaultKind string
+
+// The kinds, the least first.
+const (
+	AttributeFault FaultKind = "attribute" // the value alone: the field is not set, or its text is repaired
+	FutureFault    FaultKind = "future"    // nothing: the time is kept as data, and moves no mark
+	FigureFault    FaultKind = "figure"    // the figure: it is not set, and the day is not whole
+	KeyFault       FaultKind = "key"       // the row: it is not known what it is about, and the day is not whole
+)
+
+// Unusable are the values of one field of a pull's rows that cannot be used.
+type Unusable struct {
+	Day    day.Day // "" when it is not known of which day of the scope they are
+	Field  string
+	Kind   FaultKind
+	Number int
+	Why    string // what is wrong with one of them
+}
+
+// costs reports whether a day that has them is not whole.
+func (u Unusable) costs() bool { return u.Kind == FigureFault || u.Kind == KeyFault }
+
+// UnusableOf chooses those that a day has.
+func UnusableOf(all []Unusable, d day.Day) []Unusable {
+	var of []Unusable
+	for _, u := range all {
+		if u.Day == d || u.Day == "" {
+			of = append(of, u)
+		}
+	}
+	return of
+}
+
+// UnusableNote says in a line what cannot be used, the costliest first, and whether that leaves the day not whole; "" when there is nothing.
+func UnusableNote(of []Unusable) (note string, costs bool) {
+	if len(of) == 0 {
+		return "", false
+	}
+	rank := []FaultKind{KeyFault, FigureFault, FutureFault, AttributeFault}
+	of = slices.Clone(of)
+	slices.SortStableFunc(of, func(a, b Unusable) int {
+		return cmp.Or(slices.Index(rank, a.Kind)-slices.Index(rank, b.Kind), strings.Compare(a.Field, b.Field))
+	})
+	parts := make([]string, len(of))
+	for i, u := range of {
+		parts[i] = fmt.Sprintf("%d × %s of %s", u.Number, u.Kind, u.Field)
+		costs = costs || u.costs()
+	}
+	return "unusable values: " + strings.Join(parts, ", ") + "; " + of[0].Field + " " + of[0].Why, costs
+}
+
+// noteMax is the width of coverage.note, in characters.
+const noteMax = 255
+
+// mark notes in a day's outcome what of its rows cannot be used. Where that costs figures or rows the day is not whole.
+func (o *dayOutcome) mark(all []Unusable) {
+	o.unusable = UnusableOf(all, o.day)
+	note, costs := UnusableNote(o.unusable)
+	if costs {
+		o.state, o.whole, o.opens = Partial, false, true
+	}
+	if note != "" && (costs || o.note == "") {
+		o.note = note
+	}
+}
+
+var unusableTable = Table{
+	Name: "unusable_value", Key: []string{"account_id", "report", "level", "day", "field", "kind"},
+	Columns: []string{"media", "number", "why", "seen_at"},
+}
+
+// writeUnusable brings unusable_value to what a pull found. A pull of a part of its scope adds to what is known.
+func (d *DB) writeUnusable(tx *gorm.DB, c Claim, now time.Time, before []Coverage, days []dayOutcome) error {
+	had := map[day.Day]int64{}
+	for _, b := range before {
+		had[b.Day] = b.Unusable
+	}
+	var stale []day.Day
+	var rows [][]any
+	for i := range days {
+		o := &days[i]
+		for _, u := range o.unusable {
+			o.unusableNow += int64(u.Number)
+			rows = append(rows, []any{c.AccountID, c.Report, c.Level, o.day, cut(u.Field, fieldMax), string(u.Kind), c.Media, u.Number, cut(u.Why, noteMax), At(now)})
+		}
+		switch {
+		case o.adds:
+			o.unusableNow = max(o.unusableNow, had[o.day])
+		case had[o.day] > 0:
+			stale = append(stale, o.day)
+		}
+		o.recount = o.unusableNow != had[o.day]
+	}
+	if len(stale) > 0 {
+		err := tx.Exec("DELETE FROM unusable_value WHERE account_id = ? AND report = ? AND level = ? AND day IN ?", c.AccountID, c.Report, c.Level, stale).Error
+		if err != nil {
+			return fmt.Errorf("clear the unusable values of %s: %w", c.Report, err)
+		}
+	}
+	return d.Upsert(tx, unusableTable, rows)
+}
+
+// UnusableField is how many values of a field could not be used, over all accounts and days.
+type UnusableField struct {
+	Media     string
+	Report    string
+	Field     string
+	Kind      FaultKind
+	Number    int64
+	Accounts  int64
+	AccountID int64 // one of them
+	Why       string
+	Since     Time `gorm:"column:since"`
+}
+
+// Unusable lists the fields whose values could not be used by the last pull of their scope, the costliest kinds first and then by number.
+func (g *Glance) Unusable(limit int) ([]UnusableField, error) {
+	var fields []UnusableField
+	err := g.tx.Raw("SELECT media, report, field, kind, CAST(SUM(number) AS SIGNED) AS number, COUNT(DISTINCT account_id) AS accounts, MIN(account_id) AS account_id,"+
+		" MIN(why) AS why, MIN(seen_at) AS since FROM unusable_value GROUP BY media, report, field, kind"+
+		" ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media, report, field LIMIT ?",
+		KeyFault, FigureFault, FutureFault, limit).Scan(&fields).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the unusable values: %w", err)
+	}
+	return fields, nil
+}

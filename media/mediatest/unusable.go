@@ -1,0 +1,200 @@
+package mediatest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/media"
+	"adsync/media/client"
+)
+
+// badValues are what a broken row may hold where any other value belongs, as JSON.
+var badValues = []string{
+	"\"广\xe5\xb9\"",              // a text cut inside a character
+	`{"x":[1]}`,                  // another type
+	"-1e30",                      // a number beyond all columns
+	`"-"`,                        // a word for no value
+	`"0000-00-00 25:00:00"`,      // a text that is no number and no time
+	"1795000000000",              // milliseconds as seconds
+	`"a\u0000b"`, "true", "null", // others
+}
+
+// badEach is how many of them each value is broken by.
+const badEach = 3
+
+// testUnusable breaks each value of the first row of each list and report in turn. The other rows must stay as they are, and the row itself, or
+// that it is lost, must be told.
+func testUnusable(t *testing.T, h *harness) {
+	t.Helper()
+	account, broken := h.tested()[0], 0
+	check := func(what string, page func() (media.Page, error)) {
+		h.connect(t, (&alteration{remove: true}).client())
+		others, err := page()
+		require.NoError(t, err)
+		for field := 0; ; field++ {
+			for n := range badEach {
+				alter := &alteration{value: badValues[(field*badEach+n)%len(badValues)], field: field}
+				h.connect(t, alter.client())
+				got, err := page()
+				require.NoError(t, err, "%s: %s as %s", what, alter.name, alter.value)
+				if alter.name == "" {
+					return // The row has no more fields.
+				}
+				broken++
+				requireOthers(t, fmt.Sprintf("%s: %s as %s", what, alter.name, alter.value), others, got)
+			}
+		}
+	}
+	for _, list := range h.platform.Lists() {
+		variant := ""
+		if len(list.Variants) > 0 {
+			variant = list.Variants[0]
+		}
+		check(list.Name, func() (media.Page, error) {
+			return list.Page(t.Context(), h.api(account), media.ListQuery{Variant: variant, Until: h.transport.Now()}, "")
+		})
+	}
+	for _, report := range h.platform.Reports() {
+		if report.Level != "adgroup" {
+			continue
+		}
+		check(report.Name, func() (media.Page, error) {
+			yesterday := h.server.Today.Add(-1)
+			return report.Page(t.Context(), h.api(account), media.ReportQuery{From: yesterday, To: yesterday}, "")
+		})
+	}
+	require.Greater(t, broken, 100)
+}
+
+// requireOthers wants a page to have all rows of another, and the row that was broken, or to tell that it is lost.
+func requireOthers(t *testing.T, what string, others, got media.Page) {
+	t.Helper()
+	for _, row := range others.Rows {
+		require.True(t, slices.ContainsFunc(got.Rows, func(r media.Row) bool {
+			return r.Object == row.Object && r.Day == row.Day && r.Hour == row.Hour && !r.Lost && string(r.JSON) == string(row.JSON)
+		}), "%s costs the row %s", what, row.JSON)
+	}
+	for _, row := range got.Rows {
+		require.True(t, utf8.Valid(row.JSON), what)
+		require.False(t, row.Lost && len(row.Faults) == 0, what)
+	}
+	require.GreaterOrEqual(t, counted(got), counted(others)+1, "%s: the row counts", what)
+}
+
+func counted(p media.Page) int {
+	if p.Counted != nil {
+		return len(p.Counted)
+	}
+	return len(p.Rows)
+}
+
+// alteration breaks one value of the first row of each answer, or removes the row.
+type alteration struct {
+	value  string
+	field  int // which of the row's values, in order
+	remove bool
+	name   string // of the value that was broken; "" when the row has no such value
+}
+
+// client is an HTTP client whose answers are altered.
+func (a *alteration) client() *http.Client {
+	inner := client.NewHTTP()
+	inner.Timeout = time.Minute
+	transport := inner.Transport
+	inner.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = a.alter(body)
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		resp.Header.Del("Content-Length")
+		return resp, nil
+	})
+	return inner
+}
+
+func (a *alteration) alter(body []byte) []byte {
+	rows := rowsIn(body)
+	if rows == nil {
+		return body
+	}
+	first := rows[0]
+	if a.remove {
+		end := bytes.Index(body, first) + len(first)
+		return slices.Concat(body[:bytes.Index(body, first)], bytes.TrimPrefix(body[end:], []byte(",")))
+	}
+	values := valuesIn(first, "")
+	if a.field >= len(values) {
+		return body
+	}
+	v := values[a.field]
+	a.name = v.name
+	altered := slices.Concat(first[:v.start], []byte(a.value), first[v.end:])
+	return bytes.Replace(body, first, altered, 1)
+}
+
+// rowsIn returns the first list of several objects in an answer.
+func rowsIn(body []byte) (rows []json.RawMessage) {
+	var answer struct {
+		Data map[string]json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return nil
+	}
+	for _, field := range []string{"list", "rows"} {
+		if json.Unmarshal(answer.Data[field], &rows) == nil && len(rows) > 1 {
+			return rows
+		}
+	}
+	return nil
+}
+
+// value is a value of an object that is no object itself: where it stands.
+type value struct {
+	name       string
+	start, end int
+}
+
+// valuesIn finds the values of an object, and of the objects in it.
+func valuesIn(object []byte, within string) (values []value) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return values
+		}
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			return values
+		}
+		end := int(d.InputOffset())
+		start := end - len(raw)
+		full := within + name.(string)
+		if inner := valuesIn(raw, full+"."); len(inner) > 0 {
+			for _, v := range inner {
+				values = append(values, value{v.name, start + v.start, start + v.end})
+			}
+			continue
+		}
+		values = append(values, value{full, start, end})
+	}
+	return values
+}

@@ -1,0 +1,129 @@
+package pull
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// objectMax is how long an object's id may be.
+const objectMax = 64
+
+// fit makes a row one that the tables take, whatever the platform's package has made of it: texts are valid UTF-8 and no longer than their column. A
+// row whose id does not fit is lost.
+func fit(row *media.Row) {
+	if !row.Lost && (len(row.Object) > objectMax || strings.ContainsFunc(row.Object, func(c rune) bool { return c > unicode.MaxASCII })) {
+		row.Lost = true
+		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "id", Kind: wire.KeyFault, Why: fmt.Sprintf("%.40q… is no id of up to %d letters and digits", row.Object, objectMax)})
+	}
+	if !utf8.Valid(row.JSON) {
+		row.JSON = bytes.ToValidUTF8(row.JSON, []byte("\uFFFD"))
+		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "row_json", Kind: wire.AttributeFault, Why: "is not valid UTF-8, and was repaired"})
+	}
+	row.Name = fitText(row.Name)
+	for i, value := range row.Raw {
+		switch value := value.(type) {
+		case string:
+			row.Raw[i] = fitText(value)
+		case store.Time:
+			if year := value.UTC().Year(); !value.IsZero() && (year < 1970 || year > 9999) {
+				row.Raw[i] = store.Time{}
+				row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "time", Kind: wire.AttributeFault, Why: "is not a time from 1970 to 9999"})
+			}
+		}
+	}
+}
+
+func fitText(text string) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return wire.Cut(text)
+}
+
+// gather counts what of a pull's rows cannot be used, by day, field and kind. days are those that were asked for; of a list it is day.Epoch.
+func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []store.Unusable {
+	type place struct {
+		day   day.Day
+		field string
+		kind  store.FaultKind
+	}
+	at := map[place]int{}
+	var all []store.Unusable
+	add := func(d day.Day, faults []wire.Fault) {
+		if !slices.Contains(days, d) {
+			d = "" // Nobody knows of which day it is.
+		}
+		for _, f := range faults {
+			p := place{day: d, field: f.Field, kind: f.Kind}
+			i, known := at[p]
+			if !known {
+				i = len(all)
+				at[p] = i
+				all = append(all, store.Unusable{Day: d, Field: f.Field, Kind: f.Kind, Why: f.Why})
+			}
+			all[i].Number++
+		}
+	}
+	for i := range rows {
+		add(rows[i].Day, rows[i].Faults)
+	}
+	for i := range lost {
+		add(lost[i].Day, lost[i].Faults)
+	}
+	add("", apart)
+	return all
+}
+
+// lostNote says in a list's note that rows were lost; "" when none was.
+func lostNote(all []store.Unusable) string {
+	note, costs := store.UnusableNote(all)
+	if !costs {
+		return ""
+	}
+	return note
+}
+
+// keepDays counts rows of days that were not asked for among those that cannot be used.
+func (f *fetched) keepDays(days []day.Day) {
+	f.rows = slices.DeleteFunc(slices.Clone(f.rows), func(row media.Row) bool {
+		if slices.Contains(days, row.Day) {
+			return false
+		}
+		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "day", Kind: wire.KeyFault, Why: fmt.Sprintf("%s was not asked for", row.Day)})
+		f.lost = append(f.lost, row)
+		return true
+	})
+}
+
+// ahead names a modification that lies after the platform's present: it is kept as data, and moves no mark.
+func ahead(rows []media.Row, latest time.Time) {
+	for i := range rows {
+		if m := rows[i].Modified; m.After(latest) {
+			rows[i].Faults = append(slices.Clip(rows[i].Faults), wire.Fault{
+				Field: "modified", Kind: wire.FutureFault, Why: "is " + m.UTC().Format(time.RFC3339) + ", which is in the future",
+			})
+		}
+	}
+}
+
+// reportUnusable counts the values of a pull that cannot be used, and logs them by cause.
+func (p *puller) reportUnusable(account media.Account, report, level string, all []store.Unusable) {
+	for _, u := range all {
+		p.metrics.unusable.Add(account.Media, report, u.Field, u.Kind, u.Number)
+		// One place for all fields: they may be of any number. Fields are causes there.
+		p.causes.Report(slog.LevelWarn, "unusable/"+account.Media+"/"+report, "values of the platform's rows cannot be used; coverage names the fields",
+			fmt.Errorf("%s is unusable, as %s", u.Field, u.Kind), "media", account.Media, "account_id", account.ID, "report", report, "level", level,
+			"field", u.Field, "kind", string(u.Kind), "number", u.Number, "why", u.Why)
+	}
+}

@@ -1,0 +1,320 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"adsync/base/day"
+)
+
+// Row reads the fields of one row of a platform's answer. A value that cannot be used never fails the row: its field is left
+// unset, and Faults names it. Only a key that cannot be used loses the row.
+type Row struct {
+	raw    json.RawMessage
+	fields map[string]json.RawMessage
+	within string // the names of the objects around this one, each with a dot
+	found  *faults
+}
+
+// faults is what a row shares with the objects within it.
+type faults struct {
+	list []Fault
+	lost bool
+}
+
+// Open reads a row. Text that is not valid UTF-8 is repaired: U+FFFD takes the place of what cannot be read.
+func Open(raw json.RawMessage) *Row {
+	r := &Row{raw: raw, found: &faults{}}
+	r.repair()
+	if err := json.Unmarshal(r.raw, &r.fields); err != nil || r.fields == nil {
+		r.lose("row", "is not a JSON object")
+	}
+	return r
+}
+
+// repair makes the row valid UTF-8 and names the fields whose text was not.
+func (r *Row) repair() {
+	if utf8.Valid(r.raw) {
+		return
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(r.raw, &fields) == nil {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if !utf8.Valid(fields[name]) {
+				r.fault(name, AttributeFault, "is not valid UTF-8, and was repaired")
+			}
+		}
+	}
+	r.raw = bytes.ToValidUTF8(r.raw, []byte("\uFFFD"))
+}
+
+// JSON returns the whole row as it came, repaired.
+func (r *Row) JSON() json.RawMessage { return r.raw }
+
+// Fields returns the row's fields by name.
+func (r *Row) Fields() map[string]json.RawMessage { return r.fields }
+
+// Faults returns what could not be used so far.
+func (r *Row) Faults() []Fault { return r.found.list }
+
+// Lost reports whether a key could not be used: it is not known what the row is about.
+func (r *Row) Lost() bool { return r.found.lost }
+
+// Add adds faults that another reader found in the row.
+func (r *Row) Add(more []Fault) { r.found.list = append(r.found.list, more...) }
+
+func (r *Row) fault(field string, kind FaultKind, why string) {
+	r.found.list = append(r.found.list, Fault{Field: r.within + field, Kind: kind, Why: why})
+}
+
+func (r *Row) lose(field, why string) {
+	r.fault(field, KeyFault, why)
+	r.found.lost = true
+}
+
+// Lose says that a key cannot be used, for a caller that reads it in its own way.
+func (r *Row) Lose(field string, err error) {
+	if !r.Lost() {
+		r.lose(field, err.Error())
+	}
+}
+
+// Key returns the id that the row is known by.
+func (r *Row) Key(field string) string { return string(keyOf[ID](r, field)) }
+
+// TextKey is Key for an id that may be any printable text.
+func (r *Row) TextKey(field string) string { return string(keyOf[TextID](r, field)) }
+
+func keyOf[T ~string, P interface {
+	*T
+	json.Unmarshaler
+}](r *Row, field string) (id T) {
+	if err := P(&id).UnmarshalJSON(r.fields[field]); err != nil {
+		r.lose(field, err.Error())
+	} else if id == "" && !r.Lost() {
+		r.lose(field, "is not set: a row has no id")
+	}
+	return id
+}
+
+// KeyInt returns a number from least to most that the row is known by, such as its hour.
+func (r *Row) KeyInt(field string, least, most int64) int {
+	var n Int
+	if err := n.UnmarshalJSON(r.fields[field]); err != nil {
+		r.lose(field, err.Error())
+		return 0
+	}
+	if !n.Set || n.Value < least || n.Value > most {
+		r.lose(field, fmt.Sprintf("%v is not %d to %d", n.Column(), least, most))
+		return 0
+	}
+	return int(n.Value)
+}
+
+// KeyText returns a text that the row is known by.
+func (r *Row) KeyText(field string) string {
+	text, err := textOf(r.fields[field])
+	if err != nil {
+		r.lose(field, err.Error())
+	}
+	return text
+}
+
+// KeyDay returns the day that the row is of.
+func (r *Row) KeyDay(field string) day.Day {
+	text, err := textOf(r.fields[field])
+	if err == nil {
+		var d day.Day
+		if d, err = day.Parse(text); err == nil {
+			return d
+		}
+	}
+	r.lose(field, err.Error())
+	return ""
+}
+
+// KeyUnix returns the moment of a number of seconds that the row is known by; the zero time when it is not set.
+func (r *Row) KeyUnix(field string) time.Time {
+	var n Int
+	err := n.UnmarshalJSON(r.fields[field])
+	t := time.Unix(n.Value, 0).UTC()
+	switch {
+	case err == nil && n.Value == 0:
+		return time.Time{}
+	case err == nil && !t.Before(timeMin) && !t.After(timeMax):
+		return t
+	case err == nil:
+		err = fmt.Errorf("%d is not a time from 1970 to 9999", n.Value)
+	}
+	r.lose(field, err.Error())
+	return time.Time{}
+}
+
+// ID returns the id of another object.
+func (r *Row) ID(field string) ID { return attribute[ID](r, field) }
+
+// TextID is ID for an id that may be any printable text.
+func (r *Row) TextID(field string) TextID { return attribute[TextID](r, field) }
+
+// Int returns a whole number that a column holds.
+func (r *Row) Int(field string) Int { return attribute[Int](r, field) }
+
+func attribute[T any, P interface {
+	*T
+	json.Unmarshaler
+}](r *Row, field string) (value T) {
+	if err := P(&value).UnmarshalJSON(r.fields[field]); err != nil {
+		r.fault(field, AttributeFault, err.Error())
+		var unset T
+		return unset
+	}
+	return value
+}
+
+// Scaled returns a number × 10^places for a column: nil when it is not set.
+func (r *Row) Scaled(field string, places int) any {
+	value, err := attribute[Decimal](r, field).Column(places)
+	if err != nil {
+		r.fault(field, AttributeFault, err.Error())
+		return nil
+	}
+	return value
+}
+
+// Text returns a text; "" when it is not set. NUL, which some databases take for the end of a text, becomes U+FFFD.
+func (r *Row) Text(field string) string {
+	text, err := textOf(r.fields[field])
+	if err != nil {
+		r.fault(field, AttributeFault, err.Error())
+		return ""
+	}
+	if strings.ContainsRune(text, 0) {
+		r.fault(field, AttributeFault, "holds NUL, and was repaired")
+		text = strings.ReplaceAll(text, "\x00", "\uFFFD")
+	}
+	return text
+}
+
+// String returns a JSON text, or the digits of a number; "" for anything else.
+func String(raw json.RawMessage) string {
+	if text, err := textOf(raw); err == nil {
+		return text
+	}
+	text, err := literal(raw)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+func textOf(raw json.RawMessage) (string, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	var text string
+	if raw[0] != '"' {
+		return "", fmt.Errorf("%.40q is not a text", raw)
+	}
+	err := json.Unmarshal(raw, &text)
+	return text, err
+}
+
+// Bool returns a truth value; false when it is not set.
+func (r *Row) Bool(field string) bool {
+	switch raw := string(bytes.TrimSpace(r.fields[field])); raw {
+	case "", "null", "false":
+	case "true":
+		return true
+	default:
+		r.fault(field, AttributeFault, fmt.Sprintf("%.40q is neither true nor false", raw))
+	}
+	return false
+}
+
+// Truth returns a truth value; nil when it is not set.
+func (r *Row) Truth(field string) *bool {
+	before, value := len(r.found.list), r.Bool(field)
+	if raw := string(bytes.TrimSpace(r.fields[field])); raw == "" || raw == "null" || len(r.found.list) > before {
+		return nil
+	}
+	return &value
+}
+
+// Unix returns the moment of a number of seconds; the zero time when it is 0 or not set.
+func (r *Row) Unix(field string) time.Time {
+	n := r.Int(field)
+	if !n.Set || n.Value == 0 {
+		return time.Time{}
+	}
+	return r.usable(field, time.Unix(n.Value, 0).UTC(), n.Value)
+}
+
+// Time returns the moment of a text that parse reads; the zero time when it is not set.
+func (r *Row) Time(field string, parse func(text string) (time.Time, error)) time.Time {
+	text := r.Text(field)
+	if isNoValue(text) {
+		return time.Time{}
+	}
+	t, err := parse(text)
+	if err != nil {
+		r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not a time", text))
+		return time.Time{}
+	}
+	if t.IsZero() {
+		return t
+	}
+	return r.usable(field, t.UTC(), text)
+}
+
+// The moments that a platform's object can have, and that every database takes. Milliseconds read as seconds lie beyond.
+var (
+	timeMin = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	timeMax = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+)
+
+func (r *Row) usable(field string, t time.Time, told any) time.Time {
+	if t.Before(timeMin) || t.After(timeMax) {
+		r.fault(field, AttributeFault, fmt.Sprintf("%.40v is not a time from 1970 to 9999", told))
+		return time.Time{}
+	}
+	return t
+}
+
+// secondsMax is the longest time that a number of seconds is taken for: ten years. It stands for more, which a Duration may not hold.
+const secondsMax = 10 * 365 * 24 * 60 * 60
+
+// Seconds returns a number of seconds as a duration, between 0 and ten years; 0 when it is not set.
+func (r *Row) Seconds(field string) time.Duration {
+	return time.Duration(min(max(r.Int(field).Value, 0), secondsMax)) * time.Second
+}
+
+// In returns an object within the row; one without fields when it is not set.
+func (r *Row) In(field string) *Row {
+	inner := &Row{raw: r.fields[field], within: r.within + field + ".", found: r.found}
+	if len(inner.raw) == 0 {
+		return inner
+	}
+	if err := json.Unmarshal(inner.raw, &inner.fields); err != nil {
+		inner.fields = nil
+		r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not an object", inner.raw))
+	}
+	return inner
+}
+
+// List returns the elements of a list within the row; nil when it is not set.
+func (r *Row) List(field string) (list []json.RawMessage) {
+	if raw := r.fields[field]; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &list); err != nil {
+			r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not a list", raw))
+			return nil
+		}
+	}
+	return list
+}

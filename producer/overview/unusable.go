@@ -1,0 +1,35 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+
+	"adsync/base/store"
+)
+
+// unusableLooked is how many fields are shown whose values could not be used.
+const unusableLooked = 20
+
+// attendUnusable names the fields whose values the last pulls could not use, where that costs something or hides a platform's mistake.
+func (l *look) attendUnusable(context.Context) error {
+	fields, err := l.glance.Unusable(unusableLooked)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		what := map[store.FaultKind]string{
+			store.KeyFault: "their rows are lost, and their days or lists are partial", store.FigureFault: "they are NULL, and their days are partial",
+			store.FutureFault: "they are kept as data, and move no mark", store.AttributeFault: "they are NULL, or their text was repaired",
+		}[f.Kind]
+		severity := Note
+		if f.Kind == store.KeyFault || f.Kind == store.FigureFault {
+			severity = Warn
+		}
+		l.add(Attention{
+			Kind: "unusable", Severity: severity, Media: f.Media, Title: count(int(f.Number), "value", "values") + " of " + f.Report + "." + f.Field + " cannot be used",
+			Cause: sentence(fmt.Sprintf("%s %s: %s", f.Field, f.Why, what)), Accounts: int(f.Accounts), ids: []int64{f.AccountID}, Since: f.Since.Time,
+			Remedy: "Look at the platform's answer in the row's row_json. The next pull that can use it clears this.", Command: "adsync coverage " + f.Media + "/ID",
+		})
+	}
+	return nil
+}
