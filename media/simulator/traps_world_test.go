@@ -168,16 +168,32 @@ func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 				s.useEverything(media)
 				require.NoError(t, s.clock.Set(s.clock.Now().Add(step)))
 			}
-			s.listEverything(media)
+			// Few ads have what is rare, and not at every hour.
+			for range 8 {
+				s.listEverything(media)
+				if len(s.unmet(media)) == 0 {
+					break
+				}
+				require.NoError(t, s.clock.Set(s.clock.Now().Add(2*time.Hour)))
+			}
+			require.Empty(t, s.unmet(media), "%s, seed %d", media, s.world.seed)
 			for _, x := range s.trapList() {
-				if of := trapsOfOne[x.Name]; of == "" || of == media {
-					require.Positive(t, x.Met, "%s, seed %d: %s", media, s.world.seed, x.Name)
-				} else {
+				if of := trapsOfOne[x.Name]; of != "" && of != media {
 					require.Zero(t, x.Met, "%s, seed %d: %s", media, s.world.seed, x.Name)
 				}
 			}
 		}
 	}
+}
+
+// unmet are the traps that the clients of a platform have not met.
+func (s *sim) unmet(media string) (names []string) {
+	for _, x := range s.trapList() {
+		if of := trapsOfOne[x.Name]; x.Met == 0 && (of == "" || of == media) {
+			names = append(names, x.Name)
+		}
+	}
+	return names
 }
 
 // useEverything asks for all there is of a platform's accounts, as a client would that asks again when it is refused.
@@ -217,9 +233,11 @@ func (s *sim) listEverything(media string) {
 			return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "100", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
 		}
 		for page := range 3 {
-			if !call(fmt.Sprint(page + 1)) {
+			for range 3 { // The first refresh of a token is cut off.
+				if call(fmt.Sprint(page + 1)) {
+					break
+				}
 				s.refresh()
-				call(fmt.Sprint(page + 1))
 			}
 		}
 	}
