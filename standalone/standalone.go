@@ -229,7 +229,7 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	s.server.Check("producer", plan.Ready)
 	s.server.Check("consumer", work.Ready)
 	if s.world.sim != nil {
-		s.server.Mount("/_sim", s.world.sim.Handler())
+		s.server.Mount("/_sim", httpapi.Admin, s.world.sim.Handler())
 	}
 	s.manager.Add("http", s.server)
 	s.manager.Add("clock", database)

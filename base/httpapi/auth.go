@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"math"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"adsync/base/localhost"
 )
 
 // Role says what a caller may do. Each role may do what the ones before it may.
@@ -96,14 +97,8 @@ func (g *guard) require(role Role) gin.HandlerFunc {
 func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 	r := c.Request
 	if len(g.tokens) == 0 {
-		// Only this machine reaches the server then; but a web page that is open in a browser here can have its
-		// own name resolve to this address, and its Host header gives it away.
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
-		if !isLoopback(host) {
-			return Caller{}, NewProblem(http.StatusForbidden, "Without api.tokens only requests to localhost are answered, not to %q.", host)
+		if p := g.fromHere(r); p != nil {
+			return Caller{}, p
 		}
 		return Caller{Name: "local", Role: Admin}, nil
 	}
@@ -112,6 +107,22 @@ func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 		return Caller{}, NewProblem(http.StatusUnauthorized, "Send a token: Authorization: Bearer TOKEN.")
 	}
 	return g.check(c, token)
+}
+
+// fromHere refuses requests under another name than this machine's where no token is needed: only this machine reaches the server then,
+// but a page that is open in a browser here can have its own name resolve to this address.
+func (g *guard) fromHere(r *http.Request) *Problem {
+	if host, named := localhost.Named(r); !g.wantsTokens() && !named {
+		return NewProblem(http.StatusForbidden, "Without api.tokens only requests to localhost are answered, not to %q.", host)
+	}
+	return nil
+}
+
+// addressed is fromHere for routes that need no token where others do.
+func (g *guard) addressed(c *gin.Context) {
+	if p := g.fromHere(c.Request); p != nil {
+		answer(c, p)
+	}
 }
 
 // check returns whose token it is. A known token always passes: wrong tokens from the same address, or through the same proxy, lock

@@ -59,6 +59,9 @@ func NoBody(c *gin.Context) error {
 }
 
 func bodyProblem(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p // The body did not arrive in time.
+	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return NewProblem(http.StatusRequestEntityTooLarge, "The body may have at most %d bytes.", tooLarge.Limit)
 	}

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"adsync/base/config"
+	"adsync/base/localhost"
 	"adsync/base/secret"
 )
 
 // Config is how the HTTP server listens and who may call it.
 type Config struct {
-	Listen         string        `koanf:"listen" doc:"The address of the API, health and metrics, as host:port. Without tokens it must be a loopback address; an empty host means all addresses."`
+	Listen         string        `koanf:"listen" doc:"The address of the API, health and, for callers with a token, metrics, as host:port. Without tokens it must be a loopback address; an empty host means all addresses."`
+	MetricsListen  string        `koanf:"metrics_listen" doc:"An address that serves /metrics alone and without a token, as host:port, for a Prometheus that has none. The metrics show spend by game: use an address that only your monitoring reaches. Empty means none."`
 	Tokens         []Token       `koanf:"tokens" doc:"Who may call the API. With none, every caller on this machine may do everything."`
 	TrustedProxies []string      `koanf:"trusted_proxies" doc:"Addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For is believed: it tells the client's address in the log, and whose wrong tokens are counted. None = nobody is believed."`
 	RequestTimeout time.Duration `koanf:"request_timeout" doc:"How long a request may take before it is given up."`
@@ -47,11 +49,16 @@ func (c Config) Validate() error {
 	refuse := func(key, value, want string) {
 		errs = append(errs, &config.FieldError{Key: key, Value: value, Want: want})
 	}
-	host, port, err := net.SplitHostPort(c.Listen)
-	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > 65535 {
-		refuse("listen", c.Listen, "host:port with a port from 0 (any free one) to 65535")
-	} else if len(c.Tokens) == 0 && !isLoopback(host) {
+	host, port, ok := splitAddress(c.Listen)
+	if !ok {
+		refuse("listen", c.Listen, addressWanted)
+	} else if len(c.Tokens) == 0 && !localhost.Is(host) {
 		refuse("listen", c.Listen, "a loopback address such as 127.0.0.1:8080 while api.tokens is empty: without tokens everyone who reaches it may do everything")
+	}
+	if _, metricsPort, ok := splitAddress(c.MetricsListen); c.MetricsListen != "" && !ok {
+		refuse("metrics_listen", c.MetricsListen, addressWanted)
+	} else if c.MetricsListen != "" && metricsPort == port && port != "0" {
+		refuse("metrics_listen", c.MetricsListen, "another port than that of api.listen, whose /metrics needs a token")
 	}
 	names := map[string]bool{}
 	hashes := map[[sha256.Size]byte]bool{}
@@ -91,8 +98,10 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// isLoopback tells whether only this machine reaches the host.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+const addressWanted = "host:port with a port from 0 (any free one) to 65535"
+
+func splitAddress(address string) (host, port string, ok bool) {
+	host, port, err := net.SplitHostPort(address)
+	n, portErr := strconv.Atoi(port)
+	return host, port, err == nil && portErr == nil && n >= 0 && n <= 65535
 }

@@ -47,6 +47,11 @@ func TestConfig_Validate(t *testing.T) {
 			c.Tokens = []Token{token("a", long, Admin), token("b", HashToken(secret.NewText(long)), Admin)}
 		}, "tokens[1].token: want at least 16 characters that no other token has: adsync token new makes one"},
 		{"a hash", func(c *Config) { c.Tokens = []Token{token("a", HashToken(secret.NewText(long)), Admin)} }, ""},
+		{"metrics on an address of their own", func(c *Config) { c.MetricsListen = "0.0.0.0:9464" }, ""},
+		{"metrics on no address", func(c *Config) { c.MetricsListen = "9464" },
+			`metrics_listen: "9464" is refused: want host:port with a port from 0 (any free one) to 65535`},
+		{"metrics on the address of the API", func(c *Config) { c.MetricsListen = "127.0.0.1:8080" },
+			`metrics_listen: "127.0.0.1:8080" is refused: want another port than that of api.listen, whose /metrics needs a token`},
 		{"proxies", func(c *Config) { c.TrustedProxies = []string{"10.0.0.7", "10.0.0.0/8", "fd00::/8"} }, ""},
 		{"a proxy that is none", func(c *Config) { c.TrustedProxies = []string{"proxy.example"} },
 			`trusted_proxies[0]: "proxy.example" is refused: want an address or a network, such as 10.0.0.7 or 10.0.0.0/8`},

@@ -236,6 +236,5 @@ func (r *readiness) handle(c *gin.Context) {
 	if !v.Ready {
 		status = http.StatusServiceUnavailable
 	}
-	c.Header("Cache-Control", "no-store")
 	c.JSON(status, v)
 }

@@ -48,9 +48,7 @@ func (h *HTML) Write(c *gin.Context, status int, data any) error {
 		return fmt.Errorf("write a page: %w", err)
 	}
 	c.Header("Content-Security-Policy", h.policy)
-	c.Header("X-Content-Type-Options", "nosniff")
 	c.Header("Referrer-Policy", "no-referrer")
-	c.Header("Cache-Control", "no-store")
 	c.Data(status, "text/html; charset=utf-8", page.Bytes())
 	return nil
 }

@@ -126,12 +126,21 @@ func sameOrigin() gin.HandlerFunc {
 	}
 }
 
+// safeHeaders has browsers and caches on the way neither guess what an answer is nor keep it: it may be anything from spend to a login's name.
+func safeHeaders(c *gin.Context) { setSafeHeaders(c.Writer.Header()) }
+
+func setSafeHeaders(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+}
+
 // bound limits how large and how slow a request may be.
 func bound(cfg Config) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), cfg.RequestTimeout)
 		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
+		defer timeBody(c)()
 		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, cfg.BodyLimit)
 		c.Next()
 	}

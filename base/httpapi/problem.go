@@ -97,7 +97,6 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 		body = []byte(`{"type":"about:blank","title":"Internal Server Error","status":500,"instance":""}`)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n'))
 }

@@ -1,5 +1,5 @@
 // Package httpapi is the program's HTTP server: it carries the routes that other packages register, and answers
-// /healthz, /readyz, /metrics and /version itself.
+// /healthz, /readyz, /metrics and /version itself. /metrics also has a listener that needs no token, if api.metrics_listen is set.
 //
 // Every error is answered in the form of RFC 9457. Callers are told apart by bearer tokens with roles.
 package httpapi
@@ -10,14 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"adsync/base/service"
 	"adsync/base/telemetry"
@@ -55,13 +53,16 @@ type Server struct {
 	guard  *guard
 	tls    *tls.Config // nil without TLS
 
-	http     *http.Server
-	stopOnce sync.Once
-	cancel   context.CancelFunc // ends the requests under way
-	served   chan struct{}      // closed when the server no longer accepts; nil before Start
-	watching sync.WaitGroup
-	failed   chan error
-	addr     string
+	metrics  http.Handler
+	sessions *sessions // nil without pages
+
+	listeners []*listener // none before Start
+	stopOnce  sync.Once
+	cancel    context.CancelFunc // ends the requests under way
+	watching  sync.WaitGroup
+	failed    chan error
+
+	addr, metricsAddr string
 }
 
 var (
@@ -74,7 +75,7 @@ func init() {
 	gin.SetMode(gin.ReleaseMode)
 }
 
-// New makes a server with the routes that every process has. Its metrics go to the registry, which /metrics shows.
+// New makes a server with the routes that every process has. Its metrics go to the registry, which /metrics shows to viewers.
 func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 		gate:   newGate(ready, cfg.ShutdownDelay),
 		guard:  newGuard(cfg.Tokens),
 		tls:    encryption,
-		failed: make(chan error, 1),
+		failed: make(chan error, 2), // one for each listener
 	}
 	// By default gin believes whoever says in a header that they are a proxy.
 	if err := s.engine.SetTrustedProxies(cfg.TrustedProxies); err != nil {
@@ -104,17 +105,17 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
-	s.engine.Use(identify, observe(logger, metrics), recoverPanic(logger), sameOrigin(), bound(cfg))
+	s.engine.Use(identify, safeHeaders, observe(logger, metrics), recoverPanic(logger), bound(cfg), sameOrigin())
 	s.engine.NoRoute(func(c *gin.Context) {
 		answer(c, NewProblem(http.StatusNotFound, "There is nothing at %s.", c.Request.URL.Path))
 	})
 	s.engine.NoMethod(func(c *gin.Context) {
 		answer(c, NewProblem(http.StatusMethodNotAllowed, "%s does not take %s: the Allow header says what it takes.", c.Request.URL.Path, c.Request.Method))
 	})
-	s.engine.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
-	s.engine.GET("/readyz", ready.handle)
-	s.engine.GET("/version", func(c *gin.Context) { c.JSON(http.StatusOK, telemetry.ReadBuild()) })
-	s.engine.GET("/metrics", gin.WrapH(promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})))
+	s.engine.GET("/healthz", s.guard.addressed, func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+	s.engine.GET("/readyz", s.guard.addressed, ready.handle)
+	s.engine.GET("/version", s.guard.addressed, func(c *gin.Context) { c.JSON(http.StatusOK, telemetry.ReadBuild()) })
+	s.registerMetrics(registry)
 	return s, nil
 }
 
@@ -133,10 +134,10 @@ func (s *Server) Register(routes ...Route) {
 	}
 }
 
-// Mount hands every request below a path to another handler, as it is and without a role: for what standalone simulates.
+// Mount passes every request below a path to another handler as it is, if its caller has the role: for what standalone simulates.
 // It must not be called after Start.
-func (s *Server) Mount(path string, handler http.Handler) {
-	s.engine.Any(path+"/*below", gin.WrapH(handler))
+func (s *Server) Mount(path string, role Role, handler http.Handler) {
+	s.engine.Any(path+"/*below", s.guard.require(role), gin.WrapH(handler))
 }
 
 // Check adds a part of this program to the conditions of readiness. It is asked from the start of the Gate on. Check must
@@ -163,6 +164,9 @@ func (s *Server) Handler() http.Handler { return s.engine }
 
 // Addr is where the server listens, as host:port; empty before Start.
 func (s *Server) Addr() string { return s.addr }
+
+// MetricsAddr is where the server listens for requests of metrics alone; empty before Start, and without api.metrics_listen.
+func (s *Server) MetricsAddr() string { return s.metricsAddr }
 
 // slowRequest is how long a request may take before the server looks whether what it waits for is away.
 const slowRequest = 2 * time.Second
@@ -224,56 +228,51 @@ func (s *Server) problemOf(ctx context.Context, err error) *Problem {
 
 // Start listens and serves until Stop.
 func (s *Server) Start(ctx context.Context) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.Listen)
+	api, err := s.listen(ctx, "the API", s.cfg.Listen, s.engine)
 	if err != nil {
-		return fmt.Errorf("listen for the API: %w", err)
+		return err
 	}
-	s.addr = listener.Addr().String()
+	opened := []*listener{api}
+	s.addr = api.Addr().String()
+	if s.cfg.MetricsListen != "" {
+		metrics, err := s.listen(ctx, "metrics", s.cfg.MetricsListen, s.metricsAlone())
+		if err != nil {
+			_ = api.Close()
+			return err
+		}
+		opened = append(opened, metrics)
+		s.metricsAddr = metrics.Addr().String()
+	}
 	// The server outlives the start, which ctx bounds.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	s.http = &http.Server{
-		Handler:           s.engine,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       s.cfg.RequestTimeout,
-		WriteTimeout:      s.cfg.RequestTimeout + writeGrace,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    headerBytesMax,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
-	}
-	serve := s.http.Serve
-	if s.tls != nil {
-		s.http.TLSConfig = s.tls
-		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
-	}
-	s.served = make(chan struct{})
+	s.listeners = opened
 	s.watching.Go(func() { s.ready.watch(base) })
-	go func() {
-		defer close(s.served)
-		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serve HTTP: %w", err)
-		}
-	}()
-	s.logger.Info("listening", "addr", s.addr, "tls", s.tls != nil, "tokens", len(s.cfg.Tokens))
+	for _, l := range opened {
+		s.serve(base, l)
+	}
 	return nil
 }
 
-// Stop closes the listener and waits for the requests under way, at last by ending them.
+// Stop closes the listeners and waits for the requests under way, at last by ending them.
 func (s *Server) Stop() {
 	s.stopOnce.Do(func() {
 		s.ready.set(stopping)
-		if s.http == nil {
+		if len(s.listeners) == 0 {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		if err := s.http.Shutdown(ctx); err != nil {
-			s.cancel()
-			_ = s.http.Close()
+		for _, l := range s.listeners {
+			if err := l.http.Shutdown(ctx); err != nil {
+				s.cancel()
+				_ = l.http.Close()
+			}
 		}
 		s.cancel()
-		<-s.served
+		for _, l := range s.listeners {
+			<-l.served
+		}
 		s.watching.Wait()
 	})
 }

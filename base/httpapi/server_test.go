@@ -73,6 +73,7 @@ func setup(t *testing.T, change ...func(*Config)) *bundle {
 	var err error
 	b.Server, err = New(cfg, telemetry.NewRegistry(), logger)
 	require.NoError(t, err)
+	b.Mount("/mounted", Admin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
 	b.Register(
 		Route{"GET", "/api/who", Viewer, func(c *gin.Context) error {
 			c.JSON(http.StatusOK, CallerOf(c))
@@ -253,6 +254,8 @@ func TestServer_EachRouteAsksForItsRole(t *testing.T) {
 		{"GET", "/api/who", "", []string{viewerToken, operatorToken, adminToken}},
 		{"POST", "/api/run", `{"task": "t"}`, []string{operatorToken, adminToken}},
 		{"PUT", "/api/settings", "", []string{adminToken}},
+		{"GET", "/metrics", "", []string{viewerToken, operatorToken, adminToken}},
+		{"POST", "/mounted/what/standalone/simulates", "{}", []string{adminToken}},
 	}
 	for _, r := range routes {
 		allowed := map[string]bool{}
@@ -277,7 +280,7 @@ func TestServer_EachRouteAsksForItsRole(t *testing.T) {
 	}
 	require.JSONEq(t, `{"Name":"vera","Role":"viewer"}`, b.call("GET", "/api/who", "", "Authorization", "bearer "+viewerToken).Body.String())
 	require.Contains(t, b.log.String(), `"caller":"vera"`)
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/version"} {
+	for _, path := range []string{"/healthz", "/readyz", "/version"} {
 		require.Equal(t, http.StatusOK, b.call("GET", path, "").Code, "%s needs no token", path)
 	}
 }
@@ -292,6 +295,9 @@ func TestServer_WithoutTokensOnlyThisMachineIsAnswered(t *testing.T) {
 		w := b.call("GET", "/api/who", "", "Host", host)
 		require.Equal(t, http.StatusForbidden, w.Code, host)
 		problem(t, w)
+		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/version", "/mounted/x"} {
+			require.Equal(t, http.StatusForbidden, b.call("GET", path, "", "Host", host).Code, "%s of %s", path, host)
+		}
 	}
 }
 
@@ -499,4 +505,17 @@ func TestRegister_RefusesARouteWithoutARole(t *testing.T) {
 	require.PanicsWithValue(t, "route GET /api/open has no role", func() {
 		setup(t).Register(Route{Method: "GET", Path: "/api/open", Handler: func(*gin.Context) error { return nil }})
 	})
+}
+
+func TestServer_NoAnswerIsKeptOrGuessedAt(t *testing.T) {
+	t.Parallel()
+	b := setup(t).open(t)
+	paths := []string{"/api/who", "/api/fail", "/api/panic", "/api/gone", "/api/nothing", "/healthz", "/readyz", "/version", "/metrics", "/mounted/x"}
+	for _, path := range paths {
+		for _, method := range []string{"GET", "DELETE"} {
+			w := b.call(method, path, "")
+			require.Equal(t, []string{"nosniff"}, w.Header().Values("X-Content-Type-Options"), "%s %s", method, path)
+			require.Equal(t, []string{"no-store"}, w.Header().Values("Cache-Control"), "%s %s", method, path)
+		}
+	}
 }

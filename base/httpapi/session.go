@@ -63,6 +63,7 @@ func (s *Server) RegisterPages(box *secret.Box, pages ...Page) error {
 		}
 	}
 	in := &sessions{guard: s.guard, box: box}
+	s.sessions = in
 	if in.form, err = NewHTML(loginTemplate, loginStyle, "", nil); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"adsync/base/config"
+	"adsync/base/localhost"
 )
 
 // DebugConfig is what helps to find out what a process does.
@@ -90,11 +91,7 @@ func (p *Profiles) Addr() string { return p.addr }
 // may be the last place in which somebody has put a password.
 func fromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) || strings.HasSuffix(r.URL.Path, "/cmdline") {
+		if _, named := localhost.Named(r); !named || strings.HasSuffix(r.URL.Path, "/cmdline") {
 			http.Error(w, "only requests to localhost are answered", http.StatusForbidden)
 			return
 		}

@@ -47,7 +47,8 @@ signal ends it at once.
 Before the first start, and after an upgrade, run "adsync migrate up": serve refuses tables that are older or
 newer than itself. A database or a Kafka that does not answer yet is waited for, 5 minutes each, with a line in the log
 that says so. Exits with 1 when a part did not start, failed, or did not stop in time. On the address of api.listen (127.0.0.1:8080) it answers /healthz (the process lives),
-/readyz (it works; 503 with the reasons if not), /metrics, /version and, with a token, the API.`,
+/readyz (it works; 503 with the reasons if not), /version and, with a token, /metrics and the API. api.metrics_listen is an address for
+/metrics alone, without a token.`,
 		Example: `  adsync serve --role=producer --config configs/producer.yaml
   ADSYNC_ROLE=consumer ADSYNC_BROKER_BROKERS=k1:9092,k2:9092 adsync serve`,
 		Args: noArgs,

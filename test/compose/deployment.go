@@ -61,9 +61,10 @@ type Deployment struct {
 	Options
 	Producers  []string // addresses of their APIs
 	Consumers  []string
-	World      string // the simulator's
-	Board      string // Prometheus's
-	Token      string // of an admin of the API
+	metrics    []string // where each of them serves its metrics, as host:port
+	World      string   // the simulator's
+	Board      string   // Prometheus's
+	Token      string   // of an admin of the API
 	Config     *sql.DB
 	Data       *sql.DB
 	file       File
@@ -194,7 +195,13 @@ func (d *Deployment) serve(context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := d.start(fmt.Sprintf("%s-%d", service, i+1), service, map[string]string{"ADSYNC_API_LISTEN": listen}); err != nil {
+			port, err := d.ports.Take()
+			if err != nil {
+				return err
+			}
+			d.metrics = append(d.metrics, local.Loopback(port))
+			listens := map[string]string{"ADSYNC_API_LISTEN": listen, "ADSYNC_API_METRICS_LISTEN": local.Loopback(port)}
+			if err := d.start(fmt.Sprintf("%s-%d", service, i+1), service, listens); err != nil {
 				return err
 			}
 			if service == "producer" {

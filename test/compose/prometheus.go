@@ -29,8 +29,8 @@ func (d *Deployment) startPrometheus(ctx context.Context) error {
 		return err
 	}
 	var targets []any
-	for _, address := range slices.Concat(d.Producers, d.Consumers) {
-		targets = append(targets, strings.TrimPrefix(address, "http://"))
+	for _, address := range d.metrics {
+		targets = append(targets, address)
 	}
 	scrape := conf["scrape_configs"].([]any)[0].(map[string]any)
 	delete(scrape, "dns_sd_configs")

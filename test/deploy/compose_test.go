@@ -1,11 +1,15 @@
 package deploy
 
 import (
+	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"adsync/test/compose"
 )
@@ -47,4 +51,31 @@ func TestCompose_TheProgramAcceptsEveryService(t *testing.T) {
 		})
 	}
 	require.Equal(t, 7, tested, "migrate, producer, three of consumers, simulator and bind")
+}
+
+// Prometheus has no token: it asks on the port that serves metrics alone, which no other machine reaches.
+func TestCompose_PrometheusAsksWhereMetricsNeedNoToken(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "configs/prometheus/prometheus.yml"))
+	require.NoError(t, err)
+	var prometheus struct {
+		Scrapes []struct {
+			DNS []struct {
+				Port string `yaml:"port"`
+			} `yaml:"dns_sd_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &prometheus))
+	asked := prometheus.Scrapes[0].DNS[0].Port
+	for name, service := range readCompose(t).Services {
+		if len(service.Command) == 0 || service.Command[0] != "serve" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(service.Environment["ADSYNC_API_METRICS_LISTEN"])
+		require.NoError(t, err, name)
+		require.Equal(t, asked, port, name)
+		for _, published := range service.Ports {
+			require.NotContains(t, published, ":"+port, name)
+		}
+	}
 }

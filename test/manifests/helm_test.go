@@ -253,6 +253,27 @@ func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 	require.ErrorContains(t, err, "consumers.all scales by the lag of its lanes: name them instead of *")
 }
 
+// A PodMonitor has no token: it asks on a port that serves metrics alone, which pods have only for it.
+func TestChart_ThePodMonitorAsksWhereMetricsNeedNoToken(t *testing.T) {
+	t.Parallel()
+	for values, monitored := range map[string]bool{"": false, everything: true} {
+		r := render(t, values)
+		require.Equal(t, monitored, strings.Contains(r.configs["adsync"].Data["adsync.yaml"], "metrics_listen: 0.0.0.0:9464"))
+		for name, d := range r.deployments {
+			ports := map[string]int32{}
+			for _, p := range d.Spec.Template.Spec.Containers[0].Ports {
+				ports[p.Name] = p.ContainerPort
+			}
+			if !monitored {
+				require.Equal(t, map[string]int32{"http": 8080}, ports, name)
+				continue
+			}
+			endpoint := r.others["PodMonitor adsync"]["spec"].(map[string]any)["podMetricsEndpoints"].([]any)[0].(map[string]any)
+			require.EqualValues(t, 9464, ports[endpoint["port"].(string)], name)
+		}
+	}
+}
+
 // What each pod tells its process is taken by the program: the settings, the variables, the command line.
 func TestChart_TheProgramAcceptsEveryPod(t *testing.T) {
 	t.Parallel()

@@ -14,9 +14,12 @@ app.kubernetes.io/name: adsync
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- /* The settings as a file. Where the processes listen, and whether they speak TLS, the chart knows better. */ -}}
+{{- /* The settings as a file. Where the processes listen, also for a PodMonitor, and whether they speak TLS, the chart knows better. */ -}}
 {{- define "adsync.config" -}}
 {{- $api := dict "listen" "0.0.0.0:8080" }}
+{{- if .Values.podMonitor.enabled }}
+{{- $_ := set $api "metrics_listen" "0.0.0.0:9464" }}
+{{- end }}
 {{- if .Values.tlsSecretName }}
 {{- $_ := set $api "tls" (dict "cert_file" "/etc/adsync/tls/tls.crt" "key_file" "/etc/adsync/tls/tls.key") }}
 {{- end }}
@@ -58,6 +61,9 @@ containers:
     {{- if not .job }}
     ports:
       - {name: http, containerPort: 8080}
+      {{- if $v.podMonitor.enabled }}
+      - {name: metrics, containerPort: 9464}
+      {{- end }}
     {{- $scheme := ternary "HTTPS" "HTTP" (ne $v.tlsSecretName "") }}
     # It answers from the first moment on, also while it waits for its servers. A restart mends none of what /readyz tells.
     livenessProbe:
