@@ -19,7 +19,7 @@ type Config struct {
 	Listen         string        `koanf:"listen" doc:"The address of the API, health and, for callers with a token, metrics, as host:port. Without tokens it must be a loopback address; an empty host means all addresses."`
 	MetricsListen  string        `koanf:"metrics_listen" doc:"An address that serves /metrics alone and without a token, as host:port, for a Prometheus that has none. The metrics show spend by game: use an address that only your monitoring reaches. Empty means none."`
 	Tokens         []Token       `koanf:"tokens" doc:"Who may call the API. With none, every caller on this machine may do everything."`
-	TrustedProxies []string      `koanf:"trusted_proxies" doc:"Addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For is believed: it tells the client's address in the log, and whose wrong tokens are counted. None = nobody is believed."`
+	TrustedProxies []string      `koanf:"trusted_proxies" doc:"Addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: the client's address, in the log and where wrong tokens are counted, and whether it speaks TLS, so that the page's cookie is Secure. None = nobody is believed."`
 	RequestTimeout time.Duration `koanf:"request_timeout" doc:"How long a request may take before it is given up."`
 	BodyLimit      int64         `koanf:"body_limit" doc:"The largest request body, in bytes."`
 	TLS            TLSConfig     `koanf:"tls"`
@@ -99,6 +99,19 @@ func (c Config) Validate() error {
 }
 
 const addressWanted = "host:port with a port from 0 (any free one) to 65535"
+
+// proxies returns the networks of trusted_proxies.
+func (c Config) proxies() []netip.Prefix {
+	var all []netip.Prefix
+	for _, proxy := range c.TrustedProxies {
+		if address, err := netip.ParseAddr(proxy); err == nil {
+			all = append(all, netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen()))
+		} else if network, err := netip.ParsePrefix(proxy); err == nil {
+			all = append(all, network)
+		}
+	}
+	return all
+}
 
 func splitAddress(address string) (host, port string, ok bool) {
 	host, port, err := net.SplitHostPort(address)

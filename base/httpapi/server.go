@@ -55,6 +55,7 @@ type Server struct {
 
 	metrics  http.Handler
 	sessions *sessions // nil without pages
+	ended    *endedSessions
 
 	listeners []*listener // none before Start
 	stopOnce  sync.Once
@@ -96,6 +97,7 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 		ready:  ready,
 		gate:   newGate(ready, cfg.ShutdownDelay),
 		guard:  newGuard(cfg.Tokens),
+		ended:  newEndedSessions(logger),
 		tls:    encryption,
 		failed: make(chan error, 2), // one for each listener
 	}
@@ -138,6 +140,13 @@ func (s *Server) Register(routes ...Route) {
 // It must not be called after Start.
 func (s *Server) Mount(path string, role Role, handler http.Handler) {
 	s.engine.Any(path+"/*below", s.guard.require(role), gin.WrapH(handler))
+}
+
+// ShareSessions returns the part that shares with other processes which sessions were ended: those that log out there open no page here, and
+// the other way round. Start it before the Gate. It must not be called after Start.
+func (s *Server) ShareSessions(with SessionStore) service.Service {
+	s.ended.store = with
+	return s.ended
 }
 
 // Check adds a part of this program to the conditions of readiness. It is asked from the start of the Gate on. Check must

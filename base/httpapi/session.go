@@ -1,12 +1,15 @@
 package httpapi
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -39,15 +42,19 @@ var loginTemplate string
 var loginStyle string
 
 // sessions let browsers in, which send no token by themselves: a form takes one, and a cookie says from then on whose it was. The cookie
-// is sealed and kept nowhere, so that every producer knows it; it opens pages alone, never the API, and no longer than its token is one.
+// is sealed and kept nowhere, so that every producer knows it; it opens pages alone, never the API. It ends with its time, with its token's
+// entry in api.tokens, and when its holder logs out.
 type sessions struct {
-	guard *guard
-	box   *secret.Box
-	form  *HTML
+	guard   *guard
+	box     *secret.Box
+	form    *HTML
+	ended   *endedSessions
+	proxies []netip.Prefix // whose X-Forwarded-Proto is believed
 }
 
 // session is what a cookie holds.
 type session struct {
+	ID    string    `json:"id"`    // random; a session without one was opened by an older release, and is none
 	Name  string    `json:"name"`  // of the token
 	Print string    `json:"print"` // of the token, of which it tells nothing
 	Until time.Time `json:"until"`
@@ -62,7 +69,7 @@ func (s *Server) RegisterPages(box *secret.Box, pages ...Page) error {
 			return err
 		}
 	}
-	in := &sessions{guard: s.guard, box: box}
+	in := &sessions{guard: s.guard, box: box, ended: s.ended, proxies: s.cfg.proxies()}
 	s.sessions = in
 	if in.form, err = NewHTML(loginTemplate, loginStyle, "", nil); err != nil {
 		return err
@@ -134,7 +141,7 @@ func (in *sessions) login(c *gin.Context) error {
 		return in.form.Write(c, p.Status, loginPage{Problem: p.Detail})
 	}
 	hash, _ := in.guard.hashOf(caller.Name)
-	text, err := json.Marshal(session{Name: caller.Name, Print: printOf(hash), Until: clock.Mark().Add(sessionLife).UTC()})
+	text, err := json.Marshal(session{ID: rand.Text(), Name: caller.Name, Print: printOf(hash), Until: clock.Mark().Add(sessionLife).UTC()})
 	if err != nil {
 		return err
 	}
@@ -147,7 +154,11 @@ func (in *sessions) login(c *gin.Context) error {
 	return nil
 }
 
+// logout ends the session for every process, not in this browser alone: somebody else may have its cookie.
 func (in *sessions) logout(c *gin.Context) error {
+	if s, _, known := in.sessionOf(c); known {
+		in.ended.end(c.Request.Context(), s)
+	}
 	in.setCookie(c, "", -1)
 	c.Redirect(http.StatusSeeOther, "/")
 	return nil
@@ -155,34 +166,59 @@ func (in *sessions) logout(c *gin.Context) error {
 
 func (in *sessions) setCookie(c *gin.Context, value string, seconds int) {
 	// Strict: a page of another site cannot even have this one shown with a session.
-	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // It is Secure wherever there is TLS.
-		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.Request.TLS != nil,
+	http.SetCookie(c.Writer, &http.Cookie{ //nolint:gosec // It is Secure wherever the browser speaks TLS.
+		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: in.encrypted(c),
 	})
 }
 
-// callerOf tells whose session a request comes with: one that was sealed here, is not over, and whose token is still the one of its name.
+// encrypted reports whether the browser speaks TLS: with this server, or with a trusted proxy that says so.
+func (in *sessions) encrypted(c *gin.Context) bool {
+	if c.Request.TLS != nil {
+		return true
+	}
+	peer, err := netip.ParseAddr(c.RemoteIP())
+	if err != nil {
+		return false
+	}
+	scheme, _, _ := strings.Cut(c.GetHeader("X-Forwarded-Proto"), ",") // The first is that of the browser, where proxies add theirs.
+	for _, proxy := range in.proxies {
+		if proxy.Contains(peer.Unmap()) {
+			return strings.EqualFold(strings.TrimSpace(scheme), "https")
+		}
+	}
+	return false
+}
+
+// callerOf returns whose session a request comes with.
 func (in *sessions) callerOf(c *gin.Context) (Caller, bool) {
+	_, caller, known := in.sessionOf(c)
+	return caller, known
+}
+
+// sessionOf returns the session that a request comes with: one that was sealed here, is not over, was not ended, and whose token is still the
+// one of its name.
+func (in *sessions) sessionOf(c *gin.Context) (session, Caller, bool) {
 	if !in.guard.wantsTokens() {
-		return Caller{}, false
+		return session{}, Caller{}, false
 	}
 	cookie, err := c.Request.Cookie(sessionCookie)
 	if err != nil {
-		return Caller{}, false
+		return session{}, Caller{}, false
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil {
-		return Caller{}, false
+		return session{}, Caller{}, false
 	}
 	text, err := in.box.Open(string(sealed), sessionPlace)
 	if err != nil {
-		return Caller{}, false
+		return session{}, Caller{}, false
 	}
 	var s session
-	if json.Unmarshal([]byte(text), &s) != nil || !clock.Mark().Before(s.Until) {
-		return Caller{}, false
+	if json.Unmarshal([]byte(text), &s) != nil || s.ID == "" || !clock.Mark().Before(s.Until) || in.ended.has(s.ID) {
+		return session{}, Caller{}, false
 	}
 	hash, caller := in.guard.hashOf(s.Name)
-	return caller, caller.Name != "" && printOf(hash) == s.Print
+	return s, caller, caller.Name != "" && printOf(hash) == s.Print
 }
 
 func printOf(hash [sha256.Size]byte) string {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -23,8 +24,14 @@ const pageText = "what only those see who are let in"
 // pageServer is an open server with one page for viewers, and a route of the API.
 func pageServer(t *testing.T, box *secret.Box, tokens ...Token) *Server {
 	t.Helper()
+	return pageServerWith(t, box, func(*Config) {}, tokens...)
+}
+
+func pageServerWith(t *testing.T, box *secret.Box, change func(*Config), tokens ...Token) *Server {
+	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Tokens = tokens
+	change(&cfg)
 	s, err := New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	s.Register(Route{Method: http.MethodGet, Path: "/api/who", Role: Viewer, Handler: func(c *gin.Context) error {
@@ -123,9 +130,14 @@ func TestPages_ASessionIsRefusedThatIsNone(t *testing.T) {
 	require.False(t, sees(pageServer(t, nil, veraToken(veraText)), cookie.Value), "one with other keys")
 	require.False(t, sees(pageServer(t, box, veraToken("another token of vera")), cookie.Value), "her token was changed")
 	require.False(t, sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText(veraText), Role: Admin}), cookie.Value), "her token is another's")
+	require.False(t, sees(pageServer(t, box, Token{Name: "otto", Token: secret.NewText("another token of 24 char"), Role: Admin}), cookie.Value), "her token was taken away")
 	for _, value := range []string{"", "x", cookie.Value[1:], cookie.Value + "A", strings.ToUpper(cookie.Value)} {
 		require.False(t, sees(s, value), value)
 	}
+	hash, _ := s.guard.hashOf("vera")
+	old, err := box.Seal(`{"name":"vera","print":"`+printOf(hash)+`","until":"2100-01-01T00:00:00Z"}`, sessionPlace)
+	require.NoError(t, err)
+	require.False(t, sees(s, base64.RawURLEncoding.EncodeToString([]byte(old))), "one of an older release, which cannot be ended")
 	sealed, err := box.Seal(`{"name":"vera"}`, "something else")
 	require.NoError(t, err)
 	require.False(t, sees(s, sealed))

@@ -165,6 +165,13 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 		if err := server.RegisterPages(box, first); err != nil {
 			return err
 		}
+		ended := server.ShareSessions(tables)
+		m.AddPatient("sessions", service.Func{
+			StartFunc: func(ctx context.Context) error {
+				return engine.Await(ctx, logger, "the list of ended sessions", ended.Start)
+			},
+			StopFunc: ended.Stop,
+		})
 		server.Check("producer", plan.Ready)
 		m.Add("producer", plan)
 	}

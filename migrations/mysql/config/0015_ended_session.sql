@@ -1,0 +1,12 @@
+-- Sessions of browsers that were ended before their time: their cookies open no page of any producer.
+
+-- +goose Up
+CREATE TABLE IF NOT EXISTS ended_session (
+  id VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  until_at DATETIME(3) NOT NULL,
+  PRIMARY KEY (id),
+  KEY ended_session_until (until_at)
+);
+
+-- +goose Down
+DROP TABLE IF EXISTS ended_session;
