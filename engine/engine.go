@@ -134,6 +134,9 @@ func checkAddresses(key string, addresses map[string]string, known map[string]bo
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return &config.FieldError{Key: key + "." + name, Value: addresses[name], Want: "an address such as https://api.example.com/v3.0"}
 		}
+		if u.User != nil { // The address is not shown, as it holds a password.
+			return &config.FieldError{Key: key + "." + name, Want: "an address without user and password: it is printed, and calls carry the login's token alone"}
+		}
 	}
 	return nil
 }

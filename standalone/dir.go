@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,8 @@ type dataDir struct {
 // openDir opens or makes a data directory; path "" makes one that goes away again. It refuses a directory that
 // another process has open.
 func openDir(path string) (*dataDir, error) {
+	// Databases, logs of Kafka and keys are for this user alone, whichever part creates them.
+	syscall.Umask(0o077)
 	d := &dataDir{path: path}
 	if path == "" {
 		made, err := os.MkdirTemp("", "adsync-once-")
@@ -43,6 +46,9 @@ func openDir(path string) (*dataDir, error) {
 		return nil, errors.Join(fmt.Errorf("the data directory %s is in use by another adsync: stop it, or give this one another --data", d.path), lock.Close())
 	}
 	d.lock = lock
+	if err := d.tighten(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	d.isNew = !d.has("config.db") && !d.has(serversFile)
 	return d, nil
 }
@@ -82,4 +88,34 @@ func (d *dataDir) box() (*secret.Box, error) {
 		return nil, fmt.Errorf("the key in %s: %w", path, err)
 	}
 	return box, nil
+}
+
+// owned are the names of what standalone creates in the directory. Others may keep files of their own beside them.
+var owned = []string{"lock", "config.db*", "data.db*", partnerFile + "*", "secret.key", serversFile, liveMark, "kafka", "world"}
+
+// tighten takes the rights of other users from what an earlier release left in the directory.
+func (d *dataDir) tighten() error {
+	for _, pattern := range owned {
+		found, err := filepath.Glob(filepath.Join(d.path, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range found {
+			if err := filepath.WalkDir(path, makePrivate); err != nil {
+				return fmt.Errorf("take the rights of others from the data directory: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func makePrivate(path string, entry fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	info, err := entry.Info()
+	if err != nil || info.Mode()&fs.ModeSymlink != 0 || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	return os.Chmod(path, info.Mode().Perm()&0o700)
 }

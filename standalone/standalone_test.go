@@ -56,6 +56,7 @@ func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
 	report, err := once(t, func(o *Options) { o.DataDir, o.Accounts, o.USD = dir, 8, 2 })
 	require.NoError(t, err)
 	requireOwnDaysAndMoney(t, dir)
+	requirePrivate(t, dir)
 	require.Zero(t, report.Truth.Differences, "%v", report.Truth.Examples)
 	require.Greater(t, report.Truth.RowsCompared, int64(1000))
 	require.Greater(t, 2*report.Truth.NonzeroRows, report.Truth.RowsCompared)

@@ -119,8 +119,8 @@ func (c Config) Validate() error {
 		errs = append(errs, &config.FieldError{Key: "brokers", Want: "at least one host:port"})
 	}
 	for _, address := range c.Brokers {
-		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
-			refuse("brokers", address, "addresses of the form host:port")
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" || strings.Contains(address, "@") {
+			refuse("brokers", address, "addresses of the form host:port; sasl.username and sasl.password are settings of their own")
 		}
 	}
 	if !kafkaName.MatchString(c.Prefix) {

@@ -17,7 +17,7 @@ func (e *FieldError) Error() string {
 	if e.Value == "" {
 		return fmt.Sprintf("%s: want %s", e.Key, e.Want)
 	}
-	return fmt.Sprintf("%s: %q is refused: want %s", e.Key, e.Value, e.Want)
+	return fmt.Sprintf("%s: %q is refused: want %s", e.Key, Redacted(e.Value), e.Want)
 }
 
 // Within puts key before the keys of every *FieldError in err, for a section that has the Validate of its own parts

@@ -84,6 +84,19 @@ func Load(into any, o Options) (*Sources, error) {
 	return sources, nil
 }
 
+// SecretVariable returns the environment variable of a setting that is a secret, or has one in it; holds is false for every other key.
+func SecretVariable(into any, key string) (variable string, holds bool) {
+	root, err := newTree(into)
+	if err != nil {
+		return "", false
+	}
+	n := root.find(key)
+	if n == nil || n.kind == section || !n.holdsSecret() {
+		return "", false
+	}
+	return n.env(), true
+}
+
 func readFile(root *node, l *layer, o Options) map[string]any {
 	if o.File == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Print writes the settings behind the pointer as YAML that could be loaded again, but for the secrets, which read
+// Print writes the settings behind the pointer as YAML that could be loaded again, but for the secrets, also in addresses, which read
 // "<secret>". What was not left at its default carries a comment that says where it was set.
 func Print(w io.Writer, from any, sources *Sources) error {
 	root, err := newTree(from)
@@ -56,7 +56,7 @@ func render(n *node, v reflect.Value, sources *Sources) *yaml.Node {
 		}
 		return y
 	default:
-		y := &yaml.Node{Kind: yaml.ScalarNode, Value: format(v)}
+		y := &yaml.Node{Kind: yaml.ScalarNode, Value: Redacted(format(v))}
 		if n.typ.Kind() == reflect.String || y.Value == "" || n.hidden() {
 			y.Tag = "!!str" // The encoder adds the quotes that keep "0123" a text.
 		}

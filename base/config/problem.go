@@ -17,7 +17,7 @@ func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(p.Key)
 	if p.Value != "" {
-		fmt.Fprintf(&b, " = %q", p.Value)
+		fmt.Fprintf(&b, " = %q", Redacted(p.Value))
 	}
 	if p.Origin != "" {
 		if b.Len() > 0 {
@@ -25,7 +25,7 @@ func (p Problem) String() string {
 		}
 		fmt.Fprintf(&b, "(%s)", p.Origin)
 	}
-	return b.String() + ": " + p.Says
+	return b.String() + ": " + Redacted(p.Says)
 }
 
 // Error is all that is wrong with the settings, so that one run shows every mistake.

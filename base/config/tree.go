@@ -168,4 +168,10 @@ func (n *node) env() string {
 }
 
 // hidden tells whether the values of n are secrets.
+// holdsSecret reports whether the setting or a part of it is a secret.
+func (n *node) holdsSecret() bool {
+	return n.hidden() || n.elem != nil && n.elem.holdsSecret() ||
+		slices.ContainsFunc(n.children, func(child *node) bool { return child.holdsSecret() })
+}
+
 func (n *node) hidden() bool { return n.typ.Implements(secretType) }

@@ -45,6 +45,8 @@ func (r Role) rank() int {
 type Caller struct {
 	Name string // the token's name, or "local" where no token is needed
 	Role Role
+
+	Unknown bool `json:"-"` // no token is needed, so nobody says who it is
 }
 
 const callerKey = "adsync.caller"
@@ -100,7 +102,7 @@ func (g *guard) identify(c *gin.Context) (Caller, *Problem) {
 		if p := g.fromHere(r); p != nil {
 			return Caller{}, p
 		}
-		return Caller{Name: "local", Role: Admin}, nil
+		return Caller{Name: "local", Role: Admin, Unknown: true}, nil
 	}
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {

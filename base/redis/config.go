@@ -94,8 +94,8 @@ func (c Config) Validate() error {
 		refuse("master_name", c.MasterName, "nothing unless mode is sentinel")
 	}
 	for _, addr := range c.Addrs {
-		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-			refuse("addrs", addr, "host:port")
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
+			refuse("addrs", addr, "host:port; username and password are settings of their own")
 		}
 	}
 	if c.DB < 0 {

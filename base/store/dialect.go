@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -152,6 +154,9 @@ func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int
 		// The writer takes its lock at BEGIN: a read-then-write transaction that upgrades later fails with BUSY.
 		query.Set("_txlock", "immediate")
 	}
+	if err := createPrivate(path); err != nil {
+		return nil, err
+	}
 	pool := sql.OpenDB(sqliteConnector{driver: sqliteDriver(), name: SQLiteFile(path, query)})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
@@ -163,4 +168,17 @@ func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), pool.Close())
 	}
 	return db, nil
+}
+
+// createPrivate creates the file of a new database for this user alone. The driver would let everyone on the machine read it; the files that it
+// puts beside it have the mode of the first.
+func createPrivate(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create the database: %w", err)
+	}
+	return file.Close()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"adsync/base/clock"
+	"adsync/base/config"
 	"adsync/base/httpapi"
 )
 
@@ -140,7 +141,7 @@ func (a *app) client(cmd *cobra.Command, server string) (*apiClient, error) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {
-		return nil, usagef("%s is %q: want the address of a producer, as http://host:port", from, server)
+		return nil, usagef("%s is %q: want the address of a producer, as http://host:port", from, config.Redacted(server))
 	}
 	return &apiClient{server: u.Scheme + "://" + u.Host, token: variable(a.environ, tokenVariable), http: &http.Client{Timeout: apiTimeout}}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,6 +88,12 @@ func (a *app) load(cmd *cobra.Command, command string) (Config, *config.Sources,
 		return Config{}, nil, err
 	}
 	c := defaultConfig()
+	for _, o := range overrides {
+		if variable, holds := config.SecretVariable(&c, o.Key); holds {
+			fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s %s puts a secret on the command line, which everyone on this machine can read: use the variable %s, or a file.\n",
+				o.Flag, o.Key, variable)
+		}
+	}
 	sources, err := config.Load(&c, config.Options{
 		File:    a.file,
 		Environ: a.environ,

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,4 +118,44 @@ func TestVersion(t *testing.T) {
 	var b telemetry.Build
 	require.NoError(t, json.Unmarshal([]byte(adsync(nil, "version", "--output", "json").stdout), &b))
 	require.Equal(t, telemetry.ReadBuild(), b)
+}
+
+func TestConfigCheck_RefusesPasswordsInAddressesAndShowsNone(t *testing.T) {
+	t.Parallel()
+	for key, value := range map[string]string{
+		"media.base_url":      `{tencent: "https://otto:hunter2@api.example.com/v3.0"}`,
+		"media.authorise_url": `{oceanengine: "https://otto:hunter2@example.com/auth"}`,
+		"trace.endpoint":      "http://otto:hunter2@otel:4318",
+		"broker.brokers":      "otto:hunter2@kafka:9092",
+		"redis.addrs":         "hunter2@redis:6379",
+		"debug.pprof":         "otto:hunter2@127.0.0.1:6060",
+		"api.metrics_listen":  "otto:hunter2@127.0.0.1:9464",
+	} {
+		environ := append(slices.Clone(secretEnviron), "ADSYNC_"+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))+"="+value)
+		r := adsync(environ, "config", "check")
+		require.Equal(t, 2, r.code, "%s: %s", key, r.stdout)
+		require.Contains(t, r.stderr, key)
+		require.NotContains(t, r.stderr, "otto:hunter2", key)
+		printed := adsync(environ, "config", "print")
+		require.NotContains(t, printed.stdout+printed.stderr, "otto:hunter2", key)
+	}
+}
+
+func TestConfig_WarnsOfSecretsOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	for key, variable := range map[string]string{
+		"secret.keys": "ADSYNC_SECRET_KEYS", "store.data.writer": "ADSYNC_STORE_DATA_WRITER", "redis.password": "ADSYNC_REDIS_PASSWORD",
+		"api.tokens": "ADSYNC_API_TOKENS", "broker.sasl.password": "ADSYNC_BROKER_SASL_PASSWORD", "partner.dsn": "ADSYNC_PARTNER_DSN",
+	} {
+		value := "hunter2"
+		if key == "secret.keys" || key == "api.tokens" {
+			value = "[]"
+		}
+		r := adsync(secretEnviron, "config", "print", "--set", key+"="+value)
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, "Warning: --set "+key+" puts a secret on the command line, which everyone on this machine can read: use the variable "+
+			variable+", or a file.\n", r.stderr)
+	}
+	r := adsync(secretEnviron, "config", "print", "--set", "log.level=debug", "--set", "redis.username=adsync")
+	require.Empty(t, r.stderr)
 }

@@ -18,7 +18,7 @@ func (a *app) newFields() *cobra.Command {
 within half a minute. What comes of an added field stands in the raw rows' JSON from the next pull on. A field that the platform refuses
 is retired by itself, and the report goes on without it.`,
 		Example: `  adsync fields list --state retired
-  adsync fields add tencent order_pv --by otto`,
+  adsync fields add tencent order_pv`,
 	})
 	cmd.AddCommand(a.newFieldsList(),
 		a.newFieldsPut("add", "asked", "Asks for one more field", "Asks for", `Asks for a field of the platform's from the next pull on. A name
@@ -63,8 +63,8 @@ func (a *app) newFieldsPut(name, state, short, done, long string) *cobra.Command
 		Long: long + `
 
 Without --report and --level it holds for all of them, and takes the place of what was said of single ones.`,
-		Example: fmt.Sprintf("  adsync fields %s tencent order_pv --by otto\n", name) +
-			fmt.Sprintf("  adsync fields %s tencent order_pv --report report_daily --level adgroup --by otto --reason 'for the shops'", name),
+		Example: fmt.Sprintf("  adsync fields %s tencent order_pv\n", name) +
+			fmt.Sprintf("  adsync fields %s tencent order_pv --report report_daily --level adgroup --reason 'for the shops'", name),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usagef("want MEDIA FIELD, such as: tencent order_pv")
@@ -89,7 +89,7 @@ Without --report and --level it holds for all of them, and takes the place of wh
 	cmd.Flags().StringVar(&report, "report", "", "only of this report, such as report_daily")
 	cmd.Flags().StringVar(&level, "level", "", "only at this level, such as adgroup")
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
-	cmd.Flags().StringVar(&by, "by", "", "your name")
+	cmd.Flags().StringVar(&by, "by", "", "your name, where no token says it")
 	return cmd
 }
 

@@ -21,7 +21,7 @@ type stopFlags struct {
 
 func (f *stopFlags) sign(flags *pflag.FlagSet) {
 	flags.StringVar(&f.reason, "reason", "", "why; others will ask")
-	flags.StringVar(&f.by, "by", "", "your name")
+	flags.StringVar(&f.by, "by", "", "your name, where no token says it")
 }
 
 const stopTargets = `KIND TARGET is one of
@@ -49,8 +49,8 @@ func (a *app) newPause() *cobra.Command {
 pause ends. A task or a platform that is paused makes no ticks either; what is missed is caught up as catch_up says.
 
 ` + stopTargets,
-		Example: `  adsync pause media tencent --for 2h --reason 'maintenance of the platform' --by otto
-  adsync pause account tencent/20000001 --reason 'disputed' --by otto`,
+		Example: `  adsync pause media tencent --for 2h --reason 'maintenance of the platform'
+  adsync pause account tencent/20000001 --reason 'disputed'`,
 		Args: stopArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"kind": args[0], "target": args[1], "reason": f.reason, "by": f.by}
@@ -79,7 +79,7 @@ func (a *app) newResume() *cobra.Command {
 		Use:     "resume PAUSE",
 		Short:   "Ends a pause",
 		Long:    `Ends a pause before its time, by its id: "adsync pauses" lists them.`,
-		Example: `  adsync resume 7529853616300212345 --by vera`,
+		Example: `  adsync resume 7529853616300212345`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want the id of a pause: adsync pauses lists them")
@@ -91,7 +91,7 @@ func (a *app) newResume() *cobra.Command {
 		},
 	}
 	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&f.by, "by", "", "your name")
+	cmd.Flags().StringVar(&f.by, "by", "", "your name, where no token says it")
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func (a *app) newCancel() *cobra.Command {
 later from running: disable or pause for that. It cannot be taken back, but the run can be ordered again.
 
 ` + stopTargets,
-		Example: `  adsync cancel run 7529853616300212345 --reason 'wrong days' --by otto`,
+		Example: `  adsync cancel run 7529853616300212345 --reason 'wrong days'`,
 		Args:    stopArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"kind": args[0], "target": args[1], "reason": f.reason, "by": f.by}

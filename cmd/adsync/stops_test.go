@@ -37,6 +37,8 @@ func TestStops_AgainstAProducer(t *testing.T) {
 	r := adsync(environ, "cancel", "media", "tencent", "--server", server)
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, "reason: is missing")
+	r = adsync(environ, "cancel", "media", "tencent", "--server", server, "--reason", "r")
+	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, "by: is missing")
 	p.stop(t, syscall.SIGTERM)
 }

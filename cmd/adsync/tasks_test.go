@@ -140,8 +140,8 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.Contains(t, did("runs", "rerun", id), "Nothing was changed: add --yes to do it.")
 	require.Regexp(t, `(?m)^Ordered run \d+ of `+name+`\.$`, did("runs", "rerun", id, "--yes"))
 	require.Equal(t, "Nothing was cancelled.\n", did("cancels"))
-	did("cancel", "task", name, "--reason=wrong days", "--by=vera")
-	require.Regexp(t, `(?m)^\d+ +task +`+name+` +active +\S+Z +- +vera +wrong days$`, did("cancels", "--limit=1"))
+	did("cancel", "task", name, "--reason=wrong days")
+	require.Regexp(t, `(?m)^\d+ +task +`+name+` +active +\S+Z +- +otto +wrong days$`, did("cancels", "--limit=1"))
 	deployed.stop(t, syscall.SIGTERM)
 }
 

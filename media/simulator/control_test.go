@@ -31,6 +31,38 @@ func TestControl_ClockIsReadAndSet(t *testing.T) {
 	require.Equal(t, 404, s.do(httptest.NewRequest(http.MethodGet, "/elsewhere", nil)).Code)
 }
 
+func TestControl_PagesOfOtherSitesSteerNothing(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{})
+	ask := func(method, path, header, value string) int {
+		r := httptest.NewRequest(method, "http://127.0.0.1:9090"+path, strings.NewReader(`{"frozen": true}`))
+		if header != "" {
+			r.Header.Set(header, value)
+		}
+		return s.do(r).Code
+	}
+	require.Equal(t, 200, ask(http.MethodPost, "/_sim/clock", "", ""), "a program")
+	require.Equal(t, 200, ask(http.MethodPost, "/_sim/clock", "Origin", "http://127.0.0.1:9090"))
+	for header, value := range map[string]string{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"} {
+		require.Equal(t, 403, ask(http.MethodPost, "/_sim/clock", header, value))
+		require.Equal(t, 403, ask(http.MethodDelete, "/_sim/faults", header, value))
+		require.Equal(t, 403, ask(http.MethodPost, "/oceanengine/open_api/oauth2/refresh_token/", header, value))
+	}
+
+	// A page whose own name resolves to this machine is of the same site: its name gives it away.
+	server := httptest.NewServer(s.Handler())
+	defer server.Close()
+	for _, path := range []string{"/_sim/credentials", "/_sim/clock"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
+		require.NoError(t, err)
+		r.Host = "evil.example"
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, 403, answer.StatusCode)
+	}
+}
+
 func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()

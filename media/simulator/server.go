@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"adsync/base/localhost"
 )
 
 // bodyMax bounds what a caller may send.
@@ -66,6 +68,11 @@ var (
 
 // ServeHTTP answers platforms' calls and the control API.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A page of another site that is open in a browser here must not steer the world; programs send neither Origin nor Sec-Fetch-Site.
+	if s.sites.Check(r) != nil {
+		writeProblem(w, http.StatusForbidden, "a page of another site sent this request")
+		return
+	}
 	if p, path := s.route(r); p != nil {
 		if path == p.spec().authorisePath {
 			s.serveAuthorise(w, r, p.spec())
@@ -75,6 +82,10 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, controlPrefix) {
+		if localhost.Rebound(r) {
+			writeProblem(w, http.StatusForbidden, "control calls to this machine are answered under the names localhost and 127.0.0.1 alone")
+			return
+		}
 		s.control.ServeHTTP(w, r)
 		return
 	}

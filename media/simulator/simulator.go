@@ -46,6 +46,7 @@ type Simulator struct {
 	alterations atomic.Pointer[alterations]
 	traps       *traps
 	control     *http.ServeMux
+	sites       *http.CrossOriginProtection
 	disk        *disk // nil when nothing is kept
 
 	ordering  sync.Mutex // serialises orders of the control API, so that what is saved is what holds
@@ -84,7 +85,7 @@ func New(cfg Config) (*Simulator, error) {
 	s.clock = newWorldClock(start, 1, cfg.Frozen)
 	s.limits.pace = func() float64 { return s.clock.pace() }
 	s.vault = newVault(s.world, start.Unix())
-	s.control = s.controlRoutes()
+	s.control, s.sites = s.controlRoutes(), http.NewCrossOriginProtection()
 	if cfg.DataDir != "" {
 		if err := s.open(cfg); err != nil {
 			return nil, fmt.Errorf("open world in %s: %w", cfg.DataDir, err)

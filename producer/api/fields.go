@@ -67,10 +67,7 @@ func (r *fieldRequest) Validate() []httpapi.FieldError {
 			refuse(f[0], "has %d characters: want up to %d", n, fieldNameMax)
 		}
 	}
-	r.By, r.Reason = strings.TrimSpace(r.By), strings.TrimSpace(r.Reason)
-	if n := utf8.RuneCountInString(r.By); n == 0 || n > nameMax {
-		refuse("by", "want the name of who changes it, up to %d characters", nameMax)
-	}
+	r.Reason = strings.TrimSpace(r.Reason)
 	if n := utf8.RuneCountInString(r.Reason); n > fieldReasonMax {
 		refuse("reason", "has %d characters: want up to %d", n, fieldReasonMax)
 	}
@@ -150,13 +147,17 @@ func (a *api) putField(c *gin.Context) error {
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
 	}
+	by, err := signedBy(c, request.By)
+	if err != nil {
+		return err
+	}
 	platforms, err := a.platforms(request.Media)
 	if err != nil {
 		return err
 	}
 	row := store.ReportField{
 		Media: request.Media, Report: request.Report, Level: request.Level, Field: request.Field,
-		State: store.FieldState(request.State), Reason: request.Reason, ChangedBy: request.By,
+		State: store.FieldState(request.State), Reason: request.Reason, ChangedBy: by,
 	}
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
 		return httpapi.Invalid(httpapi.FieldError{Field: e.Column, Detail: fmt.Sprintf("%q is refused: want %s", e.Value, e.Want)})

@@ -51,7 +51,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 		f.UpdatedAt = ""
 		return f
 	}
-	added := put(`{"media": "tencent", "field": "order_pv", "state": "asked", "by": " otto ", "reason": "for the shops"}`)
+	added := put(`{"media": "tencent", "field": "order_pv", "state": "asked", "reason": "for the shops"}`)
 	require.Equal(t, fieldAnswer{Media: "tencent", Field: "order_pv", State: "asked", By: "otto", Reason: "for the shops"}, added)
 	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("order_pv"))
 
@@ -64,9 +64,9 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	require.NotEmpty(t, retired[0].RetiredAt)
 	require.Len(t, b.fieldsNamed("reg_pv"), 2, "everywhere else it is asked for")
 
-	put(`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "state": "asked", "by": "otto"}`)
+	put(`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "state": "asked"}`)
 	require.Empty(t, b.fields("?state=retired"))
-	off := put(`{"media": "tencent", "field": "reg_pv", "state": "off", "by": "otto"}`)
+	off := put(`{"media": "tencent", "field": "reg_pv", "state": "off"}`)
 	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("reg_pv"))
 	retirement := `{"state":"retired","reason":"12009","changed_by":"adsync"}`
 	require.Equal(t, []string{ // A row takes the place of those that it covers.
@@ -90,21 +90,20 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 		"nothing": {`{}`, []httpapi.FieldError{
 			{Field: "media", Detail: "is missing: want the name of a platform"},
 			{Field: "state", Detail: `"" is refused: want asked or off; the platform alone retires a field`},
-			{Field: "by", Detail: "want the name of who changes it, up to 96 characters"},
 		}},
-		"an unknown platform": {`{"media": "myspace", "field": "x", "state": "off", "by": "b"}`, []httpapi.FieldError{
+		"an unknown platform": {`{"media": "myspace", "field": "x", "state": "off"}`, []httpapi.FieldError{
 			{Field: "media", Detail: `"myspace" is refused: want tencent or oceanengine`},
 		}},
-		"a key": {`{"media": "tencent", "field": "adgroup_id", "state": "off", "by": "b"}`, []httpapi.FieldError{
+		"a key": {`{"media": "tencent", "field": "adgroup_id", "state": "off"}`, []httpapi.FieldError{
 			{Field: "field", Detail: `"adgroup_id" is refused: want a field that report_daily can do without: rows are kept apart by it, or it is what was spent`},
 		}},
-		"what was spent": {`{"media": "oceanengine", "field": "stat_cost", "report": "report_hourly", "state": "off", "by": "b"}`, []httpapi.FieldError{
+		"what was spent": {`{"media": "oceanengine", "field": "stat_cost", "report": "report_hourly", "state": "off"}`, []httpapi.FieldError{
 			{Field: "field", Detail: `"stat_cost" is refused: want a field that report_hourly can do without: rows are kept apart by it, or it is what was spent`},
 		}},
-		"a level of another platform": {`{"media": "tencent", "field": "x", "level": "campaign", "state": "asked", "by": "b"}`, []httpapi.FieldError{
+		"a level of another platform": {`{"media": "tencent", "field": "x", "level": "campaign", "state": "asked"}`, []httpapi.FieldError{
 			{Field: "level", Detail: `"campaign" is refused: want one of account, adgroup, creative, or none for all`},
 		}},
-		"no name": {`{"media": "tencent", "field": "a,b", "state": "asked", "by": "b"}`, []httpapi.FieldError{
+		"no name": {`{"media": "tencent", "field": "a,b", "state": "asked"}`, []httpapi.FieldError{
 			{Field: "field", Detail: `"a,b" is refused: want the platform's name of a field: letters, digits, _ and ., up to 96`},
 		}},
 	} {

@@ -1,13 +1,12 @@
 package api
 
 import (
-	"bytes"
 	"errors"
-	"html/template"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/httpapi"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media/oauth"
@@ -16,11 +15,14 @@ import (
 // callbackAccountsMax is how many accounts the page lists.
 const callbackAccountsMax = 200
 
+const callbackStyle = `body{font:16px/1.5 sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem}` +
+	`code,pre{background:#eee;padding:.1rem .3rem}td,th{text-align:left;padding-right:1.5rem}`
+
 // callbackPage is what the person who has authorised a login sees. It shows no secrets.
-var callbackPage = template.Must(template.New("callback").Parse(`<!doctype html>
+var callbackPage = mustPage(httpapi.NewHTML(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>adsync: {{.Title}}</title>
-<style>body{font:16px/1.5 sans-serif;max-width:46rem;margin:3rem auto;padding:0 1rem}code,pre{background:#eee;padding:.1rem .3rem}td,th{text-align:left;padding-right:1.5rem}</style>
+<style>{{style}}</style>
 </head><body>
 <h1>{{.Title}}</h1>
 {{if .Problem}}<p>{{.Problem}}</p>{{else}}
@@ -34,7 +36,14 @@ var callbackPage = template.Must(template.New("callback").Parse(`<!doctype html>
 <p>binds all accounts that have no game yet; name some with <code>--accounts ID,ID</code>.</p>
 {{end}}<p>This page can be closed.</p>
 </body></html>
-`))
+`, callbackStyle, "", nil))
+
+func mustPage(page *httpapi.HTML, err error) *httpapi.HTML {
+	if err != nil {
+		panic(err) // The template is part of the program.
+	}
+	return page
+}
 
 type callbackView struct {
 	Title, Problem, Media, AppID, Login, Name, Note string
@@ -105,16 +114,5 @@ func (a *api) callbackProblem(c *gin.Context, status int, problem string) error 
 }
 
 func (a *api) showCallback(c *gin.Context, status int, view callbackView) error {
-	var page bytes.Buffer
-	if err := callbackPage.Execute(&page, view); err != nil {
-		return err
-	}
-	h := c.Writer.Header()
-	// The page's own address holds the state and the code: they must not travel on.
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	c.Data(status, "text/html; charset=utf-8", page.Bytes())
-	return nil
+	return callbackPage.Write(c, status, view)
 }

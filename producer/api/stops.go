@@ -32,33 +32,43 @@ const (
 
 var stopKinds = []string{string(task.StopRun), string(task.StopTask), string(task.StopAccount), string(task.StopMedia)}
 
-// signature is what every order that stops work must tell: others will ask why their work stands still.
+// signature is what every order that stops work must say: others will ask why their work stands still.
 type signature struct {
 	Reason string `json:"reason"`
-	By     string `json:"by"`
+	By     string `json:"by"` // see signedBy
 }
 
 // Validate implements httpapi.Validator.
 func (s *signature) Validate() []httpapi.FieldError {
-	var errs []httpapi.FieldError
-	for _, f := range []struct {
-		name string
-		text *string
-		max  int
-		want string
-	}{
-		{"reason", &s.Reason, reasonMax, "say why the work is to stop"},
-		{"by", &s.By, nameMax, "say who orders it"},
-	} {
-		*f.text = strings.TrimSpace(*f.text)
-		switch n := utf8.RuneCountInString(*f.text); {
-		case n == 0:
-			errs = append(errs, httpapi.FieldError{Field: f.name, Detail: "is missing: " + f.want})
-		case n > f.max:
-			errs = append(errs, httpapi.FieldError{Field: f.name, Detail: fmt.Sprintf("has %d characters: want up to %d", n, f.max)})
-		}
+	s.Reason = strings.TrimSpace(s.Reason)
+	switch n := utf8.RuneCountInString(s.Reason); {
+	case n == 0:
+		return []httpapi.FieldError{{Field: "reason", Detail: "is missing: say why the work is to stop"}}
+	case n > reasonMax:
+		return []httpapi.FieldError{{Field: "reason", Detail: fmt.Sprintf("has %d characters: want up to %d", n, reasonMax)}}
 	}
-	return errs
+	return nil
+}
+
+// signedBy returns who gives an order: the holder of the token, in whose name nobody else can sign. Where no token is needed nobody is known,
+// and the order itself must say who gives it.
+func signedBy(c *gin.Context, by string) (string, error) {
+	by = strings.TrimSpace(by)
+	refuse := func(format string, args ...any) (string, error) {
+		return "", httpapi.Invalid(httpapi.FieldError{Field: "by", Detail: fmt.Sprintf(format, args...)})
+	}
+	caller := httpapi.CallerOf(c)
+	switch n := utf8.RuneCountInString(by); {
+	case !caller.Unknown && by != "" && by != caller.Name:
+		return refuse("is another name than that of the token, %q: leave it out", caller.Name)
+	case !caller.Unknown:
+		return caller.Name, nil
+	case n == 0:
+		return refuse("is missing: say who orders it")
+	case n > nameMax:
+		return refuse("has %d characters: want up to %d", n, nameMax)
+	}
+	return by, nil
 }
 
 // cancelRequest is the body of a cancel.
@@ -199,7 +209,11 @@ func (a *api) cancel(c *gin.Context, request *cancelRequest) error {
 // runs, for a cancel takes the runs before it.
 func (a *api) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) error {
 	ctx := c.Request.Context()
-	stop.ID, stop.Kind, stop.Reason, stop.By = task.NewRunID(a.Clock.Now()), task.StopKind(request.Kind), request.Reason, request.By
+	by, err := signedBy(c, request.By)
+	if err != nil {
+		return err
+	}
+	stop.ID, stop.Kind, stop.Reason, stop.By = task.NewRunID(a.Clock.Now()), task.StopKind(request.Kind), request.Reason, by
 	if err := a.findTarget(ctx, &stop, request.Target); err != nil {
 		return err
 	}
@@ -336,10 +350,9 @@ func (a *api) liftPause(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	by := strings.TrimSpace(q.values.Get("by"))
-	if n := utf8.RuneCountInString(by); n == 0 || n > nameMax {
-		q.refuse("by", "want the name of who lifts the pause, up to %d characters", nameMax)
-		return q.err()
+	by, err := signedBy(c, q.values.Get("by"))
+	if err != nil {
+		return err
 	}
 	ctx := c.Request.Context()
 	id, err := parseID(c.Param("id"))

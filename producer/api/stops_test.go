@@ -123,17 +123,15 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 			{Field: "kind", Detail: `"" is refused: want one of run, task, account, media`},
 			{Field: "target", Detail: "is missing: want a run's id, a task's name, an account as media/id, or a media's name"},
 			{Field: "reason", Detail: "is missing: say why the work is to stop"},
-			{Field: "by", Detail: "is missing: say who orders it"},
 		}},
 		{"a run without a name", "/api/v1/runs/12/cancel", `{"reason": "  "}`, []httpapi.FieldError{
 			{Field: "reason", Detail: "is missing: say why the work is to stop"},
-			{Field: "by", Detail: "is missing: say who orders it"},
 		}},
-		{"two ends", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "by": "b", "for_seconds": 0, "until": "2126-01-01T00:00:00Z"}`, []httpapi.FieldError{
+		{"two ends", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "for_seconds": 0, "until": "2126-01-01T00:00:00Z"}`, []httpapi.FieldError{
 			{Field: "until", Detail: "for_seconds is given too: want one of the two, or neither for a pause until it is lifted"},
 			{Field: "for_seconds", Detail: "0 is refused: want 1 to 31622400, or neither for_seconds nor until for a pause until it is lifted"},
 		}},
-		{"no time", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "by": "b", "until": "tomorrow"}`, []httpapi.FieldError{
+		{"no time", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "until": "tomorrow"}`, []httpapi.FieldError{
 			{Field: "until", Detail: `"tomorrow" is refused: want a time such as 2026-11-21T10:30:00Z`},
 		}},
 		{"a field that there is not", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "minutes": 5}`, []httpapi.FieldError{
@@ -142,19 +140,19 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 		{"an end for a cancel", "/api/v1/cancels", `{"kind": "media", "target": "tencent", "for_seconds": 5}`, []httpapi.FieldError{
 			{Field: "for_seconds", Detail: "there is no such field: want by, kind, reason, target"},
 		}},
-		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r", "by": "b"}`, []httpapi.FieldError{
+		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no task "nope": the list of tasks has those that there are`},
 		}},
-		{"an account without its media", "/api/v1/pauses", `{"kind": "account", "target": "9001", "reason": "r", "by": "b"}`, []httpapi.FieldError{
+		{"an account without its media", "/api/v1/pauses", `{"kind": "account", "target": "9001", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `"9001" is refused: want the media and the platform's id of the account, such as tencent/20000001`},
 		}},
-		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tencent/1", "reason": "r", "by": "b"}`, []httpapi.FieldError{
+		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tencent/1", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no account "1" of the media "tencent"`},
 		}},
-		{"an unknown media", "/api/v1/pauses", `{"kind": "media", "target": "zeta", "reason": "r", "by": "b"}`, []httpapi.FieldError{
+		{"an unknown media", "/api/v1/pauses", `{"kind": "media", "target": "zeta", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no media "zeta": want one of system, tencent`},
 		}},
-		{"a long reason", "/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "` + strings.Repeat("r", 256) + `", "by": "b"}`, []httpapi.FieldError{
+		{"a long reason", "/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "` + strings.Repeat("r", 256) + `"}`, []httpapi.FieldError{
 			{Field: "reason", Detail: "has 256 characters: want up to 255"},
 		}},
 	} {
@@ -163,7 +161,7 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 			require.Equal(t, tt.want, b.refused(http.MethodPost, tt.path, tt.body))
 		})
 	}
-	past := b.refused(http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "by": "b", "until": "2020-01-01T00:00:00Z"}`)
+	past := b.refused(http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "until": "2020-01-01T00:00:00Z"}`)
 	require.Len(t, past, 1)
 	require.Contains(t, past[0].Detail, "2020-01-01T00:00:00Z is refused: want a time after ")
 	require.Zero(t, b.count(b.store.Data, "stop_order"))
@@ -202,22 +200,49 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	require.Equal(t, ids, append(first, rest...))
 	require.Empty(t, end)
 
-	require.Equal(t, http.StatusForbidden, b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"?by=vera", "", viewerToken).Code)
-	lifted := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"?by=vera", "", operatorToken), http.StatusOK)
-	require.Equal(t, []string{"ended", "vera"}, []string{lifted.State, lifted.LiftedBy})
-	again := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"?by=eve", "", operatorToken), http.StatusOK)
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"", "", viewerToken).Code)
+	lifted := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"", "", operatorToken), http.StatusOK)
+	require.Equal(t, []string{"ended", "otto"}, []string{lifted.State, lifted.LiftedBy})
+	again := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+hour.ID+"", "", operatorToken), http.StatusOK)
 	require.Equal(t, lifted, again, "it ended once")
 	active, _, _ := list("?state=active")
 	require.Contains(t, active, forEver.ID)
 	require.NotContains(t, active, hour.ID)
 
-	require.Equal(t, "by", b.refused(http.MethodDelete, "/api/v1/pauses/"+forEver.ID, "")[0].Field)
 	require.Equal(t, "state", b.refused(http.MethodGet, "/api/v1/pauses?state=over", "")[0].Field)
 	cancel := b.stopped(b.post("/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "r", "by": "otto"}`), http.StatusCreated)
 	for _, id := range []string{"12", "x", cancel.ID} {
-		require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, "/api/v1/pauses/"+id+"?by=vera", "", operatorToken).Code)
+		require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, "/api/v1/pauses/"+id+"", "", operatorToken).Code)
 	}
 	require.Contains(t, b.get("/api/v1/cancels?state=active"), cancel.ID)
 	require.NotContains(t, b.get("/api/v1/cancels"), hour.ID)
 	require.Equal(t, 5, b.count(b.store.Config, "audit_log"), "four orders and one that was lifted")
+}
+
+// Nobody stops work in the name of somebody else: an order is signed by the token's holder.
+func TestOrders_AreSignedByTheTokensHolder(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	orders := []struct{ method, path, body string }{
+		{http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r"%s}`},
+		{http.MethodPost, "/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "r"%s}`},
+		{http.MethodPut, "/api/v1/fields", `{"media": "tencent", "field": "order_pv", "state": "asked"%s}`},
+	}
+	want := []httpapi.FieldError{{Field: "by", Detail: `is another name than that of the token, "ada": leave it out`}}
+	for _, o := range orders {
+		for _, own := range []string{"", `, "by": "ada"`, `, "by": " ada "`} {
+			w := b.call(o.method, o.path, fmt.Sprintf(o.body, own), adminToken)
+			require.Less(t, w.Code, 300, w.Body.String())
+			require.Contains(t, w.Body.String(), `"by":"ada"`, o.path)
+		}
+		w := b.call(o.method, o.path, fmt.Sprintf(o.body, `, "by": "otto"`), adminToken)
+		require.Equal(t, http.StatusUnprocessableEntity, w.Code, o.path)
+		var problem httpapi.Problem
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &problem))
+		require.Equal(t, want, problem.Errors)
+	}
+	pause := b.stopped(b.call(http.MethodPost, "/api/v1/pauses", fmt.Sprintf(orders[0].body, ""), adminToken), http.StatusCreated)
+	require.Equal(t, http.StatusUnprocessableEntity, b.call(http.MethodDelete, "/api/v1/pauses/"+pause.ID+"?by=vera", "", adminToken).Code)
+	lifted := b.stopped(b.call(http.MethodDelete, "/api/v1/pauses/"+pause.ID, "", adminToken), http.StatusOK)
+	require.Equal(t, "ada", lifted.LiftedBy)
 }

@@ -125,7 +125,7 @@ To try, in another shell:
 
   source %s
   bin/adsync accounts --help; bin/adsync coverage holes; bin/adsync pauses
-  bin/adsync pause media tencent --for 5m --reason 'to see it' --by me      # the first page says so, and what it costs
+  bin/adsync pause media tencent --for 5m --reason 'to see it'      # the first page says so, and what it costs
   curl -s %s/_sim/faults -d '{"kind":"token_death","media":"oceanengine","token":"pair"}'   # a login dies: the page has the command that mends it
 
 Ctrl-C ends everything.

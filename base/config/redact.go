@@ -1,0 +1,19 @@
+package config
+
+import "regexp"
+
+var (
+	// withScheme and withoutScheme are the user and password in an address, up to the last @ that may end them.
+	withScheme    = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s,]*@`)
+	withoutScheme = regexp.MustCompile(`(^|[\s,\[{"'=])[^\s,@/"'=:<]+:(?:[^\s,@/][^\s,@]*)?@`)
+	// inQuery is a parameter of an address whose name says that it is a secret.
+	inQuery = regexp.MustCompile(`(?i)([?&][^=&\s]*(?:token|secret|passw|key|sign|auth)[^=&\s]*=)[^&\s,]+`)
+)
+
+// Redacted returns a text without the passwords of the addresses in it. A setting that is not a secret may hold one by mistake, and what is
+// printed of it goes to logs and tickets.
+func Redacted(text string) string {
+	text = withScheme.ReplaceAllString(text, "${1}<secret>@")
+	text = withoutScheme.ReplaceAllString(text, "${1}<secret>@")
+	return inQuery.ReplaceAllString(text, "${1}<secret>")
+}
