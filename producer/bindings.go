@@ -25,7 +25,13 @@ func (t *term) keepBindings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changes := bindingChanges(wanted, applied)
+	changes, wrong := bindingChanges(wanted, applied)
+	if !slices.Equal(wrong, t.wrongBindings) {
+		for _, b := range wrong {
+			t.logger.Warn("a row of account_binding cannot be used", "account_id", b.AccountID, "game", b.Game, "err", b.Impossible())
+		}
+		t.wrongBindings = wrong
+	}
 	for some := range slices.Chunk(changes, bindingsAtOnce) {
 		if err := t.store.ApplyBindings(ctx, t.lease, some); err != nil {
 			return err
@@ -39,9 +45,8 @@ func (t *term) keepBindings(ctx context.Context) error {
 }
 
 // bindingChanges returns what is to be done so that the applied bindings mean what the wanted ones do. Both are sorted by
-// account and first day.
-func bindingChanges(wanted, applied []store.Binding) []store.BindingChange {
-	var changes []store.BindingChange
+// account and first day. An account one of whose rows names impossible days keeps what is applied; such rows are returned.
+func bindingChanges(wanted, applied []store.Binding) (changes []store.BindingChange, wrong []store.Binding) {
 	for len(wanted)+len(applied) > 0 {
 		var id int64
 		switch {
@@ -55,13 +60,18 @@ func bindingChanges(wanted, applied []store.Binding) []store.BindingChange {
 		var w, a []store.Binding
 		w, wanted = ofAccount(wanted, id)
 		a, applied = ofAccount(applied, id)
+		bad := slices.DeleteFunc(slices.Clone(w), func(b store.Binding) bool { return b.Impossible() == "" })
+		if len(bad) > 0 {
+			wrong = append(wrong, bad...)
+			continue
+		}
 		w = store.WithoutOverlaps(w)
 		if slices.Equal(w, a) {
 			continue
 		}
 		changes = append(changes, store.BindingChange{AccountID: id, Bindings: w, Touched: store.BindingDifferences(w, a)})
 	}
-	return changes
+	return changes, wrong
 }
 
 // ofAccount splits off the leading bindings of an account.

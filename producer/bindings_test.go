@@ -42,14 +42,17 @@ func TestBindingChanges_DayByDay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		before := map[int64][]store.Binding{}
-		for _, c := range bindingChanges(drawBindings(t, "before"), nil) {
+		first, _ := bindingChanges(drawBindings(t, "before"), nil)
+		for _, c := range first {
 			before[c.AccountID] = c.Bindings
 		}
 		wanted := drawBindings(t, "wanted")
 		applied := slices.Concat(before[1], before[2])
 		after := map[int64][]store.Binding{1: before[1], 2: before[2]}
 		touched := map[int64][]store.Binding{}
-		for _, c := range bindingChanges(wanted, applied) {
+		changes, wrong := bindingChanges(wanted, applied)
+		require.Empty(t, wrong)
+		for _, c := range changes {
 			after[c.AccountID], touched[c.AccountID] = c.Bindings, c.Touched
 		}
 		for account := range int64(2) {
@@ -72,7 +75,8 @@ func TestBindingChanges_DayByDay(t *testing.T) {
 				require.LessOrEqual(t, covering, 1)
 			}
 		}
-		require.Empty(t, bindingChanges(wanted, slices.Concat(after[1], after[2])))
+		changes, _ = bindingChanges(wanted, slices.Concat(after[1], after[2]))
+		require.Empty(t, changes)
 	})
 }
 
@@ -95,4 +99,35 @@ func TestKeepBindings(t *testing.T) {
 	applied, err = b.store.AppliedBindings(ctx)
 	require.NoError(t, err)
 	require.Len(t, applied, 1)
+}
+
+// A row with days that no platform has would move the whole past: the account keeps what is applied until it is corrected.
+func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
+	t.Parallel()
+	for _, days := range [][2]string{{"0001-01-01", "9999-12-31"}, {"1970-01-01", "9999-12-31"}, {"2026-01-01", "1999-01-01"}} {
+		t.Run(days[0]+" to "+days[1], func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			tm := b.term()
+			keep := func() []store.Binding {
+				t.Helper()
+				tm.bindingsAt = tm.bindingsAt.Add(-tm.cfg.ReloadInterval)
+				require.NoError(t, tm.keepBindings(t.Context()))
+				applied, err := b.store.AppliedBindings(t.Context())
+				require.NoError(t, err)
+				return applied
+			}
+			b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (1, 'tencent', 'one', 1)")
+			b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, game, os) VALUES (1, '2000-01-01', 'a', 'ios'), (2, '2026-01-01', 'a', 'pc')")
+			before := keep()
+			b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (1, ?, ?, 'b', 'ios')", days[0], days[1])
+			b.exec(b.store.Config, "UPDATE account_binding SET game = 'c' WHERE account_id = 2")
+			after := keep()
+			require.Equal(t, before[0], after[0])
+			require.Equal(t, "c", after[1].Game, "other accounts go on")
+			wrong, err := b.store.ImpossibleBindings(t.Context(), 10)
+			require.NoError(t, err)
+			require.Len(t, wrong, 1)
+		})
+	}
 }

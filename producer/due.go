@@ -10,6 +10,7 @@ import (
 	"adsync/base/broker"
 	"adsync/base/clock"
 	"adsync/base/failpoint"
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/base/timer"
@@ -198,7 +199,7 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 		err = errors.Join(err, recordErr)
 	}
 	if err != nil {
-		return fmt.Errorf("send %d subtasks again: %w", len(messages), errors.Join(err, topicErr))
+		return fmt.Errorf("send %s again: %w", plural.Count(len(messages), "subtask", "subtasks"), errors.Join(err, topicErr))
 	}
 	return topicErr
 }

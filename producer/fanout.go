@@ -18,6 +18,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -596,7 +597,7 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 		f.run.Offsets.Raise(p.Partition, p.Offset)
 	}
 	if err != nil {
-		return fmt.Errorf("send %d subtasks of run %d: %w", len(parts), f.run.ID, err)
+		return fmt.Errorf("send %s of run %d: %w", plural.Count(len(parts), "subtask", "subtasks"), f.run.ID, err)
 	}
 	f.metrics.sent.WithLabelValues(f.run.Media, f.run.Settings.Lane).Add(float64(len(parts)))
 	return nil

@@ -46,8 +46,10 @@ type term struct {
 	sweeper    sweeper
 	watched    time.Time // when the lanes were last watched, by this process's clock as the next
 	bindingsAt time.Time // of the upkeep
-	auditedAt  time.Time // of the upkeep
-	audited    int64     // the account after which the next look for edits goes on
+	// wrongBindings are the rows of account_binding that could not be used when they were last read.
+	wrongBindings []store.Binding
+	auditedAt     time.Time // of the upkeep
+	audited       int64     // the account after which the next look for edits goes on
 	// What the upkeep knows to be in task_good: its rows, and the version of the task list that they were taken from.
 	goodRows    map[int64]store.TaskRow
 	goodVersion int

@@ -13,10 +13,11 @@ import (
 
 // screen shows the status: on a terminal in place, else as plain lines now and then.
 type screen struct {
-	out      io.Writer
-	terminal bool
-	shell    string   // what carries out a statement in the data database, for the query under the tables
-	tips     []string // what else to try
+	out       io.Writer
+	terminal  bool
+	addresses []string // of the page and the simulator
+	shell     string   // what carries out a statement in the data database, for the query under the tables
+	tips      []string // what else to try
 }
 
 // Intervals of the screen.
@@ -34,6 +35,9 @@ func (s *screen) run(ctx context.Context, read func(context.Context) (status, er
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	said := false
+	if !s.terminal {
+		fmt.Fprint(s.out, strings.Join(s.addresses, "\n")+"\n"+s.tried())
+	}
 	for {
 		now, err := read(ctx)
 		switch {
@@ -45,7 +49,7 @@ func (s *screen) run(ctx context.Context, read func(context.Context) (status, er
 			s.redraw(now)
 		default:
 			if !said && len(now.Spend) > 0 {
-				fmt.Fprint(s.out, s.next(now))
+				fmt.Fprint(s.out, s.query(now))
 				said = true
 			}
 			fmt.Fprint(s.out, plain(now))
@@ -67,10 +71,26 @@ func (s *screen) redraw(now status) {
 // next is what to try, with the answer that the query has now.
 func (s *screen) next(now status) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "try next:\n  %s \"%s\"\n", s.shell, now.Query)
+	for _, address := range s.addresses {
+		b.WriteString(address + "\n")
+	}
+	return b.String() + "\n" + s.tried() + s.query(now)
+}
+
+// query is a query over the summaries, with its answer.
+func (s *screen) query(now status) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %s \"%s\"\n", s.shell, now.Query)
 	for _, row := range now.Spend {
 		fmt.Fprintf(&b, "    %s\n", strings.Join(row, "|"))
 	}
+	return b.String()
+}
+
+// tried is what to try.
+func (s *screen) tried() string {
+	var b strings.Builder
+	b.WriteString("try next:\n")
 	for _, tip := range s.tips {
 		b.WriteString("  " + tip + "\n")
 	}
@@ -84,6 +104,11 @@ func render(s status) string {
 	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "CNY TODAY", "PLATFORM SAYS", "DIFFERENCE", "ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
 	for _, m := range s.Media {
 		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
+	}
+	for _, m := range s.Media {
+		if m.First != "" {
+			fmt.Fprintf(&b, "%-12s %s\n", m.Name, m.First)
+		}
 	}
 	fmt.Fprintf(&b, "\n%-44s %-11s %15s  %-20s %8s\n", "RUN", "STATE", "DONE", "", "RATE/S")
 	for _, r := range s.Runs {
@@ -102,6 +127,10 @@ func plain(s status) string {
 		}
 	}
 	for _, m := range s.Media {
+		if m.First != "" {
+			fmt.Fprintf(&b, "%s %s %s; platform says %s\n", s.World.In(worldZone).Format("15:04:05"), m.Name, m.First, overview.Amount(m.Platform))
+			continue
+		}
 		fmt.Fprintf(&b, "%s %s spend today %s, platform says %s (%s); accounts %d fresh, %d late, %d parked, oldest %s; calls %s; %d runs open\n",
 			s.World.In(worldZone).Format("15:04:05"), m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform), difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
 	}
@@ -109,6 +138,9 @@ func plain(s status) string {
 }
 
 func difference(m mediaStatus) string {
+	if m.First != "" {
+		return "first pull"
+	}
 	if m.Platform == 0 {
 		return overview.Amount(m.Ours - m.Platform)
 	}

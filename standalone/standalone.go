@@ -52,6 +52,7 @@ type Options struct {
 	JSON      bool // with Once or Live: print one JSON object and nothing else
 	API       httpapi.Config
 	RateLimit ratelimit.Config
+	Debug     telemetry.DebugConfig
 	Logger    *slog.Logger
 	Level     *slog.LevelVar // of Logger; nil when it does not change
 	Out       io.Writer      // the screen, or the outcome of Once
@@ -231,6 +232,7 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	if s.world.sim != nil {
 		s.server.Mount("/_sim", httpapi.Admin, s.world.sim.Handler())
 	}
+	s.manager.Add("profiles", telemetry.NewProfiles(s.Debug, s.Logger))
 	s.manager.Add("http", s.server)
 	s.manager.Add("clock", database)
 	if s.Level != nil {
@@ -352,7 +354,7 @@ func (s *stack) front(ctx context.Context) error {
 		// Nobody should wait for the first round of crons to see something.
 		go s.firstRound(ctx)
 	}
-	view := screen{out: s.Out, terminal: isTerminal(s.Out), shell: shell(s.databases().Data), tips: s.tips()}
+	view := screen{out: s.Out, terminal: isTerminal(s.Out), shell: shell(s.databases().Data), addresses: s.addresses(), tips: s.tips()}
 	view.run(ctx, s.watcher().read)
 	return nil
 }
@@ -411,13 +413,30 @@ func shell(d store.Database) string {
 	return "mysql " + path.Base(d.Name()) + " -e"
 }
 
+// address is where the API and the page are.
+func (s *stack) address() string {
+	scheme := "http://"
+	if s.API.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	return scheme + s.server.Addr()
+}
+
+// addresses are what a user needs to look around, as lines of a shell.
+func (s *stack) addresses() []string {
+	return []string{
+		s.address() + "/        # the first page, in a browser",
+		"export SIMULATOR=" + s.world.address + "        # the simulated platforms",
+		"export ADSYNC_SERVER=" + s.address() + "        # for adsync's commands in another shell",
+	}
+}
+
 // tips are what to try beside the query.
 func (s *stack) tips() []string {
-	api := "http://" + s.API.Listen
+	api := s.address()
 	return []string{
 		shell(s.databases().Config) + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
-		api + "/        # the first page, in a browser",
 		"curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
-		"curl -s -X POST " + s.world.address + "/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
+		"curl -s -X POST $SIMULATOR/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
 	}
 }

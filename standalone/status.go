@@ -31,7 +31,8 @@ type status struct {
 // mediaStatus is how one platform's accounts stand.
 type mediaStatus struct {
 	Name           string
-	Ours, Platform int64 // spend of the world's today in micros of CNY: our summary, the platform's truth
+	Ours, Platform int64  // spend of the world's today in micros of CNY: our summary, the platform's truth
+	First          string // how far the first pull is, while it is under way
 	Accounts       int
 	Fresh, Late    int // of the active ones
 	Parked         int
@@ -86,6 +87,9 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 // mediaOf is one platform as the screen shows it: of its spend, that in the world's currency.
 func mediaOf(of *overview.Media) mediaStatus {
 	m := mediaStatus{Name: of.Name, Accounts: of.Accounts, Fresh: of.Fresh, Late: of.Late, Parked: of.Parked, OldestAge: time.Duration(of.OldestSeconds * float64(time.Second))}
+	if of.FirstPull {
+		m.First = of.FirstPullText()
+	}
 	for _, s := range of.Spend {
 		if s.Currency == worldCurrency {
 			m.Ours += s.Ours

@@ -60,6 +60,10 @@ func (l *layer) takeMapping(n *node, key string, y *yaml.Node) any {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		name, value := y.Content[i], y.Content[i+1]
+		if name.Tag == "!!merge" {
+			l.refuse(key, "", name.Line, "YAML's merge key << is not read: write the keys out")
+			continue
+		}
 		full := joinKey(key, name.Value)
 		if first, ok := lines[name.Value]; ok {
 			l.refuse(full, "", name.Line, "is given twice, first in line %d", first)

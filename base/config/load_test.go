@@ -207,6 +207,10 @@ func TestLoad_RefusesBadFiles(t *testing.T) {
 			"store.data.pasword (testdata/unknown_key.bad.yml:7): there is no such setting; did you mean store.data.password?",
 			"api.tokens[0].rule (testdata/unknown_key.bad.yml:11): there is no such setting; did you mean api.tokens[].role?",
 		},
+		"merge.bad.yml": {
+			"api (testdata/merge.bad.yml:3): YAML's merge key << is not read: write the keys out",
+			"api.weights (testdata/merge.bad.yml:5): YAML's merge key << is not read: write the keys out",
+		},
 		"wrong_type.bad.yml": {
 			`store.config.pool = "many" (testdata/wrong_type.bad.yml:3): want a whole number`,
 			`store.config.timeout = "10" (testdata/wrong_type.bad.yml:4): want a duration such as "500ms", "10s" or "72h"`,

@@ -17,6 +17,22 @@ const layout = "2006-01-02"
 // Epoch stands where a key needs a day and the thing has none (coverage of configuration rows).
 const Epoch Day = "1970-01-01"
 
+// Earliest is the first day that people may name: no platform has figures of an earlier one.
+const Earliest Day = "2010-01-01"
+
+// yearsAhead is how far ahead of now people may name a day, of a binding that is to end.
+const yearsAhead = 5
+
+// Given reads a day that a person named, and refuses those of which platforms can have no figures. The error is a phrase that
+// says what would be right.
+func Given(text string, now time.Time) (Day, error) {
+	d, err := Parse(text)
+	if latest := of(now.UTC().AddDate(yearsAhead, 0, 0)); err != nil || d < Earliest || d > latest {
+		return "", fmt.Errorf("want a day from %s to %s, such as %s", Earliest, latest, of(now.UTC()))
+	}
+	return d, nil
+}
+
 // Of returns the day that t falls on in loc.
 func Of(t time.Time, loc *time.Location) Day { return of(t.In(loc)) }
 

@@ -16,6 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"adsync/base/clock"
+	"adsync/base/plural"
 	"adsync/base/redis"
 )
 
@@ -275,7 +276,7 @@ func (r *shared) count(ctx context.Context, media string, a ask, out *answer) er
 	for _, l := range slices.Sorted(maps.Keys(calls)) {
 		left, err := r.counts.add(ctx, a.limits[l].key, calls[l])
 		if err != nil {
-			return fmt.Errorf("count %d calls of %s: %w", calls[l], media, err)
+			return fmt.Errorf("count %s of %s: %w", plural.Count(calls[l], "call", "calls"), media, err)
 		}
 		if left == 0 {
 			continue

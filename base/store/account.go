@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // Account is a row of media_account.
@@ -63,7 +64,7 @@ func (s *Store) PutAccounts(ctx context.Context, media string, tokenID int64, fo
 	for batch := range slices.Chunk(found, accountBatch) {
 		err := s.Config.Tx(ctx, func(tx *gorm.DB) error { return s.putAccounts(tx, media, tokenID, batch, ids) })
 		if err != nil {
-			return nil, fmt.Errorf("put %d accounts of %s, login %d: %w", len(batch), media, tokenID, err)
+			return nil, fmt.Errorf("put %s of %s, login %d: %w", plural.Count(len(batch), "account", "accounts"), media, tokenID, err)
 		}
 	}
 	return ids, nil
@@ -128,7 +129,7 @@ func (s *Store) PutAccountRows(ctx context.Context, media string, table RawTable
 	for batch := range slices.Chunk(rows, accountBatch) {
 		err := s.Data.Tx(ctx, func(tx *gorm.DB) error { return s.putAccountRows(tx, media, table, version, batch) })
 		if err != nil {
-			return fmt.Errorf("put %d rows of %s: %w", len(batch), table.Name, err)
+			return fmt.Errorf("put %s of %s: %w", plural.Count(len(batch), "row", "rows"), table.Name, err)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // AccountState says whether an account is pulled.
@@ -181,7 +182,7 @@ func (s *Store) FiguresCoverage(ctx context.Context, ids []int64, days []day.Day
 	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
 		" ORDER BY account_id, day", ids, AccountFigures, AccountLevel, days).Scan(&rows).Error
 	if err != nil {
-		return nil, fmt.Errorf("read the coverage of %d accounts: %w", len(ids), err)
+		return nil, fmt.Errorf("read the coverage of %s: %w", plural.Count(len(ids), "account", "accounts"), err)
 	}
 	byAccount := map[int64][]Coverage{}
 	for i := range rows {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+
+	"adsync/base/plural"
 )
 
 // FindAccounts returns the accounts of a media by the platform's ids, as the writer holds them. Ids that are not known
@@ -24,9 +27,73 @@ func (s *Store) FindAccounts(ctx context.Context, media string, externalIDs []st
 		}
 		some, err := accountsByExternalID(s.Config.Writer(ctx), media, batch)
 		if err != nil {
-			return nil, fmt.Errorf("find %d accounts of %s: %w", len(ids), media, err)
+			return nil, fmt.Errorf("find %s of %s: %w", plural.Count(len(ids), "account", "accounts"), media, err)
 		}
 		maps.Copy(found, some)
+	}
+	return found, nil
+}
+
+// NamedAccounts returns the accounts that people name, by the names that they gave: the platform's id, MEDIA/ID with it, or our own id.
+// media is the platform that is meant, or "" where the names alone say it: an id that several platforms have is then left out, as are
+// names of no account. The platform's id goes before ours.
+func (s *Store) NamedAccounts(ctx context.Context, media string, names []string) (map[string]Account, error) {
+	medias := []string{media}
+	if media == "" {
+		medias = nil
+		if err := s.Config.Writer(ctx).Raw("SELECT DISTINCT media FROM media_account ORDER BY media").Scan(&medias).Error; err != nil {
+			return nil, fmt.Errorf("read the platforms that have accounts: %w", err)
+		}
+	}
+	byMedia := map[string][]string{} // ids that may be the platform's
+	for _, name := range names {
+		of, id, full := strings.Cut(name, "/")
+		for _, m := range medias {
+			if !full {
+				byMedia[m] = append(byMedia[m], name)
+			} else if of == m {
+				byMedia[m] = append(byMedia[m], id)
+			}
+		}
+	}
+	known := map[string]map[string]Account{}
+	for m, ids := range byMedia {
+		found, err := s.FindAccounts(ctx, m, ids)
+		if err != nil {
+			return nil, err
+		}
+		known[m] = found
+	}
+	found, ours := map[string]Account{}, map[int64][]string{}
+	for _, name := range names {
+		of, id, full := strings.Cut(name, "/")
+		if !full {
+			of, id = "", name
+		}
+		var hits []Account
+		for _, m := range medias {
+			if account, ok := known[m][id]; ok && (of == "" || of == m) {
+				hits = append(hits, account)
+			}
+		}
+		if len(hits) == 1 {
+			found[name] = hits[0]
+		}
+		if number, err := strconv.ParseInt(id, 10, 64); len(hits) == 0 && err == nil && number > 0 {
+			ours[number] = append(ours[number], name)
+		}
+	}
+	byID, err := s.AccountsByID(ctx, slices.Collect(maps.Keys(ours)))
+	if err != nil {
+		return nil, err
+	}
+	for id, account := range byID {
+		for _, name := range ours[id] {
+			of, _, full := strings.Cut(name, "/")
+			if (!full || of == account.Media) && (media == "" || media == account.Media) {
+				found[name] = account
+			}
+		}
 	}
 	return found, nil
 }
@@ -61,7 +128,7 @@ func (s *Store) AccountsByID(ctx context.Context, ids []int64) (map[int64]Accoun
 	found := make(map[int64]Account, len(ids))
 	for batch := range slices.Chunk(ids, accountBatch) {
 		if err := s.readAccounts(ctx, batch, found); err != nil {
-			return nil, fmt.Errorf("find %d accounts: %w", len(ids), err)
+			return nil, fmt.Errorf("find %s: %w", plural.Count(len(ids), "account", "accounts"), err)
 		}
 	}
 	return found, nil

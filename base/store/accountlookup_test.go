@@ -35,6 +35,54 @@ func TestFindAccounts(t *testing.T) {
 	require.Empty(t, got)
 }
 
+func TestNamedAccounts_TakesEachFormOfAName(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	put := func(media string, token int64, ids ...string) {
+		t.Helper()
+		var accounts []store.Account
+		for _, id := range ids {
+			accounts = append(accounts, store.Account{ExternalID: id, Timezone: "UTC", Currency: "CNY"})
+		}
+		_, err := s.PutAccounts(t.Context(), media, token, accounts)
+		require.NoError(t, err)
+	}
+	put("tencent", 1, "7001", "7002")
+	put("oceanengine", 2, "7002", "8001")
+	all, err := s.FindAccounts(t.Context(), "tencent", []string{"7001"})
+	require.NoError(t, err)
+	ours := strconv.FormatInt(all["7001"].ID, 10)
+	for _, tt := range []struct {
+		name, media, given, want string
+	}{
+		{"the platform's id of a platform", "tencent", "7001", "tencent/7001"},
+		{"with the platform before it", "tencent", "tencent/7001", "tencent/7001"},
+		{"our id", "tencent", ours, "tencent/7001"},
+		{"our id without a platform", "", ours, "tencent/7001"},
+		{"our id behind the platform", "", "tencent/" + ours, "tencent/7001"},
+		{"an id that one platform has", "", "8001", "oceanengine/8001"},
+		{"an id that two platforms have", "", "7002", ""},
+		{"that id with its platform", "", "oceanengine/7002", "oceanengine/7002"},
+		{"an account of another platform", "tencent", "oceanengine/8001", ""},
+		{"another platform's id", "tencent", "8001", ""},
+		{"our id of another platform", "oceanengine", ours, ""},
+		{"nothing", "", "", ""},
+		{"no account", "", "tencent/none", ""},
+		{"what no column holds", "", "账户", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			found, err := s.NamedAccounts(t.Context(), tt.media, []string{tt.given})
+			require.NoError(t, err)
+			account, ok := found[tt.given]
+			require.Equal(t, tt.want != "", ok)
+			if ok {
+				require.Equal(t, tt.want, account.Media+"/"+account.ExternalID)
+			}
+		})
+	}
+}
+
 func TestScopeZones_AreThoseOfTheAccountsThatAFanOutTakes(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/lease"
+	"adsync/base/plural"
 )
 
 // Binding says to which game and os an account belongs on some days, both included.
@@ -116,7 +117,7 @@ func (s *Store) ApplyBindings(ctx context.Context, l lease.Lease, changes []Bind
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("apply the bindings of %d accounts: %w", len(changes), err)
+		return fmt.Errorf("apply the bindings of %s: %w", plural.Count(len(changes), "account", "accounts"), err)
 	}
 	return nil
 }

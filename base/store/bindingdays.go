@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // LastDay stands for no end of a binding, and FirstBoundDay for its beginning before all figures.
@@ -15,6 +16,19 @@ const (
 	LastDay       day.Day = "9999-12-31"
 	FirstBoundDay day.Day = "2000-01-01"
 )
+
+// Impossible returns what is wrong with the days of a binding that somebody wrote by SQL, or "". Such a binding would move more than
+// anybody means.
+func (b Binding) Impossible() string {
+	from, err := day.Parse(b.From.String())
+	if err != nil || (from < day.Earliest && from != FirstBoundDay) {
+		return fmt.Sprintf("from_day is %s: want %s or later, or %s for all days", b.From, day.Earliest, FirstBoundDay)
+	}
+	if to, err := day.Parse(b.To.String()); err != nil || to < day.Earliest {
+		return fmt.Sprintf("to_day is %s: want %s or later, or %s for no end", b.To, day.Earliest, LastDay)
+	}
+	return ""
+}
 
 // WithoutOverlaps gives each day to the binding that begins last among those that cover it: a move is written as one
 // more row, a correction as a row with an end, after which the older one holds again. Rows that end before they begin
@@ -176,7 +190,7 @@ func (s *Store) AddBindings(ctx context.Context, actor string, bindings []Bindin
 		return s.Config.Upsert(tx, Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, slices.Clone(rows))
 	})
 	if err != nil {
-		return fmt.Errorf("bind %d accounts: %w", len(bindings), err)
+		return fmt.Errorf("bind %s: %w", plural.Count(len(bindings), "account", "accounts"), err)
 	}
 	return nil
 }

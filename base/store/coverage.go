@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // CoverageState says how far the tables of a scope can be trusted.
@@ -190,7 +191,7 @@ func (s *Store) writeScope(ctx context.Context, c Claim, write func(tx *gorm.DB,
 			return err
 		}
 		if len(outcomes) != len(locked.Days) {
-			return fmt.Errorf("%d days were written of %d that are claimed", len(outcomes), len(locked.Days))
+			return fmt.Errorf("%s were written of %d that are claimed", plural.Count(len(outcomes), "day", "days"), len(locked.Days))
 		}
 		if err := s.Data.writeUnusable(tx, locked.Claim, now, locked.before, outcomes); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -297,7 +298,7 @@ func (s *Store) RecordSent(ctx context.Context, sent []SentDue) error {
 			}, rows)
 		})
 		if err != nil {
-			return fmt.Errorf("record where %d subtasks were sent: %w", len(some), err)
+			return fmt.Errorf("record where %s were sent: %w", plural.Count(len(some), "subtask", "subtasks"), err)
 		}
 	}
 	return nil

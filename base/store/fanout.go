@@ -15,6 +15,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -116,7 +117,7 @@ func (s *Store) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, par
 		return v
 	})
 	if err != nil {
-		return false, fmt.Errorf("add %d subtasks of run %d: %w", len(parts), runID, err)
+		return false, fmt.Errorf("add %s of run %d: %w", plural.Count(len(parts), "subtask", "subtasks"), runID, err)
 	}
 	return all, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
+	"adsync/base/plural"
 )
 
 // FundRow is one of a platform's rows about an account's money.
@@ -223,7 +224,7 @@ func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, 
 			o.state = Partial
 		case o.rows == 0 && known[d] > 0 && !w.Confirmed:
 			o.state, o.whole = Suspect, false
-			o.note = fmt.Sprintf("the platform's answer lacks all %d rows", known[d])
+			o.note = fmt.Sprintf("the platform's answer lacks all %s", plural.Count(known[d], "row", "rows"))
 			result.Why = cmp.Or(result.Why, o.note)
 			result.Suspect = append(result.Suspect, d)
 		}

@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -85,13 +86,14 @@ func (s *Store) accountIDs(ctx context.Context, where string, args ...any) ([]in
 type PulledAccount struct {
 	ID       int64  `gorm:"column:id"`
 	Timezone string `gorm:"column:timezone"`
+	Changed  Time   `gorm:"column:updated_at"` // when its row last changed: at the latest when it was bound
 }
 
 // PulledAccounts returns accounts of a media with an id above after that are pulled all the time, by id: bound, active, not parked, with a
 // login that can be used.
 func (s *Store) PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]PulledAccount, error) {
 	var accounts []PulledAccount
-	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.timezone FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.timezone, a.updated_at FROM media_account a JOIN media_token t ON t.id = a.token_id"+
 		" WHERE a.media = ? AND a.tier = ? AND a.id > ? AND a.parked = '' AND a.bound = 1 AND t.state = ? ORDER BY a.id LIMIT ?",
 		media, TierActive, after, TokenOK, limit).Scan(&accounts).Error
 	if err != nil {
@@ -148,6 +150,25 @@ func (s *Store) UnknownGames(ctx context.Context, from day.Day, limit int) ([]Un
 		return nil, fmt.Errorf("read which games nobody knows: %w", err)
 	}
 	return all, nil
+}
+
+// ImpossibleBindings returns the rows of account_binding of bound accounts that Binding.Impossible refuses, by account.
+func (s *Store) ImpossibleBindings(ctx context.Context, limit int) ([]ImpossibleBinding, error) {
+	var all []ImpossibleBinding
+	err := s.Config.Writer(ctx).Raw("SELECT b.account_id, a.media, b.from_day, b.to_day FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
+		" WHERE (b.from_day < ? AND b.from_day <> ?) OR b.to_day < ? ORDER BY b.account_id, b.from_day LIMIT ?", day.Earliest, FirstBoundDay, day.Earliest, limit).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("read which bindings are impossible: %w", err)
+	}
+	return all, nil
+}
+
+// ImpossibleBinding is a binding whose days no platform has.
+type ImpossibleBinding struct {
+	AccountID int64   `gorm:"column:account_id"`
+	Media     string  `gorm:"column:media"`
+	From      day.Day `gorm:"column:from_day"`
+	To        day.Day `gorm:"column:to_day"`
 }
 
 // Glance reads the data database for those who look at the whole: everything as of one moment, and of nothing more than is asked for.
@@ -233,7 +254,7 @@ func (g *Glance) Pulled(accountIDs []int64, days []day.Day) ([]Pulled, error) {
 	err := g.tx.Raw("SELECT account_id, report, day, pulled_at, state, note FROM coverage"+
 		" WHERE account_id IN ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day IN ?", accountIDs, days).Scan(&all).Error
 	if err != nil {
-		return nil, fmt.Errorf("read the coverage of %d accounts: %w", len(accountIDs), err)
+		return nil, fmt.Errorf("read the coverage of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
 	return all, nil
 }
@@ -268,6 +289,8 @@ type RunLook struct {
 	Total     int64 // -1 while it is fanned out
 	Succeeded int64
 	Failed    int64
+	Expired   int64
+	Cancelled int64
 	Ended     int64
 	Error     string
 	CreatedAt time.Time
@@ -285,7 +308,7 @@ func (g *Glance) NewestRuns(limit int) ([]RunLook, error) {
 }
 
 func (g *Glance) runs(tail string, args ...any) ([]RunLook, error) {
-	rows, err := g.tx.Raw("SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, succeeded + failed + expired + cancelled + superseded,"+
+	rows, err := g.tx.Raw("SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, expired, cancelled, succeeded + failed + expired + cancelled + superseded,"+
 		" error_text, created_at, ended_at FROM run "+tail, args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read runs: %w", err)
@@ -295,7 +318,7 @@ func (g *Glance) runs(tail string, args ...any) ([]RunLook, error) {
 	for rows.Next() {
 		var r RunLook
 		var created, ended Time
-		if err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Ended, &r.Error, &created, &ended); err != nil {
+		if err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Ended, &r.Error, &created, &ended); err != nil {
 			return nil, fmt.Errorf("read runs: %w", err)
 		}
 		r.CreatedAt, r.EndedAt = created.Time, ended.Time
@@ -388,7 +411,7 @@ func (g *Glance) DayCosts(accountIDs []int64, days []day.Day) ([]DayCost, error)
 	err := g.tx.Raw("SELECT account_id, day, currency, COALESCE(cost, 0) AS cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = 'account' ORDER BY account_id, day",
 		days, accountIDs).Scan(&all).Error
 	if err != nil {
-		return nil, fmt.Errorf("read what %d accounts spent: %w", len(accountIDs), err)
+		return nil, fmt.Errorf("read what %s spent: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
 	return all, nil
 }
@@ -398,7 +421,7 @@ func (g *Glance) Unassigned(accountIDs []int64, d day.Day) ([]int64, error) {
 	var with []int64
 	err := g.tx.Raw("SELECT account_id FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", accountIDs, d, d).Scan(&with).Error
 	if err != nil {
-		return nil, fmt.Errorf("read the games of %d accounts: %w", len(accountIDs), err)
+		return nil, fmt.Errorf("read the games of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
 	assigned := make(map[int64]bool, len(with))
 	for _, id := range with {

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -288,7 +289,7 @@ func (s *Store) OrderHoles(ctx context.Context, o HoleOrder) ([]int64, error) {
 		return addOrder(tx, order)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("order %d holes of %s by %s: %w", len(o.Holes), o.Report, o.Level, err)
+		return nil, fmt.Errorf("order %s of %s by %s: %w", plural.Count(len(o.Holes), "hole", "holes"), o.Report, o.Level, err)
 	}
 	return ordered, nil
 }

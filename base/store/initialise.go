@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // NewAccount is an account whose past was not pulled yet.
@@ -55,7 +56,7 @@ func (s *Store) StartInitialising(ctx context.Context, ids []int64, at time.Time
 	err := s.Config.Writer(ctx).Exec("UPDATE media_account SET initialise_at = ?, updated_at = "+s.Config.dialect.Now()+
 		" WHERE id IN ? AND initialise_at IS NULL AND initialised_at IS NULL", At(at), ids).Error
 	if err != nil {
-		return fmt.Errorf("start to initialise %d accounts: %w", len(ids), err)
+		return fmt.Errorf("start to initialise %s: %w", plural.Count(len(ids), "account", "accounts"), err)
 	}
 	return nil
 }
@@ -68,7 +69,7 @@ func (s *Store) SetInitialised(ctx context.Context, ids []int64, now time.Time) 
 		err := s.Config.Writer(ctx).Exec("UPDATE media_account SET initialised_at = ?, updated_at = "+s.Config.dialect.Now()+
 			" WHERE id IN ? AND initialised_at IS NULL", At(now), batch).Error
 		if err != nil {
-			return fmt.Errorf("end the initialisation of %d accounts: %w", len(batch), err)
+			return fmt.Errorf("end the initialisation of %s: %w", plural.Count(len(batch), "account", "accounts"), err)
 		}
 	}
 	return nil

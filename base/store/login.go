@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"adsync/base/plural"
 )
 
 // Login is what is known of a login but for its tokens.
@@ -185,7 +187,7 @@ func (s *Store) BindAccounts(ctx context.Context, actor string, ids []int64, bou
 			return tx.Exec("UPDATE media_account SET bound = ?, updated_at = "+s.Config.dialect.Now()+" WHERE id IN ?", bound, batch).Error
 		})
 		if err != nil {
-			return fmt.Errorf("bind %d accounts: %w", len(batch), err)
+			return fmt.Errorf("bind %s: %w", plural.Count(len(batch), "account", "accounts"), err)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // ObjectRow is one configuration object, ready for its raw table.
@@ -237,7 +238,7 @@ func (d *DB) markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[str
 		batch := gone[start:min(start+1000, len(gone))]
 		err := tx.Exec("UPDATE "+w.Raw.Name+" SET deleted_at = ?, version = ? WHERE account_id = ? AND object_id IN ?", At(now), w.Version, w.AccountID, batch).Error
 		if err != nil {
-			return nil, fmt.Errorf("mark %d objects of %s deleted: %w", len(batch), w.Raw.Name, err)
+			return nil, fmt.Errorf("mark %s of %s deleted: %w", plural.Count(len(batch), "object", "objects"), w.Raw.Name, err)
 		}
 	}
 	return gone, nil

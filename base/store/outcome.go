@@ -16,6 +16,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -207,7 +208,7 @@ func (s *Store) updateSubtasks(tx *gorm.DB, u valueUpdate, batch string, outcome
 	sql, args := s.Data.updateSQL(u, s.Data.outcomeValues(batch, outcomes))
 	n, err := s.Data.execMany(tx, sql, args, false)
 	if err != nil {
-		return 0, fmt.Errorf("update %d subtasks of %s: %w", len(outcomes), u.table, err)
+		return 0, fmt.Errorf("update %s of %s: %w", plural.Count(len(outcomes), "subtask", "subtasks"), u.table, err)
 	}
 	return n, nil
 }
@@ -373,7 +374,7 @@ func (s *Store) countOutcomes(tx *gorm.DB, changed []Outcome) error {
 		}
 	}
 	if err := s.Data.updateByValues(tx, u, rows); err != nil {
-		return fmt.Errorf("count the outcomes of %d runs: %w", len(runs), err)
+		return fmt.Errorf("count the outcomes of %s: %w", plural.Count(len(runs), "run", "runs"), err)
 	}
 	return s.Data.endRuns(tx, runs, last)
 }
@@ -458,7 +459,7 @@ func (s *Store) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Ke
 	for table, keys := range byTable {
 		for part := range slices.Chunk(keys, s.Data.rowsPerStatement(len(subtaskKey))) {
 			if err := s.readStates(ctx, table, part, found); err != nil && !missingTable(err) {
-				return nil, fmt.Errorf("read the state of %d subtasks: %w", len(keys), err)
+				return nil, fmt.Errorf("read the state of %s: %w", plural.Count(len(keys), "subtask", "subtasks"), err)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"adsync/base/plural"
 )
 
 // ParkedLogin is why the accounts of a login are parked that only a person can mend.
@@ -48,7 +50,7 @@ func (s *Store) StillParked(ctx context.Context, ids []int64) (map[int64]bool, e
 	for some := range slices.Chunk(ids, accountBatch) {
 		var found []int64
 		if err := s.Config.Writer(ctx).Raw("SELECT id FROM media_account WHERE id IN ? AND parked <> '' AND bound = 1", some).Scan(&found).Error; err != nil {
-			return nil, fmt.Errorf("read which of %d accounts are parked: %w", len(ids), err)
+			return nil, fmt.Errorf("read which of %s are parked: %w", plural.Count(len(ids), "account", "accounts"), err)
 		}
 		for _, id := range found {
 			parked[id] = true

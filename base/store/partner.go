@@ -13,6 +13,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 )
 
@@ -96,8 +97,8 @@ func (r PartnerRow) entry(account Account) partnerEntry {
 
 // Unusable says why a row cannot be kept, or "".
 func (r PartnerRow) Unusable() string {
-	if _, err := day.Parse(r.Day.String()); err != nil || r.Day <= day.Epoch {
-		return fmt.Sprintf("day %q is none", r.Day)
+	if _, err := day.Given(r.Day.String(), clock.System{}.Now()); err != nil {
+		return fmt.Sprintf("day %q is refused: %s", r.Day, err)
 	}
 	for _, c := range []struct {
 		name, value string

@@ -13,6 +13,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -37,7 +38,7 @@ func (s *Store) QueuedSubtasks(ctx context.Context, runIDs []int64, in AccountRa
 	parts, err := s.accountParts(ctx, "SELECT account_id, part FROM subtask_due"+
 		" WHERE run_id IN ? AND account_id > ? AND account_id <= ? AND waits_for LIKE '"+queuedBehind+"%'", runIDs, in.After, in.Through)
 	if err != nil {
-		return nil, fmt.Errorf("read the queued subtasks of %d runs: %w", len(runIDs), err)
+		return nil, fmt.Errorf("read the queued subtasks of %s: %w", plural.Count(len(runIDs), "run", "runs"), err)
 	}
 	for _, p := range parts {
 		queued[p] = true
@@ -68,7 +69,7 @@ func (s *Store) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, 
 		return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Part, b.Part))
 	})
 	if err := s.markQueuedBehind(ctx, l, parts); err != nil {
-		return fmt.Errorf("queue %d subtasks of run %d: %w", len(parts), run.ID, err)
+		return fmt.Errorf("queue %s of run %d: %w", plural.Count(len(parts), "subtask", "subtasks"), run.ID, err)
 	}
 	for some := range slices.Chunk(parts, s.Data.rowsPerStatement(10)) {
 		// One transaction for both rows: a subtask that is deferred and not in subtask_due would wait for ever.
@@ -77,7 +78,7 @@ func (s *Store) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, 
 			err = s.releaseEnded(ctx, run.ID, some, now)
 		}
 		if err != nil {
-			return fmt.Errorf("queue %d subtasks of run %d: %w", len(some), run.ID, err)
+			return fmt.Errorf("queue %s of run %d: %w", plural.Count(len(some), "subtask", "subtasks"), run.ID, err)
 		}
 	}
 	return nil
@@ -220,7 +221,7 @@ func (s *Store) releaseQueued(tx *gorm.DB, changed []Outcome) error {
 	for some := range slices.Chunk(ended, s.Data.rowsPerStatement(len(queuedIndex))) {
 		found, err := s.queuedKeys(tx, s.Data.queuedSQL(len(some)), flatten(some, len(queuedIndex))...)
 		if err != nil {
-			return fmt.Errorf("read what is queued behind %d subtasks: %w", len(some), err)
+			return fmt.Errorf("read what is queued behind %s: %w", plural.Count(len(some), "subtask", "subtasks"), err)
 		}
 		queued = append(queued, found...)
 	}
@@ -240,7 +241,7 @@ func (s *Store) anyQueued(tx *gorm.DB, runs []int64) (bool, error) {
 	}
 	any, err := exists(tx, "SELECT 1 FROM run WHERE id IN ? AND queued_behind = 1 LIMIT 1", runs)
 	if err != nil {
-		return false, fmt.Errorf("look for what is queued behind %d runs: %w", len(runs), err)
+		return false, fmt.Errorf("look for what is queued behind %s: %w", plural.Count(len(runs), "run", "runs"), err)
 	}
 	return any, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/plural"
 )
 
 // LevelSum is what one level of report_daily has of an account and day.
@@ -50,7 +51,7 @@ func (s *Store) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (m
 		return readLevelSums(tx, d, accountIDs, sums)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("add up the levels of %d accounts on %s: %w", len(accountIDs), d, err)
+		return nil, fmt.Errorf("add up the levels of %s on %s: %w", plural.Count(len(accountIDs), "account", "accounts"), d, err)
 	}
 	return sums, nil
 }

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -122,7 +123,7 @@ func (s *Store) TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[in
 		var pending []int64
 		err := s.Data.Writer(ctx).Raw(s.Data.pendingTickSQL(len(ids)), args...).Scan(&pending).Error
 		if err != nil {
-			return nil, fmt.Errorf("read the newest ticks of %d tasks: %w", len(ids), err)
+			return nil, fmt.Errorf("read the newest ticks of %s: %w", plural.Count(len(ids), "task", "tasks"), err)
 		}
 		for _, id := range pending {
 			open[id] = true

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -104,7 +105,7 @@ func (s *Store) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 		}
 	}
 	if err := s.Data.insertGuarded(ctx, l, "run", columns, rows); err != nil {
-		return fmt.Errorf("add %d runs: %w", len(runs), err)
+		return fmt.Errorf("add %s: %w", plural.Count(len(runs), "run", "runs"), err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/lease"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -166,7 +167,7 @@ func (s *Store) MarkCancelled(ctx context.Context, l lease.Lease, stopID int64, 
 		err = s.Data.checkLease(ctx, l)
 	}
 	if err != nil {
-		return fmt.Errorf("mark %d runs as cancelled: %w", len(runIDs), err)
+		return fmt.Errorf("mark %s as cancelled: %w", plural.Count(len(runIDs), "run", "runs"), err)
 	}
 	return nil
 }
@@ -289,7 +290,7 @@ func (s *Store) Release(ctx context.Context, ref string, due time.Time, limit in
 		}, rows)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("release %d subtasks from %s: %w", len(list), ref, err)
+		return nil, fmt.Errorf("release %s from %s: %w", plural.Count(len(list), "subtask", "subtasks"), ref, err)
 	}
 	return list, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/base/lease"
+	"adsync/base/plural"
 )
 
 // Tick is one planned moment of a task, and the run that it became.
@@ -28,7 +29,7 @@ func (s *Store) AddTicks(ctx context.Context, l lease.Lease, ticks []Tick) error
 	}
 	err := s.Data.insertGuarded(ctx, l, "tick", []string{"task_id", "planned_at", "run_id", "made_at"}, rows)
 	if err != nil {
-		return fmt.Errorf("add %d ticks: %w", len(ticks), err)
+		return fmt.Errorf("add %s: %w", plural.Count(len(ticks), "tick", "ticks"), err)
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func (s *Store) PlannedAfter(ctx context.Context, after map[int64]time.Time) (ma
 			args = append(args, id, id, At(after[id]))
 		}
 		if err := s.plannedAfter(ctx, len(ids), args, all); err != nil {
-			return nil, fmt.Errorf("read ticks of %d tasks: %w", len(ids), err)
+			return nil, fmt.Errorf("read ticks of %s: %w", plural.Count(len(ids), "task", "tasks"), err)
 		}
 	}
 	return all, nil

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // The tiers of an account.
@@ -89,7 +90,7 @@ func (s *Store) SetTiers(ctx context.Context, changes []TierChange, now time.Tim
 			res := s.Config.Writer(ctx).Exec("UPDATE media_account SET tier = ?, tier_reason = ?, tier_since = ?, updated_at = "+s.Config.dialect.Now()+
 				" WHERE id IN ? AND tier = ? AND tier_by = ?", k.to, k.reason, At(now), ids, k.from, TierAuto)
 			if res.Error != nil {
-				return set, fmt.Errorf("set the tier of %d accounts to %s: %w", len(ids), k.to, res.Error)
+				return set, fmt.Errorf("set the tier of %s to %s: %w", plural.Count(len(ids), "account", "accounts"), k.to, res.Error)
 			}
 			set += int(res.RowsAffected)
 		}
@@ -133,7 +134,7 @@ func (s *Store) Activities(ctx context.Context, ids []int64, days []day.Day, sin
 		func() error { return s.readChanged(ctx, ids, since, found) },
 	} {
 		if err := read(); err != nil {
-			return nil, fmt.Errorf("read the activity of %d accounts: %w", len(ids), err)
+			return nil, fmt.Errorf("read the activity of %s: %w", plural.Count(len(ids), "account", "accounts"), err)
 		}
 	}
 	return found, nil

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // TombstonesKept is how long the deletion of a row of results can be read from report_tombstone.
@@ -41,7 +42,7 @@ func (d *DB) deletePublic(tx *gorm.DB, table Table, keys [][]any, version int64,
 		}
 		err := tx.Exec("INSERT INTO report_tombstone ("+strings.Join(columns, ", ")+") VALUES "+Tuples(len(batch), len(columns)), args...).Error
 		if err != nil {
-			return fmt.Errorf("note the deletion of %d rows of %s: %w", len(batch), table.Name, err)
+			return fmt.Errorf("note the deletion of %s of %s: %w", plural.Count(len(batch), "row", "rows"), table.Name, err)
 		}
 	}
 	return nil

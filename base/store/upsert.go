@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // Table is the shape of an upsert: the columns of the one unique key, then the others.
@@ -54,7 +55,7 @@ func (d *DB) Upsert(tx *gorm.DB, table Table, rows [][]any) error {
 			args = append(args, row...)
 		}
 		if _, err := d.execMany(tx, d.upsertSQL(table, len(batch)), args, len(batch) == step); err != nil {
-			return fmt.Errorf("upsert %d rows of %s: %w", len(batch), table.Name, err)
+			return fmt.Errorf("upsert %s of %s: %w", plural.Count(len(batch), "row", "rows"), table.Name, err)
 		}
 	}
 	return nil
@@ -117,7 +118,7 @@ func (d *DB) deleteByTuples(tx *gorm.DB, table string, key []string, keys [][]an
 		shards, shardArgs := d.onShards(table, key, batch)
 		args = append(append(args, arg), shardArgs...)
 		if err := tx.Exec(sql+shards, args...).Error; err != nil {
-			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
+			return fmt.Errorf("delete %s of %s: %w", plural.Count(len(batch), "row", "rows"), table, err)
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+
+	"adsync/base/plural"
 )
 
 // Statements over a list of keys join it, as a derived table o, to the table t, in this order. With "key IN (…)"
@@ -84,7 +86,7 @@ func (d *DB) deleteByKeys(tx *gorm.DB, table string, key []string, keys [][]any)
 		keys = keys[n:]
 		sql, args := d.deleteSQL(table, key, batch)
 		if err := tx.Exec(sql, args...).Error; err != nil {
-			return fmt.Errorf("delete %d rows of %s: %w", len(batch), table, err)
+			return fmt.Errorf("delete %s of %s: %w", plural.Count(len(batch), "row", "rows"), table, err)
 		}
 	}
 	return nil

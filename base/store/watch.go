@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 )
 
 // What metrics are told from. Rows of accounts are read a page of accounts at a time, each by its key.
@@ -84,7 +85,7 @@ func (s *Store) DailySpend(ctx context.Context, accountIDs []int64, days []day.D
 	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, currency, cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ? AND cost > 0",
 		days, accountIDs, AccountLevel).Scan(&spent).Error
 	if err != nil {
-		return nil, fmt.Errorf("read what %d accounts spent: %w", len(accountIDs), err)
+		return nil, fmt.Errorf("read what %s spent: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
 	return spent, nil
 }
@@ -95,7 +96,7 @@ func (s *Store) HoursSpend(ctx context.Context, accountIDs []int64, days []day.D
 	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, MAX(currency) AS currency, CAST(SUM(cost) AS SIGNED) AS cost FROM report_hourly"+
 		" WHERE day IN ? AND account_id IN ? AND level = ? AND hour >= ? AND hour < ? AND cost > 0 GROUP BY account_id, day", days, accountIDs, AccountLevel, from, to).Scan(&spent).Error
 	if err != nil {
-		return nil, fmt.Errorf("read what %d accounts spent in some hours: %w", len(accountIDs), err)
+		return nil, fmt.Errorf("read what %s spent in some hours: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
 	return spent, nil
 }
@@ -113,7 +114,7 @@ func (s *Store) Balances(ctx context.Context, accountIDs []int64) ([]AccountMone
 	err := s.Data.Writer(ctx).Raw("SELECT account_id, currency, COALESCE(valid_balance, balance) AS balance FROM account_balance"+
 		" WHERE account_id IN ? AND fund = 'total' AND COALESCE(valid_balance, balance) IS NOT NULL", accountIDs).Scan(&money).Error
 	if err != nil {
-		return nil, fmt.Errorf("read the balances of %d accounts: %w", len(accountIDs), err)
+		return nil, fmt.Errorf("read the balances of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
 	return money, nil
 }

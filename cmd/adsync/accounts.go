@@ -17,16 +17,21 @@ import (
 // accountArg takes an account as the platforms know it: tencent/20000001.
 func accountArg(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		if media, id, ok := strings.Cut(args[0], "/"); ok && media != "" && id != "" {
+		media, id, full := strings.Cut(args[0], "/")
+		// The name of a platform alone is no id.
+		if full && media != "" && id != "" || !full && strings.ContainsAny(media, "0123456789") {
 			return nil
 		}
 	}
-	return usagef("want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001")
+	return usagef("want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001, or the id alone where no other platform has it")
 }
 
 // accountPath is where the API tells of the account, or something of it; accountArg has seen the argument.
 func accountPath(account, what string) string {
-	media, id, _ := strings.Cut(account, "/")
+	media, id, full := strings.Cut(account, "/")
+	if !full {
+		media, id = "-", account // The producer finds the platform.
+	}
 	return strings.TrimSuffix("/api/v1/accounts/"+url.PathEscape(media)+"/"+url.PathEscape(id)+"/"+what, "/")
 }
 

@@ -61,9 +61,9 @@ There are more.
 func TestAccounts_RefuseAWrongCommandLine(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001":             {"coverage", "tencent"},
-		"want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001\n\nFor help": {"changes", "tencent/"},
-		`--output is "xml": want table or json`:                                            {"coverage", "tencent/1", "--output", "xml"},
+		"want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001":                                                             {"coverage", "tencent"},
+		"want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001, or the id alone where no other platform has it\n\nFor help": {"changes", "tencent/"},
+		`--output is "xml": want table or json`:                                                                                            {"coverage", "tencent/1", "--output", "xml"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,8 +67,10 @@ func (f *accountBindFlags) check() error {
 	case f.to != "" && f.to < f.from:
 		return usagef("--to is %s: want %s or later", f.to, f.from)
 	}
-	if err := checkDay("to", f.to); err != nil {
-		return err
+	if f.to != store.LastDay.String() { // No end, as the table has it.
+		if err := checkDay("to", f.to); err != nil {
+			return err
+		}
 	}
 	return f.gameFlags.check()
 }
@@ -78,12 +81,15 @@ func (a *app) withAccount(cmd *cobra.Command, name string, work func(context.Con
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
 		}
-		media, externalID, _ := strings.Cut(name, "/")
-		found, err := s.FindAccounts(ctx, media, []string{externalID})
+		found, err := s.NamedAccounts(ctx, "", []string{name})
 		if err != nil {
 			return err
 		}
-		account, ok := found[externalID]
+		account, ok := found[name]
+		media, externalID, full := strings.Cut(name, "/")
+		if !ok && !full {
+			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as tencent/20000001", name)
+		}
 		if !ok {
 			return fmt.Errorf("%s has no account %q that is known here: accounts come in when a login is authorised, and with the task %s.account_list", media, externalID, media)
 		}
@@ -113,14 +119,7 @@ func (a *app) bindAccount(ctx context.Context, out io.Writer, s *store.Store, ac
 		return err
 	}
 	if f.login != "" {
-		chosen := store.Audit{
-			Actor: a.operator(), Action: "account.choose_login", Object: "media_account/" + account.Media + "/" + account.ExternalID,
-			After: fmt.Sprintf(`{"login": %q}`, f.login),
-		}
-		if _, err := s.AddAudit(ctx, chosen); err != nil {
-			return err
-		}
-		if err := chooseLogin(ctx, s, account, f.login); err != nil {
+		if err := a.chooseLogin(ctx, s, account, f.login); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", plain(f.login))
@@ -159,17 +158,30 @@ func (f *accountBindFlags) binding(have []store.Binding, today day.Day) store.Bi
 	return b
 }
 
-func chooseLogin(ctx context.Context, s *store.Store, account store.Account, login string) error {
+// chooseLogin has the account pulled with a login while that can be used. Who chooses it again changes nothing, and leaves no entry.
+func (a *app) chooseLogin(ctx context.Context, s *store.Store, account store.Account, login string) error {
 	logins, err := s.AccountLogins(ctx, account.ID)
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, l := range logins {
-		if l.Login.Login == login {
-			return s.ChooseLogin(ctx, account.ID, l.ID)
-		}
+	for i := range logins {
+		l := &logins[i]
 		names = append(names, l.Login.Login)
+		if l.Login.Login != login || l.Chosen {
+			continue
+		}
+		chosen := store.Audit{
+			Actor: a.operator(), Action: "account.choose_login", Object: "media_account/" + account.Media + "/" + account.ExternalID,
+			After: fmt.Sprintf(`{"login": %q}`, login),
+		}
+		if _, err := s.AddAudit(ctx, chosen); err != nil {
+			return err
+		}
+		return s.ChooseLogin(ctx, account.ID, l.ID)
+	}
+	if slices.Contains(names, login) {
+		return nil
 	}
 	return usagef("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
 }

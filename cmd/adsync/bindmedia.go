@@ -17,6 +17,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/store"
@@ -74,8 +75,8 @@ func checkDay(flag, value string) error {
 	if value == "" {
 		return nil
 	}
-	if _, err := day.Parse(value); err != nil {
-		return usagef("--%s is %q: want a day such as 2026-11-15", flag, value)
+	if _, err := day.Given(value, clock.System{}.Now()); err != nil {
+		return usagef("--%s is %q: %s", flag, value, err)
 	}
 	return nil
 }
@@ -327,7 +328,7 @@ func allListed(note string) error {
 }
 
 func printFound(out io.Writer, name string, accounts []store.LoginAccount) {
-	fmt.Fprintf(out, "Authorised: %s, with %d accounts.\n", plain(name), len(accounts))
+	fmt.Fprintf(out, "Authorised: %s, with %s.\n", plain(name), plural.Count(len(accounts), "account", "accounts"))
 	t := table(out)
 	for i, a := range accounts {
 		if i == foundMax {
@@ -403,7 +404,7 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	if err := s.BindAccounts(ctx, a.operator(), ids, true); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d accounts of %s are bound", len(ids), plain(cmp.Or(login.Name, login.Login)))
+	fmt.Fprintf(out, "Bound: %s of %s", plural.Count(len(ids), "account", "accounts"), plain(cmp.Or(login.Name, login.Login)))
 	if f.game != "" {
 		fmt.Fprintf(out, ", %d of them to %s on %s", len(bindings), plain(f.game), f.os)
 	}

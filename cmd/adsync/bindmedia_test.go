@@ -123,7 +123,7 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			r := show(ended())
 			require.Zero(t, r.code, r.stderr)
 			require.Contains(t, r.stdout, fmt.Sprintf("with %d accounts", len(app.accounts)))
-			require.Contains(t, r.stdout, "1 accounts of ")
+			require.Contains(t, r.stdout, "Bound: 1 account of ")
 			require.Contains(t, r.stdout, "1 of them to starfall on ios")
 			state, err := url.Parse(address)
 			require.NoError(t, err)
@@ -280,16 +280,21 @@ func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"facebook" cannot be bound: want one of account, ` + strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", "): {"bind", "facebook"},
 		"--app-id is missing": {"bind", "tencent", "--redirect-uri", uri},
-		"want --redirect-uri to authorise a login, --accounts": {"bind", "tencent", "--app-id", "1"},
-		"--wait and --code need --redirect-uri":                {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--wait"},
-		"--accounts beside --redirect-uri needs --wait":        {"bind", "tencent", "--app-id", "1", "--redirect-uri", uri, "--accounts", "all"},
-		"--game and --os go together":                          {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g"},
-		`--os is "symbian": want ios, android or pc`:           {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "symbian"},
-		`--from is "today": want a day`:                        {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "today"},
-		"want https, since the code":                           {"bind", "tencent", "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
-		"--correct rewrites the days of the present binding":   {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
-		"want MEDIA/ACCOUNT with the platform's id":            {"unbind", "tencent"},
-		"--to is 2026-10-01: want 2026-11-01 or later":         {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
+		"want --redirect-uri to authorise a login, --accounts":  {"bind", "tencent", "--app-id", "1"},
+		"--wait and --code need --redirect-uri":                 {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--wait"},
+		"--accounts beside --redirect-uri needs --wait":         {"bind", "tencent", "--app-id", "1", "--redirect-uri", uri, "--accounts", "all"},
+		"--game and --os go together":                           {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g"},
+		`--os is "symbian": want ios, android or pc`:            {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "symbian"},
+		`--from is "0000-01-01": want a day from 2010-01-01 to`: {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "0000-01-01"},
+		`--from is "1970-01-01": want a day from 2010-01-01 to`: {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "pc", "--from", "1970-01-01"},
+		`--from is "2999-01-01": want a day from 2010-01-01 to`: {"unbind", "tencent/1", "--from", "2999-01-01"},
+		`--to is "9998-01-01": want a day from 2010-01-01 to`:   {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
+		`--from is "0001-01-01": want a day from 2010-01-01`:    {"fields", "backfill", "tencent", "order_pv", "--from", "0001-01-01", "--to", "2026-11-01"},
+		`--from is "today": want a day`:                         {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "today"},
+		"want https, since the code":                            {"bind", "tencent", "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
+		"--correct rewrites the days of the present binding":    {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
+		"want MEDIA/ACCOUNT with the platform's id":             {"unbind", "tencent"},
+		"--to is 2026-10-01: want 2026-11-01 or later":          {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)

@@ -64,7 +64,7 @@ func defaultConfig() Config {
 var neededBy = map[string][]string{
 	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner", "debug", "trace"},
 	"migrate":    {"log", "store", "broker"},
-	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis"},
+	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "debug"},
 	"simulate":   {"log"},
 	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
 	"unbind":     {"log", "store"}, // and bind account

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -187,7 +188,7 @@ func printGroups(w io.Writer, answer []byte) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%d dead subtasks", a.Total)
+	fmt.Fprintf(w, "\n%s", plural.Count(a.Total, "dead subtask", "dead subtasks"))
 	if a.Redriving > 0 {
 		fmt.Fprintf(w, ", %d of them being taken up again", a.Redriving)
 	}
@@ -307,7 +308,7 @@ func printDead(w io.Writer, answer []byte) error {
 	line("task", "%s", d.Task)
 	line("account", "%s (our id %s), %s", d.Account, d.AccountID, d.Media)
 	line("part", "%s", plain(d.Part))
-	line("died", "%s, after %d failures", moment(d.DeadAt), d.Attempts)
+	line("died", "%s, after %s", moment(d.DeadAt), plural.Count(d.Attempts, "failure", "failures"))
 	line("error class", "%s", d.ErrorClass)
 	line("error print", "%s", plain(d.ErrorPrint))
 	line("error", "%s", clean(d.Error))
@@ -326,7 +327,7 @@ func printDead(w io.Writer, answer []byte) error {
 	if d.Log == nil {
 		line("log", "its day's table was dropped")
 	} else {
-		line("log", "sent %d times, last begun %s on %s, %d API calls in all", d.Log.Delivery, moment(d.Log.StartedAt), d.Log.Node, d.Log.Calls)
+		line("log", "sent %s, last begun %s on %s, %s in all", plural.Count(d.Log.Delivery, "time", "times"), moment(d.Log.StartedAt), d.Log.Node, plural.Count(d.Log.Calls, "API call", "API calls"))
 	}
 	return t.Flush()
 }
@@ -525,16 +526,29 @@ func printPlan(w io.Writer, change string, plan deadPlan) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n%d dead subtasks", plan.Count)
+		fmt.Fprintf(w, "\n%s", plural.Count(plan.Count, "dead subtask", "dead subtasks"))
 		if change == "redrive" {
-			fmt.Fprintf(w, ", about %s API calls, about %s", number(plan.Calls), took(plan.Seconds))
+			fmt.Fprintf(w, ", %s", estimate(plan.Calls, plan.Seconds))
 		}
 		fmt.Fprintln(w, ".")
 	}
 	if plan.Redriving > 0 {
-		fmt.Fprintf(w, "%d more are being taken up again already, and are left alone.\n", plan.Redriving)
+		fmt.Fprintf(w, "%s being taken up again already, and left alone.\n", plural.Count(plan.Redriving, "more is", "more are"))
 	}
 	return nil
+}
+
+// estimate says what work would cost.
+func estimate(calls, seconds *int64) string {
+	switch {
+	case calls == nil && seconds == nil:
+		return "its API calls and time are not known yet"
+	case calls == nil:
+		return "its API calls are not known yet, about " + took(seconds)
+	case seconds == nil:
+		return "about " + plural.Count(*calls, "API call", "API calls") + ", its time is not known yet"
+	}
+	return "about " + plural.Count(*calls, "API call", "API calls") + ", about " + took(seconds)
 }
 
 func number(n *int64) string {

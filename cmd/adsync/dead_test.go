@@ -73,7 +73,7 @@ VALUES (?, ?, '2024-05-05', ?, 'tencent', 5, 'invalid', 'account ? is ?', ?, ?)`
 
 	dry := dead("redrive", "--media=tencent", "--account=9002")
 	require.Regexp(t, `(?m)^tencent.report_daily.account +1 +unknown +unknown +$`, dry)
-	require.Contains(t, dry, "1 dead subtasks, about unknown API calls, about unknown.")
+	require.Contains(t, dry, "1 dead subtask, its API calls and time are not known yet.")
 	require.Contains(t, dry, "Nothing was changed: add --yes to do it.")
 	require.Contains(t, dead("redrive", "--media=tencent", "--account=9002", "--rate=10"), "about 1s.")
 	require.Contains(t, dead("list"), "3 dead subtasks.")

@@ -89,7 +89,7 @@ func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
 	for want, args := range map[string][]string{
 		`field "order_pv" is refused: want a figure of the package of tencent`:                append([]string{"tencent", "order_pv"}, days...),
 		fmt.Sprintf(`there is no platform "myspace": want one of %v`, engine.PlatformNames()): append([]string{"myspace", "x"}, days...),
-		`--from is "" and --to is "2026-11-20": want the first and the last`:                  {"tencent", "reg_pv", "--to", "2026-11-20"},
+		`--from is missing: want the first and the last day`:                                  {"tencent", "reg_pv", "--to", "2026-11-20"},
 		`want MEDIA FIELD, such as: tencent order_pv`:                                         {"tencent"},
 	} {
 		r := backfill(args...)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/engine"
 	"adsync/media/field"
@@ -31,10 +32,17 @@ the same days or with the last one that it told. Run it when all processes are o
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			first, err1 := day.Parse(from)
-			last, err2 := day.Parse(to)
-			if err1 != nil || err2 != nil || last < first {
-				return usagef("--from is %q and --to is %q: want the first and the last day, such as 2026-10-01 and 2026-11-21", from, to)
+			for _, d := range []struct{ flag, value string }{{"from", from}, {"to", to}} {
+				if d.value == "" {
+					return usagef("--%s is missing: want the first and the last day, such as 2026-10-01 and 2026-11-21", d.flag)
+				}
+				if err := checkDay(d.flag, d.value); err != nil {
+					return err
+				}
+			}
+			first, last := day.Day(from), day.Day(to)
+			if last < first {
+				return usagef("--to is %s: want %s or later, the value of --from", to, from)
 			}
 			platform := engine.Platform(args[0])
 			if platform == nil {
@@ -47,13 +55,13 @@ the same days or with the last one that it told. Run it when all processes are o
 				out, total := cmd.OutOrStdout(), 0
 				err := field.Backfill(ctx, s, platform, args[1], first, last, func(f field.Filled) {
 					total += f.Rows
-					fmt.Fprintf(out, "%s %s: %d rows\n", f.Day, f.Report, f.Rows)
+					fmt.Fprintf(out, "%s %s: %s\n", f.Day, f.Report, plural.Count(f.Rows, "row", "rows"))
 				})
 				if wrong, ok := errors.AsType[*field.RowError](err); ok {
 					return usagef("%s", wrong)
 				}
 				if err == nil {
-					fmt.Fprintf(out, "%d rows have %s now.\n", total, args[1])
+					fmt.Fprintf(out, "%s %s now.\n", plural.Count(total, "row has", "rows have"), args[1])
 				}
 				return err
 			})

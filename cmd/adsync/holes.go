@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -92,9 +93,10 @@ func printHoles(w io.Writer, answer []byte) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%d days are missing: %d subtasks, about %s API calls, about %s; %d of the subtasks were ordered.\n", a.Holes, a.Subtasks, number(a.Calls), took(a.Seconds), a.Ordered)
+	fmt.Fprintf(w, "\n%s missing: %s, %s; %s ordered.\n", plural.Count(a.Holes, "day is", "days are"), plural.Count(a.Subtasks, "subtask", "subtasks"),
+		estimate(a.Calls, a.Seconds), plural.Count(a.Ordered, "of them was", "of them were"))
 	if a.Waiting > 0 {
-		fmt.Fprintf(w, "%d more are under way, or were ordered a moment ago.\n", a.Waiting)
+		fmt.Fprintf(w, "%s under way, or ordered a moment ago.\n", plural.Count(a.Waiting, "more is", "more are"))
 	}
 	return nil
 }

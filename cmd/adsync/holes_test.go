@@ -17,8 +17,8 @@ func TestHoles_AreATableForPeople(t *testing.T) {
 tencent.back   9     2         2026-11-15  2026-11-20  3         4      unknown  0        0
 tencent.hours  0     0         -           -           0         0      0s       2        0
 
-9 days are missing: 3 subtasks, about 4 API calls, about unknown; 0 of the subtasks were ordered.
-2 more are under way, or were ordered a moment ago.
+9 days are missing: 3 subtasks, about 4 API calls, its time is not known yet; 0 of them were ordered.
+2 more are under way, or ordered a moment ago.
 `, stdout)
 	_, asked = told(t, answer, "coverage", "holes", "--order", "--all", "--max-subtasks", "7")
 	require.Equal(t, "/api/v1/coverage/fill", asked)

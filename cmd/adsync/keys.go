@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media/token"
@@ -48,7 +49,7 @@ Texts that do not open stay as they are: they are named, and it exits with 1.`,
 					_, noteErr := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)})
 					err = errors.Join(err, noteErr)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%d texts were sealed anew.\n\n", n)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s sealed anew.\n\n", plural.Count(n, "text was", "texts were"))
 				if printErr := printKeys(ctx, cmd.OutOrStdout(), s, box); err == nil {
 					err = printErr
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/broker"
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/engine"
@@ -61,7 +62,7 @@ func migrateUp(ctx context.Context, s *store.Store, cfg Config, topics bool, log
 	}
 	fmt.Fprintln(out, "The tables are at this program's version.")
 	if seeded > 0 {
-		fmt.Fprintf(out, "cron_task was empty: %d default tasks were written.\n", seeded)
+		fmt.Fprintf(out, "cron_task was empty: %s written.\n", plural.Count(seeded, "default task was", "default tasks were"))
 	}
 	if !topics {
 		return nil
@@ -74,7 +75,7 @@ func migrateUp(ctx context.Context, s *store.Store, cfg Config, topics bool, log
 	if err = errors.Join(err, kafka.Close()); err != nil {
 		return fmt.Errorf("the tables are ready, the topics are not (--topics=false leaves them to serve): %w", err)
 	}
-	fmt.Fprintf(out, "%d topics are there.\n", n)
+	fmt.Fprintf(out, "%s there.\n", plural.Count(n, "topic is", "topics are"))
 	return nil
 }
 

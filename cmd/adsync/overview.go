@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,25 +12,108 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
 	"adsync/producer/overview"
 )
 
 func (a *app) newOverview() *cobra.Command {
 	f := &apiFlags{}
+	var wait bool
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "overview",
 		Short: "Tells how everything stands, and what needs attention",
 		Long: `Tells in short what the first page shows: what each platform's accounts spent today beside what the platform says, how many accounts are
-fresh, late and parked, and what needs attention, the worst first, with its cause, the accounts and the money concerned, and what mends it.`,
+fresh, late, new and parked, and what needs attention, the worst first, with its cause, the accounts and the money concerned, and what mends it.
+
+With --wait it first waits until the producer answers and each account that is pulled all the time has figures of today in the summaries. It
+exits 1 if that does not come about within --timeout.`,
 		Example: `  adsync overview
+  adsync overview --wait
   adsync overview --output json | jq '.attention[] | select(.severity == "bad")'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.call(a, cmd, http.MethodGet, "/api/v1/overview", nil, nil, printOverview)
+			c, err := f.ask(a, cmd)
+			if err != nil {
+				return err
+			}
+			if wait {
+				if err := awaitFirstPull(cmd.Context(), c, timeout); err != nil {
+					return err
+				}
+			}
+			answer, err := c.call(cmd.Context(), http.MethodGet, overviewPath, nil, nil)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), f.output, answer, printOverview)
 		},
 	}
 	f.common(cmd.Flags())
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until each account has figures of today")
+	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "with --wait: for how long at most")
 	return cmd
+}
+
+const overviewPath = "/api/v1/overview"
+
+// awaitFirstPull asks for the overview until the figures of today of all accounts are in the summaries. A producer that is still
+// starting is waited for.
+func awaitFirstPull(ctx context.Context, c *apiClient, timeout time.Duration) error {
+	waiting, stop := context.WithTimeout(ctx, timeout)
+	defer stop()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		missing, err := missingFigures(waiting, c)
+		if missing == "" && err == nil {
+			return nil
+		}
+		if _, away := errors.AsType[*awayError](err); err != nil && !away {
+			return err
+		}
+		if err != nil {
+			missing = err.Error()
+		}
+		select {
+		case <-waiting.Done():
+			return fmt.Errorf("the figures of today are not whole after %s: %s", timeout, missing)
+		case <-ticker.C:
+		}
+	}
+}
+
+// missingFigures returns what of the figures of today is missing, or nothing.
+func missingFigures(ctx context.Context, c *apiClient) (string, error) {
+	answer, err := c.call(ctx, http.MethodGet, overviewPath, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	var o struct {
+		At    time.Time
+		Media []mediaRow
+	}
+	if err := json.Unmarshal(answer, &o); err != nil {
+		return "", err
+	}
+	missing, pulled := "", 0
+	for i := range o.Media {
+		m := &o.Media[i]
+		pulled += m.Pulled
+		switch {
+		case m.FirstPull:
+			missing = fmt.Sprintf("the first pull of %s is under way, %d of %s", plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
+		case m.Pulled > 0 && m.OldestSeconds < 0:
+			missing = "an account of " + plain(m.Name) + " was never pulled today"
+		}
+	}
+	switch {
+	case o.At.IsZero():
+		return "the producer cannot read its tables yet", nil
+	case pulled == 0:
+		return "no account is pulled yet", nil
+	}
+	return missing, nil
 }
 
 type attentionRow struct {
@@ -65,12 +150,17 @@ func printOverview(w io.Writer, answer []byte) error {
 	}
 	if len(o.Media) > 0 {
 		t := table(w)
-		fmt.Fprintln(t, "\nMEDIA\tACCOUNTS\tFRESH\tLATE\tQUIET\tPARKED\tOLDEST\tSPENT TODAY\tPLATFORM SAYS\tDIFFERENCE")
+		fmt.Fprintln(t, "\nMEDIA\tACCOUNTS\tFRESH\tLATE\tNEW\tQUIET\tPARKED\tOLDEST\tSPENT TODAY\tPLATFORM SAYS\tDIFFERENCE")
 		for i := range o.Media {
 			o.Media[i].print(t)
 		}
 		if err := t.Flush(); err != nil {
 			return err
+		}
+		for i := range o.Media {
+			if m := &o.Media[i]; m.FirstPull {
+				fmt.Fprintf(w, "%s: first pull under way, %d of %s.\n", plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
+			}
 		}
 	}
 	if len(o.Attention) == 0 {
@@ -96,8 +186,9 @@ type mediaRow struct {
 		Ours                int64
 		Theirs              *int64
 	}
-	Accounts, Pulled, Fresh, Late, Quiet, Parked int
-	OldestSeconds                                float64 `json:"oldest_seconds"`
+	Accounts, Pulled, Fresh, Late, New, Quiet, Parked int
+	FirstPull                                         bool    `json:"first_pull"`
+	OldestSeconds                                     float64 `json:"oldest_seconds"`
 }
 
 // print writes a line for each currency and time zone.
@@ -109,7 +200,7 @@ func (m *mediaRow) print(w io.Writer) {
 	case m.OldestSeconds >= 0:
 		oldest = (time.Duration(m.OldestSeconds) * time.Second).String()
 	}
-	who := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%s", plain(m.Name), m.Accounts, m.Fresh, m.Late, m.Quiet, m.Parked, oldest)
+	who := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s", plain(m.Name), m.Accounts, m.Fresh, m.Late, m.New, m.Quiet, m.Parked, oldest)
 	if len(m.Spend) == 0 {
 		fmt.Fprintf(w, "%s\t-\t-\t-\n", who)
 	}
@@ -122,7 +213,7 @@ func (m *mediaRow) print(w io.Writer) {
 			}
 		}
 		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\n", who, plain(s.Currency), overview.Amount(s.Ours), theirs, difference)
-		who = "\t\t\t\t\t\t"
+		who = "\t\t\t\t\t\t\t"
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,9 +19,9 @@ func TestOverview_TellsWhatToDo(t *testing.T) {
 	require.Equal(t, `As of 2026-11-21T10:30:02Z.
 It is incomplete: Redis: it is away
 
-MEDIA    ACCOUNTS  FRESH  LATE  QUIET  PARKED  OLDEST  SPENT TODAY    PLATFORM SAYS  DIFFERENCE
-tencent  15        6      2     1      6       40m0s   CNY 38,000.00  38,300.00      -0.78 %
-                                                       USD 1.50       unknown        -
+MEDIA    ACCOUNTS  FRESH  LATE  NEW  QUIET  PARKED  OLDEST  SPENT TODAY    PLATFORM SAYS  DIFFERENCE
+tencent  15        6      2     0    1      6       40m0s   CNY 38,000.00  38,300.00      -0.78 %
+                                                            USD 1.50       unknown        -
 
 BAD  The login agency-south must be authorised again (tencent)
   cause     The platform refuses the refresh token: code 11017.
@@ -35,4 +37,32 @@ func TestOverview_SaysWhenNothingIsWrongOrKnown(t *testing.T) {
 	t.Parallel()
 	stdout, _ := told(t, `{"at": "0001-01-01T00:00:00Z", "troubles": [{"what": "data database", "why": "connection refused"}], "media": [], "attention": []}`, "overview")
 	require.Equal(t, "The tables could not be read yet.\nIt is incomplete: data database: connection refused\n\nNothing needs attention, as far as is known.\n", stdout)
+}
+
+func TestOverview_WaitsForTheFirstPull(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		switch asked {
+		case 1:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "It is starting.", "instance": "urn:adsync:request:1"}`))
+		case 2:
+			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "new": 2, "fresh": 6, "first_pull": true, "oldest_seconds": -1}]}`))
+		default:
+			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "fresh": 8, "oldest_seconds": 3}]}`))
+		}
+	}))
+	t.Cleanup(server.Close)
+	environ := []string{"ADSYNC_SERVER=" + server.URL}
+	r := adsync(environ, "overview", "--wait", "--timeout=100ms")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stderr, "the figures of today are not whole after 100ms: It is starting.")
+	r = adsync(environ, "overview", "--wait", "--timeout=100ms")
+	require.Contains(t, r.stderr, "not whole after 100ms: the first pull of tencent is under way, 6 of 8 accounts")
+	r = adsync(environ, "overview", "--wait")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "Nothing needs attention.")
 }

@@ -76,6 +76,9 @@ command line is wrong.`,
 			if err != nil {
 				return err
 			}
+			if o.Once && sources.Of("api.listen") == "default" {
+				cfg.API.Listen = "127.0.0.1:0" // Another adsync may have the usual one, and nobody asks this one.
+			}
 			o.Out = cmd.OutOrStdout()
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
 		},
@@ -125,7 +128,7 @@ func runStandalone(ctx context.Context, cfg Config, o standalone.Options, stderr
 	if err != nil {
 		return err
 	}
-	o.API, o.RateLimit, o.Logger = cfg.API, cfg.RateLimit, logger
+	o.API, o.RateLimit, o.Debug, o.Logger = cfg.API, cfg.RateLimit, cfg.Debug, logger
 	o.Level = current
 	return standalone.Run(ctx, o)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -341,7 +342,7 @@ func printReload(w io.Writer, answer []byte) error {
 	if err := json.Unmarshal(answer, &a); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d tasks can run.\n", a.Tasks)
+	fmt.Fprintf(w, "%s.\n", plural.Count(a.Tasks, "task can run", "tasks can run"))
 	if len(a.Added)+len(a.Changed)+len(a.Removed) == 0 {
 		fmt.Fprintln(w, "Nothing has changed.")
 	}

@@ -136,7 +136,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	id = regexp.MustCompile(`^Ordered run (\d+) of `).FindStringSubmatch(r.stdout)[1]
 	require.Contains(t, r.stdout, "To take it up again: adsync runs rerun "+id)
 	require.Contains(t, r.stderr, "the run "+id+" has ended as failed, and 1 of its 1 subtasks were not done")
-	require.Contains(t, did("runs", "rerun", id, "--rate=10"), "1 dead subtasks, about ")
+	require.Contains(t, did("runs", "rerun", id, "--rate=10"), "1 dead subtask, about ")
 	require.Contains(t, did("runs", "rerun", id), "Nothing was changed: add --yes to do it.")
 	require.Regexp(t, `(?m)^Ordered run \d+ of `+name+`\.$`, did("runs", "rerun", id, "--yes"))
 	require.Equal(t, "Nothing was cancelled.\n", did("cancels"))
@@ -173,7 +173,7 @@ func TestTasks_RefuseAWrongCommandLine(t *testing.T) {
 		"want --run ID or --account MEDIA/ACCOUNT":                          {"subtasks", "list"},
 		"want --run ID or --account MEDIA/ACCOUNT\n":                        {"subtasks", "list", "--run=1", "--account=tencent/1"},
 		"--since and --until go with --account":                             {"subtasks", "list", "--run=1", "--since=1h"},
-		`--account is "1": want MEDIA/ACCOUNT with the platform's id`:       {"subtasks", "list", "--account=1"},
+		`--account is "x": want MEDIA/ACCOUNT with the platform's id`:       {"subtasks", "list", "--account=x"},
 		`want RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`:    {"subtasks", "wait", "1", "2"},
 		`invalid argument "many" for "--retry-max" flag`:                    {"tasks", "edit", "a.task", "--retry-max=many"},
 		"--limit is -1: want 1 or more":                                     {"audit", "--limit=-1"},

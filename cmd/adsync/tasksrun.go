@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -96,7 +97,7 @@ func printOrder(w io.Writer, answer []byte) error {
 		return err
 	}
 	if o.DryRun {
-		_, err := fmt.Fprintf(w, "It would be %d subtasks of %s, about %s API calls, about %s. Nothing was ordered.\n", o.Subtasks, plain(o.Task), number(o.Calls), took(o.Seconds))
+		_, err := fmt.Fprintf(w, "It would be %s of %s, %s. Nothing was ordered.\n", plural.Count(o.Subtasks, "subtask", "subtasks"), plain(o.Task), estimate(o.Calls, o.Seconds))
 		return err
 	}
 	_, err := fmt.Fprintf(w, "Ordered run %s of %s.\n", plain(o.RunID), plain(o.Task))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/token"
@@ -50,7 +51,7 @@ func (l Listed) Note() string {
 		ids := l.LeftOut[reason]
 		part := "left out: account "
 		if len(ids) > 1 {
-			part = fmt.Sprintf("left out: %d accounts ", len(ids))
+			part = fmt.Sprintf("left out: %s ", plural.Count(len(ids), "account", "accounts"))
 		}
 		part += strings.Join(ids[:min(len(ids), shown)], ", ")
 		if len(ids) > shown {

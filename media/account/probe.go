@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"adsync/base/clock"
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -205,7 +206,7 @@ func (p *probe) batch(ctx context.Context, accounts []store.ProbeAccount) error 
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("probe %d accounts of login %d: %w", len(asks), accounts[0].TokenID, err)
+		return fmt.Errorf("probe %s of login %d: %w", plural.Count(len(asks), "account", "accounts"), accounts[0].TokenID, err)
 	}
 	for _, a := range accounts {
 		got, ok := answers[a.ID]

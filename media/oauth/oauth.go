@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
+	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media"
@@ -241,7 +242,7 @@ func spent(row store.OAuthState) *Refusal {
 	const once = "This address has been used: it works once."
 	switch {
 	case row.Step == store.OAuthDone:
-		return &Refusal{Used, fmt.Sprintf("%s The login is authorised, with %d accounts; nothing is left to do here.", once, row.Accounts)}
+		return &Refusal{Used, fmt.Sprintf("%s The login is authorised, with %s; nothing is left to do here.", once, plural.Count(row.Accounts, "account", "accounts"))}
 	case row.Step == store.OAuthStored:
 		return &Refusal{Used, fmt.Sprintf("%s The login is authorised; its accounts are being listed, or come with the task %s.account_list.", once, row.Media)}
 	case row.Step == store.OAuthFailed:

@@ -17,6 +17,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/plural"
 	"adsync/base/ratelimit"
 	"adsync/base/store"
 	"adsync/base/telemetry"
@@ -217,7 +218,7 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 		came = len(counted) + unnamed
 	}
 	if f.note == "" && came != total {
-		f.note = fmt.Sprintf("%d rows came of a total of %d", came, total)
+		f.note = fmt.Sprintf("%s came of a total of %d", plural.Count(came, "row", "rows"), total)
 	}
 	if f.note == "" && sums != nil {
 		f.note = difference(slices.Concat(f.rows, f.lost), sums)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/media"
 )
@@ -21,7 +22,7 @@ func rowsMax(report media.Report) int { return cmp.Or(report.RowsMax, rowsHeld) 
 type overCapError struct{ total, rowsMax int }
 
 func (e *overCapError) Error() string {
-	return fmt.Sprintf("the query has %d rows, of which the platform gives out %d", e.total, e.rowsMax)
+	return fmt.Sprintf("the query has %s, of which the platform gives out %d", plural.Count(e.total, "row", "rows"), e.rowsMax)
 }
 
 // refused is the error of a day that cannot be cut any further: it is dead at once, and nothing of it is written.
@@ -79,7 +80,7 @@ func fetchDay(ctx context.Context, api media.API, report media.Report, q media.R
 	for range restartsMax {
 		switch {
 		case over.total > rowsHeld:
-			return fetched{}, refused(report, q, fmt.Sprintf("it has %d rows, and a pull holds %d", over.total, rowsHeld))
+			return fetched{}, refused(report, q, fmt.Sprintf("it has %s, and a pull holds %d", plural.Count(over.total, "row", "rows"), rowsHeld))
 		case report.Split == nil:
 			return fetched{}, refused(report, q, over.Error())
 		}
@@ -132,7 +133,7 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 		return fetched{}, err
 	}
 	if over.total = whole.Total; parts.came() != over.total {
-		parts.note = fmt.Sprintf("the parts of the day have %d rows, and the whole %d", parts.came(), over.total)
+		parts.note = fmt.Sprintf("the parts of the day have %s, and the whole %d", plural.Count(parts.came(), "row", "rows"), over.total)
 	}
 	return parts.fetched, nil
 }
@@ -181,7 +182,7 @@ func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
 		p.rows = append(p.rows, row)
 	}
 	if len(p.rows) > rowsHeld {
-		return refused(p.report, q, fmt.Sprintf("it has more than the %d rows that a pull holds", rowsHeld))
+		return refused(p.report, q, fmt.Sprintf("it has more than the %s that a pull holds", plural.Count(rowsHeld, "row", "rows")))
 	}
 	return nil
 }

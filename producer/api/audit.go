@@ -86,7 +86,7 @@ func rawJSON(text string) json.RawMessage {
 // audited carries out a deed and notes it: who does what to which object, what that was before, and what it is to be after. Rows of the
 // config database note their changes themselves, see store.Editor; this is for the data database. The entry comes before the deed, for one
 // of something that then failed misleads less than a deed without an entry; it is completed by what the deed returns, unless that is nil,
-// or by why it failed.
+// or by why it failed. A deed that leaves everything as it was has no entry.
 func (a *api) audited(c *gin.Context, action, object string, before, after any, deed func(ctx context.Context) (after any, err error)) error {
 	entry := store.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object}
 	for _, v := range []struct {
@@ -103,6 +103,10 @@ func (a *api) audited(c *gin.Context, action, object string, before, after any, 
 		*v.into = string(text)
 	}
 	ctx := c.Request.Context()
+	if entry.Before == entry.After { // Nothing changes.
+		_, err := deed(ctx)
+		return err
+	}
 	id, err := a.Store.AddAudit(ctx, entry)
 	if err != nil {
 		return err

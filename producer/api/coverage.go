@@ -138,20 +138,30 @@ func describeAccount(account store.Account) accountJSON {
 	}
 }
 
+// anyMedia stands in a path for the platform of an account whose id alone says which it is.
+const anyMedia = "-"
+
 // account finds the account that the path names, and its platform.
 func (a *api) account(c *gin.Context) (media.Platform, store.Account, error) {
 	name, externalID := c.Param("media"), c.Param("external_id")
 	var names []string
 	for _, p := range a.Platforms {
 		names = append(names, p.Name())
-		if p.Name() != name {
+		if p.Name() != name && name != anyMedia {
 			continue
 		}
-		found, err := a.Store.FindAccounts(c.Request.Context(), name, []string{externalID})
+		found, err := a.Store.NamedAccounts(c.Request.Context(), strings.TrimPrefix(name, anyMedia), []string{externalID})
 		if err != nil {
 			return nil, store.Account{}, err
 		}
 		account, ok := found[externalID]
+		if ok && account.Media != p.Name() {
+			continue
+		}
+		if !ok && name == anyMedia {
+			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
+				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as tencent/20000001.", externalID)
+		}
 		if !ok {
 			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
 				"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)

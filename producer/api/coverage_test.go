@@ -143,7 +143,9 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		path string
 		want []fieldError
 	}{
-		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day such as 2026-11-21`}}},
+		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day from 2010-01-01 to `}}},
+		{"?from=0000-01-01", []fieldError{{Field: "from", Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
+		{"?to=2999-01-01", []fieldError{{Field: "to", Detail: `"2999-01-01" is refused: want a day from 2010-01-01 to `}}},
 		{"?from=2026-11-21&to=2026-11-20", []fieldError{{Field: "from", Detail: "2026-11-21 is refused: want a day up to 2026-11-20"}}},
 		{"?from=0001-01-01", []fieldError{{Field: "from", Detail: "0001-01-01 is refused: want 2025-11-21 or later, at most 366 days at a time"}}},
 		{"?day=2026-11-21", []fieldError{{Field: "day", Detail: "there is no such parameter: want from, to"}}},

@@ -104,16 +104,15 @@ func (a *api) resolve(ctx context.Context, f deadFilter, refuse func(field, form
 }
 
 func (a *api) resolveAccount(ctx context.Context, media, externalID string, out *task.DeadFilter, refuse func(field, format string, args ...any)) error {
-	if media == "" {
-		refuse("media", "is missing: an account's id means something on its platform only")
-		return nil
-	}
-	found, err := a.Store.FindAccounts(ctx, media, []string{externalID})
+	found, err := a.Store.NamedAccounts(ctx, media, []string{externalID})
 	if err != nil {
 		return err
 	}
 	account, known := found[externalID]
-	if !known {
+	switch {
+	case !known && media == "":
+		refuse("account", "%q is no account that is known here, or one of several platforms: give media too, or tencent/20000001", externalID)
+	case !known:
 		refuse("account", "%q is no account of %s that is known here", externalID, media)
 	}
 	out.AccountID = account.ID

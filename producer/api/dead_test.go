@@ -260,8 +260,8 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 	}{
 		{http.MethodGet, "/api/v1/dead?taks=x", "", "taks", "there is no such parameter: want after, limit, task, media, account, run, print, class, text, since, until"},
 		{http.MethodGet, "/api/v1/dead?task=x", "", "task", `"x" is no task that is known here, nor one of which subtasks are dead`},
-		{http.MethodGet, "/api/v1/dead?account=9001", "", "media", "is missing: an account's id means something on its platform only"},
-		{http.MethodGet, "/api/v1/dead?media=tencent&account=9", "", "account", `"9" is no account of tencent that is known here`},
+		{http.MethodGet, "/api/v1/dead?account=99999", "", "account", `"99999" is no account that is known here, or one of several platforms: give media too, or tencent/20000001`},
+		{http.MethodGet, "/api/v1/dead?media=tencent&account=99999", "", "account", `"99999" is no account of tencent that is known here`},
 		{http.MethodGet, "/api/v1/dead?run=x", "", "run", `"x" is refused: want the id of a run`},
 		{http.MethodGet, "/api/v1/dead?since=yesterday", "", "since", `"yesterday" is refused: want a time such as 2026-11-21T10:30:00Z`},
 		{http.MethodGet, "/api/v1/dead?until=2026-11-21", "", "until", `"2026-11-21" is refused: want a time such as 2026-11-21T10:30:00Z`},

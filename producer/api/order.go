@@ -30,6 +30,9 @@ const (
 	accountErrorsMax = 20
 )
 
+// aheadOfUTC is how far the earliest time zone is ahead.
+const aheadOfUTC = 14 * time.Hour
+
 // orderRequest is the body of an order.
 type orderRequest struct {
 	Accounts []string `json:"accounts,omitempty"` // the platform's ids
@@ -79,7 +82,7 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	valid := true
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
 		if _, err := parseDay(d.value); d.value != "" && err != nil {
-			refuse(d.field, "%q is refused: want a day such as 2026-11-21", d.value)
+			refuse(d.field, "%q is refused: %s", d.value, err)
 			valid = false
 		}
 	}
@@ -196,6 +199,9 @@ func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequ
 	if handler.Target != media.Accounts && len(request.Accounts) > 0 {
 		return work, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`})
 	}
+	if latest := day.Of(now.Add(aheadOfUTC), time.UTC); order.To > latest {
+		return work, httpapi.Invalid(httpapi.FieldError{Field: "to", Detail: fmt.Sprintf("%s is refused: want a day up to %s: no account has a later one yet", order.To, latest)})
+	}
 	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
 	switch handler.Target {
 	case media.Logins:
@@ -224,7 +230,7 @@ func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequ
 
 // checkAccounts returns what an order of the named accounts comes to, or what is wrong with which of them.
 func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan, externalIDs []string) (work orderWork, err error) {
-	accounts, err := a.Store.FindAccounts(ctx, t.Media, externalIDs)
+	accounts, err := a.Store.NamedAccounts(ctx, t.Media, externalIDs)
 	if err != nil {
 		return work, err
 	}
@@ -246,8 +252,10 @@ func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.
 		case zoneErr != nil:
 			refuse("%q has a time zone in media_account that cannot be used: %s", externalID, zoneErr.Error())
 		default:
+			if !slices.Contains(work.accounts, account.ID) {
+				zones[account.Timezone]++
+			}
 			work.accounts = append(work.accounts, account.ID)
-			zones[account.Timezone]++
 		}
 	}
 	if n := len(errs); n > accountErrorsMax {
@@ -258,6 +266,7 @@ func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.
 		return work, httpapi.Invalid(errs...)
 	}
 	slices.Sort(work.accounts)
+	work.accounts = slices.Compact(work.accounts) // One may be named in two ways.
 	work.subtasks, err = countParts(handler, plan, zones)
 	return work, err
 }

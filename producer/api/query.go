@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/strictjson"
@@ -80,7 +80,7 @@ func (q *query) day(name string, fallback day.Day) day.Day {
 	}
 	d, err := parseDay(text)
 	if err != nil {
-		q.refuse(name, "%q is refused: want a day such as 2026-11-21", text)
+		q.refuse(name, "%q is refused: %s", text, err)
 		return fallback
 	}
 	return d
@@ -114,14 +114,8 @@ func (q *query) oneOf(name string, words []string) string {
 	return word
 }
 
-// parseDay reads a day that a database can hold, and the day after it.
-func parseDay(text string) (day.Day, error) {
-	d, err := day.Parse(text)
-	if err == nil && (d < "0001-01-01" || d >= "9999-01-01") {
-		err = errors.New("out of range")
-	}
-	return d, err
-}
+// parseDay reads a day that a platform can have.
+func parseDay(text string) (day.Day, error) { return day.Given(text, clock.System{}.Now()) }
 
 // limit reads how many of something are asked for.
 func (q *query) limit(fallback, most int) int {

@@ -21,6 +21,7 @@ const (
 type differenceJSON struct {
 	Media        string    `json:"media"`
 	Account      string    `json:"account"` // the platform's id
+	Currency     string    `json:"currency"`
 	Day          day.Day   `json:"day"`
 	Level        string    `json:"level"`
 	Metric       string    `json:"metric"`
@@ -100,7 +101,7 @@ func (a *api) describeDifferences(c *gin.Context, rows []store.Difference) ([]di
 	for i := range rows {
 		r := &rows[i]
 		shown[i] = differenceJSON{
-			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Day: r.Day, Level: r.Level, Metric: r.Metric,
+			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Currency: accounts[r.AccountID].Currency, Day: r.Day, Level: r.Level, Metric: r.Metric,
 			AccountValue: r.AccountValue, SumValue: r.SumValue, State: r.State,
 			FirstSeenAt: r.FirstSeenAt.Time, LastSeenAt: r.LastSeenAt.Time, ConfirmedAt: r.ConfirmedAt.Time,
 		}

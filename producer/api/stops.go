@@ -246,17 +246,13 @@ func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) er
 		}
 		return refuse("there is no task %q: the list of tasks has those that there are", target)
 	case task.StopAccount:
-		media, externalID, ok := strings.Cut(target, "/")
-		if !ok {
-			return refuse("%q is refused: want the media and the platform's id of the account, such as tencent/20000001", target)
-		}
-		found, err := a.Store.FindAccounts(ctx, media, []string{externalID})
+		found, err := a.Store.NamedAccounts(ctx, "", []string{target})
 		if err != nil {
 			return err
 		}
-		account, known := found[externalID]
+		account, known := found[target]
 		if !known {
-			return refuse("there is no account %q of the media %q", externalID, media)
+			return refuse("%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as tencent/20000001", target)
 		}
 		stop.Target = formatID(account.ID)
 		return nil

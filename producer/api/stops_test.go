@@ -143,11 +143,11 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no task "nope": the list of tasks has those that there are`},
 		}},
-		{"an account without its media", "/api/v1/pauses", `{"kind": "account", "target": "9001", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `"9001" is refused: want the media and the platform's id of the account, such as tencent/20000001`},
+		{"an unknown account without its media", "/api/v1/pauses", `{"kind": "account", "target": "99999", "reason": "r"}`, []httpapi.FieldError{
+			{Field: "target", Detail: `"99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tencent/20000001`},
 		}},
-		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tencent/1", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `there is no account "1" of the media "tencent"`},
+		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tencent/99999", "reason": "r"}`, []httpapi.FieldError{
+			{Field: "target", Detail: `"tencent/99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tencent/20000001`},
 		}},
 		{"an unknown media", "/api/v1/pauses", `{"kind": "media", "target": "zeta", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no media "zeta": want one of system, tencent`},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,12 +91,27 @@ func (r *taskRequest) put(row *store.TaskRow) {
 		row.Params = ""
 	case r.Params != nil:
 		var text bytes.Buffer
-		_ = json.Compact(&text, r.Params) // It was read as JSON.
-		row.Params = text.String()
+		_ = json.Compact(&text, r.Params)         // It was read as JSON.
+		if !sameJSON(row.Params, text.String()) { // Another order or spacing changes nothing.
+			row.Params = text.String()
+		}
 	}
 	if r.After != nil {
 		row.After = strings.Join(*r.After, ",")
 	}
+}
+
+// sameJSON reports whether two texts are the same JSON value.
+func sameJSON(a, b string) bool {
+	value := func(text string) (v any, err error) {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber() // Ids have more digits than a float.
+		err = d.Decode(&v)
+		return v, err
+	}
+	x, errX := value(a)
+	y, errY := value(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
 func enabledText(enabled bool) string {

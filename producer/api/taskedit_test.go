@@ -207,6 +207,25 @@ func TestTask_ACronThatIsProbablyNotMeantIsWarnedOf(t *testing.T) {
 	require.Equal(t, "last_good", b.shown(dailyTask).Status, "the row runs on as it last was good")
 }
 
+func TestTask_AnEditThatChangesNothingLeavesNoEntry(t *testing.T) {
+	t.Parallel()
+	b := setupLive(t)
+	w := b.call(http.MethodPatch, dailyTask, `{"revision": 1, "params": {"level": "account", "days": 3}}`, adminToken)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	entries := func() (n int) {
+		t.Helper()
+		require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log").Row().Scan(&n))
+		return n
+	}
+	before := entries()
+	for _, body := range []string{`{"revision": 2}`, `{"revision": 2, "params": {"days": 3, "level": "account"}}`, `{"revision": 2, "params": { "level":"account","days" : 3 }, "enabled": true}`} {
+		w = b.call(http.MethodPatch, dailyTask, body, adminToken)
+		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+		require.EqualValues(t, 2, b.shown(dailyTask).Revision, body)
+	}
+	require.Equal(t, before, entries())
+}
+
 func TestTask_IsSwitchedOffAndOn(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)

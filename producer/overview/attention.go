@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/roster"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -35,7 +36,7 @@ func (l *look) attend(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendDead, l.attendDifferences, l.attendFailed, l.attendUnusable} {
+	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendImpossible, l.attendDead, l.attendDifferences, l.attendFailed, l.attendUnusable} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (l *look) attendDead(context.Context) error {
 	}
 	for _, k := range order {
 		group := groups[k]
-		a := Attention{Kind: "dead", Severity: Bad, Media: k.media, Title: count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
+		a := Attention{Kind: "dead", Severity: Bad, Media: k.media, Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
 			AtLeast: len(dead) == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
 			Remedy:  "Mend the cause, and have them taken up again; or drop them.",
 			Command: fmt.Sprintf("adsync dead redrive --print %s", quote(k.print))}
@@ -210,11 +211,12 @@ func (l *look) attendFailed(context.Context) error {
 	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
 		runs := byMedia[media]
 		slices.SortFunc(runs, func(a, b store.RunLook) int { return cmp.Compare(b.ID, a.ID) })
-		var failed int64
-		said := ""
+		var failed, expired, cancelled int64
+		said, open := "", map[task.RunState]bool{}
 		byTask := map[string]int{}
 		for i := range runs {
-			failed += runs[i].Failed
+			failed, expired, cancelled = failed+runs[i].Failed, expired+runs[i].Expired, cancelled+runs[i].Cancelled
+			open[runs[i].State] = true
 			said = cmp.Or(said, runs[i].Error)
 			byTask[runs[i].Task]++
 		}
@@ -222,14 +224,40 @@ func (l *look) attendFailed(context.Context) error {
 		for _, name := range slices.Sorted(maps.Keys(byTask)) {
 			names = append(names, fmt.Sprintf("%s (%d)", name, byTask[name]))
 		}
-		cause := fmt.Sprintf("Of %s: %s failed.", few(names), count(int(failed), "subtask", "subtasks"))
+		cause := fmt.Sprintf("Of %s: %s.", few(names), undone(failed, expired, cancelled))
 		if said != "" {
 			cause += " The last that says more: " + sentence(said)
 		}
-		l.add(Attention{Kind: "run", Severity: Warn, Media: media, Title: count(len(runs), "run", "runs") + " went wrong within the hour", Cause: cause, Since: runs[len(runs)-1].EndedAt,
-			AtLeast: len(runs) >= endedMost, Remedy: "What failed for good can be taken up again.", Command: "adsync dead list --media " + media})
+		remedy, command := "What failed for good can be taken up again.", "adsync dead list --media "+media
+		if failed == 0 { // The dead have nothing of it.
+			remedy = "See what they could not do; a run can be ordered again."
+			command = "adsync runs list --state " + string(slices.Sorted(maps.Keys(open))[0])
+		}
+		l.add(Attention{Kind: "run", Severity: Warn, Media: media, Title: plural.Count(len(runs), "run", "runs") + " went wrong within the hour", Cause: cause, Since: runs[len(runs)-1].EndedAt,
+			AtLeast: len(runs) >= endedMost, Remedy: remedy, Command: command})
 	}
 	return nil
+}
+
+// undone names how many subtasks ended without having been done, by how they ended.
+func undone(failed, expired, cancelled int64) string {
+	var parts []string
+	for _, of := range []struct {
+		n         int64
+		one, many string
+	}{
+		{failed, "subtask failed", "subtasks failed"},
+		{expired, "subtask expired", "subtasks expired"},
+		{cancelled, "subtask was cancelled", "subtasks were cancelled"},
+	} {
+		if of.n > 0 {
+			parts = append(parts, plural.Count(of.n, of.one, of.many))
+		}
+	}
+	if len(parts) == 0 {
+		return "they ended before they had subtasks"
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (l *look) attendLate() {
@@ -239,8 +267,9 @@ func (l *look) attendLate() {
 		if len(ids) == 0 {
 			continue
 		}
-		a := Attention{Kind: "late", Severity: Warn, Media: m.Name, Title: "Today's figures are late", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts", Cause: l.whyLate(m),
-			Remedy: "See what the runs wait for, and the consumers of the lane.", Command: "adsync runs list --state running"}
+		cause, command := l.whyLate(m)
+		a := Attention{Kind: "late", Severity: Warn, Media: m.Name, Title: "Today's figures are late", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts", Cause: cause,
+			Remedy: "The command shows what they wait for.", Command: command}
 		if m.Fresh == 0 {
 			a.Severity = Bad
 		}
@@ -248,34 +277,35 @@ func (l *look) attendLate() {
 	}
 }
 
-// whyLate is the likeliest reason for figures being late, from what stops all to what slows some.
-func (l *look) whyLate(m *Media) string {
+// whyLate is the likeliest reason for figures being late, from what stops all to what slows some, with the command
+// that shows more of it.
+func (l *look) whyLate(m *Media) (cause, command string) {
 	if !l.leads {
-		return "No producer leads, so nothing is planned."
+		return "No producer leads, so nothing is planned.", ""
 	}
 	for i := range l.stops {
 		if s := &l.stops[i]; s.InForce(l.o.At) && s.Kind == task.StopMedia && s.Target == m.Name {
-			return "The platform is paused: " + sentence(cmp.Or(s.Reason, "no reason was given"))
+			return "The platform is paused: " + sentence(cmp.Or(s.Reason, "no reason was given")), "adsync pauses"
 		}
 	}
 	if reason, n := mostFrequent(l.waiting, m.Name); n > 0 {
-		return fmt.Sprintf("%s to be tried again: %s", count(n, "subtask waits", "subtasks wait"), sentence(reason))
+		return fmt.Sprintf("%s to be tried again: %s", plural.Count(n, "subtask waits", "subtasks wait"), sentence(reason)), "adsync subtasks due --state retrying --media " + m.Name
 	}
 	for _, p := range l.o.Pauses {
 		if p.Media == m.Name {
-			return fmt.Sprintf("The platform takes no calls of %s until %s.", cmp.Or(p.Endpoint, "any endpoint"), moment(p.Until, l.o.At))
+			return fmt.Sprintf("The platform takes no calls of %s until %s.", cmp.Or(p.Endpoint, "any endpoint"), moment(p.Until, l.o.At)), "adsync limits --media " + m.Name
 		}
 	}
 	if reason, n := mostFrequent(l.held, m.Name); n > 0 {
-		return fmt.Sprintf("%s held up: %s", count(n, "subtask is", "subtasks are"), sentence(reason))
+		return fmt.Sprintf("%s held up: %s", plural.Count(n, "subtask is", "subtasks are"), sentence(reason)), "adsync subtasks due --state deferred --media " + m.Name
 	}
 	for i := range l.o.Limits {
 		if limit := &l.o.Limits[i]; limit.Media == m.Name && limit.Scarce() && limit.Waiting > 0 {
-			return fmt.Sprintf("%d calls of %s wait for their limit.", limit.Waiting, limit.Endpoint)
+			return fmt.Sprintf("%s of %s for their limit.", plural.Count(limit.Waiting, "call waits", "calls wait"), limit.Endpoint), "adsync limits --media " + m.Name
 		}
 	}
 	if l.periods[m.Name] == 0 {
-		return "No task in cron_task pulls the hours of accounts."
+		return "No task in cron_task pulls the hours of accounts.", "adsync tasks list"
 	}
 	open, first := 0, time.Time{}
 	for i := range l.o.Open {
@@ -287,9 +317,9 @@ func (l *look) whyLate(m *Media) string {
 		}
 	}
 	if open > 0 {
-		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.", count(open, "run is", "runs are"), moment(first, l.o.At))
+		return fmt.Sprintf("%s under way, the oldest since %s: its consumers are behind, or none runs.", plural.Count(open, "run is", "runs are"), moment(first, l.o.At)), "adsync consumers"
 	}
-	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second))
+	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second)), "adsync coverage " + m.Name + "/" + exampleID
 }
 
 func mostFrequent(waiting []store.Waiting, media string) (reason string, n int) {
@@ -338,7 +368,7 @@ func (l *look) attendSlow(ctx context.Context) {
 		sum := sums[k]
 		a := Attention{Kind: "slow", Severity: Warn, Media: k.media, Title: "Calls of " + k.endpoint + " are slow", MoneyOf: "a day of these accounts",
 			Cause: fmt.Sprintf("%d of %s of the last minutes took %.1f s in the mean. Each holds a slot of its lane meanwhile; %s.",
-				sum.Slow, count(sum.Calls, "call", "calls"), took[k]/float64(max(sum.Slow, 1)), busiest(living, k.media)),
+				sum.Slow, plural.Count(sum.Calls, "call", "calls"), took[k]/float64(max(sum.Slow, 1)), busiest(living, k.media)),
 			Remedy:  "Where slots are short, raise pool_size of the lane while it lasts. If it lasts for hours, ask the platform, and pause the tasks that need it.",
 			Command: "adsync consumers"}
 		for _, text := range sum.Accounts {
@@ -437,6 +467,32 @@ func (l *look) attendGames(ctx context.Context) error {
 	return nil
 }
 
+// attendImpossible names the rows of account_binding whose days no platform has: what is applied of the account stays.
+func (l *look) attendImpossible(ctx context.Context) error {
+	wrong, err := l.Store.ImpossibleBindings(ctx, groupLooked)
+	if err != nil {
+		return err
+	}
+	byMedia := map[string][]store.ImpossibleBinding{}
+	for _, w := range wrong {
+		byMedia[w.Media] = append(byMedia[w.Media], w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byMedia)) {
+		first := byMedia[name][0]
+		a := Attention{Kind: "impossible_binding", Severity: Warn, Media: name, Title: "Bindings name impossible days", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
+			Cause:   sentence("a row of account_binding is not used: " + (&store.Binding{From: first.From, To: first.To}).Impossible()),
+			Remedy:  "Correct the row's days, or delete it. Until then the games of these accounts stay as they were.",
+			Command: "adsync accounts show " + name + "/" + exampleID}
+		for _, w := range byMedia[name] {
+			a.ids = append(a.ids, w.AccountID)
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+	return nil
+}
+
 // attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
 func (l *look) attendRetries() {
 	type key struct{ media, print string }
@@ -450,7 +506,7 @@ func (l *look) attendRetries() {
 	})
 	for _, k := range keys {
 		group := groups[k]
-		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
+		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
 			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
 			Remedy: "They go by themselves: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead.", Command: "adsync subtasks due --state retrying --media " + k.media}
 		for _, w := range group {
@@ -503,6 +559,7 @@ func (l *look) fill(ctx context.Context) error {
 		for _, id := range a.ids[:min(len(a.ids), examplesShown)] {
 			if account, ok := accounts[id]; ok {
 				a.Examples = append(a.Examples, account.Media+"/"+account.ExternalID)
+				a.Command = strings.Replace(a.Command, exampleID, account.ExternalID, 1)
 			}
 		}
 		if a.Money != nil || a.MoneyOf == "" {
@@ -566,6 +623,8 @@ func stakes(items []Attention, last map[int64]store.DayCost) []Stake {
 
 const (
 	examplesShown = 3
+	// exampleID stands in a command for the external id of the first account that an item is about.
+	exampleID = "EXAMPLE_ID"
 	// costDays is how far back a day's spend of an account is looked for.
 	costDays = 7
 )

@@ -108,6 +108,66 @@ func TestRead_CountsAnAccountOnceThoughItHasTwoItems(t *testing.T) {
 	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tencent", Accounts: 1, Money: cny(1)})
 }
 
+func TestRead_CountsWhatExpiredInRunsThatWentWrong(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET failed = 0, expired = 1, error_text = '' WHERE media = 'tencent' AND state IN ('failed', 'partial')").Error)
+	a := kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
+	require.Equal(t, "Of tencent.adgroup.changes (1), tencent.creative.full (1): 2 subtasks expired.", a.Cause)
+	require.Equal(t, "adsync runs list --state failed", a.Command, "the list of the dead has nothing of them")
+}
+
+// Figures that are still to come for the first time are neither late nor a reason to say that all is well.
+func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	exec := func(db *store.DB, statement string, args ...any) {
+		t.Helper()
+		require.NoError(t, db.Writer(t.Context()).Exec(statement, args...).Error)
+	}
+	exec(s.Config, "UPDATE media_account SET updated_at = ?", store.At(at(t, s)))
+	o := overview.NewReader(options(s)).Read(t.Context())
+	require.Equal(t, []any{true, overviewtest.Fresh, overviewtest.Late - 1, 1}, []any{o.Media[0].FirstPull, o.Media[0].Fresh, o.Media[0].Late, o.Media[0].New})
+	require.Equal(t, "First pull under way, 7 of 8 accounts", o.FirstPull())
+	require.Equal(t, 1, kinds(o)["late"].Accounts, "one whose figures are old is late however lately its row has changed")
+
+	// Nothing was pulled yet.
+	exec(s.Data, "DELETE FROM coverage")
+	exec(s.Data, "DELETE FROM summary_hourly")
+	o = overview.NewReader(options(s)).Read(t.Context())
+	require.Equal(t, "First pull under way, 0 of 12 accounts", o.FirstPull())
+	require.NotContains(t, kinds(o), "late")
+
+	// All was pulled, and the summaries are still to be built.
+	exec(s.Data, "INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note, dirty)"+
+		" VALUES (?, 'report_hourly', 'account', ?, 'tencent', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"), overviewtest.Today, store.At(at(t, s)), at(t, s).UnixMicro())
+	exec(s.Config, "UPDATE media_account SET tier = 'inactive' WHERE external_id <> '20000001'")
+	exec(s.Data, "DELETE FROM summary_daily")
+	o = overview.NewReader(options(s)).Read(t.Context())
+	require.Equal(t, "First pull under way, 1 of 1 account", o.FirstPull())
+	exec(s.Data, "UPDATE coverage SET dirty = NULL")
+	o = overview.NewReader(options(s)).Read(t.Context())
+	require.Empty(t, o.FirstPull(), "the account has spent nothing")
+
+	// Who was bound long ago is late.
+	exec(s.Data, "DELETE FROM coverage")
+	exec(s.Config, "UPDATE media_account SET updated_at = ?", store.At(at(t, s).Add(-time.Hour)))
+	o = overview.NewReader(options(s)).Read(t.Context())
+	require.Empty(t, o.FirstPull())
+	require.Equal(t, "adsync coverage tencent/20000001", func() string {
+		exec(s.Data, "DELETE FROM run")
+		exec(s.Data, "DELETE FROM subtask_due")
+		reader := options(s)
+		reader.Tasks = func() []producer.Task {
+			return []producer.Task{{Usable: true, Task: task.Task{Name: "hours", Media: "tencent", Handler: "tencent.report_hourly", Enabled: true, Cron: "*/2 * * * *", Timezone: "UTC",
+				Settings: task.Settings{Scope: "all", Params: []byte(`{"level":"account"}`)}}}}
+		}
+		return kinds(overview.NewReader(reader).Read(t.Context()))["late"].Command
+	}())
+}
+
 func TestRead_ADeadLoginThatNobodyNeedsIsNoFault(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)

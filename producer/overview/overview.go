@@ -5,9 +5,11 @@ package overview
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -83,11 +85,15 @@ type Trouble struct {
 type Media struct {
 	Name  string  `json:"name"`
 	Spend []Spend `json:"spend"`
-	// Accounts are those that are bound; Pulled of them are pulled all the time, and are Fresh or Late.
+	// Accounts are those that are bound; Pulled of them are pulled all the time, and are Fresh, Late or New.
 	Accounts int `json:"accounts"`
 	Pulled   int `json:"pulled"`
 	Fresh    int `json:"fresh"`
 	Late     int `json:"late"`
+	// New are those that were bound so lately that their first figures are still to come.
+	New int `json:"new"`
+	// FirstPull reports that the first figures of the media, or of new accounts, are still on their way into the summaries.
+	FirstPull bool `json:"first_pull"`
 	// Quiet are those that are looked at now and then: nothing happens in them.
 	Quiet  int            `json:"quiet"`
 	Parked int            `json:"parked"`
@@ -97,6 +103,28 @@ type Media struct {
 	OldestSeconds float64 `json:"oldest_seconds"`
 	// LateSeconds is from which age on figures are late.
 	LateSeconds float64 `json:"late_seconds"`
+}
+
+// FirstPull returns, over all platforms whose first pull is under way, how many of the accounts have figures, and a text that
+// says so; "" if none is under way.
+func (o *Overview) FirstPull() string {
+	pulled, all := 0, 0
+	for i := range o.Media {
+		if m := &o.Media[i]; m.FirstPull {
+			pulled, all = pulled+m.Pulled-m.New, all+m.Pulled
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	return firstPull(pulled, all)
+}
+
+// FirstPullText says how far the first pull of the platform is.
+func (m *Media) FirstPullText() string { return firstPull(m.Pulled-m.New, m.Pulled) }
+
+func firstPull(pulled, all int) string {
+	return fmt.Sprintf("First pull under way, %d of %s", pulled, plural.Count(all, "account", "accounts"))
 }
 
 // ParkedReason is how many accounts are parked for a reason.

@@ -418,9 +418,10 @@ func (l *look) runOf(r *store.RunLook) Run {
 
 // readFreshness looks how old the figures of the present day are, of the accounts that are pulled all the time.
 func (l *look) readFreshness(m *Media) error {
-	byZone := map[string][]int64{}
+	byZone, lately := map[string][]int64{}, map[int64]bool{}
 	for _, a := range l.pulled[m.Name] {
 		byZone[a.Timezone] = append(byZone[a.Timezone], a.ID)
+		lately[a.ID] = l.o.At.Sub(a.Changed.Time) <= l.lateAfter(m.Name)
 	}
 	m.Pulled = len(l.pulled[m.Name])
 	spent := slices.ContainsFunc(m.Spend, func(s Spend) bool { return s.Unassigned != 0 })
@@ -431,7 +432,7 @@ func (l *look) readFreshness(m *Media) error {
 			if err != nil {
 				return err
 			}
-			l.judge(m, page, today, l.Real(l.o.Business.Sub(today.Start(zone))), pulled)
+			l.judge(m, page, today, l.Real(l.o.Business.Sub(today.Start(zone))), pulled, lately)
 			if spent {
 				bare, err := l.glance.Unassigned(page, today)
 				if err != nil {
@@ -441,13 +442,29 @@ func (l *look) readFreshness(m *Media) error {
 			}
 		}
 	}
-	return nil
+	return l.readFirstPull(m)
 }
 
-// judge sorts accounts into fresh and late. The day began so long ago: figures that are missing are that old at the most.
-func (l *look) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []store.Pulled) {
-	age := map[int64]time.Duration{}
+// readFirstPull finds out whether the first figures are still to come: of new accounts, or, while nothing is known of today, into the
+// summaries, which are built after the pulls.
+func (l *look) readFirstPull(m *Media) error {
+	m.FirstPull = m.New > 0
+	if m.FirstPull || len(m.Spend) > 0 || m.Fresh == 0 {
+		return nil
+	}
+	waiting, err := l.glance.Unsummed(m.Name, l.o.At, 1)
+	m.FirstPull = len(waiting) > 0
+	return err
+}
+
+// judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at the most. Those
+// whose rows have lately changed are new if nothing was pulled of them yet.
+func (l *look) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []store.Pulled, lately map[int64]bool) {
+	age, before := map[int64]time.Duration{}, map[int64]bool{}
 	for _, p := range pulled {
+		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {
+			before[p.AccountID] = true
+		}
 		if p.State == store.Suspect {
 			k := suspectDay{m.Name, p.Report, p.Day}
 			l.suspect[k], l.notes[k] = append(l.suspect[k], p.AccountID), p.Note
@@ -459,6 +476,11 @@ func (l *look) judge(m *Media, ids []int64, today day.Day, began time.Duration, 
 	lateAfter := l.lateAfter(m.Name)
 	for _, id := range ids {
 		of, known := age[id]
+		if lately[id] && !before[id] {
+			m.OldestSeconds = -1
+			m.New++
+			continue
+		}
 		if !known && began <= lateAfter {
 			of, known = began, true
 		}

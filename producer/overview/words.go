@@ -24,13 +24,6 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // sentence makes one of a reason.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)

@@ -86,7 +86,7 @@ func TestPage_ShowsWhatTheTablesSay(t *testing.T) {
 	require.Len(t, cards, 2)
 	tencent := text(cards[0])
 	require.Contains(t, tencent, "CNY 38,000.00 Accounts’ day totals 38,300.00 -0.78 %")
-	require.Contains(t, tencent, "6 fresh 2 late 6 parked 1 quiet")
+	require.Contains(t, tencent, "6 fresh 2 late 0 new 6 parked 1 quiet")
 	require.Contains(t, tencent, "Oldest figures of today: never pulled")
 	require.Contains(t, tencent, "3 login, 2 frozen, 1 revoked")
 	require.Contains(t, text(cards[1]), "USD 37.03 Accounts’ day totals 37.03 equal")
@@ -111,7 +111,7 @@ func TestPage_ShowsWhatTheTablesSay(t *testing.T) {
 	runs := find(document, "table", "runs")
 	require.Len(t, runs, 2)
 	require.Len(t, find(find(runs[0], "tbody", "")[0], "tr", ""), 3)
-	require.Contains(t, text(runs[0]), "oceanengine.promotion.changes fanning out 3 of …")
+	require.Contains(t, text(runs[0]), "fanning out 3 of …")
 	require.Contains(t, text(runs[0]), "3,135 of 12,840")
 	require.Contains(t, text(runs[1]), "tencent.creative.full 2 of its accounts have no login failed 4 of 4")
 }
@@ -178,4 +178,30 @@ func TestPage_SaysWhatDoesNotAnswer(t *testing.T) {
 
 	_, document = get(t, overview.Overview{At: at, Business: at})
 	require.Contains(t, text(find(document, "header", "top")[0]), "All is well")
+}
+
+func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
+	t.Parallel()
+	media := overview.Media{Name: "tencent", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true, OldestSeconds: -1}
+	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Media: []overview.Media{media}})
+	require.Contains(t, text(find(document, "header", "top")[0]), "First pull under way, 7 of 100 accounts")
+	require.NotContains(t, text(find(document, "header", "top")[0]), "All is well")
+	card := text(find(document, "article", "media-card")[0])
+	require.Contains(t, card, "First pull under way, 7 of 100 accounts.")
+	require.NotContains(t, card, "No spend is known")
+	media.FirstPull, media.Fresh, media.New = false, 100, 0
+	_, document = get(t, overview.Overview{At: time.Now(), Business: time.Now(), Media: []overview.Media{media}})
+	require.Contains(t, text(find(document, "header", "top")[0]), "All is well")
+	require.Contains(t, text(find(document, "article", "media-card")[0]), "No spend is known of today.")
+}
+
+// A run is opened by a command: a link into the API would show JSON, and be refused where there are tokens.
+func TestPage_NamesTheCommandOfARun(t *testing.T) {
+	t.Parallel()
+	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Open: []overview.Run{{ID: 7529853616300212345, Task: "tencent.adgroup.full", Total: 3}}})
+	run := find(document, "td", "task")[0]
+	require.Contains(t, text(run), "adsync runs show 7529853616300212345")
+	for _, a := range find(document, "a", "") {
+		require.NotContains(t, attribute(a, "href"), "/api/", "no link opens the API")
+	}
 }

@@ -42,6 +42,7 @@ type item struct {
 type mediaView struct {
 	Name     string
 	Spend    []spendView
+	First    string // how far the first pull is, while it is under way
 	Accounts []share
 	All      string
 	Oldest   string
@@ -105,6 +106,9 @@ func viewOf(o overview.Overview) view {
 		}
 	}
 	v.Mood, v.Headline = mood(worst, len(v.Attention), len(o.Troubles), v.HasTables)
+	if first := o.FirstPull(); v.Mood == "well" && first != "" {
+		v.Mood, v.Headline = "note", first
+	}
 	v.Theirs = map[overview.Source]string{overview.Ledger: "Platform says", overview.DayTotals: "Accounts’ day totals"}[o.Theirs]
 	for i := range o.Media {
 		v.Media = append(v.Media, mediaOf(&o.Media[i]))
@@ -173,12 +177,15 @@ func mediaOf(m *overview.Media) mediaView {
 	if m.Pulled == 0 {
 		v.Oldest = "none is pulled"
 	}
+	if m.FirstPull {
+		v.First = m.FirstPullText()
+	}
 	from := 0.0
 	for _, s := range []struct {
 		kind, word string
 		n          int
-	}{{"fresh", "fresh", m.Fresh}, {"late", "late", m.Late}, {"parked", "parked", m.Parked}, {"quiet", "quiet", m.Quiet}} {
-		wide := 100 * float64(s.n) / float64(max(1, m.Fresh+m.Late+m.Parked+m.Quiet))
+	}{{"fresh", "fresh", m.Fresh}, {"late", "late", m.Late}, {"new", "new", m.New}, {"parked", "parked", m.Parked}, {"quiet", "quiet", m.Quiet}} {
+		wide := 100 * float64(s.n) / float64(max(1, m.Fresh+m.Late+m.New+m.Parked+m.Quiet))
 		v.Accounts = append(v.Accounts, share{Kind: s.kind, Word: s.word, Count: number(int64(s.n)), From: percent(from), Wide: percent(wide)})
 		from += wide
 	}

@@ -99,8 +99,8 @@ func (f *filler) accounts() {
 			if strings.HasPrefix(parked, "frozen") || strings.HasPrefix(parked, "revoked") {
 				until = store.At(Now.Add(20 * time.Minute))
 			}
-			f.config("INSERT INTO media_account (id, media, external_id, name, token_id, tier, timezone, currency, parked, parked_since, parked_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-				id, media, 20_000_000+id, LongName, token, tier, zone, currency, parked, store.At(Now.Add(-26*time.Hour)), until)
+			f.config("INSERT INTO media_account (id, media, external_id, name, token_id, tier, timezone, currency, parked, parked_since, parked_until, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				id, media, 20_000_000+id, LongName, token, tier, zone, currency, parked, store.At(Now.Add(-26*time.Hour)), until, f.ago(24*time.Hour))
 			f.data("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', ?, ?, ?, ?, 1, ?)",
 				Today.Add(-1), id, media, currency, zone, id*100*Micros, f.ago(0))
 			if zone == "Asia/Shanghai" && media == "tencent" {
