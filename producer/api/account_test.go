@@ -62,5 +62,5 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 
 	require.NoError(t, b.store.BindAccounts(t.Context(), "otto", []int64{account}, false))
 	require.Contains(t, b.get("/api/v1/accounts/tencent/9001"), `"bound":false`)
-	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/1", "", viewerToken).Code)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/99999", "", viewerToken).Code)
 }
