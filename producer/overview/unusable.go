@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"adsync/base/plural"
 	"adsync/base/store"
 )
 
