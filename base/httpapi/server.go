@@ -239,7 +239,7 @@ func (s *Server) problemOf(ctx context.Context, err error) *Problem {
 func (s *Server) Start(ctx context.Context) error {
 	api, err := s.listen(ctx, "the API", s.cfg.Listen, s.engine)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w (another address: --listen, or api.listen)", err)
 	}
 	opened := []*listener{api}
 	s.addr = api.Addr().String()

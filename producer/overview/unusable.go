@@ -27,7 +27,7 @@ func (l *look) attendUnusable(context.Context) error {
 			severity = Warn
 		}
 		l.add(Attention{
-			Kind: "unusable", Severity: severity, Media: f.Media, Title: count(int(f.Number), "value", "values") + " of " + f.Report + "." + f.Field + " cannot be used",
+			Kind: "unusable", Severity: severity, Media: f.Media, Title: plural.Count(f.Number, "value", "values") + " of " + f.Report + "." + f.Field + " cannot be used",
 			Cause: sentence(fmt.Sprintf("%s %s: %s", f.Field, f.Why, what)), Accounts: int(f.Accounts), ids: []int64{f.AccountID}, Since: f.Since.Time,
 			Remedy: "Look at the platform's answer in the row's row_json. The next pull that can use it clears this.", Command: "adsync coverage " + f.Media + "/ID",
 		})
