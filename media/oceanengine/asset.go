@@ -124,11 +124,11 @@ func (l fileList) numbered(ctx context.Context, api media.API, filter map[string
 	}, media.EachRow(l.read))
 }
 
-// Before firstUpload the platform had no files. A stretch of stretchDays has less than filesReach of them in most accounts.
-const (
-	firstUpload day.Day = "2013-01-01"
-	stretchDays         = 512
-)
+// firstUpload is a day before which the platform had no files.
+const firstUpload day.Day = "2013-01-01"
+
+// stretchDays is how many days a stretch has at most: in most accounts fewer than filesReach files are uploaded in them.
+const stretchDays = 512
 
 // stretch is where the reading of files by their days of upload stands.
 type stretch struct {
