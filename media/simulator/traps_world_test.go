@@ -230,9 +230,9 @@ func (s *sim) listEverything(media string) {
 			if media == "tencent" {
 				return isGood(s.tencentCall(a, "adgroups/get", "page", page, "page_size", "100").Body.Bytes())
 			}
-			return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "100", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
+			return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "20", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
 		}
-		for page := range 3 {
+		for page := range 10 {
 			for range 3 { // The first refresh of a token is cut off.
 				if call(fmt.Sprint(page + 1)) {
 					break

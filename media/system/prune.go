@@ -154,13 +154,8 @@ func furthestReach(ctx context.Context, deps Deps) (int, error) {
 			return 0, err
 		}
 		for _, scope := range scopes {
-			untold := 0
-			if scope.Name == media.FundDailyName {
-				// Its days are counted back from the last one that is told.
-				untold = 1 + int((platform.Funds().Daily.ToldAfter+24*time.Hour-1)/(24*time.Hour))
-			}
 			for _, t := range scope.tasks {
-				reach = max(reach, t.days+t.skip+untold+1)
+				reach = max(reach, t.days+t.skip+1)
 			}
 		}
 	}
