@@ -240,18 +240,39 @@ func (g *Glance) spend(table, hour string, from, to day.Day) ([]Spend, error) {
 
 // Pulled is how a day of an account's own figures stands.
 type Pulled struct {
+	AccountID int64   `gorm:"column:account_id"`
+	Report    string  `gorm:"column:report"`
+	Day       day.Day `gorm:"column:day"`
+	PulledAt  Time    `gorm:"column:pulled_at"`
+}
+
+// DoubtfulDay is a day of a report, or a list (its day is day.Epoch), whose last answer was not whole or was not believed.
+type DoubtfulDay struct {
 	AccountID int64         `gorm:"column:account_id"`
 	Report    string        `gorm:"column:report"`
+	Level     string        `gorm:"column:level"`
 	Day       day.Day       `gorm:"column:day"`
 	PulledAt  Time          `gorm:"column:pulled_at"`
 	State     CoverageState `gorm:"column:state"`
 	Note      string        `gorm:"column:note"`
 }
 
+// Doubtful returns what of a media has a state, Suspect or Partial, whatever its age, the newest days first. An index has the states: it reads
+// no other rows.
+func (g *Glance) Doubtful(media string, state CoverageState, limit int) ([]DoubtfulDay, error) {
+	var all []DoubtfulDay
+	err := g.tx.Raw("SELECT account_id, report, level, day, pulled_at, state, note FROM coverage"+g.db.dialect.forceIndex("coverage", "state")+
+		" WHERE state = ? AND media = ? ORDER BY day DESC LIMIT ?", state, media, limit).Scan(&all).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the %s days of %s: %w", state, media, err)
+	}
+	return all, nil
+}
+
 // Pulled returns what coverage knows of days of accounts' own reports, daily and hourly. Give it some hundred accounts.
 func (g *Glance) Pulled(accountIDs []int64, days []day.Day) ([]Pulled, error) {
 	var all []Pulled
-	err := g.tx.Raw("SELECT account_id, report, day, pulled_at, state, note FROM coverage"+
+	err := g.tx.Raw("SELECT account_id, report, day, pulled_at FROM coverage"+
 		" WHERE account_id IN ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day IN ?", accountIDs, days).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)

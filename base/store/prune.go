@@ -444,6 +444,20 @@ func (p *Pruner) Dead(ctx context.Context, before time.Time) (int64, error) {
 	return gone, nil
 }
 
+// Healed takes away dead subtasks that died before a moment and whose days were pulled whole since.
+func (p *Pruner) Healed(ctx context.Context, before time.Time) (gone int64, err error) {
+	var after task.Key
+	_, err = p.pieces(ctx, func() (int64, error) {
+		n, looked, last, err := p.s.DropHealed(ctx, before, after, prunePiece)
+		gone, after = gone+n, last
+		return int64(looked), err
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune healed subtasks: %w", err)
+	}
+	return gone, nil
+}
+
 // Changes takes away changes of configuration that were seen before a moment, account by account.
 func (p *Pruner) Changes(ctx context.Context, before time.Time) (gone int64, err error) {
 	db := p.s.Data

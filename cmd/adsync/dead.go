@@ -122,7 +122,8 @@ func (a *app) newDeadList() *cobra.Command {
 		Use:   "list",
 		Short: "Lists dead subtasks, grouped by error or one by one",
 		Long: `Groups dead subtasks by their error print: the error's text without its numbers, ids and quoted parts. With
---rows it lists them one by one, those that died last first.`,
+--rows it lists them one by one, those that died last first. One is healed when all that it was to pull has been
+pulled whole since: it needs nothing, and is dropped after retention.healed_days.`,
 		Example: `  adsync dead list
   adsync dead list --media tencent --since 24h
   adsync dead list --rows --print 'timeout after ?' --limit 20`,
@@ -220,6 +221,7 @@ type deadRow struct {
 	Error      string    `json:"error"`
 	DeadAt     time.Time `json:"dead_at"`
 	RedriveRun string    `json:"redrive_run_id"`
+	Healed     bool      `json:"healed"`
 }
 
 func printRows(w io.Writer, answer []byte) error {
@@ -237,6 +239,9 @@ func printRows(w io.Writer, answer []byte) error {
 	t := table(w)
 	fmt.Fprintln(t, "DIED\tRUN\tACCOUNT ID\tPART\tTASK\tACCOUNT\tATTEMPTS\tCLASS\tERROR")
 	for _, d := range a.Dead {
+		if d.Healed {
+			d.ErrorClass += ", healed"
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
 			moment(d.DeadAt), d.RunID, d.AccountID, plain(d.Part), d.Task, d.Account, d.Attempts, d.ErrorClass, plain(d.Error))
 	}

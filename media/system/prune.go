@@ -25,12 +25,15 @@ type Retention struct {
 	SummaryDays      int `koanf:"summary_days" doc:"Days for which the summaries keep rows. 0 = for ever."`
 	RunDays          int `koanf:"run_days" doc:"Days for which runs that have ended, their ticks and their orders are kept, and orders that stopped work. Those of dead subtasks stay as long as these. 0 = for ever."`
 	DeadDays         int `koanf:"dead_days" doc:"Days for which dead subtasks are kept that nobody takes up again. 0 = for ever."`
+	HealedDays       int `koanf:"healed_days" doc:"Days for which dead subtasks are kept whose days have been pulled whole since. 0 = as long as the others."`
 	ConfigChangeDays int `koanf:"config_change_days" doc:"Days for which changes of configuration are kept. 0 = for ever."`
 	AuditDays        int `koanf:"audit_days" doc:"Days for which it is kept who did what over the API. 0 = for ever."`
 }
 
 // DefaultRetention keeps all figures and configuration.
-func DefaultRetention() Retention { return Retention{RawHourlyDays: 90, RunDays: 90, DeadDays: 365} }
+func DefaultRetention() Retention {
+	return Retention{RawHourlyDays: 90, RunDays: 90, DeadDays: 365, HealedDays: 7}
+}
 
 // Validate reports every setting that cannot be used.
 func (r Retention) Validate() error {
@@ -41,7 +44,7 @@ func (r Retention) Validate() error {
 	}{
 		{"raw_hourly_days", r.RawHourlyDays, 8}, {"raw_daily_days", r.RawDailyDays, 40},
 		{"report_hourly_days", r.ReportHourlyDays, 40}, {"report_daily_days", r.ReportDailyDays, 70}, // Accounts are judged by up to 60 days.
-		{"summary_days", r.SummaryDays, 40}, {"run_days", r.RunDays, 14}, {"dead_days", r.DeadDays, 14},
+		{"summary_days", r.SummaryDays, 40}, {"run_days", r.RunDays, 14}, {"dead_days", r.DeadDays, 14}, {"healed_days", r.HealedDays, 1},
 		{"config_change_days", r.ConfigChangeDays, 14}, {"audit_days", r.AuditDays, 14},
 	} {
 		if f.days != 0 && f.days < f.least {
@@ -118,6 +121,7 @@ func prune(ctx context.Context, deps Deps) error {
 		step{"report_hourly", r.ReportHourlyDays, public(true, r.ReportHourlyDays)},
 		step{"summaries", r.SummaryDays, func() (int64, error) { return p.Summaries(ctx, dayBefore(r.SummaryDays)) }},
 		step{"dead subtasks", r.DeadDays, func() (int64, error) { return p.Dead(ctx, timeBefore(r.DeadDays)) }},
+		step{"healed subtasks", r.HealedDays, func() (int64, error) { return p.Healed(ctx, timeBefore(r.HealedDays)) }},
 		step{"runs", r.RunDays, func() (int64, error) {
 			// Within its window a missed moment is one without a tick.
 			before := timeBefore(r.RunDays)

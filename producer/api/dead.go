@@ -146,6 +146,8 @@ type deadJSON struct {
 	DeadAt     time.Time `json:"dead_at"`
 	// RedriveRun is the run that is taking it up.
 	RedriveRun string `json:"redrive_run_id,omitempty"`
+	// Healed says that what it was to pull has been pulled whole since.
+	Healed bool `json:"healed,omitempty"`
 }
 
 func (a *api) describeDead(ctx context.Context, rows []store.DeadSubtask) ([]deadJSON, error) {
@@ -159,12 +161,16 @@ func (a *api) describeDead(ctx context.Context, rows []store.DeadSubtask) ([]dea
 	if err != nil {
 		return nil, err
 	}
+	healed, err := a.Store.Healed(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]deadJSON, len(rows))
 	for i, d := range rows {
 		all[i] = deadJSON{
 			RunID: formatID(d.RunID), AccountID: formatID(d.AccountID), Account: accounts[d.AccountID].ExternalID, Part: d.Part,
 			TaskID: formatID(d.TaskID), Task: d.TaskName, Media: d.Media, Attempts: d.Attempt,
-			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt,
+			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt, Healed: healed[d.Key],
 		}
 		if d.RedriveRun != 0 {
 			all[i].RedriveRun = formatID(d.RedriveRun)

@@ -36,14 +36,16 @@ func (l *look) attend(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendImpossible, l.attendDead, l.attendDifferences, l.attendFailed, l.attendUnusable} {
+	for _, step := range []func(context.Context) error{
+		l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendImpossible,
+		l.attendDead, l.attendDoubtful, l.attendDifferences, l.attendFailed, l.attendUnusable,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	l.attendLate()
 	l.attendSlow(ctx)
-	l.attendSuspect()
 	l.attendUnassigned()
 	l.attendRetries()
 	l.attendPauses()
@@ -107,11 +109,18 @@ func (l *look) attendStops() {
 }
 
 // attendDead gathers the subtasks that died last by the prints of their errors.
-func (l *look) attendDead(context.Context) error {
+func (l *look) attendDead(ctx context.Context) error {
 	dead, err := l.glance.NewestDead(groupLooked)
 	if err != nil {
 		return err
 	}
+	isHealed, err := l.Store.Healed(ctx, dead)
+	if err != nil {
+		return err
+	}
+	looked := len(dead)
+	l.attendHealed(slices.DeleteFunc(slices.Clone(dead), func(d store.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
+	dead = slices.DeleteFunc(dead, func(d store.DeadSubtask) bool { return isHealed[d.Key] })
 	names := map[int64]string{}
 	tasks := l.Tasks()
 	for i := range tasks {
@@ -130,7 +139,7 @@ func (l *look) attendDead(context.Context) error {
 	for _, k := range order {
 		group := groups[k]
 		a := Attention{Kind: "dead", Severity: Bad, Media: k.media, Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
-			AtLeast: len(dead) == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
+			AtLeast: looked == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
 			Remedy:  "Mend the cause, and have them taken up again; or drop them.",
 			Command: fmt.Sprintf("adsync dead redrive --print %s", quote(k.print))}
 		of := map[string]bool{}
@@ -150,6 +159,26 @@ func (l *look) attendDead(context.Context) error {
 		l.add(a)
 	}
 	return nil
+}
+
+// attendHealed lists dead subtasks whose days were pulled whole since they died: they need nobody, and go after their retention.
+func (l *look) attendHealed(healed []store.DeadSubtask, looked int) {
+	byMedia := map[string][]store.DeadSubtask{}
+	for _, d := range healed {
+		byMedia[d.Media] = append(byMedia[d.Media], d)
+	}
+	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
+		group := byMedia[media]
+		a := Attention{Kind: "healed", Severity: Note, Media: media, Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") + " healed", AtLeast: looked == groupLooked,
+			Cause:  "All that they were to pull has been pulled whole since they failed. The newest error was: " + sentence(group[0].ErrorText),
+			Remedy: "Nothing is to be done: they are dropped after retention.healed_days.", Command: "adsync dead list --rows --media " + media, Since: group[len(group)-1].DeadAt}
+		for i := range group {
+			a.ids = append(a.ids, group[i].AccountID)
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
 }
 
 // attendDifferences gathers the figures of accounts that are not the sums of their levels by platform and level.
@@ -406,19 +435,6 @@ func busiest(living []roster.Process, media string) string {
 		return "no lane is short of slots"
 	}
 	return fmt.Sprintf("the lane %s has %d of %d taken", lane, min(running[lane], capacity[lane]), capacity[lane])
-}
-
-func (l *look) attendSuspect() {
-	keys := slices.SortedFunc(maps.Keys(l.suspect), func(a, b suspectDay) int {
-		return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(b.day, a.day), cmp.Compare(a.report, b.report))
-	})
-	for _, k := range keys {
-		ids := l.suspect[k]
-		l.add(Attention{Kind: "suspect", Severity: Warn, Media: k.media, Title: "An answer for " + k.day.String() + " was not believed", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts",
-			Cause:   sentence(cmp.Or(l.notes[k], "it would have taken away much of what was spent")),
-			Remedy:  "Nothing was deleted, and it is pulled again. Look at the platform: if its answer is right, say so.",
-			Command: fmt.Sprintf("adsync tasks run %s.%s.account --accounts ID --from %s --to %s --confirm", k.media, k.report, k.day, k.day)})
-	}
 }
 
 func (l *look) attendUnassigned() {

@@ -96,22 +96,14 @@ type look struct {
 	waiting []store.Waiting // retrying
 	held    []store.Waiting // deferred
 	late    map[string][]int64
-	suspect map[suspectDay][]int64
-	notes   map[suspectDay]string
 	bare    map[string][]int64 // accounts without a game, by media
 	holder  string
 	leads   bool
 }
 
-type suspectDay struct {
-	media, report string
-	day           day.Day
-}
-
 // Read reads how everything stands. What cannot be read is left out and named in Troubles: it never fails.
 func (r *Reader) Read(ctx context.Context) Overview {
-	l := &look{Reader: r, periods: map[string]time.Duration{}, pulled: map[string][]store.PulledAccount{}, late: map[string][]int64{},
-		suspect: map[suspectDay][]int64{}, notes: map[suspectDay]string{}, bare: map[string][]int64{}}
+	l := &look{Reader: r, periods: map[string]time.Duration{}, pulled: map[string][]store.PulledAccount{}, late: map[string][]int64{}, bare: map[string][]int64{}}
 	l.o.Business, l.o.Theirs = r.Clock.Now(), DayTotals
 	for _, name := range r.Platforms {
 		l.periods[name] = hoursPeriod(r.Tasks(), name, l.o.Business)
@@ -464,10 +456,6 @@ func (l *look) judge(m *Media, ids []int64, today day.Day, began time.Duration, 
 	for _, p := range pulled {
 		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {
 			before[p.AccountID] = true
-		}
-		if p.State == store.Suspect {
-			k := suspectDay{m.Name, p.Report, p.Day}
-			l.suspect[k], l.notes[k] = append(l.suspect[k], p.AccountID), p.Note
 		}
 		if p.Report == "report_hourly" && p.Day == today && !p.PulledAt.IsZero() {
 			age[p.AccountID] = max(l.o.At.Sub(p.PulledAt.Time), 0)

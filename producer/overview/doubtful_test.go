@@ -1,0 +1,91 @@
+package overview_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/base/task"
+	"adsync/producer"
+	"adsync/producer/overview"
+	"adsync/producer/overview/overviewtest"
+)
+
+func doubt(t *testing.T, s *store.Store, report, level string, d day.Day, state store.CoverageState, ago time.Duration) {
+	t.Helper()
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
+		" VALUES (?, ?, ?, ?, 'tencent', ?, ?, '', 'it lacks 3 rows')", accountID(t, s, "20000001"), report, level, d, store.At(at(t, s).Add(-ago)), state).Error)
+}
+
+func doubtfulItems(o overview.Overview) map[string][]any {
+	items := map[string][]any{}
+	for _, a := range o.Attention {
+		if (a.Kind == "suspect" || a.Kind == "partial") && a.Media == "tencent" {
+			items[a.Title] = []any{a.Severity, a.Accounts, a.Cause, a.Command}
+		}
+	}
+	return items
+}
+
+// The subtasks that pulled these days are long dead, or dropped: nothing but coverage knows of them.
+func TestRead_NamesEachDayThatIsNotWholeHoweverOld(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	today, week := overviewtest.Today, 7*24*time.Hour
+	doubt(t, s, "report_daily", "account", today.Add(-3), store.Suspect, 3*24*time.Hour)
+	doubt(t, s, "report_hourly", "adgroup", today.Add(-40), store.Suspect, 5*week)
+	doubt(t, s, "report_hourly", "adgroup", today.Add(-38), store.Suspect, 5*week)
+	doubt(t, s, "adgroup", "adgroup", day.Epoch, store.Suspect, week)
+	doubt(t, s, "fund_daily", "account", today.Add(-9), store.Suspect, week)
+	doubt(t, s, "report_daily", "creative", today.Add(-200), store.Partial, 20*week)
+	doubt(t, s, "report_daily", "adgroup", today, store.Partial, time.Minute)
+	doubt(t, s, "fund_daily", "account", today.Add(-1), store.Partial, 2*time.Hour)
+	options := options(s)
+	options.Tasks = func() []producer.Task {
+		return []producer.Task{
+			{Usable: true, Task: task.Task{ID: 1, Name: "my days", Handler: "tencent.report_daily", Settings: task.Settings{Params: []byte(`{"level":"creative","days":30}`)}}},
+			{Usable: true, Task: task.Task{ID: 2, Name: "changes", Handler: "tencent.adgroup", Settings: task.Settings{Params: []byte(`{"mode":"changes"}`)}}},
+		}
+	}
+	o := overview.NewReader(options).Read(t.Context())
+	require.Equal(t, map[string][]any{
+		"An answer for 2026-11-18 was not believed": {
+			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.report_daily.account --accounts ID --from 2026-11-18 --to 2026-11-18 --confirm"},
+		"An answer for 2 days from 2026-10-12 to 2026-10-14 by adgroup was not believed": {
+			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.report_hourly.adgroup --accounts ID --from 2026-10-12 --to 2026-10-14 --confirm"},
+		"An answer for the list adgroup was not believed": {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.adgroup.full --accounts ID --confirm"},
+		"An answer for 2026-11-12 was not believed":       {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.fund_daily --accounts ID --from 2026-11-12 --to 2026-11-12 --confirm"},
+		"What is known of 2026-05-05 by creative is not whole": {
+			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run 'my days' --accounts ID --from 2026-05-05 --to 2026-05-05"},
+		"What is known of 2026-11-20 is not whole": {overview.Note, 1, "It lacks 3 rows.", "adsync tasks run tencent.fund_daily --accounts ID --from 2026-11-20 --to 2026-11-20"},
+	}, doubtfulItems(o))
+	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tencent", Accounts: 1, Money: cny(1)}, "alerts count the account once")
+}
+
+func TestRead_HealedSubtasksAreNotesWithoutMoney(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	require.Equal(t, 2, kinds(overview.NewReader(options(s)).Read(t.Context()))["dead"].Accounts)
+	var accounts []int64
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_dead ORDER BY account_id").Scan(&accounts).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (5, 'creatives', 'tencent', 'tencent.report_daily', '* * * * *', '{\"level\":\"creative\"}')").Error)
+	heal := func(account int64) map[string]overview.Attention {
+		now := at(t, s)
+		require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'creative', '2026-11-21', 'tencent', ?, ?, 'complete')",
+			account, store.At(now), now.UnixMicro()).Error)
+		return kinds(overview.NewReader(options(s)).Read(t.Context()))
+	}
+	found := heal(accounts[0])
+	require.Equal(t, 1, found["dead"].Accounts)
+	require.Equal(t, []any{overview.Note, 1, []overview.Money(nil), "1 subtask that failed for good has healed"},
+		[]any{found["healed"].Severity, found["healed"].Accounts, found["healed"].Money, found["healed"].Title})
+	found = heal(accounts[1])
+	require.NotContains(t, found, "dead")
+	require.Equal(t, 2, found["healed"].Accounts)
+}
