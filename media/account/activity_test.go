@@ -190,7 +190,7 @@ func TestActivity_RefusesParamsItCannotUse(t *testing.T) {
 		`{"days":0}`:                "params.days: 0 is refused: want 1 to 60",
 		`{"days":61}`:               "params.days: 61 is refused: want 1 to 60",
 		`{"invalid_after_days":-1}`: "params.invalid_after_days: -1 is refused: want 1 or more",
-		`{"dayz":7}`:                `params.dayz: there is no such field`,
+		`{"dayz":7}`:                `params.dayz: there is no such field: want days, invalid_after_days`,
 	} {
 		require.EqualError(t, h.Check(json.RawMessage(params)), want)
 	}
