@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/plural"
 	"adsync/engine"
 )
 
@@ -157,7 +158,7 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			require.Regexp(t, `(?s)NOW .*2026-11-01 +- +starfall +android\n`, r.stdout)
 			r = show(adsync(environ, "bind", media, "--app-id", app.id, "--accounts", "all", "--game", "tinyfarm", "--os", "pc"))
 			require.Zero(t, r.code, r.stderr)
-			require.Contains(t, r.stdout, fmt.Sprintf("%d accounts of ", len(app.accounts)-1), "the first one has a game")
+			require.Contains(t, r.stdout, plural.Count(len(app.accounts)-1, "account of ", "accounts of "), "the first one has a game")
 			r = show(adsync(environ, "unbind", media+"/"+first, "--from", "2026-11-10"))
 			require.Zero(t, r.code, r.stderr)
 			require.Contains(t, r.stdout, "is no longer pulled")

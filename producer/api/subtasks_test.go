@@ -110,7 +110,7 @@ func TestAccountSubtasks_AreListedOverATime(t *testing.T) {
 	require.Equal(t, []fieldError{{Field: "since", Detail: "2026-11-22T10:30:00Z is refused: want a time up to that of until, 2026-11-21T10:30:00Z"}},
 		b.refused(http.MethodGet, path+"?since=2026-11-22T10:30:00Z", ""))
 	require.Equal(t, []fieldError{{Field: "until", Detail: `"today" is refused: want a time such as 2026-11-21T10:30:00Z`}}, b.refused(http.MethodGet, path+"?until=today", ""))
-	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/1/subtasks", "", viewerToken).Code)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/99999/subtasks", "", viewerToken).Code)
 }
 
 func TestDue_IsListedByTime(t *testing.T) {
