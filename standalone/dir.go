@@ -95,13 +95,18 @@ var owned = []string{"lock", "config.db*", "data.db*", partnerFile + "*", "secre
 
 // tighten takes the rights of other users from what an earlier release left in the directory.
 func (d *dataDir) tighten() error {
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
 	for _, pattern := range owned {
-		found, err := filepath.Glob(filepath.Join(d.path, pattern))
+		found, err := fs.Glob(root.FS(), pattern)
 		if err != nil {
 			return err
 		}
-		for _, path := range found {
-			if err := filepath.WalkDir(path, makePrivate); err != nil {
+		for _, name := range found {
+			if err := fs.WalkDir(root.FS(), name, makePrivate(root)); err != nil {
 				return fmt.Errorf("take the rights of others from the data directory: %w", err)
 			}
 		}
@@ -109,13 +114,15 @@ func (d *dataDir) tighten() error {
 	return nil
 }
 
-func makePrivate(path string, entry fs.DirEntry, err error) error {
-	if err != nil {
-		return err
+func makePrivate(root *os.Root) fs.WalkDirFunc {
+	return func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil || info.Mode()&fs.ModeSymlink != 0 || info.Mode().Perm()&0o077 == 0 {
+			return err
+		}
+		return root.Chmod(path, info.Mode().Perm()&0o700)
 	}
-	info, err := entry.Info()
-	if err != nil || info.Mode()&fs.ModeSymlink != 0 || info.Mode().Perm()&0o077 == 0 {
-		return err
-	}
-	return os.Chmod(path, info.Mode().Perm()&0o700)
 }

@@ -31,9 +31,9 @@ func TestDir_WhatAnEarlierReleaseLeftIsTightened(t *testing.T) {
 	theirs := []string{"config.db", "config.db-wal", "config.db-shm", "data.db", "partner.db", "secret.key", "kafka/topic-0/00.log"}
 	for _, name := range append(theirs, "notes.txt") {
 		require.NoError(t, os.WriteFile(filepath.Join(path, name), nil, 0o600))
-		require.NoError(t, os.Chmod(filepath.Join(path, name), 0o644)) //nolint:gosec // That is what is to be changed.
+		require.NoError(t, os.Chmod(filepath.Join(path, name), 0o644))
 	}
-	require.NoError(t, os.Chmod(filepath.Join(path, "kafka", "topic-0"), 0o755)) //nolint:gosec // As above.
+	require.NoError(t, os.Chmod(filepath.Join(path, "kafka", "topic-0"), 0o755))
 	d, err := openDir(path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.close()) }()

@@ -42,7 +42,7 @@ func timeBody(c *gin.Context) (answered func()) {
 }
 
 func (b *timedBody) allow(limit time.Duration) {
-	_ = b.connection.SetReadDeadline(time.Now().Add(limit)) // The system's time, as the deadline is the system's.
+	_ = b.connection.SetReadDeadline(time.Now().Add(limit)) //nolint:forbidigo // The network measures its deadlines by this clock.
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowBody sends a request whose body does not come, over a connection without a network, and returns the answer and how long the server kept
+// slowBody sends a request whose body does not come, over a connection without a network, and returns the answer, and how long the server kept
 // the connection.
-func slowBody(t *testing.T, b *bundle, request string) (answer *http.Response, problem string, kept time.Duration) {
+func slowBody(t *testing.T, b *bundle, request string) (status int, kind, problem string, kept time.Duration) {
 	t.Helper()
 	client, server := net.Pipe()
 	accepted := make(chan net.Conn, 1)
@@ -38,14 +38,14 @@ func slowBody(t *testing.T, b *bundle, request string) (answer *http.Response, p
 	_, err = io.WriteString(client, request)
 	require.NoError(t, err)
 	reader := bufio.NewReader(client)
-	answer, err = http.ReadResponse(reader, nil)
+	answer, err := http.ReadResponse(reader, nil)
 	require.NoError(t, err)
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	_, err = reader.ReadByte()
 	require.ErrorIs(t, err, io.EOF, "the connection is closed")
-	return answer, string(text), time.Since(began)
+	return answer.StatusCode, answer.Header.Get("Content-Type"), string(text), time.Since(began)
 }
 
 // onePipe is a listener with one connection.
@@ -90,9 +90,9 @@ func TestBody_ThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 			t.Parallel()
 			b := setup(t, withTokens).open(t)
 			synctest.Test(t, func(t *testing.T) {
-				answer, text, kept := slowBody(t, b, test.request)
-				require.Equal(t, test.status, answer.StatusCode, text)
-				require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+				status, kind, text, kept := slowBody(t, b, test.request)
+				require.Equal(t, test.status, status, text)
+				require.Equal(t, "application/problem+json", kind)
 				require.LessOrEqual(t, kept, test.within)
 			})
 		})
@@ -122,7 +122,7 @@ func TestBody_ThatHasArrivedLeavesTheRequestItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		request := "POST /api/long HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer " + adminToken +
 			"\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"task\": \"t\"}"
-		answer, text, _ := slowBody(t, b, request)
-		require.Equal(t, http.StatusOK, answer.StatusCode, text)
+		status, _, text, _ := slowBody(t, b, request)
+		require.Equal(t, http.StatusOK, status, text)
 	})
 }
