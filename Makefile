@@ -146,6 +146,11 @@ test-page: $(GOTESTSUM) ## Look at the first page in a headless Chromium, on a p
 		apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends chromium fonts-noto-cjk >/dev/null; }
 	cd test/page && $(if $(SHOTS),ADSYNC_PAGE_SHOTS=$(abspath $(SHOTS))) $(TEST) -count=1 ./...
 
+.PHONY: pictures
+# URL=… is of a running standalone, on another address than the usual one.
+pictures: ## Take the pictures of docs/pictures again, of a running standalone; needs Chromium, as test-page does.
+	cd test/page && ADSYNC_PAGE_PICTURES=$(abspath docs/pictures) ADSYNC_PAGE_URL=$(or $(URL),http://127.0.0.1:8080/) $(GO) test -count=1 -run TestPicture ./...
+
 .PHONY: services
 services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, and stop them at ctrl-C.
 	$(GO) build -o bin/services ./test/services
