@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -68,9 +69,9 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 	healed, err := s.Healed(t.Context(), dead)
 	require.NoError(t, err)
 	var got []task.Key
-	for i := len(dead) - 1; i >= 0; i-- {
-		if healed[dead[i].Key] {
-			got = append(got, dead[i].Key)
+	for _, d := range slices.Backward(dead) {
+		if healed[d.Key] {
+			got = append(got, d.Key)
 		}
 	}
 	require.Equal(t, want, got)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -85,14 +86,11 @@ func (d *DB) fitting(table string, keyWidth int, rows [][]any, most int) (n int,
 }
 
 func tooLarge(table string, keyWidth int, row []any, bytes, limit int, setting string) error {
-	key := ""
-	for i, value := range row[:min(keyWidth, len(row))] {
-		if i > 0 {
-			key += "/"
-		}
-		key += cut(fmt.Sprint(value), 64)
+	key := make([]string, min(keyWidth, len(row)))
+	for i := range key {
+		key[i] = cut(fmt.Sprint(row[i]), 64)
 	}
-	return &TooLargeError{Table: table, Key: key, Bytes: bytes, Limit: limit, Setting: setting}
+	return &TooLargeError{Table: table, Key: strings.Join(key, "/"), Bytes: bytes, Limit: limit, Setting: setting}
 }
 
 func (d *DB) packetSetting() string {

@@ -135,8 +135,8 @@ func (a *alteration) alter(body []byte) []byte {
 	}
 	first := rows[0]
 	if a.remove {
-		end := bytes.Index(body, first) + len(first)
-		return slices.Concat(body[:bytes.Index(body, first)], bytes.TrimPrefix(body[end:], []byte(",")))
+		before, after, _ := bytes.Cut(body, first)
+		return slices.Concat(before, bytes.TrimPrefix(after, []byte(",")))
 	}
 	values := valuesIn(first, "")
 	if a.field >= len(values) {

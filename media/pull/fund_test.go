@@ -92,7 +92,7 @@ func TestFundDaily_PagesAndWritesTheDaysItAskedFor(t *testing.T) {
 
 	b = setup(t, moneyPage(2, "", moneyRow(d1, "CASH", fund.Cash, fund.Paid, 10_000)))
 	_, err = b.run(t, "fake.fund_daily", "2026-11-19", "")
-	require.ErrorContains(t, err, "1 rows came of a total of 2")
+	require.ErrorContains(t, err, "1 row came of a total of 2")
 	require.Empty(t, b.amounts(t, "fund_daily", "paid"), "a sum that lacks a part would be wrong")
 	var raw int
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_fund_daily").Row().Scan(&raw))

@@ -56,7 +56,7 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 		{name: "a total of objects, and a last page without any", rows: 3, pages: []media.Page{
 			{Total: 2, Next: "2", Counted: []string{"a", "b"}, Rows: rowsNamed("a1", "a2", "b1")}, {Total: 2},
 		}},
-		{name: "fewer objects than the total", rows: 2, note: "1 rows came of a total of 2", pages: []media.Page{{Total: 2, Counted: []string{"a"}, Rows: rowsNamed("a1", "a2")}}},
+		{name: "fewer objects than the total", rows: 2, note: "1 row came of a total of 2", pages: []media.Page{{Total: 2, Counted: []string{"a"}, Rows: rowsNamed("a1", "a2")}}},
 		{name: "an object on two pages", rows: 2, note: "object a came twice", pages: []media.Page{
 			{Total: 1, Next: "2", Counted: []string{"a"}, Rows: rowsNamed("a1")}, {Total: 1, Counted: []string{"a"}, Rows: rowsNamed("a2")},
 		}},
@@ -229,9 +229,9 @@ func TestSplit_EveryPartMustAgree(t *testing.T) {
 		{name: "both do", parents: both, a: always(3, "a1", "a2", "a3"), b: always(1, "b1"), rows: all},
 		{
 			name: "the first never does, and there are as many rows as there should be", parents: both, a: always(2, "a1"), b: always(3, "b1", "b2", "b3"),
-			rows: []string{"a1", "b1", "b2", "b3"}, note: "1 rows came of a total of 2",
+			rows: []string{"a1", "b1", "b2", "b3"}, note: "1 row came of a total of 2",
 		},
-		{name: "the last never does", parents: both, a: always(3, "a1", "a2", "a3"), b: always(2, "b1"), rows: all, note: "1 rows came of a total of 2"},
+		{name: "the last never does", parents: both, a: always(3, "a1", "a2", "a3"), b: always(2, "b1"), rows: all, note: "1 row came of a total of 2"},
 		{
 			name: "a row is in both, and there are as many rows as there should be", parents: both, a: always(3, "a1", "a2", "x"), b: always(1, "x"),
 			rows: []string{"a1", "a2", "x"}, note: "row  00 x came in two parts",

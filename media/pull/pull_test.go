@@ -316,7 +316,7 @@ func TestReport_KeepsAndReportsAPullThatNeverAgrees(t *testing.T) {
 	coverage, err := b.store.ReadCoverage(context.Background(), 7, "2026-11-21", "2026-11-21")
 	require.NoError(t, err)
 	require.Equal(t, store.Partial, coverage[0].State)
-	require.Equal(t, "1 rows came of a total of 5", coverage[0].Note)
+	require.Equal(t, "1 row came of a total of 5", coverage[0].Note)
 }
 
 func TestReport_EmptyAnswerAfterSpendIsSuspectAndPulledAgain(t *testing.T) {

@@ -16,9 +16,10 @@ import (
 	"adsync/media/wire"
 )
 
-func (b *bundle) coverage(t *testing.T, from, to day.Day) []store.Coverage {
+// coverage is what is known of the days from one on, up to 2026-11-21.
+func (b *bundle) coverage(t *testing.T, from day.Day) []store.Coverage {
 	t.Helper()
-	rows, err := b.store.ReadCoverage(context.Background(), 7, from, to)
+	rows, err := b.store.ReadCoverage(context.Background(), 7, from, "2026-11-21")
 	require.NoError(t, err)
 	return rows
 }
@@ -52,7 +53,7 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 	b := setup(t, reportPage(2, "", reportRow("2026-11-20", 10_000), figure), reportPage(2, "", reportRow("2026-11-20", 10_000), reportRow("2026-11-21", 30_000)))
 	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.ErrorContains(t, err, "unusable values: 1 × figure of cost")
-	coverage := b.coverage(t, "2026-11-20", "2026-11-21")
+	coverage := b.coverage(t, "2026-11-20")
 	require.Equal(t, store.Complete, coverage[0].State)
 	require.Empty(t, coverage[0].Note)
 	require.Equal(t, store.Partial, coverage[1].State, "never complete")
@@ -67,8 +68,8 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 	_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.NoError(t, err)
 	require.Empty(t, b.unusable(t), "the next pull could use all")
-	require.Equal(t, store.Complete, b.coverage(t, "2026-11-21", "2026-11-21")[0].State)
-	require.Zero(t, b.coverage(t, "2026-11-21", "2026-11-21")[0].Unusable)
+	require.Equal(t, store.Complete, b.coverage(t, "2026-11-21")[0].State)
+	require.Zero(t, b.coverage(t, "2026-11-21")[0].Unusable)
 }
 
 func TestReport_AnUnusableAttributeIsNotedOnAWholeDay(t *testing.T) {
@@ -76,7 +77,7 @@ func TestReport_AnUnusableAttributeIsNotedOnAWholeDay(t *testing.T) {
 	b := setup(t, reportPage(1, "", faulty(reportRow("2026-11-21", 10_000), "title", wire.AttributeFault)))
 	_, err := b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
 	require.NoError(t, err)
-	coverage := b.coverage(t, "2026-11-21", "2026-11-21")
+	coverage := b.coverage(t, "2026-11-21")
 	require.Equal(t, store.Complete, coverage[0].State)
 	require.Equal(t, "unusable values: 1 × attribute of title; title is broken", coverage[0].Note)
 	require.Contains(t, b.log.String(), "values of the platform's rows cannot be used")
@@ -100,7 +101,7 @@ func TestReport_ARowWithoutAUsableKeyIsLostAndNothingIsDeleted(t *testing.T) {
 			_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 			require.ErrorContains(t, err, "unusable values: 1 × key of ")
 			require.Equal(t, map[string]int64{"2026-11-20": 11_000, "2026-11-21": 20_000}, b.costs(t), "the other rows are written, nothing is deleted")
-			require.Equal(t, store.Partial, b.coverage(t, "2026-11-21", "2026-11-21")[0].State)
+			require.Equal(t, store.Partial, b.coverage(t, "2026-11-21")[0].State)
 		})
 	}
 }
@@ -132,14 +133,14 @@ func TestList_AnUnusableAttributeCostsNothingAndAKeyMarksNothingDeleted(t *testi
 		reportPage(2, "", object("1", now), faulty(object("", now), "adgroup_id", wire.KeyFault)), empty)
 	_, err := b.run(t, "fake.adgroup", "full", `{}`)
 	require.NoError(t, err)
-	coverage := b.coverage(t, "2026-11-21", "2026-11-21")
+	coverage := b.coverage(t, "2026-11-21")
 	require.Equal(t, store.Complete, coverage[0].State)
 	require.Equal(t, "unusable values: 1 × attribute of bid_amount; bid_amount is broken", coverage[0].Note)
 	require.EqualValues(t, 2, coverage[0].RowCount)
 
 	_, err = b.run(t, "fake.adgroup", "full", `{}`)
 	require.ErrorContains(t, err, "1 × key of adgroup_id")
-	require.Equal(t, store.Partial, b.coverage(t, "2026-11-21", "2026-11-21")[0].State)
+	require.Equal(t, store.Partial, b.coverage(t, "2026-11-21")[0].State)
 	var deleted int
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
 	require.Zero(t, deleted)
@@ -153,7 +154,7 @@ func TestList_AModificationInTheFutureMovesNoMark(t *testing.T) {
 	b := setup(t, page, reportPage(0, ""), page, reportPage(0, ""))
 	_, err := b.run(t, "fake.adgroup", "full", `{}`)
 	require.NoError(t, err)
-	coverage := b.coverage(t, "2026-11-21", "2026-11-21")
+	coverage := b.coverage(t, "2026-11-21")
 	require.Equal(t, past.Unix(), coverage[0].HighWater)
 	require.Contains(t, coverage[0].Note, "1 × future of modified")
 	require.Contains(t, b.log.String(), "2100-01-01")
@@ -165,7 +166,7 @@ func TestList_AModificationInTheFutureMovesNoMark(t *testing.T) {
 	_, err = b.run(t, "fake.adgroup", "changes", `{"mode":"changes"}`)
 	require.NoError(t, err)
 	require.True(t, b.platform.lists[0].Since.IsZero(), "nobody knows what has changed since")
-	require.Equal(t, past.Unix(), b.coverage(t, "2026-11-21", "2026-11-21")[0].HighWater)
+	require.Equal(t, past.Unix(), b.coverage(t, "2026-11-21")[0].HighWater)
 }
 
 func TestList_AMarkInTheFutureIsLoweredAlsoWhereNoRowHasATime(t *testing.T) {
@@ -177,7 +178,7 @@ func TestList_AMarkInTheFutureIsLoweredAlsoWhereNoRowHasATime(t *testing.T) {
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET high_water = 4102444800").Error)
 	_, err = b.run(t, "fake.adgroup", "changes", `{"mode":"changes"}`)
 	require.NoError(t, err)
-	require.Zero(t, b.coverage(t, "2026-11-21", "2026-11-21")[0].HighWater)
+	require.Zero(t, b.coverage(t, "2026-11-21")[0].HighWater)
 }
 
 // What a platform's package makes of a row is not trusted to fit the tables.

@@ -100,10 +100,10 @@ func (l *look) taskThatPulls(k doubtful) string {
 		}
 	}
 	name := k.media + "." + k.report
-	switch {
-	case k.report == media.FundDailyName || k.report == media.BalanceName:
+	switch k.report {
+	case media.FundDailyName, media.BalanceName:
 		return name
-	case k.report == "report_daily" || k.report == "report_hourly":
+	case "report_daily", "report_hourly":
 		return name + "." + k.level
 	}
 	return name + ".full"
