@@ -113,8 +113,11 @@ type MediaConfig struct {
 	BaseURL map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {tencent: http://127.0.0.1:8090/tencent/v3.0}."`
 	// AuthoriseURL changes where people authorise logins.
 	AuthoriseURL map[string]string `koanf:"authorise_url" doc:"Addresses of the pages where logins are authorised to use instead of the platforms' own, by media name, such as the one that an app's console page shows."`
-	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause that the answer to a call may ask for, as after a limit was overrun; refreshes of tokens wait as they are told. 0 keeps what the platform asks for."`
+	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause that an answer of a platform may ask for (Retry-After and the platforms' own headers), of calls as of refreshes of tokens. Without a bound one broken answer would stop an app's endpoint for as long as it says."`
 }
+
+// DefaultMediaConfig reaches the platforms where they are.
+func DefaultMediaConfig() MediaConfig { return MediaConfig{PauseMax: media.PauseMaxDefault} }
 
 // Validate reports every address that cannot be used.
 func (c MediaConfig) Validate() error {
@@ -122,7 +125,11 @@ func (c MediaConfig) Validate() error {
 	for _, p := range Platforms() {
 		known[p.Name()] = true
 	}
-	return errors.Join(checkAddresses("base_url", c.BaseURL, known), checkAddresses("authorise_url", c.AuthoriseURL, known))
+	var pause error
+	if c.PauseMax < time.Second || c.PauseMax > ratelimit.PauseMax {
+		pause = &config.FieldError{Key: "pause_max", Value: c.PauseMax.String(), Want: fmt.Sprintf("1s to %s", ratelimit.PauseMax)}
+	}
+	return errors.Join(pause, checkAddresses("base_url", c.BaseURL, known), checkAddresses("authorise_url", c.AuthoriseURL, known))
 }
 
 func checkAddresses(key string, addresses map[string]string, known map[string]bool) error {
@@ -207,7 +214,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		transport := client.NewTransport(p, cfg.BaseURL[p.Name()], e.deps.HTTP)
 		keeper := token.New(token.Options{
 			Platform: p, Transport: transport, Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning,
-			Redis: e.deps.Redis, Keys: e.deps.Keys, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+			Redis: e.deps.Redis, Keys: e.deps.Keys, PauseMax: cfg.PauseMax, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})
 		e.keepers[p.Name()] = keeper
 		caller := client.New(client.Options{

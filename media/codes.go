@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"adsync/base/ratelimit"
 	"adsync/media/wire"
 )
 
@@ -28,11 +29,11 @@ func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMess
 	_ = code.UnmarshalJSON(envelope["code"]) // One that cannot be used is none.
 	message := wire.String(envelope["message"])
 	if err != nil || !code.Set || status >= 500 {
-		return nil, HTTPError(status, header.Get("Retry-After"), notEnvelope(err, message))
+		return nil, HTTPError(status, header, notEnvelope(err, message))
 	}
 	if code.Value == 0 {
 		if status >= 300 {
-			return nil, HTTPError(status, header.Get("Retry-After"), message)
+			return nil, HTTPError(status, header, message)
 		}
 		if data := envelope["data"]; string(data) != "null" {
 			return data, nil
@@ -42,7 +43,11 @@ func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMess
 	e, known := c[code.Value]
 	if !known {
 		e = Error{Class: Transient}
+		if status == http.StatusTooManyRequests {
+			e = Error{Class: Quota, Scope: ratelimit.ScopeApp}
+		}
 	}
+	e.RetryAfter = max(e.RetryAfter, RetryAfter(header))
 	e.Code = strconv.FormatInt(code.Value, 10)
 	e.Message = cmp.Or(message, wire.String(envelope["message_cn"]))
 	if n := len(envelope["errors"]); n > len("null") && n <= detailsMax {

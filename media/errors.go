@@ -93,15 +93,11 @@ var ErrNoHours = errors.New("the platform no longer has the hours of the day")
 var ErrRowCap = errors.New("more rows than the platform gives out for one query")
 
 // HTTPError judges an answer that is not in the platform's own format: a proxy's page, a broken body, an empty one. Any
-// such answer may be better in a while; retryAfter is the header Retry-After, in seconds, or "".
-func HTTPError(status int, retryAfter, message string) *Error {
-	e := &Error{Class: Transient, Code: "http " + strconv.Itoa(status), Message: message}
+// such answer may be better in a while; the header may have a Retry-After.
+func HTTPError(status int, header http.Header, message string) *Error {
+	e := &Error{Class: Transient, Code: "http " + strconv.Itoa(status), Message: message, RetryAfter: RetryAfter(header)}
 	if status == http.StatusTooManyRequests {
 		e.Class, e.Scope = Quota, ratelimit.ScopeApp
-	}
-	if seconds, err := strconv.Atoi(retryAfter); err == nil && seconds > 0 {
-		// A day bounds what a broken proxy may ask for.
-		e.RetryAfter = time.Duration(min(seconds, 24*60*60)) * time.Second
 	}
 	return e
 }

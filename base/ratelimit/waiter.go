@@ -187,6 +187,14 @@ func (w *Waiter) Pause(ctx context.Context, c Call, scope Scope, d time.Duration
 	return w.tighten(ctx, c, scope, func(Key) bool { return true })
 }
 
+// EndPause ends a pause in all processes. On an error only this one has ended it: the others keep theirs until Redis answers again
+// and this is called again, or the pause is over.
+func (w *Waiter) EndPause(ctx context.Context, p PauseState) error {
+	point := Key{Media: p.Media, Endpoint: p.Endpoint, Scope: p.Scope, Subject: p.Subject}
+	w.desk(p.Media).pause(point, clock.Mark())
+	return w.ledger.pause(ctx, point, 0)
+}
+
 // Usage is what a platform tells of a limit: which part of the calls of its running period is left, 0 to 1.
 type Usage struct {
 	Period time.Duration

@@ -52,6 +52,7 @@ func defaultConfig() Config {
 		RateLimit: ratelimit.DefaultConfig(),
 		Producer:  producer.DefaultConfig(),
 		Consumer:  consumer.DefaultConfig(),
+		Media:     engine.DefaultMediaConfig(),
 		Partner:   store.DefaultPartnerConfig(),
 		Trace:     trace.DefaultConfig(),
 		Retention: system.DefaultRetention(),

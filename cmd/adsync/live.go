@@ -96,7 +96,9 @@ func (a *app) prepareLive(cmd *cobra.Command, cfg *Config, o *standalone.Options
 
 // checkLiveAddress refuses an address that is none, or over which a stranger could read the token.
 func checkLiveAddress(live standalone.Live) error {
-	err := engine.MediaConfig{BaseURL: map[string]string{live.Media: live.BaseURL}}.Validate()
+	reached := engine.DefaultMediaConfig()
+	reached.BaseURL = map[string]string{live.Media: live.BaseURL}
+	err := reached.Validate()
 	if field, ok := errors.AsType[*config.FieldError](err); ok {
 		return usagef("--base-url is %q: want %s", live.BaseURL, field.Want)
 	}

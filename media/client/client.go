@@ -48,8 +48,7 @@ type Options struct {
 	Tokens    Tokens
 	// Timeout is how long one call may take; 0 means TimeoutDefault.
 	Timeout time.Duration
-	// PauseMax caps the pauses that answers to calls ask for, for platforms known to forgive sooner than they say; 0 means
-	// no cap. Refreshes of tokens wait as they are told.
+	// PauseMax caps the pauses that answers to calls ask for; 0 means media.PauseMaxDefault.
 	PauseMax   time.Duration
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -67,6 +66,9 @@ func New(o Options) *Client {
 	if o.Timeout == 0 {
 		o.Timeout = TimeoutDefault
 	}
+	if o.PauseMax == 0 {
+		o.PauseMax = media.PauseMaxDefault
+	}
 	return &Client{Options: o, metrics: newMetrics(o.Registerer), slowness: slowness{media: o.Platform.Name()}}
 }
 
@@ -81,12 +83,7 @@ func (c *Client) ForLogin(tokenID int64) media.CountingAPI {
 }
 
 // capped is a pause, or PauseMax where that is shorter.
-func (c *Client) capped(pause time.Duration) time.Duration {
-	if c.PauseMax > 0 {
-		return min(pause, c.PauseMax)
-	}
-	return pause
-}
+func (c *Client) capped(pause time.Duration) time.Duration { return min(pause, c.PauseMax) }
 
 // pause tells all processes of a limit that the platform says is used up, and returns what sends the subtask to wait.
 func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error) *media.DeferError {

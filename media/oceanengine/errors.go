@@ -3,7 +3,6 @@ package oceanengine
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"adsync/base/ratelimit"
@@ -52,9 +51,8 @@ func withPenalty(err error, header http.Header) error {
 	if !ok || e.Class != media.Quota {
 		return err
 	}
-	if seconds, bad := strconv.Atoi(header.Get("X-RateLimit-RetryIn")); bad == nil && seconds > 0 {
-		// It is five minutes; an hour bounds a broken header.
-		e.RetryAfter = max(e.RetryAfter, time.Duration(min(seconds, 60*60))*time.Second)
+	if wait, ok := media.Seconds(header.Get("X-RateLimit-RetryIn")); ok { // It is five minutes.
+		e.RetryAfter = max(e.RetryAfter, wait)
 	}
 	return e
 }

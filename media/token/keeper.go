@@ -83,8 +83,10 @@ type Options struct {
 	Box       *secret.Box
 	Clock     clock.Clock
 	// Redis may be nil: then every login costs each process a query.
-	Redis      goredis.UniversalClient
-	Keys       redis.Keys
+	Redis goredis.UniversalClient
+	Keys  redis.Keys
+	// PauseMax caps the pause that the answer to a refresh may ask for; 0 means media.PauseMaxDefault.
+	PauseMax   time.Duration
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,7 +232,7 @@ func (k *Keeper) failed(ctx context.Context, row store.Token, holder string, err
 	k.metrics.refreshes.WithLabelValues(row.Media, "failed").Inc()
 	pause := min(time.Second<<min(row.IntentTries, 10), pauseMax)
 	if ok {
-		pause = max(pause, e.RetryAfter)
+		pause = max(pause, min(e.RetryAfter, cmp.Or(k.PauseMax, media.PauseMaxDefault)))
 	}
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()

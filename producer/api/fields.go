@@ -162,6 +162,9 @@ func (a *api) putField(c *gin.Context) error {
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
 		return httpapi.Invalid(httpapi.FieldError{Field: e.Column, Detail: fmt.Sprintf("%q is refused: want %s", e.Value, e.Want)})
 	}
+	if err := a.checkFieldCount(c, platforms[0], row); err != nil {
+		return err
+	}
 	if err := a.Store.PutReportField(c.Request.Context(), httpapi.CallerOf(c).Name, row); err != nil {
 		return err
 	}
@@ -176,4 +179,34 @@ func (a *api) putField(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, all[at])
 	return nil
+}
+
+// fieldsAddedMax is how many fields that no package names may be asked for of a report: each name that a platform refuses costs every
+// account's pull a call until it is found.
+const fieldsAddedMax = 20
+
+// checkFieldCount refuses one more field than reports may have in addition to those of the platform's package.
+func (a *api) checkFieldCount(c *gin.Context, p media.Platform, row store.ReportField) error {
+	if row.State != store.FieldAsked {
+		return nil
+	}
+	rows, err := a.Store.ReportFields(c.Request.Context(), p.Name())
+	if err != nil {
+		return err
+	}
+	metrics := metricsOf(p)
+	if _, known := metrics[row.Field]; known {
+		return nil
+	}
+	meets := func(one, other string) bool { return one == "" || other == "" || one == other }
+	added := map[string]bool{}
+	for _, r := range rows {
+		if _, known := metrics[r.Field]; !known && r.State == store.FieldAsked && r.Field != row.Field && meets(r.Report, row.Report) && meets(r.Level, row.Level) {
+			added[r.Field] = true
+		}
+	}
+	if len(added) < fieldsAddedMax {
+		return nil
+	}
+	return httpapi.Invalid(httpapi.FieldError{Field: "field", Detail: fmt.Sprintf("%d fields are asked for in addition to those of the package already, and no more fit: switch one off first", len(added))})
 }

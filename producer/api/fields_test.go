@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -43,7 +44,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	builtin := fieldAnswer{Media: "tencent", Field: "reg_pv", State: "asked", Metric: "registrations"}
 	require.Equal(t, []fieldAnswer{builtin}, b.fieldsNamed("reg_pv"), "what the platform's package asks for needs no row")
 	put := func(body string) fieldAnswer {
-		w := b.call(http.MethodPut, "/api/v1/fields", body, operatorToken)
+		w := b.call(http.MethodPut, "/api/v1/fields", body, adminToken)
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 		var f fieldAnswer
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &f))
@@ -52,7 +53,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 		return f
 	}
 	added := put(`{"media": "tencent", "field": "order_pv", "state": "asked", "reason": "for the shops"}`)
-	require.Equal(t, fieldAnswer{Media: "tencent", Field: "order_pv", State: "asked", By: "otto", Reason: "for the shops"}, added)
+	require.Equal(t, fieldAnswer{Media: "tencent", Field: "order_pv", State: "asked", By: "ada", Reason: "for the shops"}, added)
 	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("order_pv"))
 
 	_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: "tencent", Report: "report_daily", Level: "adgroup", Field: "reg_pv", Reason: "12009", ChangedBy: "adsync"})
@@ -70,12 +71,12 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("reg_pv"))
 	retirement := `{"state":"retired","reason":"12009","changed_by":"adsync"}`
 	require.Equal(t, []string{ // A row takes the place of those that it covers.
-		`otto field.put report_field/tencent/order_pv  > {"state":"asked","reason":"for the shops","changed_by":"otto"}`,
+		`ada field.put report_field/tencent/order_pv  > {"state":"asked","reason":"for the shops","changed_by":"ada"}`,
 		`adsync field.retire report_field/tencent/reg_pv/report_daily/adgroup  > ` + retirement,
-		`otto field.put report_field/tencent/reg_pv/report_daily  > {"state":"asked","reason":"","changed_by":"otto"}`,
-		`otto field.put report_field/tencent/reg_pv/report_daily/adgroup ` + retirement + ` >`,
-		`otto field.put report_field/tencent/reg_pv  > {"state":"off","reason":"","changed_by":"otto"}`,
-		`otto field.put report_field/tencent/reg_pv/report_daily {"state":"asked","reason":"","changed_by":"otto"} >`,
+		`ada field.put report_field/tencent/reg_pv/report_daily  > {"state":"asked","reason":"","changed_by":"ada"}`,
+		`ada field.put report_field/tencent/reg_pv/report_daily/adgroup ` + retirement + ` >`,
+		`ada field.put report_field/tencent/reg_pv  > {"state":"off","reason":"","changed_by":"ada"}`,
+		`ada field.put report_field/tencent/reg_pv/report_daily {"state":"asked","reason":"","changed_by":"ada"} >`,
 	}, b.auditText())
 	require.Greater(t, len(b.fields("")), len(b.fields("?media=tencent")))
 }
@@ -114,4 +115,24 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 	}
 	require.Equal(t, http.StatusUnprocessableEntity, b.call(http.MethodGet, "/api/v1/fields?state=gone", "", viewerToken).Code)
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{}`, viewerToken).Code)
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{"media": "tencent", "field": "x", "state": "off"}`, operatorToken).Code)
+}
+
+// Each invented name costs the accounts of a platform calls until it is found: only so many fit.
+func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	put := func(field, report, state string) int {
+		body := fmt.Sprintf(`{"media": "tencent", "field": %q, "report": %q, "state": %q}`, field, report, state)
+		return b.call(http.MethodPut, "/api/v1/fields", body, adminToken).Code
+	}
+	for i := range 20 {
+		require.Equal(t, http.StatusOK, put(fmt.Sprintf("invented_%d", i), "", "asked"))
+	}
+	require.Equal(t, []httpapi.FieldError{{Field: "field", Detail: "20 fields are asked for in addition to those of the package already, and no more fit: switch one off first"}},
+		b.refused(http.MethodPut, "/api/v1/fields", `{"media": "tencent", "field": "one_more", "report": "report_daily", "state": "asked"}`))
+	require.Equal(t, http.StatusOK, put("invented_3", "", "asked"), "one that is there")
+	require.Equal(t, http.StatusOK, put("reg_pv", "", "asked"), "one of the package")
+	require.Equal(t, http.StatusOK, put("invented_3", "", "off"))
+	require.Equal(t, http.StatusOK, put("one_more", "report_daily", "asked"))
 }

@@ -15,6 +15,8 @@ import (
 // Limits tells how the call limits stand.
 type Limits interface {
 	State(ctx context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error)
+	// EndPause ends a pause in all processes.
+	EndPause(ctx context.Context, p ratelimit.PauseState) error
 }
 
 var _ Limits = (*ratelimit.Waiter)(nil)
@@ -100,4 +102,66 @@ func limitOf(s ratelimit.LimitState) limitJSON {
 		l.Lanes = append(l.Lanes, laneJSON{Importance: lane.Importance, Processes: lane.Processes, Wanted: lane.Wanted, PerSecond: lane.PerSecond})
 	}
 	return l
+}
+
+// endPauseRequest is the body of an order to end pauses that platforms have asked for. What is left out chooses all.
+type endPauseRequest struct {
+	Media    string `json:"media,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Subject  string `json:"subject,omitempty"` // an app's or an account's id, as the list has it
+	Scope    string `json:"scope,omitempty"`   // "all" = of all platforms, in the place of media
+	DryRun   bool   `json:"dry_run,omitempty"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *endPauseRequest) Validate() []httpapi.FieldError {
+	if field := checkScope(r.Scope, r.Media != "", "media", "all platforms"); field != nil {
+		return []httpapi.FieldError{*field}
+	}
+	return nil
+}
+
+// endLimitPauses ends pauses that the answers of platforms have ordered; those of operators are lifted by their id.
+func (a *api) endLimitPauses(c *gin.Context) error {
+	var request endPauseRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	platforms, err := a.platforms(request.Media)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	var chosen []ratelimit.PauseState
+	points := []pointJSON{}
+	for _, p := range platforms {
+		_, paused, err := a.Limits.State(ctx, p.Name())
+		if err != nil {
+			return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell what is paused: %v. Without it a pause ends with a restart of the process.", err)
+		}
+		for _, s := range paused {
+			if s.Until.IsZero() || request.Endpoint != "" && s.Endpoint != request.Endpoint || request.Subject != "" && s.Subject != request.Subject {
+				continue
+			}
+			chosen, points = append(chosen, s), append(points, pauseOf(s))
+		}
+	}
+	answer := gin.H{"dry_run": request.DryRun, "pauses": points}
+	if request.DryRun || len(chosen) == 0 {
+		c.JSON(http.StatusOK, answer)
+		return nil
+	}
+	deed := func(ctx context.Context) (any, error) {
+		for _, s := range chosen {
+			if err := a.Limits.EndPause(ctx, s); err != nil {
+				return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis, by which processes learn of it, does not answer: %v.", err)
+			}
+		}
+		return nil, nil
+	}
+	if err := a.audited(c, "limits.end_pause", "limits", gin.H{"pauses": points}, gin.H{"request": request}, deed); err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
 }

@@ -118,3 +118,33 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	require.Equal(t, "part", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/7/wait", "")[0].Field)
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/9/wait?part=d", "", viewerToken).Code)
 }
+
+// A pause that a platform asked for ends for all processes, and for those who wait in this one.
+func TestLimits_APauseIsEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	call := ratelimit.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+	const path = "/api/v1/limits/end-pause"
+	paused := func() (n int) {
+		_, pauses, err := b.waiter.State(t.Context(), "tencent")
+		require.NoError(t, err)
+		for _, p := range pauses {
+			if !p.Until.IsZero() {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 1, paused())
+	require.Contains(t, b.post(path, `{"media": "tencent", "dry_run": true}`).Body.String(), `"endpoint":"adgroups/get"`)
+	require.Contains(t, b.post(path, `{"media": "tencent", "endpoint": "creatives/get"}`).Body.String(), `"pauses":[]`)
+	require.Equal(t, []fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}}, b.refused(http.MethodPost, path, `{}`))
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, path, `{"media": "tencent"}`, viewerToken).Code)
+	require.Equal(t, 1, paused())
+	require.Empty(t, b.auditText())
+
+	require.Equal(t, http.StatusOK, b.post(path, `{"media": "tencent", "endpoint": "adgroups/get", "subject": "17"}`).Code)
+	require.Zero(t, paused())
+	require.Len(t, b.auditText(), 1)
+}

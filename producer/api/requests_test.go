@@ -26,7 +26,7 @@ func TestOpenAPI_HasEveryFieldOfARequest(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal(docs.OpenAPI, &described))
 	for name, request := range map[string]any{
 		"OrderRequest": orderRequest{}, "DeadRequest": deadRequest{}, "RedriveRequest": redriveRequest{}, "Signature": signature{}, "CancelRequest": cancelRequest{},
-		"PauseRequest": pauseRequest{}, "FillRequest": fillRequest{}, "FieldRequest": fieldRequest{},
+		"PauseRequest": pauseRequest{}, "FillRequest": fillRequest{}, "EndPauseRequest": endPauseRequest{}, "FieldRequest": fieldRequest{},
 		"NewTaskRequest": newTaskRequest{}, "EditTaskRequest": editTaskRequest{}, "RerunRequest": rerunRequest{}, "LogLevelRequest": logLevelRequest{},
 	} {
 		require.ElementsMatch(t, fieldsOf(reflect.TypeOf(request)), slices.Collect(maps.Keys(described.Components.Schemas[name].Properties)),

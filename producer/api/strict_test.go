@@ -10,19 +10,19 @@ import (
 
 // bodies are good bodies of all operations that take one.
 var bodies = map[string]string{
-	"addTask":          `{"name": "new.one", "media": "tencent", "handler": "tencent.adgroup", "cron": "5 * * * *", "params": {"mode": "full"}}`,
-	"editTask":         `{"revision": 3, "cron": "5 * * * *"}`,
-	"orderRun":         `{"accounts": ["9001"], "dry_run": true}`,
-	"cancelRun":        `{"reason": "r", "by": "b"}`,
-	"rerunFailed":      `{"rate": 5, "dry_run": true}`,
-	"orderCancel":      `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
-	"orderPause":       `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
-	"fillHoles":        `{"media": "tencent", "max_subtasks": 5}`,
-	"putLogLevel":      `{"level": "debug", "role": "all"}`,
-	"putField":         `{"media": "tencent", "field": "order_pv", "state": "off", "by": "b"}`,
-	"redriveDead":      `{"task": "tencent.report_daily.account", "dry_run": true}`,
-	"dropDead":         `{"task": "tencent.report_daily.account", "dry_run": true}`,
-	"endPlatformPause": `{"dry_run": true}`,
+	"addTask":        `{"name": "new.one", "media": "tencent", "handler": "tencent.adgroup", "cron": "5 * * * *", "params": {"mode": "full"}}`,
+	"editTask":       `{"revision": 3, "cron": "5 * * * *"}`,
+	"orderRun":       `{"accounts": ["9001"], "dry_run": true}`,
+	"cancelRun":      `{"reason": "r", "by": "b"}`,
+	"rerunFailed":    `{"rate": 5, "dry_run": true}`,
+	"orderCancel":    `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
+	"orderPause":     `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
+	"fillHoles":      `{"media": "tencent", "max_subtasks": 5}`,
+	"putLogLevel":    `{"level": "debug", "role": "all"}`,
+	"putField":       `{"media": "tencent", "field": "order_pv", "state": "off", "by": "b"}`,
+	"redriveDead":    `{"task": "tencent.report_daily.account", "dry_run": true}`,
+	"dropDead":       `{"task": "tencent.report_daily.account", "dry_run": true}`,
+	"endLimitPauses": `{"media": "tencent", "dry_run": true}`,
 }
 
 // A body in which something can be lost, or meant otherwise than it is read, does nothing on any route.

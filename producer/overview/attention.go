@@ -541,7 +541,10 @@ func (l *look) attendPauses() {
 		what := cmp.Or(p.Endpoint, "any endpoint")
 		a := Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + what + " until " + moment(p.Until, l.o.At),
 			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "It goes on by itself then.", Command: "adsync limits --media " + p.Media}
+			Remedy: "It goes on by itself then; the command shows what would end it before its time, and ends it with --yes.", Command: "adsync limits end-pause --media " + p.Media}
+		if p.Endpoint != "" {
+			a.Command += " --endpoint " + quote(p.Endpoint)
+		}
 		if p.Times > 1 {
 			a.Cause = fmt.Sprintf("The platform has refused calls as over its limit, or asked for a pause, %d times since this was first counted.", p.Times)
 			a.Remedy = "It goes on by itself then. Since it comes again: either the limit is lower than we know, so lower calls of its row of rate_limit to what the platform's console says;" +
