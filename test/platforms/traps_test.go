@@ -371,9 +371,9 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 				{trap: "yesterday_empty", report: "report_hourly", level: "adgroup", hour: 3, day: yesterday, refused: true},
 				{trap: "yesterday_partial", report: "report_daily", level: "account", hour: 4, day: yesterday, refused: true},
 				{trap: "yesterday_partial", report: "report_hourly", level: "account", hour: 4, day: yesterday, refused: true},
+				{trap: "hour_missing", report: "report_hourly", level: "account", hour: 9, minute: 10, day: today, refused: true},
 				{trap: "older_figures", report: "report_daily", level: "account", hour: 12, day: today},
 				{trap: "levels_apart", report: "report_daily", level: "adgroup", hour: 12, day: today},
-				{trap: "hour_missing", report: "report_hourly", level: "account", hour: 9, minute: 10, day: today, refused: true},
 				{trap: "hour_late", report: "report_hourly", level: "account", hour: 12, minute: 10, day: today},
 			} {
 				r := x.reportOf(t, c.report, c.level)
