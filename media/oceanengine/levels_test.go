@@ -147,7 +147,7 @@ func TestReport_AsksForTheMaterialsThatAreShown(t *testing.T) {
 				{"label":"横版视频","value":"5"},{"label":"标题","value":"9"},{"label":"大图横图","value":"3"},{"label":"落地页","value":"8"}]}}]}]}}`
 	for name, c := range map[string]struct{ topics, level, filters, order string }{
 		"nothing is told": {"", "creative", asJSON([]condition{documented().shown}),
-			`[{"field":"stat_time_day","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"},{"field":"material_id","type":"ASC"}]`},
+			`[{"field":"stat_cost","type":"DESC"}]`},
 		"materials by the platform's own words": {told, "creative", `[{"field":"image_mode","type":1,"operator":7,"values":["5","3"]}]`,
 			`[{"field":"stat_time_day","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`},
 		"promotions without a condition": {told, "adgroup", `[]`, `[{"field":"stat_time_day","type":"ASC"}]`},
@@ -177,6 +177,28 @@ func TestTopics_AreAskedForOnce(t *testing.T) {
 		require.Equal(t, map[string]bool{"stat_time_day": true}, known.sortable)
 	}
 	require.Equal(t, 2, calls)
+}
+
+// A refusal about one account says nothing of the topics, and one about the topics takes nothing away that was told before.
+func TestTopics_KeepWhatWasToldOverARefusal(t *testing.T) {
+	t.Parallel()
+	calls, answer := 0, `{"code":40002,"message":"no permission"}`
+	api := &countingTopics{server: server{}, calls: &calls, answer: &answer}
+	p := newTopics()
+	_, err := p.about(t.Context(), api, topicBasic)
+	requireClass(t, media.Invalid, err)
+
+	answer = `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true}]}]}}`
+	_, err = p.about(t.Context(), api, topicBasic)
+	require.NoError(t, err)
+	p.asked = p.asked.Add(-topicsKept)
+	answer = `{"code":40118}`
+	for range 2 {
+		known, err := p.about(t.Context(), api, topicBasic)
+		require.NoError(t, err)
+		require.Equal(t, map[string]bool{"stat_time_day": true}, known.sortable)
+	}
+	require.Equal(t, 3, calls, "who is refused rests")
 }
 
 type countingTopics struct {

@@ -233,7 +233,8 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300000000000000001"},
 		"metrics":{"stat_cost":"12.34","show_cnt":"1000","attribution_game_in_app_ltv_1day":"0.10","convert_cnt":"3","active":""}}],
-		"total_metrics":{"stat_cost":"56.78","active":"","attribution_game_in_app_ltv_3days":"9.00"},"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
+		"total_metrics":{"stat_cost":"56.78","active":"","attribution_game_in_app_ltv_3days":"9.00"},"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`),
+		topics: `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":true}]}]}}`}
 	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
 	require.NoError(t, err)
 	require.Equal(t, url.Values{

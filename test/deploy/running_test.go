@@ -59,7 +59,7 @@ func TestCompose_EveryServiceWorksByItsCommandLine(t *testing.T) {
 	require.Greater(t, len(lanes), 4)
 	errs := make(chan error)
 	for _, task := range lanes {
-		go func() { errs <- d.Run(context.WithoutCancel(t.Context()), task, map[string]any{}) }()
+		go func() { errs <- d.Run(context.WithoutCancel(t.Context()), task, map[string]any{"scope": "all"}) }()
 	}
 	for range lanes {
 		require.NoError(t, <-errs)

@@ -30,6 +30,7 @@ type deployment struct {
 	processes []*process   // as services.roles
 	roles     []string
 	api       string
+	whole     map[string]any // orders a task's whole scope, as the producer takes it
 }
 
 // deploy brings a deployment up: tables, the world's accounts, and its processes. change is what is other than usual in the settings.
@@ -42,7 +43,7 @@ func deploy(t *testing.T, w *world, change ...func(s services, settings map[stri
 func deployProgram(t *testing.T, program string, w *world, change ...func(s services, settings map[string]any)) *deployment {
 	t.Helper()
 	s := newServices(t)
-	d := &deployment{program: program, world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles()}
+	d := &deployment{program: program, world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles(), whole: map[string]any{"scope": "all"}}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	settings := map[string]any{
@@ -151,7 +152,7 @@ func (d *deployment) orderAll(t *testing.T, ofSystem bool) []int64 {
 	for _, row := range list.Tasks {
 		require.Equal(t, "good", row.Status, row.Name)
 		if (row.Media == "system") == ofSystem {
-			ids = append(ids, d.order(t, row.Name, map[string]any{"scope": "all"}))
+			ids = append(ids, d.order(t, row.Name, d.whole))
 		}
 	}
 	require.NotEmpty(t, ids)

@@ -59,6 +59,8 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	old := lastRelease(t)
 	w := newWorld(t, 12, 171)
 	d := deployProgram(t, old, w)
+	whole := d.whole
+	d.whole = map[string]any{} // The last release does not know "scope".
 	producer, first, second := 0, 1, 2
 	w.slowDown(t, 20*time.Millisecond) // So that there is something for each consumer.
 
@@ -73,6 +75,7 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	d.workTogether(t, first, second) // This program's consumer and the last release's for the last release's producer.
 
 	d.replace(t, producer)
+	d.whole = whole
 	d.workTogether(t, first, second) // The same two for this program's producer.
 
 	ids = d.orderAll(t, false)

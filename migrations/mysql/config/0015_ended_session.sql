@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS ended_session (
   until_at DATETIME(3) NOT NULL,
   PRIMARY KEY (id),
   KEY ended_session_until (until_at)
-);
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- +goose Down
 DROP TABLE IF EXISTS ended_session;
