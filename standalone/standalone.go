@@ -218,7 +218,11 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	if err != nil {
 		return err
 	}
-	work, err := parts.NewConsumer(consumer.DefaultConfig())
+	consumerConfig := consumer.DefaultConfig()
+	if s.Once && s.story == nil {
+		consumerConfig.BackoffCap = 2 * time.Second // Nothing else is to be done meanwhile, and somebody waits for the end.
+	}
+	work, err := parts.NewConsumer(consumerConfig)
 	if err != nil {
 		return err
 	}

@@ -64,15 +64,19 @@ func awaitFirstPull(ctx context.Context, c *apiClient, timeout time.Duration) er
 	defer stop()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
+	missing := ""
 	for {
-		missing, err := missingFigures(waiting, c)
-		if missing == "" && err == nil {
+		now, err := missingFigures(waiting, c)
+		if now == "" && err == nil {
 			return nil
 		}
 		if _, away := errors.AsType[*awayError](err); err != nil && !away {
 			return err
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			missing = now
+		case missing == "" || waiting.Err() == nil: // A call that the timeout has cut off tells less than the one before.
 			missing = err.Error()
 		}
 		select {

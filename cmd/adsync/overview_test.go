@@ -41,15 +41,15 @@ func TestOverview_SaysWhenNothingIsWrongOrKnown(t *testing.T) {
 
 func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 	t.Parallel()
-	asked := 0
+	const starting = `{"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "It is starting.", "instance": "urn:adsync:request:1"}`
+	state := "starting"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked++
-		switch asked {
-		case 1:
+		switch state {
+		case "starting":
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = w.Write([]byte(`{"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "It is starting.", "instance": "urn:adsync:request:1"}`))
-		case 2:
+			_, _ = w.Write([]byte(starting))
+		case "first pull":
 			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "new": 2, "fresh": 6, "first_pull": true, "oldest_seconds": -1}]}`))
 		default:
 			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "fresh": 8, "oldest_seconds": 3}]}`))
@@ -57,11 +57,13 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	environ := []string{"ADSYNC_SERVER=" + server.URL}
-	r := adsync(environ, "overview", "--wait", "--timeout=100ms")
+	r := adsync(environ, "overview", "--wait", "--timeout=2s")
 	require.Equal(t, exitFailure, r.code)
-	require.Contains(t, r.stderr, "the figures of today are not whole after 100ms: It is starting.")
-	r = adsync(environ, "overview", "--wait", "--timeout=100ms")
-	require.Contains(t, r.stderr, "not whole after 100ms: the first pull of tencent is under way, 6 of 8 accounts")
+	require.Contains(t, r.stderr, "the figures of today are not whole after 2s: It is starting.")
+	state = "first pull"
+	r = adsync(environ, "overview", "--wait", "--timeout=2s")
+	require.Contains(t, r.stderr, "not whole after 2s: the first pull of tencent is under way, 6 of 8 accounts")
+	state = "whole"
 	r = adsync(environ, "overview", "--wait")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Nothing needs attention.")
