@@ -7,20 +7,29 @@ import "strconv"
 //
 // A week begins on Monday at 00:00 with a sweep: what was left goes back to the company's wallet, and a fixed sum of the
 // account comes in from there. Then a grant is given and cash is paid in, as much as the ads will cost up to the end of
-// Thursday, rounded up; what Friday to Sunday cost is paid in on Thursday during working hours. Ads are paid from
-// the grant first and then from cash. So the balance is what came in minus what the ads have cost, to the fen, and never
+// Thursday, rounded up; what Friday to Sunday cost is paid in on Thursday during working hours, by some accounts of Tencent's through a
+// bank. Ads are paid from the grant first, then from cash, and from what a bank has transferred last (developers.e.qq.com/docs/accounts/fund).
+// So the balance is what came in minus what the ads have cost, to the fen, and never
 // below zero. Since what came in is settled by what the ads cost without the corrections of later nights, it does not move with
 // those; an order to correct the truth upwards raises it.
 //
 // Accounts that run no ads have a sum of cash that never moves, and those without any ads have never had money.
 
-// funds is the amount of each kind of money, in fen.
-type funds struct{ cash, grant int64 }
+// funds is the amount of each kind of money, in fen. What came through a bank is cash too, and Tencent keeps it apart.
+type funds struct{ cash, bank, grant int64 }
 
-func (f funds) total() int64 { return f.cash + f.grant }
+func (f funds) total() int64 { return f.cash + f.bank + f.grant }
 
-func (f funds) plus(g funds) funds  { return funds{f.cash + g.cash, f.grant + g.grant} }
-func (f funds) minus(g funds) funds { return funds{f.cash - g.cash, f.grant - g.grant} }
+func (f funds) plus(g funds) funds { return funds{f.cash + g.cash, f.bank + g.bank, f.grant + g.grant} }
+func (f funds) minus(g funds) funds {
+	return funds{f.cash - g.cash, f.bank - g.bank, f.grant - g.grant}
+}
+
+// fundKind is a kind of money by the name that the truth or a platform gives it, and what of an account's money is of it.
+type fundKind struct {
+	name string
+	of   func(funds) int64
+}
 
 // fundDay is the cash flow of a day.
 type fundDay struct {
@@ -54,6 +63,11 @@ func (c *calendar) lastTold(now int64) int { return c.dayOf(now-fundsToldAfter) 
 // hasMoney tells whether the account ever had any.
 func (a *account) hasMoney() bool { return a.class != classEmpty }
 
+// usesBank tells whether the account pays in by bank transfer too: a third of Tencent's do, and the first one, so that any world has one.
+func (a *account) usesBank() bool {
+	return a.p.name == "tencent" && a.runsAds() && (a.index == 0 || a.key.sub(62).chance(33))
+}
+
 // float is the sum that is always there at a week's beginning.
 func (a *account) float() int64 { return depositStep * a.key.sub(60).between(1, 20) }
 
@@ -79,12 +93,13 @@ type fundWeek struct {
 	grant       int64
 	early, late int64                 // cash paid in at the week's beginning, and on Thursday
 	lateAt      int64                 // the second of Thursday
+	byBank      bool                  // what is paid in on Thursday comes through a bank
 	before      [weekLength + 1]int64 // what the ads have cost up to each day's beginning; nothing on days to come
 }
 
 // week makes the money of the account in the week that begins on a day, as it is known now.
 func (v *view) week(a *account, first int) fundWeek {
-	w := fundWeek{first: first, float: a.float()}
+	w := fundWeek{first: first, float: a.float(), byBank: a.usesBank()}
 	k := a.key.sub(61).sub(uint64(first))
 	var planned [2]int64
 	for i := range weekLength {
@@ -110,8 +125,13 @@ func (v *view) week(a *account, first int) fundWeek {
 
 // paid splits what the ads have cost since the week's beginning.
 func (w *fundWeek) paid(spent int64) funds {
-	grant := min(spent, w.grant)
-	return funds{cash: spent - grant, grant: grant}
+	f := funds{grant: min(spent, w.grant)}
+	f.cash = spent - f.grant
+	if w.byBank {
+		f.cash = min(f.cash, w.float+w.early)
+		f.bank = spent - f.grant - f.cash
+	}
+	return f
 }
 
 // deposited is what was paid in on a day of the week up to a second.
@@ -120,7 +140,11 @@ func (w *fundWeek) deposited(i int, second int64) (f funds) {
 		f = funds{cash: w.early, grant: w.grant}
 	}
 	if i == thursday && second >= w.lateAt {
-		f.cash += w.late
+		if w.byBank {
+			f.bank += w.late
+		} else {
+			f.cash += w.late
+		}
 	}
 	return f
 }
@@ -195,35 +219,45 @@ func (v *view) fundDays(a *account, from, to int) (days []fundDay) {
 	return days
 }
 
+// truthKinds are the kinds of money that the truth has of an account.
+func (a *account) truthKinds() []fundKind {
+	kinds := []fundKind{{"cash", func(f funds) int64 { return f.cash }}, {"grant", func(f funds) int64 { return f.grant }}}
+	if a.usesBank() {
+		kinds = append(kinds, fundKind{"bank", func(f funds) int64 { return f.bank }})
+	}
+	return kinds
+}
+
 // fundNowLines are the truth's lines about what an account has now, a line of each kind.
 func fundNowLines(a *account, n *fundNow) [][]byte {
-	line := func(kind string, balance, valid, today int64) []byte {
-		b := fundLine(nil, a, kind)
-		b = fundField(b, "balance", balance)
-		b = fundField(b, "valid_balance", valid)
-		b = fundField(b, "paid_today", today)
-		return append(b, '}')
+	var lines [][]byte
+	valid := n.balance.minus(funds{cash: n.locked})
+	for _, kind := range a.truthKinds() {
+		b := fundLine(nil, a, kind.name)
+		b = fundField(b, "balance", kind.of(n.balance))
+		b = fundField(b, "valid_balance", kind.of(valid))
+		b = fundField(b, "paid_today", kind.of(n.paidToday))
+		lines = append(lines, append(b, '}'))
 	}
-	return [][]byte{
-		line("cash", n.balance.cash, n.balance.cash-n.locked, n.paidToday.cash), line("grant", n.balance.grant, n.balance.grant, n.paidToday.grant),
-	}
+	return lines
 }
 
 // fundDayLines are the truth's lines about a day's cash flow, a line of each kind.
 func fundDayLines(a *account, d *fundDay) [][]byte {
-	line := func(kind string, of func(funds) int64) []byte {
-		b := fundLine(nil, a, kind)
+	var lines [][]byte
+	for _, kind := range a.truthKinds() {
+		b := fundLine(nil, a, kind.name)
 		b = append(b, `,"day":"`...)
 		b = append(appendDay(b, d.day), '"')
 		for _, f := range []struct {
 			name  string
 			value funds
 		}{{"deposit", d.deposit}, {"paid", d.paid}, {"transfer_in", d.transferIn}, {"transfer_out", d.transferOut}, {"balance", d.balance}} {
-			b = fundField(b, f.name, of(f.value))
+			b = fundField(b, f.name, kind.of(f.value))
 		}
-		return append(b, '}')
+		lines = append(lines, append(b, '}'))
 	}
-	return [][]byte{line("cash", func(f funds) int64 { return f.cash }), line("grant", func(f funds) int64 { return f.grant })}
+	return lines
 }
 
 func fundLine(b []byte, a *account, kind string) []byte {

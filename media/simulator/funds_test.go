@@ -32,6 +32,10 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 			require.Equal(t, costs[d.day][cost], d.paid.total(), "day %s: what was paid is what the report says", formatDay(d.day))
 			for _, f := range []funds{d.deposit, d.paid, d.transferIn, d.transferOut, d.balance} {
 				require.GreaterOrEqual(t, f.cash, int64(0))
+				require.GreaterOrEqual(t, f.bank, int64(0))
+				if !a.usesBank() {
+					require.Zero(t, f.bank)
+				}
 				require.GreaterOrEqual(t, f.grant, int64(0))
 			}
 			if i > 0 {
@@ -42,9 +46,10 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 		n := v.fundNow(&a)
 		require.GreaterOrEqual(t, n.balance.cash, n.locked)
 		require.GreaterOrEqual(t, n.balance.grant, int64(0))
+		require.GreaterOrEqual(t, n.balance.bank, int64(0))
 		require.Equal(t, costs[day][cost], n.paidToday.total(), "what was paid today is what the report says")
 		if a.runsAds() {
-			require.Positive(t, n.balance.cash)
+			require.Positive(t, n.balance.cash+n.balance.bank)
 		}
 	})
 }
@@ -123,7 +128,7 @@ func TestFunds_OfAccountsWithoutAds(t *testing.T) {
 }
 
 func sampleFund() (*account, fundNow, fundDay) {
-	a := &account{id: 25_610, index: 3}
+	a := &account{p: &spec{name: "oceanengine"}, id: 25_610, index: 3}
 	n := fundNow{balance: funds{cash: 120_005, grant: 3050}, paidToday: funds{cash: 98, grant: 2}, locked: 100}
 	d := fundDay{
 		day: dayOf(noon.Unix()), deposit: funds{cash: 100_000, grant: 5}, paid: funds{cash: 50_000, grant: 70}, transferIn: funds{cash: 1_100_000},
@@ -178,14 +183,14 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	s.order("faults", fields{"kind": "alter", "what": "value", "seed": 1, "media": "tencent", "level": "account", "granularity": "daily", "field": "cost"})
 	for i := range s.world.count(s.spec("tencent")) {
 		a := s.account("tencent", i)
-		want := map[string]string{}
+		want := map[string]string{"FUND_TYPE_SHARED": "0"}
 		for _, line := range s.truthLines("media", "tencent", "kind", "balance", "account", idText(a.id)) {
 			var row struct {
 				Fund    string
 				Balance int64
 			}
 			require.NoError(t, json.Unmarshal([]byte(line), &row))
-			want[map[string]string{"cash": "FUND_TYPE_CASH", "grant": "FUND_TYPE_GIFT"}[row.Fund]] = strconv.FormatInt(row.Balance/10_000, 10)
+			want[map[string]string{"cash": "FUND_TYPE_CASH", "grant": "FUND_TYPE_GIFT", "bank": "FUND_TYPE_BANK"}[row.Fund]] = strconv.FormatInt(row.Balance/10_000, 10)
 		}
 		got := map[string]string{}
 		for _, item := range data(t, s.tencentCall(a, "funds/get"))["list"].([]any) {

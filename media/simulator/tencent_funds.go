@@ -1,15 +1,17 @@
 package simulator
 
-// tencentFund is a fund type, and what of an account's money it holds.
-type tencentFund struct {
-	name string
-	of   func(funds) int64
-}
-
-// The fund types that this world's accounts have, of the platform's many.
-var tencentFundTypes = []tencentFund{
-	{"FUND_TYPE_CASH", func(f funds) int64 { return f.cash }},
-	{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
+// tencentFunds are the fund types of an account. The platform opens those of cash, of gifts and of shared income for each, and the one of bank
+// transfers with the first transfer (developers.e.qq.com/docs/accounts/fund). Nothing of this world earns a shared income.
+func (a *account) tencentFunds() []fundKind {
+	kinds := []fundKind{
+		{"FUND_TYPE_CASH", func(f funds) int64 { return f.cash }},
+		{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
+		{"FUND_TYPE_SHARED", func(funds) int64 { return 0 }},
+	}
+	if a.usesBank() {
+		kinds = append(kinds, fundKind{"FUND_TYPE_BANK", func(f funds) int64 { return f.bank }})
+	}
+	return kinds
 }
 
 const (
@@ -26,7 +28,7 @@ func (t *tencent) funds(c *call, l *login) *apiError {
 	n := c.view.fundNow(&a)
 	w := t.begin(c)
 	w.openArray("list")
-	for _, kind := range tencentFundTypes {
+	for _, kind := range a.tencentFunds() {
 		writeTencentFund(&w, kind.name, kind.of(n.balance), kind.of(funds{cash: n.locked}), kind.of(n.paidToday))
 	}
 	w.close(']')
@@ -77,7 +79,7 @@ func (t *tencent) dailyBalances(c *call, l *login) *apiError {
 	}
 	var rows []tencentFlow
 	for _, d := range c.view.fundDays(&a, s.from, s.to) {
-		for _, kind := range tencentFundTypes {
+		for _, kind := range a.tencentFunds() {
 			rows = append(rows, tencentFlow{account: a.id, calendar: a.calendar, kind: kind.name, of: kind.of, fundDay: d})
 		}
 	}

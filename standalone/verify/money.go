@@ -15,8 +15,12 @@ import (
 
 // What the tables of the accounts' money must hold, as spec.go says what the others must.
 
-// moneyTruth is the truth of an account's money, now or on a day: that of its cash and that of its grants.
-type moneyTruth struct{ cash, grant truthRow }
+// moneyTruth is the truth of an account's money, now or on a day: that of its cash, of what came through a bank, if it ever uses one, and of its
+// grants.
+type moneyTruth struct {
+	cash, bank, grant truthRow
+	usesBank          bool
+}
 
 // moneyColumn is what a column must hold, as text.
 type moneyColumn struct {
@@ -29,6 +33,7 @@ type moneyColumn struct {
 type moneyRow struct {
 	key     string
 	columns []moneyColumn
+	ofBank  bool // there is such a row of accounts that use a bank only
 }
 
 // moneyTable is what one raw table and its public one must hold of an account, now or on each day.
@@ -58,8 +63,15 @@ func nothing(truthRow) int64       { return 0 }
 type part func(moneyTruth, amount) int64
 
 func cash(t moneyTruth, of amount) int64  { return of(t.cash) }
+func bank(t moneyTruth, of amount) int64  { return of(t.bank) }
 func grant(t moneyTruth, of amount) int64 { return of(t.grant) }
-func both(t moneyTruth, of amount) int64  { return of(t.cash) + of(t.grant) }
+func all(t moneyTruth, of amount) int64   { return of(t.cash) + of(t.bank) + of(t.grant) }
+
+// paidIn is what people paid in, also through a bank.
+func paidIn(t moneyTruth, of amount) int64 { return of(t.cash) + of(t.bank) }
+
+// none is money of which this world has nothing.
+func none(moneyTruth, amount) int64 { return 0 }
 
 func inFen(name string, p part, of amount) moneyColumn {
 	return moneyColumn{name, func(t moneyTruth) string { return strconv.FormatInt(p(t, of)/microsPerFen, 10) }}
@@ -101,43 +113,56 @@ func tencentFlow(p part) []moneyColumn {
 	}
 }
 
+// tencentRows are the rows of its fund types, which the platform documents at developers.e.qq.com/docs/accounts/fund.
+func tencentRows(columns func(part) []moneyColumn) []moneyRow {
+	return []moneyRow{
+		{key: "FUND_TYPE_CASH", columns: columns(cash)}, {key: "FUND_TYPE_GIFT", columns: columns(grant)},
+		{key: "FUND_TYPE_SHARED", columns: columns(none)}, {key: "FUND_TYPE_BANK", columns: columns(bank), ofBank: true},
+	}
+}
+
+// tencentPublic are its rows of a public table: a bank transfer is cash, and shared income is of another kind.
+func tencentPublic(columns func(part) []moneyColumn) []moneyRow {
+	return []moneyRow{
+		{key: "cash", columns: columns(paidIn)}, {key: "grant", columns: columns(grant)}, {key: "other", columns: columns(none)},
+		{key: "total", columns: columns(all)},
+	}
+}
+
 var tencentMoney = moneySpec{
 	balance: moneyTable{
-		raw: "tencent_fund", rows: []moneyRow{{"FUND_TYPE_CASH", tencentBalance(cash)}, {"FUND_TYPE_GIFT", tencentBalance(grant)}},
-		publicTable: "account_balance", publicNames: balanceNames,
+		raw: "tencent_fund", rows: tencentRows(tencentBalance), publicTable: "account_balance", publicNames: balanceNames,
 		// This platform does not tell what can be spent.
-		public: []moneyRow{{"cash", []moneyColumn{balanceColumn(cash)}}, {"grant", []moneyColumn{balanceColumn(grant)}}, {"total", []moneyColumn{balanceColumn(both)}}},
+		public: tencentPublic(func(p part) []moneyColumn { return []moneyColumn{balanceColumn(p)} }),
 	},
 	daily: moneyTable{
-		raw: "tencent_fund_daily", rows: []moneyRow{{"FUND_TYPE_CASH", tencentFlow(cash)}, {"FUND_TYPE_GIFT", tencentFlow(grant)}},
-		publicTable: "fund_daily", publicNames: flowNames,
-		public: []moneyRow{{"cash", flowColumns(cash)}, {"grant", flowColumns(grant)}, {"total", flowColumns(both)}},
+		raw: "tencent_fund_daily", rows: tencentRows(tencentFlow), publicTable: "fund_daily", publicNames: flowNames, public: tencentPublic(flowColumns),
 	},
 }
 
 var oceanMoney = moneySpec{
 	balance: moneyTable{
-		raw: "oceanengine_fund", rows: []moneyRow{{"", []moneyColumn{
-			inFen("balance_fen", both, balance), inFen("valid_balance_fen", both, valid), inFen("cash_fen", cash, balance), inFen("valid_cash_fen", cash, valid),
+		raw: "oceanengine_fund", rows: []moneyRow{{columns: []moneyColumn{
+			inFen("balance_fen", all, balance), inFen("valid_balance_fen", all, valid), inFen("cash_fen", cash, balance), inFen("valid_cash_fen", cash, valid),
 			inFen("grant_fen", grant, balance), inFen("valid_grant_fen", grant, valid),
 		}}},
 		publicTable: "account_balance", publicNames: balanceNames,
 		public: []moneyRow{
-			{"cash", []moneyColumn{balanceColumn(cash), validColumn(cash)}}, {"grant", []moneyColumn{balanceColumn(grant), validColumn(grant)}},
-			{"total", []moneyColumn{balanceColumn(both), validColumn(both)}},
+			{key: "cash", columns: []moneyColumn{balanceColumn(cash), validColumn(cash)}}, {key: "grant", columns: []moneyColumn{balanceColumn(grant), validColumn(grant)}},
+			{key: "total", columns: []moneyColumn{balanceColumn(all), validColumn(all)}},
 		},
 	},
 	daily: moneyTable{
-		raw: "oceanengine_fund_daily", rows: []moneyRow{{"", []moneyColumn{
-			inFen("income_fen", both, deposit), inFen("cost_fen", both, paid), inFen("transfer_in_fen", both, transferIn), inFen("transfer_out_fen", both, transferOut),
-			inFen("balance_fen", both, balance), inFen("cash_cost_fen", cash, paid), inFen("reward_cost_fen", grant, paid), inFen("frozen_fen", both, nothing),
+		raw: "oceanengine_fund_daily", rows: []moneyRow{{columns: []moneyColumn{
+			inFen("income_fen", all, deposit), inFen("cost_fen", all, paid), inFen("transfer_in_fen", all, transferIn), inFen("transfer_out_fen", all, transferOut),
+			inFen("balance_fen", all, balance), inFen("cash_cost_fen", cash, paid), inFen("reward_cost_fen", grant, paid), inFen("frozen_fen", all, nothing),
 			inFen("grant_balance_fen", grant, balance), inFen("non_grant_balance_fen", cash, balance),
 		}}},
 		publicTable: "fund_daily", publicNames: flowNames,
 		// Of the kinds of money this platform tells what was spent and what is left.
 		public: []moneyRow{
-			{"cash", []moneyColumn{paidColumn(cash), balanceColumn(cash)}}, {"grant", []moneyColumn{paidColumn(grant), balanceColumn(grant)}},
-			{"total", flowColumns(both)},
+			{key: "cash", columns: []moneyColumn{paidColumn(cash), balanceColumn(cash)}}, {key: "grant", columns: []moneyColumn{paidColumn(grant), balanceColumn(grant)}},
+			{key: "total", columns: flowColumns(all)},
 		},
 	},
 }
@@ -178,7 +203,7 @@ func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
 
 // moneyTruth reads the truth by day, of the given days alone, or of now, which is day.Epoch.
 func (v *verifier) moneyTruth(ctx context.Context, q truthQuery, days []day.Day) (map[day.Day]moneyTruth, error) {
-	all := map[day.Day]moneyTruth{}
+	byDay := map[day.Day]moneyTruth{}
 	err := readTruth(ctx, v.Client, v.Simulator, q, func(r truthRow) error {
 		d := day.Day(r.Day)
 		if days == nil {
@@ -186,19 +211,21 @@ func (v *verifier) moneyTruth(ctx context.Context, q truthQuery, days []day.Day)
 		} else if !slices.Contains(days, d) {
 			return nil
 		}
-		t := all[d]
+		t := byDay[d]
 		switch r.Fund {
 		case "cash":
 			t.cash = r
+		case "bank":
+			t.bank, t.usesBank = r, true
 		case "grant":
 			t.grant = r
 		default:
 			return fmt.Errorf("the truth has money of the kind %q", r.Fund)
 		}
-		all[d] = t
+		byDay[d] = t
 		return nil
 	})
-	return all, err
+	return byDay, err
 }
 
 // compareMoneyTable compares an account's rows of a raw table and of its public one.
@@ -239,6 +266,9 @@ func (v *verifier) compareMoneyRows(ctx context.Context, w world, a account, m m
 			continue // nothing is told of the day
 		}
 		for _, row := range m.rows {
+			if row.ofBank && !t.usesBank {
+				continue
+			}
 			k := moneyKey{d, row.key}
 			what := fmt.Sprintf("%s account %s %s %q", w.media, a.externalID, d, row.key)
 			values, ok := have[k]
@@ -289,7 +319,7 @@ func (v *verifier) moneyRows(ctx context.Context, m moneyRows, accountID int64, 
 		return nil, fmt.Errorf("read %s: %w", m.table, err)
 	}
 	defer rows.Close()
-	all := map[moneyKey][]string{}
+	found := map[moneyKey][]string{}
 	for rows.Next() {
 		var k moneyKey
 		values := make([]sql.NullString, len(m.names)+1)
@@ -300,9 +330,9 @@ func (v *verifier) moneyRows(ctx context.Context, m moneyRows, accountID int64, 
 		if err := rows.Scan(dest...); err != nil {
 			return nil, fmt.Errorf("read %s: %w", m.table, err)
 		}
-		all[k] = texts(values)
+		found[k] = texts(values)
 	}
-	return all, rows.Err()
+	return found, rows.Err()
 }
 
 // compareMoneyOrphans finds rows that no comparison by account met.

@@ -8,6 +8,7 @@ import (
 	"adsync/base/fund"
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
+	"adsync/media/tencent"
 )
 
 // money is what a line of the truth says of one kind of money, in millionths.
@@ -19,6 +20,27 @@ type money struct {
 	Paid         int64  `json:"paid"`
 	TransferIn   int64  `json:"transfer_in"`
 	TransferOut  int64  `json:"transfer_out"`
+}
+
+// kindsOf are a line of the truth for each kind of money of the public tables, in their order: what came through a bank is cash, and Tencent tells
+// of money of other types, which this world has none of.
+func (w world) kindsOf(lines []money) []money {
+	byKind := map[fund.Kind]*money{fund.Cash: {Fund: string(fund.Cash)}, fund.Grant: {Fund: string(fund.Grant)}}
+	for _, m := range lines {
+		kind := fund.Kind(m.Fund)
+		if kind == "bank" {
+			kind = fund.Cash
+		}
+		k := byKind[kind]
+		k.Balance, k.ValidBalance = k.Balance+m.Balance, k.ValidBalance+m.ValidBalance
+		k.Deposit, k.Paid = k.Deposit+m.Deposit, k.Paid+m.Paid
+		k.TransferIn, k.TransferOut = k.TransferIn+m.TransferIn, k.TransferOut+m.TransferOut
+	}
+	kinds := []money{*byKind[fund.Cash], *byKind[fund.Grant]}
+	if w.media == tencent.Name {
+		kinds = append(kinds, money{Fund: string(fund.Other)})
+	}
+	return kinds
 }
 
 // rowsOf are a row for each line of the truth, and one for their sum, with the fields that the platform tells.
@@ -53,7 +75,7 @@ func (w world) balance(t *testing.T, account string) []fund.Row {
 	}
 	// Tencent does not say what can be spent.
 	tells := func(_ fund.Kind, f fund.Field) bool { return f == fund.Balance || w.media == oceanengine.Name }
-	return rowsOf(lines, tells, fund.BalanceFields)
+	return rowsOf(w.kindsOf(lines), tells, fund.BalanceFields)
 }
 
 func (w world) flow(t *testing.T, account string, from, to day.Day) (flows []mediatest.Flow) {
@@ -72,7 +94,7 @@ func (w world) flow(t *testing.T, account string, from, to day.Day) (flows []med
 		return w.media != oceanengine.Name || k == fund.Total || f == fund.Paid || f == fund.Balance
 	}
 	for _, d := range days {
-		flows = append(flows, mediatest.Flow{Day: d, Funds: rowsOf(lines[d], tells, fund.DailyFields)})
+		flows = append(flows, mediatest.Flow{Day: d, Funds: rowsOf(w.kindsOf(lines[d]), tells, fund.DailyFields)})
 	}
 	return flows
 }
