@@ -241,7 +241,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			all = append(all, life.Parks(h))
 		}
 	}
-	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms, Retention: e.deps.Retention})...)
+	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer})...)
 	return media.NewRegistry(all...)
 }
 

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"gorm.io/gorm"
 
-	"adsync/base/clock"
 	"adsync/base/day"
 )
 
@@ -85,30 +83,13 @@ var partnerTable = Table{Name: "partner_daily", Key: []string{"partner_id"}, Col
 // entry says what of a row is kept. account is ours; the zero Account stands for one that is not known.
 func (r PartnerRow) entry(account Account) partnerEntry {
 	e := partnerEntry{PartnerRow: r, accountID: account.ID}
-	isASCII := !strings.ContainsFunc(r.Object, func(c rune) bool { return c > unicode.MaxASCII })
 	switch {
 	case account.ID == 0:
 		e.note = PartnerNoAccount
-	case r.Level != AccountLevel && (!slices.Contains(ObjectLevels, r.Level) || r.Object == "" || !isASCII):
+	case r.Level != AccountLevel && (!slices.Contains(ObjectLevels, r.Level) || r.Object == ""):
 		e.note = PartnerNoObject
 	}
 	return e
-}
-
-// Unusable says why a row cannot be kept, or "".
-func (r PartnerRow) Unusable() string {
-	if _, err := day.Given(r.Day.String(), clock.System{}.Now()); err != nil {
-		return fmt.Sprintf("day %q is refused: %s", r.Day, err)
-	}
-	for _, c := range []struct {
-		name, value string
-		most        int
-	}{{"game", r.Game, 64}, {"os", r.OS, 16}, {"media", r.Media, 32}, {"account", r.Account, 64}, {"level", r.Level, 16}, {"object_id", r.Object, 64}} {
-		if len([]rune(c.value)) > c.most {
-			return fmt.Sprintf("%s has more than %d characters", c.name, c.most)
-		}
-	}
-	return ""
 }
 
 // PartnerCursor is a place in the partner's table, whose rows are in the order of the moment of their last change and their id.
@@ -172,9 +153,9 @@ func (d *DB) holdPartnerLoad(tx *gorm.DB, load PartnerLoad) error {
 type PartnerResult struct{ Written, Deleted int }
 
 // PutPartnerRows copies rows of the partner's table, of which accounts has those that are known by media and the platform's id,
-// marks the days that they touch for wide_daily, and moves the load's cursor, in one transaction. Rows that did not change are
-// left alone. It returns ErrPartnerOvertaken when another load has begun.
-func (s *Store) PutPartnerRows(ctx context.Context, load PartnerLoad, rows []PartnerRow, accounts map[string]map[string]Account, cursor PartnerCursor) (PartnerResult, error) {
+// notes what of them could not be used, marks the days that they touch for wide_daily, and moves the load's cursor, in one transaction. Rows that did
+// not change are left alone. It returns ErrPartnerOvertaken when another load has begun.
+func (s *Store) PutPartnerRows(ctx context.Context, load PartnerLoad, batch PartnerBatch, accounts map[string]map[string]Account, cursor PartnerCursor) (PartnerResult, error) {
 	var result PartnerResult
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		result = PartnerResult{}
@@ -186,7 +167,10 @@ func (s *Store) PutPartnerRows(ctx context.Context, load PartnerLoad, rows []Par
 			return err
 		}
 		touched := touchedDays{}
-		if err := s.Data.putPartnerRows(tx, rows, accounts, now, touched, &result); err != nil {
+		if err := s.Data.putPartnerRows(tx, batch.Rows, accounts, now, touched, &result); err != nil {
+			return err
+		}
+		if err := s.Data.putPartnerFaults(tx, batch, now); err != nil {
 			return err
 		}
 		err = tx.Exec("UPDATE partner_cursor SET changed_at = ?, last_id = ? WHERE source = ?", cursor.ChangedAt, cursor.ID, load.Source).Error
@@ -196,7 +180,7 @@ func (s *Store) PutPartnerRows(ctx context.Context, load PartnerLoad, rows []Par
 		return touched.mark(s.Data, tx, now.UnixMicro())
 	})
 	if err != nil {
-		return PartnerResult{}, fmt.Errorf("copy %d of the partner's rows: %w", len(rows), err)
+		return PartnerResult{}, fmt.Errorf("copy %d of the partner's rows: %w", len(batch.Rows), err)
 	}
 	return result, nil
 }

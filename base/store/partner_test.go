@@ -29,7 +29,7 @@ func putPartner(t *testing.T, s *store.Store, rows ...store.PartnerRow) store.Pa
 	t.Helper()
 	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
-	result, err := s.PutPartnerRows(t.Context(), load, rows, partnerAccounts, store.PartnerCursor{})
+	result, err := s.PutPartnerRows(t.Context(), load, store.PartnerBatch{Rows: rows}, partnerAccounts, store.PartnerCursor{})
 	require.NoError(t, err)
 	return result
 }
@@ -117,12 +117,12 @@ func TestPutPartnerRows_OfALoadThatWasOvertakenWriteNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, first.Cursor)
 	at := store.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.000", ID: 4}
-	_, err = s.PutPartnerRows(t.Context(), first, []store.PartnerRow{partnerRow(1, today)}, partnerAccounts, at)
+	_, err = s.PutPartnerRows(t.Context(), first, store.PartnerBatch{Rows: []store.PartnerRow{partnerRow(1, today)}}, partnerAccounts, at)
 	require.NoError(t, err)
 	second, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
 	require.Equal(t, at, second.Cursor, "it goes on where the one before was")
-	_, err = s.PutPartnerRows(t.Context(), first, []store.PartnerRow{partnerRow(2, today)}, partnerAccounts, store.PartnerCursor{})
+	_, err = s.PutPartnerRows(t.Context(), first, store.PartnerBatch{Rows: []store.PartnerRow{partnerRow(2, today)}}, partnerAccounts, store.PartnerCursor{})
 	require.ErrorIs(t, err, store.ErrPartnerOvertaken)
 	_, err = s.AdoptPartnerRows(t.Context(), first, partnerAccounts["test"]["900"])
 	require.ErrorIs(t, err, store.ErrPartnerOvertaken)
@@ -195,12 +195,13 @@ func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 	var ids []int64
 	var at store.PartnerCursor
 	for {
-		rows, next, err := p.Changed(t.Context(), at, 2)
+		batch, next, err := p.Changed(t.Context(), at, 2)
 		require.NoError(t, err)
-		if len(rows) == 0 {
+		require.Empty(t, batch.Faults)
+		if len(batch.Rows) == 0 {
 			break
 		}
-		for _, r := range rows {
+		for _, r := range batch.Rows {
 			ids = append(ids, r.ID)
 			require.Equal(t, store.PartnerRow{ID: r.ID, Day: today, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "account", Values: partnerRow(1, today).Values}, r)
 		}
@@ -249,14 +250,4 @@ func TestPartnerConfig_RefusesWhatCannotBe(t *testing.T) {
 	err = cfg.Validate()
 	require.ErrorContains(t, err, "dsn")
 	require.NotContains(t, err.Error(), "hunter2")
-}
-
-func TestPartnerRow_IsRefusedIfItDoesNotFit(t *testing.T) {
-	t.Parallel()
-	r := partnerRow(1, today)
-	require.Empty(t, r.Unusable())
-	r.OS = "an operating system"
-	require.Contains(t, r.Unusable(), "os has more than 16 characters")
-	r = partnerRow(1, "2026-11-31")
-	require.Contains(t, r.Unusable(), "2026-11-31")
 }

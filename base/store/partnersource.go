@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,49 +111,72 @@ func (p *PartnerSource) Settled(ctx context.Context) (string, error) {
 	return now.Add(-p.overlap).UTC().Format(timeLayout), nil
 }
 
+// partnerIDMax is the largest id that rows are read by.
+const partnerIDMax = "9223372036854775807"
+
 // Changed returns up to limit rows behind a cursor, in its order, and the cursor behind the last of them.
-func (p *PartnerSource) Changed(ctx context.Context, after PartnerCursor, limit int) ([]PartnerRow, PartnerCursor, error) {
-	rows, next, err := p.changed(ctx, after, limit)
+func (p *PartnerSource) Changed(ctx context.Context, after PartnerCursor, limit int) (PartnerBatch, PartnerCursor, error) {
+	batch, next, err := p.changed(ctx, after, limit)
 	if err != nil {
-		return nil, after, fmt.Errorf("read the partner's table %s: %w", p.table, err)
+		return PartnerBatch{}, after, fmt.Errorf("read the partner's table %s: %w", p.table, err)
 	}
-	return rows, next, nil
+	return batch, next, nil
 }
 
-func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit int) ([]PartnerRow, PartnerCursor, error) {
-	// The moment is read and compared as it is written, with all its digits.
-	moment := "CAST(updated_at AS CHAR)"
-	if p.dialect == SQLiteDialect {
-		moment = "CAST(updated_at AS TEXT)"
-	}
-	from := "1970-01-01 00:00:00.000"
+func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit int) (batch PartnerBatch, next PartnerCursor, err error) {
+	// The moment is read and compared as it is written, with all its digits, and the day as it is written: no driver reads it, whose error would cost
+	// all rows.
+	from, next := "1970-01-01 00:00:00.000", after
 	if after.ChangedAt != "" {
 		from = after.ChangedAt
 	}
 	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, after, err
+		return batch, after, err
 	}
-	defer func() { _ = tx.Rollback() }()                                                                                                                                     // nothing was written
-	rows, err := tx.QueryContext(ctx, "SELECT id, "+moment+", COALESCE(deleted, 0), day, COALESCE(game, ''), COALESCE(os, ''), COALESCE(media, ''), COALESCE(account, ''),"+ //nolint:gosec // The table's name is validated, the rest is ours.
-		" COALESCE(level, ''), COALESCE(object_id, ''), "+strings.Join(PartnerFigures[:], ", ")+
-		" FROM "+p.table+" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
+	defer func() { _ = tx.Rollback() }()                                                                                                               // nothing was written
+	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+", game, os, media, account, level, object_id, "+ //nolint:gosec // The table's name is validated, the rest is ours.
+		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.table+
+		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND id <= "+partnerIDMax+" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
 	if err != nil {
-		return nil, after, err
+		return batch, after, err
 	}
 	defer rows.Close()
-	var all []PartnerRow
-	next := after
-	for rows.Next() {
-		var r PartnerRow
-		dest := []any{&r.ID, &next.ChangedAt, &r.Deleted, &r.Day, &r.Game, &r.OS, &r.Media, &r.Account, &r.Level, &r.Object}
-		if err := rows.Scan(r.Values.dest(dest)...); err != nil {
-			return nil, after, fmt.Errorf("the row after %s, id %d: %w", after.ChangedAt, after.ID, err)
-		}
-		next.ID = r.ID
-		all = append(all, r)
+	values := make([]any, 1+len(partnerTexts)+1+len(PartnerFigures))
+	dest := []any{&next.ID, &next.ChangedAt}
+	for i := range values {
+		dest = append(dest, &values[i])
 	}
-	return all, next, rows.Err()
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return batch, after, fmt.Errorf("the row after %s, id %d: %w", next.ChangedAt, next.ID, err)
+		}
+		batch.readPartnerRow(next.ID, values)
+	}
+	return batch, next, rows.Err()
+}
+
+// text is a column as the database writes it.
+func (p *PartnerSource) text(column string) string {
+	if p.dialect == SQLiteDialect {
+		return "CAST(" + column + " AS TEXT)"
+	}
+	return "CAST(" + column + " AS CHAR)"
+}
+
+// Strays counts the rows that no load can read, since they have no place in the order of the moment and the id.
+func (p *PartnerSource) Strays(ctx context.Context) ([]PartnerFault, error) {
+	count := func(where string) string { return "(SELECT COUNT(*) FROM " + p.table + " WHERE " + where + ")" }
+	faults := []PartnerFault{
+		{Field: "updated_at", Kind: KeyFault, Why: "is not set, or before 1970: such rows are never read"},
+		{Field: "id", Kind: KeyFault, Why: "is not set, or no number up to " + partnerIDMax + ": such rows are never read"},
+	}
+	err := p.pool.QueryRowContext(ctx, "SELECT "+count("updated_at IS NULL")+" + "+count("updated_at < '1970-01-01 00:00:00.000'")+", "+
+		count("id IS NULL")+" + "+count("id > "+partnerIDMax)).Scan(&faults[0].Rows, &faults[1].Rows)
+	if err != nil {
+		return nil, fmt.Errorf("count the rows of the partner's table %s that cannot be read: %w", p.table, err)
+	}
+	return slices.DeleteFunc(faults, func(f PartnerFault) bool { return f.Rows == 0 }), nil
 }
 
 // Kept returns the cursor to keep when everything up to one was copied: it does not go beyond the settled moment.

@@ -63,6 +63,7 @@ var places = map[string]Place{
 	"report_tombstone":    OneServer, // a warehouse reads it by time; rows of summaries have no account
 	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
 	"partner_cursor":      OneServer,
+	"partner_unusable":    OneServer,
 	"adsync_data_version": OneServer,
 }
 

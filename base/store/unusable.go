@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,28 @@ func (d *DB) writeUnusable(tx *gorm.DB, c Claim, now time.Time, before []Coverag
 	return d.Upsert(tx, unusableTable, rows)
 }
 
+// UnusableValue is how many values of a field of a scope's day the last pull could not use.
+type UnusableValue struct {
+	Report string
+	Level  string
+	Day    day.Day
+	Field  string
+	Kind   FaultKind
+	Number int64
+	Why    string // what is wrong with one of them
+}
+
+// UnusableValues lists what the last pulls of an account's days could not use, both included, and of its lists, whose day is day.Epoch.
+func (s *Store) UnusableValues(ctx context.Context, accountID int64, from, to day.Day) ([]UnusableValue, error) {
+	var values []UnusableValue
+	err := s.Data.Reader(ctx).Raw("SELECT report, level, day, field, kind, number, why FROM unusable_value WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?)"+
+		" ORDER BY report, level, day, field, kind", accountID, from, to, day.Epoch).Scan(&values).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the unusable values of account %d: %w", accountID, err)
+	}
+	return values, nil
+}
+
 // UnusableField is how many values of a field could not be used, over all accounts and days.
 type UnusableField struct {
 	Media     string
@@ -128,15 +151,24 @@ type UnusableField struct {
 	Since     Time `gorm:"column:since"`
 }
 
-// Unusable lists the fields whose values could not be used by the last pull of their scope, the costliest kinds first and then by number.
+// unusableOrder has the costliest kinds first, and then those with the most values.
+const unusableOrder = " ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media, report, field LIMIT ?"
+
+// Unusable lists the fields whose values could not be used by the last pull of their scope, the costliest kinds first and then by number; then
+// those of the partner's rows.
 func (g *Glance) Unusable(limit int) ([]UnusableField, error) {
-	var fields []UnusableField
-	err := g.tx.Raw("SELECT media, report, field, kind, CAST(SUM(number) AS SIGNED) AS number, COUNT(DISTINCT account_id) AS accounts, MIN(account_id) AS account_id,"+
-		" MIN(why) AS why, MIN(seen_at) AS since FROM unusable_value GROUP BY media, report, field, kind"+
-		" ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media, report, field LIMIT ?",
-		KeyFault, FigureFault, FutureFault, limit).Scan(&fields).Error
-	if err != nil {
-		return nil, fmt.Errorf("read the unusable values: %w", err)
+	var all []UnusableField
+	for _, from := range []string{
+		"SELECT media, report, field, kind, CAST(SUM(number) AS SIGNED) AS number, COUNT(DISTINCT account_id) AS accounts, MIN(account_id) AS account_id," +
+			" MIN(why) AS why, MIN(seen_at) AS since FROM unusable_value GROUP BY media, report, field, kind",
+		"SELECT media, '" + PartnerReport + "' AS report, field, kind, CAST(SUM(row_count) AS SIGNED) AS number, 0 AS accounts, 0 AS account_id," +
+			" MIN(why) AS why, MIN(seen_at) AS since FROM partner_unusable GROUP BY media, field, kind",
+	} {
+		var fields []UnusableField
+		if err := g.tx.Raw(from+unusableOrder, KeyFault, FigureFault, FutureFault, limit).Scan(&fields).Error; err != nil {
+			return nil, fmt.Errorf("read the unusable values: %w", err)
+		}
+		all = append(all, fields...)
 	}
-	return fields, nil
+	return all, nil
 }

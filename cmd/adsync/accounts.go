@@ -132,7 +132,7 @@ func (a *app) newCoverage() *cobra.Command {
 		Short: "Tells what is known of an account, by report, level and day",
 		Long: `Tells for each report and level of an account which days were pulled whole, and which were not: without --from
 and --to those of the last week. Days are in the account's time zone. Of a day that was never pulled NOTE says why it is no hole, if it
-is none: "adsync coverage holes" counts, and orders, what the tasks reach alone. To have another day, order it: "adsync tasks run".`,
+is none, and values that could not be used: "adsync coverage holes" counts, and orders, what the tasks reach alone. To have another day, order it: "adsync tasks run".`,
 		Example: `  adsync coverage tencent/20000001
   adsync coverage tencent/20000001 --from 2026-11-01 --to 2026-11-21 --missing
   adsync coverage holes`,
@@ -160,6 +160,11 @@ func printCoverage(w io.Writer, answer []byte, missing bool) error {
 			PulledAt                        time.Time `json:"pulled_at"`
 			Rows                            int64
 			SummaryPending                  bool `json:"summary_pending"`
+			Unusable                        int64
+			UnusableValues                  []struct {
+				Field, Kind string
+				Number      int64
+			} `json:"unusable_values"`
 		}
 	}
 	if err := json.Unmarshal(answer, &a); err != nil {
@@ -173,6 +178,13 @@ func printCoverage(w io.Writer, answer []byte, missing bool) error {
 			continue
 		}
 		note := c.Note
+		if c.Unusable > 0 && !strings.Contains(note, "unusable") { // The note of a day that is not whole names them.
+			parts := make([]string, len(c.UnusableValues))
+			for i, u := range c.UnusableValues {
+				parts[i] = fmt.Sprintf("%d × %s of %s", u.Number, u.Kind, u.Field)
+			}
+			note = strings.TrimPrefix(note+"; unusable values: "+strings.Join(parts, ", "), "; ")
+		}
 		if c.SummaryPending {
 			note = strings.TrimPrefix(note+"; the summaries follow", "; ")
 		}

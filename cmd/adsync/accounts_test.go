@@ -38,6 +38,9 @@ report_daily  account  2026-11-21  never     0     -
 	stdout, _ = told(t, answer, "coverage", "tencent/2001", "--missing")
 	require.NotContains(t, stdout, "complete")
 	require.Contains(t, stdout, "never")
+	stdout, _ = told(t, `{"coverage": [{"report": "adgroup", "level": "adgroup", "state": "complete", "rows": 12, "note": "12 of 13", "unusable": 3, "unusable_values":
+		[{"field": "adgroup_name", "kind": "attribute", "number": 2, "why": "is odd"}, {"field": "adgroup_id", "kind": "key", "number": 1, "why": "is odd"}]}]}`, "coverage", "tencent/2001")
+	require.Contains(t, stdout, "12 of 13; unusable values: 2 × attribute of adgroup_name, 1 × key of adgroup_id")
 	stdout, _ = told(t, `{"from": "2026-11-20", "to": "2026-11-21", "coverage": []}`, "coverage", "tencent/2001", "--missing")
 	require.Equal(t, "Everything from 2026-11-20 to 2026-11-21 is complete.\n", stdout)
 }

@@ -252,6 +252,9 @@ func (x *ad) nameOf(version int64) string {
 		b = append(b, "_v"...)
 		b = strconv.AppendInt(b, version+1, 10)
 	}
+	if x.falls(trapNameCut) {
+		b = append(b, cutCharacter...)
+	}
 	return string(b)
 }
 

@@ -205,7 +205,7 @@ type promotion struct {
 
 var promotionFields = map[string]write[promotion]{
 	"promotion_id":          func(w *jsonWriter, x promotion) { w.number(x.id) },
-	"promotion_name":        func(w *jsonWriter, x promotion) { w.text(x.name) },
+	"promotion_name":        func(w *jsonWriter, x promotion) { w.adName(x.name) },
 	"project_id":            func(w *jsonWriter, x promotion) { w.number(x.project) },
 	"advertiser_id":         func(w *jsonWriter, x promotion) { w.number(x.account.id) },
 	"promotion_create_time": func(w *jsonWriter, x promotion) { w.text(oceanMoment(x.created)) },

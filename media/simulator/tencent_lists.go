@@ -221,7 +221,7 @@ type adgroup struct{ *object }
 
 var adgroupFields = map[string]write[adgroup]{
 	"adgroup_id":   func(w *jsonWriter, x adgroup) { w.number(x.id) },
-	"adgroup_name": func(w *jsonWriter, x adgroup) { w.text(x.name) },
+	"adgroup_name": func(w *jsonWriter, x adgroup) { w.adName(x.name) },
 	"configured_status": func(w *jsonWriter, x adgroup) {
 		if x.status == statusActive {
 			w.text("AD_STATUS_NORMAL")

@@ -42,6 +42,8 @@ func (t *traps) afterAnswer(c *call) {
 	case t.springs(c, trapAnswerUnknownCode):
 		c.code = unknownCode
 		c.body = append(c.body[:0], `{"code":77777,"message":"This service is being moved.","data":null}`...)
+	case t.spoils(c, trapFigureUnreadable, figureOf(c), `"n/a"`):
+	case t.spoils(c, trapKeyEmpty, keyOf(c), `""`):
 	}
 }
 

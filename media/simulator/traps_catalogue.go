@@ -8,15 +8,19 @@ const (
 	trapAppOverLimit
 	trapBeyondPages
 	trapCohortGrows
+	trapDashValue
 	trapDayEnded
 	trapEmojiName
 	trapEndpointShut
 	trapExtraField
+	trapFigureUnreadable
 	trapFiguresFall
 	trapForbiddenID
 	trapHourLate
 	trapHourMissing
+	trapKeyEmpty
 	trapLevelsApart
+	trapNameCut
 	trapNameReused
 	trapNullValue
 	trapNumbersAsText
@@ -71,6 +75,9 @@ var trapCatalogue = [trapCount]trap{
 		name: "cohort_grows", what: "the payments of a day's cohort still grow when the day is more than a week old",
 		survived: "grown cohort: taken over by the weekly pull",
 	},
+	trapDashValue: {
+		name: "dash_value", what: "a figure that is zero is the text -", survived: "a dash in the place of a figure: NULL, not 0",
+	},
 	trapDayEnded: {
 		name: "day_ended", what: "the last rows of a day are told only after its midnight, beside the first ones of the next",
 		survived: "day ended between two pulls: its last rows pulled after it",
@@ -84,6 +91,10 @@ var trapCatalogue = [trapCount]trap{
 	},
 	trapExtraField: {
 		name: "extra_field", what: "rows have a field that no document has", survived: "unknown field: kept in the JSON",
+	},
+	trapFigureUnreadable: {
+		name: "figure_unreadable", what: "a figure of a report's row is a text that is no number",
+		survived: "figure that is no number: the other rows kept, pulled again", often: oftenUsual,
 	},
 	trapFiguresFall: {
 		name: "figures_fall", what: "the spend of a past day falls, since invalid clicks are given back",
@@ -101,9 +112,16 @@ var trapCatalogue = [trapCount]trap{
 		name: "hour_missing", what: "an hour is not told though the one after it is",
 		survived: "missing hour: pulled again", flows: true, often: oftenUsual,
 	},
+	trapKeyEmpty: {
+		name: "key_empty", what: "the id or day of a row is an empty text",
+		survived: "row without its key: the other rows kept, pulled again", often: oftenUsual,
+	},
 	trapLevelsApart: {
 		name: "levels_apart", what: "ads and creatives are told 20 minutes later than their account",
 		survived: "levels apart: pulled again later", flows: true, often: oftenUsual,
+	},
+	trapNameCut: {
+		name: "name_cut", what: "a name ends inside a character of several bytes", survived: "name cut inside a character: repaired, the row kept",
 	},
 	trapNameReused: {
 		name: "name_reused", what: "a new ad has the name of one that was deleted", survived: "name reused: told apart by id",

@@ -1,6 +1,9 @@
 package simulator
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // adTraps are those that lie in the world's ads: how many of a hundred are one, and which of its keys says so. What the truth
 // tells of such an ad is what is served.
@@ -9,6 +12,7 @@ var adTraps = map[trapID]struct {
 	percent int64
 }{
 	trapEmojiName:       {70, 8},
+	trapNameCut:         {79, 8},
 	trapNameReused:      {71, 12},
 	trapStatusUnstamped: {72, 12},
 	trapTwoEdits:        {73, 10},
@@ -35,6 +39,7 @@ func (x *ad) traits(o *object, moment int64) (list []trapID) {
 	_, switched := x.statusAt(moment)
 	add(trapRenamed, version > 0)
 	add(trapEmojiName, (version > 0 || x.inherits == "") && x.falls(trapEmojiName))
+	add(trapNameCut, strings.Contains(o.name, cutCharacter))
 	add(trapNameReused, version == 0 && x.inherits != "")
 	add(trapTwoEdits, budgets > 0 && x.falls(trapTwoEdits))
 	add(trapStatusUnstamped, switched > o.modified && x.falls(trapStatusUnstamped))

@@ -3,13 +3,17 @@ package simulator
 // silence says which metrics an account's platform does not tell when they are zero. What is not told of a row is not in the truth
 // either, where 0 is what the platform has said.
 type silence struct {
-	about [metricCount]bool
-	left  int // how many figures were left out
+	about  [metricCount]bool
+	dashes bool // the text - is one of the ways
+	left   int  // how many figures were left out
+	dashed int  // of them, those that were a dash
 }
 
 // silence is another one for each account, and most have none. The first of a platform has one, so that any world has it.
 func (a *account) silence() (s silence) {
-	if !a.traps.isOn(trapZeroUntold) || (a.index > 0 && !a.key.sub(77).chance(25)) {
+	untold := a.traps.isOn(trapZeroUntold)
+	s.dashes = a.traps.isOn(trapDashValue)
+	if !untold && !s.dashes || (a.index > 0 && !a.key.sub(77).chance(25)) {
 		return s
 	}
 	for m := range s.about {
@@ -21,14 +25,21 @@ func (a *account) silence() (s silence) {
 // hides tells whether a figure of a row is not told.
 func (s *silence) hides(m metric, f *figures) bool { return f[m] == 0 && s.about[m] }
 
-// leavesOut writes nothing of a figure that is not told: null, an empty text, or no such field at all, in turn.
+// leavesOut writes nothing of a figure that is not told: null, an empty text, no such field at all, or a dash, in turn.
 func (s *silence) leavesOut(w *jsonWriter, field string, m metric, f *figures) bool {
 	if !s.hides(m, f) {
 		return false
 	}
-	if how := s.left % 3; how < 2 {
+	ways := []string{"null", `""`, "", `"-"`}
+	if !s.dashes {
+		ways = ways[:3]
+	}
+	if how := ways[s.left%len(ways)]; how != "" {
 		w.key(field)
-		w.raw([...]string{"null", `""`}[how])
+		w.raw(how)
+		if how == `"-"` {
+			s.dashed++
+		}
 	}
 	s.left++
 	return true
@@ -38,5 +49,8 @@ func (s *silence) leavesOut(w *jsonWriter, field string, m metric, f *figures) b
 func (s *silence) count(c *call) {
 	if s.left > 0 {
 		c.sim.traps.meet(trapZeroUntold)
+	}
+	if s.dashed > 0 {
+		c.sim.traps.meet(trapDashValue)
 	}
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"adsync/base/store"
 	"adsync/base/telemetry"
@@ -15,7 +19,10 @@ import (
 const partnerBatch = 1000
 
 func partnerHandler(deps Deps) media.Handler {
-	causes := telemetry.NewCauseLog(deps.Logger)
+	if deps.Registerer == nil {
+		deps.Registerer = prometheus.NewRegistry()
+	}
+	causes, unusable := telemetry.NewCauseLog(deps.Logger), media.NewUnusable(deps.Registerer)
 	return media.Handler{
 		Name:   Name + ".partner",
 		Target: media.Once,
@@ -26,7 +33,7 @@ func partnerHandler(deps Deps) media.Handler {
 				deps.Logger.Info("no partner's figures are copied: partner.dsn names no database")
 				return media.Result{}, nil
 			}
-			l := loader{Deps: deps, causes: causes}
+			l := loader{Deps: deps, causes: causes, unusable: unusable}
 			err := l.run(ctx)
 			if errors.Is(err, store.ErrPartnerOvertaken) {
 				err = media.ErrSuperseded
@@ -40,10 +47,10 @@ func partnerHandler(deps Deps) media.Handler {
 // committed after, the next one reads: each begins an overlap before the last. A load that is cut off goes on where it was.
 type loader struct {
 	Deps
-	causes  *telemetry.CauseLog
-	load    store.PartnerLoad
-	rows    int
-	refused int
+	causes   *telemetry.CauseLog
+	unusable media.Unusable
+	load     store.PartnerLoad
+	rows     int
 }
 
 func (l *loader) run(ctx context.Context) error {
@@ -57,36 +64,36 @@ func (l *loader) run(ctx context.Context) error {
 	}
 	// A cursor that lies in the future would have all changes until then go unseen.
 	for at := l.load.Cursor.Kept(settled); ; {
-		rows, next, err := l.Partner.Changed(ctx, at, partnerBatch)
+		batch, next, err := l.Partner.Changed(ctx, at, partnerBatch)
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
+		if len(batch.Rows) == 0 {
 			break
 		}
-		if err := l.put(ctx, rows, next.Kept(settled)); err != nil {
+		if err := l.put(ctx, batch, next.Kept(settled)); err != nil {
 			return err
 		}
 		at = next
 	}
-	if l.refused > 0 {
-		l.Logger.Warn("some of the partner's rows cannot be kept", "rows", l.refused)
+	strays, err := l.Partner.Strays(ctx)
+	if err != nil {
+		return err
+	}
+	l.report(strays)
+	if err := l.Store.PutPartnerStrays(ctx, l.load, strays); err != nil {
+		return err
 	}
 	return l.adopt(ctx)
 }
 
-func (l *loader) put(ctx context.Context, rows []store.PartnerRow, keep store.PartnerCursor) error {
+func (l *loader) put(ctx context.Context, batch store.PartnerBatch, keep store.PartnerCursor) error {
+	l.report(batch.Faults)
 	ids := map[string][]string{}
-	for i := range rows {
-		r := &rows[i]
-		if why := r.Unusable(); why != "" && !r.Deleted {
-			if l.refused == 0 {
-				l.Logger.Warn("a row of the partner's cannot be kept", "id", r.ID, "why", why)
-			}
-			l.refused++
-			r.Deleted = true // What it was before holds no longer.
+	for _, r := range batch.Rows {
+		if !r.Deleted {
+			ids[r.Media] = append(ids[r.Media], r.Account)
 		}
-		ids[r.Media] = append(ids[r.Media], r.Account)
 	}
 	accounts := map[string]map[string]store.Account{}
 	for name, external := range ids {
@@ -96,9 +103,22 @@ func (l *loader) put(ctx context.Context, rows []store.PartnerRow, keep store.Pa
 		}
 		accounts[name] = found
 	}
-	result, err := l.Store.PutPartnerRows(ctx, l.load, rows, accounts, keep)
+	result, err := l.Store.PutPartnerRows(ctx, l.load, batch, accounts, keep)
 	l.rows += result.Written + result.Deleted
 	return err
+}
+
+// report counts what cannot be used, and logs it by field.
+func (l *loader) report(faults []store.PartnerFault) {
+	for _, f := range faults {
+		platform := "other" // The partner's words for media may be any.
+		if slices.ContainsFunc(l.Platforms, func(p media.Platform) bool { return p.Name() == f.Media }) {
+			platform = f.Media
+		}
+		l.unusable.Add(platform, store.PartnerReport, f.Field, f.Kind, int(f.Rows))
+		l.causes.Report(slog.LevelWarn, "unusable", "values of the partner's rows cannot be used; partner_unusable names the rows",
+			fmt.Errorf("%s is unusable, as %s", f.Field, f.Kind), "id", f.ID, "field", f.Field, "kind", string(f.Kind), "rows", f.Rows, "why", f.Why)
+	}
 }
 
 // adopt looks for the accounts that were not known when their rows came, and tells how many rows wait for one.

@@ -120,11 +120,11 @@ func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
 	p.put(1, time.Minute, 10)
 	p.exec("UPDATE partner_daily SET account = '901', game = NULL")
 	p.put(2, time.Minute, 20)
-	p.exec("UPDATE partner_daily SET os = 'an operating system' WHERE id = 2")
+	p.exec("UPDATE partner_daily SET level = 'a level of no platform' WHERE id = 2")
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
 	require.Equal(t, map[int64]int64{1: 10}, copied(t, s))
 	require.Contains(t, log.String(), "accounts that are not known, and are kept until they are\" media=tencent rows=1")
-	require.Contains(t, log.String(), "id=2 why=\"os has more than 16 characters\"")
+	require.Contains(t, log.String(), "id=2 field=level kind=key rows=1 why=\"has more than 16 characters\"")
 	run(t, r, "system.partner", "partner", "")
 	require.Equal(t, 1, strings.Count(log.String(), "accounts that are not known"), "it is not told at each load")
 
@@ -143,4 +143,25 @@ func TestPartner_WithoutADatabaseSaysSo(t *testing.T) {
 	handlers := media.NewRegistry(system.Handlers(system.Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))})...)
 	require.Zero(t, run(t, handlers, "system.partner", "partner", ""))
 	require.Contains(t, log.String(), "partner.dsn names no database")
+}
+
+// A figure that is no number and a day that is not set each cost the whole load, which was retried until it was dead.
+func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
+	t.Parallel()
+	s, r, log, p := setupPartner(t)
+	p.put(1, 2*time.Minute, 10)
+	p.put(2, time.Minute, 20)
+	p.exec("UPDATE partner_daily SET new_users = 'many', returning_users = 7 WHERE id = 1")
+	p.exec("INSERT INTO partner_daily (id, updated_at, day, new_users) VALUES (3, ?, '0000-00-00', 30)", store.At(time.Now().Add(-time.Minute)))
+	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
+	var users, returning sql.NullInt64
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT new_users, returning_users FROM partner_daily WHERE partner_id = 1").Row().Scan(&users, &returning))
+	require.False(t, users.Valid, "NULL, not 0")
+	require.EqualValues(t, 7, returning.Int64)
+	require.Contains(t, log.String(), "new_users is unusable, as figure")
+	require.Contains(t, log.String(), "day is unusable, as key")
+
+	p.exec("UPDATE partner_daily SET new_users = 11, updated_at = ? WHERE id = 1", store.At(time.Now()))
+	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	require.EqualValues(t, 11, copied(t, s)[1])
 }

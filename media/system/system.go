@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
@@ -30,6 +32,8 @@ type Deps struct {
 	Platforms []media.Platform
 	// Retention says what is pruned.
 	Retention Retention
+	// Registerer has the metrics; nil keeps them to the handlers.
+	Registerer prometheus.Registerer
 }
 
 // Handlers returns the system's handlers.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,8 +35,19 @@ type coverageJSON struct {
 	RunID    string    `json:"run_id,omitempty"`
 	Rows     int64     `json:"rows"`
 	Note     string    `json:"note,omitempty"`
+	// Unusable is how many values the last pull could not use, and UnusableValues which.
+	Unusable       int64          `json:"unusable,omitempty"`
+	UnusableValues []unusableJSON `json:"unusable_values,omitempty"`
 	// SummaryPending tells that figures have changed which the summaries do not show yet.
 	SummaryPending bool `json:"summary_pending,omitempty"`
+}
+
+// unusableJSON is how many values of a field could not be used, and what they cost.
+type unusableJSON struct {
+	Field  string          `json:"field"`
+	Kind   store.FaultKind `json:"kind"`
+	Number int64           `json:"number"`
+	Why    string          `json:"why"`
 }
 
 type accountJSON struct {
@@ -73,7 +85,11 @@ func (a *api) getCoverage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	all := describeCoverage(platform, rows, day.Between(from, min(to, today)), today)
+	unusable, err := a.unusableOf(c.Request.Context(), rows, account.ID, from, to)
+	if err != nil {
+		return err
+	}
+	all := describeCoverage(platform, rows, unusable, day.Between(from, min(to, today)), today)
 	for i := range all {
 		if r := &all[i]; r.State == stateNever && r.Day != "" {
 			r.Note = whyNoHole(reaches[system.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.Clock.Now())
@@ -86,6 +102,29 @@ func (a *api) getCoverage(c *gin.Context) error {
 		"coverage": all,
 	})
 	return nil
+}
+
+// scope is what a row of coverage is of.
+type scope struct {
+	report, level string
+	day           day.Day
+}
+
+// unusableOf reads the values that the rows of coverage count.
+func (a *api) unusableOf(ctx context.Context, rows []store.Coverage, accountID int64, from, to day.Day) (map[scope][]unusableJSON, error) {
+	if !slices.ContainsFunc(rows, func(r store.Coverage) bool { return r.Unusable > 0 }) {
+		return nil, nil
+	}
+	values, err := a.Store.UnusableValues(ctx, accountID, from, to)
+	if err != nil {
+		return nil, err
+	}
+	all := map[scope][]unusableJSON{}
+	for _, v := range values {
+		of := scope{v.Report, v.Level, v.Day}
+		all[of] = append(all[of], unusableJSON{Field: v.Field, Kind: v.Kind, Number: v.Number, Why: v.Why})
+	}
+	return all, nil
 }
 
 // whyNoHole is why a day that was never pulled is no hole, of which nothing is ordered; "" of one that is.
@@ -173,11 +212,7 @@ func (a *api) account(c *gin.Context) (media.Platform, store.Account, error) {
 
 // describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and
 // cash flow, its lists and balances, of which nothing is known.
-func describeCoverage(platform media.Platform, rows []store.Coverage, days []day.Day, today day.Day) []coverageJSON {
-	type scope struct {
-		report, level string
-		day           day.Day
-	}
+func describeCoverage(platform media.Platform, rows []store.Coverage, unusable map[scope][]unusableJSON, days []day.Day, today day.Day) []coverageJSON {
 	missing := map[scope]bool{}
 	for _, r := range platform.Reports() {
 		for _, d := range days {
@@ -205,7 +240,7 @@ func describeCoverage(platform media.Platform, rows []store.Coverage, days []day
 		delete(missing, scope{r.Report, r.Level, r.Day})
 		j := coverageJSON{
 			Report: r.Report, Level: r.Level, Day: r.Day, State: cmp.Or(string(r.State), stateNever), PulledAt: r.PulledAt.Time,
-			Rows: r.RowCount, Note: r.Note, SummaryPending: r.Dirty != nil,
+			Rows: r.RowCount, Note: r.Note, Unusable: r.Unusable, UnusableValues: unusable[scope{r.Report, r.Level, r.Day}], SummaryPending: r.Dirty != nil,
 		}
 		if r.RunID != 0 {
 			j.RunID = formatID(r.RunID)

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,6 +81,45 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 
 	require.Contains(t, b.get("/api/v1/accounts/tencent/9001/coverage"), `"account":{"id":"`+id(account)+
 		`","media":"tencent","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY","bound":true}`)
+}
+
+func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.addCoverage(account, "report_daily", "account", "2026-11-18", store.Partial, nil)
+	b.addCoverage(account, "report_daily", "account", "2026-11-19", store.Complete, nil)
+	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, store.Complete, nil)
+	data := b.store.Data.Writer(t.Context())
+	for _, v := range [][]any{
+		{"report_daily", "account", "2026-11-18", "cost", "figure", 2}, {"report_daily", "account", "2026-11-17", "cost", "figure", 9},
+		{"adgroup", "adgroup", day.Epoch, "adgroup_name", "attribute", 1}, {"adgroup", "adgroup", day.Epoch, "adgroup_id", "key", 1},
+	} {
+		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, number, media, why, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'tencent', 'is odd', ?)",
+			append(append([]any{account}, v...), store.At(now))...).Error)
+		require.NoError(t, data.Exec("UPDATE coverage SET unusable = unusable + ? WHERE account_id = ? AND report = ? AND day = ?", v[5], account, v[0], v[2]).Error)
+	}
+	var got struct {
+		Coverage []struct {
+			Report, Day    string
+			Unusable       int
+			UnusableValues []struct {
+				Field, Kind, Why string
+				Number           int
+			} `json:"unusable_values"`
+		}
+	}
+	decode(t, b.get("/api/v1/accounts/tencent/9001/coverage?from=2026-11-18&to=2026-11-20"), &got)
+	told := map[string]string{}
+	for _, c := range got.Coverage {
+		if c.Unusable > 0 {
+			told[c.Report+" "+c.Day] = fmt.Sprint(c.Unusable, " ", c.UnusableValues)
+		}
+	}
+	require.Equal(t, map[string]string{
+		"report_daily 2026-11-18": "2 [{cost figure is odd 2}]",
+		"adgroup ":                "2 [{adgroup_id key is odd 1} {adgroup_name attribute is odd 1}]",
+	}, told)
 }
 
 func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {

@@ -26,11 +26,19 @@ func (l *look) attendUnusable(context.Context) error {
 		if f.Kind == store.KeyFault || f.Kind == store.FigureFault {
 			severity = Warn
 		}
-		l.add(Attention{
+		a := Attention{
 			Kind: "unusable", Severity: severity, Media: f.Media, Title: plural.Count(f.Number, "value", "values") + " of " + f.Report + "." + f.Field + " cannot be used",
 			Cause: sentence(fmt.Sprintf("%s %s: %s", f.Field, f.Why, what)), Accounts: int(f.Accounts), ids: []int64{f.AccountID}, Since: f.Since.Time,
 			Remedy: "Look at the platform's answer in the row's row_json. The next pull that can use it clears this.", Command: "adsync coverage " + f.Media + "/ID",
-		})
+		}
+		if f.Report == store.PartnerReport {
+			a.ids, a.Command = nil, ""
+			a.Cause = sentence(fmt.Sprintf("%s %s: %s", f.Field, f.Why, map[store.FaultKind]string{
+				store.KeyFault: "their rows are not kept", store.FigureFault: "they are NULL", store.AttributeFault: "they were repaired",
+			}[f.Kind]))
+			a.Remedy = "partner_unusable names the rows and what is wrong. Correct them in the partner's table, with a new updated_at: the next load clears this."
+		}
+		l.add(a)
 	}
 	return nil
 }

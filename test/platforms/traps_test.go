@@ -228,7 +228,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 			require.Positive(t, x.again)
 			must := []string{
 				"answer_html", "answer_unknown_code", "app_over_limit", "emoji_name", "extra_field", "figures_fall", "name_reused",
-				"null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "unknown_word",
+				"dash_value", "figure_unreadable", "key_empty", "name_cut", "null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "unknown_word",
 				"zero_untold",
 			}
 			if platform.Name() == oceanengine.Name { // the other one's lists are read by cursor, and have larger pages
@@ -245,6 +245,65 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	}
 }
 
+// A value that cannot be used costs itself: the rest of the answer is kept, coverage names the field, and the next pull has the truth.
+func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
+	t.Parallel()
+	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		t.Run(platform.Name(), func(t *testing.T) {
+			t.Parallel()
+			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
+			day1 := x.server.Today.Add(-1)
+			// state is what coverage has of a scope, and the kinds of values that it counts.
+			state := func(report, level string) (state, kinds string) {
+				var unusable int
+				db := x.store.Data.Writer(t.Context())
+				require.NoError(t, db.Raw("SELECT state, unusable FROM coverage WHERE account_id = 1 AND report = ? AND level = ?", report, level).Row().Scan(&state, &unusable))
+				rows := []string{}
+				require.NoError(t, db.Raw("SELECT kind FROM unusable_value WHERE account_id = 1 AND report = ? AND level = ? ORDER BY kind", report, level).Scan(&rows).Error)
+				require.Equal(t, unusable > 0, len(rows) > 0)
+				return state, strings.Join(rows, " ")
+			}
+			for _, r := range platform.Reports() {
+				if r.Hourly {
+					continue
+				}
+				want := x.trueRows(t, r, 1, day1, day1)
+				for _, c := range []struct {
+					trap, kind string
+					rows       int
+				}{{"figure_unreadable", "figure", len(want)}, {"key_empty", "key", len(want) - 1}} {
+					require.NoError(t, x.store.Data.Writer(t.Context()).Exec("DELETE FROM "+"report_daily").Error)
+					x.set(t, c.trap)
+					err := x.try(t, r.Name, 1, day1.String(), `{"level":"`+r.Level+`"}`)
+					require.ErrorContains(t, err, "unusable", "%s at level %s", c.trap, r.Level)
+					require.Len(t, x.rows(t, r, 1, day1, day1), c.rows, "%s at level %s: the others are kept", c.trap, r.Level)
+					s, kinds := state(r.Name, r.Level)
+					require.Equal(t, []string{"partial", c.kind}, []string{s, kinds}, "%s at level %s", c.trap, r.Level)
+					x.report(t, r, 1, day1, day1)
+					x.requireTrue(t, r, 1, day1, day1)
+					s, kinds = state(r.Name, r.Level)
+					require.Equal(t, []string{"complete", ""}, []string{s, kinds}, "%s at level %s", c.trap, r.Level)
+				}
+			}
+			for _, list := range platform.Lists() {
+				if list.Level != "adgroup" {
+					continue
+				}
+				x.set(t, "name_cut")
+				x.world.order(t, "traps", map[string]any{"name": "key_empty", "on": true})
+				require.ErrorContains(t, x.try(t, list.Name, 1, "full", ""), "unusable")
+				s, kinds := state(list.Name, list.Level)
+				require.Equal(t, []string{"partial", "attribute key"}, []string{s, kinds})
+				x.pull(t, list.Name, 1, "full", "")
+				x.requireTrueObjects(t, list, 1)
+				s, kinds = state(list.Name, list.Level)
+				require.Equal(t, []string{"complete", "attribute"}, []string{s, kinds}, "a name costs the list nothing")
+				require.Positive(t, x.met(t)["name_cut"])
+			}
+		})
+	}
+}
+
 // A figure that the platform does not tell is NULL, though it was zero; one that it tells is 0.
 func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 	t.Parallel()
@@ -253,6 +312,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
 			x.set(t, "zero_untold")
+			x.world.order(t, "traps", map[string]any{"name": "dash_value", "on": true})
 			yesterday := x.server.Today.Add(-1)
 			for _, r := range platform.Reports() {
 				x.report(t, r, 1, yesterday, yesterday)
@@ -282,6 +342,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 				require.Equal(t, want, have, "%s at level %s", r.Name, r.Level)
 			}
 			require.Positive(t, x.met(t)["zero_untold"])
+			require.Positive(t, x.met(t)["dash_value"])
 		})
 	}
 }
