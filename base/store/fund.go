@@ -97,10 +97,28 @@ func (w *FundWrite) keyArgs(k fundKey) []any {
 
 // fundTables is what both tables hold of a scope.
 type fundTables struct {
-	raw    map[fundKey]string // row_json
+	raw    map[fundKey]rawFund
 	public map[fundKey]fund.Values
 	// before says that the cash flow of the day before the scope is known.
 	before bool
+}
+
+// rawFund is what a raw table has of a row.
+type rawFund struct {
+	json  string
+	unset int // how many of its typed columns are NULL
+}
+
+// says tells whether the table's row is as a pull's would be. A column that the table got after the row was written is NULL in it,
+// under the same JSON.
+func (f rawFund) says(r *FundRow) bool {
+	unset := 0
+	for _, v := range r.Raw {
+		if v == nil {
+			unset++
+		}
+	}
+	return f.json == r.JSON && f.unset == unset
 }
 
 // WriteFunds makes the raw and the public rows of an account's money what the pull saw, in one transaction under the
@@ -144,25 +162,29 @@ func (s *Store) WriteFunds(ctx context.Context, w FundWrite) (ReportResult, erro
 
 // readFunds reads what the tables hold of the scope.
 func (d *DB) readFunds(tx *gorm.DB, w *FundWrite) (fundTables, error) {
-	have := fundTables{raw: map[fundKey]string{}, public: map[fundKey]fund.Values{}}
+	have := fundTables{raw: map[fundKey]rawFund{}, public: map[fundKey]fund.Values{}}
 	dayColumn, where, args := "'"+day.Epoch.String()+"'", " WHERE account_id = ?", []any{w.AccountID}
 	if w.daily() {
 		dayColumn, where = "day", " WHERE day IN ? AND account_id = ?"
 		args = []any{append([]day.Day{w.Days[0].Add(-1)}, w.Days...), w.AccountID}
 	}
-	rows, err := tx.Raw("SELECT "+dayColumn+", fund_type, row_json FROM "+w.Raw.Name+where, args...).Rows()
+	unset := "0"
+	for _, c := range w.Raw.Columns {
+		unset += " + (" + c.Name + " IS NULL)"
+	}
+	rows, err := tx.Raw("SELECT "+dayColumn+", fund_type, row_json, "+unset+" FROM "+w.Raw.Name+where, args...).Rows()
 	if err != nil {
 		return have, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var k fundKey
-		var text string
-		if err := rows.Scan(&k.day, &k.name, &text); err != nil {
+		var row rawFund
+		if err := rows.Scan(&k.day, &k.name, &row.json, &row.unset); err != nil {
 			return have, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 		}
 		if slices.Contains(w.Days, k.day) {
-			have.raw[k] = text
+			have.raw[k] = row
 		}
 	}
 	if err := firstError(rows.Err(), rows.Close()); err != nil {
@@ -257,9 +279,10 @@ func untold(outcomes []dayOutcome, before bool) {
 
 func (d *DB) writeFundRows(tx *gorm.DB, w *FundWrite, now time.Time, have fundTables, result *ReportResult) error {
 	var raw, public [][]any
-	for _, r := range w.Rows {
+	for i := range w.Rows {
+		r := &w.Rows[i]
 		k := fundKey{day: r.Day, name: r.FundType}
-		if text, ok := have.raw[k]; slices.Contains(result.Fenced, r.Day) || ok && text == r.JSON {
+		if row, ok := have.raw[k]; slices.Contains(result.Fenced, r.Day) || ok && row.says(r) {
 			continue
 		}
 		raw = append(raw, append(append(w.keyArgs(k), r.Raw...), r.JSON, w.Version))

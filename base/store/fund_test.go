@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,6 +134,30 @@ func TestWriteFunds_BalanceIsWhatCameLast(t *testing.T) {
 	require.Equal(t, store.Complete, c.State)
 	require.Equal(t, second.Version, c.CompleteVersion)
 	require.EqualValues(t, 2, c.RowCount)
+}
+
+// A release that reads more of the platform's rows fills its new columns at the next pull, though the platform says the same.
+func TestWriteFunds_ANewColumnIsFilledUnderTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	s := fundStore(t)
+	grown := rawFundDaily
+	grown.Columns = append(slices.Clone(grown.Columns), store.RawColumn{Name: "grant_fen", Kind: store.Int})
+	row := paidOn("2026-11-20", 5_000_000, `{"paid":"5.00","grant":"1.00"}`)
+	_, err := s.WriteFunds(t.Context(), fundsOf(beginFunds(t, s, "fund_daily", "1", "2026-11-20"), rawFundDaily, row))
+	require.NoError(t, err)
+	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{grown}))
+	var versions []int64
+	for _, pull := range []string{"2", "3"} {
+		w := fundsOf(beginFunds(t, s, "fund_daily", pull, "2026-11-20"), grown, row)
+		w.Rows[0].Raw = append(w.Rows[0].Raw, int64(100))
+		_, err := s.WriteFunds(t.Context(), w)
+		require.NoError(t, err)
+		var grant, version int64
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT grant_fen, version FROM test_fund_daily").Row().Scan(&grant, &version))
+		require.Equal(t, int64(100), grant)
+		versions = append(versions, version)
+	}
+	require.Equal(t, versions[0], versions[1], "what says the same is not written again")
 }
 
 func TestWriteFunds_AnswerWithoutRowsIsSuspectIfThereWereSome(t *testing.T) {

@@ -25,11 +25,11 @@ var scattered = []struct{ shape, because string }{
 	{`^select account_id , (report , )?day , dirty from (coverage|wide_day) where media = \? and dirty <= `, "the days whose figures have changed: the tasks system.summary and system.wide"},
 	{`from \( select r \. account_id from report_(daily|hourly) r where r \. day = \? and r \. level = \? and r \. media = \? and r \. account_id > \? group by .* limit \? \) a left join binding_applied b on b \. account_id = a \. account_id `, "the accounts of a day, for its summary"},
 	{`^select account_id as id , game , os from binding_applied where game in `, "those of a few games of a day, for its summary"},
-	{`^select (id from run where id > \? and id < \?|d \. run_id , .* from subtask_dead d where d \. dead_at <= \?|day , account_id , .* from \w+_report_\w+ where day < \?) .*limit \?$`, "what is past its retention, once an hour"},
+	{`^select (id from run where id > \? and id < \?|d \. run_id , .* from subtask_dead d (left join run r on r \. id = d \. run_id )?where d \. dead_at <= \?|day , account_id , .* from \w+_report_\w+ where day < \?) .*limit \?$`, "what is past its retention, once an hour"},
 	{`^update binding_applied set noted = \?$|^insert ignore into summary_rebound .* from coverage where dirty is not `, "migrations, once"},
 	{`^select account_id , from_day , to_day , game , os from binding_applied order by`, "all bindings, each minute"},
 	{`^select .* from (hole|reconciliation) where (ordered_at < |last_seen_at < |media = )`, "the lists of system.fill and system.reconcile, and what they forget"},
-	{`^select \* from \( select \* from reconciliation where state = |^select id , task_name , media , .* from run order by id desc limit \?$|^select d \. run_id , .* from subtask_dead d order by d \. dead_at desc limit \?$|^select account_id , media , reason , due_at from subtask_due where state = `,
+	{`^select \* from \( select \* from reconciliation where state = |^select id , task_name , media , .* from run order by id desc limit \?$|^select d \. run_id , .* from subtask_dead d order by d \. dead_at desc limit \?$|^select account_id , media , reason , due_at from subtask_due where state = |^select account_id , .* from coverage where state = \? and media = |^select media , .* from unusable_value group by `,
 		"what the first page shows, once for all who look, and for the leader's metrics of it each minute"},
 	{`^select \* from \w+ where \? = \?$`, "the columns of a table, and no row"},
 }
