@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -285,5 +286,26 @@ func TestExclusive_WithoutRedisEachProcessHasItsOwnFloor(t *testing.T) {
 		r.Mini.SetError("")
 		cs[0].Stop()
 		cs[1].Stop()
+	})
+}
+
+// An exclusive message whose subtask has ended holds up nobody: its row is asked before the lane is cleared for it.
+func TestExclusive_AMessageThatComesAgainDoesNotClearTheLane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var at stage
+		c, s, k := newFaked(t, at.handlers()...)
+		require.NoError(t, c.Start(t.Context()))
+		m := k.member(acmeNormal)
+		m.deliver(message(s.wants(envelope(1)), ""))
+		synctest.Wait()
+		again := exclusive(10, time.Minute)
+		s.set(func(s *fakeStore) { s.states[again.Key] = store.SubtaskStatus{State: task.Succeeded, Delivery: 1} })
+		began := time.Now()
+		ended := m.deliver(message(again, ""))
+		synctest.Wait()
+		require.EqualValues(t, 1, ended.done.Load())
+		require.Less(t, time.Since(began), time.Second, "it does not wait for those that run")
+		c.Stop()
 	})
 }

@@ -314,3 +314,15 @@ func TestTurns_Property(t *testing.T) {
 		}
 	})
 }
+
+// What is no account's is serial by its part: logins and platforms do not wait for each other.
+func TestSerialKey_IsTheAccountOrElseThePart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		account int64
+		part    string
+		key     string
+	}{{7, "2026-11-20", "7"}, {7, "login 3", "7"}, {0, "login 3", "part login 3"}, {0, "login 4", "part login 4"}} {
+		require.Equal(t, c.key, serialKey(task.Envelope{Key: task.Key{AccountID: c.account, Part: c.part}}))
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -39,6 +40,8 @@ func TestJudge(t *testing.T) {
 		{"a timeout backs off", 0, context.DeadlineExceeded, verdict{state: task.Retrying, attempt: 1, after: 5 * time.Second, class: media.Transient}},
 		{"an unknown error backs off", 1, errors.New("?"), verdict{state: task.Retrying, attempt: 2, after: 10 * time.Second, class: media.Transient}},
 		{"the platform's pause is kept", 0, &media.Error{Class: media.Transient, RetryAfter: time.Hour}, verdict{state: task.Retrying, attempt: 1, after: time.Hour, class: media.Transient}},
+		{"the platform's pause has a limit", 0, &media.Error{Class: media.Transient, RetryAfter: 1e6 * time.Hour}, verdict{state: task.Retrying, attempt: 1, after: waitMax, class: media.Transient}},
+		{"a row that is too large is dead at once", 0, fmt.Errorf("write: %w", &store.TooLargeError{}), verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
 		{"the last attempt is dead", 5, &media.Error{Class: media.Transient}, verdict{state: task.Failed, attempt: 6, class: media.Transient}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

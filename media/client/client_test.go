@@ -323,6 +323,9 @@ func TestGet_DefersWhatWouldWaitBeyondItsDeadline(t *testing.T) {
 	_, err := s.client.For(account).Get(ctx, "x", nil)
 	require.Equal(t, 40*time.Second, requireType[*media.DeferError](t, err).After)
 	require.Zero(t, s.requests.Load())
+	s.waiter.err = fmt.Errorf("wait: %w", &ratelimit.WaitError{})
+	_, err = s.client.For(account).Get(ctx, "x", nil)
+	require.Equal(t, time.Second, requireType[*media.DeferError](t, err).After, "for how long is not known")
 	require.LessOrEqual(t, s.waiter.left, 45*time.Second, "some time is left for the call itself")
 	require.Greater(t, s.waiter.left, 30*time.Second)
 }
@@ -370,25 +373,27 @@ func TestGet_CallsNobodyWithoutAToken(t *testing.T) {
 
 func TestGet_LearnsThePlatformsTimeAndCallsAgain(t *testing.T) {
 	t.Parallel()
-	theirs := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Date", theirs.Format(http.TimeFormat))
-		var now int64
-		_, _ = fmt.Sscan(r.URL.Query().Get("now"), &now)
-		if now < theirs.Unix()-5 || now > theirs.Unix()+5 {
-			_, _ = io.WriteString(w, `{"code":4}`)
-			return
-		}
-		ok(w)
-	})
-	api := s.client.For(account)
-	_, err := api.Get(t.Context(), "x", nil)
-	require.NoError(t, err)
-	require.Equal(t, 2, api.Calls())
-	require.WithinDuration(t, theirs, s.client.Transport.Now(), 5*time.Second)
+	// Ahead of our clock and behind it.
+	for _, theirs := range []time.Time{time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2021, 1, 2, 3, 4, 5, 0, time.UTC)} {
+		s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", theirs.Format(http.TimeFormat))
+			var now int64
+			_, _ = fmt.Sscan(r.URL.Query().Get("now"), &now)
+			if now < theirs.Unix()-5 || now > theirs.Unix()+5 {
+				_, _ = io.WriteString(w, `{"code":4}`)
+				return
+			}
+			ok(w)
+		})
+		api := s.client.For(account)
+		_, err := api.Get(t.Context(), "x", nil)
+		require.NoError(t, err)
+		require.Equal(t, 2, api.Calls())
+		require.WithinDuration(t, theirs, s.client.Transport.Now(), 5*time.Second)
+	}
 
-	s = connect(t, answerCode(4))
-	_, err = s.client.For(account).Get(t.Context(), "x", nil)
+	s := connect(t, answerCode(4))
+	_, err := s.client.For(account).Get(t.Context(), "x", nil)
 	require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
 	require.EqualValues(t, 2, s.requests.Load(), "once")
 }

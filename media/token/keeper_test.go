@@ -253,21 +253,6 @@ func TestLogin_UsesWhatIsLeftWhenARefreshFails(t *testing.T) {
 	require.EqualValues(t, 1, w.platform.refreshes.Load(), "a failed refresh rests")
 }
 
-func TestRenew_RestsAfterAFailure(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, time.Hour)
-	w.platform.answer = func(int32, string) (media.Tokens, error) {
-		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "busy", RetryAfter: time.Minute}
-	}
-	_, err := w.keeper(t).Renew(t.Context(), w.id, 1, nil)
-	require.ErrorContains(t, err, "busy")
-	require.Equal(t, time.Minute, requireDeferred(t, err), "those who waited for it wait on, at no attempt")
-	_, err = w.keeper(t).Renew(t.Context(), w.id, 1, nil)
-	require.Greater(t, requireDeferred(t, err), 30*time.Second)
-	require.EqualValues(t, 1, w.platform.refreshes.Load())
-	require.Equal(t, store.TokenOK, w.row(t).State)
-}
-
 func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)

@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
+	"adsync/base/redis/redistest"
 	"adsync/base/secret"
 	"adsync/media"
 )
@@ -51,6 +53,18 @@ func TestLogin_SendsNoTokenThatHasEnded(t *testing.T) {
 	}
 }
 
+// waiting is a context that tells when somebody waits for its end.
+type waiting struct {
+	context.Context
+	begun chan struct{}
+	once  sync.Once
+}
+
+func (w *waiting) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.begun) })
+	return w.Context.Done()
+}
+
 // A refresh that was under way when a token was refused may bring that very token: it is refreshed again.
 func TestRenew_OfATokenThatTheRefreshUnderWayBroughtAsksAgain(t *testing.T) {
 	t.Parallel()
@@ -62,20 +76,74 @@ func TestRenew_OfATokenThatTheRefreshUnderWayBroughtAsksAgain(t *testing.T) {
 	k.mu.Lock()
 	k.flights[w.id] = underWay
 	k.mu.Unlock()
+	ctx := &waiting{Context: context.WithoutCancel(t.Context()), begun: make(chan struct{})}
 	renewed := make(chan Login, 1)
 	go func() {
-		next, err := k.Renew(context.WithoutCancel(t.Context()), w.id, login.Generation, nil)
+		next, err := k.Renew(ctx, w.id, login.Generation, nil)
 		if err == nil {
 			renewed <- next
 		}
 		close(renewed)
 	}()
+	<-ctx.begun
 	k.mu.Lock()
 	delete(k.flights, w.id)
 	k.mu.Unlock()
 	close(underWay.done)
 	require.Equal(t, login.Generation+1, (<-renewed).Generation)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
+}
+
+// A login that was authorised anew in a database that was set up anew counts from the beginning, and is used at once all the same.
+func TestReload_TakesWhatTheTableSaysWhateverIsKnown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	w.redis, w.keys = redistest.New(t)
+	k := w.keeper(t)
+	k.share(t.Context(), Login{ID: w.id, Generation: 7, Access: secret.NewText("of an earlier database"), Expires: time.Now().Add(time.Hour)})
+	k.remember(Login{ID: w.id, Generation: 7, Access: secret.NewText("of an earlier database"), Expires: time.Now().Add(time.Hour)})
+	require.NoError(t, k.Reload(t.Context(), w.id))
+	login, err := k.Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, login.Generation)
+	require.Equal(t, "access-1", login.Access.Reveal())
+	login, err = w.keeper(t).Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.Equal(t, "access-1", login.Access.Reveal(), "other processes take it from Redis")
+
+	k.Refused(w.id, 1, &media.Error{Class: media.Auth})
+	require.NoError(t, k.Reload(t.Context(), w.id))
+	_, err = k.Login(t.Context(), w.id)
+	require.NoError(t, err, "a person has acted: the rest is over")
+}
+
+// A login that is parked while its access token still has a moment to live is not used for that moment.
+func TestLogin_OfOneThatIsParkedIsNotWhatIsLeftOfItsToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, renewBefore/2)
+	w.platform.answer = func(int32, string) (media.Tokens, error) {
+		return media.Tokens{}, &media.Error{Class: media.Auth, Message: "revoked"}
+	}
+	k := w.keeper(t)
+	for range 2 {
+		login, err := k.Login(t.Context(), w.id)
+		requireParked(t, err)
+		require.Empty(t, login.Access.Reveal())
+	}
+}
+
+// What a refused token's login rests for is not ended by the same token, from wherever it is read again.
+func TestRefused_TheSameTokenDoesNotEndTheRest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	k := w.keeper(t)
+	_, err := k.Login(t.Context(), w.id)
+	require.NoError(t, err)
+	k.Refused(w.id, 1, &media.Error{Class: media.Auth, Message: "revoked"})
+	_, _, err = k.read(t.Context(), w.id)
+	require.NoError(t, err)
+	_, err = k.Login(t.Context(), w.id)
+	require.Positive(t, requireAuth(t, err))
 }
 
 func TestLogin_AnOlderTokenDoesNotTakeThePlaceOfANewerOne(t *testing.T) {
