@@ -19,14 +19,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
 	"adsync/media"
+	"adsync/media/client"
 	"adsync/media/simulator"
 	"adsync/media/tencent"
+	"adsync/media/token"
 )
 
 // liveHost is the simulator as if it were the real host of a platform, whose clock stands still.
@@ -421,3 +424,60 @@ func TestLiveFigure_NullIsNotZero(t *testing.T) {
 	require.False(t, LiveFigure{Platform: &zero}.Equal())
 	require.False(t, LiveFigure{Ours: &one, Platform: &zero}.Equal())
 }
+
+// grants ends the grant of the first call before it can be written.
+type grants struct{ given int }
+
+func (g *grants) Wait(context.Context, ratelimit.Call) (ratelimit.Grant, error) {
+	if g.given++; g.given == 1 {
+		return ratelimit.Grant{Until: time.Now()}, nil
+	}
+	return ratelimit.Grant{}, nil
+}
+
+func (*grants) Settle(ratelimit.Call, ratelimit.Grant, int) {}
+
+func (*grants) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
+	return nil
+}
+
+func (*grants) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
+	return nil
+}
+
+// oneToken has the token of one login.
+type oneToken struct{ client.Tokens }
+
+func (oneToken) Login(context.Context, int64) (token.Login, error) { return token.Login{ID: 1}, nil }
+
+// The HTTP client tells that a request is written before it sends the last of it: one whose grant ends in that moment was never sent, and is sent
+// again. Under load this was counted as a call that the platform had not seen.
+func TestCallBook_ARequestThatItsGrantsEndOvertookIsNoCall(t *testing.T) {
+	t.Parallel()
+	base, err := url.Parse("http://platform.test/v3.0")
+	require.NoError(t, err)
+	tries := 0
+	book := newCallBook(tencent.New(), base, roundTripper(func(req *http.Request) (*http.Response, error) {
+		tries++
+		httptrace.ContextClientTrace(req.Context()).WroteRequest(httptrace.WroteRequestInfo{})
+		if tries == 1 {
+			<-req.Context().Done()
+			return nil, context.Cause(req.Context())
+		}
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`)), Request: req}, nil
+	}))
+	c := client.New(client.Options{
+		Platform: tencent.New(), Transport: client.NewTransport(tencent.New(), base.String(), &http.Client{Transport: book}),
+		Waiter: &grants{}, Tokens: oneToken{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})
+	api := c.For(media.Account{})
+	_, err = api.Get(t.Context(), "adgroups/get", nil)
+	require.NoError(t, err)
+	require.Equal(t, 2, tries)
+	require.Equal(t, 1, api.Calls())
+	require.Equal(t, 1, book.total())
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -2,18 +2,17 @@ package standalone
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"adsync/media"
+	"adsync/media/client"
 )
 
 // EndpointCalls is what was asked of one endpoint of a platform.
@@ -55,7 +54,7 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	endpoint = strings.TrimSuffix(endpoint, "/")
-	// A request that its grant's end overtook never reached the platform; that it is written is told before the last of it is.
+	// That a request is written is told before the last of it is.
 	var written atomic.Bool
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
 		if info.Err == nil {
@@ -63,7 +62,7 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}}
 	resp, err := b.inner.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
-	if err == nil || written.Load() && !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err == nil || written.Load() && !client.WasOvertaken(req.Context(), err) {
 		b.note(endpoint, 1, "")
 	}
 	if teller, ok := b.platform.(media.QuotaTeller); ok && err == nil {

@@ -153,6 +153,12 @@ const grantTries = 3
 // errGrantEnded says that a request was not written by the end of its grant, and was not sent.
 var errGrantEnded = errors.New("the request was not written by the end of its grant")
 
+// WasOvertaken reports whether a request failed with err because its grant ended before it was written: nothing of it reached the platform, also
+// where the HTTP client says that it was written, which it does before it sends the last of it.
+func WasOvertaken(ctx context.Context, err error) bool {
+	return errors.Is(context.Cause(ctx), errGrantEnded) || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // once waits for the limits and sends the request one time.
 func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
 	call := a.limited(r, login)
@@ -263,7 +269,7 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil && (errors.Is(context.Cause(sendCtx), errGrantEnded) || errors.Is(err, os.ErrDeadlineExceeded)):
+	case err != nil && WasOvertaken(sendCtx, err):
 		a.calls.Add(-1)
 		return nil, errGrantEnded
 	case errors.Is(err, context.DeadlineExceeded):

@@ -173,7 +173,7 @@ func testUnknownFields(t *testing.T, h *harness) {
 	if funds.Daily.Page != nil {
 		flow, _ = h.flow(t, account, h.server.Today.Add(-2), h.server.Today.Add(-1))
 	}
-	h.connect(t, addingFields(t))
+	h.connect(t, altering(addFields))
 	if funds.Balance.Fetch != nil {
 		require.Equal(t, withoutJSON(balance), withoutJSON(h.balance(t, account)))
 	}

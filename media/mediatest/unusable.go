@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
-	"adsync/media/client"
 )
 
 // badValues are what a broken row may hold where any other value belongs, as JSON.
@@ -37,13 +33,13 @@ func testUnusable(t *testing.T, h *harness) {
 	t.Helper()
 	account, broken := h.tested()[0], 0
 	check := func(what string, page func() (media.Page, error)) {
-		h.connect(t, (&alteration{remove: true}).client())
+		h.connect(t, altering((&alteration{remove: true}).alter))
 		others, err := page()
 		require.NoError(t, err)
 		for field := 0; ; field++ {
 			for n := range badEach {
 				alter := &alteration{value: badValues[(field*badEach+n)%len(badValues)], field: field}
-				h.connect(t, alter.client())
+				h.connect(t, altering(alter.alter))
 				got, err := page()
 				require.NoError(t, err, "%s: %s as %s", what, alter.name, alter.value)
 				if alter.name == "" {
@@ -103,29 +99,6 @@ type alteration struct {
 	field  int // which of the row's values, in order
 	remove bool
 	name   string // of the value that was broken; "" when the row has no such value
-}
-
-// client is an HTTP client whose answers are altered.
-func (a *alteration) client() *http.Client {
-	inner := client.NewHTTP()
-	inner.Timeout = time.Minute
-	transport := inner.Transport
-	inner.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
-		resp, err := transport.RoundTrip(req)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return nil, err
-		}
-		body = a.alter(body)
-		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		resp.Header.Del("Content-Length")
-		return resp, nil
-	})
-	return inner
 }
 
 func (a *alteration) alter(body []byte) []byte {

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
@@ -33,6 +32,7 @@ import (
 // trapped is a client of a world with traps, and the tables that it fills.
 type trapped struct {
 	process
+	t        *testing.T
 	world    world
 	platform media.Platform
 	handlers *media.Registry
@@ -64,14 +64,26 @@ func newTrapped(t *testing.T, platform media.Platform, cfg simulator.Config) *tr
 	address, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	x := &trapped{
-		process: start(t, platform, server), platform: platform, world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
+		process: start(t, platform, server), t: t, platform: platform, world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
 	}
 	x.client.Waiter = unlimited{}
 	x.handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
-		Store: x.store, Accounts: x, Caller: x.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Store: x.store, Accounts: x, Caller: x.client, Clock: x, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})...)
 	return x
 }
+
+// Now implements clock.Clock: the world's clock, which tests put to other times. A puller judges days by it.
+func (x *trapped) Now() time.Time {
+	var at struct{ Now time.Time }
+	if err := json.Unmarshal(x.world.get(x.t, "clock", nil), &at); err != nil {
+		return time.Time{}
+	}
+	return at.Now
+}
+
+// Until implements clock.Clock.
+func (x *trapped) Until(at time.Time) time.Duration { return at.Sub(x.Now()) }
 
 // Account implements pull.Accounts: our ids count the server's accounts from 1.
 func (x *trapped) Account(_ context.Context, id int64) (media.Account, error) {
