@@ -221,7 +221,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
 		})
 		e.callers[p.Name()] = caller
-		fields := field.New(field.Options{Platform: p, Store: e.deps.Store, Logger: e.deps.Logger})
+		fields := field.New(field.Options{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger})
 		e.fields[p.Name()] = fields
 		if authoriser, ok := p.(media.Authoriser); ok {
 			e.flows[p.Name()] = oauth.New(oauth.Options{

@@ -260,7 +260,7 @@ func TestOwnedTables_WatchAllThatOperatorsOwn(t *testing.T) {
 
 	unwatched := map[string][]string{
 		"cron_task": {"id", "updated_at"}, "lane": {"updated_at"}, "rate_limit": {"id", "updated_at"}, "game": nil,
-		"report_field": {"retired_at", "updated_at"},
+		"report_field": {"retired_at", "updated_at", "accepted_at", "trial_at", "trial_note"},
 	}
 	for table, known := range unwatched {
 		columns := b.columns(table)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 )
@@ -14,7 +15,8 @@ type FieldState string
 const (
 	FieldAsked   FieldState = "asked"
 	FieldOff     FieldState = "off"     // nobody wants it
-	FieldRetired FieldState = "retired" // the platform refused it
+	FieldRetired FieldState = "retired" // the platform took it away
+	FieldRefused FieldState = "refused" // the platform refused it when it was tried
 )
 
 // ReportField is a row of report_field: what is asked for, or not, against what the platform's package says.
@@ -28,20 +30,34 @@ type ReportField struct {
 	ChangedBy string     `gorm:"column:changed_by"`
 	RetiredAt Time       `gorm:"column:retired_at"` // zero when the platform did not retire it
 	UpdatedAt Time       `gorm:"column:updated_at"`
+	// Accepted says that pulls may ask for a field that is asked for: until the platform has accepted it, it is only tried.
+	Accepted bool `gorm:"column:accepted"`
+	// TrialDue says that nobody is trying the field, and that nobody has a short time ago. TrialNote is why the last trial decided nothing.
+	TrialDue  bool   `gorm:"column:trial_due"`
+	TrialNote string `gorm:"column:trial_note"`
 }
+
+// Trying says that the field is to be tried before pulls ask for it.
+func (f ReportField) Trying() bool { return f.State == FieldAsked && !f.Accepted }
+
+// fieldTrying chooses the rows of fields that are to be tried.
+const fieldTrying = "state = 'asked' AND accepted_at IS NULL"
 
 // ReportFields reads the rows of a media, or of all for "", unchecked, by media, field, report and level.
 func (s *Store) ReportFields(ctx context.Context, media string) ([]ReportField, error) {
 	var rows []ReportField
-	err := s.Config.Writer(ctx).Raw("SELECT * FROM report_field WHERE ? IN ('', media) ORDER BY media, field, report, level", media).Scan(&rows).Error
+	err := s.Config.Writer(ctx).Raw("SELECT media, report, level, field, state, reason, changed_by, retired_at, updated_at, trial_note,"+
+		" accepted_at IS NOT NULL AS accepted, "+fieldTrying+" AND (trial_at IS NULL OR trial_at <= "+s.Config.dialect.Now()+") AS trial_due"+
+		" FROM report_field WHERE ? IN ('', media) ORDER BY media, field, report, level", media).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read report_field: %w", err)
 	}
 	return rows, nil
 }
 
-// PutReportField writes a row in the place of all those of the field whose reports and levels it covers. actor is who does so.
-func (s *Store) PutReportField(ctx context.Context, actor string, f ReportField) error {
+// PutReportField writes a row in the place of all those of the field whose reports and levels it covers, and with it more rows that it
+// covers. actor is who does so.
+func (s *Store) PutReportField(ctx context.Context, actor string, f ReportField, more ...ReportField) error {
 	where, args := "media = ? AND field = ?", []any{f.Media, f.Field}
 	if f.Report != "" {
 		where, args = where+" AND report = ?", append(args, f.Report)
@@ -53,8 +69,18 @@ func (s *Store) PutReportField(ctx context.Context, actor string, f ReportField)
 		if err := tx.Exec("DELETE FROM report_field WHERE "+where, args...).Error; err != nil {
 			return err
 		}
-		return tx.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			f.Media, f.Report, f.Level, f.Field, string(f.State), cut(f.Reason, 512), cut(f.ChangedBy, 96)).Error
+		for _, row := range append([]ReportField{f}, more...) {
+			accepted := "NULL"
+			if row.Accepted {
+				accepted = s.Config.dialect.Now()
+			}
+			err := tx.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, accepted_at) VALUES (?, ?, ?, ?, ?, ?, ?, "+accepted+")",
+				row.Media, row.Report, row.Level, row.Field, string(row.State), cut(row.Reason, 512), cut(row.ChangedBy, 96)).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("write the field %s of %s: %w", f.Field, f.Media, err)
@@ -68,27 +94,71 @@ func (s *Store) RetireReportField(ctx context.Context, f ReportField) (first boo
 	// Mostly many pulls meet the refusal at once, and all but the first have nothing to note.
 	var done int
 	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM report_field WHERE media = ? AND report = ? AND level = ? AND field = ? AND state <> ?", f.Media, f.Report, f.Level, f.Field, string(FieldAsked)).Row().Scan(&done)
-	if err != nil || done > 0 {
-		return false, wrapRetire(f, err)
+	if err == nil && done == 0 {
+		f.State = FieldRetired
+		first, err = s.stopField(ctx, "field.retire", f)
 	}
-	now, reason, by := s.Config.dialect.Now(), cut(f.Reason, 512), cut(f.ChangedBy, 96)
-	err = s.edit(ctx, Editor{by, "field.retire"}, "report_field", nil, func(tx *gorm.DB) error {
+	if err != nil {
+		return false, fmt.Errorf("retire the field %s of %s: %w", f.Field, f.Media, err)
+	}
+	return first, nil
+}
+
+// RefuseReportField notes that the platform refused a field when it was tried, in the reports and levels of the row, and returns whether
+// the row still asked for it or was not there.
+func (s *Store) RefuseReportField(ctx context.Context, f ReportField) (first bool, err error) {
+	f.State = FieldRefused
+	if first, err = s.stopField(ctx, "field.refuse", f); err != nil {
+		return false, fmt.Errorf("note the refusal of the field %s of %s: %w", f.Field, f.Media, err)
+	}
+	return first, nil
+}
+
+// stopField brings a row that asks for a field, or none, to the state of f.
+func (s *Store) stopField(ctx context.Context, action string, f ReportField) (first bool, err error) {
+	now, retired, reason, by := s.Config.dialect.Now(), "NULL", cut(f.Reason, 512), cut(f.ChangedBy, 96)
+	if f.State == FieldRetired {
+		retired = now
+	}
+	err = s.edit(ctx, Editor{by, action}, "report_field", nil, func(tx *gorm.DB) error {
 		made := tx.Exec(s.Config.dialect.InsertIgnore()+"report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
-			" VALUES (?, ?, ?, ?, ?, ?, ?, "+now+")", f.Media, f.Report, f.Level, f.Field, string(FieldRetired), reason, by)
+			" VALUES (?, ?, ?, ?, ?, ?, ?, "+retired+")", f.Media, f.Report, f.Level, f.Field, string(f.State), reason, by)
 		if made.Error == nil && made.RowsAffected == 0 {
-			made = tx.Exec("UPDATE report_field SET state = ?, reason = ?, changed_by = ?, retired_at = "+now+", updated_at = "+now+
+			made = tx.Exec("UPDATE report_field SET state = ?, reason = ?, changed_by = ?, accepted_at = NULL, trial_note = '', retired_at = "+retired+", updated_at = "+now+
 				" WHERE media = ? AND report = ? AND level = ? AND field = ? AND state = ?",
-				string(FieldRetired), reason, by, f.Media, f.Report, f.Level, f.Field, string(FieldAsked))
+				string(f.State), reason, by, f.Media, f.Report, f.Level, f.Field, string(FieldAsked))
 		}
 		first = made.RowsAffected > 0
 		return made.Error
 	})
-	return first && err == nil, wrapRetire(f, err)
+	return first && err == nil, err
 }
 
-func wrapRetire(f ReportField, err error) error {
-	if err == nil {
-		return nil
+// ClaimFieldTrial has no other process try a field for a while, and returns whether this one may: the field is still to be tried, and no
+// other tries it or has tried it a short time ago. The claim of a process that dies ends with that while.
+func (s *Store) ClaimFieldTrial(ctx context.Context, f ReportField, lasts time.Duration) (bool, error) {
+	n, err := s.changeTrial(ctx, f, "trial_at = "+s.Config.dialect.NowPlus(lasts), " AND (trial_at IS NULL OR trial_at <= "+s.Config.dialect.Now()+")")
+	return n > 0, err
+}
+
+// RestFieldTrial notes why a trial has decided nothing, and has the next one come after a rest.
+func (s *Store) RestFieldTrial(ctx context.Context, f ReportField, rest time.Duration, note string) error {
+	_, err := s.changeTrial(ctx, f, "trial_note = ?, trial_at = "+s.Config.dialect.NowPlus(rest), "", cut(note, 512))
+	return err
+}
+
+// AcceptReportField has pulls ask for a field that was tried.
+func (s *Store) AcceptReportField(ctx context.Context, f ReportField) error {
+	_, err := s.changeTrial(ctx, f, "trial_note = '', accepted_at = "+s.Config.dialect.Now(), "")
+	return err
+}
+
+// changeTrial changes what is known of the trial of a field that is still to be tried, which is no edit.
+func (s *Store) changeTrial(ctx context.Context, f ReportField, set, where string, args ...any) (int64, error) {
+	changed := s.Config.Writer(ctx).Exec("UPDATE report_field SET updated_at = updated_at, "+set+
+		" WHERE media = ? AND report = ? AND level = ? AND field = ? AND "+fieldTrying+where, append(args, f.Media, f.Report, f.Level, f.Field)...)
+	if changed.Error != nil {
+		return 0, fmt.Errorf("write the trial of the field %s of %s: %w", f.Field, f.Media, changed.Error)
 	}
-	return fmt.Errorf("retire the field %s of %s: %w", f.Field, f.Media, err)
+	return changed.RowsAffected, nil
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,4 +77,54 @@ func TestPutReportField_TakesThePlaceOfWhatItCovers(t *testing.T) {
 			require.Len(t, fieldStates(t, s, ""), 1+len(c.want))
 		})
 	}
+}
+
+// What pulls asked for before fields were tried goes on being asked for.
+func TestMigrateUp_FieldsThatAreAskedForAreAccepted(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	db := s.Config.Writer(t.Context())
+	for db.Exec("SELECT accepted_at FROM report_field").Error == nil {
+		require.NoError(t, s.MigrateDown(t.Context()))
+	}
+	require.NoError(t, db.Exec("INSERT INTO report_field (media, field, state, updated_at) VALUES ('m', 'a', 'asked', '2026-11-20 10:00:00'), ('m', 'b', 'off', '2026-11-20 10:00:00')").Error)
+	require.NoError(t, s.MigrateUp(t.Context()))
+	rows, err := s.ReportFields(t.Context(), "m")
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, false}, []bool{rows[0].Accepted, rows[1].Accepted})
+	require.False(t, rows[0].Trying())
+	require.Equal(t, "2026-11-20 10:00:00", rows[0].UpdatedAt.UTC().Format(time.DateTime), "that is no change of the row")
+
+	require.NoError(t, db.Exec("INSERT INTO report_field (media, field, state) VALUES ('m', 'c', 'asked')").Error)
+	rows, err = s.ReportFields(t.Context(), "m")
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, true}, []bool{rows[2].Trying(), rows[2].TrialDue}, "a row of SQL is tried")
+}
+
+// Of all processes one tries a field at a time, and a claim ends.
+func TestClaimFieldTrial_IsHadByOne(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	f := store.ReportField{Media: "m", Field: "a", State: store.FieldAsked}
+	claim := func(lasts time.Duration) bool {
+		claimed, err := s.ClaimFieldTrial(t.Context(), f, lasts)
+		require.NoError(t, err)
+		return claimed
+	}
+	require.False(t, claim(time.Minute), "there is no such row")
+	require.NoError(t, s.PutReportField(t.Context(), "otto", f))
+	require.True(t, claim(-time.Second))
+	require.True(t, claim(time.Minute), "the first has ended")
+	require.False(t, claim(time.Minute))
+	require.NoError(t, s.RestFieldTrial(t.Context(), f, -time.Second, "no answer"))
+	require.True(t, claim(time.Minute))
+	require.NoError(t, s.AcceptReportField(t.Context(), f))
+	require.False(t, claim(time.Minute), "it is accepted")
+	first, err := s.RetireReportField(t.Context(), f)
+	require.NoError(t, err)
+	require.True(t, first)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE report_field SET state = 'asked' WHERE field = 'a'").Error)
+	rows, err := s.ReportFields(t.Context(), "m")
+	require.NoError(t, err)
+	require.True(t, rows[0].Trying(), "what was retired is tried again, by SQL too")
 }

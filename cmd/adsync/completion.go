@@ -40,7 +40,7 @@ var (
 	// stateWords are what --state takes, by command.
 	stateWords = map[string][]string{
 		"adsync accounts list": words(store.AccountPulled, store.AccountParked, store.AccountUnbound),
-		"adsync fields list":   {"asked", "off", "retired"},
+		"adsync fields list":   {"asked", "trying", "off", "retired", "refused"},
 		"adsync reconcile":     {"open", "mended", "all"},
 		"adsync runs list":     runStates,
 		"adsync subtasks due":  words(task.Retrying, task.Deferred),

@@ -48,7 +48,7 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 		{[]string{"dead", "list", "--task=tencent.p"}, []string{"tencent.probe"}, nothing},
 		{[]string{"subtasks", "due", "--lane", ""}, []string{"important", "normal"}, nothing},
 		{[]string{"runs", "list", "--state", ""}, runStates, nothing},
-		{[]string{"fields", "list", "--state", ""}, []string{"asked", "off", "retired"}, nothing},
+		{[]string{"fields", "list", "--state", ""}, []string{"asked", "trying", "off", "retired", "refused"}, nothing},
 		{[]string{"limits", "--media", ""}, engine.PlatformNames(), nothing},
 		{[]string{"tasks", "create", "--media", ""}, append(engine.PlatformNames(), "system"), nothing},
 		{[]string{"pause", ""}, []string{"run", "task", "account", "media"}, nothing},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,19 +16,22 @@ func (a *app) newFields() *cobra.Command {
 		Use:   "fields",
 		Short: "Lists and changes which fields reports are asked for",
 		Long: `A report is asked for the fields that the platform's package names, and what you add or drop here; a change holds
-within half a minute. What comes of an added field stands in the raw rows' JSON from the next pull on. A field that the platform refuses
-is retired by itself, and the report goes on without it.`,
+within half a minute. A field that you add is tried first: one call of one account asks for it, and pulls ask for it once the platform has
+accepted it. What comes of it stands in the raw rows' JSON. A field that the platform takes away is retired by itself, and the report goes
+on without it.`,
 		Example: `  adsync fields list --state retired
   adsync fields add tencent order_pv`,
 	})
 	cmd.AddCommand(a.newFieldsList(),
-		a.newFieldsPut("add", "asked", "Asks for one more field", "Asks for", `Asks for a field of the platform's from the next pull on. A name
-that the platform does not know is retired at once: adsync fields list shows the platform's words.`),
+		a.newFieldsPut("add", "asked", "Asks for one more field", "Asks for", `Asks for one more field of the platform's. It is tried at the end
+of the next pull of any account: the first of its reports is asked for it with one call. If the platform refuses it, no other call asks for it, and adsync
+fields list shows the platform's words. If the platform accepts it, each of its other reports is asked once, and pulls ask those that have it. For a field
+that only some reports have, name them by --report and --level.`),
 		a.newFieldsPut("drop", "off", "Asks for a field no more", "No longer asks for", `Leaves a field out of the request: its column becomes NULL
 in the days that are pulled from then on. For a field that the platform has retired it says that somebody has seen that. What rows are kept
 apart by, and what was spent, cannot be dropped.`),
-		a.newFieldsPut("reinstate", "asked", "Asks again for a field that was dropped or retired", "Asks again for", `Asks again for a field that
-was dropped, or that the platform had retired and has again. Order the days that lack it anew to fill them.`),
+		a.newFieldsPut("reinstate", "asked", "Asks again for a field that was dropped, retired or refused", "Asks again for", `Asks again for a field that
+was dropped, or that the platform had retired or refused and has now. It is tried first, as one that is added. Order the days that lack it anew to fill them.`),
 		a.newFieldsBackfill())
 	return cmd
 }
@@ -49,7 +53,7 @@ of them, but for those that a row of their own speaks of. One without METRIC sta
 	}
 	f.common(cmd.Flags())
 	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
-	cmd.Flags().StringVar(&state, "state", "", "asked, off or retired; all if not given")
+	cmd.Flags().StringVar(&state, "state", "", "asked, trying, off, retired or refused; all if not given")
 	return cmd
 }
 
@@ -80,7 +84,10 @@ Without --report and --level it holds for all of them, and takes the place of wh
 				if err := json.Unmarshal(answer, &r); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(w, "%s %s of %s %s.\n", done, plain(r.Field), plain(r.Media), r.where())
+				if _, err := fmt.Fprintf(w, "%s %s of %s %s.\n", done, plain(r.Field), plain(r.Media), r.where()); err != nil || r.State != "trying" {
+					return err
+				}
+				_, err := fmt.Fprintf(w, "It is tried with one call first. What came of that: adsync fields list --media %s\n", plain(r.Media))
 				return err
 			})
 		},
@@ -94,9 +101,9 @@ Without --report and --level it holds for all of them, and takes the place of wh
 }
 
 type fieldRow struct {
-	Media, Field, Report, Level, State, Metric, Reason, By string
-	RetiredAt                                              time.Time `json:"retired_at"`
-	UpdatedAt                                              time.Time `json:"updated_at"`
+	Media, Field, Report, Level, State, Metric, Reason, Note, By string
+	RetiredAt                                                    time.Time `json:"retired_at"`
+	UpdatedAt                                                    time.Time `json:"updated_at"`
 }
 
 // where tells in words what a row holds for.
@@ -123,6 +130,9 @@ func printFields(w io.Writer, answer []byte) error {
 	t := table(w)
 	fmt.Fprintln(t, "MEDIA\tFIELD\tREPORT\tLEVEL\tSTATE\tMETRIC\tRETIRED\tCHANGED\tBY\tREASON")
 	for _, f := range a.Fields {
+		if f.Note != "" {
+			f.Reason = strings.TrimPrefix(f.Reason+"; not decided yet: "+f.Note, "; ")
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(f.Media), plain(f.Field), dashed(f.Report), dashed(f.Level),
 			plain(f.State), dashed(f.Metric), moment(f.RetiredAt), moment(f.UpdatedAt), dashed(f.By), dashed(f.Reason))
 	}

@@ -15,13 +15,13 @@ import (
 func TestFields_AreATableForPeople(t *testing.T) {
 	t.Parallel()
 	stdout, asked := told(t, `{"fields": [
-  {"media": "tencent", "field": "order_pv", "state": "asked", "by": "otto", "reason": "for the shops", "updated_at": "2026-11-21T09:00:00Z"},
+  {"media": "tencent", "field": "order_pv", "state": "trying", "by": "otto", "reason": "for the shops", "note": "no answer within 30s", "updated_at": "2026-11-21T09:00:00Z"},
   {"media": "tencent", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "retired", "metric": "registrations", "reason": "12009",
    "by": "adsync", "retired_at": "2026-11-21T10:20:04.11Z", "updated_at": "2026-11-21T10:20:04.11Z"}]}`,
 		"fields", "list", "--media", "tencent", "--state", "retired")
 	require.Equal(t, "/api/v1/fields?media=tencent&state=retired", asked)
 	require.Equal(t, `MEDIA    FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               CHANGED               BY      REASON
-tencent  order_pv  -             -        asked    -              -                     2026-11-21T09:00:00Z  otto    for the shops
+tencent  order_pv  -             -        trying   -              -                     2026-11-21T09:00:00Z  otto    for the shops; not decided yet: no answer within 30s
 tencent  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  adsync  12009
 `, stdout)
 	stdout, _ = told(t, `{"fields": []}`, "fields", "list")
@@ -37,6 +37,11 @@ func TestFields_AreChanged(t *testing.T) {
 		"added": {
 			[]string{"add", "tencent", "order_pv", "--by", "otto", "--reason", "r"}, `{"media": "tencent", "field": "order_pv", "state": "asked"}`,
 			`{"by":"otto","field":"order_pv","level":"","media":"tencent","reason":"r","report":"","state":"asked"}`, "Asks for order_pv of tencent in all reports.\n",
+		},
+		"added, and tried": {
+			[]string{"add", "tencent", "order_pv", "--by", "otto"}, `{"media": "tencent", "field": "order_pv", "state": "trying"}`,
+			`{"by":"otto","field":"order_pv","level":"","media":"tencent","reason":"","report":"","state":"asked"}`,
+			"Asks for order_pv of tencent in all reports.\nIt is tried with one call first. What came of that: adsync fields list --media tencent\n",
 		},
 		"dropped": {
 			[]string{"drop", "tencent", "reg_pv", "--report", "report_daily", "--level", "adgroup", "--by", "otto"},

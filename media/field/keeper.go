@@ -1,5 +1,6 @@
 // Package field keeps which fields the reports of a platform are asked for: those of the platform's package, and what the rows
-// of report_field say against it. A field that the platform refuses is retired there, and the report goes on without it.
+// of report_field say against it. A field that is added is tried with one call before pulls ask for it. A field that the platform refuses
+// is retired there, and the report goes on without it.
 package field
 
 import (
@@ -30,7 +31,9 @@ const (
 type Options struct {
 	Platform media.Platform
 	Store    *store.Store
-	Logger   *slog.Logger
+	// Clock is that of business days.
+	Clock  clock.Clock
+	Logger *slog.Logger
 }
 
 // Keeper knows the fields of one platform's reports. It is safe for concurrent use.
@@ -49,8 +52,9 @@ func New(o Options) *Keeper {
 	return &Keeper{Options: o, causes: telemetry.NewCauseLog(o.Logger)}
 }
 
-// Ask implements pull.Fields. A field is retired only when the same query has done without it: a refusal that names a field may
-// mean something else. Those that the report needs are never left out.
+// Ask implements pull.Fields. A field is retired only if the same query without it is not refused as wrong as well: a refusal that names
+// a field may mean something else. A pull that fails on its way after that has learned what it has learned. Fields that the report needs
+// are never left out.
 func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.ReportQuery) error) error {
 	rows, err := k.current(ctx)
 	if err != nil {
@@ -59,25 +63,37 @@ func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.Repor
 	query.Extra, query.Without = chosen(rows, report)
 	var refusals []*media.Error
 	for {
-		err := do(query)
-		if err == nil {
-			break
-		}
+		err = do(query)
 		e, ok := errors.AsType[*media.Error](err)
 		if !ok || e.Field == "" || report.Needs(e.Field) || slices.Contains(query.Without, e.Field) {
-			return err
+			break
 		}
 		refusals = append(refusals, e)
 		query.Without = append(slices.Clip(query.Without), e.Field)
 	}
+	if isWrong(err) {
+		return err
+	}
 	for _, e := range refusals {
 		k.retire(ctx, report, e)
 	}
-	return nil
+	return err
 }
 
-// retire notes that the platform refuses a field. The pull has its rows: if this fails, the next pull tries it again.
+// isWrong reports whether an error says that the query itself is wrong, and not that it has too many rows, that its days have no hours, or
+// that the account is closed.
+func isWrong(err error) bool {
+	e, ok := errors.AsType[*media.Error](err)
+	return ok && (e.Class == media.Invalid || e.Class == media.Bug) && e.Parks == "" && !errors.Is(err, media.ErrRowCap) && !errors.Is(err, media.ErrNoHours)
+}
+
+// noteTime is how long what was learned of a field may take to be written, also when the pull's own time is over.
+const noteTime = 5 * time.Second
+
+// retire notes that the platform refuses a field. If this fails, the next pull asks for it again.
 func (k *Keeper) retire(ctx context.Context, report media.Report, refusal *media.Error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
 	platform := k.Platform.Name()
 	first, err := k.Store.RetireReportField(ctx, store.ReportField{
 		Media: platform, Report: report.Name, Level: report.Level, Field: refusal.Field, Reason: refusal.Error(), ChangedBy: "adsync",
@@ -87,13 +103,18 @@ func (k *Keeper) retire(ctx context.Context, report media.Report, refusal *media
 			"media", platform, "field", refusal.Field)
 		return
 	}
-	k.mu.Lock()
-	k.next = time.Time{}
-	k.mu.Unlock()
+	k.forget()
 	if first {
 		k.Logger.Error("the platform has retired a field: the report goes on without it, and its column stays empty",
 			"media", platform, "report", report.Name, "level", report.Level, "field", refusal.Field, "err", refusal)
 	}
+}
+
+// forget has the rows read again before they are used.
+func (k *Keeper) forget() {
+	k.mu.Lock()
+	k.next = time.Time{}
+	k.mu.Unlock()
 }
 
 // current returns the rows, at most rowsMaxAge old. While they cannot be read the last ones hold.
@@ -124,38 +145,43 @@ func (k *Keeper) current(ctx context.Context) ([]store.ReportField, error) {
 	return k.rows, nil
 }
 
-// chosen returns what rows say of a report's fields: of several rows of one field the most particular one, and of those the one that
-// names the report.
+// chosen returns what rows say of a report's fields.
 func chosen(rows []store.ReportField, report media.Report) (extra, without []string) {
-	best := map[string]store.ReportField{}
-	var names []string
-	for _, r := range rows {
-		if r.Report != "" && r.Report != report.Name || r.Level != "" && r.Level != report.Level {
-			continue
-		}
-		have, known := best[r.Field]
-		if !known {
-			names = append(names, r.Field)
-		}
-		if !known || particular(r) > particular(have) {
-			best[r.Field] = r
-		}
-	}
 	own := report.Figures.Fields()
-	for _, name := range names {
-		isOwn := slices.Contains(own, name)
-		switch best[name].State {
-		case store.FieldAsked:
-			if !isOwn && !report.Needs(name) {
-				extra = append(extra, name)
-			}
-		default:
-			if isOwn && !report.Needs(name) {
-				without = append(without, name)
-			}
+	for _, r := range holding(rows, report) {
+		isOwn, asks := slices.Contains(own, r.Field), r.State == store.FieldAsked && r.Accepted
+		switch {
+		case report.Needs(r.Field):
+		case asks && !isOwn:
+			extra = append(extra, r.Field)
+		case !asks && isOwn:
+			without = append(without, r.Field)
 		}
 	}
 	return extra, without
+}
+
+// holding returns the row that holds for each field in a report: of several the most particular one, and of those the one that names the
+// report.
+func holding(rows []store.ReportField, report media.Report) []store.ReportField {
+	var best []store.ReportField
+	for _, r := range rows {
+		if !covers(r, report) {
+			continue
+		}
+		at := slices.IndexFunc(best, func(b store.ReportField) bool { return b.Field == r.Field })
+		switch {
+		case at < 0:
+			best = append(best, r)
+		case particular(r) > particular(best[at]):
+			best[at] = r
+		}
+	}
+	return best
+}
+
+func covers(r store.ReportField, report media.Report) bool {
+	return (r.Report == "" || r.Report == report.Name) && (r.Level == "" || r.Level == report.Level)
 }
 
 func particular(r store.ReportField) (n int) {
@@ -183,8 +209,8 @@ func Check(platform media.Platform, r store.ReportField) error {
 	if !wellFormed.MatchString(r.Field) {
 		return &RowError{"field", r.Field, "the platform's name of a field: letters, digits, _ and ., up to 96"}
 	}
-	if !slices.Contains([]store.FieldState{store.FieldAsked, store.FieldOff, store.FieldRetired}, r.State) {
-		return &RowError{"state", string(r.State), "asked, off or retired"}
+	if !slices.Contains([]store.FieldState{store.FieldAsked, store.FieldOff, store.FieldRetired, store.FieldRefused}, r.State) {
+		return &RowError{"state", string(r.State), "asked, off, retired or refused"}
 	}
 	var reports, levels []string
 	for _, report := range platform.Reports() {

@@ -2,6 +2,7 @@ package field_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/clock"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/media"
@@ -31,14 +33,15 @@ func setup(t *testing.T, s *store.Store) *bench {
 	t.Helper()
 	b := &bench{t: t, store: s}
 	b.keeper = field.New(field.Options{
-		Platform: tencent.New(), Store: s, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+		Platform: tencent.New(), Store: s, Clock: clock.System{}, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
 	})
 	return b
 }
 
+// put writes a row. A field that it asks for needs no trial.
 func (b *bench) put(report, level, name string, state store.FieldState) {
 	b.t.Helper()
-	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: state}))
+	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: state, Accepted: state == store.FieldAsked}))
 }
 
 func report(t *testing.T, name, level string) media.Report {
@@ -141,10 +144,8 @@ func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 func TestAsk_RetiresNothingWhenTheRestIsRefusedToo(t *testing.T) {
 	t.Parallel()
 	refusal := &media.Error{Class: media.Bug, Code: "40000", Message: "no such advertiser"}
-	away := &media.Error{Class: media.Transient, Message: "no answer"}
 	for name, p := range map[string]*platform{
 		"for another reason":          {refuses: []string{"reg_pv"}, then: refusal},
-		"by a call that failed":       {refuses: []string{"reg_pv"}, then: away},
 		"for what the report needs":   {refuses: []string{"reg_pv", "cost"}},
 		"at once, for another reason": {then: refusal},
 	} {
@@ -160,6 +161,38 @@ func TestAsk_RetiresNothingWhenTheRestIsRefusedToo(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, rows)
 			require.Empty(t, b.log.String())
+		})
+	}
+}
+
+// A pull that fails on its way has learned which fields there are not: the next one does not ask for them.
+func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]error{
+		"no answer":                         &media.Error{Class: media.Transient, Message: "no answer"},
+		"a limit":                           &media.DeferError{After: time.Minute, Reason: "its limit is used up"},
+		"a token that ended":                &media.Error{Class: media.Auth, Code: "11000", Message: "token"},
+		"the pull's time":                   context.DeadlineExceeded,
+		"more rows than the platform gives": &media.Error{Class: media.Invalid, Message: "too many", Err: media.ErrRowCap},
+		"a day without hours":               &media.Error{Class: media.Invalid, Message: "whole days", Err: media.ErrNoHours},
+		"an account that was closed":        &media.Error{Class: media.Invalid, Code: "11009", Message: "closed", Parks: media.Frozen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, storetest.New(t))
+			ctx, cancel := context.WithCancel(t.Context())
+			p := &platform{refuses: []string{"reg_pv", "view_count"}, then: then}
+			err := b.keeper.Ask(ctx, report(t, "report_daily", "account"), media.ReportQuery{}, func(q media.ReportQuery) error {
+				err := p.do(q)
+				if err == then {
+					cancel() // What was learned is noted also when the pull may do no more.
+				}
+				return err
+			})
+			require.ErrorIs(t, err, then)
+			require.Len(t, p.asked, 3)
+			_, without := b.asked("report_daily", "account")
+			require.Equal(t, []string{"reg_pv", "view_count"}, without)
 		})
 	}
 }
@@ -206,12 +239,13 @@ func TestAsk_NamesRowsThatCannotBeUsed(t *testing.T) {
 	} {
 		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO report_field (media, report, level, field, state) VALUES ('tencent', "+row+")").Error)
 	}
+	require.NoError(t, b.store.AcceptReportField(t.Context(), store.ReportField{Media: tencent.Name, Field: "order_pv"}))
 	extra, without := b.asked("report_daily", "account")
 	require.Equal(t, []string{"order_pv"}, extra)
 	require.Empty(t, without)
 	for _, why := range []string{
 		`field \"date\" is refused: want a field that report_daily can do without`, `field \"cost\" is refused`, `field \"a b\" is refused`,
-		`state \"maybe\" is refused: want asked, off or retired`, `report \"report_weekly\" is refused: want one of report_daily, report_hourly, or none for all`,
+		`state \"maybe\" is refused: want asked, off, retired or refused`, `report \"report_weekly\" is refused: want one of report_daily, report_hourly, or none for all`,
 		`level \"site\" is refused: want one of account, adgroup, creative, or none for all`,
 	} {
 		require.Contains(t, b.log.String(), why)

@@ -139,7 +139,7 @@ func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	b := &bundle{store: s, platform: platform}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
-		Fields: field.New(field.Options{Platform: platform, Store: s, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}),
+		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{}, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}),
 		Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: prometheus.NewRegistry(),
 	})...)
 	return b

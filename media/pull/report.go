@@ -157,6 +157,9 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, work.Part, err)
 	}
 	result, err := p.writeReport(ctx, account, report, *claim, got, work.Confirmed)
+	if err == nil && p.Fields != nil {
+		p.Fields.Try(ctx, api)
+	}
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 

@@ -120,7 +120,7 @@ func setupCapped(t *testing.T, platform *cappedPlatform) *bundle {
 	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable}))
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-		Fields: field.New(field.Options{Platform: platform, Store: s, Logger: slog.New(slog.DiscardHandler)}),
+		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler)}),
 	})...)}
 }
 
@@ -203,7 +203,7 @@ func TestSplit_EveryQueryAsksForTheSameFields(t *testing.T) {
 	t.Parallel()
 	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(2, 3), "2026-11-20": even(9, 4)}, wants: "order_pv"}
 	b := setupCapped(t, c)
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: "fake", Field: c.wants, State: store.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: "fake", Field: c.wants, State: store.FieldAsked, Accepted: true}))
 	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-20", levelCreative)
 	require.NoError(t, err)
 	require.Equal(t, map[day.Day]int{"2026-11-19": 6, "2026-11-20": 36}, b.written(t))

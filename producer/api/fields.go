@@ -30,10 +30,12 @@ type fieldJSON struct {
 	Field  string `json:"field"`
 	Report string `json:"report,omitempty"` // none for all
 	Level  string `json:"level,omitempty"`  // none for all
-	State  string `json:"state"`            // asked, off, retired
+	State  string `json:"state"`            // asked, trying, off, retired, refused
 	// Metric is the column of the public tables that it fills; none for what stands in the raw rows' JSON alone.
-	Metric    string    `json:"metric,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
+	Metric string `json:"metric,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Note is why the last trial of a field has decided nothing.
+	Note      string    `json:"note,omitempty"`
 	By        string    `json:"by,omitempty"`
 	RetiredAt time.Time `json:"retired_at,omitzero"`
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
@@ -60,7 +62,7 @@ func (r *fieldRequest) Validate() []httpapi.FieldError {
 		refuse("media", "is missing: want the name of a platform")
 	}
 	if r.State != string(store.FieldAsked) && r.State != string(store.FieldOff) {
-		refuse("state", "%q is refused: want %s or %s; the platform alone retires a field", r.State, store.FieldAsked, store.FieldOff)
+		refuse("state", "%q is refused: want %s or %s; the platform alone retires and refuses a field", r.State, store.FieldAsked, store.FieldOff)
 	}
 	for _, f := range [][2]string{{"media", r.Media}, {"field", r.Field}, {"report", r.Report}, {"level", r.Level}} {
 		if n := utf8.RuneCountInString(f[1]); n > fieldNameMax {
@@ -74,14 +76,27 @@ func (r *fieldRequest) Validate() []httpapi.FieldError {
 	return errs
 }
 
+// fieldTrying is the state of a field that is asked for and that its platform has not accepted yet: pulls do not ask for it.
+const fieldTrying = "trying"
+
+// fieldStates are the states that are shown.
+var fieldStates = []string{string(store.FieldAsked), fieldTrying, string(store.FieldOff), string(store.FieldRetired), string(store.FieldRefused)}
+
+func fieldStateOf(r store.ReportField) string {
+	if r.Trying() {
+		return fieldTrying
+	}
+	return string(r.State)
+}
+
 func (a *api) listFields(c *gin.Context) error {
 	q, err := queryOf(c, "media", "state")
 	if err != nil {
 		return err
 	}
-	state := store.FieldState(q.values.Get("state"))
-	if state != "" && !slices.Contains([]store.FieldState{store.FieldAsked, store.FieldOff, store.FieldRetired}, state) {
-		q.refuse("state", "%q is refused: want %s, %s or %s, or leave it out for all", state, store.FieldAsked, store.FieldOff, store.FieldRetired)
+	state := q.values.Get("state")
+	if state != "" && !slices.Contains(fieldStates, state) {
+		q.refuse("state", "%q is refused: want one of %s, or leave it out for all", state, strings.Join(fieldStates, ", "))
 		return q.err()
 	}
 	platforms, err := a.platforms(q.values.Get("media"))
@@ -95,7 +110,7 @@ func (a *api) listFields(c *gin.Context) error {
 			return err
 		}
 		for _, f := range all {
-			if state == "" || f.State == string(state) {
+			if state == "" || f.State == state {
 				shown = append(shown, f)
 			}
 		}
@@ -116,8 +131,8 @@ func (a *api) fieldsOf(c *gin.Context, p media.Platform) ([]fieldJSON, error) {
 	for _, r := range rows {
 		spoken[r.Field] = spoken[r.Field] || r.Report == "" && r.Level == ""
 		all = append(all, fieldJSON{
-			Media: r.Media, Field: r.Field, Report: r.Report, Level: r.Level, State: string(r.State), Metric: metrics[r.Field],
-			Reason: r.Reason, By: r.ChangedBy, RetiredAt: r.RetiredAt.Time, UpdatedAt: r.UpdatedAt.Time,
+			Media: r.Media, Field: r.Field, Report: r.Report, Level: r.Level, State: fieldStateOf(r), Metric: metrics[r.Field],
+			Reason: r.Reason, Note: r.TrialNote, By: r.ChangedBy, RetiredAt: r.RetiredAt.Time, UpdatedAt: r.UpdatedAt.Time,
 		})
 	}
 	for name, metric := range metrics {
@@ -162,10 +177,15 @@ func (a *api) putField(c *gin.Context) error {
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
 		return httpapi.Invalid(httpapi.FieldError{Field: e.Column, Detail: fmt.Sprintf("%q is refused: want %s", e.Value, e.Want)})
 	}
-	if err := a.checkFieldCount(c, platforms[0], row); err != nil {
+	have, err := a.Store.ReportFields(c.Request.Context(), request.Media)
+	if err != nil {
 		return err
 	}
-	if err := a.Store.PutReportField(c.Request.Context(), httpapi.CallerOf(c).Name, row); err != nil {
+	if err := checkFieldCount(have, platforms[0], row); err != nil {
+		return err
+	}
+	row, more := field.Rows(platforms[0], have, row)
+	if err := a.Store.PutReportField(c.Request.Context(), httpapi.CallerOf(c).Name, row, more...); err != nil {
 		return err
 	}
 	all, err := a.fieldsOf(c, platforms[0])
@@ -181,21 +201,13 @@ func (a *api) putField(c *gin.Context) error {
 	return nil
 }
 
-// fieldsAddedMax is how many fields that no package names may be asked for of a report: each name that a platform refuses costs every
-// account's pull a call until it is found.
+// fieldsAddedMax is how many fields that no package names may be asked for of a report: each is tried with a call, and makes all answers larger.
 const fieldsAddedMax = 20
 
 // checkFieldCount refuses one more field than reports may have in addition to those of the platform's package.
-func (a *api) checkFieldCount(c *gin.Context, p media.Platform, row store.ReportField) error {
-	if row.State != store.FieldAsked {
-		return nil
-	}
-	rows, err := a.Store.ReportFields(c.Request.Context(), p.Name())
-	if err != nil {
-		return err
-	}
+func checkFieldCount(rows []store.ReportField, p media.Platform, row store.ReportField) error {
 	metrics := metricsOf(p)
-	if _, known := metrics[row.Field]; known {
+	if _, known := metrics[row.Field]; known || row.State != store.FieldAsked {
 		return nil
 	}
 	meets := func(one, other string) bool { return one == "" || other == "" || one == other }

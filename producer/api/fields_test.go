@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,9 +14,9 @@ import (
 )
 
 type fieldAnswer struct {
-	Media, Field, Report, Level, State, Metric, Reason, By string
-	RetiredAt                                              string `json:"retired_at"`
-	UpdatedAt                                              string `json:"updated_at"`
+	Media, Field, Report, Level, State, Metric, Reason, Note, By string
+	RetiredAt                                                    string `json:"retired_at"`
+	UpdatedAt                                                    string `json:"updated_at"`
 }
 
 func (b *bench) fields(query string) []fieldAnswer {
@@ -53,7 +54,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 		return f
 	}
 	added := put(`{"media": "tencent", "field": "order_pv", "state": "asked", "reason": "for the shops"}`)
-	require.Equal(t, fieldAnswer{Media: "tencent", Field: "order_pv", State: "asked", By: "ada", Reason: "for the shops"}, added)
+	require.Equal(t, fieldAnswer{Media: "tencent", Field: "order_pv", State: "trying", By: "ada", Reason: "for the shops"}, added)
 	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("order_pv"))
 
 	_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: "tencent", Report: "report_daily", Level: "adgroup", Field: "reg_pv", Reason: "12009", ChangedBy: "adsync"})
@@ -65,8 +66,12 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	require.NotEmpty(t, retired[0].RetiredAt)
 	require.Len(t, b.fieldsNamed("reg_pv"), 2, "everywhere else it is asked for")
 
-	put(`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "state": "asked"}`)
+	kept := put(`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "state": "asked"}`)
+	require.Equal(t, "asked", kept.State, "the other levels are asked for it as before")
 	require.Empty(t, b.fields("?state=retired"))
+	tried := b.fields("?state=trying")
+	require.Equal(t, []string{"order_pv", "reg_pv"}, []string{tried[0].Field, tried[1].Field})
+	require.Equal(t, []string{"report_daily", "adgroup"}, []string{tried[1].Report, tried[1].Level})
 	off := put(`{"media": "tencent", "field": "reg_pv", "state": "off"}`)
 	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("reg_pv"))
 	retirement := `{"state":"retired","reason":"12009","changed_by":"adsync"}`
@@ -74,9 +79,10 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 		`ada field.put report_field/tencent/order_pv  > {"state":"asked","reason":"for the shops","changed_by":"ada"}`,
 		`adsync field.retire report_field/tencent/reg_pv/report_daily/adgroup  > ` + retirement,
 		`ada field.put report_field/tencent/reg_pv/report_daily  > {"state":"asked","reason":"","changed_by":"ada"}`,
-		`ada field.put report_field/tencent/reg_pv/report_daily/adgroup ` + retirement + ` >`,
+		`ada field.put report_field/tencent/reg_pv/report_daily/adgroup ` + retirement + ` > {"state":"asked","reason":"","changed_by":"ada"}`,
 		`ada field.put report_field/tencent/reg_pv  > {"state":"off","reason":"","changed_by":"ada"}`,
 		`ada field.put report_field/tencent/reg_pv/report_daily {"state":"asked","reason":"","changed_by":"ada"} >`,
+		`ada field.put report_field/tencent/reg_pv/report_daily/adgroup {"state":"asked","reason":"","changed_by":"ada"} >`,
 	}, b.auditText())
 	require.Greater(t, len(b.fields("")), len(b.fields("?media=tencent")))
 }
@@ -90,7 +96,7 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 	}{
 		"nothing": {`{}`, []httpapi.FieldError{
 			{Field: "media", Detail: "is missing: want the name of a platform"},
-			{Field: "state", Detail: `"" is refused: want asked or off; the platform alone retires a field`},
+			{Field: "state", Detail: `"" is refused: want asked or off; the platform alone retires and refuses a field`},
 		}},
 		"an unknown platform": {`{"media": "myspace", "field": "x", "state": "off"}`, []httpapi.FieldError{
 			{Field: "media", Detail: `"myspace" is refused: want tencent or oceanengine`},
@@ -118,7 +124,34 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{"media": "tencent", "field": "x", "state": "off"}`, operatorToken).Code)
 }
 
-// Each invented name costs the accounts of a platform calls until it is found: only so many fit.
+// What the platform says of a field that was added is shown in its words, and put again the field is tried again.
+func TestFields_ATrialIsShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const order = `{"media": "tencent", "field": "order_pv", "state": "asked"}`
+	put := func() string { return b.call(http.MethodPut, "/api/v1/fields", order, adminToken).Body.String() }
+	require.Contains(t, put(), `"state":"trying"`)
+	row := store.ReportField{Media: "tencent", Field: "order_pv", ChangedBy: "adsync"}
+	claimed, err := b.store.ClaimFieldTrial(t.Context(), row, time.Minute)
+	require.NoError(t, err)
+	require.True(t, claimed)
+	require.NoError(t, b.store.RestFieldTrial(t.Context(), row, time.Minute, "no answer within 30s"))
+	require.Equal(t, "no answer within 30s", b.fields("?state=trying")[0].Note)
+
+	row.Reason = "12009: unknown field order_pv"
+	first, err := b.store.RefuseReportField(t.Context(), row)
+	require.NoError(t, err)
+	require.True(t, first)
+	require.Empty(t, b.fields("?state=trying"))
+	require.Equal(t, []fieldAnswer{{Media: "tencent", Field: "order_pv", State: "refused", Reason: "12009: unknown field order_pv", By: "adsync"}}, b.fieldsNamed("order_pv"))
+	require.Len(t, b.fields("?state=refused"), 1)
+
+	require.Contains(t, put(), `"state":"trying"`)
+	require.NoError(t, b.store.AcceptReportField(t.Context(), row))
+	require.Contains(t, put(), `"state":"asked"`, "pulls ask for it already")
+}
+
+// Each field that is added costs a call, and makes answers larger: only so many fit.
 func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -38,7 +38,7 @@ func (l *look) attend(ctx context.Context) error {
 	}
 	for _, step := range []func(context.Context) error{
 		l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendImpossible,
-		l.attendDead, l.attendDoubtful, l.attendDifferences, l.attendFailed, l.attendUnusable,
+		l.attendDead, l.attendDoubtful, l.attendDifferences, l.attendFailed, l.attendUnusable, l.attendFields,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -31,7 +31,7 @@ func (b *fieldsBench) pull() error {
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	handlers := pull.Handlers(b.platform, pull.Deps{
 		Store: b.store, Accounts: b.life, Caller: b.client, Clock: clock.System{}, Logger: log, Registerer: o.Registerer,
-		Fields: field.New(field.Options{Platform: b.platform, Store: b.store, Logger: log}),
+		Fields: field.New(field.Options{Platform: b.platform, Store: b.store, Clock: clock.System{}, Logger: log}),
 	})
 	h, ok := media.NewRegistry(handlers...).Get(b.platform.Name() + ".report_daily")
 	require.True(b.t, ok)
@@ -74,8 +74,11 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		if platform.Name() == tencent.Name {
 			retired = "reg_pv"
 		}
-		ask := func(name string) {
-			require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: platform.Name(), Field: name, State: store.FieldAsked}))
+		ask := func(name string) { // as the API does
+			have, err := b.store.ReportFields(t.Context(), platform.Name())
+			require.NoError(t, err)
+			row, more := field.Rows(platform, have, store.ReportField{Media: platform.Name(), Field: name, State: store.FieldAsked})
+			require.NoError(t, b.store.PutReportField(t.Context(), "otto", row, more...))
 		}
 		// One that the platform adds after this program was written.
 		b.world.order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
@@ -86,9 +89,13 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		ask("brand_new")
 		require.NoError(t, b.pull())
 		fields, _, _ = b.row()
+		require.NotContains(t, fields, "brand_new", "a pull that has gone well tries it")
+		require.Contains(t, b.log.String(), "the platform accepts a field that was added")
+		require.NoError(t, b.pull())
+		fields, _, _ = b.row()
 		value, err := json.Marshal(fields["brand_new"])
 		require.NoError(t, err)
-		require.Equal(t, *clicks, number(t, value), "it landed at the next pull")
+		require.Equal(t, *clicks, number(t, value), "it landed once it was accepted")
 
 		// One that the platform takes away, and one that it never had.
 		b.world.order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": retired})
@@ -99,7 +106,8 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		require.Nil(t, registrations, "NULL, and not 0")
 		require.Equal(t, clicks, again)
 		require.Contains(t, fields, "brand_new")
-		require.Equal(t, 2, bytes.Count(b.log.Bytes(), []byte("the platform has retired a field")), b.log.String())
+		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform has retired a field")), b.log.String())
+		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform refuses a field that was added")), b.log.String())
 		rows, err := b.store.ReportFields(t.Context(), platform.Name())
 		require.NoError(t, err)
 		states := map[string]store.FieldState{}
@@ -107,14 +115,14 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 			states[r.Field+" "+r.Report+" "+r.Level] = r.State
 		}
 		require.Equal(t, map[string]store.FieldState{
-			"brand_new  ": store.FieldAsked, "misspelt  ": store.FieldAsked,
-			"misspelt report_daily adgroup": store.FieldRetired, retired + " report_daily adgroup": store.FieldRetired,
+			"brand_new  ": store.FieldAsked, "misspelt  ": store.FieldRefused, retired + " report_daily adgroup": store.FieldRetired,
 		}, states)
 
 		// It comes back.
 		b.world.send(t, "DELETE", "faults", nil)
 		b.world.order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
 		ask(retired)
+		require.NoError(t, b.pull(), "it is tried")
 		require.NoError(t, b.pull())
 		_, registrations, _ = b.row()
 		require.NotNil(t, registrations)

@@ -1,0 +1,195 @@
+package field
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+	"adsync/media"
+)
+
+const (
+	// trialTime is how long a trial may take: it comes at the end of a pull and holds its place in the pool.
+	trialTime = 30 * time.Second
+	// trialClaim is how long a trial keeps other processes off the field. It is longer than a trial and the note of it.
+	trialClaim = 2 * time.Minute
+	// trialRest is how long after a trial that decided nothing the next one comes.
+	trialRest = time.Minute
+)
+
+// Rows returns the rows to write for one that somebody puts: a field that a report asks for already stays asked for, and one that it does
+// not ask for is tried first. have are the platform's rows.
+func Rows(platform media.Platform, have []store.ReportField, put store.ReportField) (row store.ReportField, more []store.ReportField) {
+	if put.State != store.FieldAsked {
+		return put, nil
+	}
+	for _, report := range platform.Reports() {
+		if !covers(put, report) {
+			continue
+		}
+		extra, without := chosen(have, report)
+		if isOwn := slices.Contains(report.Figures.Fields(), put.Field); isOwn && !slices.Contains(without, put.Field) || slices.Contains(extra, put.Field) {
+			put.Accepted = true
+			continue
+		}
+		one := put
+		one.Report, one.Level, one.Accepted = report.Name, report.Level, false
+		more = append(more, one)
+	}
+	if !put.Accepted {
+		more = nil
+	}
+	return put, more
+}
+
+// Try implements pull.Fields: if a field is to be tried, and no process tries it, one call of the account asks for it. A row that covers
+// several reports is tried in one after the other, and refused by the first call that is. One that passes in the first is accepted, and
+// refused in those of the others that refuse it. What fails for another reason decides nothing: the next pull after a rest tries again.
+func (k *Keeper) Try(ctx context.Context, api media.API) {
+	row, rows, ok := k.claim(ctx)
+	if !ok {
+		return
+	}
+	trying, cancel := context.WithTimeout(ctx, trialTime)
+	verdict := k.trial(trying, api, rows, row)
+	cancel()
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
+	if err := k.settle(ctx, row, verdict); err != nil {
+		k.causes.Report(slog.LevelWarn, "trial", "cannot note what the trial of a field has shown: it is tried again", err, "media", row.Media, "field", row.Field)
+	}
+	k.forget()
+}
+
+// claim returns a field that this process is to try, with all rows.
+func (k *Keeper) claim(ctx context.Context) (row store.ReportField, rows []store.ReportField, ok bool) {
+	rows, err := k.current(ctx)
+	if err != nil {
+		return row, nil, false // The next pull reports it.
+	}
+	at := slices.IndexFunc(rows, func(r store.ReportField) bool { return r.TrialDue })
+	if at < 0 {
+		return row, nil, false
+	}
+	k.forget()
+	ok, err = k.Store.ClaimFieldTrial(ctx, rows[at], trialClaim)
+	if err != nil && ctx.Err() == nil {
+		k.causes.Report(slog.LevelWarn, "claim", "cannot begin the trial of a field: the next pull tries it", err, "media", rows[at].Media, "field", rows[at].Field)
+	}
+	return rows[at], rows, ok && err == nil
+}
+
+// verdict is what the trial of a row has shown.
+type verdict struct {
+	accepted bool
+	refused  []store.ReportField // the row, or those of single reports where it was accepted in others
+	note     string              // why nothing is decided
+}
+
+func (k *Keeper) settle(ctx context.Context, row store.ReportField, v verdict) error {
+	for _, refused := range v.refused {
+		first, err := k.Store.RefuseReportField(ctx, refused)
+		if err != nil {
+			return err
+		}
+		if first {
+			k.Logger.Warn("the platform refuses a field that was added: no report asks for it",
+				"media", row.Media, "report", refused.Report, "level", refused.Level, "field", row.Field, "reason", refused.Reason)
+		}
+	}
+	switch {
+	case v.accepted:
+		k.Logger.Info("the platform accepts a field that was added: reports ask for it", "media", row.Media, "report", row.Report, "level", row.Level, "field", row.Field)
+		return k.Store.AcceptReportField(ctx, row)
+	case len(v.refused) == 0:
+		return k.Store.RestFieldTrial(ctx, row, trialRest, v.note)
+	}
+	return nil
+}
+
+// trial asks for a field in each of the reports that its row holds for.
+func (k *Keeper) trial(ctx context.Context, api media.API, rows []store.ReportField, row store.ReportField) (v verdict) {
+	note := "no report is asked for it"
+	for _, report := range k.Platform.Reports() {
+		if !slices.ContainsFunc(holding(rows, report), func(r store.ReportField) bool {
+			return r.Field == row.Field && r.Report == row.Report && r.Level == row.Level
+		}) {
+			continue
+		}
+		where := fmt.Sprintf("%s at level %s, account %s", report.Name, report.Level, api.Account().ExternalID)
+		switch result, err := k.tryIn(ctx, api, rows, report, row.Field); result {
+		case passes:
+			v.accepted = true
+		case refuses:
+			refused := row
+			refused.Reason, refused.ChangedBy = where+": "+err.Error(), "adsync"
+			if !v.accepted {
+				return verdict{refused: []store.ReportField{refused}}
+			}
+			refused.Report, refused.Level = report.Name, report.Level
+			v.refused = append(v.refused, refused)
+		case cannotBeAsked:
+			note = where + ": " + err.Error()
+		default:
+			return verdict{note: where + ": " + err.Error()}
+		}
+	}
+	if !v.accepted {
+		return verdict{note: note}
+	}
+	return v
+}
+
+// result is what a report says of a field.
+type result int
+
+const (
+	undecided     result = iota
+	passes               // the report has it, or takes no offence
+	refuses              // the report does not know it
+	cannotBeAsked        // the report is refused without it as well
+)
+
+// tryIn asks for a field of today's report in the way in which a pull would, and as a pull does it leaves out others that are refused by
+// name. What is refused without a name is asked again without the field, since only that shows whether the field is why.
+func (k *Keeper) tryIn(ctx context.Context, api media.API, rows []store.ReportField, report media.Report, name string) (result, error) {
+	today := day.Of(k.Clock.Now(), api.Account().Zone)
+	query := media.ReportQuery{From: today, To: today}
+	query.Extra, query.Without = chosen(rows, report)
+	var refusal *media.Error
+	for {
+		with := query
+		with.Extra = append(slices.Clone(query.Extra), name)
+		with.Without = slices.DeleteFunc(slices.Clone(query.Without), func(field string) bool { return field == name })
+		_, err := report.Page(ctx, api, with, "")
+		if err == nil {
+			return passes, nil
+		}
+		if refusal, _ = errors.AsType[*media.Error](err); refusal == nil || !isWrong(err) {
+			return undecided, err
+		}
+		if refusal.Field == name {
+			return refuses, refusal
+		}
+		if refusal.Field == "" {
+			break
+		}
+		if report.Needs(refusal.Field) || slices.Contains(query.Without, refusal.Field) {
+			return undecided, err
+		}
+		query.Without = append(slices.Clip(query.Without), refusal.Field)
+	}
+	_, err := report.Page(ctx, api, query, "")
+	switch {
+	case err == nil:
+		return refuses, refusal
+	case isWrong(err):
+		return cannotBeAsked, err
+	}
+	return undecided, err
+}

@@ -1,0 +1,328 @@
+package field_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/media"
+	"adsync/media/field"
+	"adsync/media/tencent"
+)
+
+// reports is a platform's API that answers reports without any rows, and counts how often each is asked for a field.
+type reports struct {
+	media.API
+
+	field string
+	// answer is what a report answers, by whether it is asked for the field; nil is success.
+	answer func(report string, with bool) error
+
+	mu   sync.Mutex
+	with []string // the reports that were asked for the field
+}
+
+func (r *reports) Account() media.Account {
+	return media.Account{ID: 7, Media: tencent.Name, ExternalID: "9001", Zone: time.UTC}
+}
+
+func (r *reports) Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	report := strings.TrimSuffix(endpoint, "/get") + " " + query.Get("level")
+	var asked []string
+	if err := json.Unmarshal([]byte(query.Get("fields")), &asked); err != nil {
+		return nil, err
+	}
+	with := slices.Contains(asked, r.field)
+	if with {
+		r.mu.Lock()
+		r.with = append(r.with, report)
+		r.mu.Unlock()
+	}
+	if r.answer != nil {
+		if err := r.answer(report, with); err != nil {
+			return nil, err
+		}
+	}
+	return json.RawMessage(`{"list": [], "page_info": {"page": 1, "page_size": 100, "total_number": 0, "total_page": 0}}`), nil
+}
+
+// times returns how often any report was asked for the field.
+func (r *reports) times() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.with)
+}
+
+// unknown is a platform's refusal of a field, with its name.
+func unknown(name string) error {
+	return &media.Error{Class: media.Bug, Code: "12009", Message: "An unknown field is requested. " + name}
+}
+
+// add puts a row as the API does.
+func (b *bench) add(report, level, name string) {
+	b.t.Helper()
+	have, err := b.store.ReportFields(b.t.Context(), tencent.Name)
+	require.NoError(b.t, err)
+	row, more := field.Rows(tencent.New(), have, store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: store.FieldAsked, ChangedBy: "otto"})
+	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", row, more...))
+}
+
+// states are the rows of a field as "report/level: state".
+func (b *bench) states(name string) (states []string) {
+	b.t.Helper()
+	rows, err := b.store.ReportFields(b.t.Context(), tencent.Name)
+	require.NoError(b.t, err)
+	for _, r := range rows {
+		if r.Field != name {
+			continue
+		}
+		state := string(r.State)
+		if r.Trying() {
+			state = "trying"
+		}
+		states = append(states, r.Report+"/"+r.Level+": "+state)
+	}
+	return states
+}
+
+func (b *bench) row(name string) store.ReportField {
+	b.t.Helper()
+	rows, err := b.store.ReportFields(b.t.Context(), tencent.Name)
+	require.NoError(b.t, err)
+	return rows[slices.IndexFunc(rows, func(r store.ReportField) bool { return r.Field == name })]
+}
+
+// A name that there is not costs one call of one account, however many pulls there are in however many processes.
+func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.add("", "", "invented")
+	api := &reports{field: "invented", answer: func(_ string, with bool) error {
+		if with {
+			return unknown("invented")
+		}
+		return nil
+	}}
+	processes := []*bench{b, setup(t, b.store), setup(t, b.store)}
+	for _, process := range processes {
+		extra, _ := process.asked("report_hourly", "account")
+		require.Empty(t, extra, "no pull asks for it")
+	}
+	var pulls sync.WaitGroup
+	for _, process := range processes {
+		for range 5 {
+			pulls.Go(func() { process.keeper.Try(t.Context(), api) })
+		}
+	}
+	pulls.Wait()
+	require.Equal(t, 1, api.times())
+	refused := b.row("invented")
+	require.Equal(t, []string{"/: refused"}, b.states("invented"))
+	require.Equal(t, "report_daily at level account, account 9001: bug error 12009: An unknown field is requested. invented", refused.Reason)
+	require.Equal(t, "adsync", refused.ChangedBy)
+	for _, process := range processes {
+		process.keeper.Try(t.Context(), api)
+		extra, _ := process.asked("report_hourly", "account")
+		require.Empty(t, extra)
+	}
+	require.Equal(t, 1, api.times())
+
+	// Put again it is tried again.
+	b.add("", "", "invented")
+	later := setup(t, b.store)
+	api.answer = nil
+	later.keeper.Try(t.Context(), api)
+	require.Equal(t, []string{"/: asked"}, b.states("invented"))
+	extra, _ := later.asked("report_hourly", "account")
+	require.Equal(t, []string{"invented"}, extra)
+}
+
+func TestTry_EachReportOfTheRowIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.put("report_daily", "creative", "order_pv", store.FieldOff)
+	api := &reports{field: "order_pv"}
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: tencent.Name, Report: "report_hourly", Field: "order_pv", State: store.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: tencent.Name, Level: "account", Report: "report_daily", Field: "order_pv", State: store.FieldAsked}))
+	api.answer = func(report string, with bool) error {
+		if with && strings.HasSuffix(report, "REPORT_LEVEL_ADGROUP") {
+			return unknown("order_pv")
+		}
+		return nil
+	}
+	for range 2 {
+		b.keeper.Try(t.Context(), api)
+	}
+	require.Equal(t, []string{"report_daily/account: asked", "report_daily/creative: off", "report_hourly/: asked", "report_hourly/adgroup: refused"}, b.states("order_pv"))
+	require.Equal(t, 1+3, api.times())
+	b.keeper.Try(t.Context(), api)
+	require.Equal(t, 1+3, api.times())
+}
+
+// What passes decides nothing: the field is tried again, after a rest, and is not refused.
+func TestTry_WhatPassesIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	always := func(err error) func(string, bool) error { return func(string, bool) error { return err } }
+	for name, answer := range map[string]func(string, bool) error{
+		"no answer":                    always(&media.Error{Class: media.Transient, Message: "no answer"}),
+		"a limit":                      always(&media.DeferError{After: time.Minute, Reason: "its limit is used up"}),
+		"a token that ended":           always(&media.Error{Class: media.Auth, Code: "11000", Message: "token"}),
+		"an account that was closed":   always(&media.Error{Class: media.Invalid, Code: "11009", Message: "closed", Parks: media.Frozen}),
+		"a report that nobody may ask": always(&media.Error{Class: media.Bug, Code: "11002", Message: "no permission"}),
+		"a field that is needed": func(_ string, with bool) error {
+			if with {
+				return unknown("cost")
+			}
+			return nil
+		},
+		"no answer with the field alone": func(_ string, with bool) error {
+			if with {
+				return &media.Error{Class: media.Transient, Message: "no answer"}
+			}
+			return nil
+		},
+		"no answer without the field": func(_ string, with bool) error {
+			if with {
+				return &media.Error{Class: media.Bug, Code: "40000", Message: "parameters"}
+			}
+			return &media.Error{Class: media.Transient, Message: "no answer"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := setup(t, storetest.NewSQLite(t))
+				b.add("report_daily", "account", "order_pv")
+				api := &reports{field: "order_pv", answer: answer}
+				for range 3 {
+					b.keeper.Try(t.Context(), api)
+				}
+				require.Equal(t, 1, api.times(), "it rests")
+				require.Equal(t, []string{"report_daily/account: trying"}, b.states("order_pv"))
+				require.Contains(t, b.row("order_pv").TrialNote, "report_daily at level account, account 9001: ")
+				require.Empty(t, b.log.String())
+			})
+		})
+	}
+}
+
+// A refusal that names no field is one of the field if the same query without it is not refused.
+func TestTry_ARefusalWithoutANameIsAskedAgainWithoutTheField(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.add("", "", "order_pv")
+	api := &reports{field: "order_pv", answer: func(_ string, with bool) error {
+		if with {
+			return &media.Error{Class: media.Invalid, Code: "40000", Message: "illegal parameters"}
+		}
+		return nil
+	}}
+	b.keeper.Try(t.Context(), api)
+	require.Equal(t, 1, api.times())
+	require.Equal(t, []string{"/: refused"}, b.states("order_pv"))
+	require.Contains(t, b.row("order_pv").Reason, "illegal parameters")
+}
+
+// Another field that the platform has taken away, and that no pull has met yet, keeps no field from being tried.
+func TestTry_OtherFieldsThatAreGoneAreLeftOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.add("report_daily", "account", "order_pv")
+	gone := map[int]string{1: "reg_pv", 2: "view_count"}
+	api := &reports{field: "order_pv"}
+	api.answer = func(string, bool) error {
+		if name := gone[api.times()]; name != "" {
+			return unknown(name)
+		}
+		return nil
+	}
+	b.keeper.Try(t.Context(), api)
+	require.Equal(t, 3, api.times())
+	require.Equal(t, []string{"report_daily/account: asked"}, b.states("order_pv"))
+}
+
+// A process that dies in the middle of a trial, or is told to stop, costs the field nothing but time.
+func TestTry_IsTakenUpAgainAfterAProcessHasDied(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.add("", "", "order_pv")
+	died, err := b.store.ClaimFieldTrial(t.Context(), b.row("order_pv"), 2*time.Minute)
+	require.NoError(t, err)
+	require.True(t, died)
+	api := &reports{field: "order_pv"}
+	b.keeper.Try(t.Context(), api)
+	require.Zero(t, api.times(), "the claim holds")
+	b.passTrial("order_pv")
+
+	ended, cancel := context.WithCancel(t.Context())
+	other := setup(t, b.store)
+	other.keeper.Try(ended, &reports{field: "order_pv", answer: func(string, bool) error { cancel(); return context.Canceled }})
+	require.Equal(t, []string{"/: trying"}, b.states("order_pv"))
+	require.Contains(t, b.row("order_pv").TrialNote, "context canceled")
+	b.passTrial("order_pv")
+
+	setup(t, b.store).keeper.Try(t.Context(), api)
+	require.Equal(t, []string{"/: asked"}, b.states("order_pv"))
+}
+
+// passTrial has the time pass for which a field is not tried.
+func (b *bench) passTrial(name string) {
+	b.t.Helper()
+	require.False(b.t, b.row(name).TrialDue)
+	require.NoError(b.t, b.store.Config.Writer(b.t.Context()).Exec("UPDATE report_field SET trial_at = '2026-01-01 00:00:00.000' WHERE field = ?", name).Error)
+	require.True(b.t, b.row(name).TrialDue)
+}
+
+// What somebody has dropped while it was tried stays away.
+func TestTry_WhatWasDroppedMeanwhileStaysAway(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"accepted": nil, "refused": unknown("order_pv")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, storetest.New(t))
+			b.add("", "", "order_pv")
+			b.keeper.Try(t.Context(), &reports{field: "order_pv", answer: func(string, bool) error {
+				b.put("", "", "order_pv", store.FieldOff)
+				return err
+			}})
+			require.Equal(t, []string{"/: off"}, b.states("order_pv"))
+		})
+	}
+}
+
+// Putting a field that is asked for takes it from no pull; where it was not asked for it is tried.
+func TestRows_KeepWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	b.put("report_daily", "adgroup", "reg_pv", store.FieldRetired)
+	b.add("", "", "reg_pv")
+	require.Equal(t, []string{"/: asked", "report_daily/adgroup: trying"}, b.states("reg_pv"))
+	_, without := b.asked("report_hourly", "adgroup")
+	require.Empty(t, without)
+	_, without = b.asked("report_daily", "adgroup")
+	require.Equal(t, []string{"reg_pv"}, without)
+	api := &reports{field: "reg_pv"}
+	b.keeper.Try(t.Context(), api)
+	require.Equal(t, 1, api.times())
+	require.Equal(t, []string{"/: asked", "report_daily/adgroup: asked"}, b.states("reg_pv"))
+
+	b.put("", "", "reg_pv", store.FieldOff)
+	b.add("report_daily", "", "reg_pv")
+	require.Equal(t, []string{"/: off", "report_daily/: trying"}, b.states("reg_pv"))
+	b.put("", "", "order_pv", store.FieldAsked)
+	b.add("", "", "order_pv")
+	require.Equal(t, []string{"/: asked"}, b.states("order_pv"))
+}

@@ -1,0 +1,38 @@
+package overview_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/storetest"
+	"adsync/producer/overview"
+)
+
+// A field that was added and that the platform refuses is a note, in the platform's words, until somebody drops it.
+func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	field := store.ReportField{Media: "tencent", Report: "report_daily", Level: "adgroup", Field: "ordr_pv", State: store.FieldAsked}
+	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
+	read := func() (overview.Attention, bool) {
+		a, there := kinds(overview.NewReader(options(s)).Read(t.Context()))["field"]
+		return a, there
+	}
+	_, there := read()
+	require.False(t, there, "it is only tried")
+	field.Reason = "bug error 12009: unknown field ordr_pv"
+	_, err := s.RefuseReportField(t.Context(), field)
+	require.NoError(t, err)
+	a, there := read()
+	require.True(t, there)
+	require.Equal(t, overview.Note, a.Severity)
+	require.Contains(t, a.Title, "ordr_pv")
+	require.Contains(t, a.Cause, "12009: unknown field ordr_pv")
+	require.Equal(t, "adsync fields drop tencent ordr_pv --report report_daily --level adgroup", a.Command)
+	field.State = store.FieldOff
+	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
+	_, there = read()
+	require.False(t, there)
+}
