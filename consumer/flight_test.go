@@ -87,6 +87,7 @@ func TestFlight_AHandlerThatIgnoresItsTimeCostsItsSlotAlone(t *testing.T) {
 		time.Sleep(time.Minute)
 		used, _ = pool.slots.state()
 		require.Zero(t, used)
+		require.False(t, pool.slots.busy(), "what hung and has returned counts no more")
 		require.Len(t, s.written(), 21, "what it says in the end is dropped")
 		require.EqualValues(t, 1, msg.done.Load())
 		require.Zero(t, metricsOf(t, c)["adsync_consumer_handlers_hung acme acme.hangs"])
@@ -203,4 +204,46 @@ func TestFlight_OneLineForABugHoweverOftenItStrikes(t *testing.T) {
 		require.Equal(t, 1, log.count("a handler has a bug"))
 		require.Positive(t, log.count("goroutine"), "with where it is")
 	})
+}
+
+// A subtask may make several calls at a time: its one slot is lent while any of them waits for a limit, and is its own again when none does.
+func TestFlight_LendsItsSlotOnceHoweverManyCallsWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pool{slots: newSlots(1)}
+		require.NoError(t, p.slots.acquire(t.Context()))
+		f := &flight{p: p, begun: func() {}}
+		first, second, quick := f.wait(), f.wait(), f.wait()
+		quick()
+		time.Sleep(lendAfter - time.Millisecond)
+		synctest.Wait()
+		require.Zero(t, p.slots.waiting(), "a call that nothing holds back waits for less")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, p.slots.waiting())
+		first()
+		require.Equal(t, 1, p.slots.waiting(), "another call still waits")
+		second()
+		require.Zero(t, p.slots.waiting())
+		again := f.wait()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, p.slots.waiting())
+		again()
+		require.Zero(t, p.slots.waiting())
+	})
+}
+
+func TestFlight_YieldsWhenOthersNeedItsPlace(t *testing.T) {
+	t.Parallel()
+	m := &fakeMessage{}
+	f := &flight{p: &pool{slots: newSlots(1)}, s: subtask{message: m}}
+	require.False(t, f.yields())
+	m.holdsUp.Store(true)
+	require.True(t, f.yields(), "its partition is full")
+	m.holdsUp.Store(false)
+	f.p.slots.close()
+	require.True(t, f.yields(), "an exclusive subtask waits for it")
+	f.p.slots.open()
+	require.False(t, f.yields())
 }
