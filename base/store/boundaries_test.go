@@ -387,6 +387,25 @@ func TestWriteObjects_TheMarkOfChangesNeverFalls(t *testing.T) {
 	require.EqualValues(t, 11_000, mark())
 }
 
+func TestWriteObjects_NoMarkLiesInTheFuture(t *testing.T) {
+	t.Parallel()
+	s := resultStore(t)
+	mark := func() (at int64) {
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT high_water FROM coverage WHERE account_id = 7 AND report = ?", rawObject.Name).Row().Scan(&at))
+		return at
+	}
+	const year2100 = 4_102_444_800
+	writeObjects(t, s, true, objectAt("1", 10_000, false), objectAt("2", year2100, false))
+	require.EqualValues(t, 10_000, mark())
+	writeObjects(t, s, false, objectAt("2", year2100, false))
+	require.EqualValues(t, 10_000, mark(), "nor does one of a pull of changes move it")
+	for _, full := range []bool{false, true} {
+		require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET high_water = ?", year2100).Error)
+		writeObjects(t, s, full, objectAt("1", 11_000, false))
+		require.EqualValues(t, 11_000, mark(), "one that lies there is lowered")
+	}
+}
+
 func TestWriteObjects_WhatIsDeletedIsDeletedOnce(t *testing.T) {
 	t.Parallel()
 	s := resultStore(t)

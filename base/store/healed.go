@@ -166,9 +166,10 @@ func (s *Store) DropHealed(ctx context.Context, before time.Time, after task.Key
 
 // deadAfter returns dead subtasks that died up to a moment and that no run is taking up, by key, those after one.
 func (s *Store) deadAfter(ctx context.Context, before time.Time, after task.Key, limit int) ([]DeadSubtask, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+deadFrom+"WHERE d.dead_at <= ? AND d.redrive_run_id = 0 AND d.run_id >= ?"+
+	// Runs that began later hold none of them: the rest of the table is not read.
+	rows, err := s.Data.Writer(ctx).Raw("SELECT "+deadColumns+deadFrom+"WHERE d.dead_at <= ? AND d.redrive_run_id = 0 AND d.run_id < ? AND d.run_id >= ?"+
 		" AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?)) ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
-		At(before), after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit).Rows()
+		At(before), task.FirstRunIDAt(before.Add(clockError)), after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read dead subtasks: %w", err)
 	}

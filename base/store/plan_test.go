@@ -130,6 +130,9 @@ const planDay = day.Day("2026-11-21")
 
 const planAccounts = 4000
 
+// planTask is a task of daily reports.
+const planTask = 990_007
+
 var planRaw = store.RawTable{Name: "tencent_plan", Shape: store.DailyRows}
 
 // planReach is how many rows a page of a list looks at.
@@ -173,6 +176,7 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	require.NoError(t, tables.Rest(ctx, planAccounts, planRows/4, planDay))
 	require.NoError(t, tables.Summaries(ctx, planDay, planDay))
 	require.NoError(t, tables.Analyze(ctx))
+	require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, 'plan', 'tencent', 'tencent.report_daily', '* * * * *', '{}')", planTask).Error)
 	// What a page looks at that no index chooses is much less than there is.
 	s.SetReach(planReach, planReach/5)
 	return s, reads, planLog.RunID(planLog.Runs() - 1)
@@ -391,6 +395,27 @@ func plans(s *store.Store, open int64) []plan {
 	add("any unanswered run", func(ctx context.Context) error { _, _, err := s.AnyUnanswered(ctx, 8, 7, planLog.RunID(0)); return err })
 
 	// Coverage, and what is made from it.
+	for _, state := range []store.CoverageState{store.Partial, store.Suspect} {
+		add("days that are "+string(state), func(ctx context.Context) error {
+			return s.Glance(ctx, func(g *store.Glance) error { _, err := g.Doubtful("tencent", state, 500); return err })
+		})
+	}
+	lists("which dead subtasks are healed", func(ctx context.Context) (int, error) {
+		var dead []store.DeadSubtask
+		for id := range int64(500) {
+			dead = append(dead, store.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: "tencent", TaskID: planTask, DeadAt: time.UnixMicro(1)})
+		}
+		healed, err := s.Healed(ctx, dead)
+		return len(healed), err
+	})
+	add("healed subtasks to drop", func(ctx context.Context) error {
+		_, _, _, err := s.DropHealed(ctx, planDay.Add(-30).Start(time.UTC), task.Key{}, 500)
+		return err
+	})
+	add("unusable values of an account", func(ctx context.Context) error {
+		_, err := s.UnusableValues(ctx, 7, planDay.Add(-6), planDay)
+		return err
+	})
 	lists("coverage of an account", func(ctx context.Context) (int, error) {
 		all, err := s.ReadCoverage(ctx, 7, planDay.Add(-6), planDay)
 		return len(all), err

@@ -22,6 +22,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/task"
+	"adsync/producer/overview"
 )
 
 // tableWidth is how many characters of a text a table has; error prints have less.
@@ -165,10 +166,14 @@ pulled whole since: it needs nothing, and is dropped after retention.healed_days
 func printGroups(w io.Writer, answer []byte) error {
 	var a struct {
 		Total, Redriving int64
-		More             bool
-		Groups           []struct {
+		Stake            struct {
+			Looked, Healed, Unhealed, Accounts int64
+			Money                              []overview.Money
+		}
+		More   bool
+		Groups []struct {
 			Print, Example string
-			Count          int64
+			Count, Healed  int64
 			Last           time.Time `json:"last_dead_at"`
 			First          time.Time `json:"first_dead_at"`
 			Classes, Tasks []string
@@ -182,9 +187,9 @@ func printGroups(w io.Writer, answer []byte) error {
 		return nil
 	}
 	t := table(w)
-	fmt.Fprintln(t, "COUNT\tFIRST\tLAST\tCLASS\tTASKS\tERROR PRINT")
+	fmt.Fprintln(t, "COUNT\tHEALED\tFIRST\tLAST\tCLASS\tTASKS\tERROR PRINT")
 	for _, g := range a.Groups {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", g.Count, moment(g.First), moment(g.Last), strings.Join(g.Classes, ","), few(g.Tasks), plain(g.Print))
+		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\t%s\t%s\n", g.Count, g.Healed, moment(g.First), moment(g.Last), strings.Join(g.Classes, ","), few(g.Tasks), plain(g.Print))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -195,6 +200,19 @@ func printGroups(w io.Writer, answer []byte) error {
 	}
 	if a.More {
 		fmt.Fprint(w, "; there are more groups: raise --limit")
+	}
+	fmt.Fprintln(w, ".")
+	s := a.Stake
+	of := "Of them"
+	if s.Looked < a.Total {
+		of = fmt.Sprintf("Of the %d that died last", s.Looked)
+	}
+	fmt.Fprintf(w, "%s, %d healed and %s", of, s.Healed, plural.Count(s.Unhealed, "needs", "need")+" somebody")
+	if s.Accounts > 0 {
+		fmt.Fprintf(w, ": of %s", plural.Count(s.Accounts, "account", "accounts"))
+		if len(s.Money) > 0 {
+			fmt.Fprintf(w, ", which spend %s in a day", amounts(s.Money))
+		}
 	}
 	fmt.Fprintln(w, ".")
 	return nil

@@ -45,6 +45,11 @@ func TestDead_AgainstAProducer(t *testing.T) {
 		require.NoError(t, s.Data.Writer(ctx).Exec(`INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
 VALUES (?, ?, '2024-05-05', ?, 'tencent', 5, 'invalid', 'account ? is ?', ?, ?)`, runID, account, taskID, fmt.Sprintf("account 900%d is\x1b[2J 'closed'", account), store.At(died.Add(time.Duration(account)*time.Second))).Error)
 	}
+	// The third has been pulled whole since it died; the first spent 12.50 yesterday.
+	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (3, 'report_daily', 'account', '2024-05-05', 'tencent', ?, ?, 'complete')",
+		store.At(died.Add(time.Hour)), died.Add(time.Hour).UnixMicro()).Error)
+	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, 1, 'account', '', 'tencent', 'CNY', 'UTC', 12500000, 1, ?)",
+		time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly), store.At(died)).Error)
 	p := start(t, environ, "serve", "--role=producer")
 	server := "http://" + p.await(t, "msg", "listening")["addr"].(string)
 	p.await(t, "part", "api")
@@ -55,11 +60,11 @@ VALUES (?, ?, '2024-05-05', ?, 'tencent', 5, 'invalid', 'account ? is ?', ?, ?)`
 	}
 
 	groups := strings.Split(dead("list"), "\n")
-	require.Regexp(t, `^COUNT +FIRST +LAST +CLASS +TASKS +ERROR PRINT$`, groups[0])
-	require.Regexp(t, `^3 +2024-05-06T07:08:10Z +2024-05-06T07:08:12Z +invalid +tencent.report_daily.account +account \? is \?$`, groups[1])
-	require.Equal(t, []string{"", "3 dead subtasks.", ""}, groups[2:])
+	require.Regexp(t, `^COUNT +HEALED +FIRST +LAST +CLASS +TASKS +ERROR PRINT$`, groups[0])
+	require.Regexp(t, `^3 +1 +2024-05-06T07:08:10Z +2024-05-06T07:08:12Z +invalid +tencent.report_daily.account +account \? is \?$`, groups[1])
+	require.Equal(t, []string{"", "3 dead subtasks.", "Of them, 1 healed and 2 need somebody: of 2 accounts, which spend CNY 12.50 in a day.", ""}, groups[2:])
 	rows := strings.Split(dead("list", "--rows", "--limit=1", "--since", "2024-05-01T00:00:00Z"), "\n")
-	require.Regexp(t, `^2024-05-06T07:08:12Z +`+fmt.Sprint(runID)+` +3 +2024-05-05 +.* 9003 +5 +invalid +account 9003 is \[2J 'closed'$`, rows[1])
+	require.Regexp(t, `^2024-05-06T07:08:12Z +`+fmt.Sprint(runID)+` +3 +2024-05-05 +.* 9003 +5 +invalid, healed +account 9003 is \[2J 'closed'$`, rows[1])
 	require.Contains(t, rows[3], "There are more")
 	var listed struct{ Dead []map[string]any }
 	require.NoError(t, json.Unmarshal([]byte(dead("list", "--rows", "--limit=2", "--output=json")), &listed))

@@ -125,13 +125,10 @@ type attentionRow struct {
 	Accounts                      int
 	AtLeast                       bool `json:"at_least"`
 	Examples                      []string
-	Money                         []struct {
-		Currency string
-		Micros   int64
-	}
-	MoneyOf         string `json:"money_of"`
-	Since           time.Time
-	Remedy, Command string
+	Money                         []overview.Money
+	MoneyOf                       string `json:"money_of"`
+	Since                         time.Time
+	Remedy, Command               string
 }
 
 func printOverview(w io.Writer, answer []byte) error {
@@ -222,16 +219,21 @@ func (m *mediaRow) print(w io.Writer) {
 }
 
 // print writes an item with what belongs to it, one below the other.
+// amounts are the amounts of some currencies in words.
+func amounts(money []overview.Money) string {
+	words := make([]string, len(money))
+	for i, m := range money {
+		words[i] = m.Currency + " " + overview.Amount(m.Micros)
+	}
+	return strings.Join(words, " and ")
+}
+
 func (a *attentionRow) print(w io.Writer) error {
 	title := strings.ToUpper(plain(a.Severity)) + "  " + clean(a.Title)
 	if a.Media != "" {
 		title += " (" + plain(a.Media) + ")"
 	}
 	fmt.Fprintf(w, "\n%s\n", title)
-	var money []string
-	for _, m := range a.Money {
-		money = append(money, m.Currency+" "+overview.Amount(m.Micros))
-	}
 	accounts := ""
 	if a.Accounts > 0 {
 		accounts = fmt.Sprintf("%d: %s", a.Accounts, strings.Join(a.Examples, ", "))
@@ -242,7 +244,7 @@ func (a *attentionRow) print(w io.Writer) error {
 			accounts += " …"
 		}
 	}
-	stake := strings.Join(money, " and ")
+	stake := amounts(a.Money)
 	if stake != "" && a.MoneyOf != "" {
 		stake += " (" + a.MoneyOf + ")"
 	}

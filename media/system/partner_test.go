@@ -165,3 +165,20 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
 	require.EqualValues(t, 11, copied(t, s)[1])
 }
+
+// A moment of change in the future stopped nothing: neither one of a row, nor one that the cursor has.
+func TestPartner_NoCursorLiesInTheFuture(t *testing.T) {
+	t.Parallel()
+	s, r, _, p := setupPartner(t)
+	const future = "2100-01-01 00:00:00.000"
+	p.exec("INSERT INTO partner_daily (id, updated_at, new_users) VALUES (1, ?, 10)", future)
+	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
+	p.put(2, 0, 20)
+	run(t, r, "system.partner", "partner", "")
+	require.Equal(t, map[int64]int64{1: 10, 2: 20}, copied(t, s))
+
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE partner_cursor SET changed_at = ?", future).Error)
+	p.put(3, 0, 30)
+	run(t, r, "system.partner", "partner", "")
+	require.Equal(t, map[int64]int64{1: 10, 2: 20, 3: 30}, copied(t, s))
+}

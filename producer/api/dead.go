@@ -234,6 +234,7 @@ func (a *api) listDead(c *gin.Context) error {
 type deadGroupsJSON struct {
 	Total     int64           `json:"total"`     // dead subtasks that the filter chooses
 	Redriving int64           `json:"redriving"` // of them, those that a run is taking up
+	Stake     deadStakeJSON   `json:"stake"`     // of those that died last
 	Groups    []deadGroupJSON `json:"groups"`
 	More      bool            `json:"more"` // there are more groups, of fewer subtasks each
 }
@@ -242,6 +243,7 @@ type deadGroupJSON struct {
 	Print     string    `json:"print"`
 	Count     int64     `json:"count"`
 	Redriving int64     `json:"redriving"`
+	Healed    int64     `json:"healed,omitempty"` // of those that the stake has looked at
 	First     time.Time `json:"first_dead_at"`
 	Last      time.Time `json:"last_dead_at"`
 	Example   string    `json:"example"`
@@ -267,14 +269,18 @@ func (a *api) groupDead(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := deadGroupsJSON{Total: total.All, Redriving: total.Redriving, Groups: []deadGroupJSON{}}
+	stake, healed, err := a.deadStake(ctx, filter)
+	if err != nil {
+		return err
+	}
+	answer := deadGroupsJSON{Stake: stake, Total: total.All, Redriving: total.Redriving, Groups: []deadGroupJSON{}}
 	names := map[int64]string{}
 	if len(groups) > limit {
 		groups, answer.More = groups[:limit], true
 	}
 	for _, g := range groups {
 		j := deadGroupJSON{
-			Print: g.Print, Count: g.Count, Redriving: g.Redriving, First: g.First, Last: g.Last, Example: g.Example, Classes: g.Classes,
+			Print: g.Print, Count: g.Count, Redriving: g.Redriving, Healed: healed[g.Print], First: g.First, Last: g.Last, Example: g.Example, Classes: g.Classes,
 		}
 		for _, id := range g.TaskIDs {
 			if names[id] == "" {

@@ -91,11 +91,32 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	// A task's account needs no media.
 	require.JSONEq(t, `{"dead": [`+second+`], "next": ""}`, b.get("/api/v1/dead?task=tencent.report_daily.account&account=9002"))
 
-	require.JSONEq(t, `{"total": 3, "redriving": 0, "more": false, "groups": [
+	require.JSONEq(t, `{"total": 3, "redriving": 0, "stake": {"looked": 3, "healed": 0, "unhealed": 3, "accounts": 2}, "more": false, "groups": [
 	  {"print": "account ? has no permission", "count": 2, "redriving": 0, "first_dead_at": "2024-05-06T07:08:10Z", "last_dead_at": "2024-05-06T07:09:10Z",
 	   "example": "account 9002 has no permission", "classes": ["invalid"], "tasks": ["tencent.report_daily.account"]},
 	  {"print": "timeout", "count": 1, "redriving": 0, "first_dead_at": "2024-05-06T08:08:10Z", "last_dead_at": "2024-05-06T08:08:10Z",
 	   "example": "timeout", "classes": ["invalid"], "tasks": ["gone"]}]}`, b.get("/api/v1/dead/groups"))
+	// What they were to pull has been pulled whole since: of account 9001 all, of 9002 nothing.
+	data := b.store.Data.Writer(t.Context())
+	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = '2024-05-05', task_id = 1 WHERE account_id = ?", one).Error)
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (1, 'daily', 'tencent', 'tencent.report_daily', '* * * * *', '{}')").Error)
+	require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'account', '2024-05-05', 'tencent', ?, ?, 'complete')",
+		one, store.At(died.Add(48*time.Hour)), died.Add(48*time.Hour).UnixMicro()).Error)
+	for account, cost := range map[int64]int64{one: 7_000_000, two: 12_500_000} {
+		for ago, part := range map[int]int64{1: 1, 2: 3} {
+			require.NoError(t, data.Exec("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tencent', 'CNY', 'UTC', ?, 1, ?)",
+				now.AddDate(0, 0, -ago).Format(time.DateOnly), account, cost*part, store.At(now)).Error)
+		}
+	}
+	var stake struct {
+		Stake  json.RawMessage
+		Groups []struct{ Healed int }
+	}
+	decode(t, b.get("/api/v1/dead/groups"), &stake)
+	require.JSONEq(t, `{"looked": 3, "healed": 2, "unhealed": 1, "accounts": 1, "money": [{"currency": "CNY", "micros": 12500000}]}`, string(stake.Stake),
+		"what is healed needs nobody, and the last day that is known counts")
+	require.Equal(t, 1, stake.Groups[0].Healed)
+	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = 'd' WHERE account_id = ?", one).Error)
 	var groups struct {
 		More   bool
 		Groups []struct{ Print string }
