@@ -74,7 +74,8 @@ func (x promotion) writeMaterials(w *jsonWriter) {
 		w.textField("image_mode", o.mode)
 		w.textField("video_id", assets[0].id)
 		w.textField("video_cover_id", assets[1].id)
-		o.writeMaterial(w)
+		x.writeVideoMaterial(w, o.material)
+		o.writeMaterialState(w)
 		w.close('}')
 	}
 	w.close(']')
@@ -116,6 +117,10 @@ func (x promotion) writeImages(w *jsonWriter, mode string, images []listedCreati
 // writeMaterial writes what is told of a material wherever it stands.
 func (c *listedCreative) writeMaterial(w *jsonWriter) {
 	w.numberField("material_id", c.material)
+	c.writeMaterialState(w)
+}
+
+func (c *listedCreative) writeMaterialState(w *jsonWriter) {
 	w.textField("material_opt_status", [...]string{"ENABLE", "DISABLE", "DISABLE"}[c.status])
 	w.textField("material_status", oceanMaterialStatuses[c.status])
 }

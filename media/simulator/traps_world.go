@@ -86,3 +86,17 @@ func (c *call) leavesOut(w *jsonWriter, field string, x *asset) bool {
 	}
 	return true
 }
+
+// writeVideoMaterial writes the material of a promotion's video, which the platform does not tell of some: it is 0 or absent
+// (document 1741028841006095). The library tells it.
+func (x promotion) writeVideoMaterial(w *jsonWriter, material int64) {
+	how := key(material).sub(95).below(6)
+	if how > 1 || !x.traps.isOn(trapNullValue) {
+		w.numberField("material_id", material)
+		return
+	}
+	x.traps.meet(trapNullValue)
+	if how == 0 {
+		w.numberField("material_id", 0)
+	}
+}

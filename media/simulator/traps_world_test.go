@@ -75,6 +75,20 @@ func TestTraps_OfWordsAndFields(t *testing.T) {
 	require.Contains(t, body, `"duration":""`)
 	require.Less(t, strings.Count(body, `"duration"`), strings.Count(body, `"signature"`), "some have none at all")
 	require.Positive(t, s.trap("null_value").Met)
+	zero, absent, told := 0, 0, 0
+	for _, x := range s.promotions() {
+		for _, m := range x["promotion_materials"].(fields)["video_material_list"].([]any) {
+			switch id, there := m.(fields)["material_id"]; {
+			case !there:
+				absent++
+			case id == json.Number("0"):
+				zero++
+			default:
+				told++
+			}
+		}
+	}
+	require.Positive(t, min(zero, absent, told), "of some videos the material is not told: %d are 0, %d absent, %d told", zero, absent, told)
 }
 
 func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
