@@ -6,6 +6,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -35,12 +37,40 @@ func Bind(c *gin.Context, into any) error {
 	if err != nil {
 		return bodyProblem(err)
 	}
+	if fields := emptied(body, reflect.TypeOf(into).Elem()); len(fields) > 0 {
+		return Invalid(fields...)
+	}
 	if v, ok := into.(Validator); ok {
 		if fields := v.Validate(); len(fields) > 0 {
 			return Invalid(fields...)
 		}
 	}
 	return nil
+}
+
+// emptied refuses texts and lists of a body that may be left out and are given with nothing in them: what chooses nothing on its way to us
+// must not come to choose everything.
+func emptied(body []byte, of reflect.Type) (errs []FieldError) {
+	var given map[string]json.RawMessage
+	if of.Kind() != reflect.Struct || json.Unmarshal(body, &given) != nil {
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(of) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		text := string(given[name])
+		if !strings.Contains(options, "omitempty") {
+			continue
+		}
+		isEmpty := field.Type.Kind() == reflect.Slice && strings.Trim(text, "[] \t\r\n") == ""
+		if field.Type.Kind() == reflect.String {
+			var value string
+			isEmpty = json.Unmarshal(given[name], &value) == nil && strings.TrimSpace(value) == ""
+		}
+		if isEmpty && text != "" {
+			errs = append(errs, FieldError{Field: name, Detail: "is empty: want a value, or leave it out"})
+		}
+	}
+	return errs
 }
 
 // NoBody refuses a body where the route takes none: a "dry_run" in it must not be ignored. An empty object is as good as no body.

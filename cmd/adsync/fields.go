@@ -77,7 +77,15 @@ Without --report and --level it holds for all of them, and takes the place of wh
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]string{
-				"media": args[0], "field": args[1], "report": report, "level": level, "state": state, "reason": reason, "by": by,
+				"media": args[0], "field": args[1], "state": state, "reason": reason, "by": by,
+			}
+			for name, value := range map[string]string{"report": report, "level": level} {
+				if value == "" && cmd.Flags().Changed(name) {
+					return usagef("--%s is empty: want a value, or leave it out", name)
+				}
+				if value != "" {
+					body[name] = value
+				}
 			}
 			return f.call(a, cmd, http.MethodPut, "/api/v1/fields", nil, body, func(w io.Writer, answer []byte) error {
 				var r fieldRow

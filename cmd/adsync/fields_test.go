@@ -36,11 +36,11 @@ func TestFields_AreChanged(t *testing.T) {
 	}{
 		"added": {
 			[]string{"add", "tencent", "order_pv", "--by", "otto", "--reason", "r"}, `{"media": "tencent", "field": "order_pv", "state": "asked"}`,
-			`{"by":"otto","field":"order_pv","level":"","media":"tencent","reason":"r","report":"","state":"asked"}`, "Asks for order_pv of tencent in all reports.\n",
+			`{"by":"otto","field":"order_pv","media":"tencent","reason":"r","state":"asked"}`, "Asks for order_pv of tencent in all reports.\n",
 		},
 		"added, and tried": {
 			[]string{"add", "tencent", "order_pv", "--by", "otto"}, `{"media": "tencent", "field": "order_pv", "state": "trying"}`,
-			`{"by":"otto","field":"order_pv","level":"","media":"tencent","reason":"","report":"","state":"asked"}`,
+			`{"by":"otto","field":"order_pv","media":"tencent","reason":"","state":"asked"}`,
 			"Asks for order_pv of tencent in all reports.\nIt is tried with one call first. What came of that: adsync fields list --media tencent\n",
 		},
 		"dropped": {
@@ -51,7 +51,7 @@ func TestFields_AreChanged(t *testing.T) {
 		},
 		"reinstated": {
 			[]string{"reinstate", "tencent", "reg_pv", "--by", "otto"}, `{"media": "tencent", "field": "reg_pv", "state": "asked"}`,
-			`{"by":"otto","field":"reg_pv","level":"","media":"tencent","reason":"","report":"","state":"asked"}`, "Asks again for reg_pv of tencent in all reports.\n",
+			`{"by":"otto","field":"reg_pv","media":"tencent","reason":"","state":"asked"}`, "Asks again for reg_pv of tencent in all reports.\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

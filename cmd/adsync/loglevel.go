@@ -40,7 +40,10 @@ It goes by Redis; without that, processes log as they are configured to.`,
 			case length < time.Second:
 				return usagef("--for is %s: want a second or more, such as 10m", length)
 			}
-			body := map[string]any{"level": args[0], "role": roleName, "node": nodeName, "for_seconds": int64(length / time.Second)}
+			body := map[string]any{"level": args[0], "role": roleName, "for_seconds": int64(length / time.Second)}
+			if cmd.Flags().Changed("node") {
+				body["node"] = nodeName
+			}
 			return f.call(a, cmd, http.MethodPut, path, nil, body, printLogLevel)
 		},
 	}

@@ -45,8 +45,8 @@ type fieldJSON struct {
 type fieldRequest struct {
 	Media  string `json:"media"`
 	Field  string `json:"field"`
-	Report string `json:"report"`
-	Level  string `json:"level"`
+	Report string `json:"report,omitempty"`
+	Level  string `json:"level,omitempty"`
 	State  string `json:"state"`
 	Reason string `json:"reason"`
 	By     string `json:"by"`

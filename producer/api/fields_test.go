@@ -156,7 +156,7 @@ func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	put := func(field, report, state string) int {
-		body := fmt.Sprintf(`{"media": "tencent", "field": %q, "report": %q, "state": %q}`, field, report, state)
+		body := fmt.Sprintf(`{"media": "tencent", "field": %q, "state": %q%s}`, field, state, report)
 		return b.call(http.MethodPut, "/api/v1/fields", body, adminToken).Code
 	}
 	for i := range 20 {
@@ -167,5 +167,5 @@ func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
 	require.Equal(t, http.StatusOK, put("invented_3", "", "asked"), "one that is there")
 	require.Equal(t, http.StatusOK, put("reg_pv", "", "asked"), "one of the package")
 	require.Equal(t, http.StatusOK, put("invented_3", "", "off"))
-	require.Equal(t, http.StatusOK, put("one_more", "report_daily", "asked"))
+	require.Equal(t, http.StatusOK, put("one_more", `, "report": "report_daily"`, "asked"))
 }

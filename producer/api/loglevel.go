@@ -31,7 +31,7 @@ const (
 type logLevelRequest struct {
 	Level      string `json:"level"`
 	Role       string `json:"role"`
-	Node       string `json:"node"`
+	Node       string `json:"node,omitempty"`
 	ForSeconds int64  `json:"for_seconds"`
 }
 

@@ -89,7 +89,7 @@ func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
 	for body, want := range map[string]fieldError{
 		`{}`:                {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
 		`{"dry_run": true}`: {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
-		`{"accounts": []}`:  {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
+		`{"accounts": []}`:  {Field: "accounts", Detail: "is empty: want a value, or leave it out"},
 		`{"from": "2026-11-20", "to": "2026-11-20"}`: {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
 		`{"accounts": ["9001"], "accounts": []}`:     {Field: "accounts", Detail: "is given twice: want it once"},
 		`{"Accounts": ["9001"]}`:                     {Field: "Accounts", Detail: `there is no such field: want "accounts", in this case`},
@@ -99,10 +99,42 @@ func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
 	} {
 		require.Equal(t, []fieldError{want}, b.refused(http.MethodPost, dailyRun, body), body)
 	}
-	for _, body := range []string{`{}`, `{"max_subtasks": 5}`, `{"media": ""}`} {
+	for _, body := range []string{`{}`, `{"max_subtasks": 5}`} {
 		require.Equal(t, []fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", body), body)
 	}
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 	require.Equal(t, http.StatusAccepted, b.post(dailyRun, `{"scope": "all"}`).Code)
 	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"scope": "all"}`).Code)
+}
+
+// A text or a list that may be left out, and is given with nothing in it, is refused by its name on every route: it may have been lost on its way.
+func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	b.account("tencent", "9001", "active", "UTC", "")
+	for path, fields := range map[string]string{
+		"/api/v1/dead/redrive":     "task media account run print class text since until",
+		"/api/v1/dead/drop":        "task media account run print class text since until",
+		"/api/v1/limits/end-pause": "media endpoint subject scope",
+		"/api/v1/coverage/fill":    "media scope",
+		dailyRun:                   "from to scope",
+	} {
+		for _, field := range strings.Fields(fields) {
+			for _, empty := range []string{`""`, `" "`} {
+				body := `{"dry_run": true, "` + field + `": ` + empty + `}`
+				if strings.HasSuffix(path, "/fill") {
+					body = `{"` + field + `": ` + empty + `}`
+				}
+				require.Contains(t, b.refused(http.MethodPost, path, body), fieldError{Field: field, Detail: "is empty: want a value, or leave it out"}, "%s %s", path, body)
+			}
+		}
+	}
+	for _, list := range []string{"[]", "[ ]"} {
+		require.Contains(t, b.refused(http.MethodPost, dailyRun, `{"scope": "all", "accounts": `+list+`}`),
+			fieldError{Field: "accounts", Detail: "is empty: want a value, or leave it out"})
+	}
+	for _, field := range []string{"report", "level"} {
+		body := `{"media": "tencent", "field": "order_pv", "state": "asked", "` + field + `": ""}`
+		require.Contains(t, b.refused(http.MethodPut, "/api/v1/fields", body), fieldError{Field: field, Detail: "is empty: want a value, or leave it out"})
+	}
 }
