@@ -14,7 +14,8 @@ import (
 	"adsync/media/wire"
 )
 
-// What lists the accounts of a container.
+// What lists the accounts of a container. 2/majordomo/advertiser/select/ and v3.0/customer_center/account/list/ list what older workbenches hold
+// too, and are not asked.
 const (
 	workbenchEndpoint  = "2/customer_center/advertiser/list/"
 	enterpriseEndpoint = "2/ebp/advertiser/list/"

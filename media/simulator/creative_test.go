@@ -272,6 +272,11 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","material_id"]`, "metrics", `["stat_cost"]`, "filters", "[]",
 		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14")
 	require.Equal(t, 40000, code(t, w), "materials are no dimension of the basic data")
+	for dimension, want := range map[string]int{"stat_time_day": 0, "stat_time_week": 40000, "stat_time_month": 40000} {
+		w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["`+dimension+`"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+			"order_by", `[{"field":"stat_cost","type":"ASC"}]`, "start_time", "2026-11-10", "end_time", "2026-11-10")
+		require.Equal(t, want, code(t, w), dimension)
+	}
 }
 
 func TestWire_MaterialReportsCountAPromotionForEachKindOfMaterial(t *testing.T) {
