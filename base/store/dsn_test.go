@@ -120,6 +120,9 @@ func TestTexts_ThatDoNotFitTheirColumnAreRefused(t *testing.T) {
 		"a text of 256 characters":      func() error { return w.Exec(raw, "1", long(256), "{}").Error },
 		"an id of 65 characters":        func() error { return w.Exec(raw, strings.Repeat("1", 65), "w", "{}").Error },
 		"an id of other letters":        func() error { return w.Exec(raw, "广", "w", "{}").Error },
+		"an ascii column's other letters": func() error {
+			return w.Exec("INSERT INTO object_name (account_id, level, object_id, since, name) VALUES (1, 'adgroup', '😀', '2026-11-21 00:00:00', 'n')").Error
+		},
 		"a name of 256 characters":      func() error { return w.Exec(name, long(256)).Error },
 		"a name cut inside a character": func() error { return w.Exec(name, "\xe5").Error },
 		"an error of 1025 characters": func() error {

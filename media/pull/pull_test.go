@@ -129,6 +129,7 @@ type bundle struct {
 	store    *store.Store
 	platform *fakePlatform
 	handlers *media.Registry
+	metrics  *prometheus.Registry
 }
 
 func setup(t *testing.T, pages ...pageAnswer) *bundle {
@@ -136,11 +137,11 @@ func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	s := storetest.New(t)
 	require.NoError(t, s.EnsureRawTables(context.Background(), []store.RawTable{dailyTable, objectTable, fundTable, fundDailyTable}))
 	platform := &fakePlatform{pages: pages}
-	b := &bundle{store: s, platform: platform}
+	b := &bundle{store: s, platform: platform, metrics: prometheus.NewRegistry()}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
 		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{}, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}),
-		Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: prometheus.NewRegistry(),
+		Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: b.metrics,
 	})...)
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
@@ -64,6 +65,9 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT cost FROM report_daily WHERE day = '2026-11-21'").Row().Scan(&cost))
 	require.Nil(t, cost, "the row is written, with the figure NULL")
 	require.Equal(t, map[string]int{"2026-11-21 figure of cost": 1}, b.unusable(t))
+	n, err := testutil.GatherAndCount(b.metrics, "adsync_pull_unusable_values_total")
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "the metric counts it")
 
 	_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.NoError(t, err)

@@ -153,7 +153,12 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	p.put(2, time.Minute, 20)
 	p.exec("UPDATE partner_daily SET new_users = 'many', returning_users = 7 WHERE id = 1")
 	p.exec("INSERT INTO partner_daily (id, updated_at, day, new_users) VALUES (3, ?, '0000-00-00', 30)", store.At(time.Now().Add(-time.Minute)))
+	p.exec("INSERT INTO partner_daily (id, updated_at, new_users) VALUES (4, '', 40)")
 	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
+	require.Contains(t, log.String(), "updated_at is unusable, as key")
+	var strays int
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT row_count FROM partner_unusable WHERE partner_id = 0 AND field = 'updated_at'").Row().Scan(&strays))
+	require.Equal(t, 1, strays, "rows that are never read are counted")
 	var users, returning sql.NullInt64
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT new_users, returning_users FROM partner_daily WHERE partner_id = 1").Row().Scan(&users, &returning))
 	require.False(t, users.Valid, "NULL, not 0")

@@ -122,7 +122,7 @@ func TestRow_SecondsAreADurationInAnyCase(t *testing.T) {
 func TestFigures_AFigureThatCannotBeUsedIsUnsetAndNamed(t *testing.T) {
 	t.Parallel()
 	figures := wire.Figures{{Field: "cost", Metric: "cost", Unit: wire.Yuan}, {Field: "clicks", Metric: "clicks"}}
-	for _, bad := range []string{`"many"`, `1e30`, `{}`, `true`, `"1,000"`, `9223372036854775807`} {
+	for _, bad := range []string{`"many"`, `1e30`, `{}`, `true`, `"1,000"`, `9223372036854775807`, `20000000000`, `-20000000000`, `1e400`} {
 		raw, values, faults := figures.Read(wire.Open([]byte(`{"cost":` + bad + `,"clicks":7}`)).Fields())
 		require.Equal(t, []any{nil, int64(7)}, raw, bad)
 		_, set := values.Get(0)

@@ -67,6 +67,29 @@ func TestRead_NamesEachDayThatIsNotWholeHoweverOld(t *testing.T) {
 	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tencent", Accounts: 1, Money: cny(1)}, "alerts count the account once")
 }
 
+func TestRead_CountsValuesThatCannotBeUsedByField(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	data, since := s.Data.Writer(t.Context()), store.At(at(t, s))
+	for i, kind := range []store.FaultKind{store.AttributeFault, store.FigureFault, store.KeyFault, store.FutureFault} {
+		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, media, number, why, seen_at) VALUES (1, 'adgroup', 'adgroup', '1970-01-01', ?, ?, 'tencent', ?, 'is odd', ?)",
+			"field_"+string(kind), string(kind), i+1, since).Error)
+	}
+	require.NoError(t, data.Exec("INSERT INTO partner_unusable (partner_id, field, kind, media, row_count, why, seen_at) VALUES (7, 'new_users', 'figure', 'tencent', 1, 'is odd', ?)", since).Error)
+	var titles []string
+	for _, a := range overview.NewReader(options(s)).Read(t.Context()).Attention {
+		if a.Kind == "unusable" {
+			titles = append(titles, string(a.Severity)+": "+a.Title)
+			require.Equal(t, a.Title == "1 value of partner_daily.new_users cannot be used", a.Command == "", a.Title)
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"warn: 3 values of adgroup.field_key cannot be used", "warn: 2 values of adgroup.field_figure cannot be used", "note: 4 values of adgroup.field_future cannot be used",
+		"note: 1 value of adgroup.field_attribute cannot be used", "warn: 1 value of partner_daily.new_users cannot be used",
+	}, titles)
+}
+
 func TestRead_HealedSubtasksAreNotesWithoutMoney(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
