@@ -121,6 +121,13 @@ func (r *endPauseRequest) Validate() []httpapi.FieldError {
 	return nil
 }
 
+// pausesAreAway says what an operator can do while no process can be reached over Redis.
+func pausesAreAway(err error) *httpapi.Problem {
+	return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not answer, so nobody knows which pauses the processes hold, and they do not learn that one has ended: %v. "+
+		"Each pause ends without anybody at the latest media.pause_max (1h as shipped) after it was asked for. "+
+		"To end it before, have Redis answer again and repeat this order; or restart the consumers while Redis is away: their pauses end with them.", err)
+}
+
 // endLimitPauses ends pauses that the answers of platforms have ordered; those of operators are lifted by their id.
 func (a *api) endLimitPauses(c *gin.Context) error {
 	var request endPauseRequest
@@ -137,7 +144,7 @@ func (a *api) endLimitPauses(c *gin.Context) error {
 	for _, p := range platforms {
 		_, paused, err := a.Limits.State(ctx, p.Name())
 		if err != nil {
-			return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell what is paused: %v. Without it a pause ends with a restart of the process.", err)
+			return pausesAreAway(err)
 		}
 		for _, s := range paused {
 			if s.Until.IsZero() || request.Endpoint != "" && s.Endpoint != request.Endpoint || request.Subject != "" && s.Subject != request.Subject {
@@ -154,7 +161,7 @@ func (a *api) endLimitPauses(c *gin.Context) error {
 	deed := func(ctx context.Context) (any, error) {
 		for _, s := range chosen {
 			if err := a.Limits.EndPause(ctx, s); err != nil {
-				return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis, by which processes learn of it, does not answer: %v.", err)
+				return nil, pausesAreAway(err)
 			}
 		}
 		return nil, nil

@@ -148,3 +148,16 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 	require.Zero(t, paused())
 	require.Len(t, b.auditText(), 1)
 }
+
+// While Redis is away the answer says when pauses end, and what ends them before.
+func TestLimits_EndingAPauseWithoutRedisSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, b.redis.Close())
+	w := b.post("/api/v1/limits/end-pause", `{"media": "tencent"}`)
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	for _, says := range []string{"at the latest media.pause_max", "have Redis answer again and repeat this order", "restart the consumers"} {
+		require.Contains(t, w.Body.String(), says)
+	}
+	require.Empty(t, b.auditText())
+}
