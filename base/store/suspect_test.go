@@ -109,7 +109,7 @@ func (j *judged) states() map[string]string {
 
 func (j *judged) cost(of string) int64 {
 	l, sum := words(of), int64(0)
-	require.NoError(j, j.Data.Writer(j.Context()).Raw("SELECT COALESCE(SUM(cost), 0) FROM "+l.Report+" WHERE account_id = 7 AND level = ?", l.Level).Row().Scan(&sum))
+	require.NoError(j, j.Data.Writer(j.Context()).Raw("SELECT CAST(COALESCE(SUM(cost), 0) AS SIGNED) FROM "+l.Report+" WHERE account_id = 7 AND level = ?", l.Level).Row().Scan(&sum))
 	return sum / 1_000_000
 }
 

@@ -57,6 +57,9 @@ var skipped = []struct{ test, because string }{
 	{"TestRunCounts_Concurrently", "too many rows: a UNION of twenty is planned for minutes"},
 	{"TestRecordStarts_ManyMembersAtOnce", "too many rows: a UNION of fifty"},
 	{"TestPlanRounds_AnswersAllOfMany", "too many rows"},
+	{"TestStatements_AreNoLargerThanTheServerTakes", "too many rows"},
+	{"TestDead_MoreThanOneTransactionChanges", "too many rows"},
+	{"TestExpireLogDay_EndsMoreSubtasksThanOneTransactionDoes", "too many rows"},
 	{"TestRebuildSummary_HasTheSumsOfMetricValues", "too many rows: a UNION of 500 is planned for minutes"},
 }
 
