@@ -84,16 +84,18 @@ func (s *Store) accountIDs(ctx context.Context, where string, args ...any) ([]in
 
 // PulledAccount is an account that is pulled all the time.
 type PulledAccount struct {
-	ID       int64  `gorm:"column:id"`
-	Timezone string `gorm:"column:timezone"`
-	Changed  Time   `gorm:"column:updated_at"` // when its row last changed: at the latest when it was bound
+	ID         int64  `gorm:"column:id"`
+	ExternalID string `gorm:"column:external_id"`
+	AppID      string `gorm:"column:app_id"` // of its login
+	Timezone   string `gorm:"column:timezone"`
+	Changed    Time   `gorm:"column:updated_at"` // when its row last changed: at the latest when it was bound
 }
 
 // PulledAccounts returns accounts of a media with an id above after that are pulled all the time, by id: bound, active, not parked, with a
 // login that can be used.
 func (s *Store) PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]PulledAccount, error) {
 	var accounts []PulledAccount
-	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.timezone, a.updated_at FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.external_id, t.app_id, a.timezone, a.updated_at FROM media_account a JOIN media_token t ON t.id = a.token_id"+
 		" WHERE a.media = ? AND a.tier = ? AND a.id > ? AND a.parked = '' AND a.bound = 1 AND t.state = ? ORDER BY a.id LIMIT ?",
 		media, TierActive, after, TokenOK, limit).Scan(&accounts).Error
 	if err != nil {

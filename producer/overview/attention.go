@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/plural"
+	"adsync/base/ratelimit"
 	"adsync/base/roster"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -539,19 +540,32 @@ func (l *look) attendRetries() {
 func (l *look) attendPauses() {
 	for _, p := range l.o.Pauses {
 		what := cmp.Or(p.Endpoint, "any endpoint")
+		ids := l.behind(p)
 		a := Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + what + " until " + moment(p.Until, l.o.At),
+			Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts",
 			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "It goes on by itself then; the command shows what would end it before its time, and ends it with --yes.", Command: "adsync limits end-pause --media " + p.Media}
+			Remedy: "Calls continue automatically then; the command shows what would end the pause before its time, and ends it with --yes.", Command: "adsync limits end-pause --media " + p.Media}
 		if p.Endpoint != "" {
 			a.Command += " --endpoint " + quote(p.Endpoint)
 		}
 		if p.Times > 1 {
 			a.Cause = fmt.Sprintf("The platform has refused calls as over its limit, or asked for a pause, %d times since this was first counted.", p.Times)
-			a.Remedy = "It goes on by itself then. Since it comes again: either the limit is lower than we know, so lower calls of its row of rate_limit to what the platform's console says;" +
+			a.Remedy = "Calls continue automatically then. Since pauses repeat: either the limit is lower than we know, so lower calls of its row of rate_limit to what the platform's console says;" +
 				" or others call with the same app, so lower share of the row to what they leave us. A change holds within seconds."
 		}
 		l.add(a)
 	}
+}
+
+// behind returns the accounts that are pulled all the time and whose calls a pause holds back.
+func (l *look) behind(p Pause) (ids []int64) {
+	for _, a := range l.pulled[p.Media] {
+		subject := map[string]string{string(ratelimit.ScopeApp): a.AppID, string(ratelimit.ScopeAccount): a.ExternalID}[p.Scope]
+		if p.Subject == "" || p.Subject == subject {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
 }
 
 // fill adds what the accounts of each item are called and what is at stake.

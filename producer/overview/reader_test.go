@@ -3,6 +3,7 @@ package overview_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,6 +191,36 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 	o = overview.NewReader(options).Read(t.Context())
 	require.Contains(t, o.Troubles, overview.Trouble{What: "limits", Why: "redis: no answer"})
 	require.False(t, o.At.IsZero(), "the tables are read all the same")
+}
+
+// A pause holds back the accounts of its app, or its account, or all.
+func TestRead_NamesTheAccountsAndTheMoneyBehindAPause(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	overviewtest.Fill(t, s)
+	var of struct{ AppID, ExternalID string }
+	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT t.app_id, a.external_id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+		" WHERE a.media = 'tencent' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id LIMIT 1").Scan(&of).Error)
+	options := options(s)
+	until := overviewtest.Now.Add(time.Minute)
+	options.Limits = limits{pauses: []ratelimit.PauseState{
+		{Media: "tencent", Endpoint: "all", Until: until, Times: 1},
+		{Media: "tencent", Endpoint: "app", Scope: ratelimit.ScopeApp, Subject: of.AppID, Until: until, Times: 1},
+		{Media: "tencent", Endpoint: "other_app", Scope: ratelimit.ScopeApp, Subject: of.AppID + "0", Until: until, Times: 1},
+		{Media: "tencent", Endpoint: "account", Scope: ratelimit.ScopeAccount, Subject: of.ExternalID, Until: until, Times: 1},
+	}}
+	o := overview.NewReader(options).Read(t.Context())
+	accounts, money := map[string]int{}, map[string]bool{}
+	for _, a := range o.Attention {
+		if a.Kind == "calls_paused" {
+			endpoint := strings.Fields(a.Title)[3]
+			accounts[endpoint], money[endpoint] = a.Accounts, len(a.Money) > 0
+		}
+	}
+	pulled := o.Media[0].Pulled
+	require.Greater(t, pulled, 1)
+	require.Equal(t, map[string]int{"all": pulled, "app": pulled, "other_app": 0, "account": 1}, accounts)
+	require.True(t, money["all"] && money["app"] && !money["other_app"], money)
 }
 
 func TestRead_AsksThePlatformsWhereItCan(t *testing.T) {
