@@ -168,11 +168,11 @@ func (d *DB) readFunds(tx *gorm.DB, w *FundWrite) (fundTables, error) {
 		dayColumn, where = "day", " WHERE day IN ? AND account_id = ?"
 		args = []any{append([]day.Day{w.Days[0].Add(-1)}, w.Days...), w.AccountID}
 	}
-	unset := "0"
+	unset := []string{"0"}
 	for _, c := range w.Raw.Columns {
-		unset += " + (" + c.Name + " IS NULL)"
+		unset = append(unset, "("+c.Name+" IS NULL)")
 	}
-	rows, err := tx.Raw("SELECT "+dayColumn+", fund_type, row_json, "+unset+" FROM "+w.Raw.Name+where, args...).Rows()
+	rows, err := tx.Raw("SELECT "+dayColumn+", fund_type, row_json, "+strings.Join(unset, " + ")+" FROM "+w.Raw.Name+where, args...).Rows()
 	if err != nil {
 		return have, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 	}

@@ -184,7 +184,7 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 			p := &platform{refuses: []string{"reg_pv", "view_count"}, then: then}
 			err := b.keeper.Ask(ctx, report(t, "report_daily", "account"), media.ReportQuery{}, func(q media.ReportQuery) error {
 				err := p.do(q)
-				if err == then {
+				if errors.Is(err, then) {
 					cancel() // What was learned is noted also when the pull may do no more.
 				}
 				return err

@@ -119,7 +119,7 @@ func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
 		"/api/v1/coverage/fill":    "media scope",
 		dailyRun:                   "from to scope",
 	} {
-		for _, field := range strings.Fields(fields) {
+		for field := range strings.FieldsSeq(fields) {
 			for _, empty := range []string{`""`, `" "`} {
 				body := `{"dry_run": true, "` + field + `": ` + empty + `}`
 				if strings.HasSuffix(path, "/fill") {
