@@ -81,7 +81,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 		require.Regexp(t, "(?m)^"+line+"$", shown)
 	}
 
-	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=1"), `accounts: "1" is no account of tencent that is known here`)
+	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=7000000"), `accounts: "7000000" is no account of tencent that is known here`)
 	require.Contains(t, did("tasks", "run", name, "--all", "--dry-run"), "It would be 2 subtasks of "+name+", ")
 	require.Equal(t, "There are no such runs.\n", did("runs", "list", "--task", name))
 	ran := did("tasks", "run", name, "--all", "--wait")
