@@ -3,6 +3,7 @@ package store_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,6 +75,9 @@ func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
 			require.NoError(t, w.Raw("SELECT @@sql_mode, @@time_zone").Row().Scan(&mode, &zone))
 			require.Contains(t, mode, "STRICT_TRANS_TABLES")
 			require.Equal(t, "+00:00", zone)
+			var at time.Time
+			require.NoError(t, w.Raw("SELECT CAST('2026-11-21 10:00:00' AS DATETIME)").Row().Scan(&at))
+			require.Equal(t, time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), at)
 		}
 	}
 }

@@ -38,6 +38,9 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 	cover(5, "report_daily", "account", d1, store.Complete, time.Hour)
 	cover(6, "adgroup", "adgroup", day.Epoch, store.Complete, time.Hour)
 	cover(7, "fund_daily", "account", d1, store.Complete, time.Hour)
+	cover(8, "adgroup", "adgroup", day.Epoch, store.Complete, -time.Hour)
+	require.NoError(t, data.Exec("UPDATE coverage SET pulled_at = ? WHERE account_id = 8", store.At(diedAt.Add(time.Hour))).Error)
+	cover(9, "adgroup", "adgroup", day.Epoch, store.Complete, -time.Hour)
 	var want []task.Key
 	for i, c := range []struct {
 		name    string
@@ -54,6 +57,9 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 		{"one of its days lacks", 5, "2026-11-19..2026-11-20", 1, false},
 		{"a whole list", 6, "full", 2, true},
 		{"another account's list", 7, "full", 2, false},
+		{"changes that were pulled since", 8, "changes", 2, true},
+		{"a list of which only changes were pulled since", 8, "full", 2, false},
+		{"changes that were pulled before it died alone", 9, "changes", 2, false},
 		{"cash flow", 7, "2026-11-19", 3, true},
 		{"work of no account", 0, "prune", 4, false},
 		{"a task that is gone", 1, "2026-11-19", 99, false},

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each byte of a text may become two in the statement, and the server's limit is for all of it.
+func TestFitting_CutsStatementsByBytes(t *testing.T) {
+	t.Parallel()
+	d := &DB{server: &connector{}}
+	rowsOf := func(bytes ...int) (rows [][]any) {
+		for i, n := range bytes {
+			rows = append(rows, []any{i, strings.Repeat(`"`, n)})
+		}
+		return rows
+	}
+	const large = 100_000
+	for name, c := range map[string]struct {
+		packet int64
+		rows   [][]any
+		most   int
+		want   int
+	}{
+		"small rows go together":            {16 << 20, rowsOf(10, 10, 10), 250, 3},
+		"no more than are wanted":           {16 << 20, rowsOf(10, 10, 10), 2, 2},
+		"large rows by their bytes":         {1 << 20, rowsOf(large, large, large, large, large, large), 250, 4},
+		"a larger packet takes more":        {2 << 20, rowsOf(large, large, large, large, large, large), 250, 6},
+		"a row as large as half a packet":   {1 << 20, rowsOf(600_000, 10), 250, 1},
+		"what is known before a connection": {0, rowsOf(large, large, large, large, large, large), 250, 4},
+	} {
+		d.server.packet.Store(c.packet)
+		n, err := d.fitting("t", 1, c.rows, c.most)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, n, name)
+		statement := packetSpare
+		for _, row := range c.rows[:n] {
+			statement += 2 * len(row[1].(string))
+		}
+		if c.want > 1 {
+			require.LessOrEqual(t, statement, d.packet(), name)
+		}
+	}
+
+	d.server.packet.Store(1 << 20)
+	_, err := d.fitting("t", 1, rowsOf(1<<20), 250)
+	require.EqualError(t, err, "the row 0 of t has 1114144 bytes, and the server's max_allowed_packet allows 1048576")
+
+	require.Equal(t, 2, d.fittingOf(10, func(int) int { return large }), "JSON in a text is escaped twice")
+	require.Equal(t, 10, d.fittingOf(10, func(int) int { return 10 }))
+	require.Equal(t, 1, d.fittingOf(10, func(int) int { return 1 << 20 }), "one goes at least")
+}
