@@ -192,7 +192,7 @@ func TestTakeOrders(t *testing.T) {
 		{`{"accounts": [1], "scope": "all"}`, "scope: does not go with accounts"},
 		{`{"scope": "active"}`, `scope: "active" is refused: want "all", or accounts`},
 		{`{"acounts": [1], "scope": "all"}`, "acounts: there is no such field"},
-		{`{"scope": "all"} {}`, "goes on after its value"},
+		{`{"scope": "all"} {}`, "continues after its value"},
 	} {
 		b.exec(b.store.Data, "INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, 'x', '2026-11-21 00:00:00')", 10+i, id, bad.request)
 		require.NoError(t, tm.takeOrders(ctx))

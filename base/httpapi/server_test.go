@@ -163,7 +163,7 @@ func TestServer_AnswersEveryErrorAsAProblem(t *testing.T) {
 		{"a body that is too large", "POST", "/api/run", `{"task": "` + strings.Repeat("x", 200) + `"}`, 413, "The body may have at most 100 bytes."},
 		{"a body that is no JSON", "POST", "/api/run", `{"task": }`, 400, "The body is not JSON: invalid character '}' looking for beginning of value at byte 10."},
 		{"a body that ends early", "POST", "/api/run", `{"task": "x"`, 400, "The body cannot be read: unexpected EOF."},
-		{"a body with something behind it", "POST", "/api/run", `{} {}`, 400, "The body cannot be used: it goes on after its value: want one JSON value."},
+		{"a body with something behind it", "POST", "/api/run", `{} {}`, 400, "The body cannot be used: it continues after its value: want one JSON value."},
 		{"a body that is null", "POST", "/api/run", `null`, 400, "The body cannot be used: it is null: want an object."},
 		{"a body that is a list", "POST", "/api/run", `[]`, 400, "The body cannot be used: it is of a wrong type: want an object, got array."},
 		{"an empty body", "POST", "/api/run", " ", 400, "The body cannot be used: it is empty: want one JSON value."},

@@ -72,7 +72,7 @@ func checkSyntax(data []byte) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return &Error{Detail: "goes on after its value: want one JSON value"}
+		return &Error{Detail: "continues after its value: want one JSON value"}
 	}
 	return nil
 }

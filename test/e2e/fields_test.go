@@ -9,12 +9,25 @@ import (
 	"adsync/base/store"
 )
 
-// addField has the platforms tell one more figure, and asks for it.
+// addField has a platform serve one more figure, asks for it, and waits until the platform has accepted it and all consumers know that.
 func (d *deployment) addField(t *testing.T, w *world, media string) {
 	t.Helper()
 	w.order(t, "faults", map[string]any{"kind": "add_field", "media": media, "field": "brand_new"}, nil)
 	status, body := call(t, http.MethodPut, d.api+"/fields", map[string]any{"media": media, "field": "brand_new", "state": "asked", "by": "otto"})
 	require.Equal(t, http.StatusOK, status, string(body))
+	var account string
+	require.NoError(t, d.store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account WHERE media = ? AND tier = ? AND bound = 1 ORDER BY id LIMIT 1", media, store.TierActive).Row().Scan(&account))
+	id := d.order(t, media+".report_daily.account", map[string]any{"accounts": []string{account}})
+	d.requireSucceeded(t, d.await(t, []int64{id})) // Its pull makes the trial.
+	require.Eventually(t, func() bool {
+		fields, err := d.store.ReportFields(t.Context(), media)
+		return err == nil && len(fields) == 1 && fields[0].Accepted
+	}, patience, poll, "%s never accepts the field", media)
+	for i, role := range d.roles {
+		if len(d.roles) > 1 && role == "consumer" {
+			d.replace(t, i) // One that has not made the trial reads the table each half minute.
+		}
+	}
 }
 
 // requireField wants every row of a raw table to have the new figure.
