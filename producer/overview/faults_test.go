@@ -147,6 +147,12 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 	exec(s.Data, "DELETE FROM summary_daily")
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Equal(t, "First pull under way, 1 of 1 account", o.FirstPull())
+	// A summary that was built when only accounts without spend had come.
+	exec(s.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, 3, '', 'tencent', '', 'CNY', 'Asia/Shanghai', ?, 0, 1, ?)",
+		overviewtest.Today, store.At(overviewtest.Now), store.At(overviewtest.Now))
+	o = overview.NewReader(options(s)).Read(t.Context())
+	require.Len(t, o.Media[0].Spend, 1)
+	require.Equal(t, "First pull under way, 1 of 1 account", o.FirstPull())
 	exec(s.Data, "UPDATE coverage SET dirty = NULL")
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Empty(t, o.FirstPull(), "the account has spent nothing")

@@ -410,10 +410,11 @@ func (l *look) runOf(r *store.RunLook) Run {
 
 // readFreshness looks how old the figures of the present day are, of the accounts that are pulled all the time.
 func (l *look) readFreshness(m *Media) error {
-	byZone, lately := map[string][]int64{}, map[int64]bool{}
+	byZone, lately, young := map[string][]int64{}, map[int64]bool{}, false
 	for _, a := range l.pulled[m.Name] {
 		byZone[a.Timezone] = append(byZone[a.Timezone], a.ID)
 		lately[a.ID] = l.o.At.Sub(a.Changed.Time) <= l.lateAfter(m.Name)
+		young = young || lately[a.ID]
 	}
 	m.Pulled = len(l.pulled[m.Name])
 	spent := slices.ContainsFunc(m.Spend, func(s Spend) bool { return s.Unassigned != 0 })
@@ -434,14 +435,16 @@ func (l *look) readFreshness(m *Media) error {
 			}
 		}
 	}
-	return l.readFirstPull(m)
+	return l.readFirstPull(m, young)
 }
 
-// readFirstPull finds out whether the first figures are still to come: of new accounts, or, while nothing is known of today, into the
-// summaries, which are built after the pulls.
-func (l *look) readFirstPull(m *Media) error {
+// readFirstPull finds out whether the first figures are still to come: of new accounts, or into the summaries, which are built after the
+// pulls, while nothing is known of today. Where accounts are young that is also so while what is known is 0: a summary that was built
+// between the first pulls has only the accounts that had come.
+func (l *look) readFirstPull(m *Media, young bool) error {
 	m.FirstPull = m.New > 0
-	if m.FirstPull || len(m.Spend) > 0 || m.Fresh == 0 {
+	known := slices.ContainsFunc(m.Spend, func(s Spend) bool { return !young || s.Ours != 0 })
+	if m.FirstPull || known || m.Fresh == 0 {
 		return nil
 	}
 	waiting, err := l.glance.Unsummed(m.Name, l.o.At, 1)
