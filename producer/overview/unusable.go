@@ -19,8 +19,8 @@ func (l *look) attendUnusable(context.Context) error {
 	}
 	for _, f := range fields {
 		what := map[store.FaultKind]string{
-			store.KeyFault: "their rows are lost, and their days or lists are partial", store.FigureFault: "they are NULL, and their days are partial",
-			store.FutureFault: "they are kept as data, and move no mark", store.AttributeFault: "they are NULL, or their text was repaired",
+			store.KeyFault: "the rows are lost, and their days or lists are partial", store.FigureFault: "the values are NULL, and their days are partial",
+			store.FutureFault: "the values are kept as data, and move no mark", store.AttributeFault: "the values are NULL, or their text was repaired",
 		}[f.Kind]
 		severity := Note
 		if f.Kind == store.KeyFault || f.Kind == store.FigureFault {
@@ -28,13 +28,13 @@ func (l *look) attendUnusable(context.Context) error {
 		}
 		a := Attention{
 			Kind: "unusable", Severity: severity, Media: f.Media, Title: plural.Count(f.Number, "value", "values") + " of " + f.Report + "." + f.Field + " cannot be used",
-			Cause: sentence(fmt.Sprintf("%s %s: %s", f.Field, f.Why, what)), Accounts: int(f.Accounts), ids: []int64{f.AccountID}, Since: f.Since.Time,
+			Cause: sentence(fmt.Sprintf("in the platform's rows %s %s: %s", f.Field, f.Why, what)), Accounts: int(f.Accounts), ids: []int64{f.AccountID}, Since: f.Since.Time,
 			Remedy: "Look at the platform's answer in the row's row_json. The next pull that can use it clears this.", Command: "adsync coverage " + f.Media + "/ID",
 		}
 		if f.Report == store.PartnerReport {
 			a.ids, a.Command = nil, ""
-			a.Cause = sentence(fmt.Sprintf("%s %s: %s", f.Field, f.Why, map[store.FaultKind]string{
-				store.KeyFault: "their rows are not kept", store.FigureFault: "they are NULL", store.AttributeFault: "they were repaired",
+			a.Cause = sentence(fmt.Sprintf("in the partner's rows %s %s: %s", f.Field, f.Why, map[store.FaultKind]string{
+				store.KeyFault: "the rows are not kept", store.FigureFault: "the values are NULL", store.AttributeFault: "the values were repaired",
 			}[f.Kind]))
 			a.Remedy = "partner_unusable names the rows and what is wrong. Correct them in the partner's table, with a new updated_at: the next load clears this."
 		}
