@@ -126,7 +126,7 @@ test-race: $(GOTESTSUM) ## Run those of the parts with the race detector; needs 
 .PHONY: test-services
 test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, and those of the MySQL 8 dialect.
 	$(GO) build -o bin/services ./test/services
-	bin/services -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
+	bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
 	@$(MAKE) --no-print-directory test-watch
 

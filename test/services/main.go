@@ -57,6 +57,7 @@ type options struct {
 	runtime string   // auto, docker or local
 	keep    bool
 	dir     string // where data and logs live; empty for a new temporary directory
+	memory  bool   // the temporary directory is in memory, where that has room
 	command []string
 }
 
@@ -75,6 +76,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.StringVar(&o.runtime, "runtime", "auto", "how: `docker`, local, or auto, which takes docker where an engine answers")
 	flags.BoolVar(&o.keep, "keep", false, "print the environment for a shell and leave the servers running until an interrupt")
 	flags.StringVar(&o.dir, "dir", "", "the empty or new `directory` for data and logs, kept at the end (default a temporary one)")
+	flags.BoolVar(&o.memory, "memory", false, "keep the temporary directory in memory where /dev/shm has 8 GiB free: suites make thousands of tables, and wait for the disk")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -97,7 +99,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 // run starts the services, runs the command or waits for ctx to end, and stops the services. The code is what the
 // process should exit with.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) (code int, err error) {
-	dir, err := makeDir(o.dir)
+	dir, err := makeDir(o.dir, o.memory)
 	if err != nil {
 		return 1, err
 	}
@@ -153,9 +155,13 @@ func runCommand(ctx context.Context, command, env []string) (int, error) {
 	return 0, nil
 }
 
-func makeDir(dir string) (string, error) {
+func makeDir(dir string, memory bool) (string, error) {
 	if dir == "" {
-		return os.MkdirTemp("", "adsync-services-")
+		parent := ""
+		if memory && hasRoom(memoryDir) {
+			parent = memoryDir
+		}
+		return os.MkdirTemp(parent, "adsync-services-")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -168,6 +174,17 @@ func makeDir(dir string) (string, error) {
 		return "", errors.Join(err, fmt.Errorf("--dir %s: want an empty or new directory", dir))
 	}
 	return dir, nil
+}
+
+const (
+	memoryDir  = "/dev/shm"
+	memoryFree = 8 << 30
+)
+
+// hasRoom reports whether a file system in memory is there and has enough of it for the servers' data.
+func hasRoom(dir string) bool {
+	var fs syscall.Statfs_t
+	return syscall.Statfs(dir, &fs) == nil && uint64(fs.Bavail)*uint64(fs.Bsize) >= memoryFree
 }
 
 // tidy removes the temporary directory. After a failure it leaves the logs and says where they are: the data of a failed

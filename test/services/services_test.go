@@ -76,10 +76,10 @@ func TestRunCommand(t *testing.T) {
 func TestMakeDir_RefusesADirectoryInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	got, err := makeDir(filepath.Join(dir, "new"))
+	got, err := makeDir(filepath.Join(dir, "new"), false)
 	require.NoError(t, err)
 	require.DirExists(t, got)
-	_, err = makeDir(dir)
+	_, err = makeDir(dir, false)
 	require.ErrorContains(t, err, "want an empty or new directory")
 }
 
