@@ -184,7 +184,7 @@ const (
 // hasRoom reports whether a file system in memory is there and has enough of it for the servers' data.
 func hasRoom(dir string) bool {
 	var fs syscall.Statfs_t
-	return syscall.Statfs(dir, &fs) == nil && uint64(fs.Bavail)*uint64(fs.Bsize) >= memoryFree
+	return syscall.Statfs(dir, &fs) == nil && fs.Bavail*uint64(fs.Bsize) >= memoryFree
 }
 
 // tidy removes the temporary directory. After a failure it leaves the logs and says where they are: the data of a failed
