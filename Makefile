@@ -158,7 +158,7 @@ services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, 
 
 .PHONY: test-mysql8
 test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect, which runs in the test's own process.
-	cd test/mysql8 && $(TEST) -count=1 ./...
+	cd test/mysql8 && $(TEST) -count=1 -timeout 15m ./...
 
 # SCENARIO=a,b and SEED=n repeat some of them; CHAOS_FLAGS takes what else `go run ./test/chaos -help` tells.
 CHAOS = bin/chaos $(if $(SCENARIO),-scenario $(SCENARIO)) $(if $(SEED),-seed $(SEED)) $(CHAOS_FLAGS)
