@@ -137,16 +137,16 @@ func (d *DB) readPartnerCursor(tx *gorm.DB, load *PartnerLoad) error {
 		Scan(&load.Cursor.ChangedAt, &load.Cursor.ID, &load.version)
 }
 
-// holdPartnerLoad keeps other loads out until the end of the transaction, or returns ErrPartnerOvertaken.
-func (d *DB) holdPartnerLoad(tx *gorm.DB, load PartnerLoad) error {
+// holdPartnerLoad keeps other loads out until the end of the transaction and returns its time, or ErrPartnerOvertaken.
+func (d *DB) holdPartnerLoad(tx *gorm.DB, load PartnerLoad) (time.Time, error) {
 	held := PartnerLoad{Source: load.Source}
 	if err := d.readPartnerCursor(tx, &held); err != nil {
-		return err
+		return time.Time{}, err
 	}
 	if held.version != load.version {
-		return ErrPartnerOvertaken
+		return time.Time{}, ErrPartnerOvertaken
 	}
-	return nil
+	return d.nowTx(tx)
 }
 
 // PartnerResult is what of a batch of the partner's rows changed partner_daily.
@@ -159,10 +159,7 @@ func (s *Store) PutPartnerRows(ctx context.Context, load PartnerLoad, batch Part
 	var result PartnerResult
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		result = PartnerResult{}
-		if err := s.Data.holdPartnerLoad(tx, load); err != nil {
-			return err
-		}
-		now, err := s.Data.nowTx(tx)
+		now, err := s.Data.holdPartnerLoad(tx, load)
 		if err != nil {
 			return err
 		}

@@ -41,10 +41,7 @@ func (d *DB) putPartnerFaults(tx *gorm.DB, batch PartnerBatch, now time.Time) er
 // PutPartnerStrays notes the rows that no load can read, in the place of those noted before.
 func (s *Store) PutPartnerStrays(ctx context.Context, load PartnerLoad, strays []PartnerFault) error {
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		if err := s.Data.holdPartnerLoad(tx, load); err != nil {
-			return err
-		}
-		now, err := s.Data.nowTx(tx)
+		now, err := s.Data.holdPartnerLoad(tx, load)
 		if err != nil {
 			return err
 		}

@@ -144,7 +144,7 @@ func partnerInt(value any) (n sql.NullInt64, err error) {
 	if !ok {
 		return sql.NullInt64{}, refused
 	}
-	if text = strings.TrimSpace(text); text == "" || text == "-" || text == "--" {
+	if text = strings.TrimSpace(text); IsNoValue(text) {
 		return sql.NullInt64{}, nil
 	}
 	digits, fraction, _ := strings.Cut(text, ".") // A DECIMAL has its places.
@@ -198,7 +198,7 @@ func partnerText(value any, most int, key bool) (string, error) {
 		err = fmt.Errorf("%s is no word of letters, digits and signs", shown(text))
 	}
 	if err != nil && !key {
-		text = cut(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD"), most)
+		text = cut(strings.ReplaceAll(text, "\x00", "\uFFFD"), most)
 		err = fmt.Errorf("%w, and was repaired", err)
 	}
 	return text, err

@@ -30,10 +30,7 @@ func (s *Store) UnknownPartnerAccounts(ctx context.Context) ([]PartnerAccount, e
 func (s *Store) AdoptPartnerRows(ctx context.Context, load PartnerLoad, account Account) (int, error) {
 	adopted := 0
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		if err := s.Data.holdPartnerLoad(tx, load); err != nil {
-			return err
-		}
-		now, err := s.Data.nowTx(tx)
+		now, err := s.Data.holdPartnerLoad(tx, load)
 		if err != nil {
 			return err
 		}

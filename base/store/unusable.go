@@ -24,6 +24,9 @@ const (
 	KeyFault       FaultKind = "key"       // the row: it is not known what it is about, and the day is not whole
 )
 
+// IsNoValue reports whether a text is a word that platforms and partners write where there is no value.
+func IsNoValue(text string) bool { return text == "" || text == "-" || text == "--" }
+
 // Unusable are the values of one field of a pull's rows that cannot be used.
 type Unusable struct {
 	Day    day.Day // "" when it is not known of which day of the scope they are

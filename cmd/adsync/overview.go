@@ -218,7 +218,6 @@ func (m *mediaRow) print(w io.Writer) {
 	}
 }
 
-// print writes an item with what belongs to it, one below the other.
 // amounts are the amounts of some currencies in words.
 func amounts(money []overview.Money) string {
 	words := make([]string, len(money))
@@ -228,6 +227,7 @@ func amounts(money []overview.Money) string {
 	return strings.Join(words, " and ")
 }
 
+// print writes an item with what belongs to it, one below the other.
 func (a *attentionRow) print(w io.Writer) error {
 	title := strings.ToUpper(plain(a.Severity)) + "  " + clean(a.Title)
 	if a.Media != "" {

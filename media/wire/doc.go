@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"adsync/base/store"
 )
 
-// errEmpty stands for null and for what isNoValue.
+// errEmpty stands for null and for what store.IsNoValue.
 var errEmpty = errors.New("empty")
 
-// literal returns the text of a JSON number or string; errEmpty for null and what isNoValue.
+// literal returns the text of a JSON number or string; errEmpty for null and what store.IsNoValue.
 func literal(data []byte) (string, error) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -25,7 +27,7 @@ func literal(data []byte) (string, error) {
 		if err := json.Unmarshal(data, &s); err != nil {
 			return "", err
 		}
-		if isNoValue(s) {
+		if store.IsNoValue(s) {
 			return "", errEmpty
 		}
 		return s, nil

@@ -25,6 +25,3 @@ type Fault struct {
 	// Metric is what the field becomes, of a report's figure.
 	Metric string
 }
-
-// isNoValue reports whether a text is a word that platforms write where there is no value.
-func isNoValue(text string) bool { return text == "" || text == "-" || text == "--" }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"adsync/base/day"
+	"adsync/base/store"
 )
 
 // Row reads the fields of one row of a platform's answer. A value that cannot be used never fails the row: its field is left
@@ -259,7 +260,7 @@ func (r *Row) Unix(field string) time.Time {
 // Time returns the moment of a text that parse reads; the zero time when it is not set.
 func (r *Row) Time(field string, parse func(text string) (time.Time, error)) time.Time {
 	text := r.Text(field)
-	if isNoValue(text) {
+	if store.IsNoValue(text) {
 		return time.Time{}
 	}
 	t, err := parse(text)

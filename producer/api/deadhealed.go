@@ -4,22 +4,14 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
-	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/producer/overview"
 )
 
-const (
-	// healedLooked is how many of the dead subtasks, those that died last, are looked at for whether they are healed.
-	healedLooked = 1000
-	// costDays is how far back a day's spend of an account is looked for.
-	costDays = 7
-	// costAccounts is how many accounts' spend one statement reads.
-	costAccounts = 500
-)
+// healedLooked is how many of the dead subtasks, those that died last, are looked at for whether they are healed.
+const healedLooked = 1000
 
 // deadStakeJSON says how many of the dead subtasks need somebody: those that are not healed, their accounts, and what these spend in a day.
 type deadStakeJSON struct {
@@ -53,38 +45,11 @@ func (a *api) deadStake(ctx context.Context, f task.DeadFilter) (stake deadStake
 		}
 	}
 	stake.Unhealed, stake.Accounts = stake.Looked-stake.Healed, len(accounts)
-	stake.Money, err = a.lastCosts(ctx, slices.Sorted(maps.Keys(accounts)))
-	return stake, healedOf, err
-}
-
-// lastCosts adds up what accounts spent on the last day, before the present one, of which that is known.
-func (a *api) lastCosts(ctx context.Context, ids []int64) ([]overview.Money, error) {
-	today := day.Of(a.Clock.Now(), time.UTC)
-	last := map[int64]store.DayCost{}
-	err := a.Store.Glance(ctx, func(g *store.Glance) error {
-		for page := range slices.Chunk(ids, costAccounts) {
-			costs, err := g.DayCosts(page, day.Between(today.Add(-costDays), today.Add(-1)))
-			if err != nil {
-				return err
-			}
-			for _, c := range costs {
-				last[c.AccountID] = c // They come by day.
-			}
-		}
-		return nil
+	ids := slices.Sorted(maps.Keys(accounts))
+	err = a.Store.Glance(ctx, func(g *store.Glance) error {
+		last, err := overview.LastCosts(g, a.Clock.Now(), ids)
+		stake.Money = overview.Spent(last, ids)
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	sums := map[string]int64{}
-	for _, c := range last {
-		sums[c.Currency] += c.Cost
-	}
-	var money []overview.Money
-	for _, currency := range slices.Sorted(maps.Keys(sums)) {
-		if sums[currency] != 0 {
-			money = append(money, overview.Money{Currency: currency, Micros: sums[currency]})
-		}
-	}
-	return money, nil
+	return stake, healedOf, err
 }

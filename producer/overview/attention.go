@@ -560,7 +560,10 @@ func (l *look) attendPauses() {
 // behind returns the accounts that are pulled all the time and whose calls a pause holds back.
 func (l *look) behind(p Pause) (ids []int64) {
 	for _, a := range l.pulled[p.Media] {
-		subject := map[string]string{string(ratelimit.ScopeApp): a.AppID, string(ratelimit.ScopeAccount): a.ExternalID}[p.Scope]
+		subject := a.AppID
+		if p.Scope == string(ratelimit.ScopeAccount) {
+			subject = a.ExternalID
+		}
 		if p.Subject == "" || p.Subject == subject {
 			ids = append(ids, a.ID)
 		}
@@ -583,7 +586,7 @@ func (l *look) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, err := l.lastCosts(unique(ids))
+	last, err := LastCosts(l.glance, l.o.Business, unique(ids))
 	if err != nil {
 		return err
 	}
@@ -598,13 +601,7 @@ func (l *look) fill(ctx context.Context) error {
 		if a.Money != nil || a.MoneyOf == "" {
 			continue
 		}
-		costs := map[string]int64{}
-		for _, id := range a.ids {
-			if c, ok := last[id]; ok && c.Cost != 0 {
-				costs[c.Currency] += c.Cost
-			}
-		}
-		a.Money = moneyOf(costs)
+		a.Money = Spent(last, a.ids)
 		if len(a.ids) < a.Accounts && a.Money != nil {
 			a.MoneyOf = fmt.Sprintf("%s, of the first %d", a.MoneyOf, len(a.ids))
 		}
@@ -662,13 +659,13 @@ const (
 	costDays = 7
 )
 
-// lastCosts is what accounts spent on the last day, before the present one, of which that is known.
-func (l *look) lastCosts(ids []int64) (map[int64]store.DayCost, error) {
-	today := day.Of(l.o.Business, time.UTC)
+// LastCosts returns what accounts spent on the last day, before that of a business time in UTC, of which that is known, by our ids.
+func LastCosts(g *store.Glance, at time.Time, ids []int64) (map[int64]store.DayCost, error) {
+	today := day.Of(at, time.UTC)
 	days := day.Between(today.Add(-costDays), today.Add(-1))
 	last := map[int64]store.DayCost{}
 	for page := range slices.Chunk(ids, accountsPage) {
-		costs, err := l.glance.DayCosts(page, days)
+		costs, err := g.DayCosts(page, days)
 		if err != nil {
 			return nil, err
 		}
@@ -677,6 +674,17 @@ func (l *look) lastCosts(ids []int64) (map[int64]store.DayCost, error) {
 		}
 	}
 	return last, nil
+}
+
+// Spent adds up what accounts spent, by currency; what is 0 or not known is left out.
+func Spent(last map[int64]store.DayCost, ids []int64) []Money {
+	costs := map[string]int64{}
+	for _, id := range ids {
+		if c, ok := last[id]; ok && c.Cost != 0 {
+			costs[c.Currency] += c.Cost
+		}
+	}
+	return moneyOf(costs)
 }
 
 func moneyOf(byCurrency map[string]int64) []Money {
