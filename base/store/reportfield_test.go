@@ -84,7 +84,7 @@ func TestMigrateUp_FieldsThatAreAskedForAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	db := s.Config.Writer(t.Context())
-	for db.Exec("SELECT accepted_at FROM report_field").Error == nil {
+	for db.Migrator().HasColumn("report_field", "accepted_at") {
 		require.NoError(t, s.MigrateDown(t.Context()))
 	}
 	require.NoError(t, db.Exec("INSERT INTO report_field (media, field, state, updated_at) VALUES ('m', 'a', 'asked', '2026-11-20 10:00:00'), ('m', 'b', 'off', '2026-11-20 10:00:00')").Error)
