@@ -95,9 +95,13 @@ func (p *Producer) lead(ctx context.Context, l lease.Lease) error {
 	group.Go(func() error { return t.loop(ctx, "parked", t.releaseParked, every(parkedInterval)) })
 	if p.watcher != nil {
 		defer p.watcher.Forget()
-		pace := &figuresPace{interval: p.cfg.FiguresInterval}
+		// Each has a pace of its own: a long look for holes must not make the other figures old.
+		figures, holes := &pace{interval: p.cfg.FiguresInterval, times: 9}, &pace{interval: p.cfg.FiguresInterval, times: 29}
 		group.Go(func() error {
-			return t.loop(ctx, "figures", func(ctx context.Context) error { return pace.pass(ctx, t.readFigures) }, pace.wait)
+			return t.loop(ctx, "figures", func(ctx context.Context) error { return figures.pass(ctx, t.readFigures) }, figures.wait)
+		})
+		group.Go(func() error {
+			return t.loop(ctx, "holes", func(ctx context.Context) error { return holes.pass(ctx, t.watcher.LookForHoles) }, holes.wait)
 		})
 	}
 	group.Go(func() error { return t.loop(ctx, "cancel", t.cancelOpen, every(stopInterval)) })

@@ -48,7 +48,8 @@ type Timer interface {
 type Watcher interface {
 	// Pass reads them anew; tasks are those that are enabled.
 	Pass(ctx context.Context, tasks []task.Task) error
-	// Forget tells none until the next pass.
+	LookForHoles(ctx context.Context) error
+	// Forget tells none until the next of either.
 	Forget()
 }
 

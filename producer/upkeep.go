@@ -74,19 +74,26 @@ func (t *term) setByMedia(gauge *prometheus.GaugeVec, counts map[string]int64) {
 	}
 }
 
-// figuresPace leaves time between two passes over the tables for metrics: they take no more than a tenth of it.
-type figuresPace struct{ interval, took time.Duration }
+// pace has passes over the tables for metrics rest in proportion to how long the last one took.
+type pace struct {
+	interval time.Duration // the least rest
+	times    time.Duration // how many times as long as a pass it rests
+	took     time.Duration // by the last pass
+}
 
-func (p *figuresPace) pass(ctx context.Context, pass func(context.Context) error) error {
+// longestRest is as often as system.fill looks, which reads the most. A database in trouble, in which a pass takes minutes, must not make figures older than that.
+const longestRest = 10 * time.Minute
+
+func (p *pace) pass(ctx context.Context, pass func(context.Context) error) error {
 	began := clock.Mark()
 	err := pass(ctx)
 	p.took = clock.Since(began)
 	return err
 }
 
-func (p *figuresPace) rest() time.Duration { return max(p.interval, 9*p.took) }
+func (p *pace) rest() time.Duration { return min(max(p.interval, p.times*p.took), longestRest) }
 
-func (p *figuresPace) wait(ctx context.Context) { waitFor(ctx, p.rest(), nil) }
+func (p *pace) wait(ctx context.Context) { waitFor(ctx, p.rest(), nil) }
 
 // readFigures has the figures of the tables read for metrics.
 func (t *term) readFigures(ctx context.Context) error {

@@ -16,6 +16,7 @@ import (
 // figures is a Watcher that counts.
 type figures struct {
 	passes    chan []task.Task
+	looks     chan struct{}
 	forgotten atomic.Int32
 }
 
@@ -27,12 +28,20 @@ func (f *figures) Pass(ctx context.Context, tasks []task.Task) error {
 	return nil
 }
 
+func (f *figures) LookForHoles(ctx context.Context) error {
+	select {
+	case f.looks <- struct{}{}:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 func (f *figures) Forget() { f.forgotten.Add(1) }
 
 func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	told := &figures{passes: make(chan []task.Task)}
+	told := &figures{passes: make(chan []task.Task), looks: make(chan struct{})}
 	b.watcher = told
 	b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
 	b.addTask("off", "tencent.report", "0 0 1 1 *", map[string]any{"enabled": 0})
@@ -42,6 +51,7 @@ func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
 	returned := make(chan error)
 	go func() { returned <- b.lead(ctx, tm.lease) }()
 	tasks := <-told.passes
+	<-told.looks // though the next pass waits
 	require.Len(t, tasks, 1)
 	require.Equal(t, "daily", tasks[0].Name)
 	stop()
@@ -50,10 +60,11 @@ func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
 	require.Zero(t, testutil.CollectAndCount(b.metrics.dead), "nor does it tell its other gauges")
 }
 
-func TestFiguresPace_TakesATenthOfTheTimeAtTheMost(t *testing.T) {
+func TestPace_RestsInProportionAndNotForEver(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, time.Minute, (&figuresPace{interval: time.Minute, took: time.Second}).rest())
-	require.Equal(t, 3*time.Minute, (&figuresPace{interval: time.Minute, took: 20 * time.Second}).rest())
+	for took, rest := range map[time.Duration]time.Duration{time.Second: time.Minute, 20 * time.Second: 3 * time.Minute, time.Hour: 10 * time.Minute} {
+		require.Equal(t, rest, (&pace{interval: time.Minute, times: 9, took: took}).rest(), took)
+	}
 }
 
 func TestKeepDifferences_TellsWhatStays(t *testing.T) {

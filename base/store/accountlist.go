@@ -113,7 +113,7 @@ func (d *DB) accountWalk(f AccountFilter, after int64) accountWalk {
 func (s *Store) ListAccounts(ctx context.Context, f AccountFilter, after int64, limit int) (page []ListedAccount, next int64, err error) {
 	w := s.Config.accountWalk(f, after)
 	if w.unanswered {
-		err := s.Config.Writer(ctx).Raw("SELECT "+w.id+w.from+w.along+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.alongArgs), s.listReach-1)...).Row().Scan(&next)
+		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.along+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.alongArgs), s.listReach-1)...).Row().Scan(&next)
 		switch {
 		case err == nil:
 			w.along, w.alongArgs = w.along+" AND "+w.id+" <= ?", append(w.alongArgs, next)
@@ -121,7 +121,7 @@ func (s *Store) ListAccounts(ctx context.Context, f AccountFilter, after int64, 
 			return nil, 0, fmt.Errorf("list accounts: %w", err)
 		}
 	}
-	rows, err := s.Config.Writer(ctx).Raw("SELECT "+accountColumnsOf("a")+", COALESCE(t.login, ''), COALESCE(n.name, ''), COALESCE(t.state, '"+LoginNone+"'),"+
+	rows, err := s.Config.Current(ctx).Raw("SELECT "+accountColumnsOf("a")+", COALESCE(t.login, ''), COALESCE(n.name, ''), COALESCE(t.state, '"+LoginNone+"'),"+
 		" COALESCE(t.state_reason, ''), t.access_expires_at, t.refresh_expires_at"+w.from+
 		" LEFT JOIN media_token t ON t.id = a.token_id LEFT JOIN media_login n ON n.token_id = a.token_id"+w.along+w.asked+
 		" ORDER BY "+w.id+" LIMIT ?", append(append(w.alongArgs, w.askedArgs...), limit+1)...).Rows()
@@ -159,7 +159,7 @@ func (s *Store) addBindings(ctx context.Context, page []ListedAccount) error {
 	for i := range page {
 		ids[i] = page[i].ID
 	}
-	all, err := readBindings(s.Config.Writer(ctx), "account_binding WHERE account_id IN ?", "", ids)
+	all, err := readBindings(s.Config.Current(ctx), "account_binding WHERE account_id IN ?", "", ids)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Store) FiguresCoverage(ctx context.Context, ids []int64, days []day.Day
 		return nil, nil
 	}
 	var rows []Coverage
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
+	err := s.Data.Current(ctx).Raw("SELECT account_id, report, level, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
 		" ORDER BY account_id, day", ids, AccountFigures, AccountLevel, days).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of %s: %w", plural.Count(len(ids), "account", "accounts"), err)

@@ -1,15 +1,19 @@
 package store_test
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/day"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/storetest"
 )
 
 // A # ended the name: both databases were one file, of the name before it.
@@ -29,4 +33,19 @@ func TestOpen_TakesSQLiteFilesOfAnyName(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, info.Size(), name)
 	}
+}
+
+// SQLite has one connection that writes. What only looks must not queue for it.
+func TestCurrent_IsReadWhileSQLiteWrites(t *testing.T) {
+	t.Parallel()
+	s := storetest.NewSQLite(t)
+	tx := s.Data.Writer(t.Context()).Begin()
+	require.NoError(t, tx.Error)
+	defer tx.Rollback()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := s.DailySpend(ctx, []int64{1}, []day.Day{"2026-11-20"})
+	require.NoError(t, err)
+	_, err = s.PulledDays(ctx, []int64{1}, "report_daily", store.AccountLevel, []day.Day{"2026-11-20"})
+	require.NoError(t, err)
 }

@@ -25,7 +25,7 @@ type AccountCount struct {
 func (s *Store) CountAccounts(ctx context.Context) ([]AccountCount, error) {
 	var counts []AccountCount
 	const parked = "CASE WHEN a.parked <> '' OR COALESCE(t.state, '') <> ? THEN 1 ELSE 0 END"
-	err := s.Config.Writer(ctx).Raw("SELECT media, tier, bound, parked, COUNT(*) AS n FROM"+
+	err := s.Config.Current(ctx).Raw("SELECT media, tier, bound, parked, COUNT(*) AS n FROM"+
 		" (SELECT a.media, a.tier, a.bound, "+parked+" AS parked FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id) s"+
 		" GROUP BY media, tier, bound, parked ORDER BY media, tier, bound, parked", TokenOK).Scan(&counts).Error
 	if err != nil {
@@ -45,7 +45,7 @@ type ParkedCount struct {
 
 // CountParked counts the parked accounts by their reasons, those that most accounts have first.
 func (s *Store) CountParked(ctx context.Context, limit int) ([]ParkedCount, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT media, parked, COUNT(*), MIN(parked_since), MIN(parked_until) FROM media_account"+
+	rows, err := s.Config.Current(ctx).Raw("SELECT media, parked, COUNT(*), MIN(parked_since), MIN(parked_until) FROM media_account"+
 		" WHERE parked <> '' AND bound = 1 GROUP BY media, parked ORDER BY COUNT(*) DESC, media, parked LIMIT ?", limit).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("count parked accounts: %w", err)
@@ -76,7 +76,7 @@ func (s *Store) AccountsOfLogin(ctx context.Context, tokenID int64, limit int) (
 
 func (s *Store) accountIDs(ctx context.Context, where string, args ...any) ([]int64, error) {
 	var ids []int64
-	if err := s.Config.Writer(ctx).Raw("SELECT id FROM media_account WHERE "+where, args...).Scan(&ids).Error; err != nil {
+	if err := s.Config.Current(ctx).Raw("SELECT id FROM media_account WHERE "+where, args...).Scan(&ids).Error; err != nil {
 		return nil, fmt.Errorf("read the ids of accounts: %w", err)
 	}
 	return ids, nil
@@ -95,7 +95,7 @@ type PulledAccount struct {
 // login that can be used.
 func (s *Store) PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]PulledAccount, error) {
 	var accounts []PulledAccount
-	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.external_id, t.app_id, a.timezone, a.updated_at FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+	err := s.Config.Current(ctx).Raw("SELECT a.id, a.external_id, t.app_id, a.timezone, a.updated_at FROM media_account a JOIN media_token t ON t.id = a.token_id"+
 		" WHERE a.media = ? AND a.tier = ? AND a.id > ? AND a.parked = '' AND a.bound = 1 AND t.state = ? ORDER BY a.id LIMIT ?",
 		media, TierActive, after, TokenOK, limit).Scan(&accounts).Error
 	if err != nil {
@@ -115,7 +115,7 @@ type LoginEnd struct {
 
 // LoginEnds returns the logins that cannot be used and those whose refresh token dies before a moment, by id.
 func (s *Store) LoginEnds(ctx context.Context, before time.Time, limit int) ([]LoginEnd, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.state_reason, t.refresh_expires_at, t.updated_at,"+
+	rows, err := s.Config.Current(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.state_reason, t.refresh_expires_at, t.updated_at,"+
 		" (SELECT COUNT(*) FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)"+
 		" FROM media_token t LEFT JOIN media_login l ON l.token_id = t.id WHERE t.state <> ? OR (t.refresh_token <> '' AND t.refresh_expires_at < ?) ORDER BY t.id LIMIT ?",
 		TokenOK, At(before), limit).Rows()
@@ -146,7 +146,7 @@ type UnknownGame struct {
 // UnknownGames returns bindings of bound accounts to games that nobody knows, of those that hold on a day or later, by account.
 func (s *Store) UnknownGames(ctx context.Context, from day.Day, limit int) ([]UnknownGame, error) {
 	var all []UnknownGame
-	err := s.Config.Writer(ctx).Raw("SELECT b.account_id, a.media, b.game FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
+	err := s.Config.Current(ctx).Raw("SELECT b.account_id, a.media, b.game FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
 		" WHERE b.to_day >= ? AND b.game <> ? AND NOT EXISTS (SELECT 1 FROM game g WHERE g.code = b.game) ORDER BY b.account_id LIMIT ?", from, unassigned, limit).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read which games nobody knows: %w", err)
@@ -157,7 +157,7 @@ func (s *Store) UnknownGames(ctx context.Context, from day.Day, limit int) ([]Un
 // ImpossibleBindings returns the rows of account_binding of bound accounts that Binding.Impossible refuses, by account.
 func (s *Store) ImpossibleBindings(ctx context.Context, limit int) ([]ImpossibleBinding, error) {
 	var all []ImpossibleBinding
-	err := s.Config.Writer(ctx).Raw("SELECT b.account_id, a.media, b.from_day, b.to_day FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
+	err := s.Config.Current(ctx).Raw("SELECT b.account_id, a.media, b.from_day, b.to_day FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
 		" WHERE (b.from_day < ? AND b.from_day <> ?) OR b.to_day < ? ORDER BY b.account_id, b.from_day LIMIT ?", day.Earliest, FirstBoundDay, day.Earliest, limit).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read which bindings are impossible: %w", err)

@@ -26,7 +26,7 @@ type WatchAccount struct {
 // their login waits for a person are among them.
 func (s *Store) WatchAccounts(ctx context.Context, media string, after int64, limit int) ([]WatchAccount, error) {
 	var accounts []WatchAccount
-	err := s.Config.Writer(ctx).Raw("SELECT a.id, a.tier, a.timezone, a.currency, a.parked, COALESCE(t.state, '') AS login_state"+
+	err := s.Config.Current(ctx).Raw("SELECT a.id, a.tier, a.timezone, a.currency, a.parked, COALESCE(t.state, '') AS login_state"+
 		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND (a.tier <> ? OR a.tier_reason = 'login') AND a.id > ? ORDER BY a.id LIMIT ?",
 		media, TierInvalid, after, limit).Scan(&accounts).Error
 	if err != nil {
@@ -63,7 +63,7 @@ func (p PulledDay) GoodAt() time.Time {
 // PulledDays returns what is known of some days of accounts. Days that nobody has pulled are not among them.
 func (s *Store) PulledDays(ctx context.Context, accountIDs []int64, report, level string, days []day.Day) ([]PulledDay, error) {
 	var pulled []PulledDay
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ? AND pulled_at IS NOT NULL",
+	err := s.Data.Current(ctx).Raw("SELECT account_id, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ? AND pulled_at IS NOT NULL",
 		accountIDs, report, level, days).Scan(&pulled).Error
 	if err != nil {
 		return nil, fmt.Errorf("read when %s by %s was pulled: %w", report, level, err)
@@ -82,7 +82,7 @@ type AccountSpend struct {
 // DailySpend returns what accounts spent on some days.
 func (s *Store) DailySpend(ctx context.Context, accountIDs []int64, days []day.Day) ([]AccountSpend, error) {
 	var spent []AccountSpend
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, currency, cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ? AND cost > 0",
+	err := s.Data.Current(ctx).Raw("SELECT account_id, day, currency, cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ? AND cost > 0",
 		days, accountIDs, AccountLevel).Scan(&spent).Error
 	if err != nil {
 		return nil, fmt.Errorf("read what %s spent: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
@@ -93,7 +93,7 @@ func (s *Store) DailySpend(ctx context.Context, accountIDs []int64, days []day.D
 // HoursSpend returns what accounts spent on some days in the hours from up to, without, to. Accounts that spent nothing are not among them.
 func (s *Store) HoursSpend(ctx context.Context, accountIDs []int64, days []day.Day, from, to int) ([]AccountSpend, error) {
 	var spent []AccountSpend
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, MAX(currency) AS currency, CAST(SUM(cost) AS SIGNED) AS cost FROM report_hourly"+
+	err := s.Data.Current(ctx).Raw("SELECT account_id, day, MAX(currency) AS currency, CAST(SUM(cost) AS SIGNED) AS cost FROM report_hourly"+
 		" WHERE day IN ? AND account_id IN ? AND level = ? AND hour >= ? AND hour < ? AND cost > 0 GROUP BY account_id, day", days, accountIDs, AccountLevel, from, to).Scan(&spent).Error
 	if err != nil {
 		return nil, fmt.Errorf("read what %s spent in some hours: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
@@ -111,7 +111,7 @@ type AccountMoney struct {
 // Balances returns what accounts can spend, of those whose platform tells it.
 func (s *Store) Balances(ctx context.Context, accountIDs []int64) ([]AccountMoney, error) {
 	var money []AccountMoney
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, currency, COALESCE(valid_balance, balance) AS balance FROM account_balance"+
+	err := s.Data.Current(ctx).Raw("SELECT account_id, currency, COALESCE(valid_balance, balance) AS balance FROM account_balance"+
 		" WHERE account_id IN ? AND fund = 'total' AND COALESCE(valid_balance, balance) IS NOT NULL", accountIDs).Scan(&money).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the balances of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
@@ -128,7 +128,7 @@ func (s *Store) Showing(ctx context.Context, table RawTable, shown Shown, accoun
 		return nil, nil
 	}
 	var ids []int64
-	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id FROM "+table.Name+" WHERE account_id IN ? AND deleted_at IS NULL AND "+shown.Column+" = ?", accountIDs, shown.Value).Scan(&ids).Error
+	err := s.Data.Current(ctx).Raw("SELECT DISTINCT account_id FROM "+table.Name+" WHERE account_id IN ? AND deleted_at IS NULL AND "+shown.Column+" = ?", accountIDs, shown.Value).Scan(&ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("read which accounts show %s: %w", strings.TrimPrefix(table.Name, "_"), err)
 	}
@@ -155,7 +155,7 @@ type SpendRow struct {
 // SpendZones returns the time zones in which the summaries have rows of some days.
 func (s *Store) SpendZones(ctx context.Context, days []day.Day) ([]string, error) {
 	var zones []string
-	if err := s.Data.Writer(ctx).Raw("SELECT DISTINCT day_zone FROM summary_hourly WHERE day IN ?", days).Scan(&zones).Error; err != nil {
+	if err := s.Data.Current(ctx).Raw("SELECT DISTINCT day_zone FROM summary_hourly WHERE day IN ?", days).Scan(&zones).Error; err != nil {
 		return nil, fmt.Errorf("read the zones of summary_hourly: %w", err)
 	}
 	return zones, nil
@@ -168,7 +168,7 @@ func (s *Store) Spend(ctx context.Context, today day.Day, hour int, zone string)
 		return ", CAST(COALESCE(SUM(CASE WHEN " + when + " THEN cost END), 0) AS SIGNED) AS " + name
 	}
 	yesterday := today.Add(-1)
-	err := s.Data.Writer(ctx).Raw("SELECT game, media, currency"+sum("today", "day = ?")+sum("today_hours", "day = ? AND hour < ?")+
+	err := s.Data.Current(ctx).Raw("SELECT game, media, currency"+sum("today", "day = ?")+sum("today_hours", "day = ? AND hour < ?")+
 		sum("yesterday", "day = ?")+sum("yesterday_hours", "day = ? AND hour < ?")+
 		" FROM summary_hourly WHERE day IN (?, ?) AND day_zone = ? GROUP BY game, media, currency",
 		today, today, hour, yesterday, yesterday, hour, today, yesterday, zone).Scan(&rows).Error
@@ -181,7 +181,7 @@ func (s *Store) Spend(ctx context.Context, today day.Day, hour int, zone string)
 // OldestDirty is when the oldest change of a media's figures was written that the summaries do not show; zero if there is none.
 func (s *Store) OldestDirty(ctx context.Context, media string) (time.Time, error) {
 	var marks []int64
-	err := s.Data.Writer(ctx).Raw("SELECT dirty FROM coverage WHERE media = ? AND dirty > 0 ORDER BY dirty LIMIT 1", media).Scan(&marks).Error
+	err := s.Data.Current(ctx).Raw("SELECT dirty FROM coverage WHERE media = ? AND dirty > 0 ORDER BY dirty LIMIT 1", media).Scan(&marks).Error
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the oldest change of %s: %w", media, err)
 	}
@@ -201,7 +201,7 @@ type WatchLogin struct {
 // WatchLogins returns all logins through which a bound account is reached.
 func (s *Store) WatchLogins(ctx context.Context) ([]WatchLogin, error) {
 	var logins []WatchLogin
-	err := s.Config.Writer(ctx).Raw("SELECT t.media, t.state, t.refresh_expires_at, EXISTS (SELECT 1 FROM media_account u WHERE u.token_id = t.id AND u.bound = 1) AS used FROM media_token t WHERE EXISTS" +
+	err := s.Config.Current(ctx).Raw("SELECT t.media, t.state, t.refresh_expires_at, EXISTS (SELECT 1 FROM media_account u WHERE u.token_id = t.id AND u.bound = 1) AS used FROM media_token t WHERE EXISTS" +
 		" (SELECT 1 FROM account_login l JOIN media_account a ON a.id = l.account_id WHERE l.token_id = t.id AND l.gone = 0 AND a.bound = 1)").Scan(&logins).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the logins: %w", err)

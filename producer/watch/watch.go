@@ -20,12 +20,6 @@ import (
 	"adsync/producer/overview"
 )
 
-// Holes are looked for so seldom that it takes a thirtieth of the time, for it reads much, but as often as system.fill does, which reads as much.
-const (
-	holesRest     = 29 // times as long as a look took
-	holesInterval = 10 * time.Minute
-)
-
 // Options are what a Watch works with.
 type Options struct {
 	Store     *store.Store
@@ -40,8 +34,7 @@ type Options struct {
 // Watch reads the tables and keeps what it has read last for scrapes.
 type Watch struct {
 	Options
-	parts     []part
-	holesNext time.Time // when holes are to be looked for again, by this process's clock; of Pass alone
+	parts []part
 
 	mu   sync.Mutex
 	told map[string][]prometheus.Metric // by part
@@ -56,35 +49,37 @@ type part struct {
 // New makes a Watch that has read nothing, and registers its metrics.
 func New(o Options) (*Watch, error) {
 	w := &Watch{Options: o, told: map[string][]prometheus.Metric{}}
-	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}, {"holes", w.readHoles}}
+	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}}
 	if err := o.Registerer.Register(w); err != nil {
 		return nil, fmt.Errorf("register metrics of the tables: %w", err)
 	}
 	return w, nil
 }
 
-// Pass reads everything anew. tasks are those that are enabled.
+// Pass reads everything anew but holes. tasks are those that are enabled.
 func (w *Watch) Pass(ctx context.Context, tasks []task.Task) error {
 	var errs []error
 	for _, p := range w.parts {
-		begun := clock.Mark()
-		if p.name == "holes" && begun.Before(w.holesNext) {
-			continue
-		}
-		read, err := p.read(ctx, tasks)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("tell of %s: %w", p.name, err))
-			continue
-		}
-		if p.name == "holes" {
-			w.holesNext = clock.Mark().Add(min(holesRest*clock.Since(begun), holesInterval))
-		}
-		read.gauge(readAt, float64(clock.Mark().Unix()), p.name)
-		w.mu.Lock()
-		w.told[p.name] = read.all
-		w.mu.Unlock()
+		errs = append(errs, w.tell(ctx, p, tasks))
 	}
 	return errors.Join(errs...)
+}
+
+// LookForHoles reads anew what coverage lacks. It reads far more than Pass.
+func (w *Watch) LookForHoles(ctx context.Context) error {
+	return w.tell(ctx, part{"holes", w.readHoles}, nil)
+}
+
+func (w *Watch) tell(ctx context.Context, p part, tasks []task.Task) error {
+	read, err := p.read(ctx, tasks)
+	if err != nil {
+		return fmt.Errorf("tell of %s: %w", p.name, err)
+	}
+	read.gauge(readAt, float64(clock.Mark().Unix()), p.name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told[p.name] = read.all
+	return nil
 }
 
 // Forget tells nothing any more, until the next pass: another process leads.
@@ -92,7 +87,6 @@ func (w *Watch) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.told)
-	w.holesNext = time.Time{}
 }
 
 // Describe implements prometheus.Collector.

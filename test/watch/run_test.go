@@ -56,7 +56,7 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 				return p.holds(ctx, `count(adsync_spend_today_micros) and count(adsync_balance_micros)`)
 			}
 		}
-		return false, err
+		return false, fmt.Errorf("of account %s there is %v (%w)", account, coverage.Coverage, err)
 	})
 	p.boardsTellTheTruth(today)
 	p.metricsAreThere()
