@@ -77,7 +77,7 @@ func (t *term) setByMedia(gauge *prometheus.GaugeVec, counts map[string]int64) {
 // pace has passes over the tables for metrics rest in proportion to how long the last one took.
 type pace struct {
 	interval time.Duration // the least rest
-	times    time.Duration // how many times as long as a pass it rests
+	times    int           // how many times as long as a pass it rests
 	took     time.Duration // by the last pass
 }
 
@@ -91,7 +91,9 @@ func (p *pace) pass(ctx context.Context, pass func(context.Context) error) error
 	return err
 }
 
-func (p *pace) rest() time.Duration { return min(max(p.interval, p.times*p.took), longestRest) }
+func (p *pace) rest() time.Duration {
+	return min(max(p.interval, time.Duration(p.times)*p.took), longestRest)
+}
 
 func (p *pace) wait(ctx context.Context) { waitFor(ctx, p.rest(), nil) }
 
