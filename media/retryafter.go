@@ -15,7 +15,8 @@ import (
 const PauseMaxDefault = time.Hour
 
 // RetryAfter returns how long the header Retry-After of an answer asks callers to wait, as seconds or as one of the three forms of an HTTP
-// date, which counts from the answer's own Date; 0 when there is none that can be read. It is not bounded: whoever pauses does that.
+// date; 0 when there is none that can be read. A date counts from the answer's own Date, which client.Transport sees to, else from this process's
+// clock. The time is not bounded: whoever pauses does that.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if wait, ok := Seconds(text); ok {

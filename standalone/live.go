@@ -370,10 +370,10 @@ func (r *liveRun) refusal(reason string) error {
 }
 
 // askReport asks for the days of a report, with the fields that its pulls ask for.
-func (r *liveRun) askReport(ctx context.Context, what string, report media.Report, do func(context.Context, media.ReportQuery) error) error {
+func (r *liveRun) askReport(ctx context.Context, what string, report media.Report, do func(context.Context, media.Report, media.ReportQuery) error) error {
 	query := media.ReportQuery{From: r.report.From, To: r.report.To}
 	return r.ask(ctx, what, askPauseMax, func(ctx context.Context) error {
-		return r.parts.Fields(r.Media).Ask(ctx, report, query, func(query media.ReportQuery) error { return do(ctx, query) })
+		return r.parts.Fields(r.Media).Ask(ctx, report, query, func(report media.Report, query media.ReportQuery) error { return do(ctx, report, query) })
 	})
 }
 
@@ -384,7 +384,7 @@ const pagesMax = 100
 func (r *liveRun) platformDays(ctx context.Context, totals media.Report) (told, error) {
 	api := r.caller.For(r.account)
 	var days told
-	err := r.askReport(ctx, "the account's days", totals, func(ctx context.Context, query media.ReportQuery) error {
+	err := r.askReport(ctx, "the account's days", totals, func(ctx context.Context, totals media.Report, query media.ReportQuery) error {
 		days = told{}
 		next, total := "", 0
 		for range pagesMax {
@@ -415,7 +415,7 @@ func (r *liveRun) compare(ctx context.Context, totals media.Report) error {
 	}
 	var total *metric.Values
 	if p, ok := r.platform.(media.Totaler); ok {
-		err := r.askReport(ctx, "the account's total", totals, func(ctx context.Context, query media.ReportQuery) error {
+		err := r.askReport(ctx, "the account's total", totals, func(ctx context.Context, _ media.Report, query media.ReportQuery) error {
 			v, err := p.Total(ctx, r.caller.For(r.account), query)
 			total = &v
 			return err

@@ -362,6 +362,27 @@ func TestGet_RenewsAnExpiredTokenOnce(t *testing.T) {
 	require.Equal(t, 1, s.tokens.refused)
 }
 
+// An answer without a Date counts its Retry-After from what the platform's clock showed before, and not from ours, which is years from it here.
+func TestGet_ADateToRetryAfterCountsFromThePlatformsClock(t *testing.T) {
+	t.Parallel()
+	theirs := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := connect(t, func(n int32, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			w.Header().Set("Date", theirs.Format(http.TimeFormat))
+			ok(w)
+			return
+		}
+		w.Header()["Date"] = nil // The server sends none then.
+		w.Header().Set("Retry-After", theirs.Add(10*time.Minute).Format(http.TimeFormat))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	api := s.client.For(account)
+	_, err := api.Get(t.Context(), "x", nil)
+	require.NoError(t, err)
+	_, err = api.Get(t.Context(), "x", nil)
+	require.InDelta(t, 10*time.Minute, requireType[*media.Error](t, err).RetryAfter, float64(time.Minute))
+}
+
 func TestGet_CallsNobodyWithoutAToken(t *testing.T) {
 	t.Parallel()
 	s := connect(t, answerCode(0))

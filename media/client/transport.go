@@ -77,14 +77,16 @@ func (t *Transport) now() time.Time { return t.seen.Add(clock.Since(t.at)).UTC()
 // seconds, of some moment while the answer was under way.
 const driftMax = 3 * time.Second
 
-// learn takes the platform's time from an answer.
+// learn takes the platform's time from an answer. One that tells none gets that of its arrival, as RFC 9110 (6.6.1) says: what counts from it, such as a
+// Retry-After, counts from the platform's clock.
 func (t *Transport) learn(header http.Header) {
 	told, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err != nil {
+		header.Set("Date", t.now().Format(http.TimeFormat))
+		return
+	}
 	if drift := told.Sub(t.now()); drift > driftMax || drift < -driftMax {
 		t.seen, t.at = told, clock.Mark()
 	}

@@ -52,18 +52,25 @@ func New(o Options) *Keeper {
 	return &Keeper{Options: o, causes: telemetry.NewCauseLog(o.Logger)}
 }
 
-// Ask implements pull.Fields. A field is retired only if the same query without it is not refused as wrong as well: a refusal that names
-// a field may mean something else. A pull that fails on its way after that has learned what it has learned. Fields that the report needs
-// are never left out.
-func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.ReportQuery) error) error {
+// Ask implements pull.Fields. A field is retired only if the platform answers the same query without it, or does not refuse that as wrong: a refusal
+// that names a field may mean something else. A pull that fails on its way after that, at a later page for whatever reason, has learned what it has
+// learned. Fields that the report needs are never left out.
+func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.Report, media.ReportQuery) error) error {
 	rows, err := k.current(ctx)
 	if err != nil {
 		return err
 	}
 	query.Extra, query.Without = chosen(rows, report)
+	noting, answered := report, false // whether any page of the present query was answered
+	noting.Page = func(ctx context.Context, api media.API, query media.ReportQuery, token string) (media.Page, error) {
+		page, err := report.Page(ctx, api, query, token)
+		answered = answered || err == nil
+		return page, err
+	}
 	var refusals []*media.Error
 	for {
-		err = do(query)
+		answered = false
+		err = do(noting, query)
 		e, ok := errors.AsType[*media.Error](err)
 		if !ok || e.Field == "" || report.Needs(e.Field) || slices.Contains(query.Without, e.Field) {
 			break
@@ -71,7 +78,7 @@ func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.Repor
 		refusals = append(refusals, e)
 		query.Without = append(slices.Clip(query.Without), e.Field)
 	}
-	if isWrong(err) {
+	if isWrong(err) && !answered {
 		return err
 	}
 	for _, e := range refusals {

@@ -58,7 +58,7 @@ func report(t *testing.T, name, level string) media.Report {
 // asked returns what a report is asked for beside, and without.
 func (b *bench) asked(name, level string) (extra, without []string) {
 	b.t.Helper()
-	err := b.keeper.Ask(b.t.Context(), report(b.t, name, level), media.ReportQuery{}, func(q media.ReportQuery) error {
+	err := b.keeper.Ask(b.t.Context(), report(b.t, name, level), media.ReportQuery{}, func(_ media.Report, q media.ReportQuery) error {
 		extra, without = q.Extra, q.Without
 		return nil
 	})
@@ -71,14 +71,20 @@ type platform struct {
 	refuses []string
 	asked   [][]string
 	then    error // what comes when it refuses nothing
+	pages   int   // how many are answered before that
 }
 
-func (p *platform) do(q media.ReportQuery) error {
+func (p *platform) do(r media.Report, q media.ReportQuery) error {
 	fields := q.Fields([]string{"cost", "view_count", "reg_pv"})
 	p.asked = append(p.asked, fields)
 	for _, name := range p.refuses {
 		if slices.Contains(fields, name) {
 			return &media.Error{Class: media.Bug, Code: "12009", Message: "unknown field " + name, Field: name}
+		}
+	}
+	for range p.pages {
+		if _, err := r.Page(context.Background(), nil, q, ""); err != nil {
+			return err
 		}
 	}
 	return p.then
@@ -182,8 +188,8 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 			b := setup(t, storetest.New(t))
 			ctx, cancel := context.WithCancel(t.Context())
 			p := &platform{refuses: []string{"reg_pv", "view_count"}, then: then}
-			err := b.keeper.Ask(ctx, report(t, "report_daily", "account"), media.ReportQuery{}, func(q media.ReportQuery) error {
-				err := p.do(q)
+			err := b.keeper.Ask(ctx, report(t, "report_daily", "account"), media.ReportQuery{}, func(r media.Report, q media.ReportQuery) error {
+				err := p.do(r, q)
 				if errors.Is(err, then) {
 					cancel() // What was learned is noted also when the pull may do no more.
 				}
@@ -195,6 +201,20 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 			require.Equal(t, []string{"reg_pv", "view_count"}, without)
 		})
 	}
+}
+
+// Of a query that is refused at a later page the first was answered: what it goes without is no reason for that.
+func TestAsk_RemembersRefusalsOfAPullWhoseLaterPageIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, storetest.New(t))
+	p := &platform{refuses: []string{"reg_pv"}, pages: 1, then: &media.Error{Class: media.Bug, Code: "40000", Message: "no such page"}}
+	daily := report(t, "report_daily", "account")
+	daily.Page = func(context.Context, media.API, media.ReportQuery, string) (media.Page, error) {
+		return media.Page{}, nil
+	}
+	require.ErrorIs(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do), p.then)
+	_, without := b.asked("report_daily", "account")
+	require.Equal(t, []string{"reg_pv"}, without)
 }
 
 func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
@@ -220,7 +240,7 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		require.Equal(t, []string{"order_pv"}, extra, "what was read last holds while the table cannot be read")
 		require.Contains(t, b.log.String(), "cannot read report_field")
 		fresh := setup(t, b.store)
-		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{}, func(media.ReportQuery) error { return errors.New("asked") })
+		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{}, func(media.Report, media.ReportQuery) error { return errors.New("asked") })
 		require.ErrorContains(t, err, "report_field", "without any rows nobody knows what to ask for")
 		rename("away", "report_field")
 		b.put("", "", "order_pv", store.FieldOff)

@@ -38,9 +38,9 @@ type Accounts interface {
 
 // Fields chooses the fields that a report is asked for.
 type Fields interface {
-	// Ask calls do with the query completed by the report's extra fields and by those to go without. It calls do again, for the
-	// whole query anew, without a field that the platform refuses. It returns what the last call of do returned.
-	Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.ReportQuery) error) error
+	// Ask calls do with the query completed by the report's extra fields and by those to go without, and with the report by which do is to ask. It calls
+	// do again, for the whole query anew, without a field that the platform refuses. It returns what the last call of do returned.
+	Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.Report, media.ReportQuery) error) error
 	// Try asks for a field that was added and that no report is asked for yet, if it is time to try one. It is called at the end of a pull
 	// that has gone well, with the pull's API.
 	Try(ctx context.Context, api media.API)

@@ -141,7 +141,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	}
 	api := p.Caller.For(account)
 	var got fetched
-	err = p.asked(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour}, func(query media.ReportQuery) (err error) {
+	err = p.asked(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour}, func(report media.Report, query media.ReportQuery) (err error) {
 		if from == to {
 			got, err = fetchDay(ctx, api, report, query)
 		} else {
@@ -163,10 +163,10 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 
-// asked calls do with the fields to ask for.
-func (p *puller) asked(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.ReportQuery) error) error {
+// asked calls do with the fields to ask for, and with the report to ask for them by.
+func (p *puller) asked(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.Report, media.ReportQuery) error) error {
 	if p.Fields == nil {
-		return do(query)
+		return do(report, query)
 	}
 	return p.Fields.Ask(ctx, report, query, do)
 }

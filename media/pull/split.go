@@ -40,7 +40,7 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 	var failed error
 	for _, d := range claim.Days {
 		var got fetched
-		err := p.asked(ctx, report, media.ReportQuery{From: d, To: d}, func(query media.ReportQuery) (err error) {
+		err := p.asked(ctx, report, media.ReportQuery{From: d, To: d}, func(report media.Report, query media.ReportQuery) (err error) {
 			got, err = fetchDay(ctx, api, report, query)
 			return err
 		})
