@@ -129,7 +129,18 @@ func (c MediaConfig) Validate() error {
 	if c.PauseMax < time.Second || c.PauseMax > ratelimit.PauseMax {
 		pause = &config.FieldError{Key: "pause_max", Value: c.PauseMax.String(), Want: fmt.Sprintf("1s to %s", ratelimit.PauseMax)}
 	}
-	return errors.Join(pause, checkAddresses("base_url", c.BaseURL, known), checkAddresses("authorise_url", c.AuthoriseURL, known))
+	return errors.Join(pause, checkAddresses("base_url", c.BaseURL, known), checkNoQuery("base_url", c.BaseURL), checkAddresses("authorise_url", c.AuthoriseURL, known))
+}
+
+// checkNoQuery refuses what follows a path: endpoints are appended to it, and calls have queries of their own. The address is not shown, as what follows may
+// be a token.
+func checkNoQuery(key string, addresses map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(addresses)) {
+		if u, err := url.Parse(addresses[name]); err == nil && (u.RawQuery != "" || u.ForceQuery || u.Fragment != "") {
+			return &config.FieldError{Key: key + "." + name, Want: "an address that ends with its path, such as https://api.example.com/v3.0"}
+		}
+	}
+	return nil
 }
 
 func checkAddresses(key string, addresses map[string]string, known map[string]bool) error {

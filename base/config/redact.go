@@ -3,9 +3,11 @@ package config
 import "regexp"
 
 var (
-	// withScheme and withoutScheme are the user and password in an address, up to the last @ that may end them.
-	withScheme    = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s,]*@`)
-	withoutScheme = regexp.MustCompile(`(^|[\s,\[{"'=])[^\s,@/"'=:<]+:(?:[^\s,@/][^\s,@]*)?@`)
+	// withScheme and withoutScheme are the user and password in an address, up to the last @ that may end them; a password may have commas. alone is a
+	// password or user before the host and port of an address without a scheme.
+	withScheme    = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s"]*@`)
+	withoutScheme = regexp.MustCompile(`(^|[\s,\[{"'=])[^\s,@/"'=:<\[{]*:(?:[^\s,@/][^\s,@]*)?@`)
+	alone         = regexp.MustCompile(`(^|[\s,\[{"'=])[^\s,@/"'=:<\[{]+@([^\s,@/"'=:]+:[0-9])`)
 	// inQuery is a parameter of an address whose name says that it is a secret.
 	inQuery = regexp.MustCompile(`(?i)([?&][^=&\s]*(?:token|secret|passw|key|sign|auth)[^=&\s]*=)[^&\s,]+`)
 )
@@ -15,5 +17,6 @@ var (
 func Redacted(text string) string {
 	text = withScheme.ReplaceAllString(text, "${1}<secret>@")
 	text = withoutScheme.ReplaceAllString(text, "${1}<secret>@")
+	text = alone.ReplaceAllString(text, "${1}<secret>@${2}")
 	return inQuery.ReplaceAllString(text, "${1}<secret>")
 }

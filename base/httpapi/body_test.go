@@ -17,12 +17,12 @@ import (
 
 // slowBody sends a request whose body does not come, over a connection without a network, and returns the answer, and how long the server kept
 // the connection.
-func slowBody(t *testing.T, b *bundle, request string) (status int, kind, problem string, kept time.Duration) {
+func slowBody(t *testing.T, b *bundle, handler http.Handler, request string) (status int, kind, problem string, kept time.Duration) {
 	t.Helper()
 	client, server := net.Pipe()
 	accepted := make(chan net.Conn, 1)
 	accepted <- server
-	l, err := b.listen(t.Context(), "a test", "127.0.0.1:0", b.Handler())
+	l, err := b.listen(t.Context(), "a test", "127.0.0.1:0", handler)
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	done := make(chan struct{})
@@ -90,10 +90,26 @@ func TestBody_ThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 			t.Parallel()
 			b := setup(t, withTokens).open(t)
 			synctest.Test(t, func(t *testing.T) {
-				status, kind, text, kept := slowBody(t, b, test.request)
+				status, kind, text, kept := slowBody(t, b, b.Handler(), test.request)
 				require.Equal(t, test.status, status, text)
 				require.Equal(t, "application/problem+json", kind)
 				require.LessOrEqual(t, kept, test.within)
+			})
+		})
+	}
+}
+
+// The listener of metrics reads no body, and takes no token that could bound who sends one.
+func TestBody_ToTheListenerOfMetricsIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]int{http.MethodGet: http.StatusOK, http.MethodPost: http.StatusMethodNotAllowed} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, withTokens).open(t)
+			synctest.Test(t, func(t *testing.T) {
+				status, _, text, kept := slowBody(t, b, b.metricsAlone(), method+" /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+				require.Equal(t, want, status, text)
+				require.LessOrEqual(t, kept, 2*unreadTimeout)
 			})
 		})
 	}
@@ -122,7 +138,7 @@ func TestBody_ThatHasArrivedLeavesTheRequestItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		request := "POST /api/long HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer " + adminToken +
 			"\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"task\": \"t\"}"
-		status, _, text, _ := slowBody(t, b, request)
+		status, _, text, _ := slowBody(t, b, b.Handler(), request)
 		require.Equal(t, http.StatusOK, status, text)
 	})
 }

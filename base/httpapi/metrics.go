@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,5 +39,11 @@ func (s *Server) metricsAlone() http.Handler {
 		setSafeHeaders(w.Header())
 		s.metrics.ServeHTTP(w, r)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody {
+			// Nobody reads it, but the server does after the answer.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadTimeout)) //nolint:forbidigo // The network measures its deadlines by this clock.
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

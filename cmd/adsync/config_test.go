@@ -122,22 +122,34 @@ func TestVersion(t *testing.T) {
 
 func TestConfigCheck_RefusesPasswordsInAddressesAndShowsNone(t *testing.T) {
 	t.Parallel()
-	for key, value := range map[string]string{
-		"media.base_url":      `{tencent: "https://otto:hunter2@api.example.com/v3.0"}`,
-		"media.authorise_url": `{oceanengine: "https://otto:hunter2@example.com/auth"}`,
-		"trace.endpoint":      "http://otto:hunter2@otel:4318",
-		"broker.brokers":      "otto:hunter2@kafka:9092",
-		"redis.addrs":         "hunter2@redis:6379",
-		"debug.pprof":         "otto:hunter2@127.0.0.1:6060",
-		"api.metrics_listen":  "otto:hunter2@127.0.0.1:9464",
+	for _, of := range [][2]string{
+		{"media.base_url", `{tencent: "https://otto:hunter2@api.example.com/v3.0"}`},
+		{"media.base_url", `{tencent: "https://api.example.com/v3.0?access_token=hunter2"}`},
+		{"media.base_url", `{tencent: "https://api.example.com/v3.0?of=hunter2"}`},
+		{"media.base_url", `{tencent: "https://api.example.com/v3.0#hunter2"}`},
+		{"media.base_url", `{tencent: ":hunter2@api.example.com/v3.0"}`},
+		{"media.authorise_url", `{oceanengine: "https://otto:hunter2@example.com/auth"}`},
+		{"trace.endpoint", "http://otto:hunter2@otel:4318"},
+		{"broker.brokers", "otto:hunter2@kafka:9092"},
+		{"broker.brokers", ":hunter2@kafka:9092"},
+		{"broker.brokers", "hunter2@kafka:9092"},
+		{"redis.addrs", "hunter2@redis:6379"},
+		{"redis.addrs", ":hunter2@redis:6379"},
+		{"redis.mode", ":hunter2@redis"},
+		{"debug.pprof", "otto:hunter2@127.0.0.1:6060"},
+		{"api.metrics_listen", "otto:hunter2@127.0.0.1:9464"},
 	} {
+		key, value := of[0], of[1]
 		environ := append(slices.Clone(secretEnviron), "ADSYNC_"+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))+"="+value)
 		r := adsync(environ, "config", "check")
-		require.Equal(t, 2, r.code, "%s: %s", key, r.stdout)
+		require.Equal(t, 2, r.code, "%s=%s: %s", key, value, r.stdout)
 		require.Contains(t, r.stderr, key)
-		require.NotContains(t, r.stderr, "otto:hunter2", key)
+		require.NotContains(t, r.stderr, "hunter2", value)
+		if strings.Contains(value, "of=") || strings.Contains(value, "#") {
+			continue // What is no password by its looks is printed as it is.
+		}
 		printed := adsync(environ, "config", "print")
-		require.NotContains(t, printed.stdout+printed.stderr, "otto:hunter2", key)
+		require.NotContains(t, printed.stdout+printed.stderr, "hunter2", value)
 	}
 }
 

@@ -2,6 +2,8 @@ package simulator
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -66,8 +68,36 @@ var (
 	scratch = sync.Pool{New: func() any { return new([]row) }}
 )
 
+// bodyTimeout is how long a request's body may take to arrive.
+const bodyTimeout = 5 * time.Second
+
+// timedBody is a body that must arrive within bodyTimeout, read or not: a caller must not keep a connection with a body that does not come.
+type timedBody struct {
+	io.ReadCloser
+
+	connection *http.ResponseController
+}
+
+func timeBody(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	body := timedBody{r.Body, http.NewResponseController(w)}
+	_ = body.connection.SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:forbidigo // The network measures its deadlines by this clock.
+	r.Body = body
+}
+
+func (b timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.connection.SetReadDeadline(time.Time{}) // An answer may take longer.
+	}
+	return n, err
+}
+
 // ServeHTTP answers platforms' calls and the control API.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	timeBody(w, r)
 	// A page of another site that is open in a browser here must not steer the world; programs send neither Origin nor Sec-Fetch-Site.
 	if s.sites.Check(r) != nil {
 		writeProblem(w, http.StatusForbidden, "a page of another site sent this request")
@@ -98,6 +128,7 @@ func (s *Simulator) Platform(name string) http.Handler {
 	for _, p := range s.platforms {
 		if about := p.spec(); about.name == name {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				timeBody(w, r)
 				if r.URL.Path == about.authorisePath {
 					s.serveAuthorise(w, r, about)
 					return
