@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -48,7 +49,21 @@ func TestFitting_CutsStatementsByBytes(t *testing.T) {
 	_, err := d.fitting("t", 1, rowsOf(1<<20), 250)
 	require.EqualError(t, err, "the row 0 of t has 1114144 bytes, and the server's max_allowed_packet allows 1048576")
 
-	require.Equal(t, 2, d.fittingOf(10, func(int) int { return large }), "JSON in a text is escaped twice")
 	require.Equal(t, 10, d.fittingOf(10, func(int) int { return 10 }))
 	require.Equal(t, 1, d.fittingOf(10, func(int) int { return 1 << 20 }), "one goes at least")
+}
+
+// A list of values goes as JSON, which escapes what the statement's text then escapes again.
+func TestFittingOf_LeavesRoomForWhatIsEscapedTwice(t *testing.T) {
+	t.Parallel()
+	d := &DB{server: &connector{}}
+	d.server.packet.Store(1 << 20)
+	for _, text := range []string{"a", `"`, `\`, "\x01", "<", "\xff", "é", "\u2028"} {
+		row := strings.Repeat(text, 1024/len(text))
+		n := d.fittingOf(5000, func(int) int { return len(row) })
+		list := appendText(nil, row)
+		escaped := len(list) + bytes.Count(list, []byte(`\`)) + bytes.Count(list, []byte(`"`)) // as the driver does
+		require.Less(t, n*escaped, 1<<20, "%q", text)
+		require.Greater(t, n*escaped, 1<<17-2*escaped, "%q: not far fewer than fit", text)
+	}
 }

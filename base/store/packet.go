@@ -113,9 +113,12 @@ func sizeOf(value any) int {
 	}
 }
 
+// escapedMost is how many bytes one byte of a text may become in a statement: of a list as JSON a control character is \u0001, whose backslash doubles.
+const escapedMost = 7
+
 // fittingOf is fitting for rows that are no lists of values: size is about how many bytes one takes, many times less than a statement does.
 func (d *DB) fittingOf(most int, size func(row int) int) int {
-	budget, bytes := (d.packet()-packetSpare)/4, 0 // A list as JSON is escaped twice.
+	budget, bytes := (d.packet()-packetSpare)/escapedMost, 0
 	for n := range most {
 		if bytes += size(n); bytes > budget && n > 0 {
 			return n

@@ -83,7 +83,7 @@ func timeBody(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body := timedBody{r.Body, http.NewResponseController(w)}
-	_ = body.connection.SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:forbidigo // The network measures its deadlines by this clock.
+	_ = body.connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	r.Body = body
 }
 

@@ -43,7 +43,7 @@ func TestServe_ABodyThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 			handler := newSim(t, Config{}).Handler()
 			synctest.Test(t, func(t *testing.T) {
 				client, conn := net.Pipe()
-				server, pipe := &http.Server{Handler: handler}, &onePipe{connections: make(chan net.Conn, 1), closed: make(chan struct{})} //nolint:gosec // The pipe's header is there at once.
+				server, pipe := &http.Server{Handler: handler}, &onePipe{connections: make(chan net.Conn, 1), closed: make(chan struct{})}
 				pipe.connections <- conn
 				served := make(chan error)
 				go func() { served <- server.Serve(pipe) }()
@@ -55,6 +55,7 @@ func TestServe_ABodyThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 				require.NoError(t, err)
 				_, err = io.Copy(io.Discard, answer.Body)
 				require.NoError(t, err)
+				require.NoError(t, answer.Body.Close())
 				_, err = reader.ReadByte()
 				require.ErrorIs(t, err, io.EOF, "the connection is closed")
 				require.LessOrEqual(t, time.Since(began), bodyTimeout)
