@@ -19,10 +19,15 @@ const looseTable = `CREATE TABLE business (id BIGINT NULL, updated_at DATETIME N
 // setupLoose returns a store, and a source that reads the table business beside its data.
 func setupLoose(t *testing.T) (*store.Store, *store.PartnerSource) {
 	t.Helper()
+	return setupPartner(t, looseTable)
+}
+
+func setupPartner(t *testing.T, table string) (*store.Store, *store.PartnerSource) {
+	t.Helper()
 	cfg := storetest.Config(t)
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
-	require.NoError(t, s.Data.Writer(t.Context()).Exec(looseTable).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec(table).Error)
 	p, err := store.OpenPartner(store.PartnerConfig{Driver: cfg.Data.Driver, DSN: cfg.Data.Writer, Table: "business"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
@@ -165,4 +170,38 @@ func TestPartner_WhatIsCorrectedIsUnusableNoLonger(t *testing.T) {
 	faults, kept = unusablePartner(t, s)
 	require.Empty(t, faults)
 	require.Equal(t, 1, kept)
+}
+
+// An id or a moment that no cursor can hold, as a view or SQLite may have, ended every load, or was read for ever.
+func TestPartner_RowsWithoutAPlaceInTheOrderAreCountedAndNeverRead(t *testing.T) {
+	t.Parallel()
+	s, p := setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL", "id VARCHAR(64), updated_at VARBINARY(64)", 1))
+	if s.Data.Dialect() == store.SQLiteDialect {
+		s, p = setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL", "id, updated_at", 1))
+		putLoose(t, s, 6.5, "2026-11-21 10:00:00.000", nil)
+		putLoose(t, s, 1e18, "2026-11-21 10:00:00.000", nil)
+		putLoose(t, s, 7, []byte("2026-11-21 10:00:00.000"), nil)
+		putLoose(t, s, 8, 1.5, nil)
+	} else {
+		putLoose(t, s, "6.5", "2026-11-21 10:00:00.000", nil)
+		putLoose(t, s, "1e18", "2026-11-21 10:00:00.000", nil)
+		putLoose(t, s, 7, "", nil)
+		putLoose(t, s, 8, "9", nil)
+	}
+	putLoose(t, s, 1, "2026-11-21 10:00:00.000", nil)
+	putLoose(t, s, "abc", "2026-11-21 10:00:00.000", nil)
+	putLoose(t, s, 2, "2026-11-21 10:00:00.000"+strings.Repeat(" ", 30), nil)
+	putLoose(t, s, 3, "2026-11-21 10:00:00.000é", nil)
+	putLoose(t, s, 4, "2026-11-21 11:00:00.000", nil)
+
+	batch, next, err := p.Changed(t.Context(), store.PartnerCursor{}, 1000)
+	require.NoError(t, err)
+	require.Len(t, batch.Rows, 2)
+	require.Equal(t, store.PartnerCursor{ChangedAt: "2026-11-21 11:00:00.000", ID: 4}, next)
+	batch, _, err = p.Changed(t.Context(), next, 1000)
+	require.NoError(t, err)
+	require.Empty(t, batch.Rows)
+	strays, err := p.Strays(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int64{4, 3}, []int64{strays[0].Rows, strays[1].Rows})
 }

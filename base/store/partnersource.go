@@ -137,7 +137,7 @@ func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit 
 	defer func() { _ = tx.Rollback() }()                                                                                                               // nothing was written
 	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+", game, os, media, account, level, object_id, "+ //nolint:gosec // The table's name is validated, the rest is ours.
 		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.table+
-		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND id <= "+partnerIDMax+" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
+		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND "+p.isMoment()+" AND "+p.isID()+" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
 	if err != nil {
 		return batch, after, err
 	}
@@ -164,15 +164,33 @@ func (p *PartnerSource) text(column string) string {
 	return "CAST(" + column + " AS CHAR)"
 }
 
+// isID is whether a row has an id that a cursor can hold. A view may have another type, and SQLite takes any value in any column: one such row must not cost
+// all others.
+func (p *PartnerSource) isID() string {
+	if p.dialect == SQLiteDialect {
+		return "typeof(id) = 'integer'"
+	}
+	return "(CAST(id AS CHAR) REGEXP '^-?[0-9]{1,19}$' AND id <= " + partnerIDMax + ")"
+}
+
+// isMoment is whether a row has a moment that a cursor can hold. In SQLite bytes come after all texts, and would be read for ever.
+func (p *PartnerSource) isMoment() string {
+	if p.dialect == SQLiteDialect {
+		return "(typeof(updated_at) = 'text' AND length(updated_at) BETWEEN 10 AND 32 AND updated_at NOT GLOB '*[^ -~]*')"
+	}
+	return "CAST(updated_at AS CHAR) REGEXP '^[ -~]{10,32}$'"
+}
+
 // Strays counts the rows that no load can read, since they have no place in the order of the moment and the id.
 func (p *PartnerSource) Strays(ctx context.Context) ([]PartnerFault, error) {
-	count := func(where string) string { return "(SELECT COUNT(*) FROM " + p.table + " WHERE " + where + ")" }
+	count := func(where string) string {
+		return "(SELECT COUNT(*) FROM " + p.table + " WHERE NOT COALESCE(" + where + ", 0))"
+	}
 	faults := []PartnerFault{
-		{Field: "updated_at", Kind: KeyFault, Why: "is not set, or before 1970: such rows are never read"},
+		{Field: "updated_at", Kind: KeyFault, Why: "is not set, no moment, or before 1970: such rows are never read"},
 		{Field: "id", Kind: KeyFault, Why: "is not set, or no number up to " + partnerIDMax + ": such rows are never read"},
 	}
-	err := p.pool.QueryRowContext(ctx, "SELECT "+count("updated_at IS NULL")+" + "+count("updated_at < '1970-01-01 00:00:00.000'")+", "+
-		count("id IS NULL")+" + "+count("id > "+partnerIDMax)).Scan(&faults[0].Rows, &faults[1].Rows)
+	err := p.pool.QueryRowContext(ctx, "SELECT "+count(p.isMoment()+" AND updated_at >= '1970-01-01 00:00:00.000'")+", "+count(p.isID())).Scan(&faults[0].Rows, &faults[1].Rows)
 	if err != nil {
 		return nil, fmt.Errorf("count the rows of the partner's table %s that cannot be read: %w", p.table, err)
 	}
