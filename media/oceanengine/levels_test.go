@@ -201,6 +201,67 @@ func TestTopics_KeepWhatWasToldOverARefusal(t *testing.T) {
 	require.Equal(t, 3, calls, "who is refused rests")
 }
 
+// One odd value must not fail the reports of all accounts: it costs its dimension at most.
+func TestTopics_AnUnusableValueCostsItsDimensionAtMost(t *testing.T) {
+	t.Parallel()
+	const day, mode = `{"field":"stat_time_day","sort_able":true}`, `{"field":"image_mode","filter_config":{"type":2,"operator":7,"range_value":[{"label":"视频","value":"5"}]}}`
+	topics := func(of ...string) string {
+		return `{"list":[{"data_topic":"BASIC_DATA","dimensions":[` + strings.Join(of, ",") + `]},{"data_topic":"MATERIAL_DATA","dimensions":[` + strings.Join(of, ",") + `]}]}`
+	}
+	filter := func(text string) string { return topics(day, `{"field":"image_mode","filter_config":`+text+`}`) }
+	shown := condition{Field: dimensionMode, Type: 2, Operator: 7, Values: []string{"5"}}
+	typed := func(of int64, values ...string) condition {
+		return condition{Field: dimensionMode, Type: of, Operator: 7, Values: values}
+	}
+	sorted := map[string]bool{"stat_time_day": true, "image_mode": false}
+	for answer, want := range map[string]topic{
+		topics(day, mode): {sorted, shown},
+		topics(`{"field":"stat_time_day","sort_able":"true"}`, mode):                {sorted, shown},
+		topics(`{"field":"stat_time_day","sort_able":1}`, mode):                     {sorted, shown},
+		topics(`{"field":"stat_time_day","sort_able":[]}`, mode):                    {map[string]bool{"stat_time_day": false, "image_mode": false}, shown},
+		topics(day, mode, `{"field":5,"sort_able":true}`, `7`, `"x"`, `null`, `[]`): {sorted, shown},
+		filter(`""`):                 {sorted, documented().shown},
+		filter(`[]`):                 {sorted, documented().shown},
+		filter(`"-"`):                {sorted, documented().shown},
+		filter(`{"range_value":{}}`): {sorted, documented().shown},
+		filter(`{"type":"x","operator":7,"range_value":[{"label":"视频","value":"5"}]}`):                                                             {sorted, typed(fixedValues, "5")},
+		filter(`{"type":"2","operator":"7","range_value":[{"label":"视频","value":5},{"label":"图","value":{}},{"label":{},"value":"VIDEO"},"x",5]}`): {sorted, typed(2, "5", "VIDEO")},
+		filter(`{"type":2,"operator":7,"range_value":[{"label":3,"value":"IMAGE"},{"label":"视频","value":"-"}]}`):                                   {sorted, typed(2, "IMAGE")},
+	} {
+		s := &server{topics: `{"code":0,"data":` + answer + `}`}
+		for _, name := range []string{topicBasic, topicMaterial} {
+			known, err := newTopics().about(t.Context(), s, name)
+			require.NoError(t, err, answer)
+			require.Equal(t, want, known, answer)
+		}
+	}
+}
+
+// An answer that cannot be read is like a refusal: what was told before holds, else what is documented.
+func TestTopics_AnUnreadableAnswerTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{
+		`null`, `[]`, `"-"`, `5`, `{}`, `{"list":"x"}`, `{"list":{}}`, `{"list":[]}`, `{"list":[7]}`, `{"list":[{"data_topic":5,"dimensions":[]}]}`,
+		`{"list":[{"data_topic":"BASIC_DATA","dimensions":"-"}]}`, `{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":{}}]}]}`,
+	} {
+		calls, body := 0, `{"code":0,"data":`+answer+`}`
+		api := &countingTopics{server: server{}, calls: &calls, answer: &body}
+		p := newTopics()
+		for range 3 {
+			known, err := p.about(t.Context(), api, topicBasic)
+			require.NoError(t, err, answer)
+			require.Equal(t, documented(), known, answer)
+		}
+		require.Equal(t, 1, calls, "%s: it rests", answer)
+		p.told[topicBasic] = topic{sortable: map[string]bool{"stat_time_day": true}}
+		p.asked = p.asked.Add(-topicsRest)
+		known, err := p.about(t.Context(), api, topicBasic)
+		require.NoError(t, err, answer)
+		require.Equal(t, map[string]bool{"stat_time_day": true}, known.sortable, answer)
+		require.Equal(t, 2, calls, answer)
+	}
+}
+
 type countingTopics struct {
 	server
 	calls  *int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 
 const topicsEndpoint = "v3.0/report/custom/config/get/"
 
-// What the platform says of its topics is asked for once in topicsKept, and after topicsRest where it refuses to say it.
+// What the platform says of its topics is asked for once in topicsKept, and after topicsRest where it refuses to say it or
+// its answer lacks a topic.
 const (
 	topicsKept = 24 * time.Hour
 	topicsRest = 10 * time.Minute
@@ -31,7 +33,7 @@ type topics struct {
 	kept  time.Duration // since then
 }
 
-func newTopics() *topics { return &topics{turn: make(chan struct{}, 1)} }
+func newTopics() *topics { return &topics{turn: make(chan struct{}, 1), told: map[string]topic{}} }
 
 // topic is what holds of a topic.
 type topic struct {
@@ -78,7 +80,8 @@ func (t topic) sorting(dimensions, metrics []string) (by []order) {
 	return by
 }
 
-// about returns what holds of a topic. Where the platform refuses to say it, that is what it said before, else what is documented.
+// about returns what holds of a topic. Where the platform refuses to say it, or its answer cannot be read, that is what it said before, else
+// what is documented.
 func (t *topics) about(ctx context.Context, api media.API, name string) (topic, error) {
 	if t == nil {
 		return documented(), nil
@@ -97,11 +100,12 @@ func (t *topics) about(ctx context.Context, api media.API, name string) (topic, 
 		switch {
 		case err != nil && !isRefusal:
 			return topic{}, err
-		case isRefusal:
+		case len(told) < len(topicsAsked):
 			t.asked, t.kept = clock.Mark(), topicsRest
 		default:
-			t.told, t.asked, t.kept = told, clock.Mark(), topicsKept
+			t.asked, t.kept = clock.Mark(), topicsKept
 		}
+		maps.Copy(t.told, told)
 	}
 	if known, ok := t.told[name]; ok {
 		return known, nil
@@ -109,78 +113,65 @@ func (t *topics) about(ctx context.Context, api media.API, name string) (topic, 
 	return documented(), nil
 }
 
+// topicsAsked are the topics that reports are of.
+var topicsAsked = []string{topicBasic, topicMaterial}
+
 func askTopics(ctx context.Context, api media.API) (map[string]topic, error) {
 	data, err := api.Get(ctx, topicsEndpoint, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
-		"data_topics":   {asJSON([]string{topicBasic, topicMaterial})},
+		"data_topics":   {asJSON(topicsAsked)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	told, err := readTopics(data)
-	if err != nil {
-		return nil, media.Broken(topicsEndpoint, err)
-	}
-	return told, nil
+	return readTopics(data), nil
 }
 
-func readTopics(data json.RawMessage) (map[string]topic, error) {
-	var answer struct {
-		List []struct {
-			Topic      string `json:"data_topic"`
-			Dimensions []struct {
-				Field    string `json:"field"`
-				Sortable bool   `json:"sort_able"`
-				Filter   filter `json:"filter_config"`
-			} `json:"dimensions"`
-		} `json:"list"`
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return nil, err
-	}
+// readTopics reads what can be read of an answer: a topic without a dimension that can be is left out.
+func readTopics(data json.RawMessage) map[string]topic {
 	told := map[string]topic{}
-	for _, x := range answer.List {
-		known := documented()
+	for _, raw := range wire.Open(data).List("list") {
+		r, known := wire.Open(raw), documented()
 		known.sortable = map[string]bool{}
-		for _, d := range x.Dimensions {
-			known.sortable[d.Field] = d.Sortable
-			if d.Field == dimensionMode {
-				d.Filter.restrict(&known.shown)
+		for _, raw := range r.List("dimensions") {
+			d := wire.Open(raw)
+			field := d.Text("field")
+			if field == "" {
+				continue
+			}
+			known.sortable[field] = d.Bool("sort_able")
+			if field == dimensionMode {
+				restrict(&known.shown, d.In("filter_config"))
 			}
 		}
-		told[x.Topic] = known
+		if name := r.Text("data_topic"); slices.Contains(topicsAsked, name) && len(known.sortable) > 0 {
+			told[name] = known
+		}
 	}
-	return told, nil
+	return told
 }
 
-// filter is how the platform takes conditions on a dimension.
-type filter struct {
-	Type     wire.Int `json:"type"`
-	Operator wire.Int `json:"operator"`
-	Range    []struct {
-		Label string `json:"label"`
-		Value string `json:"value"`
-	} `json:"range_value"`
-}
-
-// restrict makes a condition on the kinds of materials one on those that are shown, in the platform's own words for them.
-func (f filter) restrict(c *condition) {
+// restrict makes a condition on the kinds of materials one on those that are shown, in the platform's own words for them. filter is how it
+// takes conditions on a dimension.
+func restrict(c *condition, filter *wire.Row) {
 	var values []string
-	for _, v := range f.Range {
-		if isShown(v.Label + " " + v.Value) {
-			values = append(values, v.Value)
+	for _, raw := range filter.List("range_value") {
+		choice := wire.Open(raw).Fields()
+		value := wire.String(choice["value"])
+		if value != "" && isShown(wire.String(choice["label"])+" "+value) {
+			values = append(values, value)
 		}
 	}
 	if len(values) == 0 {
 		return
 	}
 	c.Values = values
-	if f.Type.Set {
-		c.Type = f.Type.Value
+	if of := filter.Int("type"); of.Set {
+		c.Type = of.Value
 	}
 	// One that takes a single value cannot name several kinds.
-	if f.Operator.Set && (f.Operator.Value != 1 || len(values) == 1) {
-		c.Operator = f.Operator.Value
+	if operator := filter.Int("operator"); operator.Set && (operator.Value != 1 || len(values) == 1) {
+		c.Operator = operator.Value
 	}
 }
 

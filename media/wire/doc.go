@@ -37,6 +37,12 @@ func literal(data []byte) (string, error) {
 	return "", fmt.Errorf("%.40q is neither a number nor a string", data)
 }
 
+// isUnset reports whether there is no value: null, or what store.IsNoValue.
+func isUnset(data []byte) bool {
+	_, err := literal(data)
+	return errors.Is(err, errEmpty)
+}
+
 // Cut returns the text cut to the 255 characters that a column of store.Text takes.
 func Cut(s string) string {
 	const limit = 255

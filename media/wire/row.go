@@ -202,11 +202,8 @@ func (r *Row) Text(field string) string {
 	return text
 }
 
-// String returns a JSON text, or the digits of a number; "" for anything else.
+// String returns a JSON text, or the digits of a number; "" for anything else, and for what is not set.
 func String(raw json.RawMessage) string {
-	if text, err := textOf(raw); err == nil {
-		return text
-	}
 	text, err := literal(raw)
 	if err != nil {
 		return ""
@@ -227,25 +224,35 @@ func textOf(raw json.RawMessage) (string, error) {
 	return text, err
 }
 
-// Bool returns a truth value; false when it is not set.
+// Bool returns a truth value, also one that is 1 or 0 or a text; false when it is not set.
 func (r *Row) Bool(field string) bool {
-	switch raw := string(bytes.TrimSpace(r.fields[field])); raw {
-	case "", "null", "false":
-	case "true":
-		return true
-	default:
-		r.fault(field, AttributeFault, fmt.Sprintf("%.40q is neither true nor false", raw))
-	}
-	return false
+	value := r.Truth(field)
+	return value != nil && *value
 }
 
-// Truth returns a truth value; nil when it is not set.
+// Truth is Bool, and nil when it is not set.
 func (r *Row) Truth(field string) *bool {
-	before, value := len(r.found.list), r.Bool(field)
-	if raw := string(bytes.TrimSpace(r.fields[field])); raw == "" || raw == "null" || len(r.found.list) > before {
-		return nil
+	value, err := truthOf(r.fields[field])
+	if err != nil {
+		r.fault(field, AttributeFault, err.Error())
 	}
-	return &value
+	return value
+}
+
+func truthOf(raw json.RawMessage) (*bool, error) {
+	if isUnset(raw) {
+		return nil, nil
+	}
+	text := string(bytes.TrimSpace(raw))
+	var value bool
+	switch strings.ToLower(strings.Trim(text, `"`)) {
+	case "true", "1":
+		value = true
+	case "false", "0":
+	default:
+		return nil, fmt.Errorf("%.40q is neither true nor false", text)
+	}
+	return &value, nil
 }
 
 // Unix returns the moment of a number of seconds; the zero time when it is 0 or not set.
@@ -299,7 +306,7 @@ func (r *Row) Seconds(field string) time.Duration {
 // In returns an object within the row; one without fields when it is not set.
 func (r *Row) In(field string) *Row {
 	inner := &Row{raw: r.fields[field], within: r.within + field + ".", found: r.found}
-	if len(inner.raw) == 0 {
+	if isUnset(inner.raw) {
 		return inner
 	}
 	if err := json.Unmarshal(inner.raw, &inner.fields); err != nil {
@@ -311,7 +318,7 @@ func (r *Row) In(field string) *Row {
 
 // List returns the elements of a list within the row; nil when it is not set.
 func (r *Row) List(field string) (list []json.RawMessage) {
-	if raw := r.fields[field]; len(raw) > 0 {
+	if raw := r.fields[field]; !isUnset(raw) {
 		if err := json.Unmarshal(raw, &list); err != nil {
 			r.fault(field, AttributeFault, fmt.Sprintf("%.40q is not a list", raw))
 			return nil

@@ -59,12 +59,30 @@ func TestRow_WordsForNoValueAreNoFaults(t *testing.T) {
 		require.Nil(t, r.Scaled("n", 2), word)
 		require.Empty(t, r.ID("n"), word)
 		require.True(t, r.Unix("n").IsZero(), word)
+		require.Nil(t, r.Truth("n"), word)
+		require.Nil(t, r.List("n"), word)
+		require.Empty(t, r.In("n").Fields(), word)
 		require.True(t, r.Time("n", func(string) (time.Time, error) { panic("nothing to read") }).IsZero(), word)
 		raw, values, bad := wire.Figures{{Field: "n", Metric: "clicks"}}.Read(r.Fields())
 		require.Equal(t, []any{nil}, raw, word)
 		require.Zero(t, values, word)
 		require.Empty(t, bad, word)
 		require.Empty(t, r.Faults(), word)
+	}
+}
+
+func TestRow_TruthIsReadAsNumberAndTextToo(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{`true`: true, `"true"`: true, `"TRUE"`: true, `1`: true, `"1"`: true, `false`: false, `"False"`: false, `0`: false, `"0"`: false} {
+		r := wire.Open([]byte(`{"b":` + text + `}`))
+		require.Equal(t, &want, r.Truth("b"), text)
+		require.Equal(t, want, r.Bool("b"), text)
+		require.Empty(t, r.Faults(), text)
+	}
+	for _, text := range []string{`2`, `"yes"`, `1.5`, `{}`, `[]`} {
+		r := wire.Open([]byte(`{"b":` + text + `}`))
+		require.Nil(t, r.Truth("b"), text)
+		require.Len(t, r.Faults(), 1, text)
 	}
 }
 
