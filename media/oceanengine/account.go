@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
@@ -112,8 +113,11 @@ func readListed(rows []json.RawMessage) []listedAccount {
 			AccountID: r.ID("account_id"), AdvertiserID: r.ID("advertiser_id"), AccountName: r.Text("account_name"), AdvertiserName: r.Text("advertiser_name"),
 			AccountType: r.Text("account_type"), AccountRole: r.Text("account_role"), AdvertiserType: r.Text("advertiser_type"), IsValid: r.Truth("is_valid"),
 		}
-		if a.id() == "" {
+		switch id := a.id(); {
+		case id == "":
 			r.Lose("account_id", errNoID)
+		case !id.IsNumber(): // Calls take it as one.
+			r.Lose("account_id", fmt.Errorf("%.40q is not a number", string(id)))
 		}
 		a.raw, a.faults, a.lost = r.JSON(), r.Faults(), r.Lost()
 		listed[i] = a
@@ -187,17 +191,15 @@ func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
 	if err != nil {
 		return err
 	}
-	if err := readDetails(data, accounts); err != nil {
-		return media.Broken(infoEndpoint, err)
-	}
+	readDetails(data, accounts)
 	return nil
 }
 
-// readDetails puts the rows of an answer to their accounts.
-func readDetails(data json.RawMessage, accounts []listedAccount) error {
+// readDetails puts the rows of an answer to their accounts. Without a list of them the accounts keep what the list of accounts says.
+func readDetails(data json.RawMessage, accounts []listedAccount) {
 	var rows []json.RawMessage
 	if err := json.Unmarshal(data, &rows); err != nil {
-		return err
+		accounts[0].faults = append(accounts[0].faults, wire.Fault{Field: "info", Kind: wire.AttributeFault, Why: "is not a list"})
 	}
 	for _, raw := range rows {
 		id := wire.Open(raw).ID("id") // One that cannot be used is nobody's: the account keeps what the list says.
@@ -207,5 +209,4 @@ func readDetails(data json.RawMessage, accounts []listedAccount) error {
 			}
 		}
 	}
-	return nil
 }

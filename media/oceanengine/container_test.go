@@ -3,6 +3,7 @@ package oceanengine
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 // findAccounts lists what a login reaches: taken accounts by id with their names, left ones by id with the reason.
@@ -74,6 +76,58 @@ func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
 		require.Len(t, found[1].Faults, 2)
 		return nil
 	}))
+}
+
+// badIDs are no ids of accounts, as JSON.
+var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`, `true`}
+
+// listFaults lists what a login reaches, and returns the ids of the accounts found and what was lost.
+func listFaults(t *testing.T, s *server) (found []string, lost []wire.Fault) {
+	t.Helper()
+	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
+		for _, a := range page {
+			if a.Lost {
+				lost = append(lost, a.Faults...)
+			} else {
+				found = append(found, a.ExternalID)
+			}
+		}
+		return nil
+	}))
+	for _, f := range lost {
+		require.NotEmpty(t, f.Why)
+	}
+	return found, slices.DeleteFunc(lost, func(f wire.Fault) bool { return f.Kind != wire.KeyFault })
+}
+
+func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
+	t.Parallel()
+	for _, id := range badIDs {
+		s := authorised(`{"account_id":1,"account_name":"a"},{"account_id":`+id+`,"account_type":"ADVERTISER"},{"account_id":"2"}`, nil)
+		found, lost := listFaults(t, s)
+		require.Equal(t, []string{"1", "2"}, found, id)
+		require.Len(t, lost, 1, id)
+		require.Equal(t, "account_id", lost[0].Field, id)
+		require.Equal(t, []string{`[1,2]`}, s.queries[1]["advertiser_ids"], id)
+	}
+}
+
+// The details of accounts are no more than that.
+func TestAccounts_DetailsThatCannotBeReadAreLeftUnset(t *testing.T) {
+	t.Parallel()
+	for _, details := range []string{`{}`, `"-"`, `7`, `[7]`, `[{"id":{}}]`, `[{"id":1,"company":{},"status":5}]`} {
+		s := &server{answer: func(endpoint string, _ url.Values) string {
+			if endpoint == infoEndpoint {
+				return data(details)("", nil)
+			}
+			return data(`{"list":[{"account_id":1,"account_name":"a"},{"account_id":2}]}`)("", nil)
+		}}
+		require.NoError(t, New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error {
+			require.Len(t, found, 2, details)
+			require.Equal(t, []any{"a", nil, nil, nil}, found[0].Raw, details)
+			return nil
+		}))
+	}
 }
 
 func TestAccounts_ExpandsWorkbenches(t *testing.T) {

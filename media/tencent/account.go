@@ -188,7 +188,7 @@ func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string
 func readAccount(row *wire.Row) media.FoundAccount {
 	name := row.Text("corporation_name")
 	a := media.FoundAccount{
-		ExternalID: row.Key("account_id"), Name: wire.Cut(name), Timezone: zoneName, Currency: currency,
+		ExternalID: row.KeyNumber("account_id"), Name: wire.Cut(name), Timezone: zoneName, Currency: currency,
 		Raw: []any{wire.Text(name)},
 	}
 	if isBid := row.Truth("is_bid"); row.Bool("is_mp") && isBid != nil && !*isBid {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 func TestAccounts_FollowsTheCursor(t *testing.T) {
@@ -40,6 +41,21 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 		return nil
 	}))
 }
+
+func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
+	t.Parallel()
+	for _, id := range badIDs {
+		s := &server{answer: data(`{"list":[{"account_id":1},{"account_id":` + id + `},{"account_id":"2"}],"cursor_page_info":{"has_more":false}}`)}
+		require.NoError(t, New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error {
+			require.Equal(t, []bool{false, true, false}, []bool{found[0].Lost, found[1].Lost, found[2].Lost}, id)
+			require.Equal(t, wire.KeyFault, found[1].Faults[0].Kind, id)
+			return nil
+		}), id)
+	}
+}
+
+// badIDs are no ids of accounts, as JSON.
+var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`, `true`}
 
 // refusal is an answer with a code.
 func refusal(code int, message string) string {

@@ -3,10 +3,16 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ID is a platform's id, from a JSON number of any length or a string; "" when it is not set. 0 is no id.
 type ID string
+
+// IsNumber reports whether an id is a number as platforms write those of accounts: without a sign and a leading zero.
+func (id ID) IsNumber() bool {
+	return id != "" && id[0] != '0' && strings.Trim(string(id), "0123456789") == ""
+}
 
 // idMax is what the columns of ids take.
 const idMax = 64

@@ -89,6 +89,16 @@ func (r *Row) Lose(field string, err error) {
 // Key returns the id that the row is known by.
 func (r *Row) Key(field string) string { return string(keyOf[ID](r, field)) }
 
+// KeyNumber is Key for an id that is always a number.
+func (r *Row) KeyNumber(field string) string {
+	id := ID(r.Key(field))
+	if id != "" && !id.IsNumber() {
+		r.lose(field, fmt.Sprintf("%.40q is not a number", string(id)))
+		return ""
+	}
+	return string(id)
+}
+
 // TextKey is Key for an id that may be any printable text.
 func (r *Row) TextKey(field string) string { return string(keyOf[TextID](r, field)) }
 
