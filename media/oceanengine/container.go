@@ -181,35 +181,65 @@ func (x expansion) teams(ctx context.Context, c listedAccount) error {
 	if err != nil {
 		return err
 	}
-	var root team
-	if err := json.Unmarshal(data, &root); err != nil {
-		return media.Broken(teamsEndpoint, err)
-	}
-	root.ID = c.id()
-	return root.each(func(id wire.ID) error {
-		return x.pages(ctx, enterpriseEndpoint, "account_list", url.Values{"enterprise_organization_id": {string(id)}, "account_source": {"AD"}}, c)
-	})
-}
-
-// team is a workbench, or a team of one.
-type team struct {
-	ID    wire.ID `json:"team_id"`
-	Teams []team  `json:"sub_team"`
-}
-
-func (t team) each(do func(wire.ID) error) error {
-	if t.ID == "" {
-		return errNoID
-	}
-	if err := do(t.ID); err != nil {
+	root, err := x.open(data)
+	if err != nil {
 		return err
 	}
-	for _, below := range t.Teams {
-		if err := below.each(do); err != nil {
+	list := func(id string) error {
+		return x.pages(ctx, enterpriseEndpoint, "account_list", url.Values{"enterprise_organization_id": {id}, "account_source": {"AD"}}, c)
+	}
+	if err := list(string(c.id())); err != nil {
+		return err
+	}
+	return x.below(root, list)
+}
+
+// below lists the accounts of the teams below a workbench or a team, each with those below it. What cannot be read of them is reported as lost.
+func (x expansion) below(of *wire.Row, list func(id string) error) error {
+	teams, err := x.listIn(of, "sub_team")
+	if err != nil {
+		return err
+	}
+	for _, raw := range teams {
+		team := wire.Open(raw)
+		id := team.KeyNumber("team_id")
+		if team.Lost() {
+			err = x.lose(team.JSON(), "team_id", team.Faults()[0].Why)
+		} else {
+			err = list(id)
+		}
+		if err == nil {
+			err = x.below(team, list)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// open reads an answer about a container.
+func (x expansion) open(data json.RawMessage) (*wire.Row, error) {
+	answer := wire.Open(data)
+	if answer.Lost() && len(data) > 0 && string(data) != "null" {
+		return answer, x.lose(data, "data", answer.Faults()[0].Why)
+	}
+	return answer, nil
+}
+
+// listIn returns a list of a container's answer. One that cannot be read is reported as lost.
+func (x expansion) listIn(of *wire.Row, field string) ([]json.RawMessage, error) {
+	before := len(of.Faults())
+	list := of.List(field)
+	if bad := of.Faults()[before:]; len(bad) > 0 {
+		return nil, x.lose(of.JSON(), field, bad[0].Why)
+	}
+	return list, nil
+}
+
+// lose reports that accounts are lost since a key of a container cannot be used: no account is taken for gone then.
+func (x expansion) lose(row json.RawMessage, field, why string) error {
+	return x.leave([]media.FoundAccount{{Lost: true, JSON: row, Faults: []wire.Fault{{Field: field, Kind: wire.KeyFault, Why: why}}}})
 }
 
 // agent takes the advertisers of an agency, and of the agencies below it (document 1696710516003852).
@@ -239,14 +269,22 @@ func (x expansion) childAgents(ctx context.Context, agent wire.ID) (ids []wire.I
 		if err != nil {
 			return nil, err
 		}
-		var answer struct {
-			IDs []wire.ID `json:"child_agent_ids"`
+		answer, err := x.open(data)
+		if err != nil {
+			return nil, err
 		}
-		if err := json.Unmarshal(data, &answer); err != nil {
-			return nil, media.Broken(childAgentEndpoint, err)
+		rows, err := x.listIn(answer, "child_agent_ids")
+		if err != nil {
+			return nil, err
 		}
-		ids = append(ids, answer.IDs...)
-		if len(answer.IDs) < containerPage || page*containerPage >= containerReach {
+		for _, a := range readIDs(rows) {
+			if !a.lost {
+				ids = append(ids, a.id())
+			} else if err := x.lose(a.raw, "child_agent_ids", a.faults[0].Why); err != nil {
+				return nil, err
+			}
+		}
+		if len(rows) < containerPage || page*containerPage >= containerReach {
 			return ids, nil
 		}
 	}
@@ -264,31 +302,29 @@ func (x expansion) clients(ctx context.Context, id wire.ID, c listedAccount) err
 		if err != nil {
 			return err
 		}
-		var answer struct {
-			IDs    []wire.ID `json:"list"`
-			Source string    `json:"account_source"`
-			Cursor struct {
-				Total   wire.Int `json:"total_number"`
-				HasMore flag     `json:"has_more"`
-				Cursor  wire.ID  `json:"cursor"`
-			} `json:"cursor_page_info"`
+		answer, err := x.open(data)
+		if err != nil {
+			return err
 		}
-		if err := json.Unmarshal(data, &answer); err != nil {
-			return media.Broken(agentEndpoint, err)
+		rows, err := x.listIn(answer, "list")
+		if err != nil {
+			return err
 		}
-		for _, id := range answer.IDs {
-			if id == "" {
-				return media.Broken(agentEndpoint, errNoID)
-			}
-			listed = append(listed, listedAccount{AccountID: id, AccountType: answer.Source, raw: json.RawMessage(`{"account_id":` + string(id) + `}`)})
+		page, source, info := readIDs(rows), answer.Text("account_source"), answer.In("cursor_page_info")
+		total, next := info.Int("total_number"), wire.String(info.Fields()["cursor"])
+		for i := range page {
+			page[i].AccountType = source
 		}
-		next := string(answer.Cursor.Cursor)
-		switch {
-		case bool(answer.Cursor.HasMore) && (next == "" || next == cursor):
+		if len(page) > 0 {
+			page[0].faults = append(page[0].faults, answer.Faults()...)
+		}
+		listed = append(listed, page...)
+		switch hasMore := wire.Flag(info.Fields()["has_more"]); {
+		case hasMore && (next == "" || next == cursor):
 			return moved(agentEndpoint)
-		case bool(answer.Cursor.HasMore):
+		case hasMore:
 			cursor = next
-		case answer.Cursor.Total.Set && distinct(listed) != int(answer.Cursor.Total.Value):
+		case total.Set && distinct(listed) != int(total.Value):
 			return moved(agentEndpoint)
 		default:
 			return x.add(listed, " of its "+c.role())
@@ -296,11 +332,11 @@ func (x expansion) clients(ctx context.Context, id wire.ID, c listedAccount) err
 	}
 }
 
-// flag is true or false, also as a number: the document calls has_more one.
-type flag bool
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (f *flag) UnmarshalJSON(data []byte) error {
-	*f = flag(!slices.Contains([]string{"false", "0", `"0"`, `"false"`, "null", `""`}, string(data)))
-	return nil
+// readIDs reads a list of ids alone.
+func readIDs(ids []json.RawMessage) []listedAccount {
+	rows := make([]json.RawMessage, len(ids))
+	for i, id := range ids {
+		rows[i] = slices.Concat([]byte(`{"account_id":`), id, []byte("}"))
+	}
+	return readListed(rows)
 }

@@ -112,6 +112,70 @@ func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	}
 }
 
+// The keys of containers, and of what holds accounts in them, are many: one that cannot be used costs what it names alone, and is reported as lost.
+func TestAccounts_AnUnusableKeyOfAContainerCostsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, id := range badIDs {
+		agency := authorised(`{"account_id":90,"account_type":"AGENT"}`, func(endpoint string, query url.Values) string {
+			of := query.Get("advertiser_id")
+			require.Contains(t, []string{"90", "91", "92"}, of, "no other id is asked about")
+			if endpoint == childAgentEndpoint {
+				return data(`{"child_agent_ids":[91,`+id+`,92]}`)("", nil)
+			}
+			return data(`{"list":[`+of+`01,`+id+`,`+of+`03],"account_source":"AD","cursor_page_info":{"total_number":3,"has_more":false}}`)("", nil)
+		})
+		found, lost := listFaults(t, agency)
+		require.Equal(t, []string{"9001", "9003", "9101", "9103", "9201", "9203"}, found, id)
+		require.Len(t, lost, 4, id)
+
+		workbench := authorised(`{"account_id":80,"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`, func(endpoint string, query url.Values) string {
+			if endpoint == teamsEndpoint {
+				return data(`{"sub_team":[{"team_id":`+id+`,"sub_team":[{"team_id":82}]},{"team_id":83}]}`)("", nil)
+			}
+			of := query.Get("enterprise_organization_id")
+			require.Contains(t, []string{"80", "82", "83"}, of, "no other id is asked about")
+			return data(`{"account_list":[{"account_id":`+of+`1},{"account_id":`+id+`}],"page_info":{"total_number":2}}`)("", nil)
+		})
+		found, lost = listFaults(t, workbench)
+		require.Equal(t, []string{"801", "821", "831"}, found, id)
+		require.Len(t, lost, 4, id)
+	}
+}
+
+func TestAccounts_AContainersAnswerThatCannotBeReadIsReportedAsLost(t *testing.T) {
+	t.Parallel()
+	const agent, customers = `{"child_agent_ids":[]}`, `{"list":[1],"account_source":"AD","cursor_page_info":{"has_more":false}}`
+	for _, c := range []struct {
+		role, first, second string // the answers about what is below the container, and of its accounts
+		found               []string
+		lost                int
+	}{
+		{"AGENT", agent, customers, []string{"1"}, 0},
+		{"AGENT", `null`, customers, []string{"1"}, 0},
+		{"AGENT", `{"child_agent_ids":"-"}`, customers, []string{"1"}, 0},
+		{"AGENT", `{"child_agent_ids":{}}`, customers, []string{"1"}, 1},
+		{"AGENT", `[]`, customers, []string{"1"}, 1},
+		{"AGENT", agent, `{"list":"x","cursor_page_info":{}}`, nil, 1},
+		{"AGENT", agent, `{"list":[1],"account_source":1}`, []string{"1"}, 0},
+		{"AGENT", agent, `{"list":[1],"account_source":{},"cursor_page_info":7}`, []string{"1"}, 0},
+		{"AGENT", agent, `{"list":[1],"account_source":"AD","cursor_page_info":{"total_number":"x","has_more":"0","cursor":{}}}`, []string{"1"}, 0},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":{}}`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":"1"}}`, []string{"1"}, 1},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":"-"}`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 0},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":[7]}`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 1},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `"x"`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 1},
+	} {
+		s := authorised(`{"account_id":90,"account_type":"`+c.role+`"}`, func(endpoint string, _ url.Values) string {
+			if endpoint == childAgentEndpoint || endpoint == teamsEndpoint {
+				return data(c.first)("", nil)
+			}
+			return data(c.second)("", nil)
+		})
+		found, lost := listFaults(t, s)
+		require.Equal(t, c.found, found, "%s %s", c.first, c.second)
+		require.Len(t, lost, c.lost, "%s %s", c.first, c.second)
+	}
+}
+
 // The details of accounts are no more than that.
 func TestAccounts_DetailsThatCannotBeReadAreLeftUnset(t *testing.T) {
 	t.Parallel()

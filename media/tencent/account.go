@@ -123,9 +123,15 @@ func (l *accountLister) ofAgencies(customers url.Values) error {
 		if err != nil {
 			return err
 		}
-		ids, more, err := readAgencies(data)
+		ids, lost, more, err := readAgencies(data, page)
 		if err != nil {
 			return media.Broken(agenciesEndpoint, err)
+		}
+		if len(lost) > 0 {
+			l.found = true
+			if err := l.yield(lost); err != nil {
+				return err
+			}
 		}
 		agencies = append(agencies, ids...)
 		if !more {
@@ -140,29 +146,28 @@ func (l *accountLister) ofAgencies(customers url.Values) error {
 	return nil
 }
 
-// errNoID says that a row lacks what it is known by.
-var errNoID = errors.New("a row has no id")
-
-func readAgencies(data json.RawMessage) (ids []string, more bool, err error) {
+// readAgencies reads the ids of a page of agencies. One whose id cannot be used is lost, and its customers with it.
+func readAgencies(data json.RawMessage, page int) (ids []string, lost []media.FoundAccount, more bool, err error) {
 	var answer struct {
-		List []struct {
-			AccountID wire.ID `json:"account_id"`
-		} `json:"list"`
-		Info struct {
-			Page  wire.Int `json:"page"`
-			Pages wire.Int `json:"total_page"`
-		} `json:"page_info"`
+		List []json.RawMessage `json:"list"`
+		Info json.RawMessage   `json:"page_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
-	for _, row := range answer.List {
-		if row.AccountID == "" {
-			return nil, false, errNoID
+	for _, raw := range answer.List {
+		agency := media.OpenAccount(raw, func(row *wire.Row) media.FoundAccount {
+			return media.FoundAccount{ExternalID: row.KeyNumber("account_id")}
+		})
+		if agency.Lost {
+			lost = append(lost, agency)
+		} else {
+			ids = append(ids, agency.ExternalID)
 		}
-		ids = append(ids, string(row.AccountID))
 	}
-	return ids, len(ids) > 0 && answer.Info.Page.Value < answer.Info.Pages.Value, nil
+	pages := wire.Open(answer.Info).Int("total_page")
+	more = len(answer.List) > 0 && int64(page) < pages.Value || !pages.Set && len(answer.List) == accountsPage
+	return ids, lost, more, nil
 }
 
 func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string, err error) {

@@ -54,6 +54,40 @@ func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	}
 }
 
+func TestAccounts_AnAgencyWithoutAUsableIDCostsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, id := range badIDs {
+		for _, info := range []string{`{"page":1,"total_page":1}`, `{"page":"1","total_page":"1"}`, `{"page":{},"total_page":"x"}`, `"-"`, `null`} {
+			var found []string
+			lost := 0
+			s := &server{answer: func(endpoint string, q url.Values) string {
+				switch {
+				case endpoint == agenciesEndpoint:
+					require.Equal(t, "1", q.Get("page"))
+					return data(`{"list":[{"account_id":31},{"account_id":`+id+`},7,{"account_id":"32"}],"page_info":`+info+`}`)("", nil)
+				case endpoint == advertisersEndpoint && q.Has("agency_id"):
+					require.Contains(t, []string{"31", "32"}, q.Get("agency_id"), "no other id is asked about")
+					return data(`{"list":[{"account_id":`+q.Get("agency_id")+`1}],"cursor_page_info":{"has_more":false}}`)("", nil)
+				}
+				return refusal(18001, "agency_id")
+			}}
+			require.NoError(t, New().Accounts(t.Context(), s, "a person", func(page []media.FoundAccount) error {
+				for _, a := range page {
+					if a.Lost {
+						require.Equal(t, wire.KeyFault, a.Faults[0].Kind)
+						lost++
+					} else {
+						found = append(found, a.ExternalID)
+					}
+				}
+				return nil
+			}), id)
+			require.Equal(t, []string{"311", "321"}, found, id)
+			require.Equal(t, 2, lost, id)
+		}
+	}
+}
+
 // badIDs are no ids of accounts, as JSON.
 var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`, `true`}
 

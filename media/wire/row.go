@@ -249,6 +249,13 @@ func (r *Row) Truth(field string) *bool {
 	return value
 }
 
+// Flag reads what a platform calls a flag, such as whether a list has more pages. What is set and not false is true: a list is not cut short
+// for a value that cannot be read.
+func Flag(raw json.RawMessage) bool {
+	value, err := truthOf(raw)
+	return err != nil || value != nil && *value
+}
+
 func truthOf(raw json.RawMessage) (*bool, error) {
 	if isUnset(raw) {
 		return nil, nil
