@@ -154,10 +154,7 @@ func withWindow(filter map[string]string, q media.ListQuery, start, end string) 
 func (l promotionList) read(data json.RawMessage) (page media.Page, next string, err error) {
 	var answer struct {
 		List   []json.RawMessage `json:"list"`
-		Cursor struct {
-			HasMore bool     `json:"has_more"`
-			Cursor  wire.Int `json:"cursor"`
-		} `json:"cursor_info"`
+		Cursor json.RawMessage   `json:"cursor_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return media.Page{}, "", err
@@ -165,8 +162,8 @@ func (l promotionList) read(data json.RawMessage) (page media.Page, next string,
 	for _, raw := range answer.List {
 		l.add(&page, raw)
 	}
-	if answer.Cursor.HasMore && answer.Cursor.Cursor.Set {
-		next = strconv.FormatInt(answer.Cursor.Cursor.Value, 10)
+	if cursor := wire.Open(answer.Cursor).Fields(); wire.Flag(cursor["has_more"]) {
+		next = wire.String(cursor["cursor"])
 	}
 	return page, next, nil
 }

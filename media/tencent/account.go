@@ -173,10 +173,7 @@ func readAgencies(data json.RawMessage, page int) (ids []string, lost []media.Fo
 func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string, err error) {
 	var answer struct {
 		List   []json.RawMessage `json:"list"`
-		Cursor struct {
-			HasMore bool     `json:"has_more"`
-			Cursor  wire.Int `json:"cursor"`
-		} `json:"cursor_page_info"`
+		Cursor json.RawMessage   `json:"cursor_page_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, "", err
@@ -184,8 +181,8 @@ func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string
 	for _, raw := range answer.List {
 		found = append(found, media.OpenAccount(raw, readAccount))
 	}
-	if answer.Cursor.HasMore && answer.Cursor.Cursor.Set {
-		next = strconv.FormatInt(answer.Cursor.Cursor.Value, 10)
+	if cursor := wire.Open(answer.Cursor).Fields(); wire.Flag(cursor["has_more"]) {
+		next = wire.String(cursor["cursor"])
 	}
 	return found, next, nil
 }

@@ -54,6 +54,30 @@ func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	}
 }
 
+// Flags and cursors come in other JSON types too: a list is not cut short for one.
+func TestAccounts_TakeFlagsAndCursorsOfAnyType(t *testing.T) {
+	t.Parallel()
+	for info, next := range map[string]string{
+		`{"has_more":true,"cursor":20}`: "20", `{"has_more":1,"cursor":"20"}`: "20", `{"has_more":"true","cursor":"aB3"}`: "aB3", `{"has_more":{},"cursor":20}`: "20",
+		`{"has_more":0,"cursor":20}`: "", `{"has_more":"false","cursor":20}`: "", `{"has_more":"-","cursor":20}`: "", `{"has_more":true,"cursor":{}}`: "",
+		`"-"`: "", `7`: "", `[]`: "", `null`: "",
+	} {
+		found, got, err := readAccounts([]byte(`{"list":[{"account_id":1}],"cursor_page_info":` + info + `}`))
+		require.NoError(t, err, info)
+		require.Len(t, found, 1, info)
+		require.Equal(t, next, got, info)
+	}
+	for info, next := range map[string]string{
+		`"total_number":"2","next_cursor":"aB3"`: "aB3", `"total_number":2,"next_cursor":12345`: "12345", `"total_number":2,"next_cursor":null`: "",
+		`"total_number":2,"next_cursor":"-"`: "", `"total_number":2,"next_cursor":{}`: "", `"total_number":2`: "",
+	} {
+		page, got, err := adgroups.readPage([]byte(`{"list":[{"adgroup_id":1}],"cursor_page_info":{`+info+`}}`), false)
+		require.NoError(t, err, info)
+		require.Equal(t, 2, page.Total, info)
+		require.Equal(t, next, got, info)
+	}
+}
+
 func TestAccounts_AnAgencyWithoutAUsableIDCostsNoOther(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {

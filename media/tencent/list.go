@@ -89,22 +89,21 @@ func splitPage(page string) (seen int, cursor string, err error) {
 func (l cursorList) readPage(data json.RawMessage, isDeleted bool) (page media.Page, next string, err error) {
 	var answer struct {
 		List   []json.RawMessage `json:"list"`
-		Cursor struct {
-			TotalNumber wire.Int `json:"total_number"`
-			NextCursor  string   `json:"next_cursor"`
-		} `json:"cursor_page_info"`
+		Cursor json.RawMessage   `json:"cursor_page_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return media.Page{}, "", err
 	}
-	if !answer.Cursor.TotalNumber.Set {
-		return media.Page{}, "", errors.New("cursor_page_info has no total_number")
+	cursor := wire.Open(answer.Cursor)
+	total := cursor.Int("total_number")
+	if !total.Set {
+		return media.Page{}, "", errors.New("cursor_page_info has no usable total_number")
 	}
-	page.Total = int(answer.Cursor.TotalNumber.Value)
+	page.Total = int(total.Value)
 	for _, raw := range answer.List {
 		row := media.OpenRow(raw, l.read)
 		row.Deleted = row.Deleted || isDeleted
 		page.Rows = append(page.Rows, row)
 	}
-	return page, answer.Cursor.NextCursor, nil
+	return page, wire.String(cursor.Fields()["next_cursor"]), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"adsync/base/ratelimit"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 var (
@@ -68,10 +69,10 @@ func (Platform) Matched(payload json.RawMessage) (rows int, told bool) {
 	}
 	_, rest, _ := bytes.Cut(payload[i+len(name):], []byte(":"))
 	var info struct {
-		Total *int `json:"total_number"`
+		Total wire.Int `json:"total_number"`
 	}
-	if err := json.NewDecoder(bytes.NewReader(rest)).Decode(&info); err != nil || info.Total == nil || *info.Total < 0 {
+	if err := json.NewDecoder(bytes.NewReader(rest)).Decode(&info); err != nil || !info.Total.Set || info.Total.Value < 0 {
 		return 0, false
 	}
-	return *info.Total, true
+	return int(info.Total.Value), true
 }

@@ -385,12 +385,13 @@ func TestMatched_IsReadFromThePagesOfReports(t *testing.T) {
 	for payload, want := range map[string]int{
 		`{"list":[{"x":"\"page_info\": {\"total_number\": 9}"}], "page_info" : {"page":1,"page_size":10,"total_number":123,"total_page":13}}`: 123,
 		`{"page_info":{"total_number":0},"list":[]}`: 0,
-		`{"list":[]}`:                        -1,
-		`{"page_info":{}}`:                   -1,
-		`{"page_info":{"total_number":-1}}`:  -1,
-		`{"page_info":{"total_number":"a"}}`: -1,
-		`{"page_info"`:                       -1,
-		``:                                   -1,
+		`{"page_info":{"total_number":"123"}}`:       123,
+		`{"list":[]}`:                                -1,
+		`{"page_info":{}}`:                           -1,
+		`{"page_info":{"total_number":-1}}`:          -1,
+		`{"page_info":{"total_number":"a"}}`:         -1,
+		`{"page_info"`:                               -1,
+		``:                                           -1,
 	} {
 		rows, told := Platform{}.Matched(json.RawMessage(payload))
 		require.Equal(t, want >= 0, told, payload)
