@@ -339,6 +339,36 @@ func TestHourlyReport_ReadsDayAndHour(t *testing.T) {
 	}
 }
 
+// Rows whose figures nobody can read leave their day partial: NULL is not 0.
+func TestReport_WithoutAnObjectOfFiguresIsNotWhole(t *testing.T) {
+	t.Parallel()
+	for _, metrics := range []string{`"metrics":[],`, `"metrics":"-",`, `"metrics":"",`, `"metrics":"x",`, `"metrics":5,`, `"metrics":true,`, `"metrics":null,`, ``} {
+		for _, level := range []string{"account", "creative"} {
+			s := &server{answer: data(`{"rows":[{` + metrics + `"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"1","material_id":"2"}}],
+				"total_metrics":{},"page_info":{"total_number":1}}`)}
+			page, err := findReport(t, "report_daily", level).Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+			require.NoError(t, err, metrics)
+			require.False(t, page.Rows[0].Lost, metrics)
+			require.Equal(t, []wire.Fault{{Field: "metrics", Kind: wire.FigureFault, Why: "is not an object of figures"}}, page.Rows[0].Faults, metrics)
+		}
+	}
+}
+
+// Flags, cursors and numbers of pages come in other JSON types too.
+func TestPromotions_ByCursorTakeFlagsAndCursorsOfAnyType(t *testing.T) {
+	t.Parallel()
+	for info, next := range map[string]string{
+		`{"has_more":true,"cursor":20}`: "20", `{"has_more":1,"cursor":"20"}`: "20", `{"has_more":"true","cursor":"aB3"}`: "aB3", `{"has_more":"1","cursor":20}`: "20",
+		`{"has_more":{},"cursor":20}`: "20", `{"has_more":0,"cursor":20}`: "", `{"has_more":"false","cursor":20}`: "", `{"has_more":"-","cursor":20}`: "",
+		`{"has_more":true,"cursor":"-"}`: "", `{"has_more":true,"cursor":{}}`: "", `"-"`: "", `7`: "", `[]`: "", `null`: "",
+	} {
+		page, got, err := promotions.read([]byte(`{"list":[{"promotion_id":1}],"cursor_info":` + info + `}`))
+		require.NoError(t, err, info)
+		require.Len(t, page.Rows, 1, info)
+		require.Equal(t, next, got, info)
+	}
+}
+
 func TestHourlyReport_BeginsAtAnHour(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(`{"rows":[],"page_info":{"total_number":0}}`)}

@@ -149,7 +149,8 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"end_time":      {q.To.String() + " 23:59:59"},
 		"order_by":      {asJSON(about.sorting(r.dimensions(), metrics))},
 	}, media.EachRow(r.readRow))
-	if slices.ContainsFunc(out.Rows, isWholeDay) {
+	// A single row about a day is one without a usable key.
+	if len(out.Rows) > 0 && !slices.ContainsFunc(out.Rows, func(row media.Row) bool { return !isWholeDay(row) }) {
 		return media.Page{}, &media.Error{
 			Class: media.Invalid, Err: media.ErrNoHours,
 			Message: fmt.Sprintf("the platform answers with whole days where hours of %s to %s were asked for: it keeps hours for about eight days", q.From, q.To),
@@ -177,10 +178,20 @@ func (r report) readRow(from *wire.Row) (row media.Row) {
 		ids[i] = dimensions.Key(dimension)
 	}
 	row.Object = strings.Join(ids, ":")
+	told := figuresIn(from)
 	var bad []wire.Fault
-	row.Raw, row.Metrics, bad = figures.Read(from.In("metrics").Fields())
+	row.Raw, row.Metrics, bad = figures.Read(told)
 	from.Add(bad)
 	return row
+}
+
+// figuresIn returns the object that holds a row's figures. Without it none of them is known, and the day is not whole.
+func figuresIn(row *wire.Row) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(row.Fields()["metrics"], &fields); err != nil || fields == nil {
+		row.Add([]wire.Fault{{Field: "metrics", Kind: wire.FigureFault, Why: "is not an object of figures"}})
+	}
+	return fields
 }
 
 // values are the metrics of a row.
