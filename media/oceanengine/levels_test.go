@@ -17,6 +17,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 func findList(t *testing.T, name string) media.List {
@@ -380,4 +381,50 @@ func TestReport_RefusesWholeDaysForHours(t *testing.T) {
 	_, err := findReport(t, "report_hourly", "creative").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-02"}, "")
 	requireClass(t, media.Invalid, err)
 	require.ErrorIs(t, err, media.ErrNoHours)
+}
+
+// One row without its hour is a row without a usable key.
+func TestReport_ALonelyWholeDayAmongHoursIsLostByItself(t *testing.T) {
+	t.Parallel()
+	row := func(hour string) string {
+		return `{"dimensions":{"stat_time_hour":"` + hour + `"},"metrics":{"stat_cost":"1.00"}}`
+	}
+	s := &server{answer: data(`{"rows":[` + row("2026-11-01 14:00 - 14:59") + `,` + row("2026-11-01") + `,` + row("2026-11-01 15:00 - 15:59") + `],
+		"total_metrics":{},"page_info":{"total_number":3}}`)}
+	page, err := findReport(t, "report_hourly", "account").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true, false}, []bool{page.Rows[0].Lost, page.Rows[1].Lost, page.Rows[2].Lost})
+	require.Equal(t, "dimensions.stat_time_hour", page.Rows[1].Faults[0].Field)
+	require.Equal(t, 15, page.Rows[2].Hour)
+}
+
+// What is odd about an attribute of a promotion, an item or a material costs the attribute; what no material can be read from loses them all.
+func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
+	t.Parallel()
+	const image = `{"image_id":"i1","material_id":5}`
+	for _, c := range []struct {
+		materials string
+		rows      int
+		lost      bool
+	}{
+		{`{"image_material_list":[{"image_mode":15,"images":[` + image + `]}]}`, 1, false},
+		{`{"image_material_list":[{"image_mode":"a\u0000b\u007f","images":[` + image + `]}]}`, 1, false},
+		{`{"image_material_list":[{"image_mode":{},"images":[` + image + `]},{"images":"-"},{"images":null},{}]}`, 1, false},
+		{`{"video_material_list":[{"video_id":{},"material_id":6,"material_status":7}],"image_material_list":"-"}`, 1, false},
+		{`"-"`, 0, false}, {`""`, 0, false}, {`null`, 0, false}, {`{"video_material_list":"","image_material_list":"--"}`, 0, false},
+		{`"x"`, 0, true}, {`[]`, 0, true}, {`{"video_material_list":{}}`, 0, true}, {`{"image_material_list":[7]}`, 0, true},
+		{`{"image_material_list":[{"images":{}}],"video_material_list":[{"material_id":6}]}`, 0, true},
+	} {
+		s := &server{answer: data(`{"list":[{"promotion_id":7,"status_first":5,"promotion_materials":` + c.materials + `}],"page_info":{"total_number":1}}`)}
+		page, err := findList(t, "promotion_material").Page(t.Context(), s, media.ListQuery{}, "")
+		require.NoError(t, err, c.materials)
+		require.Len(t, page.Rows, c.rows, c.materials)
+		for _, row := range page.Rows {
+			require.False(t, row.Lost, c.materials)
+			require.True(t, json.Valid(row.JSON), c.materials)
+			require.Contains(t, string(row.JSON), `"promotion_id":"7"`, c.materials)
+		}
+		lost := slices.ContainsFunc(page.Faults, func(f wire.Fault) bool { return f.Kind == wire.KeyFault })
+		require.Equal(t, c.lost, lost, c.materials)
+	}
 }

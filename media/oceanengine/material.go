@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"adsync/base/store"
 	"adsync/media"
@@ -47,15 +46,24 @@ func readMaterials(page *media.Page, raw json.RawMessage) {
 	promotion := p.Key("promotion_id")
 	page.Counted = append(page.Counted, promotion)
 	modified, deleted := p.Time("promotion_modify_time", readTime), p.Text("status_first") == statusDeleted
-	attributes := len(p.Faults())
+	unreadable := false
+	within := func(of *wire.Row, field string) []json.RawMessage {
+		before := len(of.Faults())
+		rows := of.List(field)
+		unreadable = unreadable || len(of.Faults()) > before
+		return rows
+	}
+	before := len(p.Faults())
 	lists := p.In("promotion_materials")
-	held := []heldMaterials{{kind: store.AssetVideo, rows: lists.List("video_material_list")}}
-	for _, raw := range lists.List("image_material_list") {
+	unreadable = len(p.Faults()) > before
+	held := []heldMaterials{{kind: store.AssetVideo, rows: within(lists, "video_material_list")}}
+	for _, raw := range within(lists, "image_material_list") {
 		item := wire.Open(raw)
-		held = append(held, heldMaterials{kind: store.AssetImage, mode: item.Text("image_mode"), rows: item.List("images")})
+		unreadable = unreadable || item.Lost()
+		held = append(held, heldMaterials{kind: store.AssetImage, mode: item.Text("image_mode"), rows: within(item, "images")})
 		p.Add(item.Faults())
 	}
-	if len(p.Faults()) > attributes {
+	if unreadable {
 		// Materials that nobody can read must not be taken for deleted.
 		p.Lose("promotion_materials", errors.New("cannot be read"))
 	}
@@ -109,7 +117,7 @@ func placed(m *wire.Row, where map[string]string) json.RawMessage {
 	}
 	for field, text := range where {
 		if text != "" {
-			whole[field] = json.RawMessage(strconv.Quote(text))
+			whole[field] = json.RawMessage(asJSON(text))
 		}
 	}
 	text, err := json.Marshal(whole)
