@@ -33,7 +33,7 @@ type assetRow struct {
 }
 
 // mapAssets brings creative_asset to what the pull's creatives show. What one no longer shows stays, with the moment of the pull
-// that found it gone. Then signatures that are missing are read from the assets' own tables.
+// that found it gone. Then signatures are brought to those of the assets' own tables.
 func (d *DB) mapAssets(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) error {
 	var news []*ObjectRow
 	for i := range w.Rows {
@@ -113,12 +113,11 @@ func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[AssetUse]
 	return rows
 }
 
-// signAssets copies signatures from a raw table of assets. A signature never changes: an asset with another content is
-// another asset.
+// signAssets brings signatures to those of a raw table of assets, also where it has none any more: one that could not be used is unset there.
 func (d *DB) signAssets(tx *gorm.DB, accountID int64, kind, table string) error {
-	of := " FROM " + table + " t WHERE t.account_id = creative_asset.account_id AND t.object_id = creative_asset.asset_id AND t.signature IS NOT NULL"
-	err := tx.Exec("UPDATE creative_asset SET signature = (SELECT t.signature"+of+") WHERE account_id = ? AND kind = ? AND signature = '' AND EXISTS (SELECT 1"+of+")",
-		accountID, kind).Error
+	of := " FROM " + table + " t WHERE t.account_id = creative_asset.account_id AND t.object_id = creative_asset.asset_id"
+	err := tx.Exec("UPDATE creative_asset SET signature = (SELECT COALESCE(t.signature, '')"+of+") WHERE account_id = ? AND kind = ?"+
+		" AND EXISTS (SELECT 1"+of+" AND COALESCE(t.signature, '') <> creative_asset.signature)", accountID, kind).Error
 	if err != nil {
 		return fmt.Errorf("sign creative_asset by %s: %w", table, err)
 	}

@@ -106,6 +106,22 @@ func TestAssets_KeepWhatCreativesShowedAndWhen(t *testing.T) {
 	require.Equal(t, "-1 a md5 of a", uses(t, s)[0], "one that says none does")
 }
 
+// A signature that could not be used, or was stored before it counted as unusable, does not stay.
+func TestAssets_AreSignedAsTheirOwnTableSays(t *testing.T) {
+	t.Parallel()
+	s := assetStore(t)
+	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b")))
+	for _, c := range []struct {
+		signature any
+		want      string
+	}{{"-", "-"}, {"md5 \uFFFD", "md5 \uFFFD"}, {"md5 of a", "md5 of a"}, {"MD5 of a", "MD5 of a"}, {nil, ""}, {"md5 of a", "md5 of a"}} {
+		w := imagesOf(t, s, "a", "b")
+		w.Rows[0].Raw, w.Rows[0].JSON = []any{c.signature}, fmt.Sprintf(`{"signature":%q}`, c.want)
+		write(t, s, w)
+		require.Equal(t, []string{"1 a " + c.want, "1 b md5 of b"}, uses(t, s), "%v", c.signature)
+	}
+}
+
 func TestAssets_AreCompleteWhenCreativesAndImagesArePulledAtOnce(t *testing.T) {
 	t.Parallel()
 	s := assetStore(t)

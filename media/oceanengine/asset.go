@@ -190,7 +190,7 @@ func (l fileList) read(f *wire.Row) media.Row {
 	name, created := f.Text("filename"), f.Time("create_time", readTime)
 	row := media.Row{Object: f.TextKey("id"), Name: wire.Cut(name), Modified: created, Raw: []any{
 		wire.Text(string(f.ID("material_id"))), wire.Text(name), f.Int("width").Column(), f.Int("height").Column(), f.Int("size").Column(),
-		wire.Text(f.Text("signature")), store.At(created),
+		wire.Text(f.Exact("signature")), store.At(created),
 	}}
 	if l.isVideo {
 		row.Raw = append(row.Raw, f.Scaled("duration", 3))

@@ -62,7 +62,7 @@ func (l assetList) read(a *wire.Row) media.Row {
 	return media.Row{
 		Object: a.Key(l.id), Name: wire.Cut(description), Modified: modified,
 		Raw: append([]any{
-			wire.Text(description), a.Int("width").Column(), a.Int("height").Column(), a.Int("file_size").Column(), wire.Text(a.Text("signature")),
+			wire.Text(description), a.Int("width").Column(), a.Int("height").Column(), a.Int("file_size").Column(), wire.Text(a.Exact("signature")),
 			store.At(a.Unix("created_time")), store.At(modified),
 		}, l.more(a)...),
 	}

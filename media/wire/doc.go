@@ -59,9 +59,9 @@ func Cut(s string) string {
 	return s
 }
 
-// Text returns a text column's value: nil for "", else the text cut to what the column takes.
+// Text returns a text column's value: nil for what store.IsNoValue, else the text cut to what the column takes.
 func Text(s string) any {
-	if s == "" {
+	if store.IsNoValue(s) {
 		return nil
 	}
 	return Cut(s)

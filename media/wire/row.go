@@ -198,11 +198,14 @@ func (r *Row) Scaled(field string, places int) any {
 	return value
 }
 
-// Text returns a text; "" when it is not set. NUL, which some databases take for the end of a text, becomes U+FFFD.
+// Text returns a text; "" when it is not set, as which names count too that are a word for no value. NUL, which some databases take for the end of a text, becomes U+FFFD.
 func (r *Row) Text(field string) string {
 	text, err := textOf(r.fields[field])
 	if err != nil {
 		r.fault(field, AttributeFault, err.Error())
+		return ""
+	}
+	if store.IsNoValue(text) {
 		return ""
 	}
 	if strings.ContainsRune(text, 0) {
@@ -210,6 +213,24 @@ func (r *Row) Text(field string) string {
 		text = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	}
 	return text
+}
+
+// Exact returns a text that means nothing once it is repaired or cut, such as a signature: it is not set then.
+func (r *Row) Exact(field string) string {
+	text := r.Text(field)
+	why := ""
+	switch {
+	case Cut(text) != text:
+		why = "is longer than its column"
+	case strings.ContainsRune(text, utf8.RuneError):
+		why = "is repaired, and means nothing then"
+	default:
+		return text
+	}
+	if !slices.ContainsFunc(r.found.list, func(f Fault) bool { return f.Field == r.within+field }) {
+		r.fault(field, AttributeFault, why)
+	}
+	return ""
 }
 
 // String returns a JSON text, or the digits of a number; "" for anything else, and for what is not set.

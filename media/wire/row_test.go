@@ -60,6 +60,9 @@ func TestRow_WordsForNoValueAreNoFaults(t *testing.T) {
 		require.Empty(t, r.ID("n"), word)
 		require.True(t, r.Unix("n").IsZero(), word)
 		require.Nil(t, r.Truth("n"), word)
+		require.Empty(t, r.Text("n"), word)
+		require.Empty(t, r.Exact("n"), word)
+		require.Empty(t, wire.String(r.Fields()["n"]), word)
 		require.Nil(t, r.List("n"), word)
 		require.Empty(t, r.In("n").Fields(), word)
 		require.True(t, r.Time("n", func(string) (time.Time, error) { panic("nothing to read") }).IsZero(), word)
@@ -69,6 +72,14 @@ func TestRow_WordsForNoValueAreNoFaults(t *testing.T) {
 		require.Empty(t, bad, word)
 		require.Empty(t, r.Faults(), word)
 	}
+}
+
+func TestText_IsNullWhereThereIsNoValue(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "-", "--"} {
+		require.Nil(t, wire.Text(text), text)
+	}
+	require.Equal(t, "---", wire.Text("---"))
 }
 
 func TestRow_TruthIsReadAsNumberAndTextToo(t *testing.T) {
@@ -126,6 +137,22 @@ func TestRow_RepairsTextThatIsCutInsideACharacter(t *testing.T) {
 	require.True(t, utf8.Valid(r.JSON()))
 	require.Equal(t, map[string]wire.FaultKind{"name": wire.AttributeFault, "more": wire.AttributeFault}, kinds(r.Faults()))
 	require.False(t, r.Lost())
+}
+
+// A signature that is repaired or cut is that of no file.
+func TestRow_AnExactTextIsUnsetWhereItCannotBeUsedAsItCame(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{`"9f86"`: "9f86", `"签"`: "签"} {
+		r := wire.Open([]byte(`{"s":` + text + `}`))
+		require.Equal(t, want, r.Exact("s"), text)
+		require.Empty(t, r.Faults(), text)
+	}
+	for _, text := range []string{"\"9f\xe5\"", `"9f\u0000"`, `"9f\ufffd"`, `"` + strings.Repeat("9", 256) + `"`, `7`, `{}`, `true`} {
+		r := wire.Open([]byte(`{"s":` + text + `}`))
+		require.Empty(t, r.Exact("s"), text)
+		require.Equal(t, map[string]wire.FaultKind{"s": wire.AttributeFault}, kinds(r.Faults()), text)
+		require.Len(t, r.Faults(), 1, text)
+	}
 }
 
 func TestRow_SecondsAreADurationInAnyCase(t *testing.T) {
