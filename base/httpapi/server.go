@@ -107,6 +107,7 @@ func New(cfg Config, registry *prometheus.Registry, logger *slog.Logger) (*Serve
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
+	s.engine.UseRawPath = true // An escaped slash is part of a name, such as that of an account.
 	s.engine.Use(identify, safeHeaders, observe(logger, metrics), recoverPanic(logger), bound(cfg), sameOrigin())
 	s.engine.NoRoute(func(c *gin.Context) {
 		answer(c, NewProblem(http.StatusNotFound, "There is nothing at %s.", c.Request.URL.Path))

@@ -133,7 +133,7 @@ figures, or from a day. Accounts that have a game already are left alone by "all
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the callback")
 	cmd.Flags().BoolVar(&f.code, "code", false, "ask for the code, instead of a callback")
 	cmd.Flags().StringVar(&f.login, "login", "", "the login whose accounts are meant; not needed for an app with one login, nor after --wait or --code")
-	cmd.Flags().StringSliceVar(&f.accounts, "accounts", nil, "all, or the platform's ids")
+	cmd.Flags().StringSliceVar(&f.accounts, "accounts", nil, "all, or the platform's ids, such as 20000001 or "+media+"/20000001")
 	f.add(cmd)
 	return cmd
 }
@@ -376,7 +376,7 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	if err != nil {
 		return err
 	}
-	if accounts, err = wanted(accounts, f, all); err != nil {
+	if accounts, err = wanted(login.Media, accounts, f, all); err != nil {
 		return err
 	}
 	// Of each account that changes there is an entry too; this one has what was asked for.
@@ -416,20 +416,28 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 }
 
 // wanted picks the accounts that were asked for; of all, those that never had a game: one that was unbound stays so.
-func wanted(accounts []store.LoginAccount, f *bindFlags, all bool) ([]store.LoginAccount, error) {
+func wanted(media string, accounts []store.LoginAccount, f *bindFlags, all bool) ([]store.LoginAccount, error) {
 	if all {
 		return slices.DeleteFunc(accounts, func(a store.LoginAccount) bool { return a.Games }), nil
 	}
 	var some []store.LoginAccount
-	for _, id := range f.accounts {
+	for _, name := range f.accounts {
+		of, id, full := strings.Cut(name, "/")
+		if !full {
+			id = name
+		} else if of != media {
+			return nil, usagef("--accounts: %q is no account of %s: want the platform's id, or %s/ID", name, media, media)
+		}
 		i := slices.IndexFunc(accounts, func(a store.LoginAccount) bool { return a.ExternalID == id })
 		switch {
 		case i < 0:
-			return nil, usagef("--accounts: the login does not reach %q", id)
+			return nil, usagef("--accounts: the login does not reach %q", name)
 		case accounts[i].Games && f.game != "":
 			return nil, usagef("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id, accounts[i].Media, id, f.game, f.os)
 		}
-		some = append(some, accounts[i])
+		if !slices.ContainsFunc(some, func(a store.LoginAccount) bool { return a.ID == accounts[i].ID }) {
+			some = append(some, accounts[i])
+		}
 	}
 	return some, nil
 }

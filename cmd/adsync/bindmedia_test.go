@@ -273,6 +273,15 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	for _, s := range []string{code, app.secret} {
 		require.NotContains(t, stdout.String()+stderr.String(), s)
 	}
+
+	// An account is named as everywhere, and counts once.
+	one := app.accounts[0]
+	again := adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "tencent/"+one+","+one)
+	require.Zero(t, again.code, again.stderr)
+	require.Contains(t, again.stdout, "Bound: 1 account of ")
+	again = adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "oceanengine/"+one)
+	require.Equal(t, exitUsage, again.code)
+	require.Contains(t, again.stderr, `--accounts: "oceanengine/`+one+`" is no account of tencent: want the platform's id, or tencent/ID`)
 }
 
 func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {

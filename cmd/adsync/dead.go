@@ -277,8 +277,9 @@ func (a *app) newDeadShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show RUN ACCOUNT_ID PART",
 		Short:   "Shows all that is known of one dead subtask",
-		Long:    `Shows one dead subtask, named by the first columns of "adsync dead list --rows", with its run and its log.`,
-		Example: `  adsync dead show 7529853616300212345 12 2026-11-20`,
+		Long:    `Shows one dead subtask, named by the first columns of "adsync dead list --rows", with its run and its log. The account may be named as MEDIA/ACCOUNT too.`,
+		Example: `  adsync dead show 7529853616300212345 12 2026-11-20
+  adsync dead show 7529853616300212345 tencent/20000001 2026-11-20`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 3 {
 				return usagef("want RUN ACCOUNT_ID PART, as \"adsync dead list --rows\" shows them")

@@ -24,13 +24,13 @@ const liveTokenVariable = "ADSYNC_LIVE_TOKEN" //nolint:gosec // The name of the 
 // liveFlags are the flags of a live account.
 func liveFlags(flags *pflag.FlagSet, live *standalone.Live) {
 	flags.StringVar(&live.Media, "live", "", "pull a real account of this platform, tencent or oceanengine, and compare it with what the platform says")
-	flags.StringVar(&live.Account, "account", "", "with --live: the account's id on the platform")
+	flags.StringVar(&live.Account, "account", "", "with --live: the account's id on the platform, such as 20000001 or tencent/20000001")
 	flags.IntVar(&live.Days, "days", standalone.LiveDaysDefault, "with --live: how many days, today included")
 	flags.StringVar(&live.BaseURL, "base-url", "", "with --live: another address of the platform, such as a proxy's (default: media.base_url, else the platform's own)")
 }
 
-// checkLive refuses flags that do not go together.
-func checkLive(flags *pflag.FlagSet, live standalone.Live) error {
+// checkLive refuses flags that do not go together, and takes the platform off the account's name.
+func checkLive(flags *pflag.FlagSet, live *standalone.Live) error {
 	if !flags.Changed("live") {
 		for _, name := range []string{"account", "days", "base-url"} {
 			if flags.Changed(name) {
@@ -46,6 +46,12 @@ func checkLive(flags *pflag.FlagSet, live standalone.Live) error {
 	}
 	if err := oneOf("live", live.Media, engine.PlatformNames()...); err != nil {
 		return err
+	}
+	if of, id, full := strings.Cut(live.Account, "/"); full {
+		if of != live.Media {
+			return usagef("--account is %q: want an account of %s, as --live says", live.Account, live.Media)
+		}
+		live.Account = id
 	}
 	if live.Account == "" || strings.Trim(live.Account, "0123456789") != "" || len(live.Account) > 20 {
 		return usagef("--account is %q: want the account's id on the platform, which is a number", live.Account)

@@ -28,6 +28,7 @@ func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		"no platform":                  {[]string{token}, []string{"--live="}, `--live is "": want ` + platforms},
 		"no account":                   {[]string{token}, []string{"--live=tencent"}, `--account is "": want the account's id on the platform, which is a number`},
 		"a name of an account":         {[]string{token}, []string{"--live=tencent", "--account=me"}, `--account is "me": want the account's id on the platform, which is a number`},
+		"another platform's account":   {[]string{token}, []string{"--live=tencent", "--account=oceanengine/1"}, `--account is "oceanengine/1": want an account of tencent, as --live says`},
 		"no days":                      {[]string{token}, with("--days=0"), "--days is 0: want 1 to 30"},
 		"too many days":                {[]string{token}, with("--days=31"), "--days is 31: want 1 to 30"},
 		"a simulator beside it":        {[]string{token}, with("--simulator=http://127.0.0.1:1"), "--simulator is for simulated platforms and does not go with --live"},
@@ -70,7 +71,7 @@ func TestLive_ExitsWith0WhenEqualAnd1WhenNot(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body), &creds))
 	login := creds["tencent"].Apps[0].Logins[0]
 	args := []string{
-		"standalone", "--live=tencent", "--account=" + login.AccountIDs[1], "--days=2",
+		"standalone", "--live=tencent", "--account=tencent/" + login.AccountIDs[1], "--days=2",
 		"--set=media.base_url={tencent: " + server.URL + creds["tencent"].BasePath + "}", "--data=" + filepath.Join(t.TempDir(), "own"),
 	}
 	r := adsync([]string{"ADSYNC_LIVE_TOKEN=" + login.AccessToken}, args...)

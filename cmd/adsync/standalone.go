@@ -55,7 +55,7 @@ command line is wrong.`,
 			if o.JSON && !o.Once && live.Media == "" {
 				return usagef("--output json goes with --once or --live")
 			}
-			if err := checkLive(cmd.Flags(), live); err != nil {
+			if err := checkLive(cmd.Flags(), &live); err != nil {
 				return err
 			}
 			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed, o.USD); err != nil {

@@ -163,8 +163,9 @@ func (a *app) newSubtasksWait() *cobra.Command {
 		Use:   "wait RUN ACCOUNT_ID PART",
 		Short: "Tells what a subtask waits for, and until when",
 		Long: `Tells what one subtask waits for, named by the first columns of "adsync subtasks list" and "due": a retry, a call limit, a pause, or its turn.
-Below are the call limits that work as important as its own wants now.`,
-		Example: `  adsync subtasks wait 7529853616300212345 12 2026-11-20`,
+The account may be named as MEDIA/ACCOUNT too. Below are the call limits that work as important as its own wants now.`,
+		Example: `  adsync subtasks wait 7529853616300212345 12 2026-11-20
+  adsync subtasks wait 7529853616300212345 tencent/20000001 2026-11-20`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 3 {
 				return usagef(`want RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -350,8 +349,8 @@ func (a *api) getDead(c *gin.Context) error {
 	if key.RunID, err = parseID(q.values.Get("run")); err != nil {
 		q.refuse("run", "%q is refused: want the run_id of a dead subtask", q.values.Get("run"))
 	}
-	if key.AccountID, err = strconv.ParseInt(q.values.Get("account_id"), 10, 64); err != nil {
-		q.refuse("account_id", "%q is refused: want the account_id of a dead subtask", q.values.Get("account_id"))
+	if err := a.subtaskAccount(c.Request.Context(), q, q.values.Get("account_id"), &key); err != nil {
+		return err
 	}
 	if key.Part = q.values.Get("part"); key.Part == "" {
 		q.refuse("part", "is missing: want the part of a dead subtask")

@@ -133,6 +133,11 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.JSONEq(t, `{"state": "failed", "delivery": 2, "node": "n1", "created_at": "2024-05-06T07:08:09Z", "started_at": "2024-05-06T07:08:09Z",
 	  "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4}`, string(shown["log"]))
 	require.Contains(t, string(shown["run"]), `"planned_at":"2024-05-06T07:08:09Z"`)
+	for _, name := range []string{"9001", "tencent/9001", "tencent/" + id(one)} {
+		require.JSONEq(t, b.get(show), b.get("/api/v1/dead/subtask?"+url.Values{"run": {id(older)}, "account_id": {name}, "part": {"d"}}.Encode()), name)
+	}
+	require.Equal(t, []fieldError{{Field: "account_id", Detail: `"oceanengine/9001" is refused: want the account_id of a subtask, or its account, such as tencent/20000001`}},
+		b.refused(http.MethodGet, "/api/v1/dead/subtask?run=1&part=d&account_id=oceanengine/9001", ""))
 
 	// What the day's log and the run's row told is gone in time; the dead subtask is not.
 	require.NoError(t, b.store.DropLogTable(t.Context(), task.LogDay(older)))

@@ -112,7 +112,16 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	w = of("7")
 	require.Equal(t, []any{"deferred", "the limit of the app", now.Add(time.Minute)}, []any{w.State, w.Reason, w.ExpectedAt})
 
-	ended := of("8")
+	// Our id goes before the platform's, since the lists have it; the account of both ids is the one that waits.
+	theirs, ours := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET external_id = ? WHERE id = ?", id(ours), theirs).Error)
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+store.LogTable(runID)+" SET account_id = ? WHERE account_id = 8", ours).Error)
+	for _, name := range []string{id(ours), "9002", "tencent%2F9002"} {
+		require.Equal(t, "succeeded", of(name).State, name)
+	}
+	require.Equal(t, "account_id", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/tencent%2F9009/wait?part=d", "")[0].Field)
+
+	ended := of(id(ours))
 	require.Equal(t, "succeeded", ended.State)
 	require.Empty(t, ended.Limits)
 	require.Equal(t, "part", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/7/wait", "")[0].Field)

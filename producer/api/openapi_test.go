@@ -94,6 +94,7 @@ func describedRoute(method, path string) string {
 var routeOf = func() func(method, path string) string {
 	var mu sync.Mutex
 	engine := gin.New()
+	engine.UseRawPath = true
 	found := ""
 	for _, r := range api.Routes(api.Deps{}) {
 		engine.Handle(r.Method, r.Path, func(*gin.Context) { found = describedRoute(r.Method, r.Path) })

@@ -45,8 +45,8 @@ func (a *api) explainWait(c *gin.Context) error {
 	if key.RunID, err = parseID(c.Param("run")); err != nil {
 		q.refuse("run", "%q is refused: want the run_id of a subtask", c.Param("run"))
 	}
-	if key.AccountID, err = strconv.ParseInt(c.Param("account_id"), 10, 64); err != nil {
-		q.refuse("account_id", "%q is refused: want the account_id of a subtask", c.Param("account_id"))
+	if err := a.subtaskAccount(c.Request.Context(), q, c.Param("account_id"), &key); err != nil {
+		return err
 	}
 	if key.Part == "" {
 		q.refuse("part", "is missing: want the part of a subtask")
@@ -62,6 +62,31 @@ func (a *api) explainWait(c *gin.Context) error {
 		return err
 	}
 	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+// subtaskAccount finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
+// "0" is work of no account.
+func (a *api) subtaskAccount(ctx context.Context, q *query, name string, key *task.Key) error {
+	id, err := strconv.ParseInt(name, 10, 64)
+	ours := err == nil
+	if ours {
+		key.AccountID = id
+		known, err := a.Store.AccountsByID(ctx, []int64{id})
+		if _, ok := known[id]; ok || id == 0 || err != nil {
+			return err
+		}
+	}
+	found, err := a.Store.NamedAccounts(ctx, "", []string{name})
+	if err != nil {
+		return err
+	}
+	switch account, ok := found[name]; {
+	case ok:
+		key.AccountID = account.ID
+	case !ours:
+		q.refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as tencent/20000001", name)
+	}
 	return nil
 }
 
