@@ -275,9 +275,9 @@ func printRows(w io.Writer, answer []byte) error {
 func (a *app) newDeadShow() *cobra.Command {
 	f := &deadFlags{}
 	cmd := &cobra.Command{
-		Use:     "show RUN ACCOUNT_ID PART",
-		Short:   "Shows all that is known of one dead subtask",
-		Long:    `Shows one dead subtask, named by the first columns of "adsync dead list --rows", with its run and its log. The account may be named as MEDIA/ACCOUNT too.`,
+		Use:   "show RUN ACCOUNT_ID PART",
+		Short: "Shows all that is known of one dead subtask",
+		Long:  `Shows one dead subtask, named by the first columns of "adsync dead list --rows", with its run and its log. The account may be named as MEDIA/ACCOUNT too.`,
 		Example: `  adsync dead show 7529853616300212345 12 2026-11-20
   adsync dead show 7529853616300212345 tencent/20000001 2026-11-20`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -413,6 +413,7 @@ type deadPlan struct {
 	Count     int64  `json:"count"`
 	Dropped   int64  `json:"dropped"`
 	Redriving int64  `json:"redriving"`
+	Healed    int64  `json:"healed"`
 	Until     string `json:"until"`
 	Calls     *int64 `json:"estimated_calls"`
 	Seconds   *int64 `json:"estimated_seconds"`
@@ -555,6 +556,9 @@ func printPlan(w io.Writer, change string, plan deadPlan) error {
 			fmt.Fprintf(w, ", %s", estimate(plan.Calls, plan.Seconds))
 		}
 		fmt.Fprintln(w, ".")
+	}
+	if plan.Healed > 0 {
+		fmt.Fprintf(w, "Of those that died last, %s\n", plural.Count(plan.Healed, "has healed: its days were pulled whole since, so it need not be taken up.", "have healed: their days were pulled whole since, so they need not be taken up."))
 	}
 	if plan.Redriving > 0 {
 		fmt.Fprintf(w, "%s being taken up again already, and left alone.\n", plural.Count(plan.Redriving, "more is", "more are"))

@@ -83,6 +83,9 @@ VALUES (?, ?, '2024-05-05', ?, 'tencent', 5, 'invalid', 'account ? is ?', ?, ?)`
 	require.Contains(t, dead("redrive", "--media=tencent", "--account=9002", "--rate=10"), "about 1s.")
 	require.Contains(t, dead("list"), "3 dead subtasks.")
 
+	require.Contains(t, dead("redrive", "--media=tencent"), "3 dead subtasks, its API calls and time are not known yet.\nOf those that died last, 1 has healed: its days")
+	require.NotContains(t, dead("redrive", "--account=tencent/9002"), "healed")
+
 	done := dead("redrive", "--task=tencent.report_daily.account", "--account=9002", "--yes")
 	require.Regexp(t, `(?m)^Ordered run \d+ of tencent.report_daily.account.$`, done)
 	run := done[strings.Index(done, "Ordered run ")+len("Ordered run "):]

@@ -116,6 +116,7 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.JSONEq(t, `{"looked": 3, "healed": 2, "unhealed": 1, "accounts": 1, "money": [{"currency": "CNY", "micros": 12500000}]}`, string(stake.Stake),
 		"what is healed needs nobody, and the last day that is known counts")
 	require.Equal(t, 1, stake.Groups[0].Healed)
+	require.EqualValues(t, 2, b.plan("redrive", `{"task": "tencent.report_daily.account", "dry_run": true}`, http.StatusOK).Healed)
 	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = 'd' WHERE account_id = ?", one).Error)
 	var groups struct {
 		More   bool
@@ -156,6 +157,7 @@ type planned struct {
 	Count     int64  `json:"count"`
 	Dropped   int64  `json:"dropped"`
 	Redriving int64  `json:"redriving"`
+	Healed    int64  `json:"healed"`
 	Until     string `json:"until"`
 	Calls     *int64 `json:"estimated_calls"`
 	Seconds   *int64 `json:"estimated_seconds"`

@@ -27,11 +27,13 @@ type redriveJSON struct {
 	DryRun bool  `json:"dry_run"`
 	Count  int64 `json:"count"` // subtasks that are taken up
 	// Redriving are those that the filter chooses too and another run is taking up: they are left alone.
-	Redriving int64             `json:"redriving"`
-	Until     time.Time         `json:"until"`           // what died later is left alone
-	Calls     *int64            `json:"estimated_calls"` // null = unknown
-	Seconds   *int64            `json:"estimated_seconds"`
-	Tasks     []redriveTaskJSON `json:"tasks"`
+	Redriving int64 `json:"redriving"`
+	// Healed are those of count whose days were pulled whole since they died, of the 1,000 that died last: they are taken up too, and need nobody.
+	Healed  int64             `json:"healed"`
+	Until   time.Time         `json:"until"`           // what died later is left alone
+	Calls   *int64            `json:"estimated_calls"` // null = unknown
+	Seconds *int64            `json:"estimated_seconds"`
+	Tasks   []redriveTaskJSON `json:"tasks"`
 }
 
 // redriveTaskJSON is the part of one task: a run of its own.
@@ -211,7 +213,27 @@ func (a *api) planRedrive(ctx context.Context, request redriveRequest, filter ta
 		orders = append(orders, store.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now, Request: task.Order{Redrive: order}})
 		plan.add(j)
 	}
-	return plan, orders, nil
+	healed, err := a.countHealed(ctx, filter, orders)
+	plan.Healed = healed
+	return plan, orders, err
+}
+
+// countHealed counts the dead subtasks that orders take up and that have healed.
+func (a *api) countHealed(ctx context.Context, filter task.DeadFilter, orders []store.RunOrder) (n int64, err error) {
+	rows, _, err := a.Store.ListDead(ctx, filter, store.DeadPlace{}, healedLooked)
+	if err != nil {
+		return 0, err
+	}
+	rows = slices.DeleteFunc(rows, func(d store.DeadSubtask) bool {
+		return d.RedriveRun != 0 || !slices.ContainsFunc(orders, func(o store.RunOrder) bool { return o.TaskID == d.TaskID })
+	})
+	healed, err := a.Store.Healed(ctx, rows)
+	for i := range rows {
+		if healed[rows[i].Key] {
+			n++
+		}
+	}
+	return n, err
 }
 
 func (p *redriveJSON) add(j redriveTaskJSON) {

@@ -142,7 +142,7 @@ func (l *look) attendDead(ctx context.Context) error {
 		a := Attention{Kind: "dead", Severity: Bad, Media: k.media, Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
 			AtLeast: looked == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
 			Remedy:  "Mend the cause, and have them taken up again; or drop them.",
-			Command: fmt.Sprintf("adsync dead redrive --print %s", quote(k.print))}
+			Command: fmt.Sprintf("adsync dead redrive --media %s --print %s", k.media, quote(k.print))}
 		of := map[string]bool{}
 		for i := range group {
 			if group[i].AccountID != 0 {

@@ -117,7 +117,7 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 		{"login", overview.Bad, 3, cny(12 + 13 + 14), "The platform refuses the refresh token: code 11017, it was revoked by the owner.", "adsync bind tencent --app-id 1110000001 --redirect-uri https://HOST/oauth/tencent/callback --wait"},
 		{"late", overview.Warn, 2, cny(7 + 8), "1 subtask waits to be tried again: Get hourly_reports/get: no answer within 20s.", "adsync subtasks due --state retrying --media tencent"},
 		{"summary", overview.Bad, 2, cny(1 + 2), "Figures of 2026-11-21 were pulled and wait for system.summary.", "adsync tasks run system.summary --all --wait"},
-		{"dead", overview.Bad, 2, cny(1 + 2), "Code 18006: field 'x' is refused.", `adsync dead redrive --print 'code 18006: field '\''x'\'' is refused'`},
+		{"dead", overview.Bad, 2, cny(1 + 2), "Code 18006: field 'x' is refused.", `adsync dead redrive --media tencent --print 'code 18006: field '\''x'\'' is refused'`},
 		{"suspect", overview.Warn, 1, []overview.Money{{Currency: "USD", Micros: 1900 * overviewtest.Micros}}, "The answer has no rows of a day that had spend.", "adsync tasks run oceanengine.report_daily.account --accounts ID --from 2026-11-20 --to 2026-11-20 --confirm"},
 		{"unassigned", overview.Warn, 4, []overview.Money{{Currency: "CNY", Micros: 5700 * overviewtest.Micros}}, "The accounts have no binding that holds today.", "adsync bind account oceanengine/ID --game GAME --os OS"},
 		{"difference", overview.Warn, 1, []overview.Money{{Currency: "CNY", Micros: 2_500_000}}, "What differs: cost, of 2026-11-20.", "adsync reconcile --media tencent"},
