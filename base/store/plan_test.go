@@ -205,13 +205,15 @@ func plans(s *store.Store, open int64) []plan {
 	}
 
 	// Runs, as GET /api/v1/runs lists them.
-	for name, f := range map[string]store.RunFilter{
-		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {State: task.RunFailed}, "of a task and a state": {TaskName: "task.7", State: task.RunFailed},
+	failed := []task.RunState{task.RunFailed}
+	for name, f := range map[string]store.RunSearch{
+		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed}, "of a task and a state": {TaskName: "task.7", States: failed},
+		"of a platform and states since a time": {Media: "tencent", States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
 		"a later page": {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
-		"of a state that few have": {State: task.RunRunning}, "of a task and a state that none has": {TaskName: "task.7", State: task.RunExpired},
+		"of a state that few have": {States: []task.RunState{task.RunRunning}}, "of a task and a state that none has": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
 	} {
 		f.Limit = 51
-		add("runs, "+name, func(ctx context.Context) error { _, err := s.ListRuns(ctx, f); return err })
+		add("runs, "+name, func(ctx context.Context) error { _, err := s.SearchRuns(ctx, f); return err })
 	}
 	add("a run", func(ctx context.Context) error { _, err := s.Run(ctx, open); return err })
 	add("runs by id", func(ctx context.Context) error { _, err := s.Runs(ctx, []int64{open, open - 1}); return err })

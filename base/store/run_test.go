@@ -102,15 +102,21 @@ func TestRuns_ComeBackAsTheyWere(t *testing.T) {
 	_, err = s.Run(ctx, 4)
 	require.ErrorIs(t, err, store.ErrNotFound)
 
-	list, err := s.ListRuns(ctx, store.RunFilter{Limit: 2})
-	require.NoError(t, err)
-	require.Equal(t, []int64{3, 2}, runIDs(list))
-	list, err = s.ListRuns(ctx, store.RunFilter{Limit: 2, Before: 2})
-	require.NoError(t, err)
-	require.Equal(t, []int64{1}, runIDs(list))
-	list, err = s.ListRuns(ctx, store.RunFilter{Limit: 9, State: task.RunFailed, TaskName: "daily"})
-	require.NoError(t, err)
-	require.Equal(t, []int64{3}, runIDs(list))
+	for _, tt := range []struct {
+		search store.RunSearch
+		want   []int64
+	}{
+		{store.RunSearch{Limit: 2}, []int64{3, 2}},
+		{store.RunSearch{Limit: 2, Before: 2}, []int64{1}},
+		{store.RunSearch{Limit: 9, States: []task.RunState{task.RunFailed}, TaskName: "daily"}, []int64{3}},
+		{store.RunSearch{Limit: 9, States: []task.RunState{task.RunFailed, plain.State}, Media: plain.Media, From: 2}, []int64{3, 2}},
+		{store.RunSearch{Limit: 9, Media: "myspace"}, nil},
+		{store.RunSearch{Limit: 9, Media: "\xff"}, nil},
+	} {
+		list, err := s.SearchRuns(ctx, tt.search)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, runIDs(list), tt.search)
+	}
 }
 
 func runIDs(runs []store.Run) []int64 {

@@ -57,7 +57,7 @@ func (f *deadFlags) filter(flags *pflag.FlagSet) {
 	for _, p := range [][2]string{
 		{"task", "only of the task of this name"},
 		{"media", "only of this platform"},
-		{"account", "only of this account, by the platform's id; needs --media or --task"},
+		{"account", "only of this account, by the platform's id, such as 20000001 or tencent/20000001"},
 		{"run", "only of the run with this id"},
 		{"print", "only with this error print, as list shows it"},
 		{"class", "only with errors of this class: transient, quota, auth, invalid, bug"},

@@ -51,21 +51,23 @@ func runPath(id string) string { return "/api/v1/runs/" + url.PathEscape(id) }
 
 func (a *app) newRunsList() *cobra.Command {
 	f := &listFlags{}
-	var taskName, state string
+	var taskName, media, state, since string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Lists runs, the newest first",
 		Long:  `Lists runs, the newest first. FAILED are the subtasks that ended without having been done: failed for good, expired or cancelled.`,
 		Example: `  adsync runs list --task tencent.report_daily.account --limit 10
-  adsync runs list --state partial`,
+  adsync runs list --state failed,partial,expired --media tencent --since 1h`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.list(a, cmd, "/api/v1/runs", given(map[string]string{"task": taskName, "state": state}), "runs", printRuns)
+			return f.list(a, cmd, "/api/v1/runs", given(map[string]string{"task": taskName, "media": media, "state": state, "since": sinceWhen(since)}), "runs", printRuns)
 		},
 	}
 	f.common(cmd.Flags())
 	cmd.Flags().StringVar(&taskName, "task", "", "only of the task of this name")
-	cmd.Flags().StringVar(&state, "state", "", "only in this state: "+strings.Join(runStates, ", "))
+	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
+	cmd.Flags().StringVar(&state, "state", "", "only in this state, or one of several with commas between them: "+strings.Join(runStates, ", "))
+	cmd.Flags().StringVar(&since, "since", "", "only runs made since: a time such as 2026-11-21T10:30:00Z, or how long ago, such as 1h")
 	return cmd
 }
 

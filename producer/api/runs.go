@@ -100,13 +100,21 @@ func describeRun(r *store.Run) runJSON {
 }
 
 func (a *api) listRuns(c *gin.Context) error {
-	q, err := queryOf(c, "task", "state", "after", "limit")
+	q, err := queryOf(c, "task", "media", "state", "since", "after", "limit")
 	if err != nil {
 		return err
 	}
-	filter := store.RunFilter{TaskName: q.values.Get("task"), State: task.RunState(q.values.Get("state"))}
-	if filter.State != "" && !slices.Contains(runStates, string(filter.State)) {
-		q.refuse("state", "%q is refused: want one of %s", filter.State, strings.Join(runStates, ", "))
+	filter := store.RunSearch{TaskName: q.values.Get("task"), Media: q.oneOf("media", a.medias())}
+	if q.values.Has("state") {
+		for state := range strings.SplitSeq(q.values.Get("state"), ",") {
+			if !slices.Contains(runStates, state) {
+				q.refuse("state", "%q is refused: want one of %s, or several with commas between them", state, strings.Join(runStates, ", "))
+			}
+			filter.States = append(filter.States, task.RunState(state))
+		}
+	}
+	if since := q.time("since", time.Time{}); !since.IsZero() {
+		filter.From = task.FirstRunIDAt(since)
 	}
 	if text := q.values.Get("after"); text != "" {
 		if filter.Before, err = parseID(text); err != nil {
@@ -118,7 +126,7 @@ func (a *api) listRuns(c *gin.Context) error {
 		return err
 	}
 	filter.Limit = page + 1 // One more tells whether there is a next page.
-	runs, err := a.Store.ListRuns(c.Request.Context(), filter)
+	runs, err := a.Store.SearchRuns(c.Request.Context(), filter)
 	if err != nil {
 		return err
 	}

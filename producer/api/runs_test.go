@@ -77,6 +77,9 @@ func TestRuns_ArePagedFromTheNewest(t *testing.T) {
 		{"?task=other", []string{"50"}},
 		{"?state=failed", []string{"103", "101"}},
 		{"?task=even&state=failed&after=103", []string{"101"}},
+		{"?state=failed,succeeded&task=even", []string{"104", "103", "102", "101", "100"}},
+		{"?media=system", nil},
+		{"?since=2026-11-21T10:30:00Z", nil},
 		{"?task=none", nil},
 	}
 	for _, test := range tests {
@@ -94,9 +97,11 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 		query string
 		want  []fieldError
 	}{
-		{"?stat=failed", []fieldError{{Field: "stat", Detail: "there is no such parameter: want task, state, after, limit"}}},
-		{"?state=done&after=x&limit=0", []fieldError{
-			{Field: "state", Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired`},
+		{"?stat=failed", []fieldError{{Field: "stat", Detail: "there is no such parameter: want task, media, state, since, after, limit"}}},
+		{"?state=failed,done&after=x&limit=0&media=myspace&since=soon", []fieldError{
+			{Field: "media", Detail: `"myspace" is refused: want one of system, tencent`},
+			{Field: "state", Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired, or several with commas between them`},
+			{Field: "since", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`},
 			{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
 			{Field: "limit", Detail: `"0" is refused: want 1 to 500`},
 		}},

@@ -257,16 +257,21 @@ func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) er
 		stop.Target = formatID(account.ID)
 		return nil
 	default: // a media
-		medias := map[string]bool{}
-		for _, handler := range a.Registry.Names() {
-			name, _, _ := strings.Cut(handler, ".")
-			medias[name] = true
-		}
-		if !medias[target] {
-			return refuse("there is no media %q: want one of %s", target, strings.Join(slices.Sorted(maps.Keys(medias)), ", "))
+		if medias := a.medias(); !slices.Contains(medias, target) {
+			return refuse("there is no media %q: want one of %s", target, strings.Join(medias, ", "))
 		}
 		return nil
 	}
+}
+
+// medias returns the platforms of all tasks' handlers, system among them.
+func (a *api) medias() []string {
+	medias := map[string]bool{}
+	for _, handler := range a.Registry.Names() {
+		name, _, _ := strings.Cut(handler, ".")
+		medias[name] = true
+	}
+	return slices.Sorted(maps.Keys(medias))
 }
 
 // findRun returns the id of a run that has not ended; one that is ordered and not made yet is among them.

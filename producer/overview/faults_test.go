@@ -3,6 +3,7 @@ package overview_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -115,7 +116,23 @@ func TestRead_CountsWhatExpiredInRunsThatWentWrong(t *testing.T) {
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET failed = 0, expired = 1, error_text = '' WHERE media = 'tencent' AND state IN ('failed', 'partial')").Error)
 	a := kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
 	require.Equal(t, "Of tencent.adgroup.changes (1), tencent.creative.full (1): 2 subtasks expired.", a.Cause)
-	require.Equal(t, "adsync runs list --state failed", a.Command, "the list of the dead has nothing of them")
+	const list = "adsync runs list --media tencent --state failed,partial --since 2026-11-21T09:30:00Z"
+	require.Equal(t, list, a.Command, "the list of the dead has nothing of them")
+	require.NotContains(t, a.Remedy, "dead")
+
+	// Of runs of which something failed for good, and of one run.
+	data := s.Data.Writer(t.Context())
+	require.NoError(t, data.Exec("UPDATE run SET failed = 3 WHERE media = 'tencent' AND state = 'partial'").Error)
+	a = kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
+	require.Equal(t, list, a.Command, "the dead of the platform are those of other runs too")
+	require.Contains(t, a.Remedy, "adsync dead list --run ID")
+	require.NoError(t, data.Exec("UPDATE run SET state = 'succeeded' WHERE media = 'tencent' AND state = 'failed'").Error)
+	a = kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
+	var id int64
+	require.NoError(t, data.Raw("SELECT id FROM run WHERE media = 'tencent' AND state = 'partial'").Row().Scan(&id))
+	require.Equal(t, fmt.Sprint("adsync dead list --run ", id), a.Command)
+	require.NoError(t, data.Exec("UPDATE run SET failed = 0 WHERE id = ?", id).Error)
+	require.Equal(t, fmt.Sprint("adsync runs show ", id), kinds(overview.NewReader(options(s)).Read(t.Context()))["run"].Command)
 }
 
 // Figures that are still to come for the first time are neither late nor a reason to say that all is well.
