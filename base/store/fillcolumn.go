@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -21,8 +22,28 @@ type ColumnFill struct {
 	Raw    RawTable
 	Column string // of the raw table
 	Metric string // the column of the public table
-	// Read returns what a row's JSON holds for both, and whether it holds anything.
+	// Read returns what a row's JSON holds for both, and whether it holds anything. An error that wraps ErrUnusableValue leaves the
+	// row as it is; any other ends the fill.
 	Read func(json string) (raw, value int64, ok bool, err error)
+}
+
+// ErrUnusableValue is in the error of a value that its row's JSON holds and that cannot be used.
+var ErrUnusableValue = errors.New("unusable value")
+
+// ColumnFilled counts rows whose column was NULL.
+type ColumnFilled struct {
+	Rows     int   // that are filled now
+	Unusable int   // that stay NULL, because the value in their JSON cannot be used
+	Example  error // names the first of the unusable ones; nil if there are none
+}
+
+// Add adds the rows of another day, account or batch.
+func (c *ColumnFilled) Add(more ColumnFilled) {
+	c.Rows += more.Rows
+	c.Unusable += more.Unusable
+	if c.Example == nil {
+		c.Example = more.Example
+	}
 }
 
 // RawLevels returns what a raw table of days or hours has rows of on a day: accounts and levels, in this order.
@@ -36,13 +57,13 @@ func (s *Store) RawLevels(ctx context.Context, t RawTable, d day.Day) ([]LevelOf
 }
 
 // FillColumn fills the columns in the rows of one account, level and day in which they are NULL, a few hundred at a time, and
-// returns how many rows it filled. The summaries of a day that changed are marked to be made anew. Each batch holds the scope's fence: no
+// returns how many rows it filled, and of how many the value cannot be used. The summaries of a day that changed are marked to be made anew. Each batch holds the scope's fence: no
 // pull writes these rows meanwhile, and what it reads is what its rows were made from. It may be repeated, and cut off anywhere.
-func (s *Store) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d day.Day) (int, error) {
-	filled := 0
+func (s *Store) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d day.Day) (ColumnFilled, error) {
+	var filled ColumnFilled
 	for place := (reportKey{day: d, hour: -1}); ; {
 		var rows []fillRow
-		var n int
+		var n ColumnFilled
 		err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 			dirty, err := s.Data.lockDirty(tx, f, of, d)
 			if err != nil {
@@ -51,7 +72,7 @@ func (s *Store) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d day.
 			if rows, err = readFill(tx, f, of, place); err != nil {
 				return err
 			}
-			if n, err = s.Data.fillRows(tx, f, of, rows); err != nil || n == 0 || of.Level != AccountLevel {
+			if n, err = s.Data.fillRows(tx, f, of, rows); err != nil || n.Rows == 0 || of.Level != AccountLevel {
 				return err
 			}
 			now, err := s.Data.nowTx(tx)
@@ -64,7 +85,7 @@ func (s *Store) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d day.
 		if err != nil {
 			return filled, fmt.Errorf("fill %s of %s for account %d at level %s on %s: %w", f.Column, f.Raw.Name, of.AccountID, of.Level, d, err)
 		}
-		filled += n
+		filled.Add(n)
 		if len(rows) < fillBatch {
 			return filled, nil
 		}
@@ -115,15 +136,19 @@ func readFill(tx *gorm.DB, f ColumnFill, of LevelOf, after reportKey) ([]fillRow
 
 // fillRows writes both columns of those rows whose JSON has the value, in a statement for each value that there is: counts of
 // hours and creatives are a handful of small numbers.
-func (d *DB) fillRows(tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow) (int, error) {
+func (d *DB) fillRows(tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow) (ColumnFilled, error) {
 	type both struct{ raw, value int64 }
 	var order []both
 	keys := map[both][][]any{}
-	n := 0
+	var n ColumnFilled
 	for _, r := range rows {
 		raw, value, ok, err := f.Read(r.json)
+		if errors.Is(err, ErrUnusableValue) {
+			n.Add(ColumnFilled{Unusable: 1, Example: fmt.Errorf("account %d, level %s, object %q, hour %d: %w", of.AccountID, of.Level, r.object, r.hour, err)})
+			continue
+		}
 		if err != nil {
-			return 0, fmt.Errorf("object %q, hour %d: %w", r.object, r.hour, err)
+			return n, fmt.Errorf("object %q, hour %d: %w", r.object, r.hour, err)
 		}
 		if !ok {
 			continue
@@ -133,7 +158,7 @@ func (d *DB) fillRows(tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow) (in
 			order = append(order, b)
 		}
 		keys[b] = append(keys[b], r.args(nil, of.AccountID, of.Level, f.Hourly))
-		n++
+		n.Rows++
 	}
 	public := reportTable(f.Hourly)
 	for _, b := range order {
@@ -142,7 +167,7 @@ func (d *DB) fillRows(tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow) (in
 			err = d.fillTuples(tx, public.Name, public.Key, keys[b], f.Metric+" = ?, updated_at = "+d.dialect.Now(), f.Metric, b.value)
 		}
 		if err != nil {
-			return 0, err
+			return n, err
 		}
 	}
 	return n, nil

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/engine"
+	"adsync/media"
+	"adsync/media/tencent"
 )
 
 func TestFields_AreATableForPeople(t *testing.T) {
@@ -101,4 +103,26 @@ func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
 		require.Equal(t, exitUsage, r.code, r.stderr)
 		require.Contains(t, r.stderr, want)
 	}
+}
+
+func TestFieldsBackfill_FailsForValuesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	environ := sqliteEnviron(t)
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	s := openStore(t, environ)
+	require.NoError(t, s.EnsureRawTables(t.Context(), media.Tables(tencent.New())))
+	for object, row := range []string{`{"reg_pv":"x"}`, `{"reg_pv":5}`, `{"reg_pv":"-y"}`} {
+		require.NoError(t, s.Data.Writer(t.Context()).Exec(`INSERT INTO tencent_report_daily (day, account_id, level, object_id, row_json, version)
+VALUES ('2026-11-20', 7, 'adgroup', ?, ?, 1)`, object, row).Error)
+	}
+	r := adsync(environ, "fields", "backfill", "tencent", "reg_pv", "--from", "2026-11-20", "--to", "2026-11-21")
+	require.Equal(t, exitFailure, r.code)
+	require.Equal(t, `2026-11-20 report_daily: 1 row, and 2 values that cannot be used
+2026-11-20 report_hourly: 0 rows
+2026-11-21 report_daily: 0 rows
+2026-11-21 report_hourly: 0 rows
+1 row has reg_pv now.
+`, r.stdout)
+	require.Contains(t, r.stderr, `2 values of reg_pv in the JSON cannot be used, and their columns stay NULL; the first of them: account 7, level adgroup, object "0", hour 0: `)
+	require.Contains(t, r.stderr, "correct the package if that is wrong, and repeat this command")
 }

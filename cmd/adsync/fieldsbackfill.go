@@ -23,7 +23,8 @@ func (a *app) newFieldsBackfill() *cobra.Command {
 		Long: `Fills the columns of a figure, which this program's package of the platform names, from the JSON of the raw rows that were pulled
 before it did: in the raw table and in report_daily or report_hourly, where they are NULL. The summaries follow within a minute. It works on
 the databases and calls no platform; pulls go on meanwhile. A few hundred rows are one transaction: it may be cut off, and begun again with
-the same days or with the last one that it told. Run it when all processes are of the release that has the figure.`,
+the same days or with the last one that it told. A value that cannot be used stays NULL and is counted; the command then ends with an error, after all
+days. Run it when all processes are of the release that has the figure.`,
 		Example: `  adsync fields backfill tencent order_pv --from 2026-10-01 --to 2026-11-21 --config adsync.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -52,18 +53,28 @@ the same days or with the last one that it told. Run it when all processes are o
 				if err := s.CheckSchema(ctx); err != nil {
 					return err
 				}
-				out, total := cmd.OutOrStdout(), 0
+				out, total := cmd.OutOrStdout(), store.ColumnFilled{}
 				err := field.Backfill(ctx, s, platform, args[1], first, last, func(f field.Filled) {
-					total += f.Rows
-					fmt.Fprintf(out, "%s %s: %s\n", f.Day, f.Report, plural.Count(f.Rows, "row", "rows"))
+					total.Add(f.ColumnFilled)
+					fmt.Fprintf(out, "%s %s: %s", f.Day, f.Report, plural.Count(f.Rows, "row", "rows"))
+					if f.Unusable > 0 {
+						fmt.Fprintf(out, ", and %s that cannot be used", plural.Count(f.Unusable, "value", "values"))
+					}
+					fmt.Fprintln(out)
 				})
 				if wrong, ok := errors.AsType[*field.RowError](err); ok {
 					return usagef("%s", wrong)
 				}
-				if err == nil {
-					fmt.Fprintf(out, "%s %s now.\n", plural.Count(total, "row has", "rows have"), args[1])
+				if err != nil {
+					return err
 				}
-				return err
+				fmt.Fprintf(out, "%s %s now.\n", plural.Count(total.Rows, "row has", "rows have"), args[1])
+				if total.Unusable > 0 {
+					return fmt.Errorf("%s in the JSON cannot be used, and their columns stay NULL; the first of them: %w. Compare row_json with the figure's"+
+						" unit in the package of %s, correct the package if that is wrong, and repeat this command", plural.Count(total.Unusable, "value of "+args[1], "values of "+args[1]),
+						total.Example, args[0])
+				}
+				return nil
 			})
 		},
 	}

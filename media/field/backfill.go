@@ -18,7 +18,7 @@ import (
 type Filled struct {
 	Report string
 	Day    day.Day
-	Rows   int // that had the field in their JSON and not in the column
+	store.ColumnFilled
 }
 
 // Backfill fills the columns of a figure, which the platform's package names, from the JSON of the rows that were pulled before it
@@ -44,17 +44,17 @@ func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name
 	}
 	for d := from; d <= to; d = d.Add(1) {
 		for _, report := range reports {
-			rows, err := fillDay(ctx, s, fills[report], d)
+			filled, err := fillDay(ctx, s, fills[report], d)
 			if err != nil {
 				return err
 			}
-			done(Filled{Report: report, Day: d, Rows: rows})
+			done(Filled{Report: report, Day: d, ColumnFilled: filled})
 		}
 	}
 	return nil
 }
 
-func fillDay(ctx context.Context, s *store.Store, fills map[string]store.ColumnFill, d day.Day) (rows int, err error) {
+func fillDay(ctx context.Context, s *store.Store, fills map[string]store.ColumnFill, d day.Day) (filled store.ColumnFilled, err error) {
 	var tables []store.RawTable
 	for _, f := range fills {
 		if !slices.ContainsFunc(tables, func(t store.RawTable) bool { return t.Name == f.Raw.Name }) {
@@ -64,18 +64,18 @@ func fillDay(ctx context.Context, s *store.Store, fills map[string]store.ColumnF
 	for _, t := range tables {
 		levels, err := s.RawLevels(ctx, t, d)
 		if err != nil {
-			return rows, err
+			return filled, err
 		}
 		for _, of := range levels {
 			if f, ok := fills[of.Level]; ok && f.Raw.Name == t.Name {
 				n, err := s.FillColumn(ctx, f, of, d)
-				if rows += n; err != nil {
-					return rows, err
+				if filled.Add(n); err != nil {
+					return filled, err
 				}
 			}
 		}
 	}
-	return rows, nil
+	return filled, nil
 }
 
 // fillOf says how a figure of a report is read; false if it has no such figure.
@@ -96,7 +96,10 @@ func fillOf(r media.Report, name string) (store.ColumnFill, bool) {
 			if err != nil {
 				return 0, 0, false, fmt.Errorf("read its JSON: %w", err)
 			}
-			raw, metrics, _ := figure.Read(fields) // One that cannot be used stays unset, as in a pull.
+			raw, metrics, bad := figure.Read(fields)
+			if len(bad) > 0 { // It stays unset, as in a pull.
+				return 0, 0, false, fmt.Errorf("%w: %s", store.ErrUnusableValue, bad[0].Why)
+			}
 			kept, _ = raw[0].(int64)
 			value, ok = metrics.Get(index)
 			return kept, value, ok, nil

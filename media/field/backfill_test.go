@@ -173,6 +173,9 @@ func TestBackfill_RefusesWhatHasNoColumnAndPassesWhatCannotBeUsed(t *testing.T) 
 
 	s.write(1, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"reg_pv":"twelve"}`})
 	s.write(2, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"reg_pv":12}`})
-	require.NoError(t, field.Backfill(t.Context(), s.Store, s.platform, "reg_pv", "2026-11-20", "2026-11-20", func(field.Filled) {}))
+	unusable := 0
+	err = field.Backfill(t.Context(), s.Store, s.platform, "reg_pv", "2026-11-20", "2026-11-20", func(f field.Filled) { unusable += f.Unusable })
+	require.NoError(t, err)
+	require.Equal(t, 1, unusable)
 	require.Equal(t, []string{"1 account : -", "2 account : 12"}, s.column("report_daily", "registrations"), "one value costs no other")
 }

@@ -85,8 +85,8 @@ func rawJSON(text string) json.RawMessage {
 
 // audited carries out a deed and notes it: who does what to which object, what that was before, and what it is to be after. Rows of the
 // config database note their changes themselves, see store.Editor; this is for the data database. The entry comes before the deed, for one
-// of something that then failed misleads less than a deed without an entry; it is completed by what the deed returns, unless that is nil,
-// or by why it failed. A deed that leaves everything as it was has no entry.
+// of something that then failed misleads less than a deed without an entry. It is completed by what the deed returns, unless that is nil,
+// and by why it failed, so that what a deed did before it failed is noted too. A deed that leaves everything as it was has no entry.
 func (a *api) audited(c *gin.Context, action, object string, before, after any, deed func(ctx context.Context) (after any, err error)) error {
 	entry := store.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object}
 	for _, v := range []struct {
@@ -118,17 +118,20 @@ func (a *api) audited(c *gin.Context, action, object string, before, after any, 
 	// Also when the request was given up: that is when it matters what became of it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditPatience)
 	defer cancel()
+	text, failure := "", ""
+	if result != nil {
+		j, wrong := json.Marshal(result)
+		if wrong != nil {
+			return errors.Join(err, fmt.Errorf("audit %s of %s: %w", action, object, wrong))
+		}
+		text = string(j)
+	}
 	if err != nil {
 		// The text of other errors is for the log alone.
-		failure := "it failed, or nobody knows whether it did: the log tells more under request " + httpapi.RequestID(c)
+		failure = "it failed, or nobody knows whether it did: the log tells more under request " + httpapi.RequestID(c)
 		if p, ok := errors.AsType[*httpapi.Problem](err); ok {
 			failure = p.Detail
 		}
-		return errors.Join(err, a.Store.EndAudit(ctx, id, "", failure))
 	}
-	text, err := json.Marshal(result)
-	if err != nil {
-		return fmt.Errorf("audit %s of %s: %w", action, object, err)
-	}
-	return a.Store.EndAudit(ctx, id, string(text), "")
+	return errors.Join(err, a.Store.EndAudit(ctx, id, text, failure))
 }

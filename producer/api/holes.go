@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -101,20 +102,20 @@ func (a *api) fillHoles(c *gin.Context) error {
 	options := system.FillOptions{Order: true, MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name}
 	var answer *holesJSON
 	deed := func(ctx context.Context) (any, error) {
-		if answer, err = a.fill(ctx, platforms, options); err != nil {
-			return nil, err
+		answer, err = a.fill(ctx, platforms, options)
+		if answer.Ordered > 0 {
+			a.Producer.Wake()
 		}
 		var runs []string
 		for _, t := range answer.Tasks {
 			runs = append(runs, t.RunIDs...)
 		}
-		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, nil
+		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, err
 	}
 	if err := a.audited(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
 		return err
 	}
 	if answer.Ordered > 0 {
-		a.Producer.Wake()
 		c.JSON(http.StatusAccepted, answer)
 		return nil
 	}
@@ -137,6 +138,8 @@ func (a *api) platforms(name string) ([]media.Platform, error) {
 	return nil, httpapi.Invalid(httpapi.FieldError{Field: "media", Detail: fmt.Sprintf("%q is refused: want %s", name, strings.Join(names, " or "))})
 }
 
+// fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it has what was found and
+// ordered all the same.
 func (a *api) fill(ctx context.Context, platforms []media.Platform, o system.FillOptions) (*holesJSON, error) {
 	answer := &holesJSON{Calls: new(int64), Seconds: new(int64), Tasks: []holesTaskJSON{}}
 	found := make([][]system.Filling, len(platforms))
@@ -147,19 +150,15 @@ func (a *api) fill(ctx context.Context, platforms []media.Platform, o system.Fil
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
+	err := group.Wait()
 	for i, p := range platforms {
 		for _, f := range found[i] {
-			j, err := a.describeFilling(ctx, p.Name(), f)
-			if err != nil {
-				return nil, err
-			}
+			j, failed := a.describeFilling(ctx, p.Name(), f)
+			err = errors.Join(err, failed)
 			answer.add(j)
 		}
 	}
-	return answer, nil
+	return answer, err
 }
 
 func (a *api) describeFilling(ctx context.Context, platform string, f system.Filling) (holesTaskJSON, error) {

@@ -59,6 +59,30 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{got.Holes, got.Waiting})
 }
 
+func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var tasks []store.NewTask
+	for _, name := range []string{"tencent", "oceanengine"} {
+		tasks = append(tasks, store.NewTask{
+			Name: name + ".back", Media: name, Handler: name + ".report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":2}`,
+		})
+	}
+	_, err := b.store.SeedTasks(t.Context(), tasks)
+	require.NoError(t, err)
+	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	var broken int64
+	require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 'oceanengine.back'").Row().Scan(&broken))
+	b.addRun(store.Run{ID: task.FirstRunIDAt(now), TaskID: broken, State: task.RunRunning, PlannedAt: now, CreatedAt: now})
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE run SET settings = 'no JSON'").Error)
+
+	require.Equal(t, http.StatusInternalServerError, b.post("/api/v1/coverage/fill", `{"scope":"all"}`).Code)
+	require.Equal(t, 1, b.producer.woken, "the order does not wait for the next round")
+	entry := b.audit()[0]
+	require.Contains(t, entry.After, `"run_ids":["`+id(orderOf(t, b).RunID)+`"]`)
+	require.Contains(t, entry.Error, "the log tells more under request")
+}
+
 func orderOf(t *testing.T, b *bench) store.RunOrder {
 	t.Helper()
 	orders, err := b.store.OpenOrders(t.Context(), 10)
