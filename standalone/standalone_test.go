@@ -3,6 +3,7 @@ package standalone
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/store"
 	"adsync/engine"
 	"adsync/media/simulator"
 	"adsync/producer/overview"
@@ -156,6 +158,22 @@ func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 	o := options(dir, &bytes.Buffer{})
 	o.Accounts = 8
 	require.ErrorContains(t, Run(t.Context(), o), "with 6 accounts")
+
+	change(t, filepath.Join(dir, "config.db"), "UPDATE cron_task SET enabled = 0")
+	change(t, filepath.Join(dir, "data.db"), "UPDATE report_daily SET cost = cost + 1")
+	report, err = once(t, func(o *Options) { o.DataDir = dir })
+	require.ErrorIs(t, err, ErrDifferent, "what is printed is the outcome too")
+	require.Positive(t, report.Truth.Differences)
+}
+
+// change changes rows of a database that nobody has open.
+func change(t *testing.T, database, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", store.SQLiteFile(database, nil))
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), statement)
+	require.NoError(t, err)
 }
 
 func TestRun_RefusesADirectoryInUse(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/task"
 )
 
 // shortNight is a story of the scenes that bring something of their own, as fast as a small world can.
@@ -62,6 +64,7 @@ func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {
 		r.Story.RowsCompared, r.Truth.RowsCompared = 5, 5
 		r.Truth.Traps = map[string]int64{"has_more": 3}
 		r.Accounts.Parked = map[string]int{"frozen": 2}
+		r.Runs = []RunReport{{Task: "a", State: task.RunSucceeded}}
 		return r
 	}
 	require.NoError(t, good().Check(), "parked accounts are no failure")
@@ -74,6 +77,18 @@ func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {
 	r = good()
 	r.Story.Differences = 1
 	require.ErrorIs(t, r.Check(), ErrDifferent)
+	r = good()
+	r.Truth.Differences = 1
+	require.ErrorIs(t, r.Check(), ErrDifferent)
+	r = good()
+	r.Truth.RowsCompared = 0
+	require.EqualError(t, r.Check(), "there was nothing to compare")
+	r = good()
+	r.Story.RowsCompared = 0
+	require.EqualError(t, r.Check(), "nothing differs, but the story pulled nothing that could be compared")
+	r = good()
+	r.Runs = []RunReport{{Task: "a", State: task.RunSucceeded}, {Task: "b", State: task.RunPartial}}
+	require.EqualError(t, r.Check(), "the run of b ended as partial, though nothing differs")
 
 	r = good()
 	r.traps = []trap{{Name: "has_more", Met: 3, Survived: "pulled again"}, {Name: "short_page"}}
