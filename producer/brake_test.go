@@ -373,3 +373,36 @@ func TestStartFanOuts_WhatRestsTakesNobodysPlace(t *testing.T) {
 		require.Equal(t, task.RunRunning, b.run(id).State)
 	}
 }
+
+func TestBrakes_AreShortForAWhileAfterALaneWasLate(t *testing.T) {
+	t.Parallel()
+	setup := func() *brakes {
+		b := newBrakes()
+		for _, name := range []store.LaneName{important, offline} {
+			rule, _ := laneRuleOf(name.Lane, store.Lane{})
+			b.setRule(name, rule)
+		}
+		b.look(important, start, 0, 100)
+		b.look(important, start.Add(lateImportant+time.Second), 1, 100)
+		require.Equal(t, heldByLate, b.held(offline))
+		b.look(important, start.Add(lateImportant+2*time.Second), 100, 100)
+		require.Empty(t, b.held(offline), "nothing of it waits")
+		return b
+	}
+	b := setup()
+	b.sent(offline, shortMin-1)
+	require.Empty(t, b.held(offline))
+	b.sent(offline, 1)
+	require.Equal(t, heldByLate, b.held(offline))
+	b.look(important, start.Add(lateImportant+shortFor), 100, 100)
+	require.Equal(t, heldByLate, b.held(offline))
+	b.look(important, start.Add(lateImportant+shortFor+time.Second), 100, 100)
+	require.Empty(t, b.held(offline))
+
+	b = setup()
+	b.lane(offline).rate = 100 // a second
+	b.sent(offline, 100*30-1)
+	require.Empty(t, b.held(offline), "so much is done in half a minute")
+	b.sent(offline, 1)
+	require.Equal(t, heldByLate, b.held(offline))
+}

@@ -262,3 +262,32 @@ func TestJudge_GivesUpOnlyWhatNobodyReads(t *testing.T) {
 		require.Equal(t, comes, got == mayCome, fmt.Sprint(got))
 	})
 }
+
+func TestSweep_GoesThroughMoreSubtasksThanABatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const n = sweepAtOnce + 1
+	b.addAccounts(n)
+	tm := b.term()
+	tm.cfg.BatchSize = n
+	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, tm.fan(b, tm.order(b, id, task.Order{})))
+	b.broker.offsets = map[string][]broker.PartitionOffsets{}
+	b.log(at(0, 900, 900), at(0, 900, 900), at(0, 900, 900))
+	require.NoError(t, tm.sweep(t.Context()))
+	require.EqualValues(t, n, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tencent", "normal")))
+}
+
+func TestSweep_GoesThroughMoreRunsThanAPage(t *testing.T) {
+	t.Parallel()
+	b, tm, run := sweeping(t)
+	older := make([]store.Run, sweepRuns)
+	for i := range older {
+		older[i] = run
+		older[i].ID = run.ID - int64(1+i)
+	}
+	require.NoError(t, b.store.AddRuns(t.Context(), tm.lease, older))
+	b.log(at(0, 6, 6), at(0, 4, 4), at(0, 5, 5))
+	require.Equal(t, ids(1, 6), tm.swept(b, 1))
+}

@@ -139,10 +139,11 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	id := b.addTask("x", "tencent.report", "0 * * * *", nil)
 	bad := b.addTask("bad", "tencent.report", "garbage", nil)
 	tm := b.term()
+	before := start.Add(-2 * repairInterval) // Also what is older than the margin waits for its row.
 	ticks := []store.Tick{
-		{TaskID: id, PlannedAt: start.Add(-time.Minute), RunID: task.NewRunID(start.Add(-time.Minute)), MadeAt: start},
-		{TaskID: bad, PlannedAt: start.Add(-time.Minute), RunID: task.NewRunID(start.Add(-time.Minute)), MadeAt: start},
-		{TaskID: 999, PlannedAt: start.Add(-time.Minute), RunID: task.NewRunID(start.Add(-time.Minute)), MadeAt: start},
+		{TaskID: id, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
+		{TaskID: bad, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
+		{TaskID: 999, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
 	}
 	require.NoError(t, b.store.AddTicks(ctx, tm.lease, ticks))
 	require.NoError(t, tm.repairTicks(ctx))

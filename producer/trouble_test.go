@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/clock"
 )
 
 func TestTroubles_TellsWhatLasts(t *testing.T) {
@@ -27,5 +29,16 @@ func TestTroubles_TellsWhatLasts(t *testing.T) {
 		require.EqualError(t, tr.problem(), `the leader's work "due" fails for 5s: connection refused`)
 		tr.clear()
 		require.NoError(t, tr.problem())
+	})
+}
+
+func TestReady_TellsOfTasksThatAreNotLoaded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &Producer{cfg: DefaultConfig(), tasks: &taskSet{loadedAt: clock.Mark()}}
+		time.Sleep(3 * p.cfg.ReloadInterval)
+		require.NoError(t, p.Ready(t.Context()), "what the next reload mends is no news")
+		time.Sleep(time.Second)
+		require.ErrorContains(t, p.Ready(t.Context()), "the tasks were last loaded ")
 	})
 }

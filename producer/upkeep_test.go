@@ -2,6 +2,11 @@ package producer
 
 import (
 	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,4 +88,96 @@ func TestKeepDifferences_TellsWhatStays(t *testing.T) {
 	b.exec(b.store.Data, "UPDATE reconciliation SET state = 'mended'")
 	require.NoError(t, tm.keepDifferences(t.Context()))
 	require.Zero(t, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tencent")))
+}
+
+func TestKeepUp_DoesEachOfItsParts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.addTask("daily", "tencent.report", "@daily", nil)
+	tm := b.term()
+	require.NoError(t, tm.keepUp(t.Context()))
+	b.exec(b.store.Config, "UPDATE cron_task SET cron = '@hourly'")
+	tm.auditedAt = time.Time{}
+	b.exec(b.store.Data, `INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
+VALUES (1, 1, 'a', ?, 'tencent', 5, 'invalid', 'x', 'x', ?)`, id, store.At(start))
+	b.exec(b.store.Data, "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)"+
+		" VALUES (1, '2026-11-20', 'adgroup', 'cost', 'tencent', 2, 1, ?, ?, ?, 'open')", store.At(start), store.At(start), store.At(start))
+	require.NoError(t, tm.keepUp(t.Context()))
+	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tencent")))
+	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tencent")))
+	good, err := b.store.GoodTaskRows(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, good, id)
+	edits, err := b.store.ListAudit(t.Context(), store.AuditFilter{Limit: 10})
+	require.NoError(t, err)
+	require.NotEmpty(t, edits)
+	require.Contains(t, edits[0].After, "@hourly")
+}
+
+func TestLead_RunsEachOfItsLoops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+	tm := b.term()
+	b.stop(task.Cancel, task.StopTask, strconv.FormatInt(id, 10), 0)
+	for _, table := range []string{"run", "manual_order", "subtask_due"} {
+		b.exec(b.store.Data, "DROP TABLE "+table)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	returned := make(chan error)
+	go func() { returned <- b.lead(ctx, tm.lease) }()
+	want := []string{"cancel", "due", "fan_out", "parked", "plan", "queued", "stops", "sweep", "upkeep"}
+	var failing []string
+	require.Eventually(t, func() bool {
+		b.troubles.mu.Lock()
+		failing = slices.Sorted(maps.Keys(b.troubles.byLoop))
+		b.troubles.mu.Unlock()
+		b.broker.mu.Lock()
+		defer b.broker.mu.Unlock()
+		return len(failing) == len(want) && b.broker.looks > 0 // The brake does not fail for a table.
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, want, failing)
+	for _, loop := range want {
+		require.Positive(t, testutil.ToFloat64(b.metrics.loopErrors.WithLabelValues(loop)), loop)
+	}
+	stop()
+	require.NoError(t, <-returned)
+}
+
+// noticed tells whether a text was written.
+type noticed struct {
+	text string
+	seen atomic.Bool
+}
+
+func (n *noticed) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), n.text) {
+		n.seen.Store(true)
+	}
+	return len(p), nil
+}
+
+func TestLead_BeginsNothingBeforePausesAreKnown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	paused := b.addTask("paused", "tencent.report", "*/5 * * * *", map[string]any{"catch_up": "all"})
+	b.addTask("beside", "system.tidy", "*/5 * * * *", map[string]any{"catch_up": "all"})
+	unread := &noticed{text: "stop_order"}
+	b.logger = slog.New(slog.NewTextHandler(unread, nil))
+	tm := b.term()
+	require.NoError(t, tm.planTicks(t.Context()))
+	b.stop(task.Pause, task.StopTask, strconv.FormatInt(paused, 10), 0)
+	b.clock.add(5 * time.Minute)
+	b.exec(b.store.Data, "ALTER TABLE stop_order RENAME TO stop_away")
+	ctx, stop := context.WithCancel(t.Context())
+	returned := make(chan error)
+	go func() { returned <- b.lead(ctx, tm.lease) }()
+	require.Eventually(t, unread.seen.Load, 10*time.Second, 10*time.Millisecond)
+	b.exec(b.store.Data, "ALTER TABLE stop_away RENAME TO stop_order")
+	require.Eventually(t, func() bool { return len(b.runs()) > 0 }, 10*time.Second, 10*time.Millisecond, "it goes on")
+	stop()
+	require.NoError(t, <-returned)
+	for _, run := range b.runs() {
+		require.Equal(t, "beside", run.TaskName)
+	}
 }

@@ -64,6 +64,7 @@ func (p *pruning) days() map[string]string {
 	tables := map[string]string{
 		"report_daily": "report_daily_days", "wide_daily": "report_daily_days", "wide_day": "report_daily_days",
 		"coverage of report_daily": "report_daily_days", "report_hourly": "report_hourly_days", "coverage of report_hourly": "report_hourly_days",
+		"unusable_value of report_daily": "report_daily_days", "unusable_value of report_hourly": "report_hourly_days",
 		"summary_daily": "summary_days", "summary_hourly": "summary_days",
 	}
 	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
@@ -105,6 +106,9 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 		p.insert(t, data, "report_hourly", public)
 		for _, report := range []string{"report_daily", "report_hourly"} {
 			p.insert(t, data, "coverage", map[string]any{"account_id": 1, "report": report, "level": level, "day": d, "media": "tencent"})
+			p.insert(t, data, "unusable_value", map[string]any{
+				"account_id": 1, "report": report, "level": level, "day": d, "field": "f", "kind": "figure", "media": "tencent", "number": 1, "why": "", "seen_at": store.At(pruneNow),
+			})
 		}
 	}
 	p.insert(t, data, "wide_day", map[string]any{"account_id": 1, "day": d, "media": "tencent", "mark": 1})
@@ -133,6 +137,11 @@ func (p *pruning) left(t *testing.T, table string) (ages []int) {
 
 func (p *pruning) run(t *testing.T, r system.Retention) {
 	t.Helper()
+	p.runWithin(context.WithoutCancel(t.Context()), t, r)
+}
+
+func (p *pruning) runWithin(ctx context.Context, t *testing.T, r system.Retention) {
+	t.Helper()
 	handlers := system.Handlers(system.Deps{
 		Store: p.store, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Retention: r,
 	})
@@ -140,7 +149,7 @@ func (p *pruning) run(t *testing.T, r system.Retention) {
 	require.True(t, ok)
 	work := media.Work{}
 	work.Part = "prune"
-	_, err := h.Run(context.WithoutCancel(t.Context()), work)
+	_, err := h.Run(ctx, work)
 	require.NoError(t, err)
 }
 
@@ -308,4 +317,113 @@ func oldestPulled(t *testing.T, handler, params string) day.Day {
 	}
 	require.NotEqual(t, store.LastDay, oldest, fmt.Sprint("no handler ", handler))
 	return oldest
+}
+
+// dead writes a subtask of a day's report that died at a moment; the day of a healed one was pulled whole since.
+func (p *pruning) dead(t *testing.T, taskID, account int64, at time.Time, healed bool) {
+	t.Helper()
+	d := day.Of(at, time.UTC)
+	p.insert(t, p.store.Data, "subtask_dead", map[string]any{
+		"run_id": task.FirstRunIDAt(at.Add(-time.Minute)), "account_id": account, "part": d.String(), "task_id": taskID, "media": "tencent", "attempt": 1,
+		"error_class": "bug", "error_print": "", "error_text": "", "dead_at": store.At(at),
+	})
+	if healed {
+		p.insert(t, p.store.Data, "coverage", map[string]any{
+			"account_id": account, "report": "report_daily", "level": "account", "day": d, "media": "tencent", "state": "complete",
+			"pulled_at": store.At(at.Add(time.Hour)), "complete_version": at.Add(time.Hour).UnixMicro(),
+		})
+	}
+}
+
+func (p *pruning) task(t *testing.T) (id int64) {
+	t.Helper()
+	_, err := p.store.SeedTasks(t.Context(), []store.NewTask{{Name: "t", Media: "tencent", Handler: "tencent.report_daily", Cron: "@daily", Lane: "normal", Scope: "all", Params: `{"level":"account"}`}})
+	require.NoError(t, err)
+	require.NoError(t, p.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 't'").Row().Scan(&id))
+	return id
+}
+
+// column returns a column of whole numbers, in ascending order.
+func (p *pruning) column(t *testing.T, table, column string) (all []int64) {
+	t.Helper()
+	require.NoError(t, p.store.Data.Writer(t.Context()).Raw("SELECT "+column+" FROM "+table+" ORDER BY "+column).Scan(&all).Error)
+	return all
+}
+
+func TestPrune_HealedSubtasksGoByTheirOwnSetting(t *testing.T) {
+	t.Parallel()
+	p := newPruning(t)
+	id := p.task(t)
+	boundary := pruneNow.AddDate(0, 0, -20)
+	p.dead(t, id, 1, boundary.Add(time.Minute), true)
+	p.dead(t, id, 2, boundary.Add(-time.Minute), true)
+	p.dead(t, id, 3, boundary.Add(-time.Minute), false)
+	p.run(t, system.Retention{DeadDays: 93, RunDays: 15})
+	require.Equal(t, []int64{1, 2, 3}, p.column(t, "subtask_dead", "account_id"), "0 is as long as the others")
+	p.run(t, system.Retention{DeadDays: 93, RunDays: 15, HealedDays: 20})
+	require.Equal(t, []int64{1, 3}, p.column(t, "subtask_dead", "account_id"))
+}
+
+// A moment without a tick is a missed one as long as a task's window is open.
+func TestPrune_KeepsTheTicksOfTheLongestWindow(t *testing.T) {
+	t.Parallel()
+	p := newPruning(t)
+	id := p.task(t)
+	require.NoError(t, p.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET catch_up_window_seconds = ?", 120*24*60*60).Error)
+	for _, age := range []int64{1, 100, 120, 122} {
+		at := pruneNow.AddDate(0, 0, -int(age))
+		run := task.FirstRunIDAt(at)
+		p.insert(t, p.store.Data, "run", map[string]any{
+			"id": run, "task_id": id, "task_name": "t", "media": "tencent", "handler": "h", "lane": "normal", "task_revision": age, "settings": "{}", "kind": "tick",
+			"planned_at": store.At(at), "state": "succeeded", "epoch": 1, "created_at": store.At(at),
+		})
+		p.insert(t, p.store.Data, "tick", map[string]any{"task_id": id, "planned_at": store.At(at), "run_id": run, "made_at": store.At(at)})
+	}
+	p.run(t, system.Retention{RunDays: 86})
+	require.Equal(t, []int64{1, 100, 120}, p.column(t, "run", "task_revision"))
+	require.Len(t, p.column(t, "tick", "run_id"), 3)
+	require.NoError(t, p.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET catch_up_window_seconds = 60").Error)
+	p.run(t, system.Retention{RunDays: 110})
+	require.Equal(t, []int64{1, 100}, p.column(t, "run", "task_revision"), "no less than the setting")
+}
+
+func TestPrune_LeavesTheRestWhenItsTimeIsShort(t *testing.T) {
+	t.Parallel()
+	p := newPruning(t)
+	p.dead(t, p.task(t), 1, pruneNow.AddDate(0, 0, -100), false)
+	ctx, stop := context.WithTimeout(t.Context(), 25*time.Second) // The margin is longer.
+	defer stop()
+	p.runWithin(ctx, t, system.Retention{DeadDays: 93})
+	require.Len(t, p.column(t, "subtask_dead", "account_id"), 1)
+	p.run(t, system.Retention{DeadDays: 93})
+	require.Empty(t, p.column(t, "subtask_dead", "account_id"))
+}
+
+func TestRetention_Validate(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, system.Retention{}.Validate())
+	require.NoError(t, system.DefaultRetention().Validate())
+	for key, c := range map[string]struct {
+		least int
+		of    func(days int) system.Retention
+	}{
+		"raw_hourly_days":    {8, func(d int) system.Retention { return system.Retention{RawHourlyDays: d} }},
+		"raw_daily_days":     {40, func(d int) system.Retention { return system.Retention{RawDailyDays: d} }},
+		"report_hourly_days": {40, func(d int) system.Retention { return system.Retention{ReportHourlyDays: d} }},
+		"report_daily_days":  {70, func(d int) system.Retention { return system.Retention{ReportDailyDays: d} }},
+		"summary_days":       {40, func(d int) system.Retention { return system.Retention{SummaryDays: d} }},
+		"run_days":           {14, func(d int) system.Retention { return system.Retention{RunDays: d} }},
+		"dead_days":          {14, func(d int) system.Retention { return system.Retention{DeadDays: d} }},
+		"healed_days":        {1, func(d int) system.Retention { return system.Retention{HealedDays: d} }},
+		"config_change_days": {14, func(d int) system.Retention { return system.Retention{ConfigChangeDays: d} }},
+		"audit_days":         {14, func(d int) system.Retention { return system.Retention{AuditDays: d} }},
+	} {
+		require.NoError(t, c.of(c.least).Validate(), key)
+		below := c.least - 1
+		if below == 0 { // That is for ever.
+			below = -1
+		}
+		require.ErrorContains(t, c.of(below).Validate(), key)
+		require.ErrorContains(t, c.of(below).Validate(), fmt.Sprintf("want %d or more, or 0 for ever", c.least))
+	}
 }

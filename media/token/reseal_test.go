@@ -94,3 +94,26 @@ func TestReseal_LeavesWhatItCannotOpen(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf(`the tokens of login %d: no key "k1" is configured`, w.id))
 	require.Equal(t, lost, w.row(t))
 }
+
+func TestReseal_LeavesAPairOfWhichItCannotOpenOne(t *testing.T) {
+	t.Parallel()
+	for column, place := range map[string]func(int64) string{"access_token": accessPlace, "refresh_token": refreshPlace} {
+		t.Run(column+" opens", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, time.Hour)
+			k2 := secret.NewKey("k2")
+			box, err := secret.NewBox(k2)
+			require.NoError(t, err)
+			sealed, err := box.Seal("x", place(w.id))
+			require.NoError(t, err)
+			require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET "+column+" = ? WHERE id = ?", sealed, w.id).Error)
+			before := w.row(t)
+			box, err = secret.NewBox(secret.NewKey("k3"), k2)
+			require.NoError(t, err)
+			resealed, err := Reseal(t.Context(), w.store, box)
+			require.Zero(t, resealed)
+			require.ErrorContains(t, err, fmt.Sprintf(`the tokens of login %d: no key "k1" is configured`, w.id))
+			require.Equal(t, before, w.row(t))
+		})
+	}
+}
