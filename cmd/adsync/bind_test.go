@@ -2,13 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/day"
+	"adsync/base/store"
 	"adsync/media/simulator"
 )
 
@@ -53,5 +58,72 @@ func TestBindAccount_NeedsNoKeys(t *testing.T) {
 		r := adsync(environ, args...)
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, "tencent has no account \"1\" that is known here")
+	}
+}
+
+func TestBindAccount_ChoosesTheDays(t *testing.T) {
+	t.Parallel()
+	const today = day.Day("2026-11-21")
+	past := store.Binding{From: "2026-10-01", To: "2026-10-31", Game: "a", OS: "ios"}
+	present := store.Binding{From: "2026-11-01", To: store.LastDay, Game: "b", OS: "ios"}
+	for name, c := range map[string]struct {
+		flags    accountBindFlags
+		have     []store.Binding
+		from, to day.Day
+	}{
+		"the first game holds for all figures":      {accountBindFlags{}, nil, store.FirstBoundDay, store.LastDay},
+		"unless it says from when":                  {accountBindFlags{gameFlags: gameFlags{from: "2026-11-03"}}, nil, "2026-11-03", store.LastDay},
+		"another one is a move from today on":       {accountBindFlags{}, []store.Binding{past}, today, store.LastDay},
+		"a correction is of what holds today":       {accountBindFlags{correct: true}, []store.Binding{past, present}, present.From, present.To},
+		"or of what held last, if nothing does now": {accountBindFlags{correct: true}, []store.Binding{{From: "2026-09-01", To: "2026-09-30"}, past}, past.From, past.To},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := c.flags.binding(c.have, today)
+			require.Equal(t, []day.Day{c.from, c.to}, []day.Day{b.From, b.To})
+		})
+	}
+}
+
+// knownAccount is an account that nobody has bound, in a zone in which it is about noon: no test of it sees two days.
+func knownAccount(t *testing.T) (environ []string, s *store.Store, today day.Day) {
+	t.Helper()
+	environ = sqliteEnviron(t)
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	s = openStore(t, environ)
+	name := fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12)
+	zone, err := time.LoadLocation(name)
+	require.NoError(t, err)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, timezone, bound) VALUES (1, 'tencent', '9001', 1, ?, 0)", name).Error)
+	return environ, s, day.Of(time.Now(), zone)
+}
+
+func TestUnbind_LeavesTodayToItsGame(t *testing.T) {
+	t.Parallel()
+	environ, s, today := knownAccount(t)
+	r := adsync(environ, "bind", "account", "tencent/9001", "--game", "g", "--game-name", "G", "--os", "ios")
+	require.Zero(t, r.code, r.stderr)
+	r = adsync(environ, "unbind", "tencent/9001")
+	require.Zero(t, r.code, r.stderr)
+	have, err := s.AccountBindings(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, have, 1)
+	require.Equal(t, []day.Day{store.FirstBoundDay, today}, []day.Day{have[0].From, have[0].To})
+}
+
+func TestBindAccount_ToAPastDayHasNothingPulled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		to     int // days after today
+		pulled bool
+	}{"until yesterday": {-1, false}, "until today": {0, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			environ, _, today := knownAccount(t)
+			r := adsync(environ, "bind", "account", "tencent/9001", "--game", "g", "--game-name", "G", "--os", "ios",
+				"--from", today.Add(-9).String(), "--to", today.Add(c.to).String())
+			require.Zero(t, r.code, r.stderr)
+			require.Equal(t, c.pulled, strings.Contains(r.stdout, "It is pulled from now on."), r.stdout)
+		})
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/plural"
+	"adsync/base/secret"
+	"adsync/base/store"
 	"adsync/engine"
 )
 
@@ -321,4 +324,57 @@ func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 	r = adsync(environ, "bind", "tencent", "--app-id", "1", "--accounts", "all")
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, "app 1 of tencent has no login yet")
+}
+
+func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
+	t.Parallel()
+	environ := sqliteEnviron(t)
+	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
+	s := openStore(t, environ)
+	for name, c := range map[string]struct {
+		step  store.OAuthStep
+		note  string
+		used  time.Duration // ago
+		left  time.Duration
+		waits bool
+		want  string // the error; empty = none
+	}{
+		"done":                           {step: store.OAuthDone},
+		"done, and something is to do":   {step: store.OAuthDone, note: "2 accounts cannot be pulled", want: "stored, but: 2 accounts cannot be pulled"},
+		"failed":                         {step: store.OAuthFailed, note: "code 11012", want: "the authorisation failed: code 11012"},
+		"nobody came":                    {step: store.OAuthWaiting, left: -time.Second, want: "nobody has authorised it in time"},
+		"the code was never exchanged":   {step: store.OAuthExchanging, used: 3 * time.Minute, want: "its code was never exchanged"},
+		"the accounts were never listed": {step: store.OAuthStored, used: 4 * time.Minute, want: "not all listed within 3m0s; the task tencent.account_list lists them"},
+		"nor were they, and it says why": {step: store.OAuthStored, used: 4 * time.Minute, note: "page 3 failed", want: "stored, but: page 3 failed"},
+		"the person has yet to come":     {step: store.OAuthWaiting, left: time.Minute, waits: true},
+		"the code is being exchanged":    {step: store.OAuthExchanging, left: -time.Minute, used: time.Minute, waits: true},
+		"the accounts are being listed":  {step: store.OAuthStored, left: -time.Minute, used: 2 * time.Minute, waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := secret.NewText(name)
+			require.NoError(t, s.PutOAuthState(t.Context(), state, store.OAuthState{Media: "tencent", AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
+			require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: "tencent", Step: c.step, TokenID: 7, Note: c.note}))
+			now := time.Now()
+			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?", store.At(now.Add(c.left)), store.At(now.Add(-c.used)), name).Error
+			require.NoError(t, err)
+			patience := 30 * time.Second
+			if c.waits {
+				patience = 200 * time.Millisecond
+			}
+			ctx, stop := context.WithTimeout(t.Context(), patience)
+			defer stop()
+			login, err := awaitCallback(ctx, io.Discard, s, "tencent", state)
+			switch {
+			case c.waits:
+				require.Error(t, err)
+				require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded, "it waits: %v", err)
+			case c.want != "":
+				require.ErrorContains(t, err, c.want)
+			default:
+				require.NoError(t, err)
+				require.EqualValues(t, 7, login)
+			}
+		})
+	}
 }

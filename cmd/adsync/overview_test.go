@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -67,4 +68,46 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 	r = adsync(environ, "overview", "--wait")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Nothing needs attention.")
+}
+
+func TestOverview_WaitsForWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for want, media := range map[string]string{
+		"the producer cannot read its tables yet":      `{"at": "0001-01-01T00:00:00Z", "media": [{"name": "tencent", "pulled": 8, "oldest_seconds": 3}]}`,
+		"no account is pulled yet":                     `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "oldest_seconds": -1}]}`,
+		"an account of tencent was never pulled today": `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "oldest_seconds": -1}]}`,
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(media)) }))
+			t.Cleanup(server.Close)
+			r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "overview", "--wait", "--timeout=1s")
+			require.Equal(t, exitFailure, r.code)
+			require.Contains(t, r.stderr, "not whole after 1s: "+want)
+		})
+	}
+}
+
+func TestOverview_DoesNotWaitForWhatStays(t *testing.T) {
+	t.Parallel()
+	r := adsync(refusing(t, http.StatusUnauthorized), "overview", "--wait", "--timeout=1s")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stderr, "status 401")
+	require.NotContains(t, r.stderr, "not whole after")
+}
+
+// refusing answers every request but orders with a problem.
+func refusing(t *testing.T, status int) (environ []string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, _ = w.Write([]byte(`{"run_id": "7", "task": "a.task"}`))
+			return
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"title": "x", "status": %d, "detail": "It answers with status %d."}`, status, status)
+	}))
+	t.Cleanup(server.Close)
+	return []string{"ADSYNC_SERVER=" + server.URL}
 }

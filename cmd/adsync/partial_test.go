@@ -104,3 +104,20 @@ func TestAllListed_WhatIsStillToBeDoneIsAnError(t *testing.T) {
 	require.NoError(t, allListed(""))
 	require.EqualError(t, allListed("Its accounts were not all listed."), "the login is authorised and stored, but: Its accounts were not all listed.")
 }
+
+func TestDeadDrop_ThatFailsHalfwaySaysHowFarItCame(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked > 2 { // The first was a dry run.
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(`{"status": 500, "detail": "The log tells more."}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"count": 10, "dropped": 4, "tasks": [{"task": "tencent.adgroup", "count": 10}]}`))
+	}))
+	t.Cleanup(server.Close)
+	r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "dead", "drop", "--all", "--yes")
+	require.Equal(t, exitFailure, r.code)
+	require.Contains(t, r.stderr, "after 4 were dropped: ")
+}

@@ -93,3 +93,14 @@ What failed: adsync dead list --run 9
 To take it up again: adsync runs rerun 9
 `, stdout)
 }
+
+func TestRuns_ThatCannotBeFollowedFail(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"runs", "show", "7", "--watch"}, {"tasks", "run", "a.task", "--all", "--wait"}} {
+		for _, output := range []string{"table", "json"} {
+			r := adsync(refusing(t, http.StatusNotFound), append(args, "--output", output)...)
+			require.Equal(t, exitFailure, r.code, args)
+			require.Contains(t, r.stderr, "It answers with status 404.")
+		}
+	}
+}
