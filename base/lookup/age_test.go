@@ -58,3 +58,19 @@ func TestAccounts_AVersionAgesWhereNobodyAsksForIt(t *testing.T) {
 		require.Equal(t, "USD", currencyOf(t, a, 1))
 	})
 }
+
+// What Redis keeps ends by itself: a turn that nobody ends is taken by another process, and a copy that nobody compares is believed no longer.
+func TestAccounts_WhatRedisKeepsEnds(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1)
+	a := b.process()
+	b.poll(t, a)
+	for key, c := range map[string]struct{ more, most time.Duration }{
+		a.turnKey(): {0, refreshInterval}, a.newestKey(): {refreshInterval, copyMaxAge}, a.hash(a.newest()): {copyMaxAge, hashMaxAge},
+	} {
+		left, err := b.redis.PTTL(t.Context(), key).Result()
+		require.NoError(t, err)
+		require.Greater(t, left, c.more, key)
+		require.LessOrEqual(t, left, c.most, key)
+	}
+}

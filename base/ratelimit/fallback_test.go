@@ -438,3 +438,24 @@ func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
 		})
 	}
 }
+
+// lastReached is a witness of so many others that reached Redis last, and no longer do.
+type lastReached int
+
+func (lastReached) Reached(context.Context, string) (int, error) { return 0, nil }
+
+func (l lastReached) OtherReached(context.Context, string, time.Duration) (bool, int, error) {
+	return false, int(l), nil
+}
+
+func TestFallback_WhoBeginsWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
+	t.Parallel()
+	const parts = 3
+	for others, none := range map[lastReached]bool{parts - 1: false, parts: true, parts + 1: true} {
+		f := newFallback(nil, newLocal(testSpread, parts), 0, quiet, newMetrics(nil))
+		f.witness = others
+		f.away(t.Context(), errAway)
+		f.look(t.Context())
+		require.Equal(t, none, f.none, "%d others of %d parts", others, parts)
+	}
+}

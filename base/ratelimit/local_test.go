@@ -68,3 +68,19 @@ func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 		require.Empty(t, l.inForce())
 	})
 }
+
+func TestLocal_SyncEndsPausesThatTheOtherLedgerDoesNotHave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocal(testSpread, 1)
+		here, there, other := Key{Media: "m", Endpoint: "x"}, Key{Media: "m", Endpoint: "y"}, Key{Media: "n", Endpoint: "x"}
+		require.NoError(t, l.pause(t.Context(), other, time.Minute))
+		before := l.pausings()
+		require.NoError(t, l.pause(t.Context(), here, time.Minute))
+		told := map[Key]time.Time{there: time.Now().Add(time.Hour)}
+		l.sync("m", told, before)
+		require.Equal(t, map[Key]time.Duration{here: time.Minute, there: time.Hour, other: time.Minute}, l.inForce(), "one was ordered here since")
+		l.sync("m", told, l.pausings())
+		require.Equal(t, map[Key]time.Duration{there: time.Hour, other: time.Minute}, l.inForce(), "of another media nothing was told")
+	})
+}

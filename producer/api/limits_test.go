@@ -1,10 +1,14 @@
 package api_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/ratelimit"
@@ -169,4 +173,36 @@ func TestLimits_EndingAPauseWithoutRedisSaysWhatToDo(t *testing.T) {
 		require.Contains(t, w.Body.String(), says)
 	}
 	require.Empty(t, b.auditText())
+}
+
+// readOnly fails the scripts, which are what changes pauses.
+type readOnly struct{}
+
+func (readOnly) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (readOnly) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (readOnly) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if strings.HasPrefix(cmd.Name(), "eval") {
+			err := errors.New("READONLY a replica takes no writes")
+			cmd.SetErr(err)
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func TestLimits_APauseThatDoesNotEndIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	call := ratelimit.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+	b.redis.AddHook(readOnly{})
+	w := b.post("/api/v1/limits/end-pause", `{"media": "tencent"}`)
+	require.Equal(t, http.StatusServiceUnavailable, w.Code, w.Body.String())
+	require.Contains(t, w.Body.String(), "READONLY")
+	require.NotEmpty(t, b.audit()[0].Error)
 }
