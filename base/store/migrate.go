@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,11 +90,17 @@ func (s *Store) MigrateUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := s.database(name).checkBinlog(ctx); err != nil {
+			return fmt.Errorf("migrate the %s database: %w", name, err)
+		}
 		unlock, err := s.database(name).lockMigrations(ctx)
 		if err != nil {
 			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
-		if err = s.dropWidths(ctx, name); err == nil {
+		if err = s.database(name).mendVersions(ctx, versionTable(name)); err == nil {
+			err = s.dropWidths(ctx, name)
+		}
+		if err == nil {
 			err = s.migrateUp(ctx, name, p)
 		}
 		if err == nil {
@@ -150,6 +157,52 @@ func (s *Store) finishMigration(ctx context.Context, database, file string) erro
 		}
 	}
 	return nil
+}
+
+// ErrStatementBinlog says that the server cannot write what adsync writes.
+var ErrStatementBinlog = errors.New("the server's binlog_format is STATEMENT, with which it refuses every change of a row at the isolation level READ COMMITTED: " +
+	"set it to ROW or MIXED, in the server's configuration and by SET GLOBAL, and connect anew")
+
+// checkBinlog returns ErrStatementBinlog when the server keeps a binary log of statements alone (its error 1665).
+func (d *DB) checkBinlog(ctx context.Context) error {
+	if d.dialect == SQLiteDialect {
+		return nil
+	}
+	var rows []struct{ VariableName, Value string }
+	if err := d.Writer(ctx).Raw("SHOW VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format')").Scan(&rows).Error; err != nil {
+		return fmt.Errorf("ask for the server's binlog_format: %w", err)
+	}
+	settings := map[string]string{}
+	for _, r := range rows {
+		settings[strings.ToLower(r.VariableName)] = strings.ToUpper(r.Value)
+	}
+	if settings["binlog_format"] == "STATEMENT" && (settings["log_bin"] == "ON" || settings["log_bin"] == "1") {
+		return ErrStatementBinlog
+	}
+	return nil
+}
+
+// blankVersions reports whether a table of versions is there without a row. MySQL commits the making of the table by itself, and goose, which is to write
+// the first row then, takes an empty one for damage: a first migration leaves it when it is killed in between, or when the server refuses the row.
+func (d *DB) blankVersions(ctx context.Context, table string) (bool, error) {
+	tables, err := d.Tables(ctx)
+	if err != nil || !slices.Contains(tables, table) {
+		return false, err
+	}
+	filled, err := exists(d.Writer(ctx), "SELECT 1 FROM "+table+" LIMIT 1")
+	if err != nil {
+		return false, fmt.Errorf("look into %s: %w", table, err)
+	}
+	return !filled, nil
+}
+
+// mendVersions gives a blank table of versions its first row. It is called under the lock of migrations.
+func (d *DB) mendVersions(ctx context.Context, table string) error {
+	blank, err := d.blankVersions(ctx, table)
+	if err == nil && blank {
+		err = d.Writer(ctx).Exec("INSERT INTO "+table+" (version_id, is_applied) VALUES (0, ?)", true).Error
+	}
+	return err
 }
 
 // setVersionCharset gives the table that goose makes the character set of all others: goose leaves it to the database.
@@ -235,6 +288,16 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) 
 		if err != nil {
 			return nil, err
 		}
+		blank, err := s.database(name).blankVersions(ctx, versionTable(name))
+		if err != nil {
+			return nil, fmt.Errorf("status of the %s database: %w", name, err)
+		}
+		if blank {
+			for _, source := range p.ListSources() {
+				all = append(all, MigrationStatus{Database: name, Version: source.Version, Name: source.Path})
+			}
+			continue
+		}
 		list, err := p.Status(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("status of the %s database: %w", name, err)
@@ -250,9 +313,21 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) 
 func (s *Store) CheckSchema(ctx context.Context) error {
 	var errs []error
 	for _, name := range databases {
+		if err := s.database(name).checkBinlog(ctx); err != nil {
+			return fmt.Errorf("%s database: %w", name, err)
+		}
 		p, err := s.provider(name)
 		if err != nil {
 			return err
+		}
+		blank, err := s.database(name).blankVersions(ctx, versionTable(name))
+		if err != nil {
+			return fmt.Errorf("version of the %s database: %w", name, err)
+		}
+		if blank {
+			sources := p.ListSources()
+			errs = append(errs, &SchemaError{Database: name, Want: sources[len(sources)-1].Version})
+			continue
 		}
 		have, want, err := p.GetVersions(ctx)
 		if err != nil {

@@ -63,6 +63,24 @@ func TestMigrateUp_FinishesWhatHadBegun(t *testing.T) {
 }
 
 // To split a partition that has rows holds up everybody: the first day has its own before the first pull.
+// A first migration that was killed, or that the server refused, has left the table of versions without its first row.
+func TestMigrateUp_MendsAnEmptyTableOfVersions(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.Config(t))
+	require.Error(t, s.CheckSchema(t.Context()), "it makes the table too")
+	for database, db := range map[string]*store.DB{"config": s.Config, "data": s.Data} {
+		require.NoError(t, db.Writer(t.Context()).Exec("DELETE FROM adsync_"+database+"_version").Error)
+	}
+	err := s.CheckSchema(t.Context())
+	require.ErrorContains(t, err, "the config database is at version 0")
+	require.ErrorContains(t, err, "the data database is at version 0")
+	list, err := s.MigrationStatus(t.Context())
+	require.NoError(t, err)
+	require.False(t, list[0].Applied)
+	require.NoError(t, s.MigrateUp(t.Context()))
+	require.NoError(t, s.CheckSchema(t.Context()))
+}
+
 func TestMigrateUp_GivesTheComingDaysTheirPartitions(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
