@@ -18,6 +18,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/plural"
 	"adsync/base/redis"
+	"adsync/base/telemetry"
 )
 
 //go:embed ask.lua
@@ -26,7 +27,9 @@ var askSource string
 var askScript = goredis.NewScript(askSource)
 
 // pauseScript ends the pause ARGV[1] of the hash KEYS[1], or makes it last at least ARGV[2] microseconds from now, and tells those who listen
-// on the channel ARGV[3] of the media ARGV[4]. KEYS[2] counts the pauses. It is one script so that two processes which pause at once leave the longer pause.
+// on the channel ARGV[3] of the media ARGV[4]. KEYS[2] counts the pauses. It is one script so that two processes which pause at once leave the longer pause. The
+// number of the pauses rises before they are told of it: a server may refuse the channel to the user, and they then learn of it with their next ask. It returns
+// why they were not told, or nothing.
 var pauseScript = goredis.NewScript(`
 local d = tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -37,8 +40,10 @@ elseif (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0) or 0) < ends then
   redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', ends))
 end
 if d > 0 then redis.call('HINCRBY', KEYS[2], ARGV[1], 1) end
-redis.call('PUBLISH', ARGV[3], string.format('%.0f', d) .. '\n' .. ARGV[4] .. '\n' .. ARGV[1])
-return redis.call('HINCRBY', KEYS[1], '', 1)
+redis.call('HINCRBY', KEYS[1], '', 1)
+local told = redis.pcall('PUBLISH', ARGV[3], string.format('%.0f', d) .. '\n' .. ARGV[4] .. '\n' .. ARGV[1])
+if type(told) == 'table' and told.err then return told.err end
+return ''
 `)
 
 var errStrange = errors.New("strange answer")
@@ -51,6 +56,7 @@ type shared struct {
 	plain  bool // calls are counted, and not granted moments
 	counts *counts
 	log    *slog.Logger
+	causes *telemetry.CauseLog
 
 	mu      sync.Mutex
 	known   map[string]string  // by media: the number of the pauses as this process knows them
@@ -61,7 +67,7 @@ var _ ledger = (*shared)(nil)
 
 // newShared returns the ledger on client, with the arrival spread of Config. It asks nothing of Redis yet.
 func newShared(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *shared {
-	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, known: map[string]string{}, offsets: map[string]*offset{}}
+	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, causes: telemetry.NewCauseLog(log), known: map[string]string{}, offsets: map[string]*offset{}}
 }
 
 // ask costs one round trip, and one more for each granted limit of an hour or longer.
@@ -296,17 +302,29 @@ func (r *shared) count(ctx context.Context, media string, a ask, out *answer) er
 
 func (r *shared) pause(ctx context.Context, point Key, d time.Duration) error {
 	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(), point.Media}
-	if err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Err(); err != nil {
+	why, err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Text()
+	if err != nil {
 		return fmt.Errorf("pause %s: %w", point, err)
 	}
+	if why != "" {
+		r.untold(errors.New(why))
+	}
 	return nil
+}
+
+// untold logs that processes cannot tell each other of pauses.
+func (r *shared) untold(err error) {
+	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: processes learn of one with their next ask, within two seconds", err, "channel", r.channel())
 }
 
 // channel is where pauses are told.
 func (r *shared) channel() string { return r.keys.Of("", "pauses") }
 
-// listenAgain is how long a connection on which nothing could be heard is left alone.
-const listenAgain = 100 * time.Millisecond
+const (
+	// listenAgain is how long a connection on which nothing could be heard is left alone, and refusedAgain how long one whose user may not listen.
+	listenAgain  = 100 * time.Millisecond
+	refusedAgain = 10 * time.Second
+)
 
 func (r *shared) listen(ctx context.Context, told func(Key, time.Duration), lost func(error)) {
 	sub := r.client.Subscribe(ctx, r.channel())
@@ -325,7 +343,12 @@ func (r *shared) listen(ctx context.Context, told func(Key, time.Duration), lost
 			if errors.Is(err, goredis.ErrClosed) || ctx.Err() != nil {
 				return
 			}
-			if err := r.client.Ping(ctx).Err(); err != nil && !away {
+			if redis.Refused(err) { // It is there, and so is what it was told.
+				r.untold(err)
+				_ = sleep(ctx, refusedAgain)
+				continue
+			}
+			if err := r.client.Ping(ctx).Err(); err != nil && !redis.Refused(err) && !away {
 				away = true
 				lost(fmt.Errorf("listen for pauses: %w", err))
 			}

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -140,6 +141,61 @@ func TestShared_APauseIsToldToAllAndNeverShortened(t *testing.T) {
 }
 
 // What a Redis had granted that lost all keys is over before it grants anything.
+// New users of Redis 7 may use no channel. A pause then stood in Redis unread, and each one that was ordered counted as a Redis that is away.
+func TestShared_WithoutTheRightToItsChannelOthersLearnOfAPauseByAsking(t *testing.T) {
+	t.Parallel()
+	client, keys := redistest.New(t)
+	var log safeBuffer
+	point := Key{Media: "m", Endpoint: "reports", Scope: ScopePlatform}
+	refused := newShared(redistest.As(t, client, "~"+keys.Prefix()+":*", "+@all"), keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
+	other := newShared(client, keys, 0, quiet)
+	_, err := other.ask(t.Context(), "m", ask{})
+	require.NoError(t, err)
+
+	require.NoError(t, refused.pause(t.Context(), point, time.Minute))
+	got, err := other.ask(t.Context(), "m", ask{})
+	require.NoError(t, err)
+	require.Len(t, got.pauses, 1)
+	require.Contains(t, log.String(), "redis refuses the channel of pauses")
+
+	log.Reset()
+	refused = newShared(refused.client, keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
+	ctx, stop := context.WithCancel(t.Context())
+	listened := make(chan struct{})
+	go func() {
+		defer close(listened)
+		refused.listen(ctx, func(Key, time.Duration) {}, func(err error) { assert.NoError(t, err, "it is not away") })
+	}()
+	require.Eventually(t, func() bool { return log.String() != "" }, time.Minute, time.Millisecond)
+	stop()
+	<-listened
+	require.Contains(t, log.String(), "redis refuses the channel of pauses")
+}
+
+// safeBuffer is a buffer that is read while others write into it.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func (b *safeBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
+}
+
 func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	t.Parallel()
 	all, client, keys := ledgers(t, 1)

@@ -16,6 +16,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/redis"
+	"adsync/base/secret"
 )
 
 // Env names the variable that holds host:port of a real Redis to test on. Without it tests run on an embedded one.
@@ -47,6 +48,31 @@ func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 		_ = client.Close()
 	})
 	return client, keys
+}
+
+// As returns a client of a new user with some rights, as ACL SETUSER takes them, on the real Redis; it skips the test where there is none, since the embedded
+// one knows no users.
+func As(t testing.TB, client goredis.UniversalClient, rights ...string) goredis.UniversalClient {
+	t.Helper()
+	addr := os.Getenv(Env)
+	if addr == "" {
+		t.Skip("needs a server with users: set " + Env)
+	}
+	cfg := redis.DefaultConfig()
+	cfg.Addrs, cfg.MaxRetries, cfg.ReadTimeout = []string{addr}, 0, patience
+	cfg.Username, cfg.Password = fmt.Sprintf("test-%d", clock.Mark().UnixNano()), secret.NewText("hunter2")
+	if err := client.ACLSetUser(context.Background(), cfg.Username, append([]string{"on", ">hunter2", "resetchannels"}, rights...)...).Err(); err != nil {
+		t.Fatalf("make a user: %v", err)
+	}
+	as, err := redis.Open(cfg)
+	if err != nil {
+		t.Fatalf("open redis: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = as.Close()
+		_ = client.ACLDelUser(context.Background(), cfg.Username).Err()
+	})
+	return as
 }
 
 // Lose deletes all keys of keys, as if Redis had lost everything. FLUSHALL would take from other tests what is theirs.

@@ -1,0 +1,78 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// refusals are the words with which a server's error begins that stays the same until somebody changes the server or the user's rights, and inScript what it
+// says of a command within a script: of Redis 7.0, and of later ones.
+var (
+	refusals = []string{"NOPERM ", "NOAUTH ", "WRONGPASS ", "OOM ", "MISCONF "}
+	inScript = []string{"The user executing the script can't ", "ACL failure in script"}
+)
+
+// Refused reports whether the server answered and does not do what it was asked for: the user lacks a right or gave a wrong password, or the server's memory
+// is full. A server that refuses is not away: what it was told before still stands.
+func Refused(err error) bool {
+	answer, ok := errors.AsType[goredis.Error](err)
+	if !ok {
+		return false
+	}
+	text := answer.Error()
+	return slices.ContainsFunc(refusals, func(word string) bool { return strings.HasPrefix(text, word) }) ||
+		slices.ContainsFunc(inScript, func(words string) bool { return strings.Contains(text, words) })
+}
+
+// keysScript does on the key KEYS[1] what adsync's scripts do.
+var keysScript = goredis.NewScript(`
+redis.call('TIME')
+redis.call('SET', KEYS[1], '1', 'PX', 1000)
+redis.call('GET', KEYS[1])
+redis.call('PTTL', KEYS[1])
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'a', '1')
+redis.call('HINCRBY', KEYS[1], 'a', 1)
+redis.call('HGET', KEYS[1], 'a')
+redis.call('HGETALL', KEYS[1])
+redis.call('HLEN', KEYS[1])
+redis.call('HDEL', KEYS[1], 'a')
+redis.call('ZADD', KEYS[1], '1', 'a')
+redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf')
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '0')
+redis.call('PEXPIRE', KEYS[1], 1000)
+redis.call('ZREM', KEYS[1], 'a')
+return 1
+`)
+
+// CheckRights tries what adsync does with keys and channels of a deployment's prefix. Its error names the rights that the user lacks, as ACL SETUSER takes
+// them; an error for which Refused is false says that the server does not answer.
+func CheckRights(ctx context.Context, client goredis.UniversalClient, keys Keys) error {
+	channel := keys.Of("", "pauses")
+	err := keysScript.Run(ctx, client, []string{keys.Of("rights", "check")}).Err()
+	if err != nil {
+		return lacking("keys", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time", err)
+	}
+	channels := fmt.Sprintf("&%s:*", keys.Prefix())
+	if err := client.Publish(ctx, channel, "").Err(); err != nil {
+		return lacking("channels", channels, err)
+	}
+	sub := client.Subscribe(ctx, channel)
+	defer sub.Close()
+	if _, err := sub.Receive(ctx); err != nil {
+		return lacking("channels", channels, err)
+	}
+	return nil
+}
+
+func lacking(what, rights string, err error) error {
+	if !Refused(err) {
+		return err
+	}
+	return fmt.Errorf("the user may not use adsync's %s (%w): give it the rights %s by ACL SETUSER", what, err, rights)
+}
