@@ -53,7 +53,7 @@ return 1
 // CheckRights tries what adsync does with keys and channels of a deployment's prefix. Its error names the rights that the user lacks, as ACL SETUSER takes
 // them; an error for which Refused is false says that the server does not answer.
 func CheckRights(ctx context.Context, client goredis.UniversalClient, keys Keys) error {
-	channel := keys.Of("", "pauses")
+	channel := keys.Of("rights", "check")
 	err := keysScript.Run(ctx, client, []string{keys.Of("rights", "check")}).Err()
 	if err != nil {
 		return lacking("keys", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time", err)

@@ -108,8 +108,9 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 		return err
 	}
 	databaseTime := clock.NewDatabase(tables.Data.Now, logger)
+	keys := redis.NewKeys(cfg.Redis.KeyPrefix)
 	parts := engine.New(engine.Deps{
-		Store: tables, Broker: kafka, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
+		Store: tables, Broker: kafka, Redis: cache, Keys: keys, Box: box,
 		Planning: databaseTime, Waiting: databaseTime, Node: node(), Partner: partner, Retention: cfg.Retention, Tracer: tracer, Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 
@@ -117,7 +118,8 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 	server.NeedForRequests("data database", tables.Data.Ping)
 	server.Need("kafka", kafka.Ping)
 	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
-	server.Mention("redis", func(ctx context.Context) error { return cache.Ping(ctx).Err() })
+	// One that answers a ping may still refuse what is asked of it: its memory is full, or the user lacks a right.
+	server.Mention("redis", func(ctx context.Context) error { return redis.CheckRights(ctx, cache, keys) })
 
 	m := service.NewManager(logger)
 	m.Add("http", server)
