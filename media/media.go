@@ -246,6 +246,8 @@ type Row struct {
 	Funds    []fund.Row    // money only: what the row says of each kind
 	// Assets are what a creative shows, each once; nil where the row does not say. Lists that map assets only.
 	Assets []store.AssetUse
+	// MoreAssets says that Assets may lack some, since the id of one cannot be used: none is taken for removed.
+	MoreAssets bool
 	// Faults are the values that cannot be used. They are not set in the row.
 	Faults []wire.Fault
 	// Lost says that a key cannot be used, so that nobody knows what the row is about. The row counts and is not written.

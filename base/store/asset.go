@@ -105,7 +105,7 @@ func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[AssetUse]
 		write(use, r)
 	}
 	for use, r := range had {
-		if r.taken.IsZero() && !slices.Contains(row.Assets, use) {
+		if r.taken.IsZero() && !row.MoreAssets && !slices.Contains(row.Assets, use) {
 			r.taken = At(now)
 			write(use, r)
 		}

@@ -104,6 +104,11 @@ func TestAssets_KeepWhatCreativesShowedAndWhen(t *testing.T) {
 	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s), "a row that does not say changes nothing")
 	write(t, s, creativesOf(t, s, true, creative("1", `{"new":4}`)))
 	require.Equal(t, "-1 a md5 of a", uses(t, s)[0], "one that says none does")
+	write(t, s, creativesOf(t, s, true, creative("1", `{"new":5}`, "a", "b")))
+	lacks := creative("1", `{"new":6}`, "c")
+	lacks.MoreAssets = true
+	write(t, s, creativesOf(t, s, true, lacks))
+	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b", "1 c md5 of c"}, uses(t, s)[:3], "one that may show more removes nothing")
 }
 
 // A signature that could not be used, or was stored before it counted as unusable, does not stay.

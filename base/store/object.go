@@ -22,6 +22,8 @@ type ObjectRow struct {
 	Raw      []any
 	JSON     string
 	Assets   []AssetUse // what a creative shows; nil when that is not known
+	// MoreAssets says that Assets may lack some: none is taken for removed.
+	MoreAssets bool
 }
 
 // ObjectWrite is a pulled configuration level, or what of it changed.

@@ -424,6 +424,9 @@ func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
 			require.True(t, json.Valid(row.JSON), c.materials)
 			require.Contains(t, string(row.JSON), `"promotion_id":"7"`, c.materials)
 		}
+		for _, row := range page.Rows {
+			require.Equal(t, strings.Contains(c.materials, `"video_id":{}`), row.MoreAssets, "%s: an unusable id removes nothing", c.materials)
+		}
 		lost := slices.ContainsFunc(page.Faults, func(f wire.Fault) bool { return f.Kind == wire.KeyFault })
 		require.Equal(t, c.lost, lost, c.materials)
 	}

@@ -95,6 +95,7 @@ func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
 		Raw:    []any{wire.Text(promotion), wire.Text(string(material)), kind, wire.Text(m.Text("material_status"))},
 		JSON:   placed(m, map[string]string{"promotion_id": promotion, "material_kind": kind, "image_mode": mode}),
 	}
+	before := len(m.Faults())
 	for _, use := range []store.AssetUse{
 		{Kind: store.AssetVideo, ID: string(m.TextID("video_id"))}, {Kind: store.AssetImage, ID: string(m.TextID("video_cover_id"))},
 		{Kind: store.AssetImage, ID: string(m.TextID("image_id"))},
@@ -103,6 +104,7 @@ func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
 			row.Assets = append(row.Assets, use)
 		}
 	}
+	row.MoreAssets = len(m.Faults()) > before
 	if material != "" {
 		row.Object = creativeID(promotion, material)
 	}

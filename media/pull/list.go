@@ -152,7 +152,9 @@ func atEpoch(rows []media.Row) []media.Row {
 func objectRows(rows []media.Row) []store.ObjectRow {
 	out := make([]store.ObjectRow, len(rows))
 	for i, r := range rows {
-		out[i] = store.ObjectRow{Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON), Assets: r.Assets}
+		out[i] = store.ObjectRow{
+			Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON), Assets: r.Assets, MoreAssets: r.MoreAssets,
+		}
 	}
 	return out
 }

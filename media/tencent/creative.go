@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,13 +32,14 @@ var creatives = cursorList{endpoint: creativesEndpoint, read: readCreative, fiel
 
 func readCreative(c *wire.Row) media.Row {
 	name, modified := c.Text("dynamic_creative_name"), c.Unix("last_modified_time")
+	assets, all := shown(c)
 	return media.Row{
 		Object: c.Key("dynamic_creative_id"), Name: wire.Cut(name), Modified: modified, Deleted: c.Bool("is_deleted"),
 		Raw: []any{
 			wire.Text(name), wire.Text(string(c.ID("adgroup_id"))), wire.Text(c.Text("configured_status")), wire.Text(c.Text("creative_set_approval_status")),
 			store.At(c.Unix("created_time")), store.At(modified),
 		},
-		Assets: shown(c),
+		Assets: assets, MoreAssets: !all,
 	}
 }
 
@@ -53,54 +55,80 @@ var assetFields = map[string]string{
 	"video": store.AssetVideo, "video2": store.AssetVideo, "video3": store.AssetVideo, // of app_promotion_video
 }
 
-// shown finds the images and videos among a creative's components; nil when it was not told of any component. A
-// component that the advertiser has taken out stays in the list, as a deleted one.
-func shown(c *wire.Row) []store.AssetUse {
+// shown finds the images and videos among a creative's components; nil when it was not told of any component, or of none that can be read. all
+// says that the id of each could be used. A component that the advertiser has taken out stays in the list, as a deleted one.
+func shown(c *wire.Row) (uses []store.AssetUse, all bool) {
 	// Ids among the components keep all their digits.
 	decoder := json.NewDecoder(bytes.NewReader(c.Fields()["creative_components"]))
 	decoder.UseNumber()
 	var components any
 	if decoder.Decode(&components) != nil || components == nil {
-		return nil
+		return nil, true
 	}
+	switch told := components.(type) {
+	case map[string]any, []any:
+	case string:
+		if !store.IsNoValue(told) {
+			unusable(c, "creative_components", "is a text")
+		}
+		return nil, true
+	default:
+		unusable(c, "creative_components", fmt.Sprintf("%.40q is neither an object nor a list", fmt.Sprint(told)))
+		return nil, true
+	}
+	before := len(c.Faults())
 	found := map[store.AssetUse]bool{}
-	var walk func(value any)
-	walk = func(value any) {
-		switch value := value.(type) {
-		case []any:
-			for _, v := range value {
-				walk(v)
-			}
-		case map[string]any:
-			if value["is_deleted"] == true {
-				return
-			}
-			for field, v := range value {
-				kind, isAsset := assetFields[field]
-				switch v.(type) {
-				case string, json.Number:
-					if !isAsset {
-						continue
-					}
-					if id := assetID(c, field, v); id != "" {
-						found[store.AssetUse{Kind: kind, ID: id}] = true
-					}
-				default:
-					walk(v)
+	findAssets(c, components, found)
+	return append([]store.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...), len(c.Faults()) == before
+}
+
+// findAssets adds the images and videos in a value of a creative's components to those that were found.
+func findAssets(c *wire.Row, within any, found map[store.AssetUse]bool) {
+	switch within := within.(type) {
+	case []any:
+		for _, v := range within {
+			findAssets(c, v, found)
+		}
+	case map[string]any:
+		if isTrue(within["is_deleted"]) {
+			return
+		}
+		for field, v := range within {
+			kind, isAsset := assetFields[field]
+			switch v.(type) {
+			case []any, map[string]any:
+				if strings.HasSuffix(field, "_id") && isAsset {
+					unusable(c, "creative_components."+field, "is neither a number nor a text")
+				}
+				findAssets(c, v, found)
+			default:
+				if !isAsset {
+					continue
+				}
+				if id := assetID(c, field, v); id != "" {
+					found[store.AssetUse{Kind: kind, ID: id}] = true
 				}
 			}
 		}
 	}
-	walk(components)
-	return append([]store.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...)
 }
 
-// assetID reads the id of an asset, a text or a json.Number; "" when it is not set or cannot be used.
+// isTrue reads a truth value, also one that is a number or a text.
+func isTrue(value any) bool {
+	text, err := json.Marshal(value)
+	return err == nil && wire.Flag(text)
+}
+
+func unusable(c *wire.Row, field, why string) {
+	c.Add([]wire.Fault{{Field: field, Kind: wire.AttributeFault, Why: why}})
+}
+
+// assetID reads the id of an asset; "" when it is not set or cannot be used.
 func assetID(c *wire.Row, field string, value any) string {
 	text, err := json.Marshal(value)
 	var id wire.TextID
 	if err = cmp.Or(err, id.UnmarshalJSON(text)); err != nil {
-		c.Add([]wire.Fault{{Field: "creative_components." + field, Kind: wire.AttributeFault, Why: err.Error()}})
+		unusable(c, "creative_components."+field, err.Error())
 	}
 	return string(id)
 }

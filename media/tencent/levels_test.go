@@ -1,6 +1,7 @@
 package tencent
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"adsync/base/store"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 func findList(t *testing.T, name string) media.List {
@@ -96,13 +98,41 @@ func TestCreatives_TellWhatTheyShow(t *testing.T) {
 		`{"video_showcase":[{"value":{"video":{"video_id":"9","cover_id":"10"}}}],"image_showcase":[{"value":{"image":{"image_id":"11","original_image_id":"12"}}}]}`: {
 			{Kind: "image", ID: "10"}, {Kind: "image", ID: "11"}, {Kind: "video", ID: "9"},
 		},
-		`{"brand":[{"value":{"brand_image_id":"13"}}],"floating_zone":[{"value":{"floating_zone_image_id":"14"}}]}`: {},
-		`{}`:   {},
-		`null`: nil,
+		`{"brand":[{"value":{"brand_image_id":"13"}}],"floating_zone":[{"value":{"floating_zone_image_id":"14"}}]}`:                                        {},
+		`{"image":[{"value":{"image_id":"1"},"is_deleted":1},{"value":{"image_id":"2"},"is_deleted":"true"},{"value":{"image_id":"3"},"is_deleted":"0"}]}`: {{Kind: "image", ID: "3"}},
+		`{"image":[{"value":{"image_id":"-"}}]}`: {},
+		`{}`:                                     {},
+		`[]`:                                     {},
+		`null`:                                   nil,
+		`"-"`:                                    nil,
+		`""`:                                     nil,
 	} {
 		row := media.OpenRow([]byte(`{"dynamic_creative_id":5,"creative_components":`+components+`}`), readCreative)
 		require.Empty(t, row.Faults)
 		require.Equal(t, want, row.Assets, components)
+		require.False(t, row.MoreAssets, components)
+	}
+}
+
+// What nobody can read says nothing of what a creative shows: nothing is taken for removed.
+func TestCreatives_WhoseComponentsCannotBeUsedRemoveNothing(t *testing.T) {
+	t.Parallel()
+	for components, want := range map[string][]store.AssetUse{
+		`"x"`: nil, `7`: nil, `true`: nil, `1e999`: nil,
+		`{"image":[{"value":{"image_id":{}}},{"value":{"image_id":"2"}}]}`:     {{Kind: "image", ID: "2"}},
+		`{"image":[{"value":{"image_id":["1"]}},{"value":{"image_id":"2"}}]}`:  {{Kind: "image", ID: "2"}},
+		`{"image":[{"value":{"image_id":true}},{"value":{"image_id":"2"}}]}`:   {{Kind: "image", ID: "2"}},
+		`{"image":[{"value":{"image_id":"a b"}}]}`:                             {},
+		`{"video":[{"value":{"video_id":"视频","cover_id":"77"}}]}`:              {{Kind: "image", ID: "77"}},
+		`{"video":[{"value":{"video_id":"` + strings.Repeat("9", 65) + `"}}]}`: {},
+	} {
+		row := media.OpenRow([]byte(`{"dynamic_creative_id":5,"creative_components":`+components+`}`), readCreative)
+		require.False(t, row.Lost, components)
+		require.Len(t, row.Faults, 1, components)
+		require.Equal(t, wire.AttributeFault, row.Faults[0].Kind, components)
+		require.Contains(t, row.Faults[0].Field, "creative_components", components)
+		require.Equal(t, want, row.Assets, components)
+		require.Equal(t, want != nil, row.MoreAssets, components)
 	}
 }
 
