@@ -127,6 +127,13 @@ func (l fileList) numbered(ctx context.Context, api media.API, filter map[string
 // firstUpload is a day before which the platform had no files.
 const firstUpload day.Day = "2013-01-01"
 
+// The ends of all days. The first and the last stretch of a library reach to them, for what the platform dates oddly: the document has start_time
+// and end_time used together only.
+const (
+	dayMin = "1970-01-01"
+	dayMax = "9999-12-31"
+)
+
 // stretchDays is how many days a stretch has at most: in most accounts fewer than filesReach files are uploaded in them.
 const stretchDays = 512
 
@@ -163,7 +170,14 @@ func (l fileList) byDays(ctx context.Context, api media.API, q media.ListQuery, 
 	until := day.Of(q.Until, china)
 	for {
 		to := min(s.from.Add(s.days-1), until)
-		out, err := l.numbered(ctx, api, map[string]string{"start_time": s.from.String(), "end_time": to.String()}, s.page)
+		filter := map[string]string{"start_time": s.from.String(), "end_time": to.String()}
+		if q.Since.IsZero() && s.from == firstUpload {
+			filter["start_time"] = dayMin
+		}
+		if q.Since.IsZero() && to == until {
+			filter["end_time"] = dayMax
+		}
+		out, err := l.numbered(ctx, api, filter, s.page)
 		switch {
 		case err != nil:
 			return out, err

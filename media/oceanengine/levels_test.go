@@ -327,7 +327,7 @@ func TestFiles_ReadTheWireFormat(t *testing.T) {
 // There are no pages beyond 10,000 files: they are read by their days of upload.
 func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 	t.Parallel()
-	uploads := map[day.Day]int{"2014-05-01": 1, "2026-11-01": 9_950, "2026-11-02": 150, "2026-11-20": 2}
+	uploads := map[day.Day]int{"1970-01-01": 1, "2100-01-01": 1, "2014-05-01": 1, "2026-11-01": 9_950, "2026-11-02": 150, "2026-11-20": 2}
 	total := 0
 	for _, n := range uploads {
 		total += n

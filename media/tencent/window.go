@@ -18,7 +18,8 @@ const numberedCap = 10_000
 // clockAhead is how far the platform's clock may be ahead of ours.
 const clockAhead = 24 * time.Hour
 
-// window is a part of a library: what was made from a second to another, both included, up to the last one.
+// window is a part of a library: what was made from a second to another, both included, up to the last one. The window that ends there is open:
+// it has what the platform dates later.
 type window struct {
 	from, to, last int64
 	number         int // of the page
@@ -41,7 +42,11 @@ func (w window) page(ctx context.Context, ask func(ctx context.Context, page str
 		second := func(operator string, at int64) filter {
 			return filter{Field: "created_time", Operator: operator, Values: []string{strconv.FormatInt(at, 10)}}
 		}
-		out, err := ask(ctx, strconv.Itoa(w.number), second("GREATER_EQUALS", w.from), second("LESS_EQUALS", w.to))
+		made := []filter{second("GREATER_EQUALS", w.from)}
+		if w.to < w.last {
+			made = append(made, second("LESS_EQUALS", w.to))
+		}
+		out, err := ask(ctx, strconv.Itoa(w.number), made...)
 		if err != nil {
 			return media.Page{}, err
 		}

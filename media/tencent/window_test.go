@@ -21,7 +21,7 @@ func TestAssets_OfALargeLibraryAreReadInWindows(t *testing.T) {
 	for i := range made {
 		made[i] = 1_790_000_000 + int64(i)*3
 	}
-	made[0], made[1] = 1_000_000_001, 1_600_000_000
+	made[0], made[1], made[2] = 1_000_000_001, 1_600_000_000, 4_102_444_800 // The last is of the year 2100.
 	s := &server{answer: func(_ string, q url.Values) string {
 		var filters []filter
 		require.NoError(t, json.Unmarshal([]byte(q.Get("filtering")), &filters))
