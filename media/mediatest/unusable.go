@@ -22,6 +22,7 @@ var badValues = []string{
 	`"0000-00-00 25:00:00"`,      // a text that is no number and no time
 	"1795000000000",              // milliseconds as seconds
 	`"a\u0000b"`, "true", "null", // others
+	`"a\ud83d"`, // half of an escaped character
 }
 
 // badEach is how many of them each value is broken by.

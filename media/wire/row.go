@@ -29,7 +29,8 @@ type faults struct {
 	lost bool
 }
 
-// Open reads a row. Text that is not valid UTF-8 is repaired: U+FFFD takes the place of what cannot be read.
+// Open reads a row. Text that is not valid UTF-8, or holds half of an escaped character, is repaired: U+FFFD takes the place of what cannot be
+// read.
 func Open(raw json.RawMessage) *Row {
 	r := &Row{raw: raw, found: &faults{}}
 	r.repair()
@@ -39,20 +40,21 @@ func Open(raw json.RawMessage) *Row {
 	return r
 }
 
-// repair makes the row valid UTF-8 and names the fields whose text was not.
+// repair makes the row valid text and names the fields whose text was not.
 func (r *Row) repair() {
-	if utf8.Valid(r.raw) {
+	whole, changed := repaired(r.raw)
+	if !changed {
 		return
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(r.raw, &fields) == nil {
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			if !utf8.Valid(fields[name]) {
-				r.fault(name, AttributeFault, "is not valid UTF-8, and was repaired")
+			if _, changed := repaired(fields[name]); changed {
+				r.fault(name, AttributeFault, "is not valid text, and was repaired")
 			}
 		}
 	}
-	r.raw = bytes.ToValidUTF8(r.raw, []byte("\uFFFD"))
+	r.raw = whole
 }
 
 // JSON returns the whole row as it came, repaired.

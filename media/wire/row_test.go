@@ -139,6 +139,32 @@ func TestRow_RepairsTextThatIsCutInsideACharacter(t *testing.T) {
 	require.False(t, r.Lost())
 }
 
+// Half of an escaped character is replaced by every decoder: the fault is named, and the row's JSON is one that databases take.
+func TestRow_RepairsEscapesOfHalfACharacter(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`a\ud83d`: "a\uFFFD", `\uD83Db`: "\uFFFDb", `\ude00`: "\uFFFD", `\ude00\ud83d`: "\uFFFD\uFFFD", `\ud83d\ud83d\ude00`: "\uFFFD😀", `\ud83d\\ude00`: "\uFFFD\\ude00", `\ud83d\n`: "\uFFFD\n",
+	} {
+		r := wire.Open([]byte(`{"id":1,"name":"` + text + `","in":{"name":"` + text + `"},"good":"\ud83d\ude00"}`))
+		require.Equal(t, want, r.Text("name"), text)
+		require.Equal(t, want, r.In("in").Text("name"), text)
+		require.Empty(t, r.Exact("name"), text)
+		require.Equal(t, "😀", r.Text("good"))
+		require.Equal(t, "1", r.Key("id"))
+		require.Equal(t, map[string]wire.FaultKind{"name": wire.AttributeFault, "in": wire.AttributeFault}, kinds(r.Faults()), text)
+		again := wire.Open(r.JSON())
+		require.Empty(t, again.Faults(), "%s: row_json is whole", text)
+		require.Equal(t, want, again.Text("name"), text)
+	}
+	for _, text := range []string{`😀`, `\ud83d\ude00`, `\\ud83d`, `\u00e9\"`, `\uffff`} {
+		raw := `{"name":"` + text + `"}`
+		r := wire.Open([]byte(raw))
+		require.NotEmpty(t, r.Text("name"), text)
+		require.Empty(t, r.Faults(), text)
+		require.Equal(t, raw, string(r.JSON()), text)
+	}
+}
+
 // A signature that is repaired or cut is that of no file.
 func TestRow_AnExactTextIsUnsetWhereItCannotBeUsedAsItCame(t *testing.T) {
 	t.Parallel()
