@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
@@ -132,9 +133,10 @@ func (r *liveRun) look(ctx context.Context, runs []store.Run, last bool) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%d of %d days, %d of %d pulls, %d calls", r.daysDone(covered), r.Days, ended, max(total, ended), r.calls.total())
+	text := fmt.Sprintf("%d of %s, %d of %s, %s", r.daysDone(covered), plural.Count(r.Days, "day", "days"), ended, plural.Count(max(total, ended), "pull", "pulls"),
+		plural.Count(r.calls.total(), "call", "calls"))
 	if waiting > 0 {
-		text += fmt.Sprintf("; %d wait to be tried again", waiting)
+		text += fmt.Sprintf("; %s to be tried again", plural.Count(waiting, "waits", "wait"))
 	}
 	r.progress.show(text, last)
 	return nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media/system"
@@ -132,7 +133,7 @@ func (s *stack) once(ctx context.Context) error {
 		}
 		report.Runs = append(report.Runs, again...)
 	}
-	say("%d runs have ended; comparing every row with the platforms' truth\n\n", len(report.Runs))
+	say("%s ended; comparing every row with the platforms' truth\n\n", plural.Count(len(report.Runs), "run has", "runs have"))
 	if report.Truth, err = s.verify(ctx, now, began); err != nil {
 		return err
 	}
@@ -270,12 +271,15 @@ func printOnce(out io.Writer, r OnceReport) {
 		t := r.Truth.Tables[name]
 		fmt.Fprintf(out, "%-28s %10d %8d %12d\n", name, t.Rows, t.Columns, t.Differences)
 	}
-	fmt.Fprintf(out, "\n%d rows compared with the platforms' truth (%d expected, %d of them not all zero): %d differences\n",
-		r.Truth.RowsCompared, r.Truth.ExpectedRows, r.Truth.NonzeroRows, r.Truth.Differences)
+	differences := func(n int64) string { return plural.Count(n, "difference", "differences") }
+	rows := func(n int64) string { return plural.Count(n, "row", "rows") }
+	fmt.Fprintf(out, "\n%s compared with the platforms' truth (%d expected, %d of them not all zero): %s\n",
+		rows(int64(r.Truth.RowsCompared)), r.Truth.ExpectedRows, r.Truth.NonzeroRows, differences(int64(r.Truth.Differences)))
 	if r.Story != nil {
-		fmt.Fprintf(out, "%d rows of %d pulls compared with what was published while they were fetched: %d differences\n",
-			r.Story.RowsCompared, r.Story.Pulls, r.Story.Differences)
-		fmt.Fprintf(out, "%d days whose last pull of the night was not whole, %d runs cancelled at its end\n", r.Story.NotWhole, r.Story.Cancelled)
+		fmt.Fprintf(out, "%s of %s compared with what was published while they were fetched: %s\n",
+			rows(int64(r.Story.RowsCompared)), plural.Count(r.Story.Pulls, "pull", "pulls"), differences(int64(r.Story.Differences)))
+		fmt.Fprintf(out, "%s whose last pull of the night was not whole, %s cancelled at its end\n",
+			plural.Count(r.Story.NotWhole, "day", "days"), plural.Count(r.Story.Cancelled, "run", "runs"))
 	}
 	fmt.Fprintln(out, r.Accounts)
 	for _, t := range r.traps {

@@ -17,6 +17,7 @@ import (
 	"adsync/base/broker/embedded"
 	"adsync/base/clock"
 	"adsync/base/httpapi"
+	"adsync/base/plural"
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
 	redisembedded "adsync/base/redis/embedded"
@@ -405,7 +406,7 @@ func (s *stack) progress() func([]store.Run) {
 			}
 			ended += r.Ended()
 		}
-		fmt.Fprintf(s.Out, "%d of %d runs open, %d of %d subtasks done\n", open, len(runs), ended, total)
+		fmt.Fprintf(s.Out, "%d of %s open, %d of %s done\n", open, plural.Count(len(runs), "run", "runs"), ended, plural.Count(total, "subtask", "subtasks"))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/engine"
@@ -63,7 +64,7 @@ All of them work on the tables, which must be there ("adsync migrate up"); but f
 				}
 				out := cmd.OutOrStdout()
 				if b.Written {
-					fmt.Fprintf(out, "%d simulated accounts are bound.\n", b.Accounts)
+					fmt.Fprintf(out, "%s bound.\n", plural.Count(b.Accounts, "simulated account is", "simulated accounts are"))
 				} else {
 					fmt.Fprintln(out, "There are bindings already: nothing was written.")
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/clock"
+	"adsync/base/plural"
 	"adsync/base/task"
 )
 
@@ -110,6 +111,22 @@ func (r *runRow) total() string {
 		return "…"
 	}
 	return strconv.FormatInt(*r.Counts.Total, 10)
+}
+
+// verb is the form of a verb that goes with so many.
+func verb[N ~int | ~int64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// subtasks is total with its noun.
+func (r *runRow) subtasks() string {
+	if r.Counts.Total == nil {
+		return "… subtasks"
+	}
+	return plural.Count(*r.Counts.Total, "subtask", "subtasks")
 }
 
 // open tells whether the run has not ended yet.
@@ -274,11 +291,11 @@ func (r *runRow) progress() string {
 	case r.State == "pending":
 		return "It is ordered, and not made yet."
 	case r.Counts.Total == nil:
-		return fmt.Sprintf("Its subtasks are being made; %d have ended.", r.ended())
+		return fmt.Sprintf("Its subtasks are being made; %s ended.", plural.Count(r.ended(), "has", "have"))
 	}
-	line := fmt.Sprintf("%d of %s subtasks have ended", r.ended(), r.total())
+	line := fmt.Sprintf("%d of %s %s ended", r.ended(), r.subtasks(), verb(r.ended(), "has", "have"))
 	if n := r.undone(); n > 0 {
-		line += fmt.Sprintf(", %d were not done", n)
+		line += fmt.Sprintf(", %s not done", plural.Count(n, "was", "were"))
 	}
 	if !r.EstimatedEnd.IsZero() {
 		line += ", the rest by about " + moment(r.EstimatedEnd)

@@ -44,7 +44,7 @@ func TestTasksRun_WaitsForTheEndOfTheRun(t *testing.T) {
 				require.JSONEq(t, answers[3], r.stdout)
 				return
 			}
-			require.Contains(t, r.stdout, "Ordered run 7 of a.task.\nIt is ordered, and not made yet.\n2 of 3 subtasks have ended, 1 were not done, the rest by about 2026-11-21T10:30:26Z.\nrun ")
+			require.Contains(t, r.stdout, "Ordered run 7 of a.task.\nIt is ordered, and not made yet.\n2 of 3 subtasks have ended, 1 was not done, the rest by about 2026-11-21T10:30:26Z.\nrun ")
 			require.Contains(t, r.stdout, "adsync runs rerun 7\n")
 		})
 	}

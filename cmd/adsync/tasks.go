@@ -208,7 +208,7 @@ func printTask(w io.Writer, answer []byte) error {
 		}
 		line("concurrency", "%s", concurrency)
 		if k.FanOutRate > 0 {
-			line("fan-out", "%d subtasks a second", k.FanOutRate)
+			line("fan-out", "%s a second", plural.Count(k.FanOutRate, "subtask", "subtasks"))
 		}
 		line("revision", "%d", k.Revision)
 	}

@@ -135,7 +135,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.Equal(t, exitFailure, r.code, r.stdout)
 	id = regexp.MustCompile(`^Ordered run (\d+) of `).FindStringSubmatch(r.stdout)[1]
 	require.Contains(t, r.stdout, "To take it up again: adsync runs rerun "+id)
-	require.Contains(t, r.stderr, "the run "+id+" has ended as failed, and 1 of its 1 subtasks were not done")
+	require.Contains(t, r.stderr, "the run "+id+" has ended as failed, and 1 of its 1 subtask was not done")
 	require.Contains(t, did("runs", "rerun", id, "--rate=10"), "1 dead subtask, about ")
 	require.Contains(t, did("runs", "rerun", id), "Nothing was changed: add --yes to do it.")
 	require.Regexp(t, `(?m)^Ordered run \d+ of `+name+`\.$`, did("runs", "rerun", id, "--yes"))

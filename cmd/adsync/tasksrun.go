@@ -108,7 +108,7 @@ func printOrder(w io.Writer, answer []byte) error {
 func (r *runRow) failure() error {
 	text := fmt.Sprintf("the run %s has ended as %s", r.ID, r.State)
 	if n := r.undone(); n > 0 {
-		text += fmt.Sprintf(", and %d of its %s subtasks were not done", n, r.total())
+		text += fmt.Sprintf(", and %d of its %s %s not done", n, r.subtasks(), verb(n, "was", "were"))
 	}
 	if r.Error != "" {
 		text += ": " + clean(r.Error)

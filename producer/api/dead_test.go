@@ -362,7 +362,7 @@ func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
 	}
 	// As the leader has it: the run marks what it takes up, and takes it away when it is done.
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = 5 WHERE run_id = ?", run).Error)
-	require.Contains(t, refusal(rerun, http.StatusConflict), "The 2 failed subtasks of run "+id(run)+" are being taken up already")
+	require.Contains(t, refusal(rerun, http.StatusConflict), "The 2 failed subtasks of this run are being taken up already: the list of the dead subtasks of run "+id(run))
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM subtask_dead").Error)
 	require.Contains(t, refusal(rerun, http.StatusConflict), "were taken up or dropped already")
 	well := task.NewRunID(died.Add(time.Hour))

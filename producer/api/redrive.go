@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
+	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/producer"
@@ -96,7 +97,8 @@ func (a *api) rerunFailed(c *gin.Context) error {
 // nothingFailed tells why there is nothing of a run to take up.
 func (a *api) nothingFailed(ctx context.Context, id, redriving int64) error {
 	if redriving > 0 {
-		return httpapi.NewProblem(http.StatusConflict, "The %d failed subtasks of run %d are being taken up already: the list of its dead subtasks tells by which run.", redriving, id)
+		return httpapi.NewProblem(http.StatusConflict, "The %s being taken up already: the list of the dead subtasks of run %d tells by which run.",
+			plural.Count(redriving, "failed subtask of this run is", "failed subtasks of this run are"), id)
 	}
 	run, err := a.Store.Run(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -109,7 +111,8 @@ func (a *api) nothingFailed(ctx context.Context, id, redriving int64) error {
 		return err
 	}
 	if run.Failed > 0 {
-		return httpapi.NewProblem(http.StatusConflict, "The %d failed subtasks of run %d were taken up or dropped already. To pull its days again, run its task for them.", run.Failed, id)
+		return httpapi.NewProblem(http.StatusConflict, "The %s taken up or dropped already. To pull the days of run %d again, run its task for them.",
+			plural.Count(run.Failed, "failed subtask of this run was", "failed subtasks of this run were"), id)
 	}
 	return httpapi.NewProblem(http.StatusConflict, "Nothing of run %d has failed: its state is %s.", id, run.State)
 }
