@@ -23,11 +23,18 @@ const Earliest Day = "2010-01-01"
 // yearsAhead is how far ahead of now people may name a day, of a binding that is to end.
 const yearsAhead = 5
 
-// Given reads a day that a person named, and refuses those of which platforms can have no figures. The error is a phrase that
-// says what would be right.
-func Given(text string, now time.Time) (Day, error) {
+// Given reads a day that a person named, and refuses those of which platforms can have no figures: before Earliest, and after tomorrow by
+// UTC, which begins first where clocks are furthest ahead. The error is a phrase that says what would be right.
+func Given(text string, now time.Time) (Day, error) { return given(text, now, of(now.UTC()).Add(1)) }
+
+// GivenAhead reads a day of a binding, which may lie years ahead.
+func GivenAhead(text string, now time.Time) (Day, error) {
+	return given(text, now, of(now.UTC().AddDate(yearsAhead, 0, 0)))
+}
+
+func given(text string, now time.Time, latest Day) (Day, error) {
 	d, err := Parse(text)
-	if latest := of(now.UTC().AddDate(yearsAhead, 0, 0)); err != nil || d < Earliest || d > latest {
+	if err != nil || d < Earliest || d > latest {
 		return "", fmt.Errorf("want a day from %s to %s, such as %s", Earliest, latest, of(now.UTC()))
 	}
 	return d, nil

@@ -93,13 +93,19 @@ func BenchmarkOf(b *testing.B) {
 func TestGiven_RefusesDaysThatNoPlatformHas(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
-	for _, text := range []string{"", "0000-01-01", "0001-01-01", "1970-01-01", "2009-12-31", "2031-11-22", "9999-12-31", "2026-02-30", "21.11.2026", "2026-1-1"} {
+	for _, text := range []string{"", "0000-01-01", "0001-01-01", "1970-01-01", "2009-12-31", "2026-11-23", "2031-11-21", "2031-11-22", "9999-12-31", "2026-02-30", "21.11.2026", "2026-1-1"} {
 		_, err := day.Given(text, now)
-		require.EqualError(t, err, "want a day from 2010-01-01 to 2031-11-21, such as 2026-11-21", text)
+		require.EqualError(t, err, "want a day from 2010-01-01 to 2026-11-22, such as 2026-11-21", text)
 	}
-	for _, text := range []string{"2010-01-01", "2024-02-29", "2026-11-22", "2031-11-21"} {
+	for _, text := range []string{"2010-01-01", "2024-02-29", "2026-11-22"} {
 		d, err := day.Given(text, now)
 		require.NoError(t, err)
 		require.Equal(t, day.Day(text), d)
 	}
+	// A binding may end in years.
+	d, err := day.GivenAhead("2031-11-21", now)
+	require.NoError(t, err)
+	require.Equal(t, day.Day("2031-11-21"), d)
+	_, err = day.GivenAhead("2031-11-22", now)
+	require.EqualError(t, err, "want a day from 2010-01-01 to 2031-11-21, such as 2026-11-21")
 }

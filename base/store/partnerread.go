@@ -170,7 +170,7 @@ func partnerDay(value any) (day.Day, error) {
 	if len(text) > len(time.DateOnly) && (text[len(time.DateOnly)] == ' ' || text[len(time.DateOnly)] == 'T') {
 		head = text[:len(time.DateOnly)]
 	}
-	d, err := day.Given(head, clock.System{}.Now())
+	d, err := day.GivenAhead(head, clock.System{}.Now())
 	if err != nil {
 		return "", fmt.Errorf("%s is refused: %w", shown(text), err)
 	}

@@ -209,7 +209,7 @@ func plans(s *store.Store, open int64) []plan {
 	for name, f := range map[string]store.RunSearch{
 		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed}, "of a task and a state": {TaskName: "task.7", States: failed},
 		"of a platform and states since a time": {Media: "tencent", States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
-		"a later page": {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
+		"a later page":                          {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
 		"of a state that few have": {States: []task.RunState{task.RunRunning}}, "of a task and a state that none has": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
 	} {
 		f.Limit = 51

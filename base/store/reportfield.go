@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -65,11 +66,17 @@ func (s *Store) PutReportField(ctx context.Context, actor string, f ReportField,
 	if f.Level != "" {
 		where, args = where+" AND level = ?", append(args, f.Level)
 	}
+	rows := append([]ReportField{f}, more...)
 	err := s.edit(ctx, Editor{actor, "field.put"}, "report_field", nil, func(tx *gorm.DB) error {
+		var have []ReportField
+		err := tx.Raw("SELECT report, level, state, reason, accepted_at IS NOT NULL AS accepted FROM report_field WHERE "+where, args...).Scan(&have).Error
+		if err != nil || sameFields(have, rows) {
+			return err
+		}
 		if err := tx.Exec("DELETE FROM report_field WHERE "+where, args...).Error; err != nil {
 			return err
 		}
-		for _, row := range append([]ReportField{f}, more...) {
+		for _, row := range rows {
 			accepted := "NULL"
 			if row.Accepted {
 				accepted = s.Config.dialect.Now()
@@ -86,6 +93,16 @@ func (s *Store) PutReportField(ctx context.Context, actor string, f ReportField,
 		return fmt.Errorf("write the field %s of %s: %w", f.Field, f.Media, err)
 	}
 	return nil
+}
+
+// sameFields reports whether the rows of a field are already as they are to be, whoever has written them. A field that is being tried is not:
+// writing it again tries it again.
+func sameFields(have, want []ReportField) bool {
+	return len(have) == len(want) && !slices.ContainsFunc(want, func(w ReportField) bool {
+		return w.Trying() || !slices.ContainsFunc(have, func(h ReportField) bool {
+			return h.Report == w.Report && h.Level == w.Level && h.State == w.State && h.Reason == cut(w.Reason, 512) && h.Accepted == w.Accepted
+		})
+	})
 }
 
 // RetireReportField notes that the platform refuses a field of one report and level, and tells whether this is the first to say so. A

@@ -50,6 +50,33 @@ func TestRetireReportField_IsFirstOnce(t *testing.T) {
 	require.Equal(t, []string{"40000 unknown", "adsync"}, []string{rows[1].Reason, rows[1].ChangedBy})
 }
 
+func TestPutReportField_OfWhatIsThereAlreadyChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	audits := func() (n int) {
+		require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log").Row().Scan(&n))
+		return n
+	}
+	put := func(by string, state store.FieldState, accepted bool) {
+		t.Helper()
+		require.NoError(t, s.PutReportField(t.Context(), by, store.ReportField{Media: "tencent", Field: "a", State: state, ChangedBy: by, Accepted: accepted}))
+	}
+	for _, state := range []store.FieldState{store.FieldOff, store.FieldAsked} {
+		put("otto", state, true)
+		before := audits()
+		put("vera", state, true)
+		require.Equal(t, before, audits(), state)
+	}
+	rows, err := s.ReportFields(t.Context(), "tencent")
+	require.NoError(t, err)
+	require.Equal(t, "otto", rows[0].ChangedBy, "who changed it")
+
+	put("otto", store.FieldAsked, false)
+	before := audits()
+	put("vera", store.FieldAsked, false)
+	require.Equal(t, before+1, audits(), "it is tried again")
+}
+
 func TestPutReportField_TakesThePlaceOfWhatItCovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

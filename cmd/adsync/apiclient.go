@@ -113,6 +113,20 @@ func given(values map[string]string) url.Values {
 	return query
 }
 
+// mayBeEmpty marks flags whose empty value is a value too.
+const mayBeEmpty = "may be empty"
+
+// refuseEmpty refuses a flag that was given without a value, as by a variable that is not set: what was to choose something must not come to
+// choose everything.
+func refuseEmpty(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if _, may := f.Annotations[mayBeEmpty]; err == nil && !may && f.Value.Type() == "string" && f.Value.String() == "" {
+			err = usagef("--%s is empty: want a value, or leave it out", f.Name)
+		}
+	})
+	return err
+}
+
 // sinceWhen is a time as the API takes it, of one that was given as such or as how long ago it is.
 func sinceWhen(text string) string {
 	if ago, err := time.ParseDuration(text); err == nil {
@@ -124,6 +138,9 @@ func sinceWhen(text string) string {
 // client returns a client for the server of the flag, the environment or the configuration, in this order. A token is
 // taken from the environment alone: a command line can be read by everyone on the machine.
 func (a *app) client(cmd *cobra.Command, server string) (*apiClient, error) {
+	if err := refuseEmpty(cmd.Flags()); err != nil {
+		return nil, err
+	}
 	from := "--server"
 	if server == "" {
 		server, from = variable(a.environ, serverVariable), serverVariable

@@ -71,11 +71,12 @@ func (f *gameFlags) check() error {
 	return checkDay("from", f.from)
 }
 
+// checkDay checks a day of a binding.
 func checkDay(flag, value string) error {
 	if value == "" {
 		return nil
 	}
-	if _, err := day.Given(value, clock.System{}.Now()); err != nil {
+	if _, err := day.GivenAhead(value, clock.System{}.Now()); err != nil {
 		return usagef("--%s is %q: %s", flag, value, err)
 	}
 	return nil
@@ -258,6 +259,9 @@ func (a *app) putApp(ctx context.Context, cmd *cobra.Command, s *store.Store, bo
 			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", appSecretVariable, err)
 		}
 	}
+	if known, err := token.OpenApp(ctx, s, box, media, appID); err == nil && known.Secret.Reveal() == given.Reveal() {
+		return nil // It is enabled, and its secret is this one.
+	}
 	if _, err := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
 		return err
 	}
@@ -379,13 +383,19 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	if accounts, err = wanted(login.Media, accounts, f, all); err != nil {
 		return err
 	}
+	changes := all && login.Choose
+	for _, account := range accounts {
+		changes = changes || !account.Bound || f.game != "" && !account.Games
+	}
 	// Of each account that changes there is an entry too; this one has what was asked for.
 	audit := store.Audit{
 		Actor: a.operator(), Action: "login.bind", Object: fmt.Sprintf("login/%d", login.ID),
 		After: fmt.Sprintf(`{"accounts": %d, "all": %t, "game": %q, "os": %q}`, len(accounts), all, f.game, f.os),
 	}
-	if _, err := s.AddAudit(ctx, audit); err != nil {
-		return err
+	if changes {
+		if _, err := s.AddAudit(ctx, audit); err != nil {
+			return err
+		}
 	}
 	ids := make([]int64, len(accounts))
 	var bindings []store.Binding
@@ -403,6 +413,10 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	}
 	if err := s.BindAccounts(ctx, a.operator(), ids, true); err != nil {
 		return err
+	}
+	if len(ids) == 0 {
+		fmt.Fprintf(out, "There was nothing to bind: each account of %s has a game already, or had one.\n", plain(cmp.Or(login.Name, login.Login)))
+		return nil
 	}
 	fmt.Fprintf(out, "Bound: %s of %s", plural.Count(len(ids), "account", "accounts"), plain(cmp.Or(login.Name, login.Login)))
 	if f.game != "" {

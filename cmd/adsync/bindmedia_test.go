@@ -282,6 +282,14 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	again := adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "tencent/"+one+","+one)
 	require.Zero(t, again.code, again.stderr)
 	require.Contains(t, again.stdout, "Bound: 1 account of ")
+	again = adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "all")
+	require.Zero(t, again.code, again.stderr)
+	require.Zero(t, adsync(append(environ, "ADSYNC_APP_SECRET="+app.secret), "bind", "tencent", "--app-id", app.id, "--redirect-uri", redirect).code)
+	for _, action := range []string{"login.bind", "app.put"} {
+		var n int
+		require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log WHERE action = ?", action).Row().Scan(&n))
+		require.Equal(t, 1, n, "%s: what changes nothing has no entry", action)
+	}
 	again = adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "oceanengine/"+one)
 	require.Equal(t, exitUsage, again.code)
 	require.Contains(t, again.stderr, `--accounts: "oceanengine/`+one+`" is no account of tencent: want the platform's id, or tencent/ID`)
@@ -303,6 +311,7 @@ func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 		`--from is "2999-01-01": want a day from 2010-01-01 to`: {"unbind", "tencent/1", "--from", "2999-01-01"},
 		`--to is "9998-01-01": want a day from 2010-01-01 to`:   {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
 		`--from is "0001-01-01": want a day from 2010-01-01`:    {"fields", "backfill", "tencent", "order_pv", "--from", "0001-01-01", "--to", "2026-11-01"},
+		`--to is "2031-01-01": want a day from 2010-01-01`:      {"fields", "backfill", "tencent", "order_pv", "--from", "2026-11-01", "--to", "2031-01-01"},
 		`--from is "today": want a day`:                         {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "today"},
 		"want https, since the code":                            {"bind", "tencent", "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
 		"--correct rewrites the days of the present binding":    {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},

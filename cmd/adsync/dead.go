@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -71,15 +69,14 @@ func (f *deadFlags) filter(flags *pflag.FlagSet) {
 
 func (f *deadFlags) check() error { return oneOf("output", f.output, "table", "json") }
 
-// checkChange refuses a filter that was given without a value, as by a variable that is not set, and a change of everything that is not
-// asked for in so many words.
+// checkChange refuses a filter that was given without a value, and a change of everything that is not asked for in so many words.
 func (f *deadFlags) checkChange(flags *pflag.FlagSet, all bool) error {
+	if err := refuseEmpty(flags); err != nil {
+		return err
+	}
 	narrowed := false
-	for _, name := range slices.Sorted(maps.Keys(f.values)) {
-		if flags.Changed(name) && *f.values[name] == "" {
-			return usagef("--%s is empty: want a value, or leave it out", name)
-		}
-		narrowed = narrowed || name != "until" && *f.values[name] != ""
+	for name, value := range f.values {
+		narrowed = narrowed || name != "until" && *value != ""
 	}
 	switch {
 	case narrowed && all:
@@ -468,7 +465,7 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 		left := plan
 		for change == "drop" && left.Dropped > 0 && left.Dropped < left.Count { // The server drops some at a time.
 			if _, left, err = c.plan(cmd.Context(), path, body, false); err != nil {
-				return fmt.Errorf("after %d were dropped: %w", plan.Dropped, err)
+				return fmt.Errorf("after %s dropped: %w", plural.Count(plan.Dropped, "was", "were"), err)
 			}
 			plan.Dropped += left.Dropped
 		}
@@ -498,7 +495,7 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 // undone returns an error if a part of a change was not done; of a drop the plan is the last answer.
 func (p *deadPlan) undone(change string) error {
 	if left := p.Count - p.Dropped; change == "drop" && left > 0 {
-		return fmt.Errorf("%d of the dead subtasks were not dropped: others change them at the same time; try again", left)
+		return fmt.Errorf("%s not dropped: others change them at the same time; try again", plural.Count(left, "dead subtask was", "dead subtasks were"))
 	}
 	var refused []string
 	for _, t := range p.Tasks {
@@ -507,7 +504,7 @@ func (p *deadPlan) undone(change string) error {
 		}
 	}
 	if len(refused) > 0 {
-		return fmt.Errorf("the dead subtasks of %d tasks were not taken up: %s", len(refused), strings.Join(refused, "; "))
+		return fmt.Errorf("the dead subtasks of %s were not taken up: %s", plural.Count(len(refused), "task", "tasks"), strings.Join(refused, "; "))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/plural"
 	"adsync/base/store"
@@ -37,8 +38,8 @@ days. Run it when all processes are of the release that has the figure.`,
 				if d.value == "" {
 					return usagef("--%s is missing: want the first and the last day, such as 2026-10-01 and 2026-11-21", d.flag)
 				}
-				if err := checkDay(d.flag, d.value); err != nil {
-					return err
+				if _, err := day.Given(d.value, clock.System{}.Now()); err != nil {
+					return usagef("--%s is %q: %s", d.flag, d.value, err)
 				}
 			}
 			first, last := day.Day(from), day.Day(to)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,9 +41,11 @@ It goes by Redis; without that, processes log as they are configured to.`,
 			case length < time.Second:
 				return usagef("--for is %s: want a second or more, such as 10m", length)
 			}
-			body := map[string]any{"level": args[0], "role": roleName, "for_seconds": int64(length / time.Second)}
-			if cmd.Flags().Changed("node") {
-				body["node"] = nodeName
+			body := map[string]any{"level": args[0]}
+			for name, value := range map[string]any{"role": roleName, "node": nodeName, "for": int64(length / time.Second)} {
+				if cmd.Flags().Changed(name) {
+					body[strings.Replace(name, "for", "for_seconds", 1)] = value
+				}
 			}
 			return f.call(a, cmd, http.MethodPut, path, nil, body, printLogLevel)
 		},

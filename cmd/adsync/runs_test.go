@@ -68,6 +68,12 @@ func TestRuns_AreATableForPeople(t *testing.T) {
 6    a.task  tick   skipped  2026-11-21T10:26:00Z  -                     0         0     0       the run before is open
 There are more: raise --limit, or choose by --task, --state …
 `, stdout)
+	for _, args := range [][]string{{"runs", "list", "--task="}, {"runs", "list", "--since="}, {"dead", "list", "--media="}, {"coverage", "tencent/1", "--from="}, {"resume", "5", "--by="}, {"log-level", "debug", "--role="}} {
+		flag := args[len(args)-1]
+		r := adsync([]string{"ADSYNC_SERVER=http://127.0.0.1:1"}, args...)
+		require.Equal(t, exitUsage, r.code, args)
+		require.Contains(t, r.stderr, flag[:len(flag)-1]+" is empty: want a value, or leave it out")
+	}
 	stdout, _ = told(t, `{"id": "9", "task": "a.task", "kind": "tick", "state": "running", "handler": "tencent.report_daily", "lane": "important", "planned_at": "2026-11-21T10:30:00Z", "created_at": "2026-11-21T10:30:00.041Z",
   "counts": {"total": 8000, "succeeded": 5981, "failed": 2, "superseded": 1, "waiting": 1987, "retrying": 9, "deferred": 20}, "rate_per_second": 299.2, "estimated_end": "2026-11-21T10:30:26Z"}`, "runs", "show", "9")
 	require.Equal(t, `run            9

@@ -87,7 +87,7 @@ func (a *app) newResume() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.call(a, cmd, http.MethodDelete, "/api/v1/pauses/"+url.PathEscape(args[0]), url.Values{"by": {f.by}}, nil, printStop("Ended the pause of"))
+			return f.call(a, cmd, http.MethodDelete, "/api/v1/pauses/"+url.PathEscape(args[0]), given(map[string]string{"by": f.by}), nil, printStop("Ended the pause of"))
 		},
 	}
 	f.common(cmd.Flags())

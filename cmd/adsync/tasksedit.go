@@ -67,6 +67,7 @@ func (f *taskFlags) common(flags *pflag.FlagSet) {
 			flags.StringSlice(field.flag, nil, field.usage)
 		default:
 			flags.String(field.flag, "", field.usage)
+			_ = flags.SetAnnotation(field.flag, mayBeEmpty, nil) // The flag is there.
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"adsync/base/day"
 	"adsync/base/store"
 )
 
@@ -50,7 +49,7 @@ func (a *api) listChanges(c *gin.Context) error {
 		return err
 	}
 	zone := zoneOf(account)
-	from, to := q.days(day.Of(a.Clock.Now(), zone))
+	from, to := q.days(a.Clock.Now(), zone)
 	filter := store.ChangeFilter{
 		AccountID: account.ID, Level: q.values.Get("level"), Object: q.values.Get("object"), Field: q.values.Get("field"),
 	}

@@ -72,8 +72,9 @@ func (a *api) getCoverage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	today := day.Of(a.Clock.Now(), zoneOf(account))
-	from, to := q.days(today)
+	now, zone := a.Clock.Now(), zoneOf(account)
+	today := day.Of(now, zone)
+	from, to := q.days(now, zone)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -157,10 +158,10 @@ func zoneOf(account store.Account) *time.Location {
 	return zone
 }
 
-// days reads from and to: the last days up to today when they are not there.
-func (q *query) days(today day.Day) (from, to day.Day) {
-	to = q.day("to", today)
-	from = q.day("from", to.Add(1-coverageDays))
+// days reads from and to: the last days up to that of now in a zone when they are not there.
+func (q *query) days(now time.Time, zone *time.Location) (from, to day.Day) {
+	to = q.day("to", now, day.Of(now, zone))
+	from = q.day("from", now, to.Add(1-coverageDays))
 	switch {
 	case from > to:
 		q.refuse("from", "%s is refused: want a day up to %s", from, to)

@@ -164,7 +164,7 @@ func TestCoverage_DaysAreTheAccounts(t *testing.T) {
 		{"kiritimati/coverage", "2026-11-16", "2026-11-22", 7},
 		{"shanghai/coverage?to=2026-11-02", "2026-10-27", "2026-11-02", 7},
 		{"shanghai/coverage?from=2026-11-20", "2026-11-20", "2026-11-21", 2},
-		{"shanghai/coverage?from=2026-11-20&to=2026-12-31", "2026-11-20", "2026-12-31", 2}, // days to come are not missing
+		{"shanghai/coverage?from=2026-11-20&to=2026-11-22", "2026-11-20", "2026-11-22", 2}, // a day to come is not missing
 	}
 	for _, test := range tests {
 		from, to, rows := b.coverage("/api/v1/accounts/tencent/" + test.path)
@@ -186,6 +186,7 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 	}{
 		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day from 2010-01-01 to `}}},
 		{"?from=0000-01-01", []fieldError{{Field: "from", Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
+		{"?to=2026-11-23", []fieldError{{Field: "to", Detail: `"2026-11-23" is refused: want a day from 2010-01-01 to `}}}, // It has begun nowhere, nor will tomorrow.
 		{"?to=2999-01-01", []fieldError{{Field: "to", Detail: `"2999-01-01" is refused: want a day from 2010-01-01 to `}}},
 		{"?from=2026-11-21&to=2026-11-20", []fieldError{{Field: "from", Detail: "2026-11-21 is refused: want a day up to 2026-11-20"}}},
 		{"?from=2020-01-01", []fieldError{{Field: "from", Detail: "2020-01-01 is refused: want 2025-11-21 or later, at most 366 days at a time"}}},

@@ -99,8 +99,16 @@ func (a *api) fillHoles(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	options := system.FillOptions{Order: true, MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name}
-	var answer *holesJSON
+	options := system.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name}
+	answer, err := a.fill(c.Request.Context(), platforms, options)
+	if err != nil {
+		return err
+	}
+	if answer.Subtasks == 0 { // There is nothing to order, nor to note.
+		c.JSON(http.StatusOK, answer)
+		return nil
+	}
+	options.Order = true
 	deed := func(ctx context.Context) (any, error) {
 		answer, err = a.fill(ctx, platforms, options)
 		if answer.Ordered > 0 {

@@ -54,6 +54,8 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	require.Equal(t, []string{id(orderOf(t, b).RunID)}, got.Tasks[0].RunIDs)
 	require.Equal(t, 1, b.producer.woken)
 	require.Equal(t, 1, b.count(b.store.Config, "audit_log"))
+	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"media":"oceanengine"}`).Code)
+	require.Equal(t, 1, b.count(b.store.Config, "audit_log"), "nothing was ordered")
 
 	decode(t, b.get("/api/v1/coverage/holes"), &got)
 	require.Equal(t, []int{1, 1}, []int{got.Holes, got.Waiting})

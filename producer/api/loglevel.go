@@ -30,9 +30,9 @@ const (
 // logLevelRequest asks for another level for a time.
 type logLevelRequest struct {
 	Level      string `json:"level"`
-	Role       string `json:"role"`
+	Role       string `json:"role,omitempty"`
 	Node       string `json:"node,omitempty"`
-	ForSeconds int64  `json:"for_seconds"`
+	ForSeconds *int64 `json:"for_seconds,omitempty"`
 }
 
 // Validate implements httpapi.Validator.
@@ -49,8 +49,8 @@ func (r *logLevelRequest) Validate() []httpapi.FieldError {
 	default:
 		refuse("role", "%q is refused: want producer, consumer, or all for processes that are both; without it every process is meant", r.Role)
 	}
-	if r.ForSeconds < 0 || r.ForSeconds > int64(logLevelMax/time.Second) {
-		refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", r.ForSeconds, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
+	if n := r.ForSeconds; n != nil && (*n < 1 || *n > int64(logLevelMax/time.Second)) {
+		refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", *n, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
 	}
 	return errs
 }
@@ -64,14 +64,23 @@ type logLevelJSON struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-func (a *api) describeLogLevel(c *gin.Context, order loglevel.Order, left time.Duration) error {
-	answer := logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
+// logLevelOf is an order that lasts for so long yet.
+func (a *api) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (logLevelJSON, error) {
+	j := logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
 	if left > 0 {
-		now, err := a.Store.Data.Now(c.Request.Context())
+		now, err := a.Store.Data.Now(ctx)
 		if err != nil {
-			return err
+			return j, err
 		}
-		answer.Until = now.Add(left).UTC().Truncate(time.Second)
+		j.Until = now.Add(left).UTC().Truncate(time.Second)
+	}
+	return j, nil
+}
+
+func (a *api) describeLogLevel(c *gin.Context, order loglevel.Order, left time.Duration) error {
+	answer, err := a.logLevelOf(c.Request.Context(), order, left)
+	if err != nil {
+		return err
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil
@@ -94,11 +103,15 @@ func (a *api) putLogLevel(c *gin.Context) error {
 		return err
 	}
 	lasts := logLevelDefault
-	if request.ForSeconds > 0 {
-		lasts = time.Duration(request.ForSeconds) * time.Second
+	if request.ForSeconds != nil {
+		lasts = time.Duration(*request.ForSeconds) * time.Second
 	}
 	order := loglevel.Order{Level: request.Level, Role: request.Role, Node: request.Node, By: httpapi.CallerOf(c).Name}
-	err := a.auditedLogLevel(c, "log_level.put", request, func(ctx context.Context) error { return a.LogLevels.Put(ctx, order, lasts) })
+	after, err := a.logLevelOf(c.Request.Context(), order, lasts)
+	if err != nil {
+		return err
+	}
+	err = a.auditedLogLevel(c, "log_level.put", after, func(ctx context.Context) error { return a.LogLevels.Put(ctx, order, lasts) })
 	if err != nil {
 		return err
 	}
@@ -118,13 +131,15 @@ func (a *api) endLogLevel(c *gin.Context) error {
 
 // auditedLogLevel carries out a deed on the order and notes it, with the order that there was.
 func (a *api) auditedLogLevel(c *gin.Context, action string, after any, deed func(ctx context.Context) error) error {
-	order, _, err := a.LogLevels.Current(c.Request.Context())
+	order, left, err := a.LogLevels.Current(c.Request.Context())
 	if err != nil {
 		return withoutRedis(err)
 	}
 	var before any
 	if order != (loglevel.Order{}) {
-		before = logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
+		if before, err = a.logLevelOf(c.Request.Context(), order, left); err != nil {
+			return err
+		}
 	}
 	return a.audited(c, action, "log_level", before, after, func(ctx context.Context) (any, error) {
 		if err := deed(ctx); err != nil {

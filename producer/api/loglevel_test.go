@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/httpapi"
 )
 
 func TestLogLevel_IsOrderedByAdminsForATime(t *testing.T) {
@@ -29,4 +31,28 @@ func TestLogLevel_IsOrderedByAdminsForATime(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.JSONEq(t, `{}`, b.get(path))
 	require.Equal(t, 2, b.count(b.store.Config, "audit_log"))
+
+	// What is given empty does not count as left out.
+	w = b.call(http.MethodPut, path, `{"level": "debug", "role": "", "node": ""}`, adminToken)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+	require.Equal(t, []httpapi.FieldError{{Field: "role", Detail: "is empty: want a value, or leave it out"}, {Field: "node", Detail: "is empty: want a value, or leave it out"}}, b.problem(w).Errors)
+	w = b.call(http.MethodPut, path, `{"level": "debug", "for_seconds": 0}`, adminToken)
+	require.Equal(t, http.StatusUnprocessableEntity, w.Code)
+	require.Equal(t, []httpapi.FieldError{{Field: "for_seconds", Detail: "0 is refused: want 1 to 86400; without it 900"}}, b.problem(w).Errors)
+	require.JSONEq(t, `{}`, b.get(path))
+
+	// The same level again moves its end, which is what the entry says: before and after have the same fields.
+	for _, seconds := range []string{"600", "1200"} {
+		require.Equal(t, http.StatusOK, b.call(http.MethodPut, path, `{"level": "debug", "for_seconds": `+seconds+`}`, adminToken).Code)
+	}
+	var before, after string
+	require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT before_value, after_value FROM audit_log ORDER BY id DESC LIMIT 1").Row().Scan(&before, &after))
+	var was, is map[string]string
+	decode(t, before, &was)
+	decode(t, after, &is)
+	require.Equal(t, []string{"debug", "ada"}, []string{was["level"], was["by"]})
+	require.Less(t, was["until"], is["until"])
+	delete(was, "until")
+	delete(is, "until")
+	require.Equal(t, was, is)
 }

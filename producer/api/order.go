@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/schedule"
@@ -81,7 +82,8 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	}
 	valid := true
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
-		if _, err := parseDay(d.value); d.value != "" && err != nil {
+		// How far ahead an order may go its task says.
+		if _, err := day.GivenAhead(d.value, clock.System{}.Now()); d.value != "" && err != nil {
 			refuse(d.field, "%q is refused: %s", d.value, err)
 			valid = false
 		}

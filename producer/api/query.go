@@ -15,7 +15,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/strictjson"
@@ -31,7 +30,7 @@ type query struct {
 const parameterMax = 512
 
 // queryOf refuses a body, and parameters that the route does not know or that cannot be meant: a filter with a slip of the pen must
-// not list everything.
+// not list everything, nor one that a script has left empty.
 func queryOf(c *gin.Context, known ...string) (*query, error) {
 	if err := httpapi.NoBody(c); err != nil {
 		return nil, err
@@ -53,6 +52,8 @@ func queryOf(c *gin.Context, known ...string) (*query, error) {
 			q.refuse(name, "is given %d times: want it once", len(all))
 		case !utf8.ValidString(all[0]):
 			q.refuse(name, "is no text: want UTF-8")
+		case all[0] == "" && name != "after": // Before the first page there is nothing.
+			q.refuse(name, "is empty: want a value, or leave it out")
 		case utf8.RuneCountInString(all[0]) > parameterMax:
 			q.refuse(name, "is too long: want up to %d characters", parameterMax)
 		}
@@ -72,13 +73,13 @@ func (q *query) err() error {
 	return httpapi.Invalid(q.errs...)
 }
 
-// day reads a day; the fallback stands when there is none.
-func (q *query) day(name string, fallback day.Day) day.Day {
+// day reads a day that has begun somewhere by now, or begins next; the fallback stands when there is none.
+func (q *query) day(name string, now time.Time, fallback day.Day) day.Day {
 	text := q.values.Get(name)
 	if text == "" {
 		return fallback
 	}
-	d, err := parseDay(text)
+	d, err := day.Given(text, now)
 	if err != nil {
 		q.refuse(name, "%q is refused: %s", text, err)
 		return fallback
@@ -113,9 +114,6 @@ func (q *query) oneOf(name string, words []string) string {
 	}
 	return word
 }
-
-// parseDay reads a day that a platform can have.
-func parseDay(text string) (day.Day, error) { return day.Given(text, clock.System{}.Now()) }
 
 // limit reads how many of something are asked for.
 func (q *query) limit(fallback, most int) int {

@@ -48,7 +48,7 @@ func (a *api) listDifferences(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	filter := store.DifferenceFilter{Media: q.values.Get("media"), State: cmp.Or(q.values.Get("state"), store.DifferenceOpen), Day: q.day("day", "")}
+	filter := store.DifferenceFilter{Media: q.values.Get("media"), State: cmp.Or(q.values.Get("state"), store.DifferenceOpen), Day: q.day("day", a.Clock.Now(), "")}
 	switch filter.State {
 	case store.DifferenceOpen, store.DifferenceMended:
 	case anyState:
@@ -58,7 +58,7 @@ func (a *api) listDifferences(c *gin.Context) error {
 	}
 	var place store.Difference
 	if p, ok := pageAfter(q, func(p differencePage) bool {
-		_, err := parseDay(string(p.Day))
+		_, err := day.Parse(string(p.Day))
 		return p.AccountID != 0 && err == nil
 	}); ok {
 		place = store.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}

@@ -106,6 +106,11 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 			{Field: "limit", Detail: `"0" is refused: want 1 to 500`},
 		}},
 		{"?task=%FF", []fieldError{{Field: "task", Detail: "is no text: want UTF-8"}}},
+		{"?task=&state=&limit=", []fieldError{
+			{Field: "limit", Detail: "is empty: want a value, or leave it out"},
+			{Field: "state", Detail: "is empty: want a value, or leave it out"},
+			{Field: "task", Detail: "is empty: want a value, or leave it out"},
+		}},
 		{"?task=a&task=b", []fieldError{{Field: "task", Detail: "is given 2 times: want it once"}}},
 		{"?limit=501", []fieldError{{Field: "limit", Detail: `"501" is refused: want 1 to 500`}}},
 	}
