@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -224,32 +226,31 @@ func order(t *testing.T, server, task string) ordered {
 	return run
 }
 
-// Where a platform cannot reach a producer the code is asked for.
-func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
-	t.Parallel()
-	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
-	simulator := "http://" + world.await(t, "msg", served)["addr"].(string)
-	app := askSimulator(t, simulator, "tencent")
-	environ := append(sqliteEnviron(t), secretEnviron[0], "ADSYNC_REDIS_ADDRS=127.0.0.1:1",
-		fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0"}`, simulator),
+const codeRedirect = "https://adsync.example.com/oauth/tencent/callback"
+
+// bindWithCode binds all accounts of a login of Tencent, whose code is given at the terminal.
+func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, environ []string, stdout string, err error) {
+	t.Helper()
+	app = askSimulator(t, simulator, "tencent")
+	environ = append(sqliteEnviron(t), secretEnviron[0], "ADSYNC_REDIS_ADDRS=127.0.0.1:1",
+		fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0"}`, api),
 		fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"tencent": "%s/tencent/oauth/authorize"}`, simulator))
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
-	const redirect = "https://adsync.example.com/oauth/tencent/callback"
 
 	in, terminal := io.Pipe()
-	var stdout, stderr bytes.Buffer
+	var shown, stderr bytes.Buffer
 	out, printed := io.Pipe()
 	a := newRoot(environ)
-	a.SetArgs([]string{"bind", "tencent", "--app-id", app.id, "--redirect-uri", redirect, "--code", "--accounts", "all"})
+	a.SetArgs([]string{"bind", "tencent", "--app-id", app.id, "--redirect-uri", codeRedirect, "--code", "--accounts", "all"})
 	a.SetIn(in)
-	a.SetOut(io.MultiWriter(&stdout, printed))
+	a.SetOut(io.MultiWriter(&shown, printed))
 	a.SetErr(&stderr)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- a.ExecuteContext(t.Context())
 		_ = printed.Close()
 	}()
-	_, err := io.WriteString(terminal, app.secret+"\n")
+	_, err = io.WriteString(terminal, app.secret+"\n")
 	require.NoError(t, err)
 	lines := bufio.NewReader(out)
 	address := ""
@@ -271,11 +272,35 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	require.NotEmpty(t, code)
 	_, err = io.WriteString(terminal, code+"\n")
 	require.NoError(t, err)
-	require.NoError(t, <-ended, stderr.String())
-	require.Contains(t, stdout.String(), "Accounts that it reaches later are pulled too")
+	err = <-ended
 	for _, s := range []string{code, app.secret} {
-		require.NotContains(t, stdout.String()+stderr.String(), s)
+		require.NotContains(t, shown.String()+stderr.String(), s)
 	}
+	return app, environ, shown.String(), err
+}
+
+// Where a platform cannot reach a producer the code is asked for.
+func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
+	t.Parallel()
+	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
+	simulator := "http://" + world.await(t, "msg", served)["addr"].(string)
+	app, environ, stdout, err := bindWithCode(t, simulator, simulator)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "Accounts that it reaches later are pulled too")
+
+	unlisted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && !strings.Contains(r.URL.Path, "/oauth/") {
+			_, _ = w.Write([]byte(`{"code": 18001, "message": "no lists today"}`))
+			return
+		}
+		target, err := url.Parse(simulator)
+		if err == nil {
+			httputil.NewSingleHostReverseProxy(target).ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(unlisted.Close)
+	_, _, _, err = bindWithCode(t, simulator, unlisted.URL)
+	require.ErrorContains(t, err, "the login is authorised and stored, but: Its accounts were not all listed")
 
 	// An account is named as everywhere, and counts once.
 	one := app.accounts[0]
@@ -284,7 +309,7 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	require.Contains(t, again.stdout, "Bound: 1 account of ")
 	again = adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "all")
 	require.Zero(t, again.code, again.stderr)
-	require.Zero(t, adsync(append(environ, "ADSYNC_APP_SECRET="+app.secret), "bind", "tencent", "--app-id", app.id, "--redirect-uri", redirect).code)
+	require.Zero(t, adsync(append(environ, "ADSYNC_APP_SECRET="+app.secret), "bind", "tencent", "--app-id", app.id, "--redirect-uri", codeRedirect).code)
 	for _, action := range []string{"login.bind", "app.put"} {
 		var n int
 		require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log WHERE action = ?", action).Row().Scan(&n))
