@@ -495,7 +495,7 @@ func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body m
 // undone returns an error if a part of a change was not done; of a drop the plan is the last answer.
 func (p *deadPlan) undone(change string) error {
 	if left := p.Count - p.Dropped; change == "drop" && left > 0 {
-		return fmt.Errorf("%s not dropped: others change them at the same time; try again", plural.Count(left, "dead subtask was", "dead subtasks were"))
+		return fmt.Errorf("%d of the dead subtasks %s not dropped: others change them at the same time; try again", left, verb(left, "was", "were"))
 	}
 	var refused []string
 	for _, t := range p.Tasks {

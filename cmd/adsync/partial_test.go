@@ -42,7 +42,7 @@ func TestRedrive_OfWhichATaskIsRefusedExitsWithOne(t *testing.T) {
 			require.Zero(t, r.code, "nothing was asked for but to look: %s", r.stderr)
 			r = adsync(environ, append(command, "--yes", "--output="+output)...)
 			require.Equal(t, exitFailure, r.code, command)
-			require.Contains(t, r.stderr, "the dead subtasks of 1 tasks were not taken up: tencent.gone: the task was deleted")
+			require.Contains(t, r.stderr, "the dead subtasks of 1 task were not taken up: tencent.gone: the task was deleted")
 			require.Contains(t, r.stdout, "77", "the others are")
 		}
 	}
