@@ -67,15 +67,12 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	if err != nil {
 		return media.Result{}, err
 	}
-	// A platform's clock may be ahead of ours. What it dates later than that moves no mark, and a mark there is not believed: changes until then
-	// would go unseen.
-	latest := p.Clock.Now().Add(windowOverlap)
 	var since time.Time
-	if work.Part == modeChanges && highWater > 0 && highWater <= latest.Unix() {
+	if work.Part == modeChanges && highWater > 0 && highWater <= p.latest().Unix() {
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := store.ObjectWrite{Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets, Latest: latest}
+	write := store.ObjectWrite{Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
 	write.AssetTables, write.MappedBy = p.assetsOf(list)
 	variants := list.Variants
 	if len(variants) == 0 {
@@ -85,12 +82,13 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	for _, variant := range variants {
 		query := media.ListQuery{Variant: variant, Since: since, Until: clock.Later(p.Clock.Now(), since.Add(windowOverlap))}
 		got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) {
-			return list.Page(ctx, api, query, token)
+			page, err := list.Page(ctx, api, query, token)
+			ahead(page.Rows, p.latest()) // The page may have waited for its limits.
+			return page, err
 		})
 		if err != nil {
 			return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s: %w", list.Name, account.ExternalID, err)
 		}
-		ahead(got.rows, latest)
 		all.rows, all.lost, all.apart = append(all.rows, got.rows...), append(all.lost, got.lost...), append(all.apart, got.apart...)
 		if got.note != "" {
 			write.Note = got.note
@@ -101,7 +99,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		write.Note = "object " + twice + " moved between the lists while they were read"
 	}
 	write.Note = cmp.Or(write.Note, lostNote(write.Unusable))
-	write.Claim = *claim
+	write.Claim, write.Latest = *claim, p.latest()
 	write.Partial = write.Note != ""
 	write.Full = since.IsZero() && !write.Partial
 	writing, span := trace.Start(ctx, "write", list.Table.Name)
@@ -124,6 +122,10 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	}
 	return result, nil
 }
+
+// latest is the last moment that a platform can name now, whose clock may be ahead of ours. What it dates later moves no mark, and a mark there
+// is not believed: changes until then would go unseen.
+func (p *puller) latest() time.Time { return p.Clock.Now().Add(windowOverlap) }
 
 // assetsOf returns the raw tables of the assets that a list has to do with, by their kind: all of them for a list of creatives,
 // its own for a list of assets, and then the list of creatives that shows them.

@@ -37,7 +37,17 @@ type fakePlatform struct {
 	pages []pageAnswer
 	asked []string // what was asked for, in words
 	lists []media.ListQuery
+	// waits is what each page of a list waits for its limits, and waited what they have.
+	waits, waited time.Duration
 }
+
+// waitingClock is the clock of a process that has waited.
+type waitingClock struct {
+	clock.System
+	platform *fakePlatform
+}
+
+func (c waitingClock) Now() time.Time { return c.System.Now().Add(c.platform.waited) }
 
 type pageAnswer struct {
 	page media.Page
@@ -74,6 +84,7 @@ func (f *fakePlatform) Lists() []media.List {
 		Name: "adgroup", Level: "adgroup", Table: objectTable, Variants: []string{"live", "deleted"},
 		Page: func(_ context.Context, _ media.API, q media.ListQuery, page string) (media.Page, error) {
 			f.lists = append(f.lists, q)
+			f.waited += f.waits
 			return f.next(fmt.Sprintf("%s since %d page %q", q.Variant, max(q.Since.Unix(), 0), page))
 		},
 	}}
@@ -139,7 +150,7 @@ func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	platform := &fakePlatform{pages: pages}
 	b := &bundle{store: s, platform: platform, metrics: prometheus.NewRegistry()}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{
-		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
+		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: waitingClock{platform: platform},
 		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{}, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}),
 		Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: b.metrics,
 	})...)

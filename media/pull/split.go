@@ -10,6 +10,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/media"
+	"adsync/media/wire"
 )
 
 // rowsHeld is how many rows one pull of a day holds in memory. Beyond it the day is refused.
@@ -117,6 +118,7 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 		return fetched{note: split.note}, nil
 	}
 	parts := partsOf{api: api, report: report, query: q, seen: map[rowKey]bool{}}
+	parts.apart = keyFaults(split)
 	// A little fewer than would fit if all objects had as many rows.
 	size := min(max(len(split.rows)*cmp.Or(report.Split.Rows, report.RowsMax)/max(over.total, 1)*3/4, 1), report.Split.Most)
 	for start := 0; start < len(split.rows); start += size {
@@ -134,8 +136,27 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 	}
 	if over.total = whole.Total; parts.came() != over.total {
 		parts.note = fmt.Sprintf("the parts of the day have %s, and the whole %d", plural.Count(parts.came(), "row", "rows"), over.total)
+		if keys := keyFaults(split); len(keys) > 0 {
+			parts.note += fmt.Sprintf("; what the day is narrowed by lacks an object: its field %s %s", keys[0].Field, keys[0].Why)
+		}
 	}
 	return parts.fetched, nil
+}
+
+// keyFaults are the keys that cannot be used among what a day is narrowed by: the rows of those objects are in no part.
+func keyFaults(split fetched) (keys []wire.Fault) {
+	add := func(faults []wire.Fault) {
+		for _, f := range faults {
+			if f.Kind == wire.KeyFault {
+				keys = append(keys, f)
+			}
+		}
+	}
+	for i := range split.lost {
+		add(split.lost[i].Faults)
+	}
+	add(split.apart)
+	return keys
 }
 
 // partsOf gathers the parts of a day.

@@ -20,6 +20,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
+	"adsync/media/wire"
 )
 
 const (
@@ -37,6 +38,7 @@ type cappedPlatform struct {
 	noSplit  bool
 	asked    []string
 	onPart   func()  // called before each query of a part
+	unnamed  string  // a parent whose id cannot be used
 	wants    string  // a field that every query must ask for
 	gone     day.Day // the last day of which the platform has no hours any more
 }
@@ -105,6 +107,9 @@ func (c *cappedPlatform) parents(_ context.Context, _ media.API, q media.ReportQ
 		if n > 0 && parent != c.hidden {
 			row := reportRow(q.From, 1)
 			row.Object = parent
+			if parent == c.unnamed {
+				row.Object, row = "", faulty(row, "adgroup_id", wire.KeyFault)
+			}
 			rows = append(rows, row)
 		}
 	}
@@ -250,6 +255,19 @@ func TestSplit_RowsThatNoPartHasMakeThePullPartial(t *testing.T) {
 	require.ErrorContains(t, err, "the parts of the day have 32 rows, and the whole 36")
 	require.Equal(t, []store.CoverageState{store.Partial}, b.states(t))
 	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "what came is kept")
+}
+
+// The note names what is to be looked at: the key, and not only the numbers that do not agree.
+func TestSplit_AnObjectWithoutAUsableIDIsNamed(t *testing.T) {
+	t.Parallel()
+	const d = "2026-11-20"
+	b := setupCapped(t, &cappedPlatform{children: map[day.Day]map[string]int{d: even(9, 4)}, unnamed: "p03"})
+	_, err := b.run(t, "fake.report_daily", d, levelCreative)
+	require.ErrorContains(t, err, "the parts of the day have 32 rows, and the whole 36; what the day is narrowed by lacks an object: its field adgroup_id is broken")
+	require.Equal(t, []store.CoverageState{store.Partial}, b.states(t))
+	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "what came is kept")
+	require.Equal(t, map[string]int{d + " key of adgroup_id": 1}, b.unusable(t))
+	require.Contains(t, b.coverage(t, d)[0].Note, "key of adgroup_id")
 }
 
 func TestSplit_RowsThatComeMeanwhileAreNoDisagreement(t *testing.T) {

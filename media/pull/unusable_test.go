@@ -173,6 +173,18 @@ func TestList_AModificationInTheFutureMovesNoMark(t *testing.T) {
 	require.Equal(t, past.Unix(), b.coverage(t, "2026-11-21")[0].HighWater)
 }
 
+// What was modified while a list waited for its limits is not in the future.
+func TestList_AModificationOfWhileTheListWaitedIsATrueOne(t *testing.T) {
+	t.Parallel()
+	modified := time.Now().Add(40 * time.Minute).Truncate(time.Second)
+	b := setup(t, reportPage(1, "", object("1", modified)), reportPage(0, ""))
+	b.platform.waits = time.Hour
+	_, err := b.run(t, "fake.adgroup", "full", `{}`)
+	require.NoError(t, err)
+	require.Empty(t, b.unusable(t))
+	require.Equal(t, modified.Unix(), b.coverage(t, "2026-11-21")[0].HighWater)
+}
+
 func TestList_AMarkInTheFutureIsLoweredAlsoWhereNoRowHasATime(t *testing.T) {
 	t.Parallel()
 	page := reportPage(1, "", object("1", time.Time{}))
