@@ -82,7 +82,7 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage)) 
 	if err != nil {
 		return Page{}, err
 	}
-	var rows []json.RawMessage
+	var rows wire.List
 	if raw := answer[cmp.Or(n.Rows, "list")]; raw != nil {
 		if err := json.Unmarshal(raw, &rows); err != nil {
 			return Page{}, err

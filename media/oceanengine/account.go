@@ -97,7 +97,7 @@ func (a *listedAccount) isLost() bool { return a.IsValid != nil && !*a.IsValid }
 
 func readAccounts(data json.RawMessage) ([]listedAccount, error) {
 	var answer struct {
-		List []json.RawMessage `json:"list"`
+		List wire.List `json:"list"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, err

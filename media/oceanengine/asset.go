@@ -76,7 +76,7 @@ func (l fileList) materialsOf(ctx context.Context, api media.API, files []string
 			return nil, err
 		}
 		var answer struct {
-			List []json.RawMessage `json:"list"`
+			List wire.List `json:"list"`
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return nil, media.Broken(l.endpoint, err)

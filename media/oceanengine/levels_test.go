@@ -431,3 +431,32 @@ func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
 		require.Equal(t, c.lost, lost, c.materials)
 	}
 }
+
+// Flags, cursors and numbers of pages come in other JSON types too.
+func TestPromotions_ByCursorTakeFlagsAndCursorsOfAnyType(t *testing.T) {
+	t.Parallel()
+	for info, next := range map[string]string{
+		`{"has_more":true,"cursor":20}`: "20", `{"has_more":1,"cursor":"20"}`: "20", `{"has_more":"true","cursor":"aB3"}`: "aB3", `{"has_more":"1","cursor":20}`: "20",
+		`{"has_more":{},"cursor":20}`: "20", `{"has_more":0,"cursor":20}`: "", `{"has_more":"false","cursor":20}`: "", `{"has_more":"-","cursor":20}`: "",
+		`{"has_more":true,"cursor":"-"}`: "", `{"has_more":true,"cursor":{}}`: "", `"-"`: "", `7`: "", `[]`: "", `null`: "",
+	} {
+		page, got, err := promotions.read([]byte(`{"list":[{"promotion_id":1}],"cursor_info":` + info + `}`))
+		require.NoError(t, err, info)
+		require.Len(t, page.Rows, 1, info)
+		require.Equal(t, next, got, info)
+	}
+}
+
+func TestLists_AWordForNoValueIsAnEmptyList(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{`""`, `"-"`, `"--"`, `null`, `[]`} {
+		s := &server{answer: data(`{"list":` + word + `,"page_info":{"total_number":"0"}}`)}
+		for _, list := range New().Lists() {
+			page, err := list.Page(t.Context(), s, media.ListQuery{}, "")
+			require.NoError(t, err, word)
+			require.Empty(t, page.Rows, word)
+			require.Empty(t, page.Moved, word)
+		}
+		require.NoError(t, New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error { require.Empty(t, found); return nil }), word)
+	}
+}

@@ -153,8 +153,8 @@ func withWindow(filter map[string]string, q media.ListQuery, start, end string) 
 // read reads a page by cursor. The cursor is not said to be an offset or an id: it goes back as it came.
 func (l promotionList) read(data json.RawMessage) (page media.Page, next string, err error) {
 	var answer struct {
-		List   []json.RawMessage `json:"list"`
-		Cursor json.RawMessage   `json:"cursor_info"`
+		List   wire.List       `json:"list"`
+		Cursor json.RawMessage `json:"cursor_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return media.Page{}, "", err

@@ -3,12 +3,22 @@ package pull
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
 )
+
+// waitingClock is the clock of a process that has waited.
+type waitingClock struct {
+	clock.System
+	platform *fakePlatform
+}
+
+func (c waitingClock) Now() time.Time { return c.System.Now().Add(c.platform.waited) }
 
 // never is a page that disagrees with itself, as often as a pull asks for it.
 func never(total int, rows ...string) []pageAnswer {

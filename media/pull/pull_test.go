@@ -41,14 +41,6 @@ type fakePlatform struct {
 	waits, waited time.Duration
 }
 
-// waitingClock is the clock of a process that has waited.
-type waitingClock struct {
-	clock.System
-	platform *fakePlatform
-}
-
-func (c waitingClock) Now() time.Time { return c.System.Now().Add(c.platform.waited) }
-
 type pageAnswer struct {
 	page media.Page
 	err  error

@@ -149,8 +149,8 @@ func (l *accountLister) ofAgencies(customers url.Values) error {
 // readAgencies reads the ids of a page of agencies. One whose id cannot be used is lost, and its customers with it.
 func readAgencies(data json.RawMessage, page int) (ids []string, lost []media.FoundAccount, more bool, err error) {
 	var answer struct {
-		List []json.RawMessage `json:"list"`
-		Info json.RawMessage   `json:"page_info"`
+		List wire.List       `json:"list"`
+		Info json.RawMessage `json:"page_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, nil, false, err
@@ -172,8 +172,8 @@ func readAgencies(data json.RawMessage, page int) (ids []string, lost []media.Fo
 
 func readAccounts(data json.RawMessage) (found []media.FoundAccount, next string, err error) {
 	var answer struct {
-		List   []json.RawMessage `json:"list"`
-		Cursor json.RawMessage   `json:"cursor_page_info"`
+		List   wire.List       `json:"list"`
+		Cursor json.RawMessage `json:"cursor_page_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return nil, "", err

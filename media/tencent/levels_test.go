@@ -160,3 +160,16 @@ func TestAssets_ReadTheWireFormatOfAllTimes(t *testing.T) {
 		require.Contains(t, s.queries[len(s.queries)-1].Get("filtering"), `{"field":"last_modified_time","operator":"GREATER_EQUALS","values":["1795140000"]}`)
 	}
 }
+
+func TestLists_AWordForNoValueIsAnEmptyList(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{`""`, `"-"`, `"--"`, `null`, `[]`} {
+		s := &server{answer: data(`{"list":` + word + `,"page_info":{"total_number":"0"},"cursor_page_info":{"total_number":"0"}}`)}
+		for _, list := range New().Lists() {
+			page, err := list.Page(t.Context(), s, media.ListQuery{}, "")
+			require.NoError(t, err, word)
+			require.Empty(t, page.Rows, word)
+		}
+		require.NoError(t, New().Accounts(t.Context(), s, "7", func(found []media.FoundAccount) error { require.Empty(t, found); return nil }), word)
+	}
+}

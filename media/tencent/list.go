@@ -88,8 +88,8 @@ func splitPage(page string) (seen int, cursor string, err error) {
 
 func (l cursorList) readPage(data json.RawMessage, isDeleted bool) (page media.Page, next string, err error) {
 	var answer struct {
-		List   []json.RawMessage `json:"list"`
-		Cursor json.RawMessage   `json:"cursor_page_info"`
+		List   wire.List       `json:"list"`
+		Cursor json.RawMessage `json:"cursor_page_info"`
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return media.Page{}, "", err

@@ -43,6 +43,18 @@ func isUnset(data []byte) bool {
 	return errors.Is(err, errEmpty)
 }
 
+// List is a list of an answer; nil where it is not set.
+type List []json.RawMessage
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *List) UnmarshalJSON(data []byte) error {
+	if isUnset(data) {
+		*l = nil
+		return nil
+	}
+	return json.Unmarshal(data, (*[]json.RawMessage)(l))
+}
+
 // Cut returns the text cut to the 255 characters that a column of store.Text takes.
 func Cut(s string) string {
 	const limit = 255
