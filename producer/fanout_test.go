@@ -357,7 +357,7 @@ func (b *bench) openRuns() []store.Run {
 	b.t.Helper()
 	var all []store.Run
 	for _, state := range []task.RunState{task.RunFanningOut, task.RunRunning} {
-		runs, err := b.store.ListRuns(b.t.Context(), store.RunFilter{State: state, Limit: 10_000})
+		runs, err := b.store.SearchRuns(b.t.Context(), store.RunSearch{States: []task.RunState{state}, Limit: 10_000})
 		require.NoError(b.t, err)
 		all = append(all, runs...)
 	}

@@ -293,7 +293,7 @@ func (b *bench) run(id int64) store.Run {
 
 func (b *bench) runs() []store.Run {
 	b.t.Helper()
-	runs, err := b.store.ListRuns(b.t.Context(), store.RunFilter{Limit: 1000})
+	runs, err := b.store.SearchRuns(b.t.Context(), store.RunSearch{Limit: 1000})
 	require.NoError(b.t, err)
 	slices.Reverse(runs)
 	return runs

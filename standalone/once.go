@@ -274,10 +274,10 @@ func printOnce(out io.Writer, r OnceReport) {
 	differences := func(n int64) string { return plural.Count(n, "difference", "differences") }
 	rows := func(n int64) string { return plural.Count(n, "row", "rows") }
 	fmt.Fprintf(out, "\n%s compared with the platforms' truth (%d expected, %d of them not all zero): %s\n",
-		rows(r.Truth.RowsCompared), r.Truth.ExpectedRows, r.Truth.NonzeroRows, differences(int64(r.Truth.Differences)))
+		rows(r.Truth.RowsCompared), r.Truth.ExpectedRows, r.Truth.NonzeroRows, differences(r.Truth.Differences))
 	if r.Story != nil {
 		fmt.Fprintf(out, "%s of %s compared with what was published while they were fetched: %s\n",
-			rows(r.Story.RowsCompared), plural.Count(r.Story.Pulls, "pull", "pulls"), differences(int64(r.Story.Differences)))
+			rows(r.Story.RowsCompared), plural.Count(r.Story.Pulls, "pull", "pulls"), differences(r.Story.Differences))
 		fmt.Fprintf(out, "%s whose last pull of the night was not whole, %s cancelled at its end\n",
 			plural.Count(r.Story.NotWhole, "day", "days"), plural.Count(r.Story.Cancelled, "run", "runs"))
 	}

@@ -326,11 +326,11 @@ func (f *fallback) away(ctx context.Context, err error) {
 	f.mu.Unlock()
 	if first {
 		f.metrics.fallback.Set(1)
-		message := "redis does not answer: this process keeps to its own part of the rate limits"
 		if redis.Refused(err) {
-			message = "redis refuses what the rate limits ask of it: this process keeps to its own part of them"
+			f.log.WarnContext(ctx, "redis refuses what is asked of it: this process keeps to its own part of the rate limits", "members", f.own.parts(), "err", err)
+		} else {
+			f.log.WarnContext(ctx, "redis does not answer: this process keeps to its own part of the rate limits", "members", f.own.parts(), "err", err)
 		}
-		f.log.WarnContext(ctx, message, "members", f.own.parts(), "err", err)
 	}
 }
 

@@ -63,7 +63,7 @@ func CheckRights(ctx context.Context, client goredis.UniversalClient, keys Keys)
 		return lacking("channels", channels, err)
 	}
 	sub := client.Subscribe(ctx, channel)
-	defer sub.Close()
+	defer func() { _ = sub.Close() }()
 	if _, err := sub.Receive(ctx); err != nil {
 		return lacking("channels", channels, err)
 	}

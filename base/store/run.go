@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"adsync/base/lease"
 	"adsync/base/plural"
@@ -131,32 +129,6 @@ func (s *Store) Runs(ctx context.Context, ids []int64) ([]Run, error) {
 		return nil, nil
 	}
 	return s.runs(ctx, "WHERE id IN ? ORDER BY id", ids)
-}
-
-// RunFilter chooses runs for a list; what is zero chooses all.
-type RunFilter struct {
-	TaskName string
-	State    task.RunState
-	Before   int64 // only runs with a lower id: the last id of the page before
-	Limit    int
-}
-
-// ListRuns returns runs, the newest first.
-func (s *Store) ListRuns(ctx context.Context, f RunFilter) ([]Run, error) {
-	if !utf8.ValidString(f.TaskName) {
-		return nil, nil // No task has such a name, and some servers refuse to look it up.
-	}
-	where, args := []string{"1 = 1"}, []any{}
-	if f.TaskName != "" {
-		where, args = append(where, "task_name = ?"), append(args, f.TaskName)
-	}
-	if f.State != "" {
-		where, args = append(where, "state = ?"), append(args, string(f.State))
-	}
-	if f.Before > 0 {
-		where, args = append(where, "id < ?"), append(args, f.Before)
-	}
-	return s.runs(ctx, "WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
 }
 
 func (s *Store) runs(ctx context.Context, tail string, args ...any) ([]Run, error) {
