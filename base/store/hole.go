@@ -33,7 +33,7 @@ const initialiseWait = 48 * time.Hour
 func (s *Store) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
 	// By the index of a media's tiers, each page would sort all of the media.
 	table := "media_account" + s.Config.dialect.forceIndex("media_account", "PRIMARY")
-	rows, err := s.Config.Writer(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
+	rows, err := s.Config.Current(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.dialect.NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
 		media, TierInvalid, after, limit).Rows()
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Cal
 	args := slices.Concat([]any{c.Report, c.Level, c.from(), c.to()}, days, []any{len(c.Days)})
 	// A join with a list would read all days that there are of an account: servers bound the days of a list of constants alone. Thousands of placeholders
 	// would take as long as the question.
-	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id FROM coverage"+s.Data.dialect.forceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
+	rows, err := s.Data.Current(ctx).Raw("SELECT account_id FROM coverage"+s.Data.dialect.forceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
 		" AND report = ? AND level = ? AND day BETWEEN ? AND ? AND state = 'complete' AND (run_id >= ? OR "+strings.Join(settled, " OR ")+")"+
 		" GROUP BY account_id HAVING COUNT(*) = ? ORDER BY account_id", args...).Rows()
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Store) Holes(ctx context.Context, accountIDs []int64, c Calendar) ([]Ho
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of %s by %s: %w", c.Report, c.Level, err)
 	}
-	ordered, err := readHoles(s.Data.Writer(ctx), accountIDs, c.Report, c.Level, c.from(), c.to(), "")
+	ordered, err := readHoles(s.Data.Current(ctx), accountIDs, c.Report, c.Level, c.from(), c.to(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (s *Store) known(ctx context.Context, accountIDs []int64, c Calendar) ([]kn
 	for j, d := range c.Days {
 		days[d.Day] = j
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, day, run_id, state FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?",
+	rows, err := s.Data.Current(ctx).Raw("SELECT account_id, day, run_id, state FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?",
 		accountIDs, c.Report, c.Level, c.from(), c.to()).Rows()
 	if err != nil {
 		return nil, err

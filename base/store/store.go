@@ -138,7 +138,7 @@ func (d *DB) readsJSON() bool { return d.server != nil && d.server.readsJSON() }
 // Writer is the handle for every write and for every read that a decision rests on.
 func (d *DB) Writer(ctx context.Context) *gorm.DB { return d.writer.WithContext(ctx) }
 
-// Current is the handle for reads of how things stand that no decision rests on. They are of the same server as the writes; in SQLite, which writes
+// Current is the handle for reads of how things stand: for people, or for a decision that looks again when it writes. They are of the same server as the writes; in SQLite, which writes
 // on one connection, they do not wait for it.
 func (d *DB) Current(ctx context.Context) *gorm.DB {
 	if d.dialect == SQLiteDialect {
