@@ -101,14 +101,11 @@ func (a *api) fillHoles(c *gin.Context) error {
 	}
 	options := system.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name}
 	answer, err := a.fill(c.Request.Context(), platforms, options)
-	if err != nil {
-		return err
-	}
-	if answer.Subtasks == 0 { // There is nothing to order, nor to note.
+	if err == nil && answer.Subtasks == 0 { // There is nothing to order, nor to note.
 		c.JSON(http.StatusOK, answer)
 		return nil
 	}
-	options.Order = true
+	options.Order = true // Also when one platform's holes cannot be told: the others' are ordered.
 	deed := func(ctx context.Context) (any, error) {
 		answer, err = a.fill(ctx, platforms, options)
 		if answer.Ordered > 0 {
