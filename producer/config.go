@@ -15,7 +15,7 @@ type Config struct {
 	ReloadInterval time.Duration `koanf:"reload_interval" doc:"How often tasks and bindings are read again. A reload over the API does not wait for it."`
 	LeaseTTL       time.Duration `koanf:"lease_ttl" doc:"How long a leader that was killed keeps the lead. It renews four times as often."`
 	// FiguresInterval is of what package watch tells.
-	FiguresInterval time.Duration `koanf:"figures_interval" doc:"How often the leader reads figures of the business from the tables for its metrics. It rests nine times as long as it took, but no longer than ten minutes."`
+	FiguresInterval time.Duration `koanf:"figures_interval" doc:"How often the leader reads figures of the business from the tables for its metrics. It rests nine times as long as it took, but no longer than six times this interval."`
 	Schedule        bool          `koanf:"schedule" doc:"Whether tasks run by their cron. false = only what is ordered by hand runs."`
 }
 

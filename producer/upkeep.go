@@ -81,8 +81,8 @@ type pace struct {
 	took     time.Duration // by the last pass
 }
 
-// longestRest is as often as system.fill looks, which reads the most. A database in trouble, in which a pass takes minutes, must not make figures older than that.
-const longestRest = 10 * time.Minute
+// longestRest is how many times the interval a rest is at the most. A database in trouble, in which a pass takes minutes, must not make figures older than that.
+const longestRest = 6
 
 func (p *pace) pass(ctx context.Context, pass func(context.Context) error) error {
 	began := clock.Mark()
@@ -92,7 +92,7 @@ func (p *pace) pass(ctx context.Context, pass func(context.Context) error) error
 }
 
 func (p *pace) rest() time.Duration {
-	return min(max(p.interval, time.Duration(p.times)*p.took), longestRest)
+	return min(max(p.interval, time.Duration(p.times)*p.took), longestRest*p.interval)
 }
 
 func (p *pace) wait(ctx context.Context) { waitFor(ctx, p.rest(), nil) }

@@ -67,7 +67,7 @@ func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
 
 func TestPace_RestsInProportionAndNotForEver(t *testing.T) {
 	t.Parallel()
-	for took, rest := range map[time.Duration]time.Duration{time.Second: time.Minute, 20 * time.Second: 3 * time.Minute, time.Hour: 10 * time.Minute} {
+	for took, rest := range map[time.Duration]time.Duration{time.Second: time.Minute, 20 * time.Second: 3 * time.Minute, time.Hour: 6 * time.Minute} {
 		require.Equal(t, rest, (&pace{interval: time.Minute, times: 9, took: took}).rest(), took)
 	}
 }

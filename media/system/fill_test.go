@@ -352,7 +352,7 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 		var rows []string
 		for id := int64(1); id <= accounts; id++ {
 			for _, level := range []string{"account", "adgroup"} {
-				for _, d := range day.Between("2026-11-14", "2026-11-20") {
+				for _, d := range day.Between("2026-11-16", "2026-11-20") {
 					state, runID := store.Complete, task.FirstRunIDAt(noon)
 					switch rapid.IntRange(0, 5).Draw(t, "state") {
 					case 0:
@@ -370,7 +370,7 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 			err := f.store.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES " + strings.Join(rows, ", ")).Error
 			require.NoError(t, err)
 		}
-		most := rapid.IntRange(2, 20).Draw(t, "most")
+		most := rapid.IntRange(4, 20).Draw(t, "most")
 		for pass := 0; ; pass++ {
 			before := f.look(t)
 			if len(before) == 0 {
