@@ -53,16 +53,15 @@ return 1
 // CheckRights tries what adsync does with keys and channels of a deployment's prefix. Its error names the rights that the user lacks, as ACL SETUSER takes
 // them; an error for which Refused is false says that the server does not answer.
 func CheckRights(ctx context.Context, client goredis.UniversalClient, keys Keys) error {
-	channel := keys.Of("rights", "check")
-	err := keysScript.Run(ctx, client, []string{keys.Of("rights", "check")}).Err()
-	if err != nil {
+	name := keys.Of("rights", "check") // of a key, and of a channel
+	if err := keysScript.Run(ctx, client, []string{name}).Err(); err != nil {
 		return lacking("keys", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time", err)
 	}
 	channels := fmt.Sprintf("&%s:*", keys.Prefix())
-	if err := client.Publish(ctx, channel, "").Err(); err != nil {
+	if err := client.Publish(ctx, name, "").Err(); err != nil {
 		return lacking("channels", channels, err)
 	}
-	sub := client.Subscribe(ctx, channel)
+	sub := client.Subscribe(ctx, name)
 	defer func() { _ = sub.Close() }()
 	if _, err := sub.Receive(ctx); err != nil {
 		return lacking("channels", channels, err)
