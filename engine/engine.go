@@ -269,6 +269,15 @@ func (e *Engine) Fields(media string) *field.Keeper { return e.fields[media] }
 // Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }
 
+// CheckRedis returns what is wrong with Redis, nil if nothing is: of which platforms this process does not share its limits with the others, and else what
+// the user may not do.
+func (e *Engine) CheckRedis(ctx context.Context) error {
+	if err := e.limits.waiter.Trouble(); err != nil {
+		return err
+	}
+	return redis.CheckRights(ctx, e.deps.Redis, e.deps.Keys)
+}
+
 // LogLevel has a process log as operators order it.
 func (e *Engine) LogLevel(role string, level *slog.LevelVar) service.Service {
 	return loglevel.NewFollower(e.logLevels, role, e.deps.Node, level, e.deps.Logger)

@@ -4,9 +4,11 @@
 -- KEYS[2]   the pauses: a hash of points and the moments at which they end, and under "" the number of its changes
 -- KEYS[3]   the index of limits: a hash of the names of what was granted, with when it was asked for last
 -- KEYS[4]   when it was asked last
--- KEYS[2i+3], KEYS[2i+4]   of limit i: the moments granted and to whom (a sorted set, or where there is a burst one number), and what is claimed (a hash)
+-- KEYS[5]   the last moments: a hash of the names of what was granted, with the last of its moments and until when that is kept, and under "" the run id of
+--           the server
+-- KEYS[2i+4], KEYS[2i+5]   of limit i: the moments granted and to whom (a sorted set, or where there is a burst one number), and what is claimed (a hash)
 -- The last KEYS are, of each limit with calls, how many were granted in each minute of late (a hash).
--- ARGV      process, horizon, claim's life, how long nobody asks at the most, how long nothing is granted after more than that, 1 if the process has been without Redis, the number of the hash KEYS[2] that the process knows, how many limits,
+-- ARGV      process, horizon, claim's life, how long nobody asks at the most, how long nothing is granted after more than that, 1 if the process has been without Redis and 2 if this server has taken the place of another, the number of the hash KEYS[2] that the process knows, how many limits,
 --           for each limit: every, 1 if it may have a burst, tolerance, ahead, calls, window,
 --           of how many limits more was taken than granted, for each of these: the limit and how much more,
 --           how many calls will not be made, for each of these: its moment, how many limits, each with the cost,
@@ -15,7 +17,7 @@
 --           a cost of 0 is that of the rows that a call is thought to match
 --
 -- Returns {now, the number of the hash of pauses, the points and ends of these if the number is another,
---          for each want {rate, by, opens, then for each start the call and when}}
+--          for each want {rate, by, opens, then for each start the call and when}, the run id of the server or ""}
 -- Times are microseconds; limits and calls count from 0 and by is -1 for none; the rate is of 1000 s.
 --
 -- One script and not a command per key: between the look at one limit and the take from another a second process would take the same
@@ -30,24 +32,38 @@ local function number() return tonumber(arg()) end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local process, horizon, life, unasked, hush, back, known, count = arg(), number(), number(), number(), number(), arg(), arg(), number()
+local process, horizon, life, unasked, hush, told, known, count = arg(), number(), number(), number(), number(), number(), arg(), number()
+local back = told > 0
 local function text(n) return string.format('%.0f', n) end
 -- A moment is kept with whose it is: an ask that is sent twice must not hand back what another process was granted in between.
 local function member(t) return text(t) .. ' ' .. process end
 
+local info = redis.pcall('INFO', 'server')
+local server = ''
+if type(info) == 'string' then server = string.match(info, 'run_id:(%w+)') or '' end
+
 local from = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
-if from == 0 or back == '1' then
-  -- What was granted before all was lost lies within the horizon, and so does what others grant themselves until they come back.
-  from = math.max(from, now + horizon)
-  redis.call('SET', KEYS[1], text(from))
-end
 local asked = tonumber(redis.call('GET', KEYS[4]) or 0) or 0
-redis.call('SET', KEYS[4], text(now))
+local owner = redis.call('HGET', KEYS[5], '')
+local silent = 0
+if from == 0 or back or not owner then
+  -- What was granted before all was lost lies within the horizon, and so does what others grant themselves until they come back.
+  silent = horizon
+end
 if asked > 0 and now - asked > unasked then
   -- This Redis stood still, or nobody reached it: processes may go on with their own parts until they have found it back.
-  from = math.max(from, now + hush)
+  silent = hush
+end
+if told == 2 or owner and owner ~= '' and server ~= '' and owner ~= server then
+  -- Another server had these keys. It may take writes for some seconds more, and grant what this one does not know of.
+  silent = hush
+end
+if silent > 0 and now + silent > from then
+  from = now + silent
   redis.call('SET', KEYS[1], text(from))
 end
+redis.call('SET', KEYS[4], text(now))
+if owner ~= server then redis.call('HSET', KEYS[5], '', server) end
 
 local pauses = {}
 local changes = redis.call('HGET', KEYS[2], '') or '0'
@@ -64,11 +80,26 @@ if changes ~= known then
   end
 end
 
+-- The last moment of a limit, where its own key has none: a server that is short of memory may have evicted that one.
+local function lastOf(l)
+  local last = l.minutes and redis.call('HGET', KEYS[5], l.name)
+  if not last then return 0 end
+  local moment, kept = string.match(last, '(%d+) (%d+)')
+  if tonumber(kept) < now then return 0 end
+  return tonumber(moment)
+end
+
+-- Notes a limit's last moment, and for how long its own key is kept.
+local function noteLast(l, moment, life)
+  if l.minutes then redis.call('HSET', KEYS[5], l.name, moment .. ' ' .. text(now + life * 1000)) end
+end
+
 -- Limits are read when a call is tried on them: most that an ask names are not.
 local function load(l)
   l.loaded = true
   if l.bursts then
     local stored = tonumber(redis.call('GET', l.name) or 0) or 0
+    if stored == 0 then stored = lastOf(l) end
     l.ready = math.max(0, math.min(stored, now + horizon + l.ahead))
     l.taken = l.ready < stored
     return
@@ -78,11 +109,12 @@ local function load(l)
   if l.crowded > 0 then since = now - math.max(l.every, l.window) end
   l.granted = redis.call('ZRANGEBYSCORE', l.name, text(since), '+inf')
   for j = 1, #l.granted do l.granted[j] = tonumber(string.match(l.granted[j], '%d+')) end
+  if #l.granted == 0 and not l.returned then l.after = math.max(l.after, lastOf(l) + l.every) end
 end
 
-local limits, counted = {}, 2 * count + 4
+local limits, counted = {}, 2 * count + 5
 for i = 0, count - 1 do
-  local l = {name = KEYS[2 * i + 5], claimed = KEYS[2 * i + 6], every = number(), bursts = arg() == '1', tolerance = number(), ahead = number(), calls = number(), window = number(), added = {}}
+  local l = {name = KEYS[2 * i + 6], claimed = KEYS[2 * i + 7], every = number(), bursts = arg() == '1', tolerance = number(), ahead = number(), calls = number(), window = number(), added = {}}
   limits[i] = l
   l.after = from + l.every
   local crowded = 0
@@ -112,7 +144,7 @@ end
 
 for _ = 1, number() do
   local l, more = limits[number()], number()
-  if back ~= '1' then
+  if not back then
     l.ready = math.max(l.ready, now) + more * l.every
     l.taken = true
   end
@@ -122,10 +154,11 @@ for _ = 1, number() do
   for _ = 1, number() do
     local l, cost = limits[number()], number()
     local given = 0
-    if back ~= '1' and not l.bursts then
+    if not back and not l.bursts then
       for n = 0, cost - 1 do given = given + redis.call('ZREM', l.name, member(t + n * l.every)) end
     end
     l.number = (l.number or 0) - given
+    l.returned = l.returned or given > 0
   end
 end
 
@@ -369,16 +402,21 @@ for i = 0, count - 1 do
     redis.call('PEXPIRE', l.minutes, 3720000)
   end
   if l.taken then
-    redis.call('SET', l.name, text(l.ready), 'PX', math.max(0, math.ceil((l.ready - now) / 1000)) + 1000)
+    local life = math.max(0, math.ceil((l.ready - now) / 1000)) + 1000
+    redis.call('SET', l.name, text(l.ready), 'PX', life)
+    noteLast(l, text(l.ready), life)
   end
   for j = 1, #l.added do
     redis.call('ZADD', l.name, text(l.added[j]), member(l.added[j]))
   end
-  if #l.added > 0 then
+  if #l.added > 0 or l.returned then
     -- A call keeps the next one away for longer than its window where that has less than one.
     local kept = math.max(l.window, l.every)
+    local life = math.ceil((kept + horizon) / 1000) + 1000
     redis.call('ZREMRANGEBYSCORE', l.name, '-inf', '(' .. text(now - kept))
-    redis.call('PEXPIRE', l.name, math.ceil((kept + horizon) / 1000) + 1000)
+    redis.call('PEXPIRE', l.name, life)
+    local last = redis.call('ZRANGE', l.name, -1, -1)[1]
+    noteLast(l, last and string.match(last, '%d+') or '0', life)
   end
 end
-return {now, changes, pauses, answers}
+return {now, changes, pauses, answers, server}

@@ -3,10 +3,13 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"adsync/base/clock"
@@ -16,12 +19,6 @@ import (
 const (
 	// probeEvery is how often a process asks the common ledger whether it is back.
 	probeEvery = time.Second
-	// lookEvery is how often a process without the common ledger asks its witness about the others, and tellEvery how often one that has it
-	// tells them.
-	lookEvery = 250 * time.Millisecond
-	tellEvery = time.Second
-	// lookBack is how long what a process has told is believed: a little longer than one that has calls to make takes between two asks.
-	lookBack = 5 * time.Second
 	// lookSlack is how much earlier than this process another may notice the same loss.
 	lookSlack = 500 * time.Millisecond
 	// partMost is how long after its return to the common ledger a process may go on with its own part because it has looked of late, and meetFor how
@@ -30,31 +27,27 @@ const (
 	meetFor  = partMost + 100*time.Millisecond
 	// knownAfter is how long after it has met the common ledger all others count a process among them.
 	knownAfter = 3 * touchEvery
+	// barredMost is how long a process believes that others use another server than the one that it reaches. It is longer than two servers take
+	// writes after a failover: 7 s were seen with Redis Sentinel.
+	barredMost = 15 * time.Second
 )
 
-// Witness tells processes of each other by another way than Redis. A process that does not reach it must know whether others do: they share the
-// whole limits, and leave nothing for it.
-type Witness interface {
-	// Reached notes that a process reaches Redis now, and tells how many do.
-	Reached(ctx context.Context, process string) (members int, err error)
-	// OtherReached tells whether any but this process has reached Redis within the time before now, and how many but this did when it was reached last.
-	OtherReached(ctx context.Context, process string, within time.Duration) (now bool, last int, err error)
-}
-
-// fallback asks a common ledger, and this process's own while the common one is away.
+// fallback asks a common ledger for the calls of one media, and this process's own while the common one is away.
 type fallback struct {
+	media   string
 	common  ledger
 	own     *local
 	timeout time.Duration
 	log     *slog.Logger
 	metrics *metrics
 	process string
-	witness Witness       // may be nil
-	reserve int           // for how many processes there are parts at least, as this one was told
-	reached chan struct{} // the common ledger has answered
+	witness Witness     // may be nil
+	reserve int         // for how many processes there are parts at least, as this one was told
+	reached atomic.Bool // the common ledger has answered since the witness was told
 
 	mu        sync.Mutex
 	awaySince time.Time // zero while the common ledger answers
+	cause     error     // why it did not answer last
 	missed    time.Time // when it was not there last
 	nextProbe time.Time
 	met       time.Time // when the common ledger answered first
@@ -62,39 +55,146 @@ type fallback struct {
 	ownUntil  time.Time // it grants nothing before this: meanwhile this process grants its own part
 	members   int       // that reached the common ledger, as last known
 	none      bool      // it has no part: others reach the common ledger, or had all parts before it began
+
+	server  string    // that keeps the limits, as this process uses it; empty before its first answer
+	noted   string    // the one that all use, as the witness has it
+	movedAt time.Time // when this process changed that
+	moved   bool      // and has not told the common ledger yet
+	seen    bool      // the witness has been looked at
+	others  bool      // other processes reach the common ledger
+	barred  time.Time // since when this process reaches another server than they use; zero while it does not
 }
 
 var _ ledger = (*fallback)(nil)
 
-func newFallback(common ledger, own *local, timeout time.Duration, log *slog.Logger, m *metrics) *fallback {
-	return &fallback{common: common, own: own, timeout: timeout, log: log, metrics: m, reserve: own.members, reached: make(chan struct{}, 1)}
+func newFallback(media string, common ledger, own *local, timeout time.Duration, log *slog.Logger, m *metrics) *fallback {
+	m.fallback.WithLabelValues(media).Set(0)
+	return &fallback{media: media, common: common, own: own, timeout: timeout, log: log.With("media", media), metrics: m, reserve: own.members}
 }
 
+// ask implements ledger.
 func (f *fallback) ask(ctx context.Context, media string, a ask) (answer, error) {
 	use := f.use()
 	if use == useOwn {
 		return f.alone(ctx, media, a)
 	}
 	var got answer
-	pausings := f.own.pausings()
-	if use != useCommon || f.isAway() {
+	pausings, wasAway := f.own.pausings(), f.isAway()
+	if use != useCommon || wasAway {
 		pausings = -1 // The common ledger does not know all that this process does.
 	}
 	err := f.try(ctx, func(ctx context.Context) (err error) {
-		if got, err = f.common.ask(ctx, media, use.of(a)); err == nil && got.pauses != nil {
-			f.own.sync(media, got.pauses, pausings)
-		}
+		got, err = f.common.ask(ctx, media, use.of(a))
 		return err
 	})
-	switch {
-	case err == nil && use == useCommon:
-		return got, nil
-	case err == nil:
-		f.returned(use, got.asked)
-	case callerGaveUp(ctx):
+	if err == nil {
+		agreed, changed := f.agreed(ctx, got.server, wasAway)
+		if !agreed || changed {
+			pausings = -1 // Another server may not know all that the one before it did.
+		}
+		if changed {
+			f.carry(ctx)
+		}
+		f.sync(ctx, &got, pausings)
+		switch {
+		case !agreed:
+		case use == useCommon:
+			return got, nil
+		default:
+			f.returned(use, got.asked)
+		}
+	} else if callerGaveUp(ctx) {
 		return answer{}, gaveUp(ctx)
 	}
 	return f.alone(ctx, media, a)
+}
+
+// agreed reports whether all processes use the server that has answered, and whether this process used another one before. A server that is new to
+// this process takes the place of the one before it: that is recorded, and both grant nothing until no other process uses the old one. A process that
+// comes upon the old one is barred: it grants nothing until it reaches the other.
+func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok, changed bool) {
+	if f.witness == nil || server == "" {
+		return true, false
+	}
+	f.mu.Lock()
+	changed = f.server != "" && f.server != server
+	if server == f.noted {
+		f.useServer(ctx, server)
+		f.mu.Unlock()
+		return true, changed
+	}
+	now, noted := f.own.clock(), f.noted
+	alone := f.seen && !f.others
+	if noted != "" && !changed && !alone && (f.barred.IsZero() || now.Sub(f.barred) < barredMost) {
+		f.bar(ctx, now)
+		f.mu.Unlock()
+		return false, changed
+	}
+	f.mu.Unlock()
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), witnessTimeout)
+	defer cancel()
+	recorded, moved, err := f.witness.Move(bounded, f.media, noted, server)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.movedAt = f.own.clock()
+	if err != nil {
+		f.log.WarnContext(ctx, "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can", "err", err)
+		f.bar(ctx, now)
+		return false, changed
+	}
+	f.noted = recorded
+	if recorded != server {
+		f.bar(ctx, now)
+		return false, changed
+	}
+	f.useServer(ctx, server)
+	if noted == "" || !moved {
+		return true, changed
+	}
+	f.log.InfoContext(ctx, "another server of redis keeps the limits now: it grants nothing until no process uses the one before it")
+	if f.moved = true; !wasAway {
+		f.own.spend(microseconds(hush))
+	}
+	return false, changed
+}
+
+// useServer notes the server that this process and all others use.
+func (f *fallback) useServer(ctx context.Context, server string) {
+	if !f.barred.IsZero() {
+		f.log.InfoContext(ctx, "this process reaches the server of redis that the others use")
+	}
+	f.server, f.barred = server, time.Time{}
+}
+
+// bar has this process make no calls: it reaches another server than the others use.
+func (f *fallback) bar(ctx context.Context, now time.Time) {
+	if !f.barred.IsZero() {
+		return
+	}
+	f.barred = now
+	f.log.WarnContext(ctx, "other processes use another server of redis: this one makes no calls until it reaches that one")
+}
+
+func (f *fallback) isBarred() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.barred.IsZero()
+}
+
+// sync has this process know the pauses that an answer names, and the common ledger those that it has lost.
+func (f *fallback) sync(ctx context.Context, got *answer, pausings int) {
+	if got.lost {
+		f.log.WarnContext(ctx, "redis has lost the pauses: this process names those that it knows")
+		pausings = -1
+		f.carry(ctx)
+		now := f.own.clock()
+		for point, left := range f.own.inForce() {
+			got.pauses[point] = now.Add(left)
+		}
+	}
+	if got.pauses != nil {
+		f.own.sync(f.media, got.pauses, pausings)
+	}
 }
 
 func (f *fallback) isAway() bool {
@@ -103,8 +203,25 @@ func (f *fallback) isAway() bool {
 	return !f.awaySince.IsZero()
 }
 
+// trouble returns why this process does not use the common ledger; nil while it does.
+func (f *fallback) trouble() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.own.clock()
+	switch {
+	case !f.awaySince.IsZero():
+		return fmt.Errorf("away for %s: %w", now.Sub(f.awaySince).Round(time.Second), f.cause)
+	case !f.barred.IsZero():
+		return fmt.Errorf("for %s another server than the one that the other processes use", now.Sub(f.barred).Round(time.Second))
+	}
+	return nil
+}
+
 // alone asks this process's own ledger.
 func (f *fallback) alone(ctx context.Context, media string, a ask) (answer, error) {
+	if f.isBarred() {
+		f.own.spend(horizonTime)
+	}
 	got, err := f.own.ask(ctx, media, a)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,12 +238,13 @@ const (
 	useOwn    use = iota // this process's own ledger
 	useCommon            // the common ledger
 	tellBack             // the common ledger, which is told that this process was without it
+	tellMoved            // the common ledger, which is told that it has taken the place of another
 	meet                 // the common ledger, of which nothing is wanted yet
 )
 
 // of is what the common ledger is asked.
 func (u use) of(a ask) ask {
-	a.back = u == tellBack
+	a.back, a.moved = u == tellBack || u == tellMoved, u == tellMoved
 	if u == meet {
 		a.wants = nil
 	}
@@ -140,17 +258,21 @@ func (f *fallback) returned(by use, at time.Time) {
 	if f.met.IsZero() {
 		f.met = f.own.clock()
 	}
-	switch {
-	case by == meet:
+	if by == meet {
 		// It may have been away for others, who have not looked yet and go on with their parts: no calls until they have.
 		f.ownUntil = at.Add(meetFor)
 		f.own.spend(meetFor + microseconds(ownHorizon))
 		return
-	case at.Sub(f.missed) > partMost:
-		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within the horizon.
-		f.own.spend(horizonTime)
 	}
-	f.owes, f.ownUntil = false, at.Add(microseconds(horizon-2*ownHorizon))
+	quiet := horizonTime
+	if by == tellMoved {
+		quiet = microseconds(hush)
+	}
+	if at.Sub(f.missed) > partMost {
+		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within that time.
+		f.own.spend(quiet)
+	}
+	f.owes, f.moved, f.ownUntil = false, false, at.Add(quiet-2*microseconds(ownHorizon))
 }
 
 // pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
@@ -164,67 +286,32 @@ func (f *fallback) pause(ctx context.Context, point Key, d time.Duration) error 
 
 // listen implements ledger. A loss that it is told of counts from then on, not from the next ask: what this process was granted lasts while what
 // others may have been granted lapses.
-func (f *fallback) listen(ctx context.Context, told func(Key, time.Duration), _ func(error)) {
-	var watching sync.WaitGroup
-	if f.witness != nil {
-		watching.Go(func() { f.watch(ctx) })
-	}
+func (f *fallback) listen(ctx context.Context, media string, told func(Key, time.Duration), _ func(error)) {
 	heard := func(point Key, d time.Duration) {
 		_ = f.own.pause(ctx, point, d) // Nothing can be told when ctx has ended.
 		told(point, d)
 	}
-	f.common.listen(ctx, heard, func(err error) { f.away(ctx, err) })
-	watching.Wait()
+	f.common.listen(ctx, media, heard, func(err error) { f.away(ctx, err) })
 }
 
-// watch tells the witness that this process reaches the common ledger, or asks it about the others while it does not.
-func (f *fallback) watch(ctx context.Context) {
-	looks := time.NewTicker(lookEvery)
-	defer looks.Stop()
-	var told time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-f.reached:
-			if now := f.own.clock(); now.Sub(told) >= tellEvery {
-				told = now
-				members, err := f.witness.Reached(ctx, f.process)
-				f.know(members)
-				f.report(ctx, err)
-			}
-		case <-looks.C:
-			f.look(ctx)
-		}
-	}
-}
-
-// know notes how many processes reach the common ledger, if that could be told.
-func (f *fallback) know(members int) {
+// see takes note of what the witness had recorded when a look at it began. While the common ledger is away this process has no part of the limits if
+// others have the whole: those that reach the common ledger, or those that did before this process, if they do not count it among them yet.
+func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if members > 0 {
-		f.members = members
+	if server := s.Servers[f.media]; server != "" && began.After(f.movedAt) {
+		f.noted = server
 	}
-}
-
-// look asks about the others, and takes back this process's part of the limits if they have the whole: those that reach the common ledger, or those that
-// did before this process, if they do not count it among them yet. Without an answer it keeps it: whoever cannot reach the witness either is not alone with it.
-func (f *fallback) look(ctx context.Context) {
-	f.mu.Lock()
-	since := f.awaySince
-	f.mu.Unlock()
-	if since.IsZero() {
-		return
+	within := lookBack
+	if !f.awaySince.IsZero() {
+		within = min(lookBack, max(lookEvery, f.own.clock().Sub(f.awaySince)-lookSlack))
 	}
-	others, last, err := f.witness.OtherReached(ctx, f.process, min(lookBack, max(lookEvery, f.own.clock().Sub(since)-lookSlack)))
-	if err != nil {
-		f.report(ctx, err)
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	members, others, last := f.countReached(s.Reached, within)
+	f.seen, f.others = true, others
 	if f.awaySince.IsZero() {
+		if members > 0 {
+			f.members = members
+		}
 		return
 	}
 	known := !f.met.IsZero() && f.awaySince.Sub(f.met) > knownAfter
@@ -246,10 +333,33 @@ func (f *fallback) look(ctx context.Context) {
 	f.none = none
 }
 
-func (f *fallback) report(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		f.log.DebugContext(ctx, "cannot tell, or learn, who reaches redis", "err", err)
+// countReached returns how many processes reach the Redis of this media, whether any other has reached it within a time, and how many others had when
+// it was reached last.
+func (f *fallback) countReached(all []Reach, within time.Duration) (members int, others bool, last int) {
+	ago := map[string]time.Duration{}
+	newest := time.Duration(math.MaxInt64)
+	for _, r := range all {
+		if r.Media != "" && r.Media != f.media {
+			continue
+		}
+		if before, known := ago[r.Process]; !known || r.Ago < before {
+			ago[r.Process] = r.Ago
+		}
+		newest = min(newest, r.Ago)
 	}
+	for process, d := range ago {
+		if d < memberLife {
+			members++
+		}
+		if process == f.process {
+			continue
+		}
+		others = others || d < within
+		if d < newest+memberLife {
+			last++
+		}
+	}
+	return members, others, last
 }
 
 // patience is how long after a loss this process grants itself nothing: until what was granted before has lapsed, and the witness has told of others.
@@ -274,13 +384,17 @@ func (f *fallback) use() use {
 	switch {
 	case now.Before(f.ownUntil):
 		return useOwn
-	case f.awaySince.IsZero():
+	case f.awaySince.IsZero() && f.barred.IsZero():
 	case now.Before(f.nextProbe):
 		return useOwn
 	default:
 		f.nextProbe = now.Add(probeEvery)
 	}
 	switch {
+	case !f.barred.IsZero():
+		return meet
+	case f.moved:
+		return tellMoved
 	case f.owes:
 		return tellBack
 	case f.met.IsZero():
@@ -297,10 +411,7 @@ func (f *fallback) try(ctx context.Context, do func(context.Context) error) erro
 	err := do(bounded)
 	switch {
 	case err == nil:
-		select {
-		case f.reached <- struct{}{}:
-		default:
-		}
+		f.reached.Store(true)
 		f.back(ctx, asked)
 	case !callerGaveUp(ctx):
 		f.away(ctx, err)
@@ -312,7 +423,7 @@ func (f *fallback) away(ctx context.Context, err error) {
 	f.metrics.redisErrors.Inc()
 	f.mu.Lock()
 	first := f.awaySince.IsZero()
-	f.missed = f.own.clock()
+	f.missed, f.cause = f.own.clock(), err
 	if !isTimeout(err) {
 		f.owes = true // It may be another one that comes back, or have lost what it had.
 	}
@@ -325,7 +436,7 @@ func (f *fallback) away(ctx context.Context, err error) {
 	}
 	f.mu.Unlock()
 	if first {
-		f.metrics.fallback.Set(1)
+		f.metrics.fallback.WithLabelValues(f.media).Set(1)
 		if redis.Refused(err) {
 			f.log.WarnContext(ctx, "redis refuses what is asked of it: this process keeps to its own part of the rate limits", "members", f.own.parts(), "err", err)
 		} else {
@@ -345,10 +456,15 @@ func (f *fallback) back(ctx context.Context, asked time.Time) {
 	}
 	f.awaySince = time.Time{}
 	f.mu.Unlock()
-	f.metrics.fallback.Set(0)
+	f.metrics.fallback.WithLabelValues(f.media).Set(0)
 	f.log.InfoContext(ctx, "redis answers again: rate limits are shared by all processes", "away", f.own.clock().Sub(since).Round(time.Millisecond))
-	// Redis may have come back empty, and nobody could tell it what the platforms said meanwhile. This is for all
-	// processes, so the deadline of the one call that came upon it does not bound it.
+	// Redis may have come back empty, and nobody could tell it what the platforms said meanwhile.
+	f.carry(ctx)
+}
+
+// carry has the common ledger know the pauses that this process knows. They are for all processes, so the deadline of the call that came upon the need
+// does not bound it.
+func (f *fallback) carry(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()
 	for point, left := range f.own.inForce() {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,27 +89,48 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 
 // witnesses is a Witness in memory.
 type witnesses struct {
-	mu   sync.Mutex
-	seen map[string]time.Time
+	mu      sync.Mutex
+	now     func() time.Time
+	seen    map[Reach]time.Time // without Ago
+	servers map[string]string
+	away    error // it does not answer
 }
 
-func (w *witnesses) Reached(_ context.Context, process string) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen[process] = time.Now()
-	return len(w.seen), nil
+func newWitnesses(now func() time.Time) *witnesses {
+	return &witnesses{now: now, seen: map[Reach]time.Time{}, servers: map[string]string{}}
 }
 
-func (w *witnesses) OtherReached(_ context.Context, process string, within time.Duration) (now bool, last int, err error) {
+func (w *witnesses) Reached(_ context.Context, process string, media []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for other, at := range w.seen {
-		if other != process {
-			last++
-			now = now || time.Since(at) < within
-		}
+	for _, m := range media {
+		w.seen[Reach{Process: process, Media: m}] = w.now()
 	}
-	return now, last, nil
+	return w.away
+}
+
+func (w *witnesses) Look(context.Context) (Sight, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := Sight{Servers: maps.Clone(w.servers)}
+	for r, at := range w.seen {
+		r.Ago = w.now().Sub(at)
+		s.Reached = append(s.Reached, r)
+	}
+	return s, w.away
+}
+
+func (w *witnesses) Move(_ context.Context, media, from, to string) (string, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.away != nil {
+		return "", false, w.away
+	}
+	if w.servers[media] != from {
+		return w.servers[media], false, nil
+	}
+	w.servers[media] = to
+	return to, true, nil
 }
 
 // With a witness a process that is cut off makes no calls while another has the whole limits, and its part of them when all are cut off.
@@ -124,7 +147,7 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 		book := newArrivals()
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		witness := &witnesses{seen: map[string]time.Time{}}
+		witness := newWitnesses(time.Now)
 		var calls [2]atomic.Int64
 		var servers []*redistest.Virtual
 		for p := range calls {
@@ -189,7 +212,7 @@ func TestFallback_PartsAreOfThoseWhoReachedRedisLast(t *testing.T) {
 				settle(t, server)
 				cfg := DefaultConfig()
 				cfg.Members = tt.foreseen
-				witness := &witnesses{seen: map[string]time.Time{}}
+				witness := newWitnesses(time.Now)
 				book := newArrivals()
 				ctx, stop := context.WithCancel(t.Context())
 				var wg sync.WaitGroup
@@ -244,7 +267,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		within := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
-		without := newWaiter(newFallback(refusing{}, newLocal(cfg.ArrivalSpread, members), cfg.RedisTimeout, quiet, newMetrics(nil)), cfg.ArrivalSpread, rules, newMetrics(nil))
+		without := newWaiter(newFallback("m", refusing{}, newLocal(cfg.ArrivalSpread, members), cfg.RedisTimeout, quiet, newMetrics(nil)), cfg.ArrivalSpread, rules, newMetrics(nil))
 		for _, w := range []*Waiter{within, without} {
 			for range 30 {
 				wg.Go(func() {
@@ -352,7 +375,7 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
-		f := newFallback(deaf{}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(reg))
+		f := newFallback("m", deaf{}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(reg))
 		useCommon := func() bool { return f.use() != useOwn }
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
@@ -375,7 +398,7 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFallback(&slowly{ledger: newLocal(testSpread, 1), answers: []time.Duration{time.Second}}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(nil))
+		f := newFallback("m", &slowly{ledger: newLocal(testSpread, 1), answers: []time.Duration{time.Second}}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(nil))
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = f.ask(t.Context(), "m", one(perDay)) })
 		time.Sleep(time.Millisecond)
@@ -425,7 +448,7 @@ func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(1_000_000_000, 0)
-			f := newFallback(nil, newLocalBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
+			f := newFallback("m", nil, newLocalBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
 			f.away(t.Context(), errAway)
 			now = now.Add(10 * time.Second)
 			f.away(t.Context(), errAway)
@@ -439,23 +462,17 @@ func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
 	}
 }
 
-// lastReached is a witness of so many others that reached Redis last, and no longer do.
-type lastReached int
-
-func (lastReached) Reached(context.Context, string) (int, error) { return 0, nil }
-
-func (l lastReached) OtherReached(context.Context, string, time.Duration) (bool, int, error) {
-	return false, int(l), nil
-}
-
 func TestFallback_WhoBeginsWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
 	t.Parallel()
 	const parts = 3
-	for others, none := range map[lastReached]bool{parts - 1: false, parts: true, parts + 1: true} {
-		f := newFallback(nil, newLocal(testSpread, parts), 0, quiet, newMetrics(nil))
-		f.witness = others
+	for others, none := range map[int]bool{parts - 1: false, parts: true, parts + 1: true} {
+		f := newFallback("m", nil, newLocal(testSpread, parts), 0, quiet, newMetrics(nil))
 		f.away(t.Context(), errAway)
-		f.look(t.Context())
+		var s Sight
+		for i := range others {
+			s.Reached = append(s.Reached, Reach{Process: fmt.Sprint(i), Media: "m", Ago: time.Minute})
+		}
+		f.see(t.Context(), s, f.own.clock())
 		require.Equal(t, none, f.none, "%d others of %d parts", others, parts)
 	}
 }

@@ -17,9 +17,9 @@ type ledger interface {
 	// force. A d of 0 or less ends the pause.
 	pause(ctx context.Context, point Key, d time.Duration) error
 
-	// listen calls told for each pause that a process orders, this one included, until ctx ends. One that came while the ledger was away is
-	// told by the next answer alone. It calls lost when it notices that the ledger is away.
-	listen(ctx context.Context, told func(point Key, d time.Duration), lost func(error))
+	// listen calls told for each pause of a media that a process orders, this one included, until ctx ends. One that came while the ledger was
+	// away is told by the next answer alone. It calls lost when it notices that the ledger is away.
+	listen(ctx context.Context, media string, told func(point Key, d time.Duration), lost func(error))
 }
 
 // answer is a ledger's answer to an ask.
@@ -31,4 +31,8 @@ type answer struct {
 	wants           []given
 	// pauses are those in force and when they end, on this process's clock; nil where they are what they were at the last answer.
 	pauses map[Key]time.Time
+	// lost says that the ledger has lost pauses that it had; pauses are then those that it has.
+	lost bool
+	// server is the run id of the server that has answered; empty where it is not known.
+	server string
 }

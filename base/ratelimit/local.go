@@ -77,7 +77,9 @@ func (l *local) pause(ctx context.Context, point Key, d time.Duration) error {
 }
 
 // listen implements ledger: nobody else orders pauses.
-func (l *local) listen(ctx context.Context, _ func(Key, time.Duration), _ func(error)) { <-ctx.Done() }
+func (l *local) listen(ctx context.Context, _ string, _ func(Key, time.Duration), _ func(error)) {
+	<-ctx.Done()
+}
 
 // divide has each limit be shared by so many.
 func (l *local) divide(members int) {

@@ -15,7 +15,7 @@ type metrics struct {
 	late        *prometheus.CounterVec
 	paused      *prometheus.CounterVec
 	tightened   *prometheus.CounterVec
-	fallback    prometheus.Gauge
+	fallback    *prometheus.GaugeVec
 	redisErrors prometheus.Counter
 }
 
@@ -40,9 +40,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		late:        counter("late_total", "Grants that could not be used in time, in most cases since the process had no CPU.", "media"),
 		paused:      counter("paused_total", "Pauses ordered, in most cases by an over-limit answer.", "media", "scope"),
 		tightened:   counter("tightened_total", "Limits made a tenth tighter for a while, since the platform refused calls that they allow.", "media"),
-		fallback: f.NewGauge(prometheus.GaugeOpts{
-			Name: "adsync_ratelimit_fallback_active", Help: "1 while Redis is away and this process keeps to its own part of the limits.",
-		}),
+		fallback: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "adsync_ratelimit_fallback_active", Help: "1 while the Redis of a media is away and this process keeps to its own part of the limits.",
+		}, []string{"media"}),
 		redisErrors: f.NewCounter(prometheus.CounterOpts{
 			Name: "adsync_ratelimit_redis_errors_total", Help: "Asks that Redis did not answer in time or answered with an error.",
 		}),

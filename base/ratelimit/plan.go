@@ -16,8 +16,8 @@ const (
 	claimLife = 3_000_000
 	// unasked is how long nobody asks a common ledger that can be reached, at the most: processes stay in touch.
 	unasked = 2_750_000
-	// hush is how long it grants nothing after more than that: until all who went on with their own parts have found it back, and what they
-	// granted themselves is used up.
+	// hush is how long it grants nothing after more than that, or after it has taken the place of another: until all who went on with their own
+	// parts, or with the other, have noticed, and what they were granted is used up.
 	hush = horizon + int64(partMost/time.Microsecond)
 )
 
@@ -116,6 +116,7 @@ type wanted struct {
 type ask struct {
 	process string
 	back    bool // it has been without this plan, and others may still be: nothing is granted within the horizon
+	moved   bool // this plan has taken the place of another, which others may still use: nothing is granted within hush
 	limits  []limit
 	settled []settled
 	unused  []unused
@@ -184,6 +185,9 @@ func weight(importance int) float64 {
 func (p *plan) answer(now int64, a ask) []given {
 	if a.back {
 		p.from = max(p.from, now+p.horizon)
+	}
+	if a.moved {
+		p.from = max(p.from, now+hush)
 	}
 	if p.unasked > 0 && p.asked > 0 && now-p.asked > p.unasked {
 		p.from = max(p.from, now+hush)

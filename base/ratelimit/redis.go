@@ -60,6 +60,7 @@ type shared struct {
 
 	mu      sync.Mutex
 	known   map[string]string  // by media: the number of the pauses as this process knows them
+	servers map[string]string  // by media: the run id of the server that answered last
 	offsets map[string]*offset // by media, each of which may have a server of its own
 }
 
@@ -67,7 +68,8 @@ var _ ledger = (*shared)(nil)
 
 // newShared returns the ledger on client, with the arrival spread of Config. It asks nothing of Redis yet.
 func newShared(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *shared {
-	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, causes: telemetry.NewCauseLog(log), known: map[string]string{}, offsets: map[string]*offset{}}
+	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, causes: telemetry.NewCauseLog(log),
+		known: map[string]string{}, servers: map[string]string{}, offsets: map[string]*offset{}}
 }
 
 // ask costs one round trip, and one more for each granted limit of an hour or longer.
@@ -124,12 +126,12 @@ func (r *shared) askPlain(ctx context.Context, media string, a ask) (answer, err
 }
 
 func (r *shared) askMoments(ctx context.Context, media string, a ask) (answer, error) {
-	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index"), r.keys.Of(media, "asked")}
+	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index"), r.keys.Of(media, "asked"), r.keys.Of(media, "last")}
 	var minutes []string
 	r.mu.Lock()
 	known := r.known[media]
 	r.mu.Unlock()
-	args := []any{a.process, horizon, claimLife, unasked, hush, a.back, known, len(a.limits)}
+	args := []any{a.process, horizon, claimLife, unasked, hush, a.told(), known, len(a.limits)}
 	for _, l := range a.limits {
 		l = l.of(r.spread, 1)
 		names = append(names, r.name(l.key, "granted"), r.name(l.key, "claims"))
@@ -184,21 +186,36 @@ func (r *shared) askMoments(ctx context.Context, media string, a ask) (answer, e
 		return answer{}, err
 	}
 	r.mu.Lock()
-	r.known[media] = changes
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	if before := r.servers[media]; before != "" && before != out.server {
+		changes = "" // Those of another server have numbers of their own: the next answer names all.
+	}
+	r.known[media], r.servers[media] = changes, out.server
 	return out, nil
+}
+
+// told is what the script is told of the time before an ask.
+func (a ask) told() int {
+	switch {
+	case a.moved:
+		return 2
+	case a.back:
+		return 1
+	}
+	return 0
 }
 
 // read reads the script's answer.
 func (r *shared) read(raw []any, media string, a ask, out *answer) (changes string, err error) {
-	if len(raw) != 4 {
+	if len(raw) != 5 {
 		return "", errStrange
 	}
 	now, ok1 := raw[0].(int64)
 	changes, ok2 := raw[1].(string)
 	pauses, ok3 := raw[2].([]any)
 	wants, ok4 := raw[3].([]any)
-	if !ok1 || !ok2 || !ok3 || !ok4 || len(wants) != len(a.wants) || len(pauses)%2 != 0 {
+	server, ok5 := raw[4].(string)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || len(wants) != len(a.wants) || len(pauses)%2 != 0 {
 		return "", errStrange
 	}
 	for _, w := range wants {
@@ -212,7 +229,7 @@ func (r *shared) read(raw []any, media string, a ask, out *answer) (changes stri
 		}
 		out.wants = append(out.wants, g)
 	}
-	out.clock = time.UnixMicro(now)
+	out.clock, out.server = time.UnixMicro(now), server
 	out.asked, out.answered = r.narrow(media, out.clock, out.asked, out.answered)
 	return changes, r.readPauses(pauses, now, changes, media, out)
 }
@@ -249,7 +266,7 @@ func (r *shared) readPauses(pauses []any, now int64, changes, media string, out 
 	if changes == r.known[media] {
 		return nil
 	}
-	out.pauses = map[Key]time.Time{}
+	out.pauses, out.lost = map[Key]time.Time{}, r.servers[media] == out.server && fewer(changes, r.known[media])
 	for ; len(pauses) > 0; pauses = pauses[2:] {
 		name, ok1 := pauses[0].(string)
 		text, ok2 := pauses[1].(string)
@@ -261,6 +278,13 @@ func (r *shared) readPauses(pauses []any, now int64, changes, media string, out 
 		out.pauses[point] = out.answered.Add(microseconds(ends - now))
 	}
 	return nil
+}
+
+// fewer reports whether a number of changes is below one that is known. It only rises, unless the pauses were evicted or deleted.
+func fewer(changes, known string) bool {
+	n, err := strconv.ParseInt(changes, 10, 64)
+	before, err2 := strconv.ParseInt(known, 10, 64)
+	return err == nil && err2 == nil && n < before
 }
 
 // count counts the granted calls of the long periods, and takes back those whose window is full.
@@ -301,24 +325,24 @@ func (r *shared) count(ctx context.Context, media string, a ask, out *answer) er
 }
 
 func (r *shared) pause(ctx context.Context, point Key, d time.Duration) error {
-	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(), point.Media}
+	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(point.Media), point.Media}
 	why, err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Text()
 	if err != nil {
 		return fmt.Errorf("pause %s: %w", point, err)
 	}
 	if why != "" {
-		r.untold(errors.New(why))
+		r.untold(point.Media, errors.New(why))
 	}
 	return nil
 }
 
-// untold logs that processes cannot tell each other of pauses.
-func (r *shared) untold(err error) {
-	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: processes learn of one with their next ask, within two seconds", err, "channel", r.channel())
+// untold logs that processes cannot tell each other of the pauses of a media.
+func (r *shared) untold(media string, err error) {
+	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: processes learn of one with their next ask, within two seconds", err, "channel", r.channel(media))
 }
 
-// channel is where pauses are told.
-func (r *shared) channel() string { return r.keys.Of("", "pauses") }
+// channel is where the pauses of a media are told. In a cluster it belongs to the server that has the media's keys.
+func (r *shared) channel(media string) string { return r.keys.Of(media, "pauses") }
 
 const (
 	// listenAgain is how long a connection on which nothing could be heard is left alone, and refusedAgain how long one whose user may not listen.
@@ -326,12 +350,12 @@ const (
 	refusedAgain = 10 * time.Second
 )
 
-func (r *shared) listen(ctx context.Context, told func(Key, time.Duration), lost func(error)) {
-	sub := r.client.Subscribe(ctx, r.channel())
+func (r *shared) listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
+	sub := r.client.Subscribe(ctx, r.channel(media))
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // It ends a Receive, which ctx does not.
 	defer stop()
 	for away := false; ctx.Err() == nil; {
-		message, err := sub.Receive(ctx) // It connects anew by itself.
+		message, err := sub.Receive(ctx) // It reconnects on its own.
 		switch m := message.(type) {
 		case *goredis.Message:
 			r.hear(ctx, m.Payload, told)
@@ -344,13 +368,14 @@ func (r *shared) listen(ctx context.Context, told func(Key, time.Duration), lost
 				return
 			}
 			if redis.Refused(err) { // It is there, and so is what it was told.
-				r.untold(err)
+				r.untold(media, err)
 				_ = sleep(ctx, refusedAgain)
 				continue
 			}
-			if err := r.client.Ping(ctx).Err(); err != nil && !redis.Refused(err) && !away {
+			// The server of this media's keys may be there still, or another that has taken its place.
+			if err := r.client.Exists(ctx, r.keys.Of(media, "from")).Err(); err != nil && !redis.Refused(err) && !away {
 				away = true
-				lost(fmt.Errorf("listen for pauses: %w", err))
+				lost(fmt.Errorf("listen for the pauses of %s: %w", media, err))
 			}
 			_ = sleep(ctx, listenAgain)
 		}

@@ -74,6 +74,7 @@ func ledgers(t *testing.T, n int) (all []*shared, client goredis.UniversalClient
 	t.Helper()
 	client, keys = redistest.New(t)
 	require.NoError(t, client.Set(t.Context(), keys.Of("m", "from"), 1, 0).Err())
+	require.NoError(t, client.HSet(t.Context(), keys.Of("m", "last"), "", "").Err())
 	for range n {
 		all = append(all, newShared(client, keys, testSpread, quiet))
 	}
@@ -164,7 +165,7 @@ func TestShared_WithoutTheRightToItsChannelOthersLearnOfAPauseByAsking(t *testin
 	listened := make(chan struct{})
 	go func() {
 		defer close(listened)
-		refused.listen(ctx, func(Key, time.Duration) {}, func(err error) { assert.NoError(t, err, "it is not away") })
+		refused.listen(ctx, "m", func(Key, time.Duration) {}, func(err error) { assert.NoError(t, err, "it is not away") })
 	}()
 	require.Eventually(t, func() bool { return log.String() != "" }, time.Minute, time.Millisecond)
 	stop()
@@ -324,6 +325,7 @@ func TestShared_WhatIsGrantedAheadIsNotInTheWindow(t *testing.T) {
 	m.SetTime(now)
 	r := newShared(client, redis.NewKeys("x"), testSpread, quiet)
 	require.NoError(t, client.Set(t.Context(), redis.NewKeys("x").Of("m", "from"), 1, 0).Err())
+	require.NoError(t, client.HSet(t.Context(), redis.NewKeys("x").Of("m", "last"), "", "").Err())
 	k := Key{Media: "m", Endpoint: "e", Scope: ScopePlatform, Period: time.Second, Limit: 10, Share: 1}
 	_, err := r.ask(t.Context(), "m", some(100, k))
 	require.NoError(t, err)

@@ -23,8 +23,8 @@ type Simulation struct {
 	start, now time.Time
 	events     events
 	processes  []*simulated
-	plan       *plan
-	empty      bool // Redis knows nothing
+	master     *simulatedRedis // that processes connect to
+	witness    Witness         // nil for processes without one
 	away       bool
 	silent     bool
 	unanswered []func() // what it was asked while it was silent
@@ -65,16 +65,24 @@ func NewSimulation(seed uint64, rules *Rules, spread time.Duration, members int)
 func (s *Simulation) Join(demands ...Demand) int {
 	m := newMetrics(nil)
 	p := &simulated{s: s, number: len(s.processes), wrong: s.upTo(wrongMost)}
-	p.ledger = newFallback(nil, newLocalBy(p.clock, s.spread, s.members), s.timeout, slog.New(slog.DiscardHandler), m)
+	p.all = &fallbacks{
+		own: func() *local { return newLocalBy(p.clock, s.spread, s.members) }, timeout: s.timeout, process: fmt.Sprint(p.number), witness: s.witness,
+		log: slog.New(slog.DiscardHandler), metrics: m, byMedia: map[string]*fallback{},
+	}
+	p.ledger = p.all.of(demands[0].Call.Media)
 	p.waiter = newWaiter(p.ledger, s.spread, s.rules, m)
-	p.waiter.now, p.waiter.process = p.clock, fmt.Sprint(p.number)
-	p.waiter.begin = func(*desk) {} // It looks by itself.
-	p.desk = newDesk(p.waiter, demands[0].Call.Media)
+	p.waiter.now, p.waiter.process = p.clock, p.all.process
+	p.waiter.begin = func(*desk) {} // It looks on its own.
+	p.desk = newDesk(p.waiter, p.ledger.media)
+	p.redis = s.master
 	s.processes = append(s.processes, p)
 	if s.away {
 		s.loses(p)
 	}
 	s.after(s.upTo(lookEvery), p.touch)
+	if s.witness != nil {
+		s.after(s.upTo(lookEvery), p.watch)
+	}
 	for _, d := range demands {
 		waiting := new(int)
 		s.after(s.upTo(time.Duration(float64(time.Second)/d.PerSecond)), func() { p.want(d, waiting) })
@@ -113,7 +121,30 @@ func (s *Simulation) ReturnRedis() {
 
 // Flush has Redis lose all keys.
 func (s *Simulation) Flush() {
-	s.plan, s.empty = &plan{horizon: horizon, unasked: unasked, books: map[Key]*book{}}, true
+	s.master = &simulatedRedis{id: "0", owner: "0", plan: &plan{horizon: horizon, unasked: unasked, books: map[Key]*book{}}, empty: true}
+	for _, p := range s.processes {
+		p.redis = s.master
+	}
+}
+
+// Promote has another server take the place of Redis, with all keys as they are now. Both take what they are asked for as long as overlap; meanwhile
+// each process goes from the one to the other at a moment of its own.
+func (s *Simulation) Promote(overlap time.Duration) {
+	old := s.master
+	s.master = &simulatedRedis{id: old.id + "'", owner: old.owner, plan: old.plan.clone(), empty: old.empty}
+	for _, p := range s.processes {
+		s.after(s.upTo(overlap), func() { p.redis = s.master })
+	}
+	s.after(overlap, func() { old.readOnly = true })
+}
+
+// simulatedRedis is a server.
+type simulatedRedis struct {
+	id       string
+	owner    string // the id of the server that granted last what plan has
+	plan     *plan
+	empty    bool // it knows nothing
+	readOnly bool
 }
 
 // Run lets time pass.
@@ -162,8 +193,10 @@ type simulated struct {
 	number int
 	wrong  time.Duration // its clock is so far ahead
 	waiter *Waiter
+	all    *fallbacks
 	ledger *fallback
 	desk   *desk
+	redis  *simulatedRedis // that it is connected to
 	dead   bool
 	asking bool      // an ask is under way
 	next   time.Time // when it looks whether there is something to ask
@@ -223,7 +256,10 @@ func (p *simulated) look() {
 	}
 }
 
-var errAway = errors.New("connection refused")
+var (
+	errAway     = errors.New("connection refused")
+	errReadOnly = errors.New("a replica takes no writes")
+)
 
 // reach sends Redis something to do, and tells the process of its answer, of its refusal, or that none has come in time.
 func (p *simulated) reach(do func(), answered func(), failed func(error)) {
@@ -239,6 +275,11 @@ func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 	arrive := func() {
 		if p.s.away {
 			once(func() { failed(errAway) })
+			return
+		}
+		if p.redis.readOnly {
+			p.redis = p.s.master // Its next connection is to that one.
+			once(func() { failed(errReadOnly) })
 			return
 		}
 		do()
@@ -260,6 +301,14 @@ func (p *simulated) touch() {
 		p.desk.touch()
 		p.look()
 		p.s.after(lookEvery, p.touch)
+	}
+}
+
+// watch does what (*fallbacks).watch does.
+func (p *simulated) watch() {
+	if !p.dead {
+		p.all.tick(context.Background())
+		p.s.after(lookEvery, p.watch)
 	}
 }
 
@@ -285,31 +334,58 @@ func (p *simulated) ask() {
 	}
 	var given []given
 	var decided time.Time
-	p.reach(func() { given, decided = p.s.decide(use.of(a.ask)), p.s.now }, func() {
+	var server string
+	wasAway := p.ledger.isAway()
+	p.reach(func() {
+		given, decided, server = p.redis.decide(p.s, use.of(a.ask)), p.s.now, p.redis.id
+	}, func() {
+		p.ledger.reached.Store(true)
 		p.ledger.back(ctx, asked)
-		if use != useCommon {
+		switch agreed, _ := p.ledger.agreed(ctx, server, wasAway); {
+		case !agreed:
+			alone()
+		case use != useCommon:
 			p.ledger.returned(use, asked)
 			alone()
-			return
+		default:
+			deliver(answer{asked: asked, answered: p.clock(), clock: decided, horizon: horizonTime, wants: given}, nil)
 		}
-		deliver(answer{asked: asked, answered: p.clock(), clock: decided, horizon: horizonTime, wants: given}, nil)
 	}, func(err error) {
 		p.ledger.away(ctx, err)
 		alone()
 	})
 }
 
-// decide is what Redis does.
-func (s *Simulation) decide(a ask) []given {
+// decide is what a server does.
+func (r *simulatedRedis) decide(s *Simulation, a ask) []given {
 	now := s.now.Sub(time.Unix(0, 0)).Microseconds()
-	if s.empty {
-		s.plan.from, s.empty = now+horizon, false
+	if r.empty {
+		r.plan.from, r.empty = now+horizon, false
+	}
+	if r.owner != r.id {
+		r.plan.from, r.owner = max(r.plan.from, now+hush), r.id
 	}
 	a.limits = slices.Clone(a.limits)
 	for i, l := range a.limits {
 		a.limits[i] = l.of(s.spread, 1)
 	}
-	return s.plan.answer(now, a)
+	return r.plan.answer(now, a)
+}
+
+// clone returns a copy of a plan that shares nothing with it.
+func (p *plan) clone() *plan {
+	c := *p
+	c.books = make(map[Key]*book, len(p.books))
+	for k, b := range p.books {
+		n := *b
+		n.granted, n.claims = slices.Clone(b.granted), make(map[claimant]*claim, len(b.claims))
+		for who, x := range b.claims {
+			y := *x
+			n.claims[who] = &y
+		}
+		c.books[k] = &n
+	}
+	return &c
 }
 
 // collect sends the calls that wait no more, each in its time.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -23,6 +24,10 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 		}
 		s := NewSimulation(rapid.Uint64().Draw(t, "seed"), rules, testSpread, members)
 		s.timeout = rapid.SampledFrom([]time.Duration{50 * time.Millisecond, time.Second}).Draw(t, "timeout")
+		witnessed := rapid.Bool().Draw(t, "witness")
+		if witnessed {
+			s.witness = newWitnesses(func() time.Time { return s.now })
+		}
 		alive := map[int]bool{}
 		join := func() {
 			var demands []Demand
@@ -37,7 +42,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 		died := time.Duration(0) // of those that died of late there may be calls under way
 		join()
 		for range rapid.IntRange(1, 12).Draw(t, "events") {
-			switch rapid.SampledFrom([]string{"join", "kill", "lose", "silence", "return", "flush", "rush", "nothing"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"join", "kill", "lose", "silence", "return", "flush", "promote", "rush", "nothing"}).Draw(t, "event") {
 			case "join":
 				if len(alive) < members && s.Now() > died+5*time.Second {
 					join()
@@ -59,6 +64,10 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 				s.ReturnRedis()
 			case "flush":
 				s.Flush()
+			case "promote":
+				if witnessed {
+					s.Promote(time.Duration(rapid.IntRange(0, 7000).Draw(t, "overlap")) * time.Millisecond)
+				}
 			case "rush":
 				if p := s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]; !p.dead {
 					for range rapid.IntRange(1, 40).Draw(t, "calls") {
@@ -83,4 +92,58 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			}
 		}
 	})
+}
+
+// In a planned failover of Redis Sentinel the old server goes on taking writes for some 7 s, and processes go from it to the new one at moments of their
+// own. Nothing returns an error.
+func TestSimulation_APromotionOverspendsNothing(t *testing.T) {
+	t.Parallel()
+	rules := NewRules()
+	require.NoError(t, rules.Set([]Rule{
+		{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20, Share: 1},
+		{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: time.Minute, Limit: 1000, Share: 1},
+	}))
+	call := Call{Media: "m", Endpoint: "x", App: "1"}
+	play := func(seed uint64, witnessed bool) (worst int, late time.Duration) {
+		s := NewSimulation(seed, rules, testSpread, 3)
+		if witnessed {
+			s.witness = newWitnesses(func() time.Time { return s.now })
+		}
+		for range 1 + s.rand.IntN(4) {
+			s.Join(Demand{Call: call, PerSecond: 5 + 30*s.rand.Float64(), Most: 50})
+		}
+		s.Run(10*time.Second + s.upTo(2*time.Second))
+		for range 1 + s.rand.IntN(2) {
+			s.Promote(time.Second + s.upTo(6*time.Second))
+			s.Run(20*time.Second + s.upTo(10*time.Second))
+		}
+		if s.rand.IntN(2) == 0 {
+			s.Join(Demand{Call: call, PerSecond: 50, Most: 50})
+		}
+		end := s.Now()
+		s.Run(5 * time.Second)
+		came := newArrivals()
+		for _, c := range s.Calls() {
+			for _, key := range rules.keys(call) {
+				came.note(key, c.At.Microseconds())
+			}
+			late = max(late, c.At-end)
+		}
+		for _, key := range rules.keys(call) {
+			worst = max(worst, came.worst(key)-key.Limit)
+		}
+		return worst, late
+	}
+	const runs = 60
+	overspent := 0
+	for seed := range uint64(runs) {
+		worst, late := play(seed, true)
+		require.LessOrEqual(t, worst, 0, "seed %d", seed)
+		require.Greater(t, late, 4*time.Second, "seed %d: calls are made again", seed)
+		if worst, _ := play(seed, false); worst > 0 {
+			overspent++
+		}
+	}
+	require.Positive(t, overspent, "without a witness it is overspent, or this shows nothing")
+	t.Logf("without a witness %d of %d were overspent", overspent, runs)
 }

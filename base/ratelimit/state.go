@@ -56,7 +56,7 @@ type PauseState struct {
 // State tells how the limits of a media stand that were asked for within the last day, but for those of single accounts, and what is paused.
 // It fails where limits are not shared by Redis, or it is away.
 func (w *Waiter) State(ctx context.Context, media string) ([]LimitState, []PauseState, error) {
-	f, ok := w.ledger.(*fallback)
+	f, ok := w.ledger.(*fallbacks)
 	if !ok {
 		return nil, nil, errors.New("the limits of this process are not in Redis")
 	}
@@ -93,8 +93,10 @@ func (r *shared) state(ctx context.Context, media string, rules *Rules) ([]Limit
 		asked := time.UnixMicro(micros).UTC()
 		key, known := r.keyOf(media, name)
 		if err != nil || !known || now.Sub(asked) > indexKept {
-			if err := r.client.HDel(ctx, r.keys.Of(media, "index"), name).Err(); err != nil {
-				return nil, nil, err
+			for _, hash := range []string{"index", "last"} {
+				if err := r.client.HDel(ctx, r.keys.Of(media, hash), name).Err(); err != nil {
+					return nil, nil, err
+				}
 			}
 			continue
 		}

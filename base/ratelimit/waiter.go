@@ -43,8 +43,10 @@ func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Wi
 	m := newMetrics(reg)
 	common := newShared(client, keys, cfg.ArrivalSpread, log)
 	common.plain = cfg.Plain
-	f := newFallback(common, newLocal(cfg.ArrivalSpread, cfg.Members), cfg.RedisTimeout, log, m)
-	f.witness = witness
+	f := &fallbacks{
+		common: common, own: func() *local { return newLocal(cfg.ArrivalSpread, cfg.Members) }, timeout: cfg.RedisTimeout,
+		witness: witness, log: log, metrics: m, byMedia: map[string]*fallback{},
+	}
 	w := newWaiter(f, cfg.ArrivalSpread, rules, m)
 	f.process = w.process
 	return w
@@ -134,26 +136,40 @@ func (w *Waiter) Wait(ctx context.Context, c Call) (Grant, error) {
 func (w *Waiter) Settle(c Call, g Grant, rows int) { w.desk(c.Media).settle(c, g.rows, max(0, rows)) }
 
 // Listen learns of the pauses that other processes order as they do, and of the loss of Redis, until ctx ends; without it with the next ask, 2 s later
-// at the most. Meanwhile it also has Redis know that it can be reached, where there are no calls to ask for: else the first call after a rest of all
+// at most. Meanwhile it also has Redis know that it can be reached, where there are no calls to ask for: otherwise the first call after a rest of all
 // processes waits for some seconds.
 func (w *Waiter) Listen(ctx context.Context) {
-	var touching sync.WaitGroup
-	defer touching.Wait()
-	touching.Go(func() {
-		for sleep(ctx, lookEvery) == nil {
-			w.touch()
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	if f, ok := w.ledger.(*fallbacks); ok {
+		listening.Go(func() { f.watch(ctx) })
+	}
+	heard := map[string]bool{}
+	for sleep(ctx, lookEvery) == nil {
+		for _, d := range w.all() {
+			if !heard[d.media] {
+				heard[d.media] = true
+				listening.Go(func() {
+					w.ledger.listen(ctx, d.media, func(point Key, left time.Duration) { d.pause(point, clock.Mark().Add(left)) }, func(error) {})
+				})
+			}
+			d.touch()
 		}
-	})
-	w.ledger.listen(ctx, func(point Key, d time.Duration) { w.desk(point.Media).pause(point, clock.Mark().Add(d)) }, func(error) {})
+	}
 }
 
-func (w *Waiter) touch() {
-	w.mu.Lock()
-	desks := slices.Collect(maps.Values(w.desks))
-	w.mu.Unlock()
-	for _, d := range desks {
-		d.touch()
+// Trouble returns why this process does not share its limits by Redis, named for each media; nil while it does.
+func (w *Waiter) Trouble() error {
+	if f, ok := w.ledger.(*fallbacks); ok {
+		return f.trouble()
 	}
+	return nil
+}
+
+func (w *Waiter) all() []*desk {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.desks))
 }
 
 func (w *Waiter) desk(media string) *desk {

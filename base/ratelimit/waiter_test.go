@@ -669,7 +669,9 @@ func (r *Rules) keys(c Call) (keys []Key) {
 // settle makes a Redis one that has lost nothing of late.
 func settle(t *testing.T, server *redistest.Virtual) {
 	t.Helper()
-	require.NoError(t, server.Mini.Set(redis.NewKeys("test").Of("m", "from"), "1"))
+	keys := redis.NewKeys("test")
+	require.NoError(t, server.Mini.Set(keys.Of("m", "from"), "1"))
+	server.Mini.HSet(keys.Of("m", "last"), "", "")
 }
 
 // letAsksEnd has the bubble of t live until the asks have ended that were under way when nobody waited any more.

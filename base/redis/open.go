@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -35,10 +36,58 @@ func Open(cfg Config) (goredis.UniversalClient, error) {
 	case ModeSentinel:
 		return goredis.NewFailoverClient(opts.Failover()), nil
 	case ModeCluster:
-		return goredis.NewClusterClient(opts.Cluster()), nil
+		return openCluster(opts.Cluster()), nil
 	default:
 		return goredis.NewClient(opts.Simple()), nil
 	}
+}
+
+// clusterReload is how often a client reads which node of a cluster has which keys. The library's interval of a minute is how long keys of a node that was
+// lost stay out of reach though a replica has taken its place.
+const clusterReload = 10 * time.Second
+
+func openCluster(o *goredis.ClusterOptions) *goredis.ClusterClient {
+	o.ClusterStateReloadInterval = clusterReload
+	client := goredis.NewClusterClient(o)
+	client.AddHook(reload{client})
+	return client
+}
+
+// reload has a cluster's client read again which node has which keys when a node does not answer. The library itself does so only when one answers that the
+// keys are elsewhere.
+type reload struct{ client *goredis.ClusterClient }
+
+func (reload) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (r reload) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		r.after(ctx, err)
+		return err
+	}
+}
+
+func (r reload) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		err := next(ctx, cmds)
+		r.after(ctx, err)
+		return err
+	}
+}
+
+func (r reload) after(ctx context.Context, err error) {
+	if err != nil && isOutOfReach(err) {
+		r.client.ReloadState(ctx)
+	}
+}
+
+// isOutOfReach reports whether an error says that keys have no node that answers: it is no answer of a server, or the answer that the cluster is down.
+func isOutOfReach(err error) bool {
+	answer, ok := errors.AsType[goredis.Error](err)
+	if !ok {
+		return !errors.Is(err, context.Canceled)
+	}
+	return strings.HasPrefix(answer.Error(), "CLUSTERDOWN")
 }
 
 func options(cfg Config) (*goredis.UniversalOptions, error) {

@@ -55,16 +55,20 @@ return 1
 func CheckRights(ctx context.Context, client goredis.UniversalClient, keys Keys) error {
 	name := keys.Of("rights", "check") // of a key, and of a channel
 	if err := keysScript.Run(ctx, client, []string{name}).Err(); err != nil {
-		return lacking("keys", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time", err)
+		return lacking("keys of adsync", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time +info", err)
+	}
+	// Without it nobody notices that a second server takes writes during a failover.
+	if err := client.Info(ctx, "server").Err(); err != nil && Refused(err) {
+		return lacking("command INFO", "+info", err)
 	}
 	channels := fmt.Sprintf("&%s:*", keys.Prefix())
 	if err := client.Publish(ctx, name, "").Err(); err != nil {
-		return lacking("channels", channels, err)
+		return lacking("channels of adsync", channels, err)
 	}
 	sub := client.Subscribe(ctx, name)
 	defer func() { _ = sub.Close() }()
 	if _, err := sub.Receive(ctx); err != nil {
-		return lacking("channels", channels, err)
+		return lacking("channels of adsync", channels, err)
 	}
 	return nil
 }
@@ -73,5 +77,5 @@ func lacking(what, rights string, err error) error {
 	if !Refused(err) {
 		return err
 	}
-	return fmt.Errorf("the user may not use adsync's %s (%w): give it the rights %s by ACL SETUSER", what, err, rights)
+	return fmt.Errorf("the user may not use the %s (%w): give it the rights %s by ACL SETUSER", what, err, rights)
 }

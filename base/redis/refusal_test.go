@@ -20,7 +20,8 @@ func TestCheckRights_NamesWhatAUserLacks(t *testing.T) {
 		rights []string
 		want   string
 	}{
-		"all that is needed": {[]string{own, "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting", "+@connection", "+@pubsub", "+time"}, ""},
+		"all that is needed": {[]string{own, "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting", "+@connection", "+@pubsub", "+time", "+info"}, ""},
+		"no INFO":            {[]string{own, "allchannels", "+@all", "-info"}, "the rights +info by ACL SETUSER"},
 		"no channel":         {[]string{own, "+@all"}, "the rights &" + keys.Prefix() + ":* by ACL SETUSER"},
 		"other keys":         {[]string{"~other:*", "allchannels", "+@all"}, "the rights " + own + " +@read"},
 		"no scripts":         {[]string{own, "allchannels", "+@all", "-@scripting"}, "+@scripting"},

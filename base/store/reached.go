@@ -5,69 +5,101 @@ import (
 	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
 	"adsync/base/ratelimit"
 )
 
-// reachedKept is how long a process that reaches Redis no more is remembered.
+// reachedKept is how long a process is remembered that no longer reaches Redis.
 const reachedKept = time.Hour
 
 var _ ratelimit.Witness = (*Store)(nil)
 
-// memberLife is for how long a process counts as one of those that reach Redis: many times as long as they take between two notes of it.
-const memberLife = 30 * time.Second
-
 // Reached implements ratelimit.Witness.
-func (s *Store) Reached(ctx context.Context, process string) (members int, err error) {
+func (s *Store) Reached(ctx context.Context, process string, media []string) error {
 	now, err := s.Data.Now(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("note that Redis is reached: %w", err)
+		return fmt.Errorf("record that Redis is reached: %w", err)
 	}
-	db := s.Data.Writer(ctx)
-	table := Table{Name: "redis_reached", Key: []string{"process"}, Columns: []string{"seen_at"}}
-	if err := s.Data.Upsert(db, table, [][]any{{process, At(now)}}); err != nil {
-		return 0, fmt.Errorf("note that Redis is reached: %w", err)
+	rows := make([][]any, len(media))
+	for i, m := range media {
+		rows[i] = []any{process, m, At(now)}
 	}
-	if err := db.Raw("SELECT COUNT(*) FROM redis_reached WHERE seen_at > ?", At(now.Add(-memberLife))).Row().Scan(&members); err != nil {
-		return 0, fmt.Errorf("count who reaches Redis: %w", err)
+	table := Table{Name: "redis_reached", Key: []string{"process", "media"}, Columns: []string{"seen_at"}}
+	if err := s.Data.Upsert(s.Data.Writer(ctx), table, rows); err != nil {
+		return fmt.Errorf("record that Redis is reached: %w", err)
 	}
-	return members, nil
+	return nil
 }
 
-// OtherReached implements ratelimit.Witness.
-func (s *Store) OtherReached(ctx context.Context, process string, within time.Duration) (now bool, last int, err error) {
-	at, err := s.Data.Now(ctx)
+// Look implements ratelimit.Witness. It forgets processes that have not reached Redis for an hour.
+func (s *Store) Look(ctx context.Context) (ratelimit.Sight, error) {
+	sight, err := s.look(ctx)
 	if err != nil {
-		return false, 0, fmt.Errorf("look who reaches Redis: %w", err)
+		return ratelimit.Sight{}, fmt.Errorf("look who reaches Redis: %w", err)
+	}
+	return sight, nil
+}
+
+func (s *Store) look(ctx context.Context) (ratelimit.Sight, error) {
+	sight := ratelimit.Sight{Servers: map[string]string{}}
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return sight, err
 	}
 	db := s.Data.Writer(ctx)
-	if err := db.Exec("DELETE FROM redis_reached WHERE seen_at < ?", At(at.Add(-reachedKept))).Error; err != nil {
-		return false, 0, fmt.Errorf("look who reaches Redis: %w", err)
-	}
-	rows, err := db.Raw("SELECT process, seen_at FROM redis_reached ORDER BY seen_at DESC").Rows()
+	rows, err := db.Raw("SELECT process, media, seen_at FROM redis_reached").Rows()
 	if err != nil {
-		return false, 0, fmt.Errorf("look who reaches Redis: %w", err)
+		return sight, err
 	}
 	defer rows.Close()
-	var newest time.Time
+	old := false
 	for rows.Next() {
-		var who string
+		var r ratelimit.Reach
 		var seen Time
-		if err := rows.Scan(&who, &seen); err != nil {
-			return false, 0, fmt.Errorf("look who reaches Redis: %w", err)
+		if err := rows.Scan(&r.Process, &r.Media, &seen); err != nil {
+			return sight, err
 		}
-		if newest.IsZero() {
-			newest = seen.Time
-		}
-		if who == process {
-			continue
-		}
-		now = now || seen.After(at.Add(-within))
-		if seen.After(newest.Add(-memberLife)) {
-			last++
-		}
+		r.Ago = now.Sub(seen.Time)
+		old = old || r.Ago > reachedKept
+		sight.Reached = append(sight.Reached, r)
 	}
 	if err := rows.Err(); err != nil {
-		return false, 0, fmt.Errorf("look who reaches Redis: %w", err)
+		return sight, err
 	}
-	return now, last, nil
+	if old {
+		if err := db.Exec("DELETE FROM redis_reached WHERE seen_at < ?", At(now.Add(-reachedKept))).Error; err != nil {
+			return sight, err
+		}
+	}
+	var servers []struct{ Media, RunID string }
+	if err := db.Raw("SELECT media, run_id FROM redis_server").Scan(&servers).Error; err != nil {
+		return sight, err
+	}
+	for _, x := range servers {
+		sight.Servers[x.Media] = x.RunID
+	}
+	return sight, nil
+}
+
+// Move implements ratelimit.Witness.
+func (s *Store) Move(ctx context.Context, media, from, to string) (server string, moved bool, err error) {
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return "", false, fmt.Errorf("record the Redis server of %s: %w", media, err)
+	}
+	db := s.Data.Writer(ctx)
+	var write *gorm.DB
+	if from == "" {
+		write = db.Exec(s.Data.dialect.InsertIgnore()+"redis_server (media, run_id, since) VALUES (?, ?, ?)", media, to, At(now))
+	} else {
+		write = db.Exec("UPDATE redis_server SET run_id = ?, since = ? WHERE media = ? AND run_id = ?", to, At(now), media, from)
+	}
+	if write.Error != nil {
+		return "", false, fmt.Errorf("record the Redis server of %s: %w", media, write.Error)
+	}
+	if err := db.Raw("SELECT run_id FROM redis_server WHERE media = ?", media).Row().Scan(&server); err != nil {
+		return "", false, fmt.Errorf("read the Redis server of %s: %w", media, err)
+	}
+	return server, write.RowsAffected > 0 && server == to, nil
 }

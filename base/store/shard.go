@@ -55,6 +55,7 @@ var places = map[string]Place{
 	"task_good":           OneServer,
 	"assignment":          OneServer,
 	"redis_reached":       OneServer,
+	"redis_server":        OneServer,
 	"summary_daily":       OneServer, // games, not accounts
 	"summary_hourly":      OneServer,
 	"summary_fence":       OneServer,

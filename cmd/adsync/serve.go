@@ -118,8 +118,8 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 	server.NeedForRequests("data database", tables.Data.Ping)
 	server.Need("kafka", kafka.Ping)
 	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
-	// One that answers a ping may still refuse what is asked of it: its memory is full, or the user lacks a right.
-	server.Mention("redis", func(ctx context.Context) error { return redis.CheckRights(ctx, cache, keys) })
+	// One that answers a ping may still be no use: its memory is full, the user lacks a right, or the keys of one platform are on a node that is down.
+	server.Mention("redis", parts.CheckRedis)
 
 	m := service.NewManager(logger)
 	m.Add("http", server)

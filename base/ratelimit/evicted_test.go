@@ -1,0 +1,72 @@
+package ratelimit
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/redis"
+	"adsync/base/redis/redistest"
+)
+
+// A Redis that is short of memory evicts keys under most policies (maxmemory-policy), one here and one there.
+func TestShared_AnEvictedCalendarIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		key  Key
+	}{
+		{"moments", Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 10, Share: 1}},
+		{"a burst", Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Hour, Limit: 40, Share: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			all, client, _ := ledgers(t, 1)
+			first, err := all[0].ask(t.Context(), "m", some(100, tt.key))
+			require.NoError(t, err)
+			require.NotEmpty(t, first.wants[0].starts)
+			require.NoError(t, client.Del(t.Context(), all[0].name(tt.key, "granted")).Err())
+			second, err := all[0].ask(t.Context(), "m", some(100, tt.key))
+			require.NoError(t, err)
+			require.Empty(t, second.wants[0].starts, "all until the horizon is granted already")
+		})
+	}
+}
+
+func TestShared_WithoutTheLastMomentsNothingIsGrantedWithinTheHorizon(t *testing.T) {
+	t.Parallel()
+	all, client, keys := ledgers(t, 1)
+	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
+	require.NoError(t, client.Del(t.Context(), keys.Of("m", "last")).Err())
+	got, err := all[0].ask(t.Context(), "m", a)
+	require.NoError(t, err)
+	require.Empty(t, got.wants[0].starts)
+	require.InDelta(t, horizon, got.wants[0].opens, horizon/10)
+}
+
+func TestFallback_PausesThatRedisHasLostAreNamedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.NewVirtual(t)
+		settle(t, server)
+		open := func() *Waiter {
+			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, NewRules(), nil, quiet)
+		}
+		here, there := open(), open()
+		paused, other := Call{Media: "m", Endpoint: "x", App: "1"}, Call{Media: "m", Endpoint: "y", App: "1"}
+		require.NoError(t, await(t.Context(), here, other))
+		time.Sleep(2 * meetFor)
+		require.NoError(t, here.Pause(t.Context(), paused, ScopeApp, 5*time.Minute))
+		require.NoError(t, await(t.Context(), here, other), "it reads the pauses")
+		server.Mini.Del(redis.NewKeys("test").Of("m", "pauses"))
+		time.Sleep(trust)
+		require.NoError(t, await(t.Context(), here, other), "it finds that they are gone")
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.Error(t, await(short, here, paused), "its own pause holds")
+		require.Error(t, await(short, there, paused), "and others learn of it")
+	})
+}

@@ -1,0 +1,195 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/redis/redistest"
+)
+
+// answering is a common ledger whose answers come from a server that tests choose. It grants all that it is asked for.
+type answering struct {
+	server string
+	fails  map[string]error // by media
+	asked  []ask
+	now    func() time.Time
+}
+
+func (l *answering) ask(_ context.Context, media string, a ask) (answer, error) {
+	if err := l.fails[media]; err != nil {
+		return answer{}, err
+	}
+	l.asked = append(l.asked, a)
+	out := answer{server: l.server, asked: l.now(), answered: l.now(), horizon: horizonTime}
+	for _, w := range a.wants {
+		g := given{by: none}
+		for i := range w.calls {
+			g.starts = append(g.starts, start{call: i})
+		}
+		out.wants = append(out.wants, g)
+	}
+	return out, nil
+}
+
+func (l *answering) pause(context.Context, Key, time.Duration) error { return nil }
+
+func (l *answering) listen(ctx context.Context, _ string, _ func(Key, time.Duration), _ func(error)) {
+	<-ctx.Done()
+}
+
+// processes are some of a deployment, on a clock that tests set.
+type processes struct {
+	t       *testing.T
+	at      time.Time
+	witness *witnesses
+	all     []*process
+}
+
+func newProcesses(t *testing.T) *processes {
+	t.Helper()
+	p := &processes{t: t, at: time.Unix(1_000_000_000, 0)}
+	p.witness = newWitnesses(func() time.Time { return p.at })
+	return p
+}
+
+// process is one of them, and the ledger that it reaches.
+type process struct {
+	*processes
+	common *answering
+	ledger *fallbacks
+}
+
+func (p *processes) begin(name, server string) *process {
+	now := func() time.Time { return p.at }
+	common := &answering{server: server, fails: map[string]error{}, now: now}
+	x := &process{p, common, &fallbacks{
+		common: common, own: func() *local { return newLocalBy(now, testSpread, 2) }, timeout: time.Second, process: name, witness: p.witness,
+		log: quiet, metrics: newMetrics(nil), byMedia: map[string]*fallback{},
+	}}
+	p.all = append(p.all, x)
+	return x
+}
+
+// calls returns how many calls a process is granted within d, of those to a media of which it asks for one each 250 ms. The other processes are there,
+// and want none.
+func (p *process) calls(media string, d time.Duration) (n int) {
+	p.t.Helper()
+	k := Key{Media: media, Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
+	for end := p.at.Add(d); p.at.Before(end); p.at = p.at.Add(lookEvery) {
+		for _, x := range p.all {
+			x.ledger.tick(p.t.Context())
+			if x != p {
+				_, err := x.ledger.ask(p.t.Context(), media, ask{})
+				require.NoError(p.t, err)
+			}
+		}
+		got, err := p.ledger.ask(p.t.Context(), media, some(1, k))
+		require.NoError(p.t, err)
+		n += len(got.wants[0].starts)
+	}
+	return n
+}
+
+func TestFallback_TheRedisOfOneMediaThatIsAwayLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
+	p := newProcesses(t).begin("p", "a")
+	require.Positive(t, p.calls("one", 5*time.Second))
+	require.Positive(t, p.calls("other", 5*time.Second))
+	require.NoError(t, p.ledger.trouble())
+	p.common.fails["one"] = errAway
+	require.Zero(t, p.calls("one", 2*time.Second), "what was granted before lapses")
+	require.Equal(t, 8, p.calls("other", 2*time.Second), "each of them")
+	require.ErrorContains(t, p.ledger.trouble(), "one: away for 4s: connection refused")
+	require.NotContains(t, p.ledger.trouble().Error(), "other")
+	require.Positive(t, p.calls("one", 10*time.Second), "its own part")
+	p.common.asked = nil
+	delete(p.common.fails, "one")
+	require.Equal(t, 8, p.calls("other", 2*time.Second))
+	for _, a := range p.common.asked {
+		require.False(t, a.back, "the Redis of this one was never away")
+	}
+	require.Positive(t, p.calls("one", 10*time.Second))
+	require.NoError(t, p.ledger.trouble())
+}
+
+func TestFallback_WhoReachesTheOldServerMakesNoCalls(t *testing.T) {
+	t.Parallel()
+	all := newProcesses(t)
+	stays, goes := all.begin("stays", "old"), all.begin("goes", "old")
+	require.Positive(t, stays.calls("m", 5*time.Second))
+	require.Positive(t, goes.calls("m", 5*time.Second))
+
+	goes.common.server = "new"
+	goes.common.asked = nil
+	require.Zero(t, goes.calls("m", time.Second), "others may still be granted calls by the old one")
+	require.True(t, goes.common.asked[1].moved, "and the new one is told so")
+	require.Zero(t, stays.calls("m", 10*time.Second), "it has looked at the witness")
+	require.ErrorContains(t, stays.ledger.trouble(), "another server than the one that the other processes use")
+	require.Positive(t, goes.calls("m", 5*time.Second))
+
+	stays.common.server = "new"
+	require.Zero(t, stays.calls("m", probeEvery-lookEvery))
+	require.Positive(t, stays.calls("m", 5*time.Second))
+	require.NoError(t, stays.ledger.trouble())
+}
+
+func TestFallback_AServerThatCannotBeRecordedIsNotUsed(t *testing.T) {
+	t.Parallel()
+	p := newProcesses(t).begin("p", "old")
+	require.Positive(t, p.calls("m", 5*time.Second))
+	p.common.server, p.witness.away = "new", errors.New("no such table")
+	require.Zero(t, p.calls("m", 10*time.Second))
+	p.witness.away = nil
+	require.Positive(t, p.calls("m", 10*time.Second))
+}
+
+// Whoever recorded the server may have ended, and nobody reach it any more.
+func TestFallback_ARecordOfAServerThatNobodyReachesIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		others bool
+		within time.Duration
+	}{
+		{"others are there", true, barredMost + 10*time.Second},
+		{"nobody else is there", false, 7 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			all := newProcesses(t)
+			all.witness.servers["m"] = "gone"
+			p := all.begin("p", "a")
+			if tt.others {
+				all.witness.seen[Reach{Process: "q", Media: "m"}] = all.at.Add(time.Hour)
+				require.Zero(t, p.calls("m", barredMost), "they may use it")
+			}
+			require.Positive(t, p.calls("m", tt.within))
+			require.Equal(t, "a", all.witness.servers["m"])
+		})
+	}
+}
+
+func TestShared_AServerThatHasTheKeysOfAnotherGrantsNothingForAWhile(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(redistest.Env) == "" {
+		t.Skip("the embedded Redis has no run id: set " + redistest.Env)
+	}
+	all, client, keys := ledgers(t, 1)
+	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
+	got, err := all[0].ask(t.Context(), "m", a)
+	require.NoError(t, err)
+	require.NotEmpty(t, got.wants[0].starts)
+	require.Len(t, got.server, 40)
+	require.Equal(t, got.server, client.HGet(t.Context(), keys.Of("m", "last"), "").Val())
+
+	require.NoError(t, client.HSet(t.Context(), keys.Of("m", "last"), "", "another").Err())
+	got, err = all[0].ask(t.Context(), "m", a)
+	require.NoError(t, err)
+	require.Empty(t, got.wants[0].starts)
+	require.InDelta(t, hush, got.wants[0].opens, float64(hush/10))
+}
