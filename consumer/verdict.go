@@ -55,7 +55,7 @@ func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() f
 	class, retryAfter := media.Transient, time.Duration(0)
 	if m, ok := errors.AsType[*media.Error](err); ok {
 		class, retryAfter = m.Class, m.RetryAfter
-	} else if store.IsTooLarge(err) {
+	} else if store.IsTooLarge(err) || store.IsUnfit(err) {
 		class = media.Invalid // Another try would send the same row.
 	}
 	switch class {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -41,6 +42,10 @@ func TestJudge(t *testing.T) {
 		{"an unknown error backs off", 1, errors.New("?"), verdict{state: task.Retrying, attempt: 2, after: 10 * time.Second, class: media.Transient}},
 		{"the platform's pause is kept", 0, &media.Error{Class: media.Transient, RetryAfter: time.Hour}, verdict{state: task.Retrying, attempt: 1, after: time.Hour, class: media.Transient}},
 		{"the platform's pause has a limit", 0, &media.Error{Class: media.Transient, RetryAfter: 1e6 * time.Hour}, verdict{state: task.Retrying, attempt: 1, after: waitMax, class: media.Transient}},
+		{
+			"a value that its column does not take is dead at once", 0, fmt.Errorf("write: %w", &mysql.MySQLError{Number: 1406, Message: "Data too long"}),
+			verdict{state: task.Failed, attempt: 1, class: media.Invalid},
+		},
 		{"a row that is too large is dead at once", 0, fmt.Errorf("write: %w", &store.TooLargeError{}), verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
 		{"the last attempt is dead", 5, &media.Error{Class: media.Transient}, verdict{state: task.Failed, attempt: 6, class: media.Transient}},
 	} {

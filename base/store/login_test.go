@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -232,4 +233,17 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	var dump string
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT state_hash FROM oauth_state").Row().Scan(&dump))
 	require.NotContains(t, dump, "new")
+}
+
+func TestIsUnfit_IsWhatAColumnDoesNotTake(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	err := s.PutApp(t.Context(), store.App{Media: strings.Repeat("m", 33), ID: "1"})
+	require.Error(t, err)
+	require.True(t, store.IsUnfit(err), "%v", err)
+	for _, statement := range []string{"SELECT nonsense", "INSERT INTO game (code) VALUES ('twice'), ('twice')", "INSERT INTO game (code) VALUES (NULL)"} {
+		err := s.Config.Writer(t.Context()).Exec(statement).Error
+		require.Error(t, err)
+		require.False(t, store.IsUnfit(err), "%v", err)
+	}
 }

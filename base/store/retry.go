@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	sqlitedriver "github.com/glebarez/go-sqlite"
@@ -88,6 +90,25 @@ func troubleOf(err error) trouble {
 		return broken
 	}
 	return lasting
+}
+
+// unfitErrors are MySQL's words for a value that its column does not take, by number.
+var unfitErrors = []uint16{
+	1264, // a number out of range
+	1265, // a value that would be cut
+	1292, // no time, or no number
+	1366, // text in another character set
+	1406, // text that is too long
+	3140, // no JSON
+}
+
+// IsUnfit reports whether a statement failed since a column does not take a value: another try would meet it again.
+func IsUnfit(err error) bool {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return slices.Contains(unfitErrors, e.Number)
+	}
+	e, ok := errors.AsType[*sqlitedriver.Error](err)
+	return ok && strings.Contains(e.Error(), unfitText)
 }
 
 const (

@@ -125,8 +125,8 @@ func (s *Store) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64, er
 			return err
 		}
 		err = tx.Exec("UPDATE media_token SET access_token = ?, refresh_token = ?, access_expires_at = ?, refresh_expires_at = ?,"+
-			" generation = generation + 1, intent_holder = '', intent_until = NULL, intent_tries = 0, state = ?, state_reason = '',"+
-			" updated_at = "+s.Config.dialect.Now()+" WHERE id = ?",
+			" generation = generation + 1, intent_holder = '', intent_until = NULL, intent_tries = 0, rest_reason = '', state = ?,"+
+			" state_reason = '', updated_at = "+s.Config.dialect.Now()+" WHERE id = ?",
 			access, refresh, At(t.AccessExpires), At(t.RefreshExpires), TokenOK, id).Error
 		if err == nil {
 			err = s.Config.nameLogin(tx, id, t.Name, isNew && t.Choose)
@@ -184,7 +184,7 @@ func (s *Store) StoreTokens(ctx context.Context, id, generation int64, next Toke
 		args = append(args, At(next.RefreshExpires))
 	}
 	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET "+set+", generation = generation + 1, intent_holder = '', intent_until = NULL,"+
-		" intent_tries = 0, state = ?, state_reason = '', updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ?",
+		" intent_tries = 0, rest_reason = '', state = ?, state_reason = '', updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ?",
 		append(args, TokenOK, id, generation)...)
 	if res.Error != nil {
 		return false, fmt.Errorf("store tokens of login %d: %w", id, res.Error)
@@ -192,11 +192,11 @@ func (s *Store) StoreTokens(ctx context.Context, id, generation int64, next Toke
 	return res.RowsAffected == 1, nil
 }
 
-// PostponeRefresh turns holder's intent, whose try is known to have failed, into a pause: nobody may try for so long.
-func (s *Store) PostponeRefresh(ctx context.Context, id int64, holder string, pause time.Duration) error {
+// PostponeRefresh turns holder's intent, whose try is known to have failed for a reason, into a rest: nobody may try for so long.
+func (s *Store) PostponeRefresh(ctx context.Context, id int64, holder string, pause time.Duration, reason string) error {
 	d := s.Config.dialect
 	err := s.Config.Writer(ctx).Exec("UPDATE media_token SET intent_holder = '', intent_until = "+d.NowPlus(pause)+
-		", updated_at = "+d.Now()+" WHERE id = ? AND intent_holder = ?", id, holder).Error
+		", rest_reason = ?, updated_at = "+d.Now()+" WHERE id = ? AND intent_holder = ?", cut(reason, 512), id, holder).Error
 	if err != nil {
 		return fmt.Errorf("postpone the refresh of login %d: %w", id, err)
 	}
@@ -207,7 +207,7 @@ func (s *Store) PostponeRefresh(ctx context.Context, id int64, holder string, pa
 // not when a newer pair or another holder has come. RouteLogin then finds other logins for its accounts.
 func (s *Store) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
 	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
-		" updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
+		" rest_reason = '', updated_at = "+s.Config.dialect.Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
 		TokenReauthorise, cut(reason, 512), id, generation, holder)
 	if res.Error != nil {
 		return false, fmt.Errorf("park login %d: %w", id, res.Error)

@@ -123,9 +123,9 @@ func TestClaimRefresh_NeedsTheGenerationAndNoOpenIntent(t *testing.T) {
 	require.Greater(t, left, 50*time.Second)
 	require.LessOrEqual(t, left, time.Minute)
 
-	require.NoError(t, s.PostponeRefresh(t.Context(), id, "b", 0))
+	require.NoError(t, s.PostponeRefresh(t.Context(), id, "b", 0, "busy"))
 	require.False(t, claim(1, "b", time.Minute), "b cannot end a's intent")
-	require.NoError(t, s.PostponeRefresh(t.Context(), id, "a", 0))
+	require.NoError(t, s.PostponeRefresh(t.Context(), id, "a", 0, "busy"))
 	require.True(t, claim(1, "b", -time.Second), "a ended its intent")
 	require.True(t, claim(1, "c", time.Minute), "b's intent has lapsed")
 	row, err = s.Token(t.Context(), id)

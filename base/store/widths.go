@@ -27,6 +27,7 @@ var (
 	createdTable = regexp.MustCompile(`^CREATE TABLE IF NOT EXISTS (\w+) \(`)
 	alteredTable = regexp.MustCompile(`^ALTER TABLE (\w+)`)
 	definedText  = regexp.MustCompile(`(?m)^\s+(\w+) (?:VAR)?CHAR\((\d+)\)([^,\n]*)`)
+	widened      = regexp.MustCompile(`MODIFY(?: COLUMN)? (\w+) (?:TEXT|MEDIUMTEXT|LONGTEXT)\b`)
 	addedText    = regexp.MustCompile(`(?:ADD|MODIFY)(?: COLUMN)? (\w+) (?:VAR)?CHAR\((\d+)\)([^,;]*)`)
 )
 
@@ -63,6 +64,9 @@ func textColumns(database string) (map[string]map[string]textColumn, error) {
 				}
 				tables[table[1]][c[1]] = textColumn{name: c[1], characters: characters, ascii: strings.Contains(c[3], "ascii")}
 			}
+			for _, c := range widened.FindAllStringSubmatch(statement, -1) {
+				delete(tables[table[1]], c[1])
+			}
 		}
 	}
 	return tables, nil
@@ -72,6 +76,9 @@ func withoutComments(statement string) string {
 	lines := slices.DeleteFunc(strings.Split(statement, "\n"), func(line string) bool { return strings.HasPrefix(line, "--") })
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
+
+// unfitText is what the triggers say of a text that does not fit, before the name of its table.
+const unfitText = "a text does not fit its column of "
 
 // widthTriggers are the ends of the names of the triggers.
 var widthTriggers = map[string]string{"_fits_insert": "INSERT", "_fits_update": "UPDATE"}
@@ -104,7 +111,7 @@ func (s *Store) makeWidths(ctx context.Context, database string) error {
 		}
 		for end, verb := range widthTriggers {
 			sql := "CREATE TRIGGER IF NOT EXISTS " + table + end + " BEFORE " + verb + " ON " + table + " WHEN " + strings.Join(wrong, " OR ") +
-				" BEGIN SELECT RAISE(ABORT, 'a text does not fit its column of " + table + "'); END"
+				" BEGIN SELECT RAISE(ABORT, '" + unfitText + table + "'); END"
 			if err := db.Writer(ctx).Exec(sql).Error; err != nil {
 				return fmt.Errorf("limit the texts of %s: %w", table, err)
 			}

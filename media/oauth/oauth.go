@@ -272,6 +272,13 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.
 		login.RefreshExpires = asked.Add(refreshLifeDefault)
 	}
 	id, err := f.keep(ctx, login, a.Tokens)
+	if token.IsUnusable(err) {
+		f.Logger.Error("the tokens of a new login cannot be kept", "media", row.Media, "app", row.AppID, "err", err)
+		row.Step, row.Note = store.OAuthFailed, "what the platform gave cannot be kept, and the code is spent: "+err.Error()
+		f.note(ctx, state, row)
+		return Outcome{}, &Refusal{Refused, "What the platform gave cannot be kept, and the code is spent: " + err.Error() +
+			". Authorising again helps only if the platform then gives something else."}
+	}
 	if err != nil {
 		f.Logger.Error("the tokens of a new login are lost: they could not be stored", "media", row.Media, "app", row.AppID, "err", err)
 		row.Step, row.Note = store.OAuthFailed, "the tokens could not be stored and are lost, and the code is spent: authorise again"
@@ -338,7 +345,7 @@ func words(err error) string {
 	}
 }
 
-// keep stores the login. The pair exists nowhere else, so a database that is away is waited for.
+// keep stores the login. The pair exists nowhere else, so a database that is away is waited for; one that refuses the login is not.
 func (f *Flow) keep(ctx context.Context, login store.Token, tokens media.Tokens) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -346,6 +353,9 @@ func (f *Flow) keep(ctx context.Context, login store.Token, tokens media.Tokens)
 		id, err := token.PutLogin(ctx, f.Store, f.Box, login, tokens.Access, tokens.Refresh)
 		if err == nil {
 			return id, nil
+		}
+		if token.IsUnusable(err) {
+			return 0, err
 		}
 		select {
 		case <-ctx.Done():

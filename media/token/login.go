@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"adsync/base/secret"
 	"adsync/base/store"
@@ -12,6 +13,9 @@ import (
 
 // PutApp writes a developer app of a platform, its secret sealed, and enables it.
 func PutApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id string, appSecret secret.Text) error {
+	if err := usable("secret", appSecret, secretMax); err != nil {
+		return fmt.Errorf("put app %s of %s: %w", id, mediaName, err)
+	}
 	sealed, err := box.Seal(appSecret.Reveal(), appPlace(mediaName, id))
 	if err != nil {
 		return fmt.Errorf("seal the secret of app %s of %s: %w", id, mediaName, err)
@@ -38,7 +42,15 @@ func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id
 // PutLogin writes a login that has just been authorised, its tokens sealed, and returns its id. Of the row it takes
 // Media, AppID, Login, Name, Choose and the two times. A login that is there already goes on with the new tokens, also when
 // it was parked. Without a refresh token the login is parked, with the platform's words, when its access token is refused.
+// What cannot be kept is an error of which IsUnusable says so.
 func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row store.Token, access, refresh secret.Text) (int64, error) {
+	err := usablePair(access, refresh)
+	if length := utf8.RuneCountInString(row.Login); err == nil && length > loginMax {
+		err = &UnusableError{fmt.Sprintf("the id of the login has %d characters: want at most %d", length, loginMax)}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("put login %.40q of %s: %w", row.Login, row.Media, err)
+	}
 	return s.PutLogin(ctx, row, func(id int64) (sealedAccess, sealedRefresh string, err error) {
 		if sealedAccess, err = box.Seal(access.Reveal(), accessPlace(id)); err != nil {
 			return "", "", err

@@ -98,7 +98,13 @@ func (k *Keeper) refresh(ctx context.Context, row store.Token, own intent) (Logi
 		ID: row.ID, App: media.App{ID: row.AppID}, Access: tokens.Access,
 		Expires: asked.Add(max(Life(tokens.AccessExpires), lifeMin)), Generation: row.Generation + 1,
 	}
+	if err := usablePair(tokens.Access, tokens.Refresh); err != nil {
+		return Login{}, k.unkept(ctx, row, own.holder, err)
+	}
 	stored, err := k.keep(ctx, row, next, tokens, asked)
+	if IsUnusable(err) {
+		return Login{}, k.unkept(ctx, row, own.holder, err)
+	}
 	if err != nil {
 		return Login{}, err
 	}
@@ -177,7 +183,8 @@ func (k *Keeper) isClosed() bool {
 const keepPauseMax = time.Second
 
 // keep writes the new pair to the table before anybody uses it, and reports whether it did: not when a newer one is
-// there. The pair exists nowhere else, so a database that is away is waited for, for as long as this process lives.
+// there. The pair exists nowhere else, so a database that is away is waited for, for as long as this process lives; one that
+// refuses the pair is not, since it would refuse it again.
 func (k *Keeper) keep(ctx context.Context, row store.Token, login Login, tokens media.Tokens, asked time.Time) (bool, error) {
 	next := store.Token{AccessExpires: login.Expires}
 	var err error
@@ -200,6 +207,9 @@ func (k *Keeper) keep(ctx context.Context, row store.Token, login Login, tokens 
 				k.Logger.Info("the new tokens are stored", "media", row.Media, "login_id", row.ID)
 			}
 			return stored, nil
+		}
+		if IsUnusable(err) {
+			return false, err
 		}
 		if !failing {
 			k.Logger.Error("new tokens cannot be stored, trying for as long as the process lives", "media", row.Media, "login_id", row.ID, "err", err)
@@ -236,7 +246,7 @@ func (k *Keeper) failed(ctx context.Context, row store.Token, holder string, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
-	if err := k.Store.PostponeRefresh(ctx, row.ID, holder, pause); err != nil {
+	if err := k.Store.PostponeRefresh(ctx, row.ID, holder, pause, err.Error()); err != nil {
 		// The intent then ends by itself.
 		k.causes.Report(slog.LevelWarn, "postpone", "the intent of a failed refresh stays open", err, "media", row.Media, "login_id", row.ID)
 	}
@@ -245,12 +255,31 @@ func (k *Keeper) failed(ctx context.Context, row store.Token, holder string, err
 	return &media.DeferError{After: pause, Reason: fmt.Sprintf("the refresh of login %d failed: %s", row.ID, err)}
 }
 
-// refused parks a login.
+// refused parks a login whose refresh token the platform does not take.
 func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e *media.Error) error {
+	return k.parkFor(ctx, row, holder, e, "refused", func(attrs ...any) {
+		if row.Refresh == "" {
+			k.Logger.Error("login must be given a new access token: it has no refresh token to get one with", attrs...)
+		} else {
+			k.Logger.Error("login must be authorised again: the platform refused its refresh token", attrs...)
+		}
+	})
+}
+
+// unkept parks a login whose new tokens cannot be kept: the platform has killed the old pair, or would give such tokens again.
+func (k *Keeper) unkept(ctx context.Context, row store.Token, holder string, why error) error {
+	e := &media.Error{Class: media.Auth, Message: "the platform renewed its tokens, and they cannot be kept: " + why.Error()}
+	return k.parkFor(ctx, row, holder, e, "unusable", func(attrs ...any) {
+		k.Logger.Error("login must be authorised again: its new tokens cannot be kept", attrs...)
+	})
+}
+
+// parkFor parks a login, counts the outcome of its refresh, and has it logged.
+func (k *Keeper) parkFor(ctx context.Context, row store.Token, holder string, e *media.Error, outcome string, log func(attrs ...any)) error {
 	parked, err := k.parkRow(ctx, row, holder, e.Error())
 	if err != nil {
 		// The intent ends by itself, and the platform is asked once more then.
-		k.causes.Report(slog.LevelError, "park", "a login whose refresh token was refused cannot be parked", err, "media", row.Media, "login_id", row.ID)
+		k.causes.Report(slog.LevelError, "park", "a login that needs a person cannot be parked", err, "media", row.Media, "login_id", row.ID)
 		return &media.DeferError{After: intentLasts, Reason: fmt.Sprintf("login %d: %s", row.ID, e)}
 	}
 	if !parked {
@@ -261,13 +290,8 @@ func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e 
 		// The next token_refresh of another login that reaches them does it.
 		k.causes.Report(slog.LevelWarn, "route", "the accounts of a parked login stay with it for now", err, "media", row.Media, "login_id", row.ID)
 	}
-	k.metrics.refreshes.WithLabelValues(row.Media, "refused").Inc()
-	attrs := []any{"media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries + 1, "err", e}
-	if row.Refresh == "" {
-		k.Logger.Error("login must be given a new access token: it has no refresh token to get one with", attrs...)
-	} else {
-		k.Logger.Error("login must be authorised again: the platform refused its refresh token", attrs...)
-	}
+	k.metrics.refreshes.WithLabelValues(row.Media, outcome).Inc()
+	log("media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries+1, "err", e)
 	return k.park(ctx, row.ID, e.Error())
 }
 

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -92,4 +93,83 @@ func TestRenew_StoresHowLongTheNewPairLives(t *testing.T) {
 		require.WithinDuration(t, time.Now().Add(want), row.AccessExpires, time.Minute)
 		require.WithinDuration(t, time.Now().Add(want), row.RefreshExpires, time.Minute)
 	}
+}
+
+// What cannot be kept, or called with, is not tried again: the platform would give it again, or has killed the old pair.
+func TestRenew_ParksALoginWhoseNewTokensCannotBeKept(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("secret", lengthMax)
+	for _, c := range []struct {
+		name            string
+		access, refresh string
+		reason          string
+	}{
+		{"an access token of 196,608 bytes", long, "refresh-2", "the access token has 196608 bytes: want at most 32768"},
+		{"a refresh token of 196,608 bytes", "access-2", long, "the refresh token has 196608 bytes: want at most 32768"},
+		{"an access token of two lines", "secret\nX-Injected: 1", "refresh-2", "the access token holds control characters"},
+		{"a refresh token that was cut inside a character", "access-2", "secret\uFFFD", "the refresh token holds control characters or is no UTF-8"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, time.Hour)
+			w.platform.answer = func(int32, string) (media.Tokens, error) {
+				return media.Tokens{Access: secret.NewText(c.access), Refresh: secret.NewText(c.refresh), AccessExpires: time.Hour}, nil
+			}
+			k := w.keeper(t)
+			_, err := k.Renew(t.Context(), w.id, 1, nil)
+			requireParked(t, err)
+			_, err = w.keeper(t).Login(t.Context(), w.id)
+			requireParked(t, err)
+			require.EqualValues(t, 1, w.platform.refreshes.Load())
+			row := w.row(t)
+			require.Equal(t, store.TokenReauthorise, row.State)
+			require.Contains(t, row.StateReason, "the platform renewed its tokens, and they cannot be kept: "+c.reason)
+			require.Contains(t, w.log.String(), "login must be authorised again: its new tokens cannot be kept")
+			require.NotContains(t, w.log.String(), "secret")
+			require.InDelta(t, 1, testutil.ToFloat64(k.metrics.refreshes.WithLabelValues("fake", "unusable")), 0)
+		})
+	}
+}
+
+// A pair that a database refuses is not one that waits for a database that is away.
+func TestRenew_ParksALoginWhoseNewTokensTheDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	w.platform.answer = func(n int32, _ string) (media.Tokens, error) {
+		if w.store.Config.Dialect() == store.SQLiteDialect {
+			w.refuse(t, "CREATE TRIGGER refuses BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(ABORT, 'a text does not fit its column of media_token'); END")
+		} else {
+			w.refuse(t, "ALTER TABLE media_token MODIFY COLUMN access_token VARCHAR(75) NOT NULL")
+		}
+		tokens := pair(n + 1)
+		tokens.Access = secret.NewText(strings.Repeat("longer than the column", 4))
+		return tokens, nil
+	}
+	_, err := w.keeper(t).Renew(t.Context(), w.id, 1, nil)
+	requireParked(t, err)
+	require.Contains(t, w.row(t).StateReason, "they cannot be kept")
+}
+
+func (w *world) refuse(t *testing.T, statement string) {
+	t.Helper()
+	require.NoError(t, w.store.Config.Writer(t.Context()).Exec(statement).Error)
+}
+
+func TestRenew_KeepsLongTokens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	long := media.Tokens{Access: secret.NewText(strings.Repeat("a", lengthMax)), Refresh: secret.NewText(strings.Repeat("r", lengthMax)), AccessExpires: time.Hour}
+	w.platform.answer = func(n int32, refresh string) (media.Tokens, error) {
+		if n == 2 {
+			require.Equal(t, long.Refresh.Reveal(), refresh)
+		}
+		return long, nil
+	}
+	for generation := range int64(2) {
+		_, err := w.keeper(t).Renew(t.Context(), w.id, generation+1, nil)
+		require.NoError(t, err)
+	}
+	login, err := w.keeper(t).Login(t.Context(), w.id)
+	require.NoError(t, err)
+	require.Equal(t, long.Access.Reveal(), login.Access.Reveal())
 }

@@ -216,6 +216,46 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 	})
 }
 
+// unusable is a platform that exchanges a code for what no login can be made of.
+type unusable struct {
+	media.Authoriser
+
+	change func(a *media.Authorisation)
+}
+
+func (u unusable) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text, redirectURI string) (media.Authorisation, error) {
+	a, err := u.Authoriser.Exchange(ctx, transport, app, code, redirectURI)
+	u.change(&a)
+	return a, err
+}
+
+func TestOAuth_RefusesAtOnceWhatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	long := secret.NewText(strings.Repeat("long", 10_000))
+	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
+		t.Helper()
+		a := newAuthoriser(t, platform, server)
+		a.secrets = append(a.secrets, long.Reveal())
+		for want, change := range map[string]func(a *media.Authorisation){
+			"the access token has 40000 bytes: want at most 32768":     func(a *media.Authorisation) { a.Access = long },
+			"the refresh token has 40000 bytes: want at most 32768":    func(a *media.Authorisation) { a.Refresh = long },
+			"the id of the login has 129 characters: want at most 128": func(a *media.Authorisation) { a.Login = strings.Repeat("1", 129) },
+		} {
+			options := a.Options
+			options.Platform = unusable{platform.(media.Authoriser), change}
+			a.Flow = oauth.New(options)
+			state, code := a.agree()
+			began := time.Now()
+			a.refused(oauth.Refused, want, state, code)
+			require.Less(t, time.Since(began), 30*time.Second, "nobody waits for a database")
+			a.refused(oauth.Used, want, state, code)
+		}
+		for _, s := range a.secrets {
+			require.NotContains(t, a.log.String(), s)
+		}
+	})
+}
+
 func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
