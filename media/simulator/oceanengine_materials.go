@@ -265,6 +265,7 @@ func (o *oceanEngine) assets(c *call, l *login, kind assetKind, fields []string)
 	w.openArray("list")
 	for i := range list[from:to] {
 		w.open('{')
+		c.toldFile(&list[from+i])
 		for _, f := range fields {
 			if !c.leavesOut(&w, f, &list[from+i]) {
 				w.key(f)

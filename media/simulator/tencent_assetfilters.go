@@ -16,6 +16,7 @@ type assetCondition struct {
 
 func assetID(x *asset) string                 { return x.id }
 func assetMadeAt(x *asset) int64              { return x.created }
+func assetModifiedAt(x *asset) int64          { return x.modified }
 func constant(v string) func(x *asset) string { return func(*asset) string { return v } }
 
 var (
@@ -43,7 +44,7 @@ func tencentCommonConditions(word string) []assetCondition {
 		{field: word + "_height", operators: tencentIs, number: height},
 		{field: word + "_description", operators: tencentContains, text: func(x *asset) string { return x.name }},
 		{field: "created_time", operators: tencentMoments, number: assetMadeAt},
-		{field: "last_modified_time", operators: tencentMoments, number: assetMadeAt},
+		{field: "last_modified_time", operators: tencentMoments, number: assetModifiedAt},
 		{field: "file_size", operators: []string{"LESS_EQUALS"}, number: func(x *asset) int64 { return x.size }},
 		{field: "width", operators: tencentRange, number: width},
 		{field: "height", operators: tencentRange, number: height},

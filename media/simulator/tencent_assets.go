@@ -38,7 +38,7 @@ var tencentAssetFields = map[string]write[*asset]{
 	"signature":          func(w *jsonWriter, x *asset) { w.text(x.signature) },
 	"description":        func(w *jsonWriter, x *asset) { w.text(x.name) },
 	"created_time":       func(w *jsonWriter, x *asset) { w.number(x.created) },
-	"last_modified_time": func(w *jsonWriter, x *asset) { w.number(x.created) },
+	"last_modified_time": func(w *jsonWriter, x *asset) { w.number(x.modified) },
 	"preview_url":        fixed[*asset](`""`),
 	"status":             fixed[*asset](`"ADSTATUS_NORMAL"`),
 	"source_type":        fixed[*asset](`"SOURCE_TYPE_LOCAL"`),
@@ -93,6 +93,7 @@ func (t *tencent) assets(c *call, l *login, kind assetKind, order, unset []strin
 	w.openArray("list")
 	for i := range list[from:to] {
 		w.open('{')
+		c.toldFile(&list[from+i])
 		for _, f := range fields {
 			if write := tencentAssetFields[f]; write != nil && slices.Contains(order, f) && !c.leavesOut(&w, f, &list[from+i]) {
 				w.key(f)

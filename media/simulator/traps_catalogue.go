@@ -39,6 +39,7 @@ const (
 	trapStatusUnstamped
 	trapTokenEnded
 	trapTwoEdits
+	trapUndatedFile
 	trapUnknownWord
 	trapYesterdayEmpty
 	trapYesterdayPartial
@@ -189,6 +190,9 @@ var trapCatalogue = [trapCount]trap{
 	trapTwoEdits: {
 		name: "two_edits", what: "two changes have the same second, and the second one shows later",
 		survived: "two edits in a second: the window overlaps",
+	},
+	trapUndatedFile: {
+		name: "undated_file", what: "the time of creation of an image or a video is that of 1970", survived: "undated file: listed all the same",
 	},
 	trapUnknownWord: {
 		name: "unknown_word", what: "a status is a word that no document has", survived: "unknown word: kept as it is",

@@ -63,6 +63,13 @@ func (c *call) told(w *jsonWriter, a *account, traits []trapID) {
 	}
 }
 
+// toldFile counts the trap of a file that is served.
+func (c *call) toldFile(x *asset) {
+	if x.created == 0 {
+		c.sim.traps.meet(trapUndatedFile)
+	}
+}
+
 // isNumber names the fields that may come as texts.
 func isNumber(field string) bool {
 	return slices.Contains([]string{

@@ -263,6 +263,10 @@ func (s *sim) useTencent(a *account, ask func(call func(page string) bool), days
 			return isGood(s.tencentCall(a, path, "page", page, "page_size", "20").Body.Bytes())
 		})
 	}
+	ask(func(page string) bool {
+		const undated = `[{"field":"created_time","operator":"LESS","values":["1000000000"]}]`
+		return isGood(s.tencentCall(a, "images/get", "filtering", undated, "page", page, "page_size", "20").Body.Bytes())
+	})
 	for _, path := range []string{"daily_reports/get", "hourly_reports/get"} {
 		for _, level := range []string{"ADVERTISER", "ADGROUP"} {
 			for _, from := range days {

@@ -338,7 +338,7 @@ type truthAsset struct {
 func truthAssetOf(a *account, x *asset) truthAsset {
 	return truthAsset{
 		Account: strconv.FormatInt(a.id, 10), Object: x.id, Name: x.name, Width: x.width, Height: x.height, Size: x.size,
-		Signature: x.signature, Material: objectText(x.material), Created: x.created, Modified: x.created,
+		Signature: x.signature, Material: objectText(x.material), Created: x.created, Modified: x.modified,
 	}
 }
 

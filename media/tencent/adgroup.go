@@ -29,8 +29,8 @@ func (Platform) Lists() []media.List {
 	return []media.List{
 		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Unlogged: touched, Shown: store.Shown{Column: "configured_status", Value: "AD_STATUS_NORMAL"}, Page: adgroups.page},
 		{Name: "dynamic_creative", Level: "creative", Table: creativeTable, Parent: "adgroup_id", Variants: []string{live, deleted}, Unlogged: touched, MapsAssets: true, Page: creatives.page},
-		{Name: "image", Level: store.AssetImage, Table: imageTable, Unlogged: touched, Page: images.page},
-		{Name: "video", Level: store.AssetVideo, Table: videoTable, Unlogged: touched, Page: videos.page},
+		{Name: "image", Level: store.AssetImage, Table: imageTable, Variants: []string{dated, undated}, Unlogged: touched, Page: images.page},
+		{Name: "video", Level: store.AssetVideo, Table: videoTable, Variants: []string{dated, undated}, Unlogged: touched, Page: videos.page},
 	}
 }
 

@@ -11,9 +11,16 @@ const (
 	videosEndpoint = "videos/get"
 )
 
-// beforeAll is a time of creation that all assets are younger than: without one the platform lists the last half year. Times
-// have ten digits.
+// beforeAll is a time of creation that all assets are younger than which have one: without a condition on it the platform lists the last half
+// year. Times have ten digits.
 const beforeAll int64 = 1_000_000_000
+
+// The two queries that make the whole library. Undated assets have no time of creation, or one of 1970: the condition that has the
+// platform list more than the last half year leaves them out.
+const (
+	dated   = "dated"
+	undated = "undated"
+)
 
 var imageTable = store.RawTable{Name: "tencent_image", Shape: store.Objects, Columns: append(assetColumns(),
 	store.RawColumn{Name: "status", Kind: store.Text})}

@@ -84,6 +84,12 @@ func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, p
 			"filtering":  {asJSON(filters)},
 		}, media.EachRow(l.read))
 	}
+	if q.Variant == undated {
+		if !q.Since.IsZero() {
+			return media.Page{}, nil // There are hardly any: the full list of the night has them, and no pull of changes pays a call for them.
+		}
+		return ask(ctx, page, filter{Field: "created_time", Operator: "LESS", Values: []string{strconv.FormatInt(beforeAll, 10)}})
+	}
 	if w, ok := readWindow(page); ok {
 		return w.page(ctx, ask)
 	}

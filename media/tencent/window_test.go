@@ -72,3 +72,40 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// The platform lists files without a time of creation, or of 1970, under no condition that asks for younger ones.
+func TestAssets_WithoutATimeOfCreationAreListed(t *testing.T) {
+	t.Parallel()
+	s := &server{answer: func(_ string, q url.Values) string {
+		var filters []filter
+		require.NoError(t, json.Unmarshal([]byte(q.Get("filtering")), &filters))
+		var rows []string
+		for i, at := range []int64{0, 86_400, 1_600_000_000} {
+			if f := filters[0]; f.Operator == "LESS" && at < 1_000_000_000 || f.Operator == "GREATER_EQUALS" && at >= 1_000_000_000 {
+				rows = append(rows, fmt.Sprintf(`{"video_id":%d,"created_time":%d}`, i+1, at))
+			}
+		}
+		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(rows, ","), len(rows)))("", nil)
+	}}
+	for _, list := range (Platform{}).Lists() {
+		if list.Name != "video" {
+			continue
+		}
+		seen := []string{}
+		for _, variant := range list.Variants {
+			out, err := list.Page(t.Context(), s, media.ListQuery{Variant: variant, Until: time.Unix(1_790_080_000, 0)}, "")
+			require.NoError(t, err)
+			require.Equal(t, len(out.Rows), out.Total)
+			for _, row := range out.Rows {
+				seen = append(seen, row.Object)
+			}
+		}
+		require.ElementsMatch(t, []string{"1", "2", "3"}, seen)
+		asked := len(s.queries)
+		out, err := list.Page(t.Context(), s, media.ListQuery{Variant: undated, Since: time.Unix(1_790_000_000, 0)}, "")
+		require.NoError(t, err)
+		require.Empty(t, out)
+		require.Len(t, s.queries, asked, "pulls of changes pay no call for them")
+		return
+	}
+}

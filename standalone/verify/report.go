@@ -302,7 +302,7 @@ func (v *verifier) objectRows(ctx context.Context, w objects, accountID int64) (
 		o := objectRow{deleted: !deletedAt.IsZero(), values: texts(values)}
 		for i, c := range w.columns {
 			if c.instant {
-				o.values[i] = strconv.FormatInt(instants[i].Unix(), 10)
+				o.values[i] = dated(instants[i].Unix())
 			}
 		}
 		have[id] = o

@@ -37,7 +37,15 @@ func figure(name, metric string, unit int64) rawColumn {
 }
 
 func unix(get func(truthRow) int64) func(truthRow) string {
-	return func(r truthRow) string { return strconv.FormatInt(get(r), 10) }
+	return func(r truthRow) string { return dated(get(r)) }
+}
+
+// dated is a moment as it is compared. None, and that of 1970, are alike: some platforms write the one for the other.
+func dated(unix int64) string {
+	if unix <= 0 {
+		return ""
+	}
+	return strconv.FormatInt(unix, 10)
 }
 
 func created(r truthRow) int64  { return r.Created }

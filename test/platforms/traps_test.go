@@ -240,7 +240,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 			require.Positive(t, x.again)
 			must := []string{
 				"answer_html", "answer_unknown_code", "app_over_limit", "emoji_name", "extra_field", "figures_fall", "name_reused",
-				"dash_value", "figure_unreadable", "key_empty", "name_cut", "null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "unknown_word",
+				"dash_value", "figure_unreadable", "key_empty", "name_cut", "null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "undated_file", "unknown_word",
 				"zero_untold",
 			}
 			if platform.Name() == oceanengine.Name { // the other one's lists are read by cursor, and have larger pages
