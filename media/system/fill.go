@@ -110,6 +110,8 @@ func fillHandler(deps Deps) media.Handler {
 type FillOptions struct {
 	// Order has runs ordered; without it nothing is written.
 	Order bool
+	// Ordering is called before runs are ordered, each time, unless it is nil; its error ends the pass.
+	Ordering func() error
 	// MaxSubtasks is how many subtasks may be ordered; for the task itself those of its earlier orders that are still open count.
 	MaxSubtasks int
 	Spare       bool   // as in the task's params
@@ -593,6 +595,11 @@ func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found
 		}
 		for _, w := range wants[:n] {
 			o.Holes = append(o.Holes, w.holes...)
+		}
+		if f.Ordering != nil {
+			if err := f.Ordering(); err != nil {
+				return err
+			}
 		}
 		ordered, err := f.store.OrderHoles(ctx, o)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -88,6 +89,19 @@ func rawJSON(text string) json.RawMessage {
 // of something that then failed misleads less than a deed without an entry. It is completed by what the deed returns, unless that is nil,
 // and by why it failed, so that what a deed did before it failed is noted too. A deed that leaves everything as it was has no entry.
 func (a *api) audited(c *gin.Context, action, object string, before, after any, deed func(ctx context.Context) (after any, err error)) error {
+	return a.auditedOnce(c, action, object, before, after, func(ctx context.Context, changes func() error) (any, error) {
+		if err := changes(); err != nil {
+			return nil, err
+		}
+		return deed(ctx)
+	})
+}
+
+// auditedOnce is audited for a deed that first finds out whether there is anything to do: it calls changes before it changes anything,
+// as often as it likes and from several goroutines, and stops when that fails. A deed that never calls it has no entry.
+func (a *api) auditedOnce(
+	c *gin.Context, action, object string, before, after any, deed func(ctx context.Context, changes func() error) (after any, err error),
+) error {
 	entry := store.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object}
 	for _, v := range []struct {
 		value any
@@ -103,26 +117,29 @@ func (a *api) audited(c *gin.Context, action, object string, before, after any, 
 		*v.into = string(text)
 	}
 	ctx := c.Request.Context()
-	if entry.Before == entry.After { // Nothing changes.
-		_, err := deed(ctx)
+	id := int64(0)
+	result, err := deed(ctx, sync.OnceValue(func() (err error) {
+		if entry.Before != entry.After { // Else nothing changes.
+			id, err = a.Store.AddAudit(ctx, entry)
+		}
+		return err
+	}))
+	if id == 0 || err == nil && result == nil {
 		return err
 	}
-	id, err := a.Store.AddAudit(ctx, entry)
-	if err != nil {
-		return err
-	}
-	result, err := deed(ctx)
-	if err == nil && result == nil {
-		return nil
-	}
+	return errors.Join(err, a.endAudit(c, id, action, object, result, err))
+}
+
+// endAudit completes an entry by what a deed returned.
+func (a *api) endAudit(c *gin.Context, id int64, action, object string, result any, err error) error {
 	// Also when the request was given up: that is when it matters what became of it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), auditPatience)
 	defer cancel()
 	text, failure := "", ""
 	if result != nil {
-		j, wrong := json.Marshal(result)
-		if wrong != nil {
-			return errors.Join(err, fmt.Errorf("audit %s of %s: %w", action, object, wrong))
+		j, err := json.Marshal(result)
+		if err != nil {
+			return fmt.Errorf("audit %s of %s: %w", action, object, err)
 		}
 		text = string(j)
 	}
@@ -133,5 +150,5 @@ func (a *api) audited(c *gin.Context, action, object string, before, after any, 
 			failure = p.Detail
 		}
 	}
-	return errors.Join(err, a.Store.EndAudit(ctx, id, text, failure))
+	return a.Store.EndAudit(ctx, id, text, failure)
 }

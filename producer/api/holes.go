@@ -99,15 +99,10 @@ func (a *api) fillHoles(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	options := system.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name}
-	answer, err := a.fill(c.Request.Context(), platforms, options)
-	if err == nil && answer.Subtasks == 0 { // There is nothing to order, nor to note.
-		c.JSON(http.StatusOK, answer)
-		return nil
-	}
-	options.Order = true // Also when one platform's holes cannot be told: the others' are ordered.
-	deed := func(ctx context.Context) (any, error) {
-		answer, err = a.fill(ctx, platforms, options)
+	var answer *holesJSON
+	deed := func(ctx context.Context, changes func() error) (any, error) {
+		// Also when one platform's holes cannot be told: the others' are ordered.
+		answer, err = a.fill(ctx, platforms, system.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
 		if answer.Ordered > 0 {
 			a.Producer.Wake()
 		}
@@ -117,7 +112,7 @@ func (a *api) fillHoles(c *gin.Context) error {
 		}
 		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, err
 	}
-	if err := a.audited(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
+	if err := a.auditedOnce(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
 		return err
 	}
 	if answer.Ordered > 0 {

@@ -2,9 +2,11 @@ package api_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
 
 	"adsync/base/store"
 	"adsync/base/task"
@@ -57,8 +59,21 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"media":"oceanengine"}`).Code)
 	require.Equal(t, 1, b.count(b.store.Config, "audit_log"), "nothing was ordered")
 
+	looks := 0
+	err = b.store.Data.Writer(t.Context()).Callback().Row().Before("gorm:row").Register("looks", func(tx *gorm.DB) {
+		if strings.Contains(tx.Statement.SQL.String(), "FROM manual_order WHERE taken = 0") {
+			looks++
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusAccepted, b.post("/api/v1/coverage/fill", `{"media":"tencent","max_subtasks":1}`).Code)
+	require.Equal(t, 1, looks, "an order looks for holes once")
+	require.Equal(t, 2, b.count(b.store.Config, "audit_log"))
+	require.Contains(t, b.audit()[0].After, `"ordered":1`)
+	require.NoError(t, b.store.Data.Writer(t.Context()).Callback().Row().Remove("looks"))
+
 	decode(t, b.get("/api/v1/coverage/holes"), &got)
-	require.Equal(t, []int{1, 1}, []int{got.Holes, got.Waiting})
+	require.Equal(t, []int{0, 2}, []int{got.Holes, got.Waiting})
 }
 
 func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
