@@ -280,31 +280,45 @@ func (s *Store) MigrateDown(ctx context.Context) error {
 	return nil
 }
 
+// versions returns the newest version that a database has, which this program may not know, and every migration that this program knows,
+// oldest first.
+func (s *Store) versions(ctx context.Context, name string) (have int64, all []MigrationStatus, err error) {
+	p, err := s.provider(name)
+	if err != nil {
+		return 0, nil, err
+	}
+	isBlank, err := s.database(name).blankVersions(ctx, versionTable(name))
+	if err != nil {
+		return 0, nil, fmt.Errorf("version of the %s database: %w", name, err)
+	}
+	if isBlank {
+		for _, source := range p.ListSources() {
+			all = append(all, MigrationStatus{Database: name, Version: source.Version, Name: source.Path})
+		}
+		return 0, all, nil
+	}
+	list, err := p.Status(ctx)
+	if err == nil {
+		have, err = p.GetDBVersion(ctx)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("version of the %s database: %w", name, err)
+	}
+	for _, m := range list {
+		all = append(all, MigrationStatus{Database: name, Version: m.Source.Version, Name: m.Source.Path, Applied: m.State == goose.StateApplied})
+	}
+	return have, all, nil
+}
+
 // MigrationStatus lists every migration that this program knows, oldest first.
 func (s *Store) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) {
 	var all []MigrationStatus
 	for _, name := range databases {
-		p, err := s.provider(name)
+		_, known, err := s.versions(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		blank, err := s.database(name).blankVersions(ctx, versionTable(name))
-		if err != nil {
-			return nil, fmt.Errorf("status of the %s database: %w", name, err)
-		}
-		if blank {
-			for _, source := range p.ListSources() {
-				all = append(all, MigrationStatus{Database: name, Version: source.Version, Name: source.Path})
-			}
-			continue
-		}
-		list, err := p.Status(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("status of the %s database: %w", name, err)
-		}
-		for _, m := range list {
-			all = append(all, MigrationStatus{Database: name, Version: m.Source.Version, Name: m.Source.Path, Applied: m.State == goose.StateApplied})
-		}
+		all = append(all, known...)
 	}
 	return all, nil
 }
@@ -316,28 +330,12 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		if err := s.database(name).checkBinlog(ctx); err != nil {
 			return fmt.Errorf("%s database: %w", name, err)
 		}
-		p, err := s.provider(name)
+		have, known, err := s.versions(ctx, name)
 		if err != nil {
 			return err
 		}
-		blank, err := s.database(name).blankVersions(ctx, versionTable(name))
-		if err != nil {
-			return fmt.Errorf("version of the %s database: %w", name, err)
-		}
-		if blank {
-			sources := p.ListSources()
-			errs = append(errs, &SchemaError{Database: name, Want: sources[len(sources)-1].Version})
-			continue
-		}
-		have, want, err := p.GetVersions(ctx)
-		if err != nil {
-			return fmt.Errorf("version of the %s database: %w", name, err)
-		}
-		pending, err := p.HasPending(ctx)
-		if err != nil {
-			return fmt.Errorf("version of the %s database: %w", name, err)
-		}
-		if have != want || pending {
+		want := known[len(known)-1].Version
+		if have != want || slices.ContainsFunc(known, func(m MigrationStatus) bool { return !m.Applied }) {
 			errs = append(errs, &SchemaError{Database: name, Have: have, Want: want})
 		}
 	}
