@@ -34,6 +34,14 @@ func (s *Store) FindAccounts(ctx context.Context, media string, externalIDs []st
 	return found, nil
 }
 
+// SplitName returns the platform and the platform's id in an account's name: MEDIA/ID, or the id alone, of which the platform is "".
+func SplitName(name string) (media, id string) {
+	if media, id, full := strings.Cut(name, "/"); full && media != "" {
+		return media, id
+	}
+	return "", name
+}
+
 // NamedAccounts returns the accounts that people name, by the names that they gave: the platform's id, MEDIA/ID with it, or our own id.
 // media is the platform that is meant, or "" where the names alone say it: an id that several platforms have is then left out, as are
 // names of no account. The platform's id goes before ours.
@@ -47,11 +55,9 @@ func (s *Store) NamedAccounts(ctx context.Context, media string, names []string)
 	}
 	byMedia := map[string][]string{} // ids that may be the platform's
 	for _, name := range names {
-		of, id, full := strings.Cut(name, "/")
+		of, id := SplitName(name)
 		for _, m := range medias {
-			if !full {
-				byMedia[m] = append(byMedia[m], name)
-			} else if of == m {
+			if of == "" || of == m {
 				byMedia[m] = append(byMedia[m], id)
 			}
 		}
@@ -66,10 +72,7 @@ func (s *Store) NamedAccounts(ctx context.Context, media string, names []string)
 	}
 	found, ours := map[string]Account{}, map[int64][]string{}
 	for _, name := range names {
-		of, id, full := strings.Cut(name, "/")
-		if !full {
-			of, id = "", name
-		}
+		of, id := SplitName(name)
 		var hits []Account
 		for _, m := range medias {
 			if account, ok := known[m][id]; ok && (of == "" || of == m) {
@@ -89,8 +92,8 @@ func (s *Store) NamedAccounts(ctx context.Context, media string, names []string)
 	}
 	for id, account := range byID {
 		for _, name := range ours[id] {
-			of, _, full := strings.Cut(name, "/")
-			if (!full || of == account.Media) && (media == "" || media == account.Media) {
+			of, _ := SplitName(name)
+			if (of == "" || of == account.Media) && (media == "" || media == account.Media) {
 				found[name] = account
 			}
 		}

@@ -107,3 +107,17 @@ func TestScopeZones_AreThoseOfTheAccountsThatAFanOutTakes(t *testing.T) {
 	require.Equal(t, map[string]int64{"America/New_York": 1, "Asia/Shanghai": 2}, zones())
 	require.Empty(t, zones("invalid"))
 }
+
+func TestSplitName_TakesThePlatformOffTheName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][2]string{
+		"tencent/20000082": {"tencent", "20000082"},
+		"20000082":         {"", "20000082"},
+		"tencent/":         {"tencent", ""},
+		"/20000082":        {"", "/20000082"},
+		"":                 {"", ""},
+	} {
+		media, id := store.SplitName(name)
+		require.Equal(t, want, [2]string{media, id}, name)
+	}
+}

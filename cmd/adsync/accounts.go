@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,9 +18,9 @@ import (
 // accountArg takes an account as the platforms know it: tencent/20000001.
 func accountArg(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		media, id, full := strings.Cut(args[0], "/")
+		media, id := store.SplitName(args[0])
 		// The name of a platform alone is no id.
-		if full && media != "" && id != "" || !full && strings.ContainsAny(media, "0123456789") {
+		if media != "" && id != "" || media == "" && !strings.Contains(id, "/") && strings.ContainsAny(id, "0123456789") {
 			return nil
 		}
 	}
@@ -28,10 +29,8 @@ func accountArg(_ *cobra.Command, args []string) error {
 
 // accountPath is where the API tells of the account, or something of it; accountArg has seen the argument.
 func accountPath(account, what string) string {
-	media, id, full := strings.Cut(account, "/")
-	if !full {
-		media, id = "-", account // The producer finds the platform.
-	}
+	media, id := store.SplitName(account)
+	media = cmp.Or(media, "-") // The producer finds the platform.
 	return strings.TrimSuffix("/api/v1/accounts/"+url.PathEscape(media)+"/"+url.PathEscape(id)+"/"+what, "/")
 }
 

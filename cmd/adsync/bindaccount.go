@@ -86,8 +86,8 @@ func (a *app) withAccount(cmd *cobra.Command, name string, work func(context.Con
 			return err
 		}
 		account, ok := found[name]
-		media, externalID, full := strings.Cut(name, "/")
-		if !ok && !full {
+		media, externalID := store.SplitName(name)
+		if !ok && media == "" {
 			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as tencent/20000001", name)
 		}
 		if !ok {

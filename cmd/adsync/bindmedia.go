@@ -436,10 +436,8 @@ func wanted(media string, accounts []store.LoginAccount, f *bindFlags, all bool)
 	}
 	var some []store.LoginAccount
 	for _, name := range f.accounts {
-		of, id, full := strings.Cut(name, "/")
-		if !full {
-			id = name
-		} else if of != media {
+		of, id := store.SplitName(name)
+		if of != "" && of != media {
 			return nil, usagef("--accounts: %q is no account of %s: want the platform's id, or %s/ID", name, media, media)
 		}
 		i := slices.IndexFunc(accounts, func(a store.LoginAccount) bool { return a.ExternalID == id })

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
+	"adsync/base/store"
 	"adsync/base/task"
 )
 
@@ -42,14 +44,18 @@ func (a *app) newLimitsEndPause() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "end-pause",
 		Short: "Ends pauses that platforms have asked for",
-		Long: `Shows the pauses in force that the answers of a platform have ordered, and with --yes ends them in all processes. A limit that is
-really used up is paused again by the next refusal. What an operator has paused is lifted by "adsync resume".`,
+		Long: `Shows the pauses in force that the answers of a platform have ordered, and with --yes ends them in all processes: pauses of calls, and of a login's
+refresh of tokens, which is the endpoint token_refresh. Subtasks that wait for a moment after a call was put off are due at once, and those that wait to be
+tried again after a failure too, unless --endpoint or --subject is given. A limit that is really used up is paused again by the next refusal. What an
+operator has paused is lifted by "adsync resume".`,
 		Example: `  adsync limits end-pause --media tencent
-  adsync limits end-pause --media tencent --endpoint adgroups/get --yes`,
+  adsync limits end-pause --media tencent --endpoint adgroups/get --yes
+  adsync limits end-pause --subject tencent/20000058 --yes`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if (media == "") == !all {
-				return usagef("want --media, or --all for all platforms")
+			of, _ := store.SplitName(subject)
+			if media == "" && of == "" && !all || media != "" && all {
+				return usagef("want --media, --subject with its platform, or --all for all platforms")
 			}
 			body := map[string]any{"dry_run": !yes}
 			for name, value := range map[string]string{"media": media, "endpoint": endpoint, "subject": subject} {
@@ -70,7 +76,7 @@ really used up is paused again by the next refusal. What an operator has paused 
 	cmd.Flags().StringVar(&media, "media", "", "of this platform")
 	cmd.Flags().BoolVar(&all, "all", false, "of all platforms, instead of --media")
 	cmd.Flags().StringVar(&endpoint, "endpoint", "", "only of this endpoint")
-	cmd.Flags().StringVar(&subject, "subject", "", "only of this app or account, by the id that adsync limits shows")
+	cmd.Flags().StringVar(&subject, "subject", "", "only of this app, account or login, by the id that adsync limits shows, or with its platform, such as tencent/20000058")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
 	return cmd
 }
@@ -79,12 +85,13 @@ func printEndedPauses(w io.Writer, answer []byte) error {
 	var a struct {
 		limitsAnswer
 
-		DryRun bool `json:"dry_run"`
+		DryRun   bool `json:"dry_run"`
+		Subtasks int
 	}
 	if err := json.Unmarshal(answer, &a); err != nil {
 		return err
 	}
-	if len(a.Pauses) == 0 {
+	if len(a.Pauses)+a.Subtasks == 0 {
 		_, err := fmt.Fprintln(w, "Nothing that was chosen is paused.")
 		return err
 	}
@@ -93,11 +100,14 @@ func printEndedPauses(w io.Writer, answer []byte) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if len(a.Pauses) > 0 {
+		fmt.Fprintln(w)
+	}
 	if a.DryRun {
-		_, err := fmt.Fprintln(w, "\nNothing was changed: add --yes to do it.")
+		_, err := fmt.Fprintf(w, "%s that would be due at once. Nothing was changed: add --yes to do it.\n", plural.Count(a.Subtasks, "subtask waits", "subtasks wait"))
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nEnded %d.\n", len(a.Pauses))
+	_, err := fmt.Fprintf(w, "Ended %s; %s due at once.\n", plural.Count(len(a.Pauses), "pause", "pauses"), plural.Count(a.Subtasks, "subtask that waited is", "subtasks that waited are"))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/secret"
+	"adsync/base/store"
 	"adsync/engine"
 	"adsync/standalone"
 )
@@ -47,12 +48,11 @@ func checkLive(flags *pflag.FlagSet, live *standalone.Live) error {
 	if err := oneOf("live", live.Media, engine.PlatformNames()...); err != nil {
 		return err
 	}
-	if of, id, full := strings.Cut(live.Account, "/"); full {
-		if of != live.Media {
-			return usagef("--account is %q: want an account of %s, as --live says", live.Account, live.Media)
-		}
-		live.Account = id
+	of, id := store.SplitName(live.Account)
+	if of != "" && of != live.Media {
+		return usagef("--account is %q: want an account of %s, as --live says", live.Account, live.Media)
 	}
+	live.Account = id
 	if live.Account == "" || strings.Trim(live.Account, "0123456789") != "" || len(live.Account) > 20 {
 		return usagef("--account is %q: want the account's id on the platform, which is a number", live.Account)
 	}

@@ -83,6 +83,13 @@ func (a *api) listLimits(c *gin.Context) error {
 		for _, s := range paused {
 			points = append(points, pauseOf(s))
 		}
+		resting, err := a.Store.RestingLogins(c.Request.Context(), p.Name(), restsShown)
+		if err != nil {
+			return err
+		}
+		for i := range resting {
+			points = append(points, restOf(&resting[i]))
+		}
 	}
 	c.JSON(http.StatusOK, gin.H{"limits": limits, "pauses": points})
 	return nil
@@ -102,73 +109,4 @@ func limitOf(s ratelimit.LimitState) limitJSON {
 		l.Lanes = append(l.Lanes, laneJSON{Importance: lane.Importance, Processes: lane.Processes, Wanted: lane.Wanted, PerSecond: lane.PerSecond})
 	}
 	return l
-}
-
-// endPauseRequest is the body of an order to end pauses that platforms have asked for. What is left out chooses all.
-type endPauseRequest struct {
-	Media    string `json:"media,omitempty"`
-	Endpoint string `json:"endpoint,omitempty"`
-	Subject  string `json:"subject,omitempty"` // an app's or an account's id, as the list has it
-	Scope    string `json:"scope,omitempty"`   // "all" = of all platforms, in the place of media
-	DryRun   bool   `json:"dry_run,omitempty"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *endPauseRequest) Validate() []httpapi.FieldError {
-	if field := checkScope(r.Scope, r.Media != "", "media", "all platforms"); field != nil {
-		return []httpapi.FieldError{*field}
-	}
-	return nil
-}
-
-// pausesAreAway says what an operator can do while no process can be reached over Redis.
-func pausesAreAway(err error) *httpapi.Problem {
-	return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not answer, so nobody knows which pauses the processes hold, and they do not learn that one has ended: %v. "+
-		"Each pause ends without anybody at the latest media.pause_max (1h as shipped) after it was asked for. "+
-		"To end it before, have Redis answer again and repeat this order; or restart the consumers while Redis is away: their pauses end with them.", err)
-}
-
-// endLimitPauses ends pauses that the answers of platforms have ordered; those of operators are lifted by their id.
-func (a *api) endLimitPauses(c *gin.Context) error {
-	var request endPauseRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
-	platforms, err := a.platforms(request.Media)
-	if err != nil {
-		return err
-	}
-	ctx := c.Request.Context()
-	var chosen []ratelimit.PauseState
-	points := []pointJSON{}
-	for _, p := range platforms {
-		_, paused, err := a.Limits.State(ctx, p.Name())
-		if err != nil {
-			return pausesAreAway(err)
-		}
-		for _, s := range paused {
-			if s.Until.IsZero() || request.Endpoint != "" && s.Endpoint != request.Endpoint || request.Subject != "" && s.Subject != request.Subject {
-				continue
-			}
-			chosen, points = append(chosen, s), append(points, pauseOf(s))
-		}
-	}
-	answer := gin.H{"dry_run": request.DryRun, "pauses": points}
-	if request.DryRun || len(chosen) == 0 {
-		c.JSON(http.StatusOK, answer)
-		return nil
-	}
-	deed := func(ctx context.Context) (any, error) {
-		for _, s := range chosen {
-			if err := a.Limits.EndPause(ctx, s); err != nil {
-				return nil, pausesAreAway(err)
-			}
-		}
-		return nil, nil
-	}
-	if err := a.audited(c, "limits.end_pause", "limits", gin.H{"pauses": points}, gin.H{"request": request}, deed); err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, answer)
-	return nil
 }

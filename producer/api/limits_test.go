@@ -162,6 +162,89 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 	require.Len(t, b.auditText(), 1)
 }
 
+// rest has a login's refresh rest, as one does whose platform was over its limit.
+func (b *bench) rest(login string, lasts time.Duration) int64 {
+	b.t.Helper()
+	in := now.Add(time.Hour)
+	row := store.Token{Media: "tencent", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	id, err := b.store.PutLogin(b.t.Context(), row, func(int64) (string, string, error) { return "a", "r", nil })
+	require.NoError(b.t, err)
+	mine, err := b.store.ClaimRefresh(b.t.Context(), id, 1, "holder", time.Minute)
+	require.NoError(b.t, err)
+	require.True(b.t, mine)
+	require.NoError(b.t, b.store.PostponeRefresh(b.t.Context(), id, "holder", lasts, "over its limit"))
+	return id
+}
+
+func TestLimits_ARestOfALoginsRefreshIsListedAndEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.rest("20000001", time.Hour)
+	b.rest("20000002", time.Hour)
+	b.rest("20000003", 0)
+	type point struct{ Media, Endpoint, Scope, Subject string }
+	type list struct{ Pauses []point }
+	listed := func(of string) (points []point) {
+		var l list
+		decode(t, of, &l)
+		return l.Pauses
+	}
+	first, second := point{"tencent", "token_refresh", "login", "20000001"}, point{"tencent", "token_refresh", "login", "20000002"}
+	require.Equal(t, []point{first, second}, listed(b.get("/api/v1/limits?media=tencent")))
+
+	const path = "/api/v1/limits/end-pause"
+	require.Equal(t, []point{first}, listed(b.post(path, `{"subject": "tencent/20000001"}`).Body.String()), "the name of the platform is in the subject")
+	require.Equal(t, []point{second}, listed(b.get("/api/v1/limits?media=tencent")))
+	require.Len(t, b.auditText(), 1)
+	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"media": "oceanengine", "subject": "tencent/20000001"}`)[0].Field)
+	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"scope": "all", "subject": "tencent/20000001"}`)[0].Field)
+
+	require.NoError(t, b.redis.Close())
+	require.Equal(t, http.StatusServiceUnavailable, b.post(path, `{"media": "tencent"}`).Code)
+	require.Equal(t, []point{second}, listed(b.post(path, `{"media": "tencent", "endpoint": "token_refresh"}`).Body.String()), "Redis knows nothing of it")
+	resting, err := b.store.RestingLogins(t.Context(), "", 10)
+	require.NoError(t, err)
+	require.Empty(t, resting)
+}
+
+// What was put off until the end of a pause knows nothing of an end before.
+func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	runID := task.NewRunID(now)
+	due := func(account int, state task.State, media, waitsFor string) {
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for)"+
+			" VALUES (?, ?, 'd', ?, ?, 'important', ?, 1, 0, ?)", runID, account, string(state), media, store.At(time.Now().Add(time.Hour)), waitsFor).Error
+		require.NoError(t, err)
+	}
+	due(1, task.Deferred, "tencent", "")
+	due(2, task.Retrying, "tencent", "")
+	due(3, task.Deferred, "tencent", task.PauseRef(7))
+	due(4, task.Deferred, "oceanengine", "")
+	due(5, "sent", "tencent", "")
+	woken := b.producer.woken
+	dueNow := func() (accounts []int) {
+		at, err := b.store.Data.Now(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_due WHERE due_at <= ? ORDER BY account_id", store.At(at)).Scan(&accounts).Error)
+		return accounts
+	}
+	const path = "/api/v1/limits/end-pause"
+	require.Contains(t, b.post(path, `{"media": "tencent", "subject": "17"}`).Body.String(), `"subtasks":0`, "nothing of the app is paused")
+	require.Contains(t, b.post(path, `{"media": "tencent", "dry_run": true}`).Body.String(), `"subtasks":2`)
+	require.Empty(t, dueNow())
+	require.Empty(t, b.auditText())
+
+	call := ratelimit.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+	require.Contains(t, b.post(path, `{"media": "tencent", "subject": "17"}`).Body.String(), `"subtasks":1`)
+	require.Equal(t, []int{1}, dueNow(), "what failed has nothing to do with the app's limit")
+	require.Contains(t, b.post(path, `{"media": "tencent"}`).Body.String(), `"subtasks":1`)
+	require.Equal(t, []int{1, 2}, dueNow())
+	require.Len(t, b.auditText(), 2)
+	require.Equal(t, woken+2, b.producer.woken)
+}
+
 // While Redis is away the answer says when pauses end, and what ends them before.
 func TestLimits_EndingAPauseWithoutRedisSaysWhatToDo(t *testing.T) {
 	t.Parallel()

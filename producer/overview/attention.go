@@ -38,7 +38,7 @@ func (l *look) attend(ctx context.Context) error {
 		}
 	}
 	for _, step := range []func(context.Context) error{
-		l.attendLogins, l.attendParked, l.attendSummaries, l.attendGames, l.attendImpossible,
+		l.attendLogins, l.attendRests, l.attendParked, l.attendSummaries, l.attendGames, l.attendImpossible,
 		l.attendDead, l.attendDoubtful, l.attendDifferences, l.attendFailed, l.attendUnusable, l.attendFields,
 	} {
 		if err := step(ctx); err != nil {
@@ -541,7 +541,8 @@ func (l *look) attendRetries() {
 		group := groups[k]
 		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
 			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
-			Remedy: "They go by themselves: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead.", Command: "adsync subtasks due --state retrying --media " + k.media}
+			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead. To have them tried at once: adsync limits end-pause --media " +
+				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}
 		for _, w := range group {
 			if w.AccountID != 0 {
 				a.ids = append(a.ids, w.AccountID)

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/producer/overview"
+)
+
+// restsShown is how many logins whose refresh rests are listed and ended at once.
+const restsShown = 1000
+
+// endPauseRequest is the body of an order to end pauses that platforms have asked for. What is left out chooses all.
+type endPauseRequest struct {
+	Media    string `json:"media,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Subject  string `json:"subject,omitempty"` // an app's, an account's or a login's id, as the list has it, or "media/id"
+	Scope    string `json:"scope,omitempty"`   // "all" = of all platforms, in the place of media
+	DryRun   bool   `json:"dry_run,omitempty"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *endPauseRequest) Validate() []httpapi.FieldError {
+	if of, id := store.SplitName(r.Subject); of != "" {
+		if r.Scope != "" || r.Media != "" && r.Media != of {
+			return []httpapi.FieldError{{Field: "subject", Detail: fmt.Sprintf("%q is refused: want one of the media that is chosen, or its id alone", r.Subject)}}
+		}
+		r.Media, r.Subject = of, id
+	}
+	if field := checkScope(r.Scope, r.Media != "", "media", "all platforms"); field != nil {
+		return []httpapi.FieldError{*field}
+	}
+	return nil
+}
+
+// takes reports whether the order is about a point.
+func (r *endPauseRequest) takes(endpoint, subject string) bool {
+	return (r.Endpoint == "" || r.Endpoint == endpoint) && (r.Subject == "" || r.Subject == subject)
+}
+
+// pausesAreAway says what an operator can do while no process can be reached over Redis.
+func pausesAreAway(err error) *httpapi.Problem {
+	return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not answer, so nobody knows which pauses the processes hold, and they do not learn that one has ended: %v. "+
+		"Each pause ends without anybody at the latest media.pause_max (1h as shipped) after it was asked for. "+
+		"To end it before, have Redis answer again and repeat this order; or restart the consumers while Redis is away: their pauses end with them. "+
+		"Rests of refreshes are in the database: the endpoint %s ends them without Redis.", err, overview.RefreshPoint)
+}
+
+// restOf is the rest of a login's refresh as a point at which calls are paused.
+func restOf(l *store.RestingLogin) pointJSON {
+	return pointJSON{Media: l.Media, Endpoint: overview.RefreshPoint, Scope: overview.LoginScope, Subject: l.Login.Login, PausedUntil: l.Until, Times: l.Tries}
+}
+
+// chosenPauses are what an order ends.
+type chosenPauses struct {
+	pauses []ratelimit.PauseState
+	rests  []store.RestingLogin
+	points []pointJSON // all of these
+	waits  []string    // the platforms of which subtasks that wait come due
+	states []task.State
+}
+
+// choosePauses finds what an order takes.
+func (a *api) choosePauses(ctx context.Context, request *endPauseRequest, platforms []media.Platform) (*chosenPauses, error) {
+	chosen := &chosenPauses{points: []pointJSON{}, states: []task.State{task.Deferred}}
+	whole := request.Endpoint == "" && request.Subject == ""
+	if whole {
+		chosen.states = append(chosen.states, task.Retrying)
+	}
+	for _, p := range platforms {
+		before := len(chosen.points)
+		if request.Endpoint != overview.RefreshPoint {
+			_, paused, err := a.Limits.State(ctx, p.Name())
+			if err != nil {
+				return nil, pausesAreAway(err)
+			}
+			for _, s := range paused {
+				if !s.Until.IsZero() && request.takes(s.Endpoint, s.Subject) {
+					chosen.pauses, chosen.points = append(chosen.pauses, s), append(chosen.points, pauseOf(s))
+				}
+			}
+		}
+		resting, err := a.Store.RestingLogins(ctx, p.Name(), restsShown)
+		if err != nil {
+			return nil, err
+		}
+		for i := range resting {
+			if point := restOf(&resting[i]); request.takes(point.Endpoint, point.Subject) {
+				chosen.rests, chosen.points = append(chosen.rests, resting[i]), append(chosen.points, point)
+			}
+		}
+		if whole || len(chosen.points) > before {
+			chosen.waits = append(chosen.waits, p.Name())
+		}
+	}
+	return chosen, nil
+}
+
+// endLimitPauses ends pauses and rests that the answers of platforms have ordered; those of operators are lifted by their id. What waits for
+// one of these waits for its moment, and knows of no end before: all that waits for a moment comes due, and waits again where it has to.
+func (a *api) endLimitPauses(c *gin.Context) error {
+	var request endPauseRequest
+	if err := httpapi.Bind(c, &request); err != nil {
+		return err
+	}
+	platforms, err := a.platforms(request.Media)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	chosen, err := a.choosePauses(ctx, &request, platforms)
+	if err != nil {
+		return err
+	}
+	now, err := a.Store.Data.Now(ctx)
+	if err != nil {
+		return err
+	}
+	waiting := 0
+	for _, name := range chosen.waits {
+		n, err := a.Store.CountWaits(ctx, name, chosen.states, now)
+		if err != nil {
+			return err
+		}
+		waiting += n
+	}
+	answer := gin.H{"dry_run": request.DryRun, "pauses": chosen.points, "subtasks": waiting}
+	if request.DryRun || len(chosen.points)+waiting == 0 {
+		c.JSON(http.StatusOK, answer)
+		return nil
+	}
+	deed := func(ctx context.Context) (any, error) {
+		for _, s := range chosen.pauses {
+			if err := a.Limits.EndPause(ctx, s); err != nil {
+				return nil, pausesAreAway(err)
+			}
+		}
+		for i := range chosen.rests {
+			if err := a.Store.EndRest(ctx, chosen.rests[i].ID); err != nil {
+				return nil, err
+			}
+		}
+		ended := 0
+		for _, name := range chosen.waits {
+			n, err := a.Store.EndWaits(ctx, name, chosen.states, now)
+			if ended += n; err != nil {
+				return nil, err
+			}
+		}
+		answer["subtasks"] = ended
+		a.Producer.Wake()
+		return gin.H{"request": request, "subtasks": ended}, nil
+	}
+	before := gin.H{"pauses": chosen.points, "subtasks": waiting}
+	if err := a.audited(c, "limits.end_pause", "limits", before, gin.H{"request": request}, deed); err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
