@@ -186,7 +186,11 @@ func printGroups(w io.Writer, answer []byte) error {
 	t := table(w)
 	fmt.Fprintln(t, "COUNT\tHEALED\tFIRST\tLAST\tCLASS\tTASKS\tERROR PRINT")
 	for _, g := range a.Groups {
-		fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\t%s\t%s\n", g.Count, g.Healed, moment(g.First), moment(g.Last), strings.Join(g.Classes, ","), few(g.Tasks), plain(g.Print))
+		healed := strconv.FormatInt(g.Healed, 10)
+		if a.Stake.Looked < a.Total {
+			healed = "at least " + healed
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Count, healed, moment(g.First), moment(g.Last), strings.Join(g.Classes, ","), few(g.Tasks), plain(g.Print))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -411,6 +415,7 @@ type deadPlan struct {
 	Dropped   int64  `json:"dropped"`
 	Redriving int64  `json:"redriving"`
 	Healed    int64  `json:"healed"`
+	AtLeast   bool   `json:"healed_at_least"`
 	Until     string `json:"until"`
 	Calls     *int64 `json:"estimated_calls"`
 	Seconds   *int64 `json:"estimated_seconds"`
@@ -555,7 +560,11 @@ func printPlan(w io.Writer, change string, plan deadPlan) error {
 		fmt.Fprintln(w, ".")
 	}
 	if plan.Healed > 0 {
-		fmt.Fprintf(w, "Of those that died last, %s\n", plural.Count(plan.Healed, "has healed: its days were pulled whole since, so it need not be taken up.", "have healed: their days were pulled whole since, so they need not be taken up."))
+		atLeast := ""
+		if plan.AtLeast {
+			atLeast = "At least "
+		}
+		fmt.Fprintf(w, "%s%s\n", atLeast, plural.Count(plan.Healed, "has healed: its days were pulled whole since, so it need not be taken up.", "have healed: their days were pulled whole since, so they need not be taken up."))
 	}
 	if plan.Redriving > 0 {
 		fmt.Fprintf(w, "%s being taken up again already, and left alone.\n", plural.Count(plan.Redriving, "more is", "more are"))

@@ -83,7 +83,7 @@ VALUES (?, ?, '2024-05-05', ?, 'tencent', 5, 'invalid', 'account ? is ?', ?, ?)`
 	require.Contains(t, dead("redrive", "--media=tencent", "--account=9002", "--rate=10"), "about 1s.")
 	require.Contains(t, dead("list"), "3 dead subtasks.")
 
-	require.Contains(t, dead("redrive", "--media=tencent"), "3 dead subtasks, its API calls and time are not known yet.\nOf those that died last, 1 has healed: its days")
+	require.Contains(t, dead("redrive", "--media=tencent"), "3 dead subtasks, its API calls and time are not known yet.\n1 has healed: its days")
 	require.NotContains(t, dead("redrive", "--account=tencent/9002"), "healed")
 
 	done := dead("redrive", "--task=tencent.report_daily.account", "--account=9002", "--yes")
@@ -135,4 +135,18 @@ func TestDead_RefusesAWrongCommandLine(t *testing.T) {
 	r = adsync([]string{"ADSYNC_API_LISTEN=127.0.0.1:1"}, "dead", "list")
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, "ask the producer at http://127.0.0.1:1: ")
+}
+
+// What has healed is counted among the 1,000 that died last, and the number says so.
+func TestDead_HealedIsAtLeastWhatWasFound(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	var plan deadPlan
+	require.NoError(t, json.Unmarshal([]byte(`{"dry_run": true, "count": 5000, "healed": 12, "healed_at_least": true, "tasks": [{"task": "a", "count": 5000}]}`), &plan))
+	require.NoError(t, printPlan(&out, "redrive", plan))
+	require.Contains(t, out.String(), "At least 12 have healed: their days")
+	out.Reset()
+	require.NoError(t, printGroups(&out, []byte(`{"total": 5000, "stake": {"looked": 1000, "healed": 12, "unhealed": 988}, "groups": [{"print": "x", "count": 5000, "healed": 12}]}`)))
+	require.Regexp(t, `5000 +at least 12 +`, out.String())
+	require.Contains(t, out.String(), "Of the 1000 that died last, 12 healed")
 }

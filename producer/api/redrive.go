@@ -29,8 +29,11 @@ type redriveJSON struct {
 	Count  int64 `json:"count"` // subtasks that are taken up
 	// Redriving are those that the filter chooses too and another run is taking up: they are left alone.
 	Redriving int64 `json:"redriving"`
-	// Healed are those of count whose days were pulled whole since they died, of the 1,000 that died last: they are taken up too, and need nobody.
-	Healed  int64             `json:"healed"`
+	// Healed are those of count whose days were pulled whole since they died: they are taken up too, and need nobody. HealedAtLeast says that
+	// only the 1,000 that died last were looked at.
+	Healed        int64 `json:"healed"`
+	HealedAtLeast bool  `json:"healed_at_least,omitempty"`
+
 	Until   time.Time         `json:"until"`           // what died later is left alone
 	Calls   *int64            `json:"estimated_calls"` // null = unknown
 	Seconds *int64            `json:"estimated_seconds"`
@@ -216,17 +219,19 @@ func (a *api) planRedrive(ctx context.Context, request redriveRequest, filter ta
 		orders = append(orders, store.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now, Request: task.Order{Redrive: order}})
 		plan.add(j)
 	}
-	healed, err := a.countHealed(ctx, filter, orders)
-	plan.Healed = healed
+	healed, more, err := a.countHealed(ctx, filter, orders)
+	plan.Healed, plan.HealedAtLeast = healed, more
 	return plan, orders, err
 }
 
-// countHealed counts the dead subtasks that orders take up and that have healed.
-func (a *api) countHealed(ctx context.Context, filter task.DeadFilter, orders []store.RunOrder) (n int64, err error) {
-	rows, _, err := a.Store.ListDead(ctx, filter, store.DeadPlace{}, healedLooked)
+// countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports whether there are more.
+func (a *api) countHealed(ctx context.Context, filter task.DeadFilter, orders []store.RunOrder) (n int64, more bool, err error) {
+	rows, end, err := a.Store.ListDead(ctx, filter, store.DeadPlace{}, healedLooked+1)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
+	more = len(rows) > healedLooked || !end.At.IsZero()
+	rows = rows[:min(len(rows), healedLooked)]
 	rows = slices.DeleteFunc(rows, func(d store.DeadSubtask) bool {
 		return d.RedriveRun != 0 || !slices.ContainsFunc(orders, func(o store.RunOrder) bool { return o.TaskID == d.TaskID })
 	})
@@ -236,7 +241,7 @@ func (a *api) countHealed(ctx context.Context, filter task.DeadFilter, orders []
 			n++
 		}
 	}
-	return n, err
+	return n, more, err
 }
 
 func (p *redriveJSON) add(j redriveTaskJSON) {
