@@ -33,7 +33,7 @@ type assetRow struct {
 }
 
 // mapAssets brings creative_asset to what the pull's creatives show. What one no longer shows stays, with the moment of the pull
-// that found it gone. Then signatures are brought to those of the assets' own tables.
+// that found it gone. Then signatures are brought to those of the assets' own tables, where the pull has changed one of the two.
 func (d *DB) mapAssets(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) error {
 	var news []*ObjectRow
 	for i := range w.Rows {
@@ -61,12 +61,38 @@ func (d *DB) mapAssets(tx *gorm.DB, w ObjectWrite, now time.Time, have map[strin
 			return err
 		}
 	}
+	changed := w.signed(have)
 	for _, kind := range slices.Sorted(maps.Keys(w.AssetTables)) {
-		if err := d.signAssets(tx, w.AccountID, kind, w.AssetTables[kind]); err != nil {
+		if err := d.signAssets(tx, w.AccountID, kind, w.AssetTables[kind], changed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// signWhole is how many changed rows have the signatures of the whole account compared, which then costs less than to look for each.
+const signWhole = 5000
+
+// toSign are the rows of creative_asset whose signatures may have changed: those whose column is one of ids, or all of the account.
+type toSign struct {
+	column string
+	ids    []string
+	all    bool
+}
+
+// signed returns whose signatures a write may have changed: those of what its changed creatives show, or of its changed assets.
+func (w *ObjectWrite) signed(have map[string]*existingObject) toSign {
+	of := toSign{column: "creative_id", all: w.Full}
+	if w.MappedBy != "" {
+		of.column = "asset_id"
+	}
+	for i := range w.Rows {
+		if row := &w.Rows[i]; !of.all && w.isNews(row, have[row.Object]) {
+			of.ids = append(of.ids, row.Object)
+		}
+	}
+	of.all = of.all || len(of.ids) > signWhole
+	return of
 }
 
 func (d *DB) readAssets(tx *gorm.DB, accountID int64) (map[string]map[AssetUse]assetRow, error) {
@@ -114,10 +140,23 @@ func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[AssetUse]
 }
 
 // signAssets brings signatures to those of a raw table of assets, also where it has none any more: one that could not be used is unset there.
-func (d *DB) signAssets(tx *gorm.DB, accountID int64, kind, table string) error {
+func (d *DB) signAssets(tx *gorm.DB, accountID int64, kind, table string, rows toSign) error {
 	of := " FROM " + table + " t WHERE t.account_id = creative_asset.account_id AND t.object_id = creative_asset.asset_id"
-	err := tx.Exec("UPDATE creative_asset SET signature = (SELECT COALESCE(t.signature, '')"+of+") WHERE account_id = ? AND kind = ?"+
-		" AND EXISTS (SELECT 1"+of+" AND COALESCE(t.signature, '') <> creative_asset.signature)", accountID, kind).Error
+	by := ""
+	if !rows.all && rows.column == "asset_id" {
+		by = d.dialect.forceIndex("creative_asset", "asset") // SQLite would read all of the account.
+	}
+	update := "UPDATE creative_asset" + by + " SET signature = (SELECT COALESCE(t.signature, '')" + of + ") WHERE account_id = ? AND kind = ?"
+	differs := " AND EXISTS (SELECT 1" + of + " AND COALESCE(t.signature, '') <> creative_asset.signature)"
+	var err error
+	if rows.all {
+		err = tx.Exec(update+differs, accountID, kind).Error
+	}
+	for some := range slices.Chunk(rows.ids, 500) {
+		if err == nil && !rows.all {
+			err = tx.Exec(update+" AND "+rows.column+" IN ?"+differs, accountID, kind, some).Error
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("sign creative_asset by %s: %w", table, err)
 	}

@@ -127,6 +127,27 @@ func TestAssets_AreSignedAsTheirOwnTableSays(t *testing.T) {
 	}
 }
 
+// A pull of changes compares the signatures of what it changed, and no others.
+func TestAssets_AreSignedByPullsOfChanges(t *testing.T) {
+	t.Parallel()
+	s := assetStore(t)
+	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b")))
+	write(t, s, imagesOf(t, s, "a", "b"))
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE creative_asset SET signature = 'untouched' WHERE asset_id = 'b'").Error)
+
+	changes := imagesOf(t, s, "a", "c")
+	changes.Full = false
+	changes.Rows[0].Raw, changes.Rows[0].JSON = []any{"new"}, `{"new":1}`
+	write(t, s, changes)
+	require.Equal(t, []string{"1 a new", "1 b untouched"}, uses(t, s))
+	write(t, s, creativesOf(t, s, false, creative("2", "{}", "b", "c")))
+	require.Equal(t, []string{"1 a new", "1 b untouched", "2 b md5 of b", "2 c md5 of c"}, uses(t, s))
+	write(t, s, creativesOf(t, s, false))
+	require.Equal(t, "1 b untouched", uses(t, s)[1], "nothing has changed")
+	write(t, s, imagesOf(t, s, "a", "b", "c"))
+	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b"}, uses(t, s)[:2], "a full pull compares all")
+}
+
 func TestAssets_AreCompleteWhenCreativesAndImagesArePulledAtOnce(t *testing.T) {
 	t.Parallel()
 	s := assetStore(t)

@@ -165,3 +165,8 @@ func SuspectsOfStoppedAccounts(accounts int) int {
 	}
 	return n
 }
+
+// SignAssets brings the signatures of all that an account's creatives show to those of the library, or of assets alone.
+func (d *DB) SignAssets(ctx context.Context, accountID int64, kind, table string, assets ...string) error {
+	return d.signAssets(d.Writer(ctx), accountID, kind, table, toSign{column: "asset_id", ids: assets, all: len(assets) == 0})
+}
