@@ -158,6 +158,7 @@ type planned struct {
 	Dropped   int64  `json:"dropped"`
 	Redriving int64  `json:"redriving"`
 	Healed    int64  `json:"healed"`
+	AtLeast   bool   `json:"healed_at_least"`
 	Until     string `json:"until"`
 	Calls     *int64 `json:"estimated_calls"`
 	Seconds   *int64 `json:"estimated_seconds"`
@@ -176,6 +177,20 @@ func (b *bench) plan(path, body string, status int) planned {
 	var p planned
 	decode(b.t, w.Body.String(), &p)
 	return p
+}
+
+func TestRedriveDead_SaysWhereTheHealedAreTheLeast(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	accounts := make([]int64, 1000)
+	for i := range accounts {
+		accounts[i] = int64(i + 1)
+	}
+	b.deadRun(died, 1, "tencent.report_daily.account", "a", accounts...)
+	const body = `{"task": "tencent.report_daily.account", "dry_run": true}`
+	require.False(t, b.plan("redrive", body, http.StatusOK).AtLeast)
+	b.deadRun(died.Add(time.Minute), 1, "tencent.report_daily.account", "a", 1001)
+	require.True(t, b.plan("redrive", body, http.StatusOK).AtLeast, "one was not looked at")
 }
 
 func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
