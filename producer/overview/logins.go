@@ -36,39 +36,3 @@ func (l *look) attendLogins(ctx context.Context) error {
 	}
 	return nil
 }
-
-// A rest of a login's refresh is ended as a pause of this endpoint, for this scope.
-const (
-	RefreshPoint = "token_refresh"
-	LoginScope   = "login"
-)
-
-// attendRests lists the logins whose tokens are not refreshed for a time, since the platform refused it or asked for a pause.
-func (l *look) attendRests(ctx context.Context) error {
-	resting, err := l.Store.RestingLogins(ctx, "", groupLooked)
-	if err != nil {
-		return err
-	}
-	for i := range resting {
-		r := &resting[i]
-		a := Attention{Kind: "refresh_rests", Severity: Note, Media: r.Media, Accounts: int(r.Accounts), MoneyOf: "a day is pulled with it",
-			Title: "The tokens of the login " + cmp.Or(r.Name, r.Login.Login) + " are not refreshed until " + moment(r.Until, l.o.At),
-			Cause: sentence(cmp.Or(r.Reason, "the last try failed")),
-			Remedy: "The refresh is tried again automatically then, and calls go on with the access token that it has. " +
-				"The command shows what would end the rest before its time, and ends it with --yes.",
-			Command: fmt.Sprintf("adsync limits end-pause --media %s --endpoint %s --subject %s", r.Media, RefreshPoint, quote(r.Login.Login))}
-		if !r.AccessExpires.After(l.o.Business) {
-			a.Severity, a.MoneyOf = Warn, "a day is not pulled"
-			a.Remedy = "Its access token has ended, so its accounts wait. The refresh is tried again automatically then; the command shows what would end" +
-				" the rest before its time, and ends it with --yes."
-		}
-		if r.Tries > 1 {
-			a.Cause += fmt.Sprintf(" %d tries have failed.", r.Tries)
-		}
-		if a.ids, err = l.Store.AccountsOfLogin(ctx, r.ID, accountsLooked); err != nil {
-			return err
-		}
-		l.add(a)
-	}
-	return nil
-}

@@ -1,0 +1,84 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"adsync/base/plural"
+	"adsync/base/store"
+)
+
+// attendDead gathers the subtasks that died last by the prints of their errors.
+func (l *look) attendDead(ctx context.Context) error {
+	dead, err := l.glance.NewestDead(groupLooked)
+	if err != nil {
+		return err
+	}
+	isHealed, err := l.Store.Healed(ctx, dead)
+	if err != nil {
+		return err
+	}
+	looked := len(dead)
+	l.attendHealed(slices.DeleteFunc(slices.Clone(dead), func(d store.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
+	dead = slices.DeleteFunc(dead, func(d store.DeadSubtask) bool { return isHealed[d.Key] })
+	names := map[int64]string{}
+	tasks := l.Tasks()
+	for i := range tasks {
+		names[tasks[i].ID] = tasks[i].Name
+	}
+	type key struct{ media, print string }
+	var order []key
+	groups := map[key][]store.DeadSubtask{}
+	for i := range dead {
+		k := key{dead[i].Media, dead[i].ErrorPrint}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], dead[i])
+	}
+	for _, k := range order {
+		group := groups[k]
+		a := Attention{Kind: "dead", Severity: Bad, Media: k.media, Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
+			AtLeast: looked == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
+			Remedy:  "Mend the cause, and have them taken up again; or drop them.",
+			Command: fmt.Sprintf("adsync dead redrive --media %s --print %s", k.media, quote(k.print))}
+		of := map[string]bool{}
+		for i := range group {
+			if group[i].AccountID != 0 {
+				a.ids = append(a.ids, group[i].AccountID)
+			}
+			if name := names[group[i].TaskID]; name != "" {
+				of[name] = true
+			}
+		}
+		if len(of) > 0 {
+			a.Title += ", of " + few(slices.Sorted(maps.Keys(of)))
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+	return nil
+}
+
+// attendHealed lists dead subtasks whose days were pulled whole since they died: they need nobody, and go after their retention.
+func (l *look) attendHealed(healed []store.DeadSubtask, looked int) {
+	byMedia := map[string][]store.DeadSubtask{}
+	for _, d := range healed {
+		byMedia[d.Media] = append(byMedia[d.Media], d)
+	}
+	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
+		group := byMedia[media]
+		a := Attention{Kind: "healed", Severity: Note, Media: media, Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") + " healed", AtLeast: looked == groupLooked,
+			Cause:  "All that they were to pull has been pulled whole since they failed. The newest error was: " + sentence(group[0].ErrorText),
+			Remedy: "Nothing is to be done: they are dropped after retention.healed_days.", Command: "adsync dead list --rows --media " + media, Since: group[len(group)-1].DeadAt}
+		for i := range group {
+			a.ids = append(a.ids, group[i].AccountID)
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+}

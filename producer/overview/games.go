@@ -1,0 +1,83 @@
+package overview
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+func (l *look) attendUnassigned() {
+	for i := range l.o.Media {
+		m := &l.o.Media[i]
+		cost := map[string]int64{}
+		for _, s := range m.Spend {
+			if s.Unassigned != 0 {
+				cost[s.Currency] += s.Unassigned
+			}
+		}
+		if len(cost) == 0 {
+			continue
+		}
+		ids := l.bare[m.Name]
+		l.add(Attention{Kind: "unassigned", Severity: Warn, Media: m.Name, Title: "Spend of today belongs to no game", Accounts: len(ids), ids: ids, Money: moneyOf(cost), MoneyOf: "today",
+			Cause:   "The accounts have no binding that holds today.",
+			Remedy:  "Bind each to its game: the summaries follow within two minutes.",
+			Command: "adsync bind account " + m.Name + "/ID --game GAME --os OS"})
+	}
+}
+
+// attendGames names the accounts that belong to games nobody knows: a slip of the pen in a row that somebody wrote by SQL.
+func (l *look) attendGames(ctx context.Context) error {
+	wrong, err := l.Store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupLooked)
+	if err != nil {
+		return err
+	}
+	byMedia := map[string][]store.UnknownGame{}
+	for _, w := range wrong {
+		byMedia[w.Media] = append(byMedia[w.Media], w)
+	}
+	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
+		a := Attention{Kind: "unknown_game", Severity: Warn, Media: media, Title: "Accounts belong to games that nobody knows", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
+			Remedy:  "Correct each, and its days go to the right game; or give the game its row of the table game.",
+			Command: "adsync bind account " + media + "/ID --game GAME --os OS --correct"}
+		names := map[string]bool{}
+		for _, w := range byMedia[media] {
+			a.ids, names[quote(w.Game)] = append(a.ids, w.AccountID), true
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		a.Cause = "Rows of account_binding name " + few(slices.Sorted(maps.Keys(names))) + ", and the table game does not."
+		l.add(a)
+	}
+	return nil
+}
+
+// attendImpossible names the rows of account_binding whose days no platform has: what is applied of the account stays.
+func (l *look) attendImpossible(ctx context.Context) error {
+	wrong, err := l.Store.ImpossibleBindings(ctx, groupLooked)
+	if err != nil {
+		return err
+	}
+	byMedia := map[string][]store.ImpossibleBinding{}
+	for _, w := range wrong {
+		byMedia[w.Media] = append(byMedia[w.Media], w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byMedia)) {
+		first := byMedia[name][0]
+		a := Attention{Kind: "impossible_binding", Severity: Warn, Media: name, Title: "Bindings name impossible days", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
+			Cause:   sentence("a row of account_binding is not used: " + (&store.Binding{From: first.From, To: first.To}).Impossible()),
+			Remedy:  "Correct the row's days, or delete it. Until then the games of these accounts stay as they were.",
+			Command: "adsync accounts show " + name + "/" + exampleID}
+		for _, w := range byMedia[name] {
+			a.ids = append(a.ids, w.AccountID)
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+	return nil
+}

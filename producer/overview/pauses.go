@@ -1,0 +1,79 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"adsync/base/ratelimit"
+)
+
+// A rest of a login's refresh is ended as a pause of this endpoint, for this scope.
+const (
+	RefreshPoint = "token_refresh"
+	LoginScope   = "login"
+)
+
+// attendRests lists the logins whose tokens are not refreshed for a time, since the platform refused it or asked for a pause.
+func (l *look) attendRests(ctx context.Context) error {
+	resting, err := l.Store.RestingLogins(ctx, "", groupLooked)
+	if err != nil {
+		return err
+	}
+	for i := range resting {
+		r := &resting[i]
+		a := Attention{Kind: "refresh_rests", Severity: Note, Media: r.Media, Accounts: int(r.Accounts), MoneyOf: "a day is pulled with it",
+			Title: "The tokens of the login " + cmp.Or(r.Name, r.Login.Login) + " are not refreshed until " + moment(r.Until, l.o.At),
+			Cause: sentence(cmp.Or(r.Reason, "the last try failed")),
+			Remedy: "The refresh is tried again automatically then, and calls go on with the access token that it has. " +
+				"The command shows what would end the rest before its time, and ends it with --yes.",
+			Command: fmt.Sprintf("adsync limits end-pause --media %s --endpoint %s --subject %s", r.Media, RefreshPoint, quote(r.Login.Login))}
+		if !r.AccessExpires.After(l.o.Business) {
+			a.Severity, a.MoneyOf = Warn, "a day is not pulled"
+			a.Remedy = "Its access token has ended, so its accounts wait. The refresh is tried again automatically then; the command shows what would end" +
+				" the rest before its time, and ends it with --yes."
+		}
+		if r.Tries > 1 {
+			a.Cause += fmt.Sprintf(" %d tries have failed.", r.Tries)
+		}
+		if a.ids, err = l.Store.AccountsOfLogin(ctx, r.ID, accountsLooked); err != nil {
+			return err
+		}
+		l.add(a)
+	}
+	return nil
+}
+
+func (l *look) attendPauses() {
+	for _, p := range l.o.Pauses {
+		what := cmp.Or(p.Endpoint, "any endpoint")
+		ids := l.behind(p)
+		a := Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + what + " until " + moment(p.Until, l.o.At),
+			Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts",
+			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
+			Remedy: "Calls continue automatically then; the command shows what would end the pause before its time, and ends it with --yes.", Command: "adsync limits end-pause --media " + p.Media}
+		if p.Endpoint != "" {
+			a.Command += " --endpoint " + quote(p.Endpoint)
+		}
+		if p.Times > 1 {
+			a.Cause = fmt.Sprintf("The platform has refused calls as over its limit, or asked for a pause, %d times since this was first counted.", p.Times)
+			a.Remedy = "Calls continue automatically then. Since pauses repeat: either the limit is lower than we know, so lower calls of its row of rate_limit to what the platform's console says;" +
+				" or others call with the same app, so lower share of the row to what they leave us. A change holds within seconds."
+		}
+		l.add(a)
+	}
+}
+
+// behind returns the accounts that are pulled all the time and whose calls a pause holds back.
+func (l *look) behind(p Pause) (ids []int64) {
+	for _, a := range l.pulled[p.Media] {
+		subject := a.AppID
+		if p.Scope == string(ratelimit.ScopeAccount) {
+			subject = a.ExternalID
+		}
+		if p.Subject == "" || p.Subject == subject {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,97 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"adsync/base/plural"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+// attendFailed gathers the runs that failed of late by their platforms.
+func (l *look) attendFailed(context.Context) error {
+	since := l.o.Business.Add(-failedSince).UTC().Truncate(time.Second) // As the command has it, so that it lists these.
+	from := task.FirstRunIDAt(since)
+	byMedia := map[string][]store.RunLook{}
+	for _, state := range []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired} {
+		runs, err := l.glance.RunsIn(state, from, endedMost)
+		if err != nil {
+			return err
+		}
+		for i := range runs {
+			byMedia[runs[i].Media] = append(byMedia[runs[i].Media], runs[i])
+		}
+	}
+	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
+		runs := byMedia[media]
+		slices.SortFunc(runs, func(a, b store.RunLook) int { return cmp.Compare(b.ID, a.ID) })
+		var failed, expired, cancelled int64
+		said := ""
+		byTask := map[string]int{}
+		for i := range runs {
+			failed, expired, cancelled = failed+runs[i].Failed, expired+runs[i].Expired, cancelled+runs[i].Cancelled
+			said = cmp.Or(said, runs[i].Error)
+			byTask[runs[i].Task]++
+		}
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(byTask)) {
+			names = append(names, fmt.Sprintf("%s (%d)", name, byTask[name]))
+		}
+		cause := fmt.Sprintf("Of %s: %s.", few(names), undone(failed, expired, cancelled))
+		if said != "" {
+			cause += " The last that says more: " + sentence(said)
+		}
+		remedy, command := lookAtRuns(runs, failed, since)
+		l.add(Attention{Kind: "run", Severity: Warn, Media: media, Title: plural.Count(len(runs), "run", "runs") + " went wrong within the hour", Cause: cause, Since: runs[len(runs)-1].EndedAt,
+			AtLeast: len(runs) >= endedMost, Remedy: remedy, Command: command})
+	}
+	return nil
+}
+
+// lookAtRuns is how somebody sees just these runs of a platform, of which so many subtasks failed for good.
+func lookAtRuns(runs []store.RunLook, failed int64, since time.Time) (remedy, command string) {
+	id := strconv.FormatInt(runs[0].ID, 10)
+	switch {
+	case len(runs) == 1 && failed > 0:
+		return "What failed for good can be taken up again: adsync runs rerun " + id + ".", "adsync dead list --run " + id
+	case len(runs) == 1:
+		return "See what it could not do; it can be ordered again.", "adsync runs show " + id
+	}
+	remedy = "See what they could not do; a run can be ordered again."
+	if failed > 0 {
+		remedy = "adsync dead list --run ID lists what failed for good in one of them, and adsync runs rerun ID takes it up again."
+	}
+	states := map[string]bool{}
+	for i := range runs {
+		states[string(runs[i].State)] = true
+	}
+	return remedy, fmt.Sprintf("adsync runs list --media %s --state %s --since %s", runs[0].Media, strings.Join(slices.Sorted(maps.Keys(states)), ","), since.Format(time.RFC3339))
+}
+
+// undone names how many subtasks ended without having been done, by how they ended.
+func undone(failed, expired, cancelled int64) string {
+	var parts []string
+	for _, of := range []struct {
+		n         int64
+		one, many string
+	}{
+		{failed, "subtask failed", "subtasks failed"},
+		{expired, "subtask expired", "subtasks expired"},
+		{cancelled, "subtask was cancelled", "subtasks were cancelled"},
+	} {
+		if of.n > 0 {
+			parts = append(parts, plural.Count(of.n, of.one, of.many))
+		}
+	}
+	if len(parts) == 0 {
+		return "they ended before they had subtasks"
+	}
+	return strings.Join(parts, ", ")
+}

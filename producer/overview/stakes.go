@@ -1,0 +1,138 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+// fill adds what the accounts of each item are called and what is at stake.
+func (l *look) fill(ctx context.Context) error {
+	var ids, named []int64
+	for i := range l.o.Attention {
+		a := &l.o.Attention[i]
+		named = append(named, a.ids[:min(len(a.ids), examplesShown)]...)
+		if a.Money == nil && a.MoneyOf != "" {
+			a.ids = a.ids[:min(len(a.ids), accountsLooked)]
+			ids = append(ids, a.ids...)
+		}
+	}
+	accounts, err := l.Store.AccountsByID(ctx, unique(named))
+	if err != nil {
+		return err
+	}
+	last, err := LastCosts(l.glance, l.o.Business, unique(ids))
+	if err != nil {
+		return err
+	}
+	for i := range l.o.Attention {
+		a := &l.o.Attention[i]
+		for _, id := range a.ids[:min(len(a.ids), examplesShown)] {
+			if account, ok := accounts[id]; ok {
+				a.Examples = append(a.Examples, account.Media+"/"+account.ExternalID)
+				a.Command = strings.Replace(a.Command, exampleID, account.ExternalID, 1)
+			}
+		}
+		if a.Money != nil || a.MoneyOf == "" {
+			continue
+		}
+		a.Money = Spent(last, a.ids)
+		if len(a.ids) < a.Accounts && a.Money != nil {
+			a.MoneyOf = fmt.Sprintf("%s, of the first %d", a.MoneyOf, len(a.ids))
+		}
+	}
+	l.o.Stakes = stakes(l.o.Attention, last)
+	return nil
+}
+
+// stakes adds up the items of each kind and media. An account of several items counts once.
+func stakes(items []Attention, last map[int64]store.DayCost) []Stake {
+	type key struct{ kind, media string }
+	groups := map[key][]*Attention{}
+	for i := range items {
+		k := key{items[i].Kind, items[i].Media}
+		groups[k] = append(groups[k], &items[i])
+	}
+	all := make([]Stake, 0, len(groups))
+	for k, group := range groups {
+		s := Stake{Kind: k.kind, Media: k.media}
+		sums, seen, twice := map[string]int64{}, map[int64]bool{}, 0
+		for _, a := range group {
+			s.Accounts += a.Accounts
+			for _, m := range a.Money {
+				sums[m.Currency] += m.Micros
+			}
+			for _, id := range a.ids {
+				if !seen[id] {
+					seen[id] = true
+					continue
+				}
+				twice++
+				if c, ok := last[id]; ok && strings.HasPrefix(a.MoneyOf, "a day") {
+					sums[c.Currency] -= c.Cost
+				}
+			}
+		}
+		s.Accounts -= min(twice, s.Accounts)
+		for currency, micros := range sums {
+			if micros == 0 {
+				delete(sums, currency)
+			}
+		}
+		s.Money = moneyOf(sums)
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Stake) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Media, b.Media)) })
+	return all
+}
+
+const (
+	examplesShown = 3
+	// exampleID stands in a command for the external id of the first account that an item is about.
+	exampleID = "EXAMPLE_ID"
+	// costDays is how far back a day's spend of an account is looked for.
+	costDays = 7
+)
+
+// LastCosts returns what accounts spent on the last day, before that of a business time in UTC, of which that is known, by our ids.
+func LastCosts(g *store.Glance, at time.Time, ids []int64) (map[int64]store.DayCost, error) {
+	today := day.Of(at, time.UTC)
+	days := day.Between(today.Add(-costDays), today.Add(-1))
+	last := map[int64]store.DayCost{}
+	for page := range slices.Chunk(ids, accountsPage) {
+		costs, err := g.DayCosts(page, days)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range costs {
+			last[c.AccountID] = c // They come by day.
+		}
+	}
+	return last, nil
+}
+
+// Spent adds up what accounts spent, by currency; what is 0 or not known is left out.
+func Spent(last map[int64]store.DayCost, ids []int64) []Money {
+	costs := map[string]int64{}
+	for _, id := range ids {
+		if c, ok := last[id]; ok && c.Cost != 0 {
+			costs[c.Currency] += c.Cost
+		}
+	}
+	return moneyOf(costs)
+}
+
+func moneyOf(byCurrency map[string]int64) []Money {
+	var all []Money
+	for _, currency := range slices.Sorted(maps.Keys(byCurrency)) {
+		all = append(all, Money{Currency: currency, Micros: byCurrency[currency]})
+	}
+	return all
+}
