@@ -55,5 +55,5 @@ func needsAPerson(err error) bool {
 	if _, ok := errors.AsType[*store.SchemaError](err); ok {
 		return true
 	}
-	return store.Refused(err) || broker.Refused(err)
+	return errors.Is(err, store.ErrStatementBinlog) || store.Refused(err) || broker.Refused(err)
 }

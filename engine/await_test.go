@@ -52,8 +52,9 @@ func TestAwait_EndsWithTheReason(t *testing.T) {
 func TestAwait_DoesNotWaitForWhatOnlyAPersonCanMend(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"tables of another version": &store.SchemaError{Database: "data", Have: 1, Want: 2},
-		"a wrong password":          fmt.Errorf("connect: %w", &mysql.MySQLError{Number: 1045}),
+		"tables of another version":  &store.SchemaError{Database: "data", Have: 1, Want: 2},
+		"a binary log of statements": fmt.Errorf("config database: %w", store.ErrStatementBinlog),
+		"a wrong password":           fmt.Errorf("connect: %w", &mysql.MySQLError{Number: 1045}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,6 +42,20 @@ func Invalid(fields ...FieldError) *Problem {
 
 func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
 
+// UnavailableError is a handler's error for which a server is to blame that the request needs, and not the request. It is answered
+// with 503, and callers try again.
+type UnavailableError struct {
+	Server string // such as "database"
+	Reason string // in the server's words, without secrets
+	Err    error
+}
+
+func (e *UnavailableError) Error() string {
+	return "the " + e.Server + " is unavailable: " + e.Err.Error()
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
 // problemOf turns a handler's error into what the caller may know of it. The text of an unforeseen error is for the
 // log alone.
 func problemOf(ctx context.Context, err error) *Problem {
@@ -50,6 +64,9 @@ func problemOf(ctx context.Context, err error) *Problem {
 	}
 	if ctx.Err() != nil {
 		return NewProblem(http.StatusServiceUnavailable, "The request took too long and was given up. Ask for less, or try again later.")
+	}
+	if e, ok := errors.AsType[*UnavailableError](err); ok {
+		return NewProblem(http.StatusServiceUnavailable, "The %s cannot serve the request now (%s). If it was to change something, check whether it did, and try again later.", e.Server, e.Reason)
 	}
 	return NewProblem(http.StatusInternalServerError, "Something went wrong inside. The log tells more under the request id in instance.")
 }

@@ -194,9 +194,7 @@ func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 		}
 		p := s.problemOf(ctx, err)
 		s.logger.DebugContext(ctx, "a request ends with an error", "route", c.FullPath(), "request_id", RequestID(c), "status", p.Status, "err", err)
-		if p.Status == http.StatusInternalServerError {
-			s.logger.ErrorContext(ctx, "request failed", "route", c.FullPath(), "request_id", RequestID(c), "err", err)
-		}
+		s.logFailure(c, p, err)
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // The caller must not take half an answer for a whole one.
 		}
@@ -204,6 +202,16 @@ func (s *Server) handle(h HandlerFunc) gin.HandlerFunc {
 			c.Header("Retry-After", "5")
 		}
 		answer(c, p)
+	}
+}
+
+// logFailure logs why a request failed, unless its caller or a check of readiness is the reason: those are logged elsewhere.
+func (s *Server) logFailure(c *gin.Context, p *Problem, err error) {
+	attrs := []any{"route", c.FullPath(), "request_id", RequestID(c), "err", err}
+	if p.Status == http.StatusInternalServerError {
+		s.logger.ErrorContext(c.Request.Context(), "request failed", attrs...)
+	} else if _, ok := errors.AsType[*UnavailableError](err); ok {
+		s.logger.WarnContext(c.Request.Context(), "a server that the request needs is unavailable", attrs...)
 	}
 }
 
@@ -228,7 +236,8 @@ func (s *Server) problemOf(ctx context.Context, err error) *Problem {
 		return cause
 	}
 	p := problemOf(ctx, err)
-	if p.Status == http.StatusInternalServerError {
+	_, unavailable := errors.AsType[*UnavailableError](err)
+	if unavailable || p.Status == http.StatusInternalServerError {
 		if away := s.ready.unavailable(ctx); away != nil {
 			return away
 		}

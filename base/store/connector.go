@@ -58,11 +58,11 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	if bounded.Err() != nil && ctx.Err() == nil {
 		// The driver would call it a bad connection, at which database/sql tries twice more.
-		err = fmt.Errorf("connect to %s: no answer within %s", c.where, connectTimeout)
+		err = &connectError{c.where, fmt.Errorf("no answer within %s", connectTimeout)}
 		c.rest(err)
 		return nil, err
 	}
-	return nil, fmt.Errorf("connect to %s: %w", c.where, err)
+	return nil, &connectError{c.where, err}
 }
 
 func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
@@ -122,13 +122,6 @@ func answers(ctx context.Context, conn driver.Conn, query string, args []driver.
 		text, _ := row[0].([]byte)
 		equal = equal && n < len(want) && string(text) == want[n]
 	}
-}
-
-// Refused reports whether the server answered and does not let us in: the user, the password or the database's name is
-// wrong, which does not pass.
-func Refused(err error) bool {
-	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && (e.Number == 1044 || e.Number == 1045 || e.Number == 1049 || e.Number == 1698)
 }
 
 func (c *connector) resting() error {

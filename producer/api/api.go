@@ -60,7 +60,7 @@ type Deps struct {
 // Routes returns the routes, to be registered on a server.
 func Routes(deps Deps) []httpapi.Route {
 	a := &api{deps}
-	return []httpapi.Route{
+	routes := []httpapi.Route{
 		{Method: http.MethodGet, Path: "/api/v1/overview", Role: httpapi.Viewer, Handler: a.getOverview},
 		{Method: http.MethodGet, Path: "/api/v1/openapi.yaml", Role: httpapi.Viewer, Handler: getOpenAPI},
 		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
@@ -106,6 +106,21 @@ func Routes(deps Deps) []httpapi.Route {
 		{Method: http.MethodPost, Path: "/api/v1/dead/redrive", Role: httpapi.Operator, Handler: a.redriveDead},
 		{Method: http.MethodPost, Path: "/api/v1/dead/drop", Role: httpapi.Operator, Handler: a.dropDead},
 		{Method: http.MethodGet, Path: "/api/v1/audit", Role: httpapi.Viewer, Handler: a.listAudit},
+	}
+	for i, r := range routes {
+		routes[i].Handler = blaming(r.Handler)
+	}
+	return routes
+}
+
+// blaming makes a handler's error of a database that cannot do its work now an *httpapi.UnavailableError.
+func blaming(handler httpapi.HandlerFunc) httpapi.HandlerFunc {
+	return func(c *gin.Context) error {
+		err := handler(c)
+		if reason, unavailable := store.Unavailable(err); unavailable {
+			return &httpapi.UnavailableError{Server: "database", Reason: reason, Err: err}
+		}
+		return err
 	}
 }
 
