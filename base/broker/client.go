@@ -32,6 +32,7 @@ type Client struct {
 	dialer    *kafka.Dialer // for readers and groups, which hold connections of their own
 	transport *transport    // for everything else
 	kafka     *kafka.Client
+	troubles  troubles
 }
 
 // New makes a client; it opens no connection yet. It fails on settings that are refused, certificates that cannot

@@ -167,10 +167,13 @@ func (g *generation) commit() {
 	group := g.group.cfg.Group
 	if err := g.kafka.CommitOffsets(offsets); err != nil {
 		g.client.metrics.commits.WithLabelValues(group, "failed").Inc()
+		err = g.group.explain(err)
+		g.client.troubles.note(committing(group), err)
 		g.client.causes.Report(slog.LevelWarn, "commit/"+group, "offsets were not committed; they are tried again, or what they cover is read again", err, "group", group)
 		return
 	}
 	g.client.metrics.commits.WithLabelValues(group, "ok").Inc()
+	g.client.troubles.clear(committing(group))
 	g.client.causes.Clear("commit/" + group)
 	for p, offset := range moved {
 		p.wasCommitted(offset)

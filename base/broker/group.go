@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -153,6 +154,7 @@ func (g *Group) run(member *kafka.ConsumerGroup) {
 			g.fail(place, "join the group", err)
 			continue
 		}
+		g.client.troubles.clear(g.reading(place))
 		if g.client.causes.Clear(place) {
 			g.client.logger.Info("joined the group again", "group", g.cfg.Group)
 		}
@@ -204,11 +206,26 @@ func (g *Group) Stop() {
 // fail counts an error that is retried and logs it, one line per cause.
 func (g *Group) fail(place, doing string, err error) {
 	g.client.metrics.groupErrors.WithLabelValues(g.cfg.Group).Inc()
+	err = g.explain(err)
+	g.client.troubles.note(g.reading(place), err)
 	g.client.causes.Report(slog.LevelWarn, place, "could not "+doing+"; trying again", err, "group", g.cfg.Group, "at", place)
 }
 
+// explain adds to an error of reading what it takes.
+func (g *Group) explain(err error) error {
+	return g.client.explain(err, "Read", strings.Join(g.cfg.Topics, ", "), g.cfg.Group)
+}
+
 // recovered notes that what failed at a place works again.
-func (g *Group) recovered(place string) { g.client.causes.Clear(place) }
+func (g *Group) recovered(place string) {
+	g.client.troubles.clear(g.reading(place))
+	g.client.causes.Clear(place)
+}
+
+// reading names the group's work in what readiness reports.
+func (g *Group) reading(at string) place {
+	return place{doing: "reads of group " + g.cfg.Group, detail: at}
+}
 
 // takeShared returns how many partitions of each topic this member has shared out since the last call; nil if
 // another member did.

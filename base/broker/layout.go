@@ -32,7 +32,7 @@ func (c *Client) layout(ctx context.Context, topics []string) (map[string]topicL
 		case kafka.UnknownTopicOrPartition:
 			continue
 		default:
-			return nil, fmt.Errorf("look up topic %s: %w", topic.Name, code)
+			return nil, fmt.Errorf("look up topic %s: %w", topic.Name, c.explain(code, "Describe", topic.Name, ""))
 		}
 		leaders := make([]int32, len(topic.Partitions))
 		for _, p := range topic.Partitions {

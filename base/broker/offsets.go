@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -47,11 +48,11 @@ func (c *Client) Offsets(ctx context.Context, group string, topics ...string) ([
 	}
 	if group != "" && len(out) > 0 {
 		if err := c.readCommitted(ctx, group, out); err != nil {
-			return nil, fmt.Errorf("read offsets of group %s: %w", group, err)
+			return nil, fmt.Errorf("read offsets of group %s: %w", group, c.explain(err, "Describe", strings.Join(topics, ", "), group))
 		}
 	}
 	if err := c.readBounds(ctx, out); err != nil {
-		return nil, fmt.Errorf("read offsets: %w", err)
+		return nil, fmt.Errorf("read offsets: %w", c.explain(err, "Describe", strings.Join(topics, ", "), group))
 	}
 	return out, nil
 }

@@ -149,6 +149,20 @@ var notStored = map[kafka.Error]bool{
 	kafka.InvalidRecord:               true,
 }
 
+// ofMessage reports whether an answer is about what was sent, and not about the cluster.
+func ofMessage(err error) bool {
+	code, ok := errors.AsType[kafka.Error](err)
+	if !ok {
+		return false
+	}
+	switch code {
+	case kafka.InvalidMessage, kafka.InvalidMessageSize, kafka.MessageSizeTooLarge, kafka.RecordListTooLarge, kafka.InvalidTimestamp, kafka.InvalidRecord:
+		return true
+	default:
+		return false
+	}
+}
+
 // mayBeStored tells whether a failed try may have stored its messages all the same.
 func mayBeStored(err error) bool {
 	if code, ok := errors.AsType[kafka.Error](err); ok {

@@ -93,7 +93,7 @@ func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[stri
 		for name, err := range res.Errors {
 			// InvalidPartitionNumber: another process was faster. awaitPartitions tells whether that is so.
 			if err != nil && !errors.Is(err, kafka.InvalidPartitionNumber) {
-				return fmt.Errorf("add partitions to topic %s: %w", name, err)
+				return fmt.Errorf("add partitions to topic %s: %w", name, c.explain(err, "Alter", name, ""))
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (c *Client) explainCreate(topic string, err error) error {
 		return fmt.Errorf("create topic %s: the cluster has too few brokers for %d copies: set broker.replication to at most their number (and broker.min_insync below it), or add brokers: %w",
 			topic, c.cfg.Replication, err)
 	}
-	return fmt.Errorf("create topic %s: %w", topic, err)
+	return fmt.Errorf("create topic %s: %w", topic, c.explain(err, "Create", topic, ""))
 }
 
 // awaitPartitions waits until the cluster shows every topic with the wanted number of partitions and their leaders.

@@ -150,6 +150,9 @@ func (w *write) left() bool { return len(w.waiting) > 0 || len(w.queues) > 0 }
 func (w *write) round(ctx context.Context) bool {
 	layouts, err := w.client.layout(ctx, w.topics)
 	if err != nil {
+		for _, topic := range w.topics {
+			w.trouble(ctx, writing(topic, anyPartition), err)
+		}
 		w.note(err)
 		if !mayPass(err) {
 			w.refuseAll(err)
@@ -157,13 +160,15 @@ func (w *write) round(ctx context.Context) bool {
 		}
 		return false
 	}
-	w.assign(layouts)
+	w.assign(ctx, layouts)
 
 	byLeader := make(map[int32][]*queue)
 	for _, q := range w.queues {
 		layout := layouts[q.place.Topic]
 		if q.place.Partition >= len(layout.leaders) || layout.leaders[q.place.Partition] < 0 {
-			w.note(fmt.Errorf("partition %d of topic %s: %w", q.place.Partition, q.place.Topic, kafka.LeaderNotAvailable))
+			err := fmt.Errorf("partition %d of topic %s: %w", q.place.Partition, q.place.Topic, kafka.LeaderNotAvailable)
+			w.trouble(ctx, writing(q.place.Topic, q.place.Partition), err)
+			w.note(err)
 			continue
 		}
 		q.leader = layout.leaders[q.place.Partition]
@@ -182,7 +187,7 @@ func (w *write) round(ctx context.Context) bool {
 	progress := false
 	for answer := range answers {
 		for i, q := range answer.queues {
-			if w.settle(q, answer.results[i]) {
+			if w.settle(ctx, q, answer.results[i]) {
 				progress = true
 			}
 		}
@@ -193,16 +198,19 @@ func (w *write) round(ctx context.Context) bool {
 
 // assign chooses the partitions of messages whose topic is known by now. A partition stays with its message, so
 // that a repetition cannot overtake a later message of the same key.
-func (w *write) assign(layouts map[string]topicLayout) {
+func (w *write) assign(ctx context.Context, layouts map[string]topicLayout) {
 	var unknown []int
 	for _, i := range w.waiting {
 		topic := w.msgs[i].Topic
 		layout, ok := layouts[topic]
 		if !ok {
 			unknown = append(unknown, i)
-			w.note(fmt.Errorf("topic %s: %w", topic, ErrUnknownTopic))
+			err := fmt.Errorf("topic %s: %w", topic, ErrUnknownTopic)
+			w.trouble(ctx, writing(topic, anyPartition), err)
+			w.note(err)
 			continue
 		}
+		w.client.troubles.clear(writing(topic, anyPartition))
 		place := Position{Topic: topic, Partition: choosePartition(w.msgs[i].Key, len(layout.leaders))}
 		q := w.byPlace[place]
 		if q == nil {
@@ -230,18 +238,23 @@ func (w *write) batch(q *queue) []int {
 }
 
 // settle takes in what became of the batch that was sent, and tells whether it made progress.
-func (w *write) settle(q *queue, result produceResult) bool {
+func (w *write) settle(ctx context.Context, q *queue, result produceResult) bool {
 	if result.err == nil {
 		for n, i := range q.sent {
 			if result.base >= 0 {
 				w.positions[i].Offset = result.base + int64(n)
 			}
 		}
+		w.client.troubles.clear(writing(q.place.Topic, q.place.Partition))
 		w.client.metrics.written.WithLabelValues(q.place.Topic).Add(float64(len(q.sent)))
 		q.waiting = q.waiting[len(q.sent):]
 		return true
 	}
-	err := fmt.Errorf("write to partition %d of topic %s: %w", q.place.Partition, q.place.Topic, result.err)
+	reason := w.client.explain(result.err, "Write", q.place.Topic, "")
+	if !ofMessage(result.err) {
+		w.trouble(ctx, writing(q.place.Topic, q.place.Partition), reason)
+	}
+	err := fmt.Errorf("write to partition %d of topic %s: %w", q.place.Partition, q.place.Topic, reason)
 	tooLarge := errors.Is(result.err, kafka.MessageSizeTooLarge) || errors.Is(result.err, kafka.RecordListTooLarge)
 	switch {
 	case tooLarge && len(q.sent) > 1:
@@ -276,6 +289,13 @@ func (w *write) note(err error) {
 		}
 	}
 	w.err = err
+}
+
+// trouble keeps for readiness what a request met, unless the caller broke it off: that says nothing of the cluster.
+func (w *write) trouble(ctx context.Context, at place, err error) {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		w.client.troubles.note(at, err)
+	}
 }
 
 func (w *write) refuseAll(err error) {

@@ -116,7 +116,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 
 	server.NeedForRequests("config database", tables.Config.Ping)
 	server.NeedForRequests("data database", tables.Data.Ping)
-	server.Need("kafka", kafka.Ping)
+	server.Need("kafka", kafka.Ready)
 	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
 	// One that answers a ping may still be no use: its memory is full, the user lacks a right, or the keys of one platform are on a node that is down.
 	server.Mention("redis", parts.CheckRedis)
