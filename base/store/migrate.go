@@ -168,18 +168,22 @@ func (d *DB) checkBinlog(ctx context.Context) error {
 	if d.dialect == SQLiteDialect {
 		return nil
 	}
-	var rows []struct{ VariableName, Value string }
-	if err := d.Writer(ctx).Raw("SHOW VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format')").Scan(&rows).Error; err != nil {
-		return fmt.Errorf("ask for the server's binlog_format: %w", err)
+	pool, err := d.SQL()
+	if err != nil {
+		return err
 	}
-	settings := map[string]string{}
-	for _, r := range rows {
-		settings[strings.ToLower(r.VariableName)] = strings.ToUpper(r.Value)
+	set, err := variables(ctx, pool, "log_bin", "binlog_format")
+	if err != nil {
+		return err
 	}
-	if settings["binlog_format"] == "STATEMENT" && (settings["log_bin"] == "ON" || settings["log_bin"] == "1") {
+	if statementBinlog(set) {
 		return ErrStatementBinlog
 	}
 	return nil
+}
+
+func statementBinlog(set map[string]string) bool {
+	return set["binlog_format"] == "STATEMENT" && (set["log_bin"] == "ON" || set["log_bin"] == "1")
 }
 
 // blankVersions reports whether a table of versions is there without a row. MySQL commits the making of the table by itself, and goose, which is to write

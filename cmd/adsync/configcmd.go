@@ -25,14 +25,23 @@ func (a *app) newConfig() *cobra.Command {
 }
 
 func (a *app) newConfigCheck() *cobra.Command {
-	var command string
+	var command, output string
+	var connect bool
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Reports every mistake in the settings at once",
 		Long: `Reads the settings as the program would at its start and reports everything that is wrong: unknown keys and
 variables, values of a wrong type or out of range, and what is missing, each with the key, the value, where it
-was set and what would be right. Nothing is connected to. Exits 0 when all is well, and 2 if not.`,
+was set and what would be right. Exits with 0 if there is nothing, and with 2 otherwise. Nothing is connected to, unless
+--connect is given.
+
+With --connect it then connects to the databases and their replicas, to each Kafka broker, to Redis and to the partner's
+database, and reports whether each is reached, what the user lacks of the rights that adsync needs, with the statement
+that grants it, and settings of the servers that adsync depends on: binlog_format, max_allowed_packet, limits of
+connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. It changes nothing on them, and exits with
+1 if there is a fault. A warning is no fault.`,
 		Example: `  adsync config check --config configs/consumer.yaml
+  adsync config check --config configs/producer.yaml --connect
   adsync config check --config configs/standalone.yaml --for standalone`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,14 +49,26 @@ was set and what would be right. Nothing is connected to. Exits 0 when all is we
 			if err := oneOf("for", command, commands...); err != nil {
 				return err
 			}
-			if _, _, err := a.load(cmd, command); err != nil {
+			if err := oneOf("output", output, "table", "json"); err != nil {
 				return err
+			}
+			if output == "json" && !connect {
+				return usagef("--output json goes with --connect")
+			}
+			cfg, _, err := a.load(cmd, command)
+			if err != nil {
+				return err
+			}
+			if connect {
+				return a.checkServers(cmd, cfg, command, output)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "The settings are fit for adsync %s.\n", command)
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&command, "for", "serve", "the command that is to run with them: bind, unbind, migrate, serve, simulate or standalone")
+	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the servers, and check the users' rights and the servers' settings")
+	cmd.Flags().StringVar(&output, "output", "table", "table or json, with --connect")
 	return cmd
 }
 

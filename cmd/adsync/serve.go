@@ -140,6 +140,7 @@ func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, le
 		return err
 	}))
 	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
+	m.Add("servers", engine.Servers{Store: tables, Broker: kafka, Redis: cache, Keys: keys, Partner: partner}.LogFindings(logger))
 	m.Add("log level", parts.LogLevel(string(chosen), level))
 	m.Add("limits", parts.Limits())
 	m.Add("accounts", parts.Accounts())
