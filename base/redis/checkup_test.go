@@ -28,7 +28,7 @@ func TestCheckUp_NamesWhatIsWrong(t *testing.T) {
 		return found
 	}
 	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.OK, "maxmemory-policy": checkup.OK}, states(append(own, "+info")...))
-	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.OK, "maxmemory-policy": checkup.Skipped}, states(own...))
+	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.Fault, "maxmemory-policy": checkup.Skipped}, states(own...))
 	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.Fault, "maxmemory-policy": checkup.OK}, states("+@all", "allkeys"))
 
 	policy, err := redis.EvictionPolicy(t.Context(), client)
