@@ -47,7 +47,7 @@ func (s *Store) look(ctx context.Context) (ratelimit.Sight, error) {
 	if err != nil {
 		return sight, err
 	}
-	db := s.Data.Writer(ctx)
+	db := s.Data.Current(ctx)
 	rows, err := db.Raw("SELECT process, media, seen_at FROM redis_reached").Rows()
 	if err != nil {
 		return sight, err
@@ -68,7 +68,7 @@ func (s *Store) look(ctx context.Context) (ratelimit.Sight, error) {
 		return sight, err
 	}
 	if old {
-		if err := db.Exec("DELETE FROM redis_reached WHERE seen_at < ?", At(now.Add(-reachedKept))).Error; err != nil {
+		if err := s.Data.Writer(ctx).Exec("DELETE FROM redis_reached WHERE seen_at < ?", At(now.Add(-reachedKept))).Error; err != nil {
 			return sight, err
 		}
 	}
