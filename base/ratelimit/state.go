@@ -13,6 +13,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/redis"
 )
 
 // LimitState is how a limit stands, for all processes together. Times are of Redis's clock.
@@ -75,7 +77,7 @@ func (w *Waiter) State(ctx context.Context, media string) ([]LimitState, []Pause
 const indexKept = 24 * time.Hour
 
 func (r *shared) state(ctx context.Context, media string, rules *Rules) ([]LimitState, []PauseState, error) {
-	now, err := r.client.Time(ctx).Result()
+	now, err := redis.TimeOf(ctx, r.client, r.keys.Of(media, "index"))
 	if err != nil {
 		return nil, nil, err
 	}

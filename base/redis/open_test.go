@@ -5,9 +5,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	miniredisserver "github.com/alicebob/miniredis/v2/server"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -73,4 +77,61 @@ func TestOpen_ADeadlineOfTheCallerReachesTheSocket(t *testing.T) {
 	defer cancel()
 	// It would return after a minute, by when the test has been given up.
 	require.Error(t, client.Ping(ctx).Err())
+}
+
+func TestTimeOf_IsTheServersTime(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	at := time.Date(2026, 11, 26, 8, 0, 0, 123456000, time.UTC)
+	server.SetTime(at)
+	c := DefaultConfig()
+	c.Addrs = []string{server.Addr()}
+	client, err := Open(c)
+	require.NoError(t, err)
+	defer client.Close()
+	got, err := TimeOf(t.Context(), client, "k")
+	require.NoError(t, err)
+	require.WithinDuration(t, at, got, 0)
+}
+
+func TestOpen_AClusterIsReadAgainWhenANodeDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	// A cluster of one node, which says at first that another one has all keys, where nobody listens.
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, gone.Close())
+	server, err := miniredisserver.NewServer("127.0.0.1:0")
+	require.NoError(t, err)
+	defer server.Close()
+	var asked atomic.Int32
+	require.NoError(t, server.Register("CLUSTER", func(c *miniredisserver.Peer, _ string, args []string) {
+		at := server.Addr().String()
+		if asked.Add(1) == 1 {
+			at = gone.Addr().String()
+		}
+		host, port, err := net.SplitHostPort(at)
+		if err != nil || len(args) == 0 {
+			c.WriteError("ERR unknown")
+			return
+		}
+		number, _ := strconv.Atoi(port)
+		c.WriteLen(1)
+		c.WriteLen(3)
+		c.WriteInt(0)
+		c.WriteInt(16383)
+		c.WriteLen(2)
+		c.WriteBulk(host)
+		c.WriteInt(number)
+	}))
+	require.NoError(t, server.Register("GET", func(c *miniredisserver.Peer, _ string, _ []string) { c.WriteBulk("v") }))
+	for _, name := range []string{"HELLO", "CLIENT", "COMMAND"} {
+		require.NoError(t, server.Register(name, func(c *miniredisserver.Peer, _ string, _ []string) { c.WriteError("ERR unknown command") }))
+	}
+	c := DefaultConfig()
+	c.Mode, c.Addrs, c.MaxRetries = ModeCluster, []string{server.Addr().String()}, 0
+	client, err := Open(c)
+	require.NoError(t, err)
+	defer client.Close()
+	require.Eventually(t, func() bool { return client.Get(t.Context(), "k").Err() == nil }, clusterReload/2, time.Millisecond)
+	require.GreaterOrEqual(t, asked.Load(), int32(2))
 }

@@ -82,7 +82,7 @@ type said struct {
 
 // Tell says what a process does now.
 func (r *Roster) Tell(ctx context.Context, p Process) error {
-	now, err := r.client.Time(ctx).Result()
+	now, err := redis.TimeOf(ctx, r.client, r.key)
 	if err != nil {
 		return fmt.Errorf("tell of consumer %s: %w", p.ID, err)
 	}
@@ -115,7 +115,7 @@ func (r *Roster) List(ctx context.Context) ([]Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the consumers: %w", err)
 	}
-	now, err := r.client.Time(ctx).Result()
+	now, err := redis.TimeOf(ctx, r.client, r.key)
 	if err != nil {
 		return nil, fmt.Errorf("list the consumers: %w", err)
 	}
