@@ -129,7 +129,17 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB 
 	$(GO) build -o bin/services ./test/services
 	bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
+	@$(MAKE) --no-print-directory test-deployments
 	@$(MAKE) --no-print-directory test-watch
+
+.PHONY: test-deployments
+test-deployments: $(GOTESTSUM) ## Run one flow on each of Redis Sentinel, Redis Cluster, three brokers of the newest Kafka, the oldest Kafka, and MariaDB with a replica.
+	$(GO) build -o bin/services ./test/services
+	ADSYNC_TEST_DEPLOYMENTS=1 bin/services --memory -- $(TEST) -count=1 -timeout 15m -run '^TestServers_' ./test/e2e
+
+.PHONY: test-rig
+test-rig: $(GOTESTSUM) ## Kill, freeze and promote servers of Redis Sentinel, Redis Cluster, three Kafka brokers and MariaDB with a replica: what the tests' own rig can do.
+	ADSYNC_TEST_RIG=1 $(TEST) -count=1 -parallel 1 -timeout 15m ./test/services/local
 
 .PHONY: drill
 drill: $(GOTESTSUM) $(PROMETHEUS) ## Play six faults of a running deployment: each is told with cause, accounts, money and remedy, and mended by what the runbook says.

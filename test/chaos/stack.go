@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -99,14 +97,9 @@ func (s *stack) close() error {
 			}
 		}
 	}
-	var wg sync.WaitGroup
-	errs := make([]error, len(s.servers))
-	for i, server := range s.servers {
-		wg.Go(func() { errs[i] = server.Kill() })
-	}
-	wg.Wait()
+	err := local.KillAll(s.servers)
 	s.ports.Release()
-	return errors.Join(errs...)
+	return err
 }
 
 // heal ends what the proxies do, and has all servers run and answer.

@@ -43,7 +43,14 @@ func deploy(t *testing.T, w *world, change ...func(s services, settings map[stri
 // deployProgram is deploy with another program than the one that was just built.
 func deployProgram(t *testing.T, program string, w *world, change ...func(s services, settings map[string]any)) *deployment {
 	t.Helper()
-	s := newServices(t)
+	return deployOn(t, newServices(t), program, w, change...)
+}
+
+// deployOn is deployProgram on other servers than the usual ones.
+func deployOn(
+	t *testing.T, s services, program string, w *world, change ...func(s services, settings map[string]any),
+) *deployment {
+	t.Helper()
 	d := &deployment{program: program, world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles(), whole: map[string]any{"scope": "all"}}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
@@ -52,13 +59,16 @@ func deployProgram(t *testing.T, program string, w *world, change ...func(s serv
 		"secret": map[string]any{"keys": []any{map[string]any{"id": "k1", "key": base64.StdEncoding.EncodeToString(key)}}},
 		"store":  map[string]any{"config": databaseSettings(s.databases.Config), "data": databaseSettings(s.databases.Data)},
 		"broker": map[string]any{
-			"brokers": []string{s.kafka}, "prefix": s.name, "partitions": 6, "replication": 1, "min_insync": 1,
+			"brokers": s.kafka, "prefix": s.name, "partitions": 6,
+			"replication": s.brokers, "min_insync": max(1, s.brokers-1),
 			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
 			"session_timeout": "6s", "drain_timeout": "2500ms",
 			// Offsets that are committed too early are to be missed after a kill.
 			"commit_interval": "100ms",
 		},
-		"redis":     map[string]any{"addrs": []string{s.redis}, "key_prefix": s.name},
+		"redis": map[string]any{
+			"mode": s.redis.Mode, "addrs": s.redis.Addrs, "master_name": s.redis.MasterName, "key_prefix": s.redis.KeyPrefix,
+		},
 		"ratelimit": map[string]any{"members": max(1, len(d.roles)-1)},
 		// What runs is what the tests order.
 		"producer": map[string]any{"schedule": false, "lease_ttl": "6s"},
@@ -95,7 +105,15 @@ func deployProgram(t *testing.T, program string, w *world, change ...func(s serv
 }
 
 func databaseSettings(d store.Database) map[string]any {
-	return map[string]any{"driver": d.Driver, "writer": d.Writer.Reveal(), "max_open_conns": d.MaxOpenConns}
+	settings := map[string]any{"driver": d.Driver, "writer": d.Writer.Reveal(), "max_open_conns": d.MaxOpenConns}
+	if len(d.Replicas) > 0 {
+		replicas := make([]string, len(d.Replicas))
+		for i, r := range d.Replicas {
+			replicas[i] = r.Reveal()
+		}
+		settings["replicas"] = replicas
+	}
+	return settings
 }
 
 func (d *deployment) start(t *testing.T, i int) {
@@ -237,7 +255,15 @@ func (d *deployment) requireTruth(t *testing.T) verify.Report {
 
 func (d *deployment) compare(t *testing.T) verify.Report {
 	t.Helper()
-	report, err := verify.Run(t.Context(), verify.Options{Store: d.store, Simulator: d.world.address, Client: http.DefaultClient, Now: d.world.now})
+	return d.compareTables(t, d.store)
+}
+
+// compareTables is compare of other tables than those of the writer.
+func (d *deployment) compareTables(t *testing.T, tables *store.Store) verify.Report {
+	t.Helper()
+	report, err := verify.Run(t.Context(), verify.Options{
+		Store: tables, Simulator: d.world.address, Client: http.DefaultClient, Now: d.world.now,
+	})
 	require.NoError(t, err)
 	return report
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker/embedded"
+	"adsync/base/redis"
 	"adsync/base/redis/redistest"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
@@ -18,8 +19,9 @@ import (
 // services are what the processes of a deployment share.
 type services struct {
 	name      string // of the deployment, in the names of topics, groups and keys: a real server may serve several
-	kafka     string
-	redis     string
+	kafka     []string
+	brokers   int // of the Kafka, each of which has a copy of everything
+	redis     redis.Config
 	databases store.Config
 }
 
@@ -27,21 +29,22 @@ type services struct {
 func newServices(t *testing.T) services {
 	t.Helper()
 	s := services{
-		name:  "e2e-" + strings.ToLower(rand.Text()[:8]),
-		kafka: os.Getenv("ADSYNC_TEST_KAFKA"), redis: os.Getenv(redistest.Env),
+		name: "e2e-" + strings.ToLower(rand.Text()[:8]), brokers: 1,
+		redis: redis.DefaultConfig(), databases: storetest.Config(t),
 	}
-	if s.kafka == "" {
-		kafka, err := embedded.Start(t.TempDir())
+	kafka, cache := os.Getenv("ADSYNC_TEST_KAFKA"), os.Getenv(redistest.Env)
+	if kafka == "" {
+		server, err := embedded.Start(t.TempDir())
 		require.NoError(t, err)
-		t.Cleanup(kafka.Close)
-		s.kafka = kafka.Addr()
+		t.Cleanup(server.Close)
+		kafka = server.Addr()
 	}
-	if s.redis == "" {
-		redis := miniredis.RunT(t)
-		redis.ClockTTL(true)
-		s.redis = redis.Addr()
+	if cache == "" {
+		server := miniredis.RunT(t)
+		server.ClockTTL(true)
+		cache = server.Addr()
 	}
-	s.databases = storetest.Config(t)
+	s.kafka, s.redis.Addrs, s.redis.KeyPrefix = []string{kafka}, []string{cache}, s.name
 	return s
 }
 

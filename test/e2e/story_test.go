@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,8 +27,8 @@ func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	args := []string{
 		"standalone", "--once", "--output=json", "--accounts=6", "--seed=395", "--listen=127.0.0.1:0", "--data=" + data,
 		"--set=store.config.writer=" + s.databases.Config.Writer.Reveal(), "--set=store.data.writer=" + s.databases.Data.Writer.Reveal(),
-		"--set=broker.brokers=" + s.kafka, "--set=broker.prefix=" + s.name, "--set=broker.partitions=6", "--set=broker.replication=1", "--set=broker.min_insync=1",
-		"--set=redis.addrs=" + s.redis, "--set=redis.key_prefix=" + s.name,
+		"--set=broker.brokers=" + strings.Join(s.kafka, ","), "--set=broker.prefix=" + s.name, "--set=broker.partitions=6", "--set=broker.replication=1", "--set=broker.min_insync=1",
+		"--set=redis.addrs=" + strings.Join(s.redis.Addrs, ","), "--set=redis.key_prefix=" + s.name,
 	}
 	var report standalone.OnceReport
 	require.NoError(t, json.Unmarshal([]byte(command(t, args...)), &report))

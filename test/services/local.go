@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 
 	"adsync/test/services/local"
 )
@@ -27,15 +26,9 @@ func startLocal(ctx context.Context, names []string, dir string, ports *local.Po
 ) {
 	var servers []*local.Server
 	stopAll = func() {
-		var wg sync.WaitGroup
-		for _, s := range servers {
-			wg.Go(func() {
-				if err := s.Stop(); err != nil {
-					fmt.Fprintln(stderr, "services:", err)
-				}
-			})
+		if err := local.StopAll(servers); err != nil {
+			fmt.Fprintln(stderr, "services:", err)
 		}
-		wg.Wait()
 	}
 	kinds := make([]local.Kind, len(names))
 	for i, name := range names {

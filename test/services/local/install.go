@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// ErrNotInstalled is the error of programs that are missing and that only a person can install on this machine.
+var ErrNotInstalled = errors.New("not installed")
+
 // policyFile is asked by Debian's package scripts whether they may start a service.
 const policyFile = "/usr/sbin/policy-rc.d"
 
@@ -51,11 +54,11 @@ func ensurePrograms(ctx context.Context, stderr io.Writer, programs, packages []
 		}
 		install := "apt-get install -y --no-install-recommends " + strings.Join(packages, " ")
 		if _, err := exec.LookPath("apt-get"); err != nil {
-			return fmt.Errorf("%s is not installed and this machine has no apt-get: install it, or run a Docker engine",
-				strings.Join(absent, ", "))
+			return fmt.Errorf("%s: %w, and this machine has no apt-get: install it, or run a Docker engine",
+				strings.Join(absent, ", "), ErrNotInstalled)
 		}
 		if os.Geteuid() != 0 {
-			return fmt.Errorf("%s is not installed; run: sudo %s", strings.Join(absent, ", "), install)
+			return fmt.Errorf("%s: %w; run: sudo %s", strings.Join(absent, ", "), ErrNotInstalled, install)
 		}
 		fmt.Fprintf(stderr, "services: %s\n", install)
 		restore, err := forbidServiceStarts()

@@ -1,8 +1,10 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,36 +19,32 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// kafkaVersion also stands in kafka.pom.xml. Brokers from 4.1 on are what adsync asks of its users.
-const kafkaVersion = "4.1.1"
+// The releases of Kafka that the rig runs.
+const (
+	// KafkaDefault is what everything is tested on, and what docker-compose.yml runs.
+	KafkaDefault = "4.1.1"
+	// KafkaOldest is the oldest that adsync works with. It needs a ZooKeeper.
+	KafkaOldest = "2.4.1"
+	// KafkaNewest is the newest that was tried.
+	KafkaNewest = "4.4.0"
+)
 
 // kafkaClusterID is 16 bytes in URL-safe base64, as brokers want it. One for all: clusters of two runs never meet.
 const kafkaClusterID = "YWRzeW5jLXRlc3QtMDAwMQ"
 
-// kafkaPOM names the jars of a broker for Maven.
-//
-//go:embed kafka.pom.xml
-var kafkaPOM string
+// quickStart are flags of Java for what runs a short time: half the processor time until a broker is ready.
+var quickStart = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
 
-// kafkaSettings is a broker and controller in one, of which all internal topics can live on one node.
-const kafkaSettings = `process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@%[2]s
-controller.listener.names=CONTROLLER
-inter.broker.listener.name=PLAINTEXT
-listeners=CONTROLLER://%[2]s,%[3]s
-advertised.listeners=%[4]s
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,%[5]s
-log.dirs=%[6]s
-auto.create.topics.enable=false
-num.partitions=1
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=5
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-group.initial.rebalance.delay.ms=0
-`
+// kafkaPOM names the jars of a broker for Maven; kafkaZooKeeperPOM those of one that needs a ZooKeeper, and the
+// ZooKeeper's.
+var (
+	//go:embed kafka.pom.xml
+	kafkaPOM string
+	//go:embed kafka-zookeeper.pom.xml
+	kafkaZooKeeperPOM string
+)
 
+// kafkaLogging is for the log4j of today, kafkaLogging1 for the one of old releases and of ZooKeeper.
 const kafkaLogging = `status=error
 rootLogger.level=info
 rootLogger.appenderRef.console.ref=console
@@ -56,15 +54,27 @@ appender.console.layout.type=PatternLayout
 appender.console.layout.pattern=%d{ISO8601} %p %c{1}: %m%n
 `
 
-// Kafka is a broker of its own cluster.
+const kafkaLogging1 = `log4j.rootLogger=INFO, console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
+`
+
+// Kafka is a broker: a cluster of its own, or one of the brokers of a KafkaCluster.
 type Kafka struct {
+	// Version is the release. Empty means KafkaDefault.
+	Version string
+	// ZooKeeper keeps the cluster's state for an old release. It is launched first. Without one the broker is its own
+	// controller.
+	ZooKeeper *ZooKeeper
 	// Listeners are listeners beside the usual one.
 	Listeners []*KafkaListener
 
-	addr     string
-	jars     string // the folder of the broker's jars
-	settings string
-	logging  string
+	id          int      // of a broker of a KafkaCluster, from 1 on
+	controllers []string // the addresses of a KafkaCluster's controllers, one in each broker
+	addr        string
+	dir         string
+	jars        string // the folder of the broker's jars
 }
 
 // KafkaListener is a listener whose clients are sent on to another address: that of a proxy in front of it.
@@ -79,48 +89,63 @@ type KafkaListener struct {
 func KafkaAt(addr string) *Kafka { return &Kafka{addr: addr} }
 
 // Name implements Kind.
-func (*Kafka) Name() string { return "kafka" }
+func (s *Kafka) Name() string {
+	if s.id > 0 {
+		return fmt.Sprintf("kafka-%d", s.id)
+	}
+	return "kafka"
+}
 
 // Addr is where the broker listens for clients of the usual listener.
 func (s *Kafka) Addr() string { return s.addr }
 
-// Install implements Kind: it puts the jars in the cache. The folder appears under its name only when it is whole, so an interrupted
-// fetch is never taken for a finished one.
-func (s *Kafka) Install(ctx context.Context, stderr io.Writer) error {
+// Install implements Kind.
+func (s *Kafka) Install(ctx context.Context, stderr io.Writer) (err error) {
+	s.jars, err = kafkaJars(ctx, stderr, cmp.Or(s.Version, KafkaDefault))
+	return err
+}
+
+// kafkaJars puts the jars of a release in the cache and returns their folder. The folder appears under its name only
+// when it is whole, so an interrupted fetch is never taken for a finished one.
+func kafkaJars(ctx context.Context, stderr io.Writer, version string) (folder string, err error) {
 	cache, err := cacheDir()
 	if err != nil {
-		return err
+		return "", err
 	}
-	s.jars = filepath.Join(cache, "kafka-"+kafkaVersion)
+	folder = filepath.Join(cache, "kafka-"+version)
 	if err := ensurePrograms(ctx, stderr, []string{"java"}, []string{"default-jre-headless"}); err != nil {
-		return err
+		return "", err
 	}
-	if _, err := os.Stat(s.jars); err == nil {
-		return nil
+	if _, err := os.Stat(folder); err == nil {
+		return folder, nil
 	}
 	if err := ensurePrograms(ctx, stderr, []string{"mvn"}, []string{"maven"}); err != nil {
-		return err
+		return "", err
 	}
-	return withInstallLock(func() error {
-		if _, err := os.Stat(s.jars); err == nil {
+	content := kafkaPOM
+	if version == KafkaOldest {
+		content = kafkaZooKeeperPOM
+	}
+	return folder, withInstallLock(func() error {
+		if _, err := os.Stat(folder); err == nil {
 			return nil
 		}
-		fmt.Fprintf(stderr, "services: fetching Kafka %s with Maven\n", kafkaVersion)
+		fmt.Fprintf(stderr, "services: fetching Kafka %s with Maven\n", version)
 		work, err := os.MkdirTemp(cache, "fetch-")
 		if err != nil {
 			return err
 		}
 		defer func() { _ = os.RemoveAll(work) }()
 		pom := filepath.Join(work, "pom.xml")
-		if err := os.WriteFile(pom, []byte(kafkaPOM), 0o644); err != nil {
+		if err := os.WriteFile(pom, []byte(content), 0o644); err != nil {
 			return err
 		}
 		jars := filepath.Join(work, "jars")
-		if err := runQuietly(ctx, "mvn", "-B", "-q", "-f", pom, "dependency:copy-dependencies",
-			"-DoutputDirectory="+jars, "-DincludeScope=runtime"); err != nil {
+		if err := runQuietly(ctx, "mvn", "-B", "-q", "-f", pom, "-Dkafka.version="+version,
+			"dependency:copy-dependencies", "-DoutputDirectory="+jars, "-DincludeScope=runtime"); err != nil {
 			return err
 		}
-		return os.Rename(jars, s.jars)
+		return os.Rename(jars, folder)
 	})
 }
 
@@ -129,48 +154,105 @@ func (s *Kafka) prepare(ctx context.Context, dir string, ports *Ports) error {
 	if err != nil {
 		return err
 	}
-	controllerPort, err := ports.Take()
-	if err != nil {
-		return err
+	s.addr, s.dir = Loopback(port), dir
+	if s.ZooKeeper == nil && len(s.controllers) == 0 {
+		if port, err = ports.Take(); err != nil {
+			return err
+		}
+		s.controllers = []string{Loopback(port)}
 	}
-	s.addr = Loopback(port)
-	listeners, advertised, protocols := "PLAINTEXT://"+s.addr, "PLAINTEXT://"+s.addr, "PLAINTEXT:PLAINTEXT"
-	for i, l := range s.Listeners {
+	for _, l := range s.Listeners {
 		if port, err = ports.Take(); err != nil {
 			return err
 		}
 		l.Addr = Loopback(port)
+	}
+	if err := s.writeFiles(); err != nil {
+		return err
+	}
+	if s.ZooKeeper != nil {
+		return nil
+	}
+	format := s.java("kafka.tools.StorageTool", "format", "-c", s.settingsFile(), "-t", kafkaClusterID)
+	return runQuietly(ctx, "java", append(slices.Clone(quickStart), format...)...)
+}
+
+func (s *Kafka) settingsFile() string { return filepath.Join(s.dir, "server.properties") }
+
+func (s *Kafka) loggingFile() string { return filepath.Join(s.dir, "log4j2.properties") }
+
+func (s *Kafka) java(args ...string) []string {
+	logging := "-Dlog4j2.configurationFile=" + s.loggingFile()
+	if s.ZooKeeper != nil {
+		logging = "-Dlog4j.configuration=file:" + s.loggingFile()
+	}
+	return append([]string{logging, "-cp", filepath.Join(s.jars, "*")}, args...)
+}
+
+// writeFiles writes the broker's settings and those of its log.
+func (s *Kafka) writeFiles() error {
+	id := max(1, s.id)
+	listeners, advertised, protocols := "PLAINTEXT://"+s.addr, "PLAINTEXT://"+s.addr, "PLAINTEXT:PLAINTEXT"
+	for i, l := range s.Listeners {
 		name := fmt.Sprintf("CLIENT%d", i)
 		listeners += "," + name + "://" + l.Addr
 		advertised += "," + name + "://" + l.Advertised
 		protocols += "," + name + ":PLAINTEXT"
 	}
-	s.settings = filepath.Join(dir, "server.properties")
-	s.logging = filepath.Join(dir, "log4j2.properties")
-	content := fmt.Sprintf(kafkaSettings, s.addr, Loopback(controllerPort), listeners, advertised, protocols, filepath.Join(dir, "data"))
-	if err := os.WriteFile(s.settings, []byte(content), 0o644); err != nil {
-		return err
+	logging := kafkaLogging
+	var lines []string
+	if s.ZooKeeper != nil {
+		logging = kafkaLogging1
+		lines = append(lines, fmt.Sprintf("broker.id=%d", id), "zookeeper.connect="+s.ZooKeeper.addr,
+			"zookeeper.connection.timeout.ms=60000") // It may start beside the ZooKeeper.
+	} else {
+		voters := make([]string, len(s.controllers))
+		for i, addr := range s.controllers {
+			voters[i] = fmt.Sprintf("%d@%s", i+1, addr)
+		}
+		lines = append(lines, "process.roles=broker,controller", fmt.Sprintf("node.id=%d", id),
+			"controller.quorum.voters="+strings.Join(voters, ","), "controller.listener.names=CONTROLLER")
+		listeners += ",CONTROLLER://" + s.controllers[id-1]
+		protocols += ",CONTROLLER:PLAINTEXT"
 	}
-	if err := os.WriteFile(s.logging, []byte(kafkaLogging), 0o644); err != nil {
-		return err
-	}
-	return runQuietly(ctx, "java", s.java("kafka.tools.StorageTool", "format", "-c", s.settings, "-t", kafkaClusterID)...)
-}
-
-func (s *Kafka) java(args ...string) []string {
-	return append([]string{"-Dlog4j2.configurationFile=" + s.logging, "-cp", filepath.Join(s.jars, "*")}, args...)
+	// Two of three copies are enough; one broker has the only one.
+	copies := max(1, len(s.controllers))
+	lines = append(lines,
+		"inter.broker.listener.name=PLAINTEXT",
+		"listeners="+listeners,
+		"advertised.listeners="+advertised,
+		"listener.security.protocol.map="+protocols,
+		"log.dirs="+filepath.Join(s.dir, "data"),
+		"auto.create.topics.enable=false",
+		"num.partitions=1",
+		fmt.Sprintf("default.replication.factor=%d", copies),
+		fmt.Sprintf("min.insync.replicas=%d", max(1, copies-1)),
+		fmt.Sprintf("offsets.topic.replication.factor=%d", copies),
+		"offsets.topic.num.partitions=5",
+		fmt.Sprintf("transaction.state.log.replication.factor=%d", copies),
+		fmt.Sprintf("transaction.state.log.min.isr=%d", max(1, copies-1)),
+		"group.initial.rebalance.delay.ms=0",
+	)
+	return errors.Join(
+		os.WriteFile(s.settingsFile(), []byte(strings.Join(lines, "\n")+"\n"), 0o644),
+		os.WriteFile(s.loggingFile(), []byte(logging), 0o644),
+	)
 }
 
 func (s *Kafka) command() (*exec.Cmd, error) {
+	flags := []string{"-Xms256m", "-Xmx512m"}
+	if s.id > 0 || s.ZooKeeper != nil {
+		flags = append(flags, quickStart...) // Speed is measured on one broker of KafkaDefault.
+	}
 	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
-	return exec.Command("java", append([]string{"-Xms256m", "-Xmx512m"}, s.java("kafka.Kafka", s.settings)...)...), nil
+	return exec.Command("java", append(flags, s.java("kafka.Kafka", s.settingsFile())...)...), nil
 }
 
 // Setting implements Kind.
 func (s *Kafka) Setting() string { return "ADSYNC_TEST_KAFKA=" + s.addr }
 
-// Ready implements Kind. It asks for a group coordinator: the first such question makes the broker create its offsets topic, which
-// takes seconds that would else be part of the first test.
+// Ready implements Kind. It asks for a group coordinator: the first such question makes the broker create its
+// offsets topic, which takes seconds that would else be part of the first test.
 func (s *Kafka) Ready(ctx context.Context) error {
 	client, done := s.client()
 	defer done()

@@ -103,11 +103,10 @@ func TestAwaitReady_GivesUpWhenTheServerEnds(t *testing.T) {
 
 func TestOneKafkaVersionEverywhere(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 2, strings.Count(kafkaPOM, "<version>"+kafkaVersion+"</version>"))
 	for _, file := range []string{"../compose.yml", "../../../docker-compose.yml"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Contains(t, string(text), "apache/kafka:"+kafkaVersion, file)
+		require.Contains(t, string(text), "apache/kafka:"+KafkaDefault, file)
 	}
 }
 

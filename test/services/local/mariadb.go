@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -29,20 +30,23 @@ var mariadbSettings = []string{
 
 // MariaDB is a server with one account, root, without a password.
 type MariaDB struct {
+	// Label is its name among several. Empty means "mariadb".
+	Label string
 	// Env is added to the server's environment at each start.
 	Env []string
 	// Settings are added to ours, in whose place they stand where both name one.
 	Settings []string
 
-	addr string
-	args []string
+	readOnly bool // It refuses the writes of all but root from its next start on.
+	addr     string
+	args     []string
 }
 
 // MariaDBAt is a server that somebody else has started.
 func MariaDBAt(addr string) *MariaDB { return &MariaDB{addr: addr} }
 
 // Name implements Kind.
-func (*MariaDB) Name() string { return "mariadb" }
+func (s *MariaDB) Name() string { return cmp.Or(s.Label, "mariadb") }
 
 // Addr is where the server listens.
 func (s *MariaDB) Addr() string { return s.addr }
@@ -87,7 +91,7 @@ func (s *MariaDB) command() (*exec.Cmd, error) {
 		return nil, err
 	}
 	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
-	cmd := exec.Command(program, s.args...)
+	cmd := exec.Command(program, append(slices.Clone(s.args), fmt.Sprintf("--read-only=%t", s.readOnly))...)
 	cmd.Env = append(os.Environ(), s.Env...)
 	return cmd, nil
 }
@@ -100,31 +104,61 @@ func (s *MariaDB) DSN() string { return fmt.Sprintf("root@tcp(%s)/", s.addr) }
 
 // CreateDatabases creates databases of these names, which must not exist.
 func (s *MariaDB) CreateDatabases(ctx context.Context, names ...string) error {
-	db, err := sql.Open("mysql", s.DSN())
+	statements := make([]string, len(names))
+	for i, name := range names {
+		statements[i] = "CREATE DATABASE " + name + " CHARACTER SET utf8mb4"
+	}
+	return s.exec(ctx, statements...)
+}
+
+// Ready implements Kind.
+func (s *MariaDB) Ready(ctx context.Context) error {
+	db, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	for _, name := range names {
-		if _, err := db.ExecContext(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4"); err != nil {
-			return fmt.Errorf("create database %s: %w", name, err)
+	return db.PingContext(ctx)
+}
+
+// exec executes statements.
+func (s *MariaDB) exec(ctx context.Context, statements ...string) error {
+	db, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, text := range statements {
+		if _, err := db.ExecContext(ctx, text); err != nil {
+			return fmt.Errorf("%s: %s: %w", s.Name(), text, err)
 		}
 	}
 	return nil
 }
 
-// Ready implements Kind.
-func (s *MariaDB) Ready(ctx context.Context) error {
+// query reads one value.
+func (s *MariaDB) query(ctx context.Context, text string, into any) error {
+	db, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(ctx, text).Scan(into); err != nil {
+		return fmt.Errorf("%s: %s: %w", s.Name(), text, err)
+	}
+	return nil
+}
+
+// open returns connections to the server that say nothing of their own when it does not answer.
+func (s *MariaDB) open() (*sql.DB, error) {
 	config, err := mysql.ParseDSN(s.DSN())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	config.Logger = &mysql.NopLogger{} // Refused connections are what is waited out here.
+	config.Logger = &mysql.NopLogger{} // A server that does not answer is an error of each statement too.
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	db := sql.OpenDB(connector)
-	defer db.Close()
-	return db.PingContext(ctx)
+	return sql.OpenDB(connector), nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -19,7 +20,7 @@ const (
 	stopGrace = 15 * time.Second
 )
 
-// Kind is a sort of server: *Kafka, *MariaDB, *Redis or *Postgres.
+// Kind is a sort of server: *Kafka, *ZooKeeper, *MariaDB, *Redis or *Postgres.
 type Kind interface {
 	Name() string
 	// Install makes sure that the programs are there, and says on stderr what it fetches.
@@ -31,7 +32,7 @@ type Kind interface {
 
 	// prepare fills dir, which is empty, and chooses the ports.
 	prepare(ctx context.Context, dir string, ports *Ports) error
-	// command returns the server's command line; it is the same at each start.
+	// command returns the server's command line; port and data are the same at each start.
 	command() (*exec.Cmd, error)
 }
 
@@ -117,6 +118,22 @@ func (s *Server) Pause() error { return s.process.Pause() }
 
 // Continue ends a pause.
 func (s *Server) Continue() error { return s.process.Continue() }
+
+// StopAll stops servers at the same time, and returns when all have ended.
+func StopAll(servers []*Server) error { return endAll(servers, (*Server).Stop) }
+
+// KillAll kills servers at the same time, and returns when all have ended.
+func KillAll(servers []*Server) error { return endAll(servers, (*Server).Kill) }
+
+func endAll(servers []*Server, end func(*Server) error) error {
+	errs := make([]error, len(servers))
+	var ends sync.WaitGroup
+	for i, s := range servers {
+		ends.Go(func() { errs[i] = end(s) })
+	}
+	ends.Wait()
+	return errors.Join(errs...)
+}
 
 // AwaitReady asks until ready has no complaint. It gives up when the server ends, after two minutes, or with ctx.
 func AwaitReady(ctx context.Context, name string, ready func(context.Context) error, exited <-chan struct{}) error {
