@@ -101,13 +101,22 @@ func TestAwaitReady_GivesUpWhenTheServerEnds(t *testing.T) {
 	require.ErrorContains(t, err, "connection refused")
 }
 
-func TestOneKafkaVersionEverywhere(t *testing.T) {
+func TestKafkaVersions_AreThoseThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"../compose.yml", "../../../docker-compose.yml"} {
+	for file, names := range map[string][]string{
+		"../compose.yml":              {"apache/kafka:" + KafkaDefault},
+		"../../../docker-compose.yml": {"apache/kafka:" + KafkaDefault},
+		"../../../docs/operations.md": {"Kafka " + KafkaDefault, "Kafka " + KafkaOldest, "Kafka " + KafkaNewest},
+		"../../../README.md":          {"Kafka 2.4 or newer"},
+		"kafka-zookeeper.pom.xml":     {"<version>3.5.9</version>"},
+	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Contains(t, string(text), "apache/kafka:"+KafkaDefault, file)
+		for _, name := range names {
+			require.Contains(t, string(text), name, file)
+		}
 	}
+	require.True(t, strings.HasPrefix(KafkaOldest, "2.4."))
 }
 
 // TestServices_AnswerAtTheirAddresses says first, and plainly, when the servers are what is wrong with a run of the
