@@ -89,6 +89,7 @@ check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 	@cd bench/peers/machinery && if $(GO) mod download; then $(GO) vet ./...; else echo "NOT CHECKED: bench/peers/machinery: its modules cannot be had"; fi # bench leaves it out then.
 	cd test/watch && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd test/page && $(GO) mod tidy -diff && $(GO) vet ./...
+	cd test/vitess && $(GO) mod tidy -diff && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## Write the generated files anew.
@@ -125,9 +126,11 @@ test-race: $(GOTESTSUM) ## Run those of the parts with the race detector; needs 
 	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/(standalone|standalone/verify|base/store|media/account|media/simulator|media/system|test/e2e|test/platforms)$$')
 
 .PHONY: test-services
-test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, and those of the MySQL 8 dialect.
+test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, those of the MySQL 8 dialect, and Vitess's planner.
 	$(GO) build -o bin/services ./test/services
-	bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
+	@rm -f $(STATEMENTS)
+	ADSYNC_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
+	@$(MAKE) --no-print-directory plan-statements
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
 	@$(MAKE) --no-print-directory test-deployments
 	@$(MAKE) --no-print-directory test-watch
@@ -170,6 +173,20 @@ services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, 
 .PHONY: test-mysql8
 test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect, which runs in the test's own process.
 	cd test/mysql8 && RAPID_CHECKS=20 $(TEST) -count=1 -timeout 15m ./... # It shows that statements are understood; what they do holds on MariaDB.
+
+# What an end-to-end run sends to its data database.
+STATEMENTS := $(abspath bin/statements.json)
+
+.PHONY: test-vitess
+test-vitess: $(GOTESTSUM) ## Plan with Vitess's planner what an end-to-end run on a MariaDB sends to its data database.
+	$(GO) build -o bin/services ./test/services
+	@rm -f $(STATEMENTS)
+	ADSYNC_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(GO) test -count=1 -run TestDeployment_StatementsNameTheirShard ./test/e2e
+	@$(MAKE) --no-print-directory plan-statements
+
+.PHONY: plan-statements
+plan-statements: $(GOTESTSUM) ## Plan again what the last such run has sent.
+	cd test/vitess && ADSYNC_STATEMENTS=$(STATEMENTS) $(TEST) -count=1 ./...
 
 # SCENARIO=a,b and SEED=n repeat some of them; CHAOS_FLAGS takes what else `go run ./test/chaos -help` tells.
 CHAOS = bin/chaos $(if $(SCENARIO),-scenario $(SCENARIO)) $(if $(SEED),-seed $(SEED)) $(CHAOS_FLAGS)

@@ -107,7 +107,7 @@ func (s *Store) MigrateUp(ctx context.Context) error {
 			err = errors.Join(s.makeWidths(ctx, name), s.database(name).setVersionCharset(ctx, versionTable(name)))
 		}
 		if err == nil && name == "data" {
-			err = s.ensureComingPartitions(ctx)
+			err = errors.Join(s.Data.ensureOneRow(ctx), s.ensureComingPartitions(ctx))
 		}
 		unlock()
 		if err != nil {
@@ -224,6 +224,29 @@ func (d *DB) setVersionCharset(ctx context.Context, table string) error {
 	return nil
 }
 
+// ErrNoOneRow says that changes by lists of keys would change nothing.
+var ErrNoOneRow = errors.New("the table one_row of the data database has no row: run `adsync migrate up`")
+
+// checkOneRow returns ErrNoOneRow when the table that changes by lists of keys begin with is empty.
+func (d *DB) checkOneRow(ctx context.Context) error {
+	there, err := exists(d.Writer(ctx), "SELECT 1 FROM one_row WHERE id = 1")
+	if err != nil {
+		return fmt.Errorf("look into one_row: %w", err)
+	}
+	if !there {
+		return ErrNoOneRow
+	}
+	return nil
+}
+
+// ensureOneRow gives one_row its row, should a restored database lack it.
+func (d *DB) ensureOneRow(ctx context.Context) error {
+	if err := d.checkOneRow(ctx); !errors.Is(err, ErrNoOneRow) {
+		return err
+	}
+	return d.Writer(ctx).Exec(d.dialect.InsertIgnore() + "one_row (id) VALUES (1)").Error
+}
+
 // alteredBefore reports whether a statement failed because the column or the key that it adds is there.
 func alteredBefore(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
@@ -327,7 +350,7 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) 
 	return all, nil
 }
 
-// CheckSchema returns a SchemaError for each database whose tables are older or newer than this program.
+// CheckSchema returns a SchemaError for each database whose tables are older or newer than this program, and ErrNoOneRow when that row is missing.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	var errs []error
 	for _, name := range databases {
@@ -339,8 +362,11 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 			return err
 		}
 		want := known[len(known)-1].Version
-		if have != want || slices.ContainsFunc(known, func(m MigrationStatus) bool { return !m.Applied }) {
+		switch {
+		case have != want || slices.ContainsFunc(known, func(m MigrationStatus) bool { return !m.Applied }):
 			errs = append(errs, &SchemaError{Database: name, Have: have, Want: want})
+		case name == "data":
+			errs = append(errs, s.Data.checkOneRow(ctx))
 		}
 	}
 	return errors.Join(errs...)

@@ -28,6 +28,16 @@ func TestMigrate_UpDownUp(t *testing.T) {
 	require.NoError(t, s.CheckSchema(ctx))
 }
 
+// Without its row every change by a list of keys would change nothing, and nobody would notice.
+func TestMigrateUp_GivesOneRowItsRow(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("DELETE FROM one_row").Error)
+	require.ErrorIs(t, s.CheckSchema(t.Context()), store.ErrNoOneRow)
+	require.NoError(t, s.MigrateUp(t.Context()))
+	require.NoError(t, s.CheckSchema(t.Context()))
+}
+
 func TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -448,6 +448,9 @@ func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 				continue
 			}
 			require.Regexp(t, `(?m)^\S+ \S+ t eq_ref PRIMARY PRIMARY`, plan, name)
+			if name != "read the changed ones" {
+				require.Regexp(t, `^\S+ \S+ one_row const PRIMARY .*\n\S+ \S+ (o|<derived\d+>) ALL .*\n\S+ \S+ t eq_ref `, plan, name)
+			}
 		}
 	})
 }

@@ -47,6 +47,7 @@ var places = map[string]Place{
 
 	"leader":     EveryShard, // what the leader writes reads its row with a lock, in the same statement
 	"stop_order": EveryShard, // outcomes read it where they end a run
+	"one_row":    EveryShard, // changes by lists of keys begin with it
 
 	"tick":                OneServer,
 	"tick_answer":         OneServer,

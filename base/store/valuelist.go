@@ -10,8 +10,10 @@ import (
 	"adsync/base/plural"
 )
 
-// Statements over a list of keys join it, as a derived table o, to the table t, in this order. With "key IN (…)"
-// MySQL and MariaDB read a small table whole instead, and then wait for the rows that others have locked.
+// Statements over a list of keys join it, as a derived table o, to the table t, in this order. With "key IN (…)", or in an order of its own choice, a server
+// may read a small table whole instead, and then waits for the rows that others have locked.
+//
+// An UPDATE or DELETE begins with one_row (see docs/adr/0007-lists-after-one-row.md).
 
 // valueList is a table of n rows of placeholders with the given column names.
 func (d *DB) valueList(columns []string, n int) string {
@@ -58,6 +60,11 @@ func (d *DB) onKeys(v *values, table, condition string) (on string, args []any) 
 	return on + shards, slices.Concat(args, shardArgs)
 }
 
+// changeByKeys is what follows UPDATE, or DELETE t FROM, on MySQL: the rows t of table that are one of the list's.
+func changeByKeys(list, table, on string) string {
+	return "one_row STRAIGHT_JOIN " + list + " AS o STRAIGHT_JOIN " + table + " AS t ON one_row.id = 1 AND " + on
+}
+
 // inOrder joins a table to the rows before it, in their order.
 func (d *DB) inOrder() string {
 	if d.dialect == SQLiteDialect {
@@ -97,8 +104,10 @@ func (d *DB) deleteSQL(table string, key []string, keys [][]any) (sql string, ar
 		columns := strings.Join(key, ", ")
 		return "DELETE FROM " + table + " WHERE (" + columns + ") IN (SELECT " + columns + " FROM " + d.valueList(key, len(keys)) + ")", flatten(keys, len(key))
 	}
-	from, args := d.lookUpKeys(table, key, d.valuesOf(key, key, keys))
-	return "DELETE t FROM " + from, args
+	v := d.valuesOf(key, key, keys)
+	on, onArgs := d.onKeys(v, table, sameKeys(key))
+	list, listArgs := d.list(v)
+	return "DELETE t FROM " + changeByKeys(list, table, on), slices.Concat(listArgs, onArgs)
 }
 
 // valueUpdate is an UPDATE that gives each row values of its own.
@@ -138,7 +147,7 @@ func (d *DB) updateSQL(u valueUpdate, v *values) (sql string, args []any) {
 		return "UPDATE " + u.table + " AS t SET " + set + " FROM " + list + " AS o WHERE " + on, slices.Concat(setArgs, listArgs, onArgs)
 	}
 	set, setArgs := v.in(assignments("t.", u.set))
-	return "UPDATE " + list + " AS o STRAIGHT_JOIN " + u.table + " AS t ON " + on + " SET " + set, slices.Concat(listArgs, onArgs, setArgs)
+	return "UPDATE " + changeByKeys(list, u.table, on) + " SET " + set, slices.Concat(listArgs, onArgs, setArgs)
 }
 
 func assignments(prefix string, set [][2]string) string {

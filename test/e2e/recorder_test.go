@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,21 +17,23 @@ import (
 	"adsync/base/store"
 )
 
-// recorder stands between a deployment and its MySQL, where a proxy that shards would stand, and keeps what passes: the text of each statement.
+// recorder stands between a deployment and its MySQL, where a proxy that shards would stand, and keeps the text of each statement that passes.
 type recorder struct {
 	listener net.Listener
 	server   string
+	unknown  []string // words of statements that it refuses, as a proxy refuses what its parser or its planner does not know
 
 	mu         sync.Mutex
 	statements map[string]bool
+	refused    map[string]bool
 }
 
-// record returns a recorder of a database's statements, and the database as it is reached through it.
-func record(t *testing.T, d store.Database) (*recorder, store.Database) {
+// record returns a recorder of a database's statements, and the database as it is reached through it. Statements with an unknown word are refused.
+func record(t *testing.T, d store.Database, unknown ...string) (*recorder, store.Database) {
 	t.Helper()
 	dsn, err := mysql.ParseDSN(d.Writer.Reveal())
 	require.NoError(t, err)
-	r := &recorder{server: dsn.Addr, statements: map[string]bool{}}
+	r := &recorder{server: dsn.Addr, unknown: unknown, statements: map[string]bool{}, refused: map[string]bool{}}
 	r.listener, err = net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It ends with the test.
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.listener.Close() })
@@ -53,6 +56,26 @@ func (r *recorder) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.statements))
+}
+
+// refusals returns the statements that were refused, each once.
+func (r *recorder) refusals() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.refused))
+}
+
+// note keeps a statement and reports whether it passes.
+func (r *recorder) note(text string) bool {
+	unknown := slices.ContainsFunc(r.unknown, func(word string) bool { return strings.Contains(text, word) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if unknown {
+		r.refused[text] = true
+	} else {
+		r.statements[text] = true
+	}
+	return !unknown
 }
 
 func (r *recorder) pass(client net.Conn) {
@@ -78,12 +101,24 @@ func (r *recorder) pass(client net.Conn) {
 		}
 		const query, prepare = 0x03, 0x16
 		if head[3] == 0 && len(body) > 0 && (body[0] == query || body[0] == prepare) {
-			r.mu.Lock()
-			r.statements[string(body[1:])] = true
-			r.mu.Unlock()
+			text := string(body[1:])
+			if !r.note(text) {
+				// The server is idle until the client has its answer, so nobody else writes to the client now.
+				if _, err := client.Write(refusal); err != nil {
+					return
+				}
+				continue
+			}
 		}
 		if _, err := server.Write(append(head[:], body...)); err != nil {
 			return
 		}
 	}
 }
+
+// refusal is the packet of error 1235, ER_NOT_SUPPORTED_YET, as the answer to a command.
+var refusal = func() []byte {
+	const message = "unsupported"
+	body := append([]byte{0xff, 1235 & 0xff, 1235 >> 8, '#'}, "42000"+message...)
+	return append([]byte{byte(len(body)), 0, 0, 1}, body...)
+}()
