@@ -56,7 +56,7 @@ func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64
 	if err := d.prepare(ctx, change); err != nil {
 		return d, err
 	}
-	if d.store, err = store.Open(ctx, d.databases(s.mariadb.Addr()), slog.New(slog.DiscardHandler)); err != nil {
+	if d.store, err = store.Open(ctx, d.databases(root, s.tables.Addr()), slog.New(slog.DiscardHandler)); err != nil {
 		return d, err
 	}
 	if err := d.readAccounts(ctx); err != nil {
@@ -67,10 +67,10 @@ func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64
 
 func (d *deployment) database(of string) string { return d.name + "_" + of }
 
-// databases returns the databases as they are reached at an address.
-func (d *deployment) databases(address string) store.Config {
+// databases returns the databases as an account reaches them at an address.
+func (d *deployment) databases(account, address string) store.Config {
 	at := func(of string) store.Database {
-		return store.Database{Driver: store.MySQL, Writer: secret.NewText(fmt.Sprintf("root@tcp(%s)/%s", address, d.database(of))), MaxOpenConns: 16}
+		return store.Database{Driver: store.MySQL, Writer: secret.NewText(fmt.Sprintf("%s@tcp(%s)/%s", account, address, d.database(of))), MaxOpenConns: 16}
 	}
 	return store.Config{Config: at("config"), Data: at("data")}
 }
@@ -98,7 +98,7 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		change(settings)
 	}
 	admin := filepath.Join(d.dir, "admin.yaml")
-	platforms, err := rig.Install(ctx, d.program, admin, d.world.address, settings, d.addresses(d.stack.mariadb.Addr(), d.stack.kafka.Addr(), d.stack.redis.Addr()))
+	platforms, err := rig.Install(ctx, d.program, admin, d.world.address, settings, d.addresses(d.stack.tables.Addr(), d.stack.kafka.Addr(), d.stack.redis.Addr()))
 	if err != nil {
 		return err
 	}
@@ -126,14 +126,21 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 
 // addresses are the settings that say where the services are.
 func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
-	databases := d.databases(mariadb)
+	databases := d.databases(d.stack.account, mariadb)
 	at := func(database store.Database) map[string]any {
 		return map[string]any{"driver": database.Driver, "writer": database.Writer.Reveal(), "max_open_conns": database.MaxOpenConns}
 	}
+	redisAt, brokerAt := d.stack.redisAt, d.stack.brokerAt
+	if redisAt == nil {
+		redisAt = map[string]any{"addrs": []string{cache}}
+	}
+	if brokerAt == nil {
+		brokerAt = map[string]any{"brokers": []string{kafka}}
+	}
 	return map[string]any{
 		"store":  map[string]any{"config": at(databases.Config), "data": at(databases.Data)},
-		"broker": map[string]any{"brokers": []string{kafka}},
-		"redis":  map[string]any{"addrs": []string{cache}},
+		"broker": brokerAt,
+		"redis":  redisAt,
 	}
 }
 

@@ -198,7 +198,7 @@ func (t *trial) refuseWrites(ctx context.Context, answer []byte) error {
 
 // deadlocks locks rows that adsync writes in the other order, in transactions so heavy that the others are the victims.
 func deadlocks(ctx context.Context, t *trial) error {
-	db, err := sql.Open("mysql", t.stack.mariadb.DSN()+t.database("data"))
+	db, err := sql.Open("mysql", t.stack.dsn()+t.database("data"))
 	if err != nil {
 		return err
 	}

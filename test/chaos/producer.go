@@ -126,7 +126,7 @@ var producerScenarios = []scenario{
 // when the lease has long run out. The INSERT has read the leader's row before: only its lock on it tells the next leader
 // to wait.
 func stickInWrite(ctx context.Context, t *trial) error {
-	db, err := sql.Open("mysql", t.stack.mariadb.DSN()+t.database("data"))
+	db, err := sql.Open("mysql", t.stack.dsn()+t.database("data"))
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ const stallDefault = 30 * time.Second
 
 // groups are the scenarios by what they hit; each has a file.
 var groups = [][]scenario{
-	producerScenarios, consumerScenarios, kafkaScenarios, redisScenarios, mariadbScenarios, platformScenarios, peopleScenarios, wholeScenarios,
+	producerScenarios, consumerScenarios, slices.Concat(kafkaScenarios, kafkaNodesScenarios), slices.Concat(redisScenarios, redisNodesScenarios),
+	slices.Concat(mariadbScenarios, mariadbPairScenarios), platformScenarios, peopleScenarios, slices.Concat(wholeScenarios, pairScenarios),
 }
 
 // scenarios are all there are.
@@ -93,6 +94,7 @@ type trial struct {
 	problems []judge.Problem
 	ordered  []judge.Order // beside those of the load
 	unproved []string      // what could be judged neither way
+	losses   []loss        // after which calls must come back
 	stuck    bool          // something was open when all should have ended
 }
 

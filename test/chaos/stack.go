@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,9 +25,20 @@ type stack struct {
 	servers                                 []*local.Server
 	kafkaServer, mariadbServer, redisServer *local.Server
 
+	// What a scenario has in the place of the one Redis, Kafka or MariaDB, and how the processes reach it; nil where it has that one.
+	sentinel          *local.RedisSentinel
+	cluster           *local.RedisCluster
+	brokers           *local.KafkaCluster
+	pair              *local.MariaDBPair
+	redisAt, brokerAt map[string]any
+	account           string          // of the processes at the databases
+	more              []*local.Server // the servers of these
+
 	seats []*seat
-	db    *sql.DB       // MariaDB itself, not through a proxy
-	cache *redis.Client // Redis itself
+	// tables is the way to the databases of everybody but the processes: the server that takes writes, without faults.
+	tables *proxy.Proxy
+	db     *sql.DB
+	cache  *redis.Client // Redis itself
 }
 
 // seat is the place of one process of adsync: what it is called, and its own way to each service.
@@ -42,7 +54,7 @@ var seatNames = []struct{ name, role string }{
 
 // startStack starts the servers with their data in dir. Close the stack also after an error.
 func startStack(ctx context.Context, dir string, stderr io.Writer) (*stack, error) {
-	s := &stack{dir: dir, ports: local.NewPorts(), kafka: &local.Kafka{}, mariadb: &local.MariaDB{}, redis: &local.Redis{}}
+	s := &stack{dir: dir, ports: local.NewPorts(), kafka: &local.Kafka{}, mariadb: &local.MariaDB{}, redis: &local.Redis{}, account: root}
 	for _, n := range seatNames {
 		seat := &seat{name: n.name, role: n.role}
 		for _, p := range []**proxy.Proxy{&seat.kafka, &seat.mariadb, &seat.redis} {
@@ -63,16 +75,42 @@ func startStack(ctx context.Context, dir string, stderr io.Writer) (*stack, erro
 		return s, err
 	}
 	s.kafkaServer, s.mariadbServer, s.redisServer = s.servers[0], s.servers[1], s.servers[2]
+	port, err := s.ports.Take()
+	if err != nil {
+		return s, err
+	}
+	if s.tables, err = proxy.Listen(local.Loopback(port)); err != nil {
+		return s, err
+	}
+	s.tables.Target(s.mariadb.Addr())
 	for i, seat := range s.seats {
 		seat.kafka.Target(s.kafka.Listeners[i].Addr)
 		seat.mariadb.Target(s.mariadb.Addr())
 		seat.redis.Target(s.redis.Addr())
 	}
-	if s.db, err = sql.Open("mysql", s.mariadb.DSN()); err != nil {
+	if s.db, err = sql.Open("mysql", s.dsn()); err != nil {
 		return s, err
 	}
 	s.cache = redis.NewClient(&redis.Options{Addr: s.redis.Addr()})
 	return s, nil
+}
+
+// root is the account of everybody but the processes at the databases, and of these where nothing else is said.
+const root = "root"
+
+// dsn is that of the databases, without a name of one.
+func (s *stack) dsn() string { return root + "@tcp(" + s.tables.Addr() + ")/" }
+
+// write has all go to another server for the databases. Connections to the one before break.
+func (s *stack) write(to *local.Server) {
+	ways := []*proxy.Proxy{s.tables}
+	for _, seat := range s.seats {
+		ways = append(ways, seat.mariadb)
+	}
+	for _, way := range ways {
+		way.Target(to.Kind.(*local.MariaDB).Addr())
+		way.Break()
+	}
 }
 
 // now returns the time of the databases.
@@ -90,11 +128,13 @@ func (s *stack) close() error {
 		_ = s.db.Close()
 		_ = s.cache.Close()
 	}
+	ways := []*proxy.Proxy{s.tables}
 	for _, seat := range s.seats {
-		for _, p := range []*proxy.Proxy{seat.kafka, seat.mariadb, seat.redis} {
-			if p != nil {
-				p.Close()
-			}
+		ways = append(ways, seat.kafka, seat.mariadb, seat.redis)
+	}
+	for _, p := range ways {
+		if p != nil {
+			p.Close()
 		}
 	}
 	err := local.KillAll(s.servers)
@@ -107,7 +147,7 @@ func (s *stack) heal(ctx context.Context) error {
 	for _, seat := range s.seats {
 		seat.pass()
 	}
-	for _, server := range s.servers {
+	for _, server := range slices.Concat(s.servers, s.more) {
 		if err := server.Continue(); err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err := t.start(ctx); err != nil {
 		return judge.Verdict{}, fmt.Errorf("start: %w", err)
 	}
-	samples, err := newSampler(t.stack.mariadb.DSN()+t.database("data"), filepath.Join(t.dir, "history.jsonl"))
+	samples, err := newSampler(t.stack.dsn()+t.database("data"), filepath.Join(t.dir, "history.jsonl"))
 	if err != nil {
 		return judge.Verdict{}, err
 	}

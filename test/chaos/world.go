@@ -189,3 +189,25 @@ func (w *world) calls(ctx context.Context, media, endpoint string) (int64, error
 	err := rig.Send(ctx, http.MethodGet, w.address+"/_sim/ledger?"+query.Encode(), nil, &answer)
 	return answer.Totals.Calls, err
 }
+
+// callsBySecond returns how many calls of each platform were answered in each second of real time.
+func (w *world) callsBySecond(ctx context.Context) (map[string]map[int64]int64, error) {
+	var answer struct {
+		Groups []struct {
+			Second int64  `json:"second"`
+			Media  string `json:"media"`
+			Calls  int64  `json:"calls"`
+		} `json:"groups"`
+	}
+	if err := rig.Send(ctx, http.MethodGet, w.address+"/_sim/ledger?group=second,media", nil, &answer); err != nil {
+		return nil, err
+	}
+	calls := map[string]map[int64]int64{}
+	for _, g := range answer.Groups {
+		if calls[g.Media] == nil {
+			calls[g.Media] = map[int64]int64{}
+		}
+		calls[g.Media][g.Second] += g.Calls
+	}
+	return calls, nil
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"adsync/test/services/local"
+)
+
+// Redis is several servers in these: with Sentinel, or as a Cluster, where the keys of Tencent are on another node than those of Ocean Engine.
+var redisNodesScenarios = []scenario{
+	{
+		name: "sentinel-master-killed", long: true,
+		doc:    "kill -9 of the master: Sentinel promotes a replica",
+		before: withSentinel,
+		steps: func(ctx context.Context, t *trial) error {
+			return t.sentinelLoses(ctx, (*local.Server).Kill, (*local.Server).Start)
+		},
+		check: checkCallsAreBack,
+	},
+	{
+		name: "sentinel-master-frozen", long: true,
+		doc:    "SIGSTOP of the master, which goes on when a replica has been promoted, as if it were the master still",
+		before: withSentinel,
+		steps: func(ctx context.Context, t *trial) error {
+			return t.sentinelLoses(ctx, (*local.Server).Pause, (*local.Server).Continue)
+		},
+		check: checkCallsAreBack,
+	},
+	{
+		name: "sentinel-failover", long: true,
+		doc:    "a planned failover, twice: for some seconds two servers take writes",
+		before: withSentinel,
+		extra:  time.Minute,
+		steps: func(ctx context.Context, t *trial) error {
+			for range 2 {
+				order := func(*local.Server) error { return t.stack.sentinel.Failover(ctx) }
+				if err := t.sentinelLoses(ctx, order, (*local.Server).Continue); err != nil {
+					return err
+				}
+				if err := t.stack.sentinel.Await(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		check: checkCallsAreBack,
+	},
+	{
+		name: "cluster-node-killed", long: true,
+		doc:    "kill -9 of a node of the Cluster: its replica takes over, and the other platform's calls go on",
+		before: withCluster,
+		steps: func(ctx context.Context, t *trial) error {
+			return t.clusterLoses(ctx, (*local.Server).Kill, (*local.Server).Start)
+		},
+		check: checkCallsAreBack,
+	},
+	{
+		name: "cluster-failover", long: true,
+		doc:    "a planned failover of a node of the Cluster to its replica",
+		before: withCluster,
+		steps: func(ctx context.Context, t *trial) error {
+			order := func(owner *local.Server) error { return t.stack.cluster.Failover(ctx, owner) }
+			return t.clusterLoses(ctx, order, (*local.Server).Continue)
+		},
+		check: checkCallsAreBack,
+	},
+	{
+		name: "cluster-node-lost", long: true,
+		doc:    "kill -9 of a node of the Cluster and of its replica for 20 s: one platform is without Redis, the other's calls go on",
+		before: withCluster,
+		steps: func(ctx context.Context, t *trial) error {
+			owner, err := t.stack.cluster.Owner(ctx, slotKey)
+			if err != nil {
+				return err
+			}
+			replica, err := t.stack.cluster.Replica(ctx, owner)
+			if err != nil {
+				return err
+			}
+			if err := t.wait(ctx, beforeLoss); err != nil {
+				return err
+			}
+			if err := errors.Join(replica.Kill(), owner.Kill()); err != nil {
+				return err
+			}
+			t.strike("nodes lost", 2)
+			t.lose(nil, []string{"oceanengine"})
+			return errors.Join(t.wait(ctx, backWithin+callsWindow), owner.Start(), replica.Start())
+		},
+		check: checkCallsAreBack,
+	},
+	{
+		name: "redis-rights-removed", long: true,
+		doc:    "the user of Redis loses its channels, then all commands, and gets them back",
+		before: withUser,
+		steps: func(ctx context.Context, t *trial) error {
+			for _, rights := range []string{"resetchannels", "-@all"} {
+				if err := t.stack.cache.ACLSetUser(ctx, redisUser, rights).Err(); err != nil {
+					return err
+				}
+				t.strike("rights removed", 1)
+				// The connections that are open keep to the rights that their user has.
+				if err := t.wait(ctx, t.between(8*time.Second, 10*time.Second)); err != nil {
+					return err
+				}
+				if err := t.stack.cache.ACLSetUser(ctx, redisUser, "allchannels", "+@all").Err(); err != nil {
+					return err
+				}
+				if err := t.wait(ctx, t.between(3*time.Second, 5*time.Second)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+}
+
+// slotKey is a key of the slot that has Tencent's keys, whatever their prefix.
+const slotKey = "{tencent}"
+
+// redisUser is the user of adsync in withUser.
+const redisUser = "adsync"
+
+// sentinelLoses does something to the master, undoes it when another server is the master, and waits until calls are back.
+func (t *trial) sentinelLoses(ctx context.Context, do, undo func(master *local.Server) error) error {
+	master, err := t.stack.sentinel.Master(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.wait(ctx, beforeLoss); err != nil {
+		return err
+	}
+	if err := do(master); err != nil {
+		return err
+	}
+	t.strike("masters lost", 1)
+	t.lose([]string{"tencent", "oceanengine"}, nil)
+	began := time.Now()
+	if _, err := t.stack.sentinel.AwaitMaster(ctx, master); err != nil {
+		return err
+	}
+	t.log("another master after %s", time.Since(began).Round(100*time.Millisecond))
+	if err := undo(master); err != nil {
+		return err
+	}
+	return t.wait(ctx, backWithin+callsWindow)
+}
+
+// clusterLoses does something to the node that has Tencent's keys, undoes it when another has them, and waits until calls are back.
+func (t *trial) clusterLoses(ctx context.Context, do, undo func(owner *local.Server) error) error {
+	owner, err := t.stack.cluster.Owner(ctx, slotKey)
+	if err != nil {
+		return err
+	}
+	if err := t.wait(ctx, beforeLoss); err != nil {
+		return err
+	}
+	if err := do(owner); err != nil {
+		return err
+	}
+	t.strike("nodes lost", 1)
+	t.lose([]string{"tencent"}, []string{"oceanengine"})
+	began := time.Now()
+	if _, err := t.stack.cluster.AwaitOwner(ctx, slotKey, owner); err != nil {
+		return err
+	}
+	t.log("another node after %s", time.Since(began).Round(100*time.Millisecond))
+	if err := undo(owner); err != nil {
+		return err
+	}
+	return t.wait(ctx, backWithin+callsWindow)
+}
+
+func withSentinel(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+	d := &local.RedisSentinel{}
+	undo = func(context.Context) error {
+		s.sentinel, s.redisAt, s.more = nil, nil, nil
+		return d.Stop()
+	}
+	dir, err := os.MkdirTemp(s.dir, "sentinel-")
+	if err == nil {
+		err = d.Launch(ctx, dir, s.ports, io.Discard)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start Redis with Sentinel: %w", err), undo(ctx))
+	}
+	s.sentinel, s.more = d, append(s.more, d.Servers()...)
+	s.redisAt = map[string]any{"mode": "sentinel", "master_name": local.SentinelMaster, "addrs": d.Addrs()}
+	return undo, nil
+}
+
+func withCluster(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+	// Without this the loss of one node stops all others.
+	d := &local.RedisCluster{Settings: []string{"cluster-require-full-coverage no"}}
+	undo = func(context.Context) error {
+		s.cluster, s.redisAt, s.more = nil, nil, nil
+		return d.Stop()
+	}
+	dir, err := os.MkdirTemp(s.dir, "cluster-")
+	if err == nil {
+		err = d.Launch(ctx, dir, s.ports, io.Discard)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start a Redis Cluster: %w", err), undo(ctx))
+	}
+	s.cluster, s.more = d, append(s.more, d.Servers()...)
+	s.redisAt = map[string]any{"mode": "cluster", "addrs": d.Addrs()}
+	return undo, nil
+}
+
+// withUser has adsync use a Redis user of its own.
+func withUser(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+	const password = "chaos"
+	if err := s.cache.ACLSetUser(ctx, redisUser, "reset", "on", ">"+password, "~*", "allchannels", "+@all").Err(); err != nil {
+		return nil, err
+	}
+	s.redisAt = map[string]any{"addrs": []string{s.redis.Addr()}, "username": redisUser, "password": password}
+	return func(ctx context.Context) error {
+		s.redisAt = nil
+		return s.cache.ACLDelUser(ctx, redisUser).Err()
+	}, nil
+}
