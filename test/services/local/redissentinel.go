@@ -93,16 +93,37 @@ func (d *RedisSentinel) whole(ctx context.Context) error {
 		return err
 	}
 	for _, s := range d.sentinels {
-		client := redis.NewSentinelClient(redisOf(s).options())
-		known, err := client.Master(ctx, SentinelMaster).Result()
-		_ = client.Close()
-		if err != nil {
-			return fmt.Errorf("ask %s for the master: %w", s.Name(), err)
+		if err := redisOf(s).seesAll(ctx, len(d.nodes)-1); err != nil {
+			return fmt.Errorf("%s: %w", s.Name(), err)
 		}
-		if known["flags"] != "master" || known["num-slaves"] != "2" || known["num-other-sentinels"] != "2" {
-			return fmt.Errorf("%s knows a %s with %s replicas, and %s sentinels; want a master with 2, and 2",
-				s.Name(), known["flags"], known["num-slaves"], known["num-other-sentinels"])
+	}
+	return nil
+}
+
+// seesAll returns an error unless the sentinel knows the other sentinels and a master with so many replicas. One
+// that last saw a replica as a master would undo its promotion.
+func (s *Redis) seesAll(ctx context.Context, replicas int) error {
+	client := redis.NewSentinelClient(s.options())
+	defer func() { _ = client.Close() }()
+	master, err := client.Master(ctx, SentinelMaster).Result()
+	if err != nil {
+		return err
+	}
+	if master["flags"] != "master" || master["num-other-sentinels"] != "2" {
+		return fmt.Errorf("it knows a %s and %s other sentinels, want a master and 2", master["flags"], master["num-other-sentinels"])
+	}
+	known, err := client.Replicas(ctx, SentinelMaster).Result()
+	if err != nil {
+		return err
+	}
+	good := 0
+	for _, r := range known {
+		if r["flags"] == "slave" && r["role-reported"] == "slave" && r["master-link-status"] == "ok" {
+			good++
 		}
+	}
+	if good != replicas {
+		return fmt.Errorf("it knows %d replicas that follow the master, want %d", good, replicas)
 	}
 	return nil
 }
@@ -141,7 +162,7 @@ func (d *RedisSentinel) AwaitMaster(ctx context.Context, old *Server) (master *S
 }
 
 // Failover orders a planned failover: a sentinel promotes a replica while the master works. It returns when the
-// sentinel has begun.
+// sentinel has begun. After another failover call Await first, or the sentinel may end this one without a new master.
 func (d *RedisSentinel) Failover(ctx context.Context) error {
 	var errs []error
 	for _, s := range d.sentinels {
