@@ -1,21 +1,17 @@
 package main
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// played returns calls by second around a loss at second 100: so many a second, but for those given.
-func played(each int64, but map[int64]int64) map[int64]int64 {
-	calls := map[int64]int64{}
-	for s := int64(60); s < 160; s++ {
-		calls[s] = each
-	}
-	for s, n := range but {
-		calls[s] = n
-	}
+// played returns calls by second around a loss at second 100: ten a second, but for those given.
+func played(but map[int64]int64) map[int64]int64 {
+	calls := between(60, 160, 10)
+	maps.Copy(calls, but)
 	return calls
 }
 
@@ -36,10 +32,10 @@ func TestBackAfter_IsWhenTheRateIsAsBefore(t *testing.T) {
 		after time.Duration
 		ok    bool
 	}{
-		{"nothing stopped", played(10, nil), 0, true},
-		{"a stop of five seconds", played(10, between(102, 107, 0)), 7 * time.Second, true},
-		{"a rate that stays lower", played(10, between(102, 160, 8)), 21 * time.Second, false},
-		{"calls that never come back", played(10, between(102, 160, 0)), 21 * time.Second, false},
+		{"nothing stopped", played(nil), 0, true},
+		{"a stop of five seconds", played(between(102, 107, 0)), 7 * time.Second, true},
+		{"a rate that stays lower", played(between(102, 160, 8)), 21 * time.Second, false},
+		{"calls that never come back", played(between(102, 160, 0)), 21 * time.Second, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +49,7 @@ func TestBackAfter_IsWhenTheRateIsAsBefore(t *testing.T) {
 func TestLeastShare_IsOfTheRateBefore(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(100, 0)
-	require.InDelta(t, 1, leastShare(played(10, nil), at), 0.001)
-	require.InDelta(t, 0.5, leastShare(played(10, between(105, 108, 0)), at), 0.001)
-	require.Zero(t, leastShare(played(10, between(105, 115, 0)), at))
+	require.InDelta(t, 1, leastShare(played(nil), at), 0.001)
+	require.InDelta(t, 0.5, leastShare(played(between(105, 108, 0)), at), 0.001)
+	require.Zero(t, leastShare(played(between(105, 115, 0)), at))
 }
