@@ -40,9 +40,10 @@ func readRecording(t *testing.T) recording {
 	require.NoError(t, err)
 	var r recording
 	require.NoError(t, json.Unmarshal(text, &r))
-	// Tables are made by migrate and each day, not on the way of the data. Vitess is told of them by its vschema.
 	r.Statements = slices.DeleteFunc(r.Statements, func(s statement) bool {
-		return strings.HasPrefix(s.Shape, "create ") || strings.HasPrefix(s.Shape, "alter ")
+		// Tables are made by migrate and each day, not on the way of the data: Vitess is told of them by its vschema. The check of the user's rights names a table
+		// that must not be there.
+		return strings.HasPrefix(s.Shape, "create ") || strings.HasPrefix(s.Shape, "alter ") || strings.Contains(s.Shape, "adsync_no_such_table")
 	})
 	require.NotEmpty(t, r.Statements)
 	return r
