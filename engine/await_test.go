@@ -54,6 +54,7 @@ func TestAwait_DoesNotWaitForWhatOnlyAPersonCanMend(t *testing.T) {
 	for name, err := range map[string]error{
 		"tables of another version":  &store.SchemaError{Database: "data", Have: 1, Want: 2},
 		"a binary log of statements": fmt.Errorf("config database: %w", store.ErrStatementBinlog),
+		"a missing right":            fmt.Errorf("read lanes: %w", &mysql.MySQLError{Number: 1142}),
 		"a wrong password":           fmt.Errorf("connect: %w", &mysql.MySQLError{Number: 1045}),
 	} {
 		t.Run(name, func(t *testing.T) {

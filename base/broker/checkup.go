@@ -207,15 +207,16 @@ func copiesOf(topic string, p metadata.ResponsePartition, least, brokers int) ch
 	all, insync := len(p.ReplicaNodes), len(p.IsrNodes)
 	at := fmt.Sprintf("topic %s, partition %d: ", topic, p.PartitionIndex)
 	switch {
-	case least > all:
-		return checkup.Finding{
-			State: checkup.Fault, Detail: fmt.Sprintf("%sit has %s and asks for %d in sync: every write is refused", at, plural.Count(all, "copy", "copies"), least),
-			Remedy: "lower the topic's min.insync.replicas below the number of its copies, or add copies",
-		}
-	case insync < least:
+	case insync < min(least, all):
 		return checkup.Finding{
 			State: checkup.Fault, Detail: fmt.Sprintf("%s%d of %d copies are in sync and it asks for %d: writes are refused", at, insync, all, least),
 			Remedy: "start the brokers that are away",
+		}
+	case least > all:
+		return checkup.Finding{
+			State:  checkup.Warning,
+			Detail: fmt.Sprintf("%sit has %s and asks for %d in sync: older brokers refuse every write, newer ones wait for all copies", at, plural.Count(all, "copy", "copies"), least),
+			Remedy: "lower the topic's min.insync.replicas below the number of its copies, or add copies",
 		}
 	case all > 1 && least == all:
 		return checkup.Finding{

@@ -18,8 +18,9 @@ const (
 	// troubleAfter is how long requests at a place must have failed before readiness reports it: a leader that moves is
 	// found within seconds.
 	troubleAfter = 5 * time.Second
-	// troubleKept is how long a failure counts after the last try: a producer that no longer leads does not try again.
-	troubleKept = time.Minute
+	// troubleKept is how long a failure counts after the last try. What fails is tried again more often than that; a
+	// producer that no longer leads does not try again, and a partition without new messages never reports a success.
+	troubleKept = 20 * time.Second
 )
 
 // troubles holds what the last requests met where they fail, for readiness.

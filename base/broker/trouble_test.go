@@ -67,9 +67,9 @@ func TestReady_ForgetsWhatIsNotTriedAgain(t *testing.T) {
 		b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
 		_, err := c.Write(t.Context(), numbered("jobs", 0, 1, 1))
 		require.ErrorContains(t, err, "start the brokers that are away")
-		time.Sleep(30 * time.Second)
+		time.Sleep(15 * time.Second)
 		require.Error(t, c.Ready(t.Context()))
-		time.Sleep(40 * time.Second)
+		time.Sleep(10 * time.Second)
 		require.NoError(t, c.Ready(t.Context()), "a producer that no longer leads writes no more")
 	})
 }

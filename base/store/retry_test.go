@@ -134,7 +134,7 @@ func TestUnavailable_IsNoMistakeOfTheStatement(t *testing.T) {
 
 func TestRefused_IsWhatWaitingDoesNotMend(t *testing.T) {
 	t.Parallel()
-	for number, want := range map[uint16]bool{1045: true, 1130: true, 1862: true, 3118: true, 4151: true, 1040: false, 1203: false, 1226: false} {
+	for number, want := range map[uint16]bool{1045: true, 1130: true, 1142: true, 1862: true, 3118: true, 4151: true, 1040: false, 1203: false, 1226: false} {
 		require.Equal(t, want, Refused(&connectError{"db", &mysql.MySQLError{Number: number}}), number)
 	}
 	require.True(t, Refused(&connectError{"db", mysql.ErrNoTLS}))

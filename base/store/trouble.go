@@ -165,7 +165,8 @@ var cuts = []error{
 	io.EOF, io.ErrUnexpectedEOF,
 }
 
-// refused are the errors of a server that answered and does not let the user in, which does not pass.
+// refused are the errors of a server that answered and does not let the user in, or do what the work needs, which does
+// not pass.
 var refused = map[uint16]bool{
 	1044: true, // the user may not use the database
 	1045: true, // wrong password, or no such user
@@ -178,6 +179,10 @@ var refused = map[uint16]bool{
 	3955: true,
 	4151: true,
 	3159: true, // the server wants TLS
+	1142: true, // the user lacks a right, as in the next ones
+	1143: true,
+	1227: true,
+	1370: true,
 }
 
 // unfit are the driver's own errors of a sign-in that cannot succeed with these settings.
@@ -185,8 +190,8 @@ var unfit = []error{
 	mysql.ErrNoTLS, mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
 }
 
-// Refused reports whether the server answered and does not let us in: the user, the password, the database's name or
-// the way to sign in is wrong, which does not pass.
+// Refused reports whether the server answered and does not let us in, or do what the work needs: the user, the password,
+// the database's name or the way to sign in is wrong, or the user lacks a right. None of these passes.
 func Refused(err error) bool {
 	for _, kind := range unfit {
 		if errors.Is(err, kind) {

@@ -69,6 +69,8 @@ type Kafka struct {
 	ZooKeeper *ZooKeeper
 	// Listeners are listeners beside the usual one.
 	Listeners []*KafkaListener
+	// Settings are lines of the broker's properties, in place of ours where both name one. The listeners are CLIENT0, CLIENT1 and so on.
+	Settings []string
 
 	id          int      // of a broker of a KafkaCluster, from 1 on
 	controllers []string // the addresses of a KafkaCluster's controllers, one in each broker
@@ -79,7 +81,7 @@ type Kafka struct {
 
 // KafkaListener is a listener whose clients are sent on to another address: that of a proxy in front of it.
 type KafkaListener struct {
-	// Advertised is the address that the broker names to clients of this listener.
+	// Advertised is the address that the broker names to clients of this listener. Empty means Addr.
 	Advertised string
 	// Addr is where the broker listens. It is set by Launch.
 	Addr string
@@ -196,7 +198,7 @@ func (s *Kafka) writeFiles() error {
 	for i, l := range s.Listeners {
 		name := fmt.Sprintf("CLIENT%d", i)
 		listeners += "," + name + "://" + l.Addr
-		advertised += "," + name + "://" + l.Advertised
+		advertised += "," + name + "://" + cmp.Or(l.Advertised, l.Addr)
 		protocols += "," + name + ":PLAINTEXT"
 	}
 	logging := kafkaLogging
@@ -233,6 +235,7 @@ func (s *Kafka) writeFiles() error {
 		fmt.Sprintf("transaction.state.log.min.isr=%d", max(1, copies-1)),
 		"group.initial.rebalance.delay.ms=0",
 	)
+	lines = append(lines, s.Settings...)
 	return errors.Join(
 		os.WriteFile(s.settingsFile(), []byte(strings.Join(lines, "\n")+"\n"), 0o644),
 		os.WriteFile(s.loggingFile(), []byte(logging), 0o644),
