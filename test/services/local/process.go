@@ -24,14 +24,17 @@ type Process struct {
 // thread that started it ends (see processAttributes).
 var starts = sync.OnceValue(func() chan<- func() {
 	queue := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for start := range queue {
-			start()
-		}
-	}()
+	go runStarts(queue)
 	return queue
 })
+
+// runStarts never returns. Packages that look for goroutines that leak ignore it by its name.
+func runStarts(queue <-chan func()) {
+	runtime.LockOSThread()
+	for start := range queue {
+		start()
+	}
+}
 
 // StartProcess starts cmd as the leader of a new process group. It ends with this process at the latest, where the
 // system can see to that. Of cmd's attributes the account that it runs as is kept.
