@@ -82,7 +82,8 @@ func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 
 func TestCheckUp_NamesSettingsOfTheServer(t *testing.T) {
 	t.Parallel()
-	server, cfg := ownServer(t, "--log-bin", "--server-id=1", "--binlog-format=STATEMENT", "--max-allowed-packet=4M", "--max-connections=10", "--read-only")
+	server, cfg := ownServer(t, "--log-bin", "--server-id=1", "--binlog-format=STATEMENT", "--max-allowed-packet=4M", "--max-connections=10")
+	execute(t, server, "SET GLOBAL read_only = 1")
 	cfg.Data.MaxOpenConns = 32
 	s := storetest.Open(t, cfg)
 	found := map[string]checkup.Finding{}
