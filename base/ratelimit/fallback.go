@@ -62,7 +62,8 @@ type fallback struct {
 	moved   bool      // and has not told the common ledger yet
 	seen    bool      // the witness has been looked at
 	others  bool      // other processes reach the common ledger
-	barred  time.Time // since when this process reaches another server than they use; zero while it does not
+	barred  time.Time // since when this process makes no calls; zero while it may
+	why     string    // it does not: it reaches another server than they use, or cannot record the one that it reaches
 }
 
 var _ ledger = (*fallback)(nil)
@@ -126,7 +127,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	now, noted := f.own.clock(), f.noted
 	alone := f.seen && !f.others
 	if noted != "" && !changed && !alone && (f.barred.IsZero() || now.Sub(f.barred) < barredMost) {
-		f.bar(ctx, now)
+		f.bar(ctx, now, othersServer)
 		f.mu.Unlock()
 		return false, changed
 	}
@@ -138,13 +139,12 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	defer f.mu.Unlock()
 	f.movedAt = f.own.clock()
 	if err != nil {
-		f.log.WarnContext(ctx, "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can", "err", err)
-		f.bar(ctx, now)
+		f.bar(ctx, now, "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can", "err", err)
 		return false, changed
 	}
 	f.noted = recorded
 	if recorded != server {
-		f.bar(ctx, now)
+		f.bar(ctx, now, othersServer)
 		return false, changed
 	}
 	f.useServer(ctx, server)
@@ -166,13 +166,14 @@ func (f *fallback) useServer(ctx context.Context, server string) {
 	f.server, f.barred = server, time.Time{}
 }
 
-// bar has this process make no calls: it reaches another server than the others use.
-func (f *fallback) bar(ctx context.Context, now time.Time) {
-	if !f.barred.IsZero() {
-		return
+const othersServer = "other processes use another server of redis: this one makes no calls until it reaches that one"
+
+// bar stops the calls of this process, until it uses a server again. It logs why, once.
+func (f *fallback) bar(ctx context.Context, now time.Time, why string, args ...any) {
+	if f.barred.IsZero() {
+		f.barred, f.why = now, why
+		f.log.WarnContext(ctx, why, args...)
 	}
-	f.barred = now
-	f.log.WarnContext(ctx, "other processes use another server of redis: this one makes no calls until it reaches that one")
 }
 
 func (f *fallback) isBarred() bool {
@@ -212,7 +213,7 @@ func (f *fallback) trouble() error {
 	case !f.awaySince.IsZero():
 		return fmt.Errorf("away for %s: %w", now.Sub(f.awaySince).Round(time.Second), f.cause)
 	case !f.barred.IsZero():
-		return fmt.Errorf("for %s another server than the one that the other processes use", now.Sub(f.barred).Round(time.Second))
+		return fmt.Errorf("%s (for %s)", f.why, now.Sub(f.barred).Round(time.Second))
 	}
 	return nil
 }

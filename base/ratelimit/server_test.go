@@ -129,7 +129,7 @@ func TestFallback_WhoReachesTheOldServerMakesNoCalls(t *testing.T) {
 	require.Zero(t, goes.calls("m", time.Second), "others may still be granted calls by the old one")
 	require.True(t, goes.common.asked[1].moved, "and the new one is told so")
 	require.Zero(t, stays.calls("m", 10*time.Second), "it has looked at the witness")
-	require.ErrorContains(t, stays.ledger.trouble(), "another server than the one that the other processes use")
+	require.ErrorContains(t, stays.ledger.trouble(), othersServer)
 	require.Positive(t, goes.calls("m", 5*time.Second))
 
 	stays.common.server = "new"
