@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,9 +44,10 @@ func TestOverview_SaysWhenNothingIsWrongOrKnown(t *testing.T) {
 func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 	t.Parallel()
 	const starting = `{"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "It is starting.", "instance": "urn:adsync:request:1"}`
-	state := "starting"
+	var state atomic.Value // A request of a command that gave up may still be answered.
+	state.Store("starting")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		switch state {
+		switch state.Load() {
 		case "starting":
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -61,10 +63,10 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 	r := adsync(environ, "overview", "--wait", "--timeout=2s")
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, "the figures of today are not whole after 2s: It is starting.")
-	state = "first pull"
+	state.Store("first pull")
 	r = adsync(environ, "overview", "--wait", "--timeout=2s")
 	require.Contains(t, r.stderr, "not whole after 2s: the first pull of tencent is under way, 6 of 8 accounts")
-	state = "whole"
+	state.Store("whole")
 	r = adsync(environ, "overview", "--wait")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Nothing needs attention.")
