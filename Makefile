@@ -129,7 +129,7 @@ test-race: $(GOTESTSUM) ## Run those of the parts with the race detector; needs 
 test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, those of the MySQL 8 dialect, and Vitess's planner.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
-	ADSYNC_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
+	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
 	@$(MAKE) --no-print-directory plan-statements
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
 	@$(MAKE) --no-print-directory test-deployments
@@ -181,12 +181,12 @@ STATEMENTS := $(abspath bin/statements.json)
 test-vitess: $(GOTESTSUM) ## Plan with Vitess's planner what an end-to-end run on a MariaDB sends to its data database.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
-	ADSYNC_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(GO) test -count=1 -run TestDeployment_StatementsNameTheirShard ./test/e2e
+	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(GO) test -count=1 -run TestDeployment_StatementsNameTheirShard ./test/e2e
 	@$(MAKE) --no-print-directory plan-statements
 
 .PHONY: plan-statements
 plan-statements: $(GOTESTSUM) ## Plan again what the last such run has sent.
-	cd test/vitess && ADSYNC_STATEMENTS=$(STATEMENTS) $(TEST) -count=1 ./...
+	cd test/vitess && ADSYNC_TEST_STATEMENTS=$(STATEMENTS) $(TEST) -count=1 ./...
 
 # SCENARIO=a,b and SEED=n repeat some of them; CHAOS_FLAGS takes what else `go run ./test/chaos -help` tells.
 CHAOS = bin/chaos $(if $(SCENARIO),-scenario $(SCENARIO)) $(if $(SEED),-seed $(SEED)) $(CHAOS_FLAGS)

@@ -65,11 +65,11 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	d.stop(t)
 }
 
-// queries are the statements of a recorder that read a table.
+// queries are the statements of a recorder that read a table of adsync's. A process also tries, at its start, what the server can do and what the user may.
 func queries(r *recorder) []string {
 	var found []string
 	for _, s := range r.all() {
-		if strings.HasPrefix(s, "SELECT") && strings.Contains(s, "FROM") {
+		if strings.HasPrefix(s, "SELECT") && strings.Contains(s, "FROM") && !strings.Contains(s, "adsync_no_such_table") && !strings.HasPrefix(s, "SELECT CONCAT(o.number") {
 			found = append(found, s)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestDeployment_StatementsNameTheirShard reads what a deployment sends to its data database, from the ticks to the summaries. A proxy that shards can send each
 // statement to the shards that it concerns, or docs/sharding.md lists the statement; and no statement moves a row to another shard. The recorder answers as such a
-// proxy does: Vitess plans no JSON_TABLE, and TiDB has none. Where ADSYNC_STATEMENTS names a file, the statements are written there for test/vitess.
+// proxy does: Vitess plans no JSON_TABLE, and TiDB has none. Where ADSYNC_TEST_STATEMENTS names a file, the statements are written there for test/vitess.
 func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, *accounts, 171)
@@ -57,7 +57,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 			lost = append(lost, faults[0]+": "+s.Shape)
 		}
 	}
-	if path := os.Getenv("ADSYNC_STATEMENTS"); path != "" {
+	if path := os.Getenv("ADSYNC_TEST_STATEMENTS"); path != "" {
 		d.writeStatements(t, path, all, said.refusals(), list)
 	}
 	slices.Sort(lost)

@@ -1,6 +1,6 @@
 // Package vitess judges adsync's statements by the planner of Vitess, as a vtgate would plan them.
 //
-// The statements are those of an end-to-end run on a MariaDB: ADSYNC_STATEMENTS names the file to which TestDeployment_StatementsNameTheirShard of test/e2e has
+// The statements are those of an end-to-end run on a MariaDB: ADSYNC_TEST_STATEMENTS names the file to which TestDeployment_StatementsNameTheirShard of test/e2e has
 // written them, with what it knows of the tables. `make test-vitess` makes both, and `make test-services` judges what its own run has sent.
 //
 // It is a module of its own, so that Vitess's dependencies stay out of adsync's.
@@ -32,9 +32,9 @@ type statement struct {
 
 func readRecording(t *testing.T) recording {
 	t.Helper()
-	path := os.Getenv("ADSYNC_STATEMENTS")
+	path := os.Getenv("ADSYNC_TEST_STATEMENTS")
 	if path == "" {
-		t.Skip("ADSYNC_STATEMENTS names no recording: run make test-vitess")
+		t.Skip("ADSYNC_TEST_STATEMENTS names no recording: run make test-vitess")
 	}
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
