@@ -127,7 +127,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	now, noted := f.own.clock(), f.noted
 	alone := f.seen && !f.others
 	if noted != "" && !changed && !alone && (f.barred.IsZero() || now.Sub(f.barred) < barredMost) {
-		f.bar(ctx, now, othersServer)
+		f.bar(ctx, now, nil)
 		f.mu.Unlock()
 		return false, changed
 	}
@@ -139,12 +139,12 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	defer f.mu.Unlock()
 	f.movedAt = f.own.clock()
 	if err != nil {
-		f.bar(ctx, now, "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can", "err", err)
+		f.bar(ctx, now, err)
 		return false, changed
 	}
 	f.noted = recorded
 	if recorded != server {
-		f.bar(ctx, now, othersServer)
+		f.bar(ctx, now, nil)
 		return false, changed
 	}
 	f.useServer(ctx, server)
@@ -166,14 +166,24 @@ func (f *fallback) useServer(ctx context.Context, server string) {
 	f.server, f.barred = server, time.Time{}
 }
 
-const othersServer = "other processes use another server of redis: this one makes no calls until it reaches that one"
+const (
+	othersServer = "other processes use another server of redis: this one makes no calls until it reaches that one"
+	notRecorded  = "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can"
+)
 
-// bar stops the calls of this process, until it uses a server again. It logs why, once.
-func (f *fallback) bar(ctx context.Context, now time.Time, why string, args ...any) {
-	if f.barred.IsZero() {
-		f.barred, f.why = now, why
-		f.log.WarnContext(ctx, why, args...)
+// bar stops the calls of this process, until it uses a server again: since it cannot record the server that it reaches, or since others use another. It
+// logs why, once.
+func (f *fallback) bar(ctx context.Context, now time.Time, err error) {
+	if !f.barred.IsZero() {
+		return
 	}
+	f.barred, f.why = now, othersServer
+	if err != nil {
+		f.why = notRecorded
+		f.log.WarnContext(ctx, notRecorded, "err", err)
+		return
+	}
+	f.log.WarnContext(ctx, othersServer)
 }
 
 func (f *fallback) isBarred() bool {
