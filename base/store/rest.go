@@ -84,7 +84,6 @@ func (s *Store) CountWaits(ctx context.Context, media string, states []task.Stat
 func (s *Store) EndWaits(ctx context.Context, media string, states []task.State, now time.Time) (ended int, err error) {
 	all, err := s.CountWaits(ctx, media, states, now)
 	for err == nil && ended < all {
-		var list []Due
 		list, err := s.readDue(ctx, waitingForTime+" ORDER BY due_at LIMIT ?", states, At(now), media, s.Data.rowsPerStatement(5))
 		if err != nil || len(list) == 0 {
 			return ended, err

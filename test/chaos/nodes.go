@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"adsync/test/services/local"
@@ -50,18 +48,11 @@ var mariadbPairScenarios = []scenario{
 
 func withBrokers(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
 	d := &local.KafkaCluster{}
-	undo = func(context.Context) error {
-		s.brokers, s.brokerAt, s.more = nil, nil, nil
-		return d.Stop()
-	}
-	dir, err := os.MkdirTemp(s.dir, "brokers-")
-	if err == nil {
-		err = d.Launch(ctx, dir, s.ports, io.Discard)
-	}
+	undo, err = s.launch(ctx, "brokers", d, func() { s.brokers, s.brokerAt = nil, nil })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start three brokers: %w", err), undo(ctx))
+		return nil, err
 	}
-	s.brokers, s.more = d, append(s.more, d.Servers()...)
+	s.brokers = d
 	s.brokerAt = map[string]any{"brokers": d.Addrs(), "replication": 3, "min_insync": 2}
 	return undo, nil
 }
@@ -69,19 +60,14 @@ func withBrokers(ctx context.Context, s *stack) (undo func(context.Context) erro
 // withPair has adsync use an account that a replica refuses to write for.
 func withPair(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
 	d := &local.MariaDBPair{}
-	undo = func(context.Context) error {
-		s.pair, s.account, s.more = nil, root, nil
+	undo, err = s.launch(ctx, "pair", d, func() {
+		s.pair, s.account = nil, root
 		s.write(s.mariadbServer)
-		return d.Stop()
-	}
-	dir, err := os.MkdirTemp(s.dir, "pair-")
-	if err == nil {
-		err = d.Launch(ctx, dir, s.ports, io.Discard)
-	}
+	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start MariaDB with a replica: %w", err), undo(ctx))
+		return nil, err
 	}
-	s.pair, s.account, s.more = d, "adsync", append(s.more, d.Servers()...)
+	s.pair, s.account = d, "adsync"
 	s.write(d.Writer())
 	// The rights that docs/operations.md lists, on the databases that are made later.
 	for _, statement := range []string{

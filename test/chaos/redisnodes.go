@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"adsync/test/services/local"
@@ -132,23 +129,7 @@ func (t *trial) sentinelLoses(ctx context.Context, do, undo func(master *local.S
 	if err != nil {
 		return err
 	}
-	if err := t.wait(ctx, beforeLoss); err != nil {
-		return err
-	}
-	if err := do(master); err != nil {
-		return err
-	}
-	t.strike("masters lost", 1)
-	t.lose([]string{"tencent", "oceanengine"}, nil)
-	began := time.Now()
-	if _, err := t.stack.sentinel.AwaitMaster(ctx, master); err != nil {
-		return err
-	}
-	t.log("another master after %s", time.Since(began).Round(100*time.Millisecond))
-	if err := undo(master); err != nil {
-		return err
-	}
-	return t.wait(ctx, backWithin+callsWindow)
+	return t.replaced(ctx, master, do, undo, loss{media: []string{"tencent", "oceanengine"}}, t.stack.sentinel.AwaitMaster)
 }
 
 // clusterLoses does something to the node that has Tencent's keys, undoes it when another has them, and waits until calls are back.
@@ -157,20 +138,31 @@ func (t *trial) clusterLoses(ctx context.Context, do, undo func(owner *local.Ser
 	if err != nil {
 		return err
 	}
+	await := func(ctx context.Context, old *local.Server) (*local.Server, error) {
+		return t.stack.cluster.AwaitOwner(ctx, slotKey, old)
+	}
+	return t.replaced(ctx, owner, do, undo, loss{media: []string{"tencent"}, others: []string{"oceanengine"}}, await)
+}
+
+// replaced does something to a server, undoes it when await has returned the one in its place, and waits until calls are back.
+func (t *trial) replaced(
+	ctx context.Context, server *local.Server, do, undo func(*local.Server) error, l loss,
+	await func(ctx context.Context, old *local.Server) (*local.Server, error),
+) error {
 	if err := t.wait(ctx, beforeLoss); err != nil {
 		return err
 	}
-	if err := do(owner); err != nil {
+	if err := do(server); err != nil {
 		return err
 	}
-	t.strike("nodes lost", 1)
-	t.lose([]string{"tencent"}, []string{"oceanengine"})
+	t.strike("servers lost", 1)
+	t.lose(l.media, l.others)
 	began := time.Now()
-	if _, err := t.stack.cluster.AwaitOwner(ctx, slotKey, owner); err != nil {
+	if _, err := await(ctx, server); err != nil {
 		return err
 	}
-	t.log("another node after %s", time.Since(began).Round(100*time.Millisecond))
-	if err := undo(owner); err != nil {
+	t.log("another server after %s", time.Since(began).Round(100*time.Millisecond))
+	if err := undo(server); err != nil {
 		return err
 	}
 	return t.wait(ctx, backWithin+callsWindow)
@@ -178,18 +170,11 @@ func (t *trial) clusterLoses(ctx context.Context, do, undo func(owner *local.Ser
 
 func withSentinel(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
 	d := &local.RedisSentinel{}
-	undo = func(context.Context) error {
-		s.sentinel, s.redisAt, s.more = nil, nil, nil
-		return d.Stop()
-	}
-	dir, err := os.MkdirTemp(s.dir, "sentinel-")
-	if err == nil {
-		err = d.Launch(ctx, dir, s.ports, io.Discard)
-	}
+	undo, err = s.launch(ctx, "sentinel", d, func() { s.sentinel, s.redisAt = nil, nil })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start Redis with Sentinel: %w", err), undo(ctx))
+		return nil, err
 	}
-	s.sentinel, s.more = d, append(s.more, d.Servers()...)
+	s.sentinel = d
 	s.redisAt = map[string]any{"mode": "sentinel", "master_name": local.SentinelMaster, "addrs": d.Addrs()}
 	return undo, nil
 }
@@ -197,18 +182,11 @@ func withSentinel(ctx context.Context, s *stack) (undo func(context.Context) err
 func withCluster(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
 	// Without this the loss of one node stops all others.
 	d := &local.RedisCluster{Settings: []string{"cluster-require-full-coverage no"}}
-	undo = func(context.Context) error {
-		s.cluster, s.redisAt, s.more = nil, nil, nil
-		return d.Stop()
-	}
-	dir, err := os.MkdirTemp(s.dir, "cluster-")
-	if err == nil {
-		err = d.Launch(ctx, dir, s.ports, io.Discard)
-	}
+	undo, err = s.launch(ctx, "cluster", d, func() { s.cluster, s.redisAt = nil, nil })
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start a Redis Cluster: %w", err), undo(ctx))
+		return nil, err
 	}
-	s.cluster, s.more = d, append(s.more, d.Servers()...)
+	s.cluster = d
 	s.redisAt = map[string]any{"mode": "cluster", "addrs": d.Addrs()}
 	return undo, nil
 }

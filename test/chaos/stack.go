@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -140,6 +143,30 @@ func (s *stack) close() error {
 	err := local.KillAll(s.servers)
 	s.ports.Release()
 	return err
+}
+
+// launch starts the servers that a scenario has in the place of single ones, with their data in a folder of the name. What it returns undoes that: it
+// calls forget, and ends them.
+func (s *stack) launch(ctx context.Context, name string, d interface {
+	Launch(ctx context.Context, dir string, ports *local.Ports, stderr io.Writer) error
+	Servers() []*local.Server
+	Stop() error
+}, forget func(),
+) (undo func(context.Context) error, err error) {
+	undo = func(context.Context) error {
+		s.more = nil
+		forget()
+		return d.Stop()
+	}
+	dir, err := os.MkdirTemp(s.dir, name+"-")
+	if err == nil {
+		err = d.Launch(ctx, dir, s.ports, io.Discard)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the servers of %s: %w", name, err), undo(ctx))
+	}
+	s.more = append(s.more, d.Servers()...)
+	return undo, nil
 }
 
 // heal ends what the proxies do, and has all servers run and answer.
