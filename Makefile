@@ -206,6 +206,11 @@ chaos-mutants: ## Take adsync's own mechanisms out, one at a time, and show that
 	$(GO) build -o bin/chaos ./test/chaos
 	$(CHAOS) -mutants $(or $(MUTANT),all)
 
+.PHONY: soak
+soak: ## Keep a deployment under steady load for MINUTES (60), lose a node every five, and judge whether anything grew.
+	$(GO) build -o bin/chaos ./test/chaos
+	$(CHAOS) -soak $(or $(MINUTES),60)
+
 # FLAGS takes what else `go run ./test/freshness -help` tells.
 .PHONY: freshness
 freshness: ## Measure how old the figures in the summaries are, under limits (ACCOUNTS=… MINUTES=… FLAGS=…).

@@ -40,6 +40,11 @@ func TestParseOptions(t *testing.T) {
 	require.NotZero(t, o.seed, "a new one")
 	require.Len(t, o.scenarios, len(groups)*perGroup)
 
+	o, err = parseOptions([]string{"-soak", "60"}, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, o.scenarios, 1)
+	require.Equal(t, 15, o.scenarios[0].speed, "15 hours of the world's day")
+
 	for _, tt := range []struct {
 		args []string
 		err  string
@@ -47,6 +52,8 @@ func TestParseOptions(t *testing.T) {
 		{[]string{"-scenario", "nothing"}, `there is no scenario "nothing": want one of`},
 		{[]string{"-scenario", "redis-killed", "-long"}, "exclude each other"},
 		{[]string{"-parallel", "0"}, "want 1 or more"},
+		{[]string{"-soak", "9"}, "want 10 to 900 minutes"},
+		{[]string{"-soak", "60", "-long"}, "and no -scenario"},
 		{[]string{"-mutants", "nobody"}, `there is no mutant "nobody"`},
 		{[]string{"-mutants", "all", "-long"}, "leave the other flags out"},
 	} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -37,9 +38,9 @@ type deployment struct {
 	external  map[int64]string // the platforms' ids of the accounts
 }
 
-// deploy makes the tables, the world and the settings, and starts the processes. Close the deployment also after an
+// deploy makes the tables, the world and the settings for a scenario, and starts the processes. Close the deployment also after an
 // error.
-func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64, change func(settings map[string]any)) (*deployment, error) {
+func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64, of scenario) (*deployment, error) {
 	d := &deployment{stack: s, name: name, dir: dir, program: program}
 	for _, database := range []string{d.database("config"), d.database("data")} {
 		if _, err := s.db.ExecContext(ctx, "CREATE DATABASE "+database+" CHARACTER SET utf8mb4"); err != nil {
@@ -47,13 +48,13 @@ func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64
 		}
 	}
 	var err error
-	if d.world, err = startWorld(ctx, program, dir, s, seed); err != nil {
+	if d.world, err = startWorld(ctx, program, dir, s, seed, cmp.Or(of.speed, usualSpeed)); err != nil {
 		return d, err
 	}
 	if err := d.world.limit(ctx, callsASecond); err != nil {
 		return d, err
 	}
-	if err := d.prepare(ctx, change); err != nil {
+	if err := d.prepare(ctx, of.settings); err != nil {
 		return d, err
 	}
 	if d.store, err = store.Open(ctx, d.databases(root, s.tables.Addr()), slog.New(slog.DiscardHandler)); err != nil {

@@ -172,6 +172,13 @@ func (i *instance) alive() bool {
 	}
 }
 
+// lives returns how often the process was started.
+func (i *instance) lives() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.starts
+}
+
 // heldByPoint tells whether a fail point has stopped the process.
 func (i *instance) heldByPoint() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", i.process.PID()))

@@ -3,6 +3,7 @@
 //	go run ./test/chaos                                   a seeded selection
 //	go run ./test/chaos -long                             all scenarios
 //	go run ./test/chaos -scenario redis-flushall -seed 7  one of them again
+//	go run ./test/chaos -soak 60                          an hour of steady load, in which one node after the other is lost
 //	go run ./test/chaos -list
 //
 // It starts real Kafka, MariaDB and Redis servers for itself, builds adsync with its fail points (tag chaos), and runs
@@ -84,6 +85,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.parallel, "parallel", 1, "how many stacks of servers run side by side")
 	flags.StringVar(&o.program, "program", "", "an adsync that was built with the tag chaos (default a new build)")
 	flags.StringVar(&o.out, "out", "test/chaos/out", "the `directory` for histories, logs and verdicts")
+	minutes := flags.Int("soak", 0, "instead of scenarios, have steady load for so many `minutes` and lose a node every five")
 	flags.BoolVar(&o.list, "list", false, "list the scenarios")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -95,6 +97,11 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 		o.seed = 1 + rand.Int64N(99_999)
 	}
 	switch {
+	case *minutes != 0:
+		if *minutes < soakLeast || *minutes > soakMost || *names != "" || *broken != "" || *long {
+			return o, fmt.Errorf("-soak %d: want %d to %d minutes, and no -scenario, -mutants or -long", *minutes, soakLeast, soakMost)
+		}
+		o.scenarios = []scenario{soak(time.Duration(*minutes) * time.Minute)}
 	case *broken != "":
 		var err error
 		if o.mutants, err = chooseMutants(*broken); err != nil || *names != "" || *long || o.program != "" {

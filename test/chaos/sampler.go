@@ -23,6 +23,7 @@ const (
 // sampler reads the tables again and again, straight from MariaDB, has the judge compare, and writes down what changed.
 type sampler struct {
 	db      *sql.DB
+	every   time.Duration
 	history *json.Encoder
 	file    *os.File
 
@@ -35,7 +36,7 @@ type sampler struct {
 }
 
 // newSampler opens the data database for a sampler that writes its history to a file.
-func newSampler(dsn, history string) (*sampler, error) {
+func newSampler(dsn, history string, every time.Duration) (*sampler, error) {
 	db, err := sql.Open("mysql", dsn+"?parseTime=true&timeout=2s&readTimeout=5s")
 	if err != nil {
 		return nil, err
@@ -44,13 +45,13 @@ func newSampler(dsn, history string) (*sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{db: db, file: file, history: json.NewEncoder(file)}, nil
+	return &sampler{db: db, every: every, file: file, history: json.NewEncoder(file)}, nil
 }
 
 func (s *sampler) start(ctx context.Context) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.done.Go(func() {
-		ticker := time.NewTicker(sampleInterval)
+		ticker := time.NewTicker(s.every)
 		defer ticker.Stop()
 		for n := 0; ; n++ {
 			select {

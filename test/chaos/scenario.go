@@ -27,6 +27,9 @@ type scenario struct {
 	mayEnd bool
 	// extra is how much longer than others it may take.
 	extra time.Duration
+	// sampleEvery is how often the tables are read, sampleInterval if it is 0; speed is that of the world's clock, usualSpeed if it is 0.
+	sampleEvery time.Duration
+	speed       int
 	// settings changes what all processes are configured with.
 	settings func(map[string]any)
 	// before prepares the servers, before anything is deployed on them; what it returns undoes that.

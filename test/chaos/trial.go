@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +73,7 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 		return judge.Verdict{}, err
 	}
 	name := fmt.Sprintf("chaos_%d_%d", time.Now().UnixMilli(), seed)
-	d, err := deploy(ctx, r.stack, r.program, dir, name, seed, s.settings)
+	d, err := deploy(ctx, r.stack, r.program, dir, name, seed, s)
 	defer func() {
 		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
@@ -127,7 +128,7 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err := t.start(ctx); err != nil {
 		return judge.Verdict{}, fmt.Errorf("start: %w", err)
 	}
-	samples, err := newSampler(t.stack.dsn()+t.database("data"), filepath.Join(t.dir, "history.jsonl"))
+	samples, err := newSampler(t.stack.dsn()+t.database("data"), filepath.Join(t.dir, "history.jsonl"), cmp.Or(t.scenario.sampleEvery, sampleInterval))
 	if err != nil {
 		return judge.Verdict{}, err
 	}

@@ -18,9 +18,9 @@ import (
 // zone is that of all simulated accounts.
 var zone = time.FixedZone("UTC+8", 8*60*60)
 
-// speed is how many seconds of the world pass in a real one: its figures move every 3 minutes of its own time, and an
-// older answer must be told from a newer one within a scenario.
-const speed = 60
+// usualSpeed is how many seconds of the world pass in a real one: its figures move every 3 minutes of its own time, and
+// an older answer must be told from a newer one within a scenario.
+const usualSpeed = 60
 
 // world is the simulated platforms, in a process of their own.
 type world struct {
@@ -33,7 +33,7 @@ type world struct {
 const callTime = 200 * time.Millisecond
 
 // startWorld starts a world whose clock stands at a morning of its day today and goes fast: the day must outlast the scenario.
-func startWorld(ctx context.Context, program, logs string, s *stack, seed int64) (*world, error) {
+func startWorld(ctx context.Context, program, logs string, s *stack, seed int64, speed int) (*world, error) {
 	port, err := s.ports.Take()
 	if err != nil {
 		return nil, err
