@@ -13,11 +13,12 @@
 --           of how many limits more was taken than granted, for each of these: the limit and how much more,
 --           how many calls will not be made, for each of these: its moment, how many limits, each with the cost,
 --           then for each want: importance, weight, group, demand, rows, how many common limits, each with the cost,
---           how many calls, how many limits of its own each has, the costs of these, and call by call its rows and they themselves;
+--           how many calls, how many limits of its own each has, how many more are expected, when the first of these and how far apart,
+--           the costs of a call's own limits, and call by call its rows and they themselves;
 --           a cost of 0 is that of the rows that a call is thought to match
 --
 -- Returns {now, the number of the hash of pauses, the points and ends of these if the number is another,
---          for each want {rate, by, opens, then for each start the call and when}, the run id of the server or ""}
+--          for each want {rate, by, opens, 1 if a limit is scarce, then for each start the call and when}, the run id of the server or ""}
 -- Times are microseconds; limits and calls count from 0 and by is -1 for none; the rate is of 1000 s.
 --
 -- One script and not a command per key: between the look at one limit and the take from another a second process would take the same
@@ -227,6 +228,12 @@ local function share(l, me)
   return left
 end
 
+local function demand(l)
+  local all = 0
+  for _, c in pairs(l.claims) do all = all + math.min(c.demand, c.most) end
+  return all
+end
+
 local function processes(l)
   local seen, n = {}, 0
   for _, c in pairs(l.claims) do
@@ -278,6 +285,15 @@ local function take(l, t, cost)
   end
 end
 
+local function inStep(l, from)
+  if not l.loaded then load(l) end
+  if l.bursts or l.every == 0 then return from end
+  local i = search(l.granted, from)
+  if i == 1 or l.granted[i - 1] < now - l.every then return from end
+  local last = l.granted[i - 1]
+  return last + math.ceil((from - last) / l.every) * l.every
+end
+
 local function costOf(cost, rows)
   if cost == 0 then cost = rows end
   return math.max(1, cost)
@@ -301,12 +317,13 @@ while at < #ARGV do
   local w = {importance = arg(), weight = arg(), group = arg(), demand = number(), rows = number(), taken = 0, common = {}, costs = {}, ownCosts = {}, calls = {}}
   w.who = w.importance .. '\n' .. process .. '\n' .. w.group
   for n = 1, number() do w.common[n], w.costs[n] = number(), number() end
-  local calls, own = number(), number()
+  local calls, own, expected, after, every = number(), number(), number(), number(), number()
   for n = 1, own do w.ownCosts[n] = number() end
   for i = 1, calls do
-    w.calls[i] = {rows = number()}
+    w.calls[i] = {rows = number(), from = 0}
     for j = 1, own do w.calls[i][j] = number() end
   end
+  for n = 0, expected - 1 do w.calls[calls + n + 1] = {rows = 0, from = now + after + n * every} end
   for n, i in ipairs(w.common) do
     local all = claims(limits[i])
     if not all[w.who] then all[w.who] = {process = process, most = 2147483647, paid = now} end
@@ -318,7 +335,7 @@ end
 
 for _, w in ipairs(wants) do
   w.fair, w.soon, w.held, w.rate, w.rates = #w.calls, now + horizon, -1, 0, {}
-  w.free, w.over, w.starts = now, {}, {}
+  w.free, w.over, w.starts, w.scarce = now, {}, {}, 0
   for i, index in ipairs(w.common) do
     local l = limits[index]
     local c = l.claims[w.who]
@@ -327,6 +344,7 @@ for _, w in ipairs(wants) do
     local part = rate * (now + horizon - c.paid) / costOf(w.costs[i], w.rows)
     if part < w.fair then w.fair, w.held = part, index end
     w.soon = math.min(w.soon, now + math.floor(horizon / processes(l)))
+    if demand(l) * l.every >= horizon then w.scarce = 1 end
     local r = rate / costOf(w.costs[i], w.rows) * 1000000
     if w.rate == 0 or r < w.rate then w.rate = r end
     w.rates[i] = rate
@@ -341,8 +359,13 @@ local function grant(w, last, most)
     if not w.over[i] then
       if #w.starts >= most then return end
       local by
-      w.free, by = earliest(w.free, w.common, w.costs, own.rows)
+      local from = own.from
+      if from > 0 then
+        for _, index in ipairs(w.common) do from = math.max(from, inStep(limits[index], own.from)) end
+      end
+      w.free, by = earliest(math.max(w.free, from), w.common, w.costs, own.rows)
       if by >= 0 then w.held = by end
+      if w.free > last and own.from > 0 then return end
       if w.free > last then
         w.by, w.opens = w.held, w.free
         return
@@ -386,7 +409,7 @@ for n, w in ipairs(wants) do
   end
   local opens = 0
   if w.opens > 0 then opens = w.opens - now end
-  answers[n] = {math.ceil(w.rate * 1000), w.by, opens}
+  answers[n] = {math.ceil(w.rate * 1000), w.by, opens, w.scarce}
   for _, s in ipairs(w.starts) do
     answers[n][#answers[n] + 1] = s[1]
     answers[n][#answers[n] + 1] = s[2]

@@ -29,6 +29,13 @@ const (
 	touchEvery = askEvery + askEvery/10
 	// askApart is how long after an ask those wait that come meanwhile, to be asked for together. The first call after a rest waits for nobody.
 	askApart = 20 * time.Millisecond
+	// Calls that are expected are asked for ahead where others want what is left. A moment that nobody takes in time passes unused, and calls come in heaps:
+	// so their moments begin expectedAfter from the ask, and are fewer than calls by expectedPart. With fewer than expectedLeast within the horizon more
+	// would pass unused than is saved. How many come is the mean of about cameForgotten.
+	expectedAfter = 250 * time.Millisecond
+	expectedPart  = 0.8
+	expectedLeast = 4
+	cameForgotten = 2 * horizonTime
 	// roundCalls is how many more calls than others an account may have before they go first, and roundsForgotten how long it takes until about two
 	// thirds of that are forgotten.
 	roundCalls      = 10
@@ -154,6 +161,7 @@ func (d *desk) join(t *ticket, importance int) {
 		l = &line{id: id, served: map[string]*tally{}}
 		d.lines[id] = l
 	}
+	l.comes(t.call, now)
 	t.line, t.waits = l, true
 	if l.served[t.call.Account] == nil {
 		l.served[t.call.Account] = &tally{calls: l.least, at: now}
@@ -201,6 +209,7 @@ func (d *desk) takeSpare(c Call, importance int, now time.Time) (slot, bool) {
 			} else {
 				l.spare = slices.Delete(l.spare, i, i+1)
 			}
+			l.comes(c, now)
 			return s, true
 		}
 	}
@@ -331,6 +340,7 @@ func (d *desk) deliver(a asked, got answer, err error) {
 	d.w.metrics.asks.WithLabelValues(d.media).Inc()
 	for i, l := range a.lines {
 		l.askAt = time.Time{}
+		l.serve(d) // Those who came meanwhile have what was granted ahead.
 		if slices.ContainsFunc(a.tickets[i], func(t *ticket) bool { return t.waits && !slices.Contains(l.held, t) }) {
 			l.askAt = d.askAgain(got)
 		}
@@ -395,13 +405,16 @@ func (d *desk) compose() asked {
 	for _, l := range lines {
 		d.release(l, now)
 		l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
-			if s.at == 0 || s.from.Before(now.Add(handBackAhead)) {
+			if s.at == 0 || s.from.Before(now.Add(handBackAhead)) || s.ahead && l.askAt.After(now) {
 				return false
 			}
 			common, own := rules.cover(s.call, now.Add(d.ahead))
 			u := unused{at: s.at}
 			u.limits, u.costs = charged(slices.Concat(common, own), s.rows)
 			a.unused = append(a.unused, u)
+			if s.ahead && len(l.granted) > 0 {
+				l.granted[len(l.granted)-1].n--
+			}
 			return true
 		})
 		if l.askAt.After(now) {
@@ -434,8 +447,15 @@ func (d *desk) compose() asked {
 			want.calls = append(want.calls, call)
 			tickets = append(tickets, t)
 		}
-		if len(tickets) > 0 {
-			want.rows /= len(tickets)
+		want.rows /= max(1, len(tickets))
+		if e := l.expects(now); e.calls > 0 && !d.paused(l.call, now) {
+			common, own := rules.cover(l.call, now.Add(d.ahead))
+			if len(own) == 0 && !slices.ContainsFunc(common, func(x charge) bool { return x.hasBurst() }) {
+				want.common, want.costs = charged(common, 0)
+				want.expected = e
+			}
+		}
+		if len(tickets)+want.expected.calls > 0 {
 			a.wants, a.lines, a.tickets = append(a.wants, want), append(a.lines, l), append(a.tickets, tickets)
 		}
 	}
@@ -465,16 +485,22 @@ func (d *desk) give(a asked, want int, g given, got answer) {
 		waits[i] = true
 	}
 	for _, s := range g.starts {
-		t := a.tickets[want][s.call]
+		t := &ticket{call: l.call} // Nobody waits for it yet.
+		if s.call < len(a.tickets[want]) {
+			t = a.tickets[want][s.call]
+		}
 		delete(waits, s.call)
-		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread), call: t.call, rows: w.calls[s.call].rows}
+		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread), call: t.call, rows: w.call(s.call).rows}
 		if !got.clock.IsZero() {
 			x.at = got.clock.UnixMicro() + s.at
 		}
-		if len(w.calls[s.call].own) > 0 {
+		if len(w.call(s.call).own) > 0 {
 			x.account = t.call.Account
 		}
 		switch {
+		case s.call >= len(a.tickets[want]):
+			x.ahead = true
+			l.keep(x)
 		case !t.waits:
 			d.takeBack(l, x)
 		case !d.holdPaused(t, now):
@@ -489,6 +515,7 @@ func (d *desk) give(a asked, want int, g given, got answer) {
 		}
 	}
 	l.granted = append(l.granted, batch{now, len(g.starts)})
+	l.scarce = g.scarce && g.by == none && !got.clock.IsZero()
 	if g.by == none || slices.Contains(w.common, g.by) {
 		return
 	}
@@ -621,10 +648,10 @@ func (d *desk) giveBack(t *ticket, s slot) {
 
 // takeBack gives a slot that is not used to who waits in its line, else to the other processes.
 func (d *desk) takeBack(l *line, s slot) {
-	i, _ := slices.BinarySearchFunc(l.spare, s, func(a, b slot) int { return a.from.Compare(b.from) })
-	l.spare = slices.Insert(l.spare, i, s)
+	l.keep(s)
 	l.serve(d)
-	if at := d.w.now().Add(handBackWithin); len(l.spare) > 0 && s.at != 0 && s.from.After(at.Add(handBackAhead)) {
+	at := d.w.now().Add(handBackWithin)
+	if slices.Contains(l.spare, s) && s.at != 0 && !s.ahead && s.from.After(at.Add(handBackAhead)) {
 		d.tellBy(at)
 	}
 }

@@ -31,6 +31,11 @@ type line struct {
 	askAt   time.Time         // there is no use in asking before
 	spare   []slot            // granted to calls that were given up, in order
 	granted []batch           // within the horizon
+	// How many calls came of late, and when and which the last one was; and whether others want what this line leaves, and it had all that it asked for.
+	came   float64
+	cameAt time.Time
+	call   Call
+	scarce bool
 	// What was told last of those who wait: the limit that holds back the first of them, and before when it cannot start.
 	by    Key
 	every time.Duration // between two calls of it
@@ -61,6 +66,7 @@ type slot struct {
 	call        Call   // one that it was granted for
 	rows        int    // that it was thought to match
 	at          int64  // its moment by the ledger; 0 for one that is of no use to others
+	ahead       bool   // it was granted for a call that was expected
 }
 
 // ticket is a call that waits, or has waited.
@@ -97,6 +103,32 @@ func (l *line) serve(d *desk) {
 		}
 		return false
 	})
+}
+
+// keep keeps a slot for who comes.
+func (l *line) keep(s slot) {
+	i, _ := slices.BinarySearchFunc(l.spare, s, func(a, b slot) int { return a.from.Compare(b.from) })
+	l.spare = slices.Insert(l.spare, i, s)
+}
+
+// comes notes that a call has come.
+func (l *line) comes(c Call, now time.Time) {
+	l.came, l.cameAt, l.call = l.cameBy(now)+1, now, c
+}
+
+// cameBy is how many calls came in about the time of cameForgotten.
+func (l *line) cameBy(now time.Time) float64 {
+	return l.came * math.Exp(-now.Sub(l.cameAt).Seconds()/cameForgotten.Seconds())
+}
+
+// expects is what will come within the horizon, to be asked for ahead. While there is enough for all, calls are asked for as they come.
+func (l *line) expects(now time.Time) expected {
+	n := int(expectedPart * l.cameBy(now) * horizonTime.Seconds() / cameForgotten.Seconds())
+	if !l.scarce || n < expectedLeast || l.id.rows != "" {
+		return expected{}
+	}
+	n = min(n, callsMax)
+	return expected{calls: n, after: expectedAfter.Microseconds(), every: (horizonTime - expectedAfter).Microseconds() / int64(n)}
 }
 
 // insert puts a ticket in its place.

@@ -104,12 +104,38 @@ type want struct {
 	costs      []int    // how much a call takes of these; nil means 1, and 0 what it is thought to match
 	ownCosts   []int    // and of those of its account, in the order of wanted.own
 	calls      []wanted // the first goes first
+	expected   expected // come after these
 }
 
 // wanted is one call of a want.
 type wanted struct {
 	own  []int // of the ask's limits, those of its account
 	rows int   // how many it is thought to match
+	from int64 // the moment before which it is not granted; 0 for one that waits
+}
+
+// expected are calls that nobody waits for yet: the first is granted that long after the ask at the earliest, and each of the others so much
+// after the one before. No account's limit covers them, and none of rows.
+type expected struct {
+	calls        int
+	after, every int64
+}
+
+// call returns a call of a want by its number, which goes on with those expected.
+func (w want) call(n int) wanted {
+	if n < len(w.calls) {
+		return w.calls[n]
+	}
+	return wanted{}
+}
+
+// all returns all calls of a want that is asked now.
+func (w want) all(now int64) []wanted {
+	all := slices.Clip(w.calls)
+	for n := range w.expected.calls {
+		all = append(all, wanted{from: now + w.expected.after + int64(n)*w.expected.every})
+	}
+	return all
 }
 
 // ask is everything that a process asks at a moment, the more important first.
@@ -142,6 +168,7 @@ type given struct {
 	rate   float64 // calls of the kind that the claimant may have each second, whatever it wants; 0 where nothing limits them
 	by     int     // the limit that holds back the first call that was not granted, or none
 	opens  int64   // the moment before which that call cannot start, from now on; 0 if all were granted
+	scarce bool    // all who claim a limit want more of it together than there is
 }
 
 // nth is one of costs, of which none means 1 each.
@@ -228,7 +255,7 @@ func (p *plan) answer(now int64, a ask) []given {
 		t.grant(now+p.horizon, t.fair)
 	}
 	for _, t := range turns {
-		t.grant(t.soon, len(t.want.calls))
+		t.grant(t.soon, len(t.calls))
 	}
 	out := make([]given, len(a.wants))
 	for i, t := range turns {
@@ -257,9 +284,11 @@ func claimOf(b *book, now int64, who claimant) *claim {
 
 // turn is the state of a want that is being answered.
 type turn struct {
+	now    int64
 	ask    ask
 	books  []*book
 	want   want
+	calls  []wanted  // with those expected
 	claims []*claim  // of its common limits
 	rates  []float64 // of them: how much a microsecond it may have
 	fair   int       // how many calls are its share until the horizon
@@ -273,8 +302,9 @@ type turn struct {
 
 func (p *plan) turn(now int64, a ask, w want, books []*book) *turn {
 	who := claimant{a.process, w.importance, w.group}
-	t := &turn{ask: a, books: books, want: w, soon: now + p.horizon, held: none, free: now, over: make([]bool, len(w.calls)), given: given{by: none}}
-	fair := float64(len(w.calls))
+	t := &turn{now: now, ask: a, books: books, want: w, soon: now + p.horizon, held: none, free: now, calls: w.all(now), given: given{by: none}}
+	t.over = make([]bool, len(t.calls))
+	fair := float64(len(t.calls))
 	for i, l := range w.common {
 		b, each := books[l], float64(cost(w.costs, i, w.rows))
 		c := b.claims[who]
@@ -284,6 +314,7 @@ func (p *plan) turn(now int64, a ask, w want, books []*book) *turn {
 			fair, t.held = n, l
 		}
 		t.soon = min(t.soon, now+p.horizon/b.processes())
+		t.given.scarce = t.given.scarce || b.demand()*a.limits[l].every >= p.horizon
 		if r := rate / each * 1e6; t.given.rate == 0 || r < t.given.rate {
 			t.given.rate = r
 		}
@@ -296,16 +327,19 @@ func (p *plan) turn(now int64, a ask, w want, books []*book) *turn {
 // grant grants calls that start by last, until so many are granted in all.
 func (t *turn) grant(last int64, most int) {
 	t.given.by, t.given.opens = none, 0
-	for n, call := range t.want.calls {
+	for n, call := range t.calls {
 		if t.over[n] {
 			continue
 		}
 		if len(t.given.starts) >= most {
 			return
 		}
-		free, by := t.earliest(t.free, t.want.common, t.want.costs, call.rows)
+		free, by := t.earliest(max(t.free, t.inStep(call.from)), t.want.common, t.want.costs, call.rows)
 		if t.free = free; by != none {
 			t.held = by
+		}
+		if free > last && call.from > 0 {
+			return // Nobody waits for it.
 		}
 		if free > last {
 			t.given.by, t.given.opens = t.held, free
@@ -338,6 +372,25 @@ func (t *turn) grant(last int64, most int) {
 		t.over[n] = true
 		t.given.starts = append(t.given.starts, start{n, at})
 	}
+}
+
+// inStep is a moment, or the first after it that is whole steps after the calls that the common limits have granted last: between moments that are out of
+// step with each other, less than a step is left, which is of use to nobody.
+func (t *turn) inStep(from int64) int64 {
+	at := from
+	for _, l := range t.want.common {
+		at = max(at, t.books[l].inStep(t.now, from, t.ask.limits[l].every))
+	}
+	return at
+}
+
+func (b *book) inStep(now, from, every int64) int64 {
+	i, _ := slices.BinarySearch(b.granted, from)
+	if i == 0 || every == 0 || b.granted[i-1] < now-every {
+		return from
+	}
+	last := b.granted[i-1]
+	return last + ceilDiv(from-last, every)*every
 }
 
 // end settles the claims, and returns what was given, with moments from now on.
@@ -490,6 +543,15 @@ func (b *book) share(me claimant, all float64) float64 {
 		left -= min(demand, left/float64(len(beside)+1-i))
 	}
 	return left
+}
+
+// demand is how many calls all claimants want within the horizon.
+func (b *book) demand() int64 {
+	all := int64(0)
+	for _, c := range b.claims {
+		all += int64(min(c.demand, c.most))
+	}
+	return all
 }
 
 // processes is how many share the limit.

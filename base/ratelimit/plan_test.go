@@ -46,9 +46,10 @@ func (s scene) rowsMost() int {
 
 // taken is what a granted call of a want takes of its limits, as unused has it.
 func (w want) taken(call int, at int64) unused {
-	u := unused{at: at, limits: slices.Concat(w.common, w.calls[call].own), costs: slices.Concat(w.costs, w.ownCosts)}
+	u := unused{at: at, limits: slices.Concat(w.common, w.call(call).own), costs: slices.Concat(w.costs, w.ownCosts)}
+	u.costs = u.costs[:len(u.limits)] // Calls that are expected have no limits of their own.
 	for i := range u.costs {
-		u.costs[i] = cost(u.costs, i, w.calls[call].rows)
+		u.costs[i] = cost(u.costs, i, w.call(call).rows)
 	}
 	return u
 }
@@ -102,13 +103,20 @@ func (s scene) drawAsk(t *rapid.T) ask {
 		a.limits = append(a.limits, limitOf(k, s.spread, 1))
 	}
 	for _, importance := range []int{30, ImportanceUsual, -1} {
-		for e := range s.each {
+		for n := range s.each {
 			calls := rapid.SampledFrom([]int{0, 0, 1, 3, 20}).Draw(t, "calls")
-			if calls == 0 {
+			var e expected
+			if rapid.IntRange(0, 2).Draw(t, "some are expected") == 0 {
+				e = expected{
+					calls: rapid.IntRange(1, 20).Draw(t, "expected"), after: rapid.Int64Range(0, horizon).Draw(t, "after"),
+					every: rapid.Int64Range(0, horizon/10).Draw(t, "every"),
+				}
+			}
+			if calls+e.calls == 0 {
 				continue
 			}
-			w := want{importance: importance, group: s.each[e].Endpoint, demand: calls + rapid.IntRange(0, 20).Draw(t, "lately"), common: []int{0, 1 + e}}
-			w.costs = []int{drawCost(t, s.all), drawCost(t, s.each[e])}
+			w := want{importance: importance, group: s.each[n].Endpoint, demand: calls + rapid.IntRange(0, 20).Draw(t, "lately"), common: []int{0, 1 + n}, expected: e}
+			w.costs = []int{drawCost(t, s.all), drawCost(t, s.each[n])}
 			if s.own {
 				w.ownCosts = []int{drawCost(t, s.account[0])}
 			}
@@ -120,7 +128,7 @@ func (s scene) drawAsk(t *rapid.T) ask {
 				w.rows += c.rows
 				w.calls = append(w.calls, c)
 			}
-			w.rows /= calls
+			w.rows /= max(1, calls)
 			a.wants = append(a.wants, w)
 		}
 	}

@@ -161,7 +161,7 @@ func (r *shared) askMoments(ctx context.Context, media string, a ask) (answer, e
 		if len(w.calls) > 0 {
 			own = len(w.calls[0].own)
 		}
-		args = append(args, len(w.calls), own)
+		args = append(args, len(w.calls), own, w.expected.calls, w.expected.after, w.expected.every)
 		for n := range own {
 			args = append(args, nth(w.ownCosts, n))
 		}
@@ -220,11 +220,11 @@ func (r *shared) read(raw []any, media string, a ask, out *answer) (changes stri
 	}
 	for _, w := range wants {
 		numbers, err := integers(w)
-		if err != nil || len(numbers) < 3 || len(numbers)%2 == 0 || numbers[1] >= int64(len(a.limits)) {
+		if err != nil || len(numbers) < 4 || len(numbers)%2 == 1 || numbers[1] >= int64(len(a.limits)) {
 			return "", errStrange
 		}
-		g := given{rate: float64(numbers[0]) / 1000, by: int(numbers[1]), opens: numbers[2]}
-		for rest := numbers[3:]; len(rest) > 0; rest = rest[2:] {
+		g := given{rate: float64(numbers[0]) / 1000, by: int(numbers[1]), opens: numbers[2], scarce: numbers[3] == 1}
+		for rest := numbers[4:]; len(rest) > 0; rest = rest[2:] {
 			g.starts = append(g.starts, start{call: int(rest[0]), at: rest[1]})
 		}
 		out.wants = append(out.wants, g)
@@ -300,7 +300,7 @@ func (r *shared) count(ctx context.Context, media string, a ask, out *answer) er
 	for i, g := range out.wants {
 		for _, s := range g.starts {
 			note(a.wants[i].common, a.wants[i].costs)
-			note(a.wants[i].calls[s.call].own, a.wants[i].ownCosts)
+			note(a.wants[i].call(s.call).own, a.wants[i].ownCosts)
 		}
 	}
 	for _, l := range slices.Sorted(maps.Keys(calls)) {
@@ -314,7 +314,7 @@ func (r *shared) count(ctx context.Context, media string, a ask, out *answer) er
 		for i := range out.wants {
 			g := &out.wants[i]
 			kept := slices.DeleteFunc(g.starts, func(s start) bool {
-				return slices.Contains(a.wants[i].common, l) || slices.Contains(a.wants[i].calls[s.call].own, l)
+				return slices.Contains(a.wants[i].common, l) || slices.Contains(a.wants[i].call(s.call).own, l)
 			})
 			if len(kept) < len(g.starts) {
 				g.starts, g.by, g.opens = kept, l, left.Microseconds()

@@ -69,6 +69,48 @@ func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 	})
 }
 
+// What was granted long ago is loaded by neither: it says nothing of the step.
+func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
+	t.Parallel()
+	m := miniredis.RunT(t)
+	client := goredis.NewClient(&goredis.Options{Addr: m.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	r, p := newShared(client, redis.NewKeys("step"), testSpread, quiet), newPlan()
+	p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
+	m.SetTime(now)
+	_, err := r.ask(t.Context(), "m", ask{})
+	require.NoError(t, err)
+	k := Key{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 20, Share: 1} // every 505 ms
+	for _, tt := range []struct {
+		later  time.Duration
+		calls  int
+		starts []int64
+	}{
+		{2600 * time.Millisecond, 1, []int64{0, 505_000}}, // with the call that waits
+		{time.Second, 0, []int64{10_000, 515_000}},        // with the one of 495 ms ago
+		{2 * time.Second, 0, []int64{13_000, 518_000}},    // with none: the last is longer ago than a step
+	} {
+		now = now.Add(tt.later)
+		m.SetTime(now)
+		w := want{importance: ImportanceUsual, group: "g", demand: 2, common: []int{0}, costs: []int{1}, calls: make([]wanted, tt.calls)}
+		w.expected = expected{calls: 2 - tt.calls, after: 5_000, every: 200_000}
+		if tt.later > time.Second {
+			w.expected.after = 13_000
+		}
+		a := ask{process: "p", limits: []limit{limitOf(k, testSpread, 1)}, wants: []want{w}}
+		planned := p.answer(now.UnixMicro(), a)
+		got, err := r.ask(t.Context(), "m", a)
+		require.NoError(t, err)
+		require.Equal(t, planned[0].starts, got.wants[0].starts)
+		var starts []int64
+		for _, s := range got.wants[0].starts {
+			starts = append(starts, s.at)
+		}
+		require.Equal(t, tt.starts, starts)
+	}
+}
+
 // ledgers returns so many ledgers on one Redis that has lost nothing of late.
 func ledgers(t *testing.T, n int) (all []*shared, client goredis.UniversalClient, keys redis.Keys) {
 	t.Helper()
