@@ -41,13 +41,13 @@ import (
 	"adsync/media/oauth"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/system"
 	"adsync/media/tencent"
 	"adsync/media/token"
 	"adsync/producer"
 	"adsync/producer/api"
 	"adsync/producer/overview"
 	"adsync/producer/watch"
+	"adsync/upkeep"
 )
 
 // Platforms are the platforms that adsync can pull, in the order of their names in lists.
@@ -85,7 +85,7 @@ func RawTables() []store.RawTable {
 
 // Topics are the topics that the rows of lane call for, one per media and lane.
 func Topics(lanes []store.Lane, name func(media, lane string) string) []broker.Topic {
-	medias := append([]string{system.Name}, PlatformNames()...)
+	medias := append([]string{upkeep.Name}, PlatformNames()...)
 	topics := map[string]broker.Topic{}
 	// Rows for any media first: a row that names one overrides them.
 	for _, general := range []bool{true, false} {
@@ -174,7 +174,7 @@ type Deps struct {
 	// Partner has the business's own figures; nil when there are none.
 	Partner *store.PartnerSource
 	// Retention says what of the tables is pruned.
-	Retention system.Retention
+	Retention upkeep.Retention
 	// Tracer traces subtasks; nil when nothing is traced.
 	Tracer *trace.Tracer
 	// HTTP reaches the platforms; nil is a client of its own for each of them.
@@ -252,7 +252,7 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			all = append(all, life.Parks(h))
 		}
 	}
-	all = append(all, system.Handlers(system.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer})...)
+	all = append(all, upkeep.Handlers(upkeep.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer})...)
 	return media.NewRegistry(all...)
 }
 

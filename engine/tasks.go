@@ -7,22 +7,22 @@ import (
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/account"
-	"adsync/media/system"
+	"adsync/upkeep"
 )
 
 // DefaultTasks are the rows of cron_task that a new installation begins with. Operators change them as they like; they
 // are written once, into an empty table.
 func DefaultTasks(platforms []media.Platform) []store.NewTask {
 	tasks := []store.NewTask{
-		{Name: "system.tables", Media: system.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
-		{Name: "system.summary", Media: system.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
-		{Name: "system.partner", Media: system.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
+		{Name: "system.tables", Media: upkeep.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
+		{Name: "system.summary", Media: upkeep.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
+		{Name: "system.partner", Media: upkeep.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
 		// A day of an account is built anew whole; four times an hour, and not beside what begins at every tenth minute.
-		{Name: "system.wide", Media: system.Name, Handler: system.WideName, Cron: "7-59/15 * * * *", Lane: "normal"},
-		{Name: "system.fill", Media: system.Name, Handler: system.FillName, Cron: "~/10 * * * *", Lane: "normal", Params: `{"max_subtasks":2000}`},
-		{Name: "system.reconcile", Media: system.Name, Handler: system.ReconcileName, Cron: "0 9 * * *", Timezone: tasksZone, Lane: "offline", Params: `{"days":8}`},
+		{Name: "system.wide", Media: upkeep.Name, Handler: upkeep.WideName, Cron: "7-59/15 * * * *", Lane: "normal"},
+		{Name: "system.fill", Media: upkeep.Name, Handler: upkeep.FillName, Cron: "~/10 * * * *", Lane: "normal", Params: `{"max_subtasks":2000}`},
+		{Name: "system.reconcile", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "0 9 * * *", Timezone: tasksZone, Lane: "offline", Params: `{"days":8}`},
 		// What differed in the morning and was pulled again is looked at soon.
-		{Name: "system.reconcile.open", Media: system.Name, Handler: system.ReconcileName, Cron: "~ * * * *", Lane: "offline", Params: `{"only_open":true}`},
+		{Name: "system.reconcile.open", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "~ * * * *", Lane: "offline", Params: `{"only_open":true}`},
 	}
 	minutes := spread{}
 	for _, p := range platforms {

@@ -11,7 +11,7 @@ import (
 
 	"adsync/media"
 	"adsync/media/pull"
-	"adsync/media/system"
+	"adsync/upkeep"
 )
 
 // What comes every ten or thirty minutes begins at different ones, as long as there are any.
@@ -21,7 +21,7 @@ func TestDefaultTasks_AreSpreadOverTheMinutes(t *testing.T) {
 		begin := map[string][]string{}
 		n := 0
 		for _, task := range DefaultTasks(Platforms()) {
-			if !strings.HasPrefix(task.Name, system.Name) && strings.Contains(task.Cron, fmt.Sprintf("/%d ", period)) {
+			if !strings.HasPrefix(task.Name, upkeep.Name) && strings.Contains(task.Cron, fmt.Sprintf("/%d ", period)) {
 				begin[task.Cron] = append(begin[task.Cron], task.Name)
 				n++
 			}

@@ -12,8 +12,8 @@ import (
 	"adsync/base/metric"
 	"adsync/base/store"
 	"adsync/media"
-	"adsync/media/system"
 	"adsync/media/tencent"
+	"adsync/upkeep"
 )
 
 // pulled writes an account's figures of some days, as a pull would: by day, and in the hours 9 and 21. They differ from
@@ -86,7 +86,7 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 		b.pulled(account, days...)
 	}
 	tm := b.term()
-	handlers := media.NewRegistry(system.Handlers(system.Deps{Store: b.store, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()}})...)
+	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Store: b.store, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()}})...)
 	summary, ok := handlers.Get("system.summary")
 	require.True(t, ok)
 	work := media.Work{}

@@ -13,8 +13,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/system"
 	"adsync/producer"
+	"adsync/upkeep"
 )
 
 // liveJob is a task that a live pull orders.
@@ -171,7 +171,7 @@ func (r *liveRun) whyFailed(ctx context.Context, run store.Run) string {
 // summarise brings the summaries up to date with what was pulled.
 func (r *liveRun) summarise(ctx context.Context) error {
 	for _, t := range r.plan.Tasks() {
-		if t.Usable && t.Enabled && t.Handler == system.Name+".summary" {
+		if t.Usable && t.Enabled && t.Handler == upkeep.Name+".summary" {
 			return r.run(ctx, []liveJob{{taskID: t.ID, system: true}}, r.report.From, r.report.To)
 		}
 	}

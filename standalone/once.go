@@ -15,9 +15,9 @@ import (
 	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
-	"adsync/media/system"
 	"adsync/producer"
 	"adsync/standalone/verify"
+	"adsync/upkeep"
 )
 
 // OnceReport is the outcome of `standalone --once`, as --output json prints it.
@@ -186,9 +186,9 @@ const phases = 3
 
 func phaseOf(row producer.Task) int {
 	switch {
-	case row.Media != system.Name:
+	case row.Media != upkeep.Name:
 		return 0
-	case row.Handler != system.WideName:
+	case row.Handler != upkeep.WideName:
 		return 1
 	default:
 		return 2

@@ -27,11 +27,11 @@ import (
 	"adsync/base/telemetry"
 	"adsync/consumer"
 	"adsync/engine"
-	"adsync/media/system"
 	"adsync/producer"
 	"adsync/producer/overview"
 	"adsync/producer/page"
 	"adsync/standalone/verify"
+	"adsync/upkeep"
 )
 
 // Options shape a standalone run.
@@ -202,7 +202,7 @@ func (s *stack) open(ctx context.Context) error {
 	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
-		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner, Retention: system.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
 	return s.addServices(database, s.parts)
 }

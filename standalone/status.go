@@ -14,9 +14,9 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media/simulator"
-	"adsync/media/system"
 	"adsync/producer/overview"
 	"adsync/standalone/verify"
+	"adsync/upkeep"
 )
 
 // status is what the screen shows at one moment.
@@ -103,7 +103,7 @@ func runsOf(o overview.Overview) []runStatus {
 	var all []runStatus
 	for _, runs := range [][]overview.Run{o.Open, o.Ended} {
 		for i := range runs {
-			if r := &runs[i]; r.Media != system.Name {
+			if r := &runs[i]; r.Media != upkeep.Name {
 				all = append(all, runStatus{Task: r.Task, State: r.State, Total: r.Total, Ended: r.Ended, Rate: r.PerSecond})
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"adsync/base/task"
 	"adsync/engine"
 	"adsync/media/simulator"
-	"adsync/media/system"
 	"adsync/standalone/verify"
+	"adsync/upkeep"
 )
 
 // A story is a night of the world: from before midnight to the morning, faster than real time, with the seeded tasks on their crons
@@ -326,7 +326,7 @@ func (s *stack) settle(ctx context.Context) (cancelled int64, err error) {
 		return 0, err // The last of it has ended in this moment.
 	}
 	now := s.waiting.Now()
-	for _, media := range append(engine.PlatformNames(), system.Name) {
+	for _, media := range append(engine.PlatformNames(), upkeep.Name) {
 		stop := task.Stop{
 			ID: task.NewRunID(s.world.clock.Now()), Verb: task.Cancel, Kind: task.StopMedia, Target: media, TargetName: media,
 			Reason: "it is left over, and one round of all tasks follows", By: "standalone --once", OrderedAt: now,

@@ -15,7 +15,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/engine"
-	"adsync/media/system"
+	"adsync/upkeep"
 )
 
 // completionPatience is for how long the shell waits for names that the API knows.
@@ -87,7 +87,7 @@ func (a *app) flagCompletion(path string, f *pflag.Flag) cobra.CompletionFunc {
 	case "media", "live":
 		all = engine.PlatformNames()
 		if strings.HasPrefix(path, "adsync tasks ") {
-			all = append(all, system.Name)
+			all = append(all, upkeep.Name)
 		}
 	case "output":
 		all = []string{f.DefValue, "json"} // table or text

@@ -18,8 +18,8 @@ import (
 	"adsync/base/trace"
 	"adsync/consumer"
 	"adsync/engine"
-	"adsync/media/system"
 	"adsync/producer"
+	"adsync/upkeep"
 )
 
 // Config is every setting of the program, a section per package.
@@ -37,7 +37,7 @@ type Config struct {
 	Partner   store.PartnerConfig   `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
 	Debug     telemetry.DebugConfig `koanf:"debug" doc:"What helps to find out what a process does."`
 	Trace     trace.Config          `koanf:"trace" doc:"OpenTelemetry traces of single subtasks: the send, the work, each call, each write."`
-	Retention system.Retention      `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
+	Retention upkeep.Retention      `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
 }
 
 // defaultConfig is a deployment on one machine, but for the secrets.
@@ -55,7 +55,7 @@ func defaultConfig() Config {
 		Media:     engine.DefaultMediaConfig(),
 		Partner:   store.DefaultPartnerConfig(),
 		Trace:     trace.DefaultConfig(),
-		Retention: system.DefaultRetention(),
+		Retention: upkeep.DefaultRetention(),
 	}
 	c.Broker.Brokers = []string{"127.0.0.1:9092"}
 	return c

@@ -31,11 +31,11 @@ import (
 	"adsync/media"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/system"
 	"adsync/media/tencent"
 	"adsync/producer"
 	"adsync/producer/api"
 	"adsync/producer/overview"
+	"adsync/upkeep"
 )
 
 // now is 18:30 in Shanghai and 05:30 in New York, both on 21 November.
@@ -134,7 +134,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 // registry holds the true handlers of reports, lists and the system, and one that works on logins.
 func registry(s *store.Store) *media.Registry {
 	handlers := pull.Handlers(tencent.New(), pull.Deps{Registerer: prometheus.NewRegistry()})
-	handlers = append(handlers, system.Handlers(system.Deps{Store: s, Platforms: []media.Platform{tencent.New()}})...)
+	handlers = append(handlers, upkeep.Handlers(upkeep.Deps{Store: s, Platforms: []media.Platform{tencent.New()}})...)
 	return media.NewRegistry(append(handlers, media.Handler{Name: "tencent.token_refresh", Target: media.Logins})...)
 }
 

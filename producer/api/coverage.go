@@ -15,7 +15,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/media"
-	"adsync/media/system"
+	"adsync/upkeep"
 )
 
 const (
@@ -82,7 +82,7 @@ func (a *api) getCoverage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reaches, err := system.Reaches(c.Request.Context(), a.Store, platform, account.Tier)
+	reaches, err := upkeep.Reaches(c.Request.Context(), a.Store, platform, account.Tier)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *api) getCoverage(c *gin.Context) error {
 	all := describeCoverage(platform, rows, unusable, day.Between(from, min(to, today)), today)
 	for i := range all {
 		if r := &all[i]; r.State == stateNever && r.Day != "" {
-			r.Note = whyNoHole(reaches[system.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.Clock.Now())
+			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.Clock.Now())
 		}
 	}
 	c.JSON(http.StatusOK, gin.H{
@@ -129,7 +129,7 @@ func (a *api) unusableOf(ctx context.Context, rows []store.Coverage, accountID i
 }
 
 // whyNoHole is why a day that was never pulled is no hole, of which nothing is ordered; "" of one that is.
-func whyNoHole(reach system.Reach, account store.Account, d day.Day, now time.Time) string {
+func whyNoHole(reach upkeep.Reach, account store.Account, d day.Day, now time.Time) string {
 	zone := zoneOf(account)
 	switch first := reach.First(now, zone); {
 	case account.Parked != "":
@@ -143,7 +143,7 @@ func whyNoHole(reach system.Reach, account store.Account, d day.Day, now time.Ti
 	case d < first:
 		return "no hole: " + reach.Task + " reaches back to " + first.String()
 	}
-	if from := system.HoleFrom(d, zone); now.Before(from) {
+	if from := upkeep.HoleFrom(d, zone); now.Before(from) {
 		return "no hole before " + from.UTC().Format(time.RFC3339) + ": it is left to " + reach.Task + " until then"
 	}
 	return ""

@@ -14,7 +14,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/media"
-	"adsync/media/system"
+	"adsync/upkeep"
 )
 
 const fillSubtasksMax = 100_000
@@ -63,10 +63,10 @@ func (r *fillRequest) Validate() []httpapi.FieldError {
 		return []httpapi.FieldError{*field}
 	}
 	if r.MaxSubtasks < 0 || r.MaxSubtasks > fillSubtasksMax {
-		return []httpapi.FieldError{{Field: "max_subtasks", Detail: fmt.Sprintf("%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, system.FillMaxDefault)}}
+		return []httpapi.FieldError{{Field: "max_subtasks", Detail: fmt.Sprintf("%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, upkeep.FillMaxDefault)}}
 	}
 	if r.MaxSubtasks == 0 {
-		r.MaxSubtasks = system.FillMaxDefault
+		r.MaxSubtasks = upkeep.FillMaxDefault
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (a *api) listHoles(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answer, err := a.fill(c.Request.Context(), platforms, system.FillOptions{By: httpapi.CallerOf(c).Name})
+	answer, err := a.fill(c.Request.Context(), platforms, upkeep.FillOptions{By: httpapi.CallerOf(c).Name})
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *api) fillHoles(c *gin.Context) error {
 	var answer *holesJSON
 	deed := func(ctx context.Context, changes func() error) (any, error) {
 		// Also when one platform's holes cannot be told: the others' are ordered.
-		answer, err = a.fill(ctx, platforms, system.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
+		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
 		if answer.Ordered > 0 {
 			a.Producer.Wake()
 		}
@@ -140,13 +140,13 @@ func (a *api) platforms(name string) ([]media.Platform, error) {
 
 // fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it has what was found and
 // ordered all the same.
-func (a *api) fill(ctx context.Context, platforms []media.Platform, o system.FillOptions) (*holesJSON, error) {
+func (a *api) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*holesJSON, error) {
 	answer := &holesJSON{Calls: new(int64), Seconds: new(int64), Tasks: []holesTaskJSON{}}
-	found := make([][]system.Filling, len(platforms))
+	found := make([][]upkeep.Filling, len(platforms))
 	var group errgroup.Group // Without a common context: an order of one platform does not end with another's.
 	for i, p := range platforms {
 		group.Go(func() (err error) {
-			found[i], err = system.Fill(ctx, a.Store, p, a.Clock.Now(), o)
+			found[i], err = upkeep.Fill(ctx, a.Store, p, a.Clock.Now(), o)
 			return err
 		})
 	}
@@ -161,7 +161,7 @@ func (a *api) fill(ctx context.Context, platforms []media.Platform, o system.Fil
 	return answer, err
 }
 
-func (a *api) describeFilling(ctx context.Context, platform string, f system.Filling) (holesTaskJSON, error) {
+func (a *api) describeFilling(ctx context.Context, platform string, f upkeep.Filling) (holesTaskJSON, error) {
 	j := holesTaskJSON{
 		TaskID: formatID(f.TaskID), Task: f.Task, Media: platform, Report: f.Report, Level: f.Level, Holes: f.Holes, Subtasks: f.Subtasks,
 		Accounts: f.Accounts, From: f.From, To: f.To, Waiting: f.Waiting, Ordered: f.Ordered,

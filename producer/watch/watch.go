@@ -16,8 +16,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/system"
 	"adsync/producer/overview"
+	"adsync/upkeep"
 )
 
 // Options are what a Watch works with.
@@ -239,7 +239,7 @@ func (w *Watch) readHoles(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	type scope struct{ report, level string }
 	for _, p := range w.Platforms {
-		found, err := system.Fill(ctx, w.Store, p, w.Clock.Now(), system.FillOptions{})
+		found, err := upkeep.Fill(ctx, w.Store, p, w.Clock.Now(), upkeep.FillOptions{})
 		if err != nil {
 			return m, err
 		}

@@ -13,9 +13,9 @@ import (
 	"adsync/docs"
 	"adsync/engine"
 	"adsync/media/simulator"
-	"adsync/media/system"
 	"adsync/standalone/verify"
 	"adsync/test/compose"
+	"adsync/upkeep"
 )
 
 // A platform that one of these does not know is not simulated, not compared, not scaled, or answered with what its description has no word for.
@@ -49,5 +49,5 @@ func TestPlatforms_AreKnownEverywhere(t *testing.T) {
 		Keda struct{ Medias []string }
 	}
 	require.NoError(t, yaml.Unmarshal(text, &values))
-	require.ElementsMatch(t, slices.Concat(names, []string{system.Name}), values.Keda.Medias, "deploy/helm/adsync/values.yaml: keda.medias")
+	require.ElementsMatch(t, slices.Concat(names, []string{upkeep.Name}), values.Keda.Medias, "deploy/helm/adsync/values.yaml: keda.medias")
 }

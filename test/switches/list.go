@@ -66,7 +66,7 @@ var all = []defence{
 	{
 		name: "fill", without: "nobody looks for days that coverage lacks",
 		edits: []patch.Edit{{
-			File:    "media/system/fill.go",
+			File:    "upkeep/fill.go",
 			Find:    "Spare: params.Spare, Order: true, By: FillName",
 			Replace: "Spare: params.Spare, By: FillName",
 		}},
@@ -146,7 +146,7 @@ var all = []defence{
 	{
 		name: "wide-configuration", without: "a change of names or bindings does not reach the rows of the wide table",
 		edits: []patch.Edit{{
-			File:    "media/system/wide.go",
+			File:    "upkeep/wide.go",
 			Find:    "	if err := spreadConfigurations(ctx, deps, platform); err != nil {\n		return 0, err\n	}\n",
 			Replace: "",
 		}},

@@ -1,4 +1,4 @@
-package system_test
+package upkeep_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/oceanengine"
-	"adsync/media/system"
 	"adsync/media/tencent"
+	"adsync/upkeep"
 )
 
 var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -25,7 +25,7 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 func setup(t *testing.T) (*store.Store, *media.Registry) {
 	t.Helper()
 	s := storetest.New(t)
-	handlers := system.Handlers(system.Deps{Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}})
+	handlers := upkeep.Handlers(upkeep.Deps{Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}})
 	return s, media.NewRegistry(handlers...)
 }
 

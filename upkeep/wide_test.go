@@ -1,4 +1,4 @@
-package system_test
+package upkeep_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package system_test
+package upkeep_test
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/system"
 	"adsync/media/tencent"
+	"adsync/upkeep"
 )
 
 // noon of 21 November in Shanghai: the days up to the 20th have settled, and the night's tasks have had their time.
@@ -86,14 +86,14 @@ func settled(d day.Day, hour int) int64 {
 	return task.FirstRunIDAt(d.Add(1).Start(zone).Add(time.Duration(hour) * time.Hour))
 }
 
-func (f *filling) fill(t require.TestingT, most int) []system.Filling {
-	found, err := system.Fill(context.Background(), f.store, tencent.New(), f.now, system.FillOptions{Order: true, MaxSubtasks: most, By: system.FillName})
+func (f *filling) fill(t require.TestingT, most int) []upkeep.Filling {
+	found, err := upkeep.Fill(context.Background(), f.store, tencent.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: most, By: upkeep.FillName})
 	require.NoError(t, err)
 	return found
 }
 
-func (f *filling) look(t require.TestingT) []system.Filling {
-	found, err := system.Fill(context.Background(), f.store, tencent.New(), f.now, system.FillOptions{By: "somebody"})
+func (f *filling) look(t require.TestingT) []upkeep.Filling {
+	found, err := upkeep.Fill(context.Background(), f.store, tencent.New(), f.now, upkeep.FillOptions{By: "somebody"})
 	require.NoError(t, err)
 	return found
 }
@@ -148,7 +148,7 @@ func TestFill_OrdersJustWhatIsMissing(t *testing.T) {
 	f.pull(t, 1, "report_daily", "account", settled("2026-11-17", 7), store.Complete, "2026-11-17")
 	require.NoError(t, f.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = 2 AND level = 'account' AND day = '2026-11-20'").Error)
 	f.account(t, 5, "active", "Asia/Shanghai", "")
-	want := []system.Filling{
+	want := []upkeep.Filling{
 		{TaskID: f.tasks["daily.look_back"], Task: "daily.look_back", Report: "report_daily", Level: "account", Holes: 9, Subtasks: 3, Accounts: 3, From: "2026-11-15", To: "2026-11-20"},
 		{TaskID: f.tasks["adgroup.look_back"], Task: "adgroup.look_back", Report: "report_daily", Level: "adgroup", Holes: 3, Subtasks: 1, Accounts: 1, From: "2026-11-18", To: "2026-11-20"},
 	}
@@ -163,7 +163,7 @@ func TestFill_OrdersJustWhatIsMissing(t *testing.T) {
 	}
 	var got []asked
 	for _, o := range f.ordered(t) {
-		require.Equal(t, system.FillName, o.Request.By)
+		require.Equal(t, upkeep.FillName, o.Request.By)
 		for name, id := range f.tasks {
 			if id == o.TaskID {
 				got = append(got, asked{name, o.Request.Accounts, o.Request.From, o.Request.To})
@@ -210,7 +210,7 @@ func TestFill_TheImportantFirstAndTheOldestDaysOfIt(t *testing.T) {
 	for _, o := range orders {
 		require.Equal(t, f.tasks["daily"], o.TaskID)
 	}
-	require.Equal(t, task.Order{Accounts: []int64{2, 3}, From: "2026-11-19", To: "2026-11-20", By: system.FillName}, orderFrom(orders, "2026-11-19").Request)
+	require.Equal(t, task.Order{Accounts: []int64{2, 3}, From: "2026-11-19", To: "2026-11-20", By: upkeep.FillName}, orderFrom(orders, "2026-11-19").Request)
 	require.Equal(t, []int64{1}, orderFrom(orders, "2026-11-20").Request.Accounts)
 
 	require.Empty(t, f.fill(t, 3)[0].RunIDs, "while nobody makes runs nothing more is ordered")
@@ -304,7 +304,7 @@ func TestFill_TwoAtATimeOrderNothingTwice(t *testing.T) {
 	var both errgroup.Group
 	for i := range 4 {
 		both.Go(func() error {
-			_, err := system.Fill(t.Context(), f.store, tencent.New(), f.now, system.FillOptions{Order: true, MaxSubtasks: 1000, By: fmt.Sprint("number ", i)})
+			_, err := upkeep.Fill(t.Context(), f.store, tencent.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: 1000, By: fmt.Sprint("number ", i)})
 			return err
 		})
 	}
@@ -385,7 +385,7 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 				subtasks += len(o.Request.Accounts)
 			}
 			require.LessOrEqual(t, subtasks, most)
-			holes := slices.MaxFunc(before, func(a, b system.Filling) int { return cmp.Compare(a.Holes, b.Holes) }).Holes
+			holes := slices.MaxFunc(before, func(a, b upkeep.Filling) int { return cmp.Compare(a.Holes, b.Holes) }).Holes
 			if holes > 0 {
 				require.NotEmpty(t, orders)
 			}
@@ -405,15 +405,15 @@ func TestFillHandler_WorksOnOneMediaAPart(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t)
 	f.account(t, 1, "active", "Asia/Shanghai", "")
-	r := media.NewRegistry(system.Handlers(system.Deps{
+	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
 		Store: f.store, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()},
 	})...)
-	h, _ := r.Get(system.FillName)
+	h, _ := r.Get(upkeep.FillName)
 	parts, err := h.Parts(media.Plan{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"tencent"}, parts)
-	require.Equal(t, 6, run(t, r, system.FillName, "tencent", `{"max_subtasks":1}`).Rows, "one subtask pulls six days of the account level")
-	require.Zero(t, run(t, r, system.FillName, "tencent", "").Rows)
+	require.Equal(t, 6, run(t, r, upkeep.FillName, "tencent", `{"max_subtasks":1}`).Rows, "one subtask pulls six days of the account level")
+	require.Zero(t, run(t, r, upkeep.FillName, "tencent", "").Rows)
 	require.ErrorContains(t, h.Check(json.RawMessage(`{"max_subtasks":-1}`)), "params.max_subtasks: -1 is refused")
 	_, err = h.Run(t.Context(), media.Work{Key: task.Key{Part: "facebook"}})
 	require.ErrorContains(t, err, "there is no media facebook")

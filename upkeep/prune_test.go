@@ -1,4 +1,4 @@
-package system_test
+package upkeep_test
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"adsync/media"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/system"
 	"adsync/media/tencent"
+	"adsync/upkeep"
 )
 
 // pruneNow is ahead: a server's partitions of days before the present one are one. Ids of runs end in 2039.
@@ -135,14 +135,14 @@ func (p *pruning) left(t *testing.T, table string) (ages []int) {
 	return ages
 }
 
-func (p *pruning) run(t *testing.T, r system.Retention) {
+func (p *pruning) run(t *testing.T, r upkeep.Retention) {
 	t.Helper()
 	p.runWithin(context.WithoutCancel(t.Context()), t, r)
 }
 
-func (p *pruning) runWithin(ctx context.Context, t *testing.T, r system.Retention) {
+func (p *pruning) runWithin(ctx context.Context, t *testing.T, r upkeep.Retention) {
 	t.Helper()
-	handlers := system.Handlers(system.Deps{
+	handlers := upkeep.Handlers(upkeep.Deps{
 		Store: p.store, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Retention: r,
 	})
 	h, ok := media.NewRegistry(handlers...).Get("system.tables")
@@ -164,8 +164,8 @@ var retention = map[string]int{
 	"run_days": 86, "dead_days": 93, "config_change_days": 100, "audit_days": 107,
 }
 
-func retentionOf(days map[string]int) system.Retention {
-	return system.Retention{
+func retentionOf(days map[string]int) upkeep.Retention {
+	return upkeep.Retention{
 		RawHourlyDays: days["raw_hourly_days"], RawDailyDays: days["raw_daily_days"], ReportHourlyDays: days["report_hourly_days"], ReportDailyDays: days["report_daily_days"],
 		SummaryDays: days["summary_days"], RunDays: days["run_days"], DeadDays: days["dead_days"], ConfigChangeDays: days["config_change_days"], AuditDays: days["audit_days"],
 	}
@@ -235,7 +235,7 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		return all
 	}
 
-	p.run(t, system.Retention{})
+	p.run(t, upkeep.Retention{})
 	for table := range p.days() {
 		require.Equal(t, p.ages, p.left(t, table), "%s: 0 is for ever", table)
 	}
@@ -358,9 +358,9 @@ func TestPrune_HealedSubtasksGoByTheirOwnSetting(t *testing.T) {
 	p.dead(t, id, 1, boundary.Add(time.Minute), true)
 	p.dead(t, id, 2, boundary.Add(-time.Minute), true)
 	p.dead(t, id, 3, boundary.Add(-time.Minute), false)
-	p.run(t, system.Retention{DeadDays: 93, RunDays: 15})
+	p.run(t, upkeep.Retention{DeadDays: 93, RunDays: 15})
 	require.Equal(t, []int64{1, 2, 3}, p.column(t, "subtask_dead", "account_id"), "0 is as long as the others")
-	p.run(t, system.Retention{DeadDays: 93, RunDays: 15, HealedDays: 20})
+	p.run(t, upkeep.Retention{DeadDays: 93, RunDays: 15, HealedDays: 20})
 	require.Equal(t, []int64{1, 3}, p.column(t, "subtask_dead", "account_id"))
 }
 
@@ -379,11 +379,11 @@ func TestPrune_KeepsTheTicksOfTheLongestWindow(t *testing.T) {
 		})
 		p.insert(t, p.store.Data, "tick", map[string]any{"task_id": id, "planned_at": store.At(at), "run_id": run, "made_at": store.At(at)})
 	}
-	p.run(t, system.Retention{RunDays: 86})
+	p.run(t, upkeep.Retention{RunDays: 86})
 	require.Equal(t, []int64{1, 100, 120}, p.column(t, "run", "task_revision"))
 	require.Len(t, p.column(t, "tick", "run_id"), 3)
 	require.NoError(t, p.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET catch_up_window_seconds = 60").Error)
-	p.run(t, system.Retention{RunDays: 110})
+	p.run(t, upkeep.Retention{RunDays: 110})
 	require.Equal(t, []int64{1, 100}, p.column(t, "run", "task_revision"), "no less than the setting")
 }
 
@@ -393,30 +393,30 @@ func TestPrune_LeavesTheRestWhenItsTimeIsShort(t *testing.T) {
 	p.dead(t, p.task(t), 1, pruneNow.AddDate(0, 0, -100), false)
 	ctx, stop := context.WithTimeout(t.Context(), 25*time.Second) // The margin is longer.
 	defer stop()
-	p.runWithin(ctx, t, system.Retention{DeadDays: 93})
+	p.runWithin(ctx, t, upkeep.Retention{DeadDays: 93})
 	require.Len(t, p.column(t, "subtask_dead", "account_id"), 1)
-	p.run(t, system.Retention{DeadDays: 93})
+	p.run(t, upkeep.Retention{DeadDays: 93})
 	require.Empty(t, p.column(t, "subtask_dead", "account_id"))
 }
 
 func TestRetention_Validate(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, system.Retention{}.Validate())
-	require.NoError(t, system.DefaultRetention().Validate())
+	require.NoError(t, upkeep.Retention{}.Validate())
+	require.NoError(t, upkeep.DefaultRetention().Validate())
 	for key, c := range map[string]struct {
 		least int
-		of    func(days int) system.Retention
+		of    func(days int) upkeep.Retention
 	}{
-		"raw_hourly_days":    {8, func(d int) system.Retention { return system.Retention{RawHourlyDays: d} }},
-		"raw_daily_days":     {40, func(d int) system.Retention { return system.Retention{RawDailyDays: d} }},
-		"report_hourly_days": {40, func(d int) system.Retention { return system.Retention{ReportHourlyDays: d} }},
-		"report_daily_days":  {70, func(d int) system.Retention { return system.Retention{ReportDailyDays: d} }},
-		"summary_days":       {40, func(d int) system.Retention { return system.Retention{SummaryDays: d} }},
-		"run_days":           {14, func(d int) system.Retention { return system.Retention{RunDays: d} }},
-		"dead_days":          {14, func(d int) system.Retention { return system.Retention{DeadDays: d} }},
-		"healed_days":        {1, func(d int) system.Retention { return system.Retention{HealedDays: d} }},
-		"config_change_days": {14, func(d int) system.Retention { return system.Retention{ConfigChangeDays: d} }},
-		"audit_days":         {14, func(d int) system.Retention { return system.Retention{AuditDays: d} }},
+		"raw_hourly_days":    {8, func(d int) upkeep.Retention { return upkeep.Retention{RawHourlyDays: d} }},
+		"raw_daily_days":     {40, func(d int) upkeep.Retention { return upkeep.Retention{RawDailyDays: d} }},
+		"report_hourly_days": {40, func(d int) upkeep.Retention { return upkeep.Retention{ReportHourlyDays: d} }},
+		"report_daily_days":  {70, func(d int) upkeep.Retention { return upkeep.Retention{ReportDailyDays: d} }},
+		"summary_days":       {40, func(d int) upkeep.Retention { return upkeep.Retention{SummaryDays: d} }},
+		"run_days":           {14, func(d int) upkeep.Retention { return upkeep.Retention{RunDays: d} }},
+		"dead_days":          {14, func(d int) upkeep.Retention { return upkeep.Retention{DeadDays: d} }},
+		"healed_days":        {1, func(d int) upkeep.Retention { return upkeep.Retention{HealedDays: d} }},
+		"config_change_days": {14, func(d int) upkeep.Retention { return upkeep.Retention{ConfigChangeDays: d} }},
+		"audit_days":         {14, func(d int) upkeep.Retention { return upkeep.Retention{AuditDays: d} }},
 	} {
 		require.NoError(t, c.of(c.least).Validate(), key)
 		below := c.least - 1

@@ -1,6 +1,6 @@
-// Package system holds adsync's own work, which runs as tasks like any other under the media name "system": log
+// Package upkeep holds adsync's own work, which runs as tasks like any other under the media name "system": log
 // tables, partitions, summaries, the filling of holes, the comparison of levels, the partner's figures and the wide table.
-package system
+package upkeep
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package system_test
+package upkeep_test
 
 import (
 	"encoding/json"
@@ -15,8 +15,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/system"
 	"adsync/media/tencent"
+	"adsync/upkeep"
 )
 
 const yesterday = day.Day("2026-11-20")
@@ -44,10 +44,10 @@ func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, 
 
 func (f *filling) reconcile(t *testing.T, params string) int {
 	t.Helper()
-	r := media.NewRegistry(system.Handlers(system.Deps{
+	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
 		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()},
 	})...)
-	return run(t, r, system.ReconcileName, "tencent", params).Rows
+	return run(t, r, upkeep.ReconcileName, "tencent", params).Rows
 }
 
 func (f *filling) differences(t *testing.T) []store.Difference {
@@ -112,7 +112,7 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 	orders := f.ordered(t)
 	require.Len(t, orders, 2)
 	for _, o := range orders {
-		require.Equal(t, task.Order{Accounts: []int64{3, 4, 11, 12}, From: yesterday, To: yesterday, By: system.ReconcileName}, o.Request)
+		require.Equal(t, task.Order{Accounts: []int64{3, 4, 11, 12}, From: yesterday, To: yesterday, By: upkeep.ReconcileName}, o.Request)
 	}
 	require.Equal(t, []int64{f.tasks["adgroup.look_back"], f.tasks["daily.look_back"]}, []int64{orders[0].TaskID, orders[1].TaskID}, "both levels")
 }
@@ -173,7 +173,7 @@ func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
 func TestReconcile_RefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
 	_, r := setup(t)
-	h, _ := r.Get(system.ReconcileName)
+	h, _ := r.Get(upkeep.ReconcileName)
 	require.ErrorContains(t, h.Check(json.RawMessage(`{"days":36}`)), "params.days: 36 is refused: want 0 to 35")
 	_, err := h.Run(t.Context(), media.Work{Key: task.Key{Part: "facebook"}})
 	require.ErrorContains(t, err, "there is no media facebook")
@@ -203,10 +203,10 @@ func TestReconcile_OrdersTheAccountsLevelOnce(t *testing.T) {
 		f.figures(t, id, "adgroup", yesterday, settled(yesterday, 9), figures{"clicks": id})
 		f.figures(t, id, "lowest", yesterday, settled(yesterday, 9), figures{"clicks": 5})
 	}
-	r := media.NewRegistry(system.Handlers(system.Deps{
+	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
 		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{deeper{tencent.New()}},
 	})...)
-	require.Equal(t, 3, run(t, r, system.ReconcileName, "tencent", "").Rows)
+	require.Equal(t, 3, run(t, r, upkeep.ReconcileName, "tencent", "").Rows)
 	var got []string
 	for _, o := range f.ordered(t) {
 		for name, id := range f.tasks {

@@ -1,4 +1,4 @@
-package system_test
+package upkeep_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
-	"adsync/media/system"
+	"adsync/upkeep"
 )
 
 func TestFill_OrdersMissingDaysOfTheCashFlow(t *testing.T) {
@@ -22,7 +22,7 @@ func TestFill_OrdersMissingDaysOfTheCashFlow(t *testing.T) {
 	require.Empty(t, f.look(t))
 	// A day that the platform had not told when it was asked.
 	f.pull(t, 1, "fund_daily", "account", settled("2026-11-19", 9), store.Partial, "2026-11-19")
-	require.Equal(t, []system.Filling{{
+	require.Equal(t, []upkeep.Filling{{
 		TaskID: f.tasks["flow"], Task: "flow", Report: "fund_daily", Level: "account", Holes: 1, Subtasks: 1, Accounts: 1, From: "2026-11-19", To: "2026-11-19",
 	}}, f.look(t))
 	f.fill(t, 10)

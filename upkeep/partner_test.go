@@ -1,4 +1,4 @@
-package system_test
+package upkeep_test
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/media"
-	"adsync/media/system"
 	"adsync/media/tencent"
+	"adsync/upkeep"
 )
 
 // partner is a partner's database.
@@ -48,7 +48,7 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 	_, err = s.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	var log bytes.Buffer
-	handlers := system.Handlers(system.Deps{
+	handlers := upkeep.Handlers(upkeep.Deps{
 		Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)), Partner: source, Platforms: []media.Platform{tencent.New()},
 	})
 	return s, media.NewRegistry(handlers...), &log, p
@@ -140,7 +140,7 @@ func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
 func TestPartner_WithoutADatabaseSaysSo(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	handlers := media.NewRegistry(system.Handlers(system.Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))})...)
+	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Logger: slog.New(slog.NewTextHandler(&log, nil))})...)
 	require.Zero(t, run(t, handlers, "system.partner", "partner", ""))
 	require.Contains(t, log.String(), "partner.dsn names no database")
 }
