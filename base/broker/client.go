@@ -41,7 +41,7 @@ func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Cl
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("broker config: %w", err)
 	}
-	tlsConfig, err := cfg.TLS.tlsConfig()
+	tlsConfig, err := cfg.TLS.Load()
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,8 +26,8 @@ type Config struct {
 	Retention   time.Duration `koanf:"retention" doc:"How long a new topic keeps messages. Must be longer than the longest stop of all consumers."`
 	Compression string        `koanf:"compression" doc:"Compression of written messages: none, gzip, snappy, lz4 or zstd."`
 
-	TLS  TLSConfig  `koanf:"tls"`
-	SASL SASLConfig `koanf:"sasl"`
+	TLS  config.ClientTLS `koanf:"tls"`
+	SASL SASLConfig       `koanf:"sasl"`
 
 	SessionTimeout   time.Duration `koanf:"session_timeout" doc:"How long a consumer may be silent before its partitions go to others. Must leave room for drain_timeout."`
 	RebalanceTimeout time.Duration `koanf:"rebalance_timeout" doc:"How long the group waits for its members when partitions are shared out anew."`
@@ -39,16 +38,6 @@ type Config struct {
 
 	// Dial replaces the network, for brokers inside a test. It is not read from the configuration.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error) `koanf:"-"`
-}
-
-// TLSConfig says whether and how connections are encrypted.
-type TLSConfig struct {
-	Enabled            bool   `koanf:"enabled" doc:"Whether connections to the brokers use TLS."`
-	CAFile             string `koanf:"ca_file" doc:"PEM file with the authorities that sign the brokers' certificates. Empty means those of the system."`
-	CertFile           string `koanf:"cert_file" doc:"PEM file with this program's certificate, for brokers that ask for one. Needs key_file."`
-	KeyFile            string `koanf:"key_file" doc:"PEM file with the key of cert_file."`
-	ServerName         string `koanf:"server_name" doc:"Name that the brokers' certificates must carry. Empty means the name that was dialled."`
-	InsecureSkipVerify bool   `koanf:"insecure_skip_verify" doc:"Accept any certificate. For tests only: it gives up what TLS is for."`
 }
 
 // The mechanisms of SASLConfig.
@@ -145,7 +134,7 @@ func (c Config) Validate() error {
 	if c.Span < 1 || c.Span > 1_000_000 {
 		refuse("span", c.Span, "1 to 1000000")
 	}
-	errs = append(errs, c.TLS.validate()...)
+	errs = append(errs, c.TLS.Validate()...)
 	errs = append(errs, c.SASL.validate()...)
 	return errors.Join(errs...)
 }
@@ -172,26 +161,6 @@ func (c Config) validateTimes() []error {
 	if c.WriteTimeout < 100*time.Millisecond || c.WriteTimeout > 10*time.Minute {
 		refuse("write_timeout", c.WriteTimeout, "100ms to 10m")
 	}
-	return errs
-}
-
-func (c TLSConfig) validate() []error {
-	if !c.Enabled {
-		return nil
-	}
-	var errs []error
-	if (c.CertFile == "") != (c.KeyFile == "") {
-		errs = append(errs, &config.FieldError{Key: "tls.cert_file", Value: c.CertFile, Want: "cert_file and key_file together, or neither"})
-	}
-	for key, file := range map[string]string{"tls.ca_file": c.CAFile, "tls.cert_file": c.CertFile, "tls.key_file": c.KeyFile} {
-		if file == "" {
-			continue
-		}
-		if _, err := os.Stat(file); err != nil {
-			errs = append(errs, &config.FieldError{Key: key, Value: file, Want: "a file that can be read"})
-		}
-	}
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
 }
 

@@ -49,8 +49,8 @@ func TestConfig_Refuses(t *testing.T) {
 		{"no commits", func(c *broker.Config) { c.CommitInterval = 0 }, []string{"commit_interval"}},
 		{"no time to write", func(c *broker.Config) { c.WriteTimeout = 0 }, []string{"write_timeout"}},
 		{"no span", func(c *broker.Config) { c.Span = 0 }, []string{"span"}},
-		{"a certificate without its key", func(c *broker.Config) { c.TLS = broker.TLSConfig{Enabled: true, CertFile: os.Args[0]} }, []string{"tls.cert_file"}},
-		{"a missing file", func(c *broker.Config) { c.TLS = broker.TLSConfig{Enabled: true, CAFile: "/nowhere"} }, []string{"tls.ca_file"}},
+		{"a certificate without its key", func(c *broker.Config) { c.TLS = config.ClientTLS{Enabled: true, CertFile: os.Args[0]} }, []string{"tls.cert_file"}},
+		{"a missing file", func(c *broker.Config) { c.TLS = config.ClientTLS{Enabled: true, CAFile: "/nowhere"} }, []string{"tls.ca_file"}},
 		{"an unknown mechanism", func(c *broker.Config) { c.SASL.Mechanism = "oauthbearer" }, []string{"sasl.mechanism"}},
 		{"a mechanism without user and password", func(c *broker.Config) { c.SASL.Mechanism = "plain" }, []string{"sasl.username", "sasl.password"}},
 		{"several at once", func(c *broker.Config) { c.Span, c.Partitions, c.Brokers = 0, 0, nil }, []string{"brokers", "partitions", "span"}},
@@ -85,7 +85,7 @@ func TestNew_CertificatesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "empty.pem")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for name, cfg := range map[string]broker.TLSConfig{
+	for name, cfg := range map[string]config.ClientTLS{
 		"tls.ca_file":   {Enabled: true, CAFile: file},
 		"tls.cert_file": {Enabled: true, CertFile: file, KeyFile: file},
 	} {

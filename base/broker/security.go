@@ -1,10 +1,7 @@
 package broker
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
@@ -19,36 +16,6 @@ var compressions = map[string]kafka.Compression{
 	"snappy": kafka.Snappy,
 	"lz4":    kafka.Lz4,
 	"zstd":   kafka.Zstd,
-}
-
-// tlsConfig reads the certificates; nil means no TLS.
-func (c TLSConfig) tlsConfig() (*tls.Config, error) {
-	if !c.Enabled {
-		return nil, nil
-	}
-	out := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		ServerName:         c.ServerName,
-		InsecureSkipVerify: c.InsecureSkipVerify, //nolint:gosec // The operator asked for it by name.
-	}
-	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read tls.ca_file: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read tls.ca_file %s: no certificate in it", c.CAFile)
-		}
-	}
-	if c.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("read tls.cert_file and tls.key_file: %w", err)
-		}
-		out.Certificates = []tls.Certificate{cert}
-	}
-	return out, nil
 }
 
 // mechanism returns how to sign in; nil means not at all.

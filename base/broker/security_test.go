@@ -22,6 +22,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/broker/brokertest"
+	"adsync/base/config"
 	"adsync/base/secret"
 )
 
@@ -84,7 +85,7 @@ func TestTLS(t *testing.T) {
 		t.Helper()
 		return brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: auth}))
 	}
-	connect := func(t *testing.T, b *brokertest.Broker, cfg broker.TLSConfig) *broker.Client {
+	connect := func(t *testing.T, b *brokertest.Broker, cfg config.ClientTLS) *broker.Client {
 		t.Helper()
 		return b.Client(t, func(c *broker.Config) {
 			cfg.Enabled = true
@@ -93,17 +94,17 @@ func TestTLS(t *testing.T) {
 	}
 	t.Run("a broker with the right certificate", func(t *testing.T) {
 		t.Parallel()
-		useAll(t, connect(t, start(t, tls.NoClientCert), broker.TLSConfig{CAFile: ca.file}))
+		useAll(t, connect(t, start(t, tls.NoClientCert), config.ClientTLS{CAFile: ca.file}))
 	})
 	t.Run("a broker that asks for a certificate", func(t *testing.T) {
 		t.Parallel()
 		b := start(t, tls.RequireAndVerifyClientCert)
-		useAll(t, connect(t, b, broker.TLSConfig{CAFile: ca.file, CertFile: client.cert, KeyFile: client.key}))
-		require.Error(t, connect(t, b, broker.TLSConfig{CAFile: ca.file}).Ping(testContext(t)))
+		useAll(t, connect(t, b, config.ClientTLS{CAFile: ca.file, CertFile: client.cert, KeyFile: client.key}))
+		require.Error(t, connect(t, b, config.ClientTLS{CAFile: ca.file}).Ping(testContext(t)))
 	})
 	t.Run("a certificate of strangers is refused", func(t *testing.T) {
 		t.Parallel()
-		c := connect(t, start(t, tls.NoClientCert), broker.TLSConfig{CAFile: strangers.file})
+		c := connect(t, start(t, tls.NoClientCert), config.ClientTLS{CAFile: strangers.file})
 		require.ErrorContains(t, c.Ping(testContext(t)), "certificate")
 		_, err := c.Write(testContext(t), numbered("jobs", 0, 1, 1))
 		failed, ok := errors.AsType[*broker.WriteError](err)
@@ -112,18 +113,18 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("another name is refused", func(t *testing.T) {
 		t.Parallel()
-		c := connect(t, start(t, tls.NoClientCert), broker.TLSConfig{CAFile: ca.file, ServerName: "elsewhere"})
+		c := connect(t, start(t, tls.NoClientCert), config.ClientTLS{CAFile: ca.file, ServerName: "elsewhere"})
 		require.ErrorContains(t, c.Ping(testContext(t)), "elsewhere")
 	})
 	t.Run("any certificate goes if asked for", func(t *testing.T) {
 		t.Parallel()
-		useAll(t, connect(t, start(t, tls.NoClientCert), broker.TLSConfig{InsecureSkipVerify: true}))
+		useAll(t, connect(t, start(t, tls.NoClientCert), config.ClientTLS{InsecureSkipVerify: true}))
 	})
 	t.Run("with a password on top", func(t *testing.T) {
 		t.Parallel()
 		b := brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}), kfake.EnableSASL(), kfake.Superuser("PLAIN", "adsync", "right"))
 		useAll(t, b.Client(t, func(c *broker.Config) {
-			c.TLS = broker.TLSConfig{Enabled: true, CAFile: ca.file}
+			c.TLS = config.ClientTLS{Enabled: true, CAFile: ca.file}
 			c.SASL = broker.SASLConfig{Mechanism: broker.MechanismPlain, Username: "adsync", Password: secret.NewText("right")}
 		}))
 	})

@@ -20,32 +20,22 @@ const (
 
 // Config says where Redis is and how to talk to it.
 type Config struct {
-	Mode             string        `koanf:"mode" doc:"How Redis is deployed: single, sentinel or cluster."`
-	Addrs            []string      `koanf:"addrs" doc:"host:port of the server (single), of the sentinels, or of some nodes of the cluster."`
-	MasterName       string        `koanf:"master_name" doc:"Name of the master that the sentinels watch. Only for sentinel."`
-	Username         string        `koanf:"username" doc:"User of Redis's access control list. Empty means the default user."`
-	Password         secret.Text   `koanf:"password" doc:"Password of that user. Empty means none."`
-	SentinelUsername string        `koanf:"sentinel_username" doc:"User at the sentinels themselves. Empty means the default user."`
-	SentinelPassword secret.Text   `koanf:"sentinel_password" doc:"Password at the sentinels themselves. Empty means none."`
-	DB               int           `koanf:"db" doc:"Number of the database. A cluster has only 0."`
-	KeyPrefix        string        `koanf:"key_prefix" doc:"What every key begins with, so that several deployments can share a Redis."`
-	TLS              TLSConfig     `koanf:"tls"`
-	PoolSize         int           `koanf:"pool_size" doc:"Most connections per server."`
-	DialTimeout      time.Duration `koanf:"dial_timeout" doc:"Longest time to open a connection."`
-	ReadTimeout      time.Duration `koanf:"read_timeout" doc:"Longest time to wait for an answer; a shorter deadline of the caller is obeyed."`
-	WriteTimeout     time.Duration `koanf:"write_timeout" doc:"Longest time to send a command; a shorter deadline of the caller is obeyed."`
-	PoolTimeout      time.Duration `koanf:"pool_timeout" doc:"Longest time to wait for a free connection."`
-	MaxRetries       int           `koanf:"max_retries" doc:"How often a failed command is sent again. 0 means never."`
-}
-
-// TLSConfig says how connections are encrypted.
-type TLSConfig struct {
-	Enabled            bool   `koanf:"enabled" doc:"Whether to encrypt connections."`
-	CAFile             string `koanf:"ca_file" doc:"PEM file of the authorities that may sign the server's certificate. Empty means the system's."`
-	CertFile           string `koanf:"cert_file" doc:"PEM file of our own certificate, for servers that ask for one. Empty means none."`
-	KeyFile            string `koanf:"key_file" doc:"PEM file of the key of our own certificate."`
-	ServerName         string `koanf:"server_name" doc:"Name that the server's certificate must carry. Empty means the host dialled."`
-	InsecureSkipVerify bool   `koanf:"insecure_skip_verify" doc:"Accept any certificate. Only for experiments."`
+	Mode             string           `koanf:"mode" doc:"How Redis is deployed: single, sentinel or cluster."`
+	Addrs            []string         `koanf:"addrs" doc:"host:port of the server (single), of the sentinels, or of some nodes of the cluster."`
+	MasterName       string           `koanf:"master_name" doc:"Name of the master that the sentinels watch. Only for sentinel."`
+	Username         string           `koanf:"username" doc:"User of Redis's access control list. Empty means the default user."`
+	Password         secret.Text      `koanf:"password" doc:"Password of that user. Empty means none."`
+	SentinelUsername string           `koanf:"sentinel_username" doc:"User at the sentinels themselves. Empty means the default user."`
+	SentinelPassword secret.Text      `koanf:"sentinel_password" doc:"Password at the sentinels themselves. Empty means none."`
+	DB               int              `koanf:"db" doc:"Number of the database. A cluster has only 0."`
+	KeyPrefix        string           `koanf:"key_prefix" doc:"What every key begins with, so that several deployments can share a Redis."`
+	TLS              config.ClientTLS `koanf:"tls"`
+	PoolSize         int              `koanf:"pool_size" doc:"Most connections per server."`
+	DialTimeout      time.Duration    `koanf:"dial_timeout" doc:"Longest time to open a connection."`
+	ReadTimeout      time.Duration    `koanf:"read_timeout" doc:"Longest time to wait for an answer; a shorter deadline of the caller is obeyed."`
+	WriteTimeout     time.Duration    `koanf:"write_timeout" doc:"Longest time to send a command; a shorter deadline of the caller is obeyed."`
+	PoolTimeout      time.Duration    `koanf:"pool_timeout" doc:"Longest time to wait for a free connection."`
+	MaxRetries       int              `koanf:"max_retries" doc:"How often a failed command is sent again. 0 means never."`
 }
 
 // DefaultConfig is one server on this machine.
@@ -104,9 +94,7 @@ func (c Config) Validate() error {
 	if c.KeyPrefix == "" || strings.ContainsAny(c.KeyPrefix, "{} \t\r\n") {
 		refuse("key_prefix", c.KeyPrefix, "a word without braces and spaces")
 	}
-	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
-		refuse("tls.cert_file", c.TLS.CertFile, "cert_file and key_file both, or neither")
-	}
+	errs = append(errs, c.TLS.Validate()...)
 	if !c.TLS.Enabled && (c.TLS.CAFile != "" || c.TLS.CertFile != "" || c.TLS.ServerName != "" || c.TLS.InsecureSkipVerify) {
 		refuse("tls.enabled", c.TLS.Enabled, "true, since other settings of tls are given")
 	}

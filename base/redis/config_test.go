@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/config"
 	"adsync/base/secret"
 )
 
@@ -30,7 +31,7 @@ func TestConfig_Validate(t *testing.T) {
 		{"a negative database", func(c *Config) { c.DB = -1 }, "db: "},
 		{"no prefix", func(c *Config) { c.KeyPrefix = "" }, "key_prefix: want"},
 		{"braces in the prefix", func(c *Config) { c.KeyPrefix = "{a}" }, "without braces"},
-		{"a certificate without key", func(c *Config) { c.TLS = TLSConfig{Enabled: true, CertFile: "x"} }, "cert_file and key_file both"},
+		{"a certificate without key", func(c *Config) { c.TLS = config.ClientTLS{Enabled: true, CertFile: "x"} }, "cert_file and key_file together"},
 		{"TLS settings without TLS", func(c *Config) { c.TLS.CAFile = "x" }, "tls.enabled"},
 		{"no connections", func(c *Config) { c.PoolSize = 0 }, "pool_size"},
 		{"no timeout", func(c *Config) { c.ReadTimeout = 0 }, `read_timeout: "0s"`},

@@ -6,11 +6,8 @@ package redis
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -91,7 +88,7 @@ func isOutOfReach(err error) bool {
 }
 
 func options(cfg Config) (*goredis.UniversalOptions, error) {
-	tlsConfig, err := cfg.TLS.load()
+	tlsConfig, err := cfg.TLS.Load()
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
@@ -124,34 +121,4 @@ func options(cfg Config) (*goredis.UniversalOptions, error) {
 		// Notices of planned maintenance are an offer of one vendor; asking for them costs each connection a round trip.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}, nil
-}
-
-// load returns nil when connections are not encrypted.
-func (c TLSConfig) load() (*tls.Config, error) {
-	if !c.Enabled {
-		return nil, nil
-	}
-	out := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		ServerName:         c.ServerName,
-		InsecureSkipVerify: c.InsecureSkipVerify, //nolint:gosec // The operator asked for it by name.
-	}
-	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read authorities: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read authorities from %s: %w", c.CAFile, errors.New("no certificate in PEM form"))
-		}
-	}
-	if c.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("load own certificate: %w", err)
-		}
-		out.Certificates = []tls.Certificate{cert}
-	}
-	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"adsync/base/config"
 	"adsync/base/secret"
 )
 
@@ -48,14 +49,14 @@ func TestOpen_Options(t *testing.T) {
 	require.Equal(t, "p", o.Password)
 	require.Nil(t, o.TLSConfig)
 
-	c.TLS = TLSConfig{Enabled: true, ServerName: "redis.example"}
+	c.TLS = config.ClientTLS{Enabled: true, ServerName: "redis.example"}
 	o, err = options(c)
 	require.NoError(t, err)
 	require.Equal(t, "redis.example", o.TLSConfig.ServerName)
 
 	c.TLS.CAFile = filepath.Join(t.TempDir(), "ca.pem")
 	_, err = Open(c)
-	require.ErrorContains(t, err, "read authorities")
+	require.ErrorContains(t, err, "read tls.ca_file")
 	require.NoError(t, os.WriteFile(c.TLS.CAFile, []byte("no certificate"), 0o600))
 	_, err = Open(c)
 	require.ErrorContains(t, err, "no certificate in PEM form")
