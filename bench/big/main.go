@@ -15,36 +15,23 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	_ "github.com/go-sql-driver/mysql" // makes the rows
 
 	"adsync/base/clock"
+	"adsync/test/rig"
 )
 
 func main() {
-	o, err := parseOptions(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "big:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	report, err := run(ctx, o, os.Stderr)
-	stop()
-	if report != nil {
-		err = errors.Join(err, report.write(os.Stdout, o.out))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "big:", err)
-		os.Exit(1)
-	}
+	rig.Main("big", parseOptions, func(ctx context.Context, o options) (int, error) {
+		report, err := run(ctx, o, os.Stderr)
+		if report != nil {
+			err = errors.Join(err, report.write(os.Stdout, o.out))
+		}
+		return 0, err
+	})
 }
 
 // options is what the command line asks for.

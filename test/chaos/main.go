@@ -23,12 +23,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -40,27 +38,13 @@ import (
 )
 
 func main() {
-	opts, err := parseOptions(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(2)
-	}
-	// That servers do not answer is what happens here.
-	_ = mysql.SetLogger(&mysql.NopLogger{})
-	redis.SetLogger(silent{})
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	passed, err := run(ctx, opts, os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-	}
-	if err != nil || !passed {
-		os.Exit(1)
-	}
+	rig.Main("chaos", parseOptions, func(ctx context.Context, o options) (int, error) {
+		// That servers do not answer is what happens here.
+		_ = mysql.SetLogger(&mysql.NopLogger{})
+		redis.SetLogger(silent{})
+		passed, err := run(ctx, o, os.Stdout, os.Stderr)
+		return rig.Code(passed), err
+	})
 }
 
 // options is what the command line asks for.

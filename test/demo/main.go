@@ -15,10 +15,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"adsync/test/compose"
@@ -32,25 +30,31 @@ const (
 	tellTime = 4 * time.Minute
 )
 
-func main() {
-	var o compose.Options
-	var check bool
-	flags := flag.NewFlagSet("demo", flag.ExitOnError)
+// options is what the command line asks for.
+type options struct {
+	compose.Options
+	check bool
+}
+
+func parseOptions(args []string, output io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(output)
 	flags.StringVar(&o.Root, "root", ".", "the repository's `directory`")
 	flags.StringVar(&o.Program, "program", "bin/adsync", "the built adsync")
 	flags.StringVar(&o.Prometheus, "prometheus", "", "the program `prometheus`; without it none is started")
 	flags.IntVar(&o.Accounts, "accounts", 100, "simulated accounts, both platforms together")
-	flags.BoolVar(&check, "check", false, "wait for the first whole pull, compare what is shown with the tables and with the platforms, and end")
-	_ = flags.Parse(os.Args[1:])
-	// The first signal ends everything in good order, a second one this process; the kernel ends with it what it started.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	err := run(ctx, o, check, os.Stdout)
-	stop()
-	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
+	flags.BoolVar(&o.check, "check", false, "wait for the first whole pull, compare what is shown with the tables and with the platforms, and end")
+	return o, flags.Parse(args)
+}
+
+func main() {
+	rig.Main("demo", parseOptions, func(ctx context.Context, o options) (int, error) {
+		err := run(ctx, o.Options, o.check, os.Stdout)
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		return 0, err
+	})
 }
 
 func run(ctx context.Context, o compose.Options, check bool, out io.Writer) (err error) {

@@ -20,33 +20,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"adsync/test/rig"
 )
 
 func main() {
-	o, err := parseOptions(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "freshness:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	report, err := run(ctx, o, os.Stderr)
-	stop()
-	if err == nil {
-		err = report.write(os.Stdout, o.output)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "freshness:", err)
-	}
-	if err != nil || !report.Held {
-		os.Exit(1)
-	}
+	rig.Main("freshness", parseOptions, func(ctx context.Context, o options) (int, error) {
+		report, err := run(ctx, o, os.Stderr)
+		if err == nil {
+			err = report.write(os.Stdout, o.output)
+		}
+		return rig.Code(err == nil && report.Held), err
+	})
 }
 
 // options is what the command line asks for.

@@ -20,35 +20,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"adsync/test/rig"
 	"adsync/test/services/local"
 )
 
 func main() {
-	opts, err := parseOptions(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "services:", err)
-		os.Exit(2)
-	}
-	// The first signal ends the command and stops the servers in good order. The context's stop function gives the
-	// signals back to their default at once, so that a second one ends this process, and the servers with it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop)
-	code, err := run(ctx, opts, os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "services:", err)
-	}
-	os.Exit(code)
+	rig.Main("services", parseOptions, func(ctx context.Context, o options) (int, error) { return run(ctx, o, os.Stdout, os.Stderr) }, syscall.SIGHUP)
 }
 
 // options is what the command line asks for.

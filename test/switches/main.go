@@ -19,33 +19,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"adsync/test/rig"
 )
 
 func main() {
-	o, err := parseOptions(os.Args[1:], os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		os.Exit(0)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "switches:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	allCaught, err := run(ctx, o, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "switches:", err)
-	}
-	if err != nil || !allCaught {
-		os.Exit(1)
-	}
+	rig.Main("switches", parseOptions, func(ctx context.Context, o options) (int, error) {
+		allCaught, err := run(ctx, o, os.Stdout)
+		return rig.Code(allCaught), err
+	})
 }
 
 // options is what the command line asks for.
