@@ -62,8 +62,8 @@ func soak(d time.Duration) scenario {
 // loseOneByOne loses a node every five minutes, each kind of them in turn, the last one five minutes before the end.
 func (t *trial) loseOneByOne(ctx context.Context, began time.Time, d time.Duration) error {
 	var turn []string
-	for n := time.Duration(1); (n+1)*lossEvery <= d; n++ {
-		if err := t.wait(ctx, time.Until(began.Add(n*lossEvery))); err != nil {
+	for at := began.Add(lossEvery); at.Add(lossEvery).Sub(began) <= d; at = at.Add(lossEvery) {
+		if err := t.wait(ctx, time.Until(at)); err != nil {
 			return err
 		}
 		if len(turn) == 0 {
