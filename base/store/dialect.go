@@ -182,3 +182,19 @@ func createPrivate(path string) error {
 	}
 	return file.Close()
 }
+
+// textType is the type of a column of so many characters. SQLite has no such type: a check refuses what MySQL would.
+func (d *DB) textType(name string, characters int) string {
+	if d.dialect == SQLiteDialect {
+		return fmt.Sprintf("TEXT CHECK (length(%s) <= %d)", name, characters)
+	}
+	return fmt.Sprintf("VARCHAR(%d)", characters)
+}
+
+// asciiType is textType for a column of ASCII alone.
+func (d *DB) asciiType(name string, characters int) string {
+	if d.dialect == SQLiteDialect {
+		return fmt.Sprintf("TEXT CHECK (length(%[1]s) <= %[2]d AND length(CAST(%[1]s AS BLOB)) = length(%[1]s))", name, characters)
+	}
+	return fmt.Sprintf("VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin", characters)
+}

@@ -131,16 +131,6 @@ func (s *Store) HasSubtasks(ctx context.Context, runID, after int64) (bool, erro
 	return any, nil
 }
 
-// exists tells whether a query of the number 1 finds a row.
-func exists(tx *gorm.DB, query string, args ...any) (bool, error) {
-	var one int
-	err := tx.Raw(query, args...).Row().Scan(&one)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // outcomeRoom is about what a row grows by with its first outcome: the times, the node and the batch.
 var outcomeRoom = strings.Repeat(" ", 56)
 

@@ -3,16 +3,11 @@ package store
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"adsync/base/day"
 	"adsync/base/task"
 )
-
-const logTablePrefix = "task_log_"
-
-var logTablePattern = regexp.MustCompile(`^task_log_\d{8}$`)
 
 // LogTable returns the table that holds the rows of a run's subtasks: that of the UTC day in the run's id, whatever
 // the clock says now.

@@ -129,22 +129,6 @@ func compareKeys(a, b task.Key) int {
 	return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Part, b.Part))
 }
 
-// cut returns at most n characters of s, without what is not UTF-8.
-func cut(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	count := 0
-	for i := range s {
-		if count == n {
-			return s[:i]
-		}
-		count++
-	}
-	return s
-}
-
 // openStates is the set of task.State.Open as SQL.
 const openStates = "('waiting', 'retrying', 'deferred')"
 

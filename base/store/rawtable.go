@@ -116,15 +116,6 @@ func (d *DB) columnsOf(ctx context.Context, table string) ([]string, error) {
 	return names, nil
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (d *DB) columnType(k Kind) string {
 	if d.dialect == SQLiteDialect {
 		return map[Kind]string{Int: "INTEGER", Instant: "DATETIME"}[k]
@@ -138,22 +129,6 @@ func (d *DB) column(name string, k Kind) string {
 		return name + " " + d.textType(name, 255) + " NULL"
 	}
 	return name + " " + d.columnType(k) + " NULL"
-}
-
-// textType is the type of a column of so many characters. SQLite has no such type: a check refuses what MySQL would.
-func (d *DB) textType(name string, characters int) string {
-	if d.dialect == SQLiteDialect {
-		return fmt.Sprintf("TEXT CHECK (length(%s) <= %d)", name, characters)
-	}
-	return fmt.Sprintf("VARCHAR(%d)", characters)
-}
-
-// asciiType is textType for a column of ASCII alone.
-func (d *DB) asciiType(name string, characters int) string {
-	if d.dialect == SQLiteDialect {
-		return fmt.Sprintf("TEXT CHECK (length(%[1]s) <= %[2]d AND length(CAST(%[1]s AS BLOB)) = length(%[1]s))", name, characters)
-	}
-	return fmt.Sprintf("VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin", characters)
 }
 
 func (d *DB) createRawSQL(t RawTable) string {

@@ -362,12 +362,3 @@ func (d *DB) deleteStaleReport(tx *gorm.DB, w ReportWrite, now time.Time, stale 
 	}
 	return d.deletePublic(tx, reportTable(w.Hourly), public, w.Version, now)
 }
-
-// nowTx is the database's time, read inside a transaction.
-func (d *DB) nowTx(tx *gorm.DB) (time.Time, error) {
-	var now Time
-	if err := tx.Raw("SELECT " + d.dialect.Now()).Row().Scan(&now); err != nil {
-		return time.Time{}, fmt.Errorf("read database time: %w", err)
-	}
-	return now.Time, nil
-}

@@ -69,6 +69,11 @@ var places = map[string]Place{
 	"adsync_data_version": OneServer,
 }
 
+// The days of the log.
+const logTablePrefix = "task_log_"
+
+var logTablePattern = regexp.MustCompile(`^task_log_\d{8}$`)
+
 // Places returns where the tables of the data database are, those of the platforms with them, but without the days of the log.
 func Places(raw []RawTable) map[string]Place {
 	all := maps.Clone(places)

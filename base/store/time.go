@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
 	"adsync/base/day"
 )
 
@@ -57,3 +59,12 @@ func (t *Time) scanText(s string) error {
 
 // dayIn returns the part of a DATE as it is read that a day.Day holds: SQLite's driver gives a time of day behind it.
 func dayIn(read sql.RawBytes) []byte { return read[:min(len(read), len(day.Epoch))] }
+
+// nowTx is the database's time, read inside a transaction.
+func (d *DB) nowTx(tx *gorm.DB) (time.Time, error) {
+	var now Time
+	if err := tx.Raw("SELECT " + d.dialect.Now()).Row().Scan(&now); err != nil {
+		return time.Time{}, fmt.Errorf("read database time: %w", err)
+	}
+	return now.Time, nil
+}

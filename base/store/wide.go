@@ -86,23 +86,6 @@ func (s *Store) wideAccount(ctx context.Context, tables []ObjectTable, accountID
 	return a, err
 }
 
-// eachText reads rows of three texts.
-func eachText(query *gorm.DB, each func(a, b, c string)) error {
-	rows, err := query.Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var a, b, c string
-		if err := rows.Scan(&a, &b, &c); err != nil {
-			return err
-		}
-		each(a, b, c)
-	}
-	return rows.Err()
-}
-
 func (s *Store) rebuildWideDay(ctx context.Context, a *wideAccount, d WideDay) (written int, err error) {
 	now, err := s.Data.Now(ctx)
 	if err != nil {
