@@ -442,6 +442,9 @@ func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts, figures ma
 			w.Tell(judge.Harmed, "%s", text)
 		}
 	}
+	if samples.torn > tornMost {
+		w.Tell(judge.Broken, "%d of %d snapshots had counts that were not those of the rows", samples.torn, samples.samples)
+	}
 	f.Unproved = t.unproved
 	logs, floods, err := t.readLogs()
 	if err != nil {
@@ -453,7 +456,7 @@ func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts, figures ma
 	v := w.Judge(f)
 	maps.Copy(figures, map[string]any{
 		"struck": t.struck, "facts": f, "logs": logs, "not_ready": asking.unready, "questions": asking.asked,
-		"samples": samples.samples, "samples_missed": samples.missed,
+		"samples": samples.samples, "samples_missed": samples.missed, "samples_torn": samples.torn,
 	})
 	return v, t.writeJSON("figures.json", figures)
 }

@@ -267,15 +267,28 @@ func name(k task.Key) string {
 	return fmt.Sprintf("subtask %d/%d/%s", k.RunID, k.AccountID, k.Part)
 }
 
-// checkRuns holds each run against its own rows: what was created is what ended and what is open, at any moment.
+// checkRuns holds each run against its own rows.
 func (w *Watch) checkRuns(s Snapshot) {
+	for _, r := range s.Rows {
+		if _, ok := w.runs[r.RunID]; !ok {
+			w.Tell(Invented, "run %d has subtasks and is not there", r.RunID)
+		}
+	}
+	for _, p := range s.Contradictions() {
+		w.Tell(p.Kind, "%s", p.Text)
+	}
+}
+
+// Contradictions are the runs that do not say what their rows say: what was created is what ended and what is open, at any moment. They are in the
+// order of the runs.
+func (s Snapshot) Contradictions() (problems []Problem) {
+	tell := func(kind Kind, format string, args ...any) {
+		problems = append(problems, Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	}
 	byRun := map[int64]map[task.State]int64{}
 	for _, r := range s.Rows {
 		if byRun[r.RunID] == nil {
 			byRun[r.RunID] = map[task.State]int64{}
-			if _, ok := w.runs[r.RunID]; !ok {
-				w.Tell(Invented, "run %d has subtasks and is not there", r.RunID)
-			}
 		}
 		byRun[r.RunID][r.State]++
 	}
@@ -291,18 +304,19 @@ func (w *Watch) checkRuns(s Snapshot) {
 		for _, state := range endStates {
 			switch counted, have := r.Counts[state], states[state]; {
 			case counted > have:
-				w.Tell(Doubled, "run %d of %s counts %d as %s, its rows are %d", r.ID, r.TaskName, counted, state, have)
+				tell(Doubled, "run %d of %s counts %d as %s, its rows are %d", r.ID, r.TaskName, counted, state, have)
 			case counted < have:
-				w.Tell(Lost, "run %d of %s counts %d as %s, its rows are %d", r.ID, r.TaskName, counted, state, have)
+				tell(Lost, "run %d of %s counts %d as %s, its rows are %d", r.ID, r.TaskName, counted, state, have)
 			}
 		}
 		if r.Total != nil && *r.Total != rows {
-			w.Tell(Broken, "run %d of %s has a total of %d and %d rows", r.ID, r.TaskName, *r.Total, rows)
+			tell(Broken, "run %d of %s has a total of %d and %d rows", r.ID, r.TaskName, *r.Total, rows)
 		}
 		if !r.State.Open() && open > 0 {
-			w.Tell(Broken, "run %d of %s ended as %s with %d subtasks open", r.ID, r.TaskName, r.State, open)
+			tell(Broken, "run %d of %s ended as %s with %d subtasks open", r.ID, r.TaskName, r.State, open)
 		}
 	}
+	return problems
 }
 
 // checkDue holds the rows that wait against subtask_due: nothing waits that nobody will wake, and nobody wakes what
