@@ -225,7 +225,7 @@ func (d *deployment) leader(ctx context.Context) (*instance, error) {
 				continue
 			}
 			_, metrics, err := rig.Get(ctx, i.api+"/metrics")
-			if err == nil && strings.Contains(metrics, "\nadsync_producer_leader 1\n") {
+			if err == nil && leads(metrics) {
 				found = i
 				return true, nil
 			}
@@ -234,6 +234,9 @@ func (d *deployment) leader(ctx context.Context) (*instance, error) {
 	})
 	return found, err
 }
+
+// leads reports whether a process leads, by its metrics.
+func leads(metrics string) bool { return strings.Contains(metrics, "\nadsync_producer_leader 1\n") }
 
 // producerAPI returns the address of a producer that answers, chosen by chance.
 func (d *deployment) producerAPI(random *mathrand.Rand) (string, bool) {

@@ -162,15 +162,19 @@ var processFigures = []struct {
 	{"process_open_fds", "open files and connections", levels.Count},
 }
 
-// noteProcess notes what a process says of itself; each of its lives is a series of its own.
+// noteProcess notes what a process says of itself. Each of its lives is a series of its own, and so is each time in which it leads: a leader holds more
+// than who stands by.
 func (w *soakWatch) noteProcess(ctx context.Context, i *instance) error {
 	if !i.alive() {
 		return nil
 	}
-	life := i.lives()
+	who := fmt.Sprintf("%s, start %d", i.name, i.lives())
 	_, text, err := rig.Get(ctx, i.api+"/metrics")
 	if err != nil {
 		return err
+	}
+	if leads(text) {
+		who += ", leading"
 	}
 	at := time.Since(w.began)
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
@@ -183,7 +187,7 @@ func (w *soakWatch) noteProcess(ctx context.Context, i *instance) error {
 			if err != nil {
 				return fmt.Errorf("metric %s of %s: %w", metric, i.name, err)
 			}
-			w.levels.Note(fmt.Sprintf("%s, start %d: %s", i.name, life, f.name), f.kind, at, value)
+			w.levels.Note(who+": "+f.name, f.kind, at, value)
 		}
 	}
 	return nil
