@@ -485,22 +485,22 @@ func (d *desk) give(a asked, want int, g given, got answer) {
 		waits[i] = true
 	}
 	for _, s := range g.starts {
-		t := &ticket{call: l.call} // Nobody waits for it yet.
-		if s.call < len(a.tickets[want]) {
-			t = a.tickets[want][s.call]
-		}
-		delete(waits, s.call)
-		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread), call: t.call, rows: w.call(s.call).rows}
+		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread), call: l.call, rows: w.call(s.call).rows}
 		if !got.clock.IsZero() {
 			x.at = got.clock.UnixMicro() + s.at
 		}
-		if len(w.call(s.call).own) > 0 {
+		if s.call >= len(a.tickets[want]) { // Nobody waits for it yet.
+			x.ahead = true
+			l.keep(x)
+			continue
+		}
+		t := a.tickets[want][s.call]
+		delete(waits, s.call)
+		x.call = t.call
+		if len(w.calls[s.call].own) > 0 {
 			x.account = t.call.Account
 		}
 		switch {
-		case s.call >= len(a.tickets[want]):
-			x.ahead = true
-			l.keep(x)
 		case !t.waits:
 			d.takeBack(l, x)
 		case !d.holdPaused(t, now):

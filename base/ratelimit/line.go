@@ -123,11 +123,13 @@ func (l *line) cameBy(now time.Time) float64 {
 
 // expects is what will come within the horizon, to be asked for ahead. While there is enough for all, calls are asked for as they come.
 func (l *line) expects(now time.Time) expected {
-	n := int(expectedPart * l.cameBy(now) * horizonTime.Seconds() / cameForgotten.Seconds())
-	if !l.scarce || n < expectedLeast || l.id.rows != "" {
+	if !l.scarce || l.id.rows != "" {
 		return expected{}
 	}
-	n = min(n, callsMax)
+	n := min(callsMax, int(expectedPart*l.cameBy(now)*horizonTime.Seconds()/cameForgotten.Seconds()))
+	if n < expectedLeast {
+		return expected{}
+	}
 	return expected{calls: n, after: expectedAfter.Microseconds(), every: (horizonTime - expectedAfter).Microseconds() / int64(n)}
 }
 

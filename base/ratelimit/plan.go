@@ -334,7 +334,11 @@ func (t *turn) grant(last int64, most int) {
 		if len(t.given.starts) >= most {
 			return
 		}
-		free, by := t.earliest(max(t.free, t.inStep(call.from)), t.want.common, t.want.costs, call.rows)
+		from := t.free
+		if call.from > 0 {
+			from = max(from, t.inStep(call.from))
+		}
+		free, by := t.earliest(from, t.want.common, t.want.costs, call.rows)
 		if t.free = free; by != none {
 			t.held = by
 		}

@@ -105,8 +105,8 @@ func (t *trial) loseNode(ctx context.Context, which string) error {
 		}
 		return t.loseProcess(ctx, leader)
 	default:
-		spared := t.of("consumer")
-		return t.loseProcess(ctx, spared[1+t.random.IntN(len(spared)-1)])
+		others := t.of("consumer")[1:]
+		return t.loseProcess(ctx, others[t.random.IntN(len(others))])
 	}
 }
 
@@ -126,7 +126,7 @@ type soakWatch struct {
 	t      *trial
 	began  time.Time
 	levels levels.Levels
-	missed int // figures that could not be had, as for a node that is lost
+	missed int // how often some figures could not be read, since a node was lost
 }
 
 func (w *soakWatch) run(ctx context.Context) {
@@ -291,7 +291,7 @@ func (w *soakWatch) judge(d time.Duration) error {
 			seen++
 		}
 	}
-	w.t.log("%d figures were watched, %d of them for long enough to be judged; they could not be had %d times", len(lines), seen, w.missed)
+	w.t.log("%d figures were watched, %d of them for long enough to be judged; some could not be read %d times", len(lines), seen, w.missed)
 	if seen == 0 {
 		w.t.void("no figure was watched for long enough to be level: want more minutes")
 	}
