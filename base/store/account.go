@@ -164,7 +164,7 @@ func (s *Store) putAccountRows(tx *gorm.DB, media string, table RawTable, versio
 			}
 		}
 	}
-	if err := s.Data.Upsert(tx, table.Upsert(), values); err != nil {
+	if err := s.Data.Upsert(tx, upsertOf(table), values); err != nil {
 		return err
 	}
 	now, err := s.Data.nowTx(tx)

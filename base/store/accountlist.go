@@ -113,7 +113,7 @@ func (d *DB) accountWalk(f AccountFilter, after int64) accountWalk {
 func (s *Store) ListAccounts(ctx context.Context, f AccountFilter, after int64, limit int) (page []ListedAccount, next int64, err error) {
 	w := s.Config.accountWalk(f, after)
 	if w.unanswered {
-		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.along+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.alongArgs), s.listReach-1)...).Row().Scan(&next)
+		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.along+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.alongArgs), s.Reach.Rows-1)...).Row().Scan(&next)
 		switch {
 		case err == nil:
 			w.along, w.alongArgs = w.along+" AND "+w.id+" <= ?", append(w.alongArgs, next)

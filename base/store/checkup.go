@@ -49,20 +49,10 @@ var (
 // packetGood is the max_allowed_packet that takes the largest row that a table holds.
 const packetGood = mediumTextMax + packetSpare
 
-// CheckUp looks at both databases: whether each server is reached, what the user may do, and the settings that adsync
-// depends on. It changes nothing.
-func (s *Store) CheckUp(ctx context.Context) []checkup.Finding {
-	var all []checkup.Finding
-	for _, name := range databases {
-		all = append(all, s.database(name).checkUp(ctx, name+" database")...)
-	}
-	return all
-}
-
 func (d *DB) checkUp(ctx context.Context, server string) []checkup.Finding {
 	writer := &examination{Report: checkup.Report{Server: server}}
 	if d.dialect == SQLiteDialect {
-		if writer.reached(d.Ping(ctx)) {
+		if reached(&writer.Report, d.Ping(ctx)) {
 			writer.Add("reached", checkup.OK, "SQLite", "")
 		}
 		return writer.Findings
@@ -90,7 +80,7 @@ type examination struct {
 }
 
 // reached adds a finding for an error of reaching the server, and reports whether there is none.
-func (e *examination) reached(err error) bool {
+func reached(report *checkup.Report, err error) bool {
 	if err == nil {
 		return true
 	}
@@ -98,7 +88,7 @@ func (e *examination) reached(err error) bool {
 	if Refused(err) {
 		remedy = "correct the user, the password or the database's name in the DSN, or make them on the server"
 	}
-	e.Add("reached", checkup.Fault, err.Error(), remedy)
+	report.Add("reached", checkup.Fault, err.Error(), remedy)
 	return false
 }
 
@@ -106,11 +96,11 @@ func (e *examination) reached(err error) bool {
 func (e *examination) open(ctx context.Context, db *gorm.DB) bool {
 	pool, err := db.DB()
 	if err != nil {
-		return e.reached(err)
+		return reached(&e.Report, err)
 	}
 	e.pool = pool
 	var version string
-	if !e.reached(pool.QueryRowContext(ctx, "SELECT CURRENT_USER(), DATABASE(), VERSION()").Scan(&e.user, &e.name, &version)) {
+	if !reached(&e.Report, pool.QueryRowContext(ctx, "SELECT CURRENT_USER(), DATABASE(), VERSION()").Scan(&e.user, &e.name, &version)) {
 		return false
 	}
 	e.Add("reached", checkup.OK, fmt.Sprintf("version %s, as %s in %s", version, e.user, e.name), "")
@@ -195,17 +185,12 @@ func variables(ctx context.Context, pool *sql.DB, names ...string) (map[string]s
 	return set, rows.Err()
 }
 
-// CheckUp looks whether the partner's table can be read.
-func (p *PartnerSource) CheckUp(ctx context.Context) []checkup.Finding {
-	e := &examination{Report: checkup.Report{Server: "partner's database"}}
-	if !e.reached(p.pool.PingContext(ctx)) {
-		return e.Findings
+// CheckUp looks at both databases: whether each server is reached, what the user may do, and the settings that adsync
+// depends on. It changes nothing.
+func (s *Store) CheckUp(ctx context.Context) []checkup.Finding {
+	var all []checkup.Finding
+	for _, name := range databases {
+		all = append(all, s.database(name).checkUp(ctx, name+" database")...)
 	}
-	e.Add("reached", checkup.OK, "", "")
-	if _, _, err := p.Changed(ctx, PartnerCursor{}, 0); err != nil {
-		e.Add("table "+p.table, checkup.Fault, err.Error(), "give the user SELECT on it, with the columns that docs/operations.md lists")
-	} else {
-		e.Add("table "+p.table, checkup.OK, "", "")
-	}
-	return e.Findings
+	return all
 }

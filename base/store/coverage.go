@@ -283,3 +283,28 @@ func (s *Store) ReadCoverage(ctx context.Context, accountID int64, from, to day.
 
 // IsFenced reports whether err is a fence's refusal.
 func IsFenced(err error) (*FencedError, bool) { return errors.AsType[*FencedError](err) }
+
+// ReportLevel names a report at a level, as coverage does.
+type ReportLevel struct{ Report, Level string }
+
+// WholeReports returns which reports of a day were pulled whole, by account.
+func (s *Store) WholeReports(ctx context.Context, ids []int64, d day.Day) (map[int64]map[ReportLevel]bool, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level FROM coverage WHERE account_id IN ? AND day = ? AND complete_version > 0", ids, d).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read what was pulled of %s: %w", d, err)
+	}
+	defer rows.Close()
+	whole := make(map[int64]map[ReportLevel]bool, len(ids))
+	for rows.Next() {
+		var id int64
+		var r ReportLevel
+		if err := rows.Scan(&id, &r.Report, &r.Level); err != nil {
+			return nil, fmt.Errorf("read what was pulled of %s: %w", d, err)
+		}
+		if whole[id] == nil {
+			whole[id] = map[ReportLevel]bool{}
+		}
+		whole[id][r] = true
+	}
+	return whole, rows.Err()
+}

@@ -159,11 +159,8 @@ func (w *deadWalk) upTo(p DeadPlace) {
 	w.args = append(w.args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
 }
 
-// deadLookDefault is how many dead subtasks a page looks at, where no index tells which of them are chosen.
-const deadLookDefault = 50_000
-
 // ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it. Where no index tells which are chosen, it looks at
-// deadLookDefault of them: if that left it with fewer than limit, it returns the place where it ended, after which there may be more. Otherwise that is zero.
+// Reach.Dead of them: if that left it with fewer than limit, it returns the place where it ended, after which there may be more. Otherwise that is zero.
 func (s *Store) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) (all []DeadSubtask, end DeadPlace, err error) {
 	w := s.Data.deadWalk(f)
 	if !after.At.IsZero() {
@@ -202,7 +199,7 @@ func (s *Store) endOfLook(ctx context.Context, w deadWalk) (DeadPlace, error) {
 	var at Time
 	var p DeadPlace
 	err := s.Data.Writer(ctx).Raw("SELECT d.dead_at, d.run_id, d.account_id, d.part FROM "+w.from+" WHERE "+w.where+" ORDER BY "+w.order+" LIMIT 1 OFFSET ?",
-		append(slices.Clip(w.args), s.deadLook-1)...).Row().Scan(&at, &p.Key.RunID, &p.Key.AccountID, &p.Key.Part)
+		append(slices.Clip(w.args), s.Reach.Dead-1)...).Row().Scan(&at, &p.Key.RunID, &p.Key.AccountID, &p.Key.Part)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil
 	}
@@ -253,21 +250,6 @@ func (s *Store) DeadSubtask(ctx context.Context, k task.Key) (DeadSubtask, error
 		return DeadSubtask{}, fmt.Errorf("read dead subtask %v: %w", k, err)
 	}
 	return d, nil
-}
-
-// SubtaskLog is what a day's log tells of a subtask.
-type SubtaskLog struct {
-	State      task.State
-	Delivery   int
-	Attempt    int
-	Node       string // who worked on it last
-	CreatedAt  time.Time
-	StartedAt  time.Time // of the last try
-	EndedAt    time.Time
-	ErrorClass string // of the last try
-	ErrorText  string
-	Rows       int64 // written by the last try
-	Calls      int64 // API calls of all tries
 }
 
 // SubtaskLog returns a subtask's row, or ErrNotFound, also when its day's table was dropped.
@@ -345,12 +327,4 @@ func (s *Store) deleteDead(tx *gorm.DB, mark int64, keys []task.Key) (int64, err
 	sql, args := s.Data.deleteSQL(deadTable.Name, subtaskKey, rowsOfKeys(keys))
 	res := tx.Exec(sql+where, append(args, mark)...)
 	return res.RowsAffected, res.Error
-}
-
-// appendNew appends what is not there yet.
-func appendNew[T comparable](all []T, v T) []T {
-	if slices.Contains(all, v) {
-		return all
-	}
-	return append(all, v)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // LookAtDead sets how many dead subtasks a page looks at.
-func (s *Store) LookAtDead(n int) { s.deadLook = n }
+func (s *Store) LookAtDead(n int) { s.Reach.Dead = n }
 
 // Statement is one with what its placeholders stand for.
 type Statement struct {
@@ -145,7 +145,7 @@ func Watched(table string) []string {
 }
 
 // SetReach has lists look at few rows a page.
-func (s *Store) SetReach(rows, runs int) { s.listReach, s.runsReach = rows, runs }
+func (s *Store) SetReach(rows, runs int) { s.Reach.Rows, s.Reach.Runs = rows, runs }
 
 // SuspectsOfStoppedAccounts judges the answers of accounts that spent on the day before and have no rows since, whatever was asked of them first, and
 // counts those that are suspect or contradict others.

@@ -288,7 +288,7 @@ func (d *DB) writeFundRows(tx *gorm.DB, w *FundWrite, now time.Time, have fundTa
 		raw = append(raw, append(append(w.keyArgs(k), r.Raw...), r.JSON, w.Version))
 	}
 	if !w.Whole {
-		return d.Upsert(tx, w.Raw.Upsert(), raw)
+		return d.Upsert(tx, upsertOf(w.Raw), raw)
 	}
 	for _, s := range w.Sums {
 		k := fundKey{day: s.Day, name: string(s.Kind)}
@@ -305,7 +305,7 @@ func (d *DB) writeFundRows(tx *gorm.DB, w *FundWrite, now time.Time, have fundTa
 		public = append(public, append(row, At(now), w.Version))
 	}
 	result.Written = len(public)
-	if err := d.Upsert(tx, w.Raw.Upsert(), raw); err != nil {
+	if err := d.Upsert(tx, upsertOf(w.Raw), raw); err != nil {
 		return err
 	}
 	return d.Upsert(tx, w.table(), public)

@@ -458,3 +458,38 @@ func (g *Glance) Unassigned(accountIDs []int64, d day.Day) ([]int64, error) {
 	}
 	return without, nil
 }
+
+// UnusableField is how many values of a field could not be used, over all accounts and days.
+type UnusableField struct {
+	Media     string
+	Report    string
+	Field     string
+	Kind      FaultKind
+	Number    int64
+	Accounts  int64
+	AccountID int64 // one of them
+	Why       string
+	Since     Time `gorm:"column:since"`
+}
+
+// unusableOrder has the costliest kinds first, and then those with the most values.
+const unusableOrder = " ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media, report, field LIMIT ?"
+
+// Unusable lists the fields whose values could not be used by the last pull of their scope, the costliest kinds first and then by number; then
+// those of the partner's rows.
+func (g *Glance) Unusable(limit int) ([]UnusableField, error) {
+	var all []UnusableField
+	for _, from := range []string{
+		"SELECT media, report, field, kind, CAST(SUM(number) AS SIGNED) AS number, COUNT(DISTINCT account_id) AS accounts, MIN(account_id) AS account_id," +
+			" MIN(why) AS why, MIN(seen_at) AS since FROM unusable_value GROUP BY media, report, field, kind",
+		"SELECT media, '" + PartnerReport + "' AS report, field, kind, CAST(SUM(row_count) AS SIGNED) AS number, 0 AS accounts, 0 AS account_id," +
+			" MIN(why) AS why, MIN(seen_at) AS since FROM partner_unusable GROUP BY media, field, kind",
+	} {
+		var fields []UnusableField
+		if err := g.tx.Raw(from+unusableOrder, KeyFault, FigureFault, FutureFault, limit).Scan(&fields).Error; err != nil {
+			return nil, fmt.Errorf("read the unusable values: %w", err)
+		}
+		all = append(all, fields...)
+	}
+	return all, nil
+}

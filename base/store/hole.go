@@ -59,14 +59,6 @@ func (s *Store) FillAccounts(ctx context.Context, media string, after int64, lim
 	return accounts, nil
 }
 
-// textOf is what was read, or the same text as it was before: of thousands of rows it mostly is.
-func textOf(read sql.RawBytes, before string) string {
-	if string(read) == before {
-		return before
-	}
-	return string(read)
-}
-
 // CalendarDay is a day that a scope should have.
 type CalendarDay struct {
 	Day day.Day

@@ -70,7 +70,7 @@ func (s *Store) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		}
 		rows, names, highWater := w.changes(now, have)
 		written = len(rows)
-		if err := s.Data.Upsert(tx, w.Raw.Upsert(), rows); err != nil {
+		if err := s.Data.Upsert(tx, upsertOf(w.Raw), rows); err != nil {
 			return nil, err
 		}
 		if err := s.Data.Upsert(tx, Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {

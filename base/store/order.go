@@ -100,3 +100,8 @@ func (s *Store) Order(ctx context.Context, runID int64) (taskID int64, err error
 	}
 	return ids[0], nil
 }
+
+// AddOrderOnce is AddOrder for an order whose id follows from what it is for: one that is there stays as it is.
+func (s *Store) AddOrderOnce(ctx context.Context, o RunOrder) error {
+	return o.insert(s.Data.Writer(ctx), s.Data.dialect.InsertIgnore())
+}

@@ -9,9 +9,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// PartnerReport is what the partner's rows are called among the reports whose values cannot be used.
-const PartnerReport = "partner_daily"
-
 var partnerUnusableTable = Table{
 	Name: "partner_unusable", Key: []string{"partner_id", "field"}, Columns: []string{"kind", "media", "row_count", "why", "seen_at"},
 }

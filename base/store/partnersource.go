@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"adsync/base/checkup"
 	"adsync/base/config"
 	"adsync/base/secret"
 )
@@ -203,4 +204,19 @@ func (c PartnerCursor) Kept(settled string) PartnerCursor {
 		return c
 	}
 	return PartnerCursor{ChangedAt: settled}
+}
+
+// CheckUp looks whether the partner's table can be read.
+func (p *PartnerSource) CheckUp(ctx context.Context) []checkup.Finding {
+	report := &checkup.Report{Server: "partner's database"}
+	if !reached(report, p.pool.PingContext(ctx)) {
+		return report.Findings
+	}
+	report.Add("reached", checkup.OK, "", "")
+	if _, _, err := p.Changed(ctx, PartnerCursor{}, 0); err != nil {
+		report.Add("table "+p.table, checkup.Fault, err.Error(), "give the user SELECT on it, with the columns that docs/operations.md lists")
+	} else {
+		report.Add("table "+p.table, checkup.OK, "", "")
+	}
+	return report.Findings
 }

@@ -288,15 +288,6 @@ func (s *Store) NotePruned(ctx context.Context, table string, before day.Day) er
 	return nil
 }
 
-// isPruned tells whether rows of a day may have been pruned from any of some tables.
-func (d *DB) isPruned(tx *gorm.DB, tables []string, on day.Day) (bool, error) {
-	pruned, err := exists(tx, "SELECT 1 FROM pruned WHERE table_name IN ? AND before_day > ? LIMIT 1", tables, on)
-	if err != nil {
-		return false, fmt.Errorf("read what is pruned of %s: %w", strings.Join(tables, " and "), err)
-	}
-	return pruned, nil
-}
-
 // marks takes away what coverage knows of days of a report before one, so that nothing marks them any more; of the daily one also their marks for wide_daily. It walks
 // the accounts by key.
 func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done bool, err error) {

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"errors"
+	"slices"
 
 	"gorm.io/gorm"
 )
@@ -42,3 +43,22 @@ func firstError(errs ...error) error {
 	}
 	return nil
 }
+
+// appendNew appends what is not there yet.
+func appendNew[T comparable](all []T, v T) []T {
+	if slices.Contains(all, v) {
+		return all
+	}
+	return append(all, v)
+}
+
+// textOf is what was read, or the same text as it was before: of thousands of rows it mostly is.
+func textOf(read sql.RawBytes, before string) string {
+	if string(read) == before {
+		return before
+	}
+	return string(read)
+}
+
+// ErrNotFound says that there is no such row.
+var ErrNotFound = errors.New("not found")

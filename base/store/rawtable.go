@@ -1,12 +1,5 @@
 package store
 
-import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
-)
-
 // Kind is the type of a raw table's column.
 type Kind int
 
@@ -74,89 +67,4 @@ func (t RawTable) Values() []string {
 		names = append(names, "last_seen_at", "deleted_at")
 	}
 	return append(names, "version")
-}
-
-// Upsert returns the table's shape for DB.Upsert.
-func (t RawTable) Upsert() Table { return Table{Name: t.Name, Key: t.Key(), Columns: t.Values()} }
-
-// EnsureRawTables creates the raw tables that are missing and adds the columns that a table lacks. It never changes
-// or drops a column. It may be repeated and may run while others run it.
-func (s *Store) EnsureRawTables(ctx context.Context, tables []RawTable) error {
-	for _, t := range tables {
-		if err := s.Data.Writer(ctx).Exec(s.Data.createRawSQL(t)).Error; err != nil {
-			return fmt.Errorf("create table %s: %w", t.Name, err)
-		}
-		have, err := s.Data.columnsOf(ctx, t.Name)
-		if err != nil {
-			return err
-		}
-		for _, c := range t.Columns {
-			if slices.Contains(have, c.Name) {
-				continue
-			}
-			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " + s.Data.column(c.Name, c.Kind)).Error; err != nil {
-				return fmt.Errorf("add column %s to %s: %w", c.Name, t.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// columnsOf returns the names of a table's columns.
-func (d *DB) columnsOf(ctx context.Context, table string) ([]string, error) {
-	rows, err := d.Writer(ctx).Raw("SELECT * FROM " + table + " WHERE 1 = 0").Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read the columns of %s: %w", table, err)
-	}
-	defer rows.Close()
-	names, err := rows.Columns()
-	if err := firstError(err, rows.Err()); err != nil {
-		return nil, fmt.Errorf("read the columns of %s: %w", table, err)
-	}
-	return names, nil
-}
-
-func (d *DB) columnType(k Kind) string {
-	if d.dialect == SQLiteDialect {
-		return map[Kind]string{Int: "INTEGER", Instant: "DATETIME"}[k]
-	}
-	return map[Kind]string{Int: "BIGINT", Instant: "DATETIME(3)"}[k]
-}
-
-// column defines a typed column.
-func (d *DB) column(name string, k Kind) string {
-	if k == Text {
-		return name + " " + d.textType(name, 255) + " NULL"
-	}
-	return name + " " + d.columnType(k) + " NULL"
-}
-
-func (d *DB) createRawSQL(t RawTable) string {
-	sqlite := d.dialect == SQLiteDialect
-	pick := func(mysql, lite string) string {
-		if sqlite {
-			return lite
-		}
-		return mysql
-	}
-	types := map[string]string{
-		"day": "DATE", "account_id": pick("BIGINT", "INTEGER"), "hour": pick("TINYINT", "INTEGER"),
-		"level": d.asciiType("level", 16), "object_id": d.asciiType("object_id", 64), "fund_type": d.asciiType("fund_type", 64),
-	}
-	var b strings.Builder
-	b.WriteString("CREATE TABLE IF NOT EXISTS " + t.Name + " (\n")
-	for _, k := range t.Key() {
-		b.WriteString("  " + k + " " + types[k] + " NOT NULL,\n")
-	}
-	for _, c := range t.Columns {
-		b.WriteString("  " + d.column(c.Name, c.Kind) + ",\n")
-	}
-	b.WriteString("  row_json " + pick("MEDIUMTEXT", "TEXT") + " NOT NULL,\n")
-	if t.Shape == Objects {
-		b.WriteString("  last_seen_at " + d.columnType(Instant) + " NOT NULL,\n  deleted_at " + d.columnType(Instant) + " NULL,\n")
-	}
-	b.WriteString("  version " + d.columnType(Int) + " NOT NULL,\n")
-	b.WriteString("  PRIMARY KEY (" + strings.Join(t.Key(), ", ") + ")\n)")
-	b.WriteString(pick(" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin", " WITHOUT ROWID") + d.placing(t.Name))
-	return b.String()
 }

@@ -257,7 +257,7 @@ func (d *DB) eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row
 }
 
 func (d *DB) writeReportRows(tx *gorm.DB, w ReportWrite, now time.Time, there thereBefore, days map[day.Day]*dayOutcome, result *ReportResult) error {
-	rawTable, publicTable := w.Raw.Upsert(), reportTable(w.Hourly)
+	rawTable, publicTable := upsertOf(w.Raw), reportTable(w.Hourly)
 	updated, err := At(now).Value() // Once: each row has it.
 	if err != nil {
 		return err

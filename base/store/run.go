@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,9 +17,6 @@ const (
 	RunOfTick  = "tick"
 	RunOfOrder = "order"
 )
-
-// ErrNotFound says that there is no such row.
-var ErrNotFound = errors.New("not found")
 
 // Run is a row of run: the parent of all subtasks of one tick or one order.
 type Run struct {

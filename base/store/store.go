@@ -16,12 +16,18 @@ type Store struct {
 	Config *DB
 	Data   *DB
 
-	deadLook int // see deadLookDefault
-
-	// listReach is how many rows a page of a list looks at, of those that no index chooses: a page may be short, or empty, and yet have a next one.
-	// runsReach is the same of the runs in which an account's subtasks are looked up, one by one.
-	listReach, runsReach int
+	// Reach is how much a page of a list looks at.
+	Reach Reach
 }
+
+// Reach is how much one page of a list looks at, of what no index chooses: a page may be short, or empty, and yet have a next one.
+type Reach struct {
+	Rows int // of subtasks and accounts
+	Runs int // in which an account's subtasks are looked up, one by one
+	Dead int // subtasks
+}
+
+var defaultReach = Reach{Rows: 20_000, Runs: 1000, Dead: 50_000}
 
 // Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
 // SQLite's files.
@@ -47,7 +53,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open data database: %w", err), conf.Close())
 	}
-	return &Store{Config: conf, Data: data, deadLook: deadLookDefault, listReach: listReachDefault, runsReach: runsReachDefault}, nil
+	return &Store{Config: conf, Data: data, Reach: defaultReach}, nil
 }
 
 // Ping reports which database's writer does not answer.

@@ -11,12 +11,8 @@ import (
 	"adsync/base/task"
 )
 
-const (
-	listReachDefault = 20_000
-	runsReachDefault = 1000
-	// runsPerLookUp is how many runs one statement looks at.
-	runsPerLookUp = 100
-)
+// runsPerLookUp is how many runs one statement looks at.
+const runsPerLookUp = 100
 
 // Subtask is a row of a day's log.
 type Subtask struct {
@@ -87,7 +83,7 @@ func (s *Store) RunSubtasks(ctx context.Context, runID int64, f SubtaskFilter, a
 // reachOfRun returns the last row of a run that a page looks at; nil when that is all of them.
 func (s *Store) reachOfRun(ctx context.Context, runID int64, where string, args []any) (*AccountPart, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, part FROM "+LogTable(runID)+" WHERE "+where+" ORDER BY run_id, account_id, part LIMIT 1 OFFSET ?",
-		append(slices.Clone(args), s.listReach-1)...).Rows()
+		append(slices.Clone(args), s.Reach.Rows-1)...).Rows()
 	if missingTable(err) {
 		return nil, nil
 	}
@@ -168,10 +164,10 @@ func (s *Store) AccountSubtasks(ctx context.Context, a Account, f SubtaskFilter,
 	return page, more, nil
 }
 
-// runsOf returns the runs of a media with ids in [from, end), the newest first. It looks at runsReach of all runs; more is behind the last of them
+// runsOf returns the runs of a media with ids in [from, end), the newest first. It looks at Reach.Runs of all runs; more is behind the last of them
 // when there are others.
 func (s *Store) runsOf(ctx context.Context, media string, from, end int64) (runs []Run, more *task.Key, err error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT id, media, task_name, planned_at FROM run WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", from, end, s.runsReach).Rows()
+	rows, err := s.Data.Writer(ctx).Raw("SELECT id, media, task_name, planned_at FROM run WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", from, end, s.Reach.Runs).Rows()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +184,7 @@ func (s *Store) runsOf(ctx context.Context, media string, from, end int64) (runs
 			runs = append(runs, r)
 		}
 	}
-	if looked == s.runsReach {
+	if looked == s.Reach.Runs {
 		more = &task.Key{RunID: r.ID}
 	}
 	return runs, more, rows.Err()
@@ -297,7 +293,7 @@ func (s *Store) waitingIn(ctx context.Context, state task.State, f WaitingFilter
 	}
 	if len(chosen) > 0 {
 		var last WaitingPlace
-		found, err := s.readPlace(ctx, &last, "SELECT due_at, run_id, account_id, part"+from+where+order+"1 OFFSET ?", append(slices.Clone(args), s.listReach-1)...)
+		found, err := s.readPlace(ctx, &last, "SELECT due_at, run_id, account_id, part"+from+where+order+"1 OFFSET ?", append(slices.Clone(args), s.Reach.Rows-1)...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -362,4 +358,19 @@ func (s *Store) RunProgress(ctx context.Context, id int64) (run Run, retrying, d
 		return Run{}, 0, 0, fmt.Errorf("read run %d: %w", id, err)
 	}
 	return run, retrying, deferred, nil
+}
+
+// SubtaskLog is what a day's log tells of a subtask.
+type SubtaskLog struct {
+	State      task.State
+	Delivery   int
+	Attempt    int
+	Node       string // who worked on it last
+	CreatedAt  time.Time
+	StartedAt  time.Time // of the last try
+	EndedAt    time.Time
+	ErrorClass string // of the last try
+	ErrorText  string
+	Rows       int64 // written by the last try
+	Calls      int64 // API calls of all tries
 }

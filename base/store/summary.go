@@ -456,3 +456,12 @@ func (d *DB) clearMarks(tx *gorm.DB, day DirtyDay) error {
 	}
 	return nil
 }
+
+// isPruned tells whether rows of a day may have been pruned from any of some tables.
+func (d *DB) isPruned(tx *gorm.DB, tables []string, on day.Day) (bool, error) {
+	pruned, err := exists(tx, "SELECT 1 FROM pruned WHERE table_name IN ? AND before_day > ? LIMIT 1", tables, on)
+	if err != nil {
+		return false, fmt.Errorf("read what is pruned of %s: %w", strings.Join(tables, " and "), err)
+	}
+	return pruned, nil
+}

@@ -27,15 +27,6 @@ const (
 // IsNoValue reports whether a text is a word that platforms and partners write where there is no value.
 func IsNoValue(text string) bool { return text == "" || text == "-" || text == "--" }
 
-// Unusable are the values of one field of a pull's rows that cannot be used.
-type Unusable struct {
-	Day    day.Day // "" when it is not known of which day of the scope they are
-	Field  string
-	Kind   FaultKind
-	Number int
-	Why    string // what is wrong with one of them
-}
-
 // costs reports whether a day that has them is not whole.
 func (u Unusable) costs() bool { return u.Kind == FigureFault || u.Kind == KeyFault }
 
@@ -141,37 +132,14 @@ func (s *Store) UnusableValues(ctx context.Context, accountID int64, from, to da
 	return values, nil
 }
 
-// UnusableField is how many values of a field could not be used, over all accounts and days.
-type UnusableField struct {
-	Media     string
-	Report    string
-	Field     string
-	Kind      FaultKind
-	Number    int64
-	Accounts  int64
-	AccountID int64 // one of them
-	Why       string
-	Since     Time `gorm:"column:since"`
-}
+// PartnerReport is what the partner's rows are called among the reports whose values cannot be used.
+const PartnerReport = "partner_daily"
 
-// unusableOrder has the costliest kinds first, and then those with the most values.
-const unusableOrder = " ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media, report, field LIMIT ?"
-
-// Unusable lists the fields whose values could not be used by the last pull of their scope, the costliest kinds first and then by number; then
-// those of the partner's rows.
-func (g *Glance) Unusable(limit int) ([]UnusableField, error) {
-	var all []UnusableField
-	for _, from := range []string{
-		"SELECT media, report, field, kind, CAST(SUM(number) AS SIGNED) AS number, COUNT(DISTINCT account_id) AS accounts, MIN(account_id) AS account_id," +
-			" MIN(why) AS why, MIN(seen_at) AS since FROM unusable_value GROUP BY media, report, field, kind",
-		"SELECT media, '" + PartnerReport + "' AS report, field, kind, CAST(SUM(row_count) AS SIGNED) AS number, 0 AS accounts, 0 AS account_id," +
-			" MIN(why) AS why, MIN(seen_at) AS since FROM partner_unusable GROUP BY media, field, kind",
-	} {
-		var fields []UnusableField
-		if err := g.tx.Raw(from+unusableOrder, KeyFault, FigureFault, FutureFault, limit).Scan(&fields).Error; err != nil {
-			return nil, fmt.Errorf("read the unusable values: %w", err)
-		}
-		all = append(all, fields...)
-	}
-	return all, nil
+// Unusable are the values of one field of a pull's rows that cannot be used.
+type Unusable struct {
+	Day    day.Day // "" when it is not known of which day of the scope they are
+	Field  string
+	Kind   FaultKind
+	Number int
+	Why    string // what is wrong with one of them
 }
