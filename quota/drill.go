@@ -25,7 +25,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/ratelimit"
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 // Drill is how scenarios are played for real: each process of a scenario is one of the operating system, they share a Redis that the drill has

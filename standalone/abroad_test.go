@@ -15,8 +15,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/engine"
-	"adsync/media/simulator"
 	"adsync/producer/overview"
+	"adsync/simulator"
 	"adsync/standalone/verify"
 )
 

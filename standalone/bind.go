@@ -14,8 +14,8 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
 	"adsync/base/store"
-	"adsync/media/simulator"
 	"adsync/media/token"
+	"adsync/simulator"
 	"adsync/standalone/verify"
 )
 

@@ -27,9 +27,9 @@ import (
 	"adsync/base/secret"
 	"adsync/media"
 	"adsync/media/client"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
 	"adsync/media/token"
+	"adsync/simulator"
 )
 
 // liveHost is the simulator as if it were the real host of a platform, whose clock stands still.

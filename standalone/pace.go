@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 // pace drives the world's clock through a story: it stands still, is set on, and runs fast. It remembers when it did what, so that

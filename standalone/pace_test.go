@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 // evening is where the worlds of these tests begin.

@@ -20,8 +20,8 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/store"
 	"adsync/engine"
-	"adsync/media/simulator"
 	"adsync/producer/overview"
+	"adsync/simulator"
 	"adsync/standalone/verify"
 )
 

@@ -13,8 +13,8 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
-	"adsync/media/simulator"
 	"adsync/producer/overview"
+	"adsync/simulator"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
 )

@@ -13,7 +13,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/engine"
-	"adsync/media/simulator"
+	"adsync/simulator"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
 )

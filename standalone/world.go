@@ -14,7 +14,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/secret"
 	"adsync/base/store"
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 // getJSON reads an answer of the simulator's control API.

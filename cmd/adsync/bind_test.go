@@ -14,7 +14,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/engine"
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 	"adsync/base/service"
 	"adsync/base/telemetry"
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 func (a *app) newSimulate() *cobra.Command {

@@ -19,7 +19,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
 	"adsync/base/store"
-	"adsync/media/simulator"
+	"adsync/simulator"
 	"adsync/standalone"
 	"adsync/standalone/verify"
 )

@@ -15,7 +15,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
-	"adsync/media/simulator"
+	"adsync/simulator"
 	"adsync/standalone"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"adsync/base/schedule"
 	"adsync/base/store"
-	"adsync/media/simulator"
+	"adsync/simulator"
 	"adsync/standalone"
 	"adsync/test/rig"
 )

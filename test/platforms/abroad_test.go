@@ -19,8 +19,8 @@ import (
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
+	"adsync/simulator"
 )
 
 var pacific = must(time.LoadLocation("America/Los_Angeles"))

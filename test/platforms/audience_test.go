@@ -9,8 +9,8 @@ import (
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/oceanengine"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
+	"adsync/simulator"
 )
 
 // Whom an ad is shown to stands in the rows, and a change of it among the changes.

@@ -12,7 +12,7 @@ import (
 
 	"adsync/docs"
 	"adsync/engine"
-	"adsync/media/simulator"
+	"adsync/simulator"
 	"adsync/standalone/verify"
 	"adsync/test/compose"
 	"adsync/upkeep"
@@ -31,7 +31,7 @@ func TestPlatforms_AreKnownEverywhere(t *testing.T) {
 	})
 	var index struct{ Media []string }
 	require.NoError(t, json.Unmarshal(world{address: server.URL}.get(t, "", nil), &index))
-	require.ElementsMatch(t, names, index.Media, "media/simulator/spec.go: platforms")
+	require.ElementsMatch(t, names, index.Media, "simulator/spec.go: platforms")
 	require.ElementsMatch(t, names, verify.Platforms(), "standalone/verify/spec.go: worlds")
 	require.ElementsMatch(t, names, compose.Platforms, "test/compose/figures.go: Platforms")
 

@@ -14,8 +14,8 @@ import (
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/pull"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
+	"adsync/simulator"
 )
 
 // oneAccount knows a single account.

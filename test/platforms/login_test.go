@@ -23,9 +23,9 @@ import (
 	"adsync/media/client"
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
 	"adsync/media/token"
+	"adsync/simulator"
 )
 
 // process is what of a real process calls a platform: client, keeper and tables, with one login.

@@ -22,8 +22,8 @@ import (
 	"adsync/media"
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
+	"adsync/simulator"
 )
 
 func TestTencent(t *testing.T) {

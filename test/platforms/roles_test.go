@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
+	"adsync/simulator"
 )
 
 // signed calls Tencent's platform with a token, and nothing of a real process but its signature.

@@ -17,7 +17,7 @@ import (
 	"adsync/media"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/simulator"
+	"adsync/simulator"
 )
 
 // promotions pulls the days of an Ocean Engine account by promotion.

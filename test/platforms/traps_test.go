@@ -25,8 +25,8 @@ import (
 	"adsync/media/mediatest"
 	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/simulator"
 	"adsync/media/tencent"
+	"adsync/simulator"
 )
 
 // trapped is a client of a world with traps, and the tables that it fills.

@@ -243,7 +243,7 @@ func parseCurl(t *testing.T, line string, values map[string]string) *http.Reques
 
 func TestDocs_EveryExampleWorks(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../../docs/simulator.md")
+	raw, err := os.ReadFile("../docs/simulator.md")
 	require.NoError(t, err)
 	s := newSim(t, Config{Accounts: 200, Seed: 1, Start: noon, Frozen: true})
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
