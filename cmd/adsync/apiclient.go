@@ -262,6 +262,7 @@ type awayError struct {
 }
 
 func (e *awayError) Error() string { return e.err.Error() }
+
 func (e *awayError) Unwrap() error { return e.err }
 
 // refusal turns a problem into an error; one about the request's values is the caller's.

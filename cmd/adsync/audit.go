@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) newAudit() *cobra.Command {
+func newAudit(a *app) *cobra.Command {
 	f := &listFlags{}
 	var actor, object, since, until string
 	cmd := &cobra.Command{

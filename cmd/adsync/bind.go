@@ -19,7 +19,7 @@ import (
 	"adsync/standalone"
 )
 
-func (a *app) newBind() *cobra.Command {
+func newBind(a *app) *cobra.Command {
 	var simulator string
 	cmd := &cobra.Command{
 		Use:   "bind",
@@ -83,9 +83,9 @@ All of them work on the tables, which must be there ("adsync migrate up"); but f
 	cmd.Flags().StringVar(&simulator, "simulator", "", "address of the simulator, as http://host:port")
 	for _, p := range engine.Platforms() {
 		if _, ok := p.(media.Authoriser); ok {
-			cmd.AddCommand(a.newBindMedia(p.Name()))
+			cmd.AddCommand(newBindMedia(a, p.Name()))
 		}
 	}
-	cmd.AddCommand(a.newBindAccount())
+	cmd.AddCommand(newBindAccount(a))
 	return cmd
 }

@@ -66,20 +66,20 @@ func words[T ~string](all ...T) []string {
 
 // completions has the shell complete what the command and those below it take: fixed words, and the names of tasks and lanes, for which the API
 // is asked. Where nothing is known it offers nothing: files go with --config, --file and --data alone.
-func (a *app) completions(cmd *cobra.Command) {
+func completions(a *app, cmd *cobra.Command) {
 	path := cmd.CommandPath()
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if complete := a.flagCompletion(path, f); complete != nil {
+		if complete := flagCompletion(a, path, f); complete != nil {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // The flag is there, and nobody else has done so.
 		}
 	})
-	cmd.ValidArgsFunction = a.argCompletion(path)
+	cmd.ValidArgsFunction = argCompletion(a, path)
 	for _, sub := range cmd.Commands() {
-		a.completions(sub)
+		completions(a, sub)
 	}
 }
 
-func (a *app) flagCompletion(path string, f *pflag.Flag) cobra.CompletionFunc {
+func flagCompletion(a *app, path string, f *pflag.Flag) cobra.CompletionFunc {
 	all := flagWords[f.Name]
 	switch f.Name {
 	case "config", "data", "file":
@@ -96,16 +96,16 @@ func (a *app) flagCompletion(path string, f *pflag.Flag) cobra.CompletionFunc {
 	case "state":
 		all = stateWords[path]
 	case "task":
-		return a.taskNames
+		return taskNames(a)
 	case "lane":
-		return a.taskWords(func(k *taskRow) []string { return []string{k.Lane} })
+		return taskWords(a, func(k *taskRow) []string { return []string{k.Lane} })
 	case "handler":
-		return a.taskWords(func(k *taskRow) []string { return []string{k.Handler} })
+		return taskWords(a, func(k *taskRow) []string { return []string{k.Handler} })
 	}
 	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
 }
 
-func (a *app) argCompletion(path string) cobra.CompletionFunc {
+func argCompletion(a *app, path string) cobra.CompletionFunc {
 	first := func(complete cobra.CompletionFunc) cobra.CompletionFunc {
 		return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -117,9 +117,9 @@ func (a *app) argCompletion(path string) cobra.CompletionFunc {
 	platforms := cobra.FixedCompletions(engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp)
 	switch path {
 	case "adsync tasks show", "adsync tasks edit", "adsync tasks enable", "adsync tasks disable", "adsync tasks run":
-		return first(a.taskNames)
+		return first(taskNames(a))
 	case "adsync pause", "adsync cancel":
-		return a.stopTargetNames
+		return stopTargetNames(a)
 	case "adsync accounts show", "adsync bind account", "adsync changes", "adsync coverage", "adsync unbind":
 		return first(accountBegins)
 	case "adsync fields add", "adsync fields drop", "adsync fields reinstate":
@@ -131,19 +131,21 @@ func (a *app) argCompletion(path string) cobra.CompletionFunc {
 }
 
 // stopTargetNames completes KIND TARGET.
-func (a *app) stopTargetNames(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	switch {
-	case len(args) == 0:
-		return []string{"run", "task", "account", "media"}, cobra.ShellCompDirectiveNoFileComp
-	case len(args) > 1:
-	case args[0] == "task":
-		return a.taskNames(cmd, args, begun)
-	case args[0] == "media":
-		return engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp
-	case args[0] == "account":
-		return accountBegins(cmd, args, begun)
+func stopTargetNames(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return []string{"run", "task", "account", "media"}, cobra.ShellCompDirectiveNoFileComp
+		case len(args) > 1:
+		case args[0] == "task":
+			return taskNames(a)(cmd, args, begun)
+		case args[0] == "media":
+			return engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp
+		case args[0] == "account":
+			return accountBegins(cmd, args, begun)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 // accountBegins offers what accounts begin with: their ids are too many.
@@ -155,12 +157,12 @@ func accountBegins(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-func (a *app) taskNames(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return a.taskWords(func(k *taskRow) []string { return []string{k.Name} })(cmd, args, begun)
+func taskNames(a *app) cobra.CompletionFunc {
+	return taskWords(a, func(k *taskRow) []string { return []string{k.Name} })
 }
 
 // taskWords completes with words of the tasks. Whatever goes wrong, the shell offers nothing: it is no place for an error.
-func (a *app) taskWords(of func(*taskRow) []string) cobra.CompletionFunc {
+func taskWords(a *app, of func(*taskRow) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) newConsumers() *cobra.Command {
+func newConsumers(a *app) *cobra.Command {
 	f := &apiFlags{}
 	cmd := &cobra.Command{
 		Use:   "consumers",

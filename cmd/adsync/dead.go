@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func (a *app) newDead() *cobra.Command {
+func newDead(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "dead",
 		Short: "Shows, repeats and drops subtasks that failed for good",
@@ -16,7 +16,7 @@ again (redrive) or dropped. These commands ask a producer's API. If it wants a t
 		Example: `  adsync dead list --media tencent
   adsync dead redrive --task tencent.report_daily.account --yes`,
 	})
-	cmd.AddCommand(a.newDeadList(), a.newDeadShow(), a.newDeadRedrive(), a.newDeadDrop())
+	cmd.AddCommand(newDeadList(a), newDeadShow(a), newDeadRedrive(a), newDeadDrop(a))
 	return cmd
 }
 

@@ -7,7 +7,7 @@ import (
 	"adsync/media/dictionary"
 )
 
-func (a *app) newDictionary() *cobra.Command {
+func newDictionary(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "dictionary",
 		Short:   "Prints a page about every figure",

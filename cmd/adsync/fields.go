@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
-func (a *app) newFields() *cobra.Command {
+func newFields(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "fields",
 		Short: "Lists and changes which fields reports are asked for",
@@ -22,43 +21,22 @@ on without it.`,
 		Example: `  adsync fields list --state retired
   adsync fields add tencent order_pv`,
 	})
-	cmd.AddCommand(a.newFieldsList(),
-		a.newFieldsPut("add", "asked", "Asks for one more field", "Asks for", `Asks for one more field of the platform's. It is tried at the end
+	cmd.AddCommand(newFieldsList(a),
+		newFieldsPut(a, "add", "asked", "Asks for one more field", "Asks for", `Asks for one more field of the platform's. It is tried at the end
 of the next pull of any account: the first of its reports is asked for it with one call. If the platform refuses it, no other call asks for it, and adsync
 fields list shows the platform's words. If the platform accepts it, each of its other reports is asked once, and pulls ask those that have it. For a field
 that only some reports have, name them by --report and --level.`),
-		a.newFieldsPut("drop", "off", "Asks for a field no more", "No longer asks for", `Leaves a field out of the request: its column becomes NULL
+		newFieldsPut(a, "drop", "off", "Asks for a field no more", "No longer asks for", `Leaves a field out of the request: its column becomes NULL
 in the days that are pulled from then on. For a field that the platform has retired it says that somebody has seen that. What rows are kept
 apart by, and what was spent, cannot be dropped.`),
-		a.newFieldsPut("reinstate", "asked", "Asks again for a field that was dropped, retired or refused", "Asks again for", `Asks again for a field that
+		newFieldsPut(a, "reinstate", "asked", "Asks again for a field that was dropped, retired or refused", "Asks again for", `Asks again for a field that
 was dropped, or that the platform had retired or refused and has now. It is tried first, as one that is added. Order the days that lack it anew to fill them.`),
-		a.newFieldsBackfill())
-	return cmd
-}
-
-func (a *app) newFieldsList() *cobra.Command {
-	f := &apiFlags{}
-	var media, state string
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "Lists the fields of reports and their states",
-		Long: `Lists every field that a platform's package asks for, and every row of report_field. One without REPORT or LEVEL holds for all
-of them, but for those that a row of their own speaks of. One without METRIC stands in the raw rows' JSON alone.`,
-		Example: `  adsync fields list --media tencent
-  adsync fields list --state retired`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.call(a, cmd, http.MethodGet, "/api/v1/fields", given(map[string]string{"media": media, "state": state}), nil, printFields)
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
-	cmd.Flags().StringVar(&state, "state", "", "asked, trying, off, retired or refused; all if not given")
+		newFieldsBackfill(a))
 	return cmd
 }
 
 // newFieldsPut makes a command that brings a field to a state.
-func (a *app) newFieldsPut(name, state, short, done, long string) *cobra.Command {
+func newFieldsPut(a *app, name, state, short, done, long string) *cobra.Command {
 	f := &apiFlags{}
 	var report, level, reason, by string
 	cmd := &cobra.Command{
@@ -124,33 +102,4 @@ func (r *fieldRow) where() string {
 		where += " at level " + plain(r.Level)
 	}
 	return where
-}
-
-func printFields(w io.Writer, answer []byte) error {
-	var a struct{ Fields []fieldRow }
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return err
-	}
-	if len(a.Fields) == 0 {
-		_, err := fmt.Fprintln(w, "There are no such fields.")
-		return err
-	}
-	t := table(w)
-	fmt.Fprintln(t, "MEDIA\tFIELD\tREPORT\tLEVEL\tSTATE\tMETRIC\tRETIRED\tCHANGED\tBY\tREASON")
-	for _, f := range a.Fields {
-		if f.Note != "" {
-			f.Reason = strings.TrimPrefix(f.Reason+"; not decided yet: "+f.Note, "; ")
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(f.Media), plain(f.Field), dashed(f.Report), dashed(f.Level),
-			plain(f.State), dashed(f.Metric), moment(f.RetiredAt), moment(f.UpdatedAt), dashed(f.By), dashed(f.Reason))
-	}
-	return t.Flush()
-}
-
-// dashed is a cell of a table that may be empty.
-func dashed(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return plain(text)
 }

@@ -18,7 +18,7 @@ import (
 	"adsync/media/token"
 )
 
-func (a *app) newKeys() *cobra.Command {
+func newKeys(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Shows which keys the tables are sealed with, and seals them with the first",
@@ -28,7 +28,7 @@ file of secret.keys_file, and how much of each. "adsync keys reseal" seals all o
   adsync keys reseal --config adsync.yaml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withBox(cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
+			return withBox(a, cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
 				return printKeys(ctx, cmd.OutOrStdout(), s, box)
 			})
 		},
@@ -42,11 +42,11 @@ Texts that do not open stay as they are: they are named, and it exits with 1.`,
 		Example: `  adsync keys reseal --config adsync.yaml`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withBox(cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
+			return withBox(a, cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
 				n, err := token.Reseal(ctx, s, box)
 				if n > 0 {
 					after, _ := json.Marshal(map[string]any{"key": box.IDs()[0], "texts": n}) // It cannot fail.
-					_, noteErr := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)})
+					_, noteErr := s.AddAudit(ctx, store.Audit{Actor: operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)})
 					err = errors.Join(err, noteErr)
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s sealed anew.\n\n", plural.Count(n, "text was", "texts were"))
@@ -61,7 +61,7 @@ Texts that do not open stay as they are: they are named, and it exits with 1.`,
 }
 
 // withBox opens the config database and the keys for one piece of work.
-func (a *app) withBox(cmd *cobra.Command, work func(context.Context, *store.Store, *secret.Box) error) error {
+func withBox(a *app, cmd *cobra.Command, work func(context.Context, *store.Store, *secret.Box) error) error {
 	return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err

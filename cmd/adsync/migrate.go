@@ -19,7 +19,7 @@ import (
 	"adsync/engine"
 )
 
-func (a *app) newMigrate() *cobra.Command {
+func newMigrate(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "migrate",
 		Short: "Makes, upgrades and inspects the tables",
@@ -30,11 +30,11 @@ To upgrade: run "adsync migrate up" of the new release, then replace the consume
 		Example: `  adsync migrate status --config adsync.yaml
   adsync migrate up --config adsync.yaml`,
 	})
-	cmd.AddCommand(a.newMigrateUp(), a.newMigrateDown(), a.newMigrateStatus())
+	cmd.AddCommand(newMigrateUp(a), newMigrateDown(a), newMigrateStatus(a))
 	return cmd
 }
 
-func (a *app) newMigrateUp() *cobra.Command {
+func newMigrateUp(a *app) *cobra.Command {
 	var topics bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -79,7 +79,7 @@ func migrateUp(ctx context.Context, s *store.Store, cfg Config, topics bool, log
 	return nil
 }
 
-func (a *app) newMigrateDown() *cobra.Command {
+func newMigrateDown(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -99,7 +99,7 @@ development: to go back to an older release, restore a backup.`,
 	return cmd
 }
 
-func (a *app) newMigrateStatus() *cobra.Command {
+func newMigrateStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		Short:   "Lists the migrations and whether they were applied",

@@ -16,7 +16,7 @@ import (
 	"adsync/producer/overview"
 )
 
-func (a *app) newOverview() *cobra.Command {
+func newOverview(a *app) *cobra.Command {
 	f := &apiFlags{}
 	var wait bool
 	var timeout time.Duration

@@ -11,6 +11,14 @@ import (
 	"unicode"
 )
 
+// dashed is a cell of a table that may be empty.
+func dashed(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return plain(text)
+}
+
 // tableWidth is how many characters of a text a table has; error prints have less.
 const tableWidth = 200
 
@@ -57,4 +65,20 @@ func clean(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// verb is the form of a verb that goes with so many.
+func verb[N ~int | ~int64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// more ends a table of which there may be more rows.
+func more(t *tabwriter.Writer, next, filters string) error {
+	if next != "" {
+		fmt.Fprintf(t, "There are more: raise --limit, or choose by %s\n", filters)
+	}
+	return t.Flush()
 }

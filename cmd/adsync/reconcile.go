@@ -15,7 +15,7 @@ import (
 	"adsync/producer/overview"
 )
 
-func (a *app) newReconcile() *cobra.Command {
+func newReconcile(a *app) *cobra.Command {
 	f := &apiFlags{}
 	var media, state, day, limit string
 	cmd := &cobra.Command{

@@ -59,6 +59,7 @@ type usageError struct {
 }
 
 func (e *usageError) Error() string { return e.err.Error() }
+
 func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
@@ -97,12 +98,12 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	flags.StringArrayVar(&a.sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
 	settingFlag(flags, "log-level", "log.level", "debug, info, warn or error")
 	root.AddCommand(
-		a.newStandalone(), a.newServe(), a.newMigrate(), a.newSimulate(), newQuota(), a.newBind(), a.newUnbind(), a.newKeys(),
-		a.newOverview(), a.newTasks(), a.newRuns(), a.newSubtasks(), a.newDead(), a.newPause(), a.newResume(), a.newPauses(), a.newCancel(), a.newCancels(),
-		a.newAccounts(), a.newCoverage(), a.newChanges(), a.newReconcile(), a.newFields(), a.newLimits(), a.newConsumers(), a.newAudit(), a.newLogLevel(),
-		a.newToken(), a.newConfig(), a.newDictionary(), a.newVersion(),
+		newStandalone(a), newServe(a), newMigrate(a), newSimulate(a), newQuota(), newBind(a), newUnbind(a), newKeys(a),
+		newOverview(a), newTasks(a), newRuns(a), newSubtasks(a), newDead(a), newPause(a), newResume(a), newPauses(a), newCancel(a), newCancels(a),
+		newAccounts(a), newCoverage(a), newChanges(a), newReconcile(a), newFields(a), newLimits(a), newConsumers(a), newAudit(a), newLogLevel(a),
+		newToken(a), newConfig(a), newDictionary(a), newVersion(a),
 	)
-	a.completions(root)
+	completions(a, root)
 	return root
 }
 

@@ -31,7 +31,7 @@ const (
 	roleAll      role = "all"
 )
 
-func (a *app) newServe() *cobra.Command {
+func newServe(a *app) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "serve",

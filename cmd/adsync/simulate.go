@@ -20,7 +20,7 @@ import (
 	"adsync/simulator"
 )
 
-func (a *app) newSimulate() *cobra.Command {
+func newSimulate(a *app) *cobra.Command {
 	var world simulator.Config
 	var listen string
 	var apart map[string]string

@@ -13,7 +13,7 @@ import (
 	"adsync/standalone"
 )
 
-func (a *app) newStandalone() *cobra.Command {
+func newStandalone(a *app) *cobra.Command {
 	var o standalone.Options
 	var live standalone.Live
 	var output string
@@ -69,7 +69,7 @@ command line is wrong.`,
 				o.DataDir = "data"
 			}
 			if live.Media != "" {
-				err = a.prepareLive(cmd, &cfg, &o, live)
+				err = prepareLive(a, cmd, &cfg, &o, live)
 			} else {
 				o.Servers, err = namedServers(cfg, sources)
 			}

@@ -12,7 +12,7 @@ import (
 // tokenName keeps the line that is printed one line of YAML.
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.@-]{0,95}$`)
 
-func (a *app) newToken() *cobra.Command {
+func newToken(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:     "token",
 		Short:   "Makes tokens for the API",

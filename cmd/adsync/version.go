@@ -9,7 +9,7 @@ import (
 	"adsync/base/telemetry"
 )
 
-func (a *app) newVersion() *cobra.Command {
+func newVersion(a *app) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",

@@ -63,7 +63,7 @@ func checkLive(flags *pflag.FlagSet, live *standalone.Live) error {
 }
 
 // prepareLive fills in what the settings, the environment and the terminal say.
-func (a *app) prepareLive(cmd *cobra.Command, cfg *Config, o *standalone.Options, live standalone.Live) error {
+func prepareLive(a *app, cmd *cobra.Command, cfg *Config, o *standalone.Options, live standalone.Live) error {
 	flags := cmd.Flags()
 	if live.BaseURL == "" {
 		live.BaseURL = cfg.Media.BaseURL[live.Media]

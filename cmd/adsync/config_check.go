@@ -6,25 +6,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-
-	"adsync/base/config"
 )
 
-func (a *app) newConfig() *cobra.Command {
-	cmd := group(&cobra.Command{
-		Use:   "config",
-		Short: "Checks, prints and documents the settings",
-		Long: `Settings come, later ones winning, from the defaults, a YAML file (--config FILE), environment variables
-(ADSYNC_ and the key in upper case with _ between: api.listen is ADSYNC_API_LISTEN) and --set key=value.`,
-		Example: `  adsync config check --config configs/producer.yaml
-  ADSYNC_STORE_DATA_WRITER='adsync:…@tcp(db:3306)/adsync_data' adsync config print
-  adsync config reference > docs/configuration.md`,
-	})
-	cmd.AddCommand(a.newConfigCheck(), a.newConfigPrint(), a.newConfigReference())
-	return cmd
-}
-
-func (a *app) newConfigCheck() *cobra.Command {
+func newConfigCheck(a *app) *cobra.Command {
 	var command, output string
 	var connect bool
 	cmd := &cobra.Command{
@@ -60,7 +44,7 @@ connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. 
 				return err
 			}
 			if connect {
-				return a.checkServers(cmd, cfg, command, output)
+				return checkServers(a, cmd, cfg, command, output)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "The settings are fit for adsync %s.\n", command)
 			return nil
@@ -70,38 +54,4 @@ connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. 
 	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the servers, and check the users' rights and the servers' settings")
 	cmd.Flags().StringVar(&output, "output", "table", "table or json, with --connect")
 	return cmd
-}
-
-func (a *app) newConfigPrint() *cobra.Command {
-	return &cobra.Command{
-		Use:   "print",
-		Short: "Prints the settings in effect, and where each was set",
-		Long: `Prints every setting as YAML with the value that is in effect. What is not at its default has a comment that
-says where it was set. Secrets, and database addresses, which hold passwords, are printed as <secret>. Values
-are not checked: "adsync config check" does that.`,
-		Example: `  adsync config print --config configs/producer.yaml
-  adsync config print | grep '#'      # what is not at its default`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, sources, err := a.load(cmd, "print")
-			if err != nil {
-				return err
-			}
-			return config.Print(cmd.OutOrStdout(), &c, sources)
-		},
-	}
-}
-
-func (a *app) newConfigReference() *cobra.Command {
-	return &cobra.Command{
-		Use:     "reference",
-		Short:   "Prints a page about every setting",
-		Long:    `Prints a Markdown page of every setting: key, environment variable, type, default and meaning.`,
-		Example: `  adsync config reference | less`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := defaultConfig()
-			return config.Reference(cmd.OutOrStdout(), &c)
-		},
-	}
 }

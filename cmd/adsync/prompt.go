@@ -86,7 +86,7 @@ func answered(text string, err error) (secret.Text, error) {
 var errNoAnswer = errors.New("there was no answer on the terminal or standard input")
 
 // operator names who works at the command line, for the audit log.
-func (a *app) operator() string {
+func operator() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return "cli:" + u.Username
 	}

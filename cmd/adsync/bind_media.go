@@ -41,63 +41,7 @@ type bindFlags struct {
 	gameFlags
 }
 
-// gameFlags say to what accounts belong.
-type gameFlags struct {
-	game, gameName, os, from string
-}
-
-// systems are what games run on.
-var systems = []string{"ios", "android", "pc"}
-
-func (f *gameFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.game, "game", "", "code of the game that they advertise")
-	cmd.Flags().StringVar(&f.gameName, "game-name", "", "name of the game, if its code is new")
-	cmd.Flags().StringVar(&f.os, "os", "", "what the game runs on: ios, android or pc")
-	cmd.Flags().StringVar(&f.from, "from", "", "first day, such as 2026-11-15, in the account's time zone")
-}
-
-func (f *gameFlags) check() error {
-	if (f.game == "") != (f.os == "") {
-		return usagef("--game and --os go together")
-	}
-	if f.game == "" && (f.gameName != "" || f.from != "") {
-		return usagef("--game-name and --from need --game")
-	}
-	if f.os != "" {
-		if err := oneOf("os", f.os, systems...); err != nil {
-			return err
-		}
-	}
-	return checkDay("from", f.from)
-}
-
-// checkDay checks a day of a binding.
-func checkDay(flag, value string) error {
-	if value == "" {
-		return nil
-	}
-	if _, err := day.GivenAhead(value, clock.System{}.Now()); err != nil {
-		return usagef("--%s is %q: %s", flag, value, err)
-	}
-	return nil
-}
-
-// known finds the game, and writes it if it is new and has a name: a slip of the pen must not become a game.
-func (f *gameFlags) known(ctx context.Context, s *store.Store, operator string) error {
-	games, err := s.Games(ctx)
-	if err != nil || f.game == "" {
-		return err
-	}
-	if slices.Contains(games, f.game) {
-		return nil
-	}
-	if f.gameName == "" {
-		return usagef("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game, strings.Join(games, ", "))
-	}
-	return s.PutGame(ctx, operator, f.game, f.gameName)
-}
-
-func (a *app) newBindMedia(media string) *cobra.Command {
+func newBindMedia(a *app, media string) *cobra.Command {
 	f := &bindFlags{}
 	cmd := &cobra.Command{
 		Use:   media,
@@ -125,7 +69,7 @@ figures, or from a day. Accounts that have a game already are left alone by "all
 				if err := s.CheckSchema(ctx); err != nil {
 					return err
 				}
-				return a.bindMedia(ctx, cmd, s, cfg, logger, media, f)
+				return bindMedia(a, ctx, cmd, s, cfg, logger, media, f)
 			})
 		},
 	}
@@ -164,13 +108,13 @@ func (f *bindFlags) check() error {
 	return f.gameFlags.check()
 }
 
-func (a *app) bindMedia(ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) error {
-	if err := f.known(ctx, s, a.operator()); err != nil {
+func bindMedia(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) error {
+	if err := f.known(ctx, s); err != nil {
 		return err
 	}
 	loginID := int64(0)
 	if f.redirectURI != "" {
-		id, err := a.authorise(ctx, cmd, s, cfg, logger, media, f)
+		id, err := authorise(a, ctx, cmd, s, cfg, logger, media, f)
 		if err != nil || (!f.wait && !f.code) {
 			return err
 		}
@@ -184,16 +128,16 @@ func (a *app) bindMedia(ctx context.Context, cmd *cobra.Command, s *store.Store,
 	if err != nil {
 		return err
 	}
-	return a.bindLoginAccounts(ctx, cmd.OutOrStdout(), s, login, f)
+	return bindLoginAccounts(a, ctx, cmd.OutOrStdout(), s, login, f)
 }
 
 // authorise writes the app, asks for an authorisation, and waits for what comes of it if that is wanted.
-func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
+func authorise(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
 	box, err := secret.OpenBox(cfg.Secret, logger)
 	if err != nil {
 		return 0, err
 	}
-	if err := a.putApp(ctx, cmd, s, box, media, f.appID); err != nil {
+	if err := putApp(a, ctx, cmd, s, box, media, f.appID); err != nil {
 		return 0, err
 	}
 	cache, err := redis.Open(cfg.Redis)
@@ -211,7 +155,7 @@ func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store,
 		Node: node(), Logger: logger, Registerer: telemetry.NewRegistry(),
 	}, cfg.RateLimit, cfg.Media)
 	flow := parts.Flows()[media]
-	request, err := flow.Begin(ctx, f.appID, f.redirectURI, a.operator())
+	request, err := flow.Begin(ctx, f.appID, f.redirectURI, operator())
 	if err != nil {
 		return 0, err
 	}
@@ -245,7 +189,7 @@ func (a *app) authorise(ctx context.Context, cmd *cobra.Command, s *store.Store,
 
 // putApp writes the app with the secret from the environment or the terminal. One that is known keeps its secret if none is
 // in the environment.
-func (a *app) putApp(ctx context.Context, cmd *cobra.Command, s *store.Store, box *secret.Box, media, appID string) error {
+func putApp(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, box *secret.Box, media, appID string) error {
 	given := secret.NewText(variable(a.environ, appSecretVariable))
 	if given.IsZero() {
 		_, err := s.App(ctx, media, appID)
@@ -262,7 +206,7 @@ func (a *app) putApp(ctx context.Context, cmd *cobra.Command, s *store.Store, bo
 	if known, err := token.OpenApp(ctx, s, box, media, appID); err == nil && known.Secret.Reveal() == given.Reveal() {
 		return nil // It is enabled, and its secret is this one.
 	}
-	if _, err := s.AddAudit(ctx, store.Audit{Actor: a.operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
+	if _, err := s.AddAudit(ctx, store.Audit{Actor: operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
 		return err
 	}
 	return token.PutApp(ctx, s, box, media, appID, given)
@@ -368,7 +312,7 @@ func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, 
 }
 
 // bindLoginAccounts binds the accounts that were asked for.
-func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login store.Login, f *bindFlags) error {
+func bindLoginAccounts(a *app, ctx context.Context, out io.Writer, s *store.Store, login store.Login, f *bindFlags) error {
 	all := slices.Equal(f.accounts, []string{"all"})
 	if all {
 		// First: an account that comes in meanwhile is bound by this, or is in the list below.
@@ -389,7 +333,7 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 	}
 	// Of each account that changes there is an entry too; this one has what was asked for.
 	audit := store.Audit{
-		Actor: a.operator(), Action: "login.bind", Object: fmt.Sprintf("login/%d", login.ID),
+		Actor: operator(), Action: "login.bind", Object: fmt.Sprintf("login/%d", login.ID),
 		After: fmt.Sprintf(`{"accounts": %d, "all": %t, "game": %q, "os": %q}`, len(accounts), all, f.game, f.os),
 	}
 	if changes {
@@ -408,10 +352,10 @@ func (a *app) bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Sto
 		}
 	}
 	// The game first: figures that come at once fall to it.
-	if err := s.AddBindings(ctx, a.operator(), bindings); err != nil {
+	if err := s.AddBindings(ctx, operator(), bindings); err != nil {
 		return err
 	}
-	if err := s.BindAccounts(ctx, a.operator(), ids, true); err != nil {
+	if err := s.BindAccounts(ctx, operator(), ids, true); err != nil {
 		return err
 	}
 	if len(ids) == 0 {

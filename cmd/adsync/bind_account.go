@@ -23,7 +23,7 @@ type accountBindFlags struct {
 	correct   bool
 }
 
-func (a *app) newBindAccount() *cobra.Command {
+func newBindAccount(a *app) *cobra.Command {
 	f := &accountBindFlags{}
 	cmd := &cobra.Command{
 		Use:   "account MEDIA/ACCOUNT",
@@ -44,8 +44,8 @@ two minutes.
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.withAccount(cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
-				return a.bindAccount(ctx, cmd.OutOrStdout(), s, account, f)
+			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
+				return bindAccount(a, ctx, cmd.OutOrStdout(), s, account, f)
 			})
 		},
 	}
@@ -76,7 +76,7 @@ func (f *accountBindFlags) check() error {
 }
 
 // withAccount opens the databases for work on one account.
-func (a *app) withAccount(cmd *cobra.Command, name string, work func(context.Context, *store.Store, store.Account) error) error {
+func withAccount(a *app, cmd *cobra.Command, name string, work func(context.Context, *store.Store, store.Account) error) error {
 	return a.withStore(cmd, "unbind", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
@@ -110,8 +110,8 @@ func todayOf(ctx context.Context, s *store.Store, account store.Account) (day.Da
 	return day.Of(now, zone), nil
 }
 
-func (a *app) bindAccount(ctx context.Context, out io.Writer, s *store.Store, account store.Account, f *accountBindFlags) error {
-	if err := f.known(ctx, s, a.operator()); err != nil {
+func bindAccount(a *app, ctx context.Context, out io.Writer, s *store.Store, account store.Account, f *accountBindFlags) error {
+	if err := f.known(ctx, s); err != nil {
 		return err
 	}
 	today, err := todayOf(ctx, s, account)
@@ -119,13 +119,13 @@ func (a *app) bindAccount(ctx context.Context, out io.Writer, s *store.Store, ac
 		return err
 	}
 	if f.login != "" {
-		if err := a.chooseLogin(ctx, s, account, f.login); err != nil {
+		if err := chooseLogin(a, ctx, s, account, f.login); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", plain(f.login))
 	}
 	if f.game != "" {
-		before, after, err := s.Rebind(ctx, a.operator(), account.ID, func(have []store.Binding) (store.Binding, error) { return f.binding(have, today), nil })
+		before, after, err := s.Rebind(ctx, operator(), account.ID, func(have []store.Binding) (store.Binding, error) { return f.binding(have, today), nil })
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (a *app) bindAccount(ctx context.Context, out io.Writer, s *store.Store, ac
 	if f.correct || (f.to != "" && day.Day(f.to) < today) || account.Bound || (f.login != "" && f.game == "") {
 		return nil
 	}
-	if err := s.BindAccounts(ctx, a.operator(), []int64{account.ID}, true); err != nil {
+	if err := s.BindAccounts(ctx, operator(), []int64{account.ID}, true); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "It is pulled from now on.")
@@ -159,7 +159,7 @@ func (f *accountBindFlags) binding(have []store.Binding, today day.Day) store.Bi
 }
 
 // chooseLogin has the account pulled with a login while that can be used. Who chooses it again changes nothing, and leaves no entry.
-func (a *app) chooseLogin(ctx context.Context, s *store.Store, account store.Account, login string) error {
+func chooseLogin(a *app, ctx context.Context, s *store.Store, account store.Account, login string) error {
 	logins, err := s.AccountLogins(ctx, account.ID)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (a *app) chooseLogin(ctx context.Context, s *store.Store, account store.Acc
 			continue
 		}
 		chosen := store.Audit{
-			Actor: a.operator(), Action: "account.choose_login", Object: "media_account/" + account.Media + "/" + account.ExternalID,
+			Actor: operator(), Action: "account.choose_login", Object: "media_account/" + account.Media + "/" + account.ExternalID,
 			After: fmt.Sprintf(`{"login": %q}`, login),
 		}
 		if _, err := s.AddAudit(ctx, chosen); err != nil {
@@ -214,51 +214,4 @@ func printRebound(out io.Writer, before, after []store.Binding) {
 		return
 	}
 	fmt.Fprintln(out, "The summaries of the days that changed follow within two minutes.")
-}
-
-func (a *app) newUnbind() *cobra.Command {
-	var from string
-	cmd := &cobra.Command{
-		Use:   "unbind MEDIA/ACCOUNT",
-		Short: "Ends the pulling of an account",
-		Long: `Nothing of the account is pulled from now on, but for what is under way. What is in the tables stays. From tomorrow on,
-or from --from, it belongs to no game: what is known of those days goes to "unassigned". "adsync bind account" binds
-it again; the task system.fill then orders the days between.`,
-		Example: `  adsync unbind tencent/20000001`,
-		Args:    accountArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkDay("from", from); err != nil {
-				return err
-			}
-			return a.withAccount(cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
-				return a.unbind(ctx, cmd.OutOrStdout(), s, account, day.Day(from))
-			})
-		},
-	}
-	cmd.Flags().StringVar(&from, "from", "", "first day without a game (tomorrow if not given)")
-	return cmd
-}
-
-func (a *app) unbind(ctx context.Context, out io.Writer, s *store.Store, account store.Account, from day.Day) error {
-	if from == "" {
-		today, err := todayOf(ctx, s, account)
-		if err != nil {
-			return err
-		}
-		// What it spent today it spent for its game.
-		from = today.Add(1)
-	}
-	// First: what is pulled meanwhile should still have its game.
-	if err := s.BindAccounts(ctx, a.operator(), []int64{account.ID}, false); err != nil {
-		return err
-	}
-	before, after, err := s.Rebind(ctx, a.operator(), account.ID, func([]store.Binding) (store.Binding, error) {
-		return store.Binding{From: from, To: store.LastDay}, nil
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%s/%s is no longer pulled.\n", account.Media, plain(account.ExternalID))
-	printRebound(out, before, after)
-	return nil
 }

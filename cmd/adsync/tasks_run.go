@@ -14,7 +14,7 @@ import (
 	"adsync/base/task"
 )
 
-func (a *app) newTasksRun() *cobra.Command {
+func newTasksRun(a *app) *cobra.Command {
 	f := &apiFlags{}
 	var accounts []string
 	var from, to string

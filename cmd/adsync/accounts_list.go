@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) newAccountsList() *cobra.Command {
+func newAccountsList(a *app) *cobra.Command {
 	f := &listFlags{}
 	var media, tier, state, loginState, game string
 	cmd := &cobra.Command{

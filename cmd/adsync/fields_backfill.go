@@ -16,7 +16,7 @@ import (
 	"adsync/media/field"
 )
 
-func (a *app) newFieldsBackfill() *cobra.Command {
+func newFieldsBackfill(a *app) *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
 		Use:   "backfill MEDIA FIELD --from DAY --to DAY",

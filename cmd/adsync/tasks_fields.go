@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -132,108 +131,4 @@ func readFile(in io.Reader, name string) ([]byte, error) {
 		return text, nil
 	}
 	return os.ReadFile(name)
-}
-
-func (a *app) newTasksCreate() *cobra.Command {
-	f := &taskFlags{}
-	var name string
-	cmd := &cobra.Command{
-		Use:   "create",
-		Short: "Makes a new task",
-		Long: `Makes a new task of flags, or of a file with its JSON. It needs a name, a media, a handler, and a cron or the tasks that it runs after; the
-rest is as the columns of cron_task have it by themselves. What could not be used is refused.`,
-		Example: `  adsync tasks create --name tencent.report_daily.second_look --media tencent --handler tencent.report_daily \
-    --params '{"level": "account", "days": 3}' --cron '~ 14 * * *' --timezone Asia/Shanghai
-  adsync tasks show tencent.report_daily.account --output json | adsync tasks create --file - --name a.copy --enabled=false`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			body, err := f.given(cmd)
-			if err != nil {
-				return err
-			}
-			delete(body, "revision")
-			if name != "" {
-				if body["name"], err = json.Marshal(name); err != nil {
-					return err
-				}
-			}
-			if len(body["name"]) == 0 {
-				return usagef("want the new task's name: --name, or name in --file")
-			}
-			return f.call(a, cmd, http.MethodPost, tasksPath, nil, body, printChangedTask("Created"))
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&name, "name", "", "its name")
-	return cmd
-}
-
-func (a *app) newTasksEdit() *cobra.Command {
-	f := &taskFlags{}
-	var revision int64
-	cmd := &cobra.Command{
-		Use:   "edit NAME",
-		Short: "Changes a task",
-		Long: `Changes what flags or a file say, and leaves the rest as it is; what could not be used is refused. A change is of a revision of the task: that
-of --revision or of the file, else the one that there is now. If somebody else has changed the task since that one, it is refused.`,
-		Example: `  adsync tasks edit tencent.report_daily.account --cron '*/5 * * * *' --lane bulk
-  adsync tasks show tencent.report_daily.account --output json > task.json; vi task.json
-  adsync tasks edit tencent.report_daily.account --file task.json`,
-		Args: taskArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			body, err := f.given(cmd)
-			if err != nil {
-				return err
-			}
-			if text, ok := body["name"]; ok {
-				var name string
-				if json.Unmarshal(text, &name) != nil || name != args[0] {
-					return usagef("the file is of the task %s, and not of %s: a task keeps its name", clean(string(text)), args[0])
-				}
-				delete(body, "name")
-			}
-			if cmd.Flags().Changed("revision") {
-				if body["revision"], err = json.Marshal(revision); err != nil {
-					return err
-				}
-			}
-			_, known := body["revision"]
-			if len(body) == 0 || known && len(body) == 1 {
-				return usagef("nothing is to be changed: give a field, such as --cron, or --file")
-			}
-			c, err := f.ask(a, cmd)
-			if err != nil {
-				return err
-			}
-			if !known {
-				if body["revision"], err = c.revision(cmd, args[0]); err != nil {
-					return err
-				}
-			}
-			answer, err := c.call(cmd.Context(), http.MethodPatch, taskPath(args[0]), nil, body)
-			if err != nil {
-				return err
-			}
-			return show(cmd.OutOrStdout(), f.output, answer, printChangedTask("Changed"))
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().Int64Var(&revision, "revision", 0, "the revision that was read; without it that of the file, or what there is now")
-	return cmd
-}
-
-// revision returns the revision that the row of a task has now.
-func (c *apiClient) revision(cmd *cobra.Command, name string) (json.RawMessage, error) {
-	answer, err := c.call(cmd.Context(), http.MethodGet, taskPath(name), nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	var k taskRow
-	if err := json.Unmarshal(answer, &k); err != nil {
-		return nil, err
-	}
-	if k.RowRevision != nil {
-		return json.Marshal(*k.RowRevision)
-	}
-	return json.Marshal(k.Revision)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) newLogLevel() *cobra.Command {
+func newLogLevel(a *app) *cobra.Command {
 	f := &apiFlags{}
 	var roleName, nodeName string
 	var length time.Duration

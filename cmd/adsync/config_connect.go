@@ -30,7 +30,7 @@ var connectedBy = map[string][]string{
 var errUnfit = errors.New("something is wrong with the servers: see the rows of state fault")
 
 // checkServers looks at the servers that a command needs, and prints what it found.
-func (a *app) checkServers(cmd *cobra.Command, cfg Config, command, output string) error {
+func checkServers(a *app, cmd *cobra.Command, cfg Config, command, output string) error {
 	if connectedBy[command] == nil {
 		return usagef("--connect goes with --for bind, migrate, serve or unbind: adsync %s starts what it needs itself", command)
 	}

@@ -12,7 +12,7 @@ import (
 	"adsync/base/task"
 )
 
-func (a *app) newHoles() *cobra.Command {
+func newHoles(a *app) *cobra.Command {
 	f := &apiFlags{}
 	var media string
 	var order, all bool

@@ -18,52 +18,6 @@ import (
 	"adsync/base/task"
 )
 
-func (a *app) newDeadRedrive() *cobra.Command {
-	f := &deadFlags{}
-	var all, yes bool
-	var rate int
-	cmd := &cobra.Command{
-		Use:   "redrive",
-		Short: "Takes dead subtasks up again, in new runs",
-		Long: `Shows what would be taken up, and with --yes does it: for each task a run is made of just these accounts and
-parts, with the task's settings as they are now. What fails again is dead again. It exits with 1 if the subtasks of some task were refused.`,
-		Example: `  adsync dead redrive --print 'account ? has no permission'
-  adsync dead redrive --task tencent.report_daily.account --since 24h --rate 50 --yes`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			body := f.body()
-			if rate != 0 {
-				body["rate"] = rate
-			}
-			return a.changeDead(cmd, f, "redrive", body, all, yes)
-		},
-	}
-	f.common(cmd.Flags())
-	f.filter(cmd.Flags())
-	changeFlags(cmd.Flags(), &all, &yes)
-	cmd.Flags().IntVar(&rate, "rate", 0, "subtasks a second of each run; without it what the task says")
-	return cmd
-}
-
-func (a *app) newDeadDrop() *cobra.Command {
-	f := &deadFlags{}
-	var all, yes bool
-	cmd := &cobra.Command{
-		Use:     "drop",
-		Short:   "Drops dead subtasks",
-		Long:    `Shows what would be dropped, and with --yes drops it. What is dropped is gone.`,
-		Example: `  adsync dead drop --task tencent.report_daily.account --until 720h --yes`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.changeDead(cmd, f, "drop", f.body(), all, yes)
-		},
-	}
-	f.common(cmd.Flags())
-	f.filter(cmd.Flags())
-	changeFlags(cmd.Flags(), &all, &yes)
-	return cmd
-}
-
 func changeFlags(flags *pflag.FlagSet, all, yes *bool) {
 	flags.BoolVar(all, "all", false, "every dead subtask, instead of a filter")
 	flags.BoolVar(yes, "yes", false, "do it; without it nothing is changed")
@@ -100,7 +54,7 @@ func (c *apiClient) plan(ctx context.Context, path string, body map[string]any, 
 }
 
 // changeDead shows what a change would do, and with yes does just that: what dies meanwhile is left alone.
-func (a *app) changeDead(cmd *cobra.Command, f *deadFlags, change string, body map[string]any, all, yes bool) error {
+func changeDead(a *app, cmd *cobra.Command, f *deadFlags, change string, body map[string]any, all, yes bool) error {
 	if err := f.checkChange(cmd.Flags(), all); err != nil {
 		return err
 	}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"adsync/base/config"
+)
+
+func newConfigPrint(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "print",
+		Short: "Prints the settings in effect, and where each was set",
+		Long: `Prints every setting as YAML with the value that is in effect. What is not at its default has a comment that
+says where it was set. Secrets, and database addresses, which hold passwords, are printed as <secret>. Values
+are not checked: "adsync config check" does that.`,
+		Example: `  adsync config print --config configs/producer.yaml
+  adsync config print | grep '#'      # what is not at its default`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, sources, err := a.load(cmd, "print")
+			if err != nil {
+				return err
+			}
+			return config.Print(cmd.OutOrStdout(), &c, sources)
+		},
+	}
+}

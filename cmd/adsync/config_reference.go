@@ -1,0 +1,21 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"adsync/base/config"
+)
+
+func newConfigReference(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "reference",
+		Short:   "Prints a page about every setting",
+		Long:    `Prints a Markdown page of every setting: key, environment variable, type, default and meaning.`,
+		Example: `  adsync config reference | less`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c := defaultConfig()
+			return config.Reference(cmd.OutOrStdout(), &c)
+		},
+	}
+}

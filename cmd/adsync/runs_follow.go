@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/plural"
+)
+
+const (
+	// watchInterval is how long a run that is watched is left alone.
+	watchInterval = time.Second
+	// awayMax is for how long a producer may be away while a run is watched: an upgrade takes less.
+	awayMax = 2 * time.Minute
+)
+
+// follow asks for a run until it has ended, and has each answer seen; moved tells whether its state is another than before. A producer may be
+// away for a while, which notes tell.
+func (c *apiClient) follow(ctx context.Context, id string, notes io.Writer, see func(answer []byte, r *runRow, moved bool) error) ([]byte, *runRow, error) {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	state := ""
+	var away time.Time // since when
+	for {
+		answer, err := c.call(ctx, http.MethodGet, runPath(id), nil, nil)
+		if ctx.Err() != nil {
+			return nil, nil, context.Canceled
+		}
+		if _, isAway := errors.AsType[*awayError](err); isAway {
+			if away.IsZero() {
+				away = clock.Mark()
+				fmt.Fprintf(notes, "%v (It is tried again for %s.)\n", err, awayMax)
+			}
+			if clock.Since(away) > awayMax {
+				return nil, nil, err
+			}
+		} else {
+			away = time.Time{}
+			r := &runRow{}
+			if err == nil {
+				err = json.Unmarshal(answer, r)
+			}
+			if err == nil {
+				err = see(answer, r, r.State != state)
+			}
+			if err != nil || !r.open() {
+				return answer, r, err
+			}
+			state = r.State
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, context.Canceled
+		case <-ticker.C:
+		}
+	}
+}
+
+// progress is a line on how far a run is.
+func (r *runRow) progress() string {
+	switch {
+	case r.State == "pending":
+		return "It is ordered, and not made yet."
+	case r.Counts.Total == nil:
+		return fmt.Sprintf("Its subtasks are being made; %s ended.", plural.Count(r.ended(), "has", "have"))
+	}
+	line := fmt.Sprintf("%d of %s %s ended", r.ended(), r.subtasks(), verb(r.ended(), "has", "have"))
+	if n := r.undone(); n > 0 {
+		line += fmt.Sprintf(", %s not done", plural.Count(n, "was", "were"))
+	}
+	if !r.EstimatedEnd.IsZero() {
+		line += ", the rest by about " + moment(r.EstimatedEnd)
+	}
+	return line + "."
+}

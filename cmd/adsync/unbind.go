@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+func newUnbind(a *app) *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "unbind MEDIA/ACCOUNT",
+		Short: "Ends the pulling of an account",
+		Long: `Nothing of the account is pulled from now on, but for what is under way. What is in the tables stays. From tomorrow on,
+or from --from, it belongs to no game: what is known of those days goes to "unassigned". "adsync bind account" binds
+it again; the task system.fill then orders the days between.`,
+		Example: `  adsync unbind tencent/20000001`,
+		Args:    accountArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkDay("from", from); err != nil {
+				return err
+			}
+			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
+				return unbind(a, ctx, cmd.OutOrStdout(), s, account, day.Day(from))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "first day without a game (tomorrow if not given)")
+	return cmd
+}
+
+func unbind(a *app, ctx context.Context, out io.Writer, s *store.Store, account store.Account, from day.Day) error {
+	if from == "" {
+		today, err := todayOf(ctx, s, account)
+		if err != nil {
+			return err
+		}
+		// What it spent today it spent for its game.
+		from = today.Add(1)
+	}
+	// First: what is pulled meanwhile should still have its game.
+	if err := s.BindAccounts(ctx, operator(), []int64{account.ID}, false); err != nil {
+		return err
+	}
+	before, after, err := s.Rebind(ctx, operator(), account.ID, func([]store.Binding) (store.Binding, error) {
+		return store.Binding{From: from, To: store.LastDay}, nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s/%s is no longer pulled.\n", account.Media, plain(account.ExternalID))
+	printRebound(out, before, after)
+	return nil
+}
