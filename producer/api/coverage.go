@@ -5,14 +5,11 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/day"
-	"adsync/base/httpapi"
-	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/upkeep"
@@ -48,19 +45,6 @@ type unusableJSON struct {
 	Kind   store.FaultKind `json:"kind"`
 	Number int64           `json:"number"`
 	Why    string          `json:"why"`
-}
-
-type accountJSON struct {
-	ID         string `json:"id"`
-	Media      string `json:"media"`
-	ExternalID string `json:"external_id"`
-	Name       string `json:"name"`
-	Tier       string `json:"tier"`
-	Timezone   string `json:"timezone"`
-	Currency   string `json:"currency"`
-	// Bound tells whether it is pulled at all.
-	Bound  bool   `json:"bound"`
-	Parked string `json:"parked,omitempty"`
 }
 
 func (a *api) getCoverage(c *gin.Context) error {
@@ -149,15 +133,6 @@ func whyNoHole(reach upkeep.Reach, account store.Account, d day.Day, now time.Ti
 	return ""
 }
 
-// zoneOf is the zone of an account's days. Where it cannot be told what is known of them still can.
-func zoneOf(account store.Account) *time.Location {
-	zone, err := schedule.Zone(account.Timezone)
-	if err != nil {
-		return time.UTC
-	}
-	return zone
-}
-
 // days reads from and to: the last days up to that of now in a zone when they are not there.
 func (q *query) days(now time.Time, zone *time.Location) (from, to day.Day) {
 	to = q.day("to", now, day.Of(now, zone))
@@ -169,46 +144,6 @@ func (q *query) days(now time.Time, zone *time.Location) (from, to day.Day) {
 		q.refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
 	}
 	return from, to
-}
-
-func describeAccount(account store.Account) accountJSON {
-	return accountJSON{
-		ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
-		Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Bound: account.Bound, Parked: account.Parked,
-	}
-}
-
-// anyMedia stands in a path for the platform of an account whose id alone says which it is.
-const anyMedia = "-"
-
-// account finds the account that the path names, and its platform.
-func (a *api) account(c *gin.Context) (media.Platform, store.Account, error) {
-	name, externalID := c.Param("media"), c.Param("external_id")
-	var names []string
-	for _, p := range a.Platforms {
-		names = append(names, p.Name())
-		if p.Name() != name && name != anyMedia {
-			continue
-		}
-		found, err := a.Store.NamedAccounts(c.Request.Context(), strings.TrimPrefix(name, anyMedia), []string{externalID})
-		if err != nil {
-			return nil, store.Account{}, err
-		}
-		account, ok := found[externalID]
-		if ok && account.Media != p.Name() {
-			continue
-		}
-		if !ok && name == anyMedia {
-			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
-				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as tencent/20000001.", externalID)
-		}
-		if !ok {
-			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
-				"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)
-		}
-		return p, account, nil
-	}
-	return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, strings.Join(names, " or "))
 }
 
 // describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -399,41 +398,4 @@ func (a *api) detailDead(ctx context.Context, key task.Key) (*deadDetail, error)
 		return nil, err
 	}
 	return d, nil
-}
-
-// deadRequest is the body of a redrive or a drop.
-type deadRequest struct {
-	deadFilter
-	Scope  string `json:"scope,omitempty"` // "all" = every dead subtask, in the place of a filter
-	All    bool   `json:"all,omitempty"`   // what scope was before there was one
-	DryRun bool   `json:"dry_run,omitempty"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *deadRequest) Validate() []httpapi.FieldError {
-	if r.All && r.Scope == "" {
-		r.Scope = task.ScopeAll
-	}
-	if field := checkScope(r.Scope, r.chooses(), "a filter", "every dead subtask"); field != nil {
-		return []httpapi.FieldError{*field}
-	}
-	return nil
-}
-
-// redriveRequest is the body of a redrive.
-type redriveRequest struct {
-	deadRequest
-	Rate int `json:"rate,omitempty"` // subtasks a second
-}
-
-// Validate implements httpapi.Validator.
-func (r *redriveRequest) Validate() []httpapi.FieldError {
-	return append(r.deadRequest.Validate(), checkRate(r.Rate)...)
-}
-
-func checkRate(rate int) []httpapi.FieldError {
-	if rate < 0 || rate > redriveRateMax {
-		return []httpapi.FieldError{{Field: "rate", Detail: fmt.Sprintf("%d is refused: want 1 to %d subtasks a second, or 0 for what the task says", rate, redriveRateMax)}}
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/errgroup"
@@ -123,21 +122,6 @@ func (a *api) fillHoles(c *gin.Context) error {
 	return nil
 }
 
-// platforms returns the platform of a name, or all when it is empty.
-func (a *api) platforms(name string) ([]media.Platform, error) {
-	if name == "" {
-		return a.Platforms, nil
-	}
-	var names []string
-	for _, p := range a.Platforms {
-		if p.Name() == name {
-			return []media.Platform{p}, nil
-		}
-		names = append(names, p.Name())
-	}
-	return nil, httpapi.Invalid(httpapi.FieldError{Field: "media", Detail: fmt.Sprintf("%q is refused: want %s", name, strings.Join(names, " or "))})
-}
-
 // fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it has what was found and
 // ordered all the same.
 func (a *api) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*holesJSON, error) {
@@ -189,16 +173,4 @@ func (h *holesJSON) add(j holesTaskJSON) {
 	}
 	// The runs go side by side.
 	h.Calls, h.Seconds = together(h.Calls, j.Calls, sum), together(h.Seconds, j.Seconds, longer)
-}
-
-func sum(a, b int64) int64    { return a + b }
-func longer(a, b int64) int64 { return max(a, b) }
-
-// together puts two figures together; nothing is known of them when one is not known.
-func together(a, b *int64, with func(a, b int64) int64) *int64 {
-	if a == nil || b == nil {
-		return nil
-	}
-	both := with(*a, *b)
-	return &both
 }

@@ -162,3 +162,14 @@ func pageToken(place any) (string, error) {
 	raw, err := json.Marshal(place)
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }
+
+// parseID reads an id as formatID writes it.
+func parseID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && id <= 0 {
+		err = strconv.ErrRange
+	}
+	return id, err
+}
+
+func formatID(id int64) string { return strconv.FormatInt(id, 10) }

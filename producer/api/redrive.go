@@ -3,7 +3,7 @@ package api
 import (
 	"context"
 	"errors"
-	"math"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -14,7 +14,6 @@ import (
 	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
-	"adsync/producer"
 )
 
 const (
@@ -251,39 +250,6 @@ func (p *redriveJSON) add(j redriveTaskJSON) {
 	p.Calls, p.Seconds = together(p.Calls, j.Calls, sum), together(p.Seconds, j.Seconds, longer)
 }
 
-// redrivable returns a task that can run, or says why it cannot.
-func (a *api) redrivable(taskID int64) (t producer.Task, why string) {
-	tasks := a.Producer.Tasks()
-	i := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.ID == taskID })
-	if i < 0 {
-		return t, "the task was deleted; its dead subtasks can only be dropped"
-	}
-	if !tasks[i].Usable {
-		return t, "the row of the task cannot be used: put it right, then have the tasks reloaded"
-	}
-	return tasks[i], ""
-}
-
-// estimate tells what n subtasks cost at a pace, and at a rate if that is not 0; nil = unknown.
-func estimate(n int64, rate int, pace store.Pace) (calls, seconds *int64) {
-	if pace.Calls >= 0 {
-		calls = new(int64)
-		*calls = int64(math.Ceil(float64(n) * pace.Calls))
-	}
-	took := 0.0
-	if rate > 0 {
-		took = float64(n) / float64(rate)
-	}
-	if pace.PerSecond > 0 {
-		took = max(took, float64(n)/pace.PerSecond)
-	}
-	if took > 0 {
-		seconds = new(int64)
-		*seconds = int64(math.Ceil(took))
-	}
-	return calls, seconds
-}
-
 // dropJSON is what a drop did, or would do.
 type dropJSON struct {
 	DryRun    bool           `json:"dry_run"`
@@ -328,5 +294,42 @@ func (a *api) dropDead(c *gin.Context) error {
 		}
 	}
 	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+// deadRequest is the body of a redrive or a drop.
+type deadRequest struct {
+	deadFilter
+	Scope  string `json:"scope,omitempty"` // "all" = every dead subtask, in the place of a filter
+	All    bool   `json:"all,omitempty"`   // what scope was before there was one
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// Validate implements httpapi.Validator.
+func (r *deadRequest) Validate() []httpapi.FieldError {
+	if r.All && r.Scope == "" {
+		r.Scope = task.ScopeAll
+	}
+	if field := checkScope(r.Scope, r.chooses(), "a filter", "every dead subtask"); field != nil {
+		return []httpapi.FieldError{*field}
+	}
+	return nil
+}
+
+// redriveRequest is the body of a redrive.
+type redriveRequest struct {
+	deadRequest
+	Rate int `json:"rate,omitempty"` // subtasks a second
+}
+
+// Validate implements httpapi.Validator.
+func (r *redriveRequest) Validate() []httpapi.FieldError {
+	return append(r.deadRequest.Validate(), checkRate(r.Rate)...)
+}
+
+func checkRate(rate int) []httpapi.FieldError {
+	if rate < 0 || rate > redriveRateMax {
+		return []httpapi.FieldError{{Field: "rate", Detail: fmt.Sprintf("%d is refused: want 1 to %d subtasks a second, or 0 for what the task says", rate, redriveRateMax)}}
+	}
 	return nil
 }

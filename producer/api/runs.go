@@ -1,10 +1,10 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -211,11 +211,18 @@ func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {
 	return d
 }
 
-// parseID reads an id as formatID writes it.
-func parseID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err == nil && id <= 0 {
-		err = strconv.ErrRange
+// run finds the run that a text names. One that is ordered and not made yet has no subtasks.
+func (a *api) run(ctx context.Context, text string) (store.Run, error) {
+	id, err := parseID(text)
+	if err != nil {
+		return store.Run{}, noRun(text)
 	}
-	return id, err
+	run, err := a.Store.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		if _, err = a.Store.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
+			return store.Run{}, noRun(text)
+		}
+		run.ID = id
+	}
+	return run, err
 }

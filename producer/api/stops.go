@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -262,16 +261,6 @@ func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) er
 		}
 		return nil
 	}
-}
-
-// medias returns the platforms of all tasks' handlers, system among them.
-func (a *api) medias() []string {
-	medias := map[string]bool{}
-	for _, handler := range a.Registry.Names() {
-		name, _, _ := strings.Cut(handler, ".")
-		medias[name] = true
-	}
-	return slices.Sorted(maps.Keys(medias))
 }
 
 // findRun returns the id of a run that has not ended; one that is ordered and not made yet is among them.

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -131,22 +130,6 @@ func (a *api) listRunSubtasks(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, gin.H{"subtasks": shown, "next": next})
 	return nil
-}
-
-// run finds the run that a text names. One that is ordered and not made yet has no subtasks.
-func (a *api) run(ctx context.Context, text string) (store.Run, error) {
-	id, err := parseID(text)
-	if err != nil {
-		return store.Run{}, noRun(text)
-	}
-	run, err := a.Store.Run(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		if _, err = a.Store.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
-			return store.Run{}, noRun(text)
-		}
-		run.ID = id
-	}
-	return run, err
 }
 
 func (a *api) listAccountSubtasks(c *gin.Context) error {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -276,6 +275,17 @@ func compare(before, after []producer.Task) reloadJSON {
 	return result
 }
 
-func formatID(id int64) string { return strconv.FormatInt(id, 10) }
-
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// redrivable returns a task that can run, or says why it cannot.
+func (a *api) redrivable(taskID int64) (t producer.Task, why string) {
+	tasks := a.Producer.Tasks()
+	i := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.ID == taskID })
+	if i < 0 {
+		return t, "the task was deleted; its dead subtasks can only be dropped"
+	}
+	if !tasks[i].Usable {
+		return t, "the row of the task cannot be used: put it right, then have the tasks reloaded"
+	}
+	return tasks[i], ""
+}

@@ -65,31 +65,6 @@ func (a *api) explainWait(c *gin.Context) error {
 	return nil
 }
 
-// subtaskAccount finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
-// "0" is work of no account.
-func (a *api) subtaskAccount(ctx context.Context, q *query, name string, key *task.Key) error {
-	id, err := strconv.ParseInt(name, 10, 64)
-	ours := err == nil
-	if ours {
-		key.AccountID = id
-		known, err := a.Store.AccountsByID(ctx, []int64{id})
-		if _, ok := known[id]; ok || id == 0 || err != nil {
-			return err
-		}
-	}
-	found, err := a.Store.NamedAccounts(ctx, "", []string{name})
-	if err != nil {
-		return err
-	}
-	switch account, ok := found[name]; {
-	case ok:
-		key.AccountID = account.ID
-	case !ours:
-		q.refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as tencent/20000001", name)
-	}
-	return nil
-}
-
 func (a *api) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
 	run, err := a.Store.Run(ctx, key.RunID)
 	if err != nil {
