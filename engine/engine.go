@@ -370,7 +370,7 @@ func (e *Engine) shown(ctx context.Context) overview.Overview {
 // Routes are the operators' API of a producer.
 func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
 	return api.Routes(api.Deps{
-		Store: e.deps.Store, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
+		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
 		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get,
 	})
 }

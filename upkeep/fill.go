@@ -130,11 +130,23 @@ type Filling struct {
 	RunIDs                []int64
 }
 
+// FillStore is what Fill needs of the store.
+type FillStore interface {
+	ReachStore
+	WaitingOrders(ctx context.Context) (map[int64]string, error)
+	OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]store.Run, error)
+	OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[store.AccountPart][]store.OpenSubtask, error)
+	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]store.FillAccount, error)
+	AccountsWithHoles(ctx context.Context, accountIDs []int64, c store.Calendar) ([]int64, error)
+	Holes(ctx context.Context, accountIDs []int64, c store.Calendar) ([]store.Hole, error)
+	OrderHoles(ctx context.Context, o store.HoleOrder) ([]int64, error)
+}
+
 // Fill looks for the holes of a media and, if told to, orders runs for them: first those of the report and level whose tasks
 // have the most important lane, of these the oldest days, which are next to leave the tasks' reach. It holds two pages of accounts
 // and what it will order in memory, whatever there is. Two that run at a time never order the same hole. The answer is by
 // importance, also when it comes beside an error: it tells what was ordered until then.
-func Fill(ctx context.Context, s *store.Store, platform media.Platform, now time.Time, o FillOptions) ([]Filling, error) {
+func Fill(ctx context.Context, s FillStore, platform media.Platform, now time.Time, o FillOptions) ([]Filling, error) {
 	scopes, err := fillScopes(ctx, s, platform)
 	if err != nil {
 		return nil, err
@@ -164,7 +176,7 @@ func Fill(ctx context.Context, s *store.Store, platform media.Platform, now time
 // filler is one pass.
 type filler struct {
 	FillOptions
-	store   *store.Store
+	store   FillStore
 	media   string
 	now     time.Time
 	budget  int

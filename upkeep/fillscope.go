@@ -52,7 +52,7 @@ func (s fillScope) taskIDs() []int64 {
 }
 
 // fillScopes reads what the enabled tasks pull, the most important first. A row that cannot be used has no part in it.
-func fillScopes(ctx context.Context, s *store.Store, platform media.Platform) ([]fillScope, error) {
+func fillScopes(ctx context.Context, s ReachStore, platform media.Platform) ([]fillScope, error) {
 	rows, err := s.TaskRows(ctx)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,14 @@ type Reach struct {
 	Days int    // the present one included
 }
 
+// ReachStore is what Reaches needs of the store.
+type ReachStore interface {
+	TaskRows(ctx context.Context) ([]store.TaskRow, error)
+	Lanes(ctx context.Context) ([]store.Lane, error)
+}
+
 // Reaches tells what the enabled tasks pull of a platform's accounts of a tier. What is not among it nobody pulls, and none of its days is a hole.
-func Reaches(ctx context.Context, s *store.Store, platform media.Platform, tier string) (map[Scope]Reach, error) {
+func Reaches(ctx context.Context, s ReachStore, platform media.Platform, tier string) (map[Scope]Reach, error) {
 	scopes, err := fillScopes(ctx, s, platform)
 	if err != nil {
 		return nil, err

@@ -173,7 +173,7 @@ func (d *deployment) serve(ctx context.Context) error {
 		return err
 	}
 	waiter := ratelimit.New(ratelimit.DefaultConfig(), d.cache, keys, d.store, ratelimit.NewRules(), reg, log)
-	server.Register(api.Routes(api.Deps{Store: d.store, Producer: p, Registry: registry, Platforms: engine.Platforms(), Limits: waiter, Clock: at})...) //nolint:contextcheck // Likewise.
+	server.Register(api.Routes(api.Deps{Store: d.store, Now: d.store.Data.Now, Producer: p, Registry: registry, Platforms: engine.Platforms(), Limits: waiter, Clock: at})...) //nolint:contextcheck // Likewise.
 	if err := server.Gate().Start(ctx); err != nil {
 		return err
 	}

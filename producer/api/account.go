@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,57 +49,92 @@ func zoneOf(account store.Account) *time.Location {
 // anyMedia stands in a path for the platform of an account whose id alone says which it is.
 const anyMedia = "-"
 
-// account finds the account that the path names, and its platform.
-func (a *api) account(c *gin.Context) (media.Platform, store.Account, error) {
+// accountNames finds accounts by what callers write, and by our ids.
+type accountNames interface {
+	NamedAccounts(ctx context.Context, media string, names []string) (map[string]store.Account, error)
+	AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
+}
+
+// accountFinder finds the accounts that requests name.
+type accountFinder struct {
+	accountNames
+	platforms platformList
+}
+
+// example is an account as callers may write it.
+func (f accountFinder) example() string {
+	if len(f.platforms) == 0 {
+		return "MEDIA/ACCOUNT"
+	}
+	return f.platforms[0].Name() + "/20000001"
+}
+
+// named finds the account that a name stands for; media may be empty.
+func (f accountFinder) named(ctx context.Context, media, name string) (account store.Account, known bool, err error) {
+	found, err := f.NamedAccounts(ctx, media, []string{name})
+	account, known = found[name]
+	return account, known, err
+}
+
+// inPath finds the account that the path names, and its platform.
+func (f accountFinder) inPath(c *gin.Context) (media.Platform, store.Account, error) {
 	name, externalID := c.Param("media"), c.Param("external_id")
-	var names []string
-	for _, p := range a.Platforms {
-		names = append(names, p.Name())
+	for _, p := range f.platforms {
 		if p.Name() != name && name != anyMedia {
 			continue
 		}
-		found, err := a.Store.NamedAccounts(c.Request.Context(), strings.TrimPrefix(name, anyMedia), []string{externalID})
-		if err != nil {
+		account, ok, err := f.named(c.Request.Context(), strings.TrimPrefix(name, anyMedia), externalID)
+		switch {
+		case err != nil:
 			return nil, store.Account{}, err
-		}
-		account, ok := found[externalID]
-		if ok && account.Media != p.Name() {
+		case ok && account.Media != p.Name():
 			continue
-		}
-		if !ok && name == anyMedia {
+		case ok:
+			return p, account, nil
+		case name == anyMedia:
 			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
-				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as tencent/20000001.", externalID)
+				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s.", externalID, f.example())
 		}
-		if !ok {
-			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
-				"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)
-		}
-		return p, account, nil
+		return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
+			"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)
 	}
-	return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, strings.Join(names, " or "))
+	return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, f.platforms.names())
 }
 
-// subtaskAccount finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
+// ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
 // "0" is work of no account.
-func (a *api) subtaskAccount(ctx context.Context, q *query, name string, key *task.Key) error {
+func (f accountFinder) ofSubtask(ctx context.Context, q *query, name string, key *task.Key) error {
 	id, err := strconv.ParseInt(name, 10, 64)
 	ours := err == nil
 	if ours {
 		key.AccountID = id
-		known, err := a.Store.AccountsByID(ctx, []int64{id})
+		known, err := f.AccountsByID(ctx, []int64{id})
 		if _, ok := known[id]; ok || id == 0 || err != nil {
 			return err
 		}
 	}
-	found, err := a.Store.NamedAccounts(ctx, "", []string{name})
-	if err != nil {
+	switch account, ok, err := f.named(ctx, "", name); {
+	case err != nil:
 		return err
-	}
-	switch account, ok := found[name]; {
 	case ok:
 		key.AccountID = account.ID
 	case !ours:
-		q.refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as tencent/20000001", name)
+		q.refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as %s", name, f.example())
 	}
 	return nil
+}
+
+// externalIDs returns the platforms' ids of accounts, by ours.
+func (f accountFinder) externalIDs(ctx context.Context, ids []int64) (map[int64]string, error) {
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id int64) bool { return id == 0 })
+	accounts, err := f.AccountsByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int64]string, len(accounts))
+	for id, account := range accounts {
+		found[id] = account.ExternalID
+	}
+	return found, nil
 }

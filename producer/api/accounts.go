@@ -1,13 +1,16 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/httpapi"
 	"adsync/base/store"
 )
 
@@ -56,36 +59,54 @@ type coverageShortJSON struct {
 	PulledAt time.Time `json:"pulled_at,omitzero"` // the newest of these pulls
 }
 
-func (a *api) listAccounts(c *gin.Context) error {
+// accountStore is what these routes need of the store.
+type accountStore interface {
+	ListAccounts(ctx context.Context, f store.AccountFilter, after int64, limit int) (page []store.ListedAccount, next int64, err error)
+	FiguresCoverage(ctx context.Context, ids []int64, days []day.Day) (map[int64][]store.Coverage, error)
+	AccountLogins(ctx context.Context, accountID int64) ([]store.AccountLogin, error)
+	AccountBindings(ctx context.Context, accountID int64) ([]store.Binding, error)
+}
+
+// accountRoutes are the accounts.
+type accountRoutes struct {
+	store     accountStore
+	accounts  accountFinder
+	platforms platformList
+	clock     clock.Clock
+}
+
+func (a *accountRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/accounts", Role: httpapi.Viewer, Handler: a.listAccounts},
+		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id", Role: httpapi.Viewer, Handler: a.getAccount},
+	}
+}
+
+func (a *accountRoutes) listAccounts(c *gin.Context) error {
 	q, err := queryOf(c, "media", "tier", "state", "login_state", "game", "after", "limit")
 	if err != nil {
 		return err
 	}
 	// A day has begun somewhere, and lasts elsewhere: which of them it is for an account its zone says.
-	today := day.Of(a.Clock.Now(), time.UTC)
+	today := day.Of(a.clock.Now(), time.UTC)
 	filter := store.AccountFilter{
 		Media: q.values.Get("media"), Tier: q.oneOf("tier", accountTiers), State: store.AccountState(q.oneOf("state", accountStates)),
 		LoginState: q.oneOf("login_state", loginStates), Game: q.values.Get("game"), From: today.Add(-1), To: today.Add(1),
 	}
-	var after int64
-	if text := q.values.Get("after"); text != "" {
-		if after, err = parseID(text); err != nil {
-			q.refuse("after", "%q is refused: want the value of next in the page before", text)
-		}
-	}
+	after := q.idAfter()
 	limit := q.limit(accountsPerPage, accountsPerPageMax)
 	if err := q.err(); err != nil {
 		return err
 	}
-	if _, err := a.platforms(filter.Media); err != nil {
+	if _, err := a.platforms.named(filter.Media); err != nil {
 		return err
 	}
-	rows, end, err := a.Store.ListAccounts(c.Request.Context(), filter, after, limit)
+	rows, end, err := a.store.ListAccounts(c.Request.Context(), filter, after, limit)
 	if err != nil {
 		return err
 	}
 	rows = slices.DeleteFunc(rows, func(r store.ListedAccount) bool {
-		b, bound := store.BindingOn(r.Bindings, day.Of(a.Clock.Now(), zoneOf(r.Account)))
+		b, bound := store.BindingOn(r.Bindings, day.Of(a.clock.Now(), zoneOf(r.Account)))
 		switch filter.Game {
 		case "":
 			return false
@@ -106,8 +127,8 @@ func (a *api) listAccounts(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) describeAccounts(c *gin.Context, rows []store.ListedAccount) ([]listedAccountJSON, error) {
-	now := a.Clock.Now()
+func (a *accountRoutes) describeAccounts(c *gin.Context, rows []store.ListedAccount) ([]listedAccountJSON, error) {
+	now := a.clock.Now()
 	ids, todays := make([]int64, len(rows)), make([]day.Day, len(rows))
 	var days []day.Day
 	for i := range rows {
@@ -115,7 +136,7 @@ func (a *api) describeAccounts(c *gin.Context, rows []store.ListedAccount) ([]li
 		days = append(days, day.Between(todays[i].Add(1-accountDays), todays[i])...)
 	}
 	slices.Sort(days)
-	known, err := a.Store.FiguresCoverage(c.Request.Context(), ids, slices.Compact(days))
+	known, err := a.store.FiguresCoverage(c.Request.Context(), ids, slices.Compact(days))
 	if err != nil {
 		return nil, err
 	}
@@ -193,19 +214,19 @@ type bindingJSON struct {
 	OS   string  `json:"os"`
 }
 
-func (a *api) getAccount(c *gin.Context) error {
-	_, account, err := a.account(c)
+func (a *accountRoutes) getAccount(c *gin.Context) error {
+	_, account, err := a.accounts.inPath(c)
 	if err != nil {
 		return err
 	}
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
-	logins, err := a.Store.AccountLogins(c.Request.Context(), account.ID)
+	logins, err := a.store.AccountLogins(c.Request.Context(), account.ID)
 	if err != nil {
 		return err
 	}
-	bindings, err := a.Store.AccountBindings(c.Request.Context(), account.ID)
+	bindings, err := a.store.AccountBindings(c.Request.Context(), account.ID)
 	if err != nil {
 		return err
 	}

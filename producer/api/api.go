@@ -7,7 +7,7 @@ package api
 
 import (
 	"context"
-	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,7 +15,6 @@ import (
 	"adsync/base/config"
 	"adsync/base/httpapi"
 	"adsync/base/store"
-	"adsync/docs"
 	"adsync/media"
 	"adsync/media/oauth"
 	"adsync/producer"
@@ -28,17 +27,51 @@ type Producer interface {
 	Tasks() []producer.Task
 	// Reload reads the table again and has the changes take effect.
 	Reload(ctx context.Context) error
-	// CheckTask tells what would be wrong with the row of an id if cron_task and lane held these rows.
+	// CheckTask returns what would be wrong with the row of an id if cron_task and lane held these rows.
 	CheckTask(ctx context.Context, id int64, rows []store.TaskRow, lanes []store.Lane) ([]*config.FieldError, error)
-	// Wake has the leader, if it is this process, look for orders at once.
+	// Wake makes the leader, if it is this process, look for orders at once.
 	Wake()
 }
 
 var _ Producer = (*producer.Producer)(nil)
 
+// waker makes the leader look for orders at once.
+type waker interface{ Wake() }
+
+// databaseClock reads the time of the data database.
+type databaseClock func(ctx context.Context) (time.Time, error)
+
+// Store is what the routes need of the store, by subject.
+type Store interface {
+	accountNames
+	accountStore
+	auditLog
+	auditStore
+	changeStore
+	coverageStore
+	deadStore
+	deadTasks
+	differenceStore
+	fieldStore
+	holeStore
+	limitStore
+	orderStore
+	redriveStore
+	runNames
+	runStore
+	stopStore
+	subtaskStore
+	taskStore
+	waitStore
+}
+
+var _ Store = (*store.Store)(nil)
+
 // Deps are what the routes work with.
 type Deps struct {
-	Store    *store.Store
+	Store Store
+	// Now reads the time of the data database.
+	Now      func(ctx context.Context) (time.Time, error)
 	Producer Producer
 	Registry *media.Registry
 	// Platforms tell which reports and lists an account has.
@@ -53,59 +86,50 @@ type Deps struct {
 	Consumers Consumers
 	// Clock is that of ticks and business days.
 	Clock clock.Clock
-	// Overview tells how everything stands.
+	// Overview reads how everything stands.
 	Overview func(ctx context.Context) overview.Overview
+}
+
+// subject is one subject of the API: its routes, and what they need.
+type subject interface {
+	routes() []httpapi.Route
+}
+
+// subjects lists all of them; each is in the file of its name.
+func subjects(d Deps) []subject {
+	platforms, tasks, runs, audit := platformList(d.Platforms), taskList{d.Producer}, runFinder{d.Store}, auditor{d.Store}
+	accounts := accountFinder{d.Store, platforms}
+	filters := deadFilters{d.Store, accounts, tasks}
+	return []subject{
+		&overviewRoutes{d.Overview},
+		&openAPIRoutes{},
+		&taskRoutes{d.Store, tasks, d.Producer, d.Clock},
+		&orderRoutes{d.Store, tasks, d.Registry, d.Producer, audit, d.Clock},
+		&runRoutes{d.Store, tasks, d.Registry, d.Clock},
+		&subtaskRoutes{d.Store, accounts, runs, d.Clock},
+		&waitRoutes{d.Store, accounts, d.Limits},
+		&stopRoutes{d.Store, accounts, tasks, runs, d.Registry, audit, d.Clock, d.Now},
+		&deadRoutes{d.Store, filters, accounts, tasks, d.Clock},
+		&redriveRoutes{d.Store, filters, tasks, runs, d.Producer, audit, d.Clock, d.Now},
+		&accountRoutes{d.Store, accounts, platforms, d.Clock},
+		&coverageRoutes{d.Store, accounts, d.Clock},
+		&holeRoutes{d.Store, platforms, tasks, d.Producer, audit, d.Clock},
+		&changeRoutes{d.Store, accounts, d.Clock},
+		&differenceRoutes{d.Store, platforms, d.Clock},
+		&fieldRoutes{d.Store, platforms},
+		&limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now},
+		&consumerRoutes{d.Consumers},
+		&logLevelRoutes{d.LogLevels, audit, d.Now},
+		&auditRoutes{d.Store},
+		&oauthRoutes{d.Flows},
+	}
 }
 
 // Routes returns the routes, to be registered on a server.
 func Routes(deps Deps) []httpapi.Route {
-	a := &api{deps}
-	routes := []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/overview", Role: httpapi.Viewer, Handler: a.getOverview},
-		{Method: http.MethodGet, Path: "/api/v1/openapi.yaml", Role: httpapi.Viewer, Handler: getOpenAPI},
-		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
-		{Method: http.MethodGet, Path: "/api/v1/tasks/:name", Role: httpapi.Viewer, Handler: a.getTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks", Role: httpapi.Admin, Handler: a.addTask},
-		{Method: http.MethodPatch, Path: "/api/v1/tasks/:name", Role: httpapi.Admin, Handler: a.editTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/enable", Role: httpapi.Operator, Handler: a.enableTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/disable", Role: httpapi.Operator, Handler: a.disableTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks/reload", Role: httpapi.Operator, Handler: a.reloadTasks},
-		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: a.orderRun},
-		{Method: http.MethodGet, Path: "/api/v1/runs", Role: httpapi.Viewer, Handler: a.listRuns},
-		{Method: http.MethodGet, Path: "/api/v1/runs/:id", Role: httpapi.Viewer, Handler: a.getRun},
-		{Method: http.MethodGet, Path: "/api/v1/runs/:id/subtasks", Role: httpapi.Viewer, Handler: a.listRunSubtasks},
-		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: a.cancelRun},
-		{Method: http.MethodPost, Path: "/api/v1/runs/:id/rerun", Role: httpapi.Operator, Handler: a.rerunFailed},
-		{Method: http.MethodGet, Path: "/api/v1/cancels", Role: httpapi.Viewer, Handler: a.listCancels},
-		{Method: http.MethodPost, Path: "/api/v1/cancels", Role: httpapi.Operator, Handler: a.orderCancel},
-		{Method: http.MethodGet, Path: "/api/v1/pauses", Role: httpapi.Viewer, Handler: a.listPauses},
-		{Method: http.MethodPost, Path: "/api/v1/pauses", Role: httpapi.Operator, Handler: a.orderPause},
-		{Method: http.MethodDelete, Path: "/api/v1/pauses/:id", Role: httpapi.Operator, Handler: a.liftPause},
-		{Method: http.MethodGet, Path: "/oauth/:media/callback", Role: httpapi.Anyone, Handler: a.oauthCallback},
-		{Method: http.MethodGet, Path: "/api/v1/due", Role: httpapi.Viewer, Handler: a.listDue},
-		{Method: http.MethodGet, Path: "/api/v1/consumers", Role: httpapi.Viewer, Handler: a.listConsumers},
-		{Method: http.MethodGet, Path: "/api/v1/accounts", Role: httpapi.Viewer, Handler: a.listAccounts},
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/subtasks", Role: httpapi.Viewer, Handler: a.listAccountSubtasks},
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id", Role: httpapi.Viewer, Handler: a.getAccount},
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/coverage", Role: httpapi.Viewer, Handler: a.getCoverage},
-		{Method: http.MethodGet, Path: "/api/v1/coverage/holes", Role: httpapi.Viewer, Handler: a.listHoles},
-		{Method: http.MethodPost, Path: "/api/v1/coverage/fill", Role: httpapi.Operator, Handler: a.fillHoles},
-		{Method: http.MethodGet, Path: "/api/v1/reconciliation", Role: httpapi.Viewer, Handler: a.listDifferences},
-		{Method: http.MethodGet, Path: "/api/v1/subtasks/:run/:account_id/wait", Role: httpapi.Viewer, Handler: a.explainWait},
-		{Method: http.MethodGet, Path: "/api/v1/limits", Role: httpapi.Viewer, Handler: a.listLimits},
-		{Method: http.MethodPost, Path: "/api/v1/limits/end-pause", Role: httpapi.Operator, Handler: a.endLimitPauses},
-		{Method: http.MethodGet, Path: "/api/v1/log-level", Role: httpapi.Viewer, Handler: a.getLogLevel},
-		{Method: http.MethodPut, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.putLogLevel},
-		{Method: http.MethodDelete, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.endLogLevel},
-		{Method: http.MethodGet, Path: "/api/v1/fields", Role: httpapi.Viewer, Handler: a.listFields},
-		{Method: http.MethodPut, Path: "/api/v1/fields", Role: httpapi.Admin, Handler: a.putField},
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/changes", Role: httpapi.Viewer, Handler: a.listChanges},
-		{Method: http.MethodGet, Path: "/api/v1/dead", Role: httpapi.Viewer, Handler: a.listDead},
-		{Method: http.MethodGet, Path: "/api/v1/dead/groups", Role: httpapi.Viewer, Handler: a.groupDead},
-		{Method: http.MethodGet, Path: "/api/v1/dead/subtask", Role: httpapi.Viewer, Handler: a.getDead},
-		{Method: http.MethodPost, Path: "/api/v1/dead/redrive", Role: httpapi.Operator, Handler: a.redriveDead},
-		{Method: http.MethodPost, Path: "/api/v1/dead/drop", Role: httpapi.Operator, Handler: a.dropDead},
-		{Method: http.MethodGet, Path: "/api/v1/audit", Role: httpapi.Viewer, Handler: a.listAudit},
+	var routes []httpapi.Route
+	for _, s := range subjects(deps) {
+		routes = append(routes, s.routes()...)
 	}
 	for i, r := range routes {
 		routes[i].Handler = blaming(r.Handler)
@@ -122,15 +146,4 @@ func blaming(handler httpapi.HandlerFunc) httpapi.HandlerFunc {
 		}
 		return err
 	}
-}
-
-type api struct{ Deps }
-
-// getOpenAPI describes the routes for programs.
-func getOpenAPI(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
-	c.Data(http.StatusOK, "application/yaml", docs.OpenAPI)
-	return nil
 }

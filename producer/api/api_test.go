@@ -125,7 +125,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{"tencent", "oceanengine"}, Tasks: p.Tasks, Limits: b.waiter, Clock: c})
 	b.server.Register(api.Routes(api.Deps{
 		Overview: board.Read,
-		Store:    b.store, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter,
+		Store:    b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter,
 		LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))

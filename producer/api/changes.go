@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
+	"adsync/base/httpapi"
 	"adsync/base/store"
 )
 
@@ -39,8 +42,26 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-func (a *api) listChanges(c *gin.Context) error {
-	_, account, err := a.account(c)
+// changeStore is what these routes need of the store.
+type changeStore interface {
+	ConfigChanges(ctx context.Context, f store.ChangeFilter, after store.ConfigChange, limit int) ([]store.ConfigChange, error)
+}
+
+// changeRoutes are the changes of configuration objects.
+type changeRoutes struct {
+	store    changeStore
+	accounts accountFinder
+	clock    clock.Clock
+}
+
+func (a *changeRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/changes", Role: httpapi.Viewer, Handler: a.listChanges},
+	}
+}
+
+func (a *changeRoutes) listChanges(c *gin.Context) error {
+	_, account, err := a.accounts.inPath(c)
 	if err != nil {
 		return err
 	}
@@ -49,7 +70,7 @@ func (a *api) listChanges(c *gin.Context) error {
 		return err
 	}
 	zone := zoneOf(account)
-	from, to := q.days(a.Clock.Now(), zone)
+	from, to := q.days(a.clock.Now(), zone)
 	filter := store.ChangeFilter{
 		AccountID: account.ID, Level: q.values.Get("level"), Object: q.values.Get("object"), Field: q.values.Get("field"),
 	}
@@ -67,7 +88,7 @@ func (a *api) listChanges(c *gin.Context) error {
 		return err
 	}
 	filter.From, filter.To = from.Start(zone), to.Add(1).Start(zone)
-	rows, err := a.Store.ConfigChanges(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
+	rows, err := a.store.ConfigChanges(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,22 @@ type consumerJSON struct {
 	AgeSeconds float64 `json:"age_seconds"` // how long ago it told this of itself
 }
 
-func (a *api) listConsumers(c *gin.Context) error {
+// consumerRoutes are the consumers that live.
+type consumerRoutes struct {
+	consumers Consumers
+}
+
+func (a *consumerRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/consumers", Role: httpapi.Viewer, Handler: a.listConsumers},
+	}
+}
+
+func (a *consumerRoutes) listConsumers(c *gin.Context) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
-	living, err := a.Consumers.List(c.Request.Context())
+	living, err := a.consumers.List(c.Request.Context())
 	if err != nil {
 		return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell which consumers live: %v.", err)
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/upkeep"
@@ -47,8 +49,28 @@ type unusableJSON struct {
 	Why    string          `json:"why"`
 }
 
-func (a *api) getCoverage(c *gin.Context) error {
-	platform, account, err := a.account(c)
+// coverageStore is what these routes need of the store.
+type coverageStore interface {
+	upkeep.ReachStore
+	ReadCoverage(ctx context.Context, accountID int64, from, to day.Day) ([]store.Coverage, error)
+	UnusableValues(ctx context.Context, accountID int64, from, to day.Day) ([]store.UnusableValue, error)
+}
+
+// coverageRoutes are what is known of an account's days.
+type coverageRoutes struct {
+	store    coverageStore
+	accounts accountFinder
+	clock    clock.Clock
+}
+
+func (a *coverageRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/coverage", Role: httpapi.Viewer, Handler: a.getCoverage},
+	}
+}
+
+func (a *coverageRoutes) getCoverage(c *gin.Context) error {
+	platform, account, err := a.accounts.inPath(c)
 	if err != nil {
 		return err
 	}
@@ -56,17 +78,17 @@ func (a *api) getCoverage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	now, zone := a.Clock.Now(), zoneOf(account)
+	now, zone := a.clock.Now(), zoneOf(account)
 	today := day.Of(now, zone)
 	from, to := q.days(now, zone)
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, err := a.Store.ReadCoverage(c.Request.Context(), account.ID, from, to)
+	rows, err := a.store.ReadCoverage(c.Request.Context(), account.ID, from, to)
 	if err != nil {
 		return err
 	}
-	reaches, err := upkeep.Reaches(c.Request.Context(), a.Store, platform, account.Tier)
+	reaches, err := upkeep.Reaches(c.Request.Context(), a.store, platform, account.Tier)
 	if err != nil {
 		return err
 	}
@@ -77,7 +99,7 @@ func (a *api) getCoverage(c *gin.Context) error {
 	all := describeCoverage(platform, rows, unusable, day.Between(from, min(to, today)), today)
 	for i := range all {
 		if r := &all[i]; r.State == stateNever && r.Day != "" {
-			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.Clock.Now())
+			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.clock.Now())
 		}
 	}
 	c.JSON(http.StatusOK, gin.H{
@@ -96,11 +118,11 @@ type scope struct {
 }
 
 // unusableOf reads the values that the rows of coverage count.
-func (a *api) unusableOf(ctx context.Context, rows []store.Coverage, accountID int64, from, to day.Day) (map[scope][]unusableJSON, error) {
+func (a *coverageRoutes) unusableOf(ctx context.Context, rows []store.Coverage, accountID int64, from, to day.Day) (map[scope][]unusableJSON, error) {
 	if !slices.ContainsFunc(rows, func(r store.Coverage) bool { return r.Unusable > 0 }) {
 		return nil, nil
 	}
-	values, err := a.Store.UnusableValues(ctx, accountID, from, to)
+	values, err := a.store.UnusableValues(ctx, accountID, from, to)
 	if err != nil {
 		return nil, err
 	}

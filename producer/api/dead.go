@@ -6,10 +6,10 @@ import (
 	"errors"
 	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -18,115 +18,7 @@ import (
 const (
 	deadPerPage    = 50
 	deadPerPageMax = 500
-	// filterTextMax bounds what an order carries in its row.
-	filterTextMax = 512
 )
-
-// deadFilter is a choice of dead subtasks as callers write it, in a query or in a body; what is empty chooses all.
-type deadFilter struct {
-	Task    string `json:"task,omitempty"`
-	Media   string `json:"media,omitempty"`
-	Account string `json:"account,omitempty"` // the platform's id
-	Run     string `json:"run,omitempty"`
-	Print   string `json:"print,omitempty"` // an error print, whole
-	Class   string `json:"class,omitempty"`
-	Text    string `json:"text,omitempty"`  // a piece of the error's text
-	Since   string `json:"since,omitempty"` // RFC 3339
-	Until   string `json:"until,omitempty"`
-}
-
-var deadParameters = []string{"task", "media", "account", "run", "print", "class", "text", "since", "until"}
-
-// chooses tells whether the filter leaves anything out. When something died at the latest does not count: without it that
-// is now.
-func (f deadFilter) chooses() bool {
-	f.Until = ""
-	return f != deadFilter{}
-}
-
-func deadFilterOf(q *query) deadFilter {
-	get := q.values.Get
-	return deadFilter{
-		Task: get("task"), Media: get("media"), Account: get("account"), Run: get("run"), Print: get("print"),
-		Class: get("class"), Text: get("text"), Since: get("since"), Until: get("until"),
-	}
-}
-
-// resolve turns a caller's filter into the store's. What cannot be used is refused by the name of its field.
-func (a *api) resolve(ctx context.Context, f deadFilter, refuse func(field, format string, args ...any)) (task.DeadFilter, error) {
-	out := task.DeadFilter{Media: f.Media, Print: f.Print, Class: f.Class, Text: f.Text}
-	for _, text := range [][2]string{
-		{"task", f.Task}, {"media", f.Media}, {"account", f.Account}, {"print", f.Print}, {"class", f.Class}, {"text", f.Text},
-	} {
-		if utf8.RuneCountInString(text[1]) > filterTextMax {
-			refuse(text[0], "is too long: want up to %d characters", filterTextMax)
-			return out, nil
-		}
-	}
-	for _, m := range []struct {
-		field, text string
-		into        *time.Time
-	}{{"since", f.Since, &out.Since}, {"until", f.Until, &out.Until}} {
-		var err error
-		if m.text == "" {
-			continue
-		}
-		if *m.into, err = time.Parse(time.RFC3339Nano, m.text); err != nil || !isMoment(m.into.UnixMilli()) {
-			refuse(m.field, "%q is refused: want a time such as 2026-11-21T10:30:00Z", m.text)
-		}
-	}
-	if f.Run != "" {
-		var err error
-		if out.RunID, err = parseID(f.Run); err != nil {
-			refuse("run", "%q is refused: want the id of a run", f.Run)
-		}
-	}
-	media := f.Media
-	if f.Task != "" {
-		id, of, err := a.deadTask(ctx, f.Task)
-		if err != nil {
-			return out, err
-		}
-		if id == 0 {
-			refuse("task", "%q is no task that is known here, nor one of which subtasks are dead", f.Task)
-		}
-		out.TaskID = id
-		if media == "" {
-			media = of
-		}
-	}
-	if f.Account != "" {
-		return out, a.resolveAccount(ctx, media, f.Account, &out, refuse)
-	}
-	return out, nil
-}
-
-func (a *api) resolveAccount(ctx context.Context, media, externalID string, out *task.DeadFilter, refuse func(field, format string, args ...any)) error {
-	found, err := a.Store.NamedAccounts(ctx, media, []string{externalID})
-	if err != nil {
-		return err
-	}
-	account, known := found[externalID]
-	switch {
-	case !known && media == "":
-		refuse("account", "%q is no account that is known here, or one of several platforms: give media too, or tencent/20000001", externalID)
-	case !known:
-		refuse("account", "%q is no account of %s that is known here", externalID, media)
-	}
-	out.AccountID = account.ID
-	return nil
-}
-
-// deadTask finds a task by name, also one that was deleted and left dead subtasks; 0 when there is none.
-func (a *api) deadTask(ctx context.Context, name string) (id int64, media string, err error) {
-	for _, t := range a.Producer.Tasks() {
-		if t.Name == name {
-			return t.ID, t.Media, nil
-		}
-	}
-	id, err = a.Store.DeadTask(ctx, name)
-	return id, "", err
-}
 
 // deadJSON is one dead subtask.
 type deadJSON struct {
@@ -148,25 +40,23 @@ type deadJSON struct {
 	Healed bool `json:"healed,omitempty"`
 }
 
-func (a *api) describeDead(ctx context.Context, rows []store.DeadSubtask) ([]deadJSON, error) {
-	ids := make([]int64, 0, len(rows))
-	for _, d := range rows {
-		if d.AccountID != 0 {
-			ids = append(ids, d.AccountID)
-		}
+func (a *deadRoutes) describeDead(ctx context.Context, rows []store.DeadSubtask) ([]deadJSON, error) {
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].AccountID
 	}
-	accounts, err := a.Store.AccountsByID(ctx, ids)
+	accounts, err := a.accounts.externalIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	healed, err := a.Store.Healed(ctx, rows)
+	healed, err := a.store.Healed(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]deadJSON, len(rows))
 	for i, d := range rows {
 		all[i] = deadJSON{
-			RunID: formatID(d.RunID), AccountID: formatID(d.AccountID), Account: accounts[d.AccountID].ExternalID, Part: d.Part,
+			RunID: formatID(d.RunID), AccountID: formatID(d.AccountID), Account: accounts[d.AccountID], Part: d.Part,
 			TaskID: formatID(d.TaskID), Task: d.TaskName, Media: d.Media, Attempts: d.Attempt,
 			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt, Healed: healed[d.Key],
 		}
@@ -189,13 +79,42 @@ func deadPageAt(p store.DeadPlace) deadPage {
 	return deadPage{At: p.At.UnixMilli(), Run: p.Key.RunID, Account: p.Key.AccountID, Part: p.Key.Part}
 }
 
-func (a *api) listDead(c *gin.Context) error {
+// deadStore is what these routes need of the store.
+type deadStore interface {
+	ListDead(ctx context.Context, f task.DeadFilter, after store.DeadPlace, limit int) (all []store.DeadSubtask, end store.DeadPlace, err error)
+	DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []store.DeadGroup, total store.DeadTotal, err error)
+	DeadSubtask(ctx context.Context, k task.Key) (store.DeadSubtask, error)
+	DeadTaskName(ctx context.Context, taskID int64) (string, error)
+	Healed(ctx context.Context, dead []store.DeadSubtask) (map[task.Key]bool, error)
+	Run(ctx context.Context, id int64) (store.Run, error)
+	SubtaskLog(ctx context.Context, k task.Key) (store.SubtaskLog, error)
+	Glance(ctx context.Context, look func(g *store.Glance) error) error
+}
+
+// deadRoutes are the dead subtasks: what they are, and what is at stake.
+type deadRoutes struct {
+	store    deadStore
+	filters  deadFilters
+	accounts accountFinder
+	tasks    taskList
+	clock    clock.Clock
+}
+
+func (a *deadRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/dead", Role: httpapi.Viewer, Handler: a.listDead},
+		{Method: http.MethodGet, Path: "/api/v1/dead/groups", Role: httpapi.Viewer, Handler: a.groupDead},
+		{Method: http.MethodGet, Path: "/api/v1/dead/subtask", Role: httpapi.Viewer, Handler: a.getDead},
+	}
+}
+
+func (a *deadRoutes) listDead(c *gin.Context) error {
 	q, err := queryOf(c, append([]string{"after", "limit"}, deadParameters...)...)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	filter, err := a.resolve(ctx, deadFilterOf(q), q.refuse)
+	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.refuse)
 	if err != nil {
 		return err
 	}
@@ -207,7 +126,7 @@ func (a *api) listDead(c *gin.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	rows, end, err := a.Store.ListDead(ctx, filter, place, limit+1) // One more tells whether there is a next page.
+	rows, end, err := a.store.ListDead(ctx, filter, place, limit+1) // One more tells whether there is a next page.
 	if err != nil {
 		return err
 	}
@@ -249,13 +168,13 @@ type deadGroupJSON struct {
 	Tasks     []string  `json:"tasks"`
 }
 
-func (a *api) groupDead(c *gin.Context) error {
+func (a *deadRoutes) groupDead(c *gin.Context) error {
 	q, err := queryOf(c, append([]string{"limit"}, deadParameters...)...)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	filter, err := a.resolve(ctx, deadFilterOf(q), q.refuse)
+	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.refuse)
 	if err != nil {
 		return err
 	}
@@ -263,7 +182,7 @@ func (a *api) groupDead(c *gin.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	groups, total, err := a.Store.DeadGroups(ctx, filter, limit+1)
+	groups, total, err := a.store.DeadGroups(ctx, filter, limit+1)
 	if err != nil {
 		return err
 	}
@@ -294,30 +213,13 @@ func (a *api) groupDead(c *gin.Context) error {
 	return nil
 }
 
-// nameOfTask is the same of a task's id.
-func (a *api) nameOfTask(ctx context.Context, id int64) (string, error) {
-	n := store.DeadCount{TaskID: id}
-	for _, t := range a.Producer.Tasks() {
-		if t.ID == id {
-			return t.Name, nil
-		}
+// nameOfTask is what a task of dead subtasks is called.
+func (a *deadRoutes) nameOfTask(ctx context.Context, id int64) (string, error) {
+	if t, known := a.tasks.byID(id); known {
+		return t.Name, nil
 	}
-	var err error
-	n.TaskName, err = a.Store.DeadTaskName(ctx, id)
-	return a.taskName(n), err
-}
-
-// taskName is what a task of dead subtasks is called: as it is now, else as its last run was, else by its id.
-func (a *api) taskName(n store.DeadCount) string {
-	for _, t := range a.Producer.Tasks() {
-		if t.ID == n.TaskID {
-			return t.Name
-		}
-	}
-	if n.TaskName != "" {
-		return n.TaskName
-	}
-	return "task " + formatID(n.TaskID)
+	ofRun, err := a.store.DeadTaskName(ctx, id)
+	return a.tasks.nameOf(id, ofRun), err
 }
 
 // deadDetail is one dead subtask with all that is known of it.
@@ -339,7 +241,7 @@ type subtaskLogJSON struct {
 	Calls     int64      `json:"calls"` // of all tries
 }
 
-func (a *api) getDead(c *gin.Context) error {
+func (a *deadRoutes) getDead(c *gin.Context) error {
 	q, err := queryOf(c, "run", "account_id", "part")
 	if err != nil {
 		return err
@@ -348,7 +250,7 @@ func (a *api) getDead(c *gin.Context) error {
 	if key.RunID, err = parseID(q.values.Get("run")); err != nil {
 		q.refuse("run", "%q is refused: want the run_id of a dead subtask", q.values.Get("run"))
 	}
-	if err := a.subtaskAccount(c.Request.Context(), q, q.values.Get("account_id"), &key); err != nil {
+	if err := a.accounts.ofSubtask(c.Request.Context(), q, q.values.Get("account_id"), &key); err != nil {
 		return err
 	}
 	if key.Part = q.values.Get("part"); key.Part == "" {
@@ -369,8 +271,8 @@ func (a *api) getDead(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) detailDead(ctx context.Context, key task.Key) (*deadDetail, error) {
-	row, err := a.Store.DeadSubtask(ctx, key)
+func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail, error) {
+	row, err := a.store.DeadSubtask(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -379,7 +281,7 @@ func (a *api) detailDead(ctx context.Context, key task.Key) (*deadDetail, error)
 		return nil, err
 	}
 	d := &deadDetail{deadJSON: shown[0]}
-	run, err := a.Store.Run(ctx, key.RunID)
+	run, err := a.store.Run(ctx, key.RunID)
 	switch {
 	case err == nil:
 		j := describeRun(&run)
@@ -387,7 +289,7 @@ func (a *api) detailDead(ctx context.Context, key task.Key) (*deadDetail, error)
 	case !errors.Is(err, store.ErrNotFound):
 		return nil, err
 	}
-	log, err := a.Store.SubtaskLog(ctx, key)
+	log, err := a.store.SubtaskLog(ctx, key)
 	switch {
 	case err == nil:
 		d.Log = &subtaskLogJSON{

@@ -23,12 +23,12 @@ type deadStakeJSON struct {
 }
 
 // deadStake looks at the dead subtasks of a filter that died last, and counts the healed ones by error print too.
-func (a *api) deadStake(ctx context.Context, f task.DeadFilter) (stake deadStakeJSON, healedOf map[string]int64, err error) {
-	rows, _, err := a.Store.ListDead(ctx, f, store.DeadPlace{}, healedLooked)
+func (a *deadRoutes) deadStake(ctx context.Context, f task.DeadFilter) (stake deadStakeJSON, healedOf map[string]int64, err error) {
+	rows, _, err := a.store.ListDead(ctx, f, store.DeadPlace{}, healedLooked)
 	if err != nil {
 		return stake, nil, err
 	}
-	healed, err := a.Store.Healed(ctx, rows)
+	healed, err := a.store.Healed(ctx, rows)
 	if err != nil {
 		return stake, nil, err
 	}
@@ -46,8 +46,8 @@ func (a *api) deadStake(ctx context.Context, f task.DeadFilter) (stake deadStake
 	}
 	stake.Unhealed, stake.Accounts = stake.Looked-stake.Healed, len(accounts)
 	ids := slices.Sorted(maps.Keys(accounts))
-	err = a.Store.Glance(ctx, func(g *store.Glance) error {
-		last, err := overview.LastCosts(g, a.Clock.Now(), ids)
+	err = a.store.Glance(ctx, func(g *store.Glance) error {
+		last, err := overview.LastCosts(g, a.clock.Now(), ids)
 		stake.Money = overview.Spent(last, ids)
 		return err
 	})

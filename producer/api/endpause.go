@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -31,14 +30,13 @@ type endPauseRequest struct {
 func (r *endPauseRequest) Validate() []httpapi.FieldError {
 	if of, id := store.SplitName(r.Subject); of != "" {
 		if r.Scope != "" || r.Media != "" && r.Media != of {
-			return []httpapi.FieldError{{Field: "subject", Detail: fmt.Sprintf("%q is refused: want one of the media that is chosen, or its id alone", r.Subject)}}
+			var errs refusals
+			errs.refuse("subject", "%q is refused: want one of the media that is chosen, or its id alone", r.Subject)
+			return errs
 		}
 		r.Media, r.Subject = of, id
 	}
-	if field := checkScope(r.Scope, r.Media != "", "media", "all platforms"); field != nil {
-		return []httpapi.FieldError{*field}
-	}
-	return nil
+	return checkScope(r.Scope, r.Media != "", "media", "all platforms")
 }
 
 // takes reports whether the order is about a point.
@@ -69,7 +67,7 @@ type chosenPauses struct {
 }
 
 // choosePauses finds what an order takes.
-func (a *api) choosePauses(ctx context.Context, request *endPauseRequest, platforms []media.Platform) (*chosenPauses, error) {
+func (a *limitRoutes) choosePauses(ctx context.Context, request *endPauseRequest, platforms []media.Platform) (*chosenPauses, error) {
 	chosen := &chosenPauses{points: []pointJSON{}, states: []task.State{task.Deferred}}
 	whole := request.Endpoint == "" && request.Subject == ""
 	if whole {
@@ -78,7 +76,7 @@ func (a *api) choosePauses(ctx context.Context, request *endPauseRequest, platfo
 	for _, p := range platforms {
 		before := len(chosen.points)
 		if request.Endpoint != overview.RefreshPoint {
-			_, paused, err := a.Limits.State(ctx, p.Name())
+			_, paused, err := a.limits.State(ctx, p.Name())
 			if err != nil {
 				return nil, pausesAreAway(err)
 			}
@@ -88,7 +86,7 @@ func (a *api) choosePauses(ctx context.Context, request *endPauseRequest, platfo
 				}
 			}
 		}
-		resting, err := a.Store.RestingLogins(ctx, p.Name(), restsShown)
+		resting, err := a.store.RestingLogins(ctx, p.Name(), restsShown)
 		if err != nil {
 			return nil, err
 		}
@@ -106,12 +104,12 @@ func (a *api) choosePauses(ctx context.Context, request *endPauseRequest, platfo
 
 // endLimitPauses ends pauses and rests that the answers of platforms have ordered; those of operators are lifted by their id. What waits for
 // one of these waits for its moment, and knows of no end before: all that waits for a moment comes due, and waits again where it has to.
-func (a *api) endLimitPauses(c *gin.Context) error {
+func (a *limitRoutes) endLimitPauses(c *gin.Context) error {
 	var request endPauseRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
 	}
-	platforms, err := a.platforms(request.Media)
+	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
 		return err
 	}
@@ -120,13 +118,13 @@ func (a *api) endLimitPauses(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := a.Store.Data.Now(ctx)
+	now, err := a.now(ctx)
 	if err != nil {
 		return err
 	}
 	waiting := 0
 	for _, name := range chosen.waits {
-		n, err := a.Store.CountWaits(ctx, name, chosen.states, now)
+		n, err := a.store.CountWaits(ctx, name, chosen.states, now)
 		if err != nil {
 			return err
 		}
@@ -139,28 +137,28 @@ func (a *api) endLimitPauses(c *gin.Context) error {
 	}
 	deed := func(ctx context.Context) (any, error) {
 		for _, s := range chosen.pauses {
-			if err := a.Limits.EndPause(ctx, s); err != nil {
+			if err := a.limits.EndPause(ctx, s); err != nil {
 				return nil, pausesAreAway(err)
 			}
 		}
 		for i := range chosen.rests {
-			if err := a.Store.EndRest(ctx, chosen.rests[i].ID); err != nil {
+			if err := a.store.EndRest(ctx, chosen.rests[i].ID); err != nil {
 				return nil, err
 			}
 		}
 		ended := 0
 		for _, name := range chosen.waits {
-			n, err := a.Store.EndWaits(ctx, name, chosen.states, now)
+			n, err := a.store.EndWaits(ctx, name, chosen.states, now)
 			if ended += n; err != nil {
 				return nil, err
 			}
 		}
 		answer["subtasks"] = ended
-		a.Producer.Wake()
+		a.producer.Wake()
 		return gin.H{"request": request, "subtasks": ended}, nil
 	}
 	before := gin.H{"pauses": chosen.points, "subtasks": waiting}
-	if err := a.audited(c, "limits.end_pause", "limits", before, gin.H{"request": request}, deed); err != nil {
+	if err := a.audit.do(c, "limits.end_pause", "limits", before, gin.H{"request": request}, deed); err != nil {
 		return err
 	}
 	c.JSON(http.StatusOK, answer)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -89,7 +90,26 @@ func fieldStateOf(r store.ReportField) string {
 	return string(r.State)
 }
 
-func (a *api) listFields(c *gin.Context) error {
+// fieldStore is what these routes need of the store.
+type fieldStore interface {
+	ReportFields(ctx context.Context, media string) ([]store.ReportField, error)
+	PutReportField(ctx context.Context, actor string, f store.ReportField, more ...store.ReportField) error
+}
+
+// fieldRoutes are the fields of the platforms' reports.
+type fieldRoutes struct {
+	store     fieldStore
+	platforms platformList
+}
+
+func (a *fieldRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/fields", Role: httpapi.Viewer, Handler: a.listFields},
+		{Method: http.MethodPut, Path: "/api/v1/fields", Role: httpapi.Admin, Handler: a.putField},
+	}
+}
+
+func (a *fieldRoutes) listFields(c *gin.Context) error {
 	q, err := queryOf(c, "media", "state")
 	if err != nil {
 		return err
@@ -99,7 +119,7 @@ func (a *api) listFields(c *gin.Context) error {
 		q.refuse("state", "%q is refused: want one of %s, or leave it out for all", state, strings.Join(fieldStates, ", "))
 		return q.err()
 	}
-	platforms, err := a.platforms(q.values.Get("media"))
+	platforms, err := a.platforms.named(q.values.Get("media"))
 	if err != nil {
 		return err
 	}
@@ -120,8 +140,8 @@ func (a *api) listFields(c *gin.Context) error {
 }
 
 // fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports speaks of.
-func (a *api) fieldsOf(c *gin.Context, p media.Platform) ([]fieldJSON, error) {
-	rows, err := a.Store.ReportFields(c.Request.Context(), p.Name())
+func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]fieldJSON, error) {
+	rows, err := a.store.ReportFields(c.Request.Context(), p.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +177,7 @@ func metricsOf(p media.Platform) map[string]string {
 	return metrics
 }
 
-func (a *api) putField(c *gin.Context) error {
+func (a *fieldRoutes) putField(c *gin.Context) error {
 	var request fieldRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -166,7 +186,7 @@ func (a *api) putField(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	platforms, err := a.platforms(request.Media)
+	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
 		return err
 	}
@@ -175,9 +195,9 @@ func (a *api) putField(c *gin.Context) error {
 		State: store.FieldState(request.State), Reason: request.Reason, ChangedBy: by,
 	}
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
-		return httpapi.Invalid(httpapi.FieldError{Field: e.Column, Detail: fmt.Sprintf("%q is refused: want %s", e.Value, e.Want)})
+		return refused(e.Column, "%q is refused: want %s", e.Value, e.Want)
 	}
-	have, err := a.Store.ReportFields(c.Request.Context(), request.Media)
+	have, err := a.store.ReportFields(c.Request.Context(), request.Media)
 	if err != nil {
 		return err
 	}
@@ -185,7 +205,7 @@ func (a *api) putField(c *gin.Context) error {
 		return err
 	}
 	row, more := field.Rows(platforms[0], have, row)
-	if err := a.Store.PutReportField(c.Request.Context(), httpapi.CallerOf(c).Name, row, more...); err != nil {
+	if err := a.store.PutReportField(c.Request.Context(), httpapi.CallerOf(c).Name, row, more...); err != nil {
 		return err
 	}
 	all, err := a.fieldsOf(c, platforms[0])
@@ -220,5 +240,5 @@ func checkFieldCount(rows []store.ReportField, p media.Platform, row store.Repor
 	if len(added) < fieldsAddedMax {
 		return nil
 	}
-	return httpapi.Invalid(httpapi.FieldError{Field: "field", Detail: fmt.Sprintf("%d fields are asked for in addition to those of the package already, and no more fit: switch one off first", len(added))})
+	return refused("field", "%d fields are asked for in addition to those of the package already, and no more fit: switch one off first", len(added))
 }

@@ -3,12 +3,12 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/errgroup"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/store"
@@ -58,25 +58,49 @@ type fillRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *fillRequest) Validate() []httpapi.FieldError {
-	if field := checkScope(r.Scope, r.Media != "", "media", "all platforms"); field != nil {
-		return []httpapi.FieldError{*field}
+	errs := checkScope(r.Scope, r.Media != "", "media", "all platforms")
+	if errs != nil {
+		return errs
 	}
 	if r.MaxSubtasks < 0 || r.MaxSubtasks > fillSubtasksMax {
-		return []httpapi.FieldError{{Field: "max_subtasks", Detail: fmt.Sprintf("%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, upkeep.FillMaxDefault)}}
+		errs.refuse("max_subtasks", "%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, upkeep.FillMaxDefault)
 	}
 	if r.MaxSubtasks == 0 {
 		r.MaxSubtasks = upkeep.FillMaxDefault
 	}
-	return nil
+	return errs
+}
+
+// holeStore is what these routes need of the store.
+type holeStore interface {
+	upkeep.FillStore
+	TaskPace(ctx context.Context, taskID int64) (store.Pace, error)
+}
+
+// holeRoutes are what coverage lacks.
+type holeRoutes struct {
+	store     holeStore
+	platforms platformList
+	tasks     taskList
+	producer  waker
+	audit     auditor
+	clock     clock.Clock
+}
+
+func (a *holeRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/coverage/holes", Role: httpapi.Viewer, Handler: a.listHoles},
+		{Method: http.MethodPost, Path: "/api/v1/coverage/fill", Role: httpapi.Operator, Handler: a.fillHoles},
+	}
 }
 
 // listHoles tells what coverage lacks: the dry run of fillHoles.
-func (a *api) listHoles(c *gin.Context) error {
+func (a *holeRoutes) listHoles(c *gin.Context) error {
 	q, err := queryOf(c, "media")
 	if err != nil {
 		return err
 	}
-	platforms, err := a.platforms(q.values.Get("media"))
+	platforms, err := a.platforms.named(q.values.Get("media"))
 	if err != nil {
 		return err
 	}
@@ -89,12 +113,12 @@ func (a *api) listHoles(c *gin.Context) error {
 }
 
 // fillHoles orders runs for what coverage lacks.
-func (a *api) fillHoles(c *gin.Context) error {
+func (a *holeRoutes) fillHoles(c *gin.Context) error {
 	var request fillRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
 	}
-	platforms, err := a.platforms(request.Media)
+	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
 		return err
 	}
@@ -103,7 +127,7 @@ func (a *api) fillHoles(c *gin.Context) error {
 		// Also when one platform's holes cannot be told: the others' are ordered.
 		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
 		if answer.Ordered > 0 {
-			a.Producer.Wake()
+			a.producer.Wake()
 		}
 		var runs []string
 		for _, t := range answer.Tasks {
@@ -111,7 +135,7 @@ func (a *api) fillHoles(c *gin.Context) error {
 		}
 		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, err
 	}
-	if err := a.auditedOnce(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
+	if err := a.audit.doOnce(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
 		return err
 	}
 	if answer.Ordered > 0 {
@@ -124,13 +148,13 @@ func (a *api) fillHoles(c *gin.Context) error {
 
 // fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it has what was found and
 // ordered all the same.
-func (a *api) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*holesJSON, error) {
+func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*holesJSON, error) {
 	answer := &holesJSON{Calls: new(int64), Seconds: new(int64), Tasks: []holesTaskJSON{}}
 	found := make([][]upkeep.Filling, len(platforms))
 	var group errgroup.Group // Without a common context: an order of one platform does not end with another's.
 	for i, p := range platforms {
 		group.Go(func() (err error) {
-			found[i], err = upkeep.Fill(ctx, a.Store, p, a.Clock.Now(), o)
+			found[i], err = upkeep.Fill(ctx, a.store, p, a.clock.Now(), o)
 			return err
 		})
 	}
@@ -145,7 +169,7 @@ func (a *api) fill(ctx context.Context, platforms []media.Platform, o upkeep.Fil
 	return answer, err
 }
 
-func (a *api) describeFilling(ctx context.Context, platform string, f upkeep.Filling) (holesTaskJSON, error) {
+func (a *holeRoutes) describeFilling(ctx context.Context, platform string, f upkeep.Filling) (holesTaskJSON, error) {
 	j := holesTaskJSON{
 		TaskID: formatID(f.TaskID), Task: f.Task, Media: platform, Report: f.Report, Level: f.Level, Holes: f.Holes, Subtasks: f.Subtasks,
 		Accounts: f.Accounts, From: f.From, To: f.To, Waiting: f.Waiting, Ordered: f.Ordered,
@@ -153,11 +177,11 @@ func (a *api) describeFilling(ctx context.Context, platform string, f upkeep.Fil
 	for _, id := range f.RunIDs {
 		j.RunIDs = append(j.RunIDs, formatID(id))
 	}
-	pace, err := a.Store.TaskPace(ctx, f.TaskID)
+	pace, err := a.store.TaskPace(ctx, f.TaskID)
 	if err != nil {
 		return j, err
 	}
-	t, _ := a.redrivable(f.TaskID) // Without a rate if nobody knows it.
+	t, _ := a.tasks.runnable(f.TaskID) // Without a rate if nobody knows it.
 	j.Calls, j.Seconds = estimate(int64(f.Subtasks), t.FanOutRate, pace)
 	return j, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/store"
+	"adsync/base/task"
 )
 
 // Limits tells how the call limits stand.
@@ -59,7 +61,32 @@ type pointJSON struct {
 	Times       int       `json:"times"`
 }
 
-func (a *api) listLimits(c *gin.Context) error {
+// limitStore is what these routes need of the store.
+type limitStore interface {
+	RestingLogins(ctx context.Context, media string, limit int) ([]store.RestingLogin, error)
+	EndRest(ctx context.Context, tokenID int64) error
+	CountWaits(ctx context.Context, media string, states []task.State, now time.Time) (n int, err error)
+	EndWaits(ctx context.Context, media string, states []task.State, now time.Time) (ended int, err error)
+}
+
+// limitRoutes are the call limits, and the pauses that platforms have asked for.
+type limitRoutes struct {
+	store     limitStore
+	limits    Limits
+	platforms platformList
+	producer  waker
+	audit     auditor
+	now       databaseClock
+}
+
+func (a *limitRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/limits", Role: httpapi.Viewer, Handler: a.listLimits},
+		{Method: http.MethodPost, Path: "/api/v1/limits/end-pause", Role: httpapi.Operator, Handler: a.endLimitPauses},
+	}
+}
+
+func (a *limitRoutes) listLimits(c *gin.Context) error {
 	q, err := queryOf(c, "media")
 	if err != nil {
 		return err
@@ -67,13 +94,13 @@ func (a *api) listLimits(c *gin.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	platforms, err := a.platforms(q.values.Get("media"))
+	platforms, err := a.platforms.named(q.values.Get("media"))
 	if err != nil {
 		return err
 	}
 	limits, points := []limitJSON{}, []pointJSON{}
 	for _, p := range platforms {
-		states, paused, err := a.Limits.State(c.Request.Context(), p.Name())
+		states, paused, err := a.limits.State(c.Request.Context(), p.Name())
 		if err != nil {
 			return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell how the limits stand: %v.", err)
 		}
@@ -83,7 +110,7 @@ func (a *api) listLimits(c *gin.Context) error {
 		for _, s := range paused {
 			points = append(points, pauseOf(s))
 		}
-		resting, err := a.Store.RestingLogins(c.Request.Context(), p.Name(), restsShown)
+		resting, err := a.store.RestingLogins(c.Request.Context(), p.Name(), restsShown)
 		if err != nil {
 			return err
 		}

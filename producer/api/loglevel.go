@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -37,20 +36,17 @@ type logLevelRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *logLevelRequest) Validate() []httpapi.FieldError {
-	var errs []httpapi.FieldError
-	refuse := func(field, format string, args ...any) {
-		errs = append(errs, httpapi.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
-	}
+	var errs refusals
 	if _, err := telemetry.ParseLevel(r.Level); err != nil {
-		refuse("level", "%q is refused: want debug, info, warn or error", r.Level)
+		errs.refuse("level", "%q is refused: want debug, info, warn or error", r.Level)
 	}
 	switch r.Role {
 	case "", "producer", "consumer", "all":
 	default:
-		refuse("role", "%q is refused: want producer, consumer, or all for processes that are both; without it every process is meant", r.Role)
+		errs.refuse("role", "%q is refused: want producer, consumer, or all for processes that are both; without it every process is meant", r.Role)
 	}
 	if n := r.ForSeconds; n != nil && (*n < 1 || *n > int64(logLevelMax/time.Second)) {
-		refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", *n, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
+		errs.refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", *n, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
 	}
 	return errs
 }
@@ -64,11 +60,26 @@ type logLevelJSON struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// logLevelRoutes are what processes log.
+type logLevelRoutes struct {
+	levels LogLevels
+	audit  auditor
+	now    databaseClock
+}
+
+func (a *logLevelRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/log-level", Role: httpapi.Viewer, Handler: a.getLogLevel},
+		{Method: http.MethodPut, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.putLogLevel},
+		{Method: http.MethodDelete, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.endLogLevel},
+	}
+}
+
 // logLevelOf is an order that lasts for so long yet.
-func (a *api) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (logLevelJSON, error) {
+func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (logLevelJSON, error) {
 	j := logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
 	if left > 0 {
-		now, err := a.Store.Data.Now(ctx)
+		now, err := a.now(ctx)
 		if err != nil {
 			return j, err
 		}
@@ -77,7 +88,7 @@ func (a *api) logLevelOf(ctx context.Context, order loglevel.Order, left time.Du
 	return j, nil
 }
 
-func (a *api) describeLogLevel(c *gin.Context, order loglevel.Order, left time.Duration) error {
+func (a *logLevelRoutes) describeLogLevel(c *gin.Context, order loglevel.Order, left time.Duration) error {
 	answer, err := a.logLevelOf(c.Request.Context(), order, left)
 	if err != nil {
 		return err
@@ -86,18 +97,18 @@ func (a *api) describeLogLevel(c *gin.Context, order loglevel.Order, left time.D
 	return nil
 }
 
-func (a *api) getLogLevel(c *gin.Context) error {
+func (a *logLevelRoutes) getLogLevel(c *gin.Context) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
-	order, left, err := a.LogLevels.Current(c.Request.Context())
+	order, left, err := a.levels.Current(c.Request.Context())
 	if err != nil {
 		return withoutRedis(err)
 	}
 	return a.describeLogLevel(c, order, left)
 }
 
-func (a *api) putLogLevel(c *gin.Context) error {
+func (a *logLevelRoutes) putLogLevel(c *gin.Context) error {
 	var request logLevelRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -111,18 +122,18 @@ func (a *api) putLogLevel(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	err = a.auditedLogLevel(c, "log_level.put", after, func(ctx context.Context) error { return a.LogLevels.Put(ctx, order, lasts) })
+	err = a.auditedLogLevel(c, "log_level.put", after, func(ctx context.Context) error { return a.levels.Put(ctx, order, lasts) })
 	if err != nil {
 		return err
 	}
 	return a.describeLogLevel(c, order, lasts)
 }
 
-func (a *api) endLogLevel(c *gin.Context) error {
+func (a *logLevelRoutes) endLogLevel(c *gin.Context) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
-	if err := a.auditedLogLevel(c, "log_level.end", nil, a.LogLevels.End); err != nil {
+	if err := a.auditedLogLevel(c, "log_level.end", nil, a.levels.End); err != nil {
 		return err
 	}
 	c.JSON(http.StatusOK, logLevelJSON{})
@@ -130,8 +141,8 @@ func (a *api) endLogLevel(c *gin.Context) error {
 }
 
 // auditedLogLevel carries out a deed on the order and notes it, with the order that there was.
-func (a *api) auditedLogLevel(c *gin.Context, action string, after any, deed func(ctx context.Context) error) error {
-	order, left, err := a.LogLevels.Current(c.Request.Context())
+func (a *logLevelRoutes) auditedLogLevel(c *gin.Context, action string, after any, deed func(ctx context.Context) error) error {
+	order, left, err := a.levels.Current(c.Request.Context())
 	if err != nil {
 		return withoutRedis(err)
 	}
@@ -141,7 +152,7 @@ func (a *api) auditedLogLevel(c *gin.Context, action string, after any, deed fun
 			return err
 		}
 	}
-	return a.audited(c, action, "log_level", before, after, func(ctx context.Context) (any, error) {
+	return a.audit.do(c, action, "log_level", before, after, func(ctx context.Context) (any, error) {
 		if err := deed(ctx); err != nil {
 			return nil, withoutRedis(err)
 		}

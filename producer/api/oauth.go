@@ -51,30 +51,41 @@ type callbackView struct {
 	Total, More                                     int
 }
 
+// oauthRoutes are where platforms send the browsers of those who authorise logins.
+type oauthRoutes struct {
+	flows map[string]*oauth.Flow // by the names of their platforms
+}
+
+func (a *oauthRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/oauth/:media/callback", Role: httpapi.Anyone, Handler: a.oauthCallback},
+	}
+}
+
 // oauthCallback is where a platform sends the browser of a person who has authorised a login. It needs no token of ours: the
 // state says who asked.
-func (a *api) oauthCallback(c *gin.Context) error {
+func (a *oauthRoutes) oauthCallback(c *gin.Context) error {
 	media := c.Param("media")
-	flow, ok := a.Flows[media]
+	flow, ok := a.flows[media]
 	if !ok {
-		return a.callbackProblem(c, http.StatusNotFound, "There is no media of this name here.")
+		return callbackProblem(c, http.StatusNotFound, "There is no media of this name here.")
 	}
 	query := c.Request.URL.Query()
 	for _, name := range []string{"state", flow.CodeParameter()} {
 		if len(query[name]) > 1 {
-			return a.callbackProblem(c, http.StatusBadRequest, "The address has "+name+" twice, and one of the two is not the platform's. Open the address that adsync bind printed again.")
+			return callbackProblem(c, http.StatusBadRequest, "The address has "+name+" twice, and one of the two is not the platform's. Open the address that adsync bind printed again.")
 		}
 	}
 	state, code := secret.NewText(query.Get("state")), secret.NewText(query.Get(flow.CodeParameter()))
 	switch {
 	case state.IsZero():
-		return a.callbackProblem(c, http.StatusBadRequest, "The address has no state: open the one that adsync bind prints, not this one.")
+		return callbackProblem(c, http.StatusBadRequest, "The address has no state: open the one that adsync bind prints, not this one.")
 	case code.IsZero():
-		return a.callbackProblem(c, http.StatusBadRequest, "The platform has sent no code: the authorisation was refused or broken off. The address that adsync bind printed can be opened again.")
+		return callbackProblem(c, http.StatusBadRequest, "The platform has sent no code: the authorisation was refused or broken off. The address that adsync bind printed can be opened again.")
 	}
 	found, err := flow.Complete(c.Request.Context(), state, code)
 	if refusal, ok := errors.AsType[*oauth.Refusal](err); ok {
-		return a.callbackProblem(c, callbackStatus(refusal.Kind), refusal.Text)
+		return callbackProblem(c, callbackStatus(refusal.Kind), refusal.Text)
 	}
 	if err != nil {
 		return err
@@ -91,7 +102,7 @@ func (a *api) oauthCallback(c *gin.Context) error {
 	} else {
 		view.More = 0
 	}
-	return a.showCallback(c, http.StatusOK, view)
+	return callbackPage.Write(c, http.StatusOK, view)
 }
 
 func callbackStatus(kind oauth.Kind) int {
@@ -109,10 +120,6 @@ func callbackStatus(kind oauth.Kind) int {
 	return http.StatusBadGateway
 }
 
-func (a *api) callbackProblem(c *gin.Context, status int, problem string) error {
-	return a.showCallback(c, status, callbackView{Title: "Not authorised", Problem: problem})
-}
-
-func (a *api) showCallback(c *gin.Context, status int, view callbackView) error {
-	return callbackPage.Write(c, status, view)
+func callbackProblem(c *gin.Context, status int, problem string) error {
+	return callbackPage.Write(c, status, callbackView{Title: "Not authorised", Problem: problem})
 }

@@ -47,36 +47,30 @@ type orderRequest struct {
 
 // checkScope refuses an order that is narrowed down by nothing unless it says so: a filter that was lost on the way must not
 // become everything.
-func checkScope(scope string, narrowed bool, by, whole string) *httpapi.FieldError {
+func checkScope(scope string, narrowed bool, by, whole string) (errs refusals) {
 	switch {
 	case scope != "" && scope != task.ScopeAll:
-		return &httpapi.FieldError{Field: "scope", Detail: fmt.Sprintf("%q is refused: want %q for %s, or %s", scope, task.ScopeAll, whole, by)}
+		errs.refuse("scope", "%q is refused: want %q for %s, or %s", scope, task.ScopeAll, whole, by)
 	case scope != "" && narrowed:
-		return &httpapi.FieldError{Field: "scope", Detail: fmt.Sprintf("does not go with %s: leave one of the two out", by)}
+		errs.refuse("scope", "does not go with %s: leave one of the two out", by)
 	case scope == "" && !narrowed:
-		return &httpapi.FieldError{Field: "scope", Detail: fmt.Sprintf("is missing: want %s, or \"scope\": %q for %s", by, task.ScopeAll, whole)}
+		errs.refuse("scope", "is missing: want %s, or \"scope\": %q for %s", by, task.ScopeAll, whole)
 	}
-	return nil
+	return errs
 }
 
 // Validate implements httpapi.Validator.
 func (r *orderRequest) Validate() []httpapi.FieldError {
-	var errs []httpapi.FieldError
-	refuse := func(field, format string, args ...any) {
-		errs = append(errs, httpapi.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
-	}
-	if field := checkScope(r.Scope, len(r.Accounts) > 0, "accounts", "the task's whole scope"); field != nil {
-		errs = append(errs, *field)
-	}
+	errs := checkScope(r.Scope, len(r.Accounts) > 0, "accounts", "the task's whole scope")
 	if len(r.Accounts) > orderAccountsMax {
-		refuse("accounts", "%d are too many: want up to %d, or \"scope\": \"all\" for the task's whole scope", len(r.Accounts), orderAccountsMax)
+		errs.refuse("accounts", "%d are too many: want up to %d, or \"scope\": \"all\" for the task's whole scope", len(r.Accounts), orderAccountsMax)
 	}
 	if r.Confirm && len(r.Accounts) == 0 {
-		refuse("confirm", "needs accounts: name those whose answers are to be believed")
+		errs.refuse("confirm", "needs accounts: name those whose answers are to be believed")
 	}
 	for _, id := range r.Accounts {
 		if len(id) > externalIDMax {
-			refuse("accounts", "%q… is too long: want the platform's ids", strings.ToValidUTF8(id[:externalIDMax], ""))
+			errs.refuse("accounts", "%q… is too long: want the platform's ids", strings.ToValidUTF8(id[:externalIDMax], ""))
 			break
 		}
 	}
@@ -84,17 +78,17 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
 		// How far ahead an order may go its task says.
 		if _, err := day.GivenAhead(d.value, clock.System{}.Now()); d.value != "" && err != nil {
-			refuse(d.field, "%q is refused: %s", d.value, err)
+			errs.refuse(d.field, "%q is refused: %s", d.value, err)
 			valid = false
 		}
 	}
 	switch {
 	case r.From != "" && r.To == "":
-		refuse("to", "is missing: from and to go together; for one day give it twice")
+		errs.refuse("to", "is missing: from and to go together; for one day give it twice")
 	case r.From == "" && r.To != "":
-		refuse("from", "is missing: from and to go together; for one day give it twice")
+		errs.refuse("from", "is missing: from and to go together; for one day give it twice")
 	case valid && r.From > r.To:
-		refuse("from", "%s is refused: want a day up to %s, the value of to", r.From, r.To)
+		errs.refuse("from", "%s is refused: want a day up to %s, the value of to", r.From, r.To)
 	}
 	return errs
 }
@@ -131,8 +125,33 @@ type orderWork struct {
 	subtasks int64
 }
 
-func (a *api) orderRun(c *gin.Context) error {
-	t, err := a.task(c)
+// orderStore is what these routes need of the store.
+type orderStore interface {
+	accountNames
+	AddOrder(ctx context.Context, o store.RunOrder) error
+	TaskPace(ctx context.Context, taskID int64) (store.Pace, error)
+	CountUsableLogins(ctx context.Context, media string) (int64, error)
+	ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error)
+}
+
+// orderRoutes are the orders of runs by hand.
+type orderRoutes struct {
+	store    orderStore
+	tasks    taskList
+	registry *media.Registry
+	producer waker
+	audit    auditor
+	clock    clock.Clock
+}
+
+func (a *orderRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: a.orderRun},
+	}
+}
+
+func (a *orderRoutes) orderRun(c *gin.Context) error {
+	t, err := a.tasks.inPath(c)
 	if err != nil {
 		return err
 	}
@@ -144,7 +163,7 @@ func (a *api) orderRun(c *gin.Context) error {
 	slices.Sort(request.Accounts)
 	request.Accounts = slices.Compact(request.Accounts)
 
-	now := a.Clock.Now()
+	now := a.clock.Now()
 	order := task.Order{Scope: request.Scope, From: day.Day(request.From), To: day.Day(request.To), Confirm: request.Confirm, Spare: request.Spare, By: httpapi.CallerOf(c).Name}
 	work, err := a.checkOrder(c.Request.Context(), t, request, order, now)
 	if err != nil {
@@ -160,19 +179,19 @@ func (a *api) orderRun(c *gin.Context) error {
 		From: order.From, To: order.To, Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By, OrderedAt: now,
 	}
 	deed := func(ctx context.Context) (any, error) {
-		return nil, a.Store.AddOrder(ctx, store.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
+		return nil, a.store.AddOrder(ctx, store.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
 	}
-	if err := a.audited(c, "task.run", store.AuditTasks+"/"+t.Name, nil, answer, deed); err != nil {
+	if err := a.audit.do(c, "task.run", store.AuditTasks+"/"+t.Name, nil, answer, deed); err != nil {
 		return err
 	}
-	a.Producer.Wake()
+	a.producer.Wake()
 	c.Header("Location", "/api/v1/runs/"+answer.RunID)
 	c.JSON(http.StatusAccepted, answer)
 	return nil
 }
 
-func (a *api) answerDryRun(c *gin.Context, t producer.Task, request orderRequest, work orderWork) error {
-	pace, err := a.Store.TaskPace(c.Request.Context(), t.ID)
+func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request orderRequest, work orderWork) error {
+	pace, err := a.store.TaskPace(c.Request.Context(), t.ID)
 	if err != nil {
 		return err
 	}
@@ -185,7 +204,7 @@ func (a *api) answerDryRun(c *gin.Context, t producer.Task, request orderRequest
 }
 
 // checkOrder plans the order as the leader will, so that what cannot work is refused before anything is written.
-func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequest, order task.Order, now time.Time) (work orderWork, err error) {
+func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request orderRequest, order task.Order, now time.Time) (work orderWork, err error) {
 	if !t.Usable {
 		p := httpapi.NewProblem(http.StatusConflict,
 			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then have the tasks reloaded.", t.Name)
@@ -194,23 +213,23 @@ func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequ
 		}
 		return work, p
 	}
-	handler, known := a.Registry.Get(t.Handler)
+	handler, known := a.registry.Get(t.Handler)
 	if !known {
 		return work, fmt.Errorf("order task %s: there is no handler %s", t.Name, t.Handler)
 	}
 	if handler.Target != media.Accounts && len(request.Accounts) > 0 {
-		return work, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`})
+		return work, refused("accounts", `this task does not work on accounts: order it with "scope": "all"`)
 	}
 	if latest := day.Of(now.Add(aheadOfUTC), time.UTC); order.To > latest {
-		return work, httpapi.Invalid(httpapi.FieldError{Field: "to", Detail: fmt.Sprintf("%s is refused: want a day up to %s: no account has a later one yet", order.To, latest)})
+		return work, refused("to", "%s is refused: want a day up to %s: no account has a later one yet", order.To, latest)
 	}
 	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
 	switch handler.Target {
 	case media.Logins:
 		if order.From != "" {
-			return work, httpapi.Invalid(httpapi.FieldError{Field: "from", Detail: "this task has no days: leave from and to out"})
+			return work, refused("from", "this task has no days: leave from and to out")
 		}
-		work.subtasks, err = a.Store.CountUsableLogins(ctx, t.Media)
+		work.subtasks, err = a.store.CountUsableLogins(ctx, t.Media)
 		return work, err
 	case media.Once:
 		work.subtasks, err = countParts(handler, plan, map[string]int64{t.Timezone: 1})
@@ -219,27 +238,25 @@ func (a *api) checkOrder(ctx context.Context, t producer.Task, request orderRequ
 	if len(request.Accounts) > 0 {
 		return a.checkAccounts(ctx, t, handler, plan, request.Accounts)
 	}
-	zones, err := a.Store.ScopeZones(ctx, t.Media, t.Tiers())
+	zones, err := a.store.ScopeZones(ctx, t.Media, t.Tiers())
 	if err != nil {
 		return work, err
 	}
 	if len(zones) == 0 {
-		return work, httpapi.Invalid(httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf("the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)})
+		return work, refused("accounts", "the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)
 	}
 	work.subtasks, err = countParts(handler, plan, zones)
 	return work, err
 }
 
 // checkAccounts returns what an order of the named accounts comes to, or what is wrong with which of them.
-func (a *api) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan, externalIDs []string) (work orderWork, err error) {
-	accounts, err := a.Store.NamedAccounts(ctx, t.Media, externalIDs)
+func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handler media.Handler, plan media.Plan, externalIDs []string) (work orderWork, err error) {
+	accounts, err := a.store.NamedAccounts(ctx, t.Media, externalIDs)
 	if err != nil {
 		return work, err
 	}
-	var errs []httpapi.FieldError
-	refuse := func(format string, args ...any) {
-		errs = append(errs, httpapi.FieldError{Field: "accounts", Detail: fmt.Sprintf(format, args...)})
-	}
+	var errs refusals
+	refuse := func(format string, args ...any) { errs.refuse("accounts", format, args...) }
 	zones := map[string]int64{}
 	for _, externalID := range externalIDs {
 		account, known := accounts[externalID]
@@ -299,7 +316,7 @@ func countParts(handler media.Handler, plan media.Plan, zones map[string]int64) 
 }
 
 // refusedParts turns a handler's refusal into a problem. The handler's text begins with the field that it is about.
-func refusedParts(err error, zone string, tellZone bool) *httpapi.Problem {
+func refusedParts(err error, zone string, tellZone bool) error {
 	field, detail, ok := strings.Cut(err.Error(), ": ")
 	if !ok || !slices.Contains([]string{"from", "to"}, field) {
 		field, detail = "", err.Error()
@@ -310,5 +327,5 @@ func refusedParts(err error, zone string, tellZone bool) *httpapi.Problem {
 	if field == "" {
 		return httpapi.NewProblem(http.StatusUnprocessableEntity, "The order cannot be planned: %s.", detail)
 	}
-	return httpapi.Invalid(httpapi.FieldError{Field: field, Detail: detail})
+	return refused(field, "%s", detail)
 }

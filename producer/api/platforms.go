@@ -1,33 +1,42 @@
 package api
 
 import (
-	"adsync/base/httpapi"
-	"adsync/media"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"adsync/media"
 )
 
-// platforms returns the platform of a name, or all when it is empty.
-func (a *api) platforms(name string) ([]media.Platform, error) {
+// platformList is the platforms that this installation has.
+type platformList []media.Platform
+
+// named returns the platform of a name, or all when it is empty.
+func (l platformList) named(name string) ([]media.Platform, error) {
 	if name == "" {
-		return a.Platforms, nil
+		return l, nil
 	}
-	var names []string
-	for _, p := range a.Platforms {
+	for _, p := range l {
 		if p.Name() == name {
 			return []media.Platform{p}, nil
 		}
-		names = append(names, p.Name())
 	}
-	return nil, httpapi.Invalid(httpapi.FieldError{Field: "media", Detail: fmt.Sprintf("%q is refused: want %s", name, strings.Join(names, " or "))})
+	return nil, refused("media", "%q is refused: want %s", name, l.names())
 }
 
-// medias returns the platforms of all tasks' handlers, system among them.
-func (a *api) medias() []string {
+// names lists the platforms for who has to choose one.
+func (l platformList) names() string {
+	all := make([]string, len(l))
+	for i, p := range l {
+		all[i] = p.Name()
+	}
+	return strings.Join(all, " or ")
+}
+
+// mediasOf returns the platforms of all tasks' handlers, system among them.
+func mediasOf(handlers *media.Registry) []string {
 	medias := map[string]bool{}
-	for _, handler := range a.Registry.Names() {
+	for _, handler := range handlers.Names() {
 		name, _, _ := strings.Cut(handler, ".")
 		medias[name] = true
 	}

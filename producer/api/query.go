@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -22,8 +21,8 @@ import (
 
 // query reads the parameters of a request and collects what is wrong with them.
 type query struct {
+	refusals
 	values url.Values
-	errs   []httpapi.FieldError
 }
 
 // parameterMax is how many characters a parameter may have: more than any name, piece of a text or page's token has.
@@ -59,18 +58,6 @@ func queryOf(c *gin.Context, known ...string) (*query, error) {
 		}
 	}
 	return q, q.err()
-}
-
-func (q *query) refuse(name, format string, args ...any) {
-	q.errs = append(q.errs, httpapi.FieldError{Field: name, Detail: fmt.Sprintf(format, args...)})
-}
-
-// err is the problem of all that was refused, or nil.
-func (q *query) err() error {
-	if len(q.errs) == 0 {
-		return nil
-	}
-	return httpapi.Invalid(q.errs...)
 }
 
 // day reads a day that has begun somewhere by now, or begins next; the fallback stands when there is none.
@@ -145,6 +132,28 @@ func pageAfter[T any](q *query, whole func(T) bool) (place T, ok bool) {
 		return place, false
 	}
 	return place, true
+}
+
+// idAfter reads the id with which the page before ended; 0 for the first page.
+func (q *query) idAfter() int64 {
+	text := q.values.Get("after")
+	if text == "" {
+		return 0
+	}
+	id, err := parseID(text)
+	if err != nil {
+		q.refuse("after", "%q is refused: want the value of next in the page before", text)
+		return 0
+	}
+	return id
+}
+
+// pageByID is pageOf for rows whose ids tell their places.
+func pageByID[R any](rows []R, limit int, id func(*R) int64) (page []R, next string) {
+	if len(rows) <= limit {
+		return rows, ""
+	}
+	return rows[:limit], formatID(id(&rows[limit-1]))
 }
 
 // pageOf cuts rows, of which one more than the limit was asked for, to a page, and returns the token of the next one: "" when

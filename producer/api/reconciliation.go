@@ -2,12 +2,15 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/httpapi"
 	"adsync/base/store"
 )
 
@@ -43,12 +46,31 @@ type differencePage struct {
 	Metric    string  `json:"metric"`
 }
 
-func (a *api) listDifferences(c *gin.Context) error {
+// differenceStore is what these routes need of the store.
+type differenceStore interface {
+	Differences(ctx context.Context, f store.DifferenceFilter, after store.Difference, limit int) ([]store.Difference, error)
+	AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
+}
+
+// differenceRoutes are the figures that are not the sums of their levels.
+type differenceRoutes struct {
+	store     differenceStore
+	platforms platformList
+	clock     clock.Clock
+}
+
+func (a *differenceRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/reconciliation", Role: httpapi.Viewer, Handler: a.listDifferences},
+	}
+}
+
+func (a *differenceRoutes) listDifferences(c *gin.Context) error {
 	q, err := queryOf(c, "media", "state", "day", "after", "limit")
 	if err != nil {
 		return err
 	}
-	filter := store.DifferenceFilter{Media: q.values.Get("media"), State: cmp.Or(q.values.Get("state"), store.DifferenceOpen), Day: q.day("day", a.Clock.Now(), "")}
+	filter := store.DifferenceFilter{Media: q.values.Get("media"), State: cmp.Or(q.values.Get("state"), store.DifferenceOpen), Day: q.day("day", a.clock.Now(), "")}
 	switch filter.State {
 	case store.DifferenceOpen, store.DifferenceMended:
 	case anyState:
@@ -67,10 +89,10 @@ func (a *api) listDifferences(c *gin.Context) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	if _, err := a.platforms(filter.Media); err != nil {
+	if _, err := a.platforms.named(filter.Media); err != nil {
 		return err
 	}
-	rows, err := a.Store.Differences(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
+	rows, err := a.store.Differences(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
 	if err != nil {
 		return err
 	}
@@ -88,12 +110,12 @@ func (a *api) listDifferences(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) describeDifferences(c *gin.Context, rows []store.Difference) ([]differenceJSON, error) {
+func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []store.Difference) ([]differenceJSON, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].AccountID
 	}
-	accounts, err := a.Store.AccountsByID(c.Request.Context(), ids)
+	accounts, err := a.store.AccountsByID(c.Request.Context(), ids)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/plural"
 	"adsync/base/store"
@@ -51,7 +51,37 @@ type redriveTaskJSON struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-func (a *api) redriveDead(c *gin.Context) error {
+// redriveStore is what these routes need of the store.
+type redriveStore interface {
+	CountDead(ctx context.Context, f task.DeadFilter) ([]store.DeadCount, error)
+	ListDead(ctx context.Context, f task.DeadFilter, after store.DeadPlace, limit int) (all []store.DeadSubtask, end store.DeadPlace, err error)
+	Healed(ctx context.Context, dead []store.DeadSubtask) (map[task.Key]bool, error)
+	DropDead(ctx context.Context, f task.DeadFilter, limit int) (int64, error)
+	AddOrder(ctx context.Context, o store.RunOrder) error
+	TaskPace(ctx context.Context, taskID int64) (store.Pace, error)
+}
+
+// redriveRoutes are what is done about dead subtasks: they are taken up again, or dropped.
+type redriveRoutes struct {
+	store    redriveStore
+	filters  deadFilters
+	tasks    taskList
+	runs     runFinder
+	producer waker
+	audit    auditor
+	clock    clock.Clock
+	now      databaseClock
+}
+
+func (a *redriveRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodPost, Path: "/api/v1/runs/:id/rerun", Role: httpapi.Operator, Handler: a.rerunFailed},
+		{Method: http.MethodPost, Path: "/api/v1/dead/redrive", Role: httpapi.Operator, Handler: a.redriveDead},
+		{Method: http.MethodPost, Path: "/api/v1/dead/drop", Role: httpapi.Operator, Handler: a.dropDead},
+	}
+}
+
+func (a *redriveRoutes) redriveDead(c *gin.Context) error {
 	var request redriveRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -69,7 +99,7 @@ type rerunRequest struct {
 func (r *rerunRequest) Validate() []httpapi.FieldError { return checkRate(r.Rate) }
 
 // rerunFailed is a redrive of the dead subtasks of one run.
-func (a *api) rerunFailed(c *gin.Context) error {
+func (a *redriveRoutes) rerunFailed(c *gin.Context) error {
 	var request rerunRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -80,7 +110,7 @@ func (a *api) rerunFailed(c *gin.Context) error {
 		return noRun(c.Param("id"))
 	}
 	filter := task.DeadFilter{RunID: id}
-	counts, err := a.Store.CountDead(ctx, filter)
+	counts, err := a.store.CountDead(ctx, filter)
 	if err != nil {
 		return err
 	}
@@ -97,20 +127,17 @@ func (a *api) rerunFailed(c *gin.Context) error {
 }
 
 // nothingFailed tells why there is nothing of a run to take up.
-func (a *api) nothingFailed(ctx context.Context, id, redriving int64) error {
+func (a *redriveRoutes) nothingFailed(ctx context.Context, id, redriving int64) error {
 	if redriving > 0 {
 		return httpapi.NewProblem(http.StatusConflict, "The %s being taken up already: the list of the dead subtasks of run %d tells by which run.",
 			plural.Count(redriving, "failed subtask of this run is", "failed subtasks of this run are"), id)
 	}
-	run, err := a.Store.Run(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		if _, err := a.Store.Order(ctx, id); err == nil {
-			return httpapi.NewProblem(http.StatusConflict, "The run %d was ordered and is not made yet: nothing of it has failed.", id)
-		}
-		return noRun(formatID(id))
-	}
+	run, err := a.runs.named(ctx, formatID(id))
 	if err != nil {
 		return err
+	}
+	if run.State == "" {
+		return httpapi.NewProblem(http.StatusConflict, "The run %d was ordered and is not made yet: nothing of it has failed.", id)
 	}
 	if run.Failed > 0 {
 		return httpapi.NewProblem(http.StatusConflict, "The %s taken up or dropped already. To pull the days of run %d again, run its task for them.",
@@ -119,7 +146,7 @@ func (a *api) nothingFailed(ctx context.Context, id, redriving int64) error {
 	return httpapi.NewProblem(http.StatusConflict, "Nothing of run %d has failed: its state is %s.", id, run.State)
 }
 
-func (a *api) redrive(c *gin.Context, request redriveRequest) error {
+func (a *redriveRoutes) redrive(c *gin.Context, request redriveRequest) error {
 	ctx := c.Request.Context()
 	filter, counts, err := a.chooseDead(ctx, request.deadRequest)
 	if err != nil {
@@ -146,25 +173,25 @@ func (a *api) redrive(c *gin.Context, request redriveRequest) error {
 		// taking up are left alone.
 		for _, o := range orders {
 			o.Request.By = by
-			if err := a.Store.AddOrder(ctx, o); err != nil {
+			if err := a.store.AddOrder(ctx, o); err != nil {
 				return nil, err
 			}
 		}
 		return nil, nil
 	}
-	if err := a.audited(c, "dead.redrive", store.AuditDead, nil, gin.H{"filter": request, "plan": plan}, deed); err != nil {
+	if err := a.audit.do(c, "dead.redrive", store.AuditDead, nil, gin.H{"filter": request, "plan": plan}, deed); err != nil {
 		return err
 	}
-	a.Producer.Wake()
+	a.producer.Wake()
 	c.JSON(http.StatusAccepted, plan)
 	return nil
 }
 
 // chooseDead resolves a request's filter, with an end in time so that what is done is what was counted, and counts what
 // it chooses.
-func (a *api) chooseDead(ctx context.Context, request deadRequest) (task.DeadFilter, []store.DeadCount, error) {
-	q := &query{}
-	filter, err := a.resolve(ctx, request.deadFilter, q.refuse)
+func (a *redriveRoutes) chooseDead(ctx context.Context, request deadRequest) (task.DeadFilter, []store.DeadCount, error) {
+	var q refusals
+	filter, err := a.filters.resolve(ctx, request.deadFilter, q.refuse)
 	if err == nil {
 		err = q.err()
 	}
@@ -172,32 +199,32 @@ func (a *api) chooseDead(ctx context.Context, request deadRequest) (task.DeadFil
 		return filter, nil, err
 	}
 	if filter.Until.IsZero() {
-		if filter.Until, err = a.Store.Data.Now(ctx); err != nil {
+		if filter.Until, err = a.now(ctx); err != nil {
 			return filter, nil, err
 		}
 	}
-	counts, err := a.Store.CountDead(ctx, filter)
+	counts, err := a.store.CountDead(ctx, filter)
 	return filter, counts, err
 }
 
 // planRedrive works out the runs of a redrive, and the orders that have them made.
-func (a *api) planRedrive(ctx context.Context, request redriveRequest, filter task.DeadFilter, counts []store.DeadCount) (*redriveJSON, []store.RunOrder, error) {
+func (a *redriveRoutes) planRedrive(ctx context.Context, request redriveRequest, filter task.DeadFilter, counts []store.DeadCount) (*redriveJSON, []store.RunOrder, error) {
 	plan := &redriveJSON{DryRun: request.DryRun, Until: filter.Until, Calls: new(int64), Seconds: new(int64), Tasks: []redriveTaskJSON{}}
-	now := a.Clock.Now()
+	now := a.clock.Now()
 	var orders []store.RunOrder
 	for _, n := range counts {
 		plan.Redriving += n.Redriving
 		if n.Free == 0 {
 			continue
 		}
-		j := redriveTaskJSON{TaskID: formatID(n.TaskID), Task: a.taskName(n), Count: n.Free}
-		t, why := a.redrivable(n.TaskID)
+		j := redriveTaskJSON{TaskID: formatID(n.TaskID), Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free}
+		t, why := a.tasks.runnable(n.TaskID)
 		if why != "" {
 			j.Refused = why
 			plan.Tasks = append(plan.Tasks, j)
 			continue
 		}
-		pace, err := a.Store.TaskPace(ctx, n.TaskID)
+		pace, err := a.store.TaskPace(ctx, n.TaskID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -224,8 +251,8 @@ func (a *api) planRedrive(ctx context.Context, request redriveRequest, filter ta
 }
 
 // countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports whether there are more.
-func (a *api) countHealed(ctx context.Context, filter task.DeadFilter, orders []store.RunOrder) (n int64, more bool, err error) {
-	rows, end, err := a.Store.ListDead(ctx, filter, store.DeadPlace{}, healedLooked+1)
+func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []store.RunOrder) (n int64, more bool, err error) {
+	rows, end, err := a.store.ListDead(ctx, filter, store.DeadPlace{}, healedLooked+1)
 	if err != nil {
 		return 0, false, err
 	}
@@ -234,7 +261,7 @@ func (a *api) countHealed(ctx context.Context, filter task.DeadFilter, orders []
 	rows = slices.DeleteFunc(rows, func(d store.DeadSubtask) bool {
 		return d.RedriveRun != 0 || !slices.ContainsFunc(orders, func(o store.RunOrder) bool { return o.TaskID == d.TaskID })
 	})
-	healed, err := a.Store.Healed(ctx, rows)
+	healed, err := a.store.Healed(ctx, rows)
 	for i := range rows {
 		if healed[rows[i].Key] {
 			n++
@@ -266,7 +293,7 @@ type dropTaskJSON struct {
 	Count  int64  `json:"count"`
 }
 
-func (a *api) dropDead(c *gin.Context) error {
+func (a *redriveRoutes) dropDead(c *gin.Context) error {
 	var request deadRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -281,15 +308,15 @@ func (a *api) dropDead(c *gin.Context) error {
 		answer.Redriving += n.Redriving
 		if n.Free > 0 {
 			answer.Count += n.Free
-			answer.Tasks = append(answer.Tasks, dropTaskJSON{TaskID: formatID(n.TaskID), Task: a.taskName(n), Count: n.Free})
+			answer.Tasks = append(answer.Tasks, dropTaskJSON{TaskID: formatID(n.TaskID), Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free})
 		}
 	}
 	if !request.DryRun && answer.Count > 0 {
 		deed := func(ctx context.Context) (any, error) {
-			answer.Dropped, err = a.Store.DropDead(ctx, filter, dropMax)
+			answer.Dropped, err = a.store.DropDead(ctx, filter, dropMax)
 			return gin.H{"dropped": answer.Dropped}, err
 		}
-		if err := a.audited(c, "dead.drop", store.AuditDead, gin.H{"filter": request, "plan": answer}, nil, deed); err != nil {
+		if err := a.audit.do(c, "dead.drop", store.AuditDead, gin.H{"filter": request, "plan": answer}, nil, deed); err != nil {
 			return err
 		}
 	}
@@ -310,10 +337,7 @@ func (r *deadRequest) Validate() []httpapi.FieldError {
 	if r.All && r.Scope == "" {
 		r.Scope = task.ScopeAll
 	}
-	if field := checkScope(r.Scope, r.chooses(), "a filter", "every dead subtask"); field != nil {
-		return []httpapi.FieldError{*field}
-	}
-	return nil
+	return checkScope(r.Scope, r.chooses(), "a filter", "every dead subtask")
 }
 
 // redriveRequest is the body of a redrive.

@@ -10,10 +10,12 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/media"
 )
 
 const (
@@ -99,12 +101,34 @@ func describeRun(r *store.Run) runJSON {
 	return j
 }
 
-func (a *api) listRuns(c *gin.Context) error {
+// runStore is what these routes need of the store.
+type runStore interface {
+	SearchRuns(ctx context.Context, f store.RunSearch) ([]store.Run, error)
+	RunProgress(ctx context.Context, id int64) (run store.Run, retrying, deferred int64, err error)
+	Order(ctx context.Context, runID int64) (taskID int64, err error)
+}
+
+// runRoutes are the runs.
+type runRoutes struct {
+	store    runStore
+	tasks    taskList
+	registry *media.Registry
+	clock    clock.Clock
+}
+
+func (a *runRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/runs", Role: httpapi.Viewer, Handler: a.listRuns},
+		{Method: http.MethodGet, Path: "/api/v1/runs/:id", Role: httpapi.Viewer, Handler: a.getRun},
+	}
+}
+
+func (a *runRoutes) listRuns(c *gin.Context) error {
 	q, err := queryOf(c, "task", "media", "state", "since", "after", "limit")
 	if err != nil {
 		return err
 	}
-	filter := store.RunSearch{TaskName: q.values.Get("task"), Media: q.oneOf("media", a.medias())}
+	filter := store.RunSearch{TaskName: q.values.Get("task"), Media: q.oneOf("media", mediasOf(a.registry))}
 	if q.values.Has("state") {
 		for state := range strings.SplitSeq(q.values.Get("state"), ",") {
 			if !slices.Contains(runStates, state) {
@@ -116,25 +140,17 @@ func (a *api) listRuns(c *gin.Context) error {
 	if since := q.time("since", time.Time{}); !since.IsZero() {
 		filter.From = task.FirstRunIDAt(since)
 	}
-	if text := q.values.Get("after"); text != "" {
-		if filter.Before, err = parseID(text); err != nil {
-			q.refuse("after", "%q is refused: want the value of next in the page before", text)
-		}
-	}
+	filter.Before = q.idAfter()
 	page := q.limit(runsPerPage, runsPerPageMax)
 	if err := q.err(); err != nil {
 		return err
 	}
 	filter.Limit = page + 1 // One more tells whether there is a next page.
-	runs, err := a.Store.SearchRuns(c.Request.Context(), filter)
+	runs, err := a.store.SearchRuns(c.Request.Context(), filter)
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(runs) > page {
-		runs = runs[:page]
-		next = formatID(runs[page-1].ID)
-	}
+	runs, next := pageByID(runs, page, func(r *store.Run) int64 { return r.ID })
 	shown := make([]runJSON, len(runs))
 	for i := range runs {
 		shown[i] = describeRun(&runs[i])
@@ -143,7 +159,7 @@ func (a *api) listRuns(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) getRun(c *gin.Context) error {
+func (a *runRoutes) getRun(c *gin.Context) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
@@ -152,20 +168,20 @@ func (a *api) getRun(c *gin.Context) error {
 	if err != nil {
 		return noRun(c.Param("id"))
 	}
-	run, retrying, deferred, err := a.Store.RunProgress(ctx, id)
+	run, retrying, deferred, err := a.store.RunProgress(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return a.getPending(c, id)
 	}
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, detail(&run, retrying, deferred, a.Clock.Now()))
+	c.JSON(http.StatusOK, detail(&run, retrying, deferred, a.clock.Now()))
 	return nil
 }
 
 // getPending tells of an order whose run the leader has not made yet.
-func (a *api) getPending(c *gin.Context, id int64) error {
-	taskID, err := a.Store.Order(c.Request.Context(), id)
+func (a *runRoutes) getPending(c *gin.Context, id int64) error {
+	taskID, err := a.store.Order(c.Request.Context(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return noRun(c.Param("id"))
 	}
@@ -173,17 +189,11 @@ func (a *api) getPending(c *gin.Context, id int64) error {
 		return err
 	}
 	answer := gin.H{"id": formatID(id), "task_id": formatID(taskID), "kind": store.RunOfOrder, "state": statePending}
-	for _, t := range a.Producer.Tasks() {
-		if t.ID == taskID {
-			answer["task"] = t.Name
-		}
+	if t, known := a.tasks.byID(taskID); known {
+		answer["task"] = t.Name
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil
-}
-
-func noRun(id string) error {
-	return httpapi.NewProblem(http.StatusNotFound, "There is no run %q: the list of runs has those that there are.", id)
 }
 
 func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {
@@ -209,20 +219,4 @@ func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {
 		}
 	}
 	return d
-}
-
-// run finds the run that a text names. One that is ordered and not made yet has no subtasks.
-func (a *api) run(ctx context.Context, text string) (store.Run, error) {
-	id, err := parseID(text)
-	if err != nil {
-		return store.Run{}, noRun(text)
-	}
-	run, err := a.Store.Run(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		if _, err = a.Store.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
-			return store.Run{}, noRun(text)
-		}
-		run.ID = id
-	}
-	return run, err
 }

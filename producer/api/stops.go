@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/media"
 )
 
 const (
@@ -53,9 +54,7 @@ func (s *signature) Validate() []httpapi.FieldError {
 // and the order itself must say who gives it.
 func signedBy(c *gin.Context, by string) (string, error) {
 	by = strings.TrimSpace(by)
-	refuse := func(format string, args ...any) (string, error) {
-		return "", httpapi.Invalid(httpapi.FieldError{Field: "by", Detail: fmt.Sprintf(format, args...)})
-	}
+	refuse := func(format string, args ...any) (string, error) { return "", refused("by", format, args...) }
 	caller := httpapi.CallerOf(c)
 	switch n := utf8.RuneCountInString(by); {
 	case !caller.Unknown && by != "" && by != caller.Name:
@@ -79,15 +78,15 @@ type cancelRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *cancelRequest) Validate() []httpapi.FieldError {
-	var errs []httpapi.FieldError
+	var errs refusals
 	if !slices.Contains(stopKinds, r.Kind) {
-		errs = append(errs, httpapi.FieldError{Field: "kind", Detail: fmt.Sprintf("%q is refused: want one of %s", r.Kind, strings.Join(stopKinds, ", "))})
+		errs.refuse("kind", "%q is refused: want one of %s", r.Kind, strings.Join(stopKinds, ", "))
 	}
 	if n := utf8.RuneCountInString(r.Target); n > targetMax {
-		errs = append(errs, httpapi.FieldError{Field: "target", Detail: fmt.Sprintf("has %d characters: want up to %d", n, targetMax)})
+		errs.refuse("target", "has %d characters: want up to %d", n, targetMax)
 	}
 	if r.Target == "" {
-		errs = append(errs, httpapi.FieldError{Field: "target", Detail: "is missing: want a run's id, a task's name, an account as media/id, or a media's name"})
+		errs.refuse("target", "is missing: want a run's id, a task's name, an account as media/id, or a media's name")
 	}
 	return append(errs, r.signature.Validate()...)
 }
@@ -101,21 +100,18 @@ type pauseRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *pauseRequest) Validate() []httpapi.FieldError {
-	errs := r.cancelRequest.Validate()
-	refuse := func(field, format string, args ...any) {
-		errs = append(errs, httpapi.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
-	}
+	errs := refusals(r.cancelRequest.Validate())
 	if _, err := time.Parse(time.RFC3339Nano, r.Until); r.Until != "" && err != nil {
-		refuse("until", "%q is refused: want a time such as 2026-11-21T10:30:00Z", r.Until)
+		errs.refuse("until", "%q is refused: want a time such as 2026-11-21T10:30:00Z", r.Until)
 	}
 	if r.ForSeconds == nil {
 		return errs
 	}
 	if r.Until != "" {
-		refuse("until", "for_seconds is given too: want one of the two, or neither for a pause until it is lifted")
+		errs.refuse("until", "for_seconds is given too: want one of the two, or neither for a pause until it is lifted")
 	}
 	if longest := int64(pauseMax.Seconds()); *r.ForSeconds < 1 || *r.ForSeconds > longest {
-		refuse("for_seconds", "%d is refused: want 1 to %d, or neither for_seconds nor until for a pause until it is lifted", *r.ForSeconds, longest)
+		errs.refuse("for_seconds", "%d is refused: want 1 to %d, or neither for_seconds nor until for a pause until it is lifted", *r.ForSeconds, longest)
 	}
 	return errs
 }
@@ -130,8 +126,7 @@ func (r *pauseRequest) end(now time.Time) (time.Time, error) {
 	}
 	until, err := time.Parse(time.RFC3339Nano, r.Until)
 	if err != nil || !until.After(now) || until.After(now.Add(pauseMax)) {
-		return time.Time{}, httpapi.Invalid(httpapi.FieldError{Field: "until", Detail: fmt.Sprintf("%s is refused: want a time after %s, the present, and within a year",
-			r.Until, now.Format(time.RFC3339))})
+		return time.Time{}, refused("until", "%s is refused: want a time after %s, the present, and within a year", r.Until, now.Format(time.RFC3339))
 	}
 	return until.UTC().Truncate(time.Millisecond), nil
 }
@@ -164,12 +159,43 @@ func describeStop(s *task.Stop, now time.Time) stopJSON {
 	return j
 }
 
-func (a *api) orderPause(c *gin.Context) error {
+// stopStore is what these routes need of the store.
+type stopStore interface {
+	Stop(ctx context.Context, id int64) (task.Stop, error)
+	AddStop(ctx context.Context, stop task.Stop) error
+	LiftPause(ctx context.Context, id int64, by string, now time.Time) (bool, error)
+	ListStops(ctx context.Context, f store.StopFilter) ([]task.Stop, error)
+}
+
+// stopRoutes are the orders that stop work: pauses and cancels.
+type stopRoutes struct {
+	store    stopStore
+	accounts accountFinder
+	tasks    taskList
+	runs     runFinder
+	registry *media.Registry
+	audit    auditor
+	clock    clock.Clock
+	now      databaseClock
+}
+
+func (a *stopRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: a.cancelRun},
+		{Method: http.MethodGet, Path: "/api/v1/cancels", Role: httpapi.Viewer, Handler: a.listCancels},
+		{Method: http.MethodPost, Path: "/api/v1/cancels", Role: httpapi.Operator, Handler: a.orderCancel},
+		{Method: http.MethodGet, Path: "/api/v1/pauses", Role: httpapi.Viewer, Handler: a.listPauses},
+		{Method: http.MethodPost, Path: "/api/v1/pauses", Role: httpapi.Operator, Handler: a.orderPause},
+		{Method: http.MethodDelete, Path: "/api/v1/pauses/:id", Role: httpapi.Operator, Handler: a.liftPause},
+	}
+}
+
+func (a *stopRoutes) orderPause(c *gin.Context) error {
 	var request pauseRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
 	}
-	now, err := a.Store.Data.Now(c.Request.Context())
+	now, err := a.now(c.Request.Context())
 	if err != nil {
 		return err
 	}
@@ -180,7 +206,7 @@ func (a *api) orderPause(c *gin.Context) error {
 	return a.orderStop(c, task.Stop{Verb: task.Pause, Until: until, OrderedAt: now}, &request.cancelRequest)
 }
 
-func (a *api) orderCancel(c *gin.Context) error {
+func (a *stopRoutes) orderCancel(c *gin.Context) error {
 	var request cancelRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -188,7 +214,7 @@ func (a *api) orderCancel(c *gin.Context) error {
 	return a.cancel(c, &request)
 }
 
-func (a *api) cancelRun(c *gin.Context) error {
+func (a *stopRoutes) cancelRun(c *gin.Context) error {
 	request := cancelRequest{Kind: string(task.StopRun), Target: c.Param("id")}
 	if err := httpapi.Bind(c, &request.signature); err != nil {
 		return err
@@ -196,8 +222,8 @@ func (a *api) cancelRun(c *gin.Context) error {
 	return a.cancel(c, &request)
 }
 
-func (a *api) cancel(c *gin.Context, request *cancelRequest) error {
-	now, err := a.Store.Data.Now(c.Request.Context())
+func (a *stopRoutes) cancel(c *gin.Context, request *cancelRequest) error {
+	now, err := a.now(c.Request.Context())
 	if err != nil {
 		return err
 	}
@@ -206,19 +232,19 @@ func (a *api) cancel(c *gin.Context, request *cancelRequest) error {
 
 // orderStop writes an order. Its times are the database's, as consumers compare them; its id is by the clock that names
 // runs, for a cancel takes the runs before it.
-func (a *api) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) error {
+func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) error {
 	ctx := c.Request.Context()
 	by, err := signedBy(c, request.By)
 	if err != nil {
 		return err
 	}
-	stop.ID, stop.Kind, stop.Reason, stop.By = task.NewRunID(a.Clock.Now()), task.StopKind(request.Kind), request.Reason, by
+	stop.ID, stop.Kind, stop.Reason, stop.By = task.NewRunID(a.clock.Now()), task.StopKind(request.Kind), request.Reason, by
 	if err := a.findTarget(ctx, &stop, request.Target); err != nil {
 		return err
 	}
 	answer := describeStop(&stop, stop.OrderedAt)
-	deed := func(ctx context.Context) (any, error) { return nil, a.Store.AddStop(ctx, stop) }
-	if err := a.audited(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, nil, answer, deed); err != nil {
+	deed := func(ctx context.Context) (any, error) { return nil, a.store.AddStop(ctx, stop) }
+	if err := a.audit.do(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, nil, answer, deed); err != nil {
 		return err
 	}
 	c.JSON(http.StatusCreated, answer)
@@ -226,71 +252,50 @@ func (a *api) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) 
 }
 
 // findTarget fills in what the order names.
-func (a *api) findTarget(ctx context.Context, stop *task.Stop, target string) error {
-	refuse := func(format string, args ...any) error {
-		return httpapi.Invalid(httpapi.FieldError{Field: "target", Detail: fmt.Sprintf(format, args...)})
-	}
+func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target string) error {
 	stop.Target, stop.TargetName = target, target
 	switch stop.Kind {
 	case task.StopRun:
-		id, err := a.findRun(ctx, target)
-		stop.Target = formatID(id)
+		run, err := a.runs.named(ctx, target)
+		if err == nil && run.State != "" && !run.State.Open() {
+			return httpapi.NewProblem(http.StatusConflict, "The run %s has ended already: its state is %s.", target, run.State)
+		}
+		stop.Target = formatID(run.ID)
 		return err
 	case task.StopTask:
-		for _, t := range a.Producer.Tasks() {
-			if t.Name == target {
-				stop.Target = formatID(t.ID)
-				return nil
-			}
+		t, known := a.tasks.named(target)
+		if known {
+			stop.Target = formatID(t.ID)
+			return nil
 		}
-		return refuse("there is no task %q: the list of tasks has those that there are", target)
+		return refused("target", "there is no task %q: the list of tasks has those that there are", target)
 	case task.StopAccount:
-		found, err := a.Store.NamedAccounts(ctx, "", []string{target})
+		account, known, err := a.accounts.named(ctx, "", target)
 		if err != nil {
 			return err
 		}
-		account, known := found[target]
 		if !known {
-			return refuse("%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as tencent/20000001", target)
+			return refused("target", "%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as %s", target, a.accounts.example())
 		}
 		stop.Target = formatID(account.ID)
 		return nil
 	default: // a media
-		if medias := a.medias(); !slices.Contains(medias, target) {
-			return refuse("there is no media %q: want one of %s", target, strings.Join(medias, ", "))
+		if medias := mediasOf(a.registry); !slices.Contains(medias, target) {
+			return refused("target", "there is no media %q: want one of %s", target, strings.Join(medias, ", "))
 		}
 		return nil
 	}
 }
 
-// findRun returns the id of a run that has not ended; one that is ordered and not made yet is among them.
-func (a *api) findRun(ctx context.Context, target string) (int64, error) {
-	id, err := parseID(target)
-	if err != nil {
-		return 0, noRun(target)
-	}
-	run, err := a.Store.Run(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		if _, err = a.Store.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
-			return 0, noRun(target)
-		}
-		return id, err
-	}
-	if err == nil && !run.State.Open() {
-		return 0, httpapi.NewProblem(http.StatusConflict, "The run %s has ended already: its state is %s.", target, run.State)
-	}
-	return id, err
-}
+func (a *stopRoutes) listPauses(c *gin.Context) error  { return a.listStops(c, task.Pause, "pauses") }
+func (a *stopRoutes) listCancels(c *gin.Context) error { return a.listStops(c, task.Cancel, "cancels") }
 
-func (a *api) listPauses(c *gin.Context) error  { return a.listStops(c, task.Pause, "pauses") }
-func (a *api) listCancels(c *gin.Context) error { return a.listStops(c, task.Cancel, "cancels") }
-
-func (a *api) listStops(c *gin.Context, verb task.StopVerb, name string) error {
+func (a *stopRoutes) listStops(c *gin.Context, verb task.StopVerb, name string) error {
 	q, err := queryOf(c, "state", "after", "limit")
 	if err != nil {
 		return err
 	}
-	filter := store.StopFilter{Verb: verb, Limit: stopsPerPage}
+	filter := store.StopFilter{Verb: verb}
 	switch state := q.values.Get("state"); state {
 	case "":
 	case "active":
@@ -298,35 +303,22 @@ func (a *api) listStops(c *gin.Context, verb task.StopVerb, name string) error {
 	default:
 		q.refuse("state", "%q is refused: want active, or leave it out for all", state)
 	}
-	if text := q.values.Get("after"); text != "" {
-		if filter.Before, err = parseID(text); err != nil {
-			q.refuse("after", "%q is refused: want the value of next in the page before", text)
-		}
-	}
-	if text := q.values.Get("limit"); text != "" {
-		if filter.Limit, err = strconv.Atoi(text); err != nil || filter.Limit < 1 || filter.Limit > stopsPerPageMax {
-			q.refuse("limit", "%q is refused: want 1 to %d", text, stopsPerPageMax)
-		}
-	}
+	filter.Before = q.idAfter()
+	page := q.limit(stopsPerPage, stopsPerPageMax)
 	if err := q.err(); err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	now, err := a.Store.Data.Now(ctx)
+	now, err := a.now(ctx)
 	if err != nil {
 		return err
 	}
-	page := filter.Limit
-	filter.Limit++ // One more tells whether there is a next page.
-	list, err := a.Store.ListStops(ctx, filter)
+	filter.Limit = page + 1 // One more tells whether there is a next page.
+	list, err := a.store.ListStops(ctx, filter)
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(list) > page {
-		list = list[:page]
-		next = formatID(list[page-1].ID)
-	}
+	list, next := pageByID(list, page, func(s *task.Stop) int64 { return s.ID })
 	shown := make([]stopJSON, len(list))
 	for i := range list {
 		shown[i] = describeStop(&list[i], now)
@@ -335,7 +327,7 @@ func (a *api) listStops(c *gin.Context, verb task.StopVerb, name string) error {
 	return nil
 }
 
-func (a *api) liftPause(c *gin.Context) error {
+func (a *stopRoutes) liftPause(c *gin.Context) error {
 	q, err := queryOf(c, "by")
 	if err != nil {
 		return err
@@ -349,26 +341,26 @@ func (a *api) liftPause(c *gin.Context) error {
 	if err != nil {
 		return noPause(c.Param("id"))
 	}
-	stop, err := a.Store.Stop(ctx, id)
+	stop, err := a.store.Stop(ctx, id)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && stop.Verb != task.Pause) {
 		return noPause(c.Param("id"))
 	}
 	if err != nil {
 		return err
 	}
-	now, err := a.Store.Data.Now(ctx)
+	now, err := a.now(ctx)
 	if err != nil {
 		return err
 	}
 	if stop.InForce(now) {
 		deed := func(ctx context.Context) (any, error) {
-			if _, err := a.Store.LiftPause(ctx, id, by, now); err != nil {
+			if _, err := a.store.LiftPause(ctx, id, by, now); err != nil {
 				return nil, err
 			}
-			stop, err = a.Store.Stop(ctx, id)
+			stop, err = a.store.Stop(ctx, id)
 			return describeStop(&stop, now), err
 		}
-		if err := a.audited(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, describeStop(&stop, now), nil, deed); err != nil {
+		if err := a.audit.do(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, describeStop(&stop, now), nil, deed); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
+	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/base/task"
 )
@@ -94,7 +96,33 @@ func subtaskFilterOf(q *query) store.SubtaskFilter {
 	return store.SubtaskFilter{State: task.State(q.oneOf("state", subtaskStates)), Text: q.values.Get("text")}
 }
 
-func (a *api) listRunSubtasks(c *gin.Context) error {
+// subtaskStore is what these routes need of the store.
+type subtaskStore interface {
+	RunSubtasks(ctx context.Context, runID int64, f store.SubtaskFilter, after store.AccountPart, limit int) (page []store.Subtask, next *store.AccountPart, err error)
+	AccountSubtasks(ctx context.Context, a store.Account, f store.SubtaskFilter, since, until time.Time, after task.Key, limit int) (
+		page []store.AccountSubtask, next *task.Key, err error)
+	WaitingSubtasks(ctx context.Context, f store.WaitingFilter, after store.WaitingPlace, limit int) (page []store.WaitingSubtask, next *store.WaitingPlace, err error)
+	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]store.Due, error)
+	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+}
+
+// subtaskRoutes are the subtasks of a run, of an account, and those that wait to be sent again.
+type subtaskRoutes struct {
+	store    subtaskStore
+	accounts accountFinder
+	runs     runFinder
+	clock    clock.Clock
+}
+
+func (a *subtaskRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/runs/:id/subtasks", Role: httpapi.Viewer, Handler: a.listRunSubtasks},
+		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/subtasks", Role: httpapi.Viewer, Handler: a.listAccountSubtasks},
+		{Method: http.MethodGet, Path: "/api/v1/due", Role: httpapi.Viewer, Handler: a.listDue},
+	}
+}
+
+func (a *subtaskRoutes) listRunSubtasks(c *gin.Context) error {
 	q, err := queryOf(c, "state", "text", "after", "limit")
 	if err != nil {
 		return err
@@ -106,11 +134,11 @@ func (a *api) listRunSubtasks(c *gin.Context) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	run, err := a.run(ctx, c.Param("id"))
+	run, err := a.runs.named(ctx, c.Param("id"))
 	if err != nil {
 		return err
 	}
-	rows, end, err := a.Store.RunSubtasks(ctx, run.ID, filter, store.AccountPart{AccountID: place.Account, Part: place.Part}, limit)
+	rows, end, err := a.store.RunSubtasks(ctx, run.ID, filter, store.AccountPart{AccountID: place.Account, Part: place.Part}, limit)
 	if err != nil {
 		return err
 	}
@@ -132,8 +160,8 @@ func (a *api) listRunSubtasks(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) listAccountSubtasks(c *gin.Context) error {
-	_, account, err := a.account(c)
+func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context) error {
+	_, account, err := a.accounts.inPath(c)
 	if err != nil {
 		return err
 	}
@@ -145,7 +173,7 @@ func (a *api) listAccountSubtasks(c *gin.Context) error {
 	end := q.time("until", time.Time{}) // Without it, whatever there is: another process's clock may be a moment ahead.
 	until := end
 	if until.IsZero() {
-		until = a.Clock.Now()
+		until = a.clock.Now()
 	}
 	since := q.time("since", until.Add(-subtasksSince))
 	if since.After(until) {
@@ -158,7 +186,7 @@ func (a *api) listAccountSubtasks(c *gin.Context) error {
 	}
 	ctx := c.Request.Context()
 	after := task.Key{RunID: place.Run, AccountID: account.ID, Part: place.Part}
-	rows, last, err := a.Store.AccountSubtasks(ctx, account, filter, since, end, after, limit)
+	rows, last, err := a.store.AccountSubtasks(ctx, account, filter, since, end, after, limit)
 	if err != nil {
 		return err
 	}
@@ -176,7 +204,7 @@ func (a *api) listAccountSubtasks(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) describeSubtasks(ctx context.Context, rows []store.AccountSubtask) ([]subtaskJSON, error) {
+func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []store.AccountSubtask) ([]subtaskJSON, error) {
 	ids := make([]int64, len(rows))
 	var waiting []task.Key
 	for i := range rows {
@@ -185,11 +213,11 @@ func (a *api) describeSubtasks(ctx context.Context, rows []store.AccountSubtask)
 			waiting = append(waiting, rows[i].Key)
 		}
 	}
-	accounts, err := a.externalIDs(ctx, ids)
+	accounts, err := a.accounts.externalIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	due, err := a.Store.DueOf(ctx, waiting)
+	due, err := a.store.DueOf(ctx, waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -208,22 +236,7 @@ func (a *api) describeSubtasks(ctx context.Context, rows []store.AccountSubtask)
 	return all, nil
 }
 
-// externalIDs returns the platforms' ids of accounts, by ours.
-func (a *api) externalIDs(ctx context.Context, ids []int64) (map[int64]string, error) {
-	slices.Sort(ids)
-	ids = slices.DeleteFunc(slices.Compact(ids), func(id int64) bool { return id == 0 })
-	accounts, err := a.Store.AccountsByID(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[int64]string, len(accounts))
-	for id, account := range accounts {
-		found[id] = account.ExternalID
-	}
-	return found, nil
-}
-
-func (a *api) listDue(c *gin.Context) error {
+func (a *subtaskRoutes) listDue(c *gin.Context) error {
 	q, err := queryOf(c, "media", "lane", "state", "text", "after", "limit")
 	if err != nil {
 		return err
@@ -240,7 +253,7 @@ func (a *api) listDue(c *gin.Context) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	rows, end, err := a.Store.WaitingSubtasks(ctx, filter, place, limit)
+	rows, end, err := a.store.WaitingSubtasks(ctx, filter, place, limit)
 	if err != nil {
 		return err
 	}
@@ -258,17 +271,17 @@ func (a *api) listDue(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) describeWaiting(ctx context.Context, rows []store.WaitingSubtask) ([]waitingJSON, error) {
+func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []store.WaitingSubtask) ([]waitingJSON, error) {
 	accountIDs, runIDs := make([]int64, len(rows)), make([]int64, len(rows))
 	for i := range rows {
 		accountIDs[i], runIDs[i] = rows[i].AccountID, rows[i].RunID
 	}
-	accounts, err := a.externalIDs(ctx, accountIDs)
+	accounts, err := a.accounts.externalIDs(ctx, accountIDs)
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(runIDs)
-	runs, err := a.Store.Runs(ctx, slices.Compact(runIDs))
+	runs, err := a.store.Runs(ctx, slices.Compact(runIDs))
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -154,7 +152,7 @@ func (r *editTaskRequest) Validate() []httpapi.FieldError {
 	return nil
 }
 
-func (a *api) addTask(c *gin.Context) error {
+func (a *taskRoutes) addTask(c *gin.Context) error {
 	var request newTaskRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -163,7 +161,7 @@ func (a *api) addTask(c *gin.Context) error {
 	row.Name = request.Name
 	request.put(&row)
 	ctx := c.Request.Context()
-	err := a.Store.AddTask(ctx, a.editor(c, "task.create"), row, func(table store.TaskTable) error { return a.checkTask(ctx, &row, table) })
+	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row, func(table store.TaskTable) error { return a.checkTask(ctx, &row, table) })
 	if errors.Is(err, store.ErrTaskExists) {
 		return httpapi.NewProblem(http.StatusConflict, "There is a task %q already: edit that one, or give this one another name.", row.Name)
 	}
@@ -174,7 +172,7 @@ func (a *api) addTask(c *gin.Context) error {
 	return a.answerTask(c, http.StatusCreated, row.Name)
 }
 
-func (a *api) editTask(c *gin.Context) error {
+func (a *taskRoutes) editTask(c *gin.Context) error {
 	var request editTaskRequest
 	if err := httpapi.Bind(c, &request); err != nil {
 		return err
@@ -189,11 +187,11 @@ func (a *api) editTask(c *gin.Context) error {
 	})
 }
 
-func (a *api) enableTask(c *gin.Context) error  { return a.switchTask(c, "task.enable", true) }
-func (a *api) disableTask(c *gin.Context) error { return a.switchTask(c, "task.disable", false) }
+func (a *taskRoutes) enableTask(c *gin.Context) error  { return a.switchTask(c, "task.enable", true) }
+func (a *taskRoutes) disableTask(c *gin.Context) error { return a.switchTask(c, "task.disable", false) }
 
 // switchTask needs no revision: whatever else was changed, the task is to be on, or off.
-func (a *api) switchTask(c *gin.Context, action string, enabled bool) error {
+func (a *taskRoutes) switchTask(c *gin.Context, action string, enabled bool) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
@@ -204,10 +202,10 @@ func (a *api) switchTask(c *gin.Context, action string, enabled bool) error {
 }
 
 // changeTask saves a change of a task and has it take effect. A row that is switched off need not be good.
-func (a *api) changeTask(c *gin.Context, action string, change func(store.TaskRow) (store.TaskRow, error)) error {
+func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(store.TaskRow) (store.TaskRow, error)) error {
 	name, ctx := c.Param("name"), c.Request.Context()
 	var row store.TaskRow
-	err := a.Store.EditTask(ctx, a.editor(c, action), name,
+	err := a.store.EditTask(ctx, a.editor(c, action), name,
 		func(before store.TaskRow) (store.TaskRow, error) {
 			var err error
 			row, err = change(before)
@@ -220,7 +218,7 @@ func (a *api) changeTask(c *gin.Context, action string, change func(store.TaskRo
 			return a.checkTask(ctx, &row, table)
 		})
 	if errors.Is(err, store.ErrNotFound) {
-		_, err := a.task(c) // One that is gone from the table may still be here.
+		_, err := a.tasks.inPath(c) // One that is gone from the table may still be here.
 		if err == nil {
 			err = httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
 		}
@@ -228,7 +226,7 @@ func (a *api) changeTask(c *gin.Context, action string, change func(store.TaskRo
 	}
 	if p, refused := errors.AsType[*httpapi.Problem](err); refused && p.Status == http.StatusConflict {
 		// What was read here may have been older than the row.
-		return errors.Join(p, a.Producer.Reload(ctx))
+		return errors.Join(p, a.producer.Reload(ctx))
 	}
 	if err != nil {
 		return err
@@ -236,19 +234,19 @@ func (a *api) changeTask(c *gin.Context, action string, change func(store.TaskRo
 	return a.answerTask(c, http.StatusOK, name)
 }
 
-func (a *api) editor(c *gin.Context, action string) store.Editor {
+func (a *taskRoutes) editor(c *gin.Context, action string) store.Editor {
 	return store.Editor{Actor: httpapi.CallerOf(c).Name, Action: action}
 }
 
 // checkTask refuses a row that could not be used, as those who load the table would.
-func (a *api) checkTask(ctx context.Context, row *store.TaskRow, table store.TaskTable) error {
-	var errs []httpapi.FieldError
+func (a *taskRoutes) checkTask(ctx context.Context, row *store.TaskRow, table store.TaskTable) error {
+	var errs refusals
 	for _, l := range taskLengths {
 		if n := utf8.RuneCountInString(l.text(row)); n > l.most {
-			errs = append(errs, httpapi.FieldError{Field: l.field, Detail: fmt.Sprintf("has %d characters: want up to %d", n, l.most)})
+			errs.refuse(l.field, "has %d characters: want up to %d", n, l.most)
 		}
 	}
-	wrong, err := a.Producer.CheckTask(ctx, row.ID, table.Rows, table.Lanes)
+	wrong, err := a.producer.CheckTask(ctx, row.ID, table.Rows, table.Lanes)
 	if err != nil {
 		return err
 	}
@@ -257,26 +255,22 @@ func (a *api) checkTask(ctx context.Context, row *store.TaskRow, table store.Tas
 		if field == "after_tasks" {
 			field = "after"
 		}
-		errs = append(errs, httpapi.FieldError{Field: field, Detail: strings.TrimPrefix(e.Error(), e.Key+": ")})
+		errs.refuse(field, "%s", strings.TrimPrefix(e.Error(), e.Key+": "))
 	}
-	if len(errs) > 0 {
-		return httpapi.Invalid(errs...)
-	}
-	return nil
+	return errs.err()
 }
 
 // answerTask has a change take effect here at once, and answers with the task; the other producers follow within seconds.
-func (a *api) answerTask(c *gin.Context, status int, name string) error {
+func (a *taskRoutes) answerTask(c *gin.Context, status int, name string) error {
 	ctx := c.Request.Context()
-	if err := a.Producer.Reload(ctx); err != nil {
+	if err := a.producer.Reload(ctx); err != nil {
 		return err
 	}
-	tasks := a.Producer.Tasks()
-	i := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.Name == name })
-	if i < 0 {
+	t, known := a.tasks.named(name)
+	if !known {
 		return httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
 	}
-	shown, err := a.show(ctx, tasks[i:i+1])
+	shown, err := a.show(ctx, []producer.Task{t})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/schedule"
 	"adsync/base/store"
@@ -86,11 +87,41 @@ type tickJSON struct {
 	State     string    `json:"state"`
 }
 
-func (a *api) listTasks(c *gin.Context) error {
+// taskStore is what these routes need of the store.
+type taskStore interface {
+	LastTicks(ctx context.Context, taskID int64, limit int) ([]store.Tick, error)
+	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+	NoteEdits(ctx context.Context, after int64) (next int64, err error)
+	OrderReload(ctx context.Context, actor string) error
+	AddTask(ctx context.Context, e store.Editor, row store.TaskRow, check func(store.TaskTable) error) error
+	EditTask(ctx context.Context, e store.Editor, name string, change func(store.TaskRow) (store.TaskRow, error), check func(store.TaskTable) error) error
+}
+
+// taskRoutes are the tasks: what they are, and their changes.
+type taskRoutes struct {
+	store    taskStore
+	tasks    taskList
+	producer Producer
+	clock    clock.Clock
+}
+
+func (a *taskRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
+		{Method: http.MethodGet, Path: "/api/v1/tasks/:name", Role: httpapi.Viewer, Handler: a.getTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks", Role: httpapi.Admin, Handler: a.addTask},
+		{Method: http.MethodPatch, Path: "/api/v1/tasks/:name", Role: httpapi.Admin, Handler: a.editTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/enable", Role: httpapi.Operator, Handler: a.enableTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/disable", Role: httpapi.Operator, Handler: a.disableTask},
+		{Method: http.MethodPost, Path: "/api/v1/tasks/reload", Role: httpapi.Operator, Handler: a.reloadTasks},
+	}
+}
+
+func (a *taskRoutes) listTasks(c *gin.Context) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
-	tasks := a.Producer.Tasks()
+	tasks := a.producer.Tasks()
 	slices.SortFunc(tasks, func(x, y producer.Task) int { return strings.Compare(x.Name, y.Name) })
 	shown, err := a.show(c.Request.Context(), tasks)
 	if err != nil {
@@ -100,11 +131,11 @@ func (a *api) listTasks(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) getTask(c *gin.Context) error {
+func (a *taskRoutes) getTask(c *gin.Context) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
-	t, err := a.task(c)
+	t, err := a.tasks.inPath(c)
 	if err != nil {
 		return err
 	}
@@ -116,27 +147,15 @@ func (a *api) getTask(c *gin.Context) error {
 	return nil
 }
 
-// task finds the task that the path names.
-func (a *api) task(c *gin.Context) (producer.Task, error) {
-	name := c.Param("name")
-	for _, t := range a.Producer.Tasks() {
-		if t.Name == name {
-			return t, nil
-		}
-	}
-	return producer.Task{}, httpapi.NewProblem(http.StatusNotFound,
-		"There is no task %q: the list of tasks has those that there are. If its row was just written, have the tasks reloaded.", name)
-}
-
 // show adds to tasks what the ledger and the clock tell of them.
-func (a *api) show(ctx context.Context, tasks []producer.Task) ([]taskJSON, error) {
-	now := a.Clock.Now()
+func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]taskJSON, error) {
+	now := a.clock.Now()
 	all := make([]taskJSON, len(tasks))
 	var runIDs []int64
 	ticks := make([][]store.Tick, len(tasks))
 	for i, t := range tasks {
 		var err error
-		if ticks[i], err = a.Store.LastTicks(ctx, t.ID, ticksShown); err != nil {
+		if ticks[i], err = a.store.LastTicks(ctx, t.ID, ticksShown); err != nil {
 			return nil, err
 		}
 		for _, tick := range ticks[i] {
@@ -144,7 +163,7 @@ func (a *api) show(ctx context.Context, tasks []producer.Task) ([]taskJSON, erro
 		}
 		all[i] = describe(t, now)
 	}
-	runs, err := a.Store.Runs(ctx, runIDs)
+	runs, err := a.store.Runs(ctx, runIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -215,23 +234,23 @@ type badJSON struct {
 	Errors []rowError `json:"errors"`
 }
 
-func (a *api) reloadTasks(c *gin.Context) error {
+func (a *taskRoutes) reloadTasks(c *gin.Context) error {
 	if _, err := queryOf(c); err != nil {
 		return err
 	}
 	// Whoever reloads has mostly edited by SQL a moment ago: the log need not wait for the leader to look.
-	if _, err := a.Store.NoteEdits(c.Request.Context(), 0); err != nil {
+	if _, err := a.store.NoteEdits(c.Request.Context(), 0); err != nil {
 		return err
 	}
 	// The other producers, the leader among them, reload too.
-	if err := a.Store.OrderReload(c.Request.Context(), httpapi.CallerOf(c).Name); err != nil {
+	if err := a.store.OrderReload(c.Request.Context(), httpapi.CallerOf(c).Name); err != nil {
 		return err
 	}
-	before := a.Producer.Tasks()
-	if err := a.Producer.Reload(c.Request.Context()); err != nil {
+	before := a.producer.Tasks()
+	if err := a.producer.Reload(c.Request.Context()); err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, compare(before, a.Producer.Tasks()))
+	c.JSON(http.StatusOK, compare(before, a.producer.Tasks()))
 	return nil
 }
 
@@ -276,16 +295,3 @@ func compare(before, after []producer.Task) reloadJSON {
 }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
-
-// redrivable returns a task that can run, or says why it cannot.
-func (a *api) redrivable(taskID int64) (t producer.Task, why string) {
-	tasks := a.Producer.Tasks()
-	i := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.ID == taskID })
-	if i < 0 {
-		return t, "the task was deleted; its dead subtasks can only be dropped"
-	}
-	if !tasks[i].Usable {
-		return t, "the row of the task cannot be used: put it right, then have the tasks reloaded"
-	}
-	return tasks[i], ""
-}

@@ -36,7 +36,28 @@ type waitJSON struct {
 	Pauses []pointJSON `json:"pauses"`
 }
 
-func (a *api) explainWait(c *gin.Context) error {
+// waitStore is what these routes need of the store.
+type waitStore interface {
+	Run(ctx context.Context, id int64) (store.Run, error)
+	SubtaskLog(ctx context.Context, k task.Key) (store.SubtaskLog, error)
+	WaitOf(ctx context.Context, k task.Key) (reason string, due time.Time, err error)
+	Lanes(ctx context.Context) ([]store.Lane, error)
+}
+
+// waitRoutes explain what a subtask waits for.
+type waitRoutes struct {
+	store    waitStore
+	accounts accountFinder
+	limits   Limits
+}
+
+func (a *waitRoutes) routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: http.MethodGet, Path: "/api/v1/subtasks/:run/:account_id/wait", Role: httpapi.Viewer, Handler: a.explainWait},
+	}
+}
+
+func (a *waitRoutes) explainWait(c *gin.Context) error {
 	q, err := queryOf(c, "part")
 	if err != nil {
 		return err
@@ -45,7 +66,7 @@ func (a *api) explainWait(c *gin.Context) error {
 	if key.RunID, err = parseID(c.Param("run")); err != nil {
 		q.refuse("run", "%q is refused: want the run_id of a subtask", c.Param("run"))
 	}
-	if err := a.subtaskAccount(c.Request.Context(), q, c.Param("account_id"), &key); err != nil {
+	if err := a.accounts.ofSubtask(c.Request.Context(), q, c.Param("account_id"), &key); err != nil {
 		return err
 	}
 	if key.Part == "" {
@@ -65,12 +86,12 @@ func (a *api) explainWait(c *gin.Context) error {
 	return nil
 }
 
-func (a *api) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
-	run, err := a.Store.Run(ctx, key.RunID)
+func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
+	run, err := a.store.Run(ctx, key.RunID)
 	if err != nil {
 		return nil, err
 	}
-	log, err := a.Store.SubtaskLog(ctx, key)
+	log, err := a.store.SubtaskLog(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +102,10 @@ func (a *api) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
 	if !log.State.Open() {
 		return w, nil
 	}
-	if w.Reason, w.ExpectedAt, err = a.Store.WaitOf(ctx, key); err != nil {
+	if w.Reason, w.ExpectedAt, err = a.store.WaitOf(ctx, key); err != nil {
 		return nil, err
 	}
-	lanes, err := a.Store.Lanes(ctx)
+	lanes, err := a.store.Lanes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +116,7 @@ func (a *api) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
 		}
 	}
 	w.Importance = store.LaneImportance(w.Lane, row)
-	limits, pauses, err := a.Limits.State(ctx, w.Media)
+	limits, pauses, err := a.limits.State(ctx, w.Media)
 	if err != nil {
 		w.Reason = cmp.Or(w.Reason, "Redis does not tell how the limits stand: "+err.Error())
 	}

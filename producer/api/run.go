@@ -1,0 +1,39 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"adsync/base/httpapi"
+	"adsync/base/store"
+)
+
+// runNames finds runs, and the orders whose runs the leader has not made yet.
+type runNames interface {
+	Run(ctx context.Context, id int64) (store.Run, error)
+	Order(ctx context.Context, runID int64) (taskID int64, err error)
+}
+
+// runFinder finds the runs that requests name.
+type runFinder struct{ runNames }
+
+// named finds the run that a text names. One that is ordered and not made yet has an id and no state.
+func (f runFinder) named(ctx context.Context, text string) (store.Run, error) {
+	id, err := parseID(text)
+	if err != nil {
+		return store.Run{}, noRun(text)
+	}
+	run, err := f.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		if _, err = f.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
+			return store.Run{}, noRun(text)
+		}
+		run = store.Run{ID: id}
+	}
+	return run, err
+}
+
+func noRun(id string) error {
+	return httpapi.NewProblem(http.StatusNotFound, "There is no run %q: the list of runs has those that there are.", id)
+}
