@@ -2,45 +2,72 @@ package producer
 
 import (
 	"context"
+	"log/slog"
 	"slices"
+	"time"
 
 	"adsync/base/clock"
+	"adsync/base/lease"
 	"adsync/base/store"
 )
 
 // bindingsAtOnce is how many accounts' bindings change in one transaction.
 const bindingsAtOnce = 200
 
+// bindings is the loop that applies what operators wrote about the accounts' games.
+type bindings struct {
+	turns    turns
+	store    bindingStore
+	lease    lease.Lease
+	interval time.Duration
+	logger   *slog.Logger
+
+	readAt time.Time       // by this process's clock
+	wrong  []store.Binding // the rows that could not be used when they were last read
+}
+
+// bindingStore is bindings as written and as applied.
+type bindingStore interface {
+	Bindings(ctx context.Context) ([]store.Binding, error)
+	AppliedBindings(ctx context.Context) ([]store.Binding, error)
+	ApplyBindings(ctx context.Context, l lease.Lease, changes []store.BindingChange) error
+}
+
+// Run applies until ctx ends.
+func (b *bindings) Run(ctx context.Context) error {
+	return b.turns.run(ctx, b.keepBindings, every(upkeepInterval))
+}
+
 // keepBindings brings the bindings that summaries are built with up to those that operators wrote.
-func (t *term) keepBindings(ctx context.Context) error {
-	if !t.bindingsAt.IsZero() && clock.Since(t.bindingsAt) < t.cfg.ReloadInterval {
+func (b *bindings) keepBindings(ctx context.Context) error {
+	if !b.readAt.IsZero() && clock.Since(b.readAt) < b.interval {
 		return nil
 	}
 	begun := clock.Mark()
-	wanted, err := t.store.Bindings(ctx)
+	wanted, err := b.store.Bindings(ctx)
 	if err != nil {
 		return err
 	}
-	applied, err := t.store.AppliedBindings(ctx)
+	applied, err := b.store.AppliedBindings(ctx)
 	if err != nil {
 		return err
 	}
 	changes, wrong := bindingChanges(wanted, applied)
-	if !slices.Equal(wrong, t.wrongBindings) {
-		for _, b := range wrong {
-			t.logger.Warn("a row of account_binding cannot be used", "account_id", b.AccountID, "game", b.Game, "err", b.Impossible())
+	if !slices.Equal(wrong, b.wrong) {
+		for _, row := range wrong {
+			b.logger.Warn("a row of account_binding cannot be used", "account_id", row.AccountID, "game", row.Game, "err", row.Impossible())
 		}
-		t.wrongBindings = wrong
+		b.wrong = wrong
 	}
 	for some := range slices.Chunk(changes, bindingsAtOnce) {
-		if err := t.store.ApplyBindings(ctx, t.lease, some); err != nil {
+		if err := b.store.ApplyBindings(ctx, b.lease, some); err != nil {
 			return err
 		}
 	}
 	if len(changes) > 0 {
-		t.logger.Info("bindings applied", "accounts", len(changes))
+		b.logger.Info("bindings applied", "accounts", len(changes))
 	}
-	t.bindingsAt = begun
+	b.readAt = begun
 	return nil
 }
 

@@ -94,7 +94,7 @@ func TestKeepBindings(t *testing.T) {
 
 	b.exec(b.store.Config, "DELETE FROM account_binding WHERE account_id = 1")
 	require.NoError(t, tm.keepBindings(ctx), "not before the next reload")
-	tm.bindingsAt = tm.bindingsAt.Add(-tm.cfg.ReloadInterval)
+	tm.readAt = tm.readAt.Add(-tm.bindings.interval)
 	require.NoError(t, tm.keepBindings(ctx))
 	applied, err = b.store.AppliedBindings(ctx)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
 			tm := b.term()
 			keep := func() []store.Binding {
 				t.Helper()
-				tm.bindingsAt = tm.bindingsAt.Add(-tm.cfg.ReloadInterval)
+				tm.readAt = tm.readAt.Add(-tm.bindings.interval)
 				require.NoError(t, tm.keepBindings(t.Context()))
 				applied, err := b.store.AppliedBindings(t.Context())
 				require.NoError(t, err)

@@ -2,20 +2,14 @@ package producer
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"adsync/base/broker"
-	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/store"
 )
@@ -122,11 +116,15 @@ func (l *laneLoad) isLate() bool {
 // brakes decides which lanes' fan-outs rest. A lane that could not be looked at is free. Times are readings of this
 // process's clock.
 type brakes struct {
+	rested chan struct{} // a fan-out rests, so its lane is to be looked at soon
+
 	mu    sync.Mutex
 	lanes map[store.LaneName]*laneLoad
 }
 
-func newBrakes() *brakes { return &brakes{lanes: map[store.LaneName]*laneLoad{}} }
+func newBrakes() *brakes {
+	return &brakes{rested: make(chan struct{}, 1), lanes: map[store.LaneName]*laneLoad{}}
+}
 
 // lane returns what is known of a lane; mu is held.
 func (b *brakes) lane(name store.LaneName) *laneLoad {
@@ -270,8 +268,12 @@ func (b *brakes) heldLanes() []store.LaneName {
 // rests notes that a fan-out of the lane has work and rests.
 func (b *brakes) rests(name store.LaneName) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.lane(name).waiting = true
+	b.mu.Unlock()
+	select {
+	case b.rested <- struct{}{}:
+	default:
+	}
 }
 
 // resting tells whether a fan-out has work and rests.
@@ -318,130 +320,6 @@ func (b *brakes) toLookAt(now time.Time) []store.LaneName {
 	}
 	slices.SortFunc(names, compareLanes)
 	return names
-}
-
-// watchLanes looks at all lanes in use, and sets their brakes.
-func (t *term) watchLanes(ctx context.Context) error {
-	begun := clock.Mark()
-	t.readLaneRules()
-	var group errgroup.Group
-	group.SetLimit(looksAtOnce)
-	names := t.brakes.toLookAt(begun)
-	errs := make([]error, len(names))
-	for i, name := range names {
-		group.Go(func() error {
-			errs[i] = t.lookAt(ctx, name)
-			return nil // No look fails the others.
-		})
-	}
-	_ = group.Wait()
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	switch {
-	case len(errs) > 0:
-		t.causes.Report(slog.LevelWarn, "brakes", "the backlog of lanes cannot be read, so their fan-outs are not held back", errs[0], "lanes", len(errs))
-	case ctx.Err() == nil:
-		t.causes.Clear("brakes")
-	}
-	passed := brakeInterval
-	if !t.watched.IsZero() {
-		passed = begun.Sub(t.watched)
-	}
-	t.watched = begun
-	if t.brakes.figures(t.metrics, passed) {
-		t.mu.Lock()
-		t.queue.stale = true // It was read without what rested.
-		t.mu.Unlock()
-		t.wakeFanOuts()
-	}
-	return nil
-}
-
-// untilLook waits until lanes are to be looked at again.
-func (t *term) untilLook(ctx context.Context) {
-	waitFor(ctx, brakeSoon, nil)
-	if !t.brakes.resting() {
-		waitFor(ctx, brakeInterval-brakeSoon, t.rested)
-	}
-}
-
-// restingMax is how many runs of resting lanes are looked at, for those whose time to live is over.
-const restingMax = 200
-
-// fanningOut returns the oldest runs to fan out. However many rest, those of other lanes are among them.
-func (t *term) fanningOut(ctx context.Context) ([]store.Run, error) {
-	choice := t.unpaused()
-	choice.Lanes = t.brakes.heldLanes()
-	runs, err := t.store.FanningOutRuns(ctx, choice, openRunsMax)
-	if err != nil {
-		return nil, err
-	}
-	choice.OnlyLanes = true
-	resting, err := t.store.FanningOutRuns(ctx, choice, restingMax)
-	if err != nil || len(resting) == 0 {
-		return runs, err
-	}
-	runs = append(runs, resting...)
-	slices.SortFunc(runs, func(a, b store.Run) int { return cmp.Compare(a.ID, b.ID) })
-	return runs, nil
-}
-
-// rests tells whether a run's fan-out is to rest now. One whose time to live is over is not kept from ending.
-func (t *term) rests(run *store.Run) bool {
-	name := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
-	if t.brakes.held(name) == "" {
-		return false
-	}
-	if deadline := run.Deadline(); !deadline.IsZero() && !t.waiting.Now().Before(deadline) {
-		return false
-	}
-	t.brakes.rests(name)
-	select {
-	case t.rested <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// readLaneRules takes the rows of lane as last loaded, for the lanes of all tasks and those that had fan-outs.
-func (t *term) readLaneRules() {
-	list := t.tasks.current()
-	t.brakes.mu.Lock()
-	names := map[store.LaneName]bool{}
-	for name := range t.brakes.lanes {
-		names[name] = true
-	}
-	t.brakes.mu.Unlock()
-	for _, tk := range list.tasks {
-		if tk.Enabled {
-			names[store.LaneName{Media: tk.Media, Lane: tk.Lane}] = true
-		}
-	}
-	for name := range names {
-		rule, errs := laneRuleOf(name.Lane, list.lane(name.Media, name.Lane))
-		t.brakes.setRule(name, rule)
-		place := "lane " + name.Media + ":" + name.Lane
-		if len(errs) > 0 {
-			t.causes.Report(slog.LevelWarn, place, "a row of lane cannot be used as it is; the default is", errs[0], "media", name.Media, "lane", name.Lane)
-		} else {
-			t.causes.Clear(place)
-		}
-	}
-}
-
-// lookAt looks at one lane. What cannot be seen does not hold anybody up: the error is only to be told.
-func (t *term) lookAt(ctx context.Context, name store.LaneName) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	sent := t.brakes.begin(name)
-	offsets, err := t.broker.Offsets(ctx, t.broker.GroupName(name.Media, name.Lane), t.broker.TopicName(name.Media, name.Lane))
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return nil // The term ends.
-	}
-	t.brakes.saw(name, clock.Mark(), sent, offsets)
-	if errors.Is(err, broker.ErrUnknownTopic) { // Nothing was ever sent to it.
-		return nil
-	}
-	return err
 }
 
 func compareLanes(a, b store.LaneName) int {

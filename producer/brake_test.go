@@ -298,14 +298,14 @@ func TestWatchLanes_SetsBrakesAndTells(t *testing.T) {
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
 	require.Empty(t, b.broker.log, "it rests")
-	require.Len(t, tm.rested, 1, "its lane is looked at soon")
+	require.Len(t, tm.brakes.rested, 1, "its lane is looked at soon")
 	require.NoError(t, tm.watchLanes(ctx))
 	require.Positive(t, testutil.ToFloat64(tm.metrics.braked.WithLabelValues("tencent", "offline", heldByBacklog)))
 
 	b.broker.offsets["t.tencent.offline"][1].Committed = 11
-	<-tm.made // that something was made
+	<-tm.queue.made // that something was made
 	require.NoError(t, tm.watchLanes(ctx))
-	require.Len(t, tm.made, 1, "it goes on at once")
+	require.Len(t, tm.queue.made, 1, "it goes on at once")
 	require.NoError(t, tm.fan(b, runID))
 	require.Len(t, b.broker.log, 10, "a brake takes effect after the batch that reaches the bound")
 	require.Equal(t, task.RunFanningOut, b.run(runID).State)
@@ -342,7 +342,7 @@ func TestStartFanOuts_WhatRestsTakesNobodysPlace(t *testing.T) {
 	fast := b.addTask("fast", "tencent.report", "0 0 1 1 *", map[string]any{"lane": "important"})
 	tm := b.term()
 	ctx := t.Context()
-	tm.cfg.MaxFanOuts = 2
+	tm.most = 2
 	tm.brakes.setRule(offline, laneRule{backlogMax: 1, importance: 10})
 	tm.brakes.sent(offline, 1)
 	var held []int64

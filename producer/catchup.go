@@ -2,16 +2,21 @@ package producer
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
 	"adsync/base/clock"
+	"adsync/base/lease"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
 )
 
 const (
+	// catchUpAfter is how late a moment may be and still be made whatever the policy says: what a takeover or a reload
+	// takes is no gap.
+	catchUpAfter = time.Minute
 	// catchUpInterval is the pause between two passes that catch up: what is due meanwhile comes first.
 	catchUpInterval = 100 * time.Millisecond
 	// caughtUpMax is how many missed moments of one task a pass makes, and looksMax how often it asks the ledger.
@@ -24,9 +29,32 @@ const (
 	countMax = 10_000
 )
 
+// catchUp makes what was missed, as the policies of the tasks say, or gives it up.
+type catchUp struct {
+	store    catchUpStore
+	lease    lease.Lease
+	isPaused func(*loadedTask) bool
+	metrics  *metrics
+	logger   *slog.Logger
+
+	gaps  map[int64]*gap // by task
+	looks int            // how often the present pass may still ask the ledger about what was missed
+}
+
+// catchUpStore is what tells which moments were made.
+type catchUpStore interface {
+	LastTickThrough(ctx context.Context, taskID int64, through time.Time) (store.Tick, bool, error)
+	LastTicks(ctx context.Context, taskID int64, limit int) ([]store.Tick, error)
+	TicksBetween(ctx context.Context, taskID int64, after, through time.Time) ([]store.Tick, error)
+	TicksMadeAfter(ctx context.Context, taskID int64, planned, made time.Time) ([]store.Tick, error)
+	PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []store.TaskSchedule) error
+}
+
 // gap is a span of a task's past that is not settled: moments in it may be missing in the ledger. It is found again from
 // the ledger by whoever leads next, so that a takeover goes on with the rest and makes none twice.
 type gap struct {
+	task          *loadedTask
+	hash          string    // of its schedule
 	from, through time.Time // the moments after from, up to through
 	end           time.Time // what through was before the search backwards moved it
 	begun         bool      // whether the ledger was asked about it
@@ -38,14 +66,39 @@ type gap struct {
 	givenUp int
 }
 
-// widenGap adds a span, whose end is the newest so far, to what is not settled.
-func (e *plannedTask) widenGap(from, through time.Time) {
-	if e.gap == nil {
-		e.gap = &gap{from: from}
+// missed adds a span, whose end is the newest so far, to what of a task is not settled.
+func (c *catchUp) missed(e *plannedTask, from, through time.Time) {
+	g := c.gaps[e.task.ID]
+	if g == nil {
+		g = &gap{task: e.task, hash: e.hash, from: from}
+		c.gaps[e.task.ID] = g
 	}
-	e.gap.putBack()
-	e.gap.through = clock.Later(e.gap.through, through)
-	e.gap.end = e.gap.through
+	g.putBack()
+	g.through = clock.Later(g.through, through)
+	g.end = g.through
+}
+
+// edited gives a task's gap the task as it is now, whose schedule is the same.
+func (c *catchUp) edited(tk *loadedTask) {
+	g := c.gaps[tk.ID]
+	if g == nil {
+		return
+	}
+	if g.task.CatchUp != tk.CatchUp || g.task.CatchUpOrder != tk.CatchUpOrder {
+		g.putBack()
+	}
+	g.task = tk
+}
+
+// until tells how long nothing is to be made.
+func (c *catchUp) until(of clock.Clock) time.Duration {
+	d := planInterval
+	for _, g := range c.gaps {
+		if !c.isPaused(g.task) {
+			d = min(d, max(of.Until(g.notBefore), catchUpInterval))
+		}
+	}
+	return d
 }
 
 // putBack has what is missing found anew: the order or the policy may be another now, or put something else first.
@@ -64,147 +117,146 @@ func windowBegin(tk *loadedTask, now time.Time) time.Time {
 	return now.Add(-tk.CatchUpWindow - catchUpAfter)
 }
 
-// catchUp makes some of the moments that were missed, as the policies of their tasks say.
-func (t *term) catchUp(ctx context.Context, now time.Time) error {
+// make has makeTicks make some of the moments that were missed.
+func (c *catchUp) make(ctx context.Context, now time.Time, makeTicks func(context.Context, []store.Tick, time.Time) error) error {
 	var ticks []store.Tick
-	taken := map[*plannedTask]int{}
-	t.plan.looks = looksMax
-	for _, e := range t.plan.entries { // in any order, so that each gets its turn
-		if t.plan.looks <= 0 {
+	taken := map[*gap]int{}
+	c.looks = looksMax
+	for _, g := range c.gaps { // in any order, so that each gets its turn
+		if c.looks <= 0 {
 			break
 		}
-		if e.gap == nil || e.gap.notBefore.After(now) || t.isPaused(e.task) {
+		if g.notBefore.After(now) || c.isPaused(g.task) {
 			continue
 		}
-		if err := t.findMissing(ctx, e, now); err != nil {
+		if err := c.findMissing(ctx, g, now); err != nil {
 			return err
 		}
-		n := min(len(e.gap.missing), caughtUpMax)
-		if e.gap.notBefore.After(now) {
+		n := min(len(g.missing), caughtUpMax)
+		if g.notBefore.After(now) {
 			n = 0
-		} else if e.task.CatchUpSpread > 0 {
+		} else if g.task.CatchUpSpread > 0 {
 			n = min(n, 1)
 		}
-		for _, m := range e.gap.missing[:n] {
-			ticks = append(ticks, store.Tick{TaskID: e.task.ID, PlannedAt: m, MadeAt: now})
+		for _, m := range g.missing[:n] {
+			ticks = append(ticks, store.Tick{TaskID: g.task.ID, PlannedAt: m, MadeAt: now})
 		}
-		taken[e] = n
+		taken[g] = n
 	}
-	if err := t.makeTicks(ctx, ticks, now); err != nil {
+	if err := makeTicks(ctx, ticks, now); err != nil {
 		return err
 	}
-	for e, n := range taken {
-		t.take(e, n, now)
+	for g, n := range taken {
+		c.take(g, n, now)
 	}
-	return t.closeGaps(ctx, taken)
+	return c.closeGaps(ctx, taken)
 }
 
 // take takes moments that were made off a gap.
-func (t *term) take(e *plannedTask, made int, now time.Time) {
+func (c *catchUp) take(g *gap, made int, now time.Time) {
 	if made == 0 {
 		return
 	}
-	e.gap.made += made
-	e.gap.missing = e.gap.missing[made:]
-	e.gap.notBefore = now.Add(e.task.CatchUpSpread)
-	t.metrics.caughtUp.Add(float64(made))
+	g.made += made
+	g.missing = g.missing[made:]
+	g.notBefore = now.Add(g.task.CatchUpSpread)
+	c.metrics.caughtUp.Add(float64(made))
 }
 
 // closeGaps ends those of which nothing is left. What was given up in them is so for good: the schedule counts from their
 // ends from here on.
-func (t *term) closeGaps(ctx context.Context, looked map[*plannedTask]int) error {
-	var closed []*plannedTask
+func (c *catchUp) closeGaps(ctx context.Context, looked map[*gap]int) error {
+	var closed []*gap
 	var settled []store.TaskSchedule
-	for e := range looked {
-		g := e.gap
+	for g := range looked {
 		if len(g.missing) > 0 || g.from.Before(g.through) {
 			continue
 		}
-		closed = append(closed, e)
+		closed = append(closed, g)
 		if g.made+g.givenUp > 0 {
-			settled = append(settled, store.TaskSchedule{TaskID: e.task.ID, Hash: e.hash, Since: g.end})
+			settled = append(settled, store.TaskSchedule{TaskID: g.task.ID, Hash: g.hash, Since: g.end})
 		}
 	}
-	if err := t.store.PutTaskSchedules(ctx, t.lease, settled); err != nil {
+	if err := c.store.PutTaskSchedules(ctx, c.lease, settled); err != nil {
 		return err
 	}
-	for _, e := range closed {
-		if g := e.gap; g.made+g.givenUp > 0 {
-			t.logger.Info("ticks were missed", "task", e.task.Name, "policy", e.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
+	for _, g := range closed {
+		if g.made+g.givenUp > 0 {
+			c.logger.Info("ticks were missed", "task", g.task.Name, "policy", g.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
 		}
-		e.gap = nil
+		delete(c.gaps, g.task.ID)
 	}
 	return nil
 }
 
-// abandonGap gives up what is left of a task's gap, for an edit has ended the schedule that planned it.
-func (t *term) abandonGap(ctx context.Context, e *plannedTask, now time.Time) error {
-	g := e.gap
+// abandon gives up what is left of a task's gap, for an edit has ended the schedule that planned it.
+func (c *catchUp) abandon(ctx context.Context, taskID int64, now time.Time) error {
+	g := c.gaps[taskID]
 	if g == nil {
 		return nil
 	}
-	t.plan.looks = looksMax
+	c.looks = looksMax
 	begun := g.begun
 	g.putBack() // What was found missing may have been made by a pass that failed.
-	if g.begun = begun && e.task.CatchUp == task.CatchUpAll; !g.begun {
-		if err := t.beginGap(ctx, e, now); err != nil {
+	if g.begun = begun && g.task.CatchUp == task.CatchUpAll; !g.begun {
+		if err := c.beginGap(ctx, g, now); err != nil {
 			return err
 		}
 	}
-	if e.task.CatchUp == task.CatchUpAll {
-		if err := t.leaveWindow(ctx, e, g.end); err != nil {
+	if g.task.CatchUp == task.CatchUpAll {
+		if err := c.leaveWindow(ctx, g, g.end); err != nil {
 			return err
 		}
 	}
 	// All of it under another policy, and otherwise what is too much to be looked up.
-	t.giveUp(e, countMoments(e.task.schedule, g.from, g.through))
+	c.giveUp(g, countMoments(g.task.schedule, g.from, g.through))
 	if g.made+g.givenUp > 0 {
-		t.logger.Info("ticks were missed, and an edit of their task has given up those that were left", "task", e.task.Name,
-			"policy", e.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
+		c.logger.Info("ticks were missed, and an edit of their task has given up those that were left", "task", g.task.Name,
+			"policy", g.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
 	}
-	e.gap = nil
+	delete(c.gaps, taskID)
 	return nil
 }
 
 // findMissing finds moments of a task's gap that are to be made, and gives up those that are not.
-func (t *term) findMissing(ctx context.Context, e *plannedTask, now time.Time) error {
-	if !e.gap.begun {
-		if err := t.beginGap(ctx, e, now); err != nil {
+func (c *catchUp) findMissing(ctx context.Context, g *gap, now time.Time) error {
+	if !g.begun {
+		if err := c.beginGap(ctx, g, now); err != nil {
 			return err
 		}
 	}
-	switch e.task.CatchUp {
+	switch g.task.CatchUp {
 	case task.CatchUpAll:
-		return t.findAll(ctx, e, now)
+		return c.findAll(ctx, g, now)
 	case task.CatchUpLatest:
-		return t.findLatest(ctx, e)
+		return c.findLatest(ctx, g)
 	default:
-		t.giveUp(e, countMoments(e.task.schedule, e.gap.from, e.gap.through))
-		e.gap.from = e.gap.through
+		c.giveUp(g, countMoments(g.task.schedule, g.from, g.through))
+		g.from = g.through
 		return nil
 	}
 }
 
 // beginGap asks the ledger where a gap really begins. What was planned before its last tick was settled then, made or
 // given up, unless all of it is to be made.
-func (t *term) beginGap(ctx context.Context, e *plannedTask, now time.Time) error {
-	g, s := e.gap, e.task.schedule
-	t.plan.looks--
-	last, _, err := t.store.LastTickThrough(ctx, e.task.ID, g.through)
+func (c *catchUp) beginGap(ctx context.Context, g *gap, now time.Time) error {
+	s := g.task.schedule
+	c.looks--
+	last, _, err := c.store.LastTickThrough(ctx, g.task.ID, g.through)
 	if err != nil {
 		return err
 	}
 	after := clock.Later(g.from, last.PlannedAt)
-	window := clock.Later(g.from, windowBegin(e.task, now))
+	window := clock.Later(g.from, windowBegin(g.task, now))
 	if after.Before(window) {
-		t.giveUp(e, countMoments(s, after, earliest(window, g.through)))
+		c.giveUp(g, countMoments(s, after, earliest(window, g.through)))
 	}
-	if e.task.CatchUp != task.CatchUpAll {
+	if g.task.CatchUp != task.CatchUpAll {
 		g.from, g.begun = clock.Later(after, window), true
 		return nil
 	}
-	if spread := e.task.CatchUpSpread; spread > 0 {
-		ticks, err := t.store.TicksMadeAfter(ctx, e.task.ID, window, now.Add(-spread))
+	if spread := g.task.CatchUpSpread; spread > 0 {
+		ticks, err := c.store.TicksMadeAfter(ctx, g.task.ID, window, now.Add(-spread))
 		if err != nil {
 			return err
 		}
@@ -219,43 +271,42 @@ func (t *term) beginGap(ctx context.Context, e *plannedTask, now time.Time) erro
 }
 
 // giveUp counts moments that will not be made.
-func (t *term) giveUp(e *plannedTask, n int) {
-	e.gap.givenUp += n
-	t.metrics.givenUp.WithLabelValues(string(e.task.CatchUp)).Add(float64(n))
+func (c *catchUp) giveUp(g *gap, n int) {
+	g.givenUp += n
+	c.metrics.givenUp.WithLabelValues(string(g.task.CatchUp)).Add(float64(n))
 }
 
 // findLatest takes the last moment of a gap, unless a later one was made, and gives the others up.
-func (t *term) findLatest(ctx context.Context, e *plannedTask) error {
-	g, s := e.gap, e.task.schedule
+func (c *catchUp) findLatest(ctx context.Context, g *gap) error {
+	s := g.task.schedule
 	if !g.from.Before(g.through) {
 		return nil
 	}
-	t.plan.looks--
-	newest, err := t.store.LastTicks(ctx, e.task.ID, 1)
+	c.looks--
+	newest, err := c.store.LastTicks(ctx, g.task.ID, 1)
 	if err != nil {
 		return err
 	}
 	if m := lastMoment(s, g.from, g.through); !m.IsZero() && (len(newest) == 0 || newest[0].PlannedAt.Before(m)) {
 		g.missing = []time.Time{m}
 	}
-	t.giveUp(e, countMoments(s, g.from, g.through)-len(g.missing))
+	c.giveUp(g, countMoments(s, g.from, g.through)-len(g.missing))
 	g.from = g.through
 	return nil
 }
 
 // findAll looks through the gap, in the order that the task wants, for moments that the ledger lacks.
-func (t *term) findAll(ctx context.Context, e *plannedTask, now time.Time) error {
-	g := e.gap
-	if err := t.leaveWindow(ctx, e, windowBegin(e.task, now)); err != nil {
+func (c *catchUp) findAll(ctx context.Context, g *gap, now time.Time) error {
+	if err := c.leaveWindow(ctx, g, windowBegin(g.task, now)); err != nil {
 		return err
 	}
-	for len(g.missing) == 0 && g.from.Before(g.through) && t.plan.looks > 0 {
-		moments, takeOff := g.piece(e.task.schedule, e.task.CatchUpOrder)
-		missing, err := t.notInLedger(ctx, e.task.ID, moments)
+	for len(g.missing) == 0 && g.from.Before(g.through) && c.looks > 0 {
+		moments, takeOff := g.piece(g.task.schedule, g.task.CatchUpOrder)
+		missing, err := c.notInLedger(ctx, g.task.ID, moments)
 		if err != nil {
 			return err
 		}
-		if e.task.CatchUpOrder == task.NewestFirst {
+		if g.task.CatchUpOrder == task.NewestFirst {
 			slices.Reverse(missing)
 		}
 		g.missing = missing
@@ -265,24 +316,23 @@ func (t *term) findAll(ctx context.Context, e *plannedTask, now time.Time) error
 }
 
 // leaveWindow gives up what has become too old while it waited for its turn.
-func (t *term) leaveWindow(ctx context.Context, e *plannedTask, window time.Time) error {
-	g := e.gap
-	for g.from.Before(g.through) && g.from.Before(window) && t.plan.looks > 0 {
+func (c *catchUp) leaveWindow(ctx context.Context, g *gap, window time.Time) error {
+	for g.from.Before(g.through) && g.from.Before(window) && c.looks > 0 {
 		end := earliest(window, g.through)
-		moments := momentsOf(e.task.schedule, g.from, end)
+		moments := momentsOf(g.task.schedule, g.from, end)
 		if len(moments) == pieceMax {
 			end = moments[pieceMax-1]
 		}
-		missing, err := t.notInLedger(ctx, e.task.ID, moments)
+		missing, err := c.notInLedger(ctx, g.task.ID, moments)
 		if err != nil {
 			return err
 		}
-		t.giveUp(e, len(missing))
+		c.giveUp(g, len(missing))
 		g.from = end
 	}
 	before := len(g.missing)
 	g.missing = slices.DeleteFunc(g.missing, func(m time.Time) bool { return !m.After(window) })
-	t.giveUp(e, before-len(g.missing))
+	c.giveUp(g, before-len(g.missing))
 	return nil
 }
 
@@ -306,12 +356,12 @@ func (g *gap) piece(s schedule.Schedule, order task.CatchUpOrder) (moments []tim
 }
 
 // notInLedger returns those of a task's moments, which are ascending, that have no tick.
-func (t *term) notInLedger(ctx context.Context, taskID int64, moments []time.Time) ([]time.Time, error) {
+func (c *catchUp) notInLedger(ctx context.Context, taskID int64, moments []time.Time) ([]time.Time, error) {
 	if len(moments) == 0 {
 		return nil, nil
 	}
-	t.plan.looks--
-	ticks, err := t.store.TicksBetween(ctx, taskID, moments[0].Add(-time.Millisecond), moments[len(moments)-1])
+	c.looks--
+	ticks, err := c.store.TicksBetween(ctx, taskID, moments[0].Add(-time.Millisecond), moments[len(moments)-1])
 	if err != nil {
 		return nil, err
 	}

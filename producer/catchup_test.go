@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,21 +47,13 @@ func clockTimes(moments []time.Time) []string {
 func (t *term) settled(tb require.TestingT) {
 	for range 1000 {
 		require.NoError(tb, t.planTicks(context.Background()))
-		if !slices.ContainsFunc(t.entries(), func(e *plannedTask) bool {
-			return e.gap != nil && !e.gap.notBefore.After(t.clock.Now()) && !t.isPaused(e.task)
+		if !slices.ContainsFunc(slices.Collect(maps.Values(t.catchUp.gaps)), func(g *gap) bool {
+			return !g.notBefore.After(t.clock.Now()) && !t.isPaused(g.task)
 		}) {
 			return
 		}
 	}
 	require.Fail(tb, "it comes to no end")
-}
-
-func (t *term) entries() []*plannedTask {
-	var all []*plannedTask
-	for _, e := range t.plan.entries {
-		all = append(all, e)
-	}
-	return all
 }
 
 func TestCatchUp_InTheOrderThatTheTaskWants(t *testing.T) {
@@ -116,7 +109,7 @@ func TestCatchUp_SpreadOverTakeovers(t *testing.T) {
 				tm.settled(t)
 			}
 			require.Equal(t, want, clockTimes(b.ledger(t)))
-			require.Nil(t, tm.entries()[0].gap)
+			require.Empty(t, tm.catchUp.gaps)
 		})
 	}
 }
@@ -285,7 +278,7 @@ func TestCatchUp_AnEditGivesUpWhatIsLeft(t *testing.T) {
 				b.clock.add(55 * time.Minute)
 				tm := b.term()
 				var log strings.Builder
-				tm.logger = slog.New(slog.NewTextHandler(&log, nil))
+				tm.catchUp.logger = slog.New(slog.NewTextHandler(&log, nil))
 				tm.paused = func(int64, string) bool { return tt.paused }
 				for range tt.passes {
 					tm.settled(t)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"adsync/base/broker"
 	"adsync/base/clock"
 	"adsync/base/failpoint"
+	"adsync/base/lease"
 	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -32,61 +34,87 @@ const (
 	sentAgainAfter = 30 * time.Second
 )
 
-// duePump is what the pump remembers between its passes; nothing else reads it.
-type duePump struct {
+// dueWork is the loop that sends subtasks again whose wait is over.
+type dueWork struct {
+	turns   turns
+	store   dueStore
+	lease   lease.Lease
+	waiting clock.Clock
+	timer   Timer // may be nil
+	out     *outbox
+	brakes  *brakes
+	metrics *metrics
+	logger  *slog.Logger
+
 	// Readings of this process's clock; zero before the first time.
 	scanned time.Time
 	sought  time.Time // when messages without a place were looked for
 }
 
+// dueStore is what waits, and the runs that it belongs to.
+type dueStore interface {
+	DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]store.Due, error)
+	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]store.Due, error)
+	RaiseDue(ctx context.Context, l lease.Lease, due []store.Due, now time.Time) ([]store.Due, error)
+	RecordSent(ctx context.Context, sent []store.SentDue) error
+	DropDue(ctx context.Context, l lease.Lease, due []store.Due) error
+	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+	outcomeWriter
+}
+
+// Run sends until ctx ends.
+func (w *dueWork) Run(ctx context.Context) error {
+	return w.turns.run(ctx, w.pumpDue, every(dueInterval))
+}
+
 // pumpDue sends subtasks again whose wait is over, until none is left: those that the timer tells, and, now and then or
 // while it does not answer, those that the table has.
-func (t *term) pumpDue(ctx context.Context) error {
-	answers, err := t.pumpTimer(ctx)
-	if answers && err == nil && !t.pump.scanned.IsZero() && clock.Since(t.pump.scanned) < scanInterval {
+func (w *dueWork) pumpDue(ctx context.Context) error {
+	answers, err := w.pumpTimer(ctx)
+	if answers && err == nil && !w.scanned.IsZero() && clock.Since(w.scanned) < scanInterval {
 		return nil
 	}
-	return errors.Join(err, t.scanDue(ctx))
+	return errors.Join(err, w.scanDue(ctx))
 }
 
 // pumpTimer sends what the timer tells and the rows confirm, and reports whether the timer answers.
-func (t *term) pumpTimer(ctx context.Context) (answers bool, err error) {
-	if t.timer == nil {
+func (w *dueWork) pumpTimer(ctx context.Context) (answers bool, err error) {
+	if w.timer == nil {
 		return false, nil
 	}
 	for range timerRounds {
-		now := t.waiting.Now()
-		entries, err := t.timer.Due(ctx, now, dueAtOnce)
+		now := w.waiting.Now()
+		entries, err := w.timer.Due(ctx, now, dueAtOnce)
 		if err != nil {
 			return false, nil //nolint:nilerr // The timer has said so; the scan does its work.
 		}
 		if len(entries) == 0 {
 			return true, nil
 		}
-		due, later, err := t.confirm(ctx, entries, now)
+		due, later, err := w.confirm(ctx, entries, now)
 		if err != nil {
 			return true, err
 		}
-		if err := t.sendDue(ctx, due, now); err != nil {
+		if err := w.sendDue(ctx, due, now); err != nil {
 			return true, err // They stay in the timer: what was raised is not confirmed any more, the rest is tried again.
 		}
-		t.metrics.dueFound.WithLabelValues("timer").Add(float64(len(due)))
-		if err := t.timer.Remove(ctx, entries); err != nil {
+		w.metrics.dueFound.WithLabelValues("timer").Add(float64(len(due)))
+		if err := w.timer.Remove(ctx, entries); err != nil {
 			return false, nil //nolint:nilerr // As above.
 		}
-		t.timer.Add(ctx, later)
+		w.timer.Add(ctx, later)
 	}
 	return true, nil
 }
 
 // confirm looks up what the timer told. What is not due any more is left out, and what is due later comes back to be told
 // to the timer again.
-func (t *term) confirm(ctx context.Context, entries []timer.Entry, now time.Time) (due []store.Due, later []timer.Entry, err error) {
+func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.Time) (due []store.Due, later []timer.Entry, err error) {
 	keys := make([]task.Key, len(entries))
 	for i, e := range entries {
 		keys[i] = e.Key
 	}
-	rows, err := t.store.DueOf(ctx, keys)
+	rows, err := w.store.DueOf(ctx, keys)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,30 +133,30 @@ func (t *term) confirm(ctx context.Context, entries []timer.Entry, now time.Time
 }
 
 // scanDue sends what the table says is due.
-func (t *term) scanDue(ctx context.Context) error {
+func (w *dueWork) scanDue(ctx context.Context) error {
 	begun := clock.Mark()
 	var lost time.Time
 	switch {
-	case t.pump.sought.IsZero():
-		lost = t.waiting.Now()
-	case clock.Since(t.pump.sought) >= placelessInterval:
-		lost = t.waiting.Now().Add(-sentAgainAfter)
+	case w.sought.IsZero():
+		lost = w.waiting.Now()
+	case clock.Since(w.sought) >= placelessInterval:
+		lost = w.waiting.Now().Add(-sentAgainAfter)
 	}
 	for ctx.Err() == nil {
-		now := t.waiting.Now()
-		due, err := t.store.DueSubtasks(ctx, now, lost, dueAtOnce)
+		now := w.waiting.Now()
+		due, err := w.store.DueSubtasks(ctx, now, lost, dueAtOnce)
 		if err != nil {
 			return err
 		}
 		if !lost.IsZero() {
-			t.pump.sought = begun
+			w.sought = begun
 		}
-		if err := t.sendDue(ctx, due, now); err != nil {
+		if err := w.sendDue(ctx, due, now); err != nil {
 			return err
 		}
-		t.metrics.dueFound.WithLabelValues("scan").Add(float64(len(due)))
+		w.metrics.dueFound.WithLabelValues("scan").Add(float64(len(due)))
 		if len(due) < dueAtOnce {
-			t.pump.scanned = begun
+			w.scanned = begun
 			return nil
 		}
 	}
@@ -137,17 +165,17 @@ func (t *term) scanDue(ctx context.Context) error {
 
 // sendDue raises the delivery in the rows first: what is sent is what the rows then say, and an outcome of the delivery
 // before is stale from here on.
-func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) error {
+func (w *dueWork) sendDue(ctx context.Context, due []store.Due, now time.Time) error {
 	if len(due) == 0 {
 		return nil
 	}
-	runs, err := t.runsOf(ctx, due)
+	runs, err := w.runsOf(ctx, due)
 	if err != nil {
 		return err
 	}
 	work, cancel := finishing(ctx)
 	defer cancel()
-	due, err = t.expireDue(work, due, runs, now)
+	due, err = w.expireDue(work, due, runs, now)
 	if err != nil || len(due) == 0 {
 		return err
 	}
@@ -155,7 +183,7 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 	for _, d := range due {
 		waited[d.Key] = d.State
 	}
-	raised, err := t.store.RaiseDue(work, t.lease, due, now)
+	raised, err := w.store.RaiseDue(work, w.lease, due, now)
 	if err != nil || len(raised) == 0 {
 		return err
 	}
@@ -170,32 +198,32 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 		lane := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
 		if !asked[lane] {
 			asked[lane] = true
-			if err := t.ensureTopic(work, lane.Media, lane.Lane); err != nil {
+			if err := w.out.ensureTopic(work, lane.Media, lane.Lane); err != nil {
 				topicErr = err // It may be there all the same; if not, the others must not suffer from it.
 			}
 		}
 		l, written := letters[run.ID]
 		if !written {
-			l = t.letter(run)
+			l = w.out.letter(run)
 			letters[run.ID] = l
 		}
-		span := t.traced(work, run, d.Key, d.Delivery, d.Attempt)
+		span := w.out.traced(work, run, d.Key, d.Delivery, d.Attempt)
 		if span.On() {
 			spans = append(spans, span)
 		}
 		messages[i] = l.message(d.Key, d.Delivery, d.Attempt, span)
-		t.brakes.sent(lane, 1)
+		w.brakes.sent(lane, 1)
 	}
-	positions, err := t.write(work, messages)
+	positions, err := w.out.write(work, messages)
 	for _, span := range spans {
 		span.End(err)
 	}
 	// What was not written keeps its row without a place, and is sent again.
 	sent := sentDue(raised, positions, err)
 	for _, d := range sent {
-		t.metrics.resent.WithLabelValues(string(waited[d.Key])).Inc()
+		w.metrics.resent.WithLabelValues(string(waited[d.Key])).Inc()
 	}
-	if recordErr := t.store.RecordSent(work, sent); recordErr != nil {
+	if recordErr := w.store.RecordSent(work, sent); recordErr != nil {
 		err = errors.Join(err, recordErr)
 	}
 	if err != nil {
@@ -207,8 +235,8 @@ func (t *term) sendDue(ctx context.Context, due []store.Due, now time.Time) erro
 // sentDue pairs what was written with its place.
 func sentDue(raised []store.Due, positions []broker.Position, err error) []store.SentDue {
 	missing := map[int]bool{}
-	if w, ok := errors.AsType[*broker.WriteError](err); ok {
-		for _, i := range slices.Concat(w.Failed, w.Unknown) {
+	if failed, ok := errors.AsType[*broker.WriteError](err); ok {
+		for _, i := range slices.Concat(failed.Failed, failed.Unknown) {
 			missing[i] = true
 		}
 	} else if err != nil {
@@ -224,14 +252,14 @@ func sentDue(raised []store.Due, positions []broker.Position, err error) []store
 	return sent
 }
 
-func (t *term) runsOf(ctx context.Context, due []store.Due) (map[int64]*store.Run, error) {
+func (w *dueWork) runsOf(ctx context.Context, due []store.Due) (map[int64]*store.Run, error) {
 	var ids []int64
 	for _, d := range due {
 		if len(ids) == 0 || ids[len(ids)-1] != d.RunID { // due is sorted by key
 			ids = append(ids, d.RunID)
 		}
 	}
-	list, err := t.store.Runs(ctx, ids)
+	list, err := w.store.Runs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +271,7 @@ func (t *term) runsOf(ctx context.Context, due []store.Due) (map[int64]*store.Ru
 }
 
 // expireDue ends the subtasks whose time to live is over or whose run is gone, and returns the others.
-func (t *term) expireDue(ctx context.Context, due []store.Due, runs map[int64]*store.Run, now time.Time) ([]store.Due, error) {
+func (w *dueWork) expireDue(ctx context.Context, due []store.Due, runs map[int64]*store.Run, now time.Time) ([]store.Due, error) {
 	var ended []store.Outcome
 	var orphans []store.Due
 	live := slices.DeleteFunc(slices.Clone(due), func(d store.Due) bool {
@@ -266,23 +294,23 @@ func (t *term) expireDue(ctx context.Context, due []store.Due, runs map[int64]*s
 		return true
 	})
 	if len(ended) > 0 {
-		if _, err := t.store.ApplyLeaderOutcomes(ctx, t.lease, ended); err != nil {
+		if _, err := w.store.ApplyLeaderOutcomes(ctx, w.lease, ended); err != nil {
 			return nil, err
 		}
 	}
-	return live, t.dropOrphans(ctx, orphans)
+	return live, w.dropOrphans(ctx, orphans)
 }
 
 // dropOrphans deletes what waits for a run that is not there. Its rows, if there are any still, have been ended; without
 // this the same orphans would be read at each pass, and once there are enough of them nothing else.
-func (t *term) dropOrphans(ctx context.Context, orphans []store.Due) error {
+func (w *dueWork) dropOrphans(ctx context.Context, orphans []store.Due) error {
 	if len(orphans) == 0 {
 		return nil
 	}
-	if err := t.store.DropDue(ctx, t.lease, orphans); err != nil {
+	if err := w.store.DropDue(ctx, w.lease, orphans); err != nil {
 		return err
 	}
-	t.metrics.orphans.Add(float64(len(orphans)))
-	t.logger.Warn("subtasks waited for a run that is gone; they are dropped", "subtasks", len(orphans), "run", orphans[0].RunID)
+	w.metrics.orphans.Add(float64(len(orphans)))
+	w.logger.Warn("subtasks waited for a run that is gone; they are dropped", "subtasks", len(orphans), "run", orphans[0].RunID)
 	return nil
 }

@@ -69,11 +69,11 @@ func TestPumpDue_SendsAgainWhatWasNotWritten(t *testing.T) {
 	}
 	require.ErrorIs(t, tm.pumpDue(ctx), down)
 	require.Equal(t, []int64{2}, b.broker.accounts(t))
-	tm.pump.sought = longAgo
+	tm.sought = longAgo
 	require.NoError(t, tm.pumpDue(ctx))
 	require.Len(t, b.broker.log, 1, "not at once: the message may still come to light")
 	b.clock.add(sentAgainAfter)
-	tm.pump.sought = longAgo
+	tm.sought = longAgo
 	require.NoError(t, tm.pumpDue(ctx))
 	require.Equal(t, []int64{2, 1, 3}, b.broker.accounts(t))
 	require.Equal(t, 3, b.broker.envelopes(t)[1].Delivery, "every send is a delivery of its own")
@@ -125,8 +125,8 @@ func timed(t *testing.T, n int64) (*bench, *term, store.Run, *timer.Timer) {
 	client, keys := redistest.New(t)
 	clock := timer.New(client, keys, slog.New(slog.DiscardHandler), nil)
 	clock.AddTimeout = time.Minute // A machine that has much to do is no Redis that is away.
-	tm.timer = clock
-	tm.pump.scanned, tm.pump.sought = time.Now().Add(time.Hour), time.Now() // nothing is found by looking
+	tm.dueWork.timer = clock
+	tm.scanned, tm.sought = time.Now().Add(time.Hour), time.Now() // nothing is found by looking
 	for id := range n {
 		clock.Add(t.Context(), []timer.Entry{{Key: task.Key{RunID: run.ID, AccountID: id + 1, Part: "2026-11-21"}, Delivery: 1, DueAt: start}})
 	}
@@ -180,11 +180,11 @@ func TestPumpDue_FindsWhatTheTimerForgot(t *testing.T) {
 	t.Parallel()
 	b, tm, _ := retrying(t, 3, nil)
 	client, keys := redistest.New(t) // empty: as after FLUSHALL
-	tm.timer = timer.New(client, keys, slog.New(slog.DiscardHandler), nil)
-	tm.pump.scanned, tm.pump.sought = time.Now(), time.Now()
+	tm.dueWork.timer = timer.New(client, keys, slog.New(slog.DiscardHandler), nil)
+	tm.scanned, tm.sought = time.Now(), time.Now()
 	require.NoError(t, tm.pumpDue(t.Context()))
 	require.Empty(t, b.broker.log)
-	tm.pump.scanned = tm.pump.scanned.Add(-scanInterval)
+	tm.scanned = tm.scanned.Add(-scanInterval)
 	require.NoError(t, tm.pumpDue(t.Context()))
 	require.Equal(t, ids(1, 3), b.broker.accounts(t))
 	require.LessOrEqual(t, scanInterval+dueInterval, 20*time.Second, "well within the minute that is promised")
@@ -202,7 +202,7 @@ func (deadTimer) Remove(context.Context, []timer.Entry) error { return errors.Ne
 func TestPumpDue_WithoutATimerEachPassLooks(t *testing.T) {
 	t.Parallel()
 	b, tm, run := retrying(t, 1, nil)
-	tm.timer = deadTimer{}
+	tm.dueWork.timer = deadTimer{}
 	for delivery := 1; delivery <= 3; delivery++ {
 		require.NoError(t, tm.pumpDue(t.Context()))
 		require.Len(t, b.broker.log, delivery)

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"adsync/base/broker"
@@ -34,15 +32,15 @@ const (
 
 // fanOut writes a run's subtasks from its cursor on: rows, then messages, then the cursor. What is repeated after a
 // crash has the same keys.
-func (t *term) fanOut(ctx context.Context, run *store.Run) error {
-	handler, known := t.registry.Get(run.Handler)
+func (l *fanOuts) fanOut(ctx context.Context, run *store.Run) error {
+	handler, known := l.registry.Get(run.Handler)
 	if !known {
 		return fmt.Errorf("this program has no handler %s", run.Handler)
 	}
-	if err := t.prepare(ctx, run); err != nil {
+	if err := l.prepare(ctx, run); err != nil {
 		return err
 	}
-	f := &fanOut{term: t, run: run, handler: handler, batch: t.cfg.BatchSize}
+	f := &fanOut{loop: l, run: run, handler: handler, batch: l.batchSize}
 	if n := run.Settings.FanOutRate; n > 0 {
 		// A batch is sent at once: it may not be larger than what a second allows.
 		f.batch = min(f.batch, n, pacedMost)
@@ -51,7 +49,7 @@ func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 		return err
 	}
 	if handler.Target == media.Accounts {
-		left, err := t.store.HasSubtasks(ctx, run.ID, run.Cursor)
+		left, err := l.store.HasSubtasks(ctx, run.ID, run.Cursor)
 		if err != nil {
 			return err
 		}
@@ -61,7 +59,7 @@ func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if t.stopOf(run) != nil || t.rests(run) || !f.turn(ctx) {
+		if l.stops.ofRun(run) != nil || l.rests(run) || !f.turn(ctx) {
 			return nil // Its place is free for others; startFanOuts goes on with it.
 		}
 		last, err := f.step(ctx)
@@ -72,45 +70,22 @@ func (t *term) fanOut(ctx context.Context, run *store.Run) error {
 			return err
 		}
 		if last {
-			return t.finishFanOut(ctx, f)
+			return f.finish(ctx)
 		}
 	}
 }
 
 // prepare makes the run's log table and topic. The tables of today and tomorrow are there already, but a run may have
 // waited longer.
-func (t *term) prepare(ctx context.Context, run *store.Run) error {
-	logDay := task.LogDay(run.ID)
-	err := t.once("log "+logDay.String(), func() error { return t.store.EnsureLogTable(ctx, logDay) })
-	if err != nil {
+func (l *fanOuts) prepare(ctx context.Context, run *store.Run) error {
+	if err := l.tables.ensure(ctx, task.LogDay(run.ID)); err != nil {
 		return err
 	}
-	return t.ensureTopic(ctx, run.Media, run.Settings.Lane)
+	return l.out.ensureTopic(ctx, run.Media, run.Settings.Lane)
 }
 
-func (t *term) ensureTopic(ctx context.Context, media, lane string) error {
-	topic := broker.Topic{Name: t.broker.TopicName(media, lane), Partitions: t.tasks.current().partitions(media, lane)}
-	return t.once(fmt.Sprintf("%s%s %d", topicReady, topic.Name, topic.Partitions), func() error {
-		return t.broker.EnsureTopics(ctx, []broker.Topic{topic})
-	})
-}
-
-// topicReady begins the names of topics among what is ready.
-const topicReady = "topic "
-
-// write writes messages. Where a topic is not there any more, all are looked at again before the next write: somebody
-// may have deleted them.
-func (t *term) write(ctx context.Context, messages []broker.Message) ([]broker.Position, error) {
-	positions, err := t.broker.Write(ctx, messages)
-	if errors.Is(err, broker.ErrUnknownTopic) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		maps.DeleteFunc(t.ready, func(what string, _ bool) bool { return strings.HasPrefix(what, topicReady) })
-	}
-	return positions, err
-}
-
-func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
+// finish ends the fan-out; from here on the run ends with its subtasks.
+func (f *fanOut) finish(ctx context.Context) error {
 	work, cancel := finishing(ctx)
 	defer cancel()
 	run := f.run
@@ -121,14 +96,14 @@ func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
 	case f.expired:
 		empty = task.RunExpired
 	}
-	now := t.waiting.Now()
-	err := t.store.FinishFanOut(work, t.lease, run.ID, empty, f.note, now)
+	now := f.loop.waiting.Now()
+	err := f.loop.store.FinishFanOut(work, f.loop.lease, run.ID, empty, f.note, now)
 	if errors.Is(err, store.ErrRunChanged) {
 		return f.ended()
 	}
 	if err == nil {
-		t.unpace(run.ID)
-		t.metrics.fanOut.WithLabelValues(run.Media, run.Settings.Lane).Observe(max(now.Sub(run.CreatedAt).Seconds(), 0))
+		f.loop.queue.unpace(run.ID)
+		f.loop.metrics.fanOut.WithLabelValues(run.Media, run.Settings.Lane).Observe(max(now.Sub(run.CreatedAt).Seconds(), 0))
 	}
 	if order := run.Settings.Order; err == nil && order != nil && order.Redrive != nil {
 		failpoint.Hit("producer.redrive.fanned_out")
@@ -138,7 +113,7 @@ func (t *term) finishFanOut(ctx context.Context, f *fanOut) error {
 
 // fanOut is the fan-out of one run.
 type fanOut struct {
-	*term
+	loop    *fanOuts
 	run     *store.Run
 	handler media.Handler
 	batch   int       // accounts at a time
@@ -154,8 +129,8 @@ type fanOut struct {
 
 // ended leaves a run to whoever changed it. If it is still to be fanned out, the next pass takes it up where it stands.
 func (f *fanOut) ended() error {
-	f.unpace(f.run.ID)
-	f.logger.Info("a run was changed during its fan-out", "run", f.run.ID, "task", f.run.TaskName)
+	f.loop.queue.unpace(f.run.ID)
+	f.loop.logger.Info("a run was changed during its fan-out", "run", f.run.ID, "task", f.run.TaskName)
 	return nil
 }
 
@@ -184,11 +159,11 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	work, cancel := finishing(ctx)
 	defer cancel()
 	run := f.run
-	allNew, err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now())
+	allNew, err := f.loop.store.AddSubtasks(work, f.loop.lease, run.ID, b.parts, f.loop.waiting.Now())
 	if err != nil {
 		return false, err
 	}
-	if err := f.store.AddQueuedSubtasks(work, f.lease, run, b.queued, f.waiting.Now()); err != nil {
+	if err := f.loop.store.AddQueuedSubtasks(work, f.loop.lease, run, b.queued, f.loop.waiting.Now()); err != nil {
 		return false, err
 	}
 	failpoint.Hit("producer.fan_out.rows_written")
@@ -207,7 +182,7 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	}
 	failpoint.Hit("producer.fan_out.sent")
 	if b.cursor != run.Cursor || len(parts) > 0 {
-		if err := f.store.AdvanceCursor(work, f.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {
+		if err := f.loop.store.AdvanceCursor(work, f.loop.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {
 			return false, err
 		}
 		run.Cursor = b.cursor
@@ -219,7 +194,7 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 // tooLate tells whether the run's time to live is over.
 func (f *fanOut) tooLate() bool {
 	deadline := f.run.Deadline()
-	return !deadline.IsZero() && !f.waiting.Now().Before(deadline)
+	return !deadline.IsZero() && !f.loop.waiting.Now().Before(deadline)
 }
 
 // plan reads the next accounts (or logins) and plans their parts.
@@ -235,7 +210,7 @@ func (f *fanOut) plan(ctx context.Context) (batch, error) {
 	}
 	switch f.handler.Target {
 	case media.Logins:
-		ids, err := f.store.FanOutLogins(ctx, run.Media, run.Cursor, f.batch)
+		ids, err := f.loop.store.FanOutLogins(ctx, run.Media, run.Cursor, f.batch)
 		if err != nil {
 			return batch{}, err
 		}
@@ -268,9 +243,9 @@ func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 			ids = ids[:f.batch]
 			end = ids[len(ids)-1]
 		}
-		accounts, err = f.store.FanOutAccountsOf(ctx, run.Media, ids)
+		accounts, err = f.loop.store.FanOutAccountsOf(ctx, run.Media, ids)
 	} else {
-		accounts, err = f.store.FanOutAccounts(ctx, run.Media, run.Settings.Tiers(), run.Cursor, f.batch)
+		accounts, err = f.loop.store.FanOutAccounts(ctx, run.Media, run.Settings.Tiers(), run.Cursor, f.batch)
 		if last = len(accounts) < f.batch; !last {
 			end = accounts[len(accounts)-1].ID
 		}
@@ -317,10 +292,10 @@ func (f *fanOut) partsOf(accountID int64, zone string) []store.AccountPart {
 	names, err := planParts(f.handler, f.run.PlannedAt, zone, f.run.Settings)
 	if err != nil {
 		f.refused++
-		f.metrics.skipped.WithLabelValues("refused").Inc()
+		f.loop.metrics.skipped.WithLabelValues("refused").Inc()
 		if f.note == "" {
 			f.note = fmt.Sprintf("account %d: %v", accountID, err)
-			f.logger.Warn("an account is left out of a run; others may be too", "run", f.run.ID, "task", f.run.TaskName, "account", accountID, "err", err)
+			f.loop.logger.Warn("an account is left out of a run; others may be too", "run", f.run.ID, "task", f.run.TaskName, "account", accountID, "err", err)
 		}
 		return nil
 	}
@@ -355,7 +330,7 @@ func planParts(handler media.Handler, plannedAt time.Time, zone string, settings
 
 // unsent returns what of the batch is to be sent: its own rows, and those that a leader before left behind.
 func (f *fanOut) unsent(ctx context.Context, b batch) ([]store.AccountPart, error) {
-	parts, err := f.store.UnsentSubtasks(ctx, f.run.ID, b.in)
+	parts, err := f.loop.store.UnsentSubtasks(ctx, f.run.ID, b.in)
 	if err != nil || b.login == nil {
 		return parts, err
 	}
@@ -367,9 +342,9 @@ func (f *fanOut) unsent(ctx context.Context, b batch) ([]store.AccountPart, erro
 
 // turn tells whether the run's rate allows its next batch now. A moment it waits for it.
 func (f *fanOut) turn(ctx context.Context) bool {
-	f.mu.Lock()
-	at := f.paced[f.run.ID]
-	f.mu.Unlock()
+	f.loop.queue.mu.Lock()
+	at := f.loop.queue.paced[f.run.ID]
+	f.loop.queue.mu.Unlock()
 	wait := clock.Until(at)
 	if wait > paceInPlace {
 		return false
@@ -384,17 +359,10 @@ func (f *fanOut) turn(ctx context.Context) bool {
 // pace keeps the run's next batch off for as long as its rate allows for n subtasks, whoever has its place meanwhile.
 func (f *fanOut) pace(n int) {
 	if rate := f.run.Settings.FanOutRate; rate > 0 {
-		f.mu.Lock()
-		f.paced[f.run.ID] = f.began.Add(time.Duration(n) * time.Second / time.Duration(rate))
-		f.mu.Unlock()
+		f.loop.queue.mu.Lock()
+		f.loop.queue.paced[f.run.ID] = f.began.Add(time.Duration(n) * time.Second / time.Duration(rate))
+		f.loop.queue.mu.Unlock()
 	}
-}
-
-// unpace forgets the pace of a run whose fan-out has ended.
-func (t *term) unpace(runID int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.paced, runID)
 }
 
 // send writes the messages of first deliveries and keeps each partition's highest offset in the run.
@@ -402,19 +370,19 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	f.brakes.sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
-	l := f.letter(f.run)
+	f.loop.brakes.sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
+	l := f.loop.out.letter(f.run)
 	messages := make([]broker.Message, len(parts))
 	var spans []trace.Span
 	for i, p := range parts {
 		key := task.Key{RunID: f.run.ID, AccountID: p.AccountID, Part: p.Part}
-		span := f.traced(ctx, f.run, key, 1, 0)
+		span := f.loop.out.traced(ctx, f.run, key, 1, 0)
 		if span.On() {
 			spans = append(spans, span)
 		}
 		messages[i] = l.message(key, 1, 0, span)
 	}
-	positions, err := f.write(ctx, messages)
+	positions, err := f.loop.out.write(ctx, messages)
 	for _, span := range spans {
 		span.End(err)
 	}
@@ -424,6 +392,6 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 	if err != nil {
 		return fmt.Errorf("send %s of run %d: %w", plural.Count(len(parts), "subtask", "subtasks"), f.run.ID, err)
 	}
-	f.metrics.sent.WithLabelValues(f.run.Media, f.run.Settings.Lane).Add(float64(len(parts)))
+	f.loop.metrics.sent.WithLabelValues(f.run.Media, f.run.Settings.Lane).Add(float64(len(parts)))
 	return nil
 }

@@ -268,11 +268,11 @@ func TestFanOut_BatchesFitTheRate(t *testing.T) {
 	runID := tm.order(b, id, task.Order{From: "2026-10-23", To: "2026-11-21"}) // 30 days: a batch is paced 30 seconds
 	require.NoError(t, tm.fan(b, runID))
 	require.Equal(t, []int{8 * 30}, b.broker.sizes)
-	tm.paced[runID] = time.Now()
+	tm.queue.paced[runID] = time.Now()
 	require.NoError(t, tm.fan(b, runID))
 	require.Equal(t, []int{8 * 30, 30}, b.broker.sizes)
 	require.Equal(t, task.RunRunning, b.run(runID).State)
-	require.Empty(t, tm.paced)
+	require.Empty(t, tm.queue.paced)
 }
 
 func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
@@ -282,13 +282,13 @@ func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
 	slow := b.addTask("slow", "tencent.report", "0 0 1 1 *", map[string]any{"fan_out_rate": 8})
 	fast := b.addTask("fast", "tencent.report", "0 0 1 1 *", nil)
 	tm := b.term()
-	tm.cfg.MaxFanOuts = 1
+	tm.most = 1
 	begun := time.Now()
 	month := tm.order(b, slow, task.Order{From: "2026-10-23", To: "2026-11-21"})
 	tm.startAll(b)
 	require.Len(t, b.broker.log, 8*30)
 	wait := 30 * time.Second // for 240 at 8 a second
-	require.WithinRange(t, tm.paced[month], begun.Add(wait), time.Now().Add(wait))
+	require.WithinRange(t, tm.queue.paced[month], begun.Add(wait), time.Now().Add(wait))
 
 	other := tm.order(b, fast, task.Order{})
 	tm.startAll(b)
@@ -298,12 +298,12 @@ func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
 	require.EqualValues(t, 8, b.run(month).Cursor, "to begin anew gives it no burst")
 
 	soon := time.Now().Add(fanOutInterval / 2)
-	tm.paced[month] = soon
+	tm.queue.paced[month] = soon
 	tm.startAll(b)
-	if tm.paced[month].Equal(soon) { // unless half a second has passed
-		require.Equal(t, soon, tm.fanOutAt, "the loop wakes in time")
+	if tm.queue.paced[month].Equal(soon) { // unless half a second has passed
+		require.Equal(t, soon, tm.nextLook, "the loop wakes in time")
 	}
-	tm.paced[month] = time.Now()
+	tm.queue.paced[month] = time.Now()
 	tm.startAll(b)
 	require.Equal(t, task.RunRunning, b.run(month).State)
 	require.EqualValues(t, 9*30, *b.run(month).Total)
@@ -341,7 +341,7 @@ func TestStartFanOuts_AGapOfOneTaskHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, openRunsMax, states[gap][task.RunFanningOut], "the first of its ticks is fanned out")
 
 	// The next one follows without the queue being read anew; as long as something is in it.
-	tm.paced[tm.order(b, other, task.Order{})] = time.Now().Add(time.Hour)
+	tm.queue.paced[tm.order(b, other, task.Order{})] = time.Now().Add(time.Hour)
 	tm.startAll(b)
 	tm.queue.readAt, tm.queue.stale = time.Now().Add(time.Hour), false
 	for range 3 {
@@ -428,10 +428,10 @@ func TestStartFanOuts_TicksOfATaskOneAfterTheOther(t *testing.T) {
 	require.NoError(t, tm.startFanOuts(ctx, group))
 	<-entered
 	<-entered
-	require.Len(t, tm.active, 2, "the first tick and the order")
+	require.Len(t, tm.queue.active, 2, "the first tick and the order")
 	close(release)
 	require.NoError(t, group.Wait())
-	for len(tm.active) > 0 {
+	for len(tm.queue.active) > 0 {
 		require.NoError(t, group.Wait())
 	}
 	for range 2 {
@@ -452,7 +452,7 @@ func TestWrite_MakesADeletedTopicAgain(t *testing.T) {
 	delete(b.broker.topics, "t.tencent.normal")
 	require.ErrorIs(t, tm.pumpDue(t.Context()), broker.ErrUnknownTopic)
 	b.clock.add(sentAgainAfter)
-	tm.pump.sought = longAgo
+	tm.sought = longAgo
 	require.NoError(t, tm.pumpDue(t.Context()))
 	require.Len(t, b.broker.log, before+3, "retries")
 

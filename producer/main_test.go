@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"adsync/base/broker"
+	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/lease"
 	"adsync/base/store"
@@ -224,6 +225,44 @@ func (b *bench) another() *Producer {
 	})
 	require.NoError(b.t, err)
 	return p
+}
+
+// term is the loops of a lead, and what they share, so that each can be called by itself.
+type term struct {
+	*planning
+	*fanOuts
+	*dueWork
+	*sweeper
+	*laneWatch
+	*queuedRelease
+	*stopOrders
+	*cancels
+	*parkedRelease
+	*redrives
+	*bindings
+	*edits
+	*upkeepLoop
+	lease   lease.Lease
+	clock   clock.Clock
+	tasks   *taskSet
+	queue   *fanOutQueue
+	brakes  *brakes
+	metrics *metrics
+}
+
+func newTerm(p *Producer, l lease.Lease) *term {
+	all := newLoops(p, l)
+	return &term{
+		planning: all.planning, fanOuts: all.fanOuts, dueWork: all.due, sweeper: all.sweeper, laneWatch: all.laneWatch,
+		queuedRelease: all.queued, stopOrders: all.orders, cancels: all.cancels, parkedRelease: all.parked,
+		redrives: all.redrives, bindings: all.bindings, edits: all.edits, upkeepLoop: all.upkeep,
+		lease: l, clock: p.clock, tasks: p.tasks, queue: all.fanOuts.queue, brakes: all.fanOuts.brakes, metrics: p.metrics,
+	}
+}
+
+// keepUp does a pass of each loop that keeps things up.
+func (t *term) keepUp(ctx context.Context) error {
+	return errors.Join(t.upkeepLoop.keepUp(ctx), t.keepBindings(ctx), t.note(ctx), t.keepDead(ctx))
 }
 
 // term makes the producer the leader, whoever led before, with the tasks loaded.

@@ -2,11 +2,15 @@ package producer
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"adsync/base/clock"
 	"adsync/base/schedule"
+	"adsync/base/store"
 	"adsync/base/task"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -20,8 +24,29 @@ const (
 // ledgerWatch finds planned moments that are not in the ledger, from nothing but the tables: it trusts no leader to have
 // made what it should, and there need be none.
 type ledgerWatch struct {
+	store   ledgerStore
+	tasks   *taskSet
+	clock   clock.Clock // of ticks
+	waiting clock.Clock // of pauses
+	missing prometheus.Gauge
+	logger  *slog.Logger
+
 	// complete is the moment up to which a task's ledger has what it should, by the task's id and schedule.
 	complete map[watched]time.Time
+}
+
+// ledgerStore is the ledger, and what says which moments are to be in it.
+type ledgerStore interface {
+	TaskSchedules(ctx context.Context) (map[int64]store.TaskSchedule, error)
+	ActiveStops(ctx context.Context) ([]task.Stop, error)
+	PlannedAfter(ctx context.Context, after map[int64]time.Time) (map[int64][]time.Time, error)
+}
+
+func newLedgerWatch(p *Producer) *ledgerWatch {
+	return &ledgerWatch{
+		store: p.store, tasks: p.tasks, clock: p.clock, waiting: p.waiting, missing: p.metrics.missing, logger: p.logger,
+		complete: map[watched]time.Time{},
+	}
 }
 
 type watched struct {
@@ -29,16 +54,15 @@ type watched struct {
 	hash   string
 }
 
-// watchTicks tells how many ticks are missing, again and again until ctx ends.
-func (p *Producer) watchTicks(ctx context.Context) {
-	w := &ledgerWatch{complete: map[watched]time.Time{}}
+// run tells how many ticks are missing, again and again until ctx ends.
+func (w *ledgerWatch) run(ctx context.Context) {
 	failing := false
-	for p.cfg.Schedule && ctx.Err() == nil {
-		n, err := p.missingTicks(ctx, w)
+	for ctx.Err() == nil {
+		n, err := w.missingTicks(ctx)
 		if err == nil {
-			p.metrics.missing.Set(float64(n))
+			w.missing.Set(float64(n))
 		} else if !failing && ctx.Err() == nil {
-			p.logger.Warn("cannot tell whether ticks are missing", "err", err)
+			w.logger.Warn("cannot tell whether ticks are missing", "err", err)
 		}
 		failing = err != nil
 		waitFor(ctx, missingInterval, nil)
@@ -48,18 +72,18 @@ func (p *Producer) watchTicks(ctx context.Context) {
 // missingTicks counts the moments of all tasks that are more than missingAfter old, that their tasks' policies want made,
 // and that have no tick: with "all" every one within the window, with "latest" the last one if no later one was made.
 // With "none" there is none that could still be made.
-func (p *Producer) missingTicks(ctx context.Context, w *ledgerWatch) (int, error) {
-	list := p.tasks.current()
-	schedules, err := p.store.TaskSchedules(ctx)
+func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
+	list := w.tasks.current()
+	schedules, err := w.store.TaskSchedules(ctx)
 	if err != nil {
 		return 0, err
 	}
-	active, err := p.store.ActiveStops(ctx)
+	active, err := w.store.ActiveStops(ctx)
 	if err != nil {
 		return 0, err
 	}
 	stops := task.NewStops(active)
-	now := p.clock.Now()
+	now := w.clock.Now()
 	horizon := now.Add(-missingAfter)
 	after := map[int64]time.Time{}
 	wanted := map[int64][]time.Time{}
@@ -67,7 +91,7 @@ func (p *Producer) missingTicks(ctx context.Context, w *ledgerWatch) (int, error
 	for id, tk := range list.tasks {
 		since, planned := schedules[id], tk.Enabled && tk.schedule.Recurs()
 		key := watched{id, since.Hash}
-		if !planned || since.Hash != tk.scheduleHash() || stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, p.waiting.Now()) != nil {
+		if !planned || since.Hash != tk.scheduleHash() || stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, w.waiting.Now()) != nil {
 			continue
 		}
 		from := clock.Later(clock.Later(since.Since, windowBegin(tk, now)), w.complete[key])
@@ -76,7 +100,7 @@ func (p *Producer) missingTicks(ctx context.Context, w *ledgerWatch) (int, error
 			after[id], wanted[id] = moments[0].Add(-time.Millisecond), moments
 		}
 	}
-	made, err := p.store.PlannedAfter(ctx, after)
+	made, err := w.store.PlannedAfter(ctx, after)
 	if err != nil {
 		return 0, err
 	}

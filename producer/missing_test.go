@@ -21,10 +21,10 @@ func setupWatch(t *testing.T) (b *bench, tm *term, missing func() int) {
 	tm.settled(t)
 	looks := b.another()
 	require.NoError(t, looks.tasks.reload(t.Context()))
-	w := &ledgerWatch{}
+	w := newLedgerWatch(looks)
 	return b, tm, func() int {
 		t.Helper()
-		n, err := looks.missingTicks(t.Context(), w)
+		n, err := w.missingTicks(t.Context())
 		require.NoError(t, err)
 		return n
 	}
@@ -59,14 +59,14 @@ func TestMissingTicks_SeesAHole(t *testing.T) {
 	require.Zero(t, missing())
 	b.exec(b.store.Data, "DELETE FROM tick WHERE planned_at = '2026-11-21 09:20:00.000'")
 	require.Zero(t, missing(), "what was seen to be complete is not looked at again")
-	fresh := &ledgerWatch{}
-	n, err := b.missingTicks(t.Context(), fresh)
+	fresh := newLedgerWatch(b.Producer)
+	n, err := fresh.missingTicks(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "of all; latest has a later one")
 	b.clock.add(5 * time.Minute)
 	tm.settled(t) // 9:40:30
 	b.clock.add(5 * time.Minute)
-	n, err = b.missingTicks(t.Context(), fresh)
+	n, err = fresh.missingTicks(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "it stays missing")
 }

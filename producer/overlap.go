@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"adsync/base/store"
 	"adsync/base/task"
@@ -16,8 +15,6 @@ import (
 // the figures as they are now.
 
 const (
-	// releaseInterval is how often queued subtasks are looked for that nobody made due.
-	releaseInterval = 30 * time.Second
 	// replaceAtOnce is how many subtasks are replaced in one transaction, which holds the leader's row.
 	replaceAtOnce = 500
 	// replaceTries is how often subtasks are looked at that change while they are being replaced.
@@ -32,18 +29,18 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 	if f.run.Kind != store.RunOfTick || len(b.parts) == 0 || policy == task.OverlapReplace {
 		return nil
 	}
-	runs, err := f.store.OlderOpenRuns(ctx, f.run.TaskID, f.run.ID)
+	runs, err := f.loop.store.OlderOpenRuns(ctx, f.run.TaskID, f.run.ID)
 	if err != nil || len(runs) == 0 {
 		return err
 	}
 	var queued map[store.AccountPart]bool
 	if policy == task.OverlapQueue {
 		// Before the open ones: what is released in between counts as queued still, and not as something to wait for.
-		if queued, err = f.store.QueuedSubtasks(ctx, runs, b.in); err != nil {
+		if queued, err = f.loop.store.QueuedSubtasks(ctx, runs, b.in); err != nil {
 			return err
 		}
 	}
-	open, err := f.store.OpenSubtasks(ctx, runs, b.in)
+	open, err := f.loop.store.OpenSubtasks(ctx, runs, b.in)
 	if err != nil {
 		return err
 	}
@@ -61,7 +58,7 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 		return true
 	})
 	if left > 0 {
-		f.metrics.skipped.WithLabelValues("overlap").Add(float64(left))
+		f.loop.metrics.skipped.WithLabelValues("overlap").Add(float64(left))
 		f.note = cmp.Or(f.note, "left out what an earlier run still has open")
 	}
 	return nil
@@ -75,11 +72,11 @@ func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []store.Accoun
 		return nil
 	}
 	for range replaceTries {
-		runs, err := f.store.OlderOpenRuns(ctx, f.run.TaskID, f.run.ID)
+		runs, err := f.loop.store.OlderOpenRuns(ctx, f.run.TaskID, f.run.ID)
 		if err != nil || len(runs) == 0 {
 			return err
 		}
-		open, err := f.store.OpenSubtasks(ctx, runs, b.in)
+		open, err := f.loop.store.OpenSubtasks(ctx, runs, b.in)
 		if err != nil {
 			return err
 		}
@@ -87,33 +84,23 @@ func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []store.Accoun
 		for _, p := range parts {
 			for _, o := range open[p] {
 				older = append(older, store.Outcome{
-					Key: o.Key, Delivery: o.Delivery, Attempt: o.Attempt, State: task.Superseded, EndedAt: f.waiting.Now(),
+					Key: o.Key, Delivery: o.Delivery, Attempt: o.Attempt, State: task.Superseded, EndedAt: f.loop.waiting.Now(),
 					ErrorText: fmt.Sprintf("replaced by run %d", f.run.ID),
 				})
 			}
 		}
 		changed := 0 // meanwhile: answered, or sent again with another delivery
 		for some := range slices.Chunk(older, replaceAtOnce) {
-			stale, err := f.store.ApplyLeaderOutcomes(ctx, f.lease, some)
+			stale, err := f.loop.store.ApplyLeaderOutcomes(ctx, f.loop.lease, some)
 			if err != nil {
 				return err
 			}
 			changed += stale
-			f.metrics.replaced.Add(float64(len(some) - stale))
+			f.loop.metrics.replaced.Add(float64(len(some) - stale))
 		}
 		if changed == 0 {
 			return nil
 		}
 	}
 	return fmt.Errorf("replace what earlier runs of %s have open: it changes again and again", f.run.TaskName)
-}
-
-// releaseQueued makes queued subtasks due that nobody made due when the one before them ended: a leader may have died
-// right after it had queued them.
-func (t *term) releaseQueued(ctx context.Context) error {
-	n, err := t.store.ReleaseQueued(ctx, t.waiting.Now())
-	if n > 0 {
-		t.logger.Info("queued subtasks were made due whose predecessors had ended unnoticed", "subtasks", n)
-	}
-	return err
 }

@@ -170,7 +170,7 @@ func TestFanOut_StopsMakingWhenItsRateOutlastsItsTime(t *testing.T) {
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	run := b.run(runID)
-	f := &fanOut{term: tm, run: &run, batch: 10}
+	f := &fanOut{loop: tm.fanOuts, run: &run, batch: 10}
 	f.handler, _ = tm.registry.Get("tencent.report")
 	require.NoError(t, tm.prepare(t.Context(), &run))
 	last, err := f.step(t.Context())
@@ -449,7 +449,7 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 		for range 20 {
 			w.consume(len(b.broker.log), false)
 			w.clock.add(time.Minute)
-			w.lead().pump = duePump{}
+			w.lead().scanned, w.lead().sought = time.Time{}, time.Time{}
 			require.NoError(t, w.lead().scanDue(context.Background()))
 		}
 		for _, id := range w.runs {

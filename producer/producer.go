@@ -1,7 +1,7 @@
 // Package producer turns tasks into work: ticks into runs, runs into subtasks, subtasks into messages.
 //
-// Any number of producers may run. One of them leads and does the work (leader.go, then ticks.go, runs.go, fanout.go,
-// due.go, upkeep.go); the others keep the tasks loaded, serve the operators' API, and take over when the leader ends.
+// Any number of producers may run. One of them leads and does the work: leader.go lists its loops, and each is a type in
+// a file of its name. plan.go shows the way from a cron to a run, fanout.go that from a run to messages. The others keep the tasks loaded, serve the operators' API, and take over when the leader ends.
 // Everything a leader does can be done again by the next one, from any point: the tables say how far it came.
 package producer
 
@@ -53,9 +53,33 @@ type Watcher interface {
 	Forget()
 }
 
+// Store is what a producer reads and writes: each loop names its part of it.
+type Store interface {
+	Leadership() store.Leadership
+	TasksVersion(ctx context.Context) (int64, error)
+	taskStore
+	ledgerStore
+	planStore
+	fanOutStore
+	dueStore
+	sweepStore
+	stopStore
+	cancelStore
+	releaseStore
+	queuedStore
+	parkedStore
+	redriveStore
+	bindingStore
+	editStore
+	logTableStore
+	upkeepStore
+}
+
+var _ Store = (*store.Store)(nil)
+
 // Deps are what a producer works with.
 type Deps struct {
-	Store    *store.Store
+	Store    Store
 	Registry *media.Registry
 	Broker   Broker
 	// Clock is that of ticks and business days.
@@ -72,7 +96,7 @@ type Deps struct {
 // Producer is one of the deployment's producers.
 type Producer struct {
 	cfg      Config
-	store    *store.Store
+	store    Store
 	registry *media.Registry
 	broker   Broker
 	clock    clock.Clock
@@ -134,7 +158,9 @@ func (p *Producer) Start(ctx context.Context) error {
 	p.done = make(chan struct{})
 	var working sync.WaitGroup
 	working.Go(func() { p.keepLoaded(ctx, seen) })
-	working.Go(func() { p.watchTicks(ctx) })
+	if p.cfg.Schedule {
+		working.Go(func() { newLedgerWatch(p).run(ctx) })
+	}
 	go func() {
 		working.Wait()
 		close(p.done)

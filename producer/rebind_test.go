@@ -118,7 +118,7 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 		}},
 	} {
 		step.do()
-		tm.bindingsAt = tm.bindingsAt.Add(-tm.cfg.ReloadInterval)
+		tm.readAt = tm.readAt.Add(-tm.bindings.interval)
 		require.NoError(t, tm.keepBindings(ctx))
 		_, err := summary.Run(ctx, work)
 		require.NoError(t, err)

@@ -3,7 +3,6 @@ package producer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"adsync/base/failpoint"
@@ -20,7 +19,7 @@ func (f *fanOut) markDead(ctx context.Context) error {
 	}
 	filter := order.Redrive.Filter
 	filter.TaskID = f.run.TaskID // whatever else the order's row says: the parts are this task's
-	if err := f.store.MarkDead(ctx, f.lease, filter, f.run.ID); err != nil {
+	if err := f.loop.store.MarkDead(ctx, f.loop.lease, filter, f.run.ID); err != nil {
 		return err
 	}
 	failpoint.Hit("producer.redrive.marked")
@@ -33,11 +32,11 @@ func (f *fanOut) planRedrive(ctx context.Context) (batch, error) {
 	run := f.run
 	if f.handler.Target != media.Accounts {
 		// All of them stand under account 0. A limit of 0 means this one account.
-		parts, _, _, err := f.store.MarkedParts(ctx, run.ID, -1, 0)
+		parts, _, _, err := f.loop.store.MarkedParts(ctx, run.ID, -1, 0)
 		parts = slices.DeleteFunc(parts, func(p store.AccountPart) bool { return p.AccountID != 0 })
 		return f.rest(f.anyDead(parts)), err
 	}
-	parts, through, last, err := f.store.MarkedParts(ctx, run.ID, run.Cursor, f.batch)
+	parts, through, last, err := f.loop.store.MarkedParts(ctx, run.ID, run.Cursor, f.batch)
 	if err != nil {
 		return batch{}, err
 	}
@@ -65,7 +64,7 @@ func (f *fanOut) withoutParked(ctx context.Context, parts []store.AccountPart) (
 			ids = append(ids, p.AccountID)
 		}
 	}
-	accounts, err := f.store.FanOutAccountsOf(ctx, f.run.Media, ids)
+	accounts, err := f.loop.store.FanOutAccountsOf(ctx, f.run.Media, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -79,39 +78,4 @@ func (f *fanOut) withoutParked(ctx context.Context, parts []store.AccountPart) (
 		f.note = cmp.Or(f.note, "left out accounts that are parked or gone: their subtasks stay dead")
 	}
 	return parts, nil
-}
-
-// keepDead is the upkeep of dead subtasks.
-func (t *term) keepDead(ctx context.Context) error {
-	if err := t.settleRedrives(ctx); err != nil {
-		return err
-	}
-	counts, err := t.store.CountDeadByMedia(ctx)
-	if err != nil {
-		return err
-	}
-	t.setByMedia(t.metrics.dead, counts)
-	return nil
-}
-
-// settleRedrives lets go of the dead subtasks of runs that have ended, or are gone. Not before: what a run has made may
-// still be cancelled or expire, and is dead then as it was.
-func (t *term) settleRedrives(ctx context.Context) error {
-	runs, err := t.store.Redrives(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range runs {
-		run, err := t.store.Run(ctx, id)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if err == nil && run.State.Open() {
-			continue
-		}
-		if err := t.store.SettleRedrive(ctx, t.lease, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -170,7 +170,7 @@ func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 		},
 		"after it marked all": func(b *bench, tm *term, runID int64) {
 			run := b.run(runID)
-			require.NoError(b.t, (&fanOut{term: tm, run: &run}).markDead(b.t.Context()))
+			require.NoError(b.t, (&fanOut{loop: tm.fanOuts, run: &run}).markDead(b.t.Context()))
 		},
 		"before all were sent, unsettled": func(b *bench, tm *term, runID int64) {
 			b.broker.fail = func(n int) error { return map[int]error{3: dead}[n] }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/base/failpoint"
 	"adsync/base/store"
 	"adsync/base/task"
 )
@@ -15,8 +14,11 @@ const (
 	answersPage   = 1000 // runs read at a time
 )
 
-// rounds is what the planner remembers of the tasks that start after others.
+// rounds plans the tasks that start after others.
 type rounds struct {
+	store    roundStore
+	isPaused func(*loadedTask) bool
+
 	tasks map[int64]*loadedTask
 	// from is the run id below which all runs of a predecessor are answered by a successor, or will never have to be.
 	from     map[pair]int64
@@ -24,9 +26,15 @@ type rounds struct {
 	lookedAt time.Time       // by this process's clock
 }
 
-type pair struct{ successor, predecessor int64 }
+// roundStore is what rounds read.
+type roundStore interface {
+	TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[int64]bool, error)
+	AnyUnanswered(ctx context.Context, successor, predecessor, from int64) (found bool, next int64, err error)
+	Unanswered(ctx context.Context, successor, predecessor, from int64, limit int) ([]int64, error)
+	LastTicks(ctx context.Context, taskID int64, limit int) ([]store.Tick, error)
+}
 
-func newRounds() rounds { return rounds{tasks: map[int64]*loadedTask{}, from: map[pair]int64{}} }
+type pair struct{ successor, predecessor int64 }
 
 // sync takes over the tasks of a list. Only runs that were made since the task was told to start after others count:
 // ids hold their time.
@@ -57,21 +65,20 @@ func (r *rounds) lower(run *store.Run) {
 	}
 }
 
-// planRounds makes a tick of each task whose predecessors all have ended runs that it has not answered. The tick answers
+// plan has makeRound make a tick of each task whose predecessors all have ended runs that it has not answered. The tick answers
 // all of them; while its own run is open there is no other, so that at most one round waits. No times are compared: which
 // runs a round is about is what the ledger says.
-func (t *term) planRounds(ctx context.Context) error {
-	r := &t.plan.rounds
+func (r *rounds) plan(ctx context.Context, makeRound func(ctx context.Context, taskID int64, answers map[int64][]int64) error) error {
 	if len(r.tasks) == 0 || (!r.lookedAt.IsZero() && clock.Since(r.lookedAt) < roundInterval) {
 		return nil
 	}
 	var ids []int64
 	for id, tk := range r.tasks {
-		if !t.isPaused(tk) {
+		if !r.isPaused(tk) {
 			ids = append(ids, id)
 		}
 	}
-	open, err := t.store.TasksWithOpenTicks(ctx, ids)
+	open, err := r.store.TasksWithOpenTicks(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -79,14 +86,14 @@ func (t *term) planRounds(ctx context.Context) error {
 		if open[id] {
 			continue
 		}
-		answers, err := t.unanswered(ctx, r.tasks[id])
+		answers, err := r.unanswered(ctx, r.tasks[id])
 		if err != nil {
 			return err
 		}
 		if answers == nil {
 			continue
 		}
-		if err := t.makeRound(ctx, id, answers); err != nil {
+		if err := makeRound(ctx, id, answers); err != nil {
 			return err
 		}
 	}
@@ -96,14 +103,14 @@ func (t *term) planRounds(ctx context.Context) error {
 
 // unanswered returns all ended runs of each predecessor, or nil if one has none. Mostly one has none: before it reads all
 // of any it asks each whether it has one.
-func (t *term) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]int64, error) {
+func (r *rounds) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]int64, error) {
 	for _, predecessor := range tk.after {
 		p := pair{tk.ID, predecessor}
-		found, from, err := t.store.AnyUnanswered(ctx, tk.ID, predecessor, t.plan.rounds.from[p])
+		found, from, err := r.store.AnyUnanswered(ctx, tk.ID, predecessor, r.from[p])
 		if err != nil {
 			return nil, err
 		}
-		t.plan.rounds.from[p] = from
+		r.from[p] = from
 		if !found {
 			return nil, nil
 		}
@@ -111,8 +118,8 @@ func (t *term) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]int6
 	answers := map[int64][]int64{}
 	for _, predecessor := range tk.after {
 		var all []int64
-		for from := t.plan.rounds.from[pair{tk.ID, predecessor}]; ; {
-			runs, err := t.store.Unanswered(ctx, tk.ID, predecessor, from, answersPage)
+		for from := r.from[pair{tk.ID, predecessor}]; ; {
+			runs, err := r.store.Unanswered(ctx, tk.ID, predecessor, from, answersPage)
 			if err != nil {
 				return nil, err
 			}
@@ -125,28 +132,4 @@ func (t *term) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]int6
 		answers[predecessor] = all
 	}
 	return answers, nil
-}
-
-func (t *term) makeRound(ctx context.Context, taskID int64, answers map[int64][]int64) error {
-	now := t.clock.Now()
-	newest, err := t.store.LastTicks(ctx, taskID, 1)
-	if err != nil {
-		return err
-	}
-	ticks := []store.Tick{{TaskID: taskID, PlannedAt: now, MadeAt: now}}
-	if len(newest) > 0 && !newest[0].PlannedAt.Before(now) {
-		// The clock stands, or was set back. The ledger has a moment once, and a round is a moment of its own.
-		ticks[0].PlannedAt = newest[0].PlannedAt.Add(time.Millisecond)
-	}
-	t.plan.nameRuns(ticks, now)
-	tick := ticks[0]
-	err = t.store.AddRound(ctx, t.lease, store.Round{Tick: tick, Answers: answers})
-	failpoint.Hit("producer.round.added")
-	if err == nil {
-		_, err = t.runsForTicks(ctx, tick.RunID)
-	}
-	if err != nil {
-		t.plan.repairedAt = time.Time{}
-	}
-	return err
 }

@@ -22,7 +22,7 @@ func (b *bench) endRuns(name string, state task.RunState) {
 
 // planAll is a pass of the leader, and the look for rounds in it is not skipped.
 func (t *term) planAll(tb require.TestingT) {
-	t.plan.rounds.lookedAt = time.Time{}
+	t.rounds.lookedAt = time.Time{}
 	require.NoError(tb, t.planRuns(context.Background()))
 }
 
@@ -187,7 +187,7 @@ func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	tm.planAll(t)
 	b.endRuns("a", task.RunSucceeded)
 	b.exec(b.store.Data, "ALTER TABLE run RENAME TO away")
-	tm.plan.rounds.lookedAt = time.Time{}
+	tm.rounds.lookedAt = time.Time{}
 	require.Error(t, tm.planRuns(t.Context()))
 	b.exec(b.store.Data, "ALTER TABLE away RENAME TO run")
 	answered := b.runsOf("a")[0].ID

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"adsync/base/clock"
 	"adsync/base/failpoint"
+	"adsync/base/lease"
 	"adsync/base/store"
 	"adsync/base/task"
-	"adsync/base/timer"
+	"adsync/base/telemetry"
 )
 
 // Orders by hand stop work: pauses and cancels. Consumers obey them by themselves, each within a second or two. What is
@@ -30,102 +31,111 @@ const (
 	releaseLots    = 20
 )
 
-// stops are the orders as the leader last read them.
-type stops struct {
-	last     atomic.Pointer[task.Stops]
-	told     map[int64]task.StopVerb // those that were logged; of the loop that reads them alone
-	releases map[int64]*release      // by pause; of the same loop
-	// ended counts the subtasks that this leader has ended for each cancel; of the loop that ends them alone.
-	ended map[int64]int
+// stopOrders is the loop that is to be quick: what was ordered holds a second or two later.
+type stopOrders struct {
+	turns   turns
+	store   stopStore
+	lease   lease.Lease
+	waiting clock.Clock
+	tables  *logTables
+	queue   *fanOutQueue
+	stops   *stopList
+	release releaser
+	metrics *metrics
+	logger  *slog.Logger
+	causes  *telemetry.CauseLog
+
+	told     map[int64]task.StopVerb // the orders that were logged
+	releases map[int64]*released     // by pause
 }
 
-// release is how far the release of what waits for a pause has come.
-type release struct {
+// released is how far the release of what waits for a pause has come.
+type released struct {
 	next     time.Time // when its next lot is due
 	subtasks int
 }
 
-func newStops() *stops {
-	return &stops{told: map[int64]task.StopVerb{}, releases: map[int64]*release{}, ended: map[int64]int{}}
+// stopStore is the orders, and the runs that they are about.
+type stopStore interface {
+	ActiveStops(ctx context.Context) ([]task.Stop, error)
+	Stop(ctx context.Context, id int64) (task.Stop, error)
+	PausesWaitedFor(ctx context.Context) ([]int64, error)
+	MarkCancelled(ctx context.Context, l lease.Lease, stopID int64, runIDs []int64, note string) error
+	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+	stopEnder
+	fanOutEnder
 }
 
-// list returns the orders; before they were read it has none.
-func (s *stops) list() *task.Stops {
-	if list := s.last.Load(); list != nil {
-		return list
-	}
-	return &task.Stops{}
+// stopEnder ends an order, and lists the runs that it takes.
+type stopEnder interface {
+	RunsTaken(ctx context.Context, stop task.Stop) ([]store.StoppedRun, error)
+	EndStop(ctx context.Context, l lease.Lease, id int64, now time.Time) error
+}
+
+// Run keeps to the orders until ctx ends.
+func (s *stopOrders) Run(ctx context.Context) error {
+	return s.turns.run(ctx, s.keepStops, every(stopInterval))
 }
 
 // awaitStops reads the orders for the first time, however long it takes: before that a leader must begin nothing, for it
 // may be paused. It tells whether they were read before ctx ended.
-func (t *term) awaitStops(ctx context.Context) bool {
+func (s *stopOrders) awaitStops(ctx context.Context) bool {
 	for ctx.Err() == nil {
-		list, err := t.store.ActiveStops(ctx)
+		list, err := s.store.ActiveStops(ctx)
 		if err == nil {
-			t.stops.last.Store(task.NewStops(list))
+			s.stops.set(list)
 			return true
 		}
 		if ctx.Err() == nil {
-			t.causes.Report(slog.LevelError, "stops", "pauses and cancels cannot be read, so the leader does not begin; trying again", err)
+			s.causes.Report(slog.LevelError, "stops", "pauses and cancels cannot be read, so the leader does not begin; trying again", err)
 		}
 		waitFor(ctx, stopInterval, nil)
 	}
 	return false
 }
 
-// pausedTask tells whether a task is to make no ticks now.
-func (t *term) pausedTask(taskID int64, media string) bool {
-	return t.stops.list().Paused(task.Subject{TaskID: taskID, Media: media}, t.waiting.Now()) != nil
-}
-
-// stopOf returns the order by which the fan-out of a run is to rest, or nil.
-func (t *term) stopOf(run *store.Run) *task.Stop {
-	return t.stops.list().Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, t.waiting.Now())
-}
-
 // keepStops is the pass that is to be quick: it reads the orders, ends pauses whose time is over, cuts off the fan-outs of
 // what is cancelled, and releases what waits for pauses that have ended.
-func (t *term) keepStops(ctx context.Context) error {
+func (s *stopOrders) keepStops(ctx context.Context) error {
 	// Before the orders: a subtask may not wait for one that is younger than our list of them.
-	waitedFor, err := t.store.PausesWaitedFor(ctx)
+	waitedFor, err := s.store.PausesWaitedFor(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := t.store.ActiveStops(ctx)
+	list, err := s.store.ActiveStops(ctx)
 	if err != nil {
 		return err
 	}
-	t.stops.last.Store(task.NewStops(list))
-	now := t.waiting.Now()
-	errs := []error{t.tellStops(ctx, list)}
+	s.stops.set(list)
+	now := s.waiting.Now()
+	errs := []error{s.tellStops(ctx, list)}
 	holding := map[int64]bool{}
 	for _, stop := range list {
 		switch {
 		case stop.Verb == task.Cancel:
-			errs = append(errs, t.cancelRuns(ctx, stop))
+			errs = append(errs, s.cancelRuns(ctx, stop))
 		case stop.InForce(now):
 			holding[stop.ID] = true
 		default:
-			errs = append(errs, t.store.EndStop(ctx, t.lease, stop.ID, now))
+			errs = append(errs, s.store.EndStop(ctx, s.lease, stop.ID, now))
 		}
 	}
-	errs = append(errs, t.endRunPauses(ctx, list, now))
+	errs = append(errs, s.endRunPauses(ctx, list, now))
 	for _, id := range waitedFor {
 		if !holding[id] {
-			errs = append(errs, t.releasePaused(ctx, id, now))
+			errs = append(errs, s.releasePaused(ctx, id, now))
 		}
 	}
-	for id := range t.stops.releases {
+	for id := range s.releases {
 		if !slices.Contains(waitedFor, id) {
-			t.tellReleased(id)
+			s.tellReleased(id)
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // endRunPauses ends the pauses of runs that have ended: nobody would think of lifting them.
-func (t *term) endRunPauses(ctx context.Context, list []task.Stop, now time.Time) error {
+func (s *stopOrders) endRunPauses(ctx context.Context, list []task.Stop, now time.Time) error {
 	pauses := map[int64]int64{} // by run
 	var ids []int64
 	for _, stop := range list {
@@ -134,50 +144,50 @@ func (t *term) endRunPauses(ctx context.Context, list []task.Stop, now time.Time
 			ids = append(ids, stop.TargetID())
 		}
 	}
-	runs, err := t.store.Runs(ctx, ids)
+	runs, err := s.store.Runs(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for i := range runs {
 		if !runs[i].State.Open() {
-			err = errors.Join(err, t.store.EndStop(ctx, t.lease, pauses[runs[i].ID], now))
+			err = errors.Join(err, s.store.EndStop(ctx, s.lease, pauses[runs[i].ID], now))
 		}
 	}
 	return err
 }
 
 // tellStops logs what begins and what ends, once each, and counts what is active.
-func (t *term) tellStops(ctx context.Context, list []task.Stop) error {
+func (s *stopOrders) tellStops(ctx context.Context, list []task.Stop) error {
 	active := map[int64]bool{}
 	counts := map[task.StopVerb]float64{task.Pause: 0, task.Cancel: 0}
 	for _, stop := range list {
 		active[stop.ID] = true
 		counts[stop.Verb]++
-		if _, told := t.stops.told[stop.ID]; told {
+		if _, told := s.told[stop.ID]; told {
 			continue
 		}
-		t.stops.told[stop.ID] = stop.Verb
+		s.told[stop.ID] = stop.Verb
 		text := "work is paused by an order"
 		if stop.Verb == task.Cancel {
 			text = "work is cancelled by an order"
 		}
-		t.logger.Info(text, slices.Concat(about(stop), []any{"until", stop.Until})...) //nolint:sloglint // One of two constants.
+		s.logger.Info(text, slices.Concat(about(stop), []any{"until", stop.Until})...) //nolint:sloglint // One of two constants.
 	}
 	for verb, n := range counts {
-		t.metrics.stops.WithLabelValues(string(verb)).Set(n)
+		s.metrics.stops.WithLabelValues(string(verb)).Set(n)
 	}
-	for id, verb := range t.stops.told {
+	for id, verb := range s.told {
 		if active[id] {
 			continue
 		}
 		if verb == task.Pause {
-			stop, err := t.store.Stop(ctx, id)
+			stop, err := s.store.Stop(ctx, id)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
-			t.logger.Info("a pause has ended", append(about(stop), "lifted_by", stop.EndedBy)...)
+			s.logger.Info("a pause has ended", append(about(stop), "lifted_by", stop.EndedBy)...)
 		}
-		delete(t.stops.told, id)
+		delete(s.told, id)
 	}
 	return nil
 }
@@ -188,22 +198,22 @@ func about(stop task.Stop) []any {
 
 // releasePaused makes due what waits for a pause that has ended, however it ended and however long ago: a consumer may
 // learn of the end a little later than we do. It goes no further than the moments of a few passes: the next pass goes on.
-func (t *term) releasePaused(ctx context.Context, pauseID int64, now time.Time) error {
-	r := t.stops.releases[pauseID]
+func (s *stopOrders) releasePaused(ctx context.Context, pauseID int64, now time.Time) error {
+	r := s.releases[pauseID]
 	if r == nil {
-		r = &release{}
-		t.stops.releases[pauseID] = r
+		r = &released{}
+		s.releases[pauseID] = r
 	}
 	if r.next.Before(now) {
 		r.next = now
 	}
 	for end := now.Add(releaseLots * releaseSpacing); r.next.Before(end); r.next = r.next.Add(releaseSpacing) {
-		list, err := t.release(ctx, task.PauseRef(pauseID), r.next)
+		list, err := s.release.lot(ctx, task.PauseRef(pauseID), r.next)
 		if err != nil {
 			return err
 		}
 		if len(list) == 0 {
-			t.tellReleased(pauseID)
+			s.tellReleased(pauseID)
 			break
 		}
 		r.subtasks += len(list)
@@ -212,35 +222,21 @@ func (t *term) releasePaused(ctx context.Context, pauseID int64, now time.Time) 
 	return nil
 }
 
-// release makes due a lot of what waits for something, and returns it.
-func (t *term) release(ctx context.Context, ref string, due time.Time) ([]store.Due, error) {
-	list, err := t.store.Release(ctx, ref, due, releaseAtOnce)
-	if err != nil || len(list) == 0 || t.timer == nil {
-		return list, err
-	}
-	entries := make([]timer.Entry, len(list))
-	for i, d := range list {
-		entries[i] = timer.Entry{Key: d.Key, Delivery: d.Delivery, DueAt: d.DueAt}
-	}
-	t.timer.Add(ctx, entries)
-	return list, nil
-}
-
 // tellReleased logs that nothing waits for a pause any more.
-func (t *term) tellReleased(pauseID int64) {
-	if r := t.stops.releases[pauseID]; r.subtasks > 0 {
-		t.logger.Info("subtasks go on after a pause", "order", pauseID, "subtasks", r.subtasks)
+func (s *stopOrders) tellReleased(pauseID int64) {
+	if r := s.releases[pauseID]; r.subtasks > 0 {
+		s.logger.Info("subtasks go on after a pause", "order", pauseID, "subtasks", r.subtasks)
 	}
-	delete(t.stops.releases, pauseID)
+	delete(s.releases, pauseID)
 }
 
 // cancelRuns marks the runs that a cancel takes, so that they end as cancelled, and ends their fan-outs where they stand:
 // only then is their total known. An account's cancel takes no run as a whole.
-func (t *term) cancelRuns(ctx context.Context, stop task.Stop) error {
+func (s *stopOrders) cancelRuns(ctx context.Context, stop task.Stop) error {
 	if stop.Kind == task.StopAccount {
 		return nil
 	}
-	runs, err := t.store.RunsTaken(ctx, stop)
+	runs, err := s.store.RunsTaken(ctx, stop)
 	if err != nil {
 		return err
 	}
@@ -251,7 +247,7 @@ func (t *term) cancelRuns(ctx context.Context, stop task.Stop) error {
 		}
 	}
 	for some := range slices.Chunk(fresh, cancelAtOnce) {
-		if err := t.store.MarkCancelled(ctx, t.lease, stop.ID, some, stop.Text()); err != nil {
+		if err := s.store.MarkCancelled(ctx, s.lease, stop.ID, some, stop.Text()); err != nil {
 			return err
 		}
 	}
@@ -260,7 +256,7 @@ func (t *term) cancelRuns(ctx context.Context, stop task.Stop) error {
 		if run.State != task.RunFanningOut {
 			continue
 		}
-		if err := t.cutFanOut(ctx, run.ID, stop.Text()); err != nil {
+		if err := s.cutFanOut(ctx, run.ID, stop.Text()); err != nil {
 			return err
 		}
 	}
@@ -269,135 +265,18 @@ func (t *term) cancelRuns(ctx context.Context, stop task.Stop) error {
 
 // cutFanOut ends the fan-out of a run that is cancelled, unless it is under way: then it rests after its present step, and
 // the next pass ends it. Nobody else adds subtasks meanwhile, so that they are counted exactly.
-func (t *term) cutFanOut(ctx context.Context, runID int64, why string) error {
-	t.mu.Lock()
-	busy := t.active[runID]
-	t.active[runID] = true
-	t.mu.Unlock()
-	if busy {
+func (s *stopOrders) cutFanOut(ctx context.Context, runID int64, why string) error {
+	if !s.queue.begin(runID) {
 		return nil
 	}
-	defer func() {
-		t.mu.Lock()
-		delete(t.active, runID)
-		delete(t.paced, runID)
-		t.mu.Unlock()
-	}()
+	defer s.queue.end(runID)
 	// A fan-out that never began has no table to count in.
-	logDay := task.LogDay(runID)
-	if err := t.once("log "+logDay.String(), func() error { return t.store.EnsureLogTable(ctx, logDay) }); err != nil {
+	if err := s.tables.ensure(ctx, task.LogDay(runID)); err != nil {
 		return err
 	}
-	err := t.store.FinishFanOut(ctx, t.lease, runID, task.RunCancelled, why, t.waiting.Now())
+	err := s.store.FinishFanOut(ctx, s.lease, runID, task.RunCancelled, why, s.waiting.Now())
 	if errors.Is(err, store.ErrRunChanged) {
 		return nil // It has ended by itself.
 	}
 	return err
-}
-
-// cancelOpen is the pass that may take its time: it ends the open subtasks of what is cancelled, whether they wait in
-// Kafka, for a retry, for quota or for a pause, and the cancels that are carried out. A subtask that ends by itself in the
-// same moment counts as what came first.
-func (t *term) cancelOpen(ctx context.Context) error {
-	var errs []error
-	for _, stop := range t.stops.list().All() {
-		if stop.Verb != task.Cancel {
-			continue
-		}
-		done, err := t.cancelSubtasks(ctx, stop)
-		if err == nil && done {
-			err = t.store.EndStop(ctx, t.lease, stop.ID, t.waiting.Now())
-			if err == nil {
-				t.logger.Info("a cancel is carried out", append(about(stop), "subtasks", t.stops.ended[stop.ID])...)
-				delete(t.stops.ended, stop.ID)
-			}
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// cancelSubtasks ends what it finds, and tells whether nothing more can come that the cancel takes.
-func (t *term) cancelSubtasks(ctx context.Context, stop task.Stop) (done bool, err error) {
-	// Before the runs: an order that is taken in between has its run.
-	orders, err := t.store.OpenOrdersUntil(ctx, stop.Through())
-	if err != nil {
-		return false, err
-	}
-	runs, err := t.store.RunsTaken(ctx, stop)
-	if err != nil {
-		return false, err
-	}
-	if stop.Kind == task.StopAccount {
-		done, err = t.cancelAccount(ctx, stop, runs)
-	} else {
-		done = len(runs) == 0
-		for _, run := range runs {
-			if run.CancelID == 0 {
-				continue // It is marked in a moment; unmarked it could end as something else.
-			}
-			if err = t.cancelRun(ctx, stop, run); err != nil {
-				break
-			}
-		}
-	}
-	lingered := !t.waiting.Now().Before(stop.OrderedAt.Add(cancelLinger))
-	return done && lingered && orders == 0, err
-}
-
-func (t *term) cancelRun(ctx context.Context, stop task.Stop, run store.StoppedRun) error {
-	for after := (task.Key{RunID: run.ID}); ; {
-		open, err := t.store.OpenSubtasksOf(ctx, run.ID, after, cancelAtOnce)
-		if err != nil || len(open) == 0 {
-			return err
-		}
-		if err := t.cancelSome(ctx, stop, run.TaskID, open); err != nil {
-			return err
-		}
-		after = open[len(open)-1].Key
-	}
-}
-
-// cancelAccount ends the account's subtasks in all runs. A run that is still being fanned out may get to the account
-// later.
-func (t *term) cancelAccount(ctx context.Context, stop task.Stop, runs []store.StoppedRun) (done bool, err error) {
-	done = true
-	for len(runs) > 0 {
-		table := store.LogTable(runs[0].ID)
-		var some []int64
-		for len(runs) > 0 && len(some) < cancelAtOnce && store.LogTable(runs[0].ID) == table {
-			done = done && runs[0].State != task.RunFanningOut
-			some = append(some, runs[0].ID)
-			runs = runs[1:]
-		}
-		open, err := t.store.OpenSubtasksOfAccount(ctx, some, stop.TargetID())
-		if err != nil {
-			return false, err
-		}
-		for part := range slices.Chunk(open, cancelAtOnce) {
-			done = false // The next pass looks whether all of them were as read.
-			if err := t.cancelSome(ctx, stop, 0, part); err != nil {
-				return false, err
-			}
-		}
-	}
-	return done, nil
-}
-
-func (t *term) cancelSome(ctx context.Context, stop task.Stop, taskID int64, open []store.OpenSubtask) error {
-	now := t.waiting.Now()
-	outcomes := make([]store.Outcome, len(open))
-	for i, o := range open {
-		outcomes[i] = store.Outcome{
-			Key: o.Key, TaskID: taskID, Delivery: o.Delivery, Attempt: o.Attempt,
-			State: task.Cancelled, EndedAt: now, ErrorText: stop.Text(),
-		}
-	}
-	stale, err := t.store.ApplyLeaderOutcomes(ctx, t.lease, outcomes)
-	if err != nil {
-		return err
-	}
-	t.stops.ended[stop.ID] += len(open) - stale
-	failpoint.Hit("producer.cancel.some_ended")
-	return nil
 }

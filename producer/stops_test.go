@@ -302,7 +302,7 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 	lots := (waiting + lot - 1) / lot
 	require.Equal(t, start.Add(time.Duration(lots-1)*releaseSpacing), latest, "one lot after the other, over all passes")
 	require.NoError(t, tm.keepStops(t.Context()))
-	require.Empty(t, tm.stops.releases)
+	require.Empty(t, tm.releases)
 }
 
 func TestCancel_CutsAFanOutAndEndsWhatItMade(t *testing.T) {
@@ -431,8 +431,8 @@ func TestCancel_IsCarriedOnByTheNextLeader(t *testing.T) {
 	cut := first.order(b, taskID, task.Order{By: "otto"})
 	require.NoError(t, first.fan(b, runID))
 	cancel := b.stop(task.Cancel, task.StopTask, id(taskID), 0)
-	require.NoError(t, first.store.MarkCancelled(t.Context(), first.lease, cancel.ID, []int64{runID, cut}, cancel.Text()))
-	open, err := first.store.OpenSubtasksOf(t.Context(), runID, task.Key{}, 12)
+	require.NoError(t, b.store.MarkCancelled(t.Context(), first.lease, cancel.ID, []int64{runID, cut}, cancel.Text()))
+	open, err := b.store.OpenSubtasksOf(t.Context(), runID, task.Key{}, 12)
 	require.NoError(t, err)
 	require.NoError(t, first.cancelSome(t.Context(), cancel, taskID, open))
 	require.Equal(t, map[task.State]int64{task.Waiting: 18, task.Cancelled: 12}, b.rows(runID))

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/lease"
 	"adsync/base/store"
-	"adsync/base/timer"
 )
 
 // A message can be lost: a log that was made anew, a retention that was too short, a header that nobody could read. Then
@@ -25,8 +27,18 @@ const (
 	sweptNames  = 3    // named in the log of a pass
 )
 
-// sweeper is what the sweep remembers between its passes; nothing else reads it.
+// sweeper is the loop that finds lost messages.
 type sweeper struct {
+	turns   turns
+	store   sweepStore
+	lease   lease.Lease
+	waiting clock.Clock
+	timer   Timer // may be nil
+	broker  Broker
+	brakes  *brakes
+	metrics *metrics
+	logger  *slog.Logger
+
 	// done holds the runs whose first deliveries were judged whole. None can come back to its first delivery, so that a
 	// run whose subtasks all wait for retries is not read again and again.
 	done map[int64]bool
@@ -34,6 +46,20 @@ type sweeper struct {
 	// same: a leader of a partition that has just changed may tell of a shorter log.
 	gone, goneBefore map[any]bool
 	swept            swept // by the pass
+}
+
+// sweepStore is what waits for messages.
+type sweepStore interface {
+	RunningRuns(ctx context.Context, after int64, limit int) ([]store.RunningRun, error)
+	FirstDeliveries(ctx context.Context, run store.RunningRun, after store.AccountPart, limit int) ([]store.LostSubtask, error)
+	SentRanges(ctx context.Context) ([]store.SentRange, error)
+	SentWithin(ctx context.Context, r store.SentRange, before time.Time, limit int) ([]store.LostSubtask, error)
+	DeferLost(ctx context.Context, l lease.Lease, lost []store.LostSubtask, now time.Time) ([]store.Due, error)
+}
+
+// Run sweeps until ctx ends.
+func (s *sweeper) Run(ctx context.Context) error {
+	return s.turns.run(ctx, s.sweep, every(sweepInterval))
 }
 
 // swept is what a pass has sent again. It is one line of the log: a topic that is lost loses messages of every run.
@@ -54,23 +80,19 @@ func (s *swept) add(places *int, subtasks int, name string) {
 	}
 }
 
-func newSweeper() sweeper {
-	return sweeper{done: map[int64]bool{}, gone: map[any]bool{}, goneBefore: map[any]bool{}}
-}
-
 // sweep is one pass. A lane that cannot be judged harms no other.
-func (t *term) sweep(ctx context.Context) error {
-	t.sweeper.goneBefore, t.sweeper.gone = t.sweeper.gone, map[any]bool{}
-	t.sweeper.swept = swept{}
-	defer t.tellSwept()
-	return errors.Join(t.sweepFirst(ctx), t.sweepSent(ctx))
+func (s *sweeper) sweep(ctx context.Context) error {
+	s.goneBefore, s.gone = s.gone, map[any]bool{}
+	s.swept = swept{}
+	defer s.tellSwept()
+	return errors.Join(s.sweepFirst(ctx), s.sweepSent(ctx))
 }
 
 // tellSwept logs what the pass has sent again, also when it was cut short.
-func (t *term) tellSwept() {
-	if s := t.sweeper.swept; s.subtasks > 0 {
-		t.logger.Warn("messages were lost; their subtasks are sent again",
-			"subtasks", s.subtasks, "runs", s.runs, "partitions", s.partitions, "first", s.first)
+func (s *sweeper) tellSwept() {
+	if pass := s.swept; pass.subtasks > 0 {
+		s.logger.Warn("messages were lost; their subtasks are sent again",
+			"subtasks", pass.subtasks, "runs", pass.runs, "partitions", pass.partitions, "first", pass.first)
 	}
 }
 
@@ -124,12 +146,12 @@ func (s *sweeper) sure(what any, v verdict) bool {
 }
 
 // sweepFirst judges the first deliveries of runs whose fan-out has ended.
-func (t *term) sweepFirst(ctx context.Context) error {
+func (s *sweeper) sweepFirst(ctx context.Context) error {
 	byLane := map[store.LaneName][]store.RunningRun{}
 	open := map[int64]bool{}
 	oldest := map[store.LaneName]time.Time{}
 	for after := int64(0); ; {
-		runs, err := t.store.RunningRuns(ctx, after, sweepRuns)
+		runs, err := s.store.RunningRuns(ctx, after, sweepRuns)
 		if err != nil {
 			return err
 		}
@@ -140,7 +162,7 @@ func (t *term) sweepFirst(ctx context.Context) error {
 				oldest[name] = run.CreatedAt
 			}
 			// A run without offsets has sent no first delivery.
-			if !t.sweeper.done[run.ID] && len(run.Offsets) > 0 {
+			if !s.done[run.ID] && len(run.Offsets) > 0 {
 				byLane[name] = append(byLane[name], run)
 			}
 		}
@@ -149,45 +171,45 @@ func (t *term) sweepFirst(ctx context.Context) error {
 		}
 		after = runs[len(runs)-1].ID
 	}
-	maps.DeleteFunc(t.sweeper.done, func(id int64, _ bool) bool { return !open[id] })
-	t.tellOldest(oldest)
+	maps.DeleteFunc(s.done, func(id int64, _ bool) bool { return !open[id] })
+	s.tellOldest(oldest)
 	var errs []error
 	for _, name := range slices.SortedFunc(maps.Keys(byLane), compareLanes) {
-		errs = append(errs, t.sweepLane(ctx, name, byLane[name]))
+		errs = append(errs, s.sweepLane(ctx, name, byLane[name]))
 	}
 	return errors.Join(errs...)
 }
 
 // tellOldest tells the age of the oldest run of each lane, which is all that age is good for.
-func (t *term) tellOldest(oldest map[store.LaneName]time.Time) {
-	t.metrics.oldestRun.Reset()
-	now := t.waiting.Now()
+func (s *sweeper) tellOldest(oldest map[store.LaneName]time.Time) {
+	s.metrics.oldestRun.Reset()
+	now := s.waiting.Now()
 	for name, at := range oldest {
-		t.metrics.oldestRun.WithLabelValues(name.Media, name.Lane).Set(max(now.Sub(at), 0).Seconds())
-		t.brakes.begin(name) // So that the lane is looked at, whether it has tasks or not.
+		s.metrics.oldestRun.WithLabelValues(name.Media, name.Lane).Set(max(now.Sub(at), 0).Seconds())
+		s.brakes.begin(name) // So that the lane is looked at, whether it has tasks or not.
 	}
 }
 
-func (t *term) sweepLane(ctx context.Context, name store.LaneName, runs []store.RunningRun) error {
-	partitions, err := t.partitions(ctx, name)
+func (s *sweeper) sweepLane(ctx context.Context, name store.LaneName, runs []store.RunningRun) error {
+	partitions, err := s.partitions(ctx, name)
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
-		if !t.sweeper.sure(run.ID, judgeRun(run.Offsets, partitions)) {
+		if !s.sure(run.ID, judgeRun(run.Offsets, partitions)) {
 			continue
 		}
-		if err := t.sweepRun(ctx, run); err != nil {
+		if err := s.sweepRun(ctx, run); err != nil {
 			return err
 		}
-		t.sweeper.done[run.ID] = true
+		s.done[run.ID] = true
 	}
 	return nil
 }
 
 // partitions reads where a lane's logs and their group are, by partition.
-func (t *term) partitions(ctx context.Context, name store.LaneName) (map[int]broker.PartitionOffsets, error) {
-	offsets, err := t.broker.Offsets(ctx, t.broker.GroupName(name.Media, name.Lane), t.broker.TopicName(name.Media, name.Lane))
+func (s *sweeper) partitions(ctx context.Context, name store.LaneName) (map[int]broker.PartitionOffsets, error) {
+	offsets, err := s.broker.Offsets(ctx, s.broker.GroupName(name.Media, name.Lane), s.broker.TopicName(name.Media, name.Lane))
 	if err != nil {
 		return nil, err
 	}
@@ -199,17 +221,17 @@ func (t *term) partitions(ctx context.Context, name store.LaneName) (map[int]bro
 }
 
 // sweepRun sends what of a run still waits for its first delivery.
-func (t *term) sweepRun(ctx context.Context, run store.RunningRun) error {
+func (s *sweeper) sweepRun(ctx context.Context, run store.RunningRun) error {
 	n := 0
 	defer func() {
-		t.sweeper.swept.add(&t.sweeper.swept.runs, n, fmt.Sprintf("run %d of %s in %s:%s", run.ID, run.TaskName, run.Media, run.Lane))
+		s.swept.add(&s.swept.runs, n, fmt.Sprintf("run %d of %s in %s:%s", run.ID, run.TaskName, run.Media, run.Lane))
 	}()
 	for after := (store.AccountPart{AccountID: -1}); ctx.Err() == nil; {
-		lost, err := t.store.FirstDeliveries(ctx, run, after, sweepAtOnce)
+		lost, err := s.store.FirstDeliveries(ctx, run, after, sweepAtOnce)
 		if err != nil {
 			return err
 		}
-		some, err := t.deferLost(ctx, lost)
+		some, err := s.deferLost(ctx, lost)
 		n += some
 		if err != nil || len(lost) < sweepAtOnce {
 			return err
@@ -221,28 +243,22 @@ func (t *term) sweepRun(ctx context.Context, run store.RunningRun) error {
 }
 
 // deferLost makes lost subtasks due now, and tells the timer.
-func (t *term) deferLost(ctx context.Context, lost []store.LostSubtask) (int, error) {
+func (s *sweeper) deferLost(ctx context.Context, lost []store.LostSubtask) (int, error) {
 	if len(lost) == 0 {
 		return 0, nil
 	}
-	due, err := t.store.DeferLost(ctx, t.lease, lost, t.waiting.Now())
+	due, err := s.store.DeferLost(ctx, s.lease, lost, s.waiting.Now())
 	if err != nil {
 		return 0, err
 	}
-	t.metrics.swept.WithLabelValues(lost[0].Media, lost[0].Lane).Add(float64(len(due)))
-	if t.timer != nil {
-		entries := make([]timer.Entry, len(due))
-		for i, d := range due {
-			entries[i] = timer.Entry{Key: d.Key, Delivery: d.Delivery, DueAt: d.DueAt}
-		}
-		t.timer.Add(ctx, entries)
-	}
+	s.metrics.swept.WithLabelValues(lost[0].Media, lost[0].Lane).Add(float64(len(due)))
+	addToTimer(ctx, s.timer, due)
 	return len(due), nil
 }
 
 // sweepSent judges later deliveries, each by the place that its row of subtask_due holds.
-func (t *term) sweepSent(ctx context.Context) error {
-	ranges, err := t.store.SentRanges(ctx)
+func (s *sweeper) sweepSent(ctx context.Context) error {
+	ranges, err := s.store.SentRanges(ctx)
 	if err != nil {
 		return err
 	}
@@ -252,20 +268,20 @@ func (t *term) sweepSent(ctx context.Context) error {
 	}
 	var errs []error
 	for _, name := range slices.SortedFunc(maps.Keys(byLane), compareLanes) {
-		partitions, err := t.partitions(ctx, name)
+		partitions, err := s.partitions(ctx, name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		for _, r := range byLane[name] {
-			errs = append(errs, t.sweepRange(ctx, r, partitions))
+			errs = append(errs, s.sweepRange(ctx, r, partitions))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // sweepRange sends what of a partition was sent before and is lost. A range of places is cut where the verdict changes.
-func (t *term) sweepRange(ctx context.Context, r store.SentRange, partitions map[int]broker.PartitionOffsets) error {
+func (s *sweeper) sweepRange(ctx context.Context, r store.SentRange, partitions map[int]broker.PartitionOffsets) error {
 	cuts := []int64{r.Lowest}
 	p := partitions[r.Partition]
 	for _, at := range []int64{p.Start, p.Committed, p.End} {
@@ -285,18 +301,18 @@ func (t *term) sweepRange(ctx context.Context, r store.SentRange, partitions map
 		}
 		v := judge(from, partitions, r.Partition)
 		// A message that was written after the log was looked at stands beyond the end that was seen.
-		before := t.waiting.Now().Add(-sentAgainAfter)
+		before := s.waiting.Now().Add(-sentAgainAfter)
 		if v == passed {
-			before = t.waiting.Now().Add(time.Hour)
+			before = s.waiting.Now().Add(time.Hour)
 		}
-		if !t.sweeper.sure(sentPlace{r.Topic, r.Partition}, v) {
+		if !s.sure(sentPlace{r.Topic, r.Partition}, v) {
 			continue
 		}
-		some, err := t.sweepPlaces(ctx, piece, before)
+		some, err := s.sweepPlaces(ctx, piece, before)
 		n += some
 		errs = append(errs, err)
 	}
-	t.sweeper.swept.add(&t.sweeper.swept.partitions, n, fmt.Sprintf("topic %s, partition %d", r.Topic, r.Partition))
+	s.swept.add(&s.swept.partitions, n, fmt.Sprintf("topic %s, partition %d", r.Topic, r.Partition))
 	return errors.Join(errs...)
 }
 
@@ -306,13 +322,13 @@ type sentPlace struct {
 	partition int
 }
 
-func (t *term) sweepPlaces(ctx context.Context, r store.SentRange, before time.Time) (n int, err error) {
+func (s *sweeper) sweepPlaces(ctx context.Context, r store.SentRange, before time.Time) (n int, err error) {
 	for ctx.Err() == nil {
-		lost, err := t.store.SentWithin(ctx, r, before, sweepAtOnce)
+		lost, err := s.store.SentWithin(ctx, r, before, sweepAtOnce)
 		if err != nil {
 			return n, err
 		}
-		some, err := t.deferLost(ctx, lost)
+		some, err := s.deferLost(ctx, lost)
 		n += some
 		// What was changed has left the range. What was not has an outcome by now, or is not ours to judge.
 		if err != nil || len(lost) < sweepAtOnce || some == 0 {

@@ -60,7 +60,7 @@ func (t *term) swept(b *bench, passes int) []int64 {
 	for range passes {
 		require.NoError(b.t, t.sweep(b.t.Context()))
 	}
-	t.pump.scanned = longAgo
+	t.scanned = longAgo
 	require.NoError(b.t, t.pumpDue(b.t.Context()))
 	return b.broker.accounts(b.t)[before:]
 }
@@ -96,14 +96,14 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	require.Equal(t, looks, b.broker.looks, "a run whose subtasks all wait for retries is not looked at again")
 	b.end(run, task.Succeeded)
 	require.NoError(t, tm.sweep(ctx))
-	require.Empty(t, tm.sweeper.done, "nor remembered for ever")
+	require.Empty(t, tm.done, "nor remembered for ever")
 }
 
 func TestSweep_APassIsOneLineOfTheLog(t *testing.T) {
 	t.Parallel()
 	b, tm, run := sweeping(t)
 	var log bytes.Buffer
-	tm.logger = slog.New(slog.NewTextHandler(&log, nil))
+	tm.sweeper.logger = slog.New(slog.NewTextHandler(&log, nil))
 	for range 4 {
 		id := tm.order(b, run.TaskID, task.Order{})
 		require.NoError(t, tm.fan(b, id))
@@ -117,7 +117,7 @@ func TestSweep_APassIsOneLineOfTheLog(t *testing.T) {
 
 	log.Reset()
 	b.clock.add(time.Second)
-	tm.pump.scanned = longAgo
+	tm.scanned = longAgo
 	require.NoError(t, tm.pumpDue(t.Context()))
 	b.log(at(0, 900, 900), at(0, 900, 900), at(0, 900, 900))
 	require.NoError(t, tm.sweep(t.Context()))
@@ -269,7 +269,7 @@ func TestSweep_GoesThroughMoreSubtasksThanABatch(t *testing.T) {
 	const n = sweepAtOnce + 1
 	b.addAccounts(n)
 	tm := b.term()
-	tm.cfg.BatchSize = n
+	tm.batchSize = n
 	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
 	require.NoError(t, b.tasks.reload(t.Context()))
 	require.NoError(t, tm.fan(b, tm.order(b, id, task.Order{})))

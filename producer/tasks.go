@@ -106,9 +106,16 @@ func (p *Producer) CheckTask(ctx context.Context, id int64, rows []store.TaskRow
 	return p.tasks.check(ctx, id, rows, lanes)
 }
 
+// taskStore is cron_task and lane, and the rows that could be used last.
+type taskStore interface {
+	TaskRows(ctx context.Context) ([]store.TaskRow, error)
+	Lanes(ctx context.Context) ([]store.Lane, error)
+	GoodTaskRows(ctx context.Context) (map[int64]store.TaskRow, error)
+}
+
 // taskSet holds the tasks as the table last had them.
 type taskSet struct {
-	store    *store.Store
+	store    taskStore
 	registry *media.Registry
 	logger   *slog.Logger
 	metrics  *metrics
@@ -119,7 +126,7 @@ type taskSet struct {
 	loadedAt  time.Time // a reading of the process's clock
 }
 
-func newTaskSet(s *store.Store, registry *media.Registry, logger *slog.Logger, m *metrics) *taskSet {
+func newTaskSet(s taskStore, registry *media.Registry, logger *slog.Logger, m *metrics) *taskSet {
 	return &taskSet{
 		store: s, registry: registry, logger: logger, metrics: m,
 		list: &taskList{tasks: map[int64]*loadedTask{}, bad: map[int64]badTask{}},

@@ -32,7 +32,7 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 	tm := b.term()
 	require.NoError(t, tm.planTicks(ctx))
 	require.Empty(t, b.runs(), "nothing before the task was there")
-	for _, e := range tm.plan.entries {
+	for _, e := range tm.entries {
 		if e.task.Name == "minutely" {
 			require.Equal(t, time.Date(2026, 11, 21, 9, 1, 0, 0, time.UTC), e.next)
 		}
@@ -159,7 +159,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 * * * *' WHERE name = 'bad'")
 	require.NoError(t, b.tasks.reload(ctx))
-	tm.plan.repairedAt = time.Time{}
+	tm.repairedAt = time.Time{}
 	require.NoError(t, tm.repairTicks(ctx))
 	require.Equal(t, "bad", b.run(ticks[1].RunID).TaskName)
 }
@@ -218,7 +218,7 @@ func TestNameRuns_UniqueAndInOrder(t *testing.T) {
 	for i := range ticks {
 		ticks[i].PlannedAt = start.Add(time.Duration(-i) * time.Second)
 	}
-	p := newPlanner()
+	p := &planning{}
 	p.nameRuns(ticks[:10_000], start)
 	p.nameRuns(ticks[10_000:], start)
 	for i := 1; i < len(ticks); i++ {

@@ -18,14 +18,14 @@ import (
 	"adsync/base/task"
 )
 
-// figures is a Watcher that counts.
-type figures struct {
+// fakeWatcher is a Watcher that counts.
+type fakeWatcher struct {
 	passes    chan []task.Task
 	looks     chan struct{}
 	forgotten atomic.Int32
 }
 
-func (f *figures) Pass(ctx context.Context, tasks []task.Task) error {
+func (f *fakeWatcher) Pass(ctx context.Context, tasks []task.Task) error {
 	select {
 	case f.passes <- tasks:
 	case <-ctx.Done():
@@ -33,7 +33,7 @@ func (f *figures) Pass(ctx context.Context, tasks []task.Task) error {
 	return nil
 }
 
-func (f *figures) LookForHoles(ctx context.Context) error {
+func (f *fakeWatcher) LookForHoles(ctx context.Context) error {
 	select {
 	case f.looks <- struct{}{}:
 	case <-ctx.Done():
@@ -41,12 +41,12 @@ func (f *figures) LookForHoles(ctx context.Context) error {
 	return nil
 }
 
-func (f *figures) Forget() { f.forgotten.Add(1) }
+func (f *fakeWatcher) Forget() { f.forgotten.Add(1) }
 
 func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	told := &figures{passes: make(chan []task.Task), looks: make(chan struct{})}
+	told := &fakeWatcher{passes: make(chan []task.Task), looks: make(chan struct{})}
 	b.watcher = told
 	b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
 	b.addTask("off", "tencent.report", "0 0 1 1 *", map[string]any{"enabled": 0})
@@ -97,7 +97,7 @@ func TestKeepUp_DoesEachOfItsParts(t *testing.T) {
 	tm := b.term()
 	require.NoError(t, tm.keepUp(t.Context()))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '@hourly'")
-	tm.auditedAt = time.Time{}
+	tm.lookedAt = time.Time{}
 	b.exec(b.store.Data, `INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
 VALUES (1, 1, 'a', ?, 'tencent', 5, 'invalid', 'x', 'x', ?)`, id, store.At(start))
 	b.exec(b.store.Data, "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)"+

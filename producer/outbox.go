@@ -2,6 +2,7 @@ package producer
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"adsync/base/broker"
@@ -10,6 +11,30 @@ import (
 	"adsync/base/trace"
 )
 
+// outbox writes the messages of subtasks, to topics that it has made ready.
+type outbox struct {
+	broker Broker
+	tasks  *taskSet
+	tracer *trace.Tracer
+	ready  onceEach[broker.Topic]
+}
+
+// ensureTopic makes the topic of a lane ready, unless this outbox has done so before.
+func (o *outbox) ensureTopic(ctx context.Context, media, lane string) error {
+	topic := broker.Topic{Name: o.broker.TopicName(media, lane), Partitions: o.tasks.current().partitions(media, lane)}
+	return o.ready.do(topic, func() error { return o.broker.EnsureTopics(ctx, []broker.Topic{topic}) })
+}
+
+// write writes messages. After broker.ErrUnknownTopic all topics are looked at again before the next write: somebody may
+// have deleted them.
+func (o *outbox) write(ctx context.Context, messages []broker.Message) ([]broker.Position, error) {
+	positions, err := o.broker.Write(ctx, messages)
+	if errors.Is(err, broker.ErrUnknownTopic) {
+		o.ready.forget()
+	}
+	return positions, err
+}
+
 // letter is what the messages of a run have in common.
 type letter struct {
 	topic  string
@@ -17,7 +42,7 @@ type letter struct {
 	sealed task.Sealed
 }
 
-func (p *Producer) letter(run *store.Run) letter {
+func (o *outbox) letter(run *store.Run) letter {
 	s := &run.Settings
 	envelope := task.Envelope{
 		TaskID: run.TaskID, TaskName: run.TaskName, Media: run.Media, Lane: s.Lane, Handler: run.Handler,
@@ -25,7 +50,7 @@ func (p *Producer) letter(run *store.Run) letter {
 		Concurrency: s.Concurrency, ExclusiveMax: s.ExclusiveMax,
 		Confirmed: s.Order != nil && s.Order.Confirm, Spare: s.Order != nil && s.Order.Spare,
 	}
-	return letter{topic: p.broker.TopicName(run.Media, s.Lane), params: s.Params, sealed: envelope.Seal()}
+	return letter{topic: o.broker.TopicName(run.Media, s.Lane), params: s.Params, sealed: envelope.Seal()}
 }
 
 // message makes the message of one delivery of a subtask. Its span, which is rarely traced, is for the caller to end.
@@ -51,8 +76,8 @@ func (l letter) message(key task.Key, delivery, attempt int, span trace.Span) br
 }
 
 // traced begins the span of a message of a run, if it is among those that are traced.
-func (p *Producer) traced(ctx context.Context, run *store.Run, key task.Key, delivery, attempt int) trace.Span {
-	span := p.tracer.Send(ctx, run.Handler)
+func (o *outbox) traced(ctx context.Context, run *store.Run, key task.Key, delivery, attempt int) trace.Span {
+	span := o.tracer.Send(ctx, run.Handler)
 	if span.On() {
 		span.Subtask(task.Envelope{
 			Key: key, TaskName: run.TaskName, Media: run.Media, Lane: run.Settings.Lane, Delivery: delivery, Attempt: attempt,

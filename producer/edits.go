@@ -1,0 +1,42 @@
+package producer
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/clock"
+)
+
+// edits is the loop that notices edits by SQL.
+type edits struct {
+	turns    turns
+	store    editStore
+	interval time.Duration
+
+	lookedAt time.Time // by this process's clock
+	next     int64     // the account after which the next look goes on
+}
+
+// editStore notes edits.
+type editStore interface {
+	NoteEdits(ctx context.Context, after int64) (next int64, err error)
+}
+
+// Run looks until ctx ends.
+func (e *edits) Run(ctx context.Context) error {
+	return e.turns.run(ctx, e.note, every(upkeepInterval))
+}
+
+// note has the audit log tell of what was edited by SQL.
+func (e *edits) note(ctx context.Context) error {
+	if !e.lookedAt.IsZero() && clock.Since(e.lookedAt) < e.interval {
+		return nil
+	}
+	begun := clock.Mark()
+	next, err := e.store.NoteEdits(ctx, e.next)
+	if err != nil {
+		return err
+	}
+	e.lookedAt, e.next = begun, next
+	return nil
+}

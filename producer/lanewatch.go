@@ -1,0 +1,117 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"adsync/base/broker"
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+)
+
+// laneWatch is the loop that looks at the lanes' backlogs, and sets the brakes by them.
+type laneWatch struct {
+	turns   turns
+	broker  Broker
+	tasks   *taskSet
+	brakes  *brakes
+	queue   *fanOutQueue
+	metrics *metrics
+	causes  *telemetry.CauseLog
+
+	watched time.Time // when the lanes were last watched, by this process's clock
+}
+
+// Run looks until ctx ends.
+func (w *laneWatch) Run(ctx context.Context) error {
+	return w.turns.run(ctx, w.watchLanes, w.untilLook)
+}
+
+// watchLanes looks at all lanes in use, and sets their brakes.
+func (w *laneWatch) watchLanes(ctx context.Context) error {
+	begun := clock.Mark()
+	w.readLaneRules()
+	var group errgroup.Group
+	group.SetLimit(looksAtOnce)
+	names := w.brakes.toLookAt(begun)
+	errs := make([]error, len(names))
+	for i, name := range names {
+		group.Go(func() error {
+			errs[i] = w.lookAt(ctx, name)
+			return nil // No look fails the others.
+		})
+	}
+	_ = group.Wait()
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch {
+	case len(errs) > 0:
+		w.causes.Report(slog.LevelWarn, "brakes", "the backlog of lanes cannot be read, so their fan-outs are not held back", errs[0], "lanes", len(errs))
+	case ctx.Err() == nil:
+		w.causes.Clear("brakes")
+	}
+	passed := brakeInterval
+	if !w.watched.IsZero() {
+		passed = begun.Sub(w.watched)
+	}
+	w.watched = begun
+	if w.brakes.figures(w.metrics, passed) {
+		w.queue.reread()
+	}
+	return nil
+}
+
+// untilLook waits until lanes are to be looked at again.
+func (w *laneWatch) untilLook(ctx context.Context) {
+	waitFor(ctx, brakeSoon, nil)
+	if !w.brakes.resting() {
+		waitFor(ctx, brakeInterval-brakeSoon, w.brakes.rested)
+	}
+}
+
+// readLaneRules takes the rows of lane as last loaded, for the lanes of all tasks and those that had fan-outs.
+func (w *laneWatch) readLaneRules() {
+	list := w.tasks.current()
+	w.brakes.mu.Lock()
+	names := map[store.LaneName]bool{}
+	for name := range w.brakes.lanes {
+		names[name] = true
+	}
+	w.brakes.mu.Unlock()
+	for _, tk := range list.tasks {
+		if tk.Enabled {
+			names[store.LaneName{Media: tk.Media, Lane: tk.Lane}] = true
+		}
+	}
+	for name := range names {
+		rule, errs := laneRuleOf(name.Lane, list.lane(name.Media, name.Lane))
+		w.brakes.setRule(name, rule)
+		place := "lane " + name.Media + ":" + name.Lane
+		if len(errs) > 0 {
+			w.causes.Report(slog.LevelWarn, place, "a row of lane cannot be used as it is; the default is", errs[0], "media", name.Media, "lane", name.Lane)
+		} else {
+			w.causes.Clear(place)
+		}
+	}
+}
+
+// lookAt looks at one lane. What cannot be seen does not hold anybody up: the error is only to be told.
+func (w *laneWatch) lookAt(ctx context.Context, name store.LaneName) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	sent := w.brakes.begin(name)
+	offsets, err := w.broker.Offsets(ctx, w.broker.GroupName(name.Media, name.Lane), w.broker.TopicName(name.Media, name.Lane))
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return nil // The term ends.
+	}
+	w.brakes.saw(name, clock.Mark(), sent, offsets)
+	if errors.Is(err, broker.ErrUnknownTopic) { // Nothing was ever sent to it.
+		return nil
+	}
+	return err
+}

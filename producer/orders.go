@@ -1,0 +1,62 @@
+package producer
+
+import (
+	"context"
+	"fmt"
+
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const ordersAtOnce = 100
+
+// takeOrders makes the runs of the orders that wait. Their ids are given, so that doing it twice makes one run.
+func (p *planning) takeOrders(ctx context.Context) error {
+	orders, err := p.store.OpenOrders(ctx, ordersAtOnce)
+	if err != nil {
+		return err
+	}
+	for _, o := range orders {
+		run := store.Run{ID: o.RunID, TaskID: o.TaskID, Kind: store.RunOfOrder, PlannedAt: o.OrderedAt}
+		why := p.fillOrder(ctx, &run, o)
+		if err := p.addRuns(ctx, []store.Run{run}); err != nil {
+			return err
+		}
+		if err := p.store.TakeOrder(ctx, p.lease, o.RunID, why); err != nil {
+			return err
+		}
+		result := "taken"
+		if why != "" {
+			result = "refused"
+			p.logger.Warn("an order is refused", "run", o.RunID, "by", o.Request.By, "reason", why)
+		}
+		p.metrics.orders.WithLabelValues(result).Inc()
+	}
+	return nil
+}
+
+// fillOrder fills the run of an order, or says why it fails.
+func (p *planning) fillOrder(ctx context.Context, run *store.Run, o store.RunOrder) string {
+	why := ""
+	tk, loaded := p.tasks.current().tasks[o.TaskID]
+	if !loaded {
+		// The task may be younger than the last reload.
+		if err := p.tasks.reload(ctx); err != nil {
+			p.logger.Warn("cannot reload the tasks for an order", "err", err)
+		}
+		tk, loaded = p.tasks.current().tasks[o.TaskID]
+	}
+	switch {
+	case o.Malformed != nil:
+		why = o.Malformed.Error()
+	case !loaded:
+		why = fmt.Sprintf("there is no usable task with id %d", o.TaskID)
+	}
+	if loaded {
+		p.fill(run, tk, &o.Request)
+	}
+	if why != "" {
+		p.fail(run, task.RunFailed, why)
+	}
+	return why
+}

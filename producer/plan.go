@@ -1,0 +1,328 @@
+package producer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/failpoint"
+	"adsync/base/lease"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+const (
+	ticksAtOnce    = 1000 // ticks without a run read at a time
+	repairInterval = time.Minute
+	repairBack     = 48 * time.Hour
+)
+
+// planning is the loop that makes runs: of the moments that the tasks' crons are due, of those that were missed, of rounds,
+// and of orders by hand. This file has the path from a cron to its run, step by step: planRuns, planTicks, planDue,
+// makeTicks, runsForTicks, addRuns. The ledger alone knows which moments were made: a leader that begins with nothing but
+// the ledger goes on where the one before ended.
+type planning struct {
+	turns     turns
+	store     planStore
+	lease     lease.Lease
+	clock     clock.Clock // of ticks
+	waiting   clock.Clock // of what runs record
+	scheduled bool        // whether tasks run by their cron
+	tasks     *taskSet
+	wake      <-chan struct{}
+	paused    func(taskID int64, media string) bool // whether a task makes no ticks for now
+	queue     *fanOutQueue
+	metrics   *metrics
+	logger    *slog.Logger
+
+	version int // of the task list that entries were made from
+	entries map[int64]*plannedTask
+	catchUp *catchUp
+	rounds  *rounds
+	// repaired is the run id below which every tick has its run.
+	repaired   int64
+	repairedAt time.Time // by this process's clock; zero = look again in the next pass
+	newest     int64     // the id that was given to a run last
+}
+
+// planStore is the ledger of ticks, and the runs that are made of it.
+type planStore interface {
+	AddTicks(ctx context.Context, l lease.Lease, ticks []store.Tick) error
+	AddRound(ctx context.Context, l lease.Lease, r store.Round) error
+	TicksWithoutRun(ctx context.Context, from int64, limit int) ([]store.Tick, error)
+	AddRuns(ctx context.Context, l lease.Lease, runs []store.Run) error
+	TaskSchedules(ctx context.Context) (map[int64]store.TaskSchedule, error)
+	OpenOrders(ctx context.Context, limit int) ([]store.RunOrder, error)
+	TakeOrder(ctx context.Context, l lease.Lease, runID int64, errorText string) error
+	catchUpStore
+	roundStore
+}
+
+// plannedTask is a task that comes up by its cron.
+type plannedTask struct {
+	task    *loadedTask
+	hash    string
+	checked time.Time // all moments up to here are in the ledger, or in the gap
+	next    time.Time // the first moment after checked
+}
+
+func newPlanning(p *Producer, l lease.Lease, t turns, paused func(taskID int64, media string) bool, queue *fanOutQueue) *planning {
+	plan := &planning{
+		turns: t, store: p.store, lease: l, clock: p.clock, waiting: p.waiting, scheduled: p.cfg.Schedule, tasks: p.tasks, wake: p.wake,
+		paused: paused, queue: queue, metrics: p.metrics, logger: p.logger,
+		version: -1, entries: map[int64]*plannedTask{},
+	}
+	plan.catchUp = &catchUp{
+		store: p.store, lease: l, isPaused: plan.isPaused, metrics: p.metrics, logger: p.logger, gaps: map[int64]*gap{},
+	}
+	plan.rounds = &rounds{store: p.store, isPaused: plan.isPaused, tasks: map[int64]*loadedTask{}, from: map[pair]int64{}}
+	return plan
+}
+
+// Run plans until ctx ends.
+func (p *planning) Run(ctx context.Context) error { return p.turns.run(ctx, p.planRuns, p.untilPlan) }
+
+// untilPlan waits for the next tick, for orders, or for a wake-up.
+func (p *planning) untilPlan(ctx context.Context) {
+	d := planInterval
+	for _, e := range p.entries {
+		if !e.next.IsZero() && !p.isPaused(e.task) {
+			d = min(d, p.clock.Until(e.next))
+		}
+	}
+	waitFor(ctx, min(d, p.catchUp.until(p.clock)), p.wake)
+}
+
+// isPaused tells whether a task makes no ticks for now. What it misses is caught up by its policy when the pause ends.
+func (p *planning) isPaused(tk *loadedTask) bool {
+	return p.paused(tk.ID, tk.Media)
+}
+
+// planRuns makes runs of what is due and of what was ordered. What fails does not hold up what comes after it.
+func (p *planning) planRuns(ctx context.Context) error {
+	var err error
+	if p.scheduled {
+		err = errors.Join(p.planTicks(ctx), p.repairTicks(ctx))
+		if err == nil {
+			err = p.rounds.plan(ctx, p.makeRound) // It relies on all ticks having their runs.
+		}
+	}
+	return errors.Join(err, p.takeOrders(ctx))
+}
+
+// planTicks enters the moments that are due into the ledger and makes their runs: first those that are due now, then
+// some of those that were missed.
+func (p *planning) planTicks(ctx context.Context) error {
+	now := p.clock.Now()
+	if list := p.tasks.current(); list.version != p.version {
+		// Up to now the schedules were the old ones: what they had due is made before the new ones begin.
+		if err := p.dropEntries(ctx, list, now); err != nil {
+			return err
+		}
+		if err := p.planDue(ctx, now); err != nil {
+			return err
+		}
+		if err := p.syncSchedules(ctx, list, now); err != nil {
+			return err
+		}
+	}
+	if err := p.planDue(ctx, now); err != nil {
+		return err
+	}
+	return p.catchUp.make(ctx, now, p.makeTicks)
+}
+
+// planDue makes the ticks of the moments that are due.
+func (p *planning) planDue(ctx context.Context, now time.Time) error {
+	recent := now.Add(-catchUpAfter)
+	var ticks []store.Tick
+	var due []*plannedTask
+	for _, e := range p.entries {
+		if e.next.IsZero() || e.next.After(now) || p.isPaused(e.task) {
+			continue
+		}
+		if !e.next.After(recent) {
+			p.catchUp.missed(e, e.checked, recent)
+			e.checked = recent
+			e.next = e.task.schedule.Next(recent)
+		}
+		due = append(due, e)
+		for m := e.next; !m.IsZero() && !m.After(now); m = e.task.schedule.Next(m) {
+			ticks = append(ticks, store.Tick{TaskID: e.task.ID, PlannedAt: m, MadeAt: now})
+		}
+	}
+	slices.SortStableFunc(ticks, func(a, b store.Tick) int { return a.PlannedAt.Compare(b.PlannedAt) })
+	if err := p.makeTicks(ctx, ticks, now); err != nil {
+		return err
+	}
+	for _, e := range due {
+		e.checked, e.next = now, e.task.schedule.Next(now)
+	}
+	for _, tick := range ticks {
+		p.metrics.lateness.Observe(now.Sub(tick.PlannedAt).Seconds())
+	}
+	return nil
+}
+
+// makeTicks enters ticks into the ledger, unless they are there, and makes their runs, in the order in which they are
+// given. After an error all of it can be repeated.
+func (p *planning) makeTicks(ctx context.Context, ticks []store.Tick, now time.Time) error {
+	if len(ticks) == 0 {
+		return nil
+	}
+	p.nameRuns(ticks, now)
+	lowest := ticks[0].RunID
+	// In the order of the ledger's key, like every batch.
+	slices.SortFunc(ticks, func(a, b store.Tick) int {
+		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), a.PlannedAt.Compare(b.PlannedAt))
+	})
+	err := p.store.AddTicks(ctx, p.lease, ticks)
+	failpoint.Hit("producer.ticks.added")
+	if err == nil {
+		// A tick that was in the ledger before keeps the run that it has: only those that took our id are still without.
+		_, err = p.runsForTicks(ctx, lowest)
+	}
+	if err != nil {
+		// Some may be there, with or without their runs.
+		p.repairedAt = time.Time{}
+	}
+	return err
+}
+
+// makeRound makes the tick of a round, which answers ended runs of its predecessors, and its run.
+func (p *planning) makeRound(ctx context.Context, taskID int64, answers map[int64][]int64) error {
+	now := p.clock.Now()
+	newest, err := p.store.LastTicks(ctx, taskID, 1)
+	if err != nil {
+		return err
+	}
+	ticks := []store.Tick{{TaskID: taskID, PlannedAt: now, MadeAt: now}}
+	if len(newest) > 0 && !newest[0].PlannedAt.Before(now) {
+		// The clock stands, or was set back. The ledger has a moment once, and a round is a moment of its own.
+		ticks[0].PlannedAt = newest[0].PlannedAt.Add(time.Millisecond)
+	}
+	p.nameRuns(ticks, now)
+	tick := ticks[0]
+	err = p.store.AddRound(ctx, p.lease, store.Round{Tick: tick, Answers: answers})
+	failpoint.Hit("producer.round.added")
+	if err == nil {
+		_, err = p.runsForTicks(ctx, tick.RunID)
+	}
+	if err != nil {
+		p.repairedAt = time.Time{}
+	}
+	return err
+}
+
+// nameRuns gives ticks their run ids: all different, though thousands may be made within one millisecond, and in their
+// order, after those of the call before, for runs are fanned out by id.
+func (p *planning) nameRuns(ticks []store.Tick, now time.Time) {
+	if before := task.RunTime(p.newest); !before.Before(now) {
+		now = before.Add(time.Millisecond)
+	}
+	ids := make([]int64, 0, len(ticks))
+	for len(ids) < len(ticks) {
+		for range len(ticks) - len(ids) {
+			ids = append(ids, task.NewRunID(now))
+		}
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
+	for i := range ticks {
+		ticks[i].RunID = ids[i]
+		p.newest = ids[i]
+	}
+}
+
+// runsForTicks makes the runs of all ticks whose run ids begin at from and have no run, and returns how many it had to
+// leave for later.
+func (p *planning) runsForTicks(ctx context.Context, from int64) (left int, err error) {
+	list := p.tasks.current()
+	for {
+		ticks, err := p.store.TicksWithoutRun(ctx, from, ticksAtOnce)
+		if err != nil || len(ticks) == 0 {
+			return left, err
+		}
+		var runs []store.Run
+		for _, tick := range ticks {
+			run := store.Run{ID: tick.RunID, TaskID: tick.TaskID, Kind: store.RunOfTick, PlannedAt: tick.PlannedAt}
+			switch tk, loaded := list.tasks[tick.TaskID]; {
+			case loaded:
+				p.fill(&run, tk, nil)
+			case list.bad[tick.TaskID].ID != 0:
+				left++ // Its row may be put right.
+				continue
+			default:
+				p.fail(&run, task.RunCancelled, "the task was deleted before the run was made")
+			}
+			runs = append(runs, run)
+		}
+		if err := p.addRuns(ctx, runs); err != nil {
+			return left, err
+		}
+		for i := range runs {
+			p.rounds.lower(&runs[i])
+		}
+		p.metrics.ticks.Add(float64(len(runs)))
+		from = ticks[len(ticks)-1].RunID + 1
+		if len(ticks) < ticksAtOnce {
+			return left, nil
+		}
+	}
+}
+
+func (p *planning) addRuns(ctx context.Context, runs []store.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	if err := p.store.AddRuns(ctx, p.lease, runs); err != nil {
+		return err
+	}
+	p.queue.reread()
+	return nil
+}
+
+// fill gives a run the task as it is now.
+func (p *planning) fill(run *store.Run, tk *loadedTask, order *task.Order) {
+	run.TaskName, run.Media, run.Handler, run.TaskRevision = tk.Name, tk.Media, tk.Handler, tk.Revision
+	run.Settings, run.Timezone = tk.Settings, tk.Timezone
+	run.Settings.Order = order
+	if order != nil && order.Redrive != nil {
+		run.OriginRunID = order.Redrive.Origin
+		run.Settings.FanOutRate = cmp.Or(order.Redrive.Rate, run.Settings.FanOutRate)
+	}
+	run.State, run.CreatedAt = task.RunFanningOut, p.waiting.Now()
+}
+
+// fail makes a run that ends before it begins.
+func (p *planning) fail(run *store.Run, state task.RunState, why string) {
+	now, none := p.waiting.Now(), int64(0)
+	run.State, run.ErrorText, run.CreatedAt, run.EndedAt, run.Total = state, why, now, now, &none
+}
+
+// repairTicks makes runs for ticks that have none: a leader may have ended between the two.
+func (p *planning) repairTicks(ctx context.Context) error {
+	if !p.repairedAt.IsZero() && clock.Since(p.repairedAt) < repairInterval {
+		return nil
+	}
+	begun := clock.Mark()
+	now := p.clock.Now()
+	if p.repaired == 0 {
+		p.repaired = task.FirstRunID(day.Of(now.Add(-repairBack), time.UTC))
+	}
+	left, err := p.runsForTicks(ctx, p.repaired)
+	if err != nil {
+		return err
+	}
+	p.repairedAt = begun
+	if left == 0 {
+		// A minute's margin: ids carry the time of the clock, which may have stood still.
+		p.repaired = task.NewRunID(now.Add(-repairInterval))
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package producer
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/store"
+	"adsync/base/timer"
+)
+
+// releaser makes due what waits for something.
+type releaser struct {
+	store releaseStore
+	timer Timer // may be nil
+}
+
+// releaseStore makes due what waits.
+type releaseStore interface {
+	Release(ctx context.Context, ref string, due time.Time, limit int) ([]store.Due, error)
+}
+
+// lot makes due a lot of what waits for ref, and returns it.
+func (r releaser) lot(ctx context.Context, ref string, due time.Time) ([]store.Due, error) {
+	list, err := r.store.Release(ctx, ref, due, releaseAtOnce)
+	if err == nil {
+		addToTimer(ctx, r.timer, list)
+	}
+	return list, err
+}
+
+// addToTimer has the timer, if there is one, tell when subtasks are due.
+func addToTimer(ctx context.Context, t Timer, due []store.Due) {
+	if t == nil || len(due) == 0 {
+		return
+	}
+	entries := make([]timer.Entry, len(due))
+	for i, d := range due {
+		entries[i] = timer.Entry{Key: d.Key, Delivery: d.Delivery, DueAt: d.DueAt}
+	}
+	t.Add(ctx, entries)
+}

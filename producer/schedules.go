@@ -1,0 +1,91 @@
+package producer
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/store"
+)
+
+// dropEntries takes the tasks out of the plan that a new list has no more, or has switched off: nothing is made for them
+// any longer.
+func (p *planning) dropEntries(ctx context.Context, list *taskList, now time.Time) error {
+	for id := range p.entries {
+		if tk, there := list.tasks[id]; there && tk.Enabled {
+			continue
+		}
+		if err := p.catchUp.abandon(ctx, id, now); err != nil {
+			return err
+		}
+		delete(p.entries, id)
+	}
+	return nil
+}
+
+// goneHash is the hash of a schedule whose task was deleted. If its row comes back, it begins anew.
+const goneHash = ""
+
+// syncSchedules brings task_schedule and the plan up to a task list. A schedule that is new begins now: what it would
+// have planned before is no gap.
+func (p *planning) syncSchedules(ctx context.Context, list *taskList, now time.Time) error {
+	known, err := p.store.TaskSchedules(ctx)
+	if err != nil {
+		return err
+	}
+	var changed []store.TaskSchedule
+	put := func(id int64, hash string) {
+		if known[id].Hash != hash {
+			known[id] = store.TaskSchedule{TaskID: id, Hash: hash, Since: now}
+			changed = append(changed, known[id])
+		}
+	}
+	hashes := make(map[int64]string, len(list.tasks))
+	for id, tk := range list.tasks {
+		hashes[id] = tk.scheduleHash()
+		put(id, hashes[id])
+	}
+	for id := range known {
+		_, usable := list.tasks[id]
+		if _, bad := list.bad[id]; !usable && !bad {
+			put(id, goneHash)
+		}
+	}
+	// Before the new schedules begin: after an error the old ones are still there to be asked.
+	for id, e := range p.entries {
+		if _, usable := list.tasks[id]; usable && e.hash != hashes[id] {
+			if err := p.catchUp.abandon(ctx, id, now); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.store.PutTaskSchedules(ctx, p.lease, changed); err != nil {
+		return err
+	}
+	entries := map[int64]*plannedTask{}
+	for id, tk := range list.tasks {
+		e, planned := p.entries[id]
+		switch {
+		case !tk.Enabled || !tk.schedule.Recurs():
+		case planned && e.hash == hashes[id]:
+			p.catchUp.edited(tk)
+			e.task = tk
+			entries[id] = e
+		default:
+			entries[id] = p.newEntry(tk, hashes[id], known[id].Since, now)
+		}
+	}
+	p.entries, p.version = entries, list.version
+	p.rounds.sync(list, known)
+	return nil
+}
+
+// newEntry begins to plan a task by what the ledger knows of it since a moment.
+func (p *planning) newEntry(tk *loadedTask, hash string, since, now time.Time) *plannedTask {
+	e := &plannedTask{task: tk, hash: hash, checked: since}
+	if recent := now.Add(-catchUpAfter); since.Before(recent) {
+		p.catchUp.missed(e, since, recent)
+		e.checked = recent
+	}
+	e.next = tk.schedule.Next(e.checked)
+	return e
+}

@@ -1,0 +1,56 @@
+package producer
+
+import (
+	"sync/atomic"
+
+	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/base/task"
+)
+
+// stopList is the pauses and cancels as the leader last read them.
+type stopList struct {
+	waiting clock.Clock
+	last    atomic.Pointer[task.Stops]
+}
+
+// list returns the orders; before they were read it has none.
+func (s *stopList) list() *task.Stops {
+	if list := s.last.Load(); list != nil {
+		return list
+	}
+	return &task.Stops{}
+}
+
+func (s *stopList) set(list []task.Stop) { s.last.Store(task.NewStops(list)) }
+
+// paused tells whether a task is to make no ticks now.
+func (s *stopList) paused(taskID int64, media string) bool {
+	return s.list().Paused(task.Subject{TaskID: taskID, Media: media}, s.waiting.Now()) != nil
+}
+
+// ofRun returns the order by which the fan-out of a run is to rest, or nil.
+func (s *stopList) ofRun(run *store.Run) *task.Stop {
+	return s.list().Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, s.waiting.Now())
+}
+
+// unpaused chooses the runs that no pause holds up now. What is cancelled is left to startFanOuts: it is over in a moment.
+func (s *stopList) unpaused() store.FanOuts {
+	var f store.FanOuts
+	now := s.waiting.Now()
+	for _, stop := range s.list().All() {
+		if stop.Verb != task.Pause || !stop.InForce(now) {
+			continue
+		}
+		switch stop.Kind {
+		case task.StopRun:
+			f.PausedRuns = append(f.PausedRuns, stop.TargetID())
+		case task.StopTask:
+			f.PausedTasks = append(f.PausedTasks, stop.TargetID())
+		case task.StopMedia:
+			f.PausedMedias = append(f.PausedMedias, stop.Target)
+		case task.StopAccount: // holds up no run
+		}
+	}
+	return f
+}
