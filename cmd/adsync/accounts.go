@@ -8,9 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/usage"
 )
 
-// accountArg takes an account as the platforms know it: tencent/20000001.
+// accountArg takes an account as the platforms know it: MEDIA/ACCOUNT.
 func accountArg(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		media, id := store.SplitName(args[0])
@@ -19,7 +20,7 @@ func accountArg(_ *cobra.Command, args []string) error {
 			return nil
 		}
 	}
-	return usagef("want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001, or the id alone where no other platform has it")
+	return usage.Errorf("want MEDIA/ACCOUNT with the platform's id, such as: %s/20000001, or the id alone where no other platform has it", somePlatform())
 }
 
 // accountPath is where the API tells of the account, or something of it; accountArg has seen the argument.
@@ -35,7 +36,7 @@ func newAccounts(a *app) *cobra.Command {
 		Short: "Tells what is known of accounts",
 		Long:  `Tells what is known of accounts. "adsync bind account" and "adsync unbind" change it.`,
 		Example: `  adsync accounts list --login-state reauthorise
-  adsync accounts show tencent/20000001`,
+  adsync accounts show {media}/20000001`,
 	})
 	cmd.AddCommand(newAccountsList(a), newAccountsShow(a))
 	return cmd

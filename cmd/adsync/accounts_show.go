@@ -1,51 +1,44 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/table"
 )
 
 func newAccountsShow(a *app) *cobra.Command {
-	f := &apiFlags{}
-	cmd := &cobra.Command{
+	return asking(a, &cobra.Command{
 		Use:     "show MEDIA/ACCOUNT",
 		Short:   "Tells an account's state, its logins, and its games by day",
 		Long:    `Tells whether an account is pulled, which logins reach it and with which it is pulled, and to which game it belongs on which days.`,
-		Example: `  adsync accounts show tencent/20000001`,
+		Example: `  adsync accounts show {media}/20000001`,
 		Args:    accountArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.call(a, cmd, http.MethodGet, accountPath(args[0], ""), nil, nil, printAccount)
-		},
-	}
-	f.common(cmd.Flags())
-	return cmd
+	}, func(r *request, args []string) error { return r.get(accountPath(args[0], ""), printing(printAccount)) })
 }
 
-func printAccount(w io.Writer, answer []byte) error {
-	var a struct {
-		Account struct {
-			Media, Name, Tier, Timezone, Currency, Parked string
-			ExternalID                                    string `json:"external_id"`
-			Bound                                         bool
-		}
-		Logins []struct {
-			AppID                      string `json:"app_id"`
-			Login, Name, State, Reason string
-			Chosen, Gone               bool
-			InUse                      bool      `json:"in_use"`
-			SeenAt                     time.Time `json:"seen_at"`
-		}
-		Bindings []struct{ From, To, Game, OS string }
+type accountAnswer struct {
+	Account struct {
+		Media, Name, Tier, Timezone, Currency, Parked string
+		ExternalID                                    string `json:"external_id"`
+		Bound                                         bool
 	}
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return err
+	Logins []struct {
+		AppID                      string `json:"app_id"`
+		Login, Name, State, Reason string
+		Chosen, Gone               bool
+		InUse                      bool      `json:"in_use"`
+		SeenAt                     time.Time `json:"seen_at"`
 	}
+	Bindings []struct{ From, To, Game, OS string }
+}
+
+func printAccount(w io.Writer, a *accountAnswer) error {
 	state := a.Account.Tier
 	switch {
 	case !a.Account.Bound:
@@ -53,9 +46,10 @@ func printAccount(w io.Writer, answer []byte) error {
 	case a.Account.Parked != "":
 		state = "parked: " + a.Account.Parked
 	}
-	fmt.Fprintf(w, "%s/%s  %s\n%s, days of %s, money in %s\n\n", a.Account.Media, plain(a.Account.ExternalID), plain(a.Account.Name), plain(state), plain(a.Account.Timezone), a.Account.Currency)
-	t := table(w)
-	fmt.Fprintln(t, "LOGIN\tNAME\tAPP\tSTATE\tSEEN\tNOTE")
+	fmt.Fprintf(w, "%s/%s  %s\n%s, days of %s, money in %s\n\n", a.Account.Media, table.Plain(a.Account.ExternalID), table.Plain(a.Account.Name),
+		table.Plain(state), table.Plain(a.Account.Timezone), a.Account.Currency)
+	t := table.New(w)
+	t.Head("LOGIN\tNAME\tAPP\tSTATE\tSEEN\tNOTE")
 	for _, l := range a.Logins {
 		var notes []string
 		for _, n := range []struct {
@@ -66,7 +60,7 @@ func printAccount(w io.Writer, answer []byte) error {
 				notes = append(notes, n.text)
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(l.Login), plain(l.Name), plain(l.AppID), l.State, moment(l.SeenAt), plain(strings.Join(notes, "; ")))
+		t.Row(l.Login, l.Name, l.AppID, l.State, l.SeenAt, strings.Join(notes, "; "))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -76,13 +70,9 @@ func printAccount(w io.Writer, answer []byte) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintln(t, "FROM\tTO\tGAME\tOS")
+	t.Head("FROM\tTO\tGAME\tOS")
 	for _, b := range a.Bindings {
-		to := b.To
-		if to == "" {
-			to = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", b.From, to, plain(b.Game), plain(b.OS))
+		t.Row(b.From, cmp.Or(b.To, "-"), b.Game, b.OS)
 	}
 	return t.Flush()
 }

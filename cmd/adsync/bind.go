@@ -14,6 +14,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/media"
 	"adsync/standalone"
@@ -24,7 +25,7 @@ func newBind(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bind",
 		Short: "Authorises logins, and binds accounts to games",
-		Long: `"adsync bind tencent" and the like have a person authorise a login of a platform in a browser, and say which
+		Long: `"adsync bind {media}" and the like have a person authorise a login of a platform in a browser, and say which
 of its accounts are pulled, and for which game. "adsync bind account" changes one account.
 
 With --simulator it writes the apps, logins with their tokens, accounts, call limits and bindings of simulated
@@ -33,8 +34,8 @@ developer consoles: a deployment for trials and tests then works on them. It pri
 serve" needs to reach them. A config database with bindings stays as it is.
 
 All of them work on the tables, which must be there ("adsync migrate up"); but for "account", secret.keys must be those of the deployment.`,
-		Example: `  adsync bind tencent --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/tencent/callback --wait
-  adsync bind account tencent/20000001 --game starfall --os ios
+		Example: `  adsync bind {media} --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/{media}/callback --wait
+  adsync bind account {media}/20000001 --game starfall --os ios
   adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -44,11 +45,11 @@ All of them work on the tables, which must be there ("adsync migrate up"); but f
 			for _, c := range cmd.Commands() {
 				known = append(known, c.Name())
 			}
-			return usagef("%q cannot be bound: want one of %s", args[0], strings.Join(known, ", "))
+			return usage.Errorf("%q cannot be bound: want one of %s", args[0], strings.Join(known, ", "))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if u, err := url.Parse(simulator); err != nil || u.Scheme != "http" || u.Host == "" {
-				return usagef("--simulator is %q: want the address of an adsync simulate, as http://host:port", simulator)
+				return usage.Errorf("--simulator is %q: want the address of an adsync simulate, as http://host:port", simulator)
 			}
 			return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
 				box, err := secret.OpenBox(cfg.Secret, logger)

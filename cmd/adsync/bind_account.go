@@ -14,6 +14,8 @@ import (
 	"adsync/base/day"
 	"adsync/base/schedule"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 // accountBindFlags are what "adsync bind account" is told.
@@ -36,9 +38,9 @@ Both bring the summaries of the days that they touch to the new game, and take t
 two minutes.
 
 --login chooses the login that the account is pulled with while that can be used, where several reach it.`,
-		Example: `  adsync bind account tencent/20000001 --game starfall --os ios
-  adsync bind account tencent/20000001 --game tinyfarm --os ios --from 2026-12-01
-  adsync bind account tencent/20000001 --game tinyfarm --os android --correct`,
+		Example: `  adsync bind account {media}/20000001 --game starfall --os ios
+  adsync bind account {media}/20000001 --game tinyfarm --os ios --from 2026-12-01
+  adsync bind account {media}/20000001 --game tinyfarm --os android --correct`,
 		Args: accountArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -59,13 +61,13 @@ two minutes.
 func (f *accountBindFlags) check() error {
 	switch {
 	case f.correct && f.game == "":
-		return usagef("--correct needs --game and --os")
+		return usage.Errorf("--correct needs --game and --os")
 	case f.correct && (f.from != "" || f.to != ""):
-		return usagef("--correct rewrites the days of the present binding: for other days leave it out and name them with --from and --to")
+		return usage.Errorf("--correct rewrites the days of the present binding: for other days leave it out and name them with --from and --to")
 	case f.to != "" && f.from == "":
-		return usagef("--to needs --from")
+		return usage.Errorf("--to needs --from")
 	case f.to != "" && f.to < f.from:
-		return usagef("--to is %s: want %s or later", f.to, f.from)
+		return usage.Errorf("--to is %s: want %s or later", f.to, f.from)
 	}
 	if f.to != store.LastDay.String() { // No end, as the table has it.
 		if err := checkDay("to", f.to); err != nil {
@@ -88,7 +90,7 @@ func withAccount(a *app, cmd *cobra.Command, name string, work func(context.Cont
 		account, ok := found[name]
 		media, externalID := store.SplitName(name)
 		if !ok && media == "" {
-			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as tencent/20000001", name)
+			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s/20000001", name, somePlatform())
 		}
 		if !ok {
 			return fmt.Errorf("%s has no account %q that is known here: accounts come in when a login is authorised, and with the task %s.account_list", media, externalID, media)
@@ -122,7 +124,7 @@ func bindAccount(a *app, ctx context.Context, out io.Writer, s *store.Store, acc
 		if err := chooseLogin(a, ctx, s, account, f.login); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", plain(f.login))
+		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", table.Plain(f.login))
 	}
 	if f.game != "" {
 		before, after, err := s.Rebind(ctx, operator(), account.ID, func(have []store.Binding) (store.Binding, error) { return f.binding(have, today), nil })
@@ -183,11 +185,11 @@ func chooseLogin(a *app, ctx context.Context, s *store.Store, account store.Acco
 	if slices.Contains(names, login) {
 		return nil
 	}
-	return usagef("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
+	return usage.Errorf("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
 }
 
 func printRebound(out io.Writer, before, after []store.Binding) {
-	t := table(out)
+	t := table.New(out)
 	for _, part := range []struct {
 		name     string
 		bindings []store.Binding
@@ -204,7 +206,7 @@ func printRebound(out io.Writer, before, after []store.Binding) {
 			if b.To == store.LastDay {
 				to = "-"
 			}
-			fmt.Fprintf(t, "\t%s\t%s\t%s\t%s\n", from, to, plain(b.Game), plain(b.OS))
+			fmt.Fprintf(t, "\t%s\t%s\t%s\t%s\n", from, to, table.Plain(b.Game), table.Plain(b.OS))
 		}
 	}
 	_ = t.Flush()

@@ -10,6 +10,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 // gameFlags say to what accounts belong.
@@ -29,13 +30,13 @@ func (f *gameFlags) add(cmd *cobra.Command) {
 
 func (f *gameFlags) check() error {
 	if (f.game == "") != (f.os == "") {
-		return usagef("--game and --os go together")
+		return usage.Errorf("--game and --os go together")
 	}
 	if f.game == "" && (f.gameName != "" || f.from != "") {
-		return usagef("--game-name and --from need --game")
+		return usage.Errorf("--game-name and --from need --game")
 	}
 	if f.os != "" {
-		if err := oneOf("os", f.os, systems...); err != nil {
+		if err := usage.OneOf("os", f.os, systems...); err != nil {
 			return err
 		}
 	}
@@ -48,7 +49,7 @@ func checkDay(flag, value string) error {
 		return nil
 	}
 	if _, err := day.GivenAhead(value, clock.System{}.Now()); err != nil {
-		return usagef("--%s is %q: %s", flag, value, err)
+		return usage.Errorf("--%s is %q: %s", flag, value, err)
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func (f *gameFlags) known(ctx context.Context, s *store.Store) error {
 		return nil
 	}
 	if f.gameName == "" {
-		return usagef("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game, strings.Join(games, ", "))
+		return usage.Errorf("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game, strings.Join(games, ", "))
 	}
 	return s.PutGame(ctx, operator(), f.game, f.gameName)
 }

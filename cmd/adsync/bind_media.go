@@ -22,6 +22,9 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/prompt"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/media/oauth"
 	"adsync/media/token"
@@ -60,7 +63,7 @@ figures, or from a day. Accounts that have a game already are left alone by "all
 		Example: `  adsync bind ` + media + ` --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/` + media + `/callback --wait
   adsync bind ` + media + ` --app-id 1110000001 --accounts all --game starfall --os ios
   adsync bind ` + media + ` --app-id 1110000001 --login 20000001 --accounts 20000001,20000058 --game starfall --os android --from 2026-11-01`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -86,23 +89,23 @@ figures, or from a day. Accounts that have a game already are left alone by "all
 func (f *bindFlags) check() error {
 	switch {
 	case f.appID == "":
-		return usagef("--app-id is missing: want the app's id on the platform")
+		return usage.Errorf("--app-id is missing: want the app's id on the platform")
 	case f.redirectURI == "" && len(f.accounts) == 0:
-		return usagef("want --redirect-uri to authorise a login, --accounts to bind accounts of one, or both")
+		return usage.Errorf("want --redirect-uri to authorise a login, --accounts to bind accounts of one, or both")
 	case f.redirectURI == "" && (f.wait || f.code):
-		return usagef("--wait and --code need --redirect-uri")
+		return usage.Errorf("--wait and --code need --redirect-uri")
 	case f.wait && f.code:
-		return usagef("--wait and --code exclude each other")
+		return usage.Errorf("--wait and --code exclude each other")
 	case f.redirectURI != "" && len(f.accounts) > 0 && !f.wait && !f.code:
-		return usagef("--accounts beside --redirect-uri needs --wait or --code: the accounts come with the callback")
+		return usage.Errorf("--accounts beside --redirect-uri needs --wait or --code: the accounts come with the callback")
 	case f.game != "" && len(f.accounts) == 0:
-		return usagef("--game needs --accounts")
+		return usage.Errorf("--game needs --accounts")
 	case slices.Contains(f.accounts, "all") && len(f.accounts) > 1:
-		return usagef("--accounts is all, or a list of ids")
+		return usage.Errorf("--accounts is all, or a list of ids")
 	}
 	if f.redirectURI != "" {
 		if err := oauth.CheckRedirectURI(f.redirectURI); err != nil {
-			return usagef("--redirect-uri: %s", err)
+			return usage.Errorf("--redirect-uri: %s", err)
 		}
 	}
 	return f.gameFlags.check()
@@ -164,7 +167,7 @@ func authorise(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, 
 	switch {
 	case f.code:
 		fmt.Fprintf(out, "The browser ends at an address with %s=…\n", flow.CodeParameter())
-		code, err := askSecret(ctx, cmd, "The code in it")
+		code, err := prompt.Secret(ctx, cmd, "The code in it")
 		if err != nil {
 			return 0, err
 		}
@@ -199,7 +202,7 @@ func putApp(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, box
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if given, err = askSecret(ctx, cmd, "Secret of app "+appID); err != nil {
+		if given, err = prompt.Secret(ctx, cmd, "Secret of app "+appID); err != nil {
 			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", appSecretVariable, err)
 		}
 	}
@@ -276,8 +279,8 @@ func allListed(note string) error {
 }
 
 func printFound(out io.Writer, name string, accounts []store.LoginAccount) {
-	fmt.Fprintf(out, "Authorised: %s, with %s.\n", plain(name), plural.Count(len(accounts), "account", "accounts"))
-	t := table(out)
+	fmt.Fprintf(out, "Authorised: %s, with %s.\n", table.Plain(name), plural.Count(len(accounts), "account", "accounts"))
+	t := table.New(out)
 	for i, a := range accounts {
 		if i == foundMax {
 			fmt.Fprintf(t, "and %d more\n", len(accounts)-foundMax)
@@ -287,7 +290,7 @@ func printFound(out io.Writer, name string, accounts []store.LoginAccount) {
 		if a.Bound {
 			state = "pulled"
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", plain(a.ExternalID), plain(a.Name), state)
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", table.Plain(a.ExternalID), table.Plain(a.Name), state)
 	}
 	_ = t.Flush()
 }
@@ -306,9 +309,9 @@ func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, 
 		names = append(names, l.Login)
 	}
 	if len(names) == 0 {
-		return store.Login{}, usagef("app %s of %s has no login yet: authorise one with --redirect-uri", f.appID, media)
+		return store.Login{}, usage.Errorf("app %s of %s has no login yet: authorise one with --redirect-uri", f.appID, media)
 	}
-	return store.Login{}, usagef("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
+	return store.Login{}, usage.Errorf("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
 }
 
 // bindLoginAccounts binds the accounts that were asked for.
@@ -359,12 +362,12 @@ func bindLoginAccounts(a *app, ctx context.Context, out io.Writer, s *store.Stor
 		return err
 	}
 	if len(ids) == 0 {
-		fmt.Fprintf(out, "There was nothing to bind: each account of %s has a game already, or had one.\n", plain(cmp.Or(login.Name, login.Login)))
+		fmt.Fprintf(out, "There was nothing to bind: each account of %s has a game already, or had one.\n", table.Plain(cmp.Or(login.Name, login.Login)))
 		return nil
 	}
-	fmt.Fprintf(out, "Bound: %s of %s", plural.Count(len(ids), "account", "accounts"), plain(cmp.Or(login.Name, login.Login)))
+	fmt.Fprintf(out, "Bound: %s of %s", plural.Count(len(ids), "account", "accounts"), table.Plain(cmp.Or(login.Name, login.Login)))
 	if f.game != "" {
-		fmt.Fprintf(out, ", %d of them to %s on %s", len(bindings), plain(f.game), f.os)
+		fmt.Fprintf(out, ", %d of them to %s on %s", len(bindings), table.Plain(f.game), f.os)
 	}
 	fmt.Fprintln(out, ".")
 	if all {
@@ -382,14 +385,14 @@ func wanted(media string, accounts []store.LoginAccount, f *bindFlags, all bool)
 	for _, name := range f.accounts {
 		of, id := store.SplitName(name)
 		if of != "" && of != media {
-			return nil, usagef("--accounts: %q is no account of %s: want the platform's id, or %s/ID", name, media, media)
+			return nil, usage.Errorf("--accounts: %q is no account of %s: want the platform's id, or %s/ID", name, media, media)
 		}
 		i := slices.IndexFunc(accounts, func(a store.LoginAccount) bool { return a.ExternalID == id })
 		switch {
 		case i < 0:
-			return nil, usagef("--accounts: the login does not reach %q", name)
+			return nil, usage.Errorf("--accounts: the login does not reach %q", name)
 		case accounts[i].Games && f.game != "":
-			return nil, usagef("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id, accounts[i].Media, id, f.game, f.os)
+			return nil, usage.Errorf("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id, accounts[i].Media, id, f.game, f.os)
 		}
 		if !slices.ContainsFunc(some, func(a store.LoginAccount) bool { return a.ID == accounts[i].ID }) {
 			some = append(some, accounts[i])

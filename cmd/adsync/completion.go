@@ -14,6 +14,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/cmd/adsync/internal/table"
 	"adsync/engine"
 	"adsync/upkeep"
 )
@@ -171,7 +172,7 @@ func taskWords(a *app, of func(*taskRow) []string) cobra.CompletionFunc {
 		c, err := a.client(cmd, server)
 		if err == nil {
 			var text []byte
-			if text, err = c.call(ctx, http.MethodGet, tasksPath, nil, nil); err == nil {
+			if text, err = c.Call(ctx, http.MethodGet, tasksPath, nil, nil); err == nil {
 				err = json.Unmarshal(text, &answer)
 			}
 		}
@@ -181,7 +182,7 @@ func taskWords(a *app, of func(*taskRow) []string) cobra.CompletionFunc {
 		var all []string
 		for i := range answer.Tasks {
 			for _, word := range of(&answer.Tasks[i]) {
-				if word = clean(word); word != "" && strings.HasPrefix(word, begun) {
+				if word = table.Clean(word); word != "" && strings.HasPrefix(word, begun) {
 					all = append(all, word)
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"adsync/cmd/adsync/internal/usage"
+
 	"github.com/spf13/cobra"
 )
 
@@ -27,17 +29,17 @@ connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. 
 		Example: `  adsync config check --config configs/consumer.yaml
   adsync config check --config configs/producer.yaml --connect
   adsync config check --config configs/standalone.yaml --for standalone`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			commands := slices.DeleteFunc(slices.Sorted(maps.Keys(neededBy)), func(c string) bool { return c == "print" })
-			if err := oneOf("for", command, commands...); err != nil {
+			if err := usage.OneOf("for", command, commands...); err != nil {
 				return err
 			}
-			if err := oneOf("output", output, "table", "json"); err != nil {
+			if err := usage.OneOf("output", output, "table", "json"); err != nil {
 				return err
 			}
 			if output == "json" && !connect {
-				return usagef("--output json goes with --connect")
+				return usage.Errorf("--output json goes with --connect")
 			}
 			cfg, _, err := a.load(cmd, command)
 			if err != nil {

@@ -15,6 +15,8 @@ import (
 	"adsync/base/redis"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 )
 
@@ -32,7 +34,7 @@ var errUnfit = errors.New("something is wrong with the servers: see the rows of 
 // checkServers looks at the servers that a command needs, and prints what it found.
 func checkServers(a *app, cmd *cobra.Command, cfg Config, command, output string) error {
 	if connectedBy[command] == nil {
-		return usagef("--connect goes with --for bind, migrate, serve or unbind: adsync %s starts what it needs itself", command)
+		return usage.Errorf("--connect goes with --for bind, migrate, serve or unbind: adsync %s starts what it needs itself", command)
 	}
 	servers, closeAll, err := openServers(cmd, cfg, connectedBy[command])
 	if err != nil {
@@ -95,12 +97,12 @@ func printFindings(w io.Writer, output string, findings []checkup.Finding) error
 		if err != nil {
 			return err
 		}
-		return printJSON(w, answer)
+		return table.JSON(w, answer)
 	}
-	t := table(w)
-	fmt.Fprintln(t, "SERVER\tCHECK\tSTATE\tDETAIL")
+	t := table.New(w)
+	t.Head("SERVER\tCHECK\tSTATE\tDETAIL")
 	for _, f := range findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Server, f.Check, f.State, clean(f.Detail))
+		t.Row(f.Server, f.Check, f.State, table.Whole(f.Detail))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -108,7 +110,7 @@ func printFindings(w io.Writer, output string, findings []checkup.Finding) error
 	var remedies []string
 	for _, f := range findings {
 		if f.Remedy != "" && f.State != checkup.OK {
-			remedies = append(remedies, fmt.Sprintf("  %s, %s: %s", f.Server, f.Check, clean(f.Remedy)))
+			remedies = append(remedies, fmt.Sprintf("  %s, %s: %s", f.Server, f.Check, table.Clean(f.Remedy)))
 		}
 	}
 	if len(remedies) > 0 {

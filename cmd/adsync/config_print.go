@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/config"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newConfigPrint(a *app) *cobra.Command {
@@ -15,7 +16,7 @@ says where it was set. Secrets, and database addresses, which hold passwords, ar
 are not checked: "adsync config check" does that.`,
 		Example: `  adsync config print --config configs/producer.yaml
   adsync config print | grep '#'      # what is not at its default`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, sources, err := a.load(cmd, "print")
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/config"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newConfigReference(a *app) *cobra.Command {
@@ -12,7 +13,7 @@ func newConfigReference(a *app) *cobra.Command {
 		Short:   "Prints a page about every setting",
 		Long:    `Prints a Markdown page of every setting: key, environment variable, type, default and meaning.`,
 		Example: `  adsync config reference | less`,
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := defaultConfig()
 			return config.Reference(cmd.OutOrStdout(), &c)

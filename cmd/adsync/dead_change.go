@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,82 +8,98 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"adsync/base/plural"
 	"adsync/base/task"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 )
 
-func changeFlags(flags *pflag.FlagSet, all, yes *bool) {
-	flags.BoolVar(all, "all", false, "every dead subtask, instead of a filter")
-	flags.BoolVar(yes, "yes", false, "do it; without it nothing is changed")
+const deadPath = "/api/v1/dead/"
+
+// deadChange makes a command that changes the dead subtasks which a filter chooses.
+func deadChange(a *app, change string, cmd *cobra.Command) *cobra.Command {
+	var all, yes bool
+	asking(a, cmd, func(r *request, _ []string) error {
+		body := r.params()
+		narrowed := false
+		for name := range body {
+			narrowed = narrowed || name != "until" && name != "rate"
+		}
+		switch { // A change of everything is asked for in so many words.
+		case narrowed && all:
+			return usage.Errorf("--all does not go with a filter: leave one of the two out")
+		case !narrowed && !all:
+			return usage.Errorf("want a filter, such as --task, or --all for every dead subtask")
+		case all:
+			body["scope"] = task.ScopeAll
+		}
+		return r.changeDead(deadPath+change, change, body, yes)
+	})
+	deadFilter(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "every dead subtask, instead of a filter")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
+	return cmd
 }
 
 // deadPlan is what a redrive or a drop does.
 type deadPlan struct {
-	DryRun    bool   `json:"dry_run"`
-	Count     int64  `json:"count"`
-	Dropped   int64  `json:"dropped"`
-	Redriving int64  `json:"redriving"`
-	Healed    int64  `json:"healed"`
-	AtLeast   bool   `json:"healed_at_least"`
-	Until     string `json:"until"`
-	Calls     *int64 `json:"estimated_calls"`
-	Seconds   *int64 `json:"estimated_seconds"`
+	estimate
+
+	Count     int64
+	Dropped   int64
+	Redriving int64
+	Healed    int64
+	AtLeast   bool `json:"healed_at_least"`
+	Until     string
 	Tasks     []struct {
-		Task    string `json:"task"`
-		Count   int64  `json:"count"`
+		estimate
+
+		Task    string
+		Count   int64
 		RunID   string `json:"run_id"`
-		Calls   *int64 `json:"estimated_calls"`
-		Seconds *int64 `json:"estimated_seconds"`
-		Refused string `json:"refused"`
-	} `json:"tasks"`
+		Refused string
+	}
 }
 
 // plan asks what a change of dead subtasks would do, or with dry false has it done.
-func (c *apiClient) plan(ctx context.Context, path string, body map[string]any, dry bool) (answer []byte, plan deadPlan, err error) {
+func (r *request) plan(path string, body map[string]any, dry bool) (answer []byte, plan deadPlan, err error) {
+	c, err := r.client()
+	if err != nil {
+		return nil, plan, err
+	}
 	body["dry_run"] = dry
-	if answer, err = c.call(ctx, http.MethodPost, path, nil, body); err == nil {
+	if answer, err = c.Call(r.Context(), http.MethodPost, path, nil, body); err == nil {
 		err = json.Unmarshal(answer, &plan)
 	}
 	return answer, plan, err
 }
 
 // changeDead shows what a change would do, and with yes does just that: what dies meanwhile is left alone.
-func changeDead(a *app, cmd *cobra.Command, f *deadFlags, change string, body map[string]any, all, yes bool) error {
-	if err := f.checkChange(cmd.Flags(), all); err != nil {
-		return err
-	}
-	c, err := a.client(cmd, f.server)
+func (r *request) changeDead(path, change string, body map[string]any, yes bool) error {
+	answer, plan, err := r.plan(path, body, true)
 	if err != nil {
 		return err
 	}
-	if all {
-		body["scope"] = task.ScopeAll
-	}
-	path := "/api/v1/dead/" + change
-	answer, plan, err := c.plan(cmd.Context(), path, body, true)
-	if err != nil {
-		return err
-	}
-	out := cmd.OutOrStdout()
-	var undone error
-	if f.output == "table" {
-		if err := printPlan(out, change, plan); err != nil {
+	out := r.OutOrStdout()
+	if r.output == "table" {
+		if err := plan.print(out, change); err != nil {
 			return err
 		}
 	}
+	var undone error
 	if plan.Count > 0 && yes {
-		body["until"] = plan.Until
-		if answer, plan, err = c.plan(cmd.Context(), path, body, false); err != nil {
+		if strings.HasPrefix(path, deadPath) { // What failed in one run needs no bound.
+			body["until"] = plan.Until
+		}
+		if answer, plan, err = r.plan(path, body, false); err != nil {
 			return err
 		}
 		left := plan
 		for change == "drop" && left.Dropped > 0 && left.Dropped < left.Count { // The server drops some at a time.
-			if _, left, err = c.plan(cmd.Context(), path, body, false); err != nil {
+			if _, left, err = r.plan(path, body, false); err != nil {
 				return fmt.Errorf("after %s dropped: %w", plural.Count(plan.Dropped, "was", "were"), err)
 			}
 			plan.Dropped += left.Dropped
@@ -96,8 +111,8 @@ func changeDead(a *app, cmd *cobra.Command, f *deadFlags, change string, body ma
 			}
 		}
 	}
-	if f.output == "json" {
-		return errors.Join(printJSON(out, answer), undone)
+	if r.output == "json" {
+		return errors.Join(table.JSON(out, answer), undone)
 	}
 	switch {
 	case plan.Count == 0:
@@ -107,7 +122,11 @@ func changeDead(a *app, cmd *cobra.Command, f *deadFlags, change string, body ma
 		fmt.Fprintf(out, "\nDropped %d.\n", plan.Dropped)
 	default:
 		fmt.Fprintln(out)
-		printOrdered(out, plan)
+		for _, t := range plan.Tasks {
+			if t.RunID != "" {
+				fmt.Fprintf(out, "Ordered run %s of %s.\n", t.RunID, t.Task)
+			}
+		}
 	}
 	return undone
 }
@@ -120,22 +139,13 @@ func (p *deadPlan) undone(change string) error {
 	var refused []string
 	for _, t := range p.Tasks {
 		if t.Refused != "" {
-			refused = append(refused, clean(t.Task+": "+t.Refused))
+			refused = append(refused, table.Clean(t.Task+": "+t.Refused))
 		}
 	}
 	if len(refused) > 0 {
 		return fmt.Errorf("the dead subtasks of %s were not taken up: %s", plural.Count(len(refused), "task", "tasks"), strings.Join(refused, "; "))
 	}
 	return nil
-}
-
-// printOrdered names the runs that a redrive has ordered.
-func printOrdered(w io.Writer, plan deadPlan) {
-	for _, t := range plan.Tasks {
-		if t.RunID != "" {
-			fmt.Fprintf(w, "Ordered run %s of %s.\n", t.RunID, t.Task)
-		}
-	}
 }
 
 // withDropped puts the sum of several requests into the answer to the first.
@@ -148,68 +158,42 @@ func withDropped(answer []byte, dropped int64) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-func printPlan(w io.Writer, change string, plan deadPlan) error {
-	if len(plan.Tasks) == 0 {
+func (p *deadPlan) print(w io.Writer, change string) error {
+	if len(p.Tasks) == 0 {
 		fmt.Fprintln(w, "No dead subtask is chosen.")
 	} else {
-		t := table(w)
-		head := "TASK\tSUBTASKS\tCALLS\tTIME\tREFUSED"
+		t := table.New(w)
 		if change == "drop" {
-			head = "TASK\tSUBTASKS"
+			t.Head("TASK\tSUBTASKS")
+		} else {
+			t.Head("TASK\tSUBTASKS\tCALLS\tTIME\tREFUSED")
 		}
-		fmt.Fprintln(t, head)
-		for _, p := range plan.Tasks {
+		for _, k := range p.Tasks {
 			if change == "drop" {
-				fmt.Fprintf(t, "%s\t%d\n", p.Task, p.Count)
-				continue
+				t.Row(k.Task, k.Count)
+			} else {
+				t.Row(k.Task, k.Count, k.Calls, table.Seconds(k.Seconds), k.Refused)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", p.Task, p.Count, number(p.Calls), took(p.Seconds), p.Refused)
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n%s", plural.Count(plan.Count, "dead subtask", "dead subtasks"))
+		fmt.Fprintf(w, "\n%s", plural.Count(p.Count, "dead subtask", "dead subtasks"))
 		if change == "redrive" {
-			fmt.Fprintf(w, ", %s", estimate(plan.Calls, plan.Seconds))
+			fmt.Fprintf(w, ", %s", p.estimate)
 		}
 		fmt.Fprintln(w, ".")
 	}
-	if plan.Healed > 0 {
+	if p.Healed > 0 {
 		atLeast := ""
-		if plan.AtLeast {
+		if p.AtLeast {
 			atLeast = "At least "
 		}
-		fmt.Fprintf(w, "%s%s\n", atLeast, plural.Count(plan.Healed, "has healed: its days were pulled whole since, so it need not be taken up.", "have healed: their days were pulled whole since, so they need not be taken up."))
+		fmt.Fprintf(w, "%s%s\n", atLeast, plural.Count(p.Healed, "has healed: its days were pulled whole since, so it need not be taken up.",
+			"have healed: their days were pulled whole since, so they need not be taken up."))
 	}
-	if plan.Redriving > 0 {
-		fmt.Fprintf(w, "%s being taken up again already, and left alone.\n", plural.Count(plan.Redriving, "more is", "more are"))
+	if p.Redriving > 0 {
+		fmt.Fprintf(w, "%s being taken up again already, and left alone.\n", plural.Count(p.Redriving, "more is", "more are"))
 	}
 	return nil
-}
-
-// estimate says what work would cost.
-func estimate(calls, seconds *int64) string {
-	switch {
-	case calls == nil && seconds == nil:
-		return "its API calls and time are not known yet"
-	case calls == nil:
-		return "its API calls are not known yet, about " + took(seconds)
-	case seconds == nil:
-		return "about " + plural.Count(*calls, "API call", "API calls") + ", its time is not known yet"
-	}
-	return "about " + plural.Count(*calls, "API call", "API calls") + ", about " + took(seconds)
-}
-
-func number(n *int64) string {
-	if n == nil {
-		return "unknown"
-	}
-	return strconv.FormatInt(*n, 10)
-}
-
-func took(seconds *int64) string {
-	if seconds == nil {
-		return "unknown"
-	}
-	return (time.Duration(*seconds) * time.Second).String()
 }

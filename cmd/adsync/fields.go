@@ -1,14 +1,23 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
+
 	"github.com/spf13/cobra"
 )
+
+const fieldsPath = "/api/v1/fields"
+
+// fieldArgs takes MEDIA FIELD.
+func fieldArgs(cmd *cobra.Command, args []string) error {
+	return usage.Args(2, "MEDIA FIELD, such as: "+somePlatform()+" order_pv")(cmd, args)
+}
 
 func newFields(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
@@ -19,7 +28,7 @@ within half a minute. A field that you add is tried first: one call of one accou
 accepted it. What comes of it stands in the raw rows' JSON. A field that the platform takes away is retired by itself, and the report goes
 on without it.`,
 		Example: `  adsync fields list --state retired
-  adsync fields add tencent order_pv`,
+  adsync fields add {media} order_pv`,
 	})
 	cmd.AddCommand(newFieldsList(a),
 		newFieldsPut(a, "add", "asked", "Asks for one more field", "Asks for", `Asks for one more field of the platform's. It is tried at the end
@@ -37,52 +46,30 @@ was dropped, or that the platform had retired or refused and has now. It is trie
 
 // newFieldsPut makes a command that brings a field to a state.
 func newFieldsPut(a *app, name, state, short, done, long string) *cobra.Command {
-	f := &apiFlags{}
-	var report, level, reason, by string
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:   name + " MEDIA FIELD",
 		Short: short,
 		Long: long + `
 
 Without --report and --level it holds for all of them, and takes the place of what was said of single ones.`,
-		Example: fmt.Sprintf("  adsync fields %s tencent order_pv\n", name) +
-			fmt.Sprintf("  adsync fields %s tencent order_pv --report report_daily --level adgroup --reason 'for the shops'", name),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("want MEDIA FIELD, such as: tencent order_pv")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]string{
-				"media": args[0], "field": args[1], "state": state, "reason": reason, "by": by,
-			}
-			for name, value := range map[string]string{"report": report, "level": level} {
-				if value == "" && cmd.Flags().Changed(name) {
-					return usagef("--%s is empty: want a value, or leave it out", name)
-				}
-				if value != "" {
-					body[name] = value
-				}
-			}
-			return f.call(a, cmd, http.MethodPut, "/api/v1/fields", nil, body, func(w io.Writer, answer []byte) error {
-				var r fieldRow
-				if err := json.Unmarshal(answer, &r); err != nil {
-					return err
-				}
-				if _, err := fmt.Fprintf(w, "%s %s of %s %s.\n", done, plain(r.Field), plain(r.Media), r.where()); err != nil || r.State != "trying" {
-					return err
-				}
-				_, err := fmt.Fprintf(w, "It is tried with one call first. What came of that: adsync fields list --media %s\n", plain(r.Media))
+		Example: "  adsync fields " + name + " {media} order_pv\n" +
+			"  adsync fields " + name + " {media} order_pv --report report_daily --level adgroup --reason 'for the shops'",
+		Args: fieldArgs,
+	}, func(r *request, args []string) error {
+		body := r.params()
+		body["media"], body["field"], body["state"] = args[0], args[1], state
+		return r.send(http.MethodPut, fieldsPath, body, printing(func(w io.Writer, f *fieldRow) error {
+			if _, err := fmt.Fprintf(w, "%s %s of %s %s.\n", done, table.Plain(f.Field), table.Plain(f.Media), f.where()); err != nil || f.State != "trying" {
 				return err
-			})
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&report, "report", "", "only of this report, such as report_daily")
-	cmd.Flags().StringVar(&level, "level", "", "only at this level, such as adgroup")
-	cmd.Flags().StringVar(&reason, "reason", "", "why")
-	cmd.Flags().StringVar(&by, "by", "", "your name, where no token says it")
+			}
+			_, err := fmt.Fprintf(w, "It is tried with one call first. What came of that: adsync fields list --media %s\n", table.Plain(f.Media))
+			return err
+		}))
+	})
+	param(cmd, "report", "only of this report, such as report_daily")
+	param(cmd, "level", "only at this level, such as adgroup")
+	param(cmd, "reason", "why")
+	param(cmd, "by", "your name, where no token says it")
 	return cmd
 }
 
@@ -96,10 +83,10 @@ type fieldRow struct {
 func (r *fieldRow) where() string {
 	where := "in all reports"
 	if r.Report != "" {
-		where = "in " + plain(r.Report)
+		where = "in " + table.Plain(r.Report)
 	}
 	if r.Level != "" {
-		where += " at level " + plain(r.Level)
+		where += " at level " + table.Plain(r.Level)
 	}
 	return where
 }

@@ -12,6 +12,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/plural"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/media/field"
 )
@@ -26,29 +27,24 @@ before it did: in the raw table and in report_daily or report_hourly, where they
 the databases and calls no platform; pulls go on meanwhile. A few hundred rows are one transaction: it may be cut off, and begun again with
 the same days or with the last one that it told. A value that cannot be used stays NULL and is counted; the command then ends with an error, after all
 days. Run it when all processes are of the release that has the figure.`,
-		Example: `  adsync fields backfill tencent order_pv --from 2026-10-01 --to 2026-11-21 --config adsync.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("want MEDIA FIELD, such as: tencent order_pv")
-			}
-			return nil
-		},
+		Example: `  adsync fields backfill {media} order_pv --from 2026-10-01 --to 2026-11-21 --config adsync.yaml`,
+		Args:    fieldArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, d := range []struct{ flag, value string }{{"from", from}, {"to", to}} {
 				if d.value == "" {
-					return usagef("--%s is missing: want the first and the last day, such as 2026-10-01 and 2026-11-21", d.flag)
+					return usage.Errorf("--%s is missing: want the first and the last day, such as 2026-10-01 and 2026-11-21", d.flag)
 				}
 				if _, err := day.Given(d.value, clock.System{}.Now()); err != nil {
-					return usagef("--%s is %q: %s", d.flag, d.value, err)
+					return usage.Errorf("--%s is %q: %s", d.flag, d.value, err)
 				}
 			}
 			first, last := day.Day(from), day.Day(to)
 			if last < first {
-				return usagef("--to is %s: want %s or later, the value of --from", to, from)
+				return usage.Errorf("--to is %s: want %s or later, the value of --from", to, from)
 			}
 			platform := engine.Platform(args[0])
 			if platform == nil {
-				return usagef("there is no platform %q: want one of %v", args[0], engine.PlatformNames())
+				return usage.Errorf("there is no platform %q: want one of %v", args[0], engine.PlatformNames())
 			}
 			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
 				if err := s.CheckSchema(ctx); err != nil {
@@ -64,7 +60,7 @@ days. Run it when all processes are of the release that has the figure.`,
 					fmt.Fprintln(out)
 				})
 				if wrong, ok := errors.AsType[*field.RowError](err); ok {
-					return usagef("%s", wrong)
+					return usage.Errorf("%s", wrong)
 				}
 				if err != nil {
 					return err

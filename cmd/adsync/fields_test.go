@@ -42,18 +42,18 @@ func TestFields_AreChanged(t *testing.T) {
 		},
 		"added, and tried": {
 			[]string{"add", "tencent", "order_pv", "--by", "otto"}, `{"media": "tencent", "field": "order_pv", "state": "trying"}`,
-			`{"by":"otto","field":"order_pv","media":"tencent","reason":"","state":"asked"}`,
+			`{"by":"otto","field":"order_pv","media":"tencent","state":"asked"}`,
 			"Asks for order_pv of tencent in all reports.\nIt is tried with one call first. What came of that: adsync fields list --media tencent\n",
 		},
 		"dropped": {
 			[]string{"drop", "tencent", "reg_pv", "--report", "report_daily", "--level", "adgroup", "--by", "otto"},
 			`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "off"}`,
-			`{"by":"otto","field":"reg_pv","level":"adgroup","media":"tencent","reason":"","report":"report_daily","state":"off"}`,
+			`{"by":"otto","field":"reg_pv","level":"adgroup","media":"tencent","report":"report_daily","state":"off"}`,
 			"No longer asks for reg_pv of tencent in report_daily at level adgroup.\n",
 		},
 		"reinstated": {
 			[]string{"reinstate", "tencent", "reg_pv", "--by", "otto"}, `{"media": "tencent", "field": "reg_pv", "state": "asked"}`,
-			`{"by":"otto","field":"reg_pv","media":"tencent","reason":"","state":"asked"}`, "Asks again for reg_pv of tencent in all reports.\n",
+			`{"by":"otto","field":"reg_pv","media":"tencent","state":"asked"}`, "Asks again for reg_pv of tencent in all reports.\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/media/token"
 )
 
@@ -26,7 +28,7 @@ func newKeys(a *app) *cobra.Command {
 file of secret.keys_file, and how much of each. "adsync keys reseal" seals all of it with the first key. It works on the tables while everything runs.`,
 		Example: `  adsync keys --config adsync.yaml
   adsync keys reseal --config adsync.yaml`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withBox(a, cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
 				return printKeys(ctx, cmd.OutOrStdout(), s, box)
@@ -40,7 +42,7 @@ file of secret.keys_file, and how much of each. "adsync keys reseal" seals all o
 off, and begun again. When all processes have the first key, and this shows that nothing is sealed with an old one, the old one may be removed.
 Texts that do not open stay as they are: they are named, and it exits with 1.`,
 		Example: `  adsync keys reseal --config adsync.yaml`,
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withBox(a, cmd, func(ctx context.Context, s *store.Store, box *secret.Box) error {
 				n, err := token.Reseal(ctx, s, box)
@@ -79,7 +81,7 @@ func printKeys(ctx context.Context, w io.Writer, s *store.Store, box *secret.Box
 	if err != nil {
 		return err
 	}
-	t := table(w)
+	t := table.New(w)
 	fmt.Fprintln(t, "KEY\tSEALED WITH IT\tNOTE")
 	for i, id := range box.IDs() {
 		note := "may be removed when all processes have the first one"
@@ -93,7 +95,7 @@ func printKeys(ctx context.Context, w io.Writer, s *store.Store, box *secret.Box
 		delete(counts, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(t, "%s\t%d\tmissing: nothing opens these\n", plain(id), counts[id])
+		fmt.Fprintf(t, "%s\t%d\tmissing: nothing opens these\n", table.Plain(id), counts[id])
 	}
 	return t.Flush()
 }

@@ -1,34 +1,26 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/table"
 )
 
 func newLimits(a *app) *cobra.Command {
-	f := &apiFlags{}
-	var media string
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:   "limits",
 		Short: "Tells how the call limits stand",
 		Long: `Lists the limits that were asked for within the last day, but for those of single accounts: how many calls the period before now
 holds, what part that is of what we allow ourselves, how many are granted for the next 2 s beside them, how many the last minute and the last hour had, and for each importance how many calls are wanted and how many a second are its
 share. Below are the points at which calls are paused, or were, with how often.`,
-		Example: `  adsync limits --media tencent`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.call(a, cmd, http.MethodGet, "/api/v1/limits", given(map[string]string{"media": media}), nil, printLimits)
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
+		Example: `  adsync limits --media {media}`,
+	}, func(r *request, _ []string) error { return r.get("/api/v1/limits", printing(printLimits)) })
+	param(cmd, "media", "only of this platform")
 	cmd.AddCommand(newLimitsEndPause(a))
 	return cmd
 }
@@ -54,16 +46,12 @@ type limitsAnswer struct {
 	}
 }
 
-func printLimits(w io.Writer, answer []byte) error {
-	var a limitsAnswer
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return err
-	}
+func printLimits(w io.Writer, a *limitsAnswer) error {
 	if len(a.Limits)+len(a.Pauses) == 0 {
 		_, err := fmt.Fprintln(w, "No calls were asked for within the last day.")
 		return err
 	}
-	t := table(w)
+	t := table.New(w)
 	a.limits(t)
 	if len(a.Limits) > 0 && len(a.Pauses) > 0 {
 		fmt.Fprintln(t)
@@ -72,31 +60,31 @@ func printLimits(w io.Writer, answer []byte) error {
 	return t.Flush()
 }
 
-func (a *limitsAnswer) limits(t *tabwriter.Writer) {
+func (a *limitsAnswer) limits(t table.Table) {
 	if len(a.Limits) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "LIMIT\tOF\tALLOWS\tIN THE WINDOW\tFULL\tAHEAD\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
+	t.Head("LIMIT\tOF\tALLOWS\tIN THE WINDOW\tFULL\tAHEAD\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
 	for _, l := range a.Limits {
 		var lanes []string
 		for _, lane := range l.Lanes {
 			lanes = append(lanes, fmt.Sprintf("%d: %d, %.1f", lane.Importance, lane.Wanted, lane.PerSecond))
 		}
-		allows := fmt.Sprintf("%d %s per %s", l.Calls, plain(l.Unit), plain(l.Period))
+		allows := fmt.Sprintf("%d %s per %s", l.Calls, l.Unit, l.Period)
 		if l.CallsMax > 0 {
 			allows += fmt.Sprintf(", tried up to %d", l.CallsMax)
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%d\t%.0f %%\t%d\t%d\t%d\t%s\n", plain(l.Media), plain(l.Endpoint), plain(strings.TrimSpace(l.Scope+" "+l.Subject)), allows,
-			l.Window, 100*l.Full, l.Ahead, l.LastMinute, l.LastHour, strings.Join(lanes, "; "))
+		t.Row(l.Media+" "+l.Endpoint, strings.TrimSpace(l.Scope+" "+l.Subject), allows,
+			l.Window, fmt.Sprintf("%.0f %%", 100*l.Full), l.Ahead, l.LastMinute, l.LastHour, table.Whole(strings.Join(lanes, "; ")))
 	}
 }
 
-func (a *limitsAnswer) pauses(t *tabwriter.Writer) {
+func (a *limitsAnswer) pauses(t table.Table) {
 	if len(a.Pauses) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "PAUSED AT\tOF\tUNTIL\tTIMES")
+	t.Head("PAUSED AT\tOF\tUNTIL\tTIMES")
 	for _, p := range a.Pauses {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", plain(strings.TrimSpace(p.Media+" "+p.Endpoint)), plain(strings.TrimSpace(p.Scope+" "+p.Subject)), moment(p.PausedUntil), p.Times)
+		t.Row(strings.TrimSpace(p.Media+" "+p.Endpoint), strings.TrimSpace(p.Scope+" "+p.Subject), p.PausedUntil, p.Times)
 	}
 }

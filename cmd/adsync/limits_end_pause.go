@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,67 +10,57 @@ import (
 	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newLimitsEndPause(a *app) *cobra.Command {
-	f := &apiFlags{}
-	var media, endpoint, subject string
 	var all, yes bool
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:   "end-pause",
 		Short: "Ends pauses that platforms have asked for",
 		Long: `Shows the pauses in force that the answers of a platform have ordered, and with --yes ends them in all processes: pauses of calls, and of a login's
 refresh of tokens, which is the endpoint token_refresh. Subtasks that wait for a moment after a call was put off are due at once, and those that wait to be
 tried again after a failure too, unless --endpoint or --subject is given. A limit that is really used up is paused again by the next refusal. What an
 operator has paused is lifted by "adsync resume".`,
-		Example: `  adsync limits end-pause --media tencent
-  adsync limits end-pause --media tencent --endpoint adgroups/get --yes
-  adsync limits end-pause --subject tencent/20000058 --yes`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			of, _ := store.SplitName(subject)
-			if media == "" && of == "" && !all || media != "" && all {
-				return usagef("want --media, --subject with its platform, or --all for all platforms")
-			}
-			body := map[string]any{"dry_run": !yes}
-			for name, value := range map[string]string{"media": media, "endpoint": endpoint, "subject": subject} {
-				if value == "" && cmd.Flags().Changed(name) {
-					return usagef("--%s is empty: want a value, or leave it out", name)
-				}
-				if value != "" {
-					body[name] = value
-				}
-			}
-			if all {
-				body["scope"] = task.ScopeAll
-			}
-			return f.call(a, cmd, http.MethodPost, "/api/v1/limits/end-pause", nil, body, printEndedPauses)
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&media, "media", "", "of this platform")
+		Example: `  adsync limits end-pause --media {media}
+  adsync limits end-pause --media {media} --endpoint adgroups/get --yes
+  adsync limits end-pause --subject {media}/20000058 --yes`,
+	}, func(r *request, _ []string) error {
+		body := r.params()
+		media := body["media"] != nil
+		subject, _ := body["subject"].(string) // It may be missing.
+		of, _ := store.SplitName(subject)
+		if !media && of == "" && !all || media && all {
+			return usage.Errorf("want --media, --subject with its platform, or --all for all platforms")
+		}
+		if all {
+			body["scope"] = task.ScopeAll
+		}
+		body["dry_run"] = !yes
+		return r.send(http.MethodPost, "/api/v1/limits/end-pause", body, printing(printEndedPauses))
+	})
+	param(cmd, "media", "of this platform")
 	cmd.Flags().BoolVar(&all, "all", false, "of all platforms, instead of --media")
-	cmd.Flags().StringVar(&endpoint, "endpoint", "", "only of this endpoint")
-	cmd.Flags().StringVar(&subject, "subject", "", "only of this app, account or login, by the id that adsync limits shows, or with its platform, such as tencent/20000058")
+	param(cmd, "endpoint", "only of this endpoint")
+	param(cmd, "subject", "only of this app, account or login, by the id that adsync limits shows, or with its platform, such as {media}/20000058")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
 	return cmd
 }
 
-func printEndedPauses(w io.Writer, answer []byte) error {
-	var a struct {
-		limitsAnswer
+type endedPauses struct {
+	limitsAnswer
 
-		DryRun   bool `json:"dry_run"`
-		Subtasks int
-	}
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return err
-	}
+	DryRun   bool `json:"dry_run"`
+	Subtasks int
+}
+
+func printEndedPauses(w io.Writer, a *endedPauses) error {
 	if len(a.Pauses)+a.Subtasks == 0 {
 		_, err := fmt.Fprintln(w, "Nothing that was chosen is paused.")
 		return err
 	}
-	t := table(w)
+	t := table.New(w)
 	a.pauses(t)
 	if err := t.Flush(); err != nil {
 		return err

@@ -1,22 +1,21 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newLogLevel(a *app) *cobra.Command {
-	f := &apiFlags{}
-	var roleName, nodeName string
 	var length time.Duration
 	var end bool
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Has running processes log more, or less, for a time",
 		Long: `Has all processes of a deployment, or those of a role or with a name, log at another level for a time: debug, info, warn or error. It holds
@@ -27,45 +26,41 @@ It goes by Redis; without that, processes log as they are configured to.`,
   adsync log-level --end`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || end && len(args) > 0 {
-				return usagef("want one level, such as debug, or --end, or nothing")
+				return usage.Errorf("want one level, such as debug, or --end, or nothing")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			const path = "/api/v1/log-level"
-			switch {
-			case end:
-				return f.call(a, cmd, http.MethodDelete, path, nil, nil, printLogLevel)
-			case len(args) == 0:
-				return f.call(a, cmd, http.MethodGet, path, nil, nil, printLogLevel)
-			case length < time.Second:
-				return usagef("--for is %s: want a second or more, such as 10m", length)
-			}
-			body := map[string]any{"level": args[0]}
-			for name, value := range map[string]any{"role": roleName, "node": nodeName, "for": int64(length / time.Second)} {
-				if cmd.Flags().Changed(name) {
-					body[strings.Replace(name, "for", "for_seconds", 1)] = value
-				}
-			}
-			return f.call(a, cmd, http.MethodPut, path, nil, body, printLogLevel)
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&roleName, "role", "", "only of processes of this role: producer, consumer or all")
-	cmd.Flags().StringVar(&nodeName, "node", "", "only of the process with this name, as the column node of the log tables tells it")
+	}, func(r *request, args []string) error {
+		switch {
+		case end:
+			return r.send(http.MethodDelete, logLevelPath, nil, printing(printLogLevel))
+		case len(args) == 0:
+			return r.get(logLevelPath, printing(printLogLevel))
+		case length < time.Second:
+			return usage.Errorf("--for is %s: want a second or more, such as 10m", length)
+		}
+		body := r.params()
+		body["level"] = args[0]
+		if r.Flags().Changed("for") {
+			body["for_seconds"] = int64(length / time.Second)
+		}
+		return r.send(http.MethodPut, logLevelPath, body, printing(printLogLevel))
+	})
+	param(cmd, "role", "only of processes of this role: producer, consumer or all")
+	param(cmd, "node", "only of the process with this name, as the column node of the log tables tells it")
 	cmd.Flags().DurationVar(&length, "for", 15*time.Minute, "how long, 24h at the most")
 	cmd.Flags().BoolVar(&end, "end", false, "end what is in force")
 	return cmd
 }
 
-func printLogLevel(w io.Writer, answer []byte) error {
-	var o struct {
-		Level, Role, Node, By string
-		Until                 time.Time
-	}
-	if err := json.Unmarshal(answer, &o); err != nil {
-		return err
-	}
+const logLevelPath = "/api/v1/log-level"
+
+type logLevelOrder struct {
+	Level, Role, Node, By string
+	Until                 time.Time
+}
+
+func printLogLevel(w io.Writer, o *logLevelOrder) error {
 	if o.Level == "" {
 		_, err := fmt.Fprintln(w, "All processes log as they are configured to.")
 		return err
@@ -73,10 +68,10 @@ func printLogLevel(w io.Writer, answer []byte) error {
 	who := "All processes"
 	switch {
 	case o.Node != "":
-		who = "The process " + plain(o.Node)
+		who = "The process " + table.Plain(o.Node)
 	case o.Role != "":
-		who = "Processes of the role " + plain(o.Role)
+		who = "Processes of the role " + table.Plain(o.Role)
 	}
-	_, err := fmt.Fprintf(w, "%s: %s until %s, by %s.\n", who, o.Level, moment(o.Until), plain(o.By))
+	_, err := fmt.Fprintf(w, "%s: %s until %s, by %s.\n", who, o.Level, table.Moment(o.Until), table.Plain(o.By))
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 )
 
@@ -44,7 +45,7 @@ tables, writes the default tasks into an empty cron_task, and makes the Kafka to
 and run by several at once: what is there stays as it is.`,
 		Example: `  adsync migrate up --config adsync.yaml
   adsync migrate up --topics=false   # when Kafka is not there yet; serve makes the topics too`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
 				return migrateUp(ctx, s, cfg, topics, logger, cmd.OutOrStdout())
@@ -87,10 +88,10 @@ func newMigrateDown(a *app) *cobra.Command {
 		Long: `Takes back the newest migration of each database. Tables that it made are DROPPED with what is in them. Meant for
 development: to go back to an older release, restore a backup.`,
 		Example: `  adsync migrate down --yes --config adsync.yaml`,
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
-				return usagef("this drops tables with what is in them: add --yes if that is what you want")
+				return usage.Errorf("this drops tables with what is in them: add --yes if that is what you want")
 			}
 			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error { return s.MigrateDown(ctx) })
 		},
@@ -105,7 +106,7 @@ func newMigrateStatus(a *app) *cobra.Command {
 		Short:   "Lists the migrations and whether they were applied",
 		Long:    `Lists every migration of both databases. Exits with 1 if the tables are older or newer than this program.`,
 		Example: `  adsync migrate status --config adsync.yaml`,
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
 				list, err := s.MigrationStatus(ctx)

@@ -13,14 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
+	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/cmd/adsync/internal/table"
 	"adsync/producer/overview"
 )
 
 func newOverview(a *app) *cobra.Command {
-	f := &apiFlags{}
 	var wait bool
 	var timeout time.Duration
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:   "overview",
 		Short: "Tells how everything stands, and what needs attention",
 		Long: `Tells in short what the first page shows: what each platform's accounts spent today beside what the platform says, how many accounts are
@@ -31,25 +32,18 @@ exits 1 if that does not come about within --timeout.`,
 		Example: `  adsync overview
   adsync overview --wait
   adsync overview --output json | jq '.attention[] | select(.severity == "bad")'`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.ask(a, cmd)
+	}, func(r *request, _ []string) error {
+		if wait {
+			c, err := r.client()
 			if err != nil {
 				return err
 			}
-			if wait {
-				if err := awaitFirstPull(cmd.Context(), c, timeout); err != nil {
-					return err
-				}
-			}
-			answer, err := c.call(cmd.Context(), http.MethodGet, overviewPath, nil, nil)
-			if err != nil {
+			if err := awaitFirstPull(r.Context(), c, timeout); err != nil {
 				return err
 			}
-			return show(cmd.OutOrStdout(), f.output, answer, printOverview)
-		},
-	}
-	f.common(cmd.Flags())
+		}
+		return r.get(overviewPath, printing(printOverview))
+	})
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until each account has figures of today")
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "with --wait: for how long at most")
 	return cmd
@@ -59,7 +53,7 @@ const overviewPath = "/api/v1/overview"
 
 // awaitFirstPull asks for the overview until the figures of today of all accounts are in the summaries. A producer that is still
 // starting is waited for.
-func awaitFirstPull(ctx context.Context, c *apiClient, timeout time.Duration) error {
+func awaitFirstPull(ctx context.Context, c *apiclient.Client, timeout time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	ticker := time.NewTicker(time.Second)
@@ -70,7 +64,7 @@ func awaitFirstPull(ctx context.Context, c *apiClient, timeout time.Duration) er
 		if now == "" && err == nil {
 			return nil
 		}
-		if _, away := errors.AsType[*awayError](err); err != nil && !away {
+		if _, away := errors.AsType[*apiclient.AwayError](err); err != nil && !away {
 			return err
 		}
 		switch {
@@ -88,15 +82,12 @@ func awaitFirstPull(ctx context.Context, c *apiClient, timeout time.Duration) er
 }
 
 // missingFigures returns what of the figures of today is missing, or nothing.
-func missingFigures(ctx context.Context, c *apiClient) (string, error) {
-	answer, err := c.call(ctx, http.MethodGet, overviewPath, nil, nil)
+func missingFigures(ctx context.Context, c *apiclient.Client) (string, error) {
+	answer, err := c.Call(ctx, http.MethodGet, overviewPath, nil, nil)
 	if err != nil {
 		return "", err
 	}
-	var o struct {
-		At    time.Time
-		Media []mediaRow
-	}
+	var o overviewAnswer
 	if err := json.Unmarshal(answer, &o); err != nil {
 		return "", err
 	}
@@ -106,9 +97,9 @@ func missingFigures(ctx context.Context, c *apiClient) (string, error) {
 		pulled += m.Pulled
 		switch {
 		case m.FirstPull:
-			missing = fmt.Sprintf("the first pull of %s is under way, %d of %s", plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
+			missing = fmt.Sprintf("the first pull of %s is under way, %d of %s", table.Plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
 		case m.Pulled > 0 && m.OldestSeconds < 0:
-			missing = "an account of " + plain(m.Name) + " was never pulled today"
+			missing = "an account of " + table.Plain(m.Name) + " was never pulled today"
 		}
 	}
 	switch {
@@ -131,27 +122,25 @@ type attentionRow struct {
 	Remedy, Command               string
 }
 
-func printOverview(w io.Writer, answer []byte) error {
-	var o struct {
-		At        time.Time
-		Troubles  []struct{ What, Why string }
-		Attention []attentionRow
-		Media     []mediaRow
-	}
-	if err := json.Unmarshal(answer, &o); err != nil {
-		return err
-	}
+type overviewAnswer struct {
+	At        time.Time
+	Troubles  []struct{ What, Why string }
+	Attention []attentionRow
+	Media     []mediaRow
+}
+
+func printOverview(w io.Writer, o *overviewAnswer) error {
 	if o.At.IsZero() {
 		fmt.Fprintln(w, "The tables could not be read yet.")
 	} else {
-		fmt.Fprintf(w, "As of %s.\n", moment(o.At))
+		fmt.Fprintf(w, "As of %s.\n", table.Moment(o.At))
 	}
 	for _, t := range o.Troubles {
-		fmt.Fprintf(w, "It is incomplete: %s: %s\n", plain(t.What), clean(t.Why))
+		fmt.Fprintf(w, "It is incomplete: %s: %s\n", table.Plain(t.What), table.Clean(t.Why))
 	}
 	if len(o.Media) > 0 {
-		t := table(w)
-		fmt.Fprintln(t, "\nMEDIA\tACCOUNTS\tFRESH\tLATE\tNEW\tQUIET\tPARKED\tOLDEST\tSPENT TODAY\tPLATFORM SAYS\tDIFFERENCE")
+		t := table.New(w)
+		t.Head("\nMEDIA\tACCOUNTS\tFRESH\tLATE\tNEW\tQUIET\tPARKED\tOLDEST\tSPENT TODAY\tPLATFORM SAYS\tDIFFERENCE")
 		for i := range o.Media {
 			o.Media[i].print(t)
 		}
@@ -160,7 +149,7 @@ func printOverview(w io.Writer, answer []byte) error {
 		}
 		for i := range o.Media {
 			if m := &o.Media[i]; m.FirstPull {
-				fmt.Fprintf(w, "%s: first pull under way, %d of %s.\n", plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
+				fmt.Fprintf(w, "%s: first pull under way, %d of %s.\n", table.Plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
 			}
 		}
 	}
@@ -193,7 +182,7 @@ type mediaRow struct {
 }
 
 // print writes a line for each currency and time zone.
-func (m *mediaRow) print(w io.Writer) {
+func (m *mediaRow) print(t table.Table) {
 	oldest := "never pulled"
 	switch {
 	case m.Pulled == 0:
@@ -201,9 +190,9 @@ func (m *mediaRow) print(w io.Writer) {
 	case m.OldestSeconds >= 0:
 		oldest = (time.Duration(m.OldestSeconds) * time.Second).String()
 	}
-	who := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s", plain(m.Name), m.Accounts, m.Fresh, m.Late, m.New, m.Quiet, m.Parked, oldest)
+	who := []any{m.Name, m.Accounts, m.Fresh, m.Late, m.New, m.Quiet, m.Parked, oldest}
 	if len(m.Spend) == 0 {
-		fmt.Fprintf(w, "%s\t-\t-\t-\n", who)
+		t.Row(append(who, "-", "-", "-")...)
 	}
 	for _, s := range m.Spend {
 		theirs, difference := "unknown", "-"
@@ -213,8 +202,8 @@ func (m *mediaRow) print(w io.Writer) {
 				difference = fmt.Sprintf("%+.2f %%", 100*float64(s.Ours-*s.Theirs)/float64(*s.Theirs))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\n", who, plain(s.Currency), overview.Amount(s.Ours), theirs, difference)
-		who = "\t\t\t\t\t\t\t"
+		t.Row(append(who, s.Currency+" "+overview.Amount(s.Ours), theirs, difference)...)
+		who = []any{"", "", "", "", "", "", "", ""}
 	}
 }
 
@@ -229,9 +218,9 @@ func amounts(money []overview.Money) string {
 
 // print writes an item with what belongs to it, one below the other.
 func (a *attentionRow) print(w io.Writer) error {
-	title := strings.ToUpper(plain(a.Severity)) + "  " + clean(a.Title)
+	title := strings.ToUpper(table.Plain(a.Severity)) + "  " + table.Clean(a.Title)
 	if a.Media != "" {
-		title += " (" + plain(a.Media) + ")"
+		title += " (" + table.Plain(a.Media) + ")"
 	}
 	fmt.Fprintf(w, "\n%s\n", title)
 	accounts := ""
@@ -250,12 +239,12 @@ func (a *attentionRow) print(w io.Writer) error {
 	}
 	since := ""
 	if !a.Since.IsZero() {
-		since = moment(a.Since)
+		since = table.Moment(a.Since)
 	}
-	t := table(w)
+	t := table.New(w)
 	for _, l := range [][2]string{{"cause", a.Cause}, {"accounts", accounts}, {"money", stake}, {"since", since}, {"remedy", a.Remedy}, {"command", a.Command}} {
 		if l[1] != "" {
-			fmt.Fprintf(t, "  %s\t%s\n", l[0], clean(l[1]))
+			t.Pairs("  "+l[0], table.Whole(l[1]))
 		}
 	}
 	return t.Flush()

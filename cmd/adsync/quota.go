@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/ratelimit"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/quota"
 )
 
@@ -44,20 +45,20 @@ func (f *quotaFlags) add(cmd *cobra.Command, seconds int) {
 }
 
 func (f *quotaFlags) scenarios(words []string) ([]quota.Scenario, error) {
-	if err := oneOf("output", f.output, "text", "json"); err != nil {
+	if err := usage.OneOf("output", f.output, "text", "json"); err != nil {
 		return nil, err
 	}
 	if f.seconds < 20 {
-		return nil, usagef("--seconds is %d: want 20 or more", f.seconds)
+		return nil, usage.Errorf("--seconds is %d: want 20 or more", f.seconds)
 	}
 	cfg := ratelimit.DefaultConfig()
 	cfg.ArrivalSpread = f.spread
 	if err := cfg.Validate(); err != nil {
-		return nil, usagef("--spread: %v", err)
+		return nil, usage.Errorf("--spread: %v", err)
 	}
 	all := quota.Named(quota.Scenarios(time.Duration(f.seconds)*time.Second), words)
 	if len(all) == 0 {
-		return nil, usagef("no scenario has one of %q in its name", words)
+		return nil, usage.Errorf("no scenario has one of %q in its name", words)
 	}
 	return all, nil
 }
@@ -125,14 +126,14 @@ It needs the program redis-server.`,
 			if err != nil {
 				return err
 			}
-			if err := oneOf("limiter", limiter, quota.LimiterOurs, quota.LimiterPlain, quota.LimiterGCRA); err != nil {
+			if err := usage.OneOf("limiter", limiter, quota.LimiterOurs, quota.LimiterPlain, quota.LimiterGCRA); err != nil {
 				return err
 			}
 			if parallel < 1 {
-				return usagef("--parallel is %d: want 1 or more", parallel)
+				return usage.Errorf("--parallel is %d: want 1 or more", parallel)
 			}
 			if server, err = exec.LookPath(server); err != nil {
-				return usagef("--redis-server: %v; install Redis, or say where it is", err)
+				return usage.Errorf("--redis-server: %v; install Redis, or say where it is", err)
 			}
 			self, err := os.Executable()
 			if err != nil {
@@ -178,7 +179,7 @@ const callerName = "caller"
 // newQuotaCaller is a process of a drill.
 func newQuotaCaller() *cobra.Command {
 	return &cobra.Command{
-		Use: callerName, Hidden: true, Args: noArgs, Short: "Is one process of a drill", Example: "  adsync quota caller < order.json",
+		Use: callerName, Hidden: true, Args: usage.NoArgs, Short: "Is one process of a drill", Example: "  adsync quota caller < order.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return quota.Call(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

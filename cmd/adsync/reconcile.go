@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,32 +10,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/cmd/adsync/internal/table"
 	"adsync/producer/overview"
 )
 
 func newReconcile(a *app) *cobra.Command {
-	f := &apiFlags{}
-	var media, state, day, limit string
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:   "reconcile",
 		Short: "Tells which figures of accounts are not the sums of their levels",
 		Long: `Lists what the task system.reconcile found: figures of settled days of which the account level says something else than
 the sum of a level below. Each was ordered to be pulled again once; what was seen after that has a time under CONFIRMED. A line is
 one day of an account: its levels and figures that differ, and the one that is furthest apart, money in the account's currency. Each figure
 is in --output json, money there in millionths.`,
-		Example: `  adsync reconcile --media oceanengine
+		Example: `  adsync reconcile --media {media}
   adsync reconcile --state all --day 2026-11-20`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			query := given(map[string]string{"media": media, "state": state, "day": day, "limit": limit})
-			return f.call(a, cmd, http.MethodGet, "/api/v1/reconciliation", query, nil, printDifferences)
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&media, "media", "", "only of this platform")
-	cmd.Flags().StringVar(&state, "state", "", "open, mended or all (open if not given)")
-	cmd.Flags().StringVar(&day, "day", "", "only of this day, such as 2026-11-20")
-	cmd.Flags().StringVar(&limit, "limit", "", "how many (100 if not given)")
+	}, func(r *request, _ []string) error { return r.get("/api/v1/reconciliation", printing(printDifferences)) })
+	param(cmd, "media", "only of this platform")
+	param(cmd, "state", "open, mended or all (open if not given)")
+	param(cmd, "day", "only of this day, such as 2026-11-20")
+	param(cmd, "limit", "how many (100 if not given)")
 	return cmd
 }
 
@@ -57,7 +48,7 @@ func (d *differenceRow) apart() int64 {
 // amount writes a value of the figure: money in units of the currency, others as they are.
 func (d *differenceRow) amount(value int64) string {
 	if d.Metric == "cost" {
-		return strings.TrimSpace(plain(d.Currency) + " " + overview.Amount(value))
+		return strings.TrimSpace(table.Plain(d.Currency) + " " + overview.Amount(value))
 	}
 	return strconv.FormatInt(value, 10)
 }
@@ -94,28 +85,25 @@ func foldDifferences(rows []differenceRow) []*differentDay {
 	return days
 }
 
-func printDifferences(w io.Writer, answer []byte) error {
-	var a struct {
-		Differences []differenceRow
-		Next        string
-	}
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return err
-	}
+type differences struct {
+	Differences []differenceRow
+	Next        string
+}
+
+func printDifferences(w io.Writer, a *differences) error {
 	if len(a.Differences) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing differs.")
 		return err
 	}
-	t := table(w)
-	fmt.Fprintln(t, "ACCOUNT\tDAY\tLEVELS\tFIGURES\tMOST\tACCOUNT SAYS\tLEVEL SAYS\tDIFFERENCE\tSTATE\tFIRST SEEN\tCONFIRMED")
+	t := table.New(w)
+	t.Head("ACCOUNT\tDAY\tLEVELS\tFIGURES\tMOST\tACCOUNT SAYS\tLEVEL SAYS\tDIFFERENCE\tSTATE\tFIRST SEEN\tCONFIRMED")
 	for _, of := range foldDifferences(a.Differences) {
 		d := of.worst
-		fmt.Fprintf(t, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(d.Media), plain(d.Account), d.Day,
-			few(of.levels), few(of.metrics), plain(d.Metric+" of "+d.Level),
-			d.amount(d.AccountValue), d.amount(d.SumValue), d.amount(d.AccountValue-d.SumValue), d.State, moment(d.FirstSeenAt), moment(d.ConfirmedAt))
+		t.Row(d.Media+"/"+d.Account, d.Day, few(of.levels), few(of.metrics), d.Metric+" of "+d.Level,
+			d.amount(d.AccountValue), d.amount(d.SumValue), d.amount(d.AccountValue-d.SumValue), d.State, d.FirstSeenAt, d.ConfirmedAt)
 	}
 	if a.Next != "" {
-		fmt.Fprintln(t, "There are more.")
+		t.Head(thereAreMore)
 	}
 	return t.Flush()
 }

@@ -5,26 +5,20 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newResume(a *app) *cobra.Command {
-	f := &stopFlags{}
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:     "resume PAUSE",
 		Short:   "Ends a pause",
 		Long:    `Ends a pause before its time, by its id: "adsync pauses" lists them.`,
 		Example: `  adsync resume 7529853616300212345`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("want the id of a pause: adsync pauses lists them")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.call(a, cmd, http.MethodDelete, "/api/v1/pauses/"+url.PathEscape(args[0]), given(map[string]string{"by": f.by}), nil, printStop("Ended the pause of"))
-		},
-	}
-	f.common(cmd.Flags())
-	cmd.Flags().StringVar(&f.by, "by", "", "your name, where no token says it")
+		Args:    usage.Args(1, "the id of a pause: adsync pauses lists them"),
+	}, func(r *request, args []string) error {
+		return r.send(http.MethodDelete, pausesPath+"/"+url.PathEscape(args[0]), nil, printStop("Ended the pause of"))
+	})
+	param(cmd, "by", "your name, where no token says it")
 	return cmd
 }

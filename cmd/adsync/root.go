@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"adsync/base/config"
 	"adsync/base/service"
+	"adsync/cmd/adsync/internal/usage"
+	"adsync/engine"
 )
 
 // The exit codes. After a second signal the program exits with service.ExitInterrupted.
@@ -46,23 +49,12 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "\nAll settings with their meanings: adsync config reference")
 		return exitUsage
 	}
-	if _, ok := errors.AsType[*usageError](err); ok {
+	if _, ok := errors.AsType[*usage.Error](err); ok {
 		fmt.Fprintf(stderr, "\nFor help: %s --help\n", cmd.CommandPath())
 		return exitUsage
 	}
 	return exitFailure
 }
-
-// usageError says that the command line is wrong.
-type usageError struct {
-	err error
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
 func newRoot(environ []string) *cobra.Command {
 	a := &app{environ: environ}
@@ -92,7 +84,7 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	})
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usage.Error{Err: err} })
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.file, "config", "c", variable(environ, "ADSYNC_CONFIG"), "YAML file with settings (or ADSYNC_CONFIG)")
 	flags.StringArrayVar(&a.sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
@@ -104,7 +96,20 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 		newToken(a), newConfig(a), newDictionary(a), newVersion(a),
 	)
 	completions(a, root)
+	nameExamples(root, strings.NewReplacer("{media}", somePlatform()))
 	return root
+}
+
+// somePlatform is the name of a platform for examples.
+func somePlatform() string { return engine.PlatformNames()[0] }
+
+// nameExamples puts words into the texts of a command and of those below it, where they name an example.
+func nameExamples(cmd *cobra.Command, words *strings.Replacer) {
+	cmd.Long, cmd.Example = words.Replace(cmd.Long), words.Replace(cmd.Example)
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { f.Usage = words.Replace(f.Usage) })
+	for _, sub := range cmd.Commands() {
+		nameExamples(sub, words)
+	}
 }
 
 // group makes a command that only holds others: it shows its help, and refuses what is not one of them.
@@ -115,29 +120,13 @@ func group(cmd *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		}
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			return usagef("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+			return usage.Errorf("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
 		}
-		return usagef("there is no command %q", args[0])
+		return usage.Errorf("there is no command %q", args[0])
 	}
 	// Cobra lists names of up to this distance.
 	cmd.SuggestionsMinimumDistance = 2
 	return cmd
-}
-
-// noArgs refuses words behind a command that takes flags alone.
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%q is too much: only flags go here", args[0])
-	}
-	return nil
-}
-
-// oneOf refuses a flag's value that is not in the list.
-func oneOf(flag, value string, allowed ...string) error {
-	if slices.Contains(allowed, value) {
-		return nil
-	}
-	return usagef("--%s is %q: want %s or %s", flag, value, strings.Join(allowed[:len(allowed)-1], ", "), allowed[len(allowed)-1])
 }
 
 // variable returns an environment variable, or "".
@@ -149,4 +138,12 @@ func variable(environ []string, name string) string {
 		}
 	}
 	return value
+}
+
+// operator names who works at the command line, for the audit log.
+func operator() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return "cli:" + u.Username
+	}
+	return "cli"
 }

@@ -24,7 +24,7 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		{"an unknown output", []string{"version", "--output=xml"}, "adsync: --output is \"xml\": want text or json\n\nFor help: adsync version --help\n"},
 		{"a setting without a value", []string{"config", "check", "--set", "log.level"}, "adsync: --set is \"log.level\": want key=value, such as log.level=debug\n\nFor help: adsync config check --help\n"},
 		{"an unknown command to check for", []string{"config", "check", "--for", "print"}, "adsync: --for is \"print\": want bind, dead, migrate, serve, simulate, standalone or unbind\n\nFor help: adsync config check --help\n"},
-		{"too few accounts to simulate", []string{"simulate", "--accounts=1"}, "adsync: --accounts is 1: want 2 to 1000000, half on each platform\n\nFor help: adsync simulate --help\n"},
+		{"too few accounts to simulate", []string{"simulate", "--accounts=1"}, "adsync: --accounts is 1: want 2 to 1000000, shared by the platforms\n\nFor help: adsync simulate --help\n"},
 		{"accounts of nobody to bind", []string{"bind"}, "adsync: --simulator is \"\": want the address of an adsync simulate, as http://host:port\n\nFor help: adsync bind --help\n"},
 		{"a clock that goes backwards", []string{"standalone", "--speed=-1"}, "adsync: --speed is -1: want more than 0\n\nFor help: adsync standalone --help\n"},
 		{"no such platform to listen for", []string{"simulate", "--listen-platform=qq=127.0.0.1:0"}, "adsync: --listen-platform: there is no platform \"qq\": want one of oceanengine, tencent\n\nFor help: adsync simulate --help\n"},

@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/task"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newRuns(a *app) *cobra.Command {
@@ -25,12 +26,7 @@ what is open of one, "adsync pause run ID" holds it up.`,
 }
 
 // runArg takes the id of a run.
-func runArg(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usagef(`want the id of a run: "adsync runs list" lists them`)
-	}
-	return nil
-}
+var runArg = usage.Args(1, `the id of a run: "adsync runs list" lists them`)
 
 func runPath(id string) string { return "/api/v1/runs/" + url.PathEscape(id) }
 
@@ -113,4 +109,12 @@ func (r *runRow) ordered() string {
 		what += ", with spare calls"
 	}
 	return what + ", by " + r.Order.By
+}
+
+// verb is the form of a verb that goes with so many.
+func verb(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
 	"adsync/base/clock"
 	"adsync/base/plural"
+	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/cmd/adsync/internal/table"
 )
 
 const (
@@ -21,38 +22,43 @@ const (
 )
 
 // follow asks for a run until it has ended, and has each answer seen; moved tells whether its state is another than before. A producer may be
-// away for a while, which notes tell.
-func (c *apiClient) follow(ctx context.Context, id string, notes io.Writer, see func(answer []byte, r *runRow, moved bool) error) ([]byte, *runRow, error) {
+// away for a while, which is said on standard error.
+func (r *request) follow(id string, see func(run *runRow, moved bool) error) ([]byte, *runRow, error) {
+	c, err := r.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx := r.Context()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	state := ""
 	var away time.Time // since when
 	for {
-		answer, err := c.call(ctx, http.MethodGet, runPath(id), nil, nil)
+		answer, err := c.Call(ctx, http.MethodGet, runPath(id), nil, nil)
 		if ctx.Err() != nil {
 			return nil, nil, context.Canceled
 		}
-		if _, isAway := errors.AsType[*awayError](err); isAway {
+		if _, isAway := errors.AsType[*apiclient.AwayError](err); isAway {
 			if away.IsZero() {
 				away = clock.Mark()
-				fmt.Fprintf(notes, "%v (It is tried again for %s.)\n", err, awayMax)
+				fmt.Fprintf(r.ErrOrStderr(), "%v (It is tried again for %s.)\n", err, awayMax)
 			}
 			if clock.Since(away) > awayMax {
 				return nil, nil, err
 			}
 		} else {
 			away = time.Time{}
-			r := &runRow{}
+			run := &runRow{}
 			if err == nil {
-				err = json.Unmarshal(answer, r)
+				err = json.Unmarshal(answer, run)
 			}
 			if err == nil {
-				err = see(answer, r, r.State != state)
+				err = see(run, run.State != state)
 			}
-			if err != nil || !r.open() {
-				return answer, r, err
+			if err != nil || !run.open() {
+				return answer, run, err
 			}
-			state = r.State
+			state = run.State
 		}
 		select {
 		case <-ctx.Done():
@@ -75,7 +81,7 @@ func (r *runRow) progress() string {
 		line += fmt.Sprintf(", %s not done", plural.Count(n, "was", "were"))
 	}
 	if !r.EstimatedEnd.IsZero() {
-		line += ", the rest by about " + moment(r.EstimatedEnd)
+		line += ", the rest by about " + table.Moment(r.EstimatedEnd)
 	}
 	return line + "."
 }

@@ -2,19 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+
+	"adsync/cmd/adsync/internal/prompt"
+	"adsync/cmd/adsync/internal/table"
 
 	"github.com/spf13/cobra"
 )
 
 func newRunsShow(a *app) *cobra.Command {
-	f := &apiFlags{}
 	var watch bool
-	cmd := &cobra.Command{
+	cmd := asking(a, &cobra.Command{
 		Use:   "show ID",
 		Short: "Shows a run, its counts and its progress",
 		Long: `Shows a run with its exact counts, how many subtasks a second it ends, and about when it will have ended at this rate. With --watch it
@@ -22,73 +22,60 @@ goes on to do so until the run has ended; interrupt it as you like, the run goes
 		Example: `  adsync runs show 7529853616300212345
   adsync runs show 7529853616300212345 --watch`,
 		Args: runArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !watch {
-				return f.call(a, cmd, http.MethodGet, runPath(args[0]), nil, nil, printRun)
-			}
-			c, err := f.ask(a, cmd)
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			_, terminal := terminalOf(out)
-			answer, _, err := c.follow(cmd.Context(), args[0], cmd.ErrOrStderr(), func(answer []byte, r *runRow, moved bool) error {
-				switch {
-				case f.output == "json":
-					return nil
-				case terminal:
-					// From the top left, clearing what was there: lines that the terminal wraps need no counting.
-					fmt.Fprint(out, "\x1b[H\x1b[J")
-					return printRun(out, answer)
-				case moved && r.open():
-					_, err := fmt.Fprintln(out, r.progress())
-					return err
-				case !r.open():
-					return printRun(out, answer)
-				}
-				return nil
-			})
-			if f.output == "json" && err == nil {
-				return printJSON(out, answer)
-			}
-			if errors.Is(err, context.Canceled) {
-				return nil // Stopped as asked.
-			}
-			return err
-		},
-	}
-	f.common(cmd.Flags())
+	}, func(r *request, args []string) error {
+		if !watch {
+			return r.get(runPath(args[0]), printing(printRun))
+		}
+		return r.watch(args[0])
+	})
 	cmd.Flags().BoolVar(&watch, "watch", false, "show it again and again until it has ended")
 	return cmd
 }
 
-func printRun(w io.Writer, answer []byte) error {
-	var r runRow
-	if err := json.Unmarshal(answer, &r); err != nil {
-		return err
+// watch shows a run until it has ended.
+func (r *request) watch(id string) error {
+	out := r.OutOrStdout()
+	_, terminal := prompt.Terminal(out)
+	answer, _, err := r.follow(id, func(run *runRow, moved bool) error {
+		switch {
+		case r.output == "json":
+			return nil
+		case terminal:
+			// From the top left, clearing what was there: lines that the terminal wraps need no counting.
+			fmt.Fprint(out, "\x1b[H\x1b[J")
+			return printRun(out, run)
+		case moved && run.open():
+			_, err := fmt.Fprintln(out, run.progress())
+			return err
+		case !run.open():
+			return printRun(out, run)
+		}
+		return nil
+	})
+	if r.output == "json" && err == nil {
+		return table.JSON(out, answer)
 	}
-	t := table(w)
-	line := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
-	line("run", "%s", plain(r.ID))
-	line("task", "%s", dashed(r.Task))
-	line("state", "%s", plain(r.State))
+	if errors.Is(err, context.Canceled) {
+		return nil // Stopped as asked.
+	}
+	return err
+}
+
+func printRun(w io.Writer, r *runRow) error {
+	t := table.New(w)
+	t.Pairs("run", r.ID, "task", table.Dashed(r.Task), "state", r.State)
 	if r.Error != "" {
-		line("error", "%s", clean(r.Error))
+		t.Pairs("error", table.Whole(r.Error))
 	}
 	if r.State == "pending" {
-		line("", "The leader makes it within about a second.")
+		t.Pairs("", "The leader makes it within about a second.")
 		return t.Flush()
 	}
-	line("kind", "%s", plain(r.Kind))
+	t.Pairs("kind", r.Kind)
 	if r.Order != nil {
-		line("ordered", "%s", plain(r.ordered()))
+		t.Pairs("ordered", r.ordered())
 	}
-	line("handler", "%s, lane %s", plain(r.Handler), plain(r.Lane))
-	line("planned", "%s", moment(r.PlannedAt))
-	line("made", "%s", moment(r.CreatedAt))
-	line("fanned out", "%s", moment(r.FannedOutAt))
-	line("ended", "%s", moment(r.EndedAt))
-	line("subtasks", "%s", r.total())
+	t.Pairs("handler", r.Handler+", lane "+r.Lane, "planned", r.PlannedAt, "made", r.CreatedAt, "fanned out", r.FannedOutAt, "ended", r.EndedAt, "subtasks", r.total())
 	for _, n := range []struct {
 		name  string
 		count *int64
@@ -103,20 +90,20 @@ func printRun(w io.Writer, answer []byte) error {
 		{"cancelled", &r.Counts.Cancelled},
 	} {
 		if n.count != nil && (*n.count > 0 || n.name == "succeeded" || n.name == "failed") {
-			line("  "+n.name, "%d", *n.count)
+			t.Pairs("  "+n.name, n.count)
 		}
 	}
 	if r.Rate > 0 {
-		line("rate", "%.1f subtasks a second", r.Rate)
+		t.Pairs("rate", fmt.Sprintf("%.1f subtasks a second", r.Rate))
 	}
 	if !r.EstimatedEnd.IsZero() {
-		line("estimated end", "%s", moment(r.EstimatedEnd))
+		t.Pairs("estimated end", r.EstimatedEnd)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if r.Counts.Failed > 0 {
-		fmt.Fprintf(w, "\nWhat failed: adsync dead list --run %s\nTo take it up again: adsync runs rerun %s\n", plain(r.ID), plain(r.ID))
+		fmt.Fprintf(w, "\nWhat failed: adsync dead list --run %s\nTo take it up again: adsync runs rerun %s\n", table.Plain(r.ID), table.Plain(r.ID))
 	}
 	return nil
 }

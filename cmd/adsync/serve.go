@@ -18,6 +18,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/producer/page"
 )
@@ -51,10 +52,10 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
 /metrics alone, without a token.`,
 		Example: `  adsync serve --role=producer --config configs/producer.yaml
   ADSYNC_ROLE=consumer ADSYNC_BROKER_BROKERS=k1:9092,k2:9092 adsync serve`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen := role(cmp.Or(name, variable(a.environ, "ADSYNC_ROLE"), string(roleAll)))
-			if err := oneOf("role", string(chosen), string(roleProducer), string(roleConsumer), string(roleAll)); err != nil {
+			if err := usage.OneOf("role", string(chosen), string(roleProducer), string(roleConsumer), string(roleAll)); err != nil {
 				return err
 			}
 			cfg, _, err := a.load(cmd, "serve")

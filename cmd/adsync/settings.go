@@ -16,6 +16,8 @@ import (
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
+	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/consumer"
 	"adsync/engine"
 	"adsync/producer"
@@ -99,7 +101,7 @@ func (a *app) load(cmd *cobra.Command, command string) (Config, *config.Sources,
 		File:    a.file,
 		Environ: a.environ,
 		// Variables with the prefix that are no settings: the first ones stand for flags, the others are the tests'.
-		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", serverVariable, tokenVariable, liveTokenVariable, appSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", serverVariable, apiclient.TokenVariable, liveTokenVariable, appSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  neededBy[command],
 	})
@@ -111,7 +113,7 @@ func (a *app) overrides(flags *pflag.FlagSet) ([]config.Override, error) {
 	for _, set := range a.sets {
 		key, value, ok := strings.Cut(set, "=")
 		if !ok || key == "" {
-			return nil, usagef("--set is %q: want key=value, such as log.level=debug", set)
+			return nil, usage.Errorf("--set is %q: want key=value, such as log.level=debug", set)
 		}
 		all = append(all, config.Override{Flag: "--set", Key: key, Value: value})
 	}

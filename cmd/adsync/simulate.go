@@ -17,6 +17,7 @@ import (
 
 	"adsync/base/service"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/simulator"
 )
 
@@ -27,10 +28,10 @@ func newSimulate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Runs the simulated media platforms by themselves",
-		Long: `Serves simulated media platforms in their own wire formats: Tencent Ads under /tencent/v3.0/ and Ocean Engine under
-/oceanengine/open_api/, and both by the Host header of the real services. Accounts, ads and figures come from
-the seed and the clock: the same three give the same answers. A client that takes another host and no other path
-finds a platform alone with --listen-platform.
+		Long: `Serves simulated media platforms in their own wire formats, each under a path of its own, and by the Host header of the real
+services: ` + simulatedPaths() + `.
+Accounts, ads and figures come from the seed and the clock: the same three give the same answers. A client that takes another
+host and no other path finds a platform alone with --listen-platform.
 
 The control API under /_sim/ hands out credentials and the true figures, keeps the ledger of calls, sets limits
 and the clock, and orders faults. docs/simulator.md describes it.
@@ -38,19 +39,19 @@ and the clock, and orders faults. docs/simulator.md describes it.
 Whoever reaches the address may control the world: keep it on this machine or in a closed network.`,
 		Example: `  adsync simulate --accounts 400 --seed 7
   adsync simulate --listen 127.0.0.1:9191 --accounts 40000 --data /tmp/world --speed 60
-  adsync simulate --listen-platform tencent=127.0.0.1:9091 --listen-platform oceanengine=127.0.0.1:9092
+  adsync simulate --listen-platform {media}=127.0.0.1:9091
   curl -s http://127.0.0.1:9090/_sim/credentials
-  curl -s 'http://127.0.0.1:9090/_sim/truth?media=tencent&kind=report_daily&level=account&from=2026-11-01&to=2026-11-02'`,
-		Args: noArgs,
+  curl -s 'http://127.0.0.1:9090/_sim/truth?media={media}&kind=report_daily&level=account&from=2026-11-01&to=2026-11-02'`,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkWorld(cmd.Flags(), world.Accounts, world.Speed, world.USD); err != nil {
 				return err
 			}
 			if world.AppAccounts < 100 || world.AppAccounts%100 != 0 {
-				return usagef("--app-accounts is %d: want a multiple of 100", world.AppAccounts)
+				return usage.Errorf("--app-accounts is %d: want a multiple of 100", world.AppAccounts)
 			}
 			if _, _, err := net.SplitHostPort(listen); err != nil {
-				return usagef("--listen is %q: want host:port", listen)
+				return usage.Errorf("--listen is %q: want host:port", listen)
 			}
 			if err := checkApart(apart); err != nil {
 				return err
@@ -76,7 +77,7 @@ Whoever reaches the address may control the world: keep it on this machine or in
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
 	flags.StringToStringVar(&apart, "listen-platform", nil,
-		"a platform and an address to serve it on alone, without its prefix, as tencent=127.0.0.1:9091; may be repeated")
+		"a platform and an address to serve it on alone, without its prefix, as {media}=127.0.0.1:9091; may be repeated")
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
 	flags.IntVar(&world.Giant, "giant", 0, "creatives that the first account of each platform runs; 0 makes it an ordinary one")
 	flags.IntVar(&world.Active, "active", 0, "how many of 100 accounts have ads that run, up to 65; 0 is 65, and a kept world has its own share")
@@ -93,15 +94,25 @@ const (
 	simulatorStopTimeout   = 2 * time.Second
 )
 
+// simulatedPaths lists the simulated platforms with their paths.
+func simulatedPaths() string {
+	paths := simulator.Platforms()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		all = append(all, name+" under "+paths[name]+"/")
+	}
+	return strings.Join(all, ", ")
+}
+
 // checkApart refuses addresses of platforms that there are none of, or that are none.
 func checkApart(apart map[string]string) error {
 	paths := simulator.Platforms()
 	for name, address := range apart {
 		if _, known := paths[name]; !known {
-			return usagef("--listen-platform: there is no platform %q: want one of %s", name, strings.Join(slices.Sorted(maps.Keys(paths)), ", "))
+			return usage.Errorf("--listen-platform: there is no platform %q: want one of %s", name, strings.Join(slices.Sorted(maps.Keys(paths)), ", "))
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return usagef("--listen-platform %s=%s: want host:port", name, address)
+			return usage.Errorf("--listen-platform %s=%s: want host:port", name, address)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/standalone"
 )
 
@@ -44,16 +45,16 @@ command line is wrong.`,
   adsync standalone --once --accounts 200
   adsync standalone --once --config servers.yaml     # on your own MySQL, Kafka and Redis
   adsync standalone --once --output json | jq .truth
-  ADSYNC_LIVE_TOKEN=… adsync standalone --live tencent --account 20000058 --days 7
+  ADSYNC_LIVE_TOKEN=… adsync standalone --live {media} --account 20000058 --days 7
   adsync standalone --data /tmp/second --listen 127.0.0.1:8081`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("output", output, "text", "json"); err != nil {
+			if err := usage.OneOf("output", output, "text", "json"); err != nil {
 				return err
 			}
 			o.JSON = output == "json"
 			if o.JSON && !o.Once && live.Media == "" {
-				return usagef("--output json goes with --once or --live")
+				return usage.Errorf("--output json goes with --once or --live")
 			}
 			if err := checkLive(cmd.Flags(), &live); err != nil {
 				return err
@@ -103,7 +104,7 @@ func namedServers(cfg Config, sources *config.Sources) (standalone.Servers, erro
 	case conf && data:
 		s.Store = &cfg.Store
 	case conf || data:
-		return s, usagef("of store.config.writer and store.data.writer one alone is set: set both, or none for SQLite in the data directory")
+		return s, usage.Errorf("of store.config.writer and store.data.writer one alone is set: set both, or none for SQLite in the data directory")
 	}
 	if named("broker.brokers") {
 		s.Broker = &cfg.Broker

@@ -14,6 +14,8 @@ import (
 	"adsync/base/config"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/prompt"
+	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/standalone"
 )
@@ -24,8 +26,8 @@ const liveTokenVariable = "ADSYNC_LIVE_TOKEN" //nolint:gosec // The name of the 
 
 // liveFlags are the flags of a live account.
 func liveFlags(flags *pflag.FlagSet, live *standalone.Live) {
-	flags.StringVar(&live.Media, "live", "", "pull a real account of this platform, tencent or oceanengine, and compare it with what the platform says")
-	flags.StringVar(&live.Account, "account", "", "with --live: the account's id on the platform, such as 20000001 or tencent/20000001")
+	flags.StringVar(&live.Media, "live", "", "pull a real account of this platform, "+strings.Join(engine.PlatformNames(), " or ")+", and compare it with what the platform says")
+	flags.StringVar(&live.Account, "account", "", "with --live: the account's id on the platform, such as 20000001 or {media}/20000001")
 	flags.IntVar(&live.Days, "days", standalone.LiveDaysDefault, "with --live: how many days, today included")
 	flags.StringVar(&live.BaseURL, "base-url", "", "with --live: another address of the platform, such as a proxy's (default: media.base_url, else the platform's own)")
 }
@@ -35,29 +37,29 @@ func checkLive(flags *pflag.FlagSet, live *standalone.Live) error {
 	if !flags.Changed("live") {
 		for _, name := range []string{"account", "days", "base-url"} {
 			if flags.Changed(name) {
-				return usagef("--%s goes with --live", name)
+				return usage.Errorf("--%s goes with --live", name)
 			}
 		}
 		return nil
 	}
 	for _, name := range []string{"once", "simulator", "accounts", "seed", "speed", "usd"} {
 		if flags.Changed(name) {
-			return usagef("--%s is for simulated platforms and does not go with --live", name)
+			return usage.Errorf("--%s is for simulated platforms and does not go with --live", name)
 		}
 	}
-	if err := oneOf("live", live.Media, engine.PlatformNames()...); err != nil {
+	if err := usage.OneOf("live", live.Media, engine.PlatformNames()...); err != nil {
 		return err
 	}
 	of, id := store.SplitName(live.Account)
 	if of != "" && of != live.Media {
-		return usagef("--account is %q: want an account of %s, as --live says", live.Account, live.Media)
+		return usage.Errorf("--account is %q: want an account of %s, as --live says", live.Account, live.Media)
 	}
 	live.Account = id
 	if live.Account == "" || strings.Trim(live.Account, "0123456789") != "" || len(live.Account) > 20 {
-		return usagef("--account is %q: want the account's id on the platform, which is a number", live.Account)
+		return usage.Errorf("--account is %q: want the account's id on the platform, which is a number", live.Account)
 	}
 	if live.Days < 1 || live.Days > standalone.LiveDaysMax {
-		return usagef("--days is %d: want 1 to %d", live.Days, standalone.LiveDaysMax)
+		return usage.Errorf("--days is %d: want 1 to %d", live.Days, standalone.LiveDaysMax)
 	}
 	return nil
 }
@@ -82,10 +84,10 @@ func prepareLive(a *app, cmd *cobra.Command, cfg *Config, o *standalone.Options,
 	}
 	text := variable(a.environ, liveTokenVariable)
 	if text == "" {
-		if _, ok := terminalOf(cmd.InOrStdin()); !ok {
-			return usagef("there is no access token: set %s, or start this on a terminal to be asked for it", liveTokenVariable)
+		if _, ok := prompt.Terminal(cmd.InOrStdin()); !ok {
+			return usage.Errorf("there is no access token: set %s, or start this on a terminal to be asked for it", liveTokenVariable)
 		}
-		given, err := askSecret(cmd.Context(), cmd, fmt.Sprintf("Access token for %s account %s", live.Media, live.Account))
+		given, err := prompt.Secret(cmd.Context(), cmd, fmt.Sprintf("Access token for %s account %s", live.Media, live.Account))
 		if err != nil {
 			return err
 		}
@@ -93,7 +95,7 @@ func prepareLive(a *app, cmd *cobra.Command, cfg *Config, o *standalone.Options,
 	}
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return usagef("what was given as the access token is none: want the text that the platform's console shows, in %s or when asked", liveTokenVariable)
+		return usage.Errorf("what was given as the access token is none: want the text that the platform's console shows, in %s or when asked", liveTokenVariable)
 	}
 	live.Token = secret.NewText(text)
 	o.Live = &live
@@ -106,15 +108,15 @@ func checkLiveAddress(live standalone.Live) error {
 	reached.BaseURL = map[string]string{live.Media: live.BaseURL}
 	err := reached.Validate()
 	if field, ok := errors.AsType[*config.FieldError](err); ok {
-		return usagef("--base-url is %q: want %s", live.BaseURL, field.Want)
+		return usage.Errorf("--base-url is %q: want %s", live.BaseURL, field.Want)
 	}
 	u, err := url.Parse(live.BaseURL)
 	if err != nil {
-		return usagef("--base-url is %q: want an address such as https://api.example.com/v3.0", live.BaseURL)
+		return usage.Errorf("--base-url is %q: want an address such as https://api.example.com/v3.0", live.BaseURL)
 	}
 	local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 	if u.Scheme != "https" && !local {
-		return usagef("--base-url is %q: want https, since the token would travel in clear", live.BaseURL)
+		return usage.Errorf("--base-url is %q: want https, since the token would travel in clear", live.BaseURL)
 	}
 	return nil
 }

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 
 	"github.com/spf13/cobra"
 )
@@ -19,10 +22,10 @@ func newTasks(a *app) *cobra.Command {
 		Use:   "tasks",
 		Short: "Shows, changes and runs tasks",
 		Long: `A task says what is pulled, when, for which accounts, and how important it is: a row of cron_task. What these commands change is checked
-before it is saved, and holds within a few seconds. They ask a producer's API. If it wants a token, set ` + tokenVariable + `.`,
+before it is saved, and holds within a few seconds. They ask a producer's API. If it wants a token, set ` + apiclient.TokenVariable + `.`,
 		Example: `  adsync tasks list
-  adsync tasks edit tencent.report_daily.account --cron '*/5 * * * *'
-  adsync tasks run tencent.report_daily.account --accounts 20000001 --from 2026-11-18 --to 2026-11-20 --wait`,
+  adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *'
+  adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-18 --to 2026-11-20 --wait`,
 	})
 	cmd.AddCommand(newTasksList(a), newTasksShow(a), newTasksCreate(a), newTasksEdit(a), newTasksSwitch(a, "enable", "on"), newTasksSwitch(a, "disable", "off"),
 		newTasksRun(a), newTasksReload(a))
@@ -30,40 +33,27 @@ before it is saved, and holds within a few seconds. They ask a producer's API. I
 }
 
 // taskArg takes the name of a task.
-func taskArg(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usagef(`want the name of a task: "adsync tasks list" lists them`)
-	}
-	return nil
-}
+var taskArg = usage.Args(1, `the name of a task: "adsync tasks list" lists them`)
 
 func taskPath(name string) string { return tasksPath + "/" + url.PathEscape(name) }
 
 type taskRow struct {
-	ID             string
-	Name           string
+	Name, Media, Handler, Cron, Timezone, Lane, Scope, Overlap, Concurrency string
+
 	Status         string // good, last_good or unusable
 	Errors         []rowError
 	Warnings       []string
 	RowRevision    *int64 `json:"row_revision"`
 	Enabled        bool
-	Media          string
-	Handler        string
 	Params         json.RawMessage
-	Cron           string
-	Timezone       string
-	Lane           string
-	Scope          string
 	TimeoutSeconds *int64 `json:"timeout_seconds"`
 	TTLSeconds     int64  `json:"ttl_seconds"`
 	RetryMax       int    `json:"retry_max"`
 	RetryBase      *int64 `json:"retry_base_seconds"`
-	Overlap        string
 	CatchUp        string `json:"catch_up"`
 	CatchUpWindow  *int64 `json:"catch_up_window_seconds"`
 	CatchUpOrder   string `json:"catch_up_order"`
 	CatchUpSpread  int64  `json:"catch_up_spread_seconds"`
-	Concurrency    string
 	ExclusiveMax   *int64 `json:"exclusive_max_seconds"`
 	FanOutRate     int    `json:"fan_out_rate"`
 	After          []string
@@ -91,15 +81,15 @@ func (t *taskRow) state() string {
 	case "last_good":
 		return state + ", as its row last was good"
 	}
-	return plain(t.Status)
+	return table.Plain(t.Status)
 }
 
 // when tells when the task runs, in words.
 func (t *taskRow) when() string {
 	if len(t.After) > 0 {
-		return "after " + plain(strings.Join(t.After, ", "))
+		return "after " + table.Plain(strings.Join(t.After, ", "))
 	}
-	return strings.TrimSpace(plain(t.Cron) + " " + plain(t.Timezone))
+	return strings.TrimSpace(table.Plain(t.Cron) + " " + table.Plain(t.Timezone))
 }
 
 // next is when the task runs next.
@@ -111,20 +101,20 @@ func (t *taskRow) next() time.Time {
 }
 
 // rowErrors lists what is wrong with a row, below what t has printed.
-func rowErrors(t *tabwriter.Writer, errs []rowError) {
-	if len(errs) == 0 {
-		return
+func rowErrors(t table.Table, errs []rowError) error {
+	if len(errs) > 0 {
+		t.Head("\nWRONG FIELD\tVALUE\tWANT")
 	}
-	fmt.Fprintln(t, "\nWRONG FIELD\tVALUE\tWANT")
 	for _, e := range errs {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", plain(e.Field), dashed(e.Value), clean(e.Want))
+		t.Row(e.Field, table.Dashed(e.Value), table.Whole(e.Want))
 	}
+	return t.Flush()
 }
 
 // warn lists what is probably not meant.
 func warn(w io.Writer, warnings []string) {
 	for _, text := range warnings {
-		fmt.Fprintf(w, "Warning: %s.\n", clean(text))
+		fmt.Fprintf(w, "Warning: %s.\n", table.Clean(text))
 	}
 }
 
@@ -133,32 +123,28 @@ func unlessZero(seconds int64, none string) string {
 	if seconds == 0 {
 		return none
 	}
-	return took(&seconds)
+	return table.Seconds(&seconds)
 }
 
 // printChangedTask tells of a task that was changed what it comes to.
-func printChangedTask(done string) func(io.Writer, []byte) error {
-	return func(w io.Writer, answer []byte) error {
-		var k taskRow
-		if err := json.Unmarshal(answer, &k); err != nil {
-			return err
-		}
+func printChangedTask(done string) printer {
+	return printing(func(w io.Writer, k *taskRow) error {
 		text := "it is off"
 		switch {
 		case k.Status != "good":
 			text = "it is " + k.state()
 		case len(k.After) > 0 && k.Enabled:
-			text = "it runs after " + plain(strings.Join(k.After, ", "))
+			text = "it runs " + k.when()
 		case k.Enabled:
-			text = "it runs next at " + moment(k.next())
+			text = "it runs next at " + table.Moment(k.next())
 		}
 		if k.Revision > 0 {
 			text += fmt.Sprintf(" (revision %d)", k.Revision)
 		}
-		if _, err := fmt.Fprintf(w, "%s %s: %s.\n", done, plain(k.Name), text); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %s: %s.\n", done, table.Plain(k.Name), text); err != nil {
 			return err
 		}
 		warn(w, k.Warnings)
 		return nil
-	}
+	})
 }

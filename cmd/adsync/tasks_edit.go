@@ -4,66 +4,54 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
+
 	"github.com/spf13/cobra"
 )
 
 func newTasksEdit(a *app) *cobra.Command {
-	f := &taskFlags{}
 	var revision int64
-	cmd := &cobra.Command{
+	cmd := changingTask(a, &cobra.Command{
 		Use:   "edit NAME",
 		Short: "Changes a task",
 		Long: `Changes what flags or a file say, and leaves the rest as it is; what could not be used is refused. A change is of a revision of the task: that
 of --revision or of the file, else the one that there is now. If somebody else has changed the task since that one, it is refused.`,
-		Example: `  adsync tasks edit tencent.report_daily.account --cron '*/5 * * * *' --lane bulk
-  adsync tasks show tencent.report_daily.account --output json > task.json; vi task.json
-  adsync tasks edit tencent.report_daily.account --file task.json`,
+		Example: `  adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *' --lane bulk
+  adsync tasks show {media}.report_daily.account --output json > task.json; vi task.json
+  adsync tasks edit {media}.report_daily.account --file task.json`,
 		Args: taskArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			body, err := f.given(cmd)
-			if err != nil {
+	}, func(r *request, body map[string]json.RawMessage, args []string) (err error) {
+		if text, ok := body["name"]; ok {
+			var name string
+			if json.Unmarshal(text, &name) != nil || name != args[0] {
+				return usage.Errorf("the file is of the task %s, and not of %s: a task keeps its name", table.Clean(string(text)), args[0])
+			}
+			delete(body, "name")
+		}
+		if r.Flags().Changed("revision") {
+			if body["revision"], err = json.Marshal(revision); err != nil {
 				return err
 			}
-			if text, ok := body["name"]; ok {
-				var name string
-				if json.Unmarshal(text, &name) != nil || name != args[0] {
-					return usagef("the file is of the task %s, and not of %s: a task keeps its name", clean(string(text)), args[0])
-				}
-				delete(body, "name")
-			}
-			if cmd.Flags().Changed("revision") {
-				if body["revision"], err = json.Marshal(revision); err != nil {
-					return err
-				}
-			}
-			_, known := body["revision"]
-			if len(body) == 0 || known && len(body) == 1 {
-				return usagef("nothing is to be changed: give a field, such as --cron, or --file")
-			}
-			c, err := f.ask(a, cmd)
-			if err != nil {
+		}
+		_, known := body["revision"]
+		if len(body) == 0 || known && len(body) == 1 {
+			return usage.Errorf("nothing is to be changed: give a field, such as --cron, or --file")
+		}
+		if !known {
+			if body["revision"], err = r.revision(args[0]); err != nil {
 				return err
 			}
-			if !known {
-				if body["revision"], err = c.revision(cmd, args[0]); err != nil {
-					return err
-				}
-			}
-			answer, err := c.call(cmd.Context(), http.MethodPatch, taskPath(args[0]), nil, body)
-			if err != nil {
-				return err
-			}
-			return show(cmd.OutOrStdout(), f.output, answer, printChangedTask("Changed"))
-		},
-	}
-	f.common(cmd.Flags())
+		}
+		return r.send(http.MethodPatch, taskPath(args[0]), body, printChangedTask("Changed"))
+	})
 	cmd.Flags().Int64Var(&revision, "revision", 0, "the revision that was read; without it that of the file, or what there is now")
 	return cmd
 }
 
 // revision returns the revision that the row of a task has now.
-func (c *apiClient) revision(cmd *cobra.Command, name string) (json.RawMessage, error) {
-	answer, err := c.call(cmd.Context(), http.MethodGet, taskPath(name), nil, nil)
+func (r *request) revision(name string) (json.RawMessage, error) {
+	answer, err := r.answer(http.MethodGet, taskPath(name), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -8,21 +8,17 @@ import (
 
 // newTasksSwitch makes a command that switches a task on or off.
 func newTasksSwitch(a *app, name, state string) *cobra.Command {
-	f := &apiFlags{}
 	long := "Switches a task on: it runs from its next tick on. What it missed while it was off is not caught up."
 	if name == "disable" {
 		long = `Switches a task off: it has no ticks any more. Runs that it has go on: "adsync cancel task NAME" ends them. It can be run by hand.`
 	}
-	cmd := &cobra.Command{
+	return asking(a, &cobra.Command{
 		Use:     name + " NAME",
 		Short:   "Switches a task " + state,
 		Long:    long,
-		Example: "  adsync tasks " + name + " tencent.report_daily.account",
+		Example: "  adsync tasks " + name + " {media}.report_daily.account",
 		Args:    taskArg,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.call(a, cmd, http.MethodPost, taskPath(args[0])+"/"+name, nil, nil, printChangedTask("Switched "+state))
-		},
-	}
-	f.common(cmd.Flags())
-	return cmd
+	}, func(r *request, args []string) error {
+		return r.send(http.MethodPost, taskPath(args[0])+"/"+name, nil, printChangedTask("Switched "+state))
+	})
 }

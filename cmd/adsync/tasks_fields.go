@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"adsync/base/strictjson"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 // taskFields are the fields of a task that people give, by the names of their flags. That of the JSON has _ for each -.
@@ -22,7 +22,7 @@ var taskFields = []struct {
 }{
 	{"enabled", "whether it has ticks; =false switches it off", "switch"},
 	{"media", "the platform, or system", "text"},
-	{"handler", "what it does, such as tencent.report_daily", "text"},
+	{"handler", "what it does, such as {media}.report_daily", "text"},
 	{"params", `the handler's parameters as JSON, such as '{"level": "account", "days": 3}'; null for none`, "json"},
 	{"cron", "when it runs, such as '*/10 * * * *' or '~ 3 * * *', a minute of its own", "text"},
 	{"timezone", "the zone of the cron, such as Asia/Shanghai", "text"},
@@ -46,16 +46,18 @@ var taskFields = []struct {
 // shownOnly are what "adsync tasks show" tells of a task beside its fields.
 var shownOnly = []string{"id", "status", "errors", "row_revision", "next_ticks", "last_ticks"}
 
-// taskFlags are what creating and editing share.
-type taskFlags struct {
-	apiFlags
-
-	file string
-}
-
-func (f *taskFlags) common(flags *pflag.FlagSet) {
-	f.apiFlags.common(flags)
-	flags.StringVar(&f.file, "file", "", `a file with the task as JSON, as "adsync tasks show --output json" prints it, or - for standard input; flags win`)
+// changingTask makes a command one that changes a task as a file and flags say: do is given the fields of the request.
+func changingTask(a *app, cmd *cobra.Command, do func(r *request, body map[string]json.RawMessage, args []string) error) *cobra.Command {
+	var file string
+	asking(a, cmd, func(r *request, args []string) error {
+		body, err := givenFields(cmd, file)
+		if err != nil {
+			return err
+		}
+		return do(r, body, args)
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&file, "file", "", `a file with the task as JSON, as "adsync tasks show --output json" prints it, or - for standard input; flags win`)
 	for _, field := range taskFields { // What is not given is as it was, or as the column has it by itself.
 		switch field.kind {
 		case "number":
@@ -69,19 +71,20 @@ func (f *taskFlags) common(flags *pflag.FlagSet) {
 			_ = flags.SetAnnotation(field.flag, mayBeEmpty, nil) // The flag is there.
 		}
 	}
+	return cmd
 }
 
-// given reads the file and the flags into the fields of a request. The revision in the file is that of the row, which is another than the one
+// givenFields reads the file and the flags into the fields of a request. The revision in the file is that of the row, which is another than the one
 // that runs where the row cannot be used.
-func (f *taskFlags) given(cmd *cobra.Command) (map[string]json.RawMessage, error) {
+func givenFields(cmd *cobra.Command, file string) (map[string]json.RawMessage, error) {
 	body := map[string]json.RawMessage{}
-	if f.file != "" {
-		text, err := readFile(cmd.InOrStdin(), f.file)
+	if file != "" {
+		text, err := readFile(cmd.InOrStdin(), file)
 		if err != nil {
 			return nil, err
 		}
 		if err := strictjson.Unmarshal(text, &body); err != nil {
-			return nil, usagef("--file %s is not a task: %v: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", f.file, err)
+			return nil, usage.Errorf("--file %s is not a task: %v: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", file, err)
 		}
 		if revision, ok := body["row_revision"]; ok {
 			body["revision"] = revision
@@ -105,7 +108,7 @@ func (f *taskFlags) given(cmd *cobra.Command) (map[string]json.RawMessage, error
 		case "json":
 			text, _ := flags.GetString(field.flag)
 			if err := strictjson.Unmarshal([]byte(text), new(any)); err != nil {
-				return nil, usagef("--%s is %q: %v: want JSON, such as {\"level\": \"account\"}", field.flag, text, err)
+				return nil, usage.Errorf("--%s is %q: %v: want JSON, such as {\"level\": \"account\"}", field.flag, text, err)
 			}
 			value = json.RawMessage(text)
 		default:

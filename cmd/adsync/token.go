@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/httpapi"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 // tokenName keeps the line that is printed one line of YAML.
@@ -34,12 +35,12 @@ all producers and restart them; take it out there to end the token.
 Roles: a viewer reads, an operator also runs and repeats work, an admin also changes settings.`,
 		Example: `  adsync token new --name otto --role operator
   adsync token new --name grafana --role viewer > token.txt   # the file has the token alone`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !tokenName.MatchString(name) {
-				return usagef("--name is %q: want whose token it is, up to 96 letters, digits, dots, dashes, underscores and @", name)
+				return usage.Errorf("--name is %q: want whose token it is, up to 96 letters, digits, dots, dashes, underscores and @", name)
 			}
-			if err := oneOf("role", role, string(httpapi.Viewer), string(httpapi.Operator), string(httpapi.Admin)); err != nil {
+			if err := usage.OneOf("role", role, string(httpapi.Viewer), string(httpapi.Operator), string(httpapi.Admin)); err != nil {
 				return err
 			}
 			token := httpapi.NewToken()

@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/table"
 )
 
 func newUnbind(a *app) *cobra.Command {
@@ -19,7 +20,7 @@ func newUnbind(a *app) *cobra.Command {
 		Long: `Nothing of the account is pulled from now on, but for what is under way. What is in the tables stays. From tomorrow on,
 or from --from, it belongs to no game: what is known of those days goes to "unassigned". "adsync bind account" binds
 it again; the task system.fill then orders the days between.`,
-		Example: `  adsync unbind tencent/20000001`,
+		Example: `  adsync unbind {media}/20000001`,
 		Args:    accountArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkDay("from", from); err != nil {
@@ -53,7 +54,7 @@ func unbind(a *app, ctx context.Context, out io.Writer, s *store.Store, account 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s/%s is no longer pulled.\n", account.Media, plain(account.ExternalID))
+	fmt.Fprintf(out, "%s/%s is no longer pulled.\n", account.Media, table.Plain(account.ExternalID))
 	printRebound(out, before, after)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newVersion(a *app) *cobra.Command {
@@ -16,9 +17,9 @@ func newVersion(a *app) *cobra.Command {
 		Short: "Prints the version, the commit and the Go release",
 		Example: `  adsync version
   adsync version --output json`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("output", output, "text", "json"); err != nil {
+			if err := usage.OneOf("output", output, "text", "json"); err != nil {
 				return err
 			}
 			b := telemetry.ReadBuild()

@@ -1,4 +1,5 @@
-package main
+// Package prompt asks the person at the terminal.
+package prompt
 
 import (
 	"context"
@@ -6,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,11 +15,11 @@ import (
 	"adsync/base/secret"
 )
 
-// askSecret asks for a secret on the terminal, which does not show it. Where standard input is no terminal, its next line
+// Secret asks for a secret on the terminal, which does not show it. Where standard input is no terminal, its next line
 // is the answer. It is never an argument: a command line can be read by everyone on the machine.
-func askSecret(ctx context.Context, cmd *cobra.Command, question string) (secret.Text, error) {
+func Secret(ctx context.Context, cmd *cobra.Command, question string) (secret.Text, error) {
 	in := cmd.InOrStdin()
-	if terminal, ok := terminalOf(in); ok {
+	if terminal, ok := Terminal(in); ok {
 		fmt.Fprint(cmd.ErrOrStderr(), question+" (it is not shown): ")
 		answer, err := readHidden(ctx, terminal)
 		fmt.Fprintln(cmd.ErrOrStderr())
@@ -42,8 +42,8 @@ func askSecret(ctx context.Context, cmd *cobra.Command, question string) (secret
 	}
 }
 
-// terminalOf returns the terminal that a reader or a writer is, if it is one.
-func terminalOf(stream any) (*os.File, bool) {
+// Terminal returns the terminal that a reader or a writer is, if it is one.
+func Terminal(stream any) (*os.File, bool) {
 	file, ok := stream.(*os.File)
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
@@ -84,11 +84,3 @@ func answered(text string, err error) (secret.Text, error) {
 }
 
 var errNoAnswer = errors.New("there was no answer on the terminal or standard input")
-
-// operator names who works at the command line, for the audit log.
-func operator() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return "cli:" + u.Username
-	}
-	return "cli"
-}

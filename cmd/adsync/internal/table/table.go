@@ -1,0 +1,118 @@
+// Package table prints for people: rows in columns, and fields one below the other. Texts of platforms and people are
+// printed so that they do not move the cursor of a terminal.
+package table
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// width is how many characters of a text a cell has; error prints have less.
+const width = 200
+
+// Whole is a text that is printed in full, however long it is.
+type Whole string
+
+// Table gathers rows and aligns their columns when it is flushed.
+type Table struct {
+	*tabwriter.Writer
+}
+
+// New returns a table without rows.
+func New(w io.Writer) Table { return Table{tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)} }
+
+// Head adds the names of columns, with tabs between them.
+func (t Table) Head(columns string) { fmt.Fprintln(t, columns) }
+
+// Row adds a row. A time is printed in UTC, and a number that is not known as unknown.
+func (t Table) Row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = cell(c)
+	}
+	fmt.Fprintln(t, strings.Join(texts, "\t"))
+}
+
+// Pairs adds a row for each name and value; those that are given in turn.
+func (t Table) Pairs(namesAndValues ...any) {
+	for i := 0; i < len(namesAndValues); i += 2 {
+		t.Row(namesAndValues[i], namesAndValues[i+1])
+	}
+}
+
+func cell(value any) string {
+	switch v := value.(type) {
+	case string:
+		return Plain(v)
+	case Whole:
+		return Clean(string(v))
+	case time.Time:
+		return Moment(v)
+	case *int64:
+		if v == nil {
+			return "unknown"
+		}
+		return strconv.FormatInt(*v, 10)
+	}
+	return fmt.Sprint(value)
+}
+
+// Moment is a time in UTC, or a dash.
+func Moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// Seconds is a number of seconds as a duration.
+func Seconds(seconds *int64) string {
+	if seconds == nil {
+		return "unknown"
+	}
+	return (time.Duration(*seconds) * time.Second).String()
+}
+
+// Plain is a text of a platform as one cell.
+func Plain(text string) string {
+	text = Clean(text)
+	if r := []rune(text); len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return text
+}
+
+// Dashed is a text that may be empty as one cell.
+func Dashed(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return Plain(text)
+}
+
+// Clean takes out what would move the cursor of a terminal.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// JSON prints a document over several lines.
+func JSON(w io.Writer, document []byte) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, bytes.TrimSpace(document), "", "  "); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, b.String())
+	return err
+}
