@@ -325,14 +325,3 @@ func (b *brakes) toLookAt(now time.Time) []store.LaneName {
 func compareLanes(a, b store.LaneName) int {
 	return cmp.Or(strings.Compare(a.Media, b.Media), strings.Compare(a.Lane, b.Lane))
 }
-
-// lane returns the row of a lane: the media's own, or that for any media.
-func (l *taskList) lane(media, name string) store.Lane {
-	var found store.Lane
-	for _, row := range l.lanes {
-		if row.Name == name && (row.Media == media || (row.Media == store.AnyMedia && found.Media == "")) {
-			found = row
-		}
-	}
-	return found
-}

@@ -11,6 +11,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/producer/tasklist"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 type catchUp struct {
 	store    catchUpStore
 	lease    lease.Lease
-	isPaused func(*loadedTask) bool
+	isPaused func(*tasklist.Task) bool
 	metrics  *metrics
 	logger   *slog.Logger
 
@@ -53,7 +54,7 @@ type catchUpStore interface {
 // gap is a span of a task's past that is not settled: moments in it may be missing in the ledger. It is found again from
 // the ledger by whoever leads next, so that a takeover goes on with the rest and makes none twice.
 type gap struct {
-	task          *loadedTask
+	task          *tasklist.Task
 	hash          string    // of its schedule
 	from, through time.Time // the moments after from, up to through
 	end           time.Time // what through was before the search backwards moved it
@@ -79,7 +80,7 @@ func (c *catchUp) missed(e *plannedTask, from, through time.Time) {
 }
 
 // edited gives a task's gap the task as it is now, whose schedule is the same.
-func (c *catchUp) edited(tk *loadedTask) {
+func (c *catchUp) edited(tk *tasklist.Task) {
 	g := c.gaps[tk.ID]
 	if g == nil {
 		return
@@ -113,7 +114,7 @@ func (g *gap) putBack() {
 }
 
 // windowBegin is the moment up to which what was missed is too old to be caught up.
-func windowBegin(tk *loadedTask, now time.Time) time.Time {
+func windowBegin(tk *tasklist.Task, now time.Time) time.Time {
 	return now.Add(-tk.CatchUpWindow - catchUpAfter)
 }
 
@@ -209,7 +210,7 @@ func (c *catchUp) abandon(ctx context.Context, taskID int64, now time.Time) erro
 		}
 	}
 	// All of it under another policy, and otherwise what is too much to be looked up.
-	c.giveUp(g, countMoments(g.task.schedule, g.from, g.through))
+	c.giveUp(g, countMoments(g.task.Schedule, g.from, g.through))
 	if g.made+g.givenUp > 0 {
 		c.logger.Info("ticks were missed, and an edit of their task has given up those that were left", "task", g.task.Name,
 			"policy", g.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
@@ -231,7 +232,7 @@ func (c *catchUp) findMissing(ctx context.Context, g *gap, now time.Time) error 
 	case task.CatchUpLatest:
 		return c.findLatest(ctx, g)
 	default:
-		c.giveUp(g, countMoments(g.task.schedule, g.from, g.through))
+		c.giveUp(g, countMoments(g.task.Schedule, g.from, g.through))
 		g.from = g.through
 		return nil
 	}
@@ -240,7 +241,7 @@ func (c *catchUp) findMissing(ctx context.Context, g *gap, now time.Time) error 
 // beginGap asks the ledger where a gap really begins. What was planned before its last tick was settled then, made or
 // given up, unless all of it is to be made.
 func (c *catchUp) beginGap(ctx context.Context, g *gap, now time.Time) error {
-	s := g.task.schedule
+	s := g.task.Schedule
 	c.looks--
 	last, _, err := c.store.LastTickThrough(ctx, g.task.ID, g.through)
 	if err != nil {
@@ -278,7 +279,7 @@ func (c *catchUp) giveUp(g *gap, n int) {
 
 // findLatest takes the last moment of a gap, unless a later one was made, and gives the others up.
 func (c *catchUp) findLatest(ctx context.Context, g *gap) error {
-	s := g.task.schedule
+	s := g.task.Schedule
 	if !g.from.Before(g.through) {
 		return nil
 	}
@@ -301,7 +302,7 @@ func (c *catchUp) findAll(ctx context.Context, g *gap, now time.Time) error {
 		return err
 	}
 	for len(g.missing) == 0 && g.from.Before(g.through) && c.looks > 0 {
-		moments, takeOff := g.piece(g.task.schedule, g.task.CatchUpOrder)
+		moments, takeOff := g.piece(g.task.Schedule, g.task.CatchUpOrder)
 		missing, err := c.notInLedger(ctx, g.task.ID, moments)
 		if err != nil {
 			return err
@@ -319,7 +320,7 @@ func (c *catchUp) findAll(ctx context.Context, g *gap, now time.Time) error {
 func (c *catchUp) leaveWindow(ctx context.Context, g *gap, window time.Time) error {
 	for g.from.Before(g.through) && g.from.Before(window) && c.looks > 0 {
 		end := earliest(window, g.through)
-		moments := momentsOf(g.task.schedule, g.from, end)
+		moments := momentsOf(g.task.Schedule, g.from, end)
 		if len(moments) == pieceMax {
 			end = moments[pieceMax-1]
 		}

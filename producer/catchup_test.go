@@ -213,12 +213,12 @@ func TestCatchUp_ADeletedTaskThatComesBackBeginsAnew(t *testing.T) {
 	tm := b.term()
 	tm.settled(t)
 	b.exec(b.store.Config, "DELETE FROM cron_task")
-	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, b.tasks.Reload(t.Context()))
 	b.clock.add(time.Hour)
 	tm.settled(t)
 	require.Empty(t, b.ledger(t))
 	b.exec(b.store.Config, "INSERT INTO cron_task (id, name, media, handler, cron, catch_up) VALUES (?, 'x', 'tencent', 'tencent.report', '*/10 * * * *', 'all')", id)
-	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, b.tasks.Reload(t.Context()))
 	b.clock.add(time.Hour)
 	tm.settled(t)
 	b.clock.add(10 * time.Minute)
@@ -236,7 +236,7 @@ func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	tm.settled(t) // 9:00:30
 	b.clock.add(4*time.Minute + 31*time.Second)
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '5,6 * * * *'")
-	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, b.tasks.Reload(t.Context()))
 	tm.settled(t) // 9:05:01, and 9:05 is not made yet
 	require.Equal(t, []string{"09:05"}, clockTimes(b.ledger(t)))
 	b.clock.add(time.Hour)
@@ -246,7 +246,7 @@ func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	// But nothing is made any more for a task that is switched off.
 	b.clock.add(time.Minute)
 	b.exec(b.store.Config, "UPDATE cron_task SET enabled = 0")
-	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, b.tasks.Reload(t.Context()))
 	tm.settled(t)
 	require.Len(t, b.ledger(t), 2)
 }
@@ -285,7 +285,7 @@ func TestCatchUp_AnEditGivesUpWhatIsLeft(t *testing.T) {
 					b.clock.add(time.Minute)
 				}
 				b.exec(b.store.Config, edit)
-				require.NoError(t, b.tasks.reload(t.Context()))
+				require.NoError(t, b.tasks.Reload(t.Context()))
 				tm.settled(t)
 				tm.settled(t)
 				require.Len(t, b.ledger(t), tt.made)
@@ -354,7 +354,7 @@ func TestPlanTicks_ExactOverEverything(t *testing.T) {
 		tm := b.term()
 		edit := func() {
 			require.NoError(t, b.store.Config.Writer(ctx).Exec("UPDATE cron_task SET cron = ?, timezone = ?, enabled = ?", m.cron, m.zone, m.enabled).Error)
-			require.NoError(t, b.tasks.reload(ctx))
+			require.NoError(t, b.tasks.Reload(ctx))
 		}
 		takeOver := func() { tm, m.fresh = b.term(), true }
 		t.Repeat(map[string]func(*rapid.T){

@@ -316,7 +316,7 @@ func (b *bench) addRuns(tm *term, kind string, taskID int64, n int, from time.Ti
 	for i := range runs {
 		at := from.Add(time.Duration(i) * time.Millisecond)
 		runs[i] = store.Run{ID: task.NewRunID(at), TaskID: taskID, Kind: kind, PlannedAt: at}
-		tm.fill(&runs[i], tm.tasks.current().tasks[taskID], nil)
+		tm.fill(&runs[i], tm.tasks.Current().Tasks[taskID], nil)
 	}
 	require.NoError(b.t, tm.addRuns(b.t.Context(), runs))
 }
@@ -396,7 +396,7 @@ func TestStartFanOuts_AnOrderHoldsUpNoTick(t *testing.T) {
 	require.Equal(t, task.RunFanningOut, b.run(ordered).State)
 	b.clock.add(time.Second)
 	tick := store.Run{ID: task.NewRunID(b.clock.Now()), TaskID: taskID, Kind: store.RunOfTick, PlannedAt: b.clock.Now()}
-	tm.fill(&tick, tm.tasks.current().tasks[taskID], nil)
+	tm.fill(&tick, tm.tasks.Current().Tasks[taskID], nil)
 	require.NoError(t, tm.addRuns(t.Context(), []store.Run{tick}))
 	tm.startAll(b)
 	require.EqualValues(t, 8, b.run(tick.ID).Cursor)

@@ -8,13 +8,14 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/task"
+	"adsync/producer/tasklist"
 )
 
 // figures is the loop that has the figures of the tables read for metrics.
 type figures struct {
 	turns   turns
 	watcher Watcher
-	tasks   *taskSet
+	tasks   *tasklist.Set
 	pace    pace
 }
 
@@ -24,7 +25,7 @@ func (f *figures) Run(ctx context.Context) error { return f.pace.run(ctx, f.turn
 // read has the figures of the tables read for metrics.
 func (f *figures) read(ctx context.Context) error {
 	var tasks []task.Task
-	for _, tk := range f.tasks.current().tasks {
+	for _, tk := range f.tasks.Current().Tasks {
 		if tk.Enabled {
 			tasks = append(tasks, tk.Task)
 		}

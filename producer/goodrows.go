@@ -10,8 +10,8 @@ import (
 // keepGoodRows stores the rows of cron_task that can be used, as they are now: if one cannot be used later, and all
 // producers were started anew meanwhile, it runs as it is stored.
 func (u *upkeepLoop) keepGoodRows(ctx context.Context) error {
-	list := u.tasks.current()
-	if list.version == u.goodVersion {
+	list := u.tasks.Current()
+	if list.Version == u.goodVersion {
 		return nil
 	}
 	if u.goodRows == nil {
@@ -22,15 +22,15 @@ func (u *upkeepLoop) keepGoodRows(ctx context.Context) error {
 		u.goodRows = stored
 	}
 	var good []store.TaskRow
-	for id, row := range list.good {
+	for id, row := range list.Good {
 		if u.goodRows[id] != row {
 			good = append(good, row)
 		}
 	}
 	var gone []int64
 	for id := range u.goodRows {
-		_, isGood := list.good[id]
-		if _, isBad := list.bad[id]; !isGood && !isBad {
+		_, isGood := list.Good[id]
+		if _, isBad := list.Bad[id]; !isGood && !isBad {
 			gone = append(gone, id)
 		}
 	}
@@ -44,6 +44,6 @@ func (u *upkeepLoop) keepGoodRows(ctx context.Context) error {
 	for _, id := range gone {
 		delete(u.goodRows, id)
 	}
-	u.goodVersion = list.version
+	u.goodVersion = list.Version
 	return nil
 }

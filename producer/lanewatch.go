@@ -13,13 +13,14 @@ import (
 	"adsync/base/clock"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/producer/tasklist"
 )
 
 // laneWatch is the loop that looks at the lanes' backlogs, and sets the brakes by them.
 type laneWatch struct {
 	turns   turns
 	broker  Broker
-	tasks   *taskSet
+	tasks   *tasklist.Set
 	brakes  *brakes
 	queue   *fanOutQueue
 	metrics *metrics
@@ -76,20 +77,20 @@ func (w *laneWatch) untilLook(ctx context.Context) {
 
 // readLaneRules takes the rows of lane as last loaded, for the lanes of all tasks and those that had fan-outs.
 func (w *laneWatch) readLaneRules() {
-	list := w.tasks.current()
+	list := w.tasks.Current()
 	w.brakes.mu.Lock()
 	names := map[store.LaneName]bool{}
 	for name := range w.brakes.lanes {
 		names[name] = true
 	}
 	w.brakes.mu.Unlock()
-	for _, tk := range list.tasks {
+	for _, tk := range list.Tasks {
 		if tk.Enabled {
 			names[store.LaneName{Media: tk.Media, Lane: tk.Lane}] = true
 		}
 	}
 	for name := range names {
-		rule, errs := laneRuleOf(name.Lane, list.lane(name.Media, name.Lane))
+		rule, errs := laneRuleOf(name.Lane, list.Lane(name.Media, name.Lane))
 		w.brakes.setRule(name, rule)
 		place := "lane " + name.Media + ":" + name.Lane
 		if len(errs) > 0 {

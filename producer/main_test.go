@@ -23,6 +23,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
+	"adsync/producer/tasklist"
 )
 
 func TestMain(m *testing.M) {
@@ -244,7 +245,7 @@ type term struct {
 	*upkeepLoop
 	lease   lease.Lease
 	clock   clock.Clock
-	tasks   *taskSet
+	tasks   *tasklist.Set
 	queue   *fanOutQueue
 	brakes  *brakes
 	metrics *metrics
@@ -269,7 +270,7 @@ func (t *term) keepUp(ctx context.Context) error {
 func (b *bench) term() *term {
 	b.t.Helper()
 	ctx := b.t.Context()
-	require.NoError(b.t, b.tasks.reload(ctx))
+	require.NoError(b.t, b.tasks.Reload(ctx))
 	b.exec(b.store.Data, "UPDATE leader SET expires_at = '1970-01-01 00:00:00.000'")
 	l, _, err := b.store.Leadership().Campaign(ctx, "tester", time.Minute)
 	require.NoError(b.t, err)

@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"adsync/base/clock"
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
-
-	"github.com/prometheus/client_golang/prometheus"
+	"adsync/producer/tasklist"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // made what it should, and there need be none.
 type ledgerWatch struct {
 	store   ledgerStore
-	tasks   *taskSet
+	tasks   *tasklist.Set
 	clock   clock.Clock // of ticks
 	waiting clock.Clock // of pauses
 	missing prometheus.Gauge
@@ -73,7 +74,7 @@ func (w *ledgerWatch) run(ctx context.Context) {
 // and that have no tick: with "all" every one within the window, with "latest" the last one if no later one was made.
 // With "none" there is none that could still be made.
 func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
-	list := w.tasks.current()
+	list := w.tasks.Current()
 	schedules, err := w.store.TaskSchedules(ctx)
 	if err != nil {
 		return 0, err
@@ -88,15 +89,15 @@ func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 	after := map[int64]time.Time{}
 	wanted := map[int64][]time.Time{}
 	complete := map[watched]time.Time{}
-	for id, tk := range list.tasks {
-		since, planned := schedules[id], tk.Enabled && tk.schedule.Recurs()
+	for id, tk := range list.Tasks {
+		since, planned := schedules[id], tk.Enabled && tk.Schedule.Recurs()
 		key := watched{id, since.Hash}
-		if !planned || since.Hash != tk.scheduleHash() || stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, w.waiting.Now()) != nil {
+		if !planned || since.Hash != tk.ScheduleHash() || stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, w.waiting.Now()) != nil {
 			continue
 		}
 		from := clock.Later(clock.Later(since.Since, windowBegin(tk, now)), w.complete[key])
 		complete[key] = from
-		if moments := wantedMoments(tk.schedule, tk.CatchUp, from, horizon); len(moments) > 0 {
+		if moments := wantedMoments(tk.Schedule, tk.CatchUp, from, horizon); len(moments) > 0 {
 			after[id], wanted[id] = moments[0].Add(-time.Millisecond), moments
 		}
 	}
@@ -108,7 +109,7 @@ func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 	for id, moments := range wanted {
 		key := watched{id, schedules[id].Hash}
 		missing := without(moments, made[id])
-		if list.tasks[id].CatchUp == task.CatchUpLatest && len(made[id]) > 0 {
+		if list.Tasks[id].CatchUp == task.CatchUpLatest && len(made[id]) > 0 {
 			missing = nil // It, or a later one.
 		}
 		if n += len(missing); len(missing) > 0 {

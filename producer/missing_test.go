@@ -20,7 +20,7 @@ func setupWatch(t *testing.T) (b *bench, tm *term, missing func() int) {
 	tm = b.term()
 	tm.settled(t)
 	looks := b.another()
-	require.NoError(t, looks.tasks.reload(t.Context()))
+	require.NoError(t, looks.tasks.Reload(t.Context()))
 	w := newLedgerWatch(looks)
 	return b, tm, func() int {
 		t.Helper()

@@ -38,13 +38,13 @@ func (p *planning) takeOrders(ctx context.Context) error {
 // fillOrder fills the run of an order, or says why it fails.
 func (p *planning) fillOrder(ctx context.Context, run *store.Run, o store.RunOrder) string {
 	why := ""
-	tk, loaded := p.tasks.current().tasks[o.TaskID]
+	tk, loaded := p.tasks.Current().Tasks[o.TaskID]
 	if !loaded {
 		// The task may be younger than the last reload.
-		if err := p.tasks.reload(ctx); err != nil {
+		if err := p.tasks.Reload(ctx); err != nil {
 			p.logger.Warn("cannot reload the tasks for an order", "err", err)
 		}
-		tk, loaded = p.tasks.current().tasks[o.TaskID]
+		tk, loaded = p.tasks.Current().Tasks[o.TaskID]
 	}
 	switch {
 	case o.Malformed != nil:

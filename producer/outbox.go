@@ -9,19 +9,20 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/base/trace"
+	"adsync/producer/tasklist"
 )
 
 // outbox writes the messages of subtasks, to topics that it has made ready.
 type outbox struct {
 	broker Broker
-	tasks  *taskSet
+	tasks  *tasklist.Set
 	tracer *trace.Tracer
 	ready  onceEach[broker.Topic]
 }
 
 // ensureTopic makes the topic of a lane ready, unless this outbox has done so before.
 func (o *outbox) ensureTopic(ctx context.Context, media, lane string) error {
-	topic := broker.Topic{Name: o.broker.TopicName(media, lane), Partitions: o.tasks.current().partitions(media, lane)}
+	topic := broker.Topic{Name: o.broker.TopicName(media, lane), Partitions: o.tasks.Current().Partitions(media, lane)}
 	return o.ready.do(topic, func() error { return o.broker.EnsureTopics(ctx, []broker.Topic{topic}) })
 }
 

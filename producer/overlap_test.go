@@ -22,7 +22,7 @@ func (t *term) tick(b *bench, taskID int64) int64 {
 	b.t.Helper()
 	now := t.clock.Now()
 	run := store.Run{ID: task.NewRunID(now), TaskID: taskID, Kind: store.RunOfTick, PlannedAt: now}
-	t.fill(&run, t.tasks.current().tasks[taskID], nil)
+	t.fill(&run, t.tasks.Current().Tasks[taskID], nil)
 	require.NoError(b.t, t.addRuns(b.t.Context(), []store.Run{run}))
 	b.clock.add(time.Minute)
 	return run.ID
@@ -434,7 +434,7 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 		for n := range 3 {
 			now := b.clock.Now()
 			run := store.Run{ID: task.NewRunID(now), TaskID: tasks[policy], Kind: store.RunOfTick, PlannedAt: now}
-			w.lead().fill(&run, b.tasks.current().tasks[tasks[policy]], nil)
+			w.lead().fill(&run, b.tasks.Current().Tasks[tasks[policy]], nil)
 			require.NoError(t, b.store.AddRuns(context.Background(), w.lead().lease, []store.Run{run}))
 			b.clock.add(time.Second)
 			w.alwaysIn = w.inScopeNow()

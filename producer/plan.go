@@ -14,6 +14,7 @@ import (
 	"adsync/base/lease"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/producer/tasklist"
 )
 
 const (
@@ -33,7 +34,7 @@ type planning struct {
 	clock     clock.Clock // of ticks
 	waiting   clock.Clock // of what runs record
 	scheduled bool        // whether tasks run by their cron
-	tasks     *taskSet
+	tasks     *tasklist.Set
 	wake      <-chan struct{}
 	paused    func(taskID int64, media string) bool // whether a task makes no ticks for now
 	queue     *fanOutQueue
@@ -65,7 +66,7 @@ type planStore interface {
 
 // plannedTask is a task that comes up by its cron.
 type plannedTask struct {
-	task    *loadedTask
+	task    *tasklist.Task
 	hash    string
 	checked time.Time // all moments up to here are in the ledger, or in the gap
 	next    time.Time // the first moment after checked
@@ -80,7 +81,7 @@ func newPlanning(p *Producer, l lease.Lease, t turns, paused func(taskID int64, 
 	plan.catchUp = &catchUp{
 		store: p.store, lease: l, isPaused: plan.isPaused, metrics: p.metrics, logger: p.logger, gaps: map[int64]*gap{},
 	}
-	plan.rounds = &rounds{store: p.store, isPaused: plan.isPaused, tasks: map[int64]*loadedTask{}, from: map[pair]int64{}}
+	plan.rounds = &rounds{store: p.store, isPaused: plan.isPaused, tasks: map[int64]*tasklist.Task{}, from: map[pair]int64{}}
 	return plan
 }
 
@@ -99,7 +100,7 @@ func (p *planning) untilPlan(ctx context.Context) {
 }
 
 // isPaused tells whether a task makes no ticks for now. What it misses is caught up by its policy when the pause ends.
-func (p *planning) isPaused(tk *loadedTask) bool {
+func (p *planning) isPaused(tk *tasklist.Task) bool {
 	return p.paused(tk.ID, tk.Media)
 }
 
@@ -119,7 +120,7 @@ func (p *planning) planRuns(ctx context.Context) error {
 // some of those that were missed.
 func (p *planning) planTicks(ctx context.Context) error {
 	now := p.clock.Now()
-	if list := p.tasks.current(); list.version != p.version {
+	if list := p.tasks.Current(); list.Version != p.version {
 		// Up to now the schedules were the old ones: what they had due is made before the new ones begin.
 		if err := p.dropEntries(ctx, list, now); err != nil {
 			return err
@@ -149,10 +150,10 @@ func (p *planning) planDue(ctx context.Context, now time.Time) error {
 		if !e.next.After(recent) {
 			p.catchUp.missed(e, e.checked, recent)
 			e.checked = recent
-			e.next = e.task.schedule.Next(recent)
+			e.next = e.task.Schedule.Next(recent)
 		}
 		due = append(due, e)
-		for m := e.next; !m.IsZero() && !m.After(now); m = e.task.schedule.Next(m) {
+		for m := e.next; !m.IsZero() && !m.After(now); m = e.task.Schedule.Next(m) {
 			ticks = append(ticks, store.Tick{TaskID: e.task.ID, PlannedAt: m, MadeAt: now})
 		}
 	}
@@ -161,7 +162,7 @@ func (p *planning) planDue(ctx context.Context, now time.Time) error {
 		return err
 	}
 	for _, e := range due {
-		e.checked, e.next = now, e.task.schedule.Next(now)
+		e.checked, e.next = now, e.task.Schedule.Next(now)
 	}
 	for _, tick := range ticks {
 		p.metrics.lateness.Observe(now.Sub(tick.PlannedAt).Seconds())
@@ -242,7 +243,7 @@ func (p *planning) nameRuns(ticks []store.Tick, now time.Time) {
 // runsForTicks makes the runs of all ticks whose run ids begin at from and have no run, and returns how many it had to
 // leave for later.
 func (p *planning) runsForTicks(ctx context.Context, from int64) (left int, err error) {
-	list := p.tasks.current()
+	list := p.tasks.Current()
 	for {
 		ticks, err := p.store.TicksWithoutRun(ctx, from, ticksAtOnce)
 		if err != nil || len(ticks) == 0 {
@@ -251,10 +252,10 @@ func (p *planning) runsForTicks(ctx context.Context, from int64) (left int, err 
 		var runs []store.Run
 		for _, tick := range ticks {
 			run := store.Run{ID: tick.RunID, TaskID: tick.TaskID, Kind: store.RunOfTick, PlannedAt: tick.PlannedAt}
-			switch tk, loaded := list.tasks[tick.TaskID]; {
+			switch tk, loaded := list.Tasks[tick.TaskID]; {
 			case loaded:
 				p.fill(&run, tk, nil)
-			case list.bad[tick.TaskID].ID != 0:
+			case list.Bad[tick.TaskID].ID != 0:
 				left++ // Its row may be put right.
 				continue
 			default:
@@ -288,7 +289,7 @@ func (p *planning) addRuns(ctx context.Context, runs []store.Run) error {
 }
 
 // fill gives a run the task as it is now.
-func (p *planning) fill(run *store.Run, tk *loadedTask, order *task.Order) {
+func (p *planning) fill(run *store.Run, tk *tasklist.Task, order *task.Order) {
 	run.TaskName, run.Media, run.Handler, run.TaskRevision = tk.Name, tk.Media, tk.Handler, tk.Revision
 	run.Settings, run.Timezone = tk.Settings, tk.Timezone
 	run.Settings.Order = order

@@ -23,6 +23,7 @@ import (
 	"adsync/base/timer"
 	"adsync/base/trace"
 	"adsync/media"
+	"adsync/producer/tasklist"
 )
 
 // Broker is where messages go.
@@ -57,7 +58,7 @@ type Watcher interface {
 type Store interface {
 	Leadership() store.Leadership
 	TasksVersion(ctx context.Context) (int64, error)
-	taskStore
+	tasklist.Store
 	ledgerStore
 	planStore
 	fanOutStore
@@ -106,7 +107,7 @@ type Producer struct {
 	tracer   *trace.Tracer
 	logger   *slog.Logger
 	metrics  *metrics
-	tasks    *taskSet
+	tasks    *tasklist.Set
 	elector  *lease.Elector
 	troubles troubles
 	wake     chan struct{} // tells the leader's planning that there is something to do
@@ -130,7 +131,7 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 	p := &Producer{
 		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer, watcher: deps.Watcher, tracer: deps.Tracer, logger: deps.Logger,
 		metrics: m,
-		tasks:   newTaskSet(deps.Store, deps.Registry, deps.Logger, m),
+		tasks:   tasklist.NewSet(deps.Store, deps.Registry, deps.Logger, m.tasks, m.badTasks),
 		wake:    make(chan struct{}, 1),
 	}
 	p.waiting = deps.Clock
@@ -151,7 +152,7 @@ func (p *Producer) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.tasks.reload(ctx); err != nil {
+	if err := p.tasks.Reload(ctx); err != nil {
 		return err
 	}
 	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -190,7 +191,7 @@ func (p *Producer) Leading() bool {
 // Ready tells why the producer cannot do its work, or nil: the tasks could not be loaded of late, or work of the leader,
 // if this is it, fails again and again.
 func (p *Producer) Ready(context.Context) error {
-	if age := p.tasks.age(); age > 3*p.cfg.ReloadInterval {
+	if age := p.tasks.Age(); age > 3*p.cfg.ReloadInterval {
 		return fmt.Errorf("the tasks were last loaded %s ago", age.Round(time.Second))
 	}
 	return p.troubles.problem()
@@ -215,7 +216,7 @@ func (p *Producer) keepLoaded(ctx context.Context, seen int64) {
 			}
 			seen = newest
 		}
-		err := p.tasks.reload(ctx)
+		err := p.tasks.Reload(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			p.logger.Error("cannot load the tasks, going on with those loaded before", "err", err)
 		}

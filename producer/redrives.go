@@ -6,6 +6,7 @@ import (
 
 	"adsync/base/lease"
 	"adsync/base/store"
+	"adsync/producer/tasklist"
 )
 
 // redrives is the loop that lets go of the dead subtasks whose redrive has ended.
@@ -13,7 +14,7 @@ type redrives struct {
 	turns   turns
 	store   redriveStore
 	lease   lease.Lease
-	tasks   *taskSet
+	tasks   *tasklist.Set
 	metrics *metrics
 }
 
@@ -39,7 +40,7 @@ func (r *redrives) keepDead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	setByMedia(r.metrics.dead, counts, r.tasks.current())
+	setByMedia(r.metrics.dead, counts, r.tasks.Current())
 	return nil
 }
 

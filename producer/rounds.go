@@ -7,6 +7,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/producer/tasklist"
 )
 
 const (
@@ -17,9 +18,9 @@ const (
 // rounds plans the tasks that start after others.
 type rounds struct {
 	store    roundStore
-	isPaused func(*loadedTask) bool
+	isPaused func(*tasklist.Task) bool
 
-	tasks map[int64]*loadedTask
+	tasks map[int64]*tasklist.Task
 	// from is the run id below which all runs of a predecessor are answered by a successor, or will never have to be.
 	from     map[pair]int64
 	since    map[int64]int64 // the run id that a successor's first answer may have
@@ -38,16 +39,16 @@ type pair struct{ successor, predecessor int64 }
 
 // sync takes over the tasks of a list. Only runs that were made since the task was told to start after others count:
 // ids hold their time.
-func (r *rounds) sync(list *taskList, schedules map[int64]store.TaskSchedule) {
-	r.tasks, r.since = map[int64]*loadedTask{}, map[int64]int64{}
+func (r *rounds) sync(list *tasklist.List, schedules map[int64]store.TaskSchedule) {
+	r.tasks, r.since = map[int64]*tasklist.Task{}, map[int64]int64{}
 	from := map[pair]int64{}
-	for id, tk := range list.tasks {
-		if !tk.Enabled || len(tk.after) == 0 {
+	for id, tk := range list.Tasks {
+		if !tk.Enabled || len(tk.Predecessors) == 0 {
 			continue
 		}
 		r.tasks[id] = tk
 		r.since[id] = task.FirstRunIDAt(schedules[id].Since)
-		for _, predecessor := range tk.after {
+		for _, predecessor := range tk.Predecessors {
 			p := pair{id, predecessor}
 			from[p] = max(r.from[p], r.since[id])
 		}
@@ -103,8 +104,8 @@ func (r *rounds) plan(ctx context.Context, makeRound func(ctx context.Context, t
 
 // unanswered returns all ended runs of each predecessor, or nil if one has none. Mostly one has none: before it reads all
 // of any it asks each whether it has one.
-func (r *rounds) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]int64, error) {
-	for _, predecessor := range tk.after {
+func (r *rounds) unanswered(ctx context.Context, tk *tasklist.Task) (map[int64][]int64, error) {
+	for _, predecessor := range tk.Predecessors {
 		p := pair{tk.ID, predecessor}
 		found, from, err := r.store.AnyUnanswered(ctx, tk.ID, predecessor, r.from[p])
 		if err != nil {
@@ -116,7 +117,7 @@ func (r *rounds) unanswered(ctx context.Context, tk *loadedTask) (map[int64][]in
 		}
 	}
 	answers := map[int64][]int64{}
-	for _, predecessor := range tk.after {
+	for _, predecessor := range tk.Predecessors {
 		var all []int64
 		for from := r.from[pair{tk.ID, predecessor}]; ; {
 			runs, err := r.store.Unanswered(ctx, tk.ID, predecessor, from, answersPage)

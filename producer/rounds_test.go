@@ -105,7 +105,7 @@ func TestPlanRounds_WhatDoesNotStartOne(t *testing.T) {
 	// What ended before the task was told to start after it.
 	b.clock.add(time.Minute)
 	b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a"})
-	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, b.tasks.Reload(t.Context()))
 	tm.planAll(t)
 	require.Empty(t, b.runsOf("c"))
 
@@ -354,8 +354,8 @@ func TestReload_PredecessorsMustBeThere(t *testing.T) {
 
 	// To somebody who knows no better, all of them are.
 	fresh := b.another()
-	require.NoError(t, fresh.tasks.reload(t.Context()))
-	require.Len(t, fresh.tasks.current().bad, 3)
+	require.NoError(t, fresh.tasks.Reload(t.Context()))
+	require.Len(t, fresh.tasks.Current().Bad, 3)
 
 	b.exec(db, "UPDATE cron_task SET cron = '0 1 * * *', after_tasks = '' WHERE name = 'a'")
 	for _, tk := range b.reload() {

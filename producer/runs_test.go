@@ -38,7 +38,7 @@ func TestRun_OutlivesWhatBecomesOfItsTask(t *testing.T) {
 			require.Error(t, tm.fan(b, run.ID))
 			require.EqualValues(t, 10, b.run(run.ID).Cursor)
 			b.exec(b.store.Config, change)
-			require.NoError(t, b.tasks.reload(t.Context()))
+			require.NoError(t, b.tasks.Reload(t.Context()))
 			tm.settled(t)
 
 			require.NoError(t, b.term().fan(b, run.ID))
@@ -93,7 +93,7 @@ func TestTakeOrders_ForATaskThatIsGoneOrOff(t *testing.T) {
 	gone := b.addTask("gone", "tencent.report", "*/10 * * * *", nil)
 	tm := b.term()
 	b.exec(b.store.Config, "DELETE FROM cron_task WHERE name = 'gone'")
-	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, b.tasks.Reload(t.Context()))
 	require.Equal(t, task.RunFanningOut, b.run(tm.order(b, off, task.Order{By: "otto"})).State, "an order is an order")
 	refused := b.run(tm.order(b, gone, task.Order{By: "otto"}))
 	require.Equal(t, task.RunFailed, refused.State)

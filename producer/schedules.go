@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"adsync/base/store"
+	"adsync/producer/tasklist"
 )
 
 // dropEntries takes the tasks out of the plan that a new list has no more, or has switched off: nothing is made for them
 // any longer.
-func (p *planning) dropEntries(ctx context.Context, list *taskList, now time.Time) error {
+func (p *planning) dropEntries(ctx context.Context, list *tasklist.List, now time.Time) error {
 	for id := range p.entries {
-		if tk, there := list.tasks[id]; there && tk.Enabled {
+		if tk, there := list.Tasks[id]; there && tk.Enabled {
 			continue
 		}
 		if err := p.catchUp.abandon(ctx, id, now); err != nil {
@@ -27,7 +28,7 @@ const goneHash = ""
 
 // syncSchedules brings task_schedule and the plan up to a task list. A schedule that is new begins now: what it would
 // have planned before is no gap.
-func (p *planning) syncSchedules(ctx context.Context, list *taskList, now time.Time) error {
+func (p *planning) syncSchedules(ctx context.Context, list *tasklist.List, now time.Time) error {
 	known, err := p.store.TaskSchedules(ctx)
 	if err != nil {
 		return err
@@ -39,20 +40,20 @@ func (p *planning) syncSchedules(ctx context.Context, list *taskList, now time.T
 			changed = append(changed, known[id])
 		}
 	}
-	hashes := make(map[int64]string, len(list.tasks))
-	for id, tk := range list.tasks {
-		hashes[id] = tk.scheduleHash()
+	hashes := make(map[int64]string, len(list.Tasks))
+	for id, tk := range list.Tasks {
+		hashes[id] = tk.ScheduleHash()
 		put(id, hashes[id])
 	}
 	for id := range known {
-		_, usable := list.tasks[id]
-		if _, bad := list.bad[id]; !usable && !bad {
+		_, usable := list.Tasks[id]
+		if _, bad := list.Bad[id]; !usable && !bad {
 			put(id, goneHash)
 		}
 	}
 	// Before the new schedules begin: after an error the old ones are still there to be asked.
 	for id, e := range p.entries {
-		if _, usable := list.tasks[id]; usable && e.hash != hashes[id] {
+		if _, usable := list.Tasks[id]; usable && e.hash != hashes[id] {
 			if err := p.catchUp.abandon(ctx, id, now); err != nil {
 				return err
 			}
@@ -62,10 +63,10 @@ func (p *planning) syncSchedules(ctx context.Context, list *taskList, now time.T
 		return err
 	}
 	entries := map[int64]*plannedTask{}
-	for id, tk := range list.tasks {
+	for id, tk := range list.Tasks {
 		e, planned := p.entries[id]
 		switch {
-		case !tk.Enabled || !tk.schedule.Recurs():
+		case !tk.Enabled || !tk.Schedule.Recurs():
 		case planned && e.hash == hashes[id]:
 			p.catchUp.edited(tk)
 			e.task = tk
@@ -74,18 +75,18 @@ func (p *planning) syncSchedules(ctx context.Context, list *taskList, now time.T
 			entries[id] = p.newEntry(tk, hashes[id], known[id].Since, now)
 		}
 	}
-	p.entries, p.version = entries, list.version
+	p.entries, p.version = entries, list.Version
 	p.rounds.sync(list, known)
 	return nil
 }
 
 // newEntry begins to plan a task by what the ledger knows of it since a moment.
-func (p *planning) newEntry(tk *loadedTask, hash string, since, now time.Time) *plannedTask {
+func (p *planning) newEntry(tk *tasklist.Task, hash string, since, now time.Time) *plannedTask {
 	e := &plannedTask{task: tk, hash: hash, checked: since}
 	if recent := now.Add(-catchUpAfter); since.Before(recent) {
 		p.catchUp.missed(e, since, recent)
 		e.checked = recent
 	}
-	e.next = tk.schedule.Next(e.checked)
+	e.next = tk.Schedule.Next(e.checked)
 	return e
 }

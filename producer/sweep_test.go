@@ -271,7 +271,7 @@ func TestSweep_GoesThroughMoreSubtasksThanABatch(t *testing.T) {
 	tm := b.term()
 	tm.batchSize = n
 	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
-	require.NoError(t, b.tasks.reload(t.Context()))
+	require.NoError(t, b.tasks.Reload(t.Context()))
 	require.NoError(t, tm.fan(b, tm.order(b, id, task.Order{})))
 	b.broker.offsets = map[string][]broker.PartitionOffsets{}
 	b.log(at(0, 900, 900), at(0, 900, 900), at(0, 900, 900))

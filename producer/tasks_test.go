@@ -11,7 +11,7 @@ import (
 
 func (b *bench) reload() map[string]Task {
 	b.t.Helper()
-	require.NoError(b.t, b.tasks.reload(b.t.Context()))
+	require.NoError(b.t, b.tasks.Reload(b.t.Context()))
 	all := map[string]Task{}
 	for _, task := range b.Tasks() {
 		all[task.Name] = task
@@ -26,12 +26,12 @@ func TestReload_NoticesEveryChange(t *testing.T) {
 	require.Empty(t, b.reload())
 	b.addTask("one", "tencent.report", "0 1 * * *", nil)
 	b.addTask("two", "tencent.report", "0 2 * * *", nil)
-	version := b.tasks.current().version
+	version := b.tasks.Current().Version
 	require.Len(t, b.reload(), 2)
-	require.Greater(t, b.tasks.current().version, version)
-	version = b.tasks.current().version
+	require.Greater(t, b.tasks.Current().Version, version)
+	version = b.tasks.Current().Version
 	b.reload()
-	require.Equal(t, version, b.tasks.current().version, "nothing changed")
+	require.Equal(t, version, b.tasks.Current().Version, "nothing changed")
 
 	// The revision need not be raised by hand: every column counts.
 	b.exec(db, "UPDATE cron_task SET cron = '0 3 * * *' WHERE name = 'one'")
@@ -41,7 +41,7 @@ func TestReload_NoticesEveryChange(t *testing.T) {
 	require.EqualValues(t, 1, testutil.ToFloat64(b.metrics.tasks))
 	b.exec(db, "DELETE FROM cron_task WHERE name = 'one'")
 	require.NotContains(t, b.reload(), "one")
-	require.Greater(t, b.tasks.current().version, version)
+	require.Greater(t, b.tasks.Current().Version, version)
 }
 
 func TestReload_ABadRowKeepsItsLastGoodValue(t *testing.T) {
@@ -79,15 +79,6 @@ func TestReload_ABadRowKeepsItsLastGoodValue(t *testing.T) {
 	require.Zero(t, testutil.ToFloat64(b.metrics.badTasks))
 }
 
-func TestPartitions_TheRowOfTheMediaWins(t *testing.T) {
-	t.Parallel()
-	list := &taskList{lanes: append(someLanes, someLanes[1])}
-	list.lanes[2].Name, list.lanes[2].Partitions = "normal", 9
-	require.Equal(t, 3, list.partitions("tencent", "own"))
-	require.Equal(t, 9, list.partitions("tencent", "normal"))
-	require.Equal(t, 0, list.partitions("oceanengine", "normal"))
-}
-
 // A bad row runs as it was when it was good, also if no process is left that has seen it then.
 func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	t.Parallel()
@@ -98,12 +89,12 @@ func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	tm := b.term()
 	require.NoError(t, tm.keepGoodRows(ctx))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 4 * * *' WHERE name = 'turns'")
-	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, b.tasks.Reload(ctx))
 	require.NoError(t, tm.keepGoodRows(ctx))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = 'garbage', name = 'renamed' WHERE name = 'turns'")
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = 'garbage' WHERE name = 'goes'")
 	b.addTask("born.bad", "tencent.report", "garbage", nil)
-	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, b.tasks.Reload(ctx))
 	require.NoError(t, tm.keepGoodRows(ctx), "what is bad is not stored")
 
 	b.Producer = b.another()
@@ -119,7 +110,7 @@ func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	b.Producer = b.another()
 	require.False(t, b.reload()["turns"].Enabled)
 	b.exec(b.store.Config, "DELETE FROM cron_task WHERE name = 'goes'")
-	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, b.tasks.Reload(ctx))
 	tm = b.term()
 	require.NoError(t, tm.keepGoodRows(ctx))
 	stored, err := b.store.GoodTaskRows(ctx)
@@ -130,6 +121,6 @@ func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	b.term()
 	old.goodVersion = -1
 	old.goodRows = map[int64]store.TaskRow{1: {}}
-	old.tasks.list.good[1] = store.TaskRow{ID: 1, Revision: "1"}
+	old.tasks.Current().Good[1] = store.TaskRow{ID: 1, Revision: "1"}
 	require.ErrorIs(t, old.keepGoodRows(ctx), errStale)
 }

@@ -72,7 +72,7 @@ func TestPlanTicks_AChangedCronCountsFromTheChange(t *testing.T) {
 	tm := b.term()
 	require.NoError(t, tm.planTicks(ctx))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 * * * *'")
-	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, b.tasks.Reload(ctx))
 	require.NoError(t, tm.planTicks(ctx))
 	require.Empty(t, b.runs(), "the hours before the change are no gap")
 	b.clock.add(time.Hour)
@@ -81,12 +81,12 @@ func TestPlanTicks_AChangedCronCountsFromTheChange(t *testing.T) {
 
 	// Off and on again: what lies between is no gap either.
 	b.exec(b.store.Config, "UPDATE cron_task SET enabled = 0")
-	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, b.tasks.Reload(ctx))
 	require.NoError(t, tm.planTicks(ctx))
 	b.clock.add(3 * time.Hour)
 	require.NoError(t, tm.planTicks(ctx))
 	b.exec(b.store.Config, "UPDATE cron_task SET enabled = 1")
-	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, b.tasks.Reload(ctx))
 	require.NoError(t, tm.planTicks(ctx))
 	require.Equal(t, []string{"daily 10:00:00"}, b.planned())
 	b.clock.add(time.Hour)
@@ -158,7 +158,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound, "its row may be put right")
 
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 * * * *' WHERE name = 'bad'")
-	require.NoError(t, b.tasks.reload(ctx))
+	require.NoError(t, b.tasks.Reload(ctx))
 	tm.repairedAt = time.Time{}
 	require.NoError(t, tm.repairTicks(ctx))
 	require.Equal(t, "bad", b.run(ticks[1].RunID).TaskName)

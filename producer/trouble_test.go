@@ -1,14 +1,18 @@
 package producer
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/clock"
+	"adsync/base/store"
+	"adsync/producer/tasklist"
 )
 
 func TestTroubles_TellsWhatLasts(t *testing.T) {
@@ -32,10 +36,19 @@ func TestTroubles_TellsWhatLasts(t *testing.T) {
 	})
 }
 
+// noTasks is a store without tasks.
+type noTasks struct{ tasklist.Store }
+
+func (noTasks) TaskRows(context.Context) ([]store.TaskRow, error) { return nil, nil }
+
+func (noTasks) Lanes(context.Context) ([]store.Lane, error) { return nil, nil }
+
 func TestReady_TellsOfTasksThatAreNotLoaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &Producer{cfg: DefaultConfig(), tasks: &taskSet{loadedAt: clock.Mark()}}
+		tasks := tasklist.NewSet(noTasks{}, handlers(), slog.New(slog.DiscardHandler), prometheus.NewGauge(prometheus.GaugeOpts{}), prometheus.NewGauge(prometheus.GaugeOpts{}))
+		require.NoError(t, tasks.Reload(t.Context()))
+		p := &Producer{cfg: DefaultConfig(), tasks: tasks}
 		time.Sleep(3 * p.cfg.ReloadInterval)
 		require.NoError(t, p.Ready(t.Context()), "what the next reload mends is no news")
 		time.Sleep(time.Second)

@@ -12,6 +12,7 @@ import (
 	"adsync/base/lease"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/producer/tasklist"
 )
 
 // upkeepLoop is the loop that makes tables and topics ahead of their use, keeps the last good rows, and counts.
@@ -20,7 +21,7 @@ type upkeepLoop struct {
 	store   upkeepStore
 	lease   lease.Lease
 	clock   clock.Clock
-	tasks   *taskSet
+	tasks   *tasklist.Set
 	out     *outbox
 	tables  *logTables
 	metrics *metrics
@@ -62,7 +63,7 @@ func (u *upkeepLoop) keepTables(ctx context.Context) error {
 
 // keepTopics makes the topics that the tasks name.
 func (u *upkeepLoop) keepTopics(ctx context.Context) error {
-	for _, tk := range u.tasks.current().tasks {
+	for _, tk := range u.tasks.Current().Tasks {
 		if err := u.out.ensureTopic(ctx, tk.Media, tk.Lane); err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (u *upkeepLoop) keepDifferences(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	setByMedia(u.metrics.differing, counts, u.tasks.current())
+	setByMedia(u.metrics.differing, counts, u.tasks.Current())
 	return nil
 }
 
@@ -99,8 +100,8 @@ func (u *upkeepLoop) keepFigures(ctx context.Context) error {
 }
 
 // setByMedia sets a gauge to counts by media. A media that is no longer among them must not keep its figure.
-func setByMedia(gauge *prometheus.GaugeVec, counts map[string]int64, list *taskList) {
-	for _, tk := range list.tasks {
+func setByMedia(gauge *prometheus.GaugeVec, counts map[string]int64, list *tasklist.List) {
+	for _, tk := range list.Tasks {
 		counts[tk.Media] += 0
 	}
 	for media, n := range counts {

@@ -1,4 +1,4 @@
-package producer
+package tasklist
 
 import (
 	"crypto/sha256"
@@ -29,26 +29,26 @@ var (
 	tierWords = []string{"active", "inactive", "invalid"}
 )
 
-// loadedTask is a valid row, ready to run.
-type loadedTask struct {
+// Task is a valid row, ready to run.
+type Task struct {
 	task.Task
-	schedule schedule.Schedule // has no moments if the task starts after others
-	after    []int64           // the ids of those
+	Schedule     schedule.Schedule // has no moments if the task starts after others
+	Predecessors []int64           // the ids of those
 }
 
 // equal tells whether a task is what it was before; nil is none.
-func (t *loadedTask) equal(before *loadedTask) bool {
-	return before != nil && reflect.DeepEqual(before.Task, t.Task) && slices.Equal(before.after, t.after)
+func (t *Task) equal(before *Task) bool {
+	return before != nil && reflect.DeepEqual(before.Task, t.Task) && slices.Equal(before.Predecessors, t.Predecessors)
 }
 
-// scheduleHash changes when what starts the task does.
-func (t *loadedTask) scheduleHash() string {
+// ScheduleHash changes when what starts the task does.
+func (t *Task) ScheduleHash() string {
 	text := fmt.Sprintf("%s\n%s\n%t", t.Cron, t.Timezone, t.Enabled)
 	if schedule.Spreads(t.Cron) {
 		text += "\n" + t.Name
 	}
-	if len(t.after) > 0 {
-		text += fmt.Sprintf("\nafter %d", slices.Sorted(slices.Values(t.after)))
+	if len(t.Predecessors) > 0 {
+		text += fmt.Sprintf("\nafter %d", slices.Sorted(slices.Values(t.Predecessors)))
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
@@ -88,9 +88,9 @@ const (
 )
 
 // readTask checks a row whole: the errors name every field that cannot be used.
-func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (*loadedTask, []*config.FieldError) {
+func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (*Task, []*config.FieldError) {
 	c := &checker{}
-	t := &loadedTask{Task: task.Task{
+	t := &Task{Task: task.Task{
 		ID: row.ID, Name: row.Name, Media: row.Media, Handler: row.Handler, Cron: row.Cron, Timezone: row.Timezone,
 		Enabled: row.Enabled != "0",
 	}}
@@ -98,7 +98,7 @@ func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (
 		c.refuse("name", row.Name, "up to 96 letters, digits, dots, dashes and underscores")
 	}
 	c.word("enabled", row.Enabled, "0", "1")
-	t.schedule = c.schedule(row)
+	t.Schedule = c.schedule(row)
 	c.handler(row, registry)
 	c.lane(row, lanes)
 	c.scope(row.Scope)

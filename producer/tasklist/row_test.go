@@ -1,6 +1,7 @@
-package producer
+package tasklist
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/media"
 )
 
 var someLanes = []store.Lane{{Media: "*", Name: "normal", PoolSize: 1}, {Media: "tencent", Name: "own", PoolSize: 1, Partitions: 3}}
@@ -18,6 +20,21 @@ func goodRow() store.TaskRow {
 		Params: `{"level":"account"}`, Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "all", CatchUpWindow: "3600",
 		CatchUpOrder: "newest_first", CatchUpSpread: "30", Concurrency: "serial", ExclusiveMax: "60", FanOutRate: "100", Enabled: "1", Revision: "4",
 	}
+}
+
+type reportParams struct {
+	Level string `json:"level"`
+}
+
+func handlers() *media.Registry {
+	return media.NewRegistry(
+		media.Handler{
+			Name: "tencent.report", Target: media.Accounts,
+			Check: func(raw json.RawMessage) error { return media.CheckParams(raw, &reportParams{}) },
+		},
+		media.Handler{Name: "tencent.token", Target: media.Logins},
+		media.Handler{Name: "system.tidy", Target: media.Once},
+	)
 }
 
 func TestReadTask(t *testing.T) {
@@ -102,4 +119,13 @@ func TestReadTask_NamesAllThatIsWrong(t *testing.T) {
 		keys = append(keys, e.Key)
 	}
 	require.Equal(t, []string{"cron", "handler", "scope", "retry_max"}, keys)
+}
+
+func TestPartitions_TheRowOfTheMediaWins(t *testing.T) {
+	t.Parallel()
+	list := &List{lanes: append(someLanes, someLanes[1])}
+	list.lanes[2].Name, list.lanes[2].Partitions = "normal", 9
+	require.Equal(t, 3, list.Partitions("tencent", "own"))
+	require.Equal(t, 9, list.Partitions("tencent", "normal"))
+	require.Equal(t, 0, list.Partitions("oceanengine", "normal"))
 }
