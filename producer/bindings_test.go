@@ -117,7 +117,7 @@ func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
 				require.NoError(t, err)
 				return applied
 			}
-			b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (1, 'tencent', 'one', 1)")
+			b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (1, 'tulip', 'one', 1)")
 			b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, game, os) VALUES (1, '2000-01-01', 'a', 'ios'), (2, '2026-01-01', 'a', 'pc')")
 			before := keep()
 			b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (1, ?, ?, 'b', 'ios')", days[0], days[1])

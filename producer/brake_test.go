@@ -44,9 +44,9 @@ func TestLaneRule(t *testing.T) {
 }
 
 var (
-	important = store.LaneName{Media: "tencent", Lane: "important"}
-	normal    = store.LaneName{Media: "tencent", Lane: "normal"}
-	offline   = store.LaneName{Media: "tencent", Lane: "offline"}
+	important = store.LaneName{Media: "tulip", Lane: "important"}
+	normal    = store.LaneName{Media: "tulip", Lane: "normal"}
+	offline   = store.LaneName{Media: "tulip", Lane: "offline"}
 )
 
 // look is a look at a lane of one partition.
@@ -83,7 +83,7 @@ func TestBrakes_ALaneRestsAtItsBound(t *testing.T) {
 func TestBrakes_ALateLaneHoldsTheLessImportantOnes(t *testing.T) {
 	t.Parallel()
 	b := newBrakes()
-	other := store.LaneName{Media: "oceanengine", Lane: "offline"}
+	other := store.LaneName{Media: "orchid", Lane: "offline"}
 	for _, name := range []store.LaneName{important, normal, offline, other} {
 		rule, _ := laneRuleOf(name.Lane, store.Lane{})
 		b.setRule(name, rule)
@@ -280,29 +280,29 @@ func TestWatchLanes_SetsBrakesAndTells(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(30)
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", map[string]any{"lane": "offline"})
-	b.addTask("urgent", "tencent.report", "0 0 * * *", map[string]any{"lane": "important"})
-	b.exec(b.store.Config, "INSERT INTO lane (media, name, pool_size, backlog_max) VALUES ('tencent', 'offline', 5, 40)")
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", map[string]any{"lane": "offline"})
+	b.addTask("urgent", "tulip.report", "0 0 * * *", map[string]any{"lane": "important"})
+	b.exec(b.store.Config, "INSERT INTO lane (media, name, pool_size, backlog_max) VALUES ('tulip', 'offline', 5, 40)")
 	tm := b.term()
 	ctx := t.Context()
 	b.broker.offsets = map[string][]broker.PartitionOffsets{
-		"t.tencent.offline":   {{Committed: 70, End: 100}, {Committed: -1, Start: 5, End: 16}},
-		"t.tencent.important": {{Committed: 7, End: 7}},
+		"t.tulip.offline":   {{Committed: 70, End: 100}, {Committed: -1, Start: 5, End: 16}},
+		"t.tulip.important": {{Committed: 7, End: 7}},
 	}
 	require.NoError(t, tm.watchLanes(ctx))
 	require.Equal(t, heldByBacklog, tm.brakes.held(offline))
 	require.Empty(t, tm.brakes.held(important))
-	require.Equal(t, 41.0, testutil.ToFloat64(tm.metrics.backlog.WithLabelValues("tencent", "offline")))
-	require.Zero(t, testutil.ToFloat64(tm.metrics.backlog.WithLabelValues("tencent", "important")))
+	require.Equal(t, 41.0, testutil.ToFloat64(tm.metrics.backlog.WithLabelValues("tulip", "offline")))
+	require.Zero(t, testutil.ToFloat64(tm.metrics.backlog.WithLabelValues("tulip", "important")))
 
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
 	require.Empty(t, b.broker.log, "it rests")
 	require.Len(t, tm.brakes.rested, 1, "its lane is looked at soon")
 	require.NoError(t, tm.watchLanes(ctx))
-	require.Positive(t, testutil.ToFloat64(tm.metrics.braked.WithLabelValues("tencent", "offline", heldByBacklog)))
+	require.Positive(t, testutil.ToFloat64(tm.metrics.braked.WithLabelValues("tulip", "offline", heldByBacklog)))
 
-	b.broker.offsets["t.tencent.offline"][1].Committed = 11
+	b.broker.offsets["t.tulip.offline"][1].Committed = 11
 	<-tm.queue.made // that something was made
 	require.NoError(t, tm.watchLanes(ctx))
 	require.Len(t, tm.queue.made, 1, "it goes on at once")
@@ -321,9 +321,9 @@ func TestWatchLanes_SetsBrakesAndTells(t *testing.T) {
 func TestWatchLanes_LooksRarelyAtIdleLanes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("urgent", "tencent.report", "0 0 * * *", map[string]any{"lane": "important"})
+	b.addTask("urgent", "tulip.report", "0 0 * * *", map[string]any{"lane": "important"})
 	tm := b.term()
-	b.broker.offsets = map[string][]broker.PartitionOffsets{"t.tencent.important": {{Committed: 7, End: 7}}}
+	b.broker.offsets = map[string][]broker.PartitionOffsets{"t.tulip.important": {{Committed: 7, End: 7}}}
 	for range 3 {
 		require.NoError(t, tm.watchLanes(t.Context()))
 	}
@@ -337,9 +337,9 @@ func TestStartFanOuts_WhatRestsTakesNobodysPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(3)
-	slow := b.addTask("slow", "tencent.report", "0 0 1 1 *", map[string]any{"lane": "offline"})
-	old := b.addTask("old", "tencent.report", "0 0 1 1 *", map[string]any{"lane": "offline", "ttl_seconds": 60})
-	fast := b.addTask("fast", "tencent.report", "0 0 1 1 *", map[string]any{"lane": "important"})
+	slow := b.addTask("slow", "tulip.report", "0 0 1 1 *", map[string]any{"lane": "offline"})
+	old := b.addTask("old", "tulip.report", "0 0 1 1 *", map[string]any{"lane": "offline", "ttl_seconds": 60})
+	fast := b.addTask("fast", "tulip.report", "0 0 1 1 *", map[string]any{"lane": "important"})
 	tm := b.term()
 	ctx := t.Context()
 	tm.most = 2

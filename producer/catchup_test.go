@@ -65,7 +65,7 @@ func TestCatchUp_InTheOrderThatTheTaskWants(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.addTask("x", "tencent.report", "0 * * * *", map[string]any{"catch_up": "all", "catch_up_order": order})
+			b.addTask("x", "tulip.report", "0 * * * *", map[string]any{"catch_up": "all", "catch_up_order": order})
 			b.term().settled(t)
 			b.clock.add(3 * time.Hour)
 			b.term().settled(t)
@@ -85,7 +85,7 @@ func TestCatchUp_SpreadOverTakeovers(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.addTask("x", "tencent.report", "*/10 * * * *", map[string]any{"catch_up": "all", "catch_up_order": order, "catch_up_spread_seconds": 120})
+			b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": "all", "catch_up_order": order, "catch_up_spread_seconds": 120})
 			b.term().settled(t) // 9:00:30
 			b.clock.add(55 * time.Minute)
 			tm := b.term()
@@ -117,7 +117,7 @@ func TestCatchUp_SpreadOverTakeovers(t *testing.T) {
 func TestCatchUp_WhatGrowsTooOldIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("x", "tencent.report", "*/10 * * * *", map[string]any{"catch_up": "all", "catch_up_window_seconds": 3600, "catch_up_spread_seconds": 1800})
+	b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": "all", "catch_up_window_seconds": 3600, "catch_up_spread_seconds": 1800})
 	b.term().settled(t) // 9:00:30
 	b.clock.add(119 * time.Minute)
 	tm := b.term() // 10:59:30: the window begins at 9:58:30, 9:10 to 9:50 are beyond it
@@ -139,7 +139,7 @@ func TestCatchUp_CountsWhatIsGivenUpOnce(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.addTask("x", "tencent.report", "0 * * * *", map[string]any{"catch_up": policy})
+			b.addTask("x", "tulip.report", "0 * * * *", map[string]any{"catch_up": policy})
 			b.term().settled(t)
 			b.clock.add(5*time.Hour + 10*time.Minute) // 14:10:30
 			b.term().settled(t)
@@ -161,7 +161,7 @@ func TestCatchUp_AFailedPassLosesNothing(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.addTask("x", "tencent.report", "0 * * * *", map[string]any{"catch_up": policy})
+			b.addTask("x", "tulip.report", "0 * * * *", map[string]any{"catch_up": policy})
 			b.term().settled(t)
 			b.clock.add(5*time.Hour + 10*time.Minute)
 			tm := b.term()
@@ -184,7 +184,7 @@ func TestCatchUp_APauseIsAGap(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.addTask("x", "tencent.report", "*/10 * * * *", map[string]any{"catch_up": policy})
+			b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": policy})
 			tm := b.term()
 			tm.settled(t)
 			b.clock.add(10 * time.Minute)
@@ -209,7 +209,7 @@ func TestCatchUp_APauseIsAGap(t *testing.T) {
 func TestCatchUp_ADeletedTaskThatComesBackBeginsAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := b.addTask("x", "tencent.report", "*/10 * * * *", map[string]any{"catch_up": "all"})
+	id := b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": "all"})
 	tm := b.term()
 	tm.settled(t)
 	b.exec(b.store.Config, "DELETE FROM cron_task")
@@ -217,7 +217,7 @@ func TestCatchUp_ADeletedTaskThatComesBackBeginsAnew(t *testing.T) {
 	b.clock.add(time.Hour)
 	tm.settled(t)
 	require.Empty(t, b.ledger(t))
-	b.exec(b.store.Config, "INSERT INTO cron_task (id, name, media, handler, cron, catch_up) VALUES (?, 'x', 'tencent', 'tencent.report', '*/10 * * * *', 'all')", id)
+	b.exec(b.store.Config, "INSERT INTO cron_task (id, name, media, handler, cron, catch_up) VALUES (?, 'x', 'tulip', 'tulip.report', '*/10 * * * *', 'all')", id)
 	require.NoError(t, b.tasks.Reload(t.Context()))
 	b.clock.add(time.Hour)
 	tm.settled(t)
@@ -231,7 +231,7 @@ func TestCatchUp_ADeletedTaskThatComesBackBeginsAnew(t *testing.T) {
 func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("x", "tencent.report", "*/5 * * * *", nil)
+	b.addTask("x", "tulip.report", "*/5 * * * *", nil)
 	tm := b.term()
 	tm.settled(t) // 9:00:30
 	b.clock.add(4*time.Minute + 31*time.Second)
@@ -273,7 +273,7 @@ func TestCatchUp_AnEditGivesUpWhatIsLeft(t *testing.T) {
 			t.Run(fmt.Sprint(name, tt), func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				b.addTask("x", "tencent.report", "*/10 * * * *", map[string]any{"catch_up": tt.policy, "catch_up_order": tt.order, "catch_up_spread_seconds": 60})
+				b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": tt.policy, "catch_up_order": tt.order, "catch_up_spread_seconds": 60})
 				b.term().settled(t) // 9:00:30
 				b.clock.add(55 * time.Minute)
 				tm := b.term()
@@ -349,7 +349,7 @@ func TestPlanTicks_ExactOverEverything(t *testing.T) {
 		}
 		order := rapid.SampledFrom([]string{"oldest_first", "newest_first"}).Draw(t, "order")
 		require.NoError(t, b.store.Config.Writer(ctx).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, catch_up, catch_up_order, catch_up_window_seconds)"+
-			" VALUES ('x', 'tencent', 'tencent.report', ?, ?, 'all', ?, 2678400)", m.cron, m.zone, order).Error)
+			" VALUES ('x', 'tulip', 'tulip.report', ?, ?, 'all', ?, 2678400)", m.cron, m.zone, order).Error)
 		old := m.schedule(t)
 		tm := b.term()
 		edit := func() {
@@ -408,7 +408,7 @@ func TestCatchUp_AgainstStepping(t *testing.T) {
 		order := rapid.SampledFrom([]task.CatchUpOrder{task.OldestFirst, task.NewestFirst}).Draw(t, "order")
 		window := time.Duration(rapid.IntRange(0, 4*3600).Draw(t, "window")) * time.Second
 		require.NoError(t, b.store.Config.Writer(ctx).Exec("INSERT INTO cron_task (name, media, handler, cron, catch_up, catch_up_order, catch_up_window_seconds)"+
-			" VALUES ('x', 'tencent', 'tencent.report', ?, ?, ?, ?)", cron, string(policy), string(order), int(window/time.Second)).Error)
+			" VALUES ('x', 'tulip', 'tulip.report', ?, ?, ?, ?)", cron, string(policy), string(order), int(window/time.Second)).Error)
 		b.clock.set(start)
 		b.term().settled(t)
 		now := start.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "gap"))).Truncate(time.Millisecond)

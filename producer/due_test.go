@@ -28,7 +28,7 @@ func retrying(t *testing.T, n int64, columns map[string]any) (*bench, *term, sto
 	t.Helper()
 	b := setup(t)
 	b.addAccounts(n)
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", columns)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", columns)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))

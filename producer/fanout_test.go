@@ -21,10 +21,10 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = 3")
 	b.exec(b.store.Config, "UPDATE media_account SET parked = 'asked to' WHERE id = 4")
 	b.exec(b.store.Config, "UPDATE media_account SET timezone = 'America/New_York' WHERE id = 5")
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", map[string]any{
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", map[string]any{
 		"params": `{"level":"account"}`, "ttl_seconds": 3600, "retry_max": 7, "retry_base_seconds": 3, "timeout_seconds": 60,
 	})
-	b.exec(b.store.Config, "INSERT INTO lane (media, name, pool_size, partitions) VALUES ('tencent', 'normal', 5, 12)")
+	b.exec(b.store.Config, "INSERT INTO lane (media, name, pool_size, partitions) VALUES ('tulip', 'normal', 5, 12)")
 	tm := b.term()
 	b.clock.add(8 * time.Hour) // 01:00 on the 22nd in Shanghai, noon of the 21st in New York
 	planned := b.clock.Now()
@@ -40,15 +40,15 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 			part = "2026-11-21"
 		}
 		require.Equal(t, task.Envelope{
-			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tencent", Lane: "normal", Handler: "tencent.report",
+			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tulip", Lane: "normal", Handler: "tulip.report",
 			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7, RetryBase: 3 * time.Second,
 			Concurrency: task.Parallel, ExclusiveMax: time.Minute,
 		}, e)
 		require.Equal(t, fmt.Sprint(e.AccountID), string(b.broker.log[i].Key))
 		require.JSONEq(t, `{"level":"account"}`, string(b.broker.log[i].Value))
-		require.Equal(t, "t.tencent.normal", b.broker.log[i].Topic)
+		require.Equal(t, "t.tulip.normal", b.broker.log[i].Topic)
 	}
-	require.Equal(t, map[string]int{"t.tencent.normal": 12}, b.broker.topics)
+	require.Equal(t, map[string]int{"t.tulip.normal": 12}, b.broker.topics)
 
 	run := b.run(runID)
 	require.Equal(t, task.RunRunning, run.State)
@@ -66,7 +66,7 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 func TestFanOut_OfNothingEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", nil)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
@@ -82,7 +82,7 @@ func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
 	b := setup(t)
 	b.addAccounts(40)
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'invalid' WHERE id = 7")
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", nil)
 	tm := b.term()
 	var accounts []int64
 	for n := int64(39); n > 0; n -= 2 {
@@ -111,10 +111,10 @@ func TestFanOut_OverLogins(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n := range 23 {
-		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tencent', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', ?)",
+		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', ?)",
 			n+1, fmt.Sprint(n), map[bool]string{true: "reauthorise", false: "ok"}[n == 3])
 	}
-	id := b.addTask("refresh", "tencent.token", "0 * * * *", nil)
+	id := b.addTask("refresh", "tulip.token", "0 * * * *", nil)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
@@ -152,7 +152,7 @@ func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
 				b.addAccounts(25)
-				id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+				id := b.addTask("daily", "tulip.report", "0 0 * * *", nil)
 				first := b.term()
 				runID := first.order(b, id, task.Order{})
 				dead := errors.New("the process is dead")
@@ -196,7 +196,7 @@ func TestFanOut_SkipsWhatAnEarlierRunHasOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(25)
-	id := b.addTask("hourly", "tencent.report", "* * * * *", nil)
+	id := b.addTask("hourly", "tulip.report", "* * * * *", nil)
 	tm := b.term()
 	ctx := t.Context()
 	require.NoError(t, tm.planTicks(ctx))
@@ -228,7 +228,7 @@ func TestFanOut_AfterTheTimeToLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(25)
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", map[string]any{"ttl_seconds": 60})
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", map[string]any{"ttl_seconds": 60})
 	tm := b.term()
 	early, late := tm.order(b, id, task.Order{}), tm.order(b, id, task.Order{})
 	b.broker.fail = func(n int) error { return map[int]error{2: errors.New("down")}[n] }
@@ -251,7 +251,7 @@ func TestFanOut_OneBadAccountHarmsNoOther(t *testing.T) {
 	b := setup(t)
 	b.addAccounts(3)
 	b.exec(b.store.Config, "UPDATE media_account SET timezone = 'Mars/Olympus' WHERE id = 2")
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", nil)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
@@ -263,7 +263,7 @@ func TestFanOut_BatchesFitTheRate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(9)
-	id := b.addTask("slow", "tencent.report", "0 0 * * *", map[string]any{"fan_out_rate": 8})
+	id := b.addTask("slow", "tulip.report", "0 0 * * *", map[string]any{"fan_out_rate": 8})
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{From: "2026-10-23", To: "2026-11-21"}) // 30 days: a batch is paced 30 seconds
 	require.NoError(t, tm.fan(b, runID))
@@ -279,8 +279,8 @@ func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(9)
-	slow := b.addTask("slow", "tencent.report", "0 0 1 1 *", map[string]any{"fan_out_rate": 8})
-	fast := b.addTask("fast", "tencent.report", "0 0 1 1 *", nil)
+	slow := b.addTask("slow", "tulip.report", "0 0 1 1 *", map[string]any{"fan_out_rate": 8})
+	fast := b.addTask("fast", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	tm.most = 1
 	begun := time.Now()
@@ -325,8 +325,8 @@ func TestStartFanOuts_AGapOfOneTaskHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(3)
-	gap := b.addTask("minutely", "tencent.report", "0 0 1 1 *", nil)
-	other := b.addTask("other", "tencent.report", "0 0 1 1 *", nil)
+	gap := b.addTask("minutely", "tulip.report", "0 0 1 1 *", nil)
+	other := b.addTask("other", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	b.addRuns(tm, store.RunOfTick, gap, openRunsMax+1, start.Add(-time.Hour))
 	b.addRuns(tm, store.RunOfTick, other, 1, start)
@@ -371,11 +371,11 @@ func TestStartFanOuts_WhatIsPausedHoldsUpNoOther(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(3)
-			paused := b.addTask("paused", "tencent.report", "0 0 1 1 *", nil)
+			paused := b.addTask("paused", "tulip.report", "0 0 1 1 *", nil)
 			beside := b.addTask("beside", "system.tidy", "0 0 1 1 *", nil)
 			tm := b.term()
 			b.addRuns(tm, store.RunOfOrder, paused, openRunsMax+1, start.Add(-time.Hour))
-			b.stop(task.Pause, kind, map[task.StopKind]string{task.StopTask: id(paused), task.StopMedia: "tencent"}[kind], 0)
+			b.stop(task.Pause, kind, map[task.StopKind]string{task.StopTask: id(paused), task.StopMedia: "tulip"}[kind], 0)
 			tm.obey(b)
 			later := tm.order(b, beside, task.Order{})
 			tm.startAll(b)
@@ -389,7 +389,7 @@ func TestStartFanOuts_AnOrderHoldsUpNoTick(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(9)
-	taskID := b.addTask("slow", "tencent.report", "0 0 1 1 *", map[string]any{"fan_out_rate": 8})
+	taskID := b.addTask("slow", "tulip.report", "0 0 1 1 *", map[string]any{"fan_out_rate": 8})
 	tm := b.term()
 	ordered := tm.order(b, taskID, task.Order{From: "2026-10-23", To: "2026-11-20"})
 	tm.startAll(b)
@@ -407,8 +407,8 @@ func TestStartFanOuts_TicksOfATaskOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(3)
-	b.addTask("minutely", "tencent.report", "* * * * *", nil)
-	id := b.addTask("other", "tencent.report", "0 0 1 1 *", nil)
+	b.addTask("minutely", "tulip.report", "* * * * *", nil)
+	id := b.addTask("other", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	ctx := t.Context()
 	require.NoError(t, tm.planTicks(ctx))
@@ -449,14 +449,14 @@ func TestWrite_MakesADeletedTopicAgain(t *testing.T) {
 	t.Parallel()
 	b, tm, run := retrying(t, 3, nil)
 	before := len(b.broker.log)
-	delete(b.broker.topics, "t.tencent.normal")
+	delete(b.broker.topics, "t.tulip.normal")
 	require.ErrorIs(t, tm.pumpDue(t.Context()), broker.ErrUnknownTopic)
 	b.clock.add(sentAgainAfter)
 	tm.sought = longAgo
 	require.NoError(t, tm.pumpDue(t.Context()))
 	require.Len(t, b.broker.log, before+3, "retries")
 
-	delete(b.broker.topics, "t.tencent.normal")
+	delete(b.broker.topics, "t.tulip.normal")
 	next := tm.order(b, run.TaskID, task.Order{})
 	require.ErrorIs(t, tm.fan(b, next), broker.ErrUnknownTopic)
 	require.NoError(t, tm.fan(b, next))

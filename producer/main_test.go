@@ -175,7 +175,7 @@ type reportParams struct {
 func handlers() *media.Registry {
 	return media.NewRegistry(
 		media.Handler{
-			Name: "tencent.report", Target: media.Accounts,
+			Name: "tulip.report", Target: media.Accounts,
 			Check: func(raw json.RawMessage) error { return media.CheckParams(raw, &reportParams{}) },
 			Parts: func(p media.Plan) ([]string, error) {
 				today := day.Of(p.PlannedAt, p.Zone)
@@ -192,7 +192,7 @@ func handlers() *media.Registry {
 				return parts, nil
 			},
 		},
-		media.Handler{Name: "tencent.token", Target: media.Logins},
+		media.Handler{Name: "tulip.token", Target: media.Logins},
 		media.Handler{Name: "system.tidy", Target: media.Once, Parts: func(media.Plan) ([]string, error) { return []string{"a", "b"}, nil }},
 	)
 }
@@ -285,14 +285,14 @@ func (b *bench) exec(db *store.DB, sql string, args ...any) {
 func (b *bench) addAccounts(n int64) {
 	b.t.Helper()
 	for id := int64(1); id <= n; id++ {
-		b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tencent', ?, 1)", id, fmt.Sprint("e", id))
+		b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tulip', ?, 1)", id, fmt.Sprint("e", id))
 	}
 }
 
 // addTask inserts a task and returns its id; columns override "cron" and what the table has by default.
 func (b *bench) addTask(name, handler, cron string, columns map[string]any) int64 {
 	b.t.Helper()
-	media := "tencent"
+	media := "tulip"
 	if handler == "system.tidy" {
 		media = "system"
 	}

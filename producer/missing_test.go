@@ -15,7 +15,7 @@ func setupWatch(t *testing.T) (b *bench, tm *term, missing func() int) {
 	t.Helper()
 	b = setup(t)
 	for _, policy := range []string{"all", "latest", "none"} {
-		b.addTask(policy, "tencent.report", "*/10 * * * *", map[string]any{"catch_up": policy, "catch_up_window_seconds": 3600})
+		b.addTask(policy, "tulip.report", "*/10 * * * *", map[string]any{"catch_up": policy, "catch_up_window_seconds": 3600})
 	}
 	tm = b.term()
 	tm.settled(t)
@@ -77,7 +77,7 @@ func TestMissingTicks_LeavesOutWhatIsNotToBeMade(t *testing.T) {
 	b.clock.add(12 * time.Minute)
 	require.Equal(t, 2, missing())
 	now := b.clock.Now()
-	pause := task.Stop{ID: 1, Verb: task.Pause, Kind: task.StopMedia, Target: "tencent", TargetName: "tencent", Reason: "r", By: "otto", OrderedAt: now, Until: now.Add(time.Hour)}
+	pause := task.Stop{ID: 1, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "otto", OrderedAt: now, Until: now.Add(time.Hour)}
 	require.NoError(t, b.store.AddStop(t.Context(), pause))
 	require.Zero(t, missing(), "what is paused")
 	b.exec(b.store.Data, "DELETE FROM stop_order")

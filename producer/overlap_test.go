@@ -52,7 +52,7 @@ func TestFanOut_QueuesOneBehindWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(12)
-	id := b.addTask("hourly", "tencent.report", "* * * * *", map[string]any{"overlap": "queue"})
+	id := b.addTask("hourly", "tulip.report", "* * * * *", map[string]any{"overlap": "queue"})
 	tm := b.term()
 	ctx := t.Context()
 	first, second, third := tm.tick(b, id), tm.tick(b, id), tm.tick(b, id)
@@ -94,7 +94,7 @@ func TestFanOut_ReplacesWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(12)
-	id := b.addTask("hourly", "tencent.report", "* * * * *", map[string]any{"overlap": "replace"})
+	id := b.addTask("hourly", "tulip.report", "* * * * *", map[string]any{"overlap": "replace"})
 	tm := b.term()
 	first, second := tm.tick(b, id), tm.tick(b, id)
 	require.NoError(t, tm.fan(b, first))
@@ -127,7 +127,7 @@ func TestFanOut_ReplacesAfterACrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(3)
-	id := b.addTask("hourly", "tencent.report", "* * * * *", map[string]any{"overlap": "replace"})
+	id := b.addTask("hourly", "tulip.report", "* * * * *", map[string]any{"overlap": "replace"})
 	tm := b.term()
 	first, second := tm.tick(b, id), tm.tick(b, id)
 	require.NoError(t, tm.fan(b, first))
@@ -146,7 +146,7 @@ func TestDue_ExpiresWhatWasQueuedTooLong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(2)
-	id := b.addTask("hourly", "tencent.report", "* * * * *", map[string]any{"overlap": "queue", "ttl_seconds": 600})
+	id := b.addTask("hourly", "tulip.report", "* * * * *", map[string]any{"overlap": "queue", "ttl_seconds": 600})
 	tm := b.term()
 	first, second := tm.tick(b, id), tm.tick(b, id)
 	require.NoError(t, tm.fan(b, first))
@@ -166,12 +166,12 @@ func TestFanOut_StopsMakingWhenItsRateOutlastsItsTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(25)
-	id := b.addTask("slow", "tencent.report", "0 0 * * *", map[string]any{"ttl_seconds": 60})
+	id := b.addTask("slow", "tulip.report", "0 0 * * *", map[string]any{"ttl_seconds": 60})
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	run := b.run(runID)
 	f := &fanOut{loop: tm.fanOuts, run: &run, batch: 10}
-	f.handler, _ = tm.registry.Get("tencent.report")
+	f.handler, _ = tm.registry.Get("tulip.report")
 	require.NoError(t, tm.prepare(t.Context(), &run))
 	last, err := f.step(t.Context())
 	require.NoError(t, err)
@@ -402,7 +402,7 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 	}
 	tasks := map[task.Overlap]int64{}
 	for _, policy := range []task.Overlap{task.OverlapSkip, task.OverlapQueue, task.OverlapReplace} {
-		tasks[policy] = b.addTask(string(policy), "tencent.report", "* * * * *", map[string]any{"overlap": string(policy)})
+		tasks[policy] = b.addTask(string(policy), "tulip.report", "* * * * *", map[string]any{"overlap": string(policy)})
 	}
 	b.term()
 	rapid.Check(t, func(t *rapid.T) {
@@ -423,7 +423,7 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "in scope") > 0 {
 				tier, w.everIn[id] = "active", true
 			}
-			w.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id, tier) VALUES (?, 'tencent', ?, 1, ?)", id, strconv.FormatInt(id, 10), tier)
+			w.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id, tier) VALUES (?, 'tulip', ?, 1, ?)", id, strconv.FormatInt(id, 10), tier)
 		}
 		f.meanwhile = func() {
 			if rapid.IntRange(0, 3).Draw(t, "a consumer is faster") == 0 {
@@ -462,7 +462,7 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 }
 
 func (w *world) inScopeNow() map[int64]bool {
-	accounts, err := w.store.FanOutAccounts(context.Background(), "tencent", []string{"active"}, 0, 100)
+	accounts, err := w.store.FanOutAccounts(context.Background(), "tulip", []string{"active"}, 0, 100)
 	require.NoError(w.t, err)
 	in := map[int64]bool{}
 	for _, a := range accounts {

@@ -12,7 +12,7 @@ func TestParked_MakesDueWhatWaitsForAnAccountThatIsBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(4)
-	taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
+	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := tm.order(b, taskID, task.Order{By: "otto"})
 	require.NoError(t, tm.fan(b, runID))

@@ -62,7 +62,7 @@ func TestProducer_FromTheRowToTheMessages(t *testing.T) {
 	require.NoError(t, b.Ready(t.Context()))
 
 	// A row that appears is noticed when another producer was asked for a reload, without waiting for the next one here.
-	b.addTask("secondly", "tencent.report", "* * * * * *", nil)
+	b.addTask("secondly", "tulip.report", "* * * * * *", nil)
 	require.NoError(t, b.store.OrderReload(t.Context(), "x"))
 	eventually(t, "25 messages of its first tick", func() bool { return len(b.broker.accounts(t)) >= 25 })
 	eventually(t, "several ticks, the later ones skipped", func() bool {
@@ -84,7 +84,7 @@ func TestProducer_WithoutScheduleOnlyOrdersRun(t *testing.T) {
 	b.Producer.clock = clock.System{}
 	b.cfg.Schedule = false
 	b.addAccounts(3)
-	id := b.addTask("secondly", "tencent.report", "* * * * * *", nil)
+	id := b.addTask("secondly", "tulip.report", "* * * * * *", nil)
 	require.NoError(t, b.Start(t.Context()))
 	defer b.Stop()
 	now := time.Now()
@@ -100,7 +100,7 @@ func TestProducer_AnotherTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(30)
-	b.addTask("secondly", "tencent.report", "* * * * * *", nil)
+	b.addTask("secondly", "tulip.report", "* * * * * *", nil)
 	producers := make([]*Producer, 3)
 	running := clock.NewScaled(start, 1, false) // Over midnight the accounts would be sent again.
 	for i := range producers {
@@ -147,7 +147,7 @@ func TestLead_FinishesTheBatchInFlight(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(25)
-	id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -175,7 +175,7 @@ func TestLead_FinishesTheBatchInFlight(t *testing.T) {
 func TestLead_EndsWhenAnotherTookOver(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("secondly", "tencent.report", "* * * * * *", nil)
+	b.addTask("secondly", "tulip.report", "* * * * * *", nil)
 	b.Producer.clock = clock.System{}
 	old := b.term()
 	b.term()
@@ -185,7 +185,7 @@ func TestLead_EndsWhenAnotherTookOver(t *testing.T) {
 func TestKeepUp_MakesTablesAndTopicsAhead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+	b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
 	b.addTask("tidy", "system.tidy", "0 0 1 1 *", map[string]any{"lane": "offline"})
 	tm := b.term()
 	require.NoError(t, tm.keepUp(t.Context()))
@@ -193,5 +193,5 @@ func TestKeepUp_MakesTablesAndTopicsAhead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, days, 2)
 	require.EqualValues(t, "2026-11-21", days[0])
-	require.Equal(t, map[string]int{"t.tencent.normal": 0, "t.system.offline": 0}, b.broker.topics)
+	require.Equal(t, map[string]int{"t.tulip.normal": 0, "t.system.offline": 0}, b.broker.topics)
 }

@@ -12,7 +12,7 @@ import (
 	"adsync/base/metric"
 	"adsync/base/store"
 	"adsync/media"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
 )
 
@@ -25,11 +25,11 @@ func (b *bench) pulled(account int64, days ...day.Day) {
 		raw   store.RawTable
 		hours []int
 	}{
-		{"report_daily", store.RawTable{Name: "tencent_report_daily", Shape: store.DailyRows}, []int{0}},
-		{"report_hourly", store.RawTable{Name: "tencent_report_hourly", Shape: store.HourlyRows}, []int{9, 21}},
+		{"report_daily", store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}, []int{0}},
+		{"report_hourly", store.RawTable{Name: "tulip_report_hourly", Shape: store.HourlyRows}, []int{9, 21}},
 	} {
 		require.NoError(b.t, b.store.EnsureRawTables(b.t.Context(), []store.RawTable{report.raw}))
-		scope := store.Scope{AccountID: account, Media: "tencent", Report: report.name, Level: "account", Days: days}
+		scope := store.Scope{AccountID: account, Media: "tulip", Report: report.name, Level: "account", Days: days}
 		claim, _, err := b.store.BeginPull(b.t.Context(), scope, fmt.Sprint(report.name, account), 1)
 		require.NoError(b.t, err)
 		var rows []store.ReportRow
@@ -86,11 +86,11 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 		b.pulled(account, days...)
 	}
 	tm := b.term()
-	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Store: b.store, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()}})...)
+	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Store: b.store, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()}})...)
 	summary, ok := handlers.Get("system.summary")
 	require.True(t, ok)
 	work := media.Work{}
-	work.Part = "tencent"
+	work.Part = "tulip"
 
 	bind := func(account int64, from, to day.Day, game, os string) {
 		_, _, err := b.store.Rebind(ctx, "otto", account, func([]store.Binding) (store.Binding, error) {

@@ -52,8 +52,8 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(25)
-	id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
-	other := b.addTask("other", "tencent.report", "0 0 1 1 *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
+	other := b.addTask("other", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	// Days that the task would not plan now, two runs that share some, and another task's.
 	first := b.deadRun(tm, id, task.Order{Accounts: ids(1, 12), From: "2026-11-01", To: "2026-11-02"})
@@ -64,7 +64,7 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 	b.exec(b.store.Config, "UPDATE media_account SET parked = 'lost' WHERE id = 3")
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = 4")
 	require.NoError(t, tm.keepDead(t.Context()))
-	require.InDelta(t, 24+6+3+2, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tencent")), 0)
+	require.InDelta(t, 24+6+3+2, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tulip")), 0)
 
 	order := redrive(task.DeadFilter{Until: start})
 	order.Redrive.Rate, order.Redrive.Origin = 500, first
@@ -136,10 +136,10 @@ func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n := range 13 {
-		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tencent', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', 'ok')",
+		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', 'ok')",
 			n+1, fmt.Sprint(n))
 	}
-	refresh := b.addTask("refresh", "tencent.token", "0 0 1 1 *", nil)
+	refresh := b.addTask("refresh", "tulip.token", "0 0 1 1 *", nil)
 	tidy := b.addTask("tidy", "system.tidy", "0 0 1 1 *", nil)
 	tm := b.term()
 	for id, parts := range map[int64]int{refresh: 13, tidy: 2} {
@@ -200,7 +200,7 @@ func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(13)
-			id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+			id := b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
 			first := b.term()
 			b.deadRun(first, id, task.Order{Accounts: ids(1, 13), From: "2026-11-01", To: "2026-11-02"})
 			b.clock.add(time.Minute)
@@ -268,7 +268,7 @@ func TestRedrive_WhatIsCancelledOrExpiresStaysDead(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(13)
-			taskID := b.addTask("daily", "tencent.report", "0 0 1 1 *", tt.columns)
+			taskID := b.addTask("daily", "tulip.report", "0 0 1 1 *", tt.columns)
 			tm := b.term()
 			origin := b.deadRun(tm, taskID, task.Order{})
 			runID := tm.order(b, taskID, redrive(task.DeadFilter{}))
@@ -304,7 +304,7 @@ func TestRedrive_ACutFanOutLosesNone(t *testing.T) {
 	for made := range 2 {
 		b := setup(t)
 		b.addAccounts(15)
-		taskID := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+		taskID := b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
 		tm := b.term()
 		b.deadRun(tm, taskID, task.Order{})
 		runID := tm.order(b, taskID, redrive(task.DeadFilter{}))
@@ -359,7 +359,7 @@ func TestKeepDead_SettlesOnlyRunsThatHaveEnded(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(15)
-			id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+			id := b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
 			tm := b.term()
 			origin := b.deadRun(tm, id, task.Order{})
 			runID := tm.order(b, id, redrive(task.DeadFilter{RunID: origin}))

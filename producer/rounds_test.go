@@ -49,9 +49,9 @@ func (b *bench) answers(t require.TestingT, taskID int64) map[int64][]int64 {
 func TestPlanRounds_StartsAfterBothPredecessors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("a", "tencent.report", "*/10 * * * *", nil)
-	b.addTask("b", "tencent.report", "*/20 * * * *", nil)
-	after := b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a,b"})
+	b.addTask("a", "tulip.report", "*/10 * * * *", nil)
+	b.addTask("b", "tulip.report", "*/20 * * * *", nil)
+	after := b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a,b"})
 	tm := b.term()
 	tm.planAll(t)
 	b.clock.add(10 * time.Minute) // 9:10: a
@@ -95,7 +95,7 @@ func TestPlanRounds_StartsAfterBothPredecessors(t *testing.T) {
 func TestPlanRounds_WhatDoesNotStartOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.addTask("a", "tencent.report", "*/10 * * * *", nil)
+	a := b.addTask("a", "tulip.report", "*/10 * * * *", nil)
 	tm := b.term()
 	tm.planAll(t)
 	b.clock.add(10 * time.Minute)
@@ -104,7 +104,7 @@ func TestPlanRounds_WhatDoesNotStartOne(t *testing.T) {
 
 	// What ended before the task was told to start after it.
 	b.clock.add(time.Minute)
-	b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a"})
+	b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a"})
 	require.NoError(t, b.tasks.Reload(t.Context()))
 	tm.planAll(t)
 	require.Empty(t, b.runsOf("c"))
@@ -149,8 +149,8 @@ func TestPlanRounds_NotAfterACancelThatConsumersCarryOut(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(3)
-			a := b.addTask("a", "tencent.report", "*/10 * * * *", nil)
-			b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a"})
+			a := b.addTask("a", "tulip.report", "*/10 * * * *", nil)
+			b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a"})
 			tm := b.term()
 			tm.planAll(t)
 			b.clock.add(10 * time.Minute)
@@ -158,7 +158,7 @@ func TestPlanRounds_NotAfterACancelThatConsumersCarryOut(t *testing.T) {
 			run := b.runsOf("a")[0]
 			require.NoError(t, tm.fan(b, run.ID))
 			b.answer(run.ID, 1, task.Succeeded)
-			cancel := b.stop(task.Cancel, kind, map[task.StopKind]string{task.StopRun: id(run.ID), task.StopTask: id(a), task.StopMedia: "tencent"}[kind], 0)
+			cancel := b.stop(task.Cancel, kind, map[task.StopKind]string{task.StopRun: id(run.ID), task.StopTask: id(a), task.StopMedia: "tulip"}[kind], 0)
 			b.answer(run.ID, 2, task.Cancelled)
 			b.answer(run.ID, 3, task.Cancelled)
 
@@ -179,8 +179,8 @@ func TestPlanRounds_NotAfterACancelThatConsumersCarryOut(t *testing.T) {
 func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("a", "tencent.report", "*/10 * * * *", nil)
-	after := b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a"})
+	b.addTask("a", "tulip.report", "*/10 * * * *", nil)
+	after := b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a"})
 	tm := b.term()
 	tm.planAll(t)
 	b.clock.add(10 * time.Minute)
@@ -211,9 +211,9 @@ func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	often := b.addTask("a", "tencent.report", "0 0 1 1 *", nil)
-	rarely := b.addTask("b", "tencent.report", "0 0 1 1 *", nil)
-	after := b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a,b"})
+	often := b.addTask("a", "tulip.report", "0 0 1 1 *", nil)
+	rarely := b.addTask("b", "tulip.report", "0 0 1 1 *", nil)
+	after := b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a,b"})
 	tm := b.term()
 	tm.planAll(t)
 	b.clock.add(time.Hour)
@@ -224,7 +224,7 @@ func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 		for i := range runs {
 			ids[i] = task.FirstRunIDAt(b.clock.Now()) + int64(i)
 			runs[i] = store.Run{
-				ID: ids[i], TaskID: taskID, TaskName: "ended", Media: "tencent", Timezone: "UTC", Kind: store.RunOfTick,
+				ID: ids[i], TaskID: taskID, TaskName: "ended", Media: "tulip", Timezone: "UTC", Kind: store.RunOfTick,
 				State: task.RunSucceeded, PlannedAt: b.clock.Now(), CreatedAt: b.clock.Now(),
 			}
 		}
@@ -251,9 +251,9 @@ func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 func TestPlanRounds_ExactOverTakeovers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("a", "tencent.report", "*/10 * * * *", nil)
-	b.addTask("b", "tencent.report", "*/15 * * * *", nil)
-	after := b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a,b"})
+	b.addTask("a", "tulip.report", "*/10 * * * *", nil)
+	b.addTask("b", "tulip.report", "*/15 * * * *", nil)
+	after := b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a,b"})
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
 		for _, table := range []string{"tick", "tick_answer", "run", "task_schedule"} {
@@ -329,9 +329,9 @@ func TestReload_PredecessorsMustBeThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	db := b.store.Config
-	b.addTask("a", "tencent.report", "0 1 * * *", nil)
-	b.addTask("c", "tencent.report", "", map[string]any{"after_tasks": "a"})
-	b.addTask("d", "tencent.report", "", map[string]any{"after_tasks": "c,gone"})
+	b.addTask("a", "tulip.report", "0 1 * * *", nil)
+	b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a"})
+	b.addTask("d", "tulip.report", "", map[string]any{"after_tasks": "c,gone"})
 	all := b.reload()
 	require.Empty(t, all["c"].Errors)
 	require.Equal(t, []string{"a"}, all["c"].After)

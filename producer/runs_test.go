@@ -23,7 +23,7 @@ func TestRun_OutlivesWhatBecomesOfItsTask(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(25)
-			b.addTask("x", "tencent.report", "*/10 * * * *", map[string]any{"params": `{"level":"account"}`})
+			b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"params": `{"level":"account"}`})
 			tm := b.term()
 			tm.settled(t)
 			b.clock.add(10 * time.Minute)
@@ -72,7 +72,7 @@ func TestRun_OfATickWhoseTaskIsNoMoreWhatItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			id := b.addTask("x", "tencent.report", "*/10 * * * *", nil)
+			id := b.addTask("x", "tulip.report", "*/10 * * * *", nil)
 			tm := b.term()
 			tm.settled(t)
 			tick := store.Tick{TaskID: id, PlannedAt: start.Add(time.Minute), RunID: task.NewRunID(start), MadeAt: start}
@@ -89,8 +89,8 @@ func TestRun_OfATickWhoseTaskIsNoMoreWhatItWas(t *testing.T) {
 func TestTakeOrders_ForATaskThatIsGoneOrOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	off := b.addTask("off", "tencent.report", "*/10 * * * *", map[string]any{"enabled": 0})
-	gone := b.addTask("gone", "tencent.report", "*/10 * * * *", nil)
+	off := b.addTask("off", "tulip.report", "*/10 * * * *", map[string]any{"enabled": 0})
+	gone := b.addTask("gone", "tulip.report", "*/10 * * * *", nil)
 	tm := b.term()
 	b.exec(b.store.Config, "DELETE FROM cron_task WHERE name = 'gone'")
 	require.NoError(t, b.tasks.Reload(t.Context()))

@@ -102,11 +102,11 @@ func TestPause_MakesNoTicksAndLetsThePolicyCatchUp(t *testing.T) {
 		t.Run(fmt.Sprint(tt.policy, " ", tt.kind), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			taskID := b.addTask("paused", "tencent.report", "*/5 * * * *", map[string]any{"catch_up": string(tt.policy)})
+			taskID := b.addTask("paused", "tulip.report", "*/5 * * * *", map[string]any{"catch_up": string(tt.policy)})
 			b.addTask("beside", "system.tidy", "*/5 * * * *", map[string]any{"catch_up": "all"})
 			tm := b.term()
 			require.NoError(t, tm.planTicks(t.Context()))
-			target := map[task.StopKind]string{task.StopTask: id(taskID), task.StopMedia: "tencent"}[tt.kind]
+			target := map[task.StopKind]string{task.StopTask: id(taskID), task.StopMedia: "tulip"}[tt.kind]
 			b.stop(task.Pause, tt.kind, target, 22*time.Minute+30*time.Second)
 			made := func(name string) (n int) {
 				for range 5 {
@@ -142,11 +142,11 @@ func TestPause_HoldsFanOutsUntilItEnds(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(35)
-			taskID := b.addTask("paused", "tencent.report", "0 0 1 1 *", nil)
+			taskID := b.addTask("paused", "tulip.report", "0 0 1 1 *", nil)
 			beside := b.addTask("beside", "system.tidy", "0 0 1 1 *", nil)
 			tm := b.term()
 			runID := tm.order(b, taskID, task.Order{By: "otto"})
-			target := map[task.StopKind]string{task.StopRun: id(runID), task.StopTask: id(taskID), task.StopMedia: "tencent"}[kind]
+			target := map[task.StopKind]string{task.StopRun: id(runID), task.StopTask: id(taskID), task.StopMedia: "tulip"}[kind]
 			var pause task.Stop
 			b.afterWrite(2, func() {
 				pause = b.stop(task.Pause, kind, target, 0)
@@ -185,7 +185,7 @@ func TestPause_OfARunLetsTheOthersOfItsTaskPass(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(3)
-	taskID := b.addTask("report", "tencent.report", "* * * * *", nil)
+	taskID := b.addTask("report", "tulip.report", "* * * * *", nil)
 	tm := b.term()
 	runID := tm.order(b, taskID, task.Order{By: "otto"})
 	b.stop(task.Pause, task.StopRun, id(runID), 0)
@@ -211,7 +211,7 @@ func TestPause_OfARunLetsTheOthersOfItsTaskPass(t *testing.T) {
 func (b *bench) waits(run store.Run, account int64, delivery int, ref string) {
 	b.t.Helper()
 	stale, err := b.store.ApplyOutcomes(b.t.Context(), []store.Outcome{{
-		Key: task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}, Media: "tencent", Lane: run.Settings.Lane, TaskID: run.TaskID,
+		Key: task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}, Media: "tulip", Lane: run.Settings.Lane, TaskID: run.TaskID,
 		Delivery: delivery, State: task.Deferred, DueAt: b.clock.Now().Add(24 * time.Hour), WaitsFor: ref, EndedAt: b.clock.Now(),
 	}})
 	require.NoError(b.t, err)
@@ -222,7 +222,7 @@ func TestPause_MakesDueWhatWaitsForItOnceItHasEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(6)
-	taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
+	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := tm.order(b, taskID, task.Order{By: "otto"})
 	require.NoError(t, tm.fan(b, runID))
@@ -267,7 +267,7 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 			if id%100 == 0 {
 				due = soon
 			}
-			args = append(args, 1, id, "p", string(task.Deferred), "tencent", "normal", store.At(due), 1, 0, task.PauseRef(7))
+			args = append(args, 1, id, "p", string(task.Deferred), "tulip", "normal", store.At(due), 1, 0, task.PauseRef(7))
 		}
 		b.exec(b.store.Data, "INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for) VALUES "+
 			store.Tuples(len(some), 10), args...)
@@ -312,10 +312,10 @@ func TestCancel_CutsAFanOutAndEndsWhatItMade(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.addAccounts(35)
-			taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
+			taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 			tm := b.term()
 			runID := tm.order(b, taskID, task.Order{By: "otto"})
-			target := map[task.StopKind]string{task.StopRun: id(runID), task.StopTask: id(taskID), task.StopMedia: "tencent"}[kind]
+			target := map[task.StopKind]string{task.StopRun: id(runID), task.StopTask: id(taskID), task.StopMedia: "tulip"}[kind]
 			var cancel task.Stop
 			b.afterWrite(2, func() {
 				cancel = b.stop(task.Cancel, kind, target, 0)
@@ -362,7 +362,7 @@ func TestCancel_TakesARunWhoseFanOutHasNotBegun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(3)
-	taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
+	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := task.NewRunID(b.clock.Now())
 	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: runID, TaskID: taskID, Request: task.Order{Scope: task.ScopeAll, By: "otto"}, OrderedAt: b.clock.Now()}))
@@ -384,7 +384,7 @@ func TestCancel_OfAnAccountEndsItsSubtasksInAllRuns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(25)
-	taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
+	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	whole, early, late := tm.order(b, taskID, task.Order{By: "otto"}), tm.order(b, taskID, task.Order{By: "otto"}), tm.order(b, taskID, task.Order{By: "otto"})
 	require.NoError(t, tm.fan(b, whole))
@@ -425,7 +425,7 @@ func TestCancel_IsCarriedOnByTheNextLeader(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(30)
-	taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
+	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	first := b.term()
 	runID := first.order(b, taskID, task.Order{By: "otto"})
 	cut := first.order(b, taskID, task.Order{By: "otto"})
@@ -456,7 +456,7 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(25)
-	taskID := b.addTask("report", "tencent.report", "0 0 1 1 *", nil)
+	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	rapid.Check(t, func(rt *rapid.T) {
 		b.clock.add(time.Hour)
@@ -486,7 +486,7 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 				for range rapid.IntRange(1, 12).Draw(rt, "outcomes") {
 					o := store.Outcome{
 						Key:    task.Key{RunID: runID, AccountID: rapid.Int64Range(1, 25).Draw(rt, "account"), Part: "2026-11-21"},
-						TaskID: taskID, Media: "tencent", Lane: "normal", Delivery: rapid.IntRange(1, 3).Draw(rt, "delivery"),
+						TaskID: taskID, Media: "tulip", Lane: "normal", Delivery: rapid.IntRange(1, 3).Draw(rt, "delivery"),
 						State: rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Retrying, task.Deferred, task.Cancelled}).Draw(rt, "state"),
 						DueAt: b.clock.Now(), EndedAt: b.clock.Now(),
 					}

@@ -76,7 +76,7 @@ func TestSweep_OnKafka(t *testing.T) {
 	b := setup(t)
 	b.Producer.broker = client
 	b.addAccounts(20)
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", nil)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
@@ -86,12 +86,12 @@ func TestSweep_OnKafka(t *testing.T) {
 		loses: func(account int64, delivery int) bool { return account%2 == 0 && delivery == 1 },
 	}
 	group := client.NewGroup(broker.GroupConfig{
-		Group: client.GroupName("tencent", "normal"), Topics: []string{client.TopicName("tencent", "normal")},
+		Group: client.GroupName("tulip", "normal"), Topics: []string{client.TopicName("tulip", "normal")},
 	}, c.take)
 	require.NoError(t, group.Start(ctx))
 	defer group.Stop()
 	behind := func() (n int64) {
-		offsets, err := client.Offsets(ctx, client.GroupName("tencent", "normal"), client.TopicName("tencent", "normal"))
+		offsets, err := client.Offsets(ctx, client.GroupName("tulip", "normal"), client.TopicName("tulip", "normal"))
 		if err != nil {
 			return -1
 		}
@@ -121,5 +121,5 @@ func TestSweep_OnKafka(t *testing.T) {
 
 	require.NoError(t, tm.watchLanes(ctx))
 	require.Empty(t, tm.brakes.heldLanes())
-	require.True(t, tm.brakes.lanes[store.LaneName{Media: "tencent", Lane: "normal"}].known)
+	require.True(t, tm.brakes.lanes[store.LaneName{Media: "tulip", Lane: "normal"}].known)
 }

@@ -18,7 +18,7 @@ import (
 	"adsync/base/task"
 )
 
-const sweptTopic = "t.tencent.normal"
+const sweptTopic = "t.tulip.normal"
 
 // sweeping is a run of six subtasks that is fanned out: the messages of accounts 3 and 6 are in partition 0 at 2 and 5,
 // of 1 and 4 in partition 1 at 0 and 3, of 2 and 5 in partition 2 at 1 and 4.
@@ -26,7 +26,7 @@ func sweeping(t *testing.T) (*bench, *term, store.Run) {
 	t.Helper()
 	b := setup(t)
 	b.addAccounts(6)
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", nil)
 	tm := b.term()
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
@@ -80,7 +80,7 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 		require.Equal(t, 2, e.Delivery)
 		require.Zero(t, e.Attempt, "it is nobody's fault")
 	}
-	require.Equal(t, 4.0, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tencent", "normal")))
+	require.Equal(t, 4.0, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tulip", "normal")))
 
 	// A late outcome of the delivery that seemed lost is stale and changes nothing.
 	stale, err := b.store.ApplyOutcomes(ctx, []store.Outcome{{Key: dayKey(run, 3), Delivery: 1, State: task.Failed, EndedAt: start}})
@@ -113,7 +113,7 @@ func TestSweep_APassIsOneLineOfTheLog(t *testing.T) {
 	require.NoError(t, tm.sweep(t.Context()))
 	require.Equal(t, 1, strings.Count(log.String(), "messages were lost"), log.String())
 	require.Contains(t, log.String(), "subtasks=30 runs=5 partitions=0")
-	require.Equal(t, 3, strings.Count(log.String(), " in tencent:normal: 6"), "the first few stand for all")
+	require.Equal(t, 3, strings.Count(log.String(), " in tulip:normal: 6"), "the first few stand for all")
 
 	log.Reset()
 	b.clock.add(time.Second)
@@ -144,7 +144,7 @@ func TestSweep_AgeAloneSendsNothing(t *testing.T) {
 			b.log(log...)
 			b.clock.add(2 * time.Hour)
 			require.Empty(t, tm.swept(b, 5))
-			require.Equal(t, (2 * time.Hour).Seconds(), testutil.ToFloat64(tm.metrics.oldestRun.WithLabelValues("tencent", "normal")), "but somebody may be told")
+			require.Equal(t, (2 * time.Hour).Seconds(), testutil.ToFloat64(tm.metrics.oldestRun.WithLabelValues("tulip", "normal")), "but somebody may be told")
 			states, err := b.store.SubtaskStates(t.Context(), []task.Key{dayKey(run, 3)})
 			require.NoError(t, err)
 			require.Equal(t, 1, states[dayKey(run, 3)].Delivery)
@@ -270,13 +270,13 @@ func TestSweep_GoesThroughMoreSubtasksThanABatch(t *testing.T) {
 	b.addAccounts(n)
 	tm := b.term()
 	tm.batchSize = n
-	id := b.addTask("daily", "tencent.report", "0 0 * * *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 * * *", nil)
 	require.NoError(t, b.tasks.Reload(t.Context()))
 	require.NoError(t, tm.fan(b, tm.order(b, id, task.Order{})))
 	b.broker.offsets = map[string][]broker.PartitionOffsets{}
 	b.log(at(0, 900, 900), at(0, 900, 900), at(0, 900, 900))
 	require.NoError(t, tm.sweep(t.Context()))
-	require.EqualValues(t, n, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tencent", "normal")))
+	require.EqualValues(t, n, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tulip", "normal")))
 }
 
 func TestSweep_GoesThroughMoreRunsThanAPage(t *testing.T) {

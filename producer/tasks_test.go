@@ -24,8 +24,8 @@ func TestReload_NoticesEveryChange(t *testing.T) {
 	b := setup(t)
 	db := b.store.Config
 	require.Empty(t, b.reload())
-	b.addTask("one", "tencent.report", "0 1 * * *", nil)
-	b.addTask("two", "tencent.report", "0 2 * * *", nil)
+	b.addTask("one", "tulip.report", "0 1 * * *", nil)
+	b.addTask("two", "tulip.report", "0 2 * * *", nil)
 	version := b.tasks.Current().Version
 	require.Len(t, b.reload(), 2)
 	require.Greater(t, b.tasks.Current().Version, version)
@@ -48,11 +48,11 @@ func TestReload_ABadRowKeepsItsLastGoodValue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	db := b.store.Config
-	b.addTask("good", "tencent.report", "0 1 * * *", nil)
-	b.addTask("turns", "tencent.report", "0 2 * * *", nil)
+	b.addTask("good", "tulip.report", "0 1 * * *", nil)
+	b.addTask("turns", "tulip.report", "0 2 * * *", nil)
 	b.reload()
 	b.exec(db, "UPDATE cron_task SET cron = 'whenever', lane = 'gone' WHERE name = 'turns'")
-	b.addTask("born bad", "tencent.report", "garbage", nil)
+	b.addTask("born bad", "tulip.report", "garbage", nil)
 	all := b.reload()
 	require.Empty(t, all["good"].Errors)
 	turns := all["turns"]
@@ -84,8 +84,8 @@ func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	b.addTask("turns", "tencent.report", "0 2 * * *", map[string]any{"retry_max": 7})
-	b.addTask("goes", "tencent.report", "0 3 * * *", nil)
+	b.addTask("turns", "tulip.report", "0 2 * * *", map[string]any{"retry_max": 7})
+	b.addTask("goes", "tulip.report", "0 3 * * *", nil)
 	tm := b.term()
 	require.NoError(t, tm.keepGoodRows(ctx))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 4 * * *' WHERE name = 'turns'")
@@ -93,7 +93,7 @@ func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	require.NoError(t, tm.keepGoodRows(ctx))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = 'garbage', name = 'renamed' WHERE name = 'turns'")
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = 'garbage' WHERE name = 'goes'")
-	b.addTask("born.bad", "tencent.report", "garbage", nil)
+	b.addTask("born.bad", "tulip.report", "garbage", nil)
 	require.NoError(t, b.tasks.Reload(ctx))
 	require.NoError(t, tm.keepGoodRows(ctx), "what is bad is not stored")
 

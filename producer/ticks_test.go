@@ -26,9 +26,9 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	b.addTask("minutely", "tencent.report", "* * * * *", nil)
-	b.addTask("hourly", "tencent.report", "5 * * * *", nil)
-	b.addTask("off", "tencent.report", "* * * * *", map[string]any{"enabled": 0})
+	b.addTask("minutely", "tulip.report", "* * * * *", nil)
+	b.addTask("hourly", "tulip.report", "5 * * * *", nil)
+	b.addTask("off", "tulip.report", "* * * * *", map[string]any{"enabled": 0})
 	tm := b.term()
 	require.NoError(t, tm.planTicks(ctx))
 	require.Empty(t, b.runs(), "nothing before the task was there")
@@ -68,7 +68,7 @@ func TestPlanTicks_AChangedCronCountsFromTheChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	b.addTask("daily", "tencent.report", "0 1 * * *", map[string]any{"catch_up": "all"})
+	b.addTask("daily", "tulip.report", "0 1 * * *", map[string]any{"catch_up": "all"})
 	tm := b.term()
 	require.NoError(t, tm.planTicks(ctx))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 * * * *'")
@@ -105,7 +105,7 @@ func TestPlanTicks_AfterAGap(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			ctx := t.Context()
-			b.addTask("x", "tencent.report", "0 * * * *", map[string]any{"catch_up": policy, "catch_up_window_seconds": 3 * 3600})
+			b.addTask("x", "tulip.report", "0 * * * *", map[string]any{"catch_up": policy, "catch_up_window_seconds": 3 * 3600})
 			require.NoError(t, b.term().planTicks(ctx))
 			b.clock.add(3 * time.Hour) // 12:00:30: within the minute that is no gap
 			require.NoError(t, b.term().planTicks(ctx))
@@ -121,7 +121,7 @@ func TestPlanTicks_AfterAGap(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			ctx := t.Context()
-			b.addTask("x", "tencent.report", "0 * * * *", map[string]any{"catch_up": policy, "catch_up_window_seconds": 3 * 3600})
+			b.addTask("x", "tulip.report", "0 * * * *", map[string]any{"catch_up": policy, "catch_up_window_seconds": 3 * 3600})
 			require.NoError(t, b.term().planTicks(ctx))
 			b.clock.add(5*time.Hour + 10*time.Minute) // 14:10:30
 			require.NoError(t, b.term().planTicks(ctx))
@@ -136,8 +136,8 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	id := b.addTask("x", "tencent.report", "0 * * * *", nil)
-	bad := b.addTask("bad", "tencent.report", "garbage", nil)
+	id := b.addTask("x", "tulip.report", "0 * * * *", nil)
+	bad := b.addTask("bad", "tulip.report", "garbage", nil)
 	tm := b.term()
 	before := start.Add(-2 * repairInterval) // Also what is older than the margin waits for its row.
 	ticks := []store.Tick{
@@ -169,7 +169,7 @@ func TestTakeOrders(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	tm := b.term()
-	id := b.addTask("young", "tencent.report", "0 0 * * *", map[string]any{"enabled": 0})
+	id := b.addTask("young", "tulip.report", "0 0 * * *", map[string]any{"enabled": 0})
 	good := tm.order(b, id, task.Order{By: "otto"})
 	require.Equal(t, "young", b.run(good).TaskName, "a task that is younger than the last reload, and switched off")
 	unknown := tm.order(b, 999, task.Order{})
@@ -234,7 +234,7 @@ func (b *bench) addTasks(n int, cron string) {
 		last := min(first+499, n)
 		var args []any
 		for i := first; i <= last; i++ {
-			args = append(args, fmt.Sprint("load.", i), "tencent", "tencent.report", cron)
+			args = append(args, fmt.Sprint("load.", i), "tulip", "tulip.report", cron)
 		}
 		b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES "+store.Tuples(last-first+1, 4), args...)
 	}

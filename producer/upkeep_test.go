@@ -48,10 +48,10 @@ func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
 	b := setup(t)
 	told := &fakeWatcher{passes: make(chan []task.Task), looks: make(chan struct{})}
 	b.watcher = told
-	b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
-	b.addTask("off", "tencent.report", "0 0 1 1 *", map[string]any{"enabled": 0})
+	b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
+	b.addTask("off", "tulip.report", "0 0 1 1 *", map[string]any{"enabled": 0})
 	tm := b.term()
-	b.metrics.dead.WithLabelValues("tencent").Set(3)
+	b.metrics.dead.WithLabelValues("tulip").Set(3)
 	ctx, stop := context.WithCancel(t.Context())
 	returned := make(chan error)
 	go func() { returned <- b.lead(ctx, tm.lease) }()
@@ -75,36 +75,36 @@ func TestPace_RestsInProportionAndNotForEver(t *testing.T) {
 func TestKeepDifferences_TellsWhatStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("daily", "tencent.report", "@daily", nil)
+	b.addTask("daily", "tulip.report", "@daily", nil)
 	tm := b.term()
 	const row = "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)" +
-		" VALUES (?, '2026-11-20', 'adgroup', 'cost', 'tencent', 2, 1, ?, ?, ?, ?)"
+		" VALUES (?, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, ?)"
 	at := store.At(start)
 	b.exec(b.store.Data, row, 1, at, at, at, "open")
 	b.exec(b.store.Data, row, 2, at, at, nil, "open")
 	b.exec(b.store.Data, row, 3, at, at, at, "mended")
 	require.NoError(t, tm.keepDifferences(t.Context()))
-	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tencent")))
+	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tulip")))
 	b.exec(b.store.Data, "UPDATE reconciliation SET state = 'mended'")
 	require.NoError(t, tm.keepDifferences(t.Context()))
-	require.Zero(t, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tencent")))
+	require.Zero(t, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tulip")))
 }
 
 func TestKeepUp_DoesEachOfItsParts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := b.addTask("daily", "tencent.report", "@daily", nil)
+	id := b.addTask("daily", "tulip.report", "@daily", nil)
 	tm := b.term()
 	require.NoError(t, tm.keepUp(t.Context()))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '@hourly'")
 	tm.lookedAt = time.Time{}
 	b.exec(b.store.Data, `INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
-VALUES (1, 1, 'a', ?, 'tencent', 5, 'invalid', 'x', 'x', ?)`, id, store.At(start))
+VALUES (1, 1, 'a', ?, 'tulip', 5, 'invalid', 'x', 'x', ?)`, id, store.At(start))
 	b.exec(b.store.Data, "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)"+
-		" VALUES (1, '2026-11-20', 'adgroup', 'cost', 'tencent', 2, 1, ?, ?, ?, 'open')", store.At(start), store.At(start), store.At(start))
+		" VALUES (1, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, 'open')", store.At(start), store.At(start), store.At(start))
 	require.NoError(t, tm.keepUp(t.Context()))
-	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tencent")))
-	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tencent")))
+	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tulip")))
+	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tulip")))
 	good, err := b.store.GoodTaskRows(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, good, id)
@@ -117,7 +117,7 @@ VALUES (1, 1, 'a', ?, 'tencent', 5, 'invalid', 'x', 'x', ?)`, id, store.At(start
 func TestLead_RunsEachOfItsLoops(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := b.addTask("daily", "tencent.report", "0 0 1 1 *", nil)
+	id := b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	b.stop(task.Cancel, task.StopTask, strconv.FormatInt(id, 10), 0)
 	for _, table := range []string{"run", "manual_order", "subtask_due"} {
@@ -160,7 +160,7 @@ func (n *noticed) Write(p []byte) (int, error) {
 func TestLead_BeginsNothingBeforePausesAreKnown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	paused := b.addTask("paused", "tencent.report", "*/5 * * * *", map[string]any{"catch_up": "all"})
+	paused := b.addTask("paused", "tulip.report", "*/5 * * * *", map[string]any{"catch_up": "all"})
 	b.addTask("beside", "system.tidy", "*/5 * * * *", map[string]any{"catch_up": "all"})
 	unread := &noticed{text: "stop_order"}
 	b.logger = slog.New(slog.NewTextHandler(unread, nil))

@@ -21,7 +21,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
 )
 
@@ -38,7 +38,7 @@ type filling struct {
 func newFilling(t *testing.T, tasks ...store.NewTask) *filling {
 	t.Helper()
 	f := &filling{store: storetest.New(t), now: noon, tasks: map[string]int64{}}
-	require.NoError(t, f.store.EnsureRawTables(t.Context(), media.Tables(tencent.New())))
+	require.NoError(t, f.store.EnsureRawTables(t.Context(), media.Tables(invented.New())))
 	if len(tasks) == 0 {
 		tasks = []store.NewTask{
 			reportTask("daily", "important", "active", "account", 1),
@@ -59,13 +59,13 @@ func newFilling(t *testing.T, tasks ...store.NewTask) *filling {
 
 func reportTask(name, lane, scope, level string, days int) store.NewTask {
 	return store.NewTask{
-		Name: name, Media: "tencent", Handler: "tencent.report_daily", Cron: "@daily", Lane: lane, Scope: scope,
+		Name: name, Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: lane, Scope: scope,
 		Params: fmt.Sprintf(`{"level":%q,"days":%d}`, level, days),
 	}
 }
 
 func (f *filling) account(t require.TestingT, id int64, tier, zone, parked string) {
-	err := f.store.Config.Writer(context.Background()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tencent', ?, 1, ?, ?, ?)",
+	err := f.store.Config.Writer(context.Background()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tulip', ?, 1, ?, ?, ?)",
 		id, fmt.Sprint(id), tier, zone, parked).Error
 	require.NoError(t, err)
 }
@@ -73,9 +73,9 @@ func (f *filling) account(t require.TestingT, id int64, tier, zone, parked strin
 // pull has a run pull days of an account.
 func (f *filling) pull(t require.TestingT, account int64, report, level string, runID int64, state store.CoverageState, days ...day.Day) {
 	ctx := context.Background()
-	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tencent", Report: report, Level: level, Days: days}, fmt.Sprint(runID, account, days), runID)
+	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tulip", Report: report, Level: level, Days: days}, fmt.Sprint(runID, account, days), runID)
 	require.NoError(t, err)
-	raw := store.RawTable{Name: "tencent_report_daily", Shape: store.DailyRows}
+	raw := store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}
 	_, err = f.store.WriteReport(ctx, store.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: state == store.Complete})
 	require.NoError(t, err)
 }
@@ -87,13 +87,13 @@ func settled(d day.Day, hour int) int64 {
 }
 
 func (f *filling) fill(t require.TestingT, most int) []upkeep.Filling {
-	found, err := upkeep.Fill(context.Background(), f.store, tencent.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: most, By: upkeep.FillName})
+	found, err := upkeep.Fill(context.Background(), f.store, invented.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: most, By: upkeep.FillName})
 	require.NoError(t, err)
 	return found
 }
 
 func (f *filling) look(t require.TestingT) []upkeep.Filling {
-	found, err := upkeep.Fill(context.Background(), f.store, tencent.New(), f.now, upkeep.FillOptions{By: "somebody"})
+	found, err := upkeep.Fill(context.Background(), f.store, invented.New(), f.now, upkeep.FillOptions{By: "somebody"})
 	require.NoError(t, err)
 	return found
 }
@@ -111,7 +111,7 @@ func (f *filling) take(t require.TestingT, o store.RunOrder, state task.RunState
 	settings, err := json.Marshal(task.Settings{Scope: "all", Order: &o.Request})
 	require.NoError(t, err)
 	err = db.Exec("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
-		" VALUES (?, ?, 't', 'tencent', 'tencent.report_daily', 'offline', 1, ?, 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, string(settings), store.At(o.OrderedAt), string(state), store.At(o.OrderedAt)).Error
+		" VALUES (?, ?, 't', 'tulip', 'tulip.report_daily', 'offline', 1, ?, 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, string(settings), store.At(o.OrderedAt), string(state), store.At(o.OrderedAt)).Error
 	require.NoError(t, err)
 	require.NoError(t, db.Exec("UPDATE manual_order SET taken = 1 WHERE run_id = ?", o.RunID).Error)
 }
@@ -304,7 +304,7 @@ func TestFill_TwoAtATimeOrderNothingTwice(t *testing.T) {
 	var both errgroup.Group
 	for i := range 4 {
 		both.Go(func() error {
-			_, err := upkeep.Fill(t.Context(), f.store, tencent.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: 1000, By: fmt.Sprint("number ", i)})
+			_, err := upkeep.Fill(t.Context(), f.store, invented.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: 1000, By: fmt.Sprint("number ", i)})
 			return err
 		})
 	}
@@ -362,7 +362,7 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 					case 2:
 						runID = settled(d, -20)
 					}
-					rows = append(rows, fmt.Sprintf("(%d, 'report_daily', '%s', '%s', 'tencent', %d, '%s')", id, level, d, runID, state))
+					rows = append(rows, fmt.Sprintf("(%d, 'report_daily', '%s', '%s', 'tulip', %d, '%s')", id, level, d, runID, state))
 				}
 			}
 		}
@@ -406,14 +406,14 @@ func TestFillHandler_WorksOnOneMediaAPart(t *testing.T) {
 	f := newFilling(t)
 	f.account(t, 1, "active", "Asia/Shanghai", "")
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()},
+		Store: f.store, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
 	})...)
 	h, _ := r.Get(upkeep.FillName)
 	parts, err := h.Parts(media.Plan{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"tencent"}, parts)
-	require.Equal(t, 6, run(t, r, upkeep.FillName, "tencent", `{"max_subtasks":1}`).Rows, "one subtask pulls six days of the account level")
-	require.Zero(t, run(t, r, upkeep.FillName, "tencent", "").Rows)
+	require.Equal(t, []string{"tulip"}, parts)
+	require.Equal(t, 6, run(t, r, upkeep.FillName, "tulip", `{"max_subtasks":1}`).Rows, "one subtask pulls six days of the account level")
+	require.Zero(t, run(t, r, upkeep.FillName, "tulip", "").Rows)
 	require.ErrorContains(t, h.Check(json.RawMessage(`{"max_subtasks":-1}`)), "params.max_subtasks: -1 is refused")
 	_, err = h.Run(t.Context(), media.Work{Key: task.Key{Part: "facebook"}})
 	require.ErrorContains(t, err, "there is no media facebook")

@@ -13,7 +13,7 @@ import (
 func TestFill_OrdersMissingDaysOfTheCashFlow(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t, store.NewTask{
-		Name: "flow", Media: "tencent", Handler: "tencent.fund_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"days":4}`,
+		Name: "flow", Media: "tulip", Handler: "tulip.fund_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"days":4}`,
 	})
 	f.account(t, 1, "inactive", "Asia/Shanghai", "")
 	for _, d := range day.Between("2026-11-18", "2026-11-20") {

@@ -16,7 +16,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/media"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
 )
 
@@ -26,7 +26,7 @@ type partner struct {
 	db *sql.DB
 }
 
-// setupPartner returns a store with the account 900 of Tencent, the system's handlers, what they log, and an empty partner's database.
+// setupPartner returns a store with the account 900 of Tulip, the system's handlers, what they log, and an empty partner's database.
 func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, partner) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "partner.db")
@@ -35,7 +35,7 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	p := partner{t: t, db: db}
 	p.exec(`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL DEFAULT 0, day DATE NOT NULL DEFAULT '2026-11-20',
-		game TEXT DEFAULT 'chess', os TEXT NOT NULL DEFAULT 'ios', media TEXT NOT NULL DEFAULT 'tencent', account TEXT NOT NULL DEFAULT '900',
+		game TEXT DEFAULT 'chess', os TEXT NOT NULL DEFAULT 'ios', media TEXT NOT NULL DEFAULT 'tulip', account TEXT NOT NULL DEFAULT '900',
 		level TEXT NOT NULL DEFAULT 'account', object_id TEXT NOT NULL DEFAULT '', new_users INTEGER, returning_users INTEGER,
 		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
 	cfg := store.DefaultPartnerConfig()
@@ -45,11 +45,11 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 	t.Cleanup(func() { require.NoError(t, source.Close()) })
 
 	s := storetest.New(t)
-	_, err = s.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	_, err = s.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	handlers := upkeep.Handlers(upkeep.Deps{
-		Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)), Partner: source, Platforms: []media.Platform{tencent.New()},
+		Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)), Partner: source, Platforms: []media.Platform{invented.New()},
 	})
 	return s, media.NewRegistry(handlers...), &log, p
 }
@@ -123,15 +123,15 @@ func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
 	p.exec("UPDATE partner_daily SET level = 'a level of no platform' WHERE id = 2")
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
 	require.Equal(t, map[int64]int64{1: 10}, copied(t, s))
-	require.Contains(t, log.String(), "accounts that are not known, and are kept until they are\" media=tencent rows=1")
+	require.Contains(t, log.String(), "accounts that are not known, and are kept until they are\" media=tulip rows=1")
 	require.Contains(t, log.String(), "id=2 field=level kind=key rows=1 why=\"has more than 16 characters\"")
 	run(t, r, "system.partner", "partner", "")
 	require.Equal(t, 1, strings.Count(log.String(), "accounts that are not known"), "it is not told at each load")
 
-	ids, err := s.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	ids, err := s.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
-	marks, err := s.WideDays(t.Context(), "tencent", 1<<62, 10)
+	marks, err := s.WideDays(t.Context(), "tulip", 1<<62, 10)
 	require.NoError(t, err)
 	require.Len(t, marks, 1)
 	require.Equal(t, ids["901"], marks[0].AccountID)

@@ -20,9 +20,8 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/oceanengine"
+	"adsync/media/mediatest/invented"
 	"adsync/media/pull"
-	"adsync/media/tencent"
 	"adsync/upkeep"
 )
 
@@ -38,7 +37,7 @@ type pruning struct {
 func newPruning(t *testing.T, ages ...int) *pruning {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), slices.Concat(media.Tables(tencent.New()), media.Tables(oceanengine.New()))))
+	require.NoError(t, s.EnsureRawTables(t.Context(), slices.Concat(media.Tables(invented.New()), media.Tables(invented.NewOrchid()))))
 	p := &pruning{store: s, ages: slices.Clone(ages)}
 	slices.SortFunc(p.ages, func(a, b int) int { return b - a })
 	for _, age := range p.ages {
@@ -67,7 +66,7 @@ func (p *pruning) days() map[string]string {
 		"unusable_value of report_daily": "report_daily_days", "unusable_value of report_hourly": "report_hourly_days",
 		"summary_daily": "summary_days", "summary_hourly": "summary_days",
 	}
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range invented.Both() {
 		for _, r := range platform.Reports() {
 			tables[r.Table.Name] = map[bool]string{true: "raw_hourly_days", false: "raw_daily_days"}[r.Hourly]
 		}
@@ -80,7 +79,7 @@ func (p *pruning) days() map[string]string {
 func (p *pruning) put(t *testing.T, d day.Day) {
 	t.Helper()
 	data := p.store.Data
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range invented.Both() {
 		for _, table := range media.Tables(platform) {
 			if _, ok := p.days()[table.Name]; !ok {
 				continue
@@ -96,7 +95,7 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 		}
 	}
 	for _, level := range []string{"account", "campaign", "adgroup", "creative"} {
-		public := map[string]any{"day": d, "account_id": 1, "level": level, "object_id": "x", "media": "tencent", "version": 1, "updated_at": store.At(pruneNow)}
+		public := map[string]any{"day": d, "account_id": 1, "level": level, "object_id": "x", "media": "tulip", "version": 1, "updated_at": store.At(pruneNow)}
 		wide := maps.Clone(public)
 		wide["game"], wide["os"] = "g", "ios"
 		p.insert(t, data, "wide_daily", wide)
@@ -105,14 +104,14 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 		public["hour"] = 3
 		p.insert(t, data, "report_hourly", public)
 		for _, report := range []string{"report_daily", "report_hourly"} {
-			p.insert(t, data, "coverage", map[string]any{"account_id": 1, "report": report, "level": level, "day": d, "media": "tencent"})
+			p.insert(t, data, "coverage", map[string]any{"account_id": 1, "report": report, "level": level, "day": d, "media": "tulip"})
 			p.insert(t, data, "unusable_value", map[string]any{
-				"account_id": 1, "report": report, "level": level, "day": d, "field": "f", "kind": "figure", "media": "tencent", "number": 1, "why": "", "seen_at": store.At(pruneNow),
+				"account_id": 1, "report": report, "level": level, "day": d, "field": "f", "kind": "figure", "media": "tulip", "number": 1, "why": "", "seen_at": store.At(pruneNow),
 			})
 		}
 	}
-	p.insert(t, data, "wide_day", map[string]any{"account_id": 1, "day": d, "media": "tencent", "mark": 1})
-	summary := map[string]any{"day": d, "game": "g", "media": "tencent", "os": "ios", "currency": "CNY", "day_zone": "UTC", "updated_at": store.At(pruneNow), "version": 1}
+	p.insert(t, data, "wide_day", map[string]any{"account_id": 1, "day": d, "media": "tulip", "mark": 1})
+	summary := map[string]any{"day": d, "game": "g", "media": "tulip", "os": "ios", "currency": "CNY", "day_zone": "UTC", "updated_at": store.At(pruneNow), "version": 1}
 	p.insert(t, data, "summary_daily", summary)
 	summary["hour"], summary["start_utc"] = 3, store.At(pruneNow)
 	p.insert(t, data, "summary_hourly", summary)
@@ -143,7 +142,7 @@ func (p *pruning) run(t *testing.T, r upkeep.Retention) {
 func (p *pruning) runWithin(ctx context.Context, t *testing.T, r upkeep.Retention) {
 	t.Helper()
 	handlers := upkeep.Handlers(upkeep.Deps{
-		Store: p.store, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Retention: r,
+		Store: p.store, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both(), Retention: r,
 	})
 	h, ok := media.NewRegistry(handlers...).Get("system.tables")
 	require.True(t, ok)
@@ -185,8 +184,8 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM coverage WHERE day = '1970-01-01') + (SELECT COUNT(*) FROM wide_day WHERE day = '1970-01-01')").Row().Scan(&n))
 		return n
 	}
-	p.insert(t, s.Data, "coverage", map[string]any{"account_id": 1, "report": "report_daily", "level": "account", "day": day.Epoch, "media": "tencent"})
-	p.insert(t, s.Data, "wide_day", map[string]any{"account_id": 1, "day": day.Epoch, "media": "tencent", "mark": 1})
+	p.insert(t, s.Data, "coverage", map[string]any{"account_id": 1, "report": "report_daily", "level": "account", "day": day.Epoch, "media": "tulip"})
+	p.insert(t, s.Data, "wide_day", map[string]any{"account_id": 1, "day": day.Epoch, "media": "tulip", "mark": 1})
 	// What is told by its moment is a minute on this side of a boundary, or on the other.
 	moment := func(age int) time.Time {
 		if slices.Contains(slices.Collect(maps.Values(retention)), age) {
@@ -203,18 +202,18 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		at := moment(age)
 		id := task.FirstRunIDAt(at)
 		p.insert(t, s.Data, "run", map[string]any{
-			"id": id, "task_id": 7, "task_name": "t", "media": "tencent", "handler": "h", "lane": "normal", "task_revision": 1, "settings": "{}", "kind": "tick",
+			"id": id, "task_id": 7, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": 1, "settings": "{}", "kind": "tick",
 			"planned_at": store.At(at), "state": "succeeded", "epoch": 1, "created_at": store.At(at),
 		})
 		p.insert(t, s.Data, "tick", map[string]any{"task_id": 7, "planned_at": store.At(at), "run_id": id, "made_at": store.At(at)})
 		p.insert(t, s.Data, "tick_answer", map[string]any{"task_id": 8, "run_id": id, "predecessor_task_id": 7, "planned_at": store.At(at)})
 		p.insert(t, s.Data, "manual_order", map[string]any{"run_id": id, "task_id": 7, "request": "{}", "ordered_by": "otto", "ordered_at": store.At(at), "taken": 1})
 		p.insert(t, s.Data, "stop_order", map[string]any{
-			"id": task.FirstRunIDAt(at.Add(-time.Second)), "verb": "pause", "kind": "media", "target": "tencent", "target_name": "tencent", "reason": "", "ordered_by": "otto",
+			"id": task.FirstRunIDAt(at.Add(-time.Second)), "verb": "pause", "kind": "media", "target": "tulip", "target_name": "tulip", "reason": "", "ordered_by": "otto",
 			"ordered_at": store.At(at.Add(-time.Second)), "state": "ended", "ended_at": store.At(at),
 		})
 		p.insert(t, s.Data, "subtask_dead", map[string]any{
-			"run_id": id + 1, "account_id": 1, "part": "p", "task_id": 7, "media": "tencent", "attempt": 1, "error_class": "bug", "error_print": "", "error_text": "", "dead_at": store.At(at),
+			"run_id": id + 1, "account_id": 1, "part": "p", "task_id": 7, "media": "tulip", "attempt": 1, "error_class": "bug", "error_print": "", "error_text": "", "dead_at": store.At(at),
 		})
 		p.insert(t, s.Data, "config_change", map[string]any{
 			"account_id": i%3 + 1, "version": at.UnixMicro(), "level": "adgroup", "object_id": "x", "field": "f", "before_value": "", "after_value": "", "seen_at": store.At(at),
@@ -259,12 +258,12 @@ func TestPrune_KeepsEveryDayThatATaskStillPulls(t *testing.T) {
 	for _, c := range []struct {
 		name, handler, params string
 	}{
-		{"a report", "tencent.report_daily", `{"level":"account","days":60}`},
-		{"a report that leaves out the newest days", "tencent.report_daily", `{"level":"adgroup","days":60,"skip":50}`},
-		{"an hourly report", "tencent.report_hourly", `{"level":"account","days":60}`},
-		{"the cash flow", "tencent.fund_daily", `{"days":60}`},
-		{"the cash flow of another platform", "oceanengine.fund_daily", `{"days":60}`},
-		{"the past of new accounts", "tencent.initialise", `{"days":60}`},
+		{"a report", "tulip.report_daily", `{"level":"account","days":60}`},
+		{"a report that leaves out the newest days", "tulip.report_daily", `{"level":"adgroup","days":60,"skip":50}`},
+		{"an hourly report", "tulip.report_hourly", `{"level":"account","days":60}`},
+		{"the cash flow", "tulip.fund_daily", `{"days":60}`},
+		{"the cash flow of another platform", "orchid.fund_daily", `{"days":60}`},
+		{"the past of new accounts", "tulip.initialise", `{"days":60}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -302,7 +301,7 @@ func oldestPulled(t *testing.T, handler, params string) day.Day {
 		return day.Of(pruneNow, zone).Add(-p.Days)
 	}
 	oldest := store.LastDay
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range invented.Both() {
 		for _, h := range pull.Handlers(platform, pull.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}) {
 			if h.Name != handler {
 				continue
@@ -324,12 +323,12 @@ func (p *pruning) dead(t *testing.T, taskID, account int64, at time.Time, healed
 	t.Helper()
 	d := day.Of(at, time.UTC)
 	p.insert(t, p.store.Data, "subtask_dead", map[string]any{
-		"run_id": task.FirstRunIDAt(at.Add(-time.Minute)), "account_id": account, "part": d.String(), "task_id": taskID, "media": "tencent", "attempt": 1,
+		"run_id": task.FirstRunIDAt(at.Add(-time.Minute)), "account_id": account, "part": d.String(), "task_id": taskID, "media": "tulip", "attempt": 1,
 		"error_class": "bug", "error_print": "", "error_text": "", "dead_at": store.At(at),
 	})
 	if healed {
 		p.insert(t, p.store.Data, "coverage", map[string]any{
-			"account_id": account, "report": "report_daily", "level": "account", "day": d, "media": "tencent", "state": "complete",
+			"account_id": account, "report": "report_daily", "level": "account", "day": d, "media": "tulip", "state": "complete",
 			"pulled_at": store.At(at.Add(time.Hour)), "complete_version": at.Add(time.Hour).UnixMicro(),
 		})
 	}
@@ -337,7 +336,7 @@ func (p *pruning) dead(t *testing.T, taskID, account int64, at time.Time, healed
 
 func (p *pruning) task(t *testing.T) (id int64) {
 	t.Helper()
-	_, err := p.store.SeedTasks(t.Context(), []store.NewTask{{Name: "t", Media: "tencent", Handler: "tencent.report_daily", Cron: "@daily", Lane: "normal", Scope: "all", Params: `{"level":"account"}`}})
+	_, err := p.store.SeedTasks(t.Context(), []store.NewTask{{Name: "t", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "normal", Scope: "all", Params: `{"level":"account"}`}})
 	require.NoError(t, err)
 	require.NoError(t, p.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 't'").Row().Scan(&id))
 	return id
@@ -374,7 +373,7 @@ func TestPrune_KeepsTheTicksOfTheLongestWindow(t *testing.T) {
 		at := pruneNow.AddDate(0, 0, -int(age))
 		run := task.FirstRunIDAt(at)
 		p.insert(t, p.store.Data, "run", map[string]any{
-			"id": run, "task_id": id, "task_name": "t", "media": "tencent", "handler": "h", "lane": "normal", "task_revision": age, "settings": "{}", "kind": "tick",
+			"id": run, "task_id": id, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": age, "settings": "{}", "kind": "tick",
 			"planned_at": store.At(at), "state": "succeeded", "epoch": 1, "created_at": store.At(at),
 		})
 		p.insert(t, p.store.Data, "tick", map[string]any{"task_id": id, "planned_at": store.At(at), "run_id": run, "made_at": store.At(at)})

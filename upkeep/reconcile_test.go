@@ -15,7 +15,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
 )
 
@@ -25,9 +25,9 @@ const yesterday = day.Day("2026-11-20")
 func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, runID int64, objects ...map[string]int64) {
 	t.Helper()
 	ctx := t.Context()
-	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tencent", Report: "report_daily", Level: level, Days: []day.Day{d}}, fmt.Sprint(runID, level), runID)
+	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tulip", Report: "report_daily", Level: level, Days: []day.Day{d}}, fmt.Sprint(runID, level), runID)
 	require.NoError(t, err)
-	w := store.ReportWrite{Claim: claim, Raw: store.RawTable{Name: "tencent_report_daily", Shape: store.DailyRows}, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
+	w := store.ReportWrite{Claim: claim, Raw: store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
 	for i, values := range objects {
 		row := store.ReportRow{Day: d, Object: fmt.Sprint(i), JSON: fmt.Sprint(values)}
 		if level == "account" {
@@ -45,9 +45,9 @@ func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, 
 func (f *filling) reconcile(t *testing.T, params string) int {
 	t.Helper()
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New()},
+		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
 	})...)
-	return run(t, r, upkeep.ReconcileName, "tencent", params).Rows
+	return run(t, r, upkeep.ReconcileName, "tulip", params).Rows
 }
 
 func (f *filling) differences(t *testing.T) []store.Difference {
@@ -149,7 +149,7 @@ func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
 	require.Empty(t, confirmed(), "the account level of 2 was not pulled again yet")
 	f.figures(t, 2, "account", yesterday, later, figures{"cost": 90_000, "clicks": 1})
 	require.Equal(t, 1, f.reconcile(t, `{"only_open":true}`))
-	require.Equal(t, map[string]int64{"tencent": 1}, confirmed())
+	require.Equal(t, map[string]int64{"tulip": 1}, confirmed())
 	rows := f.differences(t)
 	require.Equal(t, store.DifferenceMended, rows[0].State)
 	require.Equal(t, store.DifferenceOpen, rows[1].State)
@@ -179,7 +179,7 @@ func TestReconcile_RefusesWhatItCannotDo(t *testing.T) {
 	require.ErrorContains(t, err, "there is no media facebook")
 }
 
-// deeper is Tencent with one level more.
+// deeper is Tulip with one level more.
 type deeper struct{ media.Platform }
 
 func (d deeper) Reports() []media.Report {
@@ -204,9 +204,9 @@ func TestReconcile_OrdersTheAccountsLevelOnce(t *testing.T) {
 		f.figures(t, id, "lowest", yesterday, settled(yesterday, 9), figures{"clicks": 5})
 	}
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{deeper{tencent.New()}},
+		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{deeper{invented.New()}},
 	})...)
-	require.Equal(t, 3, run(t, r, upkeep.ReconcileName, "tencent", "").Rows)
+	require.Equal(t, 3, run(t, r, upkeep.ReconcileName, "tulip", "").Rows)
 	var got []string
 	for _, o := range f.ordered(t) {
 		for name, id := range f.tasks {

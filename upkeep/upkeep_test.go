@@ -15,8 +15,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/media"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
 )
 
@@ -25,7 +24,7 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 func setup(t *testing.T) (*store.Store, *media.Registry) {
 	t.Helper()
 	s := storetest.New(t)
-	handlers := upkeep.Handlers(upkeep.Deps{Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{tencent.New(), oceanengine.New()}})
+	handlers := upkeep.Handlers(upkeep.Deps{Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both()})
 	return s, media.NewRegistry(handlers...)
 }
 
@@ -58,18 +57,18 @@ func TestSummary_RebuildsWhatIsMarked(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := setup(t)
-	raw := store.RawTable{Name: "tencent_report_daily", Shape: store.DailyRows}
+	raw := store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}
 	require.NoError(t, s.EnsureRawTables(ctx, []store.RawTable{raw}))
-	claim, _, err := s.BeginPull(ctx, store.Scope{AccountID: 1, Media: "tencent", Report: "report_daily", Level: "account", Days: []day.Day{"2026-11-20"}}, "p", 1)
+	claim, _, err := s.BeginPull(ctx, store.Scope{AccountID: 1, Media: "tulip", Report: "report_daily", Level: "account", Days: []day.Day{"2026-11-20"}}, "p", 1)
 	require.NoError(t, err)
 	row := store.ReportRow{Day: "2026-11-20", JSON: "{}"}
 	row.Metrics.Set(metric.Index("cost"), 42)
 	_, err = s.WriteReport(ctx, store.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: []store.ReportRow{row}, Whole: true, DirtySummary: true})
 	require.NoError(t, err)
 
-	require.Zero(t, run(t, r, "system.summary", "oceanengine", "").Rows, "another platform's marks are not this part's")
-	require.Equal(t, 1, run(t, r, "system.summary", "tencent", "").Rows)
-	require.Zero(t, run(t, r, "system.summary", "tencent", "").Rows, "a mark is worked off once")
+	require.Zero(t, run(t, r, "system.summary", "orchid", "").Rows, "another platform's marks are not this part's")
+	require.Equal(t, 1, run(t, r, "system.summary", "tulip", "").Rows)
+	require.Zero(t, run(t, r, "system.summary", "tulip", "").Rows, "a mark is worked off once")
 	var cost int64
 	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT cost FROM summary_daily WHERE day = '2026-11-20' AND game = 'unassigned'").Row().Scan(&cost))
 	require.EqualValues(t, 42, cost)
@@ -81,10 +80,10 @@ func TestHandlers_RefuseWhatTheyCannotDo(t *testing.T) {
 	tables, _ := r.Get("system.tables")
 	require.ErrorContains(t, tables.Check(json.RawMessage(`{"keep_days":-1}`)), "params.keep_days: -1 is refused")
 	summary, _ := r.Get("system.summary")
-	require.ErrorContains(t, summary.Check(json.RawMessage(`{"media":"tencent"}`)), "params.media: there is no such field")
+	require.ErrorContains(t, summary.Check(json.RawMessage(`{"media":"tulip"}`)), "params.media: there is no such field")
 	_, err := summary.Parts(media.Plan{From: "2026-11-01", To: "2026-11-02"})
 	require.ErrorContains(t, err, "no days")
 	parts, err := summary.Parts(media.Plan{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"tencent", "oceanengine"}, parts)
+	require.Equal(t, []string{"tulip", "orchid"}, parts)
 }

@@ -12,7 +12,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/media/account"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 )
 
 func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
@@ -22,7 +22,7 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			id, at.UnixMicro(), field, before, store.At(at))
 	}
 	modified := func(l *life, id int64, at time.Time) {
-		l.exec(l.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, high_water, claimed_by, note) VALUES (?, 'adgroup', 'adgroup', ?, 'tencent', ?, '', '')",
+		l.exec(l.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, high_water, claimed_by, note) VALUES (?, 'adgroup', 'adgroup', ?, 'tulip', ?, '', '')",
 			id, day.Epoch, at.Unix())
 	}
 	weekAgo := time.Date(2026, 11, 14, 16, 0, 0, 0, time.UTC) // the first moment that counts, in China
@@ -189,7 +189,7 @@ func TestActivity_TheCutOfTheBatchesDoesNotShow(t *testing.T) {
 
 func TestActivity_RefusesParamsItCannotUse(t *testing.T) {
 	t.Parallel()
-	h := account.ActivityHandler(account.ActivityOptions{Platform: tencent.New(), Logger: slog.New(slog.DiscardHandler)})
+	h := account.ActivityHandler(account.ActivityOptions{Platform: invented.New(), Logger: slog.New(slog.DiscardHandler)})
 	for params, want := range map[string]string{
 		`{"days":0}`:                "params.days: 0 is refused: want 1 to 60",
 		`{"days":61}`:               "params.days: 61 is refused: want 1 to 60",

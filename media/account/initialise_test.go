@@ -11,14 +11,14 @@ import (
 	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/media/account"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 )
 
 // seed writes tasks as an installation has them, one of them switched off.
 func (l *life) seed() {
 	l.t.Helper()
 	task := func(name, handler, lane, scope, params string) store.NewTask {
-		return store.NewTask{Name: name, Media: "tencent", Handler: "tencent." + handler, Cron: "@daily", Lane: lane, Scope: scope, Params: params}
+		return store.NewTask{Name: name, Media: "tulip", Handler: "tulip." + handler, Cron: "@daily", Lane: lane, Scope: scope, Params: params}
 	}
 	_, err := l.store.SeedTasks(l.t.Context(), []store.NewTask{
 		task("changes", "adgroup", "normal", "active", `{"mode":"changes"}`),
@@ -36,7 +36,7 @@ func (l *life) seed() {
 func (l *life) initialise(params string) int {
 	l.t.Helper()
 	return l.run(account.InitialiseHandler(account.InitialiseOptions{
-		Platform: tencent.New(), Store: l.store, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler),
+		Platform: invented.New(), Store: l.store, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler),
 	}), params)
 }
 
@@ -59,7 +59,7 @@ func (l *life) orders() map[string][]order {
 	all := map[string][]order{}
 	for _, o := range open {
 		require.NoError(l.t, o.Malformed)
-		require.Equal(l.t, "tencent.initialise", o.Request.By)
+		require.Equal(l.t, "tulip.initialise", o.Request.By)
 		for _, n := range names {
 			if n.ID == o.TaskID {
 				all[n.Name] = append(all[n.Name], order{o.Request.From, o.Request.To, o.Request.Accounts})
@@ -84,7 +84,7 @@ func (l *life) end(state string) {
 	require.NoError(l.t, err)
 	for _, o := range open {
 		l.exec(l.store.Data, "INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
-			" VALUES (?, ?, 'x', 'tencent', 'x', 'offline', 1, '{}', 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, store.At(o.OrderedAt), state, store.At(o.OrderedAt))
+			" VALUES (?, ?, 'x', 'tulip', 'x', 'offline', 1, '{}', 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, store.At(o.OrderedAt), state, store.At(o.OrderedAt))
 	}
 }
 
@@ -159,24 +159,24 @@ func TestInitialise_LeavesOldAccountsAlone(t *testing.T) {
 	l := newLife(t)
 	l.seed()
 	// As it stands after the migration, or in a row that was written by hand.
-	l.exec(l.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (7, 'tencent', '7', ?)", l.login)
+	l.exec(l.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (7, 'tulip', '7', ?)", l.login)
 	l.present(7, "2026-11-21")
 	require.Zero(t, l.initialise(""))
 	require.Empty(t, l.orders())
 
 	id := l.account("1", china)
-	accounts, err := l.store.FillAccounts(t.Context(), "tencent", 0, 9)
+	accounts, err := l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
 	require.Len(t, accounts, 1, "what a new account lacks comes with its initialisation and not as holes")
 	l.exec(l.store.Config, "UPDATE media_account SET created_at = ? WHERE id = ?", store.At(time.Now().Add(-49*time.Hour)), id)
-	accounts, err = l.store.FillAccounts(t.Context(), "tencent", 0, 9)
+	accounts, err = l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
 	require.Len(t, accounts, 2, "but not for ever")
 }
 
 func TestInitialise_RefusesParamsItCannotUse(t *testing.T) {
 	t.Parallel()
-	h := account.InitialiseHandler(account.InitialiseOptions{Platform: tencent.New()})
+	h := account.InitialiseHandler(account.InitialiseOptions{Platform: invented.New()})
 	require.EqualError(t, h.Check(json.RawMessage(`{"days":0}`)), "params.days: 0 is refused: want 1 to 365")
 	require.EqualError(t, h.Check(json.RawMessage(`{"days":366}`)), "params.days: 366 is refused: want 1 to 365")
 }

@@ -16,7 +16,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/account"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 )
 
 // It is the evening of 2026-11-21 in China, and the afternoon in Los Angeles's 21st has not begun.
@@ -42,7 +42,7 @@ func newLife(t testing.TB) *life {
 func (l *life) addLogin(name string) int64 {
 	l.t.Helper()
 	id, err := l.store.PutLogin(context.Background(), store.Token{
-		Media: tencent.Name, AppID: "17", Login: name, AccessExpires: now.AddDate(0, 0, 1), RefreshExpires: now.AddDate(0, 1, 0),
+		Media: invented.Tulip, AppID: "17", Login: name, AccessExpires: now.AddDate(0, 0, 1), RefreshExpires: now.AddDate(0, 1, 0),
 	}, func(int64) (string, string, error) { return "a", "r", nil })
 	require.NoError(l.t, err)
 	return id
@@ -58,7 +58,7 @@ func (l *life) exec(db *store.DB, query string, args ...any) {
 
 func (l *life) account(externalID, zone string) int64 {
 	l.t.Helper()
-	ids, err := l.store.PutAccounts(context.Background(), tencent.Name, l.login, []store.Account{{ExternalID: externalID, Timezone: zone, Currency: "CNY"}})
+	ids, err := l.store.PutAccounts(context.Background(), invented.Tulip, l.login, []store.Account{{ExternalID: externalID, Timezone: zone, Currency: "CNY"}})
 	require.NoError(l.t, err)
 	return ids[externalID]
 }
@@ -67,14 +67,14 @@ func (l *life) account(externalID, zone string) int64 {
 func (l *life) figures(id int64, d day.Day, cost, impressions any) {
 	l.t.Helper()
 	l.exec(l.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, impressions, version, updated_at)"+
-		" VALUES (?, ?, 'account', '', 'tencent', 'CNY', 'Asia/Shanghai', ?, ?, 1, ?)", d, id, cost, impressions, store.At(now))
+		" VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'Asia/Shanghai', ?, ?, 1, ?)", d, id, cost, impressions, store.At(now))
 }
 
 // whole says in coverage that the days of an account's figures were pulled whole.
 func (l *life) whole(id int64, report, level string, days ...day.Day) {
 	l.t.Helper()
 	for _, d := range days {
-		l.exec(l.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, state, claimed_by, note) VALUES (?, ?, ?, ?, 'tencent', 1, 'complete', '', '')",
+		l.exec(l.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, state, claimed_by, note) VALUES (?, ?, ?, ?, 'tulip', 1, 'complete', '', '')",
 			id, report, level, d)
 	}
 }
@@ -90,7 +90,7 @@ func (l *life) tier(id int64) (tier, reason string) {
 func (l *life) activity(batch int) int {
 	l.t.Helper()
 	h := account.ActivityHandler(account.ActivityOptions{
-		Platform: tencent.New(), Store: l.store, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler), Batch: batch,
+		Platform: invented.New(), Store: l.store, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler), Batch: batch,
 	})
 	return l.run(h, "")
 }

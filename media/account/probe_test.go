@@ -16,7 +16,7 @@ import (
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/account"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/media/wire"
 )
 
@@ -50,7 +50,7 @@ func (c *cloud) ask(externalIDs ...string) (spending []string, err error) {
 }
 
 var figures = wire.Figures{
-	{Field: "cost", Metric: "cost"}, {Field: "view_count", Metric: "impressions"}, {Field: "reg_pv", Metric: "registrations"},
+	{Field: "cost", Metric: "cost"}, {Field: "views", Metric: "impressions"}, {Field: "signups", Metric: "registrations"},
 }
 
 func (c *cloud) askFields(fields []string) error {
@@ -58,7 +58,7 @@ func (c *cloud) askFields(fields []string) error {
 	defer c.mu.Unlock()
 	c.fields = fields
 	if slices.Contains(fields, c.retired) {
-		return &media.Error{Class: media.Bug, Code: "12009", Message: "unknown field", Field: c.retired}
+		return &media.Error{Class: media.Bug, Code: "4009", Message: "unknown field", Field: c.retired}
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (c *cloud) ForLogin(int64) media.CountingAPI       { return &api{} }
 
 // platform answers for one account a call.
 type platform struct {
-	tencent.Platform
+	invented.Platform
 	cloud *cloud
 }
 
@@ -402,7 +402,7 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 			require.Equal(t, media.Result{Rows: 1, Calls: 2 + c.calls}, result)
 			why, since, until := l.parked(id)
 			require.Equal(t, c.want, why)
-			left, err := l.store.FanOutAccounts(t.Context(), tencent.Name, nil, 0, 9)
+			left, err := l.store.FanOutAccounts(t.Context(), invented.Tulip, nil, 0, 9)
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Len(t, left, 1)
@@ -426,7 +426,7 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 
 func TestProbe_AsksForWhatTellsThatAnAccountIsAwake(t *testing.T) {
 	t.Parallel()
-	for retired, want := range map[string][]string{"": {"cost", "view_count"}, "reg_pv": {"cost", "view_count"}, "view_count": {"cost"}} {
+	for retired, want := range map[string][]string{"": {"cost", "views"}, "signups": {"cost", "views"}, "views": {"cost"}} {
 		t.Run(retired, func(t *testing.T) {
 			t.Parallel()
 			l, c := newLife(t), newCloud()

@@ -13,8 +13,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 )
 
 // pulled is a store whose rows were pulled by a program that did not know a figure: it stands in their JSON alone.
@@ -93,36 +92,36 @@ func (s pulled) column(table, column string) (values []string) {
 
 func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	t.Parallel()
-	s := newPulled(t, tencent.New())
+	s := newPulled(t, invented.New())
 	const d = day.Day("2026-11-20")
 	own := make([]any, len(report(t, "report_daily", "adgroup").Table.Columns))
 	own[6] = int64(70)
 	var has metric.Values
 	has.Set(metric.Index("registrations"), 70)
-	s.write(1, "report_daily", "account", d, store.ReportRow{JSON: `{"date":"2026-11-20","reg_pv":12}`})
+	s.write(1, "report_daily", "account", d, store.ReportRow{JSON: `{"date":"2026-11-20","signups":12}`})
 	s.write(2, "report_daily", "account", d, store.ReportRow{JSON: `{"date":"2026-11-20"}`})
 	s.write(1, "report_daily", "adgroup", d,
-		store.ReportRow{Object: "41", JSON: `{"reg_pv":"5"}`}, store.ReportRow{Object: "42", JSON: `{"reg_pv":0}`},
-		store.ReportRow{Object: "43", JSON: `{"reg_pv":null}`}, store.ReportRow{Object: "44", JSON: `{"reg_pv":7}`, Raw: own, Metrics: has})
-	s.write(1, "report_daily", "account", d.Add(1), store.ReportRow{JSON: `{"date":"2026-11-21","reg_pv":99}`})
-	s.write(1, "report_hourly", "adgroup", d, store.ReportRow{Object: "41", JSON: `{"hour":0,"reg_pv":3}`}, store.ReportRow{Object: "41", JSON: `{"hour":1,"reg_pv":3}`})
+		store.ReportRow{Object: "41", JSON: `{"signups":"5"}`}, store.ReportRow{Object: "42", JSON: `{"signups":0}`},
+		store.ReportRow{Object: "43", JSON: `{"signups":null}`}, store.ReportRow{Object: "44", JSON: `{"signups":7}`, Raw: own, Metrics: has})
+	s.write(1, "report_daily", "account", d.Add(1), store.ReportRow{JSON: `{"date":"2026-11-21","signups":99}`})
+	s.write(1, "report_hourly", "adgroup", d, store.ReportRow{Object: "41", JSON: `{"hour":0,"signups":3}`}, store.ReportRow{Object: "41", JSON: `{"hour":1,"signups":3}`})
 	past := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE report_daily SET updated_at = ?", store.At(past)).Error)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = NULL").Error)
 
 	require.Equal(t, []string{"2026-11-19 report_daily 0", "2026-11-19 report_hourly 0", "2026-11-20 report_daily 3", "2026-11-20 report_hourly 2"},
-		s.backfill("reg_pv", d.Add(-1)))
+		s.backfill("signups", d.Add(-1)))
 	want := []string{
 		"1 account : 12", "1 account : -", "1 adgroup 41: 5", "1 adgroup 42: 0", "1 adgroup 43: -", "1 adgroup 44: 70", "2 account : -",
 	}
 	require.ElementsMatch(t, want, s.column("report_daily", "registrations"), "what the JSON lacks stays NULL, what is there stays, and so do other days")
-	require.ElementsMatch(t, want, s.column("tencent_report_daily", "reg_pv"))
+	require.ElementsMatch(t, want, s.column("tulip_report_daily", "signups"))
 	require.Equal(t, []string{"1 adgroup 41: 3", "1 adgroup 41: 3"}, s.column("report_hourly", "registrations"))
 	var updated int
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM report_daily WHERE updated_at > ?", store.At(past)).Row().Scan(&updated))
 	require.Equal(t, 3, updated, "a warehouse loads what was filled, and no more")
 
-	days, err := s.DirtyDays(t.Context(), tencent.Name, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
+	days, err := s.DirtyDays(t.Context(), invented.Tulip, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
 	require.NoError(t, err)
 	require.Len(t, days, 1, "of the account whose figure changed, no other")
 	require.Equal(t, d, days[0].Day)
@@ -132,24 +131,24 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT SUM(registrations) FROM summary_daily").Row().Scan(&registrations))
 	require.EqualValues(t, 12, registrations)
 
-	require.Equal(t, []string{"2026-11-20 report_daily 0", "2026-11-20 report_hourly 0"}, s.backfill("reg_pv", d), "a second time changes nothing")
-	days, err = s.DirtyDays(t.Context(), tencent.Name, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
+	require.Equal(t, []string{"2026-11-20 report_daily 0", "2026-11-20 report_hourly 0"}, s.backfill("signups", d), "a second time changes nothing")
+	days, err = s.DirtyDays(t.Context(), invented.Tulip, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
 	require.NoError(t, err)
 	require.Empty(t, days)
 }
 
 func TestBackfill_GoesThroughMoreRowsThanABatch(t *testing.T) {
 	t.Parallel()
-	s := newPulled(t, tencent.New())
+	s := newPulled(t, invented.New())
 	const d = day.Day("2026-11-20")
 	var daily, hourly []store.ReportRow
 	for i := range 1100 {
-		daily = append(daily, store.ReportRow{Object: fmt.Sprint(5000 + i), JSON: fmt.Sprintf(`{"reg_pv":%d}`, i%7)})
-		hourly = append(hourly, store.ReportRow{Object: fmt.Sprint(5000 + i/24), JSON: `{"reg_pv":1}`})
+		daily = append(daily, store.ReportRow{Object: fmt.Sprint(5000 + i), JSON: fmt.Sprintf(`{"signups":%d}`, i%7)})
+		hourly = append(hourly, store.ReportRow{Object: fmt.Sprint(5000 + i/24), JSON: `{"signups":1}`})
 	}
 	s.write(1, "report_daily", "creative", d, daily...)
 	s.write(1, "report_hourly", "creative", d, hourly...)
-	require.Equal(t, []string{"2026-11-20 report_daily 1100", "2026-11-20 report_hourly 1100"}, s.backfill("reg_pv", d))
+	require.Equal(t, []string{"2026-11-20 report_daily 1100", "2026-11-20 report_hourly 1100"}, s.backfill("signups", d))
 	for i, value := range s.column("report_daily", "registrations") {
 		require.Equal(t, fmt.Sprintf("1 creative %d: %d", 5000+i, i%7), value)
 	}
@@ -157,24 +156,24 @@ func TestBackfill_GoesThroughMoreRowsThanABatch(t *testing.T) {
 
 func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
 	t.Parallel()
-	s := newPulled(t, oceanengine.New())
+	s := newPulled(t, invented.NewOrchid())
 	const d = day.Day("2026-11-20")
-	s.write(1, "report_daily", "campaign", d, store.ReportRow{Object: "7", JSON: `{"dimensions":{},"metrics":{"attribution_game_in_app_ltv_1day":"12.30"}}`})
-	s.backfill("attribution_game_in_app_ltv_1day", d)
-	require.Equal(t, []string{"1 campaign 7: 1230"}, s.column("oceanengine_report_daily", "attribution_game_in_app_ltv_1day_fen"))
+	s.write(1, "report_daily", "campaign", d, store.ReportRow{Object: "7", JSON: `{"id":"7","figures":{"paid_1d":"12.30"}}`})
+	s.backfill("paid_1d", d)
+	require.Equal(t, []string{"1 campaign 7: 1230"}, s.column("orchid_report_daily", "paid_1d_fen"))
 	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
 }
 
 func TestBackfill_RefusesWhatHasNoColumnAndPassesWhatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	s := newPulled(t, tencent.New())
-	err := field.Backfill(t.Context(), s.Store, s.platform, "order_pv", "2026-11-20", "2026-11-20", func(field.Filled) { t.Error("nothing is done") })
-	require.ErrorContains(t, err, `field "order_pv" is refused: want a figure of the package of tencent: one of activated_count, `)
+	s := newPulled(t, invented.New())
+	err := field.Backfill(t.Context(), s.Store, s.platform, "orders", "2026-11-20", "2026-11-20", func(field.Filled) { t.Error("nothing is done") })
+	require.ErrorContains(t, err, `field "orders" is refused: want a figure of the package of tulip: one of activations, `)
 
-	s.write(1, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"reg_pv":"twelve"}`})
-	s.write(2, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"reg_pv":12}`})
+	s.write(1, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"signups":"twelve"}`})
+	s.write(2, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"signups":12}`})
 	unusable := 0
-	err = field.Backfill(t.Context(), s.Store, s.platform, "reg_pv", "2026-11-20", "2026-11-20", func(f field.Filled) { unusable += f.Unusable })
+	err = field.Backfill(t.Context(), s.Store, s.platform, "signups", "2026-11-20", "2026-11-20", func(f field.Filled) { unusable += f.Unusable })
 	require.NoError(t, err)
 	require.Equal(t, 1, unusable)
 	require.Equal(t, []string{"1 account : -", "2 account : 12"}, s.column("report_daily", "registrations"), "one value costs no other")

@@ -18,10 +18,10 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 )
 
-// bench is a keeper of Tencent's fields.
+// bench is a keeper of Tulip's fields.
 type bench struct {
 	t      *testing.T
 	store  *store.Store
@@ -33,7 +33,7 @@ func setup(t *testing.T, s *store.Store) *bench {
 	t.Helper()
 	b := &bench{t: t, store: s}
 	b.keeper = field.New(field.Options{
-		Platform: tencent.New(), Store: s, Clock: clock.System{}, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+		Platform: invented.New(), Store: s, Clock: clock.System{}, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
 	})
 	return b
 }
@@ -41,12 +41,12 @@ func setup(t *testing.T, s *store.Store) *bench {
 // put writes a row. A field that it asks for needs no trial.
 func (b *bench) put(report, level, name string, state store.FieldState) {
 	b.t.Helper()
-	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: state, Accepted: state == store.FieldAsked}))
+	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", store.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: state, Accepted: state == store.FieldAsked}))
 }
 
 func report(t *testing.T, name, level string) media.Report {
 	t.Helper()
-	for _, r := range tencent.New().Reports() {
+	for _, r := range invented.New().Reports() {
 		if r.Name == name && r.Level == level {
 			return r
 		}
@@ -75,11 +75,11 @@ type platform struct {
 }
 
 func (p *platform) do(r media.Report, q media.ReportQuery) error {
-	fields := q.Fields([]string{"cost", "view_count", "reg_pv"})
+	fields := q.Fields([]string{"cost", "views", "signups"})
 	p.asked = append(p.asked, fields)
 	for _, name := range p.refuses {
 		if slices.Contains(fields, name) {
-			return &media.Error{Class: media.Bug, Code: "12009", Message: "unknown field " + name, Field: name}
+			return &media.Error{Class: media.Bug, Code: "4009", Message: "unknown field " + name, Field: name}
 		}
 	}
 	for range p.pages {
@@ -93,21 +93,21 @@ func (p *platform) do(r media.Report, q media.ReportQuery) error {
 func TestAsk_TheMostParticularRowHolds(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("", "", "order_pv", store.FieldAsked)
-	b.put("", "", "reg_pv", store.FieldOff)
-	b.put("", "account", "reg_pv", store.FieldAsked)
-	b.put("report_daily", "", "order_pv", store.FieldOff)
-	b.put("report_daily", "adgroup", "order_pv", store.FieldRetired)
-	b.put("report_daily", "adgroup", "view_count", store.FieldRetired)
+	b.put("", "", "orders", store.FieldAsked)
+	b.put("", "", "signups", store.FieldOff)
+	b.put("", "account", "signups", store.FieldAsked)
+	b.put("report_daily", "", "orders", store.FieldOff)
+	b.put("report_daily", "adgroup", "orders", store.FieldRetired)
+	b.put("report_daily", "adgroup", "views", store.FieldRetired)
 	for _, c := range []struct {
 		report, level  string
 		extra, without []string
 	}{
-		{"report_hourly", "adgroup", []string{"order_pv"}, []string{"reg_pv"}},
-		{"report_hourly", "account", []string{"order_pv"}, nil},
+		{"report_hourly", "adgroup", []string{"orders"}, []string{"signups"}},
+		{"report_hourly", "account", []string{"orders"}, nil},
 		{"report_daily", "account", nil, nil},
-		{"report_daily", "creative", nil, []string{"reg_pv"}},
-		{"report_daily", "adgroup", nil, []string{"reg_pv", "view_count"}},
+		{"report_daily", "creative", nil, []string{"signups"}},
+		{"report_daily", "adgroup", nil, []string{"signups", "views"}},
 	} {
 		extra, without := b.asked(c.report, c.level)
 		require.Equal(t, c.extra, extra, "%s %s", c.report, c.level)
@@ -118,31 +118,31 @@ func TestAsk_TheMostParticularRowHolds(t *testing.T) {
 func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("", "", "order_pv", store.FieldAsked)
-	p := &platform{refuses: []string{"order_pv", "reg_pv"}}
+	b.put("", "", "orders", store.FieldAsked)
+	p := &platform{refuses: []string{"orders", "signups"}}
 	daily := report(t, "report_daily", "adgroup")
 	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
-	require.Equal(t, [][]string{{"cost", "view_count", "reg_pv", "order_pv"}, {"cost", "view_count", "reg_pv"}, {"cost", "view_count"}}, p.asked)
+	require.Equal(t, [][]string{{"cost", "views", "signups", "orders"}, {"cost", "views", "signups"}, {"cost", "views"}}, p.asked)
 
 	p.asked = nil
 	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
-	require.Equal(t, [][]string{{"cost", "view_count"}}, p.asked, "it is not asked for in vain again")
+	require.Equal(t, [][]string{{"cost", "views"}}, p.asked, "it is not asked for in vain again")
 	require.Equal(t, 2, strings.Count(b.log.String(), "level=ERROR"), b.log.String())
-	require.Contains(t, b.log.String(), `report=report_daily level=adgroup field=reg_pv err="bug error 12009: unknown field reg_pv"`)
-	rows, err := b.store.ReportFields(t.Context(), tencent.Name)
+	require.Contains(t, b.log.String(), `report=report_daily level=adgroup field=signups err="bug error 4009: unknown field signups"`)
+	rows, err := b.store.ReportFields(t.Context(), invented.Tulip)
 	require.NoError(t, err)
-	require.Equal(t, []string{"order_pv", "order_pv", "reg_pv"}, []string{rows[0].Field, rows[1].Field, rows[2].Field})
-	require.Equal(t, []string{"report_daily", "adgroup", "retired", "bug error 12009: unknown field reg_pv"},
+	require.Equal(t, []string{"orders", "orders", "signups"}, []string{rows[0].Field, rows[1].Field, rows[2].Field})
+	require.Equal(t, []string{"report_daily", "adgroup", "retired", "bug error 4009: unknown field signups"},
 		[]string{rows[2].Report, rows[2].Level, string(rows[2].State), rows[2].Reason})
 
 	// Another process that has read the rows before meets the same, and says nothing.
 	other := setup(t, b.store)
-	other.put("", "", "reg_pv", store.FieldAsked)
+	other.put("", "", "signups", store.FieldAsked)
 	other.asked("report_daily", "adgroup")
-	first, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: tencent.Name, Report: "report_daily", Level: "adgroup", Field: "reg_pv"})
+	first, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: invented.Tulip, Report: "report_daily", Level: "adgroup", Field: "signups"})
 	require.NoError(t, err)
 	require.True(t, first)
-	p.refuses = []string{"reg_pv"}
+	p.refuses = []string{"signups"}
 	require.NoError(t, other.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
 	require.Empty(t, other.log.String())
 }
@@ -151,8 +151,8 @@ func TestAsk_RetiresNothingWhenTheRestIsRefusedToo(t *testing.T) {
 	t.Parallel()
 	refusal := &media.Error{Class: media.Bug, Code: "40000", Message: "no such advertiser"}
 	for name, p := range map[string]*platform{
-		"for another reason":          {refuses: []string{"reg_pv"}, then: refusal},
-		"for what the report needs":   {refuses: []string{"reg_pv", "cost"}},
+		"for another reason":          {refuses: []string{"signups"}, then: refusal},
+		"for what the report needs":   {refuses: []string{"signups", "cost"}},
 		"at once, for another reason": {then: refusal},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 			t.Parallel()
 			b := setup(t, storetest.New(t))
 			ctx, cancel := context.WithCancel(t.Context())
-			p := &platform{refuses: []string{"reg_pv", "view_count"}, then: then}
+			p := &platform{refuses: []string{"signups", "views"}, then: then}
 			err := b.keeper.Ask(ctx, report(t, "report_daily", "account"), media.ReportQuery{}, func(r media.Report, q media.ReportQuery) error {
 				err := p.do(r, q)
 				if errors.Is(err, then) {
@@ -198,7 +198,7 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 			require.ErrorIs(t, err, then)
 			require.Len(t, p.asked, 3)
 			_, without := b.asked("report_daily", "account")
-			require.Equal(t, []string{"reg_pv", "view_count"}, without)
+			require.Equal(t, []string{"signups", "views"}, without)
 		})
 	}
 }
@@ -207,14 +207,14 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 func TestAsk_RemembersRefusalsOfAPullWhoseLaterPageIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	p := &platform{refuses: []string{"reg_pv"}, pages: 1, then: &media.Error{Class: media.Bug, Code: "40000", Message: "no such page"}}
+	p := &platform{refuses: []string{"signups"}, pages: 1, then: &media.Error{Class: media.Bug, Code: "40000", Message: "no such page"}}
 	daily := report(t, "report_daily", "account")
 	daily.Page = func(context.Context, media.API, media.ReportQuery, string) (media.Page, error) {
 		return media.Page{}, nil
 	}
 	require.ErrorIs(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do), p.then)
 	_, without := b.asked("report_daily", "account")
-	require.Equal(t, []string{"reg_pv"}, without)
+	require.Equal(t, []string{"signups"}, without)
 }
 
 func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
@@ -223,13 +223,13 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		b := setup(t, storetest.NewSQLite(t))
 		extra, _ := b.asked("report_daily", "account")
 		require.Empty(t, extra)
-		b.put("", "", "order_pv", store.FieldAsked)
+		b.put("", "", "orders", store.FieldAsked)
 		time.Sleep(29 * time.Second)
 		extra, _ = b.asked("report_daily", "account")
 		require.Empty(t, extra, "no query for each subtask")
 		time.Sleep(time.Second)
 		extra, _ = b.asked("report_daily", "account")
-		require.Equal(t, []string{"order_pv"}, extra)
+		require.Equal(t, []string{"orders"}, extra)
 
 		rename := func(from, to string) {
 			require.NoError(t, b.store.Config.Writer(t.Context()).Exec("ALTER TABLE "+from+" RENAME TO "+to).Error)
@@ -237,13 +237,13 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		rename("report_field", "away")
 		time.Sleep(time.Minute)
 		extra, _ = b.asked("report_daily", "account")
-		require.Equal(t, []string{"order_pv"}, extra, "what was read last holds while the table cannot be read")
+		require.Equal(t, []string{"orders"}, extra, "what was read last holds while the table cannot be read")
 		require.Contains(t, b.log.String(), "cannot read report_field")
 		fresh := setup(t, b.store)
 		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{}, func(media.Report, media.ReportQuery) error { return errors.New("asked") })
 		require.ErrorContains(t, err, "report_field", "without any rows nobody knows what to ask for")
 		rename("away", "report_field")
-		b.put("", "", "order_pv", store.FieldOff)
+		b.put("", "", "orders", store.FieldOff)
 		time.Sleep(5 * time.Second)
 		extra, _ = b.asked("report_daily", "account")
 		require.Empty(t, extra)
@@ -255,13 +255,13 @@ func TestAsk_NamesRowsThatCannotBeUsed(t *testing.T) {
 	b := setup(t, storetest.New(t))
 	for _, row := range []string{
 		"'', '', 'date', 'off'", "'', '', 'cost', 'off'", "'', '', 'a b', 'asked'", "'', '', 'x', 'maybe'",
-		"'report_weekly', '', 'y', 'asked'", "'report_daily', 'site', 'z', 'asked'", "'', '', 'order_pv', 'asked'",
+		"'report_weekly', '', 'y', 'asked'", "'report_daily', 'site', 'z', 'asked'", "'', '', 'orders', 'asked'",
 	} {
-		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO report_field (media, report, level, field, state) VALUES ('tencent', "+row+")").Error)
+		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO report_field (media, report, level, field, state) VALUES ('tulip', "+row+")").Error)
 	}
-	require.NoError(t, b.store.AcceptReportField(t.Context(), store.ReportField{Media: tencent.Name, Field: "order_pv"}))
+	require.NoError(t, b.store.AcceptReportField(t.Context(), store.ReportField{Media: invented.Tulip, Field: "orders"}))
 	extra, without := b.asked("report_daily", "account")
-	require.Equal(t, []string{"order_pv"}, extra)
+	require.Equal(t, []string{"orders"}, extra)
 	require.Empty(t, without)
 	for _, why := range []string{
 		`field \"date\" is refused: want a field that report_daily can do without`, `field \"cost\" is refused`, `field \"a b\" is refused`,

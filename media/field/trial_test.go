@@ -17,7 +17,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 )
 
 // reports is a platform's API that answers reports without any rows, and counts how often each is asked for a field.
@@ -33,14 +33,14 @@ type reports struct {
 }
 
 func (r *reports) Account() media.Account {
-	return media.Account{ID: 7, Media: tencent.Name, ExternalID: "9001", Zone: time.UTC}
+	return media.Account{ID: 7, Media: invented.Tulip, ExternalID: "9001", Zone: time.UTC}
 }
 
 func (r *reports) Get(ctx context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	report := strings.TrimSuffix(endpoint, "/get") + " " + query.Get("level")
+	report := endpoint + " " + query.Get("level")
 	var asked []string
 	if err := json.Unmarshal([]byte(query.Get("fields")), &asked); err != nil {
 		return nil, err
@@ -68,22 +68,22 @@ func (r *reports) times() int {
 
 // unknown is a platform's refusal of a field, with its name.
 func unknown(name string) error {
-	return &media.Error{Class: media.Bug, Code: "12009", Message: "An unknown field is requested. " + name}
+	return &media.Error{Class: media.Bug, Code: "4009", Message: "An unknown field is requested. " + name}
 }
 
 // add puts a row as the API does.
 func (b *bench) add(report, level, name string) {
 	b.t.Helper()
-	have, err := b.store.ReportFields(b.t.Context(), tencent.Name)
+	have, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
 	require.NoError(b.t, err)
-	row, more := field.Rows(tencent.New(), have, store.ReportField{Media: tencent.Name, Report: report, Level: level, Field: name, State: store.FieldAsked, ChangedBy: "otto"})
+	row, more := field.Rows(invented.New(), have, store.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: store.FieldAsked, ChangedBy: "otto"})
 	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", row, more...))
 }
 
 // states are the rows of a field as "report/level: state".
 func (b *bench) states(name string) (states []string) {
 	b.t.Helper()
-	rows, err := b.store.ReportFields(b.t.Context(), tencent.Name)
+	rows, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
 	require.NoError(b.t, err)
 	for _, r := range rows {
 		if r.Field != name {
@@ -100,7 +100,7 @@ func (b *bench) states(name string) (states []string) {
 
 func (b *bench) row(name string) store.ReportField {
 	b.t.Helper()
-	rows, err := b.store.ReportFields(b.t.Context(), tencent.Name)
+	rows, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
 	require.NoError(b.t, err)
 	return rows[slices.IndexFunc(rows, func(r store.ReportField) bool { return r.Field == name })]
 }
@@ -131,7 +131,7 @@ func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 	require.Equal(t, 1, api.times())
 	refused := b.row("invented")
 	require.Equal(t, []string{"/: refused"}, b.states("invented"))
-	require.Equal(t, "report_daily at level account, account 9001: bug error 12009: An unknown field is requested. invented", refused.Reason)
+	require.Equal(t, "report_daily at level account, account 9001: bug error 4009: An unknown field is requested. invented", refused.Reason)
 	require.Equal(t, "adsync", refused.ChangedBy)
 	for _, process := range processes {
 		process.keeper.Try(t.Context(), api)
@@ -153,20 +153,20 @@ func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 func TestTry_EachReportOfTheRowIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("report_daily", "creative", "order_pv", store.FieldOff)
-	api := &reports{field: "order_pv"}
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: tencent.Name, Report: "report_hourly", Field: "order_pv", State: store.FieldAsked}))
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: tencent.Name, Level: "account", Report: "report_daily", Field: "order_pv", State: store.FieldAsked}))
+	b.put("report_daily", "creative", "orders", store.FieldOff)
+	api := &reports{field: "orders"}
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: invented.Tulip, Report: "report_hourly", Field: "orders", State: store.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: invented.Tulip, Level: "account", Report: "report_daily", Field: "orders", State: store.FieldAsked}))
 	api.answer = func(report string, with bool) error {
-		if with && strings.HasSuffix(report, "REPORT_LEVEL_ADGROUP") {
-			return unknown("order_pv")
+		if with && strings.HasSuffix(report, " adgroup") {
+			return unknown("orders")
 		}
 		return nil
 	}
 	for range 2 {
 		b.keeper.Try(t.Context(), api)
 	}
-	require.Equal(t, []string{"report_daily/account: asked", "report_daily/creative: off", "report_hourly/: asked", "report_hourly/adgroup: refused"}, b.states("order_pv"))
+	require.Equal(t, []string{"report_daily/account: asked", "report_daily/creative: off", "report_hourly/: asked", "report_hourly/adgroup: refused"}, b.states("orders"))
 	require.Equal(t, 1+3, api.times())
 	b.keeper.Try(t.Context(), api)
 	require.Equal(t, 1+3, api.times())
@@ -205,14 +205,14 @@ func TestTry_WhatPassesIsNoRefusal(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := setup(t, storetest.NewSQLite(t))
-				b.add("report_daily", "account", "order_pv")
-				api := &reports{field: "order_pv", answer: answer}
+				b.add("report_daily", "account", "orders")
+				api := &reports{field: "orders", answer: answer}
 				for range 3 {
 					b.keeper.Try(t.Context(), api)
 				}
 				require.Equal(t, 1, api.times(), "it rests")
-				require.Equal(t, []string{"report_daily/account: trying"}, b.states("order_pv"))
-				require.Contains(t, b.row("order_pv").TrialNote, "report_daily at level account, account 9001: ")
+				require.Equal(t, []string{"report_daily/account: trying"}, b.states("orders"))
+				require.Contains(t, b.row("orders").TrialNote, "report_daily at level account, account 9001: ")
 				require.Empty(t, b.log.String())
 			})
 		})
@@ -223,8 +223,8 @@ func TestTry_WhatPassesIsNoRefusal(t *testing.T) {
 func TestTry_ARefusalWithoutANameIsAskedAgainWithoutTheField(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.add("", "", "order_pv")
-	api := &reports{field: "order_pv", answer: func(_ string, with bool) error {
+	b.add("", "", "orders")
+	api := &reports{field: "orders", answer: func(_ string, with bool) error {
 		if with {
 			return &media.Error{Class: media.Invalid, Code: "40000", Message: "illegal parameters"}
 		}
@@ -232,17 +232,17 @@ func TestTry_ARefusalWithoutANameIsAskedAgainWithoutTheField(t *testing.T) {
 	}}
 	b.keeper.Try(t.Context(), api)
 	require.Equal(t, 1, api.times())
-	require.Equal(t, []string{"/: refused"}, b.states("order_pv"))
-	require.Contains(t, b.row("order_pv").Reason, "illegal parameters")
+	require.Equal(t, []string{"/: refused"}, b.states("orders"))
+	require.Contains(t, b.row("orders").Reason, "illegal parameters")
 }
 
 // Another field that the platform has taken away, and that no pull has met yet, keeps no field from being tried.
 func TestTry_OtherFieldsThatAreGoneAreLeftOut(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.add("report_daily", "account", "order_pv")
-	gone := map[int]string{1: "reg_pv", 2: "view_count"}
-	api := &reports{field: "order_pv"}
+	b.add("report_daily", "account", "orders")
+	gone := map[int]string{1: "signups", 2: "views"}
+	api := &reports{field: "orders"}
 	api.answer = func(string, bool) error {
 		if name := gone[api.times()]; name != "" {
 			return unknown(name)
@@ -251,31 +251,31 @@ func TestTry_OtherFieldsThatAreGoneAreLeftOut(t *testing.T) {
 	}
 	b.keeper.Try(t.Context(), api)
 	require.Equal(t, 3, api.times())
-	require.Equal(t, []string{"report_daily/account: asked"}, b.states("order_pv"))
+	require.Equal(t, []string{"report_daily/account: asked"}, b.states("orders"))
 }
 
 // A process that dies in the middle of a trial, or is told to stop, costs the field nothing but time.
 func TestTry_IsTakenUpAgainAfterAProcessHasDied(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.add("", "", "order_pv")
-	died, err := b.store.ClaimFieldTrial(t.Context(), b.row("order_pv"), 2*time.Minute)
+	b.add("", "", "orders")
+	died, err := b.store.ClaimFieldTrial(t.Context(), b.row("orders"), 2*time.Minute)
 	require.NoError(t, err)
 	require.True(t, died)
-	api := &reports{field: "order_pv"}
+	api := &reports{field: "orders"}
 	b.keeper.Try(t.Context(), api)
 	require.Zero(t, api.times(), "the claim holds")
-	b.passTrial("order_pv")
+	b.passTrial("orders")
 
 	ended, cancel := context.WithCancel(t.Context())
 	other := setup(t, b.store)
-	other.keeper.Try(ended, &reports{field: "order_pv", answer: func(string, bool) error { cancel(); return context.Canceled }})
-	require.Equal(t, []string{"/: trying"}, b.states("order_pv"))
-	require.Contains(t, b.row("order_pv").TrialNote, "context canceled")
-	b.passTrial("order_pv")
+	other.keeper.Try(ended, &reports{field: "orders", answer: func(string, bool) error { cancel(); return context.Canceled }})
+	require.Equal(t, []string{"/: trying"}, b.states("orders"))
+	require.Contains(t, b.row("orders").TrialNote, "context canceled")
+	b.passTrial("orders")
 
 	setup(t, b.store).keeper.Try(t.Context(), api)
-	require.Equal(t, []string{"/: asked"}, b.states("order_pv"))
+	require.Equal(t, []string{"/: asked"}, b.states("orders"))
 }
 
 // passTrial has the time pass for which a field is not tried.
@@ -289,16 +289,16 @@ func (b *bench) passTrial(name string) {
 // What somebody has dropped while it was tried stays away.
 func TestTry_WhatWasDroppedMeanwhileStaysAway(t *testing.T) {
 	t.Parallel()
-	for name, err := range map[string]error{"accepted": nil, "refused": unknown("order_pv")} {
+	for name, err := range map[string]error{"accepted": nil, "refused": unknown("orders")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, storetest.New(t))
-			b.add("", "", "order_pv")
-			b.keeper.Try(t.Context(), &reports{field: "order_pv", answer: func(string, bool) error {
-				b.put("", "", "order_pv", store.FieldOff)
+			b.add("", "", "orders")
+			b.keeper.Try(t.Context(), &reports{field: "orders", answer: func(string, bool) error {
+				b.put("", "", "orders", store.FieldOff)
 				return err
 			}})
-			require.Equal(t, []string{"/: off"}, b.states("order_pv"))
+			require.Equal(t, []string{"/: off"}, b.states("orders"))
 		})
 	}
 }
@@ -307,22 +307,22 @@ func TestTry_WhatWasDroppedMeanwhileStaysAway(t *testing.T) {
 func TestRows_KeepWhatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("report_daily", "adgroup", "reg_pv", store.FieldRetired)
-	b.add("", "", "reg_pv")
-	require.Equal(t, []string{"/: asked", "report_daily/adgroup: trying"}, b.states("reg_pv"))
+	b.put("report_daily", "adgroup", "signups", store.FieldRetired)
+	b.add("", "", "signups")
+	require.Equal(t, []string{"/: asked", "report_daily/adgroup: trying"}, b.states("signups"))
 	_, without := b.asked("report_hourly", "adgroup")
 	require.Empty(t, without)
 	_, without = b.asked("report_daily", "adgroup")
-	require.Equal(t, []string{"reg_pv"}, without)
-	api := &reports{field: "reg_pv"}
+	require.Equal(t, []string{"signups"}, without)
+	api := &reports{field: "signups"}
 	b.keeper.Try(t.Context(), api)
 	require.Equal(t, 1, api.times())
-	require.Equal(t, []string{"/: asked", "report_daily/adgroup: asked"}, b.states("reg_pv"))
+	require.Equal(t, []string{"/: asked", "report_daily/adgroup: asked"}, b.states("signups"))
 
-	b.put("", "", "reg_pv", store.FieldOff)
-	b.add("report_daily", "", "reg_pv")
-	require.Equal(t, []string{"/: off", "report_daily/: trying"}, b.states("reg_pv"))
-	b.put("", "", "order_pv", store.FieldAsked)
-	b.add("", "", "order_pv")
-	require.Equal(t, []string{"/: asked"}, b.states("order_pv"))
+	b.put("", "", "signups", store.FieldOff)
+	b.add("report_daily", "", "signups")
+	require.Equal(t, []string{"/: off", "report_daily/: trying"}, b.states("signups"))
+	b.put("", "", "orders", store.FieldAsked)
+	b.add("", "", "orders")
+	require.Equal(t, []string{"/: asked"}, b.states("orders"))
 }

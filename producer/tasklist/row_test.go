@@ -12,11 +12,11 @@ import (
 	"adsync/media"
 )
 
-var someLanes = []store.Lane{{Media: "*", Name: "normal", PoolSize: 1}, {Media: "tencent", Name: "own", PoolSize: 1, Partitions: 3}}
+var someLanes = []store.Lane{{Media: "*", Name: "normal", PoolSize: 1}, {Media: "tulip", Name: "own", PoolSize: 1, Partitions: 3}}
 
 func goodRow() store.TaskRow {
 	return store.TaskRow{
-		ID: 1, Name: "daily", Media: "tencent", Handler: "tencent.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Lane: "normal", Scope: "active,inactive",
+		ID: 1, Name: "daily", Media: "tulip", Handler: "tulip.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Lane: "normal", Scope: "active,inactive",
 		Params: `{"level":"account"}`, Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "all", CatchUpWindow: "3600",
 		CatchUpOrder: "newest_first", CatchUpSpread: "30", Concurrency: "serial", ExclusiveMax: "60", FanOutRate: "100", Enabled: "1", Revision: "4",
 	}
@@ -29,10 +29,10 @@ type reportParams struct {
 func handlers() *media.Registry {
 	return media.NewRegistry(
 		media.Handler{
-			Name: "tencent.report", Target: media.Accounts,
+			Name: "tulip.report", Target: media.Accounts,
 			Check: func(raw json.RawMessage) error { return media.CheckParams(raw, &reportParams{}) },
 		},
-		media.Handler{Name: "tencent.token", Target: media.Logins},
+		media.Handler{Name: "tulip.token", Target: media.Logins},
 		media.Handler{Name: "system.tidy", Target: media.Once},
 	)
 }
@@ -42,7 +42,7 @@ func TestReadTask(t *testing.T) {
 	got, errs := readTask(goodRow(), handlers(), someLanes)
 	require.Empty(t, errs)
 	require.Equal(t, task.Task{
-		ID: 1, Name: "daily", Media: "tencent", Handler: "tencent.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Enabled: true, Revision: 4,
+		ID: 1, Name: "daily", Media: "tulip", Handler: "tulip.report", Cron: "0 2 * * *", Timezone: "Asia/Shanghai", Enabled: true, Revision: 4,
 		Settings: task.Settings{
 			Lane: "normal", Scope: "active,inactive", Params: []byte(`{"level":"account"}`), Timeout: 5 * time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
 			Overlap: task.OverlapSkip, CatchUp: task.CatchUpAll, CatchUpWindow: time.Hour,
@@ -63,12 +63,12 @@ func TestReadTask_Refuses(t *testing.T) {
 	}{
 		{"a garbage cron", func(r *store.TaskRow) { r.Cron = "garbage" }, "cron", "five fields"},
 		{"a garbage zone", func(r *store.TaskRow) { r.Timezone = "Asia/Shangai" }, "timezone", "IANA"},
-		{"an unknown handler", func(r *store.TaskRow) { r.Handler = "tencent.reprot" }, "handler", "tencent.report"},
+		{"an unknown handler", func(r *store.TaskRow) { r.Handler = "tulip.reprot" }, "handler", "tulip.report"},
 		{"another platform's handler", func(r *store.TaskRow) { r.Media = "system" }, "handler", "of the media system"},
-		{"an unknown media", func(r *store.TaskRow) { r.Media = "myspace" }, "media", "system, tencent"},
+		{"an unknown media", func(r *store.TaskRow) { r.Media = "myspace" }, "media", "system, tulip"},
 		{"params that are no JSON", func(r *store.TaskRow) { r.Params = "{" }, "params", "JSON"},
 		{"params that the handler refuses", func(r *store.TaskRow) { r.Params = `{"lvl":1}` }, "params", "there is no such field"},
-		{"params for a handler that takes none", func(r *store.TaskRow) { r.Handler = "tencent.token" }, "params", "takes none"},
+		{"params for a handler that takes none", func(r *store.TaskRow) { r.Handler = "tulip.token" }, "params", "takes none"},
 		{"a lane that no topic can be named by", func(r *store.TaskRow) { r.Lane = "Äh!" }, "lane", "lower-case"},
 		{"a lane without a row", func(r *store.TaskRow) { r.Lane = "urgent" }, "lane", "has a row for"},
 		{"an unknown tier", func(r *store.TaskRow) { r.Scope = "active, inactive" }, "scope", "no blanks"},
@@ -125,7 +125,7 @@ func TestPartitions_TheRowOfTheMediaWins(t *testing.T) {
 	t.Parallel()
 	list := &List{lanes: append(someLanes, someLanes[1])}
 	list.lanes[2].Name, list.lanes[2].Partitions = "normal", 9
-	require.Equal(t, 3, list.Partitions("tencent", "own"))
-	require.Equal(t, 9, list.Partitions("tencent", "normal"))
-	require.Equal(t, 0, list.Partitions("oceanengine", "normal"))
+	require.Equal(t, 3, list.Partitions("tulip", "own"))
+	require.Equal(t, 9, list.Partitions("tulip", "normal"))
+	require.Equal(t, 0, list.Partitions("orchid", "normal"))
 }

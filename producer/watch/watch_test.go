@@ -17,8 +17,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/producer/overview"
 	"adsync/producer/watch"
 )
@@ -44,7 +43,7 @@ type bench struct {
 func setup(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, store: storetest.New(t), registry: prometheus.NewPedanticRegistry()}
-	platforms := []media.Platform{tencent.New(), oceanengine.New()}
+	platforms := invented.Both()
 	require.NoError(t, b.store.EnsureRawTables(t.Context(), slices.Concat(media.Tables(platforms[0]), media.Tables(platforms[1]))))
 	var err error
 	b.Watch, err = watch.New(watch.Options{Store: b.store, Platforms: platforms, Clock: stopped{}, Registerer: b.registry})
@@ -101,33 +100,33 @@ func TestPass_TellsTodayBesideTheSameHoursOfYesterday(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const shanghai, losAngeles = "Asia/Shanghai", "America/Los_Angeles"
-	b.summary(today, 3, "starfall", "tencent", "ios", "CNY", shanghai, 100)
-	b.summary(today, 3, "starfall", "tencent", "android", "CNY", shanghai, 20)
-	b.summary(today, 16, "starfall", "tencent", "ios", "CNY", shanghai, 3)
-	b.summary(today, 17, "starfall", "tencent", "ios", "CNY", shanghai, 4)
-	b.summary(today, 17, "starfall", "tencent", "ios", "USD", shanghai, 5000)
-	b.summary(today, 5, "starfall", "oceanengine", "ios", "CNY", shanghai, nil)
-	b.summary(yesterday, 16, "starfall", "tencent", "ios", "CNY", shanghai, 200)
-	b.summary(yesterday, 17, "starfall", "tencent", "ios", "CNY", shanghai, 1000)
-	b.summary(yesterday.Add(-1), 1, "starfall", "tencent", "ios", "CNY", shanghai, 9999)
+	b.summary(today, 3, "starfall", "tulip", "ios", "CNY", shanghai, 100)
+	b.summary(today, 3, "starfall", "tulip", "android", "CNY", shanghai, 20)
+	b.summary(today, 16, "starfall", "tulip", "ios", "CNY", shanghai, 3)
+	b.summary(today, 17, "starfall", "tulip", "ios", "CNY", shanghai, 4)
+	b.summary(today, 17, "starfall", "tulip", "ios", "USD", shanghai, 5000)
+	b.summary(today, 5, "starfall", "orchid", "ios", "CNY", shanghai, nil)
+	b.summary(yesterday, 16, "starfall", "tulip", "ios", "CNY", shanghai, 200)
+	b.summary(yesterday, 17, "starfall", "tulip", "ios", "CNY", shanghai, 1000)
+	b.summary(yesterday.Add(-1), 1, "starfall", "tulip", "ios", "CNY", shanghai, 9999)
 	// Today began an hour ago there.
-	b.summary(today, 0, "tinyfarm", "tencent", "ios", "USD", losAngeles, 7)
-	b.summary(today, 1, "tinyfarm", "tencent", "ios", "USD", losAngeles, 8)
-	b.summary(yesterday, 0, "tinyfarm", "tencent", "ios", "USD", losAngeles, 9)
+	b.summary(today, 0, "tinyfarm", "tulip", "ios", "USD", losAngeles, 7)
+	b.summary(today, 1, "tinyfarm", "tulip", "ios", "USD", losAngeles, 8)
+	b.summary(yesterday, 0, "tinyfarm", "tulip", "ios", "USD", losAngeles, 9)
 
 	told := b.pass()
 	for name, want := range map[string]float64{
-		"adsync_spend_today_micros CNY Asia/Shanghai starfall tencent":                 127,
-		"adsync_spend_today_hours_micros CNY Asia/Shanghai starfall tencent":           123,
-		"adsync_spend_yesterday_micros CNY Asia/Shanghai starfall tencent":             1200,
-		"adsync_spend_yesterday_hours_micros CNY Asia/Shanghai starfall tencent":       200,
-		"adsync_spend_today_micros USD Asia/Shanghai starfall tencent":                 5000,
-		"adsync_spend_today_micros CNY Asia/Shanghai starfall oceanengine":             0,
-		"adsync_spend_today_micros USD America/Los_Angeles tinyfarm tencent":           15,
-		"adsync_spend_today_hours_micros USD America/Los_Angeles tinyfarm tencent":     7,
-		"adsync_spend_yesterday_hours_micros USD America/Los_Angeles tinyfarm tencent": 9,
-		"adsync_spend_day_start_timestamp_seconds Asia/Shanghai":                       float64(time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC).Unix()),
-		"adsync_spend_day_start_timestamp_seconds America/Los_Angeles":                 float64(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Unix()),
+		"adsync_spend_today_micros CNY Asia/Shanghai starfall tulip":                 127,
+		"adsync_spend_today_hours_micros CNY Asia/Shanghai starfall tulip":           123,
+		"adsync_spend_yesterday_micros CNY Asia/Shanghai starfall tulip":             1200,
+		"adsync_spend_yesterday_hours_micros CNY Asia/Shanghai starfall tulip":       200,
+		"adsync_spend_today_micros USD Asia/Shanghai starfall tulip":                 5000,
+		"adsync_spend_today_micros CNY Asia/Shanghai starfall orchid":                0,
+		"adsync_spend_today_micros USD America/Los_Angeles tinyfarm tulip":           15,
+		"adsync_spend_today_hours_micros USD America/Los_Angeles tinyfarm tulip":     7,
+		"adsync_spend_yesterday_hours_micros USD America/Los_Angeles tinyfarm tulip": 9,
+		"adsync_spend_day_start_timestamp_seconds Asia/Shanghai":                     float64(time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC).Unix()),
+		"adsync_spend_day_start_timestamp_seconds America/Los_Angeles":               float64(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Unix()),
 	} {
 		require.Contains(t, told, name)
 		require.Equal(t, want, told[name], name)
@@ -141,18 +140,18 @@ func TestPass_NamesNoMoreGamesThanASeriesCanBear(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 203 {
-		b.summary(today, 3, fmt.Sprintf("game%03d", i), "tencent", "ios", "CNY", "Asia/Shanghai", 1000-i)
+		b.summary(today, 3, fmt.Sprintf("game%03d", i), "tulip", "ios", "CNY", "Asia/Shanghai", 1000-i)
 	}
 	told := b.pass()
-	require.Contains(t, told, "adsync_spend_today_micros CNY Asia/Shanghai game199 tencent")
-	require.NotContains(t, told, "adsync_spend_today_micros CNY Asia/Shanghai game200 tencent")
-	require.Equal(t, 800.0+799+798, told["adsync_spend_today_micros CNY Asia/Shanghai (other) tencent"])
+	require.Contains(t, told, "adsync_spend_today_micros CNY Asia/Shanghai game199 tulip")
+	require.NotContains(t, told, "adsync_spend_today_micros CNY Asia/Shanghai game200 tulip")
+	require.Equal(t, 800.0+799+798, told["adsync_spend_today_micros CNY Asia/Shanghai (other) tulip"])
 }
 
-// account adds an account of tencent, in Shanghai unless its columns say otherwise.
+// account adds an account of tulip, in Shanghai unless its columns say otherwise.
 func (b *bench) account(id int64, columns map[string]any) {
 	b.t.Helper()
-	b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tencent', ?, 1)", id, fmt.Sprint("e", id))
+	b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tulip', ?, 1)", id, fmt.Sprint("e", id))
 	for column, value := range columns {
 		b.exec(b.store.Config, "UPDATE media_account SET "+column+" = ? WHERE id = ?", value, id)
 	}
@@ -167,19 +166,19 @@ func (b *bench) pulled(account int64, report, level string, d day.Day, state sto
 	if wholeAgo > 0 {
 		whole = at.Add(-wholeAgo).UnixMicro()
 	}
-	b.exec(b.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, pulled_at, state) VALUES (?, ?, ?, ?, 'tencent', ?, ?, ?)",
+	b.exec(b.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, pulled_at, state) VALUES (?, ?, ?, ?, 'tulip', ?, ?, ?)",
 		account, report, level, d, whole, store.At(at.Add(-ago)), string(state))
 }
 
 func (b *bench) spent(account int64, d day.Day, currency string, cost int64) {
 	b.t.Helper()
-	b.exec(b.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tencent', ?, 'Asia/Shanghai', ?, 1, ?)",
+	b.exec(b.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tulip', ?, 'Asia/Shanghai', ?, 1, ?)",
 		d, account, currency, cost, store.At(now))
 }
 
 func (b *bench) login(id int64, state string, refreshLeft time.Duration) {
 	b.t.Helper()
-	b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tencent', 'a', ?, '', '', ?, ?, ?)",
+	b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', ?, ?, ?)",
 		id, fmt.Sprint(id), store.At(now.Add(time.Hour)), store.At(now.Add(refreshLeft)), state)
 }
 
@@ -226,18 +225,18 @@ func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
 		}
 	}
 	const slack = 120 // seconds that the test itself may take
-	require.InDelta(t, 70*60, unpulled["late CNY tencent"], slack)
-	require.InDelta(t, (17*time.Hour + 30*time.Second).Seconds(), unpulled["late USD tencent"], slack)
-	require.InDelta(t, 20*60, unpulled["login CNY tencent"], slack)
-	require.InDelta(t, (65*time.Hour + 30*time.Second).Seconds(), unpulled["revoked CNY tencent"], slack, "since the end of the last day that was pulled")
+	require.InDelta(t, 70*60, unpulled["late CNY tulip"], slack)
+	require.InDelta(t, (17*time.Hour + 30*time.Second).Seconds(), unpulled["late USD tulip"], slack)
+	require.InDelta(t, 20*60, unpulled["login CNY tulip"], slack)
+	require.InDelta(t, (65*time.Hour + 30*time.Second).Seconds(), unpulled["revoked CNY tulip"], slack, "since the end of the last day that was pulled")
 	require.Len(t, unpulled, 4, slices.Collect(maps.Keys(unpulled)))
-	require.Equal(t, 1.0, told["adsync_coverage_days tencent suspect"])
-	require.Equal(t, 3.0, told["adsync_accounts tencent none active"])
-	require.Equal(t, 1.0, told["adsync_accounts tencent login active"], "its login waits for a person, though nobody has parked it yet")
-	require.Equal(t, 1.0, told["adsync_accounts tencent login invalid"], "the hour's check has made it invalid, and its money is missed all the same")
-	require.NotContains(t, told, "adsync_accounts tencent none invalid")
-	require.Equal(t, 1.0, told["adsync_accounts tencent revoked active"])
-	require.Equal(t, 1.0, told["adsync_accounts tencent operator active"])
+	require.Equal(t, 1.0, told["adsync_coverage_days tulip suspect"])
+	require.Equal(t, 3.0, told["adsync_accounts tulip none active"])
+	require.Equal(t, 1.0, told["adsync_accounts tulip login active"], "its login waits for a person, though nobody has parked it yet")
+	require.Equal(t, 1.0, told["adsync_accounts tulip login invalid"], "the hour's check has made it invalid, and its money is missed all the same")
+	require.NotContains(t, told, "adsync_accounts tulip none invalid")
+	require.Equal(t, 1.0, told["adsync_accounts tulip revoked active"])
+	require.Equal(t, 1.0, told["adsync_accounts tulip operator active"])
 }
 
 func shanghai(t *testing.T) *time.Location {
@@ -253,30 +252,30 @@ func TestPass_FindsAccountsThatAreSilentThoughTheirAdsAreShown(t *testing.T) {
 	b.login(1, "ok", time.Hour)
 	hour := func(account int64, d day.Day, hour int, cost int64) {
 		b.exec(b.store.Data, "INSERT INTO report_hourly (day, account_id, level, object_id, hour, media, currency, day_zone, cost, version, updated_at)"+
-			" VALUES (?, ?, 'account', '', ?, 'tencent', 'CNY', 'Asia/Shanghai', ?, 1, ?)", d, account, hour, cost, store.At(now))
+			" VALUES (?, ?, 'account', '', ?, 'tulip', 'CNY', 'Asia/Shanghai', ?, 1, ?)", d, account, hour, cost, store.At(now))
 	}
 	ad := func(account int64, id, status string, deleted any) {
-		b.exec(b.store.Data, "INSERT INTO tencent_adgroup (account_id, object_id, configured_status, row_json, last_seen_at, deleted_at, version) VALUES (?, ?, ?, '{}', ?, ?, 1)",
+		b.exec(b.store.Data, "INSERT INTO tulip_adgroup (account_id, object_id, status, row_json, last_seen_at, deleted_at, version) VALUES (?, ?, ?, '{}', ?, ?, 1)",
 			account, id, status, store.At(now), deleted)
 	}
 	for id := int64(1); id <= 7; id++ {
 		b.account(id, nil)
 		b.pulled(id, "report_hourly", "account", today, store.Complete, 2*time.Minute, 2*time.Minute)
 		hour(id, yesterday, 15, 500)
-		ad(id, "1", "AD_STATUS_NORMAL", nil)
+		ad(id, "1", "running", nil)
 	}
 	hour(2, today, 14, 1) // it spends
-	b.exec(b.store.Data, "UPDATE tencent_adgroup SET configured_status = 'AD_STATUS_SUSPEND' WHERE account_id = 3")
-	b.exec(b.store.Data, "UPDATE tencent_adgroup SET deleted_at = last_seen_at WHERE account_id = 4")
+	b.exec(b.store.Data, "UPDATE tulip_adgroup SET status = 'paused' WHERE account_id = 3")
+	b.exec(b.store.Data, "UPDATE tulip_adgroup SET deleted_at = last_seen_at WHERE account_id = 4")
 	b.exec(b.store.Data, "UPDATE report_hourly SET hour = 13 WHERE account_id = 5") // it did not spend at this time yesterday either
 	b.exec(b.store.Data, "UPDATE coverage SET pulled_at = '2020-01-01 00:00:00.000' WHERE account_id = 6")
 	b.exec(b.store.Data, "UPDATE coverage SET report = 'report_daily' WHERE account_id = 7") // nobody knows its hours of today
 
 	told := b.pass()
-	require.Equal(t, 4.0, told["adsync_accounts_spending_before tencent"])
-	require.Equal(t, 1.0, told["adsync_accounts_silent tencent"])
+	require.Equal(t, 4.0, told["adsync_accounts_spending_before tulip"])
+	require.Equal(t, 1.0, told["adsync_accounts_silent tulip"])
 	hour(1, today, 16, 1)
-	require.Zero(t, b.pass()["adsync_accounts_silent tencent"])
+	require.Zero(t, b.pass()["adsync_accounts_silent tulip"])
 }
 
 func TestPass_FindsBalancesThatDoNotLastADay(t *testing.T) {
@@ -284,7 +283,7 @@ func TestPass_FindsBalancesThatDoNotLastADay(t *testing.T) {
 	b := setup(t)
 	b.login(1, "ok", time.Hour)
 	balance := func(account int64, currency string, micros int64) {
-		b.exec(b.store.Data, "INSERT INTO account_balance (account_id, fund, media, currency, balance, version, updated_at) VALUES (?, 'total', 'tencent', ?, ?, 1, ?), (?, 'cash', 'tencent', ?, 1, 1, ?)",
+		b.exec(b.store.Data, "INSERT INTO account_balance (account_id, fund, media, currency, balance, version, updated_at) VALUES (?, 'total', 'tulip', ?, ?, 1, ?), (?, 'cash', 'tulip', ?, 1, 1, ?)",
 			account, currency, micros, store.At(now), account, currency, store.At(now))
 	}
 	for id := int64(1); id <= 4; id++ {
@@ -296,11 +295,11 @@ func TestPass_FindsBalancesThatDoNotLastADay(t *testing.T) {
 	balance(2, "CNY", 25_000_000)
 	balance(3, "USD", 1) // not comparable
 	told := b.pass()
-	require.Equal(t, 1.0, told["adsync_accounts_balance_low tencent"])
-	require.Equal(t, 48_000_000.0, told["adsync_balance_micros CNY tencent"])
-	require.Equal(t, 1.0, told["adsync_balance_micros USD tencent"])
+	require.Equal(t, 1.0, told["adsync_accounts_balance_low tulip"])
+	require.Equal(t, 48_000_000.0, told["adsync_balance_micros CNY tulip"])
+	require.Equal(t, 1.0, told["adsync_balance_micros USD tulip"])
 	b.exec(b.store.Data, "UPDATE account_balance SET balance = 50000000 WHERE account_id = 1")
-	require.Zero(t, b.pass()["adsync_accounts_balance_low tencent"])
+	require.Zero(t, b.pass()["adsync_accounts_balance_low tulip"])
 }
 
 func TestPass_TellsTheFreshnessOfEachTaskAndTier(t *testing.T) {
@@ -308,10 +307,10 @@ func TestPass_TellsTheFreshnessOfEachTaskAndTier(t *testing.T) {
 	b := setup(t)
 	b.login(1, "ok", time.Hour)
 	report := func(name, cron, scope, params string) task.Task {
-		return task.Task{Name: name, Media: "tencent", Handler: "tencent.report_hourly", Cron: cron, Timezone: "Asia/Shanghai", Settings: task.Settings{Scope: scope, Params: []byte(params)}}
+		return task.Task{Name: name, Media: "tulip", Handler: "tulip.report_hourly", Cron: cron, Timezone: "Asia/Shanghai", Settings: task.Settings{Scope: scope, Params: []byte(params)}}
 	}
-	list := task.Task{Name: "ads", Media: "tencent", Handler: "tencent.adgroup", Cron: "*/10 * * * *", Timezone: "UTC", Settings: task.Settings{Scope: "active", Params: []byte(`{"mode":"changes"}`)}}
-	other := task.Task{Name: "tokens", Media: "tencent", Handler: "tencent.token_refresh", Cron: "17 * * * *", Timezone: "UTC"}
+	list := task.Task{Name: "ads", Media: "tulip", Handler: "tulip.adgroup", Cron: "*/10 * * * *", Timezone: "UTC", Settings: task.Settings{Scope: "active", Params: []byte(`{"mode":"changes"}`)}}
+	other := task.Task{Name: "tokens", Media: "tulip", Handler: "tulip.token_refresh", Cron: "17 * * * *", Timezone: "UTC"}
 	for id := int64(1); id <= 4; id++ {
 		b.account(id, nil)
 	}
@@ -326,18 +325,18 @@ func TestPass_TellsTheFreshnessOfEachTaskAndTier(t *testing.T) {
 	told := b.pass(report("now", "*/2 * * * *", "active", `{"level":"account","moving_hours":3}`), report("day", "~ * * * *", "active", `{"level":"account","days":1}`),
 		report("back", "40 1,8 * * *", "active,inactive", `{"level":"account","days":2}`), report("mature", "20 5 * * 1", "all", `{"level":"account","days":2,"skip":1}`), list, other)
 	for name, want := range map[string]float64{
-		"adsync_freshness_age_seconds tencent now active":             2,
-		"adsync_freshness_age_seconds tencent now active le 300":      1, // its last hours
-		"adsync_freshness_late_accounts tencent now active":           1,
-		"adsync_freshness_age_seconds tencent day active le 1800":     0, // its whole day
-		"adsync_freshness_age_seconds tencent day active le 3600":     1,
-		"adsync_freshness_late_accounts tencent day active":           1,
-		"adsync_freshness_age_seconds tencent back active":            2,
-		"adsync_freshness_age_seconds tencent back inactive le 57600": 1, // when it was last whole
-		"adsync_freshness_late_accounts tencent back inactive":        0,
-		"adsync_freshness_age_seconds tencent ads active le 600":      1,
-		"adsync_freshness_late_accounts tencent ads active":           1,
-		"adsync_freshness_oldest_seconds tencent now active":          (17*time.Hour + 30*time.Second).Seconds(),
+		"adsync_freshness_age_seconds tulip now active":             2,
+		"adsync_freshness_age_seconds tulip now active le 300":      1, // its last hours
+		"adsync_freshness_late_accounts tulip now active":           1,
+		"adsync_freshness_age_seconds tulip day active le 1800":     0, // its whole day
+		"adsync_freshness_age_seconds tulip day active le 3600":     1,
+		"adsync_freshness_late_accounts tulip day active":           1,
+		"adsync_freshness_age_seconds tulip back active":            2,
+		"adsync_freshness_age_seconds tulip back inactive le 57600": 1, // when it was last whole
+		"adsync_freshness_late_accounts tulip back inactive":        0,
+		"adsync_freshness_age_seconds tulip ads active le 600":      1,
+		"adsync_freshness_late_accounts tulip ads active":           1,
+		"adsync_freshness_oldest_seconds tulip now active":          (17*time.Hour + 30*time.Second).Seconds(),
 	} {
 		require.Contains(t, told, name)
 		require.Equal(t, want, told[name], name)
@@ -364,62 +363,62 @@ func TestPass_TellsHowLoginsStand(t *testing.T) {
 	}
 	b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (8, 4, ?)", store.At(now))
 	told := b.pass()
-	require.Equal(t, 3.0, told["adsync_token_logins tencent ok"])
-	require.Equal(t, 0.0, told["adsync_token_logins tencent reauthorise"])
-	require.Equal(t, 1.0, told["adsync_token_logins tencent unneeded"], "the account is pulled with another login")
+	require.Equal(t, 3.0, told["adsync_token_logins tulip ok"])
+	require.Equal(t, 0.0, told["adsync_token_logins tulip reauthorise"])
+	require.Equal(t, 1.0, told["adsync_token_logins tulip unneeded"], "the account is pulled with another login")
 	b.exec(b.store.Config, "UPDATE media_account SET token_id = 3 WHERE id = 7")
 	told = b.pass()
-	require.Equal(t, 1.0, told["adsync_token_logins tencent reauthorise"])
-	require.Equal(t, 0.0, told["adsync_token_logins tencent unneeded"])
-	require.Equal(t, (5 * 24 * time.Hour).Seconds(), told["adsync_token_refresh_left_seconds tencent"])
-	require.Zero(t, told["adsync_token_logins oceanengine ok"])
-	require.NotContains(t, told, "adsync_token_refresh_left_seconds oceanengine")
+	require.Equal(t, 1.0, told["adsync_token_logins tulip reauthorise"])
+	require.Equal(t, 0.0, told["adsync_token_logins tulip unneeded"])
+	require.Equal(t, (5 * 24 * time.Hour).Seconds(), told["adsync_token_refresh_left_seconds tulip"])
+	require.Zero(t, told["adsync_token_logins orchid ok"])
+	require.NotContains(t, told, "adsync_token_refresh_left_seconds orchid")
 }
 
 func TestPass_TellsOfFieldsThatNobodyHasDecidedAbout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.Zero(t, b.pass()["adsync_report_fields_retired tencent"])
+	require.Zero(t, b.pass()["adsync_report_fields_retired tulip"])
 	for _, level := range []string{"account", "adgroup"} {
-		_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: tencent.Name, Report: "report_daily", Level: level, Field: "reg_pv"})
+		_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: invented.Tulip, Report: "report_daily", Level: level, Field: "signups"})
 		require.NoError(t, err)
 	}
 	told := b.pass()
-	require.Equal(t, 2.0, told["adsync_report_fields_retired tencent"])
-	require.Zero(t, told["adsync_report_fields_retired oceanengine"])
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: tencent.Name, Field: "reg_pv", State: store.FieldAsked}))
-	require.Zero(t, b.pass()["adsync_report_fields_retired tencent"], "it is back for all reports")
+	require.Equal(t, 2.0, told["adsync_report_fields_retired tulip"])
+	require.Zero(t, told["adsync_report_fields_retired orchid"])
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: invented.Tulip, Field: "signups", State: store.FieldAsked}))
+	require.Zero(t, b.pass()["adsync_report_fields_retired tulip"], "it is back for all reports")
 }
 
 func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron, params) VALUES ('back', 'tencent', 'tencent.report_daily', '40 1 * * *', '{\"level\":\"account\",\"days\":3}')")
+	b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron, params) VALUES ('back', 'tulip', 'tulip.report_daily', '40 1 * * *', '{\"level\":\"account\",\"days\":3}')")
 	b.account(1, nil)
 	b.exec(b.store.Config, "UPDATE media_account SET initialised_at = '2026-01-01 00:00:00.000'")
 	told := b.pass()
-	require.Zero(t, told["adsync_summary_oldest_change_seconds tencent"])
-	require.Equal(t, 2.0, told["adsync_holes account tencent report_daily"], "yesterday and the day before")
-	require.Contains(t, told, "adsync_holes adgroup tencent report_daily")
+	require.Zero(t, told["adsync_summary_oldest_change_seconds tulip"])
+	require.Equal(t, 2.0, told["adsync_holes account tulip report_daily"], "yesterday and the day before")
+	require.Contains(t, told, "adsync_holes adgroup tulip report_daily")
 
 	b.pulled(1, "report_daily", "account", today, store.Complete, time.Minute, time.Minute)
 	at, err := b.store.Data.Now(t.Context())
 	require.NoError(t, err)
 	b.exec(b.store.Data, "UPDATE coverage SET dirty = ?", at.Add(-20*time.Minute).UnixMicro())
-	require.InDelta(t, 20*60, b.pass()["adsync_summary_oldest_change_seconds tencent"], 120)
-	require.Zero(t, b.told()["adsync_summary_oldest_change_seconds oceanengine"])
+	require.InDelta(t, 20*60, b.pass()["adsync_summary_oldest_change_seconds tulip"], 120)
+	require.Zero(t, b.told()["adsync_summary_oldest_change_seconds orchid"])
 
 	b.exec(b.store.Config, "UPDATE media_account SET bound = 0")
 	require.NoError(t, b.Pass(t.Context(), nil))
-	require.Equal(t, 2.0, b.told()["adsync_holes account tencent report_daily"], "holes have a pace of their own")
-	require.Zero(t, b.pass()["adsync_holes account tencent report_daily"])
+	require.Equal(t, 2.0, b.told()["adsync_holes account tulip report_daily"], "holes have a pace of their own")
+	require.Zero(t, b.pass()["adsync_holes account tulip report_daily"])
 }
 
 func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 	t.Parallel()
 	var shown overview.Overview
 	b := &bench{t: t, store: storetest.New(t), registry: prometheus.NewPedanticRegistry()}
-	platforms := []media.Platform{tencent.New()}
+	platforms := []media.Platform{invented.New()}
 	require.NoError(t, b.store.EnsureRawTables(t.Context(), media.Tables(platforms[0])))
 	var err error
 	b.Watch, err = watch.New(watch.Options{
@@ -429,20 +428,20 @@ func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 	require.ErrorContains(t, b.Pass(t.Context(), nil), "nothing could be read yet")
 
 	shown = overview.Overview{At: now, Attention: []overview.Attention{
-		{Kind: "dead", Severity: overview.Bad, Media: "tencent"},
-		{Kind: "dead", Severity: overview.Bad, Media: "tencent"},
+		{Kind: "dead", Severity: overview.Bad, Media: "tulip"},
+		{Kind: "dead", Severity: overview.Bad, Media: "tulip"},
 		{Kind: "leader", Severity: overview.Bad},
 	}, Stakes: []overview.Stake{
-		{Kind: "dead", Media: "tencent", Accounts: 5, Money: []overview.Money{{Currency: "CNY", Micros: 5}, {Currency: "USD", Micros: 7}}}, {Kind: "leader"},
+		{Kind: "dead", Media: "tulip", Accounts: 5, Money: []overview.Money{{Currency: "CNY", Micros: 5}, {Currency: "USD", Micros: 7}}}, {Kind: "leader"},
 	}}
 	told := b.pass()
 	for name, want := range map[string]float64{
-		"adsync_attention_items dead tencent bad":  2,
-		"adsync_attention_accounts dead tencent":   5,
-		"adsync_attention_micros CNY dead tencent": 5,
-		"adsync_attention_micros USD dead tencent": 7,
-		"adsync_attention_items leader  bad":       1,
-		"adsync_attention_accounts leader ":        0,
+		"adsync_attention_items dead tulip bad":  2,
+		"adsync_attention_accounts dead tulip":   5,
+		"adsync_attention_micros CNY dead tulip": 5,
+		"adsync_attention_micros USD dead tulip": 7,
+		"adsync_attention_items leader  bad":     1,
+		"adsync_attention_accounts leader ":      0,
 	} {
 		require.Contains(t, told, name)
 		require.Equal(t, want, told[name], name)

@@ -1,0 +1,151 @@
+// Package invented holds two platforms that do not exist, for tests of what works with any platform. Tests that use them
+// hold whatever platforms adsync has, and stay the same when one is added or taken out.
+//
+// Tulip, which most tests use, counts money in hundredths, lists ad groups, creatives, images and videos, and cuts a report that
+// has too many rows into those of its ad groups. Orchid counts money in the currency itself, nests its figures, and has campaigns above the ad groups. Both
+// have the raw tables of a real platform, which store.EnsureRawTables makes, and read rows of the shapes that package wire reads.
+package invented
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"adsync/base/ratelimit"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// The media names. Orchid's sorts before, and Tulip's after that of adsync's own tasks.
+const (
+	Tulip  = "tulip"
+	Orchid = "orchid"
+)
+
+// Platform is Tulip, or Orchid. The zero Platform is Tulip, so that a test's platform can embed it.
+type Platform struct{ orchid bool }
+
+var (
+	_ media.Platform   = Platform{}
+	_ media.Authoriser = Platform{}
+)
+
+// New returns Tulip.
+func New() Platform { return Platform{} }
+
+// NewOrchid returns Orchid.
+func NewOrchid() Platform { return Platform{orchid: true} }
+
+// Both returns Tulip and Orchid.
+func Both() []media.Platform { return []media.Platform{New(), NewOrchid()} }
+
+// Name implements media.Platform.
+func (p Platform) Name() string {
+	if p.orchid {
+		return Orchid
+	}
+	return Tulip
+}
+
+// BaseURL implements media.Platform. Nobody answers there.
+func (p Platform) BaseURL() string { return "https://api." + p.Name() + ".example/v1" }
+
+// Limits implements media.Platform.
+func (p Platform) Limits() []ratelimit.Rule {
+	return []ratelimit.Rule{
+		{Media: p.Name(), Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Second, Limit: 20},
+		{Media: p.Name(), Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600},
+	}
+}
+
+// Sign implements media.Platform.
+func (Platform) Sign(req *http.Request, accessToken string, _ time.Time) {
+	req.Header.Set("Authorization", "Bearer "+accessToken)
+}
+
+// codes are the platforms' errors, one of each kind.
+var codes = media.Codes{
+	unknownField: {Class: media.Bug},
+	41:           {Class: media.Auth, Expired: true},
+	42:           {Class: media.Auth},
+	43:           {Class: media.Invalid},
+	44:           {Class: media.Quota, Scope: ratelimit.ScopeApp},
+	45:           {Class: media.Invalid, Parks: media.Frozen},
+	46:           {Class: media.Invalid, Parks: media.Revoked},
+	50:           {Class: media.Transient},
+}
+
+// unknownField is the code of a report that was asked for a field that there is not.
+const unknownField = 4009
+
+// Decode implements media.Platform.
+func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
+	return codes.Decode(status, header, body)
+}
+
+// table is one of the platform's raw tables.
+func (p Platform) table(name string, shape store.Shape, columns ...store.RawColumn) store.RawTable {
+	return store.RawTable{Name: p.Name() + "_" + name, Shape: shape, Columns: columns}
+}
+
+// object is a level of objects: its list and its raw table have its name.
+type object struct {
+	level, parent string
+	columns       []store.RawColumn
+}
+
+var times = []store.RawColumn{{Name: "created_at", Kind: store.Instant}, {Name: "modified_at", Kind: store.Instant}}
+
+var (
+	campaigns = object{level: "campaign", columns: slices.Concat([]store.RawColumn{{Name: "name", Kind: store.Text}, {Name: "status", Kind: store.Text}}, times)}
+	adgroups  = object{level: "adgroup", columns: slices.Concat([]store.RawColumn{
+		{Name: "name", Kind: store.Text}, {Name: "status", Kind: store.Text}, {Name: "budget_cents", Kind: store.Int}, {Name: "bid_cents", Kind: store.Int},
+	}, times)}
+	creatives = object{level: "creative", parent: "adgroup_id", columns: slices.Concat([]store.RawColumn{
+		{Name: "name", Kind: store.Text}, {Name: "adgroup_id", Kind: store.Text}, {Name: "status", Kind: store.Text}, {Name: "review", Kind: store.Text},
+	}, times)}
+	images = object{level: store.AssetImage, columns: assetColumns}
+	videos = object{level: store.AssetVideo, columns: assetColumns}
+)
+
+var assetColumns = slices.Concat([]store.RawColumn{
+	{Name: "name", Kind: store.Text}, {Name: "width", Kind: store.Int}, {Name: "height", Kind: store.Int}, {Name: "signature", Kind: store.Text},
+}, times)
+
+// Lists implements media.Platform.
+func (p Platform) Lists() []media.List {
+	list := func(o object) media.List {
+		return media.List{
+			Name: o.level, Level: o.level, Table: p.table(o.level, store.Objects, o.columns...), Parent: o.parent,
+			Unlogged: []string{"modified_at", "deleted"}, Page: o.page,
+		}
+	}
+	groups, shown := list(adgroups), list(creatives)
+	groups.Shown, shown.MapsAssets = store.Shown{Column: "status", Value: "running"}, true
+	lists := []media.List{groups, shown, list(images), list(videos)}
+	if p.orchid {
+		lists = append(lists, list(campaigns))
+	}
+	return lists
+}
+
+// read reads an object's row: each column has the name of its field.
+func (o object) read(r *wire.Row) media.Row {
+	name := r.Text("name")
+	row := media.Row{Object: r.Key("id"), Name: wire.Cut(name), Modified: r.Unix("modified_at"), Deleted: r.Bool("deleted")}
+	for _, c := range o.columns {
+		switch {
+		case c.Name == o.parent:
+			row.Raw = append(row.Raw, wire.Text(string(r.ID(c.Name))))
+		case c.Kind == store.Int:
+			row.Raw = append(row.Raw, r.Int(c.Name).Column())
+		case c.Kind == store.Instant:
+			row.Raw = append(row.Raw, store.At(r.Unix(c.Name)))
+		default:
+			row.Raw = append(row.Raw, wire.Text(r.Text(c.Name)))
+		}
+	}
+	return row
+}

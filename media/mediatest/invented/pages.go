@@ -1,0 +1,231 @@
+package invented
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"time"
+
+	"adsync/base/fund"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/wire"
+)
+
+// pageSize is the most that a page of any endpoint holds, and cap what Tulip gives out of a report for one query.
+const (
+	pageSize = 1_000
+	rowsMax  = 10_000
+)
+
+var tulipFigures = wire.Figures{
+	{Field: "cost", Metric: "cost", Unit: wire.Fen},
+	{Field: "views", Metric: "impressions"},
+	{Field: "clicks", Metric: "clicks"},
+	{Field: "downloads", Metric: "downloads"},
+	{Field: "installs", Metric: "installs"},
+	{Field: "activations", Metric: "activations"},
+	{Field: "signups", Metric: "registrations"},
+	{Field: "conversions", Metric: "conversions"},
+	{Field: "paid_1d", Metric: "pay_amount_d1", Unit: wire.Fen},
+	{Field: "paid_3d", Metric: "pay_amount_d3", Unit: wire.Fen, Grows: 2},
+	{Field: "paid_7d", Metric: "pay_amount_d7", Unit: wire.Fen, Grows: 6},
+	{Field: "retained", Metric: "next_day_retained", Grows: 1},
+}
+
+var orchidFigures = wire.Figures{
+	{Field: "spend", Metric: "cost", Unit: wire.Yuan},
+	{Field: "shows", Metric: "impressions"},
+	{Field: "clicks", Metric: "clicks"},
+	{Field: "signups", Metric: "registrations", Basis: wire.Untold},
+	{Field: "paid_1d", Metric: "pay_amount_d1", Unit: wire.Yuan, Basis: wire.ByActivation},
+	{Field: "paid_7d", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 7, Inexact: true},
+}
+
+// report is one report of one level.
+type report struct {
+	name, level string
+	hourly      bool
+	orchid      bool
+}
+
+// Reports implements media.Platform.
+func (p Platform) Reports() []media.Report {
+	levels, longest := []string{"account", "adgroup", "creative"}, 7
+	if p.orchid {
+		levels, longest = []string{"account", "campaign", "adgroup", "creative"}, 30
+	}
+	var reports []media.Report
+	for _, level := range levels {
+		r := report{name: "report_daily", level: level, orchid: p.orchid}
+		days := longest
+		if level == "account" {
+			days = 30
+		}
+		reports = append(reports, r.described(media.Report{MaxDays: days, LookBack: 365, Table: p.table(r.name, store.DailyRows, r.figures().Columns()...)}))
+	}
+	for _, level := range levels {
+		r := report{name: "report_hourly", level: level, hourly: true, orchid: p.orchid}
+		reports = append(reports, r.described(media.Report{MaxDays: 1, LookBack: 90, Table: p.table(r.name, store.HourlyRows, r.figures().Columns()...)}))
+	}
+	return reports
+}
+
+// described sets what the report's name and level decide.
+func (r report) described(of media.Report) media.Report {
+	of.Name, of.Level, of.Hourly, of.Keys, of.Figures, of.Values, of.Page = r.name, r.level, r.hourly, r.keys(), r.figures(), r.values, r.page
+	if r.orchid {
+		return of
+	}
+	of.RowsMax = rowsMax
+	if r.level == "creative" || r.hourly && r.level == "adgroup" {
+		of.Split = &media.Split{Page: report{name: "report_daily", level: "adgroup"}.page, Most: 100, Rows: pageSize}
+	}
+	return of
+}
+
+func (r report) figures() wire.Figures {
+	if r.orchid {
+		return orchidFigures
+	}
+	return tulipFigures
+}
+
+// keys are the fields that rows are kept apart by.
+func (r report) keys() []string {
+	keys := []string{"date"}
+	if r.hourly {
+		keys = append(keys, "hour")
+	}
+	if r.level != "account" {
+		keys = append(keys, "id")
+	}
+	return keys
+}
+
+// values are the fields of a row's figures, which stand next to its keys. Orchid's stand in an object.
+func (r report) values(raw json.RawMessage) (fields map[string]json.RawMessage, err error) {
+	if !r.orchid {
+		err = json.Unmarshal(raw, &fields)
+		return fields, err
+	}
+	var row struct {
+		Figures map[string]json.RawMessage `json:"figures"`
+	}
+	err = json.Unmarshal(raw, &row)
+	return row.Figures, err
+}
+
+func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
+	fields := q.Fields(r.figures().Fields())
+	query := url.Values{
+		"account": {api.Account().ExternalID}, "level": {r.level}, "from": {q.From.String()}, "to": {q.To.String()}, "fields": {asJSON(fields)},
+	}
+	if len(q.Within) > 0 {
+		query.Set("adgroups", asJSON(q.Within))
+	}
+	out, err := media.Numbered{Endpoint: r.name, Size: pageSize}.Page(ctx, api, page, query, media.EachRow(r.read))
+	return out, media.NameField(err, fields, strconv.Itoa(unknownField))
+}
+
+func (r report) read(from *wire.Row) media.Row {
+	row := media.Row{Day: from.KeyDay("date")}
+	if r.hourly {
+		row.Hour = from.KeyInt("hour", 0, 23)
+	}
+	if r.level != "account" {
+		row.Object = from.Key("id")
+	}
+	figures := from
+	if r.orchid {
+		figures = from.In("figures")
+	}
+	var bad []wire.Fault
+	row.Raw, row.Metrics, bad = r.figures().Read(figures.Fields())
+	from.Add(bad)
+	return row
+}
+
+// page fetches a page of a list of objects.
+func (o object) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
+	query := url.Values{"account": {api.Account().ExternalID}}
+	if !q.Since.IsZero() {
+		query.Set("modified_since", strconv.FormatInt(q.Since.Unix(), 10))
+	}
+	return media.Numbered{Endpoint: o.level, Size: pageSize}.Page(ctx, api, page, query, media.EachRow(o.read))
+}
+
+// The amounts of each fund type.
+var (
+	balanceAmounts = wire.Amounts{{Field: "balance", Is: fund.Balance, Unit: wire.Fen}}
+	flowAmounts    = wire.Amounts{
+		{Field: "deposit", Is: fund.Deposit, Unit: wire.Fen},
+		{Field: "paid", Is: fund.Paid, Unit: wire.Fen},
+		{Field: "balance", Is: fund.Balance, Unit: wire.Fen}, // at the day's end
+	}
+	fundTypes = media.FundTypes{{Word: "cash", Kind: fund.Cash}, {Word: "credit", Kind: fund.Credit}}
+)
+
+// Funds implements media.Platform.
+func (p Platform) Funds() media.Funds {
+	days, lookBack := 10, 730
+	if p.orchid {
+		days, lookBack = 30, 365
+	}
+	return media.Funds{
+		Types: fundTypes,
+		Balance: media.Balance{
+			Table: p.table("fund", store.FundRows, balanceAmounts.Columns()...), Amounts: balanceAmounts, Fetch: fetchBalance,
+		},
+		Daily: media.FundDaily{
+			Table: p.table("fund_daily", store.DailyFundRows, flowAmounts.Columns()...), Amounts: flowAmounts,
+			MaxDays: days, LookBack: lookBack, ToldAfter: 8 * time.Hour, Page: fetchFlow,
+		},
+	}
+}
+
+func fetchBalance(ctx context.Context, api media.API) ([]media.Row, error) {
+	const endpoint = "balance"
+	data, err := api.Get(ctx, endpoint, url.Values{"account": {api.Account().ExternalID}})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		List wire.List `json:"list"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, media.Broken(endpoint, err)
+	}
+	var rows []media.Row
+	for _, raw := range answer.List {
+		rows = append(rows, media.OpenRow(raw, func(r *wire.Row) media.Row { return readFund(r, balanceAmounts) }))
+	}
+	return rows, nil
+}
+
+func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
+	return media.Numbered{Endpoint: "fund_daily", Size: pageSize}.Page(ctx, api, page, url.Values{
+		"account": {api.Account().ExternalID}, "from": {q.From.String()}, "to": {q.To.String()},
+	}, media.EachRow(func(r *wire.Row) media.Row {
+		row := readFund(r, flowAmounts)
+		row.Day = r.KeyDay("date")
+		return row
+	}))
+}
+
+func readFund(r *wire.Row, amounts wire.Amounts) media.Row {
+	row := media.Row{Object: r.Key("type")}
+	var bad []wire.Fault
+	row.Raw, row.Funds, bad = amounts.Read(r.Fields(), fundTypes.Kind(row.Object))
+	r.Add(bad)
+	return row
+}
+
+func asJSON(list []string) string {
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // A list of texts always has a JSON form.
+	}
+	return string(text)
+}
