@@ -40,7 +40,7 @@ type loops struct {
 	parked    *parkedRelease // parked: subtasks that wait for accounts
 	redrives  *redrives      // redrive: dead subtasks whose redrive has ended
 	bindings  *bindings      // bindings: the accounts' games
-	edits     *edits         // edits: edits by SQL get into audit_log
+	edits     *sqlEdits      // edits: edits by SQL get into audit_log
 	upkeep    *upkeepLoop    // upkeep: tables, topics, last good rows, counts
 	figures   *figures       // figures: the metrics of the business; nil without a Watcher
 	holes     *holes         // holes: what coverage lacks; nil without a Watcher
@@ -86,7 +86,7 @@ func newLoops(p *Producer, l lease.Lease) *loops {
 		parked:   &parkedRelease{turns: named("parked"), store: s, waiting: p.waiting, release: release, logger: log},
 		redrives: &redrives{turns: named("redrive"), store: s, lease: l, tasks: p.tasks, metrics: m},
 		bindings: &bindings{turns: named("bindings"), store: s, lease: l, interval: p.cfg.ReloadInterval, logger: log},
-		edits:    &edits{turns: named("edits"), store: s, interval: p.cfg.ReloadInterval},
+		edits:    &sqlEdits{turns: named("edits"), store: s, interval: p.cfg.ReloadInterval},
 		upkeep: &upkeepLoop{
 			turns: named("upkeep"), store: s, lease: l, clock: p.clock, tasks: p.tasks, out: out, tables: tables, metrics: m,
 		},

@@ -241,7 +241,7 @@ type term struct {
 	*parkedRelease
 	*redrives
 	*bindings
-	*edits
+	*sqlEdits
 	*upkeepLoop
 	lease   lease.Lease
 	clock   clock.Clock
@@ -256,7 +256,7 @@ func newTerm(p *Producer, l lease.Lease) *term {
 	return &term{
 		planning: all.planning, fanOuts: all.fanOuts, dueWork: all.due, sweeper: all.sweeper, laneWatch: all.laneWatch,
 		queuedRelease: all.queued, stopOrders: all.orders, cancels: all.cancels, parkedRelease: all.parked,
-		redrives: all.redrives, bindings: all.bindings, edits: all.edits, upkeepLoop: all.upkeep,
+		redrives: all.redrives, bindings: all.bindings, sqlEdits: all.edits, upkeepLoop: all.upkeep,
 		lease: l, clock: p.clock, tasks: p.tasks, queue: all.fanOuts.queue, brakes: all.fanOuts.brakes, metrics: p.metrics,
 	}
 }

@@ -71,7 +71,7 @@ type Store interface {
 	parkedStore
 	redriveStore
 	bindingStore
-	editStore
+	sqlEditStore
 	logTableStore
 	upkeepStore
 }

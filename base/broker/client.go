@@ -78,12 +78,6 @@ func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Cl
 	return c, nil
 }
 
-// TopicName returns the topic that carries a media platform's lane.
-func (c *Client) TopicName(media, lane string) string { return c.cfg.TopicName(media, lane) }
-
-// GroupName returns the group whose members share the work of a media platform's lane.
-func (c *Client) GroupName(media, lane string) string { return c.cfg.GroupName(media, lane) }
-
 // Ping tells whether a broker answers and lets this user in, over a connection and not from memory.
 func (c *Client) Ping(ctx context.Context) error {
 	// Any answer will do; but it must be to a question that is not taken before signing in, and not kept in a cache.

@@ -78,16 +78,6 @@ func DefaultConfig() Config {
 	}
 }
 
-// TopicName returns the topic that carries a media platform's lane.
-func (c Config) TopicName(media, lane string) string {
-	return c.Prefix + "." + media + "." + lane
-}
-
-// GroupName returns the group whose members share the work of a media platform's lane.
-func (c Config) GroupName(media, lane string) string {
-	return c.Prefix + "." + media + "." + lane
-}
-
 // handBackTime is what the session needs beyond the drain: the last heartbeat is up to a heartbeatInterval old, the
 // commits before and after take their time, and so does GroupConfig.Assigned's released.
 const handBackTime = 3 * time.Second

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -17,9 +16,6 @@ type Topic struct {
 	Partitions int           // 0 means Config.Partitions
 	Retention  time.Duration // 0 means Config.Retention
 }
-
-// topicName is what Kafka accepts.
-var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
 // topicPoll is how often a change of topics is looked for: brokers learn of it a moment after it was accepted.
 const topicPoll = 100 * time.Millisecond

@@ -7,28 +7,28 @@ import (
 	"adsync/base/clock"
 )
 
-// edits is the loop that notices edits by SQL.
-type edits struct {
+// sqlEdits is the loop that notices edits by SQL.
+type sqlEdits struct {
 	turns    turns
-	store    editStore
+	store    sqlEditStore
 	interval time.Duration
 
 	lookedAt time.Time // by this process's clock
 	next     int64     // the account after which the next look goes on
 }
 
-// editStore notes edits.
-type editStore interface {
+// sqlEditStore notes edits.
+type sqlEditStore interface {
 	NoteEdits(ctx context.Context, after int64) (next int64, err error)
 }
 
 // Run looks until ctx ends.
-func (e *edits) Run(ctx context.Context) error {
+func (e *sqlEdits) Run(ctx context.Context) error {
 	return e.turns.run(ctx, e.note, every(upkeepInterval))
 }
 
 // note has the audit log tell of what was edited by SQL.
-func (e *edits) note(ctx context.Context) error {
+func (e *sqlEdits) note(ctx context.Context) error {
 	if !e.lookedAt.IsZero() && clock.Since(e.lookedAt) < e.interval {
 		return nil
 	}
