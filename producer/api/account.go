@@ -101,27 +101,56 @@ func (f accountFinder) inPath(c *gin.Context) (media.Platform, store.Account, er
 	return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, f.platforms.names())
 }
 
-// ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
-// "0" is work of no account.
-func (f accountFinder) ofSubtask(ctx context.Context, q *query, name string, key *task.Key) error {
-	id, err := strconv.ParseInt(name, 10, 64)
-	ours := err == nil
-	if ours {
-		key.AccountID = id
-		known, err := f.AccountsByID(ctx, []int64{id})
-		if _, ok := known[id]; ok || id == 0 || err != nil {
+// accountAnswer returns the answer to a query about an account.
+type accountAnswer func(c *gin.Context, q *httpapi.Query, platform media.Platform, account store.Account) (any, error)
+
+// read is a route that shows something of the account that its path names.
+func (f accountFinder) read(path string, answer accountAnswer, parameters ...string) httpapi.Route {
+	return httpapi.Route{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id" + path, Role: httpapi.Viewer, Handler: func(c *gin.Context) error {
+		platform, account, err := f.inPath(c)
+		if err != nil {
 			return err
 		}
+		q, err := httpapi.QueryOf(c, parameters...)
+		if err != nil {
+			return err
+		}
+		return write(c)(answer(c, q, platform, account))
+	}}
+}
+
+// subtask reads the key of a subtask, or refuses what of it cannot be used; of says in words what it is.
+func (f accountFinder) subtask(ctx context.Context, q *httpapi.Query, run, account, of string) (key task.Key, err error) {
+	if key.RunID, err = httpapi.ParseID(run); err != nil {
+		q.Refuse("run", "%q is refused: want the run_id of %s", run, of)
 	}
-	switch account, ok, err := f.named(ctx, "", name); {
-	case err != nil:
-		return err
+	if key.AccountID, err = f.ofSubtask(ctx, q, account); err != nil {
+		return key, err
+	}
+	if key.Part = q.Get("part"); key.Part == "" {
+		q.Refuse("part", "is missing: want the part of %s", of)
+	}
+	return key, q.Err()
+}
+
+// ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
+// "0" is work of no account.
+func (f accountFinder) ofSubtask(ctx context.Context, q *httpapi.Query, name string) (int64, error) {
+	id, notOurs := strconv.ParseInt(name, 10, 64)
+	if notOurs == nil {
+		known, err := f.AccountsByID(ctx, []int64{id})
+		if _, ok := known[id]; ok || id == 0 || err != nil {
+			return id, err
+		}
+	}
+	account, ok, err := f.named(ctx, "", name)
+	switch {
 	case ok:
-		key.AccountID = account.ID
-	case !ours:
-		q.refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as %s", name, f.example())
+		return account.ID, err
+	case notOurs != nil && err == nil:
+		q.Refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as %s", name, f.example())
 	}
-	return nil
+	return id, err
 }
 
 // externalIDs returns the platforms' ids of accounts, by ours.

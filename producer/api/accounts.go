@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/store"
+	"adsync/media"
 )
 
 const (
@@ -75,35 +75,24 @@ type accountRoutes struct {
 	clock     clock.Clock
 }
 
-func (a *accountRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/accounts", Role: httpapi.Viewer, Handler: a.listAccounts},
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id", Role: httpapi.Viewer, Handler: a.getAccount},
-	}
-}
-
-func (a *accountRoutes) listAccounts(c *gin.Context) error {
-	q, err := queryOf(c, "media", "tier", "state", "login_state", "game", "after", "limit")
-	if err != nil {
-		return err
-	}
+func (a *accountRoutes) listAccounts(c *gin.Context, q *httpapi.Query) (any, error) {
 	// A day has begun somewhere, and lasts elsewhere: which of them it is for an account its zone says.
 	today := day.Of(a.clock.Now(), time.UTC)
 	filter := store.AccountFilter{
-		Media: q.values.Get("media"), Tier: q.oneOf("tier", accountTiers), State: store.AccountState(q.oneOf("state", accountStates)),
-		LoginState: q.oneOf("login_state", loginStates), Game: q.values.Get("game"), From: today.Add(-1), To: today.Add(1),
+		Media: q.Get("media"), Tier: q.OneOf("tier", accountTiers), State: store.AccountState(q.OneOf("state", accountStates)),
+		LoginState: q.OneOf("login_state", loginStates), Game: q.Get("game"), From: today.Add(-1), To: today.Add(1),
 	}
-	after := q.idAfter()
-	limit := q.limit(accountsPerPage, accountsPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	after := q.IDAfter()
+	limit := q.Limit(accountsPerPage, accountsPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	if _, err := a.platforms.named(filter.Media); err != nil {
-		return err
+		return nil, err
 	}
 	rows, end, err := a.store.ListAccounts(c.Request.Context(), filter, after, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(r store.ListedAccount) bool {
 		b, bound := store.BindingOn(r.Bindings, day.Of(a.clock.Now(), zoneOf(r.Account)))
@@ -117,14 +106,9 @@ func (a *accountRoutes) listAccounts(c *gin.Context) error {
 	})
 	shown, err := a.describeAccounts(c, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	next := ""
-	if end != 0 {
-		next = formatID(end)
-	}
-	c.JSON(http.StatusOK, gin.H{"accounts": shown, "next": next})
-	return nil
+	return gin.H{"accounts": shown, "next": idOrNone(end)}, nil
 }
 
 func (a *accountRoutes) describeAccounts(c *gin.Context, rows []store.ListedAccount) ([]listedAccountJSON, error) {
@@ -214,24 +198,16 @@ type bindingJSON struct {
 	OS   string  `json:"os"`
 }
 
-func (a *accountRoutes) getAccount(c *gin.Context) error {
-	_, account, err := a.accounts.inPath(c)
-	if err != nil {
-		return err
-	}
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Platform, account store.Account) (any, error) {
 	logins, err := a.store.AccountLogins(c.Request.Context(), account.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	bindings, err := a.store.AccountBindings(c.Request.Context(), account.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, gin.H{"account": describeAccount(account), "logins": describeLogins(logins), "bindings": describeBindings(bindings)})
-	return nil
+	return gin.H{"account": describeAccount(account), "logins": describeLogins(logins), "bindings": describeBindings(bindings)}, nil
 }
 
 func describeLogins(logins []store.AccountLogin) []loginJSON {

@@ -7,6 +7,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -15,6 +16,7 @@ import (
 	"adsync/base/config"
 	"adsync/base/httpapi"
 	"adsync/base/store"
+	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/oauth"
 	"adsync/producer"
@@ -90,51 +92,115 @@ type Deps struct {
 	Overview func(ctx context.Context) overview.Overview
 }
 
-// subject is one subject of the API: its routes, and what they need.
-type subject interface {
-	routes() []httpapi.Route
-}
-
-// subjects lists all of them; each is in the file of its name.
-func subjects(d Deps) []subject {
+// Routes returns the routes, to be registered on a server. Each subject is in the file of its name.
+func Routes(d Deps) []httpapi.Route {
 	platforms, tasks, runs, audit := platformList(d.Platforms), taskList{d.Producer}, runFinder{d.Store}, auditor{d.Store}
 	accounts := accountFinder{d.Store, platforms}
 	filters := deadFilters{d.Store, accounts, tasks}
-	return []subject{
-		&overviewRoutes{d.Overview},
-		&openAPIRoutes{},
-		&taskRoutes{d.Store, tasks, d.Producer, d.Clock},
-		&orderRoutes{d.Store, tasks, d.Registry, d.Producer, audit, d.Clock},
-		&runRoutes{d.Store, tasks, d.Registry, d.Clock},
-		&subtaskRoutes{d.Store, accounts, runs, d.Clock},
-		&waitRoutes{d.Store, accounts, d.Limits},
-		&stopRoutes{d.Store, accounts, tasks, runs, d.Registry, audit, d.Clock, d.Now},
-		&deadRoutes{d.Store, filters, accounts, tasks, d.Clock},
-		&redriveRoutes{d.Store, filters, tasks, runs, d.Producer, audit, d.Clock, d.Now},
-		&accountRoutes{d.Store, accounts, platforms, d.Clock},
-		&coverageRoutes{d.Store, accounts, d.Clock},
-		&holeRoutes{d.Store, platforms, tasks, d.Producer, audit, d.Clock},
-		&changeRoutes{d.Store, accounts, d.Clock},
-		&differenceRoutes{d.Store, platforms, d.Clock},
-		&fieldRoutes{d.Store, platforms},
-		&limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now},
-		&consumerRoutes{d.Consumers},
-		&logLevelRoutes{d.LogLevels, audit, d.Now},
-		&auditRoutes{d.Store},
-		&oauthRoutes{d.Flows},
-	}
-}
-
-// Routes returns the routes, to be registered on a server.
-func Routes(deps Deps) []httpapi.Route {
-	var routes []httpapi.Route
-	for _, s := range subjects(deps) {
-		routes = append(routes, s.routes()...)
+	aboutTasks := &taskRoutes{d.Store, tasks, d.Producer, d.Clock}
+	aboutOrders := &orderRoutes{d.Store, tasks, d.Registry, d.Producer, audit, d.Clock}
+	aboutRuns := &runRoutes{d.Store, tasks, d.Registry, d.Clock}
+	aboutSubtasks := &subtaskRoutes{d.Store, accounts, runs, d.Clock}
+	aboutStops := &stopRoutes{d.Store, accounts, tasks, runs, d.Registry, audit, d.Clock, d.Now}
+	aboutDead := &deadRoutes{d.Store, filters, accounts, tasks, d.Clock}
+	aboutRedrives := &redriveRoutes{d.Store, filters, tasks, runs, d.Producer, audit, d.Clock, d.Now}
+	aboutAccounts := &accountRoutes{d.Store, accounts, platforms, d.Clock}
+	aboutHoles := &holeRoutes{d.Store, platforms, tasks, d.Producer, audit, d.Clock}
+	aboutDifferences := &differenceRoutes{d.Store, platforms, d.Clock}
+	aboutFields := &fieldRoutes{d.Store, platforms}
+	aboutLimits := &limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now}
+	aboutLogLevel := &logLevelRoutes{d.LogLevels, audit, d.Now}
+	routes := []httpapi.Route{
+		read("/api/v1/overview", (&overviewRoutes{d.Overview}).getOverview),
+		{Method: http.MethodGet, Path: "/api/v1/openapi.yaml", Role: httpapi.Viewer, Handler: getOpenAPI},
+		read("/api/v1/tasks", aboutTasks.listTasks),
+		read("/api/v1/tasks/:name", aboutTasks.getTask),
+		sent(http.MethodPost, "/api/v1/tasks", httpapi.Admin, aboutTasks.addTask),
+		sent(http.MethodPatch, "/api/v1/tasks/:name", httpapi.Admin, aboutTasks.editTask),
+		asked(http.MethodPost, "/api/v1/tasks/:name/enable", httpapi.Operator, aboutTasks.switchTask("task.enable", true)),
+		asked(http.MethodPost, "/api/v1/tasks/:name/disable", httpapi.Operator, aboutTasks.switchTask("task.disable", false)),
+		asked(http.MethodPost, "/api/v1/tasks/reload", httpapi.Operator, aboutTasks.reloadTasks),
+		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: aboutOrders.orderRun},
+		read("/api/v1/runs", aboutRuns.listRuns, "task", "media", "state", "since", "after", "limit"),
+		read("/api/v1/runs/:id", aboutRuns.getRun),
+		read("/api/v1/runs/:id/subtasks", aboutSubtasks.listRunSubtasks, "state", "text", "after", "limit"),
+		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: aboutStops.cancelRun},
+		sent(http.MethodPost, "/api/v1/runs/:id/rerun", httpapi.Operator, aboutRedrives.rerunFailed),
+		read("/api/v1/cancels", aboutStops.listStops(task.Cancel, "cancels"), "state", "after", "limit"),
+		sent(http.MethodPost, "/api/v1/cancels", httpapi.Operator, aboutStops.orderCancel),
+		read("/api/v1/pauses", aboutStops.listStops(task.Pause, "pauses"), "state", "after", "limit"),
+		sent(http.MethodPost, "/api/v1/pauses", httpapi.Operator, aboutStops.orderPause),
+		asked(http.MethodDelete, "/api/v1/pauses/:id", httpapi.Operator, aboutStops.liftPause, "by"),
+		{Method: http.MethodGet, Path: "/oauth/:media/callback", Role: httpapi.Anyone, Handler: (&oauthRoutes{d.Flows}).oauthCallback},
+		read("/api/v1/due", aboutSubtasks.listDue, "media", "lane", "state", "text", "after", "limit"),
+		read("/api/v1/consumers", (&consumerRoutes{d.Consumers}).listConsumers),
+		read("/api/v1/accounts", aboutAccounts.listAccounts, "media", "tier", "state", "login_state", "game", "after", "limit"),
+		accounts.read("/subtasks", aboutSubtasks.listAccountSubtasks, "state", "text", "since", "until", "after", "limit"),
+		accounts.read("", aboutAccounts.getAccount),
+		accounts.read("/coverage", (&coverageRoutes{d.Store, accounts, d.Clock}).getCoverage, "from", "to"),
+		read("/api/v1/coverage/holes", aboutHoles.listHoles, "media"),
+		sent(http.MethodPost, "/api/v1/coverage/fill", httpapi.Operator, aboutHoles.fillHoles),
+		read("/api/v1/reconciliation", aboutDifferences.listDifferences, "media", "state", "day", "after", "limit"),
+		read("/api/v1/subtasks/:run/:account_id/wait", (&waitRoutes{d.Store, accounts, d.Limits}).explainWait, "part"),
+		read("/api/v1/limits", aboutLimits.listLimits, "media"),
+		sent(http.MethodPost, "/api/v1/limits/end-pause", httpapi.Operator, aboutLimits.endLimitPauses),
+		read("/api/v1/log-level", aboutLogLevel.getLogLevel),
+		sent(http.MethodPut, "/api/v1/log-level", httpapi.Admin, aboutLogLevel.putLogLevel),
+		asked(http.MethodDelete, "/api/v1/log-level", httpapi.Admin, aboutLogLevel.endLogLevel),
+		read("/api/v1/fields", aboutFields.listFields, "media", "state"),
+		sent(http.MethodPut, "/api/v1/fields", httpapi.Admin, aboutFields.putField),
+		accounts.read("/changes", (&changeRoutes{d.Store, accounts, d.Clock}).listChanges, "from", "to", "level", "object", "field", "after", "limit"),
+		read("/api/v1/dead", aboutDead.listDead, append([]string{"after", "limit"}, deadParameters...)...),
+		read("/api/v1/dead/groups", aboutDead.groupDead, append([]string{"limit"}, deadParameters...)...),
+		read("/api/v1/dead/subtask", aboutDead.getDead, "run", "account_id", "part"),
+		sent(http.MethodPost, "/api/v1/dead/redrive", httpapi.Operator, aboutRedrives.redriveDead),
+		sent(http.MethodPost, "/api/v1/dead/drop", httpapi.Operator, aboutRedrives.dropDead),
+		read("/api/v1/audit", (&auditRoutes{d.Store}).listAudit, "actor", "object", "since", "until", "after", "limit"),
 	}
 	for i, r := range routes {
 		routes[i].Handler = blaming(r.Handler)
 	}
 	return routes
+}
+
+// answerFunc returns the answer to a query.
+type answerFunc func(c *gin.Context, q *httpapi.Query) (any, error)
+
+// read is a route that shows something, with the parameters that it may have.
+func read(path string, answer answerFunc, parameters ...string) httpapi.Route {
+	return asked(http.MethodGet, path, httpapi.Viewer, answer, parameters...)
+}
+
+// asked is a route without a body.
+func asked(method, path string, role httpapi.Role, answer answerFunc, parameters ...string) httpapi.Route {
+	return httpapi.Route{Method: method, Path: path, Role: role, Handler: func(c *gin.Context) error {
+		q, err := httpapi.QueryOf(c, parameters...)
+		if err != nil {
+			return err
+		}
+		return write(c)(answer(c, q))
+	}}
+}
+
+// sent is a route with a body.
+func sent[T any](method, path string, role httpapi.Role, answer func(c *gin.Context, request *T) (any, error)) httpapi.Route {
+	return httpapi.Route{Method: method, Path: path, Role: role, Handler: func(c *gin.Context) error {
+		request := new(T)
+		if err := httpapi.Bind(c, request); err != nil {
+			return err
+		}
+		return write(c)(answer(c, request))
+	}}
+}
+
+// write writes an answer, with the status that the context has.
+func write(c *gin.Context) func(answer any, err error) error {
+	return func(answer any, err error) error {
+		if err == nil {
+			c.JSON(c.Writer.Status(), answer)
+		}
+		return err
+	}
 }
 
 // blaming makes a handler's error of a database that cannot do its work now an *httpapi.UnavailableError.

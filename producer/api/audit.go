@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -37,29 +36,21 @@ type auditStore interface {
 // auditRoutes are the audit log.
 type auditRoutes struct{ store auditStore }
 
-func (a *auditRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{{Method: http.MethodGet, Path: "/api/v1/audit", Role: httpapi.Viewer, Handler: a.listAudit}}
-}
-
-func (a *auditRoutes) listAudit(c *gin.Context) error {
-	q, err := queryOf(c, "actor", "object", "since", "until", "after", "limit")
-	if err != nil {
-		return err
-	}
+func (a *auditRoutes) listAudit(c *gin.Context, q *httpapi.Query) (any, error) {
 	filter := store.AuditFilter{
-		Actor: q.values.Get("actor"), Object: q.values.Get("object"), Since: q.time("since", time.Time{}), Until: q.time("until", time.Time{}),
+		Actor: q.Get("actor"), Object: q.Get("object"), Since: q.Time("since", time.Time{}), Until: q.Time("until", time.Time{}),
 	}
-	filter.Before = q.idAfter()
-	page := q.limit(auditPerPage, auditPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	filter.Before = q.IDAfter()
+	page := q.Limit(auditPerPage, auditPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	filter.Limit = page + 1 // One more tells whether there is a next page.
 	entries, err := a.store.ListAudit(c.Request.Context(), filter)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	entries, next := pageByID(entries, page, func(e *store.Audit) int64 { return e.ID })
+	entries, next := httpapi.PageByID(entries, page, func(e *store.Audit) int64 { return e.ID })
 	shown := make([]auditJSON, len(entries))
 	for i, e := range entries {
 		shown[i] = auditJSON{
@@ -67,8 +58,7 @@ func (a *auditRoutes) listAudit(c *gin.Context) error {
 			Before: rawJSON(e.Before), After: rawJSON(e.After), Error: e.Error,
 		}
 	}
-	c.JSON(http.StatusOK, gin.H{"audit": shown, "next": next})
-	return nil
+	return gin.H{"audit": shown, "next": next}, nil
 }
 
 // rawJSON is a text that is JSON as it is, and any other as a string.

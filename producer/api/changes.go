@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"time"
 	"unicode"
@@ -12,6 +11,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/store"
+	"adsync/media"
 )
 
 const (
@@ -54,54 +54,36 @@ type changeRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *changeRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/changes", Role: httpapi.Viewer, Handler: a.listChanges},
-	}
-}
-
-func (a *changeRoutes) listChanges(c *gin.Context) error {
-	_, account, err := a.accounts.inPath(c)
-	if err != nil {
-		return err
-	}
-	q, err := queryOf(c, "from", "to", "level", "object", "field", "after", "limit")
-	if err != nil {
-		return err
-	}
+func (a *changeRoutes) listChanges(c *gin.Context, q *httpapi.Query, _ media.Platform, account store.Account) (any, error) {
 	zone := zoneOf(account)
-	from, to := q.days(a.clock.Now(), zone)
+	from, to := days(q, a.clock.Now(), zone)
 	filter := store.ChangeFilter{
-		AccountID: account.ID, Level: q.values.Get("level"), Object: q.values.Get("object"), Field: q.values.Get("field"),
+		AccountID: account.ID, Level: q.Get("level"), Object: q.Get("object"), Field: q.Get("field"),
 	}
 	var place store.ConfigChange
-	if p, ok := pageAfter(q, func(p changesPage) bool { return p.Version != 0 && isASCII(p.Level) && isASCII(p.Object) }); ok {
+	if p, ok := httpapi.PageAfter(q, func(p changesPage) bool { return p.Version != 0 && isASCII(p.Level) && isASCII(p.Object) }); ok {
 		place = store.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
 	}
 	for _, name := range []string{"level", "object"} { // So are the columns: MySQL refuses to compare them with anything else.
-		if !isASCII(q.values.Get(name)) {
-			q.refuse(name, "%q is refused: want ASCII", q.values.Get(name))
+		if !isASCII(q.Get(name)) {
+			q.Refuse(name, "%q is refused: want ASCII", q.Get(name))
 		}
 	}
-	limit := q.limit(changesPerPage, changesPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	limit := q.Limit(changesPerPage, changesPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	filter.From, filter.To = from.Start(zone), to.Add(1).Start(zone)
 	rows, err := a.store.ConfigChanges(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rows, next, err := pageOf(rows, limit, func(last store.ConfigChange) changesPage {
+	rows, next := httpapi.PageOf(rows, limit, func(last store.ConfigChange) changesPage {
 		return changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field}
 	})
-	if err != nil {
-		return err
-	}
 	shown := make([]changeJSON, len(rows))
 	for i, r := range rows {
 		shown[i] = changeJSON{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before, After: r.After}
 	}
-	c.JSON(http.StatusOK, gin.H{"account": describeAccount(account), "from": from, "to": to, "changes": shown, "next": next})
-	return nil
+	return gin.H{"account": describeAccount(account), "from": from, "to": to, "changes": shown, "next": next}, nil
 }

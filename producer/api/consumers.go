@@ -29,24 +29,14 @@ type consumerRoutes struct {
 	consumers Consumers
 }
 
-func (a *consumerRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/consumers", Role: httpapi.Viewer, Handler: a.listConsumers},
-	}
-}
-
-func (a *consumerRoutes) listConsumers(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *consumerRoutes) listConsumers(c *gin.Context, _ *httpapi.Query) (any, error) {
 	living, err := a.consumers.List(c.Request.Context())
 	if err != nil {
-		return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell which consumers live: %v.", err)
+		return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell which consumers live: %v.", err)
 	}
 	shown := make([]consumerJSON, len(living))
 	for i, p := range living {
 		shown[i] = consumerJSON{Process: p, AgeSeconds: p.Age.Round(100 * time.Millisecond).Seconds()}
 	}
-	c.JSON(http.StatusOK, gin.H{"consumers": shown})
-	return nil
+	return gin.H{"consumers": shown}, nil
 }

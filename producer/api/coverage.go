@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -63,38 +62,24 @@ type coverageRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *coverageRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/coverage", Role: httpapi.Viewer, Handler: a.getCoverage},
-	}
-}
-
-func (a *coverageRoutes) getCoverage(c *gin.Context) error {
-	platform, account, err := a.accounts.inPath(c)
-	if err != nil {
-		return err
-	}
-	q, err := queryOf(c, "from", "to")
-	if err != nil {
-		return err
-	}
+func (a *coverageRoutes) getCoverage(c *gin.Context, q *httpapi.Query, platform media.Platform, account store.Account) (any, error) {
 	now, zone := a.clock.Now(), zoneOf(account)
 	today := day.Of(now, zone)
-	from, to := q.days(now, zone)
-	if err := q.err(); err != nil {
-		return err
+	from, to := days(q, now, zone)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	rows, err := a.store.ReadCoverage(c.Request.Context(), account.ID, from, to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	reaches, err := upkeep.Reaches(c.Request.Context(), a.store, platform, account.Tier)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	unusable, err := a.unusableOf(c.Request.Context(), rows, account.ID, from, to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := describeCoverage(platform, rows, unusable, day.Between(from, min(to, today)), today)
 	for i := range all {
@@ -102,13 +87,7 @@ func (a *coverageRoutes) getCoverage(c *gin.Context) error {
 			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.clock.Now())
 		}
 	}
-	c.JSON(http.StatusOK, gin.H{
-		"account":  describeAccount(account),
-		"from":     from,
-		"to":       to,
-		"coverage": all,
-	})
-	return nil
+	return gin.H{"account": describeAccount(account), "from": from, "to": to, "coverage": all}, nil
 }
 
 // scope is what a row of coverage is of.
@@ -156,14 +135,14 @@ func whyNoHole(reach upkeep.Reach, account store.Account, d day.Day, now time.Ti
 }
 
 // days reads from and to: the last days up to that of now in a zone when they are not there.
-func (q *query) days(now time.Time, zone *time.Location) (from, to day.Day) {
-	to = q.day("to", now, day.Of(now, zone))
-	from = q.day("from", now, to.Add(1-coverageDays))
+func days(q *httpapi.Query, now time.Time, zone *time.Location) (from, to day.Day) {
+	to = q.Day("to", now, day.Of(now, zone))
+	from = q.Day("from", now, to.Add(1-coverageDays))
 	switch {
 	case from > to:
-		q.refuse("from", "%s is refused: want a day up to %s", from, to)
+		q.Refuse("from", "%s is refused: want a day up to %s", from, to)
 	case from < to.Add(1-coverageDaysMax):
-		q.refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
+		q.Refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
 	}
 	return from, to
 }
@@ -198,10 +177,7 @@ func describeCoverage(platform media.Platform, rows []store.Coverage, unusable m
 		delete(missing, scope{r.Report, r.Level, r.Day})
 		j := coverageJSON{
 			Report: r.Report, Level: r.Level, Day: r.Day, State: cmp.Or(string(r.State), stateNever), PulledAt: r.PulledAt.Time,
-			Rows: r.RowCount, Note: r.Note, Unusable: r.Unusable, UnusableValues: unusable[scope{r.Report, r.Level, r.Day}], SummaryPending: r.Dirty != nil,
-		}
-		if r.RunID != 0 {
-			j.RunID = formatID(r.RunID)
+			RunID: idOrNone(r.RunID), Rows: r.RowCount, Note: r.Note, Unusable: r.Unusable, UnusableValues: unusable[scope{r.Report, r.Level, r.Day}], SummaryPending: r.Dirty != nil,
 		}
 		all = append(all, j)
 	}

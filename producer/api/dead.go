@@ -58,10 +58,7 @@ func (a *deadRoutes) describeDead(ctx context.Context, rows []store.DeadSubtask)
 		all[i] = deadJSON{
 			RunID: formatID(d.RunID), AccountID: formatID(d.AccountID), Account: accounts[d.AccountID], Part: d.Part,
 			TaskID: formatID(d.TaskID), Task: d.TaskName, Media: d.Media, Attempts: d.Attempt,
-			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt, Healed: healed[d.Key],
-		}
-		if d.RedriveRun != 0 {
-			all[i].RedriveRun = formatID(d.RedriveRun)
+			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt, RedriveRun: idOrNone(d.RedriveRun), Healed: healed[d.Key],
 		}
 	}
 	return all, nil
@@ -100,51 +97,35 @@ type deadRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *deadRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/dead", Role: httpapi.Viewer, Handler: a.listDead},
-		{Method: http.MethodGet, Path: "/api/v1/dead/groups", Role: httpapi.Viewer, Handler: a.groupDead},
-		{Method: http.MethodGet, Path: "/api/v1/dead/subtask", Role: httpapi.Viewer, Handler: a.getDead},
-	}
-}
-
-func (a *deadRoutes) listDead(c *gin.Context) error {
-	q, err := queryOf(c, append([]string{"after", "limit"}, deadParameters...)...)
-	if err != nil {
-		return err
-	}
+func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	ctx := c.Request.Context()
-	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.refuse)
+	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.Refuse)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var place store.DeadPlace
-	if p, ok := pageAfter(q, func(p deadPage) bool { return isMoment(p.At) }); ok {
+	if p, ok := httpapi.PageAfter(q, func(p deadPage) bool { return httpapi.IsMoment(p.At) }); ok {
 		place = store.DeadPlace{At: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
 	}
-	limit := q.limit(deadPerPage, deadPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	limit := q.Limit(deadPerPage, deadPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	rows, end, err := a.store.ListDead(ctx, filter, place, limit+1) // One more tells whether there is a next page.
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rows, next, err := pageOf(rows, limit, func(last store.DeadSubtask) deadPage {
+	rows, next := httpapi.PageOf(rows, limit, func(last store.DeadSubtask) deadPage {
 		return deadPageAt(store.DeadPlace{At: last.DeadAt, Key: last.Key})
 	})
-	if err == nil && next == "" && !end.At.IsZero() {
-		next, err = pageToken(deadPageAt(end)) // It has not looked at all of them.
-	}
-	if err != nil {
-		return err
+	if next == "" && !end.At.IsZero() {
+		next = httpapi.PageToken(deadPageAt(end)) // It has not looked at all of them.
 	}
 	shown, err := a.describeDead(ctx, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, gin.H{"dead": shown, "next": next})
-	return nil
+	return gin.H{"dead": shown, "next": next}, nil
 }
 
 // deadGroupsJSON is the dead subtasks by error print.
@@ -168,27 +149,23 @@ type deadGroupJSON struct {
 	Tasks     []string  `json:"tasks"`
 }
 
-func (a *deadRoutes) groupDead(c *gin.Context) error {
-	q, err := queryOf(c, append([]string{"limit"}, deadParameters...)...)
-	if err != nil {
-		return err
-	}
+func (a *deadRoutes) groupDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	ctx := c.Request.Context()
-	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.refuse)
+	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.Refuse)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	limit := q.limit(deadPerPage, deadPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	limit := q.Limit(deadPerPage, deadPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	groups, total, err := a.store.DeadGroups(ctx, filter, limit+1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stake, healed, err := a.deadStake(ctx, filter)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer := deadGroupsJSON{Stake: stake, Total: total.All, Redriving: total.Redriving, Groups: []deadGroupJSON{}}
 	names := map[int64]string{}
@@ -202,15 +179,14 @@ func (a *deadRoutes) groupDead(c *gin.Context) error {
 		for _, id := range g.TaskIDs {
 			if names[id] == "" {
 				if names[id], err = a.nameOfTask(ctx, id); err != nil {
-					return err
+					return nil, err
 				}
 			}
 			j.Tasks = append(j.Tasks, names[id])
 		}
 		answer.Groups = append(answer.Groups, j)
 	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, nil
 }
 
 // nameOfTask is what a task of dead subtasks is called.
@@ -241,34 +217,17 @@ type subtaskLogJSON struct {
 	Calls     int64      `json:"calls"` // of all tries
 }
 
-func (a *deadRoutes) getDead(c *gin.Context) error {
-	q, err := queryOf(c, "run", "account_id", "part")
+func (a *deadRoutes) getDead(c *gin.Context, q *httpapi.Query) (any, error) {
+	key, err := a.accounts.subtask(c.Request.Context(), q, q.Get("run"), q.Get("account_id"), "a dead subtask")
 	if err != nil {
-		return err
-	}
-	var key task.Key
-	if key.RunID, err = parseID(q.values.Get("run")); err != nil {
-		q.refuse("run", "%q is refused: want the run_id of a dead subtask", q.values.Get("run"))
-	}
-	if err := a.accounts.ofSubtask(c.Request.Context(), q, q.values.Get("account_id"), &key); err != nil {
-		return err
-	}
-	if key.Part = q.values.Get("part"); key.Part == "" {
-		q.refuse("part", "is missing: want the part of a dead subtask")
-	}
-	if err := q.err(); err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := a.detailDead(c.Request.Context(), key)
 	if errors.Is(err, store.ErrNotFound) {
-		return httpapi.NewProblem(http.StatusNotFound,
+		return nil, httpapi.NewProblem(http.StatusNotFound,
 			"There is no such dead subtask: the list of dead subtasks has those that there are. One that was taken up again is in its new run.")
 	}
-	if err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, err
 }
 
 func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail, error) {

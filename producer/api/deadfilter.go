@@ -1,10 +1,12 @@
 package api
 
 import (
-	"adsync/base/task"
 	"context"
 	"time"
 	"unicode/utf8"
+
+	"adsync/base/httpapi"
+	"adsync/base/task"
 )
 
 // filterTextMax bounds what an order carries in its row.
@@ -32,8 +34,8 @@ func (f deadFilter) chooses() bool {
 	return f != deadFilter{}
 }
 
-func deadFilterOf(q *query) deadFilter {
-	get := q.values.Get
+func deadFilterOf(q *httpapi.Query) deadFilter {
+	get := q.Get
 	return deadFilter{
 		Task: get("task"), Media: get("media"), Account: get("account"), Run: get("run"), Print: get("print"),
 		Class: get("class"), Text: get("text"), Since: get("since"), Until: get("until"),
@@ -71,13 +73,13 @@ func (a deadFilters) resolve(ctx context.Context, f deadFilter, refuse func(fiel
 		if m.text == "" {
 			continue
 		}
-		if *m.into, err = time.Parse(time.RFC3339Nano, m.text); err != nil || !isMoment(m.into.UnixMilli()) {
+		if *m.into, err = time.Parse(time.RFC3339Nano, m.text); err != nil || !httpapi.IsMoment(m.into.UnixMilli()) {
 			refuse(m.field, "%q is refused: want a time such as 2026-11-21T10:30:00Z", m.text)
 		}
 	}
 	if f.Run != "" {
 		var err error
-		if out.RunID, err = parseID(f.Run); err != nil {
+		if out.RunID, err = httpapi.ParseID(f.Run); err != nil {
 			refuse("run", "%q is refused: want the id of a run", f.Run)
 		}
 	}

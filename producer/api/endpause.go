@@ -30,8 +30,8 @@ type endPauseRequest struct {
 func (r *endPauseRequest) Validate() []httpapi.FieldError {
 	if of, id := store.SplitName(r.Subject); of != "" {
 		if r.Scope != "" || r.Media != "" && r.Media != of {
-			var errs refusals
-			errs.refuse("subject", "%q is refused: want one of the media that is chosen, or its id alone", r.Subject)
+			var errs httpapi.Refusals
+			errs.Refuse("subject", "%q is refused: want one of the media that is chosen, or its id alone", r.Subject)
 			return errs
 		}
 		r.Media, r.Subject = of, id
@@ -104,36 +104,31 @@ func (a *limitRoutes) choosePauses(ctx context.Context, request *endPauseRequest
 
 // endLimitPauses ends pauses and rests that the answers of platforms have ordered; those of operators are lifted by their id. What waits for
 // one of these waits for its moment, and knows of no end before: all that waits for a moment comes due, and waits again where it has to.
-func (a *limitRoutes) endLimitPauses(c *gin.Context) error {
-	var request endPauseRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *limitRoutes) endLimitPauses(c *gin.Context, request *endPauseRequest) (any, error) {
 	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx := c.Request.Context()
-	chosen, err := a.choosePauses(ctx, &request, platforms)
+	chosen, err := a.choosePauses(ctx, request, platforms)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now, err := a.now(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	waiting := 0
 	for _, name := range chosen.waits {
 		n, err := a.store.CountWaits(ctx, name, chosen.states, now)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		waiting += n
 	}
 	answer := gin.H{"dry_run": request.DryRun, "pauses": chosen.points, "subtasks": waiting}
 	if request.DryRun || len(chosen.points)+waiting == 0 {
-		c.JSON(http.StatusOK, answer)
-		return nil
+		return answer, nil
 	}
 	deed := func(ctx context.Context) (any, error) {
 		for _, s := range chosen.pauses {
@@ -159,8 +154,7 @@ func (a *limitRoutes) endLimitPauses(c *gin.Context) error {
 	}
 	before := gin.H{"pauses": chosen.points, "subtasks": waiting}
 	if err := a.audit.do(c, "limits.end_pause", "limits", before, gin.H{"request": request}, deed); err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, nil
 }

@@ -1,15 +1,21 @@
 package api
 
 import (
-	"adsync/base/store"
 	"math"
+
+	"adsync/base/store"
 )
 
-// estimate tells what n subtasks cost at a pace, and at a rate if that is not 0; nil = unknown.
-func estimate(n int64, rate int, pace store.Pace) (calls, seconds *int64) {
+// estimateJSON is what work costs; null = unknown.
+type estimateJSON struct {
+	Calls   *int64 `json:"estimated_calls"`
+	Seconds *int64 `json:"estimated_seconds"`
+}
+
+// estimate tells what n subtasks cost at a pace, and at a rate if that is not 0.
+func estimate(n int64, rate int, pace store.Pace) (e estimateJSON) {
 	if pace.Calls >= 0 {
-		calls = new(int64)
-		*calls = int64(math.Ceil(float64(n) * pace.Calls))
+		e.Calls = new(int64(math.Ceil(float64(n) * pace.Calls)))
 	}
 	took := 0.0
 	if rate > 0 {
@@ -19,21 +25,21 @@ func estimate(n int64, rate int, pace store.Pace) (calls, seconds *int64) {
 		took = max(took, float64(n)/pace.PerSecond)
 	}
 	if took > 0 {
-		seconds = new(int64)
-		*seconds = int64(math.Ceil(took))
+		e.Seconds = new(int64(math.Ceil(took)))
 	}
-	return calls, seconds
+	return e
 }
 
-func sum(a, b int64) int64 { return a + b }
+// noWork is the estimate of nothing, to which others are added.
+func noWork() estimateJSON { return estimateJSON{Calls: new(int64), Seconds: new(int64)} }
 
-func longer(a, b int64) int64 { return max(a, b) }
-
-// together puts two figures together; nothing is known of them when one is not known.
-func together(a, b *int64, with func(a, b int64) int64) *int64 {
-	if a == nil || b == nil {
-		return nil
+// and is the estimate of two pieces of work that go at the same time; nothing is known of them when one is not known.
+func (e estimateJSON) and(other estimateJSON) (both estimateJSON) {
+	if e.Calls != nil && other.Calls != nil {
+		both.Calls = new(*e.Calls + *other.Calls)
 	}
-	both := with(*a, *b)
-	return &both
+	if e.Seconds != nil && other.Seconds != nil {
+		both.Seconds = new(max(*e.Seconds, *other.Seconds))
+	}
+	return both
 }

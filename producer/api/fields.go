@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,24 +54,21 @@ type fieldRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *fieldRequest) Validate() []httpapi.FieldError {
-	var errs []httpapi.FieldError
-	refuse := func(name, format string, args ...any) {
-		errs = append(errs, httpapi.FieldError{Field: name, Detail: fmt.Sprintf(format, args...)})
-	}
+	var errs httpapi.Refusals
 	if r.Media == "" {
-		refuse("media", "is missing: want the name of a platform")
+		errs.Refuse("media", "is missing: want the name of a platform")
 	}
 	if r.State != string(store.FieldAsked) && r.State != string(store.FieldOff) {
-		refuse("state", "%q is refused: want %s or %s; the platform alone retires and refuses a field", r.State, store.FieldAsked, store.FieldOff)
+		errs.Refuse("state", "%q is refused: want %s or %s; the platform alone retires and refuses a field", r.State, store.FieldAsked, store.FieldOff)
 	}
 	for _, f := range [][2]string{{"media", r.Media}, {"field", r.Field}, {"report", r.Report}, {"level", r.Level}} {
 		if n := utf8.RuneCountInString(f[1]); n > fieldNameMax {
-			refuse(f[0], "has %d characters: want up to %d", n, fieldNameMax)
+			errs.Refuse(f[0], "has %d characters: want up to %d", n, fieldNameMax)
 		}
 	}
 	r.Reason = strings.TrimSpace(r.Reason)
 	if n := utf8.RuneCountInString(r.Reason); n > fieldReasonMax {
-		refuse("reason", "has %d characters: want up to %d", n, fieldReasonMax)
+		errs.Refuse("reason", "has %d characters: want up to %d", n, fieldReasonMax)
 	}
 	return errs
 }
@@ -102,32 +98,21 @@ type fieldRoutes struct {
 	platforms platformList
 }
 
-func (a *fieldRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/fields", Role: httpapi.Viewer, Handler: a.listFields},
-		{Method: http.MethodPut, Path: "/api/v1/fields", Role: httpapi.Admin, Handler: a.putField},
-	}
-}
-
-func (a *fieldRoutes) listFields(c *gin.Context) error {
-	q, err := queryOf(c, "media", "state")
-	if err != nil {
-		return err
-	}
-	state := q.values.Get("state")
+func (a *fieldRoutes) listFields(c *gin.Context, q *httpapi.Query) (any, error) {
+	state := q.Get("state")
 	if state != "" && !slices.Contains(fieldStates, state) {
-		q.refuse("state", "%q is refused: want one of %s, or leave it out for all", state, strings.Join(fieldStates, ", "))
-		return q.err()
+		q.Refuse("state", "%q is refused: want one of %s, or leave it out for all", state, strings.Join(fieldStates, ", "))
+		return nil, q.Err()
 	}
-	platforms, err := a.platforms.named(q.values.Get("media"))
+	platforms, err := a.platforms.named(q.Get("media"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shown := []fieldJSON{}
 	for _, p := range platforms {
 		all, err := a.fieldsOf(c, p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, f := range all {
 			if state == "" || f.State == state {
@@ -135,8 +120,7 @@ func (a *fieldRoutes) listFields(c *gin.Context) error {
 			}
 		}
 	}
-	c.JSON(http.StatusOK, gin.H{"fields": shown})
-	return nil
+	return gin.H{"fields": shown}, nil
 }
 
 // fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports speaks of.
@@ -177,48 +161,43 @@ func metricsOf(p media.Platform) map[string]string {
 	return metrics
 }
 
-func (a *fieldRoutes) putField(c *gin.Context) error {
-	var request fieldRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *fieldRoutes) putField(c *gin.Context, request *fieldRequest) (any, error) {
 	by, err := signedBy(c, request.By)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	row := store.ReportField{
 		Media: request.Media, Report: request.Report, Level: request.Level, Field: request.Field,
 		State: store.FieldState(request.State), Reason: request.Reason, ChangedBy: by,
 	}
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
-		return refused(e.Column, "%q is refused: want %s", e.Value, e.Want)
+		return nil, httpapi.Refused(e.Column, "%q is refused: want %s", e.Value, e.Want)
 	}
 	have, err := a.store.ReportFields(c.Request.Context(), request.Media)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkFieldCount(have, platforms[0], row); err != nil {
-		return err
+		return nil, err
 	}
 	row, more := field.Rows(platforms[0], have, row)
 	if err := a.store.PutReportField(c.Request.Context(), httpapi.CallerOf(c).Name, row, more...); err != nil {
-		return err
+		return nil, err
 	}
 	all, err := a.fieldsOf(c, platforms[0])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at := slices.IndexFunc(all, func(f fieldJSON) bool { return f.Field == row.Field && f.Report == row.Report && f.Level == row.Level })
 	if at < 0 { // Somebody has covered it with another since.
-		return httpapi.NewProblem(http.StatusConflict, "The field %s of %s was changed by somebody else at the same moment: look at it again.",
+		return nil, httpapi.NewProblem(http.StatusConflict, "The field %s of %s was changed by somebody else at the same moment: look at it again.",
 			row.Field, row.Media)
 	}
-	c.JSON(http.StatusOK, all[at])
-	return nil
+	return all[at], nil
 }
 
 // fieldsAddedMax is how many fields that no package names may be asked for of a report: each is tried with a call, and makes all answers larger.
@@ -240,5 +219,5 @@ func checkFieldCount(rows []store.ReportField, p media.Platform, row store.Repor
 	if len(added) < fieldsAddedMax {
 		return nil
 	}
-	return refused("field", "%d fields are asked for in addition to those of the package already, and no more fit: switch one off first", len(added))
+	return httpapi.Refused("field", "%d fields are asked for in addition to those of the package already, and no more fit: switch one off first", len(added))
 }

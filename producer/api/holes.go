@@ -20,12 +20,11 @@ const fillSubtasksMax = 100_000
 
 // holesJSON is what coverage lacks, and what filling it costs.
 type holesJSON struct {
-	Holes    int    `json:"holes"`    // days of an account's report and level
-	Subtasks int    `json:"subtasks"` // that it takes to pull them
-	Waiting  int    `json:"waiting"`  // holes beside these whose work is under way, or was ordered a moment ago
-	Ordered  int    `json:"ordered"`  // subtasks; 0 unless runs were ordered
-	Calls    *int64 `json:"estimated_calls"`
-	Seconds  *int64 `json:"estimated_seconds"`
+	Holes    int `json:"holes"`    // days of an account's report and level
+	Subtasks int `json:"subtasks"` // that it takes to pull them
+	Waiting  int `json:"waiting"`  // holes beside these whose work is under way, or was ordered a moment ago
+	Ordered  int `json:"ordered"`  // subtasks; 0 unless runs were ordered
+	estimateJSON
 	// Tasks are by importance, as holes are filled.
 	Tasks []holesTaskJSON `json:"tasks"`
 }
@@ -45,8 +44,7 @@ type holesTaskJSON struct {
 	Waiting  int      `json:"waiting"`
 	Ordered  int      `json:"ordered"`
 	RunIDs   []string `json:"run_ids,omitempty"`
-	Calls    *int64   `json:"estimated_calls"` // null = unknown
-	Seconds  *int64   `json:"estimated_seconds"`
+	estimateJSON
 }
 
 // fillRequest is the body of an order to fill holes.
@@ -63,7 +61,7 @@ func (r *fillRequest) Validate() []httpapi.FieldError {
 		return errs
 	}
 	if r.MaxSubtasks < 0 || r.MaxSubtasks > fillSubtasksMax {
-		errs.refuse("max_subtasks", "%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, upkeep.FillMaxDefault)
+		errs.Refuse("max_subtasks", "%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, upkeep.FillMaxDefault)
 	}
 	if r.MaxSubtasks == 0 {
 		r.MaxSubtasks = upkeep.FillMaxDefault
@@ -87,40 +85,21 @@ type holeRoutes struct {
 	clock     clock.Clock
 }
 
-func (a *holeRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/coverage/holes", Role: httpapi.Viewer, Handler: a.listHoles},
-		{Method: http.MethodPost, Path: "/api/v1/coverage/fill", Role: httpapi.Operator, Handler: a.fillHoles},
-	}
-}
-
 // listHoles tells what coverage lacks: the dry run of fillHoles.
-func (a *holeRoutes) listHoles(c *gin.Context) error {
-	q, err := queryOf(c, "media")
+func (a *holeRoutes) listHoles(c *gin.Context, q *httpapi.Query) (any, error) {
+	platforms, err := a.platforms.named(q.Get("media"))
 	if err != nil {
-		return err
-	}
-	platforms, err := a.platforms.named(q.values.Get("media"))
-	if err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := a.fill(c.Request.Context(), platforms, upkeep.FillOptions{By: httpapi.CallerOf(c).Name})
-	if err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, err
 }
 
 // fillHoles orders runs for what coverage lacks.
-func (a *holeRoutes) fillHoles(c *gin.Context) error {
-	var request fillRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *holeRoutes) fillHoles(c *gin.Context, request *fillRequest) (any, error) {
 	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var answer *holesJSON
 	deed := func(ctx context.Context, changes func() error) (any, error) {
@@ -136,20 +115,19 @@ func (a *holeRoutes) fillHoles(c *gin.Context) error {
 		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, err
 	}
 	if err := a.audit.doOnce(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
-		return err
+		return nil, err
 	}
 	if answer.Ordered > 0 {
-		c.JSON(http.StatusAccepted, answer)
-		return nil
+		c.Status(http.StatusAccepted)
+		return answer, nil
 	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, nil
 }
 
 // fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it has what was found and
 // ordered all the same.
 func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*holesJSON, error) {
-	answer := &holesJSON{Calls: new(int64), Seconds: new(int64), Tasks: []holesTaskJSON{}}
+	answer := &holesJSON{estimateJSON: noWork(), Tasks: []holesTaskJSON{}}
 	found := make([][]upkeep.Filling, len(platforms))
 	var group errgroup.Group // Without a common context: an order of one platform does not end with another's.
 	for i, p := range platforms {
@@ -182,7 +160,7 @@ func (a *holeRoutes) describeFilling(ctx context.Context, platform string, f upk
 		return j, err
 	}
 	t, _ := a.tasks.runnable(f.TaskID) // Without a rate if nobody knows it.
-	j.Calls, j.Seconds = estimate(int64(f.Subtasks), t.FanOutRate, pace)
+	j.estimateJSON = estimate(int64(f.Subtasks), t.FanOutRate, pace)
 	return j, nil
 }
 
@@ -196,5 +174,5 @@ func (h *holesJSON) add(j holesTaskJSON) {
 		return
 	}
 	// The runs go side by side.
-	h.Calls, h.Seconds = together(h.Calls, j.Calls, sum), together(h.Seconds, j.Seconds, longer)
+	h.estimateJSON = h.and(j.estimateJSON)
 }

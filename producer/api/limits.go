@@ -79,30 +79,19 @@ type limitRoutes struct {
 	now       databaseClock
 }
 
-func (a *limitRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/limits", Role: httpapi.Viewer, Handler: a.listLimits},
-		{Method: http.MethodPost, Path: "/api/v1/limits/end-pause", Role: httpapi.Operator, Handler: a.endLimitPauses},
+func (a *limitRoutes) listLimits(c *gin.Context, q *httpapi.Query) (any, error) {
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
-}
-
-func (a *limitRoutes) listLimits(c *gin.Context) error {
-	q, err := queryOf(c, "media")
+	platforms, err := a.platforms.named(q.Get("media"))
 	if err != nil {
-		return err
-	}
-	if err := q.err(); err != nil {
-		return err
-	}
-	platforms, err := a.platforms.named(q.values.Get("media"))
-	if err != nil {
-		return err
+		return nil, err
 	}
 	limits, points := []limitJSON{}, []pointJSON{}
 	for _, p := range platforms {
 		states, paused, err := a.limits.State(c.Request.Context(), p.Name())
 		if err != nil {
-			return httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell how the limits stand: %v.", err)
+			return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell how the limits stand: %v.", err)
 		}
 		for _, s := range states {
 			limits = append(limits, limitOf(s))
@@ -112,14 +101,13 @@ func (a *limitRoutes) listLimits(c *gin.Context) error {
 		}
 		resting, err := a.store.RestingLogins(c.Request.Context(), p.Name(), restsShown)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range resting {
 			points = append(points, restOf(&resting[i]))
 		}
 	}
-	c.JSON(http.StatusOK, gin.H{"limits": limits, "pauses": points})
-	return nil
+	return gin.H{"limits": limits, "pauses": points}, nil
 }
 
 func pauseOf(s ratelimit.PauseState) pointJSON {

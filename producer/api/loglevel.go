@@ -36,17 +36,17 @@ type logLevelRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *logLevelRequest) Validate() []httpapi.FieldError {
-	var errs refusals
+	var errs httpapi.Refusals
 	if _, err := telemetry.ParseLevel(r.Level); err != nil {
-		errs.refuse("level", "%q is refused: want debug, info, warn or error", r.Level)
+		errs.Refuse("level", "%q is refused: want debug, info, warn or error", r.Level)
 	}
 	switch r.Role {
 	case "", "producer", "consumer", "all":
 	default:
-		errs.refuse("role", "%q is refused: want producer, consumer, or all for processes that are both; without it every process is meant", r.Role)
+		errs.Refuse("role", "%q is refused: want producer, consumer, or all for processes that are both; without it every process is meant", r.Role)
 	}
 	if n := r.ForSeconds; n != nil && (*n < 1 || *n > int64(logLevelMax/time.Second)) {
-		errs.refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", *n, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
+		errs.Refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", *n, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
 	}
 	return errs
 }
@@ -67,14 +67,6 @@ type logLevelRoutes struct {
 	now    databaseClock
 }
 
-func (a *logLevelRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/log-level", Role: httpapi.Viewer, Handler: a.getLogLevel},
-		{Method: http.MethodPut, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.putLogLevel},
-		{Method: http.MethodDelete, Path: "/api/v1/log-level", Role: httpapi.Admin, Handler: a.endLogLevel},
-	}
-}
-
 // logLevelOf is an order that lasts for so long yet.
 func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (logLevelJSON, error) {
 	j := logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
@@ -88,31 +80,15 @@ func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, l
 	return j, nil
 }
 
-func (a *logLevelRoutes) describeLogLevel(c *gin.Context, order loglevel.Order, left time.Duration) error {
-	answer, err := a.logLevelOf(c.Request.Context(), order, left)
-	if err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, answer)
-	return nil
-}
-
-func (a *logLevelRoutes) getLogLevel(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *logLevelRoutes) getLogLevel(c *gin.Context, _ *httpapi.Query) (any, error) {
 	order, left, err := a.levels.Current(c.Request.Context())
 	if err != nil {
-		return withoutRedis(err)
+		return nil, withoutRedis(err)
 	}
-	return a.describeLogLevel(c, order, left)
+	return a.logLevelOf(c.Request.Context(), order, left)
 }
 
-func (a *logLevelRoutes) putLogLevel(c *gin.Context) error {
-	var request logLevelRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *logLevelRoutes) putLogLevel(c *gin.Context, request *logLevelRequest) (any, error) {
 	lasts := logLevelDefault
 	if request.ForSeconds != nil {
 		lasts = time.Duration(*request.ForSeconds) * time.Second
@@ -120,24 +96,20 @@ func (a *logLevelRoutes) putLogLevel(c *gin.Context) error {
 	order := loglevel.Order{Level: request.Level, Role: request.Role, Node: request.Node, By: httpapi.CallerOf(c).Name}
 	after, err := a.logLevelOf(c.Request.Context(), order, lasts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = a.auditedLogLevel(c, "log_level.put", after, func(ctx context.Context) error { return a.levels.Put(ctx, order, lasts) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.describeLogLevel(c, order, lasts)
+	return a.logLevelOf(c.Request.Context(), order, lasts)
 }
 
-func (a *logLevelRoutes) endLogLevel(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *logLevelRoutes) endLogLevel(c *gin.Context, _ *httpapi.Query) (any, error) {
 	if err := a.auditedLogLevel(c, "log_level.end", nil, a.levels.End); err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, logLevelJSON{})
-	return nil
+	return logLevelJSON{}, nil
 }
 
 // auditedLogLevel carries out a deed on the order and notes it, with the order that there was.

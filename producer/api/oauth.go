@@ -56,12 +56,6 @@ type oauthRoutes struct {
 	flows map[string]*oauth.Flow // by the names of their platforms
 }
 
-func (a *oauthRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/oauth/:media/callback", Role: httpapi.Anyone, Handler: a.oauthCallback},
-	}
-}
-
 // oauthCallback is where a platform sends the browser of a person who has authorised a login. It needs no token of ours: the
 // state says who asked.
 func (a *oauthRoutes) oauthCallback(c *gin.Context) error {

@@ -9,15 +9,8 @@ import (
 	"adsync/docs"
 )
 
-// openAPIRoutes are the description of the routes for programs.
-type openAPIRoutes struct{}
-
-func (*openAPIRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{{Method: http.MethodGet, Path: "/api/v1/openapi.yaml", Role: httpapi.Viewer, Handler: getOpenAPI}}
-}
-
 func getOpenAPI(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
+	if _, err := httpapi.QueryOf(c); err != nil {
 		return err
 	}
 	c.Data(http.StatusOK, "application/yaml", docs.OpenAPI)

@@ -47,14 +47,14 @@ type orderRequest struct {
 
 // checkScope refuses an order that is narrowed down by nothing unless it says so: a filter that was lost on the way must not
 // become everything.
-func checkScope(scope string, narrowed bool, by, whole string) (errs refusals) {
+func checkScope(scope string, narrowed bool, by, whole string) (errs httpapi.Refusals) {
 	switch {
 	case scope != "" && scope != task.ScopeAll:
-		errs.refuse("scope", "%q is refused: want %q for %s, or %s", scope, task.ScopeAll, whole, by)
+		errs.Refuse("scope", "%q is refused: want %q for %s, or %s", scope, task.ScopeAll, whole, by)
 	case scope != "" && narrowed:
-		errs.refuse("scope", "does not go with %s: leave one of the two out", by)
+		errs.Refuse("scope", "does not go with %s: leave one of the two out", by)
 	case scope == "" && !narrowed:
-		errs.refuse("scope", "is missing: want %s, or \"scope\": %q for %s", by, task.ScopeAll, whole)
+		errs.Refuse("scope", "is missing: want %s, or \"scope\": %q for %s", by, task.ScopeAll, whole)
 	}
 	return errs
 }
@@ -63,14 +63,14 @@ func checkScope(scope string, narrowed bool, by, whole string) (errs refusals) {
 func (r *orderRequest) Validate() []httpapi.FieldError {
 	errs := checkScope(r.Scope, len(r.Accounts) > 0, "accounts", "the task's whole scope")
 	if len(r.Accounts) > orderAccountsMax {
-		errs.refuse("accounts", "%d are too many: want up to %d, or \"scope\": \"all\" for the task's whole scope", len(r.Accounts), orderAccountsMax)
+		errs.Refuse("accounts", "%d are too many: want up to %d, or \"scope\": \"all\" for the task's whole scope", len(r.Accounts), orderAccountsMax)
 	}
 	if r.Confirm && len(r.Accounts) == 0 {
-		errs.refuse("confirm", "needs accounts: name those whose answers are to be believed")
+		errs.Refuse("confirm", "needs accounts: name those whose answers are to be believed")
 	}
 	for _, id := range r.Accounts {
 		if len(id) > externalIDMax {
-			errs.refuse("accounts", "%q… is too long: want the platform's ids", strings.ToValidUTF8(id[:externalIDMax], ""))
+			errs.Refuse("accounts", "%q… is too long: want the platform's ids", strings.ToValidUTF8(id[:externalIDMax], ""))
 			break
 		}
 	}
@@ -78,17 +78,17 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
 		// How far ahead an order may go its task says.
 		if _, err := day.GivenAhead(d.value, clock.System{}.Now()); d.value != "" && err != nil {
-			errs.refuse(d.field, "%q is refused: %s", d.value, err)
+			errs.Refuse(d.field, "%q is refused: %s", d.value, err)
 			valid = false
 		}
 	}
 	switch {
 	case r.From != "" && r.To == "":
-		errs.refuse("to", "is missing: from and to go together; for one day give it twice")
+		errs.Refuse("to", "is missing: from and to go together; for one day give it twice")
 	case r.From == "" && r.To != "":
-		errs.refuse("from", "is missing: from and to go together; for one day give it twice")
+		errs.Refuse("from", "is missing: from and to go together; for one day give it twice")
 	case valid && r.From > r.To:
-		errs.refuse("from", "%s is refused: want a day up to %s, the value of to", r.From, r.To)
+		errs.Refuse("from", "%s is refused: want a day up to %s, the value of to", r.From, r.To)
 	}
 	return errs
 }
@@ -115,8 +115,7 @@ type orderPlanJSON struct {
 	From     day.Day  `json:"from,omitempty"`
 	To       day.Day  `json:"to,omitempty"`
 	Subtasks int64    `json:"subtasks"`
-	Calls    *int64   `json:"estimated_calls"` // null = unknown
-	Seconds  *int64   `json:"estimated_seconds"`
+	estimateJSON
 }
 
 // orderWork is what an order comes to.
@@ -142,12 +141,6 @@ type orderRoutes struct {
 	producer waker
 	audit    auditor
 	clock    clock.Clock
-}
-
-func (a *orderRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: a.orderRun},
-	}
 }
 
 func (a *orderRoutes) orderRun(c *gin.Context) error {
@@ -198,7 +191,7 @@ func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request orde
 	answer := orderPlanJSON{
 		DryRun: true, Task: t.Name, Accounts: append([]string{}, request.Accounts...), From: day.Day(request.From), To: day.Day(request.To), Subtasks: work.subtasks,
 	}
-	answer.Calls, answer.Seconds = estimate(work.subtasks, t.FanOutRate, pace)
+	answer.estimateJSON = estimate(work.subtasks, t.FanOutRate, pace)
 	c.JSON(http.StatusOK, answer)
 	return nil
 }
@@ -218,16 +211,16 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request o
 		return work, fmt.Errorf("order task %s: there is no handler %s", t.Name, t.Handler)
 	}
 	if handler.Target != media.Accounts && len(request.Accounts) > 0 {
-		return work, refused("accounts", `this task does not work on accounts: order it with "scope": "all"`)
+		return work, httpapi.Refused("accounts", `this task does not work on accounts: order it with "scope": "all"`)
 	}
 	if latest := day.Of(now.Add(aheadOfUTC), time.UTC); order.To > latest {
-		return work, refused("to", "%s is refused: want a day up to %s: no account has a later one yet", order.To, latest)
+		return work, httpapi.Refused("to", "%s is refused: want a day up to %s: no account has a later one yet", order.To, latest)
 	}
 	plan := media.Plan{PlannedAt: now, Params: t.Params, From: order.From, To: order.To}
 	switch handler.Target {
 	case media.Logins:
 		if order.From != "" {
-			return work, refused("from", "this task has no days: leave from and to out")
+			return work, httpapi.Refused("from", "this task has no days: leave from and to out")
 		}
 		work.subtasks, err = a.store.CountUsableLogins(ctx, t.Media)
 		return work, err
@@ -243,7 +236,7 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request o
 		return work, err
 	}
 	if len(zones) == 0 {
-		return work, refused("accounts", "the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)
+		return work, httpapi.Refused("accounts", "the task's scope (%s) has no account of %s that is bound and not parked: name accounts", t.Scope, t.Media)
 	}
 	work.subtasks, err = countParts(handler, plan, zones)
 	return work, err
@@ -255,8 +248,8 @@ func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handle
 	if err != nil {
 		return work, err
 	}
-	var errs refusals
-	refuse := func(format string, args ...any) { errs.refuse("accounts", format, args...) }
+	var errs httpapi.Refusals
+	refuse := func(format string, args ...any) { errs.Refuse("accounts", format, args...) }
 	zones := map[string]int64{}
 	for _, externalID := range externalIDs {
 		account, known := accounts[externalID]
@@ -327,5 +320,5 @@ func refusedParts(err error, zone string, tellZone bool) error {
 	if field == "" {
 		return httpapi.NewProblem(http.StatusUnprocessableEntity, "The order cannot be planned: %s.", detail)
 	}
-	return refused(field, "%s", detail)
+	return httpapi.Refused(field, "%s", detail)
 }

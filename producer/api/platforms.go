@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"adsync/base/httpapi"
 	"adsync/media"
 )
 
@@ -21,7 +22,7 @@ func (l platformList) named(name string) ([]media.Platform, error) {
 			return []media.Platform{p}, nil
 		}
 	}
-	return nil, refused("media", "%q is refused: want %s", name, l.names())
+	return nil, httpapi.Refused("media", "%q is refused: want %s", name, l.names())
 }
 
 // names lists the platforms for who has to choose one.

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -59,55 +58,41 @@ type differenceRoutes struct {
 	clock     clock.Clock
 }
 
-func (a *differenceRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/reconciliation", Role: httpapi.Viewer, Handler: a.listDifferences},
-	}
-}
-
-func (a *differenceRoutes) listDifferences(c *gin.Context) error {
-	q, err := queryOf(c, "media", "state", "day", "after", "limit")
-	if err != nil {
-		return err
-	}
-	filter := store.DifferenceFilter{Media: q.values.Get("media"), State: cmp.Or(q.values.Get("state"), store.DifferenceOpen), Day: q.day("day", a.clock.Now(), "")}
+func (a *differenceRoutes) listDifferences(c *gin.Context, q *httpapi.Query) (any, error) {
+	filter := store.DifferenceFilter{Media: q.Get("media"), State: cmp.Or(q.Get("state"), store.DifferenceOpen), Day: q.Day("day", a.clock.Now(), "")}
 	switch filter.State {
 	case store.DifferenceOpen, store.DifferenceMended:
 	case anyState:
 		filter.State = ""
 	default:
-		q.refuse("state", "%q is refused: want %s, %s or %s", filter.State, store.DifferenceOpen, store.DifferenceMended, anyState)
+		q.Refuse("state", "%q is refused: want %s, %s or %s", filter.State, store.DifferenceOpen, store.DifferenceMended, anyState)
 	}
 	var place store.Difference
-	if p, ok := pageAfter(q, func(p differencePage) bool {
+	if p, ok := httpapi.PageAfter(q, func(p differencePage) bool {
 		_, err := day.Parse(string(p.Day))
 		return p.AccountID != 0 && err == nil
 	}); ok {
 		place = store.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}
 	}
-	limit := q.limit(differencesPerPage, differencesPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	limit := q.Limit(differencesPerPage, differencesPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	if _, err := a.platforms.named(filter.Media); err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := a.store.Differences(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rows, next, err := pageOf(rows, limit, func(last store.Difference) differencePage {
+	rows, next := httpapi.PageOf(rows, limit, func(last store.Difference) differencePage {
 		return differencePage{AccountID: last.AccountID, Day: last.Day, Level: last.Level, Metric: last.Metric}
 	})
-	if err != nil {
-		return err
-	}
 	shown, err := a.describeDifferences(c, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, gin.H{"differences": shown, "next": next})
-	return nil
+	return gin.H{"differences": shown, "next": next}, nil
 }
 
 func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []store.Difference) ([]differenceJSON, error) {
@@ -125,10 +110,7 @@ func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []store.Diff
 		shown[i] = differenceJSON{
 			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Currency: accounts[r.AccountID].Currency, Day: r.Day, Level: r.Level, Metric: r.Metric,
 			AccountValue: r.AccountValue, SumValue: r.SumValue, State: r.State,
-			FirstSeenAt: r.FirstSeenAt.Time, LastSeenAt: r.LastSeenAt.Time, ConfirmedAt: r.ConfirmedAt.Time,
-		}
-		if r.PulledAgainRunID != 0 {
-			shown[i].PulledAgainRunID = formatID(r.PulledAgainRunID)
+			FirstSeenAt: r.FirstSeenAt.Time, LastSeenAt: r.LastSeenAt.Time, ConfirmedAt: r.ConfirmedAt.Time, PulledAgainRunID: idOrNone(r.PulledAgainRunID),
 		}
 	}
 	return shown, nil

@@ -33,20 +33,18 @@ type redriveJSON struct {
 	Healed        int64 `json:"healed"`
 	HealedAtLeast bool  `json:"healed_at_least,omitempty"`
 
-	Until   time.Time         `json:"until"`           // what died later is left alone
-	Calls   *int64            `json:"estimated_calls"` // null = unknown
-	Seconds *int64            `json:"estimated_seconds"`
-	Tasks   []redriveTaskJSON `json:"tasks"`
+	Until time.Time `json:"until"` // what died later is left alone
+	estimateJSON
+	Tasks []redriveTaskJSON `json:"tasks"`
 }
 
 // redriveTaskJSON is the part of one task: a run of its own.
 type redriveTaskJSON struct {
-	TaskID  string `json:"task_id"`
-	Task    string `json:"task"`
-	Count   int64  `json:"count"`
-	RunID   string `json:"run_id,omitempty"` // unless it is a dry run, or refused
-	Calls   *int64 `json:"estimated_calls"`
-	Seconds *int64 `json:"estimated_seconds"`
+	TaskID string `json:"task_id"`
+	Task   string `json:"task"`
+	Count  int64  `json:"count"`
+	RunID  string `json:"run_id,omitempty"` // unless it is a dry run, or refused
+	estimateJSON
 	// Refused says why the task's subtasks cannot be taken up; then they are not counted above.
 	Refused string `json:"refused,omitempty"`
 }
@@ -73,22 +71,6 @@ type redriveRoutes struct {
 	now      databaseClock
 }
 
-func (a *redriveRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodPost, Path: "/api/v1/runs/:id/rerun", Role: httpapi.Operator, Handler: a.rerunFailed},
-		{Method: http.MethodPost, Path: "/api/v1/dead/redrive", Role: httpapi.Operator, Handler: a.redriveDead},
-		{Method: http.MethodPost, Path: "/api/v1/dead/drop", Role: httpapi.Operator, Handler: a.dropDead},
-	}
-}
-
-func (a *redriveRoutes) redriveDead(c *gin.Context) error {
-	var request redriveRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
-	return a.redrive(c, request)
-}
-
 // rerunRequest is the body of a rerun of what failed in a run.
 type rerunRequest struct {
 	Rate   int  `json:"rate,omitempty"`
@@ -99,31 +81,27 @@ type rerunRequest struct {
 func (r *rerunRequest) Validate() []httpapi.FieldError { return checkRate(r.Rate) }
 
 // rerunFailed is a redrive of the dead subtasks of one run.
-func (a *redriveRoutes) rerunFailed(c *gin.Context) error {
-	var request rerunRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *redriveRoutes) rerunFailed(c *gin.Context, request *rerunRequest) (any, error) {
 	ctx := c.Request.Context()
-	id, err := parseID(c.Param("id"))
+	id, err := httpapi.ParseID(c.Param("id"))
 	if err != nil {
-		return noRun(c.Param("id"))
+		return nil, noRun(c.Param("id"))
 	}
 	filter := task.DeadFilter{RunID: id}
 	counts, err := a.store.CountDead(ctx, filter)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	free, redriving := int64(0), int64(0)
 	for _, n := range counts {
 		free, redriving = free+n.Free, redriving+n.Redriving
 	}
 	if free == 0 {
-		return a.nothingFailed(ctx, id, redriving)
+		return nil, a.nothingFailed(ctx, id, redriving)
 	}
-	of := redriveRequest{Rate: request.Rate}
+	of := &redriveRequest{Rate: request.Rate}
 	of.Run, of.DryRun = formatID(id), request.DryRun
-	return a.redrive(c, of)
+	return a.redriveDead(c, of)
 }
 
 // nothingFailed tells why there is nothing of a run to take up.
@@ -146,26 +124,26 @@ func (a *redriveRoutes) nothingFailed(ctx context.Context, id, redriving int64) 
 	return httpapi.NewProblem(http.StatusConflict, "Nothing of run %d has failed: its state is %s.", id, run.State)
 }
 
-func (a *redriveRoutes) redrive(c *gin.Context, request redriveRequest) error {
+// redriveDead has dead subtasks taken up again.
+func (a *redriveRoutes) redriveDead(c *gin.Context, request *redriveRequest) (any, error) {
 	ctx := c.Request.Context()
-	filter, counts, err := a.chooseDead(ctx, request.deadRequest)
+	filter, counts, err := a.chooseDead(ctx, &request.deadRequest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plan, orders, err := a.planRedrive(ctx, request, filter, counts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(orders) == 0 && len(plan.Tasks) > 0 {
 		p := httpapi.NewProblem(http.StatusConflict, "None of these subtasks can be taken up: see errors. They can still be dropped.")
 		for _, t := range plan.Tasks {
 			p.Errors = append(p.Errors, httpapi.FieldError{Field: "task", Detail: t.Task + ": " + t.Refused})
 		}
-		return p
+		return nil, p
 	}
 	if request.DryRun || len(orders) == 0 {
-		c.JSON(http.StatusOK, plan)
-		return nil
+		return plan, nil
 	}
 	by := httpapi.CallerOf(c).Name
 	deed := func(ctx context.Context) (any, error) {
@@ -180,20 +158,20 @@ func (a *redriveRoutes) redrive(c *gin.Context, request redriveRequest) error {
 		return nil, nil
 	}
 	if err := a.audit.do(c, "dead.redrive", store.AuditDead, nil, gin.H{"filter": request, "plan": plan}, deed); err != nil {
-		return err
+		return nil, err
 	}
 	a.producer.Wake()
-	c.JSON(http.StatusAccepted, plan)
-	return nil
+	c.Status(http.StatusAccepted)
+	return plan, nil
 }
 
 // chooseDead resolves a request's filter, with an end in time so that what is done is what was counted, and counts what
 // it chooses.
-func (a *redriveRoutes) chooseDead(ctx context.Context, request deadRequest) (task.DeadFilter, []store.DeadCount, error) {
-	var q refusals
-	filter, err := a.filters.resolve(ctx, request.deadFilter, q.refuse)
+func (a *redriveRoutes) chooseDead(ctx context.Context, request *deadRequest) (task.DeadFilter, []store.DeadCount, error) {
+	var q httpapi.Refusals
+	filter, err := a.filters.resolve(ctx, request.deadFilter, q.Refuse)
 	if err == nil {
-		err = q.err()
+		err = q.Err()
 	}
 	if err != nil {
 		return filter, nil, err
@@ -208,8 +186,8 @@ func (a *redriveRoutes) chooseDead(ctx context.Context, request deadRequest) (ta
 }
 
 // planRedrive works out the runs of a redrive, and the orders that have them made.
-func (a *redriveRoutes) planRedrive(ctx context.Context, request redriveRequest, filter task.DeadFilter, counts []store.DeadCount) (*redriveJSON, []store.RunOrder, error) {
-	plan := &redriveJSON{DryRun: request.DryRun, Until: filter.Until, Calls: new(int64), Seconds: new(int64), Tasks: []redriveTaskJSON{}}
+func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest, filter task.DeadFilter, counts []store.DeadCount) (*redriveJSON, []store.RunOrder, error) {
+	plan := &redriveJSON{DryRun: request.DryRun, Until: filter.Until, estimateJSON: noWork(), Tasks: []redriveTaskJSON{}}
 	now := a.clock.Now()
 	var orders []store.RunOrder
 	for _, n := range counts {
@@ -232,7 +210,7 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request redriveRequest,
 		if rate == 0 {
 			rate = t.FanOutRate
 		}
-		j.Calls, j.Seconds = estimate(n.Free, rate, pace)
+		j.estimateJSON = estimate(n.Free, rate, pace)
 		order := &task.Redrive{Filter: filter, Rate: request.Rate}
 		order.Filter.TaskID = n.TaskID
 		if n.OldestRun == n.NewestRun {
@@ -274,7 +252,7 @@ func (p *redriveJSON) add(j redriveTaskJSON) {
 	p.Tasks = append(p.Tasks, j)
 	p.Count += j.Count
 	// The runs go side by side.
-	p.Calls, p.Seconds = together(p.Calls, j.Calls, sum), together(p.Seconds, j.Seconds, longer)
+	p.estimateJSON = p.and(j.estimateJSON)
 }
 
 // dropJSON is what a drop did, or would do.
@@ -293,15 +271,11 @@ type dropTaskJSON struct {
 	Count  int64  `json:"count"`
 }
 
-func (a *redriveRoutes) dropDead(c *gin.Context) error {
-	var request deadRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *redriveRoutes) dropDead(c *gin.Context, request *deadRequest) (any, error) {
 	ctx := c.Request.Context()
 	filter, counts, err := a.chooseDead(ctx, request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer := dropJSON{DryRun: request.DryRun, Until: filter.Until, Tasks: []dropTaskJSON{}}
 	for _, n := range counts {
@@ -317,11 +291,10 @@ func (a *redriveRoutes) dropDead(c *gin.Context) error {
 			return gin.H{"dropped": answer.Dropped}, err
 		}
 		if err := a.audit.do(c, "dead.drop", store.AuditDead, gin.H{"filter": request, "plan": answer}, nil, deed); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, nil
 }
 
 // deadRequest is the body of a redrive or a drop.

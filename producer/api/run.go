@@ -20,7 +20,7 @@ type runFinder struct{ runNames }
 
 // named finds the run that a text names. One that is ordered and not made yet has an id and no state.
 func (f runFinder) named(ctx context.Context, text string) (store.Run, error) {
-	id, err := parseID(text)
+	id, err := httpapi.ParseID(text)
 	if err != nil {
 		return store.Run{}, noRun(text)
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -86,14 +85,11 @@ type runDetail struct {
 func describeRun(r *store.Run) runJSON {
 	j := runJSON{
 		ID: formatID(r.ID), TaskID: formatID(r.TaskID), Task: r.TaskName, TaskRevision: r.TaskRevision,
-		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, State: r.State, Error: r.ErrorText,
+		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, OriginRunID: idOrNone(r.OriginRunID), State: r.State, Error: r.ErrorText,
 		Counts: countsJSON{
 			Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Expired: r.Expired, Cancelled: r.Cancelled, Superseded: r.Superseded,
 		},
 		PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, FannedOutAt: r.FannedOutAt, EndedAt: r.EndedAt,
-	}
-	if r.OriginRunID != 0 {
-		j.OriginRunID = formatID(r.OriginRunID)
 	}
 	if o := r.Settings.Order; o != nil {
 		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By, Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil}
@@ -116,84 +112,67 @@ type runRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *runRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/runs", Role: httpapi.Viewer, Handler: a.listRuns},
-		{Method: http.MethodGet, Path: "/api/v1/runs/:id", Role: httpapi.Viewer, Handler: a.getRun},
-	}
-}
-
-func (a *runRoutes) listRuns(c *gin.Context) error {
-	q, err := queryOf(c, "task", "media", "state", "since", "after", "limit")
-	if err != nil {
-		return err
-	}
-	filter := store.RunSearch{TaskName: q.values.Get("task"), Media: q.oneOf("media", mediasOf(a.registry))}
-	if q.values.Has("state") {
-		for state := range strings.SplitSeq(q.values.Get("state"), ",") {
+func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
+	filter := store.RunSearch{TaskName: q.Get("task"), Media: q.OneOf("media", mediasOf(a.registry))}
+	if q.Has("state") {
+		for state := range strings.SplitSeq(q.Get("state"), ",") {
 			if !slices.Contains(runStates, state) {
-				q.refuse("state", "%q is refused: want one of %s, or several with commas between them", state, strings.Join(runStates, ", "))
+				q.Refuse("state", "%q is refused: want one of %s, or several with commas between them", state, strings.Join(runStates, ", "))
 			}
 			filter.States = append(filter.States, task.RunState(state))
 		}
 	}
-	if since := q.time("since", time.Time{}); !since.IsZero() {
+	if since := q.Time("since", time.Time{}); !since.IsZero() {
 		filter.From = task.FirstRunIDAt(since)
 	}
-	filter.Before = q.idAfter()
-	page := q.limit(runsPerPage, runsPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	filter.Before = q.IDAfter()
+	page := q.Limit(runsPerPage, runsPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	filter.Limit = page + 1 // One more tells whether there is a next page.
 	runs, err := a.store.SearchRuns(c.Request.Context(), filter)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	runs, next := pageByID(runs, page, func(r *store.Run) int64 { return r.ID })
+	runs, next := httpapi.PageByID(runs, page, func(r *store.Run) int64 { return r.ID })
 	shown := make([]runJSON, len(runs))
 	for i := range runs {
 		shown[i] = describeRun(&runs[i])
 	}
-	c.JSON(http.StatusOK, gin.H{"runs": shown, "next": next})
-	return nil
+	return gin.H{"runs": shown, "next": next}, nil
 }
 
-func (a *runRoutes) getRun(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *runRoutes) getRun(c *gin.Context, _ *httpapi.Query) (any, error) {
 	ctx := c.Request.Context()
-	id, err := parseID(c.Param("id"))
+	id, err := httpapi.ParseID(c.Param("id"))
 	if err != nil {
-		return noRun(c.Param("id"))
+		return nil, noRun(c.Param("id"))
 	}
 	run, retrying, deferred, err := a.store.RunProgress(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return a.getPending(c, id)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, detail(&run, retrying, deferred, a.clock.Now()))
-	return nil
+	return detail(&run, retrying, deferred, a.clock.Now()), nil
 }
 
 // getPending tells of an order whose run the leader has not made yet.
-func (a *runRoutes) getPending(c *gin.Context, id int64) error {
+func (a *runRoutes) getPending(c *gin.Context, id int64) (any, error) {
 	taskID, err := a.store.Order(c.Request.Context(), id)
 	if errors.Is(err, store.ErrNotFound) {
-		return noRun(c.Param("id"))
+		return nil, noRun(c.Param("id"))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer := gin.H{"id": formatID(id), "task_id": formatID(taskID), "kind": store.RunOfOrder, "state": statePending}
 	if t, known := a.tasks.byID(taskID); known {
 		answer["task"] = t.Name
 	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, nil
 }
 
 func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {

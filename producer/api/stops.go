@@ -54,7 +54,7 @@ func (s *signature) Validate() []httpapi.FieldError {
 // and the order itself must say who gives it.
 func signedBy(c *gin.Context, by string) (string, error) {
 	by = strings.TrimSpace(by)
-	refuse := func(format string, args ...any) (string, error) { return "", refused("by", format, args...) }
+	refuse := func(format string, args ...any) (string, error) { return "", httpapi.Refused("by", format, args...) }
 	caller := httpapi.CallerOf(c)
 	switch n := utf8.RuneCountInString(by); {
 	case !caller.Unknown && by != "" && by != caller.Name:
@@ -78,15 +78,15 @@ type cancelRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *cancelRequest) Validate() []httpapi.FieldError {
-	var errs refusals
+	var errs httpapi.Refusals
 	if !slices.Contains(stopKinds, r.Kind) {
-		errs.refuse("kind", "%q is refused: want one of %s", r.Kind, strings.Join(stopKinds, ", "))
+		errs.Refuse("kind", "%q is refused: want one of %s", r.Kind, strings.Join(stopKinds, ", "))
 	}
 	if n := utf8.RuneCountInString(r.Target); n > targetMax {
-		errs.refuse("target", "has %d characters: want up to %d", n, targetMax)
+		errs.Refuse("target", "has %d characters: want up to %d", n, targetMax)
 	}
 	if r.Target == "" {
-		errs.refuse("target", "is missing: want a run's id, a task's name, an account as media/id, or a media's name")
+		errs.Refuse("target", "is missing: want a run's id, a task's name, an account as media/id, or a media's name")
 	}
 	return append(errs, r.signature.Validate()...)
 }
@@ -100,18 +100,18 @@ type pauseRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *pauseRequest) Validate() []httpapi.FieldError {
-	errs := refusals(r.cancelRequest.Validate())
+	errs := httpapi.Refusals(r.cancelRequest.Validate())
 	if _, err := time.Parse(time.RFC3339Nano, r.Until); r.Until != "" && err != nil {
-		errs.refuse("until", "%q is refused: want a time such as 2026-11-21T10:30:00Z", r.Until)
+		errs.Refuse("until", "%q is refused: want a time such as 2026-11-21T10:30:00Z", r.Until)
 	}
 	if r.ForSeconds == nil {
 		return errs
 	}
 	if r.Until != "" {
-		errs.refuse("until", "for_seconds is given too: want one of the two, or neither for a pause until it is lifted")
+		errs.Refuse("until", "for_seconds is given too: want one of the two, or neither for a pause until it is lifted")
 	}
 	if longest := int64(pauseMax.Seconds()); *r.ForSeconds < 1 || *r.ForSeconds > longest {
-		errs.refuse("for_seconds", "%d is refused: want 1 to %d, or neither for_seconds nor until for a pause until it is lifted", *r.ForSeconds, longest)
+		errs.Refuse("for_seconds", "%d is refused: want 1 to %d, or neither for_seconds nor until for a pause until it is lifted", *r.ForSeconds, longest)
 	}
 	return errs
 }
@@ -126,7 +126,7 @@ func (r *pauseRequest) end(now time.Time) (time.Time, error) {
 	}
 	until, err := time.Parse(time.RFC3339Nano, r.Until)
 	if err != nil || !until.After(now) || until.After(now.Add(pauseMax)) {
-		return time.Time{}, refused("until", "%s is refused: want a time after %s, the present, and within a year", r.Until, now.Format(time.RFC3339))
+		return time.Time{}, httpapi.Refused("until", "%s is refused: want a time after %s, the present, and within a year", r.Until, now.Format(time.RFC3339))
 	}
 	return until.UTC().Truncate(time.Millisecond), nil
 }
@@ -179,39 +179,16 @@ type stopRoutes struct {
 	now      databaseClock
 }
 
-func (a *stopRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: a.cancelRun},
-		{Method: http.MethodGet, Path: "/api/v1/cancels", Role: httpapi.Viewer, Handler: a.listCancels},
-		{Method: http.MethodPost, Path: "/api/v1/cancels", Role: httpapi.Operator, Handler: a.orderCancel},
-		{Method: http.MethodGet, Path: "/api/v1/pauses", Role: httpapi.Viewer, Handler: a.listPauses},
-		{Method: http.MethodPost, Path: "/api/v1/pauses", Role: httpapi.Operator, Handler: a.orderPause},
-		{Method: http.MethodDelete, Path: "/api/v1/pauses/:id", Role: httpapi.Operator, Handler: a.liftPause},
-	}
-}
-
-func (a *stopRoutes) orderPause(c *gin.Context) error {
-	var request pauseRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *stopRoutes) orderPause(c *gin.Context, request *pauseRequest) (any, error) {
 	now, err := a.now(c.Request.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	until, err := request.end(now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return a.orderStop(c, task.Stop{Verb: task.Pause, Until: until, OrderedAt: now}, &request.cancelRequest)
-}
-
-func (a *stopRoutes) orderCancel(c *gin.Context) error {
-	var request cancelRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
-	return a.cancel(c, &request)
 }
 
 func (a *stopRoutes) cancelRun(c *gin.Context) error {
@@ -219,36 +196,36 @@ func (a *stopRoutes) cancelRun(c *gin.Context) error {
 	if err := httpapi.Bind(c, &request.signature); err != nil {
 		return err
 	}
-	return a.cancel(c, &request)
+	return write(c)(a.orderCancel(c, &request))
 }
 
-func (a *stopRoutes) cancel(c *gin.Context, request *cancelRequest) error {
+func (a *stopRoutes) orderCancel(c *gin.Context, request *cancelRequest) (any, error) {
 	now, err := a.now(c.Request.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return a.orderStop(c, task.Stop{Verb: task.Cancel, OrderedAt: now}, request)
 }
 
 // orderStop writes an order. Its times are the database's, as consumers compare them; its id is by the clock that names
 // runs, for a cancel takes the runs before it.
-func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) error {
+func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) (any, error) {
 	ctx := c.Request.Context()
 	by, err := signedBy(c, request.By)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stop.ID, stop.Kind, stop.Reason, stop.By = task.NewRunID(a.clock.Now()), task.StopKind(request.Kind), request.Reason, by
 	if err := a.findTarget(ctx, &stop, request.Target); err != nil {
-		return err
+		return nil, err
 	}
 	answer := describeStop(&stop, stop.OrderedAt)
 	deed := func(ctx context.Context) (any, error) { return nil, a.store.AddStop(ctx, stop) }
 	if err := a.audit.do(c, "stop."+string(stop.Verb), string(stop.Kind)+"/"+stop.TargetName, nil, answer, deed); err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusCreated, answer)
-	return nil
+	c.Status(http.StatusCreated)
+	return answer, nil
 }
 
 // findTarget fills in what the order names.
@@ -268,89 +245,80 @@ func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target str
 			stop.Target = formatID(t.ID)
 			return nil
 		}
-		return refused("target", "there is no task %q: the list of tasks has those that there are", target)
+		return httpapi.Refused("target", "there is no task %q: the list of tasks has those that there are", target)
 	case task.StopAccount:
 		account, known, err := a.accounts.named(ctx, "", target)
 		if err != nil {
 			return err
 		}
 		if !known {
-			return refused("target", "%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as %s", target, a.accounts.example())
+			return httpapi.Refused("target", "%q is no account that is known here, or one of several platforms: want the media and the platform's id, such as %s", target, a.accounts.example())
 		}
 		stop.Target = formatID(account.ID)
 		return nil
 	default: // a media
 		if medias := mediasOf(a.registry); !slices.Contains(medias, target) {
-			return refused("target", "there is no media %q: want one of %s", target, strings.Join(medias, ", "))
+			return httpapi.Refused("target", "there is no media %q: want one of %s", target, strings.Join(medias, ", "))
 		}
 		return nil
 	}
 }
 
-func (a *stopRoutes) listPauses(c *gin.Context) error  { return a.listStops(c, task.Pause, "pauses") }
-func (a *stopRoutes) listCancels(c *gin.Context) error { return a.listStops(c, task.Cancel, "cancels") }
-
-func (a *stopRoutes) listStops(c *gin.Context, verb task.StopVerb, name string) error {
-	q, err := queryOf(c, "state", "after", "limit")
-	if err != nil {
-		return err
+// listStops lists the orders of a verb under a name.
+func (a *stopRoutes) listStops(verb task.StopVerb, name string) answerFunc {
+	return func(c *gin.Context, q *httpapi.Query) (any, error) {
+		filter := store.StopFilter{Verb: verb}
+		switch state := q.Get("state"); state {
+		case "":
+		case "active":
+			filter.Active = true
+		default:
+			q.Refuse("state", "%q is refused: want active, or leave it out for all", state)
+		}
+		filter.Before = q.IDAfter()
+		page := q.Limit(stopsPerPage, stopsPerPageMax)
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		ctx := c.Request.Context()
+		now, err := a.now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		filter.Limit = page + 1 // One more tells whether there is a next page.
+		list, err := a.store.ListStops(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		list, next := httpapi.PageByID(list, page, func(s *task.Stop) int64 { return s.ID })
+		shown := make([]stopJSON, len(list))
+		for i := range list {
+			shown[i] = describeStop(&list[i], now)
+		}
+		return gin.H{name: shown, "next": next}, nil
 	}
-	filter := store.StopFilter{Verb: verb}
-	switch state := q.values.Get("state"); state {
-	case "":
-	case "active":
-		filter.Active = true
-	default:
-		q.refuse("state", "%q is refused: want active, or leave it out for all", state)
-	}
-	filter.Before = q.idAfter()
-	page := q.limit(stopsPerPage, stopsPerPageMax)
-	if err := q.err(); err != nil {
-		return err
-	}
-	ctx := c.Request.Context()
-	now, err := a.now(ctx)
-	if err != nil {
-		return err
-	}
-	filter.Limit = page + 1 // One more tells whether there is a next page.
-	list, err := a.store.ListStops(ctx, filter)
-	if err != nil {
-		return err
-	}
-	list, next := pageByID(list, page, func(s *task.Stop) int64 { return s.ID })
-	shown := make([]stopJSON, len(list))
-	for i := range list {
-		shown[i] = describeStop(&list[i], now)
-	}
-	c.JSON(http.StatusOK, gin.H{name: shown, "next": next})
-	return nil
 }
 
-func (a *stopRoutes) liftPause(c *gin.Context) error {
-	q, err := queryOf(c, "by")
+func (a *stopRoutes) liftPause(c *gin.Context, q *httpapi.Query) (any, error) {
+	by, err := signedBy(c, q.Get("by"))
 	if err != nil {
-		return err
-	}
-	by, err := signedBy(c, q.values.Get("by"))
-	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx := c.Request.Context()
-	id, err := parseID(c.Param("id"))
+	id, err := httpapi.ParseID(c.Param("id"))
 	if err != nil {
-		return noPause(c.Param("id"))
+		return nil, noPause(c.Param("id"))
 	}
 	stop, err := a.store.Stop(ctx, id)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && stop.Verb != task.Pause) {
-		return noPause(c.Param("id"))
+		return nil, noPause(c.Param("id"))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now, err := a.now(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if stop.InForce(now) {
 		deed := func(ctx context.Context) (any, error) {
@@ -361,12 +329,11 @@ func (a *stopRoutes) liftPause(c *gin.Context) error {
 			return describeStop(&stop, now), err
 		}
 		if err := a.audit.do(c, "stop.lift", string(stop.Kind)+"/"+stop.TargetName, describeStop(&stop, now), nil, deed); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	// One that has ended already stays as it ended: lifting it twice is no error.
-	c.JSON(http.StatusOK, describeStop(&stop, now))
-	return nil
+	return describeStop(&stop, now), nil
 }
 
 func noPause(id string) error {

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/media"
 )
 
 const (
@@ -92,8 +92,8 @@ type (
 	}
 )
 
-func subtaskFilterOf(q *query) store.SubtaskFilter {
-	return store.SubtaskFilter{State: task.State(q.oneOf("state", subtaskStates)), Text: q.values.Get("text")}
+func subtaskFilterOf(q *httpapi.Query) store.SubtaskFilter {
+	return store.SubtaskFilter{State: task.State(q.OneOf("state", subtaskStates)), Text: q.Get("text")}
 }
 
 // subtaskStore is what these routes need of the store.
@@ -114,39 +114,25 @@ type subtaskRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *subtaskRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/runs/:id/subtasks", Role: httpapi.Viewer, Handler: a.listRunSubtasks},
-		{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id/subtasks", Role: httpapi.Viewer, Handler: a.listAccountSubtasks},
-		{Method: http.MethodGet, Path: "/api/v1/due", Role: httpapi.Viewer, Handler: a.listDue},
-	}
-}
-
-func (a *subtaskRoutes) listRunSubtasks(c *gin.Context) error {
-	q, err := queryOf(c, "state", "text", "after", "limit")
-	if err != nil {
-		return err
-	}
+func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, error) {
 	filter := subtaskFilterOf(q)
-	place, _ := pageAfter(q, func(p runSubtasksPage) bool { return p.Account >= 0 })
-	limit := q.limit(subtasksPerPage, subtasksPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	place, _ := httpapi.PageAfter(q, func(p runSubtasksPage) bool { return p.Account >= 0 })
+	limit := q.Limit(subtasksPerPage, subtasksPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	ctx := c.Request.Context()
 	run, err := a.runs.named(ctx, c.Param("id"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, end, err := a.store.RunSubtasks(ctx, run.ID, filter, store.AccountPart{AccountID: place.Account, Part: place.Part}, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next := ""
 	if end != nil {
-		if next, err = pageToken(runSubtasksPage{Account: end.AccountID, Part: end.Part}); err != nil {
-			return err
-		}
+		next = httpapi.PageToken(runSubtasksPage{Account: end.AccountID, Part: end.Part})
 	}
 	all := make([]store.AccountSubtask, len(rows))
 	for i := range rows {
@@ -154,54 +140,42 @@ func (a *subtaskRoutes) listRunSubtasks(c *gin.Context) error {
 	}
 	shown, err := a.describeSubtasks(ctx, all)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, gin.H{"subtasks": shown, "next": next})
-	return nil
+	return gin.H{"subtasks": shown, "next": next}, nil
 }
 
-func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context) error {
-	_, account, err := a.accounts.inPath(c)
-	if err != nil {
-		return err
-	}
-	q, err := queryOf(c, "state", "text", "since", "until", "after", "limit")
-	if err != nil {
-		return err
-	}
+func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ media.Platform, account store.Account) (any, error) {
 	filter := subtaskFilterOf(q)
-	end := q.time("until", time.Time{}) // Without it, whatever there is: another process's clock may be a moment ahead.
+	end := q.Time("until", time.Time{}) // Without it, whatever there is: another process's clock may be a moment ahead.
 	until := end
 	if until.IsZero() {
 		until = a.clock.Now()
 	}
-	since := q.time("since", until.Add(-subtasksSince))
+	since := q.Time("since", until.Add(-subtasksSince))
 	if since.After(until) {
-		q.refuse("since", "%s is refused: want a time up to that of until, %s", since.Format(time.RFC3339), until.Format(time.RFC3339))
+		q.Refuse("since", "%s is refused: want a time up to that of until, %s", since.Format(time.RFC3339), until.Format(time.RFC3339))
 	}
-	place, _ := pageAfter(q, func(p accountSubtasksPage) bool { return p.Run > 0 })
-	limit := q.limit(subtasksPerPage, subtasksPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	place, _ := httpapi.PageAfter(q, func(p accountSubtasksPage) bool { return p.Run > 0 })
+	limit := q.Limit(subtasksPerPage, subtasksPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	ctx := c.Request.Context()
 	after := task.Key{RunID: place.Run, AccountID: account.ID, Part: place.Part}
 	rows, last, err := a.store.AccountSubtasks(ctx, account, filter, since, end, after, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next := ""
 	if last != nil {
-		if next, err = pageToken(accountSubtasksPage{Run: last.RunID, Part: last.Part}); err != nil {
-			return err
-		}
+		next = httpapi.PageToken(accountSubtasksPage{Run: last.RunID, Part: last.Part})
 	}
 	shown, err := a.describeSubtasks(ctx, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, gin.H{"account": describeAccount(account), "since": since, "until": until, "subtasks": shown, "next": next})
-	return nil
+	return gin.H{"account": describeAccount(account), "since": since, "until": until, "subtasks": shown, "next": next}, nil
 }
 
 func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []store.AccountSubtask) ([]subtaskJSON, error) {
@@ -236,39 +210,32 @@ func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []store.Accou
 	return all, nil
 }
 
-func (a *subtaskRoutes) listDue(c *gin.Context) error {
-	q, err := queryOf(c, "media", "lane", "state", "text", "after", "limit")
-	if err != nil {
-		return err
-	}
+func (a *subtaskRoutes) listDue(c *gin.Context, q *httpapi.Query) (any, error) {
 	filter := store.WaitingFilter{
-		Media: q.values.Get("media"), Lane: q.values.Get("lane"), State: task.State(q.oneOf("state", waitingStates)), Text: q.values.Get("text"),
+		Media: q.Get("media"), Lane: q.Get("lane"), State: task.State(q.OneOf("state", waitingStates)), Text: q.Get("text"),
 	}
 	var place store.WaitingPlace
-	if p, ok := pageAfter(q, func(p waitingPage) bool { return isMoment(p.At) }); ok {
+	if p, ok := httpapi.PageAfter(q, func(p waitingPage) bool { return httpapi.IsMoment(p.At) }); ok {
 		place = store.WaitingPlace{DueAt: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
 	}
-	limit := q.limit(subtasksPerPage, subtasksPerPageMax)
-	if err := q.err(); err != nil {
-		return err
+	limit := q.Limit(subtasksPerPage, subtasksPerPageMax)
+	if err := q.Err(); err != nil {
+		return nil, err
 	}
 	ctx := c.Request.Context()
 	rows, end, err := a.store.WaitingSubtasks(ctx, filter, place, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next := ""
 	if end != nil {
-		if next, err = pageToken(waitingPage{At: end.DueAt.UnixMilli(), Run: end.RunID, Account: end.AccountID, Part: end.Part}); err != nil {
-			return err
-		}
+		next = httpapi.PageToken(waitingPage{At: end.DueAt.UnixMilli(), Run: end.RunID, Account: end.AccountID, Part: end.Part})
 	}
 	shown, err := a.describeWaiting(ctx, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, gin.H{"due": shown, "next": next})
-	return nil
+	return gin.H{"due": shown, "next": next}, nil
 }
 
 func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []store.WaitingSubtask) ([]waitingJSON, error) {

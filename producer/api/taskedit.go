@@ -152,31 +152,23 @@ func (r *editTaskRequest) Validate() []httpapi.FieldError {
 	return nil
 }
 
-func (a *taskRoutes) addTask(c *gin.Context) error {
-	var request newTaskRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *taskRoutes) addTask(c *gin.Context, request *newTaskRequest) (any, error) {
 	row := store.NewTaskRow()
 	row.Name = request.Name
 	request.put(&row)
 	ctx := c.Request.Context()
 	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row, func(table store.TaskTable) error { return a.checkTask(ctx, &row, table) })
 	if errors.Is(err, store.ErrTaskExists) {
-		return httpapi.NewProblem(http.StatusConflict, "There is a task %q already: edit that one, or give this one another name.", row.Name)
+		return nil, httpapi.NewProblem(http.StatusConflict, "There is a task %q already: edit that one, or give this one another name.", row.Name)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.Header("Location", "/api/v1/tasks/"+row.Name)
 	return a.answerTask(c, http.StatusCreated, row.Name)
 }
 
-func (a *taskRoutes) editTask(c *gin.Context) error {
-	var request editTaskRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+func (a *taskRoutes) editTask(c *gin.Context, request *editTaskRequest) (any, error) {
 	return a.changeTask(c, "task.edit", func(row store.TaskRow) (store.TaskRow, error) {
 		if row.Revision != strconv.FormatInt(*request.Revision, 10) {
 			return row, httpapi.NewProblem(http.StatusConflict,
@@ -187,22 +179,18 @@ func (a *taskRoutes) editTask(c *gin.Context) error {
 	})
 }
 
-func (a *taskRoutes) enableTask(c *gin.Context) error  { return a.switchTask(c, "task.enable", true) }
-func (a *taskRoutes) disableTask(c *gin.Context) error { return a.switchTask(c, "task.disable", false) }
-
-// switchTask needs no revision: whatever else was changed, the task is to be on, or off.
-func (a *taskRoutes) switchTask(c *gin.Context, action string, enabled bool) error {
-	if _, err := queryOf(c); err != nil {
-		return err
+// switchTask switches a task on or off. It needs no revision: whatever else was changed, the task is to be on, or off.
+func (a *taskRoutes) switchTask(action string, enabled bool) answerFunc {
+	return func(c *gin.Context, _ *httpapi.Query) (any, error) {
+		return a.changeTask(c, action, func(row store.TaskRow) (store.TaskRow, error) {
+			row.Enabled = enabledText(enabled)
+			return row, nil
+		})
 	}
-	return a.changeTask(c, action, func(row store.TaskRow) (store.TaskRow, error) {
-		row.Enabled = enabledText(enabled)
-		return row, nil
-	})
 }
 
 // changeTask saves a change of a task and has it take effect. A row that is switched off need not be good.
-func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(store.TaskRow) (store.TaskRow, error)) error {
+func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(store.TaskRow) (store.TaskRow, error)) (any, error) {
 	name, ctx := c.Param("name"), c.Request.Context()
 	var row store.TaskRow
 	err := a.store.EditTask(ctx, a.editor(c, action), name,
@@ -222,14 +210,14 @@ func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(store
 		if err == nil {
 			err = httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
 		}
-		return err
+		return nil, err
 	}
 	if p, refused := errors.AsType[*httpapi.Problem](err); refused && p.Status == http.StatusConflict {
 		// What was read here may have been older than the row.
-		return errors.Join(p, a.producer.Reload(ctx))
+		return nil, errors.Join(p, a.producer.Reload(ctx))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return a.answerTask(c, http.StatusOK, name)
 }
@@ -240,10 +228,10 @@ func (a *taskRoutes) editor(c *gin.Context, action string) store.Editor {
 
 // checkTask refuses a row that could not be used, as those who load the table would.
 func (a *taskRoutes) checkTask(ctx context.Context, row *store.TaskRow, table store.TaskTable) error {
-	var errs refusals
+	var errs httpapi.Refusals
 	for _, l := range taskLengths {
 		if n := utf8.RuneCountInString(l.text(row)); n > l.most {
-			errs.refuse(l.field, "has %d characters: want up to %d", n, l.most)
+			errs.Refuse(l.field, "has %d characters: want up to %d", n, l.most)
 		}
 	}
 	wrong, err := a.producer.CheckTask(ctx, row.ID, table.Rows, table.Lanes)
@@ -255,25 +243,25 @@ func (a *taskRoutes) checkTask(ctx context.Context, row *store.TaskRow, table st
 		if field == "after_tasks" {
 			field = "after"
 		}
-		errs.refuse(field, "%s", strings.TrimPrefix(e.Error(), e.Key+": "))
+		errs.Refuse(field, "%s", strings.TrimPrefix(e.Error(), e.Key+": "))
 	}
-	return errs.err()
+	return errs.Err()
 }
 
 // answerTask has a change take effect here at once, and answers with the task; the other producers follow within seconds.
-func (a *taskRoutes) answerTask(c *gin.Context, status int, name string) error {
+func (a *taskRoutes) answerTask(c *gin.Context, status int, name string) (any, error) {
 	ctx := c.Request.Context()
 	if err := a.producer.Reload(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	t, known := a.tasks.named(name)
 	if !known {
-		return httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
+		return nil, httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
 	}
 	shown, err := a.show(ctx, []producer.Task{t})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(status, shown[0])
-	return nil
+	c.Status(status)
+	return shown[0], nil
 }

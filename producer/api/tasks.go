@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -105,46 +104,26 @@ type taskRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *taskRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/tasks", Role: httpapi.Viewer, Handler: a.listTasks},
-		{Method: http.MethodGet, Path: "/api/v1/tasks/:name", Role: httpapi.Viewer, Handler: a.getTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks", Role: httpapi.Admin, Handler: a.addTask},
-		{Method: http.MethodPatch, Path: "/api/v1/tasks/:name", Role: httpapi.Admin, Handler: a.editTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/enable", Role: httpapi.Operator, Handler: a.enableTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/disable", Role: httpapi.Operator, Handler: a.disableTask},
-		{Method: http.MethodPost, Path: "/api/v1/tasks/reload", Role: httpapi.Operator, Handler: a.reloadTasks},
-	}
-}
-
-func (a *taskRoutes) listTasks(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *taskRoutes) listTasks(c *gin.Context, _ *httpapi.Query) (any, error) {
 	tasks := a.producer.Tasks()
 	slices.SortFunc(tasks, func(x, y producer.Task) int { return strings.Compare(x.Name, y.Name) })
 	shown, err := a.show(c.Request.Context(), tasks)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, gin.H{"tasks": shown})
-	return nil
+	return gin.H{"tasks": shown}, nil
 }
 
-func (a *taskRoutes) getTask(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *taskRoutes) getTask(c *gin.Context, _ *httpapi.Query) (any, error) {
 	t, err := a.tasks.inPath(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shown, err := a.show(c.Request.Context(), []producer.Task{t})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, shown[0])
-	return nil
+	return shown[0], nil
 }
 
 // show adds to tasks what the ledger and the clock tell of them.
@@ -234,24 +213,20 @@ type badJSON struct {
 	Errors []rowError `json:"errors"`
 }
 
-func (a *taskRoutes) reloadTasks(c *gin.Context) error {
-	if _, err := queryOf(c); err != nil {
-		return err
-	}
+func (a *taskRoutes) reloadTasks(c *gin.Context, _ *httpapi.Query) (any, error) {
 	// Whoever reloads has mostly edited by SQL a moment ago: the log need not wait for the leader to look.
 	if _, err := a.store.NoteEdits(c.Request.Context(), 0); err != nil {
-		return err
+		return nil, err
 	}
 	// The other producers, the leader among them, reload too.
 	if err := a.store.OrderReload(c.Request.Context(), httpapi.CallerOf(c).Name); err != nil {
-		return err
+		return nil, err
 	}
 	before := a.producer.Tasks()
 	if err := a.producer.Reload(c.Request.Context()); err != nil {
-		return err
+		return nil, err
 	}
-	c.JSON(http.StatusOK, compare(before, a.producer.Tasks()))
-	return nil
+	return compare(before, a.producer.Tasks()), nil
 }
 
 func compare(before, after []producer.Task) reloadJSON {

@@ -51,39 +51,16 @@ type waitRoutes struct {
 	limits   Limits
 }
 
-func (a *waitRoutes) routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Method: http.MethodGet, Path: "/api/v1/subtasks/:run/:account_id/wait", Role: httpapi.Viewer, Handler: a.explainWait},
-	}
-}
-
-func (a *waitRoutes) explainWait(c *gin.Context) error {
-	q, err := queryOf(c, "part")
+func (a *waitRoutes) explainWait(c *gin.Context, q *httpapi.Query) (any, error) {
+	key, err := a.accounts.subtask(c.Request.Context(), q, c.Param("run"), c.Param("account_id"), "a subtask")
 	if err != nil {
-		return err
-	}
-	key := task.Key{Part: q.values.Get("part")}
-	if key.RunID, err = parseID(c.Param("run")); err != nil {
-		q.refuse("run", "%q is refused: want the run_id of a subtask", c.Param("run"))
-	}
-	if err := a.accounts.ofSubtask(c.Request.Context(), q, c.Param("account_id"), &key); err != nil {
-		return err
-	}
-	if key.Part == "" {
-		q.refuse("part", "is missing: want the part of a subtask")
-	}
-	if err := q.err(); err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := a.waitOf(c.Request.Context(), key)
 	if errors.Is(err, store.ErrNotFound) {
-		return httpapi.NewProblem(http.StatusNotFound, "There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
+		return nil, httpapi.NewProblem(http.StatusNotFound, "There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
 	}
-	if err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return answer, err
 }
 
 func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
