@@ -7,6 +7,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"adsync/base/clock"
 	"adsync/base/ratelimit"
 )
 
@@ -60,19 +61,8 @@ func (c cells) Wait(ctx context.Context, _ ratelimit.Call) error {
 		if wait == 0 {
 			return nil
 		}
-		if err := pause(ctx, time.Duration(wait)*time.Microsecond); err != nil {
+		if err := clock.Sleep(ctx, time.Duration(wait)*time.Microsecond); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -202,7 +202,7 @@ func (p *story) playScene(ctx context.Context, sc scene, patience time.Duration)
 	if err := p.pace.change(p.speed, clk.Resume); err != nil {
 		return false, err
 	}
-	if err := sleep(ctx, time.Duration(float64(sceneLength)/p.speed)); err != nil {
+	if err := clock.Sleep(ctx, time.Duration(float64(sceneLength)/p.speed)); err != nil {
 		return false, err
 	}
 	if err := p.pace.change(0, clk.Freeze); err != nil {
@@ -244,17 +244,6 @@ func (p *story) end(ctx context.Context) error {
 	return p.stack.world.sim.Clock().SetSpeed(cmp.Or(p.stack.Speed, 1))
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // quietLooks is after how many looks without anything under way there is rest: a tick that came up in the last moment is no run yet.
 const quietLooks = 4
 
@@ -263,7 +252,7 @@ func (s *stack) rest(ctx context.Context, patience time.Duration) (bool, error) 
 	began, quiet := clock.Mark(), 0
 	for {
 		s.plan.Wake()
-		if err := sleep(ctx, pollInterval); err != nil {
+		if err := clock.Sleep(ctx, pollInterval); err != nil {
 			return false, err
 		}
 		open, err := s.underWay(ctx)
@@ -366,7 +355,7 @@ func await(ctx context.Context, within time.Duration, what string, came func() (
 		if clock.Since(began) > within {
 			return fmt.Errorf("%s within %s", what, within)
 		}
-		if err := sleep(ctx, pollInterval); err != nil {
+		if err := clock.Sleep(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

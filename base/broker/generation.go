@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"adsync/base/clock"
 	"context"
 	"log/slog"
 	"sync"
@@ -214,7 +215,7 @@ func (g *generation) onReset(p *partition, stop func()) func() {
 // made anew under a reader, and new partitions. It closes more and returns when there are new partitions.
 func (g *generation) watch(ctx context.Context, more chan<- struct{}) {
 	place := "watch/" + g.group.cfg.Group
-	for sleep(ctx, watchInterval) {
+	for clock.Sleep(ctx, watchInterval) == nil {
 		if err := g.watchEnds(ctx); err != nil && ctx.Err() == nil {
 			g.group.fail(place, "look up the ends of partitions", err)
 			continue

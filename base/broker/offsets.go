@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"adsync/base/clock"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func (c *Client) retryRead(ctx context.Context, read func(context.Context) error
 		if err == nil || try == readTries || !mayPass(err) {
 			return err
 		}
-		if !sleep(ctx, pause) {
+		if clock.Sleep(ctx, pause) != nil {
 			return err
 		}
 		c.transport.refresh()

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"adsync/base/clock"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (g *generation) openPartition(ctx context.Context, topic string, id int, co
 // forgets the old log's messages that are still under way. If not, p goes on: a new start would let the commits
 // pass what p has under way.
 func (g *generation) reopenPartition(ctx context.Context, p *partition) *partition {
-	if !sleep(ctx, resetCheck) {
+	if clock.Sleep(ctx, resetCheck) != nil {
 		return nil
 	}
 	position := p.position()
@@ -86,7 +87,7 @@ func (g *generation) locate(ctx context.Context, topic string, id int, offset in
 			return bounds, false
 		case err != nil:
 			g.group.fail(place, "look up where a partition begins and ends", err)
-			sleep(ctx, lookupPause)
+			_ = clock.Sleep(ctx, lookupPause)
 			continue
 		}
 		g.group.recovered(place)
@@ -94,7 +95,7 @@ func (g *generation) locate(ctx context.Context, topic string, id int, offset in
 			return bounds, offset > bounds.End
 		}
 		suspect = true
-		sleep(ctx, resetCheck)
+		_ = clock.Sleep(ctx, resetCheck)
 	}
 	return bounds, false
 }

@@ -56,7 +56,7 @@ func (c *Client) Write(ctx context.Context, msgs []Message) ([]Position, error) 
 			pause = writePauseMin
 			continue
 		}
-		if !sleep(ctx, pause) {
+		if clock.Sleep(ctx, pause) != nil {
 			break
 		}
 		c.transport.refresh()
@@ -65,18 +65,6 @@ func (c *Client) Write(ctx context.Context, msgs []Message) ([]Position, error) 
 	c.metrics.writeTime.Observe(clock.Since(start).Seconds())
 	c.metrics.batchSize.Observe(float64(len(msgs)))
 	return w.positions, w.finish(ctx)
-}
-
-// sleep waits and tells whether the wait was not cut short by ctx.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // write is one call of Write under way.

@@ -24,3 +24,18 @@ func Left(ctx context.Context) (time.Duration, bool) {
 	}
 	return time.Until(deadline), true
 }
+
+// Sleep waits for d, or until ctx ends, and returns the error of ctx then.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

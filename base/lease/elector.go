@@ -85,12 +85,12 @@ func (e *Elector) run(ctx context.Context) {
 				e.logger.Warn("cannot campaign for the lead", "err", err)
 			}
 			failing = true
-			wait(ctx, pollInterval)
+			_ = clock.Sleep(ctx, pollInterval)
 			continue
 		case l == Lease{}:
 			failing = false
 			// A leader that was killed is replaced the moment its term ends, not at the next poll.
-			wait(ctx, min(max(free, 10*time.Millisecond), pollInterval))
+			_ = clock.Sleep(ctx, min(max(free, 10*time.Millisecond), pollInterval))
 			continue
 		}
 		failing = false
@@ -137,7 +137,7 @@ func (e *Elector) term(ctx context.Context, l Lease, sent time.Time) {
 			}
 			e.logger.Info("leading no more", "epoch", l.Epoch, "reason", why)
 			if ctx.Err() == nil {
-				wait(ctx, pollInterval)
+				_ = clock.Sleep(ctx, pollInterval)
 			}
 			return
 		case <-trusted.C:
@@ -174,14 +174,5 @@ func (e *Elector) resign(ctx context.Context, l Lease) {
 	defer cancel()
 	if err := e.table.Resign(ctx, l); err != nil {
 		e.logger.Warn("cannot resign: the next leader waits for the lease to end", "epoch", l.Epoch, "err", err)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

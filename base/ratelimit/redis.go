@@ -369,7 +369,7 @@ func (r *shared) listen(ctx context.Context, media string, told func(Key, time.D
 			}
 			if redis.Refused(err) { // It is there, and so is what it was told.
 				r.untold(media, err)
-				_ = sleep(ctx, refusedAgain)
+				_ = clock.Sleep(ctx, refusedAgain)
 				continue
 			}
 			// The server of this media's keys may be there still, or another that has taken its place.
@@ -377,7 +377,7 @@ func (r *shared) listen(ctx context.Context, media string, told func(Key, time.D
 				away = true
 				lost(fmt.Errorf("listen for the pauses of %s: %w", media, err))
 			}
-			_ = sleep(ctx, listenAgain)
+			_ = clock.Sleep(ctx, listenAgain)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (w *Waiter) Wait(ctx context.Context, c Call) (Grant, error) {
 	for late := 0; ; {
 		t, s, err := d.stand(ctx, c)
 		if err == nil {
-			if err = sleep(ctx, clock.Until(s.from)); err != nil {
+			if err = clock.Sleep(ctx, clock.Until(s.from)); err != nil {
 				d.giveBack(t, s)
 			}
 		}
@@ -145,7 +145,7 @@ func (w *Waiter) Listen(ctx context.Context) {
 		listening.Go(func() { f.watch(ctx) })
 	}
 	heard := map[string]bool{}
-	for sleep(ctx, lookEvery) == nil {
+	for clock.Sleep(ctx, lookEvery) == nil {
 		for _, d := range w.all() {
 			if !heard[d.media] {
 				heard[d.media] = true
@@ -250,18 +250,4 @@ func (w *Waiter) failed(c Call, err error) error {
 		return err
 	}
 	return fmt.Errorf("wait to call %s %s: %w", c.Media, c.Endpoint, err)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -102,7 +102,8 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 			continue
 		case unanswered(e) && a.reads(r) && redials < redialsMax:
 			redials++
-			if err := pause(ctx, redialPause*time.Duration(redials)); err != nil {
+			about := redialPause * time.Duration(redials)
+			if err := clock.Sleep(ctx, about/2+rand.N(about)); err != nil {
 				return nil, err
 			}
 			continue
@@ -124,17 +125,6 @@ func (a *api) reads(r request) bool {
 // time has no error below and is not worth the same again, and an answer that is too large stays so.
 func unanswered(e *media.Error) bool {
 	return e.Class == media.Transient && e.Err != nil && e.Code == "" && !errors.Is(e.Err, errTooLarge)
-}
-
-func pause(ctx context.Context, about time.Duration) error {
-	timer := time.NewTimer(about/2 + rand.N(about))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // limited is the call as the limits see it.
