@@ -54,8 +54,6 @@ const (
 	trust = 5 * time.Second
 	// calendarLook is how long what holds calls back is believed where it may end with a calendar's window.
 	calendarLook = time.Minute
-	// horizonTime is the horizon of the common ledger.
-	horizonTime = horizon * time.Microsecond
 )
 
 // desk is where the calls of one media wait in this process. One goroutine asks the ledger for all of them, and lives while any waits.
@@ -112,7 +110,7 @@ func (d *desk) likely(c Call) int {
 	return max(1, int(math.Ceil(m.rows+m.apart)))
 }
 
-func rowsOf(c Call) rowsID { return rowsID{plain(c.Endpoint), c.App, c.Rows, c.Account} }
+func rowsOf(c Call) rowsID { return rowsID{plainEndpoint(c.Endpoint), c.App, c.Rows, c.Account} }
 
 func newDesk(w *Waiter, media string) *desk {
 	return &desk{

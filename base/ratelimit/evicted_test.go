@@ -1,15 +1,10 @@
 package ratelimit
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"adsync/base/redis"
-	"adsync/base/redis/redistest"
 )
 
 // A Redis that is short of memory evicts keys under most policies (maxmemory-policy), one here and one there.
@@ -45,28 +40,4 @@ func TestShared_WithoutTheLastMomentsNothingIsGrantedWithinTheHorizon(t *testing
 	require.NoError(t, err)
 	require.Empty(t, got.wants[0].starts)
 	require.InDelta(t, horizon, got.wants[0].opens, horizon/10)
-}
-
-func TestFallback_PausesThatRedisHasLostAreNamedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := redistest.NewVirtual(t)
-		settle(t, server)
-		open := func() *Waiter {
-			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, NewRules(), nil, quiet)
-		}
-		here, there := open(), open()
-		paused, other := Call{Media: "m", Endpoint: "x", App: "1"}, Call{Media: "m", Endpoint: "y", App: "1"}
-		require.NoError(t, await(t.Context(), here, other))
-		time.Sleep(2 * meetFor)
-		require.NoError(t, here.Pause(t.Context(), paused, ScopeApp, 5*time.Minute))
-		require.NoError(t, await(t.Context(), here, other), "it reads the pauses")
-		server.Mini.Del(redis.NewKeys("test").Of("m", "pauses"))
-		time.Sleep(trust)
-		require.NoError(t, await(t.Context(), here, other), "it finds that they are gone")
-		short, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.Error(t, await(short, here, paused), "its own pause holds")
-		require.Error(t, await(short, there, paused), "and others learn of it")
-	})
 }

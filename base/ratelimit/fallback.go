@@ -21,10 +21,8 @@ const (
 	probeEvery = time.Second
 	// lookSlack is how much earlier than this process another may notice the same loss.
 	lookSlack = 500 * time.Millisecond
-	// partMost is how long after its return to the common ledger a process may go on with its own part because it has looked of late, and meetFor how
-	// long one that has never asked it waits: by then it has heard of all of these.
-	partMost = probeEvery + probeEvery/2
-	meetFor  = partMost + 100*time.Millisecond
+	// meetFor is how long a process that has never asked the common ledger waits: by then all that went on with their own parts have heard of it.
+	meetFor = partMost + 100*time.Millisecond
 	// knownAfter is how long after it has met the common ledger all others count a process among them.
 	knownAfter = 3 * touchEvery
 	// barredMost is how long a process believes that others use another server than the one that it reaches. It is longer than two servers take

@@ -30,7 +30,7 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 		rule := Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20}
 		require.NoError(t, rules.Set([]Rule{rule}))
 		call := Call{Media: "m", Endpoint: "x", App: "1"}
-		key := rules.keys(call)[0]
+		key := keysOf(rules, call)[0]
 
 		server := redistest.NewVirtual(t)
 		settle(t, server)
@@ -141,7 +141,7 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 		rules := NewRules()
 		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 40}}))
 		call := Call{Media: "m", Endpoint: "x", App: "1"}
-		key := rules.keys(call)[0]
+		key := keysOf(rules, call)[0]
 		cfg := DefaultConfig()
 		cfg.Members = 2
 		book := newArrivals()
@@ -207,7 +207,7 @@ func TestFallback_PartsAreOfThoseWhoReachedRedisLast(t *testing.T) {
 				rules := NewRules()
 				require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 60, Share: 1}}))
 				call := Call{Media: "m", Endpoint: "x", App: "1"}
-				key := rules.keys(call)[0]
+				key := keysOf(rules, call)[0]
 				server := redistest.NewVirtual(t)
 				settle(t, server)
 				cfg := DefaultConfig()
@@ -258,7 +258,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		rule := Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 40}
 		require.NoError(t, rules.Set([]Rule{rule}))
 		call := Call{Media: "m", Endpoint: "x", App: "1"}
-		key := rules.keys(call)[0]
+		key := keysOf(rules, call)[0]
 		server := redistest.NewVirtual(t)
 		settle(t, server)
 		cfg := DefaultConfig()
@@ -363,7 +363,7 @@ func TestFallback_WhoRestedKnowsOfASilence(t *testing.T) {
 			rests.stand(&standing{waiting: new(int)}, call)
 		}
 		s.Run(6 * time.Second)
-		came, key := newArrivals(), rules.keys(call)[0]
+		came, key := newArrivals(), keysOf(rules, call)[0]
 		for _, c := range s.Calls() {
 			came.note(key, c.At.Microseconds())
 		}
@@ -406,16 +406,6 @@ func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 		wg.Wait()
 		require.False(t, f.awaySince.IsZero(), "it was asked before the ledger went away")
 	})
-}
-
-// one asks for one call under some limits.
-func one(keys ...Key) ask {
-	a := ask{process: "p", wants: []want{{importance: ImportanceUsual, group: "g", demand: 1, calls: []wanted{{}}}}}
-	for i, k := range keys {
-		a.limits = append(a.limits, limitOf(k, testSpread, 1))
-		a.wants[0].common = append(a.wants[0].common, i)
-	}
-	return a
 }
 
 // refusing cannot be reached.
@@ -475,4 +465,28 @@ func TestFallback_WhoBeginsWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
 		f.see(t.Context(), s, f.own.clock())
 		require.Equal(t, none, f.none, "%d others of %d parts", others, parts)
 	}
+}
+
+func TestFallback_PausesThatRedisHasLostAreNamedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.NewVirtual(t)
+		settle(t, server)
+		open := func() *Waiter {
+			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, NewRules(), nil, quiet)
+		}
+		here, there := open(), open()
+		paused, other := Call{Media: "m", Endpoint: "x", App: "1"}, Call{Media: "m", Endpoint: "y", App: "1"}
+		require.NoError(t, await(t.Context(), here, other))
+		time.Sleep(2 * meetFor)
+		require.NoError(t, here.Pause(t.Context(), paused, ScopeApp, 5*time.Minute))
+		require.NoError(t, await(t.Context(), here, other), "it reads the pauses")
+		server.Mini.Del(redis.NewKeys("test").Of("m", "pauses"))
+		time.Sleep(trust)
+		require.NoError(t, await(t.Context(), here, other), "it finds that they are gone")
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.Error(t, await(short, here, paused), "its own pause holds")
+		require.Error(t, await(short, there, paused), "and others learn of it")
+	})
 }

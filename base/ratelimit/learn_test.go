@@ -75,9 +75,9 @@ func TestRules_WhatWasLearnedHolds(t *testing.T) {
 	require.NoError(t, rules.Set([]Rule{rule}))
 	learned := Learned{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1", Period: time.Minute, Limit: 250}
 	rules.SetLearned([]Learned{learned})
-	limit := func(app string) int { return rules.keys(Call{Media: "m", Endpoint: "x", App: app})[0].Limit }
+	limit := func(app string) int { return keysOf(rules, Call{Media: "m", Endpoint: "x", App: app})[0].Limit }
 	require.Equal(t, []int{250, 100}, []int{limit("1"), limit("2")}, "each app has its own")
-	require.True(t, learned.Is(rules.keys(Call{Media: "m", Endpoint: "x", App: "1"})[0]))
+	require.True(t, learned.Is(keysOf(rules, Call{Media: "m", Endpoint: "x", App: "1"})[0]))
 	rule.LimitMax = 200
 	require.NoError(t, rules.Set([]Rule{rule}))
 	require.Equal(t, 200, limit("1"))

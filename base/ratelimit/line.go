@@ -17,7 +17,7 @@ type lineID struct {
 }
 
 func lineOf(c Call, importance int) lineID {
-	return lineID{endpoint: plain(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
+	return lineID{endpoint: plainEndpoint(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
 }
 
 // line are the calls of one kind that wait for a grant.

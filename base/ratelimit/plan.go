@@ -16,6 +16,10 @@ const (
 	claimLife = 3_000_000
 	// unasked is how long nobody asks a common ledger that can be reached, at the most: processes stay in touch.
 	unasked = 2_750_000
+	// partMost is how long after its return to the common ledger a process may go on with its own part because it has looked of late.
+	partMost = 1500 * time.Millisecond
+	// horizonTime is the horizon.
+	horizonTime = horizon * time.Microsecond
 	// hush is how long it grants nothing after more than that, or after it has taken the place of another: until all who went on with their own
 	// parts, or with the other, have noticed, and what they were granted is used up.
 	hush = horizon + int64(partMost/time.Microsecond)
@@ -565,4 +569,20 @@ func (b *book) processes() int64 {
 		seen[who.process] = true
 	}
 	return int64(max(1, len(seen)))
+}
+
+// clone returns a copy of a plan that shares nothing with it.
+func (p *plan) clone() *plan {
+	c := *p
+	c.books = make(map[Key]*book, len(p.books))
+	for k, b := range p.books {
+		n := *b
+		n.granted, n.claims = slices.Clone(b.granted), make(map[claimant]*claim, len(b.claims))
+		for who, x := range b.claims {
+			y := *x
+			n.claims[who] = &y
+		}
+		c.books[k] = &n
+	}
+	return &c
 }

@@ -10,6 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// usual is the importance of calls that are made without one.
+const usual = 20
+
 // drawKey draws a limit; the ranges are small so that the schedules of a test fill windows.
 func drawKey(t *rapid.T, name string) Key {
 	k := Key{
@@ -73,7 +76,7 @@ type scene struct {
 
 func drawScene(t *rapid.T) scene {
 	s := scene{
-		spread: rapid.SampledFrom([]time.Duration{spreadMin, 100 * time.Millisecond, 2 * time.Second}).Draw(t, "spread"),
+		spread: rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second}).Draw(t, "spread"),
 		all:    drawKey(t, "*"),
 		own:    rapid.Bool().Draw(t, "accounts have limits"),
 	}
@@ -102,7 +105,7 @@ func (s scene) drawAsk(t *rapid.T) ask {
 	for _, k := range s.keys() {
 		a.limits = append(a.limits, limitOf(k, s.spread, 1))
 	}
-	for _, importance := range []int{30, ImportanceUsual, -1} {
+	for _, importance := range []int{30, usual, -1} {
 		for n := range s.each {
 			calls := rapid.SampledFrom([]int{0, 0, 1, 3, 20}).Draw(t, "calls")
 			var e expected

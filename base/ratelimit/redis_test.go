@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,11 +20,6 @@ import (
 	"adsync/base/clock"
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
-)
-
-var (
-	quiet  = slog.New(slog.DiscardHandler)
-	perDay = Key{Media: "m", Endpoint: "day", Scope: ScopePlatform, Period: 24 * time.Hour, Limit: 1000, Share: ShareDefault}
 )
 
 // The script and its twin in Go must decide alike, so that what is proven of the one holds for the other.
@@ -93,7 +89,7 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	} {
 		now = now.Add(tt.later)
 		m.SetTime(now)
-		w := want{importance: ImportanceUsual, group: "g", demand: 2, common: []int{0}, costs: []int{1}, calls: make([]wanted, tt.calls)}
+		w := want{importance: usual, group: "g", demand: 2, common: []int{0}, costs: []int{1}, calls: make([]wanted, tt.calls)}
 		w.expected = expected{calls: 2 - tt.calls, after: 5_000, every: 200_000}
 		if tt.later > time.Second {
 			w.expected.after = 13_000
@@ -121,13 +117,6 @@ func ledgers(t *testing.T, n int) (all []*shared, client goredis.UniversalClient
 		all = append(all, newShared(client, keys, testSpread, quiet))
 	}
 	return all, client, keys
-}
-
-// some asks for n calls under some limits.
-func some(n int, keys ...Key) ask {
-	a := one(keys...)
-	a.wants[0].demand, a.wants[0].calls = n, make([]wanted, n)
-	return a
 }
 
 func TestShared_ManyProcessesShareOneBook(t *testing.T) {
@@ -347,7 +336,7 @@ func BenchmarkShared_Ask(b *testing.B) {
 	client, keys := redistest.New(b)
 	r := newShared(client, keys, testSpread, quiet)
 	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 1e5, Share: 1}
-	for _, n := range []int{1, 70, callsMax} {
+	for _, n := range []int{1, 70, 500} {
 		b.Run(fmt.Sprint(n, " calls"), func(b *testing.B) {
 			for b.Loop() {
 				if _, err := r.ask(b.Context(), "m", some(n, k)); err != nil {
@@ -384,4 +373,24 @@ func TestShared_WhatIsGrantedAheadIsNotInTheWindow(t *testing.T) {
 		require.Equal(t, total, s.Ahead, "each is in one window")
 	}
 	require.Zero(t, total)
+}
+
+func TestShared_AServerThatHasTheKeysOfAnotherGrantsNothingForAWhile(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(redistest.Env) == "" {
+		t.Skip("the embedded Redis has no run id: set " + redistest.Env)
+	}
+	all, client, keys := ledgers(t, 1)
+	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
+	got, err := all[0].ask(t.Context(), "m", a)
+	require.NoError(t, err)
+	require.NotEmpty(t, got.wants[0].starts)
+	require.Len(t, got.server, 40)
+	require.Equal(t, got.server, client.HGet(t.Context(), keys.Of("m", "last"), "").Val())
+
+	require.NoError(t, client.HSet(t.Context(), keys.Of("m", "last"), "", "another").Err())
+	got, err = all[0].ask(t.Context(), "m", a)
+	require.NoError(t, err)
+	require.Empty(t, got.wants[0].starts)
+	require.InDelta(t, hush, got.wants[0].opens, float64(hush/10))
 }

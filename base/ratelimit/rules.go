@@ -60,7 +60,7 @@ func (r *Rules) Set(rules []Rule) error {
 		if err := x.Validate(); err != nil {
 			return err
 		}
-		x.Endpoint = plain(x.Endpoint)
+		x.Endpoint = plainEndpoint(x.Endpoint)
 		if x.Unit == UnitCalls {
 			x.Unit = ""
 		}
@@ -100,9 +100,9 @@ func (r *Rules) Set(rules []Rule) error {
 	return errors.Join(errs...)
 }
 
-// plain is an endpoint's name without slashes around it: the URLs of some platforms end with one, and whoever writes a row may leave
+// plainEndpoint is an endpoint's name without slashes around it: the URLs of some platforms end with one, and whoever writes a row may leave
 // it out.
-func plain(endpoint string) string { return strings.Trim(endpoint, "/") }
+func plainEndpoint(endpoint string) string { return strings.Trim(endpoint, "/") }
 
 // specificity is higher for what names an endpoint more exactly.
 func specificity(r Rule) int {
@@ -136,7 +136,7 @@ func (r *Rules) now(media string) ruleSet {
 }
 
 func (r ruleSet) cover(c Call, at time.Time) (common, own []charge) {
-	endpoint := plain(c.Endpoint)
+	endpoint := plainEndpoint(c.Endpoint)
 	for _, rule := range r.rules {
 		if !rule.matches(endpoint) {
 			continue
@@ -219,7 +219,7 @@ func (r Rule) window(at time.Time) string {
 // penalty is the longest that platforms are known for, of the rules of a scope that cover a call.
 func (r *Rules) penalty(c Call, scope Scope) (most time.Duration) {
 	for _, rule := range (*r.byMedia.Load())[c.Media] {
-		if rule.Scope == scope && rule.matches(plain(c.Endpoint)) {
+		if rule.Scope == scope && rule.matches(plainEndpoint(c.Endpoint)) {
 			most = max(most, rule.Penalty)
 		}
 	}

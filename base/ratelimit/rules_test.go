@@ -52,7 +52,7 @@ func TestRules_SlashesAroundAnEndpointDoNotMatter(t *testing.T) {
 			{ID: 2, Media: "a", Endpoint: written, Scope: ScopeApp, Period: time.Second, Limit: 5},
 		}))
 		for _, called := range []string{"v3.0/report/get/", "v3.0/report/get"} {
-			key := rules.keys(Call{Media: "a", Endpoint: called, App: "1"})[0]
+			key := keysOf(rules, Call{Media: "a", Endpoint: called, App: "1"})[0]
 			require.Equal(t, 5, key.Limit, "%s is limited by %s", called, written)
 			require.Equal(t, "v3.0/report/get", key.Endpoint)
 		}
@@ -76,7 +76,7 @@ func TestRules_Keys(t *testing.T) {
 	}))
 	limits := func(c Call) map[Key]int {
 		out := map[Key]int{}
-		for _, k := range slices.Concat(rules.keys(c), points(c)) {
+		for _, k := range slices.Concat(keysOf(rules, c), points(c)) {
 			require.Equal(t, c.Media, k.Media)
 			require.NotContains(t, out, k.id(), "no key comes twice")
 			out[k.id()] = k.Limit
@@ -115,7 +115,7 @@ func TestRules_Keys(t *testing.T) {
 			require.Equal(t, pauses(tt.call, tt.want), limits(tt.call))
 		})
 	}
-	for _, k := range rules.keys(Call{Media: "a", Endpoint: "report/hourly", App: "1"}) {
+	for _, k := range keysOf(rules, Call{Media: "a", Endpoint: "report/hourly", App: "1"}) {
 		switch k.Limit {
 		case 20:
 			require.InDelta(t, 0.5, k.Share, 0)
@@ -130,7 +130,7 @@ func TestRules_SetKeepsTheLastGoodValueOfABadRow(t *testing.T) {
 	rules := NewRules()
 	call := Call{Media: "a", Endpoint: "x", App: "1"}
 	limits := func() (out []int) {
-		for _, k := range rules.keys(call) {
+		for _, k := range keysOf(rules, call) {
 			if k.Limit > 0 {
 				out = append(out, k.Limit)
 			}

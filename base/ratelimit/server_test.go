@@ -3,13 +3,10 @@ package ratelimit
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"adsync/base/redis/redistest"
 )
 
 // answering is a common ledger whose answers come from a server that tests choose. It grants all that it is asked for.
@@ -172,24 +169,4 @@ func TestFallback_ARecordOfAServerThatNobodyReachesIsReplaced(t *testing.T) {
 			require.Equal(t, "a", all.witness.servers["m"])
 		})
 	}
-}
-
-func TestShared_AServerThatHasTheKeysOfAnotherGrantsNothingForAWhile(t *testing.T) {
-	t.Parallel()
-	if os.Getenv(redistest.Env) == "" {
-		t.Skip("the embedded Redis has no run id: set " + redistest.Env)
-	}
-	all, client, keys := ledgers(t, 1)
-	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
-	got, err := all[0].ask(t.Context(), "m", a)
-	require.NoError(t, err)
-	require.NotEmpty(t, got.wants[0].starts)
-	require.Len(t, got.server, 40)
-	require.Equal(t, got.server, client.HGet(t.Context(), keys.Of("m", "last"), "").Val())
-
-	require.NoError(t, client.HSet(t.Context(), keys.Of("m", "last"), "", "another").Err())
-	got, err = all[0].ask(t.Context(), "m", a)
-	require.NoError(t, err)
-	require.Empty(t, got.wants[0].starts)
-	require.InDelta(t, hush, got.wants[0].opens, float64(hush/10))
 }

@@ -372,22 +372,6 @@ func (r *simulatedRedis) decide(s *Simulation, a ask) []given {
 	return r.plan.answer(now, a)
 }
 
-// clone returns a copy of a plan that shares nothing with it.
-func (p *plan) clone() *plan {
-	c := *p
-	c.books = make(map[Key]*book, len(p.books))
-	for k, b := range p.books {
-		n := *b
-		n.granted, n.claims = slices.Clone(b.granted), make(map[claimant]*claim, len(b.claims))
-		for who, x := range b.claims {
-			y := *x
-			n.claims[who] = &y
-		}
-		c.books[k] = &n
-	}
-	return &c
-}
-
 // collect sends the calls that wait no more, each in its time.
 func (p *simulated) collect() {
 	p.open = slices.DeleteFunc(p.open, func(t *standing) bool {

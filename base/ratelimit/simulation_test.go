@@ -80,7 +80,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 		s.Run(3 * time.Second)
 		came := newArrivals()
 		for _, c := range s.Calls() {
-			for _, k := range rules.keys(Call{Media: "m", Endpoint: "x", App: "1", Account: c.Account}) {
+			for _, k := range keysOf(rules, Call{Media: "m", Endpoint: "x", App: "1", Account: c.Account}) {
 				came.note(k, c.At.Microseconds())
 			}
 		}
@@ -124,12 +124,12 @@ func TestSimulation_APromotionOverspendsNothing(t *testing.T) {
 		s.Run(5 * time.Second)
 		came := newArrivals()
 		for _, c := range s.Calls() {
-			for _, key := range rules.keys(call) {
+			for _, key := range keysOf(rules, call) {
 				came.note(key, c.At.Microseconds())
 			}
 			late = max(late, c.At-end)
 		}
-		for _, key := range rules.keys(call) {
+		for _, key := range keysOf(rules, call) {
 			worst = max(worst, came.worst(key)-key.Limit)
 		}
 		return worst, late

@@ -166,6 +166,24 @@ func (w *Waiter) Trouble() error {
 	return nil
 }
 
+// State tells how the limits of a media stand that were asked for within the last day, but for those of single accounts, and what is paused.
+// It fails where limits are not shared by Redis, or it is away.
+func (w *Waiter) State(ctx context.Context, media string) ([]LimitState, []PauseState, error) {
+	f, ok := w.ledger.(*fallbacks)
+	if !ok {
+		return nil, nil, errors.New("the limits of this process are not in Redis")
+	}
+	common, ok := f.common.(*shared)
+	if !ok {
+		return nil, nil, errors.New("the limits of this process are not in Redis")
+	}
+	limits, pauses, err := common.state(ctx, media, w.rules)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the limits of %s: %w", media, err)
+	}
+	return limits, pauses, nil
+}
+
 func (w *Waiter) all() []*desk {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,8 +21,6 @@ import (
 	"adsync/base/redis/redistest"
 )
 
-const testSpread = 100 * time.Millisecond
-
 // remote is a ledger at the other end of a network, and counts the asks.
 type remote struct {
 	ledger
@@ -71,7 +69,7 @@ func (d *deployment) call(ctx context.Context, p int, c Call, travel time.Durati
 	}
 	now := time.Now()
 	at := now.UnixMicro() + 20_000 + rand.Int64N(travel.Microseconds()+1)
-	for _, k := range d.rules.keys(c) {
+	for _, k := range keysOf(d.rules, c) {
 		d.book.note(k, at)
 	}
 	d.mu.Lock()
@@ -122,7 +120,7 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 				}
 				wg.Wait()
 				for key := range d.book.at {
-					for _, k := range d.rules.keys(Call{Media: "m", Endpoint: "x", App: "1", Account: key.Subject}) {
+					for _, k := range keysOf(d.rules, Call{Media: "m", Endpoint: "x", App: "1", Account: key.Subject}) {
 						if k.Limit > 0 && k.id() == key {
 							require.LessOrEqual(t, d.book.worst(k), k.Limit, "%s", k)
 						}
@@ -657,15 +655,6 @@ func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 	})
 }
 
-// keys are the limits that cover a call.
-func (r *Rules) keys(c Call) (keys []Key) {
-	common, own := r.cover(c, time.Now())
-	for _, x := range slices.Concat(common, own) {
-		keys = append(keys, x.Key)
-	}
-	return keys
-}
-
 // settle makes a Redis one that has lost nothing of late.
 func settle(t *testing.T, server *redistest.Virtual) {
 	t.Helper()
@@ -881,7 +870,7 @@ func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
 		all.Wait()
 		took := time.Since(began).Seconds()
 		t.Logf("%d calls in %.0f s, %d times sent away, up to %d waited inside", calls, took, away.Load(), most.Load())
-		require.LessOrEqual(t, d.book.worst(d.rules.keys(call)[0]), 10)
+		require.LessOrEqual(t, d.book.worst(keysOf(d.rules, call)[0]), 10)
 		require.Less(t, took, 1.1*calls/9.09)
 		require.Less(t, away.Load(), int64(3*calls))
 		require.Less(t, most.Load(), int64(80))
