@@ -19,6 +19,7 @@ import (
 	"adsync/base/broker"
 	"adsync/base/clock"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/service"
@@ -156,8 +157,8 @@ func (d *deployment) connect(ctx context.Context) error {
 	if err := d.time.Start(ctx); err != nil {
 		return err
 	}
-	rules := ratelimit.NewRules()
-	if err := rules.Set([]ratelimit.Rule{grantRule}); err != nil {
+	rules := grant.NewRules()
+	if err := rules.Set([]grant.Rule{grantRule}); err != nil {
 		return err
 	}
 	d.waiter = ratelimit.New(ratelimit.DefaultConfig(), d.cache, d.keys, d.store, rules, reg, log)

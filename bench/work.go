@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/media"
 )
 
@@ -30,7 +30,7 @@ var (
 )
 
 // grantRule is a limit that is looked at for each call and holds back none.
-var grantRule = ratelimit.Rule{Media: platform, Endpoint: "call", Scope: ratelimit.ScopeApp, Period: time.Second, Limit: 1_000_000, Share: 1}
+var grantRule = grant.Rule{Media: platform, Endpoint: "call", Scope: grant.ScopeApp, Period: time.Second, Limit: 1_000_000, Share: 1}
 
 // hold keeps subtasks under way.
 type hold struct {
@@ -95,6 +95,6 @@ func (d *deployment) handlers() []media.Handler {
 }
 
 func (d *deployment) grant(ctx context.Context) error {
-	_, err := d.waiter.Wait(ctx, ratelimit.Call{Media: platform, Endpoint: "call", App: "1"})
+	_, err := d.waiter.Wait(ctx, grant.Call{Media: platform, Endpoint: "call", App: "1"})
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"adsync/base/broker"
 	"adsync/base/broker/brokertest"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/service"
 	"adsync/base/store"
 	"adsync/base/task"
@@ -282,7 +283,7 @@ func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const all = 3 * beginningMax
-		waiter := ratelimit.NewLocal(100*time.Millisecond, ratelimit.NewRules(), nil)
+		waiter := ratelimit.NewLocal(100*time.Millisecond, grant.NewRules(), nil)
 		var begun atomic.Int64
 		begins, calls, deaf := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
@@ -291,7 +292,7 @@ func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
 				<-deaf // to the end of its time
 			}
 			<-begins
-			_, err := waiter.Wait(ctx, ratelimit.Call{Media: "acme"})
+			_, err := waiter.Wait(ctx, grant.Call{Media: "acme"})
 			<-calls
 			return media.Result{}, err
 		}))
@@ -524,11 +525,11 @@ func TestConsumer_WhatWaitsForALimitHoldsUpNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 300
-		rules := ratelimit.NewRules()
-		require.NoError(t, rules.Set([]ratelimit.Rule{{Media: "acme", Endpoint: "slow", Scope: ratelimit.ScopePlatform, Period: time.Second, Limit: 10, Share: 1}}))
+		rules := grant.NewRules()
+		require.NoError(t, rules.Set([]grant.Rule{{Media: "acme", Endpoint: "slow", Scope: grant.ScopePlatform, Period: time.Second, Limit: 10, Share: 1}}))
 		waiter := ratelimit.NewLocal(100*time.Millisecond, rules, nil)
 		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
-			call := ratelimit.Call{Media: "acme", Endpoint: "slow"}
+			call := grant.Call{Media: "acme", Endpoint: "slow"}
 			if w.AccountID > slow {
 				call.Endpoint = "quick"
 			}

@@ -26,6 +26,7 @@ import (
 	"adsync/base/loglevel"
 	"adsync/base/lookup"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 	"adsync/base/roster"
 	"adsync/base/secret"
@@ -126,8 +127,8 @@ func (c MediaConfig) Validate() error {
 		known[p.Name()] = true
 	}
 	var pause error
-	if c.PauseMax < time.Second || c.PauseMax > ratelimit.PauseMax {
-		pause = &config.FieldError{Key: "pause_max", Value: c.PauseMax.String(), Want: fmt.Sprintf("1s to %s", ratelimit.PauseMax)}
+	if c.PauseMax < time.Second || c.PauseMax > grant.PauseMax {
+		pause = &config.FieldError{Key: "pause_max", Value: c.PauseMax.String(), Want: fmt.Sprintf("1s to %s", grant.PauseMax)}
 	}
 	return errors.Join(pause, checkAddresses("base_url", c.BaseURL, known), checkNoQuery("base_url", c.BaseURL), checkAddresses("authorise_url", c.AuthoriseURL, known))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -24,9 +25,9 @@ const learnIntervals = 6
 // limits keeps the waiter's rules in force: the rows of rate_limit, and each platform's own where no row speaks of the same.
 type limits struct {
 	store    *store.Store
-	rules    *ratelimit.Rules
+	rules    *grant.Rules
 	waiter   *ratelimit.Waiter
-	defaults []ratelimit.Rule
+	defaults []grant.Rule
 	media    []string
 	log      *slog.Logger
 	bad      prometheus.Gauge
@@ -39,7 +40,7 @@ type limits struct {
 
 func newLimits(s *store.Store, platforms []media.Platform, log *slog.Logger, reg prometheus.Registerer) *limits {
 	l := &limits{
-		store: s, rules: ratelimit.NewRules(), log: log, causes: telemetry.NewCauseLog(log),
+		store: s, rules: grant.NewRules(), log: log, causes: telemetry.NewCauseLog(log),
 		bad: prometheus.NewGauge(prometheus.GaugeOpts{Name: "adsync_ratelimit_bad_rows", Help: "1 while a row of rate_limit cannot be used; the log names it."}),
 	}
 	reg.MustRegister(l.bad)
@@ -93,7 +94,7 @@ func (l *limits) reload(ctx context.Context) error {
 		return err
 	}
 	merged := mergeLimits(rows, l.defaults)
-	if slices.ContainsFunc(merged, func(r ratelimit.Rule) bool { return r.LimitMax > 0 }) {
+	if slices.ContainsFunc(merged, func(r grant.Rule) bool { return r.LimitMax > 0 }) {
 		learned, err := l.store.LearnedLimits(ctx)
 		if err != nil {
 			return err
@@ -147,13 +148,13 @@ func (l *limits) learnOf(ctx context.Context, name string) error {
 		return err
 	}
 	for _, s := range states {
-		var before ratelimit.Learned
+		var before grant.Learned
 		for _, x := range known {
 			if x.Is(s.Key) {
 				before = x
 			}
 		}
-		after, changed := ratelimit.Learn(before, s, now)
+		after, changed := grant.Learn(before, s, now)
 		if !changed {
 			continue
 		}
@@ -170,21 +171,21 @@ func (l *limits) learnOf(ctx context.Context, name string) error {
 
 // mergeLimits returns the enabled rows and the defaults that no usable row, enabled or not, speaks of: a row that will
 // be refused must not leave an endpoint without a limit.
-func mergeLimits(rows []store.LimitRow, defaults []ratelimit.Rule) []ratelimit.Rule {
+func mergeLimits(rows []store.LimitRow, defaults []grant.Rule) []grant.Rule {
 	type identity struct {
 		media, endpoint string
-		scope           ratelimit.Scope
+		scope           grant.Scope
 		period          time.Duration
 		rows            bool
 	}
-	of := func(r ratelimit.Rule) identity {
-		if r.Unit == ratelimit.UnitRows {
+	of := func(r grant.Rule) identity {
+		if r.Unit == grant.UnitRows {
 			return identity{r.Media, "", r.Scope, r.Period, true} // There is one for all endpoints.
 		}
 		return identity{r.Media, r.Endpoint, r.Scope, r.Period, false}
 	}
 	spoken := map[identity]bool{}
-	var rules []ratelimit.Rule
+	var rules []grant.Rule
 	for _, r := range rows {
 		if r.Validate() == nil {
 			spoken[of(r.Rule)] = true

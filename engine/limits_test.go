@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis/redistest"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
@@ -17,20 +18,20 @@ import (
 
 func TestMergeLimits_RowsReplaceDefaultsOfTheSame(t *testing.T) {
 	t.Parallel()
-	rule := func(limit int) ratelimit.Rule {
-		return ratelimit.Rule{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopeApp, Period: time.Second, Limit: limit}
+	rule := func(limit int) grant.Rule {
+		return grant.Rule{Media: "tencent", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: limit}
 	}
 	minute := rule(600)
 	minute.Period = time.Minute
-	defaults := []ratelimit.Rule{rule(10), minute}
+	defaults := []grant.Rule{rule(10), minute}
 	for name, c := range map[string]struct {
 		rows []store.LimitRow
-		want []ratelimit.Rule
+		want []grant.Rule
 	}{
 		"no rows leave the defaults":             {nil, defaults},
-		"a row replaces the default of its kind": {[]store.LimitRow{{Rule: rule(20), Enabled: true}}, []ratelimit.Rule{rule(20), minute}},
-		"a disabled row takes the default away":  {[]store.LimitRow{{Rule: rule(20)}}, []ratelimit.Rule{minute}},
-		"a row that is refused takes nothing":    {[]store.LimitRow{{Rule: rule(0), Enabled: true}}, []ratelimit.Rule{rule(0), rule(10), minute}},
+		"a row replaces the default of its kind": {[]store.LimitRow{{Rule: rule(20), Enabled: true}}, []grant.Rule{rule(20), minute}},
+		"a disabled row takes the default away":  {[]store.LimitRow{{Rule: rule(20)}}, []grant.Rule{minute}},
+		"a row that is refused takes nothing":    {[]store.LimitRow{{Rule: rule(0), Enabled: true}}, []grant.Rule{rule(0), rule(10), minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,9 +53,9 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 		require.NoError(t, l.reload(t.Context()))
 		return l
 	}
-	rule := ratelimit.Rule{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Second, Limit: 20, LimitMax: 100, Costs: "x=1, y=2"}
+	rule := grant.Rule{Media: "tencent", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20, LimitMax: 100, Costs: "x=1, y=2"}
 	require.NoError(t, s.AddRateLimit(t.Context(), rule))
-	call := ratelimit.Call{Media: "tencent", Endpoint: "x", App: "1"}
+	call := grant.Call{Media: "tencent", Endpoint: "x", App: "1"}
 	a, b := process(), process()
 
 	// Many wait, and so the number is too low.
@@ -92,7 +93,7 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{21, 100}, []int{states[0].Limit, states[0].LimitMax})
 
-	require.NoError(t, a.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Second))
+	require.NoError(t, a.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Second))
 	a.learn(t.Context())
 	known, err = s.LearnedLimits(t.Context())
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/media/wire"
 )
 
@@ -44,7 +44,7 @@ func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMess
 	if !known {
 		e = Error{Class: Transient}
 		if status == http.StatusTooManyRequests {
-			e = Error{Class: Quota, Scope: ratelimit.ScopeApp}
+			e = Error{Class: Quota, Scope: grant.ScopeApp}
 		}
 	}
 	e.RetryAfter = max(e.RetryAfter, RetryAfter(header))

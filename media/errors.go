@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/task"
 )
@@ -45,7 +45,7 @@ type Error struct {
 	// RetryAfter is how long the platform wants us to wait, zero when it did not say.
 	RetryAfter time.Duration
 	// Scope says whose limit an error of class Quota is about: those calls pause for RetryAfter.
-	Scope ratelimit.Scope
+	Scope grant.Scope
 	// Expired says that an access token has ended its life: refreshing it and calling again is worth one try.
 	Expired bool
 	// Again says that the answer itself has mended the cause (our clock, a nonce): calling again at once is worth one try.
@@ -97,7 +97,7 @@ var ErrRowCap = errors.New("more rows than the platform gives out for one query"
 func HTTPError(status int, header http.Header, message string) *Error {
 	e := &Error{Class: Transient, Code: "http " + strconv.Itoa(status), Message: message, RetryAfter: RetryAfter(header)}
 	if status == http.StatusTooManyRequests {
-		e.Class, e.Scope = Quota, ratelimit.ScopeApp
+		e.Class, e.Scope = Quota, grant.ScopeApp
 	}
 	return e
 }

@@ -16,7 +16,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/fund"
 	"adsync/base/metric"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media/wire"
@@ -29,7 +29,7 @@ type Platform interface {
 	// BaseURL is the production address, for example "https://api.e.qq.com/v3.0"; configuration may replace it.
 	BaseURL() string
 	// Limits are the call limits that hold when the table rate_limit has no row for the same endpoint, scope and period.
-	Limits() []ratelimit.Rule
+	Limits() []grant.Rule
 	// Sign adds the token and whatever else the platform wants to a request. now is the platform's own time.
 	Sign(req *http.Request, accessToken string, now time.Time)
 	// Decode reads an answer: the payload, or an *Error whose class comes from the platform's error table.

@@ -15,6 +15,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 )
 
@@ -66,7 +67,7 @@ func Call(ctx context.Context, in io.Reader, out, log io.Writer) error {
 // ours is the limiter of base/ratelimit. Its callers send at once: that is what is measured.
 type ours struct{ *ratelimit.Waiter }
 
-func (o ours) Wait(ctx context.Context, c ratelimit.Call) error {
+func (o ours) Wait(ctx context.Context, c grant.Call) error {
 	_, err := o.Waiter.Wait(ctx, c)
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"adsync/base/clock"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 )
 
 // What a drill's callers can wait for instead of ours, to compare.
@@ -20,7 +20,7 @@ const (
 
 // waiter waits until a call may be made.
 type waiter interface {
-	Wait(ctx context.Context, c ratelimit.Call) error
+	Wait(ctx context.Context, c grant.Call) error
 }
 
 // cells is GCRA. Each call asks, and asks again when it is told that there is none.
@@ -45,7 +45,7 @@ for i, key in ipairs(KEYS) do
 end
 return 0`)
 
-func (c cells) Wait(ctx context.Context, _ ratelimit.Call) error {
+func (c cells) Wait(ctx context.Context, _ grant.Call) error {
 	var keys []string
 	var args []any
 	for _, l := range c.limits {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 )
 
 // World is where a scenario is played: a simulation, or processes on a Redis.
@@ -109,12 +110,12 @@ func (s Scenario) Play(w World, spread time.Duration) Figures {
 }
 
 // Rules are the scenario's limits as rules.
-func (s Scenario) Rules() *ratelimit.Rules {
-	var rows []ratelimit.Rule
+func (s Scenario) Rules() *grant.Rules {
+	var rows []grant.Rule
 	for _, l := range s.Limits {
-		rows = append(rows, ratelimit.Rule{Media: media, Endpoint: "*", Scope: ratelimit.ScopeApp, Period: l.Period, Limit: l.Calls, Share: 1})
+		rows = append(rows, grant.Rule{Media: media, Endpoint: "*", Scope: grant.ScopeApp, Period: l.Period, Limit: l.Calls, Share: 1})
 	}
-	rules := ratelimit.NewRules()
+	rules := grant.NewRules()
 	if err := rules.Set(rows); err != nil {
 		panic(err) // The scenarios are ours.
 	}
@@ -162,7 +163,7 @@ func (m *measure) figures(name string, w World) Figures {
 // demand is that of one of n processes, which together want more than there is.
 func (m *measure) demand(n int) ratelimit.Demand {
 	return ratelimit.Demand{
-		Call:       ratelimit.Call{Media: media, Endpoint: "daily_reports/get", App: "1"},
+		Call:       grant.Call{Media: media, Endpoint: "daily_reports/get", App: "1"},
 		Importance: ratelimit.ImportanceUsual, PerSecond: overDemand * m.perSecond / float64(n), Most: mostWaiting,
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media/token"
@@ -184,12 +184,12 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 }
 
 // LimitOf is a limit of the simulator as adsync knows it.
-func LimitOf(r simulator.LimitRule) ratelimit.Rule {
-	rule := ratelimit.Rule{
-		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: ratelimit.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: r.Limit,
+func LimitOf(r simulator.LimitRule) grant.Rule {
+	rule := grant.Rule{
+		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: grant.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: r.Limit,
 	}
 	if r.Scope == simulator.ScopeRows {
-		rule.Scope, rule.Unit = ratelimit.ScopeApp, ratelimit.UnitRows
+		rule.Scope, rule.Unit = grant.ScopeApp, grant.UnitRows
 	}
 	return rule
 }

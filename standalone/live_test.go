@@ -24,6 +24,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/media"
 	"adsync/media/client"
@@ -428,20 +429,20 @@ func TestLiveFigure_NullIsNotZero(t *testing.T) {
 // grants ends the grant of the first call before it can be written.
 type grants struct{ given int }
 
-func (g *grants) Wait(context.Context, ratelimit.Call) (ratelimit.Grant, error) {
+func (g *grants) Wait(context.Context, grant.Call) (ratelimit.Grant, error) {
 	if g.given++; g.given == 1 {
 		return ratelimit.Grant{Until: time.Now()}, nil
 	}
 	return ratelimit.Grant{}, nil
 }
 
-func (*grants) Settle(ratelimit.Call, ratelimit.Grant, int) {}
+func (*grants) Settle(grant.Call, ratelimit.Grant, int) {}
 
-func (*grants) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
+func (*grants) Pause(context.Context, grant.Call, grant.Scope, time.Duration) error {
 	return nil
 }
 
-func (*grants) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
+func (*grants) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage) error {
 	return nil
 }
 

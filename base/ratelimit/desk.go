@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"adsync/base/clock"
+	"adsync/base/ratelimit/grant"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 	expectedAfter = 250 * time.Millisecond
 	expectedPart  = 0.8
 	expectedLeast = 4
-	cameForgotten = 2 * horizonTime
+	cameForgotten = 2 * grant.HorizonTime
 	// roundCalls is how many more calls than others an account may have before they go first, and roundsForgotten how long it takes until about two
 	// thirds of that are forgotten.
 	roundCalls      = 10
@@ -69,15 +70,15 @@ type desk struct {
 	asking   bool // the goroutine lives
 	waiting  int  // tickets in all lines
 	lines    map[lineID]*line
-	pauses   map[Key]time.Time // in force, and until when; of limits, until when they are tightened
-	refused  map[Key]time.Time // when limits were tightened last
-	pausings int               // how often this process has paused
-	asked    time.Time         // when it was asked last
-	phase    float64           // of the time between two asks, by which the first one was early; 0 before it
-	synced   time.Time         // when pauses were read last
-	ahead    time.Duration     // the ledger's clock is so far ahead of ours; it tells a calendar's windows
-	owed     map[Key]int       // rows that calls matched and the ledger does not know of
-	tell     time.Time         // when that, and what is not used, is told at the latest; zero where there is nothing to tell
+	pauses   map[grant.Key]time.Time // in force, and until when; of limits, until when they are tightened
+	refused  map[grant.Key]time.Time // when limits were tightened last
+	pausings int                     // how often this process has paused
+	asked    time.Time               // when it was asked last
+	phase    float64                 // of the time between two asks, by which the first one was early; 0 before it
+	synced   time.Time               // when pauses were read last
+	ahead    time.Duration           // the ledger's clock is so far ahead of ours; it tells a calendar's windows
+	owed     map[grant.Key]int       // rows that calls matched and the ledger does not know of
+	tell     time.Time               // when that, and what is not used, is told at the latest; zero where there is nothing to tell
 	matched  map[rowsID]matched
 }
 
@@ -95,7 +96,7 @@ const (
 )
 
 // likely is how many rows a call is thought to match.
-func (d *desk) likely(c Call) int {
+func (d *desk) likely(c grant.Call) int {
 	if c.Rows == "" {
 		return 0
 	}
@@ -110,18 +111,20 @@ func (d *desk) likely(c Call) int {
 	return max(1, int(math.Ceil(m.rows+m.apart)))
 }
 
-func rowsOf(c Call) rowsID { return rowsID{plainEndpoint(c.Endpoint), c.App, c.Rows, c.Account} }
+func rowsOf(c grant.Call) rowsID {
+	return rowsID{grant.PlainEndpoint(c.Endpoint), c.App, c.Rows, c.Account}
+}
 
 func newDesk(w *Waiter, media string) *desk {
 	return &desk{
-		w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[Key]time.Time{}, refused: map[Key]time.Time{},
-		owed: map[Key]int{}, matched: map[rowsID]matched{},
+		w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[grant.Key]time.Time{}, refused: map[grant.Key]time.Time{},
+		owed: map[grant.Key]int{}, matched: map[rowsID]matched{},
 		taken: w.metrics.taken.WithLabelValues(media), waited: w.metrics.wait.WithLabelValues(media),
 	}
 }
 
 // stand waits for a slot for a call, which may lie ahead. Whoever does not use it gives it back.
-func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
+func (d *desk) stand(ctx context.Context, c grant.Call) (*ticket, slot, error) {
 	t := &ticket{call: c, turn: TurnOf(ctx), yield: termsOf(ctx), got: make(chan outcome, 1)}
 	if left, ok := clock.Left(ctx); ok {
 		t.deadline = d.w.now().Add(left)
@@ -134,7 +137,7 @@ func (d *desk) stand(ctx context.Context, c Call) (*ticket, slot, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var late error = &WaitError{Call: c, Key: Key{Media: d.media, Endpoint: c.Endpoint}}
+	var late error = &WaitError{Call: c, Key: grant.Key{Media: d.media, Endpoint: c.Endpoint}}
 	if t.waits {
 		late = t.line.late(t, max(0, slices.Index(t.line.inOrder(), t)), d.w.now())
 		d.end(t, outcome{})
@@ -190,7 +193,7 @@ func (d *desk) begin() {
 }
 
 // takeSpare takes a slot that is to spare and begun already, and tells whether there was one.
-func (d *desk) takeSpare(c Call, importance int, now time.Time) (slot, bool) {
+func (d *desk) takeSpare(c grant.Call, importance int, now time.Time) (slot, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lines[lineOf(c, importance)]
@@ -281,7 +284,7 @@ func (d *desk) askAt() (at time.Time, ok bool) {
 		}
 		for _, t := range l.held {
 			note(t.opens)
-			if t.point != (Key{}) {
+			if t.point != (grant.Key{}) {
 				note(d.synced.Add(trust)) // A pause may be ended before its time.
 			}
 		}
@@ -291,7 +294,7 @@ func (d *desk) askAt() (at time.Time, ok bool) {
 
 // asked are the tickets of an ask: for each of its wants those whose calls it names, in their order.
 type asked struct {
-	ask
+	grant.Ask
 	lines    []*line
 	tickets  [][]*ticket
 	pausings int // of the desk, when it was asked
@@ -300,12 +303,12 @@ type asked struct {
 // askOnce asks once for all who wait, and gives out what comes.
 func (d *desk) askOnce(ctx context.Context) {
 	a := d.compose()
-	got, err := d.w.ledger.ask(ctx, d.media, a.ask)
+	got, err := d.w.ledger.Ask(ctx, d.media, a.Ask)
 	d.deliver(a, got, err)
 }
 
 // deliver gives out what an ask was answered.
-func (d *desk) deliver(a asked, got answer, err error) {
+func (d *desk) deliver(a asked, got grant.Answer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.w.now()
@@ -321,18 +324,18 @@ func (d *desk) deliver(a asked, got answer, err error) {
 		return
 	}
 	switch {
-	case got.pauses == nil:
+	case got.Pauses == nil:
 	case a.pausings == d.pausings:
-		d.pauses = got.pauses
+		d.pauses = got.Pauses
 	default:
 		// It was asked before this process paused something: the next answer tells all.
-		maps.Copy(d.pauses, got.pauses)
+		maps.Copy(d.pauses, got.Pauses)
 	}
 	d.synced = now
-	if !got.clock.IsZero() {
-		d.ahead = got.clock.Sub(now)
+	if !got.Clock.IsZero() {
+		d.ahead = got.Clock.Sub(now)
 	}
-	for i, g := range got.wants {
+	for i, g := range got.Wants {
 		d.give(a, i, g, got)
 	}
 	d.w.metrics.asks.WithLabelValues(d.media).Inc()
@@ -372,31 +375,31 @@ func (d *desk) deliver(a asked, got answer, err error) {
 func (d *desk) compose() asked {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a := asked{ask: ask{process: d.w.process}, pausings: d.pausings}
+	a := asked{Ask: grant.Ask{Process: d.w.process}, pausings: d.pausings}
 	now := d.w.now()
 	d.asked = now
-	known := map[Key]int{}
-	index := func(k Key) int {
-		at, ok := known[k.id()] // Whatever its number: rules may change meanwhile.
+	known := map[grant.Key]int{}
+	index := func(k grant.Key) int {
+		at, ok := known[k.ID()] // Whatever its number: rules may change meanwhile.
 		if !ok {
-			at = len(a.limits)
-			known[k.id()] = at
-			a.limits = append(a.limits, limit{key: k, part: tightened(d.pauses[k.any()], now)})
+			at = len(a.Limits)
+			known[k.ID()] = at
+			a.Limits = append(a.Limits, grant.Limit{Key: k, Part: grant.Tightened(d.pauses[k.AnyWindow()], now)})
 		}
 		return at
 	}
-	charged := func(charges []charge, rows int) (limits, costs []int) {
+	charged := func(charges []grant.Charge, rows int) (limits, costs []int) {
 		for _, x := range charges {
-			limits, costs = append(limits, index(x.Key)), append(costs, cmp.Or(x.cost, rows))
+			limits, costs = append(limits, index(x.Key)), append(costs, cmp.Or(x.Cost, rows))
 		}
 		return limits, costs
 	}
 	for k, rows := range d.owed {
-		a.settled = append(a.settled, settled{index(k), rows})
+		a.Settled = append(a.Settled, grant.Settled{Limit: index(k), More: rows})
 	}
 	clear(d.owed)
 	d.tell = time.Time{}
-	rules := d.w.rules.now(d.media)
+	rules := d.w.rules.Of(d.media)
 	lines := slices.SortedFunc(maps.Values(d.lines), func(a, b *line) int {
 		return cmp.Or(b.id.importance-a.id.importance, cmp.Compare(a.id.endpoint, b.id.endpoint), cmp.Compare(a.id.app, b.id.app))
 	})
@@ -406,10 +409,10 @@ func (d *desk) compose() asked {
 			if s.at == 0 || s.from.Before(now.Add(handBackAhead)) || s.ahead && l.askAt.After(now) {
 				return false
 			}
-			common, own := rules.cover(s.call, now.Add(d.ahead))
-			u := unused{at: s.at}
-			u.limits, u.costs = charged(slices.Concat(common, own), s.rows)
-			a.unused = append(a.unused, u)
+			common, own := rules.Cover(s.call, now.Add(d.ahead))
+			u := grant.Unused{At: s.at}
+			u.Limits, u.Costs = charged(slices.Concat(common, own), s.rows)
+			a.Unused = append(a.Unused, u)
 			if s.ahead && len(l.granted) > 0 {
 				l.granted[len(l.granted)-1].n--
 			}
@@ -426,7 +429,7 @@ func (d *desk) compose() asked {
 			group += " of none"
 		}
 		granted := l.grantedLately(now)
-		want := want{importance: l.id.importance, group: group, demand: len(l.waiting) + granted}
+		want := grant.Want{Importance: l.id.importance, Group: group, Demand: len(l.waiting) + granted}
 		var tickets []*ticket
 		for _, t := range l.inOrder() {
 			if len(tickets) == min(callsMax, max(callsFirst, 2*granted)) {
@@ -435,67 +438,67 @@ func (d *desk) compose() asked {
 			if d.holdPaused(t, now) {
 				continue
 			}
-			common, own := rules.cover(t.call, now.Add(d.ahead))
+			common, own := rules.Cover(t.call, now.Add(d.ahead))
 			if len(tickets) == 0 {
-				want.common, want.costs = charged(common, 0)
+				want.Common, want.Costs = charged(common, 0)
 			}
-			call := wanted{rows: d.likely(t.call)}
-			call.own, want.ownCosts = charged(own, 0)
-			want.rows += call.rows
-			want.calls = append(want.calls, call)
+			call := grant.Wanted{Rows: d.likely(t.call)}
+			call.Own, want.OwnCosts = charged(own, 0)
+			want.Rows += call.Rows
+			want.Calls = append(want.Calls, call)
 			tickets = append(tickets, t)
 		}
-		want.rows /= max(1, len(tickets))
-		if e := l.expects(now); e.calls > 0 && !d.paused(l.call, now) {
-			common, own := rules.cover(l.call, now.Add(d.ahead))
-			if len(own) == 0 && !slices.ContainsFunc(common, func(x charge) bool { return x.hasBurst() }) {
-				want.common, want.costs = charged(common, 0)
-				want.expected = e
+		want.Rows /= max(1, len(tickets))
+		if e := l.expects(now); e.Calls > 0 && !d.paused(l.call, now) {
+			common, own := rules.Cover(l.call, now.Add(d.ahead))
+			if len(own) == 0 && !slices.ContainsFunc(common, func(x grant.Charge) bool { return x.HasBurst() }) {
+				want.Common, want.Costs = charged(common, 0)
+				want.Expected = e
 			}
 		}
-		if len(tickets)+want.expected.calls > 0 {
-			a.wants, a.lines, a.tickets = append(a.wants, want), append(a.lines, l), append(a.tickets, tickets)
+		if len(tickets)+want.Expected.Calls > 0 {
+			a.Wants, a.lines, a.tickets = append(a.Wants, want), append(a.lines, l), append(a.tickets, tickets)
 		}
 	}
 	return a
 }
 
 // give gives out what was granted of a want.
-func (d *desk) give(a asked, want int, g given, got answer) {
-	l, w := a.lines[want], a.wants[want]
+func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
+	l, w := a.lines[want], a.Wants[want]
 	now := d.w.now()
-	l.by, l.every, l.each, l.opens = Key{}, 0, 0, time.Time{}
-	if g.rate > 0 {
-		l.each = time.Duration(min(float64(comeBackMost), comeBackSooner*float64(time.Second)/g.rate))
+	l.by, l.every, l.each, l.opens = grant.Key{}, 0, 0, time.Time{}
+	if g.Rate > 0 {
+		l.each = time.Duration(min(float64(comeBackMost), comeBackSooner*float64(time.Second)/g.Rate))
 	}
-	if g.opens > 0 {
-		l.opens = got.asked.Add(microseconds(g.opens))
+	if g.Opens > 0 {
+		l.opens = got.Asked.Add(grant.Microseconds(g.Opens))
 	}
-	if g.by != none {
-		l.by = a.limits[g.by].key
+	if g.By != grant.None {
+		l.by = a.Limits[g.By].Key
 		if soon := now.Add(calendarLook); l.by.Window != "" && l.opens.After(soon) {
 			l.opens = soon // The next window may begin before.
 		}
-		l.every = microseconds(paceOf(l.by, 0, 1).every) // About: how tight it is may change meanwhile.
+		l.every = grant.Microseconds(grant.PaceOf(l.by, 0, 1).Every) // About: how tight it is may change meanwhile.
 	}
 	waits := map[int]bool{}
 	for i := range a.tickets[want] {
 		waits[i] = true
 	}
-	for _, s := range g.starts {
-		x := slot{from: got.answered.Add(microseconds(s.at)), until: got.asked.Add(microseconds(s.at) + d.w.spread), call: l.call, rows: w.call(s.call).rows}
-		if !got.clock.IsZero() {
-			x.at = got.clock.UnixMicro() + s.at
+	for _, s := range g.Starts {
+		x := slot{from: got.Answered.Add(grant.Microseconds(s.At)), until: got.Asked.Add(grant.Microseconds(s.At) + d.w.spread), call: l.call, rows: w.Call(s.Call).Rows}
+		if !got.Clock.IsZero() {
+			x.at = got.Clock.UnixMicro() + s.At
 		}
-		if s.call >= len(a.tickets[want]) { // Nobody waits for it yet.
+		if s.Call >= len(a.tickets[want]) { // Nobody waits for it yet.
 			x.ahead = true
 			l.keep(x)
 			continue
 		}
-		t := a.tickets[want][s.call]
-		delete(waits, s.call)
+		t := a.tickets[want][s.Call]
+		delete(waits, s.Call)
 		x.call = t.call
-		if len(w.calls[s.call].own) > 0 {
+		if len(w.Calls[s.Call].Own) > 0 {
 			x.account = t.call.Account
 		}
 		switch {
@@ -512,13 +515,13 @@ func (d *desk) give(a asked, want int, g given, got answer) {
 			d.end(t, outcome{slot: x})
 		}
 	}
-	l.granted = append(l.granted, batch{now, len(g.starts)})
-	l.scarce = g.scarce && g.by == none && !got.clock.IsZero()
-	if g.by == none || slices.Contains(w.common, g.by) {
+	l.granted = append(l.granted, batch{now, len(g.Starts)})
+	l.scarce = g.Scarce && g.By == grant.None && !got.Clock.IsZero()
+	if g.By == grant.None || slices.Contains(w.Common, g.By) {
 		return
 	}
 	// Their own limits hold them back, and nobody else.
-	opens := l.opens.Add(-got.horizon)
+	opens := l.opens.Add(-got.Horizon)
 	if soonest := now.Add(askSoonest); opens.Before(soonest) {
 		opens = soonest
 	}
@@ -527,27 +530,27 @@ func (d *desk) give(a asked, want int, g given, got answer) {
 			d.hold(t, opens)
 		}
 	}
-	l.by, l.every, l.opens = Key{}, 0, time.Time{}
+	l.by, l.every, l.opens = grant.Key{}, 0, time.Time{}
 }
 
 // askAgain is when to ask again for a line that was not granted all it asked for: together with the others.
-func (d *desk) askAgain(got answer) time.Time {
+func (d *desk) askAgain(got grant.Answer) time.Time {
 	granted := 0 // of all lines
 	for _, l := range d.lines {
-		granted += l.grantedLately(got.answered)
+		granted += l.grantedLately(got.Answered)
 	}
-	every := min(askEvery, got.horizon)
+	every := min(askEvery, got.Horizon)
 	if granted > 0 {
-		every = min(every, max(askSoonest, horizonTime*callsPerAsk/time.Duration(granted)))
+		every = min(every, max(askSoonest, grant.HorizonTime*callsPerAsk/time.Duration(granted)))
 	}
 	if d.phase == 0 && every == askEvery {
 		// Processes that began together ask one after the other: so what is granted reaches further ahead at any moment, for when Redis goes.
 		d.phase = phaseOf(d.w.process)
 		every = time.Duration(float64(every) * d.phase)
 	}
-	at := got.answered.Add(every)
+	at := got.Answered.Add(every)
 	for _, l := range d.lines {
-		if len(l.waiting) > 0 && l.askAt.After(got.answered) && l.askAt.Before(at) {
+		if len(l.waiting) > 0 && l.askAt.After(got.Answered) && l.askAt.Before(at) {
 			at = l.askAt
 		}
 	}
@@ -563,9 +566,9 @@ func phaseOf(process string) float64 {
 
 // holdPaused puts a ticket aside if its call is paused, or ends its wait if that is for too long.
 func (d *desk) holdPaused(t *ticket, now time.Time) bool {
-	var point Key
+	var point grant.Key
 	var until time.Time
-	for _, p := range points(t.call) {
+	for _, p := range grant.Points(t.call) {
 		if at := d.pauses[p]; at.After(now) && at.After(until) {
 			point, until = p, at
 		}
@@ -596,17 +599,17 @@ func (d *desk) hold(t *ticket, until time.Time) {
 func (d *desk) release(l *line, now time.Time) {
 	l.held = slices.DeleteFunc(l.held, func(t *ticket) bool {
 		_, paused := d.pauses[t.point]
-		if t.opens.After(now) && (paused || t.point == (Key{})) {
+		if t.opens.After(now) && (paused || t.point == (grant.Key{})) {
 			return false
 		}
-		t.point = Key{}
+		t.point = grant.Key{}
 		l.insert(t)
 		return true
 	})
 }
 
 // pause notes a pause before an answer tells of it. Calls that were granted and are not made yet wait again.
-func (d *desk) pause(point Key, until time.Time) {
+func (d *desk) pause(point grant.Key, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pausings++
@@ -624,17 +627,17 @@ func (d *desk) pause(point Key, until time.Time) {
 }
 
 // isPaused tells whether a call is paused.
-func (d *desk) isPaused(c Call) bool {
+func (d *desk) isPaused(c grant.Call) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.paused(c, d.w.now())
 }
 
-func (d *desk) paused(c Call, now time.Time) bool {
+func (d *desk) paused(c grant.Call, now time.Time) bool {
 	if len(d.pauses) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(points(c), func(p Key) bool { return d.pauses[p].After(now) })
+	return slices.ContainsFunc(grant.Points(c), func(p grant.Key) bool { return d.pauses[p].After(now) })
 }
 
 // giveBack takes back a slot that is not used.
@@ -673,7 +676,7 @@ func (d *desk) tellBy(at time.Time) {
 }
 
 // settle notes how many rows a call has matched that was thought to match another number.
-func (d *desk) settle(c Call, thought, rows int) {
+func (d *desk) settle(c grant.Call, thought, rows int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := rowsOf(c)
@@ -688,9 +691,9 @@ func (d *desk) settle(c Call, thought, rows int) {
 	if rows <= thought {
 		return
 	}
-	common, own := d.w.rules.cover(c, d.w.now().Add(d.ahead))
+	common, own := d.w.rules.Cover(c, d.w.now().Add(d.ahead))
 	for _, x := range slices.Concat(common, own) {
-		if x.cost == 0 {
+		if x.Cost == 0 {
 			d.owed[x.Key] += rows - thought
 			d.tellBy(d.w.now().Add(settleWithin))
 		}

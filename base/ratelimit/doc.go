@@ -1,37 +1,15 @@
 // Package ratelimit keeps the calls of all processes of a deployment within what the media platforms allow, and uses all of it.
 //
-// Rules say what is allowed, a Waiter waits for a grant on behalf of a caller:
+// Rules of package grant say what is allowed, a Waiter waits for a grant on behalf of a caller:
 //
-//	if err := waiter.Wait(ctx, ratelimit.Call{Media: "tencent", Endpoint: "hourly_reports/get", App: "1", Account: "9"}); err != nil {
+//	if err := waiter.Wait(ctx, grant.Call{Media: "m", Endpoint: "reports/get", App: "1", Account: "9"}); err != nil {
 //		late, isLate := errors.AsType[*ratelimit.WaitError](err) // isLate: come back after late.After
 //	}
 //	// … send the request at once …
 //
 // docs/quota.md tells of the whole; this is what the code rests on.
 //
-// # Why no sliding window overflows
-//
-// A platform counts the calls that arrived within its last period, at any moment. A count that starts anew at fixed moments lets up to twice
-// the limit through around such a moment. So each limit has a calendar of granted moments in Redis's time, any two of which are at least every
-// apart, in whatever order they were granted. Every is chosen so that
-//
-//   - of the calls' starts, any window of the Period holds at most Limit × Share, and
-//   - of their arrivals, any window of the Period holds at most Limit, as long as the way from start to arrival takes between d and
-//     d + Spread, whatever d is: calls that arrive within a Period started within Period + Spread, and m of them span (m-1)·every.
-//
-// A call that costs n takes n moments in a row, of which it uses the first: a window may hold up to the highest cost less 1 beyond its moments, which every
-// leaves out.
-//
-// A call needs a moment that the calendars of all limits which cover it leave free; it takes it from all or from none. One that a limit of its
-// account holds back takes a later moment, and those before it stay free for others.
-//
-// The share (0.95 unless a rule says otherwise) is the margin for what we do not count: requests that a proxy sends twice, a colleague at the
-// platform's console, a limit whose real number is a little lower than its documents say.
-//
-// Limits of an hour and more have a burst, a twentieth of the allowed calls: a limit of 10,000 a day would else serve one call each 9 s all
-// day, and a handful of calls in the morning would wait a minute. They are kept as one number, the time at which the calls so far are used up
-// (GCRA), and counted by ulule/limiter as well, at the platform's own number. Limits of rows are kept so too, with a burst of a quarter: a call is charged
-// what it is thought to match before it is made, and what it matched more when it is answered (Waiter.Settle).
+// Package grant decides on grants, and says why no sliding window overflows.
 //
 // # Grants in batches
 //
@@ -46,7 +24,7 @@
 //
 // # Shares
 //
-// See plan: between importances by weight, then between processes and endpoints alike, all by what they want. In a process, calls of a line go
+// Package grant shares limits out between importances, processes and endpoints. In a process, calls of a line go
 // by their turns, but those of an account that has had more than others after theirs.
 //
 // # Without Redis

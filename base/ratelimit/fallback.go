@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 )
 
@@ -22,7 +23,7 @@ const (
 	// lookSlack is how much earlier than this process another may notice the same loss.
 	lookSlack = 500 * time.Millisecond
 	// meetFor is how long a process that has never asked the common ledger waits: by then all that went on with their own parts have heard of it.
-	meetFor = partMost + 100*time.Millisecond
+	meetFor = grant.PartMost + 100*time.Millisecond
 	// knownAfter is how long after it has met the common ledger all others count a process among them.
 	knownAfter = 3 * touchEvery
 	// barredMost is how long a process believes that others use another server than the one that it reaches. It is longer than two servers take
@@ -33,8 +34,8 @@ const (
 // fallback asks a common ledger for the calls of one media, and this process's own while the common one is away.
 type fallback struct {
 	media   string
-	common  ledger
-	own     *local
+	common  grant.Ledger
+	own     *grant.Memory
 	timeout time.Duration
 	log     *slog.Logger
 	metrics *metrics
@@ -64,30 +65,30 @@ type fallback struct {
 	why     string    // it does not: it reaches another server than they use, or cannot record the one that it reaches
 }
 
-var _ ledger = (*fallback)(nil)
+var _ grant.Ledger = (*fallback)(nil)
 
-func newFallback(media string, common ledger, own *local, timeout time.Duration, log *slog.Logger, m *metrics) *fallback {
+func newFallback(media string, common grant.Ledger, own *grant.Memory, timeout time.Duration, log *slog.Logger, m *metrics) *fallback {
 	m.fallback.WithLabelValues(media).Set(0)
-	return &fallback{media: media, common: common, own: own, timeout: timeout, log: log.With("media", media), metrics: m, reserve: own.members}
+	return &fallback{media: media, common: common, own: own, timeout: timeout, log: log.With("media", media), metrics: m, reserve: own.Members}
 }
 
-// ask implements ledger.
-func (f *fallback) ask(ctx context.Context, media string, a ask) (answer, error) {
+// Ask implements ledger.
+func (f *fallback) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
 	use := f.use()
 	if use == useOwn {
 		return f.alone(ctx, media, a)
 	}
-	var got answer
-	pausings, wasAway := f.own.pausings(), f.isAway()
+	var got grant.Answer
+	pausings, wasAway := f.own.Pausings(), f.isAway()
 	if use != useCommon || wasAway {
 		pausings = -1 // The common ledger does not know all that this process does.
 	}
 	err := f.try(ctx, func(ctx context.Context) (err error) {
-		got, err = f.common.ask(ctx, media, use.of(a))
+		got, err = f.common.Ask(ctx, media, use.of(a))
 		return err
 	})
 	if err == nil {
-		agreed, changed := f.agreed(ctx, got.server, wasAway)
+		agreed, changed := f.agreed(ctx, got.Server, wasAway)
 		if !agreed || changed {
 			pausings = -1 // Another server may not know all that the one before it did.
 		}
@@ -100,10 +101,10 @@ func (f *fallback) ask(ctx context.Context, media string, a ask) (answer, error)
 		case use == useCommon:
 			return got, nil
 		default:
-			f.returned(use, got.asked)
+			f.returned(use, got.Asked)
 		}
 	} else if callerGaveUp(ctx) {
-		return answer{}, gaveUp(ctx)
+		return grant.Answer{}, gaveUp(ctx)
 	}
 	return f.alone(ctx, media, a)
 }
@@ -122,7 +123,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 		f.mu.Unlock()
 		return true, changed
 	}
-	now, noted := f.own.clock(), f.noted
+	now, noted := f.own.Clock(), f.noted
 	alone := f.seen && !f.others
 	if noted != "" && !changed && !alone && (f.barred.IsZero() || now.Sub(f.barred) < barredMost) {
 		f.bar(ctx, now, nil)
@@ -135,7 +136,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	recorded, moved, err := f.witness.Move(bounded, f.media, noted, server)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.movedAt = f.own.clock()
+	f.movedAt = f.own.Clock()
 	if err != nil {
 		f.bar(ctx, now, err)
 		return false, changed
@@ -151,7 +152,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	}
 	f.log.InfoContext(ctx, "another server of redis keeps the limits now: it grants nothing until no process uses the one before it")
 	if f.moved = true; !wasAway {
-		f.own.spend(microseconds(hush))
+		f.own.Spend(grant.Microseconds(grant.Hush))
 	}
 	return false, changed
 }
@@ -191,18 +192,18 @@ func (f *fallback) isBarred() bool {
 }
 
 // sync has this process know the pauses that an answer names, and the common ledger those that it has lost.
-func (f *fallback) sync(ctx context.Context, got *answer, pausings int) {
-	if got.lost {
+func (f *fallback) sync(ctx context.Context, got *grant.Answer, pausings int) {
+	if got.Lost {
 		f.log.WarnContext(ctx, "redis has lost the pauses: this process names those that it knows")
 		pausings = -1
 		f.carry(ctx)
-		now := f.own.clock()
-		for point, left := range f.own.inForce() {
-			got.pauses[point] = now.Add(left)
+		now := f.own.Clock()
+		for point, left := range f.own.InForce() {
+			got.Pauses[point] = now.Add(left)
 		}
 	}
-	if got.pauses != nil {
-		f.own.sync(f.media, got.pauses, pausings)
+	if got.Pauses != nil {
+		f.own.Sync(f.media, got.Pauses, pausings)
 	}
 }
 
@@ -216,7 +217,7 @@ func (f *fallback) isAway() bool {
 func (f *fallback) trouble() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.own.clock()
+	now := f.own.Clock()
 	switch {
 	case !f.awaySince.IsZero():
 		return fmt.Errorf("away for %s: %w", now.Sub(f.awaySince).Round(time.Second), f.cause)
@@ -227,14 +228,14 @@ func (f *fallback) trouble() error {
 }
 
 // alone asks this process's own ledger.
-func (f *fallback) alone(ctx context.Context, media string, a ask) (answer, error) {
+func (f *fallback) alone(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
 	if f.isBarred() {
-		f.own.spend(horizonTime)
+		f.own.Spend(grant.HorizonTime)
 	}
-	got, err := f.own.ask(ctx, media, a)
+	got, err := f.own.Ask(ctx, media, a)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.awaySince.IsZero() && slices.ContainsFunc(got.wants, func(g given) bool { return len(g.starts) > 0 }) {
+	if !f.awaySince.IsZero() && slices.ContainsFunc(got.Wants, func(g grant.Given) bool { return len(g.Starts) > 0 }) {
 		f.owes = true
 	}
 	return got, err
@@ -252,10 +253,10 @@ const (
 )
 
 // of is what the common ledger is asked.
-func (u use) of(a ask) ask {
-	a.back, a.moved = u == tellBack || u == tellMoved, u == tellMoved
+func (u use) of(a grant.Ask) grant.Ask {
+	a.Back, a.Moved = u == tellBack || u == tellMoved, u == tellMoved
 	if u == meet {
-		a.wants = nil
+		a.Wants = nil
 	}
 	return a
 }
@@ -265,42 +266,42 @@ func (f *fallback) returned(by use, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.met.IsZero() {
-		f.met = f.own.clock()
+		f.met = f.own.Clock()
 	}
 	if by == meet {
 		// It may have been away for others, who have not looked yet and go on with their parts: no calls until they have.
 		f.ownUntil = at.Add(meetFor)
-		f.own.spend(meetFor + microseconds(ownHorizon))
+		f.own.Spend(meetFor + grant.Microseconds(grant.OwnHorizon))
 		return
 	}
-	quiet := horizonTime
+	quiet := grant.HorizonTime
 	if by == tellMoved {
-		quiet = microseconds(hush)
+		quiet = grant.Microseconds(grant.Hush)
 	}
-	if at.Sub(f.missed) > partMost {
+	if at.Sub(f.missed) > grant.PartMost {
 		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within that time.
-		f.own.spend(quiet)
+		f.own.Spend(quiet)
 	}
-	f.owes, f.moved, f.ownUntil = false, false, at.Add(quiet-2*microseconds(ownHorizon))
+	f.owes, f.moved, f.ownUntil = false, false, at.Add(quiet-2*grant.Microseconds(grant.OwnHorizon))
 }
 
-// pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
-func (f *fallback) pause(ctx context.Context, point Key, d time.Duration) error {
+// Pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
+func (f *fallback) Pause(ctx context.Context, point grant.Key, d time.Duration) error {
 	// The platform said so, and holding back is never wrong: the caller's giving up does not undo it here.
-	if err := f.own.pause(context.WithoutCancel(ctx), point, d); err != nil {
+	if err := f.own.Pause(context.WithoutCancel(ctx), point, d); err != nil {
 		return err
 	}
-	return f.try(ctx, func(ctx context.Context) error { return f.common.pause(ctx, point, d) })
+	return f.try(ctx, func(ctx context.Context) error { return f.common.Pause(ctx, point, d) })
 }
 
 // listen implements ledger. A loss that it is told of counts from then on, not from the next ask: what this process was granted lasts while what
 // others may have been granted lapses.
-func (f *fallback) listen(ctx context.Context, media string, told func(Key, time.Duration), _ func(error)) {
-	heard := func(point Key, d time.Duration) {
-		_ = f.own.pause(ctx, point, d) // Nothing can be told when ctx has ended.
+func (f *fallback) Listen(ctx context.Context, media string, told func(grant.Key, time.Duration), _ func(error)) {
+	heard := func(point grant.Key, d time.Duration) {
+		_ = f.own.Pause(ctx, point, d) // Nothing can be told when ctx has ended.
 		told(point, d)
 	}
-	f.common.listen(ctx, media, heard, func(err error) { f.away(ctx, err) })
+	f.common.Listen(ctx, media, heard, func(err error) { f.away(ctx, err) })
 }
 
 // see takes note of what the witness had recorded when a look at it began. While the common ledger is away this process has no part of the limits if
@@ -313,7 +314,7 @@ func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
 	}
 	within := lookBack
 	if !f.awaySince.IsZero() {
-		within = min(lookBack, max(lookEvery, f.own.clock().Sub(f.awaySince)-lookSlack))
+		within = min(lookBack, max(lookEvery, f.own.Clock().Sub(f.awaySince)-lookSlack))
 	}
 	members, others, last := f.countReached(s.Reached, within)
 	f.seen, f.others = true, others
@@ -327,7 +328,7 @@ func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
 	full := !known && last >= f.reserve
 	none := others || full
 	if none {
-		f.own.spend(f.patience(false))
+		f.own.Spend(f.patience(false))
 	}
 	switch {
 	case none == f.none:
@@ -337,7 +338,7 @@ func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
 		f.log.WarnContext(ctx, "this process has begun without redis, and those before it have all parts of the rate limits: it makes no calls until redis is back",
 			"processes", last, "members", f.reserve)
 	default:
-		f.log.WarnContext(ctx, "no other process reaches redis either: this one keeps to its own part of the rate limits", "members", f.own.parts())
+		f.log.WarnContext(ctx, "no other process reaches redis either: this one keeps to its own part of the rate limits", "members", f.own.Parts())
 	}
 	f.none = none
 }
@@ -375,12 +376,12 @@ func (f *fallback) countReached(all []Reach, within time.Duration) (members int,
 // The common ledger that did not answer in time may also have stood still and have come back since, for others that did not notice: they are granted calls
 // unless nobody asked it for so long, and until this process has found it back.
 func (f *fallback) patience(silence bool) time.Duration {
-	d := horizonTime
+	d := grant.HorizonTime
 	if silence {
-		d = max(d, microseconds(unasked)+probeEvery+lookEvery-f.timeout)
+		d = max(d, grant.Microseconds(grant.Unasked)+probeEvery+lookEvery-f.timeout)
 	}
 	if f.witness != nil {
-		d = max(d, horizonTime+2*lookEvery)
+		d = max(d, grant.HorizonTime+2*lookEvery)
 	}
 	return d
 }
@@ -389,7 +390,7 @@ func (f *fallback) patience(silence bool) time.Duration {
 func (f *fallback) use() use {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.own.clock()
+	now := f.own.Clock()
 	switch {
 	case now.Before(f.ownUntil):
 		return useOwn
@@ -414,7 +415,7 @@ func (f *fallback) use() use {
 
 // try asks the common ledger and takes note of whether it answered. A caller that gave up says nothing about that.
 func (f *fallback) try(ctx context.Context, do func(context.Context) error) error {
-	asked := f.own.clock()
+	asked := f.own.Clock()
 	bounded, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	err := do(bounded)
@@ -432,24 +433,24 @@ func (f *fallback) away(ctx context.Context, err error) {
 	f.metrics.redisErrors.Inc()
 	f.mu.Lock()
 	first := f.awaySince.IsZero()
-	f.missed, f.cause = f.own.clock(), err
+	f.missed, f.cause = f.own.Clock(), err
 	if !isTimeout(err) {
 		f.owes = true // It may be another one that comes back, or have lost what it had.
 	}
 	if first {
-		f.awaySince, f.ownUntil, f.none = f.own.clock(), time.Time{}, false
+		f.awaySince, f.ownUntil, f.none = f.own.Clock(), time.Time{}, false
 		f.nextProbe = f.awaySince.Add(probeEvery)
-		f.own.divide(max(f.reserve, f.members))
+		f.own.Divide(max(f.reserve, f.members))
 		// What the common ledger granted a moment ago still stands in the platform's window.
-		f.own.spend(f.patience(isTimeout(err)))
+		f.own.Spend(f.patience(isTimeout(err)))
 	}
 	f.mu.Unlock()
 	if first {
 		f.metrics.fallback.WithLabelValues(f.media).Set(1)
 		if redis.Refused(err) {
-			f.log.WarnContext(ctx, "redis refuses what is asked of it: this process keeps to its own part of the rate limits", "members", f.own.parts(), "err", err)
+			f.log.WarnContext(ctx, "redis refuses what is asked of it: this process keeps to its own part of the rate limits", "members", f.own.Parts(), "err", err)
 		} else {
-			f.log.WarnContext(ctx, "redis does not answer: this process keeps to its own part of the rate limits", "members", f.own.parts(), "err", err)
+			f.log.WarnContext(ctx, "redis does not answer: this process keeps to its own part of the rate limits", "members", f.own.Parts(), "err", err)
 		}
 	}
 }
@@ -466,7 +467,7 @@ func (f *fallback) back(ctx context.Context, asked time.Time) {
 	f.awaySince = time.Time{}
 	f.mu.Unlock()
 	f.metrics.fallback.WithLabelValues(f.media).Set(0)
-	f.log.InfoContext(ctx, "redis answers again: rate limits are shared by all processes", "away", f.own.clock().Sub(since).Round(time.Millisecond))
+	f.log.InfoContext(ctx, "redis answers again: rate limits are shared by all processes", "away", f.own.Clock().Sub(since).Round(time.Millisecond))
 	// Redis may have come back empty, and nobody could tell it what the platforms said meanwhile.
 	f.carry(ctx)
 }
@@ -476,8 +477,8 @@ func (f *fallback) back(ctx context.Context, asked time.Time) {
 func (f *fallback) carry(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()
-	for point, left := range f.own.inForce() {
-		if err := f.common.pause(bounded, point, left); err != nil {
+	for point, left := range f.own.InForce() {
+		if err := f.common.Pause(bounded, point, left); err != nil {
 			f.away(ctx, err)
 			return
 		}

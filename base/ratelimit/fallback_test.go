@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
 )
@@ -26,10 +27,10 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const processes = 2
 		letAsksEnd(t)
-		rules := NewRules()
-		rule := Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20}
-		require.NoError(t, rules.Set([]Rule{rule}))
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		rules := grant.NewRules()
+		rule := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20}
+		require.NoError(t, rules.Set([]grant.Rule{rule}))
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		key := keysOf(rules, call)[0]
 
 		server := redistest.NewVirtual(t)
@@ -138,9 +139,9 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		letAsksEnd(t)
-		rules := NewRules()
-		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 40}}))
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		rules := grant.NewRules()
+		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40}}))
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		key := keysOf(rules, call)[0]
 		cfg := DefaultConfig()
 		cfg.Members = 2
@@ -204,9 +205,9 @@ func TestFallback_PartsAreOfThoseWhoReachedRedisLast(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const processes = 6
 				letAsksEnd(t)
-				rules := NewRules()
-				require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 60, Share: 1}}))
-				call := Call{Media: "m", Endpoint: "x", App: "1"}
+				rules := grant.NewRules()
+				require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 60, Share: 1}}))
+				call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 				key := keysOf(rules, call)[0]
 				server := redistest.NewVirtual(t)
 				settle(t, server)
@@ -254,10 +255,10 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const members = 4
 		letAsksEnd(t)
-		rules := NewRules()
-		rule := Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 40}
-		require.NoError(t, rules.Set([]Rule{rule}))
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		rules := grant.NewRules()
+		rule := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40}
+		require.NoError(t, rules.Set([]grant.Rule{rule}))
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		key := keysOf(rules, call)[0]
 		server := redistest.NewVirtual(t)
 		settle(t, server)
@@ -267,7 +268,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		within := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
-		without := newWaiter(newFallback("m", refusing{}, newLocal(cfg.ArrivalSpread, members), cfg.RedisTimeout, quiet, newMetrics(nil)), cfg.ArrivalSpread, rules, newMetrics(nil))
+		without := newWaiter(newFallback("m", refusing{}, grant.NewMemory(cfg.ArrivalSpread, members), cfg.RedisTimeout, quiet, newMetrics(nil)), cfg.ArrivalSpread, rules, newMetrics(nil))
 		for _, w := range []*Waiter{within, without} {
 			for range 30 {
 				wg.Go(func() {
@@ -292,26 +293,26 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 		server := redistest.NewVirtual(t)
 		settle(t, server)
 		open := func() *Waiter {
-			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, NewRules(), nil, quiet)
+			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, grant.NewRules(), nil, quiet)
 		}
 		here, there := open(), open()
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 
 		server.Mini.SetError("LOADING Redis is loading the dataset in memory")
-		require.ErrorContains(t, here.Pause(t.Context(), call, ScopeApp, 5*time.Minute), "LOADING", "the caller learns that nobody else knows")
+		require.ErrorContains(t, here.Pause(t.Context(), call, grant.ScopeApp, 5*time.Minute), "LOADING", "the caller learns that nobody else knows")
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, await(short, here, call), context.DeadlineExceeded, "but this process keeps it")
 
 		server.Mini.SetError("")
 		time.Sleep(2 * probeEvery)
-		require.NoError(t, await(short, here, Call{Media: "m", Endpoint: "y", App: "1"}))
+		require.NoError(t, await(short, here, grant.Call{Media: "m", Endpoint: "y", App: "1"}))
 		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "once Redis is back, all keep it")
 
 		server.Mini.SetError("LOADING Redis is loading the dataset in memory")
 		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "also when it is gone again")
 		time.Sleep(3 * time.Second)
-		require.NoError(t, await(short, there, Call{Media: "m", Endpoint: "y", App: "1"}))
+		require.NoError(t, await(short, there, grant.Call{Media: "m", Endpoint: "y", App: "1"}))
 	})
 }
 
@@ -323,15 +324,15 @@ func TestFallback_WhoBeginsWaitsUntilAllHaveFoundRedisBack(t *testing.T) {
 		letAsksEnd(t)
 		server := redistest.NewVirtual(t)
 		settle(t, server)
-		rules := NewRules()
-		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20}}))
+		rules := grant.NewRules()
+		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20}}))
 		w := New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
 		var listening sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
 		listening.Go(func() { w.Listen(ctx) })
 		defer listening.Wait()
 		defer stop()
-		began, call := time.Now(), Call{Media: "m", Endpoint: "x", App: "1"}
+		began, call := time.Now(), grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		require.NoError(t, await(t.Context(), w, call))
 		require.InDelta(t, meetFor, time.Since(began), float64(50*time.Millisecond))
 		time.Sleep(time.Hour)
@@ -345,9 +346,9 @@ func TestFallback_WhoBeginsWaitsUntilAllHaveFoundRedisBack(t *testing.T) {
 // come back: all that the process is granted then would come on top.
 func TestFallback_WhoRestedKnowsOfASilence(t *testing.T) {
 	t.Parallel()
-	rules := NewRules()
-	require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))
-	call := Call{Media: "m", Endpoint: "x", App: "1"}
+	rules := grant.NewRules()
+	require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))
+	call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 	for seed := range 200 {
 		s := NewSimulation(uint64(seed), rules, testSpread, 2)
 		s.timeout = []time.Duration{50 * time.Millisecond, time.Second}[seed%2]
@@ -375,20 +376,20 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
-		f := newFallback("m", deaf{}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(reg))
+		f := newFallback("m", deaf{}, grant.NewMemory(testSpread, 1), time.Minute, quiet, newMetrics(reg))
 		useCommon := func() bool { return f.use() != useOwn }
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
-		_, err := f.ask(ctx, "m", one(perDay))
+		_, err := f.Ask(ctx, "m", one(perDay))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, useCommon())
 		require.Zero(t, values(t, reg, "adsync_ratelimit_redis_errors_total")["adsync_ratelimit_redis_errors_total"])
 
 		f.timeout = 5 * time.Millisecond
-		got, err := f.ask(t.Context(), "m", one(perDay))
+		got, err := f.Ask(t.Context(), "m", one(perDay))
 		require.NoError(t, err, "a ledger that does not answer in time costs its timeout")
 		require.False(t, useCommon(), "and is left alone for a while")
-		require.Empty(t, got.wants[0].starts, "Redis may have granted calls a moment ago")
+		require.Empty(t, got.Wants[0].Starts, "Redis may have granted calls a moment ago")
 		time.Sleep(probeEvery)
 		require.True(t, useCommon())
 		require.False(t, useCommon(), "one ask at a time finds out whether it is back")
@@ -398,9 +399,9 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFallback("m", &slowly{ledger: newLocal(testSpread, 1), answers: []time.Duration{time.Second}}, newLocal(testSpread, 1), time.Minute, quiet, newMetrics(nil))
+		f := newFallback("m", &slowly{Ledger: grant.NewMemory(testSpread, 1), answers: []time.Duration{time.Second}}, grant.NewMemory(testSpread, 1), time.Minute, quiet, newMetrics(nil))
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = f.ask(t.Context(), "m", one(perDay)) })
+		wg.Go(func() { _, _ = f.Ask(t.Context(), "m", one(perDay)) })
 		time.Sleep(time.Millisecond)
 		f.away(t.Context(), context.DeadlineExceeded)
 		wg.Wait()
@@ -409,18 +410,18 @@ func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 }
 
 // refusing cannot be reached.
-type refusing struct{ ledger }
+type refusing struct{ grant.Ledger }
 
-func (refusing) ask(context.Context, string, ask) (answer, error) {
-	return answer{}, errors.New("no route to host")
+func (refusing) Ask(context.Context, string, grant.Ask) (grant.Answer, error) {
+	return grant.Answer{}, errors.New("no route to host")
 }
 
 // deaf never answers.
-type deaf struct{ ledger }
+type deaf struct{ grant.Ledger }
 
-func (deaf) ask(ctx context.Context, _ string, _ ask) (answer, error) {
+func (deaf) Ask(ctx context.Context, _ string, _ grant.Ask) (grant.Answer, error) {
 	<-ctx.Done()
-	return answer{}, ctx.Err()
+	return grant.Answer{}, ctx.Err()
 }
 
 // Who finds the common ledger back long after it last looked comes after others, which may have been granted all that there is: its own part would come
@@ -438,16 +439,16 @@ func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(1_000_000_000, 0)
-			f := newFallback("m", nil, newLocalBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
+			f := newFallback("m", nil, grant.NewMemoryBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
 			f.away(t.Context(), errAway)
 			now = now.Add(10 * time.Second)
 			f.away(t.Context(), errAway)
 			now = now.Add(tt.late)
 			f.back(t.Context(), now)
 			f.returned(tellBack, now)
-			got, err := f.alone(t.Context(), "m", some(1, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
+			got, err := f.alone(t.Context(), "m", some(1, grant.Key{Media: "m", Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
 			require.NoError(t, err)
-			require.Len(t, got.wants[0].starts, tt.want)
+			require.Len(t, got.Wants[0].Starts, tt.want)
 		})
 	}
 }
@@ -456,13 +457,13 @@ func TestFallback_WhoBeginsWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
 	t.Parallel()
 	const parts = 3
 	for others, none := range map[int]bool{parts - 1: false, parts: true, parts + 1: true} {
-		f := newFallback("m", nil, newLocal(testSpread, parts), 0, quiet, newMetrics(nil))
+		f := newFallback("m", nil, grant.NewMemory(testSpread, parts), 0, quiet, newMetrics(nil))
 		f.away(t.Context(), errAway)
 		var s Sight
 		for i := range others {
 			s.Reached = append(s.Reached, Reach{Process: fmt.Sprint(i), Media: "m", Ago: time.Minute})
 		}
-		f.see(t.Context(), s, f.own.clock())
+		f.see(t.Context(), s, f.own.Clock())
 		require.Equal(t, none, f.none, "%d others of %d parts", others, parts)
 	}
 }
@@ -473,13 +474,13 @@ func TestFallback_PausesThatRedisHasLostAreNamedAgain(t *testing.T) {
 		server := redistest.NewVirtual(t)
 		settle(t, server)
 		open := func() *Waiter {
-			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, NewRules(), nil, quiet)
+			return New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, grant.NewRules(), nil, quiet)
 		}
 		here, there := open(), open()
-		paused, other := Call{Media: "m", Endpoint: "x", App: "1"}, Call{Media: "m", Endpoint: "y", App: "1"}
+		paused, other := grant.Call{Media: "m", Endpoint: "x", App: "1"}, grant.Call{Media: "m", Endpoint: "y", App: "1"}
 		require.NoError(t, await(t.Context(), here, other))
 		time.Sleep(2 * meetFor)
-		require.NoError(t, here.Pause(t.Context(), paused, ScopeApp, 5*time.Minute))
+		require.NoError(t, here.Pause(t.Context(), paused, grant.ScopeApp, 5*time.Minute))
 		require.NoError(t, await(t.Context(), here, other), "it reads the pauses")
 		server.Mini.Del(redis.NewKeys("test").Of("m", "pauses"))
 		time.Sleep(trust)

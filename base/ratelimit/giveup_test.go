@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"adsync/base/ratelimit/grant"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,10 +17,10 @@ func TestWaiter_WhatIsGrantedToOneThatGivesUpGoesToTheNext(t *testing.T) {
 	for _, isNext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			letAsksEnd(t)
-			rules := NewRules()
-			require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 1, Share: 1}}))
-			w := newWaiter(newLocal(testSpread, 1), testSpread, rules, newMetrics(nil))
-			call := Call{Media: "m", Endpoint: "x", App: "1"}
+			rules := grant.NewRules()
+			require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1, Share: 1}}))
+			w := newWaiter(grant.NewMemory(testSpread, 1), testSpread, rules, newMetrics(nil))
+			call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 			require.NoError(t, await(t.Context(), w, call), "the one call of this minute")
 			began := time.Now()
 			ctx, cancel := context.WithCancel(t.Context())

@@ -5,18 +5,20 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"adsync/base/ratelimit/grant"
 )
 
 const testSpread = 100 * time.Millisecond
 
 var (
 	quiet  = slog.New(slog.DiscardHandler)
-	perDay = Key{Media: "m", Endpoint: "day", Scope: ScopePlatform, Period: 24 * time.Hour, Limit: 1000, Share: ShareDefault}
+	perDay = grant.Key{Media: "m", Endpoint: "day", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 1000, Share: grant.ShareDefault}
 )
 
 // keysOf are the limits that cover a call.
-func keysOf(r *Rules, c Call) (keys []Key) {
-	common, own := r.cover(c, time.Now())
+func keysOf(r *grant.Rules, c grant.Call) (keys []grant.Key) {
+	common, own := r.Cover(c, time.Now())
 	for _, x := range slices.Concat(common, own) {
 		keys = append(keys, x.Key)
 	}
@@ -24,56 +26,56 @@ func keysOf(r *Rules, c Call) (keys []Key) {
 }
 
 // one asks for one call under some limits.
-func one(keys ...Key) ask {
-	a := ask{process: "p", wants: []want{{importance: 20, group: "g", demand: 1, calls: []wanted{{}}}}}
+func one(keys ...grant.Key) grant.Ask {
+	a := grant.Ask{Process: "p", Wants: []grant.Want{{Importance: 20, Group: "g", Demand: 1, Calls: []grant.Wanted{{}}}}}
 	for i, k := range keys {
-		a.limits = append(a.limits, limit{key: k})
-		a.wants[0].common = append(a.wants[0].common, i)
+		a.Limits = append(a.Limits, grant.Limit{Key: k})
+		a.Wants[0].Common = append(a.Wants[0].Common, i)
 	}
 	return a
 }
 
 // some asks for n calls under some limits.
-func some(n int, keys ...Key) ask {
+func some(n int, keys ...grant.Key) grant.Ask {
 	a := one(keys...)
-	a.wants[0].demand, a.wants[0].calls = n, make([]wanted, n)
+	a.Wants[0].Demand, a.Wants[0].Calls = n, make([]grant.Wanted, n)
 	return a
 }
 
 // arrivals is the platform's own book: when calls arrived, per what they are counted under.
 type arrivals struct {
 	mu sync.Mutex
-	at map[Key][]int64 // microseconds
+	at map[grant.Key][]int64 // microseconds
 }
 
-func newArrivals() *arrivals { return &arrivals{at: map[Key][]int64{}} }
+func newArrivals() *arrivals { return &arrivals{at: map[grant.Key][]int64{}} }
 
-func (l *arrivals) note(k Key, at int64) {
+func (l *arrivals) note(k grant.Key, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at[k.id()] = append(l.at[k.id()], at)
+	l.at[k.ID()] = append(l.at[k.ID()], at)
 }
 
 // undo takes one back.
-func (l *arrivals) undo(k Key, at int64) {
+func (l *arrivals) undo(k grant.Key, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := l.at[k.id()]
+	all := l.at[k.ID()]
 	i := slices.Index(all, at)
-	l.at[k.id()] = slices.Delete(all, i, i+1)
+	l.at[k.ID()] = slices.Delete(all, i, i+1)
 }
 
-func (l *arrivals) count(k Key) int {
+func (l *arrivals) count(k grant.Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.at[k.id()])
+	return len(l.at[k.ID()])
 }
 
 // worst is the largest number of arrivals in any window of the key's period, wherever it begins.
-func (l *arrivals) worst(k Key) int {
+func (l *arrivals) worst(k grant.Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return worstWindow(l.at[k.id()], k.Period)
+	return worstWindow(l.at[k.ID()], k.Period)
 }
 
 func worstWindow(arrivals []int64, period time.Duration) int {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
+	"adsync/base/ratelimit/grant"
 )
 
 // lineID says which calls wait in one line: those that the same limits cover, but for their accounts'.
@@ -16,8 +17,8 @@ type lineID struct {
 	importance          int
 }
 
-func lineOf(c Call, importance int) lineID {
-	return lineID{endpoint: plainEndpoint(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
+func lineOf(c grant.Call, importance int) lineID {
+	return lineID{endpoint: grant.PlainEndpoint(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
 }
 
 // line are the calls of one kind that wait for a grant.
@@ -34,10 +35,10 @@ type line struct {
 	// How many calls came of late, and when and which the last one was; and whether others want what this line leaves, and it had all that it asked for.
 	came   float64
 	cameAt time.Time
-	call   Call
+	call   grant.Call
 	scarce bool
 	// What was told last of those who wait: the limit that holds back the first of them, and before when it cannot start.
-	by    Key
+	by    grant.Key
 	every time.Duration // between two calls of it
 	opens time.Time
 	each  time.Duration // between two calls of the line, by its share
@@ -62,23 +63,23 @@ type batch struct {
 // slot is a granted call: it may be sent from the one moment to the other.
 type slot struct {
 	from, until time.Time
-	account     string // whose it is, where its account has limits
-	call        Call   // one that it was granted for
-	rows        int    // that it was thought to match
-	at          int64  // its moment by the ledger; 0 for one that is of no use to others
-	ahead       bool   // it was granted for a call that was expected
+	account     string     // whose it is, where its account has limits
+	call        grant.Call // one that it was granted for
+	rows        int        // that it was thought to match
+	at          int64      // its moment by the ledger; 0 for one that is of no use to others
+	ahead       bool       // it was granted for a call that was expected
 }
 
 // ticket is a call that waits, or has waited.
 type ticket struct {
 	line     *line
-	call     Call
+	call     grant.Call
 	turn     Turn
 	deadline time.Time // zero for none
 	yield    *terms    // may be nil
 	waits    bool
 	opens    time.Time    // of one that is held: until when
-	point    Key          // of one that is held by a pause
+	point    grant.Key    // of one that is held by a pause
 	got      chan outcome // of one that waits no more
 }
 
@@ -112,7 +113,7 @@ func (l *line) keep(s slot) {
 }
 
 // comes notes that a call has come.
-func (l *line) comes(c Call, now time.Time) {
+func (l *line) comes(c grant.Call, now time.Time) {
 	l.came, l.cameAt, l.call = l.cameBy(now)+1, now, c
 }
 
@@ -122,15 +123,15 @@ func (l *line) cameBy(now time.Time) float64 {
 }
 
 // expects is what will come within the horizon, to be asked for ahead. While there is enough for all, calls are asked for as they come.
-func (l *line) expects(now time.Time) expected {
+func (l *line) expects(now time.Time) grant.Expected {
 	if !l.scarce || l.id.rows != "" {
-		return expected{}
+		return grant.Expected{}
 	}
-	n := min(callsMax, int(expectedPart*l.cameBy(now)*horizonTime.Seconds()/cameForgotten.Seconds()))
+	n := min(callsMax, int(expectedPart*l.cameBy(now)*grant.HorizonTime.Seconds()/cameForgotten.Seconds()))
 	if n < expectedLeast {
-		return expected{}
+		return grant.Expected{}
 	}
-	return expected{calls: n, after: expectedAfter.Microseconds(), every: (horizonTime - expectedAfter).Microseconds() / int64(n)}
+	return grant.Expected{Calls: n, After: expectedAfter.Microseconds(), Every: (grant.HorizonTime - expectedAfter).Microseconds() / int64(n)}
 }
 
 // insert puts a ticket in its place.
@@ -172,7 +173,7 @@ func (l *line) forget(now time.Time) {
 	l.forgetBegun(now)
 	l.least = math.Inf(1)
 	for account, x := range l.served {
-		if !waiting[account] && now.Sub(x.at) > 2*horizonTime {
+		if !waiting[account] && now.Sub(x.at) > 2*grant.HorizonTime {
 			delete(l.served, account)
 			continue
 		}
@@ -222,24 +223,24 @@ func (l *line) comeBack(t *ticket, before int, now time.Time) error {
 }
 
 // heldBy is what holds a ticket back that is put aside.
-func (t *ticket) heldBy() Key {
-	if t.point != (Key{}) {
+func (t *ticket) heldBy() grant.Key {
+	if t.point != (grant.Key{}) {
 		return t.point
 	}
-	return Key{Media: t.call.Media, Endpoint: t.call.Endpoint, Scope: ScopeAccount, Subject: t.call.Account}
+	return grant.Key{Media: t.call.Media, Endpoint: t.call.Endpoint, Scope: grant.ScopeAccount, Subject: t.call.Account}
 }
 
 // late is the error of a ticket whose deadline is too early.
 func (l *line) late(t *ticket, before int, now time.Time) error {
 	if l.opens.IsZero() {
-		return &WaitError{Call: t.call, Key: Key{Media: t.call.Media, Endpoint: t.call.Endpoint}}
+		return &WaitError{Call: t.call, Key: grant.Key{Media: t.call.Media, Endpoint: t.call.Endpoint}}
 	}
 	return &WaitError{Call: t.call, Key: l.by, After: max(0, l.earliest(before).Sub(now))}
 }
 
 // grantedLately is how many calls were granted within the horizon.
 func (l *line) grantedLately(now time.Time) (n int) {
-	l.granted = slices.DeleteFunc(l.granted, func(b batch) bool { return now.Sub(b.at) > horizonTime })
+	l.granted = slices.DeleteFunc(l.granted, func(b batch) bool { return now.Sub(b.at) > grant.HorizonTime })
 	for _, b := range l.granted {
 		n += b.n
 	}

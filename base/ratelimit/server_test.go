@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"adsync/base/ratelimit/grant"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -13,29 +15,29 @@ import (
 type answering struct {
 	server string
 	fails  map[string]error // by media
-	asked  []ask
+	asked  []grant.Ask
 	now    func() time.Time
 }
 
-func (l *answering) ask(_ context.Context, media string, a ask) (answer, error) {
+func (l *answering) Ask(_ context.Context, media string, a grant.Ask) (grant.Answer, error) {
 	if err := l.fails[media]; err != nil {
-		return answer{}, err
+		return grant.Answer{}, err
 	}
 	l.asked = append(l.asked, a)
-	out := answer{server: l.server, asked: l.now(), answered: l.now(), horizon: horizonTime}
-	for _, w := range a.wants {
-		g := given{by: none}
-		for i := range w.calls {
-			g.starts = append(g.starts, start{call: i})
+	out := grant.Answer{Server: l.server, Asked: l.now(), Answered: l.now(), Horizon: grant.HorizonTime}
+	for _, w := range a.Wants {
+		g := grant.Given{By: grant.None}
+		for i := range w.Calls {
+			g.Starts = append(g.Starts, grant.Start{Call: i})
 		}
-		out.wants = append(out.wants, g)
+		out.Wants = append(out.Wants, g)
 	}
 	return out, nil
 }
 
-func (l *answering) pause(context.Context, Key, time.Duration) error { return nil }
+func (l *answering) Pause(context.Context, grant.Key, time.Duration) error { return nil }
 
-func (l *answering) listen(ctx context.Context, _ string, _ func(Key, time.Duration), _ func(error)) {
+func (l *answering) Listen(ctx context.Context, _ string, _ func(grant.Key, time.Duration), _ func(error)) {
 	<-ctx.Done()
 }
 
@@ -65,7 +67,7 @@ func (p *processes) begin(name, server string) *process {
 	now := func() time.Time { return p.at }
 	common := &answering{server: server, fails: map[string]error{}, now: now}
 	x := &process{p, common, &fallbacks{
-		common: common, own: func() *local { return newLocalBy(now, testSpread, 2) }, timeout: time.Second, process: name, witness: p.witness,
+		common: common, own: func() *grant.Memory { return grant.NewMemoryBy(now, testSpread, 2) }, timeout: time.Second, process: name, witness: p.witness,
 		log: quiet, metrics: newMetrics(nil), byMedia: map[string]*fallback{},
 	}}
 	p.all = append(p.all, x)
@@ -76,18 +78,18 @@ func (p *processes) begin(name, server string) *process {
 // and want none.
 func (p *process) calls(media string, d time.Duration) (n int) {
 	p.t.Helper()
-	k := Key{Media: media, Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
+	k := grant.Key{Media: media, Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
 	for end := p.at.Add(d); p.at.Before(end); p.at = p.at.Add(lookEvery) {
 		for _, x := range p.all {
 			x.ledger.tick(p.t.Context())
 			if x != p {
-				_, err := x.ledger.ask(p.t.Context(), media, ask{})
+				_, err := x.ledger.Ask(p.t.Context(), media, grant.Ask{})
 				require.NoError(p.t, err)
 			}
 		}
-		got, err := p.ledger.ask(p.t.Context(), media, some(1, k))
+		got, err := p.ledger.Ask(p.t.Context(), media, some(1, k))
 		require.NoError(p.t, err)
-		n += len(got.wants[0].starts)
+		n += len(got.Wants[0].Starts)
 	}
 	return n
 }
@@ -108,7 +110,7 @@ func TestFallback_TheRedisOfOneMediaThatIsAwayLeavesTheOthersAlone(t *testing.T)
 	delete(p.common.fails, "one")
 	require.Equal(t, 8, p.calls("other", 2*time.Second))
 	for _, a := range p.common.asked {
-		require.False(t, a.back, "the Redis of this one was never away")
+		require.False(t, a.Back, "the Redis of this one was never away")
 	}
 	require.Positive(t, p.calls("one", 10*time.Second))
 	require.NoError(t, p.ledger.trouble())
@@ -124,7 +126,7 @@ func TestFallback_WhoReachesTheOldServerMakesNoCalls(t *testing.T) {
 	goes.common.server = "new"
 	goes.common.asked = nil
 	require.Zero(t, goes.calls("m", time.Second), "others may still be granted calls by the old one")
-	require.True(t, goes.common.asked[1].moved, "and the new one is told so")
+	require.True(t, goes.common.asked[1].Moved, "and the new one is told so")
 	require.Zero(t, stays.calls("m", 10*time.Second), "it has looked at the witness")
 	require.ErrorContains(t, stays.ledger.trouble(), othersServer)
 	require.Positive(t, goes.calls("m", 5*time.Second))

@@ -9,12 +9,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"adsync/base/ratelimit/grant"
 )
 
 // Simulation plays processes that share limits in virtual time, as many as one likes, with the code that shares them for real: only Redis, which
 // decides as its script does (see plan), the network and the callers are made up. The same seed gives the same calls. It is for one goroutine.
 type Simulation struct {
-	rules   *Rules
+	rules   *grant.Rules
 	spread  time.Duration
 	members int
 	timeout time.Duration // how long processes wait for Redis
@@ -44,7 +46,7 @@ type Arrival struct {
 
 // Demand is what a process of a simulation wants.
 type Demand struct {
-	Call       Call
+	Call       grant.Call
 	Importance int
 	PerSecond  float64
 	// Most is how many calls may wait: one that would be more is not begun, as in a pool that is full.
@@ -54,7 +56,7 @@ type Demand struct {
 }
 
 // NewSimulation returns a simulation without a process. Rules may be changed while it is played; members and spread are those of Config.
-func NewSimulation(seed uint64, rules *Rules, spread time.Duration, members int) *Simulation {
+func NewSimulation(seed uint64, rules *grant.Rules, spread time.Duration, members int) *Simulation {
 	start := time.Unix(1_000_000_000, 0)
 	s := &Simulation{rules: rules, spread: spread, members: members, timeout: time.Second, rand: rand.New(rand.NewPCG(seed, 1)), start: start, now: start}
 	s.Flush()
@@ -66,7 +68,7 @@ func (s *Simulation) Join(demands ...Demand) int {
 	m := newMetrics(nil)
 	p := &simulated{s: s, number: len(s.processes), wrong: s.upTo(wrongMost)}
 	p.all = &fallbacks{
-		own: func() *local { return newLocalBy(p.clock, s.spread, s.members) }, timeout: s.timeout, process: fmt.Sprint(p.number), witness: s.witness,
+		own: func() *grant.Memory { return grant.NewMemoryBy(p.clock, s.spread, s.members) }, timeout: s.timeout, process: fmt.Sprint(p.number), witness: s.witness,
 		log: slog.New(slog.DiscardHandler), metrics: m, byMedia: map[string]*fallback{},
 	}
 	p.ledger = p.all.of(demands[0].Call.Media)
@@ -121,7 +123,7 @@ func (s *Simulation) ReturnRedis() {
 
 // Flush has Redis lose all keys.
 func (s *Simulation) Flush() {
-	s.master = &simulatedRedis{id: "0", owner: "0", plan: &plan{horizon: horizon, unasked: unasked, books: map[Key]*book{}}, empty: true}
+	s.master = &simulatedRedis{id: "0", owner: "0", plan: &grant.Plan{Horizon: grant.Horizon, Unasked: grant.Unasked, Books: map[grant.Key]*grant.Book{}}, empty: true}
 	for _, p := range s.processes {
 		p.redis = s.master
 	}
@@ -131,7 +133,7 @@ func (s *Simulation) Flush() {
 // each process goes from the one to the other at a moment of its own.
 func (s *Simulation) Promote(overlap time.Duration) {
 	old := s.master
-	s.master = &simulatedRedis{id: old.id + "'", owner: old.owner, plan: old.plan.clone(), empty: old.empty}
+	s.master = &simulatedRedis{id: old.id + "'", owner: old.owner, plan: old.plan.Clone(), empty: old.empty}
 	for _, p := range s.processes {
 		s.after(s.upTo(overlap), func() { p.redis = s.master })
 	}
@@ -142,7 +144,7 @@ func (s *Simulation) Promote(overlap time.Duration) {
 type simulatedRedis struct {
 	id       string
 	owner    string // the id of the server that granted last what plan has
-	plan     *plan
+	plan     *grant.Plan
 	empty    bool // it knows nothing
 	readOnly bool
 }
@@ -226,7 +228,7 @@ func (p *simulated) want(d Demand, waiting *int) {
 	p.stand(&standing{importance: d.Importance, waiting: waiting}, c)
 }
 
-func (p *simulated) stand(t *standing, c Call) {
+func (p *simulated) stand(t *standing, c grant.Call) {
 	t.ticket = &ticket{call: c, got: make(chan outcome, 1)}
 	p.open = append(p.open, t)
 	*t.waiting++
@@ -317,7 +319,7 @@ func (p *simulated) ask() {
 	p.asking = true
 	a, asked := p.desk.compose(), p.clock()
 	ctx := context.Background()
-	deliver := func(got answer, err error) {
+	deliver := func(got grant.Answer, err error) {
 		p.asking = false
 		if p.dead {
 			return
@@ -326,18 +328,18 @@ func (p *simulated) ask() {
 		p.collect()
 		p.look()
 	}
-	alone := func() { deliver(p.ledger.alone(ctx, p.desk.media, a.ask)) }
+	alone := func() { deliver(p.ledger.alone(ctx, p.desk.media, a.Ask)) }
 	use := p.ledger.use()
 	if use == useOwn {
 		alone()
 		return
 	}
-	var given []given
+	var given []grant.Given
 	var decided time.Time
 	var server string
 	wasAway := p.ledger.isAway()
 	p.reach(func() {
-		given, decided, server = p.redis.decide(p.s, use.of(a.ask)), p.s.now, p.redis.id
+		given, decided, server = p.redis.decide(p.s, use.of(a.Ask)), p.s.now, p.redis.id
 	}, func() {
 		p.ledger.reached.Store(true)
 		p.ledger.back(ctx, asked)
@@ -348,7 +350,7 @@ func (p *simulated) ask() {
 			p.ledger.returned(use, asked)
 			alone()
 		default:
-			deliver(answer{asked: asked, answered: p.clock(), clock: decided, horizon: horizonTime, wants: given}, nil)
+			deliver(grant.Answer{Asked: asked, Answered: p.clock(), Clock: decided, Horizon: grant.HorizonTime, Wants: given}, nil)
 		}
 	}, func(err error) {
 		p.ledger.away(ctx, err)
@@ -357,19 +359,19 @@ func (p *simulated) ask() {
 }
 
 // decide is what a server does.
-func (r *simulatedRedis) decide(s *Simulation, a ask) []given {
+func (r *simulatedRedis) decide(s *Simulation, a grant.Ask) []grant.Given {
 	now := s.now.Sub(time.Unix(0, 0)).Microseconds()
 	if r.empty {
-		r.plan.from, r.empty = now+horizon, false
+		r.plan.From, r.empty = now+grant.Horizon, false
 	}
 	if r.owner != r.id {
-		r.plan.from, r.owner = max(r.plan.from, now+hush), r.id
+		r.plan.From, r.owner = max(r.plan.From, now+grant.Hush), r.id
 	}
-	a.limits = slices.Clone(a.limits)
-	for i, l := range a.limits {
-		a.limits[i] = l.of(s.spread, 1)
+	a.Limits = slices.Clone(a.Limits)
+	for i, l := range a.Limits {
+		a.Limits[i] = l.Of(s.spread, 1)
 	}
-	return r.plan.answer(now, a)
+	return r.plan.Answer(now, a)
 }
 
 // collect sends the calls that wait no more, each in its time.

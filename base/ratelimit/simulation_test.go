@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"adsync/base/ratelimit/grant"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -14,12 +16,12 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const members = 4
-		app := Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Share: 1, Limit: rapid.IntRange(members, 40).Draw(t, "a second")}
+		app := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Share: 1, Limit: rapid.IntRange(members, 40).Draw(t, "a second")}
 		minute, account := app, app
 		minute.Period, minute.Limit = 20*time.Second, rapid.IntRange(members, 400).Draw(t, "in twenty seconds")
-		account.Scope, account.Limit = ScopeAccount, rapid.IntRange(members, 10).Draw(t, "of an account")
-		rules := NewRules()
-		if err := rules.Set([]Rule{app, minute, account}); err != nil {
+		account.Scope, account.Limit = grant.ScopeAccount, rapid.IntRange(members, 10).Draw(t, "of an account")
+		rules := grant.NewRules()
+		if err := rules.Set([]grant.Rule{app, minute, account}); err != nil {
 			t.Fatal(err)
 		}
 		s := NewSimulation(rapid.Uint64().Draw(t, "seed"), rules, testSpread, members)
@@ -33,7 +35,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			var demands []Demand
 			for range rapid.IntRange(1, 3).Draw(t, "demands") {
 				demands = append(demands, Demand{
-					Call: Call{Media: "m", Endpoint: "x", App: "1"}, Importance: rapid.SampledFrom([]int{30, 20, 10, ImportanceSpare}).Draw(t, "importance"),
+					Call: grant.Call{Media: "m", Endpoint: "x", App: "1"}, Importance: rapid.SampledFrom([]int{30, 20, 10, ImportanceSpare}).Draw(t, "importance"),
 					PerSecond: rapid.SampledFrom([]float64{1e-6, 0.5, 5, 30}).Draw(t, "a second"), Most: 50, Accounts: []string{"1", "2", "3"},
 				})
 			}
@@ -71,7 +73,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			case "rush":
 				if p := s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]; !p.dead {
 					for range rapid.IntRange(1, 40).Draw(t, "calls") {
-						p.stand(&standing{importance: 10, waiting: new(int)}, Call{Media: "m", Endpoint: "x", App: "1", Account: "1"})
+						p.stand(&standing{importance: 10, waiting: new(int)}, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "1"})
 					}
 				}
 			}
@@ -80,12 +82,12 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 		s.Run(3 * time.Second)
 		came := newArrivals()
 		for _, c := range s.Calls() {
-			for _, k := range keysOf(rules, Call{Media: "m", Endpoint: "x", App: "1", Account: c.Account}) {
+			for _, k := range keysOf(rules, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: c.Account}) {
 				came.note(k, c.At.Microseconds())
 			}
 		}
 		for k := range came.at {
-			for _, r := range []Rule{app, minute, account} {
+			for _, r := range []grant.Rule{app, minute, account} {
 				if k.Scope == r.Scope && k.Period == r.Period && came.worst(k) > r.Limit {
 					t.Fatalf("%s: %d calls arrived within %s, %d are allowed", fmt.Sprint(k.Scope, " ", k.Subject), came.worst(k), r.Period, r.Limit)
 				}
@@ -98,12 +100,12 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 // own. Nothing returns an error.
 func TestSimulation_APromotionOverspendsNothing(t *testing.T) {
 	t.Parallel()
-	rules := NewRules()
-	require.NoError(t, rules.Set([]Rule{
-		{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20, Share: 1},
-		{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: time.Minute, Limit: 1000, Share: 1},
+	rules := grant.NewRules()
+	require.NoError(t, rules.Set([]grant.Rule{
+		{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20, Share: 1},
+		{Media: "m", Endpoint: "*", Scope: grant.ScopePlatform, Period: time.Minute, Limit: 1000, Share: 1},
 	}))
-	call := Call{Media: "m", Endpoint: "x", App: "1"}
+	call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 	play := func(seed uint64, witnessed bool) (worst int, late time.Duration) {
 		s := NewSimulation(seed, rules, testSpread, 3)
 		if witnessed {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"adsync/base/ratelimit/grant"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,10 +19,10 @@ func TestWaiter_ALimitThatIsLowerThanItsRuleIsLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letAsksEnd(t)
 		const real = 140 // a minute
-		rules := NewRules()
-		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 200}}))
+		rules := grant.NewRules()
+		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 200}}))
 		w := NewLocal(testSpread, rules, nil)
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		var mu sync.Mutex
 		var taken []time.Time
 		var refused, accepted atomic.Int64
@@ -41,7 +43,7 @@ func TestWaiter_ALimitThatIsLowerThanItsRuleIsLearned(t *testing.T) {
 						continue
 					}
 					refused.Add(1)
-					_ = w.Pause(ctx, call, ScopeApp, time.Second)
+					_ = w.Pause(ctx, call, grant.ScopeApp, time.Second)
 				}
 			})
 		}
@@ -60,41 +62,41 @@ func TestWaiter_ALimitThatIsLowerThanItsRuleIsLearned(t *testing.T) {
 func TestWaiter_WhatOthersUseOfALimitIsLearned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rules := NewRules()
-		require.NoError(t, rules.Set([]Rule{
-			{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 200},
-			{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20},
-			{Media: "m", Endpoint: "*", Scope: ScopeAccount, Period: time.Minute, Limit: 200},
+		rules := grant.NewRules()
+		require.NoError(t, rules.Set([]grant.Rule{
+			{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 200},
+			{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
+			{Media: "m", Endpoint: "*", Scope: grant.ScopeAccount, Period: time.Minute, Limit: 200},
 		}))
 		w := NewLocal(testSpread, rules, nil)
-		call := Call{Media: "m", Endpoint: "x", App: "1", Account: "2"}
-		part := func(scope Scope, period time.Duration) float64 {
-			common, own := rules.cover(call, time.Now())
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "2"}
+		part := func(scope grant.Scope, period time.Duration) float64 {
+			common, own := rules.Cover(call, time.Now())
 			for _, k := range append(common, own...) {
 				if k.Scope == scope && k.Period == period {
-					return tightened(w.desk("m").pauses[k.any()], time.Now())
+					return grant.Tightened(w.desk("m").pauses[k.AnyWindow()], time.Now())
 				}
 			}
 			return 0
 		}
 		told := func(left float64) {
-			require.NoError(t, w.Used(t.Context(), call, ScopeApp, []Usage{{Period: time.Minute, Left: left}, {Period: 24 * time.Hour, Left: 0}}))
+			require.NoError(t, w.Used(t.Context(), call, grant.ScopeApp, []Usage{{Period: time.Minute, Left: left}, {Period: 24 * time.Hour, Left: 0}}))
 		}
 		told(0.05)
-		require.InDelta(t, 1, part(ScopeApp, time.Minute), 1e-9, "that is what our share leaves")
+		require.InDelta(t, 1, part(grant.ScopeApp, time.Minute), 1e-9, "that is what our share leaves")
 		told(0.02)
 		told(0.01)
-		require.InDelta(t, 0.9, part(ScopeApp, time.Minute), 1e-9, "calls that were under way tell nothing new")
-		require.InDelta(t, 1, part(ScopeApp, time.Second), 1e-9)
-		require.InDelta(t, 1, part(ScopeAccount, time.Minute), 1e-9)
+		require.InDelta(t, 0.9, part(grant.ScopeApp, time.Minute), 1e-9, "calls that were under way tell nothing new")
+		require.InDelta(t, 1, part(grant.ScopeApp, time.Second), 1e-9)
+		require.InDelta(t, 1, part(grant.ScopeAccount, time.Minute), 1e-9)
 		for range 20 {
 			time.Sleep(6 * time.Second)
 			told(0)
 		}
-		require.InDelta(t, 0.5, part(ScopeApp, time.Minute), 1e-2, "never less than a half")
+		require.InDelta(t, 0.5, part(grant.ScopeApp, time.Minute), 1e-2, "never less than a half")
 		time.Sleep(5 * time.Minute)
-		require.InDelta(t, 0.75, part(ScopeApp, time.Minute), 1e-2)
+		require.InDelta(t, 0.75, part(grant.ScopeApp, time.Minute), 1e-2)
 		time.Sleep(5 * time.Minute)
-		require.InDelta(t, 1, part(ScopeApp, time.Minute), 1e-9)
+		require.InDelta(t, 1, part(grant.ScopeApp, time.Minute), 1e-9)
 	})
 }

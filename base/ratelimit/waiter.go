@@ -15,6 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"adsync/base/clock"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 )
 
@@ -24,8 +25,8 @@ const grantTries = 3
 
 // Waiter waits for grants on behalf of callers. Its methods may be called at the same time.
 type Waiter struct {
-	rules   *Rules
-	ledger  ledger
+	rules   *grant.Rules
+	ledger  grant.Ledger
 	process string // by which the others know this one's claims
 	spread  time.Duration
 	metrics *metrics
@@ -39,12 +40,12 @@ type Waiter struct {
 // New returns a Waiter that shares its limits with all processes on the same Redis and keys, and keeps to this process's
 // part of them while Redis is away for all. That it is, and not for this process alone, the witness tells; without one (nil) it is believed.
 // It starts nothing and asks nothing of Redis yet. There can be one for each reg.
-func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Witness, rules *Rules, reg prometheus.Registerer, log *slog.Logger) *Waiter {
+func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Witness, rules *grant.Rules, reg prometheus.Registerer, log *slog.Logger) *Waiter {
 	m := newMetrics(reg)
-	common := newShared(client, keys, cfg.ArrivalSpread, log)
-	common.plain = cfg.Plain
+	common := grant.NewRedis(client, keys, cfg.ArrivalSpread, log)
+	common.Plain = cfg.Plain
 	f := &fallbacks{
-		common: common, own: func() *local { return newLocal(cfg.ArrivalSpread, cfg.Members) }, timeout: cfg.RedisTimeout,
+		common: common, own: func() *grant.Memory { return grant.NewMemory(cfg.ArrivalSpread, cfg.Members) }, timeout: cfg.RedisTimeout,
 		witness: witness, log: log, metrics: m, byMedia: map[string]*fallback{},
 	}
 	w := newWaiter(f, cfg.ArrivalSpread, rules, m)
@@ -54,11 +55,11 @@ func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Wi
 
 // NewLocal returns a Waiter of a process that shares its limits with no other, with the arrival spread of Config. There can be one for each
 // reg; nil means no metrics.
-func NewLocal(spread time.Duration, rules *Rules, reg prometheus.Registerer) *Waiter {
-	return newWaiter(newLocal(spread, 1), spread, rules, newMetrics(reg))
+func NewLocal(spread time.Duration, rules *grant.Rules, reg prometheus.Registerer) *Waiter {
+	return newWaiter(grant.NewMemory(spread, 1), spread, rules, newMetrics(reg))
 }
 
-func newWaiter(l ledger, spread time.Duration, rules *Rules, m *metrics) *Waiter {
+func newWaiter(l grant.Ledger, spread time.Duration, rules *grant.Rules, m *metrics) *Waiter {
 	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, desks: map[string]*desk{},
 		// It asks for all, whoever made it begin.
 		begin: func(d *desk) { go d.ask(context.Background()) },
@@ -67,8 +68,8 @@ func newWaiter(l ledger, spread time.Duration, rules *Rules, m *metrics) *Waiter
 
 // WaitError says that a call's grant would have come after its deadline. It is a context.DeadlineExceeded to errors.Is.
 type WaitError struct {
-	Call  Call
-	Key   Key           // the limit, or the paused point, that holds the call back; without a Limit and a Scope it is not known
+	Call  grant.Call
+	Key   grant.Key     // the limit, or the paused point, that holds the call back; without a Limit and a Scope it is not known
 	After time.Duration // the call can be granted no earlier than this after the error was returned; 0 is not known
 }
 
@@ -94,7 +95,7 @@ type Grant struct {
 //
 // It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
 // deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.
-func (w *Waiter) Wait(ctx context.Context, c Call) (Grant, error) {
+func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 	defer aroundWait(ctx)()
 	began := clock.Mark()
 	d := w.desk(c.Media)
@@ -133,7 +134,9 @@ func (w *Waiter) Wait(ctx context.Context, c Call) (Grant, error) {
 }
 
 // Settle tells how many rows a call has matched whose limits count them (Call.Rows). If they were more than was thought, the next calls wait for them.
-func (w *Waiter) Settle(c Call, g Grant, rows int) { w.desk(c.Media).settle(c, g.rows, max(0, rows)) }
+func (w *Waiter) Settle(c grant.Call, g Grant, rows int) {
+	w.desk(c.Media).settle(c, g.rows, max(0, rows))
+}
 
 // Listen learns of the pauses that other processes order as they do, and of the loss of Redis, until ctx ends; without it with the next ask, 2 s later
 // at most. Meanwhile it also has Redis know that it can be reached, where there are no calls to ask for: otherwise the first call after a rest of all
@@ -150,7 +153,7 @@ func (w *Waiter) Listen(ctx context.Context) {
 			if !heard[d.media] {
 				heard[d.media] = true
 				listening.Go(func() {
-					w.ledger.listen(ctx, d.media, func(point Key, left time.Duration) { d.pause(point, clock.Mark().Add(left)) }, func(error) {})
+					w.ledger.Listen(ctx, d.media, func(point grant.Key, left time.Duration) { d.pause(point, clock.Mark().Add(left)) }, func(error) {})
 				})
 			}
 			d.touch()
@@ -168,16 +171,16 @@ func (w *Waiter) Trouble() error {
 
 // State tells how the limits of a media stand that were asked for within the last day, but for those of single accounts, and what is paused.
 // It fails where limits are not shared by Redis, or it is away.
-func (w *Waiter) State(ctx context.Context, media string) ([]LimitState, []PauseState, error) {
+func (w *Waiter) State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error) {
 	f, ok := w.ledger.(*fallbacks)
 	if !ok {
 		return nil, nil, errors.New("the limits of this process are not in Redis")
 	}
-	common, ok := f.common.(*shared)
+	common, ok := f.common.(*grant.Redis)
 	if !ok {
 		return nil, nil, errors.New("the limits of this process are not in Redis")
 	}
-	limits, pauses, err := common.state(ctx, media, w.rules)
+	limits, pauses, err := common.State(ctx, media, w.rules)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the limits of %s: %w", media, err)
 	}
@@ -207,26 +210,26 @@ func (w *Waiter) desk(media string) *desk {
 //
 // A pause also tightens the limits of the scope that cover the call, by a tenth at a time down to a half: the platform allows less than they say. They
 // come back within 10 minutes.
-func (w *Waiter) Pause(ctx context.Context, c Call, scope Scope, d time.Duration) error {
+func (w *Waiter) Pause(ctx context.Context, c grant.Call, scope grant.Scope, d time.Duration) error {
 	w.metrics.paused.WithLabelValues(c.Media, string(scope)).Inc()
-	point, desk := pausePoint(c, scope), w.desk(c.Media)
+	point, desk := grant.PausePoint(c, scope), w.desk(c.Media)
 	if d > 0 {
-		d = max(d, w.rules.penalty(c, scope))
+		d = max(d, w.rules.Penalty(c, scope))
 	}
-	d = min(d, PauseMax)
+	d = min(d, grant.PauseMax)
 	desk.pause(point, clock.Mark().Add(d))
-	if err := w.ledger.pause(ctx, point, d); err != nil || d <= 0 {
+	if err := w.ledger.Pause(ctx, point, d); err != nil || d <= 0 {
 		return err
 	}
-	return w.tighten(ctx, c, scope, func(Key) bool { return true })
+	return w.tighten(ctx, c, scope, func(grant.Key) bool { return true })
 }
 
 // EndPause ends a pause in all processes. On an error only this one has ended it: the others keep theirs until Redis answers again
 // and this is called again, or the pause is over.
-func (w *Waiter) EndPause(ctx context.Context, p PauseState) error {
-	point := Key{Media: p.Media, Endpoint: p.Endpoint, Scope: p.Scope, Subject: p.Subject}
+func (w *Waiter) EndPause(ctx context.Context, p grant.PauseState) error {
+	point := grant.Key{Media: p.Media, Endpoint: p.Endpoint, Scope: p.Scope, Subject: p.Subject}
 	w.desk(p.Media).pause(point, clock.Mark())
-	return w.ledger.pause(ctx, point, 0)
+	return w.ledger.Pause(ctx, point, 0)
 }
 
 // Usage is what a platform tells of a limit: which part of the calls of its running period is left, 0 to 1.
@@ -237,20 +240,20 @@ type Usage struct {
 
 // Used tells how far the platform says that the limits of a scope are used at the endpoint of c. A limit of which less is left than half of what
 // our share leaves alone is used by others too, and is tightened as by Pause. On an error this process alone knows of it.
-func (w *Waiter) Used(ctx context.Context, c Call, scope Scope, usage []Usage) error {
+func (w *Waiter) Used(ctx context.Context, c grant.Call, scope grant.Scope, usage []Usage) error {
 	if len(usage) == 0 {
 		return nil
 	}
-	return w.tighten(ctx, c, scope, func(k Key) bool {
+	return w.tighten(ctx, c, scope, func(k grant.Key) bool {
 		return slices.ContainsFunc(usage, func(u Usage) bool { return u.Period == k.Period && u.Left < (1-k.Share)/2 })
 	})
 }
 
 // tighten tightens the limits of a scope that cover a call.
-func (w *Waiter) tighten(ctx context.Context, c Call, scope Scope, which func(Key) bool) error {
+func (w *Waiter) tighten(ctx context.Context, c grant.Call, scope grant.Scope, which func(grant.Key) bool) error {
 	for limit, whole := range w.desk(c.Media).tighten(c, scope, which) {
 		w.metrics.tightened.WithLabelValues(c.Media).Inc()
-		if err := w.ledger.pause(ctx, limit, whole); err != nil {
+		if err := w.ledger.Pause(ctx, limit, whole); err != nil {
 			return err
 		}
 	}
@@ -258,12 +261,12 @@ func (w *Waiter) tighten(ctx context.Context, c Call, scope Scope, which func(Ke
 }
 
 // failed counts and names an error of Wait.
-func (w *Waiter) failed(c Call, err error) error {
+func (w *Waiter) failed(c grant.Call, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		w.metrics.wouldExceed.WithLabelValues(c.Media).Inc()
 		if _, named := errors.AsType[*WaitError](err); !named {
 			// The deadline came while Redis was asked or the granted moment was awaited.
-			err = &WaitError{Call: c, Key: Key{Media: c.Media, Endpoint: c.Endpoint}}
+			err = &WaitError{Call: c, Key: grant.Key{Media: c.Media, Endpoint: c.Endpoint}}
 		}
 		return err
 	}

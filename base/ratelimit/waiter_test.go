@@ -17,52 +17,53 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
 )
 
 // remote is a ledger at the other end of a network, and counts the asks.
 type remote struct {
-	ledger
+	grant.Ledger
 	asks *atomic.Int64
 }
 
-func (r remote) ask(ctx context.Context, media string, a ask) (answer, error) {
+func (r remote) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
 	r.asks.Add(1)
 	asked := time.Now()
 	time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
-	got, err := r.ledger.ask(ctx, media, a)
+	got, err := r.Ledger.Ask(ctx, media, a)
 	time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
-	got.asked, got.answered = asked, time.Now()
+	got.Asked, got.Answered = asked, time.Now()
 	return got, err
 }
 
 // deployment is several processes on one Redis, and the platform that they call. It lives in a bubble.
 type deployment struct {
 	waiters []*Waiter
-	rules   *Rules
+	rules   *grant.Rules
 	asks    atomic.Int64
 	book    *arrivals
 	waits   []time.Duration
 	mu      sync.Mutex
 }
 
-func deploy(t *testing.T, processes int, rules ...Rule) *deployment {
+func deploy(t *testing.T, processes int, rules ...grant.Rule) *deployment {
 	t.Helper()
-	d := &deployment{rules: NewRules(), book: newArrivals()}
+	d := &deployment{rules: grant.NewRules(), book: newArrivals()}
 	require.NoError(t, d.rules.Set(rules))
 	server := redistest.NewVirtual(t)
 	letAsksEnd(t)
 	settle(t, server)
 	for range processes {
-		l := newShared(server.Client(t), redis.NewKeys("test"), testSpread, quiet)
+		l := grant.NewRedis(server.Client(t), redis.NewKeys("test"), testSpread, quiet)
 		d.waiters = append(d.waiters, newWaiter(remote{l, &d.asks}, testSpread, d.rules, newMetrics(nil)))
 	}
 	return d
 }
 
 // call makes one call from process p, which arrives at the platform 20 ms to 20 ms + travel later.
-func (d *deployment) call(ctx context.Context, p int, c Call, travel time.Duration) error {
+func (d *deployment) call(ctx context.Context, p int, c grant.Call, travel time.Duration) error {
 	began := time.Now()
 	if err := await(ctx, d.waiters[p], c); err != nil {
 		return err
@@ -80,24 +81,24 @@ func (d *deployment) call(ctx context.Context, p int, c Call, travel time.Durati
 
 func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 	t.Parallel()
-	perSecond := Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20}
+	perSecond := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20}
 	for _, tt := range []struct {
 		name      string
 		processes int
-		rules     []Rule
+		rules     []grant.Rule
 		length    time.Duration // longer than the longest window, so that it fills, overflows and goes on
 		use       float64       // of the tightest limit
 		tightest  float64       // calls a second
 	}{
-		{"one process, a limit per second", 1, []Rule{perSecond}, 20 * time.Second, 0.90, 20},
-		{"five processes, a limit per second", 5, []Rule{perSecond}, 20 * time.Second, 0.90, 20},
-		{"three processes, a limit per minute", 3, []Rule{{Media: "m", Endpoint: "*", Each: true, Scope: ScopeApp, Period: time.Minute, Limit: 300}}, 75 * time.Second, 0.90, 5},
-		{"three processes, second and minute and account", 3, []Rule{
-			{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 7},
-			{Media: "m", Endpoint: "x", Scope: ScopeApp, Period: time.Minute, Limit: 300},
-			{Media: "m", Endpoint: "x", Scope: ScopeAccount, Period: time.Second, Limit: 2},
+		{"one process, a limit per second", 1, []grant.Rule{perSecond}, 20 * time.Second, 0.90, 20},
+		{"five processes, a limit per second", 5, []grant.Rule{perSecond}, 20 * time.Second, 0.90, 20},
+		{"three processes, a limit per minute", 3, []grant.Rule{{Media: "m", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 300}}, 75 * time.Second, 0.90, 5},
+		{"three processes, second and minute and account", 3, []grant.Rule{
+			{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 7},
+			{Media: "m", Endpoint: "x", Scope: grant.ScopeApp, Period: time.Minute, Limit: 300},
+			{Media: "m", Endpoint: "x", Scope: grant.ScopeAccount, Period: time.Second, Limit: 2},
 		}, 75 * time.Second, 0.80, 5},
-		{"a handful a minute", 2, []Rule{{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: time.Minute, Limit: 2}}, 150 * time.Second, 0.45, 2. / 60},
+		{"a handful a minute", 2, []grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopePlatform, Period: time.Minute, Limit: 2}}, 150 * time.Second, 0.45, 2. / 60},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,13 +116,13 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 					time.Sleep(every)
 					wg.Go(func() {
 						// The timers' lateness and the travel together stay within the stated spread.
-						_ = d.call(ctx, i%tt.processes, Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i % 5)}, testSpread-10*time.Millisecond)
+						_ = d.call(ctx, i%tt.processes, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i % 5)}, testSpread-10*time.Millisecond)
 					})
 				}
 				wg.Wait()
 				for key := range d.book.at {
-					for _, k := range keysOf(d.rules, Call{Media: "m", Endpoint: "x", App: "1", Account: key.Subject}) {
-						if k.Limit > 0 && k.id() == key {
+					for _, k := range keysOf(d.rules, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: key.Subject}) {
+						if k.Limit > 0 && k.ID() == key {
 							require.LessOrEqual(t, d.book.worst(k), k.Limit, "%s", k)
 						}
 					}
@@ -143,15 +144,15 @@ func TestWaiter_HalfTheDemandHardlyWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 3,
-			Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20},
-			Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 1200},
+			grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
+			grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1200},
 		)
 		var wg sync.WaitGroup
 		coming := rand.New(rand.NewPCG(1, 2))
 		for i := range 300 {
 			time.Sleep(time.Duration(coming.ExpFloat64() * float64(100*time.Millisecond)))
 			wg.Go(func() {
-				require.NoError(t, d.call(t.Context(), i%3, Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}, testSpread/2))
+				require.NoError(t, d.call(t.Context(), i%3, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}, testSpread/2))
 			})
 		}
 		wg.Wait()
@@ -165,20 +166,20 @@ func TestWaiter_AnAccountAtItsLimitHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 2,
-			Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 20},
-			Rule{Media: "m", Endpoint: "*", Scope: ScopeAccount, Period: time.Minute, Limit: 6},
+			grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
+			grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeAccount, Period: time.Minute, Limit: 6},
 		)
 		hot, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 100 {
-			wg.Go(func() { _ = d.call(hot, i%2, Call{Media: "m", Endpoint: "x", App: "1", Account: "hot"}, 0) })
+			wg.Go(func() { _ = d.call(hot, i%2, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "hot"}, 0) })
 		}
 		synctest.Wait()
 		began := time.Now()
 		var others sync.WaitGroup
 		for i := range 180 {
 			others.Go(func() {
-				require.NoError(t, d.call(t.Context(), i%2, Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i)}, 0))
+				require.NoError(t, d.call(t.Context(), i%2, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i)}, 0))
 			})
 		}
 		others.Wait()
@@ -198,14 +199,14 @@ type row struct {
 
 func newRow(t *testing.T) *row {
 	t.Helper()
-	return &row{deployment: deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10})}
+	return &row{deployment: deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10})}
 }
 
 // call makes a call, which order knows by a number.
 func (r *row) call(ctx context.Context, t *testing.T, number int) {
 	t.Helper()
 	r.calls.Go(func() {
-		require.NoError(t, r.deployment.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
+		require.NoError(t, r.deployment.call(ctx, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, 0))
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.order = append(r.order, number)
@@ -287,13 +288,13 @@ func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
 func TestWaiter_AnAccountWithManyCallsHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 40})
+		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40})
 		ctx, stop := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		calls := map[string]int{}
 		var wg sync.WaitGroup
 		call := func(account string, at time.Time) {
-			if d.call(With(ctx, Terms{Importance: ImportanceUsual, Turn: Turn{At: at}}), 0, Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
+			if d.call(With(ctx, Terms{Importance: ImportanceUsual, Turn: Turn{At: at}}), 0, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				calls[account]++
@@ -334,14 +335,14 @@ func TestWaiter_TellsWhenACallIsAboutToBeMade(t *testing.T) {
 		var told []time.Duration
 		ctx := WithGranted(t.Context(), func() { told = append(told, time.Since(began)) })
 		for i := range 30 {
-			require.NoError(t, r.deployment.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
+			require.NoError(t, r.deployment.call(ctx, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, 0))
 			require.Len(t, told, i+1)
 			require.Equal(t, time.Since(began), told[i])
 		}
 		require.Greater(t, told[29], 2*time.Second)
 		shut, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
-		require.Error(t, r.deployment.call(shut, 0, Call{Media: "m", Endpoint: "x", App: "1"}, 0))
+		require.Error(t, r.deployment.call(shut, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, 0))
 		require.Len(t, told, 30, "a call without a grant is not made")
 	})
 }
@@ -349,11 +350,11 @@ func TestWaiter_TellsWhenACallIsAboutToBeMade(t *testing.T) {
 func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rules := NewRules()
-		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 1}}))
+		rules := grant.NewRules()
+		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1}}))
 		reg := prometheus.NewRegistry()
 		w := NewLocal(testSpread, rules, reg)
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 
@@ -371,14 +372,14 @@ func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 				e, ok := errors.AsType[*WaitError](err)
 				require.True(t, ok, "%v", err)
 				require.Equal(t, 1, e.Key.Limit)
-				require.Greater(t, e.After, 9*time.Second-microseconds(ownHorizon)-2*time.Millisecond)
+				require.Greater(t, e.After, 9*time.Second-grant.Microseconds(grant.OwnHorizon)-2*time.Millisecond)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				mu.Lock()
 				defer mu.Unlock()
 				late = append(late, time.Since(began))
 			})
 		}
-		time.Sleep(microseconds(ownHorizon) + time.Millisecond)
+		time.Sleep(grant.Microseconds(grant.OwnHorizon) + time.Millisecond)
 		mu.Lock()
 		require.Len(t, late, 20, "they need not wait longer than until the next ask")
 		mu.Unlock()
@@ -393,8 +394,8 @@ func TestWaiter_APauseHoldsInAllProcesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 2)
-		call := Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
-		require.NoError(t, d.waiters[0].Pause(t.Context(), call, ScopeApp, 5*time.Minute))
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
+		require.NoError(t, d.waiters[0].Pause(t.Context(), call, grant.ScopeApp, 5*time.Minute))
 
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -402,12 +403,12 @@ func TestWaiter_APauseHoldsInAllProcesses(t *testing.T) {
 		err := await(short, d.waiters[1], call)
 		e, ok := errors.AsType[*WaitError](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, Key{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1"}, e.Key)
+		require.Equal(t, grant.Key{Media: "m", Endpoint: "x", Scope: grant.ScopeApp, Subject: "1"}, e.Key)
 		require.InDelta(t, 5*time.Minute, e.After, float64(time.Second))
 		require.Less(t, time.Since(began), 10*time.Millisecond)
 
-		require.NoError(t, await(short, d.waiters[1], Call{Media: "m", Endpoint: "y", App: "1"}), "another endpoint is not paused")
-		require.NoError(t, await(short, d.waiters[1], Call{Media: "m", Endpoint: "x", App: "2"}), "another app is not paused")
+		require.NoError(t, await(short, d.waiters[1], grant.Call{Media: "m", Endpoint: "y", App: "1"}), "another endpoint is not paused")
+		require.NoError(t, await(short, d.waiters[1], grant.Call{Media: "m", Endpoint: "x", App: "2"}), "another app is not paused")
 
 		require.NoError(t, await(t.Context(), d.waiters[1], call))
 		require.InDelta(t, 5*time.Minute, time.Since(began), float64(time.Second))
@@ -418,11 +419,11 @@ func TestWaiter_APauseHoldsInAllProcesses(t *testing.T) {
 func TestWaiter_WhoListensLearnsOfAPauseAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 2, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10})
+		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10})
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { d.waiters[1].Listen(ctx) })
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		var made atomic.Int64
 		for range 60 {
 			wg.Go(func() {
@@ -432,13 +433,13 @@ func TestWaiter_WhoListensLearnsOfAPauseAtOnce(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Second)
-		require.NoError(t, d.waiters[0].Pause(ctx, call, ScopeApp, time.Minute))
+		require.NoError(t, d.waiters[0].Pause(ctx, call, grant.ScopeApp, time.Minute))
 		time.Sleep(10 * time.Millisecond)
 		before := made.Load()
 		require.InDelta(t, 10, before, 2)
 		time.Sleep(30 * time.Second)
 		require.Equal(t, before, made.Load())
-		require.NoError(t, d.waiters[0].Pause(ctx, call, ScopeApp, 0))
+		require.NoError(t, d.waiters[0].Pause(ctx, call, grant.ScopeApp, 0))
 		time.Sleep(time.Second)
 		require.InDelta(t, before+9, made.Load(), 2, "what was granted before the pause was lost, and is taken anew")
 		stop()
@@ -450,14 +451,14 @@ func TestWaiter_TheEndOfAPauseIsNoticedByThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 2)
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
-		require.NoError(t, d.waiters[0].Pause(t.Context(), call, ScopePlatform, 12*time.Hour))
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
+		require.NoError(t, d.waiters[0].Pause(t.Context(), call, grant.ScopePlatform, 12*time.Hour))
 		done := make(chan error, 3)
 		for range cap(done) {
 			go func() { done <- await(t.Context(), d.waiters[1], call) }()
 		}
 		time.Sleep(time.Minute)
-		require.NoError(t, d.waiters[0].Pause(t.Context(), call, ScopePlatform, 0))
+		require.NoError(t, d.waiters[0].Pause(t.Context(), call, grant.ScopePlatform, 0))
 		lifted := time.Now()
 		for range cap(done) {
 			require.NoError(t, <-done)
@@ -469,8 +470,8 @@ func TestWaiter_TheEndOfAPauseIsNoticedByThoseWhoWait(t *testing.T) {
 func TestWaiter_ACancelledCallLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 1, Share: 1})
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1, Share: 1})
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		require.NoError(t, await(t.Context(), d.waiters[0], call))
 		ctx, cancel := context.WithCancel(t.Context())
 		results := make(chan error, 5)
@@ -499,48 +500,48 @@ func TestWaiter_ACancelledCallLeavesTheQueue(t *testing.T) {
 func TestWaiter_AGrantNotUsedInTimeIsTakenAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rules := NewRules()
+		rules := grant.NewRules()
 		reg := prometheus.NewRegistry()
-		slow := &slowly{ledger: newLocal(testSpread, 1), answers: []time.Duration{time.Second, 0}}
+		slow := &slowly{Ledger: grant.NewMemory(testSpread, 1), answers: []time.Duration{time.Second, 0}}
 		w := newWaiter(slow, testSpread, rules, newMetrics(reg))
-		require.NoError(t, await(t.Context(), w, Call{Media: "m"}))
+		require.NoError(t, await(t.Context(), w, grant.Call{Media: "m"}))
 		require.Equal(t, map[string]float64{"adsync_ratelimit_late_total": 1, "adsync_ratelimit_taken_total": 1},
 			values(t, reg, "adsync_ratelimit_late_total", "adsync_ratelimit_taken_total"))
 
 		slow.answers = []time.Duration{time.Second, time.Second, time.Second, time.Second}
-		require.NoError(t, await(t.Context(), w, Call{Media: "m"}), "a ledger that is always slow delays, and blocks nobody")
+		require.NoError(t, await(t.Context(), w, grant.Call{Media: "m"}), "a ledger that is always slow delays, and blocks nobody")
 		require.Len(t, slow.answers, 4-grantTries)
 	})
 }
 
 // slowly answers late.
 type slowly struct {
-	ledger
+	grant.Ledger
 	answers []time.Duration
 }
 
-func (s *slowly) ask(ctx context.Context, media string, a ask) (answer, error) {
-	got, err := s.ledger.ask(ctx, media, a)
+func (s *slowly) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
+	got, err := s.Ledger.Ask(ctx, media, a)
 	time.Sleep(s.answers[0])
 	s.answers = s.answers[1:]
-	got.answered = time.Now()
+	got.Answered = time.Now()
 	return got, err
 }
 
 func TestWaiter_ALoweredLimitCountsWhatTheWindowHasSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		limit := func(n int) Rule {
-			return Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: n}
+		limit := func(n int) grant.Rule {
+			return grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: n}
 		}
 		d := deploy(t, 2, limit(600))
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		began := time.Now()
 		for range 200 {
 			require.NoError(t, d.call(t.Context(), 0, call, 0))
 		}
 		require.Less(t, time.Since(began), 30*time.Second)
-		require.NoError(t, d.rules.Set([]Rule{limit(60)}))
+		require.NoError(t, d.rules.Set([]grant.Rule{limit(60)}))
 		require.NoError(t, await(t.Context(), d.waiters[1], call))
 		require.GreaterOrEqual(t, time.Since(began), time.Minute, "the window holds 200 calls, and 60 are allowed from now on")
 	})
@@ -564,19 +565,19 @@ func values(t *testing.T, reg prometheus.Gatherer, names ...string) map[string]f
 }
 
 func BenchmarkWaiter_Wait(b *testing.B) {
-	rules := NewRules()
-	if err := rules.Set([]Rule{
-		{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 1e9, Share: 1},
-		{Media: "m", Endpoint: "*", Scope: ScopeAccount, Period: time.Second, Limit: 1e9, Share: 1},
+	rules := grant.NewRules()
+	if err := rules.Set([]grant.Rule{
+		{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1e9, Share: 1},
+		{Media: "m", Endpoint: "*", Scope: grant.ScopeAccount, Period: time.Second, Limit: 1e9, Share: 1},
 	}); err != nil {
 		b.Fatal(err)
 	}
-	call := Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
+	call := grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
 	client, keys := redistest.New(b)
 	for _, bm := range []struct {
 		name   string
-		ledger ledger
-	}{{"local", newLocal(testSpread, 1)}, {"redis", newShared(client, keys, testSpread, quiet)}} {
+		ledger grant.Ledger
+	}{{"local", grant.NewMemory(testSpread, 1)}, {"redis", grant.NewRedis(client, keys, testSpread, quiet)}} {
 		b.Run(bm.name, func(b *testing.B) {
 			w := newWaiter(bm.ledger, testSpread, rules, newMetrics(nil))
 			b.ReportAllocs()
@@ -594,12 +595,12 @@ func BenchmarkWaiter_Wait(b *testing.B) {
 
 // A call for which there is a grant in hand.
 func BenchmarkWaiter_GrantInHand(b *testing.B) {
-	rules := NewRules()
-	if err := rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 1e9, Share: 1}}); err != nil {
+	rules := grant.NewRules()
+	if err := rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1e9, Share: 1}}); err != nil {
 		b.Fatal(err)
 	}
 	const hand = 1000
-	call := Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
+	call := grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
 	w := NewLocal(testSpread, rules, nil)
 	d := w.desk("m")
 	l := &line{id: lineID{endpoint: "x", app: "1", ofAccount: true, importance: ImportanceUsual}, served: map[string]*tally{}}
@@ -625,8 +626,8 @@ func BenchmarkWaiter_GrantInHand(b *testing.B) {
 
 // Ten thousand limits take less than 50 MB of a process.
 func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
-	rules := NewRules()
-	require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Each: true, Scope: ScopeAccount, Period: time.Minute, Limit: 1000}}))
+	rules := grant.NewRules()
+	require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Minute, Limit: 1000}}))
 	used := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -641,7 +642,7 @@ func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 		for i := range 10_000 {
 			all.Go(func() {
 				for range 3 {
-					if err := await(t.Context(), w, Call{Media: "m", Endpoint: "x", App: "1", Account: strconv.Itoa(i)}); err != nil {
+					if err := await(t.Context(), w, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: strconv.Itoa(i)}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -689,13 +690,13 @@ func TestWaiter_ACalendarsWindowBeginsAnew(t *testing.T) {
 	for calendar, want := range map[string]int{"UTC": 47, "": 0} {
 		synctest.Test(t, func(t *testing.T) {
 			letAsksEnd(t)
-			rules := NewRules()
-			require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: 24 * time.Hour, Limit: 1000, Calendar: calendar}}))
+			rules := grant.NewRules()
+			require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 24 * time.Hour, Limit: 1000, Calendar: calendar}}))
 			w := NewLocal(testSpread, rules, nil)
 			atOnce := func() (n int) {
 				for {
 					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-					err := await(ctx, w, Call{Media: "m", Endpoint: "x", App: "1"})
+					err := await(ctx, w, grant.Call{Media: "m", Endpoint: "x", App: "1"})
 					cancel()
 					if err != nil {
 						return n
@@ -717,11 +718,11 @@ func TestWaiter_APauseLastsAsLongAsTheRulesPenalty(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		letAsksEnd(t)
-		rules := NewRules()
-		require.NoError(t, rules.Set([]Rule{{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Penalty: 5 * time.Minute}}))
+		rules := grant.NewRules()
+		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Penalty: 5 * time.Minute}}))
 		w := NewLocal(testSpread, rules, nil)
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
-		require.NoError(t, w.Pause(t.Context(), call, ScopeApp, time.Second))
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
+		require.NoError(t, w.Pause(t.Context(), call, grant.ScopeApp, time.Second))
 		began := time.Now()
 		require.NoError(t, await(t.Context(), w, call))
 		require.InDelta(t, 300, time.Since(began).Seconds(), 1)
@@ -729,7 +730,7 @@ func TestWaiter_APauseLastsAsLongAsTheRulesPenalty(t *testing.T) {
 }
 
 // await waits for a grant, and uses it.
-func await(ctx context.Context, w *Waiter, c Call) error {
+func await(ctx context.Context, w *Waiter, c grant.Call) error {
 	_, err := w.Wait(ctx, c)
 	return err
 }
@@ -738,8 +739,8 @@ func await(ctx context.Context, w *Waiter, c Call) error {
 func TestWaiter_WhatIsNotUsedIsHandedBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 2, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Share: 1})
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		ctx, leave := context.WithCancel(t.Context())
 		var waiting sync.WaitGroup
 		for range 20 {
@@ -762,8 +763,8 @@ func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	for usual, want := range map[int]float64{5: 4, 30: 0} {
 		synctest.Test(t, func(t *testing.T) {
-			d := deploy(t, 2, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Share: 1})
-			call := Call{Media: "m", Endpoint: "x", App: "1"}
+			d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+			call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 			ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 			defer leave()
 			var spare, others atomic.Int64
@@ -802,7 +803,7 @@ func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 func TestWaiter_RowsAreSettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 3, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: UnitRows})
+		d := deploy(t, 3, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows})
 		ctx, leave := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer leave()
 		var all sync.WaitGroup
@@ -811,7 +812,7 @@ func TestWaiter_RowsAreSettled(t *testing.T) {
 		for account := range 300 {
 			w := d.waiters[account%3]
 			matches := 20 + account*account%700
-			call := Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(account), Rows: "ads"}
+			call := grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(account), Rows: "ads"}
 			all.Go(func() {
 				for {
 					g, err := w.Wait(ctx, call)
@@ -844,8 +845,8 @@ func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const calls = 400
-		d := deploy(t, 2, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: time.Second, Limit: 10, Share: 1})
-		call := Call{Media: "m", Endpoint: "x", App: "1"}
+		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		var all sync.WaitGroup
 		var inside, most, away atomic.Int64
 		began := time.Now()
@@ -881,12 +882,12 @@ func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
 func TestWaiter_WhoHasHadAGrantKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, Rule{Media: "m", Endpoint: "*", Scope: ScopeApp, Period: 10 * time.Second, Limit: 1, Share: 1})
+		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 1, Share: 1})
 		ctx := With(t.Context(), Terms{Importance: ImportanceUsual, Yield: func() bool { return true }})
 		for range 3 {
-			require.NoError(t, d.call(ctx, 0, Call{Media: "m", Endpoint: "x", App: "1"}, testSpread-10*time.Millisecond))
+			require.NoError(t, d.call(ctx, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, testSpread-10*time.Millisecond))
 		}
 		fresh := With(t.Context(), Terms{Importance: ImportanceUsual, Yield: func() bool { return true }})
-		require.Error(t, await(fresh, d.waiters[0], Call{Media: "m", Endpoint: "x", App: "1"}))
+		require.Error(t, await(fresh, d.waiters[0], grant.Call{Media: "m", Endpoint: "x", App: "1"}))
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"adsync/base/ratelimit/grant"
 )
 
 const (
@@ -56,8 +58,8 @@ type Reach struct {
 // fallbacks is the ledger of a process in a deployment: a fallback for each media. In a Redis Cluster each media's keys are on a server of their
 // own, which fails and returns without the others.
 type fallbacks struct {
-	common  ledger
-	own     func() *local // returns a new ledger of this process alone
+	common  grant.Ledger
+	own     func() *grant.Memory // returns a new ledger of this process alone
 	timeout time.Duration
 	process string
 	witness Witness // may be nil
@@ -70,7 +72,7 @@ type fallbacks struct {
 	byMedia map[string]*fallback
 }
 
-var _ ledger = (*fallbacks)(nil)
+var _ grant.Ledger = (*fallbacks)(nil)
 
 func (a *fallbacks) of(media string) *fallback {
 	a.mu.Lock()
@@ -95,16 +97,16 @@ func (a *fallbacks) all() []*fallback {
 	return out
 }
 
-func (a *fallbacks) ask(ctx context.Context, media string, x ask) (answer, error) {
-	return a.of(media).ask(ctx, media, x)
+func (a *fallbacks) Ask(ctx context.Context, media string, x grant.Ask) (grant.Answer, error) {
+	return a.of(media).Ask(ctx, media, x)
 }
 
-func (a *fallbacks) pause(ctx context.Context, point Key, d time.Duration) error {
-	return a.of(point.Media).pause(ctx, point, d)
+func (a *fallbacks) Pause(ctx context.Context, point grant.Key, d time.Duration) error {
+	return a.of(point.Media).Pause(ctx, point, d)
 }
 
-func (a *fallbacks) listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
-	a.of(media).listen(ctx, media, told, lost)
+func (a *fallbacks) Listen(ctx context.Context, media string, told func(grant.Key, time.Duration), lost func(error)) {
+	a.of(media).Listen(ctx, media, told, lost)
 }
 
 // watch keeps the witness and this process's fallbacks up to date with each other until ctx ends.
@@ -149,7 +151,7 @@ func (a *fallbacks) now(all []*fallback) time.Time {
 	if len(all) == 0 {
 		return time.Time{}
 	}
-	return all[0].own.clock()
+	return all[0].own.Clock()
 }
 
 // reachedOf returns the media whose Redis was reached since the last call.

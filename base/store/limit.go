@@ -8,16 +8,16 @@ import (
 
 	"gorm.io/gorm"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 )
 
 // LimitRow is a row of rate_limit.
 type LimitRow struct {
-	ratelimit.Rule
+	grant.Rule
 	Enabled bool
 }
 
-// RateLimits reads all rows of rate_limit, unchecked: ratelimit.Rules refuses the bad ones by name.
+// RateLimits reads all rows of rate_limit, unchecked: grant.Rules refuses the bad ones by name.
 func (s *Store) RateLimits(ctx context.Context) ([]LimitRow, error) {
 	rows, err := s.Config.Writer(ctx).Raw("SELECT id, media, endpoint, each_endpoint, scope, period_ms, calls, share, cost, costs, unit, calls_max, calendar_zone, penalty_ms, enabled FROM rate_limit ORDER BY id").Rows()
 	if err != nil {
@@ -38,10 +38,10 @@ func (s *Store) RateLimits(ctx context.Context) ([]LimitRow, error) {
 }
 
 // AddRateLimit writes a limit, or replaces the one of the same media, endpoint, scope, period and unit.
-func (s *Store) AddRateLimit(ctx context.Context, r ratelimit.Rule) error {
+func (s *Store) AddRateLimit(ctx context.Context, r grant.Rule) error {
 	share := r.Share
 	if share == 0 {
-		share = ratelimit.ShareDefault
+		share = grant.ShareDefault
 	}
 	each := 0
 	if r.Each {
@@ -52,7 +52,7 @@ func (s *Store) AddRateLimit(ctx context.Context, r ratelimit.Rule) error {
 		Columns: []string{"each_endpoint", "calls", "share", "cost", "costs", "calls_max", "calendar_zone", "penalty_ms"},
 	}
 	row := []any{
-		r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, ratelimit.UnitCalls)), each, r.Limit, share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
+		r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, grant.UnitCalls)), each, r.Limit, share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
 	}
 	err := s.edit(ctx, Editor{"adsync", "limit.put"}, "rate_limit", nil, func(tx *gorm.DB) error { return s.Config.Upsert(tx, table, [][]any{row}) })
 	if err != nil {
@@ -62,15 +62,15 @@ func (s *Store) AddRateLimit(ctx context.Context, r ratelimit.Rule) error {
 }
 
 // LearnedLimits reads what was learned of limits that are not known.
-func (s *Store) LearnedLimits(ctx context.Context) ([]ratelimit.Learned, error) {
+func (s *Store) LearnedLimits(ctx context.Context) ([]grant.Learned, error) {
 	rows, err := s.Config.Writer(ctx).Raw("SELECT media, endpoint, scope, subject, period_ms, calls, learned_at, refused, refused_at FROM rate_limit_learned").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read rate_limit_learned: %w", err)
 	}
 	defer rows.Close()
-	var all []ratelimit.Learned
+	var all []grant.Learned
 	for rows.Next() {
-		var l ratelimit.Learned
+		var l grant.Learned
 		var milliseconds int64
 		var at, refusedAt Time
 		if err := rows.Scan(&l.Media, &l.Endpoint, &l.Scope, &l.Subject, &milliseconds, &l.Limit, &at, &l.Refused, &refusedAt); err != nil {
@@ -83,7 +83,7 @@ func (s *Store) LearnedLimits(ctx context.Context) ([]ratelimit.Learned, error) 
 }
 
 // LearnLimit remembers what was learned of a limit, if nobody has remembered anything of it since before. It tells whether nobody had.
-func (s *Store) LearnLimit(ctx context.Context, before, after ratelimit.Learned) (bool, error) {
+func (s *Store) LearnLimit(ctx context.Context, before, after grant.Learned) (bool, error) {
 	args := []any{
 		after.Limit, At(after.At), after.Refused, At(after.RefusedAt),
 		after.Media, after.Endpoint, string(after.Scope), after.Subject, after.Period.Milliseconds(),

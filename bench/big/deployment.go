@@ -17,6 +17,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/service"
@@ -172,7 +173,7 @@ func (d *deployment) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	waiter := ratelimit.New(ratelimit.DefaultConfig(), d.cache, keys, d.store, ratelimit.NewRules(), reg, log)
+	waiter := ratelimit.New(ratelimit.DefaultConfig(), d.cache, keys, d.store, grant.NewRules(), reg, log)
 	server.Register(api.Routes(api.Deps{Store: d.store, Now: d.store.Data.Now, Producer: p, Registry: registry, Platforms: engine.Platforms(), Limits: waiter, Clock: at})...) //nolint:contextcheck // Likewise.
 	if err := server.Gate().Start(ctx); err != nil {
 		return err

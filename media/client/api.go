@@ -19,7 +19,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/failpoint"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/trace"
 	"adsync/media"
@@ -128,8 +128,8 @@ func unanswered(e *media.Error) bool {
 }
 
 // limited is the call as the limits see it.
-func (a *api) limited(r request, login token.Login) ratelimit.Call {
-	call := ratelimit.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID, Account: a.account.ExternalID}
+func (a *api) limited(r request, login token.Login) grant.Call {
+	call := grant.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID, Account: a.account.ExternalID}
 	if teller, ok := a.client.Platform.(media.RowsTeller); ok {
 		call.Rows = teller.Rows(r.endpoint, r.query)
 	}
@@ -268,7 +268,7 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 		return nil, err
 	}
 	if teller, ok := a.client.Platform.(media.UsageTeller); ok {
-		if err := a.client.Waiter.Used(ctx, a.limited(r, login), ratelimit.ScopeApp, teller.Usage(header)); err != nil {
+		if err := a.client.Waiter.Used(ctx, a.limited(r, login), grant.ScopeApp, teller.Usage(header)); err != nil {
 			a.client.Logger.Warn("that a limit is used up is known to this process only", "media", a.client.Platform.Name(), "endpoint", r.endpoint, "err", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/media"
 	"adsync/media/token"
 )
@@ -22,13 +23,13 @@ const TimeoutDefault = 30 * time.Second
 // Waiter waits for the limits. *ratelimit.Waiter is one.
 type Waiter interface {
 	// Wait returns when the call may be made, or a *ratelimit.WaitError when that would be after the context's deadline.
-	Wait(ctx context.Context, call ratelimit.Call) (ratelimit.Grant, error)
+	Wait(ctx context.Context, call grant.Call) (ratelimit.Grant, error)
 	// Settle tells it how many rows a call has matched.
-	Settle(call ratelimit.Call, grant ratelimit.Grant, rows int)
+	Settle(call grant.Call, grant ratelimit.Grant, rows int)
 	// Pause lets no process make such calls for so long.
-	Pause(ctx context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error
+	Pause(ctx context.Context, call grant.Call, scope grant.Scope, d time.Duration) error
 	// Used tells it how far the platform says that limits are used.
-	Used(ctx context.Context, call ratelimit.Call, scope ratelimit.Scope, usage []ratelimit.Usage) error
+	Used(ctx context.Context, call grant.Call, scope grant.Scope, usage []ratelimit.Usage) error
 }
 
 // Tokens keeps the tokens of logins. *token.Keeper is one.
@@ -86,12 +87,12 @@ func (c *Client) ForLogin(tokenID int64) media.CountingAPI {
 func (c *Client) capped(pause time.Duration) time.Duration { return min(pause, c.PauseMax) }
 
 // pause tells all processes of a limit that the platform says is used up, and returns what sends the subtask to wait.
-func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error) *media.DeferError {
+func (c *Client) pause(ctx context.Context, call grant.Call, e *media.Error) *media.DeferError {
 	const pauseMin = time.Second
 	after := c.capped(max(e.RetryAfter, pauseMin))
 	scope := e.Scope
-	if scope == "" || (scope == ratelimit.ScopeAccount && call.Account == "") {
-		scope = ratelimit.ScopeApp
+	if scope == "" || (scope == grant.ScopeAccount && call.Account == "") {
+		scope = grant.ScopeApp
 	}
 	if err := c.Waiter.Pause(ctx, call, scope, after); err != nil {
 		c.Logger.Warn("a pause is known to this process only", "media", call.Media, "endpoint", call.Endpoint, "err", err)
@@ -101,7 +102,7 @@ func (c *Client) pause(ctx context.Context, call ratelimit.Call, e *media.Error)
 
 // wait waits for the limits, and leaves the call some of the time up to the deadline: a grant that comes too late for the
 // answer would be a call wasted and an attempt charged.
-func (c *Client) wait(ctx context.Context, call ratelimit.Call) (ratelimit.Grant, error) {
+func (c *Client) wait(ctx context.Context, call grant.Call) (ratelimit.Grant, error) {
 	waitCtx := ctx
 	if left, ok := clock.Left(ctx); ok {
 		reserve := min(c.Timeout, left/4)

@@ -25,6 +25,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/media"
 	"adsync/media/client"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 type platform struct{ media.Platform }
 
 var codes = media.Codes{
-	1: {Class: media.Quota, Scope: ratelimit.ScopeAccount, RetryAfter: 90 * time.Second},
+	1: {Class: media.Quota, Scope: grant.ScopeAccount, RetryAfter: 90 * time.Second},
 	2: {Class: media.Auth, Expired: true},
 	3: {Class: media.Auth},
 	4: {Class: media.Transient, Again: true},
@@ -102,14 +103,14 @@ func (*tokens) App(_ context.Context, id string) (media.App, error) {
 }
 
 type paused struct {
-	call  ratelimit.Call
-	scope ratelimit.Scope
+	call  grant.Call
+	scope grant.Scope
 	d     time.Duration
 }
 
 type waiter struct {
 	err    error
-	waited []ratelimit.Call
+	waited []grant.Call
 	left   time.Duration // until the deadline of the last wait
 	pauses []paused
 	used   []ratelimit.Usage
@@ -118,9 +119,9 @@ type waiter struct {
 	ended  chan struct{}    // a grant has
 }
 
-func (w *waiter) Settle(_ ratelimit.Call, _ ratelimit.Grant, rows int) { w.rows = append(w.rows, rows) }
+func (w *waiter) Settle(_ grant.Call, _ ratelimit.Grant, rows int) { w.rows = append(w.rows, rows) }
 
-func (w *waiter) Wait(ctx context.Context, call ratelimit.Call) (g ratelimit.Grant, err error) {
+func (w *waiter) Wait(ctx context.Context, call grant.Call) (g ratelimit.Grant, err error) {
 	w.waited = append(w.waited, call)
 	if deadline, ok := ctx.Deadline(); ok {
 		w.left = time.Until(deadline)
@@ -131,12 +132,12 @@ func (w *waiter) Wait(ctx context.Context, call ratelimit.Call) (g ratelimit.Gra
 	return g, w.err
 }
 
-func (w *waiter) Pause(_ context.Context, call ratelimit.Call, scope ratelimit.Scope, d time.Duration) error {
+func (w *waiter) Pause(_ context.Context, call grant.Call, scope grant.Scope, d time.Duration) error {
 	w.pauses = append(w.pauses, paused{call, scope, d})
 	return nil
 }
 
-func (w *waiter) Used(_ context.Context, _ ratelimit.Call, _ ratelimit.Scope, usage []ratelimit.Usage) error {
+func (w *waiter) Used(_ context.Context, _ grant.Call, _ grant.Scope, usage []ratelimit.Usage) error {
 	w.used = append(w.used, usage...)
 	return nil
 }
@@ -228,7 +229,7 @@ func TestGet_SendsTheSignedRequestAndReturnsTheData(t *testing.T) {
 	require.JSONEq(t, `{"x":1}`, string(data))
 	require.Equal(t, 1, api.Calls())
 	require.Equal(t, account, api.Account())
-	require.Equal(t, []ratelimit.Call{{Media: "fake", Endpoint: "reports/get", App: "17", Account: "9001"}}, s.waiter.waited)
+	require.Equal(t, []grant.Call{{Media: "fake", Endpoint: "reports/get", App: "17", Account: "9001"}}, s.waiter.waited)
 	require.InDelta(t, 1, s.calls(t, "ok"), 0)
 	count, err := testutil.GatherAndCount(s.registry, "adsync_media_call_seconds")
 	require.NoError(t, err)
@@ -253,18 +254,18 @@ func TestPost_SendsJSON(t *testing.T) {
 
 func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
 	t.Parallel()
-	call := ratelimit.Call{Media: "fake", Endpoint: "x", App: "17", Account: "9001"}
+	call := grant.Call{Media: "fake", Endpoint: "x", App: "17", Account: "9001"}
 	for name, test := range map[string]struct {
 		code  int
 		login bool
 		max   time.Duration
 		want  paused
 	}{
-		"an account's limit":                 {code: 1, want: paused{call, ratelimit.ScopeAccount, 90 * time.Second}},
-		"a limit without a scope":            {code: 6, want: paused{call, ratelimit.ScopeApp, time.Second}},
-		"a pause is capped":                  {code: 1, max: 5 * time.Second, want: paused{call, ratelimit.ScopeAccount, 5 * time.Second}},
-		"a cap is below the shortest pause":  {code: 6, max: 500 * time.Millisecond, want: paused{call, ratelimit.ScopeApp, 500 * time.Millisecond}},
-		"an account's limit, for no account": {code: 1, login: true, want: paused{ratelimit.Call{Media: "fake", Endpoint: "x", App: "17"}, ratelimit.ScopeApp, 90 * time.Second}},
+		"an account's limit":                 {code: 1, want: paused{call, grant.ScopeAccount, 90 * time.Second}},
+		"a limit without a scope":            {code: 6, want: paused{call, grant.ScopeApp, time.Second}},
+		"a pause is capped":                  {code: 1, max: 5 * time.Second, want: paused{call, grant.ScopeAccount, 5 * time.Second}},
+		"a cap is below the shortest pause":  {code: 6, max: 500 * time.Millisecond, want: paused{call, grant.ScopeApp, 500 * time.Millisecond}},
+		"an account's limit, for no account": {code: 1, login: true, want: paused{grant.Call{Media: "fake", Endpoint: "x", App: "17"}, grant.ScopeApp, 90 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -565,15 +566,15 @@ func TestGet_IsSafeForManyAtOnce(t *testing.T) {
 
 type noWait struct{}
 
-func (noWait) Wait(context.Context, ratelimit.Call) (g ratelimit.Grant, err error) { return g, nil }
+func (noWait) Wait(context.Context, grant.Call) (g ratelimit.Grant, err error) { return g, nil }
 
-func (noWait) Settle(ratelimit.Call, ratelimit.Grant, int) {}
+func (noWait) Settle(grant.Call, ratelimit.Grant, int) {}
 
-func (noWait) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
+func (noWait) Pause(context.Context, grant.Call, grant.Scope, time.Duration) error {
 	return nil
 }
 
-func (noWait) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
+func (noWait) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage) error {
 	return nil
 }
 

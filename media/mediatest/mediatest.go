@@ -20,6 +20,7 @@ import (
 	"adsync/base/fund"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/media"
 	"adsync/media/client"
@@ -269,18 +270,18 @@ func (k *tokens) Refused(int64, int64, *media.Error) { k.refused.Add(1) }
 func (k *tokens) App(context.Context, string) (media.App, error) { return k.h.server.App, nil }
 
 // waiter grants at once and remembers the pauses.
-type waiter struct{ pauses []ratelimit.Call }
+type waiter struct{ pauses []grant.Call }
 
-func (*waiter) Wait(context.Context, ratelimit.Call) (g ratelimit.Grant, err error) { return g, nil }
+func (*waiter) Wait(context.Context, grant.Call) (g ratelimit.Grant, err error) { return g, nil }
 
-func (*waiter) Settle(ratelimit.Call, ratelimit.Grant, int) {}
+func (*waiter) Settle(grant.Call, ratelimit.Grant, int) {}
 
-func (w *waiter) Pause(_ context.Context, call ratelimit.Call, _ ratelimit.Scope, _ time.Duration) error {
+func (w *waiter) Pause(_ context.Context, call grant.Call, _ grant.Scope, _ time.Duration) error {
 	w.pauses = append(w.pauses, call)
 	return nil
 }
 
-func (*waiter) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
+func (*waiter) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage) error {
 	return nil
 }
 

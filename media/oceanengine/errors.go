@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/media"
 )
 
@@ -29,9 +29,9 @@ var codes = media.Codes{
 
 	// Limits: sliding windows of a second, so a moment is enough to wait, unless a header says more. The platform's own
 	// limit is one of the endpoint; its other endpoints go on.
-	40100: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 3 * time.Second},
-	40110: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 2 * time.Second},
-	40130: {Class: media.Quota, Scope: ratelimit.ScopeAccount, RetryAfter: 30 * time.Second}, // "not at once": it hits idle accounts
+	40100: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 3 * time.Second},
+	40110: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 2 * time.Second},
+	40130: {Class: media.Quota, Scope: grant.ScopeAccount, RetryAfter: 30 * time.Second}, // "not at once": it hits idle accounts
 
 	// Requests that are wrong.
 	40000: {Class: media.Bug}, // bad or missing parameter, id of another kind

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/media"
 )
 
@@ -49,10 +49,10 @@ func (Platform) BaseURL() string { return "https://api.oceanengine.com/open_api"
 // Limits implements media.Platform. The platform counts per endpoint in sliding seconds: an app's calls by a number that
 // it tells on the app's console page, an advertiser's by one that it does not tell. These are for an app of the lowest level,
 // and rows replace them.
-func (Platform) Limits() []ratelimit.Rule {
-	return []ratelimit.Rule{
-		{Media: Name, Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Second, Limit: 20},
-		{Media: Name, Endpoint: "*", Each: true, Scope: ratelimit.ScopeAccount, Period: time.Second, Limit: 10},
+func (Platform) Limits() []grant.Rule {
+	return []grant.Rule{
+		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
+		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Second, Limit: 10},
 	}
 }
 

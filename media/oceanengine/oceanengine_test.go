@@ -19,7 +19,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media"
@@ -90,11 +90,11 @@ func TestDecode_ClassifiesTheCodes(t *testing.T) {
 	for code, want := range map[int]media.Error{
 		40000: {Class: media.Bug},
 		40002: {Class: media.Invalid, Parks: media.Revoked},
-		40100: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 3 * time.Second},
+		40100: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 3 * time.Second},
 		40102: {Class: media.Auth, Expired: true},
 		40107: {Class: media.Auth},
-		40110: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 2 * time.Second},
-		40130: {Class: media.Quota, Scope: ratelimit.ScopeAccount, RetryAfter: 30 * time.Second},
+		40110: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 2 * time.Second},
+		40130: {Class: media.Quota, Scope: grant.ScopeAccount, RetryAfter: 30 * time.Second},
 		50000: {Class: media.Transient},
 		49999: {Class: media.Transient}, // not in the table
 	} {

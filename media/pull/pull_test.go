@@ -19,6 +19,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -57,7 +58,7 @@ func (f *fakePlatform) next(what string) (media.Page, error) {
 
 func (f *fakePlatform) Name() string                                             { return "fake" }
 func (f *fakePlatform) BaseURL() string                                          { return "http://fake.invalid" }
-func (f *fakePlatform) Limits() []ratelimit.Rule                                 { return nil }
+func (f *fakePlatform) Limits() []grant.Rule                                     { return nil }
 func (f *fakePlatform) Sign(*http.Request, string, time.Time)                    {}
 func (f *fakePlatform) Decode(int, http.Header, []byte) (json.RawMessage, error) { return nil, nil }
 
@@ -219,8 +220,8 @@ func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 			now, err := b.store.Data.Now(ctx)
 			return err == nil && now.UnixMicro() > other+100_000
 		}, time.Minute, time.Millisecond)
-		waiter := ratelimit.NewLocal(time.Second, ratelimit.NewRules(), prometheus.NewRegistry())
-		_, err = waiter.Wait(ctx, ratelimit.Call{Media: "fake", Endpoint: "x"})
+		waiter := ratelimit.NewLocal(time.Second, grant.NewRules(), prometheus.NewRegistry())
+		_, err = waiter.Wait(ctx, grant.Call{Media: "fake", Endpoint: "x"})
 		require.NoError(t, err)
 	}
 	_, err := b.run(t, "fake.report_daily", string(d), levelAccount)

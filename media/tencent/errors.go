@@ -3,7 +3,7 @@ package tencent
 import (
 	"time"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/media"
 )
 
@@ -41,11 +41,11 @@ var codes = func() media.Codes {
 
 		// Limits, all of an app at an endpoint. The page "How to send requests" (如何发起请求) says to stop for five minutes
 		// after the one per minute.
-		11008: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Minute},
-		11016: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Second},     // per second
-		11017: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 5 * time.Minute}, // per minute
-		11018: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Hour},       // per day; an hour, lest a wrong answer cost a day
-		11019: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Minute},
+		11008: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Minute},
+		11016: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Second},     // per second
+		11017: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 5 * time.Minute}, // per minute
+		11018: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Hour},       // per day; an hour, lest a wrong answer cost a day
+		11019: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Minute},
 
 		// Requests that mend themselves.
 		12100: {Class: media.Transient, Again: true}, // nonce used before

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/media"
 )
 
@@ -43,11 +43,11 @@ func (Platform) BaseURL() string { return "https://api.e.qq.com/v3.0" }
 // Limits implements media.Platform. The platform counts the calls of an app to each endpoint per minute, and tells the
 // number only on the app's own console page: these are for an app of the lowest level, and rows replace them. The rows that calls of reports
 // match are documented; see Rows.
-func (Platform) Limits() []ratelimit.Rule {
-	return []ratelimit.Rule{
-		{Media: Name, Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Second, Limit: 20},
-		{Media: Name, Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600},
-		{Media: Name, Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: ratelimit.UnitRows},
+func (Platform) Limits() []grant.Rule {
+	return []grant.Rule{
+		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
+		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600},
+		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows},
 	}
 }
 

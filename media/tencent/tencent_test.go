@@ -16,6 +16,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media"
@@ -81,8 +82,8 @@ func TestDecode_ClassifiesTheReturnCodes(t *testing.T) {
 		11000: {Class: media.Auth, Expired: true},
 		11002: {Class: media.Auth, Expired: true},
 		11012: {Class: media.Auth},
-		11016: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: time.Second},
-		11017: {Class: media.Quota, Scope: ratelimit.ScopeApp, RetryAfter: 5 * time.Minute},
+		11016: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Second},
+		11017: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 5 * time.Minute},
 		12101: {Class: media.Transient, Again: true},
 		12009: {Class: media.Bug},
 		12201: {Class: media.Invalid, Parks: media.Revoked},

@@ -21,6 +21,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/loglevel"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/redis/redistest"
 	"adsync/base/roster"
 	"adsync/base/secret"
@@ -89,7 +90,7 @@ type bench struct {
 	store    *store.Store
 	producer *fakeProducer
 	server   *httpapi.Server
-	rules    *ratelimit.Rules
+	rules    *grant.Rules
 	waiter   *ratelimit.Waiter
 	// Of a bench over a true producer.
 	topics  *memoryBroker
@@ -118,7 +119,7 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	var err error
 	b.server, err = httpapi.New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
 	require.NoError(b.t, err)
-	b.rules = ratelimit.NewRules()
+	b.rules = grant.NewRules()
 	client, keys := redistest.New(b.t)
 	b.redis, b.roster = client, roster.New(client, keys)
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))

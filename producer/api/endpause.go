@@ -7,7 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
@@ -59,7 +59,7 @@ func restOf(l *store.RestingLogin) pointJSON {
 
 // chosenPauses are what an order ends.
 type chosenPauses struct {
-	pauses []ratelimit.PauseState
+	pauses []grant.PauseState
 	rests  []store.RestingLogin
 	points []pointJSON // all of these
 	waits  []string    // the platforms of which subtasks that wait come due

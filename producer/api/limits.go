@@ -10,15 +10,16 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/task"
 )
 
 // Limits tells how the call limits stand.
 type Limits interface {
-	State(ctx context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error)
+	State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error)
 	// EndPause ends a pause in all processes.
-	EndPause(ctx context.Context, p ratelimit.PauseState) error
+	EndPause(ctx context.Context, p grant.PauseState) error
 }
 
 var _ Limits = (*ratelimit.Waiter)(nil)
@@ -110,13 +111,13 @@ func (a *limitRoutes) listLimits(c *gin.Context, q *httpapi.Query) (any, error) 
 	return gin.H{"limits": limits, "pauses": points}, nil
 }
 
-func pauseOf(s ratelimit.PauseState) pointJSON {
+func pauseOf(s grant.PauseState) pointJSON {
 	return pointJSON{Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, PausedUntil: s.Until, Times: s.Times}
 }
 
-func limitOf(s ratelimit.LimitState) limitJSON {
+func limitOf(s grant.LimitState) limitJSON {
 	l := limitJSON{
-		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, ratelimit.UnitCalls)), Calls: s.Limit, CallsMax: s.LimitMax, Period: s.Period.String(), Share: s.Share, Part: s.Part,
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, grant.UnitCalls)), Calls: s.Limit, CallsMax: s.LimitMax, Period: s.Period.String(), Share: s.Share, Part: s.Part,
 		Window: s.Window, Ahead: s.Ahead, Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: s.LastMinute, LastHour: s.LastHour,
 		AskedAt: s.AskedAt, Lanes: []laneJSON{},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/task"
 )
@@ -20,18 +21,18 @@ import (
 func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.NoError(t, b.rules.Set([]ratelimit.Rule{
-		{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600, LimitMax: 900, Share: 0.5},
-		{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: ratelimit.UnitRows},
-		{Media: "tencent", Endpoint: "*", Each: true, Scope: ratelimit.ScopeAccount, Period: time.Minute, Limit: 600},
-		{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopePlatform, Period: 24 * time.Hour, Limit: 100_000},
+	require.NoError(t, b.rules.Set([]grant.Rule{
+		{Media: "tencent", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600, LimitMax: 900, Share: 0.5},
+		{Media: "tencent", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows},
+		{Media: "tencent", Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Minute, Limit: 600},
+		{Media: "tencent", Endpoint: "*", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 100_000},
 	}))
-	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1{:}", Account: "9", Rows: "of ads"}
+	call := grant.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1{:}", Account: "9", Rows: "of ads"}
 	for range 3 {
 		_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call)
 		require.NoError(t, err)
 	}
-	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
 
 	var got struct {
 		Limits []struct {
@@ -79,7 +80,7 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.NoError(t, b.rules.Set([]ratelimit.Rule{{Media: "tencent", Endpoint: "*", Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600}}))
+	require.NoError(t, b.rules.Set([]grant.Rule{{Media: "tencent", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 600}}))
 	runID := task.NewRunID(now)
 	b.addRun(store.Run{
 		ID: runID, TaskID: 1, TaskName: "tencent.report_daily.account", Media: "tencent", Kind: store.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
@@ -101,7 +102,7 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 		decode(t, b.get("/api/v1/subtasks/"+id(runID)+"/"+account+"/wait?part=d"), &w)
 		return w
 	}
-	call := ratelimit.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1"}
+	call := grant.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1"}
 	_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call) // What it claims is told for three seconds.
 	require.NoError(t, err)
 	w := of("7")
@@ -137,8 +138,8 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 func TestLimits_APauseIsEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	call := ratelimit.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
-	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+	call := grant.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
 	const path = "/api/v1/limits/end-pause"
 	paused := func() (n int) {
 		_, pauses, err := b.waiter.State(t.Context(), "tencent")
@@ -236,8 +237,8 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 	require.Empty(t, dueNow())
 	require.Empty(t, b.auditText())
 
-	call := ratelimit.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
-	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+	call := grant.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
 	require.Contains(t, b.post(path, `{"media": "tencent", "subject": "17"}`).Body.String(), `"subtasks":1`)
 	require.Equal(t, []int{1}, dueNow(), "what failed has nothing to do with the app's limit")
 	require.Contains(t, b.post(path, `{"media": "tencent"}`).Body.String(), `"subtasks":1`)
@@ -282,8 +283,8 @@ func (readOnly) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 func TestLimits_APauseThatDoesNotEndIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	call := ratelimit.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
-	require.NoError(t, b.waiter.Pause(t.Context(), call, ratelimit.ScopeApp, time.Hour))
+	call := grant.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
 	b.redis.AddHook(readOnly{})
 	w := b.post("/api/v1/limits/end-pause", `{"media": "tencent"}`)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, w.Body.String())

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 )
 
 // A rest of a login's refresh is ended as a pause of this endpoint, for this scope.
@@ -68,7 +68,7 @@ func (l *look) attendPauses() {
 func (l *look) behind(p Pause) (ids []int64) {
 	for _, a := range l.pulled[p.Media] {
 		subject := a.AppID
-		if p.Scope == string(ratelimit.ScopeAccount) {
+		if p.Scope == string(grant.ScopeAccount) {
 			subject = a.ExternalID
 		}
 		if p.Subject == "" || p.Subject == subject {

@@ -11,7 +11,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/roster"
 	"adsync/base/schedule"
 	"adsync/base/store"
@@ -22,7 +22,7 @@ import (
 
 // Limits tells how the call limits stand.
 type Limits interface {
-	State(ctx context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error)
+	State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error)
 }
 
 // Consumers tells which consumers live, and what is slow for them.
@@ -187,10 +187,10 @@ func (l *look) readLimits(ctx context.Context) {
 	l.o.Limits = l.o.Limits[:min(len(l.o.Limits), limitsShown)]
 }
 
-func limitOf(s *ratelimit.LimitState) Limit {
+func limitOf(s *grant.LimitState) Limit {
 	allowed := float64(s.Limit) * s.Share * s.Part
 	limit := Limit{
-		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, ratelimit.UnitCalls)),
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, grant.UnitCalls)),
 		Allowed: int(allowed), Period: s.Period.String(), Window: s.Window, Ahead: s.Ahead, Full: float64(s.Window) / max(1, allowed), Minute: s.LastMinute, Tight: s.Part < 1,
 	}
 	for _, lane := range s.Lanes {

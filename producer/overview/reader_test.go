@@ -12,7 +12,7 @@ import (
 	"adsync/base/config"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -23,12 +23,12 @@ import (
 
 // limits tells what it holds.
 type limits struct {
-	states []ratelimit.LimitState
-	pauses []ratelimit.PauseState
+	states []grant.LimitState
+	pauses []grant.PauseState
 	err    error
 }
 
-func (l limits) State(_ context.Context, media string) ([]ratelimit.LimitState, []ratelimit.PauseState, error) {
+func (l limits) State(_ context.Context, media string) ([]grant.LimitState, []grant.PauseState, error) {
 	if media != "tencent" {
 		return nil, nil, l.err
 	}
@@ -163,11 +163,11 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 	}
 	until := overviewtest.Now.Add(time.Minute)
 	options.Limits = limits{
-		states: []ratelimit.LimitState{
-			{Key: ratelimit.Key{Media: "tencent", Endpoint: "free", Period: time.Minute, Limit: 100, Share: 1}, Part: 1, Window: 5},
-			{Key: ratelimit.Key{Media: "tencent", Endpoint: "full", Scope: "app", Subject: "1", Period: time.Minute, Limit: 100, Share: 0.5}, Part: 1, Window: 48, Lanes: []ratelimit.LaneState{{Wanted: 3}, {Wanted: 4}}},
+		states: []grant.LimitState{
+			{Key: grant.Key{Media: "tencent", Endpoint: "free", Period: time.Minute, Limit: 100, Share: 1}, Part: 1, Window: 5},
+			{Key: grant.Key{Media: "tencent", Endpoint: "full", Scope: "app", Subject: "1", Period: time.Minute, Limit: 100, Share: 0.5}, Part: 1, Window: 48, Lanes: []grant.LaneState{{Wanted: 3}, {Wanted: 4}}},
 		},
-		pauses: []ratelimit.PauseState{{Media: "tencent", Endpoint: "full", Until: until, Times: 4}, {Media: "tencent", Endpoint: "over", Times: 1}},
+		pauses: []grant.PauseState{{Media: "tencent", Endpoint: "full", Until: until, Times: 4}, {Media: "tencent", Endpoint: "over", Times: 1}},
 	}
 	options.Checks = func(context.Context) []httpapi.FailedCheck {
 		return []httpapi.FailedCheck{{Name: "kafka", Reason: "no route to host"}}
@@ -203,11 +203,11 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindAPause(t *testing.T) {
 		" WHERE a.media = 'tencent' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id LIMIT 1").Scan(&of).Error)
 	options := options(s)
 	until := overviewtest.Now.Add(time.Minute)
-	options.Limits = limits{pauses: []ratelimit.PauseState{
+	options.Limits = limits{pauses: []grant.PauseState{
 		{Media: "tencent", Endpoint: "all", Until: until, Times: 1},
-		{Media: "tencent", Endpoint: "app", Scope: ratelimit.ScopeApp, Subject: of.AppID, Until: until, Times: 1},
-		{Media: "tencent", Endpoint: "other_app", Scope: ratelimit.ScopeApp, Subject: of.AppID + "0", Until: until, Times: 1},
-		{Media: "tencent", Endpoint: "account", Scope: ratelimit.ScopeAccount, Subject: of.ExternalID, Until: until, Times: 1},
+		{Media: "tencent", Endpoint: "app", Scope: grant.ScopeApp, Subject: of.AppID, Until: until, Times: 1},
+		{Media: "tencent", Endpoint: "other_app", Scope: grant.ScopeApp, Subject: of.AppID + "0", Until: until, Times: 1},
+		{Media: "tencent", Endpoint: "account", Scope: grant.ScopeAccount, Subject: of.ExternalID, Until: until, Times: 1},
 	}}
 	o := overview.NewReader(options).Read(t.Context())
 	accounts, money := map[string]int{}, map[string]bool{}

@@ -13,7 +13,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/fund"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/mediatest"
@@ -40,7 +40,7 @@ func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
 	t.Helper()
 	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, USD: 1, Start: now}, platform.Name(), nil)(t)
 	a := &abroad{t: t, platform: platform, server: server, process: start(t, platform, server), now: now}
-	require.NoError(t, a.process.rules.Set([]ratelimit.Rule{}))
+	require.NoError(t, a.process.rules.Set([]grant.Rule{}))
 	require.NoError(t, a.process.anyCall(t, platform)) // The client learns the platform's time from its answers.
 	a.account = oneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: a.process.login, Zone: pacific, Currency: "USD"}
 	a.handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{

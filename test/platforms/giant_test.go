@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/pull"
@@ -31,7 +31,7 @@ func TestTencent_AGiantsDaysArePulledWhole(t *testing.T) {
 	platform := tencent.New()
 	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, Giant: 20_000}, tencent.Name, nil)(t)
 	p := start(t, platform, server)
-	require.NoError(t, p.rules.Set([]ratelimit.Rule{})) // the world has none either
+	require.NoError(t, p.rules.Set([]grant.Rule{})) // the world has none either
 	giant := oneAccount{ID: 1, Media: tencent.Name, ExternalID: server.Accounts[0], TokenID: p.login, Zone: zone, Currency: "CNY"}
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{
 		Store: p.store, Accounts: giant, Caller: p.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),

@@ -14,6 +14,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
@@ -35,7 +36,7 @@ type process struct {
 	keeper *token.Keeper
 	client *client.Client
 	login  int64
-	rules  *ratelimit.Rules
+	rules  *grant.Rules
 }
 
 // worldClock is the platform's time, which the simulated world makes stand still.
@@ -49,7 +50,7 @@ var _ clock.Clock = worldClock{}
 
 func start(t *testing.T, platform media.Platform, server *mediatest.Server) process {
 	t.Helper()
-	p := process{server: server, store: storetest.New(t), rules: ratelimit.NewRules()}
+	p := process{server: server, store: storetest.New(t), rules: grant.NewRules()}
 	require.NoError(t, p.store.EnsureRawTables(t.Context(), media.Tables(platform)))
 	require.NoError(t, p.rules.Set(platform.Limits()))
 	box, err := secret.NewBox(secret.NewKey("k"))
@@ -186,7 +187,7 @@ func TestOceanEngine_ALoginsContainersAreExpanded(t *testing.T) {
 		of := *server
 		of.Access, of.Refresh = secret.NewText(l.Access), secret.NewText(l.Refresh)
 		p := start(t, platform, &of)
-		require.NoError(t, p.rules.Set([]ratelimit.Rule{})) // the world has none either
+		require.NoError(t, p.rules.Set([]grant.Rule{})) // the world has none either
 		o := account.Options{Platform: platform, Caller: p.client, Store: p.store, Logger: slog.New(slog.DiscardHandler)}
 		listed, err := o.List(t.Context(), p.client.ForLogin(p.login), p.login)
 		require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
@@ -36,7 +36,7 @@ func newPromotions(t *testing.T) *promotions {
 	address, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	p := start(t, platform, server)
-	require.NoError(t, p.rules.Set([]ratelimit.Rule{}))
+	require.NoError(t, p.rules.Set([]grant.Rule{}))
 	account := oneAccount{ID: 1, Media: oceanengine.Name, ExternalID: server.Accounts[0], TokenID: p.login, Zone: zone, Currency: "CNY"}
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{
 		Store: p.store, Accounts: account, Caller: p.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),

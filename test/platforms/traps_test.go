@@ -18,6 +18,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/engine"
@@ -42,15 +43,15 @@ type trapped struct {
 // unlimited never waits: what the platform refuses is asked for again at once.
 type unlimited struct{}
 
-func (unlimited) Wait(context.Context, ratelimit.Call) (g ratelimit.Grant, err error) { return g, nil }
+func (unlimited) Wait(context.Context, grant.Call) (g ratelimit.Grant, err error) { return g, nil }
 
-func (unlimited) Settle(ratelimit.Call, ratelimit.Grant, int) {}
+func (unlimited) Settle(grant.Call, ratelimit.Grant, int) {}
 
-func (unlimited) Pause(context.Context, ratelimit.Call, ratelimit.Scope, time.Duration) error {
+func (unlimited) Pause(context.Context, grant.Call, grant.Scope, time.Duration) error {
 	return nil
 }
 
-func (unlimited) Used(context.Context, ratelimit.Call, ratelimit.Scope, []ratelimit.Usage) error {
+func (unlimited) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage) error {
 	return nil
 }
 

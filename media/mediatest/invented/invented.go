@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/wire"
@@ -53,10 +53,10 @@ func (p Platform) Name() string {
 func (p Platform) BaseURL() string { return "https://api." + p.Name() + ".example/v1" }
 
 // Limits implements media.Platform.
-func (p Platform) Limits() []ratelimit.Rule {
-	return []ratelimit.Rule{
-		{Media: p.Name(), Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Second, Limit: 20},
-		{Media: p.Name(), Endpoint: "*", Each: true, Scope: ratelimit.ScopeApp, Period: time.Minute, Limit: 600},
+func (p Platform) Limits() []grant.Rule {
+	return []grant.Rule{
+		{Media: p.Name(), Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
+		{Media: p.Name(), Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600},
 	}
 }
 
@@ -71,7 +71,7 @@ var codes = media.Codes{
 	41:           {Class: media.Auth, Expired: true},
 	42:           {Class: media.Auth},
 	43:           {Class: media.Invalid},
-	44:           {Class: media.Quota, Scope: ratelimit.ScopeApp},
+	44:           {Class: media.Quota, Scope: grant.ScopeApp},
 	45:           {Class: media.Invalid, Parks: media.Frozen},
 	46:           {Class: media.Invalid, Parks: media.Revoked},
 	50:           {Class: media.Transient},

@@ -234,9 +234,9 @@ var All = []Mutant{
 	{
 		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself", Overruns: true,
 		Edits: []patch.Edit{{
-			File:    "base/ratelimit/redis.go",
-			Find:    "func (r *shared) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }\n",
-			Replace: "func (r *shared) name(k Key, kind string) string { return r.keys.Of(k.Media, append(k.parts(kind), process)...) }\n\nvar process = clock.Mark().Format(time.RFC3339Nano)\n",
+			File:    "base/ratelimit/grant/redis.go",
+			Find:    "func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }\n",
+			Replace: "func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, append(k.parts(kind), process)...) }\n\nvar process = clock.Mark().Format(time.RFC3339Nano)\n",
 		}},
 		Scenarios: []string{"consumer-killed", "rebalance-storm"},
 	},

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"cmp"
@@ -58,7 +58,7 @@ type PauseState struct {
 // indexKept is how long a limit is known that nobody asks for.
 const indexKept = 24 * time.Hour
 
-func (r *shared) state(ctx context.Context, media string, rules *Rules) ([]LimitState, []PauseState, error) {
+func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitState, []PauseState, error) {
 	now, err := redis.TimeOf(ctx, r.client, r.keys.Of(media, "index"))
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +92,7 @@ func (r *shared) state(ctx context.Context, media string, rules *Rules) ([]Limit
 		if err != nil {
 			return nil, nil, err
 		}
-		s.LimitMax, s.AskedAt, s.Part = most, asked, tightened(tight[key.any()], now)
+		s.LimitMax, s.AskedAt, s.Part = most, asked, Tightened(tight[key.AnyWindow()], now)
 		limits = append(limits, s)
 	}
 	slices.SortFunc(limits, func(a, b LimitState) int {
@@ -102,7 +102,7 @@ func (r *shared) state(ctx context.Context, media string, rules *Rules) ([]Limit
 }
 
 // keyOf is the limit whose grants have a name. Its number is not in it.
-func (r *shared) keyOf(media, name string) (Key, bool) {
+func (r *Redis) keyOf(media, name string) (Key, bool) {
 	rest, ok := strings.CutPrefix(name, r.keys.Of(media, "granted")+":")
 	parts := strings.Split(rest, ":")
 	if !ok || len(parts) != 4 {
@@ -119,7 +119,7 @@ func (r *shared) keyOf(media, name string) (Key, bool) {
 	return k, k.readPeriod(period)
 }
 
-func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitState, error) {
+func (r *Redis) limitState(ctx context.Context, k Key, now time.Time) (LimitState, error) {
 	s := LimitState{Key: k}
 	since := strconv.FormatInt(now.Add(-k.Period).UnixMicro(), 10)
 	var window, ahead *goredis.IntCmd
@@ -142,7 +142,7 @@ func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitSta
 	switch {
 	case ready != nil:
 		until, _ := ready.Int64() // None is 0.
-		used := int(max(0, until-now.UnixMicro()) / limitOf(k, r.spread, 1).every)
+		used := int(max(0, until-now.UnixMicro()) / limitOf(k, r.spread, 1).Every)
 		s.Window = min(used, int(float64(k.Limit)*k.Share))
 		s.Ahead = used - s.Window
 	case window != nil:
@@ -170,8 +170,8 @@ func (r *shared) limitState(ctx context.Context, k Key, now time.Time) (LimitSta
 }
 
 // laneStates reads what ask.lua keeps of claims.
-func laneStates(claims map[string]string, l limit, now int64) ([]LaneState, error) {
-	b := &book{claims: map[claimant]*claim{}}
+func laneStates(claims map[string]string, l Limit, now int64) ([]LaneState, error) {
+	b := &Book{claims: map[claimant]*claim{}}
 	lanes := map[int]*LaneState{}
 	processes := map[int]map[string]bool{}
 	for name, text := range claims {
@@ -205,8 +205,8 @@ func laneStates(claims map[string]string, l limit, now int64) ([]LaneState, erro
 		processes[who.importance][who.process] = true
 	}
 	for who := range b.claims {
-		if l.every > 0 {
-			lanes[who.importance].PerSecond += b.share(who, 1e6/float64(l.every)*horizonTime.Seconds()) / horizonTime.Seconds()
+		if l.Every > 0 {
+			lanes[who.importance].PerSecond += b.share(who, 1e6/float64(l.Every)*HorizonTime.Seconds()) / HorizonTime.Seconds()
 		}
 	}
 	all := slices.SortedFunc(maps.Keys(lanes), func(a, b int) int { return b - a })
@@ -219,7 +219,7 @@ func laneStates(claims map[string]string, l limit, now int64) ([]LaneState, erro
 }
 
 // pauseStates reads the pauses, and until when limits are tightened.
-func (r *shared) pauseStates(ctx context.Context, media string, now time.Time) (all []PauseState, tight map[Key]time.Time, err error) {
+func (r *Redis) pauseStates(ctx context.Context, media string, now time.Time) (all []PauseState, tight map[Key]time.Time, err error) {
 	ends, err := r.client.HGetAll(ctx, r.keys.Of(media, "pauses")).Result()
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"bytes"
@@ -33,33 +33,33 @@ func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 		run++
 		now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 		s := drawScene(rt)
-		r := newShared(client, redis.NewKeys(fmt.Sprint("run", run)), s.spread, quiet)
+		r := NewRedis(client, redis.NewKeys(fmt.Sprint("run", run)), s.spread, quiet)
 		p := newPlan()
-		p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
+		p.From, p.asked = now.UnixMicro()+Horizon, now.UnixMicro()
 		m.SetTime(now)
-		_, err := r.ask(context.Background(), "m", ask{})
+		_, err := r.Ask(context.Background(), "m", Ask{})
 		require.NoError(rt, err)
 		for range rapid.IntRange(1, 12).Draw(rt, "asks") {
-			now = now.Add(microseconds(step(rt)))
+			now = now.Add(Microseconds(step(rt)))
 			m.SetTime(now)
 			if rapid.IntRange(0, 9).Draw(rt, "edit") == 0 {
 				s.all.Limit = rapid.IntRange(s.all.Cost, 90).Draw(rt, "edited")
 			}
 			a := s.drawAsk(rt)
 			s.drawTold(rt, &a)
-			want := p.answer(now.UnixMicro(), a)
+			want := p.Answer(now.UnixMicro(), a)
 			s.granted = nil
 			for i, g := range want {
 				s.note(a, i, g, now.UnixMicro())
 			}
-			got, err := r.ask(context.Background(), "m", a)
+			got, err := r.Ask(context.Background(), "m", a)
 			require.NoError(rt, err)
-			require.Len(rt, got.wants, len(want))
+			require.Len(rt, got.Wants, len(want))
 			for i := range want {
-				require.InDelta(rt, want[i].rate, got.wants[i].rate, 0.002)
-				require.Equal(rt, want[i].rate > 0, got.wants[i].rate > 0, "no share is not the same as no limit")
-				want[i].rate, got.wants[i].rate = 0, 0
-				require.Equal(rt, want[i], got.wants[i], "want %d of %d", i, len(want))
+				require.InDelta(rt, want[i].Rate, got.Wants[i].Rate, 0.002)
+				require.Equal(rt, want[i].Rate > 0, got.Wants[i].Rate > 0, "no share is not the same as no limit")
+				want[i].Rate, got.Wants[i].Rate = 0, 0
+				require.Equal(rt, want[i], got.Wants[i], "want %d of %d", i, len(want))
 			}
 		}
 	})
@@ -72,10 +72,10 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: m.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	r, p := newShared(client, redis.NewKeys("step"), testSpread, quiet), newPlan()
-	p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
+	r, p := NewRedis(client, redis.NewKeys("step"), testSpread, quiet), newPlan()
+	p.From, p.asked = now.UnixMicro()+Horizon, now.UnixMicro()
 	m.SetTime(now)
-	_, err := r.ask(t.Context(), "m", ask{})
+	_, err := r.Ask(t.Context(), "m", Ask{})
 	require.NoError(t, err)
 	k := Key{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 20, Share: 1} // every 505 ms
 	for _, tt := range []struct {
@@ -89,32 +89,32 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	} {
 		now = now.Add(tt.later)
 		m.SetTime(now)
-		w := want{importance: usual, group: "g", demand: 2, common: []int{0}, costs: []int{1}, calls: make([]wanted, tt.calls)}
-		w.expected = expected{calls: 2 - tt.calls, after: 5_000, every: 200_000}
+		w := Want{Importance: usual, Group: "g", Demand: 2, Common: []int{0}, Costs: []int{1}, Calls: make([]Wanted, tt.calls)}
+		w.Expected = Expected{Calls: 2 - tt.calls, After: 5_000, Every: 200_000}
 		if tt.later > time.Second {
-			w.expected.after = 13_000
+			w.Expected.After = 13_000
 		}
-		a := ask{process: "p", limits: []limit{limitOf(k, testSpread, 1)}, wants: []want{w}}
-		planned := p.answer(now.UnixMicro(), a)
-		got, err := r.ask(t.Context(), "m", a)
+		a := Ask{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)}, Wants: []Want{w}}
+		planned := p.Answer(now.UnixMicro(), a)
+		got, err := r.Ask(t.Context(), "m", a)
 		require.NoError(t, err)
-		require.Equal(t, planned[0].starts, got.wants[0].starts)
+		require.Equal(t, planned[0].Starts, got.Wants[0].Starts)
 		var starts []int64
-		for _, s := range got.wants[0].starts {
-			starts = append(starts, s.at)
+		for _, s := range got.Wants[0].Starts {
+			starts = append(starts, s.At)
 		}
 		require.Equal(t, tt.starts, starts)
 	}
 }
 
 // ledgers returns so many ledgers on one Redis that has lost nothing of late.
-func ledgers(t *testing.T, n int) (all []*shared, client goredis.UniversalClient, keys redis.Keys) {
+func ledgers(t *testing.T, n int) (all []*Redis, client goredis.UniversalClient, keys redis.Keys) {
 	t.Helper()
 	client, keys = redistest.New(t)
 	require.NoError(t, client.Set(t.Context(), keys.Of("m", "from"), 1, 0).Err())
 	require.NoError(t, client.HSet(t.Context(), keys.Of("m", "last"), "", "").Err())
 	for range n {
-		all = append(all, newShared(client, keys, testSpread, quiet))
+		all = append(all, NewRedis(client, keys, testSpread, quiet))
 	}
 	return all, client, keys
 }
@@ -130,10 +130,10 @@ func TestShared_ManyProcessesShareOneBook(t *testing.T) {
 		wg.Go(func() {
 			for range 5 {
 				a := some(20, k)
-				a.process = fmt.Sprint(p)
-				got, err := r.ask(t.Context(), "m", a)
+				a.Process = fmt.Sprint(p)
+				got, err := r.Ask(t.Context(), "m", a)
 				if assert.NoError(t, err) {
-					granted.Add(int64(len(got.wants[0].starts)))
+					granted.Add(int64(len(got.Wants[0].Starts)))
 				}
 			}
 		})
@@ -145,7 +145,7 @@ func TestShared_ManyProcessesShareOneBook(t *testing.T) {
 	var last int64
 	for _, m := range moments {
 		at := int64(m.Score)
-		require.GreaterOrEqual(t, at-last, paceOf(k, testSpread, 1).every)
+		require.GreaterOrEqual(t, at-last, PaceOf(k, testSpread, 1).Every)
 		last = at
 	}
 }
@@ -155,18 +155,18 @@ func TestShared_APauseIsToldToAllAndNeverShortened(t *testing.T) {
 	all, _, _ := ledgers(t, 2)
 	point := Key{Media: "m", Endpoint: "x\ny", Scope: ScopeApp, Subject: "1"}
 	told := func() map[Key]time.Time {
-		got, err := all[1].ask(t.Context(), "m", ask{})
+		got, err := all[1].Ask(t.Context(), "m", Ask{})
 		require.NoError(t, err)
-		return got.pauses
+		return got.Pauses
 	}
 	require.Empty(t, told())
 	require.Nil(t, told(), "what is known is not told again")
-	require.NoError(t, all[0].pause(t.Context(), point, time.Minute))
-	require.NoError(t, all[1].pause(t.Context(), point, time.Second))
+	require.NoError(t, all[0].Pause(t.Context(), point, time.Minute))
+	require.NoError(t, all[1].Pause(t.Context(), point, time.Second))
 	pauses := told()
 	require.Len(t, pauses, 1)
 	require.InDelta(t, time.Minute, clock.Until(pauses[point]), float64(10*time.Second))
-	require.NoError(t, all[0].pause(t.Context(), point, 0))
+	require.NoError(t, all[0].Pause(t.Context(), point, 0))
 	pauses = told()
 	require.NotNil(t, pauses)
 	require.Empty(t, pauses)
@@ -179,24 +179,24 @@ func TestShared_WithoutTheRightToItsChannelOthersLearnOfAPauseByAsking(t *testin
 	client, keys := redistest.New(t)
 	var log safeBuffer
 	point := Key{Media: "m", Endpoint: "reports", Scope: ScopePlatform}
-	refused := newShared(redistest.As(t, client, "~"+keys.Prefix()+":*", "+@all"), keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
-	other := newShared(client, keys, 0, quiet)
-	_, err := other.ask(t.Context(), "m", ask{})
+	refused := NewRedis(redistest.As(t, client, "~"+keys.Prefix()+":*", "+@all"), keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
+	other := NewRedis(client, keys, 0, quiet)
+	_, err := other.Ask(t.Context(), "m", Ask{})
 	require.NoError(t, err)
 
-	require.NoError(t, refused.pause(t.Context(), point, time.Minute))
-	got, err := other.ask(t.Context(), "m", ask{})
+	require.NoError(t, refused.Pause(t.Context(), point, time.Minute))
+	got, err := other.Ask(t.Context(), "m", Ask{})
 	require.NoError(t, err)
-	require.Len(t, got.pauses, 1)
+	require.Len(t, got.Pauses, 1)
 	require.Contains(t, log.String(), "redis refuses the channel of pauses")
 
 	log.Reset()
-	refused = newShared(refused.client, keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
+	refused = NewRedis(refused.client, keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, stop := context.WithCancel(t.Context())
 	listened := make(chan struct{})
 	go func() {
 		defer close(listened)
-		refused.listen(ctx, "m", func(Key, time.Duration) {}, func(err error) { assert.NoError(t, err, "it is not away") })
+		refused.Listen(ctx, "m", func(Key, time.Duration) {}, func(err error) { assert.NoError(t, err, "it is not away") })
 	}()
 	require.Eventually(t, func() bool { return log.String() != "" }, time.Minute, time.Millisecond)
 	stop()
@@ -232,14 +232,14 @@ func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	t.Parallel()
 	all, client, keys := ledgers(t, 1)
 	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
-	got, err := all[0].ask(t.Context(), "m", a)
+	got, err := all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Len(t, got.wants[0].starts, 5)
+	require.Len(t, got.Wants[0].Starts, 5)
 	require.NoError(t, client.Del(t.Context(), keys.Of("m", "from")).Err())
-	got, err = all[0].ask(t.Context(), "m", a)
+	got, err = all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Empty(t, got.wants[0].starts)
-	require.InDelta(t, horizon, got.wants[0].opens, horizon/10)
+	require.Empty(t, got.Wants[0].Starts)
+	require.InDelta(t, Horizon, got.Wants[0].Opens, Horizon/10)
 }
 
 // An ask whose answer is lost is sent again by Redis's client. What it hands back may be another process's by then.
@@ -249,20 +249,20 @@ func TestShared_AnAskThatIsSentTwiceHandsBackNothingOfOthers(t *testing.T) {
 	r := all[0]
 	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 25, Share: 1}
 	a := some(5, k)
-	a.process = "one"
-	got, err := r.ask(t.Context(), "m", a)
+	a.Process = "one"
+	got, err := r.Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Len(t, got.wants[0].starts, 5)
-	last := got.clock.UnixMicro() + got.wants[0].starts[4].at // more than a second ahead
-	back := ask{process: "one", limits: a.limits, unused: []unused{{at: last, limits: []int{0}, costs: []int{1}}}}
-	_, err = r.ask(t.Context(), "m", back)
+	require.Len(t, got.Wants[0].Starts, 5)
+	last := got.Clock.UnixMicro() + got.Wants[0].Starts[4].At // more than a second ahead
+	back := Ask{Process: "one", Limits: a.Limits, Unused: []Unused{{At: last, Limits: []int{0}, Costs: []int{1}}}}
+	_, err = r.Ask(t.Context(), "m", back)
 	require.NoError(t, err)
 	other := some(1, k)
-	other.process = "other"
-	got, err = r.ask(t.Context(), "m", other)
+	other.Process = "other"
+	got, err = r.Ask(t.Context(), "m", other)
 	require.NoError(t, err)
-	require.Equal(t, last, got.clock.UnixMicro()+got.wants[0].starts[0].at, "the other has what was handed back")
-	_, err = r.ask(t.Context(), "m", back)
+	require.Equal(t, last, got.Clock.UnixMicro()+got.Wants[0].Starts[0].At, "the other has what was handed back")
+	_, err = r.Ask(t.Context(), "m", back)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, client.ZCard(t.Context(), r.name(k, "granted")).Val())
 }
@@ -273,11 +273,11 @@ func TestShared_SettledRowsCountAfterARest(t *testing.T) {
 	all, _, _ := ledgers(t, 1)
 	k := Key{Media: "m", Endpoint: "ads", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 40_000, Share: 1, Unit: UnitRows}
 	a := some(1, k)
-	a.settled = []settled{{limit: 0, more: 40_000}}
-	got, err := all[0].ask(t.Context(), "m", a)
+	a.Settled = []Settled{{Limit: 0, More: 40_000}}
+	got, err := all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Empty(t, got.wants[0].starts)
-	require.InDelta(t, 10*time.Second.Microseconds(), got.wants[0].opens, float64(time.Second.Microseconds()))
+	require.Empty(t, got.Wants[0].Starts)
+	require.InDelta(t, 10*time.Second.Microseconds(), got.Wants[0].Opens, float64(time.Second.Microseconds()))
 }
 
 func TestShared_SurvivesALossOfItsScripts(t *testing.T) {
@@ -285,9 +285,9 @@ func TestShared_SurvivesALossOfItsScripts(t *testing.T) {
 	m := miniredis.RunT(t)
 	client := goredis.NewClient(&goredis.Options{Addr: m.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	r := newShared(client, redis.NewKeys("test"), testSpread, quiet)
+	r := NewRedis(client, redis.NewKeys("test"), testSpread, quiet)
 	for range 2 {
-		_, err := r.ask(t.Context(), "m", some(1, perDay))
+		_, err := r.Ask(t.Context(), "m", some(1, perDay))
 		require.NoError(t, err)
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())
 	}
@@ -301,23 +301,23 @@ func TestShared_AFullCountHoldsBackUntilItsWindowEnds(t *testing.T) {
 	require.NoError(t, err)
 	perSecond := Key{Media: "m", Endpoint: "y", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
 	a := some(1, perHour, perSecond)
-	got, err := all[0].ask(t.Context(), "m", a)
+	got, err := all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Len(t, got.wants[0].starts, 1)
-	got, err = all[0].ask(t.Context(), "m", a)
+	require.Len(t, got.Wants[0].Starts, 1)
+	got, err = all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Empty(t, got.wants[0].starts)
-	require.Equal(t, 0, got.wants[0].by)
-	require.InDelta(t, time.Hour.Microseconds(), got.wants[0].opens, float64(time.Minute.Microseconds()))
-	got, err = all[0].ask(t.Context(), "m", some(1, perSecond))
+	require.Empty(t, got.Wants[0].Starts)
+	require.Equal(t, 0, got.Wants[0].By)
+	require.InDelta(t, time.Hour.Microseconds(), got.Wants[0].Opens, float64(time.Minute.Microseconds()))
+	got, err = all[0].Ask(t.Context(), "m", some(1, perSecond))
 	require.NoError(t, err)
-	require.Len(t, got.wants[0].starts, 1, "other limits do not suffer")
+	require.Len(t, got.Wants[0].Starts, 1, "other limits do not suffer")
 
 	// A count that never ends would hold back for ever.
 	require.NoError(t, client.Persist(t.Context(), keys.Of("m", perHour.parts("count")...)).Err())
-	got, err = all[0].ask(t.Context(), "m", a)
+	got, err = all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Len(t, got.wants[0].starts, 1)
+	require.Len(t, got.Wants[0].Starts, 1)
 }
 
 func TestShared_AnErrorNamesTheMedia(t *testing.T) {
@@ -325,21 +325,21 @@ func TestShared_AnErrorNamesTheMedia(t *testing.T) {
 	m := miniredis.RunT(t)
 	client := goredis.NewClient(&goredis.Options{Addr: m.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	r := newShared(client, redis.NewKeys("test"), testSpread, quiet)
+	r := NewRedis(client, redis.NewKeys("test"), testSpread, quiet)
 	m.SetError("LOADING")
-	_, err := r.ask(t.Context(), "tencent", ask{})
+	_, err := r.Ask(t.Context(), "tencent", Ask{})
 	require.ErrorContains(t, err, "ask for calls of tencent")
-	require.ErrorContains(t, r.pause(t.Context(), Key{Media: "tencent", Scope: ScopePlatform}, time.Second), "pause tencent")
+	require.ErrorContains(t, r.Pause(t.Context(), Key{Media: "tencent", Scope: ScopePlatform}, time.Second), "pause tencent")
 }
 
 func BenchmarkShared_Ask(b *testing.B) {
 	client, keys := redistest.New(b)
-	r := newShared(client, keys, testSpread, quiet)
+	r := NewRedis(client, keys, testSpread, quiet)
 	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 1e5, Share: 1}
 	for _, n := range []int{1, 70, 500} {
 		b.Run(fmt.Sprint(n, " calls"), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := r.ask(b.Context(), "m", some(n, k)); err != nil {
+				if _, err := r.Ask(b.Context(), "m", some(n, k)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -354,11 +354,11 @@ func TestShared_WhatIsGrantedAheadIsNotInTheWindow(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	m.SetTime(now)
-	r := newShared(client, redis.NewKeys("x"), testSpread, quiet)
+	r := NewRedis(client, redis.NewKeys("x"), testSpread, quiet)
 	require.NoError(t, client.Set(t.Context(), redis.NewKeys("x").Of("m", "from"), 1, 0).Err())
 	require.NoError(t, client.HSet(t.Context(), redis.NewKeys("x").Of("m", "last"), "", "").Err())
 	k := Key{Media: "m", Endpoint: "e", Scope: ScopePlatform, Period: time.Second, Limit: 10, Share: 1}
-	_, err := r.ask(t.Context(), "m", some(100, k))
+	_, err := r.Ask(t.Context(), "m", some(100, k))
 	require.NoError(t, err)
 	total := 0
 	for after := range 5 {
@@ -382,15 +382,15 @@ func TestShared_AServerThatHasTheKeysOfAnotherGrantsNothingForAWhile(t *testing.
 	}
 	all, client, keys := ledgers(t, 1)
 	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
-	got, err := all[0].ask(t.Context(), "m", a)
+	got, err := all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.NotEmpty(t, got.wants[0].starts)
-	require.Len(t, got.server, 40)
-	require.Equal(t, got.server, client.HGet(t.Context(), keys.Of("m", "last"), "").Val())
+	require.NotEmpty(t, got.Wants[0].Starts)
+	require.Len(t, got.Server, 40)
+	require.Equal(t, got.Server, client.HGet(t.Context(), keys.Of("m", "last"), "").Val())
 
 	require.NoError(t, client.HSet(t.Context(), keys.Of("m", "last"), "", "another").Err())
-	got, err = all[0].ask(t.Context(), "m", a)
+	got, err = all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Empty(t, got.wants[0].starts)
-	require.InDelta(t, hush, got.wants[0].opens, float64(hush/10))
+	require.Empty(t, got.Wants[0].Starts)
+	require.InDelta(t, Hush, got.Wants[0].Opens, float64(Hush/10))
 }

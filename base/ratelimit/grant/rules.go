@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func (r *Rules) Set(rules []Rule) error {
 		if err := x.Validate(); err != nil {
 			return err
 		}
-		x.Endpoint = plainEndpoint(x.Endpoint)
+		x.Endpoint = PlainEndpoint(x.Endpoint)
 		if x.Unit == UnitCalls {
 			x.Unit = ""
 		}
@@ -100,9 +100,9 @@ func (r *Rules) Set(rules []Rule) error {
 	return errors.Join(errs...)
 }
 
-// plainEndpoint is an endpoint's name without slashes around it: the URLs of some platforms end with one, and whoever writes a row may leave
+// PlainEndpoint is an endpoint's name without slashes around it: the URLs of some platforms end with one, and whoever writes a row may leave
 // it out.
-func plainEndpoint(endpoint string) string { return strings.Trim(endpoint, "/") }
+func PlainEndpoint(endpoint string) string { return strings.Trim(endpoint, "/") }
 
 // specificity is higher for what names an endpoint more exactly.
 func specificity(r Rule) int {
@@ -112,17 +112,17 @@ func specificity(r Rule) int {
 	return 1<<30 + len(r.Endpoint)
 }
 
-// charge is a limit that covers a call, and how much of it the call takes; 0 where that is not known before it is answered.
-type charge struct {
+// Charge is a limit that covers a call, and how much of it the call takes; 0 where that is not known before it is answered.
+type Charge struct {
 	Key
-	cost int
+	Cost int
 }
 
-// cover returns the limits that cover a call: those that it shares with other accounts' calls, and those of its account. A limit per app
+// Cover returns the limits that cover a call: those that it shares with other accounts' calls, and those of its account. A limit per app
 // does not cover a call without an app, one per account none without an account, one of rows none that matches no such rows. No two keys are the same.
 // The moment tells windows of a calendar.
-func (r *Rules) cover(c Call, at time.Time) (common, own []charge) {
-	return r.now(c.Media).cover(c, at)
+func (r *Rules) Cover(c Call, at time.Time) (common, own []Charge) {
+	return r.Of(c.Media).Cover(c, at)
 }
 
 // ruleSet are the rules of a media in force at a moment.
@@ -131,12 +131,12 @@ type ruleSet struct {
 	learned map[Key]int
 }
 
-func (r *Rules) now(media string) ruleSet {
+func (r *Rules) Of(media string) ruleSet {
 	return ruleSet{(*r.byMedia.Load())[media], *r.learned.Load()}
 }
 
-func (r ruleSet) cover(c Call, at time.Time) (common, own []charge) {
-	endpoint := plainEndpoint(c.Endpoint)
+func (r ruleSet) Cover(c Call, at time.Time) (common, own []Charge) {
+	endpoint := PlainEndpoint(c.Endpoint)
 	for _, rule := range r.rules {
 		if !rule.matches(endpoint) {
 			continue
@@ -164,18 +164,18 @@ func (r ruleSet) cover(c Call, at time.Time) (common, own []charge) {
 		case rule.each():
 			key.Endpoint = endpoint
 		}
-		if (rule.each() || rule.Unit == UnitRows) && slices.ContainsFunc(*of, func(x charge) bool { return x.id() == key.id() }) {
+		if (rule.each() || rule.Unit == UnitRows) && slices.ContainsFunc(*of, func(x Charge) bool { return x.ID() == key.ID() }) {
 			continue // A more exact rule holds.
 		}
 		key.Limit = r.learnt(rule.Rule, key)
-		*of = append(*of, charge{key, cost})
+		*of = append(*of, Charge{key, cost})
 	}
 	return common, own
 }
 
 // number gives a key its limit and share by the rules in force at a moment. It returns the rule's LimitMax, and tells whether there is one.
 func (r *Rules) number(k *Key, at time.Time) (most int, known bool) {
-	set := r.now(k.Media)
+	set := r.Of(k.Media)
 	for _, rule := range set.rules {
 		if rule.Scope != k.Scope || rule.Period != k.Period || rule.Unit != k.Unit || rule.window(at) != k.Window {
 			continue
@@ -216,10 +216,10 @@ func (r Rule) window(at time.Time) string {
 	return at.In(zone).Format("2006-01-02T15Z0700")
 }
 
-// penalty is the longest that platforms are known for, of the rules of a scope that cover a call.
-func (r *Rules) penalty(c Call, scope Scope) (most time.Duration) {
+// Penalty is the longest that platforms are known for, of the rules of a scope that cover a call.
+func (r *Rules) Penalty(c Call, scope Scope) (most time.Duration) {
 	for _, rule := range (*r.byMedia.Load())[c.Media] {
-		if rule.Scope == scope && rule.matches(plainEndpoint(c.Endpoint)) {
+		if rule.Scope == scope && rule.matches(PlainEndpoint(c.Endpoint)) {
 			most = max(most, rule.Penalty)
 		}
 	}

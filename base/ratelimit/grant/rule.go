@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"fmt"
@@ -183,7 +183,7 @@ func parseCosts(text string) (all costs, err error) {
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		endpoint, number, ok := strings.Cut(part, "=")
-		endpoint = plainEndpoint(strings.TrimSpace(endpoint))
+		endpoint = PlainEndpoint(strings.TrimSpace(endpoint))
 		cost, err := strconv.Atoi(strings.TrimSpace(number))
 		if i := strings.IndexByte(endpoint, '*'); !ok || err != nil || cost < 1 || endpoint == "" || i >= 0 && i != len(endpoint)-1 {
 			return nil, fmt.Errorf("%q is not like report/get=5 or list/*=2", strings.TrimSpace(part))

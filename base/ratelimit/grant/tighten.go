@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import "time"
 
@@ -9,12 +9,12 @@ import "time"
 // it once, all learn of it as they do of pauses, and it comes back by itself.
 const (
 	tightenMost = 0.5              // of the limit, at the most
-	tightenFor  = 10 * time.Minute // how long that takes to come back
-	tightenStep = tightenFor / 5
+	TightenFor  = 10 * time.Minute // how long that takes to come back
+	TightenStep = TightenFor / 5
 )
 
-// tightened is which part of a limit is to be used.
-func tightened(whole, now time.Time) float64 {
-	left := min(max(0, whole.Sub(now)), tightenFor)
-	return 1 - tightenMost*float64(left)/float64(tightenFor)
+// Tightened is which part of a limit is to be used.
+func Tightened(whole, now time.Time) float64 {
+	left := min(max(0, whole.Sub(now)), TightenFor)
+	return 1 - tightenMost*float64(left)/float64(TightenFor)
 }

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 // each other for moments.
 const countedFrom = time.Hour
 
-// burstDivisor gives the burst: this part of the calls that we allow ourselves. Of rows it is as many as one call may match: Tencent, the only
-// platform known to count them, lets a call match a quarter of what it allows.
+// burstDivisor gives the burst: this part of the calls that we allow ourselves. Of rows it is as many as one call may match: a
+// platform that counts them lets a call match a quarter of what it allows.
 const (
 	burstDivisor     = 20
 	rowsBurstDivisor = 4
@@ -18,13 +18,13 @@ const (
 
 // pace is how the calls under one key follow each other. All times of pacing are microseconds.
 type pace struct {
-	every     int64 // between two calls, in the long run; 0 means no limit
+	Every     int64 // between two calls, in the long run; 0 means no limit
 	tolerance int64 // how much a call may be early: a burst of 1 + tolerance/every. 0 for a limit that has a calendar
 }
 
-// paceOf returns the pace of key for one of several processes that share its limit evenly. The package comment
+// PaceOf returns the pace of key for one of several processes that share its limit evenly. The package comment
 // derives the numbers.
-func paceOf(k Key, spread time.Duration, members int) pace {
+func PaceOf(k Key, spread time.Duration, members int) pace {
 	if k.Limit <= 0 {
 		return pace{}
 	}
@@ -32,7 +32,7 @@ func paceOf(k Key, spread time.Duration, members int) pace {
 	limit, cost := int64(k.Limit/members), int64(max(1, k.Cost))
 	if limit < cost {
 		// Fewer calls than processes: each gets one in so many periods that together they keep the mean.
-		return pace{every: ceilDiv((k.Period+spread).Microseconds()*int64(members), int64(k.Limit))}
+		return pace{Every: ceilDiv((k.Period+spread).Microseconds()*int64(members), int64(k.Limit))}
 	}
 	// The small term keeps 20 × 0.95 from becoming 18.
 	allowed := max(cost, int64(float64(limit)*k.Share+1e-9))
@@ -49,16 +49,16 @@ func paceOf(k Key, spread time.Duration, members int) pace {
 		// Of a limit of one the share is a part of the time: there is no part of a call.
 		int64(math.Ceil(float64(period)/(float64(limit)*k.Share))),
 	)
-	if !k.hasBurst() {
-		return pace{every: every} // What a call of a cost may take at once is taken out of every.
+	if !k.HasBurst() {
+		return pace{Every: every} // What a call of a cost may take at once is taken out of every.
 	}
-	return pace{every: every, tolerance: (burst - 1) * every}
+	return pace{Every: every, tolerance: (burst - 1) * every}
 }
 
 // limitOf returns a key's limit as plans know it. Those of accounts are many, and what their windows hold is not counted when they are lowered.
-func limitOf(k Key, spread time.Duration, members int) limit {
-	l := limit{key: k, pace: paceOf(k, spread, members), bursts: k.hasBurst(), window: (k.Period + spread).Microseconds()}
-	l.ahead = l.tolerance + l.every
+func limitOf(k Key, spread time.Duration, members int) Limit {
+	l := Limit{Key: k, pace: PaceOf(k, spread, members), bursts: k.HasBurst(), window: (k.Period + spread).Microseconds()}
+	l.ahead = l.tolerance + l.Every
 	if k.Unit == UnitRows {
 		l.ahead += settledAhead * l.window // Calls may have matched more rows than was thought.
 	}
@@ -68,16 +68,16 @@ func limitOf(k Key, spread time.Duration, members int) limit {
 	return l
 }
 
-// of makes the limit that an ask names, by its key and part, one that a plan can reckon with.
-func (l limit) of(spread time.Duration, members int) limit {
-	full := limitOf(l.key, spread, members)
-	if l.part > 0 && l.part < 1 {
-		full.part = l.part
-		full.every = int64(math.Ceil(float64(full.every) / l.part))
-		full.tolerance = int64(float64(full.tolerance) * l.part)
-		full.ahead = int64(math.Ceil(float64(full.ahead) / l.part))
+// Of makes the limit that an ask names, by its key and part, one that a plan can reckon with.
+func (l Limit) Of(spread time.Duration, members int) Limit {
+	full := limitOf(l.Key, spread, members)
+	if l.Part > 0 && l.Part < 1 {
+		full.Part = l.Part
+		full.Every = int64(math.Ceil(float64(full.Every) / l.Part))
+		full.tolerance = int64(float64(full.tolerance) * l.Part)
+		full.ahead = int64(math.Ceil(float64(full.ahead) / l.Part))
 		if full.calls > 0 {
-			full.calls = max(1, int64(float64(full.calls)*l.part))
+			full.calls = max(1, int64(float64(full.calls)*l.Part))
 		}
 	}
 	return full
@@ -88,4 +88,4 @@ const settledAhead = 6
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+func Microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

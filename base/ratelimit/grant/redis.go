@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"context"
@@ -48,12 +48,12 @@ return ''
 
 var errStrange = errors.New("strange answer")
 
-// shared keeps the book in Redis, for all processes.
-type shared struct {
+// Redis keeps the book in Redis, for all processes.
+type Redis struct {
 	client goredis.UniversalClient
 	keys   redis.Keys
 	spread time.Duration
-	plain  bool // calls are counted, and not granted moments
+	Plain  bool // calls are counted, and not granted moments
 	counts *counts
 	log    *slog.Logger
 	causes *telemetry.CauseLog
@@ -64,17 +64,17 @@ type shared struct {
 	offsets map[string]*offset // by media, each of which may have a server of its own
 }
 
-var _ ledger = (*shared)(nil)
+var _ Ledger = (*Redis)(nil)
 
-// newShared returns the ledger on client, with the arrival spread of Config. It asks nothing of Redis yet.
-func newShared(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *shared {
-	return &shared{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, causes: telemetry.NewCauseLog(log),
+// NewRedis returns the ledger on client, with the arrival spread of Config. It asks nothing of Redis yet.
+func NewRedis(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *Redis {
+	return &Redis{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, causes: telemetry.NewCauseLog(log),
 		known: map[string]string{}, servers: map[string]string{}, offsets: map[string]*offset{}}
 }
 
-// ask costs one round trip, and one more for each granted limit of an hour or longer.
-func (r *shared) ask(ctx context.Context, media string, a ask) (answer, error) {
-	if r.plain {
+// Ask costs one round trip, and one more for each granted limit of an hour or longer.
+func (r *Redis) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
+	if r.Plain {
 		return r.askPlain(ctx, media, a)
 	}
 	return r.askMoments(ctx, media, a)
@@ -85,128 +85,128 @@ const plainCalls = 100
 
 // askPlain counts each call in windows that begin anew when they are over, at one round trip for each of its limits. A call may be counted
 // by some of these and not be granted, which is on the safe side.
-func (r *shared) askPlain(ctx context.Context, media string, a ask) (answer, error) {
+func (r *Redis) askPlain(ctx context.Context, media string, a Ask) (Answer, error) {
 	// Nothing is wanted: it tells what is paused.
-	out, err := r.askMoments(ctx, media, ask{process: a.process, back: a.back})
+	out, err := r.askMoments(ctx, media, Ask{Process: a.Process, Back: a.Back})
 	if err != nil {
-		return answer{}, err
+		return Answer{}, err
 	}
-	for _, s := range a.settled {
-		if _, err := r.counts.add(ctx, a.limits[s.limit].key, s.more); err != nil {
-			return answer{}, err
+	for _, s := range a.Settled {
+		if _, err := r.counts.add(ctx, a.Limits[s.Limit].Key, s.More); err != nil {
+			return Answer{}, err
 		}
 	}
 	tried := 0
-	for _, w := range a.wants {
-		g := given{by: none}
-		for n, c := range w.calls {
+	for _, w := range a.Wants {
+		g := Given{By: None}
+		for n, c := range w.Calls {
 			if tried++; tried > plainCalls {
 				break
 			}
-			limits, costs := slices.Concat(w.common, c.own), slices.Concat(w.costs, w.ownCosts)
+			limits, costs := slices.Concat(w.Common, c.Own), slices.Concat(w.Costs, w.OwnCosts)
 			for i, l := range limits {
-				left, err := r.counts.add(ctx, a.limits[l].key, cost(costs, i, c.rows))
+				left, err := r.counts.add(ctx, a.Limits[l].Key, cost(costs, i, c.Rows))
 				if err != nil {
-					return answer{}, err
+					return Answer{}, err
 				}
 				if left > 0 {
-					g.by, g.opens = l, max(g.opens, left.Microseconds())
+					g.By, g.Opens = l, max(g.Opens, left.Microseconds())
 				}
 			}
-			if g.by != none {
+			if g.By != None {
 				break
 			}
-			g.starts = append(g.starts, start{call: n})
+			g.Starts = append(g.Starts, Start{Call: n})
 		}
-		out.wants = append(out.wants, g)
+		out.Wants = append(out.Wants, g)
 	}
-	out.answered = clock.Mark() // The counting took its time.
-	out.asked, out.clock = out.answered, time.Time{}
+	out.Answered = clock.Mark() // The counting took its time.
+	out.Asked, out.Clock = out.Answered, time.Time{}
 	return out, nil
 }
 
-func (r *shared) askMoments(ctx context.Context, media string, a ask) (answer, error) {
+func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, error) {
 	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index"), r.keys.Of(media, "asked"), r.keys.Of(media, "last")}
 	var minutes []string
 	r.mu.Lock()
 	known := r.known[media]
 	r.mu.Unlock()
-	args := []any{a.process, horizon, claimLife, unasked, hush, a.told(), known, len(a.limits)}
-	for _, l := range a.limits {
-		l = l.of(r.spread, 1)
-		names = append(names, r.name(l.key, "granted"), r.name(l.key, "claims"))
-		args = append(args, l.every, l.bursts, l.tolerance, l.ahead, l.calls, l.window)
+	args := []any{a.Process, Horizon, claimLife, Unasked, Hush, a.told(), known, len(a.Limits)}
+	for _, l := range a.Limits {
+		l = l.Of(r.spread, 1)
+		names = append(names, r.name(l.Key, "granted"), r.name(l.Key, "claims"))
+		args = append(args, l.Every, l.bursts, l.tolerance, l.ahead, l.calls, l.window)
 		if l.calls > 0 {
-			minutes = append(minutes, r.name(l.key, "minutes"))
+			minutes = append(minutes, r.name(l.Key, "minutes"))
 		}
 	}
 	names = append(names, minutes...)
-	args = append(args, len(a.settled))
-	for _, s := range a.settled {
-		args = append(args, s.limit, s.more)
+	args = append(args, len(a.Settled))
+	for _, s := range a.Settled {
+		args = append(args, s.Limit, s.More)
 	}
-	args = append(args, len(a.unused))
-	for _, u := range a.unused {
-		args = append(args, u.at, len(u.limits))
-		for n, i := range u.limits {
-			args = append(args, i, nth(u.costs, n))
+	args = append(args, len(a.Unused))
+	for _, u := range a.Unused {
+		args = append(args, u.At, len(u.Limits))
+		for n, i := range u.Limits {
+			args = append(args, i, nth(u.Costs, n))
 		}
 	}
-	for _, w := range a.wants {
-		args = append(args, w.importance, weight(w.importance), w.group, w.demand, w.rows, len(w.common))
-		for n, i := range w.common {
-			args = append(args, i, nth(w.costs, n))
+	for _, w := range a.Wants {
+		args = append(args, w.Importance, weight(w.Importance), w.Group, w.Demand, w.Rows, len(w.Common))
+		for n, i := range w.Common {
+			args = append(args, i, nth(w.Costs, n))
 		}
 		own := 0
-		if len(w.calls) > 0 {
-			own = len(w.calls[0].own)
+		if len(w.Calls) > 0 {
+			own = len(w.Calls[0].Own)
 		}
-		args = append(args, len(w.calls), own, w.expected.calls, w.expected.after, w.expected.every)
+		args = append(args, len(w.Calls), own, w.Expected.Calls, w.Expected.After, w.Expected.Every)
 		for n := range own {
-			args = append(args, nth(w.ownCosts, n))
+			args = append(args, nth(w.OwnCosts, n))
 		}
-		for _, c := range w.calls {
-			args = append(args, c.rows)
-			for _, i := range c.own {
+		for _, c := range w.Calls {
+			args = append(args, c.Rows)
+			for _, i := range c.Own {
 				args = append(args, i)
 			}
 		}
 	}
-	out := answer{asked: clock.Mark(), horizon: microseconds(horizon)}
+	out := Answer{Asked: clock.Mark(), Horizon: Microseconds(Horizon)}
 	raw, err := askScript.Run(ctx, r.client, names, args...).Slice()
 	if err != nil {
-		return answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)
+		return Answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)
 	}
-	out.answered = clock.Mark()
+	out.Answered = clock.Mark()
 	changes, err := r.read(raw, media, a, &out)
 	if err != nil {
-		return answer{}, fmt.Errorf("ask for calls of %s: %w: %.200v", media, err, raw)
+		return Answer{}, fmt.Errorf("ask for calls of %s: %w: %.200v", media, err, raw)
 	}
 	if err := r.count(ctx, media, a, &out); err != nil {
-		return answer{}, err
+		return Answer{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if before := r.servers[media]; before != "" && before != out.server {
+	if before := r.servers[media]; before != "" && before != out.Server {
 		changes = "" // Those of another server have numbers of their own: the next answer names all.
 	}
-	r.known[media], r.servers[media] = changes, out.server
+	r.known[media], r.servers[media] = changes, out.Server
 	return out, nil
 }
 
 // told is what the script is told of the time before an ask.
-func (a ask) told() int {
+func (a Ask) told() int {
 	switch {
-	case a.moved:
+	case a.Moved:
 		return 2
-	case a.back:
+	case a.Back:
 		return 1
 	}
 	return 0
 }
 
 // read reads the script's answer.
-func (r *shared) read(raw []any, media string, a ask, out *answer) (changes string, err error) {
+func (r *Redis) read(raw []any, media string, a Ask, out *Answer) (changes string, err error) {
 	if len(raw) != 5 {
 		return "", errStrange
 	}
@@ -215,26 +215,26 @@ func (r *shared) read(raw []any, media string, a ask, out *answer) (changes stri
 	pauses, ok3 := raw[2].([]any)
 	wants, ok4 := raw[3].([]any)
 	server, ok5 := raw[4].(string)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || len(wants) != len(a.wants) || len(pauses)%2 != 0 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || len(wants) != len(a.Wants) || len(pauses)%2 != 0 {
 		return "", errStrange
 	}
 	for _, w := range wants {
 		numbers, err := integers(w)
-		if err != nil || len(numbers) < 4 || len(numbers)%2 == 1 || numbers[1] >= int64(len(a.limits)) {
+		if err != nil || len(numbers) < 4 || len(numbers)%2 == 1 || numbers[1] >= int64(len(a.Limits)) {
 			return "", errStrange
 		}
-		g := given{rate: float64(numbers[0]) / 1000, by: int(numbers[1]), opens: numbers[2], scarce: numbers[3] == 1}
+		g := Given{Rate: float64(numbers[0]) / 1000, By: int(numbers[1]), Opens: numbers[2], Scarce: numbers[3] == 1}
 		for rest := numbers[4:]; len(rest) > 0; rest = rest[2:] {
-			g.starts = append(g.starts, start{call: int(rest[0]), at: rest[1]})
+			g.Starts = append(g.Starts, Start{Call: int(rest[0]), At: rest[1]})
 		}
-		out.wants = append(out.wants, g)
+		out.Wants = append(out.Wants, g)
 	}
-	out.clock, out.server = time.UnixMicro(now), server
-	out.asked, out.answered = r.narrow(media, out.clock, out.asked, out.answered)
+	out.Clock, out.Server = time.UnixMicro(now), server
+	out.Asked, out.Answered = r.narrow(media, out.Clock, out.Asked, out.Answered)
 	return changes, r.readPauses(pauses, now, changes, media, out)
 }
 
-func (r *shared) narrow(media string, clock, asked, answered time.Time) (from, to time.Time) {
+func (r *Redis) narrow(media string, clock, asked, answered time.Time) (from, to time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := r.offsets[media]
@@ -260,13 +260,13 @@ func integers(of any) ([]int64, error) {
 }
 
 // readPauses reads the pauses in force, where they are others than those known.
-func (r *shared) readPauses(pauses []any, now int64, changes, media string, out *answer) error {
+func (r *Redis) readPauses(pauses []any, now int64, changes, media string, out *Answer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if changes == r.known[media] {
 		return nil
 	}
-	out.pauses, out.lost = map[Key]time.Time{}, r.servers[media] == out.server && fewer(changes, r.known[media])
+	out.Pauses, out.Lost = map[Key]time.Time{}, r.servers[media] == out.Server && fewer(changes, r.known[media])
 	for ; len(pauses) > 0; pauses = pauses[2:] {
 		name, ok1 := pauses[0].(string)
 		text, ok2 := pauses[1].(string)
@@ -275,7 +275,7 @@ func (r *shared) readPauses(pauses []any, now int64, changes, media string, out 
 		if !ok1 || !ok2 || !ok3 || err != nil {
 			return errStrange
 		}
-		out.pauses[point] = out.answered.Add(microseconds(ends - now))
+		out.Pauses[point] = out.Answered.Add(Microseconds(ends - now))
 	}
 	return nil
 }
@@ -288,43 +288,43 @@ func fewer(changes, known string) bool {
 }
 
 // count counts the granted calls of the long periods, and takes back those whose window is full.
-func (r *shared) count(ctx context.Context, media string, a ask, out *answer) error {
+func (r *Redis) count(ctx context.Context, media string, a Ask, out *Answer) error {
 	calls := map[int]int{} // by limit
 	note := func(limits, costs []int) {
 		for n, l := range limits {
-			if a.limits[l].key.Period >= countedFrom {
+			if a.Limits[l].Key.Period >= countedFrom {
 				calls[l] += max(1, nth(costs, n))
 			}
 		}
 	}
-	for i, g := range out.wants {
-		for _, s := range g.starts {
-			note(a.wants[i].common, a.wants[i].costs)
-			note(a.wants[i].call(s.call).own, a.wants[i].ownCosts)
+	for i, g := range out.Wants {
+		for _, s := range g.Starts {
+			note(a.Wants[i].Common, a.Wants[i].Costs)
+			note(a.Wants[i].Call(s.Call).Own, a.Wants[i].OwnCosts)
 		}
 	}
 	for _, l := range slices.Sorted(maps.Keys(calls)) {
-		left, err := r.counts.add(ctx, a.limits[l].key, calls[l])
+		left, err := r.counts.add(ctx, a.Limits[l].Key, calls[l])
 		if err != nil {
 			return fmt.Errorf("count %s of %s: %w", plural.Count(calls[l], "call", "calls"), media, err)
 		}
 		if left == 0 {
 			continue
 		}
-		for i := range out.wants {
-			g := &out.wants[i]
-			kept := slices.DeleteFunc(g.starts, func(s start) bool {
-				return slices.Contains(a.wants[i].common, l) || slices.Contains(a.wants[i].call(s.call).own, l)
+		for i := range out.Wants {
+			g := &out.Wants[i]
+			kept := slices.DeleteFunc(g.Starts, func(s Start) bool {
+				return slices.Contains(a.Wants[i].Common, l) || slices.Contains(a.Wants[i].Call(s.Call).Own, l)
 			})
-			if len(kept) < len(g.starts) {
-				g.starts, g.by, g.opens = kept, l, left.Microseconds()
+			if len(kept) < len(g.Starts) {
+				g.Starts, g.By, g.Opens = kept, l, left.Microseconds()
 			}
 		}
 	}
 	return nil
 }
 
-func (r *shared) pause(ctx context.Context, point Key, d time.Duration) error {
+func (r *Redis) Pause(ctx context.Context, point Key, d time.Duration) error {
 	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(point.Media), point.Media}
 	why, err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Text()
 	if err != nil {
@@ -337,12 +337,12 @@ func (r *shared) pause(ctx context.Context, point Key, d time.Duration) error {
 }
 
 // untold logs that processes cannot tell each other of the pauses of a media.
-func (r *shared) untold(media string, err error) {
+func (r *Redis) untold(media string, err error) {
 	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: processes learn of one with their next ask, within two seconds", err, "channel", r.channel(media))
 }
 
 // channel is where the pauses of a media are told. In a cluster it belongs to the server that has the media's keys.
-func (r *shared) channel(media string) string { return r.keys.Of(media, "pauses") }
+func (r *Redis) channel(media string) string { return r.keys.Of(media, "pauses") }
 
 const (
 	// listenAgain is how long a connection on which nothing could be heard is left alone, and refusedAgain how long one whose user may not listen.
@@ -350,7 +350,7 @@ const (
 	refusedAgain = 10 * time.Second
 )
 
-func (r *shared) listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
+func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
 	sub := r.client.Subscribe(ctx, r.channel(media))
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // It ends a Receive, which ctx does not.
 	defer stop()
@@ -383,7 +383,7 @@ func (r *shared) listen(ctx context.Context, media string, told func(Key, time.D
 }
 
 // hear reads what pauseScript tells.
-func (r *shared) hear(ctx context.Context, payload string, told func(Key, time.Duration)) {
+func (r *Redis) hear(ctx context.Context, payload string, told func(Key, time.Duration)) {
 	text, rest, _ := strings.Cut(payload, "\n")
 	media, name, _ := strings.Cut(rest, "\n")
 	d, err := strconv.ParseInt(text, 10, 64)
@@ -392,8 +392,8 @@ func (r *shared) hear(ctx context.Context, payload string, told func(Key, time.D
 		r.log.WarnContext(ctx, "a pause that was told cannot be read", "message", payload)
 		return
 	}
-	told(point, microseconds(d))
+	told(point, Microseconds(d))
 }
 
 // name is where a limit's state is. All names of a media share a tag, so that a cluster keeps them on one server.
-func (r *shared) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }
+func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }

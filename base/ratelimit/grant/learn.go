@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"maps"
@@ -33,7 +33,7 @@ func (l Learned) key() Key {
 }
 
 // Is tells whether it was learned of a limit.
-func (l Learned) Is(limit Key) bool { return l.key() == limit.any() }
+func (l Learned) Is(limit Key) bool { return l.key() == limit.AnyWindow() }
 
 // Learn takes note of how a limit stands that has a LimitMax, and tells whether that changes anything. The number is raised by a fiftieth, once a minute,
 // while calls wait for it and the platform does not refuse. Where it does, the number is a twentieth lower from then on, and not tried again within a day.
@@ -48,11 +48,11 @@ func Learn(before Learned, s LimitState, now time.Time) (after Learned, changed 
 		after = Learned{Media: s.Media, Endpoint: s.Endpoint, Scope: s.Scope, Subject: s.Subject, Period: s.Period, Limit: s.Limit, At: now}
 	}
 	switch {
-	case s.Part < 1 && now.Sub(after.RefusedAt) > tightenFor: // Later, it is still the same refusal that tightens it.
+	case s.Part < 1 && now.Sub(after.RefusedAt) > TightenFor: // Later, it is still the same refusal that tightens it.
 		after.Refused, after.RefusedAt, after.At = after.Limit, now, now
 		// Of one that is refused again and again the part that is not is already known.
 		safe := 1 - learnBack
-		if s.Part < 1-tightenMost*float64(tightenStep)/float64(tightenFor) {
+		if s.Part < 1-tightenMost*float64(TightenStep)/float64(TightenFor) {
 			safe = s.Part
 		}
 		after.Limit = max(1, int(float64(after.Limit)*safe))
@@ -83,7 +83,7 @@ func (s LimitState) isScarce() bool {
 	for _, l := range s.Lanes {
 		wanted += l.Wanted
 	}
-	return float64(wanted) > float64(s.Limit)*s.Share*horizonTime.Seconds()/s.Period.Seconds()
+	return float64(wanted) > float64(s.Limit)*s.Share*HorizonTime.Seconds()/s.Period.Seconds()
 }
 
 // SetLearned replaces what was learned of all limits. What was learned of a limit whose rule has no LimitMax has no effect.
@@ -100,7 +100,7 @@ func (r *Rules) SetLearned(all []Learned) {
 // learnt is the number of a limit.
 func (r ruleSet) learnt(x Rule, k Key) int {
 	if x.LimitMax > 0 {
-		if n := r.learned[k.any()]; n > 0 {
+		if n := r.learned[k.AnyWindow()]; n > 0 {
 			return min(n, x.LimitMax)
 		}
 	}

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"testing"
@@ -20,13 +20,13 @@ func TestShared_AnEvictedCalendarIsNotAnEmptyOne(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			all, client, _ := ledgers(t, 1)
-			first, err := all[0].ask(t.Context(), "m", some(100, tt.key))
+			first, err := all[0].Ask(t.Context(), "m", some(100, tt.key))
 			require.NoError(t, err)
-			require.NotEmpty(t, first.wants[0].starts)
+			require.NotEmpty(t, first.Wants[0].Starts)
 			require.NoError(t, client.Del(t.Context(), all[0].name(tt.key, "granted")).Err())
-			second, err := all[0].ask(t.Context(), "m", some(100, tt.key))
+			second, err := all[0].Ask(t.Context(), "m", some(100, tt.key))
 			require.NoError(t, err)
-			require.Empty(t, second.wants[0].starts, "all until the horizon is granted already")
+			require.Empty(t, second.Wants[0].Starts, "all until the horizon is granted already")
 		})
 	}
 }
@@ -36,8 +36,8 @@ func TestShared_WithoutTheLastMomentsNothingIsGrantedWithinTheHorizon(t *testing
 	all, client, keys := ledgers(t, 1)
 	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
 	require.NoError(t, client.Del(t.Context(), keys.Of("m", "last")).Err())
-	got, err := all[0].ask(t.Context(), "m", a)
+	got, err := all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
-	require.Empty(t, got.wants[0].starts)
-	require.InDelta(t, horizon, got.wants[0].opens, horizon/10)
+	require.Empty(t, got.Wants[0].Starts)
+	require.InDelta(t, Horizon, got.Wants[0].Opens, Horizon/10)
 }

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"cmp"
@@ -76,10 +76,10 @@ func TestRules_Keys(t *testing.T) {
 	}))
 	limits := func(c Call) map[Key]int {
 		out := map[Key]int{}
-		for _, k := range slices.Concat(keysOf(rules, c), points(c)) {
+		for _, k := range slices.Concat(keysOf(rules, c), Points(c)) {
 			require.Equal(t, c.Media, k.Media)
-			require.NotContains(t, out, k.id(), "no key comes twice")
-			out[k.id()] = k.Limit
+			require.NotContains(t, out, k.ID(), "no key comes twice")
+			out[k.ID()] = k.Limit
 		}
 		return out
 	}
@@ -167,13 +167,13 @@ func TestRules_CostAndCalendar(t *testing.T) {
 		{Media: "a", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 10, Calendar: "Asia/Shanghai"},
 	}))
 	at := time.Date(2026, 11, 23, 15, 59, 59, 0, time.UTC)
-	before, _ := rules.cover(Call{Media: "a", Endpoint: "x", App: "1"}, at)
-	after, _ := rules.cover(Call{Media: "a", Endpoint: "x", App: "1"}, at.Add(time.Second))
+	before, _ := rules.Cover(Call{Media: "a", Endpoint: "x", App: "1"}, at)
+	after, _ := rules.Cover(Call{Media: "a", Endpoint: "x", App: "1"}, at.Add(time.Second))
 	require.Equal(t, []string{"2026-11-23", ""}, []string{before[0].Window, before[1].Window}, "a window of a minute may slide")
 	require.Equal(t, "2026-11-24", after[0].Window)
-	require.Equal(t, 3, before[0].cost)
-	require.NotEqual(t, before[0].id(), after[0].id())
-	require.Equal(t, before[0].any(), after[0].any())
+	require.Equal(t, 3, before[0].Cost)
+	require.NotEqual(t, before[0].ID(), after[0].ID())
+	require.Equal(t, before[0].AnyWindow(), after[0].AnyWindow())
 
 	for change, want := range map[string]Rule{
 		"cost 11 is not within":      {Limit: 10, Cost: 11, Period: time.Minute},
@@ -202,9 +202,9 @@ func TestRules_CostsAndRows(t *testing.T) {
 		{Media: "a", Endpoint: "*", Scope: ScopeApp, Period: time.Minute, Limit: 100, Costs: "report/get=5, list/*=2"}, rows,
 	}))
 	cost := func(endpoint, kind string) (costs []int, names []string) {
-		common, _ := rules.cover(Call{Media: "a", Endpoint: endpoint, App: "1", Rows: kind}, time.Now())
+		common, _ := rules.Cover(Call{Media: "a", Endpoint: endpoint, App: "1", Rows: kind}, time.Now())
 		for _, x := range common {
-			costs, names = append(costs, x.cost), append(names, x.Endpoint)
+			costs, names = append(costs, x.Cost), append(names, x.Endpoint)
 		}
 		return costs, names
 	}

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"fmt"
@@ -48,11 +48,11 @@ func (s scene) rowsMost() int {
 }
 
 // taken is what a granted call of a want takes of its limits, as unused has it.
-func (w want) taken(call int, at int64) unused {
-	u := unused{at: at, limits: slices.Concat(w.common, w.call(call).own), costs: slices.Concat(w.costs, w.ownCosts)}
-	u.costs = u.costs[:len(u.limits)] // Calls that are expected have no limits of their own.
-	for i := range u.costs {
-		u.costs[i] = cost(u.costs, i, w.call(call).rows)
+func (w Want) taken(call int, at int64) Unused {
+	u := Unused{At: at, Limits: slices.Concat(w.Common, w.Call(call).Own), Costs: slices.Concat(w.Costs, w.OwnCosts)}
+	u.Costs = u.Costs[:len(u.Limits)] // Calls that are expected have no limits of their own.
+	for i := range u.Costs {
+		u.Costs[i] = cost(u.Costs, i, w.Call(call).Rows)
 	}
 	return u
 }
@@ -70,7 +70,7 @@ type scene struct {
 	each    [2]Key
 	account [3]Key
 	own     bool
-	granted []unused // of the last ask
+	granted []Unused // of the last ask
 	process string   // its own
 }
 
@@ -100,67 +100,67 @@ func (s scene) keys() []Key {
 }
 
 // drawAsk draws what a process asks.
-func (s scene) drawAsk(t *rapid.T) ask {
-	a := ask{process: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "process"), back: rapid.IntRange(0, 30).Draw(t, "back") == 0}
+func (s scene) drawAsk(t *rapid.T) Ask {
+	a := Ask{Process: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "process"), Back: rapid.IntRange(0, 30).Draw(t, "back") == 0}
 	for _, k := range s.keys() {
-		a.limits = append(a.limits, limitOf(k, s.spread, 1))
+		a.Limits = append(a.Limits, limitOf(k, s.spread, 1))
 	}
 	for _, importance := range []int{30, usual, -1} {
 		for n := range s.each {
 			calls := rapid.SampledFrom([]int{0, 0, 1, 3, 20}).Draw(t, "calls")
-			var e expected
+			var e Expected
 			if rapid.IntRange(0, 2).Draw(t, "some are expected") == 0 {
-				e = expected{
-					calls: rapid.IntRange(1, 20).Draw(t, "expected"), after: rapid.Int64Range(0, horizon).Draw(t, "after"),
-					every: rapid.Int64Range(0, horizon/10).Draw(t, "every"),
+				e = Expected{
+					Calls: rapid.IntRange(1, 20).Draw(t, "expected"), After: rapid.Int64Range(0, Horizon).Draw(t, "after"),
+					Every: rapid.Int64Range(0, Horizon/10).Draw(t, "every"),
 				}
 			}
-			if calls+e.calls == 0 {
+			if calls+e.Calls == 0 {
 				continue
 			}
-			w := want{importance: importance, group: s.each[n].Endpoint, demand: calls + rapid.IntRange(0, 20).Draw(t, "lately"), common: []int{0, 1 + n}, expected: e}
-			w.costs = []int{drawCost(t, s.all), drawCost(t, s.each[n])}
+			w := Want{Importance: importance, Group: s.each[n].Endpoint, Demand: calls + rapid.IntRange(0, 20).Draw(t, "lately"), Common: []int{0, 1 + n}, Expected: e}
+			w.Costs = []int{drawCost(t, s.all), drawCost(t, s.each[n])}
 			if s.own {
-				w.ownCosts = []int{drawCost(t, s.account[0])}
+				w.OwnCosts = []int{drawCost(t, s.account[0])}
 			}
 			for range calls {
-				c := wanted{rows: rapid.IntRange(1, s.rowsMost()).Draw(t, "rows")}
+				c := Wanted{Rows: rapid.IntRange(1, s.rowsMost()).Draw(t, "rows")}
 				if s.own {
-					c.own = []int{3 + rapid.IntRange(0, len(s.account)-1).Draw(t, "account")}
+					c.Own = []int{3 + rapid.IntRange(0, len(s.account)-1).Draw(t, "account")}
 				}
-				w.rows += c.rows
-				w.calls = append(w.calls, c)
+				w.Rows += c.Rows
+				w.Calls = append(w.Calls, c)
 			}
-			w.rows /= max(1, calls)
-			a.wants = append(a.wants, w)
+			w.Rows /= max(1, calls)
+			a.Wants = append(a.Wants, w)
 		}
 	}
 	return a
 }
 
 // note keeps what was granted, of which some may not be used.
-func (s *scene) note(a ask, want int, g given, now int64) {
-	s.process = a.process
-	for _, x := range g.starts {
-		s.granted = append(s.granted, a.wants[want].taken(x.call, now+x.at))
+func (s *scene) note(a Ask, want int, g Given, now int64) {
+	s.process = a.Process
+	for _, x := range g.Starts {
+		s.granted = append(s.granted, a.Wants[want].taken(x.Call, now+x.At))
 	}
 }
 
 // drawTold draws what an ask tells of what was granted before.
-func (s *scene) drawTold(t *rapid.T, a *ask) {
+func (s *scene) drawTold(t *rapid.T, a *Ask) {
 	for _, u := range s.granted {
 		if rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
-			a.unused, a.process = append(a.unused, u), s.process
+			a.Unused, a.Process = append(a.Unused, u), s.process
 		}
 	}
-	for i, l := range a.limits {
-		if l.key.Unit == UnitRows && rapid.Bool().Draw(t, "settled") {
-			a.settled = append(a.settled, settled{i, rapid.IntRange(1, 200).Draw(t, "more")})
+	for i, l := range a.Limits {
+		if l.Key.Unit == UnitRows && rapid.Bool().Draw(t, "settled") {
+			a.Settled = append(a.Settled, Settled{i, rapid.IntRange(1, 200).Draw(t, "more")})
 		}
 	}
 }
 
-func newPlan() *plan { return &plan{horizon: horizon, unasked: unasked, books: map[Key]*book{}} }
+func newPlan() *Plan { return &Plan{Horizon: Horizon, Unasked: Unasked, Books: map[Key]*Book{}} }
 
 func allowed(k Key) int { return max(1, k.Cost, int(float64(k.Limit)*k.Share+1e-9)) }
 
@@ -176,36 +176,36 @@ func TestPlan_NoSlidingWindowOverflows(t *testing.T) {
 			now += step(t)
 			a := s.drawAsk(t)
 			for _, u := range s.granted {
-				if u.at > now && !a.back && rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
-					a.unused = append(a.unused, u)
-					for n, l := range u.limits {
-						if a.limits[l].bursts {
+				if u.At > now && !a.Back && rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
+					a.Unused = append(a.Unused, u)
+					for n, l := range u.Limits {
+						if a.Limits[l].bursts {
 							continue
 						}
-						for range u.costs[n] {
-							starts.undo(a.limits[l].key, u.at)
-							came.undo(a.limits[l].key, u.at+late[u.at])
+						for range u.Costs[n] {
+							starts.undo(a.Limits[l].Key, u.At)
+							came.undo(a.Limits[l].Key, u.At+late[u.At])
 						}
 					}
 				}
 			}
 			s.granted = nil
-			for i, g := range p.answer(now, a) {
+			for i, g := range p.Answer(now, a) {
 				s.note(a, i, g, now)
 				taken := map[int]bool{}
-				for _, x := range g.starts {
-					if taken[x.call] || x.at < 0 || x.at > horizon {
-						t.Fatalf("call %d of %d starts at %d", x.call, len(a.wants[i].calls), x.at)
+				for _, x := range g.Starts {
+					if taken[x.Call] || x.At < 0 || x.At > Horizon {
+						t.Fatalf("call %d of %d starts at %d", x.Call, len(a.Wants[i].Calls), x.At)
 					}
-					taken[x.call] = true
-					if _, drawn := late[now+x.at]; !drawn {
-						late[now+x.at] = rapid.Int64Range(0, s.spread.Microseconds()).Draw(t, "late")
+					taken[x.Call] = true
+					if _, drawn := late[now+x.At]; !drawn {
+						late[now+x.At] = rapid.Int64Range(0, s.spread.Microseconds()).Draw(t, "late")
 					}
-					u := a.wants[i].taken(x.call, now+x.at)
-					for n, l := range u.limits {
-						for range u.costs[n] {
-							starts.note(a.limits[l].key, now+x.at)
-							came.note(a.limits[l].key, now+x.at+late[now+x.at])
+					u := a.Wants[i].taken(x.Call, now+x.At)
+					for n, l := range u.Limits {
+						for range u.Costs[n] {
+							starts.note(a.Limits[l].Key, now+x.At)
+							came.note(a.Limits[l].Key, now+x.At+late[now+x.At])
 						}
 					}
 				}
@@ -229,21 +229,21 @@ func TestPlan_ALoweredLimitCountsWhatWasGranted(t *testing.T) {
 	p, came := newPlan(), newArrivals()
 	now := int64(1_000_000_000)
 	grant := func() (n int) {
-		a := ask{process: "p", limits: []limit{limitOf(k, testSpread, 1)}, wants: []want{{demand: 300, common: []int{0}, calls: make([]wanted, 300)}}}
-		for _, x := range p.answer(now, a)[0].starts {
-			came.note(k, now+x.at)
+		a := Ask{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)}, Wants: []Want{{Demand: 300, Common: []int{0}, Calls: make([]Wanted, 300)}}}
+		for _, x := range p.Answer(now, a)[0].Starts {
+			came.note(k, now+x.At)
 			n++
 		}
 		return n
 	}
 	require.Positive(t, grant())
-	changed := now + horizon
+	changed := now + Horizon
 	k.Limit = 5
 	for range 10 {
 		now += 500_000
 		grant()
 	}
-	all := came.at[k.id()]
+	all := came.at[k.ID()]
 	late := slices.DeleteFunc(slices.Clone(all), func(at int64) bool { return at <= changed })
 	require.NotEmpty(t, late)
 	require.Greater(t, late[0]-changed, int64(900_000), "the last window of the old limit is over first")
@@ -270,10 +270,10 @@ func TestPaceOf_SteadyRateAndBurst(t *testing.T) {
 		{Key{Period: 10 * time.Second, Limit: 1, Share: 0.8}, testSpread, 1, 12_500 * time.Millisecond, 1},
 		{Key{}, testSpread, 1, 0, 1},
 	} {
-		p := paceOf(tt.key, tt.spread, tt.members)
-		require.Equal(t, tt.every, microseconds(p.every), "%s", tt.key)
-		if p.every > 0 {
-			require.Equal(t, tt.burst, 1+p.tolerance/p.every, "%s", tt.key)
+		p := PaceOf(tt.key, tt.spread, tt.members)
+		require.Equal(t, tt.every, Microseconds(p.Every), "%s", tt.key)
+		if p.Every > 0 {
+			require.Equal(t, tt.burst, 1+p.tolerance/p.Every, "%s", tt.key)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ type Key struct {
 	Window   string // of a calendar: when it began, such as "2026-11-23"; empty for one that slides
 }
 
-// String names the limit for people: "tencent reports/get of app 17: 600 per 1m0s".
+// String names the limit for people: "m reports/get of app 17: 600 per 1m0s".
 func (k Key) String() string {
 	var b strings.Builder
 	b.WriteString(k.Media)
@@ -54,20 +54,20 @@ func (k Key) String() string {
 	return b.String()
 }
 
-// id is what the limit is known by however its number changes: an edited limit goes on from where it stands.
-func (k Key) id() Key {
+// ID is what the limit is known by however its number changes: an edited limit goes on from where it stands.
+func (k Key) ID() Key {
 	k.Limit, k.Share, k.Cost = 0, 0, 0
 	return k
 }
 
-// any is the limit whatever its window.
-func (k Key) any() Key {
+// AnyWindow is the limit whatever its window.
+func (k Key) AnyWindow() Key {
 	k.Window = ""
-	return k.id()
+	return k.ID()
 }
 
-// hasBurst tells that calls under the limit are not told apart: it is kept as one number.
-func (k Key) hasBurst() bool { return k.Period >= countedFrom || k.Unit == UnitRows }
+// HasBurst tells that calls under the limit are not told apart: it is kept as one number.
+func (k Key) HasBurst() bool { return k.Period >= countedFrom || k.Unit == UnitRows }
 
 // period is the period as names in Redis have it.
 func (k Key) period() string {
@@ -127,21 +127,21 @@ func pointOf(media, name string) (Key, bool) {
 	return k, true
 }
 
-// points are where a call can be paused.
-func points(c Call) []Key {
-	all := []Key{pausePoint(c, ScopePlatform)}
+// Points are where a call can be paused.
+func Points(c Call) []Key {
+	all := []Key{PausePoint(c, ScopePlatform)}
 	if c.App != "" {
-		all = append(all, pausePoint(c, ScopeApp))
+		all = append(all, PausePoint(c, ScopeApp))
 	}
 	if c.Account != "" {
-		all = append(all, pausePoint(c, ScopeAccount))
+		all = append(all, PausePoint(c, ScopeAccount))
 	}
 	return all
 }
 
-// pausePoint is where calls like c are paused for a scope. An app or an account is paused at one endpoint, which is how
+// PausePoint is where calls like c are paused for a scope. An app or an account is paused at one endpoint, which is how
 // platforms limit them; a platform as a whole.
-func pausePoint(c Call, scope Scope) Key {
+func PausePoint(c Call, scope Scope) Key {
 	switch scope {
 	case ScopeApp:
 		return Key{Media: c.Media, Endpoint: c.Endpoint, Scope: scope, Subject: c.App}

@@ -1,4 +1,4 @@
-package ratelimit
+package grant
 
 import (
 	"testing"
@@ -24,13 +24,13 @@ func TestLearn_FindsWhatThePlatformAllows(t *testing.T) {
 		limit, refusals := first, 0
 		for range days * 24 * 60 {
 			now = now.Add(time.Minute)
-			if float64(limit)*tightened(whole, now) > float64(truth) {
+			if float64(limit)*Tightened(whole, now) > float64(truth) {
 				refusals++
-				whole = clock.Later(now, whole).Add(tightenStep)
+				whole = clock.Later(now, whole).Add(TightenStep)
 			}
 			s := LimitState{
 				Key:      Key{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1", Period: time.Minute, Limit: limit, Share: 0.95},
-				LimitMax: most, Part: tightened(whole, now), Window: limit, Lanes: []LaneState{{Wanted: 1_000_000}},
+				LimitMax: most, Part: Tightened(whole, now), Window: limit, Lanes: []LaneState{{Wanted: 1_000_000}},
 			}
 			after, changed := Learn(known, s, now)
 			require.Equal(t, known != after, changed)

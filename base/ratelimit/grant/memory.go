@@ -1,0 +1,133 @@
+package grant
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+)
+
+// OwnHorizon is how far ahead this process grants its own calls: twice as far as it asks again, which it can do as often as it likes.
+const OwnHorizon = 200_000
+
+// longAgo is before every moment of a ledger of this process.
+const longAgo = -int64(PeriodMax / time.Microsecond)
+
+// Memory keeps the book in this process's memory: for a deployment of one process, and for each of several processes while the common
+// ledger is away.
+type Memory struct {
+	spread time.Duration
+	Clock  func() time.Time
+	born   time.Time
+
+	mu      sync.Mutex
+	Members int
+	plan    Plan
+	pauses  map[Key]time.Time
+	paused  int // how often pauses were ordered
+}
+
+var _ Ledger = (*Memory)(nil)
+
+// NewMemory returns the ledger of one of so many members, which share each limit evenly, with the arrival spread of Config.
+func NewMemory(spread time.Duration, members int) *Memory {
+	return NewMemoryBy(clock.Mark, spread, members)
+}
+
+// NewMemoryBy returns one by another clock.
+func NewMemoryBy(now func() time.Time, spread time.Duration, members int) *Memory {
+	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(), plan: Plan{Horizon: OwnHorizon, From: longAgo, Books: map[Key]*Book{}}, pauses: map[Key]time.Time{}}
+}
+
+func (l *Memory) now() int64 { return l.Clock().Sub(l.born).Microseconds() }
+
+func (l *Memory) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return Answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.Clock()
+	a.Unused = nil // That was of another ledger's: this one gives no moments that could be handed back.
+	for i, x := range a.Limits {
+		a.Limits[i] = x.Of(l.spread, l.Members)
+	}
+	maps.DeleteFunc(l.pauses, func(_ Key, until time.Time) bool { return !until.After(at) })
+	return Answer{Asked: at, Answered: at, Horizon: Microseconds(OwnHorizon / 2), Wants: l.plan.Answer(l.now(), a), Pauses: maps.Clone(l.pauses)}, nil
+}
+
+func (l *Memory) Pause(ctx context.Context, point Key, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("pause %s: %w", point, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paused++
+	until := l.Clock().Add(min(d, PauseMax))
+	switch {
+	case d <= 0:
+		delete(l.pauses, point)
+	case l.pauses[point].Before(until):
+		l.pauses[point] = until
+	}
+	return nil
+}
+
+// Listen implements ledger: nobody else orders pauses.
+func (l *Memory) Listen(ctx context.Context, _ string, _ func(Key, time.Duration), _ func(error)) {
+	<-ctx.Done()
+}
+
+// Divide has each limit be shared by so many.
+func (l *Memory) Divide(members int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Members = members
+}
+
+// Parts is how many share each limit.
+func (l *Memory) Parts() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Members
+}
+
+// Spend begins the book anew: for so long nothing is granted, since another ledger may have granted it.
+func (l *Memory) Spend(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.plan = Plan{Horizon: OwnHorizon, From: l.now() + d.Microseconds(), Books: map[Key]*Book{}}
+}
+
+// Pausings is how often pauses were ordered.
+func (l *Memory) Pausings() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.paused
+}
+
+// Sync notes a media's pauses as another ledger has told of them. If no pause was ordered here since there had been so many, there are no others.
+func (l *Memory) Sync(media string, pauses map[Key]time.Time, pausings int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if pausings == l.paused {
+		maps.DeleteFunc(l.pauses, func(point Key, _ time.Time) bool { return point.Media == media })
+	}
+	maps.Copy(l.pauses, pauses)
+}
+
+// InForce returns the pauses in force and how long each still lasts.
+func (l *Memory) InForce() map[Key]time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[Key]time.Duration{}
+	for point, until := range l.pauses {
+		if left := until.Sub(l.Clock()); left > 0 {
+			out[point] = left
+		}
+	}
+	return out
+}
