@@ -17,6 +17,7 @@ import (
 	"adsync/base/task"
 	"adsync/base/timer"
 	"adsync/base/trace"
+	"adsync/producer/brake"
 )
 
 const (
@@ -42,7 +43,7 @@ type dueWork struct {
 	waiting clock.Clock
 	timer   Timer // may be nil
 	out     *outbox
-	brakes  *brakes
+	brakes  *brake.Brakes
 	metrics *metrics
 	logger  *slog.Logger
 
@@ -212,7 +213,7 @@ func (w *dueWork) sendDue(ctx context.Context, due []store.Due, now time.Time) e
 			spans = append(spans, span)
 		}
 		messages[i] = l.message(d.Key, d.Delivery, d.Attempt, span)
-		w.brakes.sent(lane, 1)
+		w.brakes.Sent(lane, 1)
 	}
 	positions, err := w.out.write(work, messages)
 	for _, span := range spans {

@@ -370,7 +370,7 @@ func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	f.loop.brakes.sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
+	f.loop.brakes.Sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
 	l := f.loop.out.letter(f.run)
 	messages := make([]broker.Message, len(parts))
 	var spans []trace.Span

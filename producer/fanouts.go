@@ -16,6 +16,7 @@ import (
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/media"
+	"adsync/producer/brake"
 )
 
 // fanOuts is the loop that fans runs out: it chooses those that are next, and each writes its subtasks.
@@ -28,7 +29,7 @@ type fanOuts struct {
 	out       *outbox
 	tables    *logTables
 	stops     *stopList
-	brakes    *brakes
+	brakes    *brake.Brakes
 	queue     *fanOutQueue
 	metrics   *metrics
 	logger    *slog.Logger
@@ -212,7 +213,7 @@ const restingMax = 200
 // fanningOut returns the oldest runs to fan out. However many rest, those of other lanes are among them.
 func (l *fanOuts) fanningOut(ctx context.Context) ([]store.Run, error) {
 	choice := l.stops.unpaused()
-	choice.Lanes = l.brakes.heldLanes()
+	choice.Lanes = l.brakes.HeldLanes()
 	runs, err := l.store.FanningOutRuns(ctx, choice, openRunsMax)
 	if err != nil {
 		return nil, err
@@ -230,13 +231,13 @@ func (l *fanOuts) fanningOut(ctx context.Context) ([]store.Run, error) {
 // rests tells whether a run's fan-out is to rest now. One whose time to live is over is not kept from ending.
 func (l *fanOuts) rests(run *store.Run) bool {
 	name := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
-	if l.brakes.held(name) == "" {
+	if l.brakes.Held(name) == "" {
 		return false
 	}
 	if deadline := run.Deadline(); !deadline.IsZero() && !l.waiting.Now().Before(deadline) {
 		return false
 	}
-	l.brakes.rests(name)
+	l.brakes.Rests(name)
 	return true
 }
 

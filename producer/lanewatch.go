@@ -13,7 +13,17 @@ import (
 	"adsync/base/clock"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/producer/brake"
 	"adsync/producer/tasklist"
+)
+
+const (
+	brakeInterval = 2 * time.Second
+	// brakeSoon is the same while a fan-out rests: consumers may work off all that waits within a second.
+	brakeSoon = 200 * time.Millisecond
+	// looksAtOnce bounds how many lanes are asked about at the same time, and lookTimeout how long one may take.
+	looksAtOnce = 4
+	lookTimeout = 5 * time.Second
 )
 
 // laneWatch is the loop that looks at the lanes' backlogs, and sets the brakes by them.
@@ -21,7 +31,7 @@ type laneWatch struct {
 	turns   turns
 	broker  Broker
 	tasks   *tasklist.Set
-	brakes  *brakes
+	brakes  *brake.Brakes
 	queue   *fanOutQueue
 	metrics *metrics
 	causes  *telemetry.CauseLog
@@ -40,7 +50,7 @@ func (w *laneWatch) watchLanes(ctx context.Context) error {
 	w.readLaneRules()
 	var group errgroup.Group
 	group.SetLimit(looksAtOnce)
-	names := w.brakes.toLookAt(begun)
+	names := w.brakes.ToLookAt(begun)
 	errs := make([]error, len(names))
 	for i, name := range names {
 		group.Go(func() error {
@@ -61,7 +71,7 @@ func (w *laneWatch) watchLanes(ctx context.Context) error {
 		passed = begun.Sub(w.watched)
 	}
 	w.watched = begun
-	if w.brakes.figures(w.metrics, passed) {
+	if w.brakes.Figures(brake.Metrics{Backlog: w.metrics.backlog, Oldest: w.metrics.oldest, Braked: w.metrics.braked}, passed) {
 		w.queue.reread()
 	}
 	return nil
@@ -70,28 +80,23 @@ func (w *laneWatch) watchLanes(ctx context.Context) error {
 // untilLook waits until lanes are to be looked at again.
 func (w *laneWatch) untilLook(ctx context.Context) {
 	waitFor(ctx, brakeSoon, nil)
-	if !w.brakes.resting() {
-		waitFor(ctx, brakeInterval-brakeSoon, w.brakes.rested)
+	if !w.brakes.Resting() {
+		waitFor(ctx, brakeInterval-brakeSoon, w.brakes.Rested)
 	}
 }
 
 // readLaneRules takes the rows of lane as last loaded, for the lanes of all tasks and those that had fan-outs.
 func (w *laneWatch) readLaneRules() {
 	list := w.tasks.Current()
-	w.brakes.mu.Lock()
-	names := map[store.LaneName]bool{}
-	for name := range w.brakes.lanes {
-		names[name] = true
-	}
-	w.brakes.mu.Unlock()
+	names := w.brakes.Known()
 	for _, tk := range list.Tasks {
 		if tk.Enabled {
 			names[store.LaneName{Media: tk.Media, Lane: tk.Lane}] = true
 		}
 	}
 	for name := range names {
-		rule, errs := laneRuleOf(name.Lane, list.Lane(name.Media, name.Lane))
-		w.brakes.setRule(name, rule)
+		rule, errs := brake.RuleOf(name.Lane, list.Lane(name.Media, name.Lane))
+		w.brakes.SetRule(name, rule)
 		place := "lane " + name.Media + ":" + name.Lane
 		if len(errs) > 0 {
 			w.causes.Report(slog.LevelWarn, place, "a row of lane cannot be used as it is; the default is", errs[0], "media", name.Media, "lane", name.Lane)
@@ -105,12 +110,12 @@ func (w *laneWatch) readLaneRules() {
 func (w *laneWatch) lookAt(ctx context.Context, name store.LaneName) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	sent := w.brakes.begin(name)
+	sent := w.brakes.Begin(name)
 	offsets, err := w.broker.Offsets(ctx, w.broker.GroupName(name.Media, name.Lane), w.broker.TopicName(name.Media, name.Lane))
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return nil // The term ends.
 	}
-	w.brakes.saw(name, clock.Mark(), sent, offsets)
+	w.brakes.Saw(name, clock.Mark(), sent, offsets)
 	if errors.Is(err, broker.ErrUnknownTopic) { // Nothing was ever sent to it.
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"adsync/base/lease"
 	"adsync/base/task"
 	"adsync/base/telemetry"
+	"adsync/producer/brake"
 )
 
 // How often the leader's loops look for work of their own accord.
@@ -53,7 +54,7 @@ func newLoops(p *Producer, l lease.Lease) *loops {
 		return turns{name: name, failed: m.loopErrors, troubles: &p.troubles, logger: log}
 	}
 	stops := &stopList{waiting: p.waiting}
-	queue, brakes, causes := newFanOutQueue(), newBrakes(), telemetry.NewCauseLog(log)
+	queue, brakes, causes := newFanOutQueue(), brake.New(), telemetry.NewCauseLog(log)
 	tables := &logTables{store: s}
 	out := &outbox{broker: p.broker, tasks: p.tasks, tracer: p.tracer}
 	release := releaser{store: s, timer: p.timer}

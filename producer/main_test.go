@@ -23,6 +23,7 @@ import (
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
+	"adsync/producer/brake"
 	"adsync/producer/tasklist"
 )
 
@@ -247,7 +248,7 @@ type term struct {
 	clock   clock.Clock
 	tasks   *tasklist.Set
 	queue   *fanOutQueue
-	brakes  *brakes
+	brakes  *brake.Brakes
 	metrics *metrics
 }
 

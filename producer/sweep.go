@@ -13,6 +13,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/lease"
 	"adsync/base/store"
+	"adsync/producer/brake"
 )
 
 // A message can be lost: a log that was made anew, a retention that was too short, a header that nobody could read. Then
@@ -35,7 +36,7 @@ type sweeper struct {
 	waiting clock.Clock
 	timer   Timer // may be nil
 	broker  Broker
-	brakes  *brakes
+	brakes  *brake.Brakes
 	metrics *metrics
 	logger  *slog.Logger
 
@@ -174,7 +175,7 @@ func (s *sweeper) sweepFirst(ctx context.Context) error {
 	maps.DeleteFunc(s.done, func(id int64, _ bool) bool { return !open[id] })
 	s.tellOldest(oldest)
 	var errs []error
-	for _, name := range slices.SortedFunc(maps.Keys(byLane), compareLanes) {
+	for _, name := range slices.SortedFunc(maps.Keys(byLane), brake.CompareLanes) {
 		errs = append(errs, s.sweepLane(ctx, name, byLane[name]))
 	}
 	return errors.Join(errs...)
@@ -186,7 +187,7 @@ func (s *sweeper) tellOldest(oldest map[store.LaneName]time.Time) {
 	now := s.waiting.Now()
 	for name, at := range oldest {
 		s.metrics.oldestRun.WithLabelValues(name.Media, name.Lane).Set(max(now.Sub(at), 0).Seconds())
-		s.brakes.begin(name) // So that the lane is looked at, whether it has tasks or not.
+		s.brakes.Begin(name) // So that the lane is looked at, whether it has tasks or not.
 	}
 }
 
@@ -267,7 +268,7 @@ func (s *sweeper) sweepSent(ctx context.Context) error {
 		byLane[r.Lane] = append(byLane[r.Lane], r)
 	}
 	var errs []error
-	for _, name := range slices.SortedFunc(maps.Keys(byLane), compareLanes) {
+	for _, name := range slices.SortedFunc(maps.Keys(byLane), brake.CompareLanes) {
 		partitions, err := s.partitions(ctx, name)
 		if err != nil {
 			errs = append(errs, err)

@@ -120,6 +120,6 @@ func TestSweep_OnKafka(t *testing.T) {
 	require.False(t, c.saw([]int64{1}, 2), "what had its outcome was not sent again")
 
 	require.NoError(t, tm.watchLanes(ctx))
-	require.Empty(t, tm.brakes.heldLanes())
-	require.True(t, tm.brakes.lanes[store.LaneName{Media: "tulip", Lane: "normal"}].known)
+	require.Empty(t, tm.brakes.HeldLanes())
+	require.True(t, tm.brakes.Known()[store.LaneName{Media: "tulip", Lane: "normal"}])
 }

@@ -20,7 +20,7 @@ type Lane struct {
 	Name       string
 	PoolSize   int // subtasks at a time in one consumer
 	Partitions int // of the topic; 0 = as the broker's configuration says
-	// What fan-outs look at, see producer/brake.go; 0 = the default for each.
+	// What fan-outs look at, see package producer/brake; 0 = the default for each.
 	BacklogMax  int64 // messages that may wait before the lane's fan-outs do
 	LateSeconds int   // age of the oldest waiting message from which less important lanes' fan-outs wait
 	Importance  int   // among the lanes of a media: whose fan-outs rest for whose, and whose calls go first where a limit holds them back

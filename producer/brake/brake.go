@@ -1,4 +1,11 @@
-package producer
+// Package brake decides which lanes' fan-outs rest, so that fan-out is no faster than consumption.
+//
+// A lane's fan-outs rest while as many as its backlog_max messages wait to be worked off. While a lane's oldest message has
+// waited for longer than its late_seconds, the fan-outs of the less important lanes of the same media rest too. Until that
+// is ten minutes ago they get no more ahead of their consumers than half a minute, for what waits in Kafka already could
+// not be held back the next time. A fan-out that rests leaves its place to others. Retries continue, since their subtasks
+// are in the backlog of the run already.
+package brake
 
 import (
 	"cmp"
@@ -9,16 +16,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"adsync/base/broker"
 	"adsync/base/config"
 	"adsync/base/store"
 )
-
-// Fan-out is no faster than consumption. A lane's fan-outs rest while as many as its backlog_max messages wait to be worked
-// off. While a lane's oldest message has waited for longer than its late_seconds, the fan-outs of the less important lanes
-// of the same media rest too; and until that is ten minutes ago they get no more ahead of their consumers than half a
-// minute, for what waits in Kafka already could not be held back the next time. A fan-out that rests gives its place to others (see startFanOuts); retries go on, since
-// their subtasks are in the backlog of the run already.
 
 // The defaults of a lane's row.
 const (
@@ -28,14 +31,8 @@ const (
 )
 
 const (
-	brakeInterval = 2 * time.Second
-	// brakeSoon is the same while a fan-out rests: consumers may work off all that waits within a second.
-	brakeSoon = 200 * time.Millisecond
 	// idleInterval is how often a lane is looked at that had nothing waiting and got nothing since.
 	idleInterval = 10 * time.Second
-	// looksAtOnce bounds how many lanes are asked about at the same time, and lookTimeout how long one may take.
-	looksAtOnce = 4
-	lookTimeout = 5 * time.Second
 	// stuckAfter is how long a lane's group may stand still until nobody waits for it any more: a lane that nobody works
 	// off is not helped by holding up others.
 	stuckAfter = time.Minute
@@ -50,16 +47,16 @@ const (
 	endsMax = 512
 )
 
-// laneRule is what a lane's row asks of fan-outs.
-type laneRule struct {
-	backlogMax int64
-	late       time.Duration
-	importance int
+// Rule is what a lane's row asks of fan-outs.
+type Rule struct {
+	BacklogMax int64
+	Late       time.Duration
+	Importance int
 }
 
-// laneRuleOf reads a row. What cannot be used is named, and taken as its default.
-func laneRuleOf(name string, row store.Lane) (laneRule, []*config.FieldError) {
-	rule := laneRule{backlogMax: backlogMaxDefault, late: lateOthers, importance: store.LaneImportance(name, row.Importance)}
+// RuleOf reads a row. What cannot be used is named, and taken as its default.
+func RuleOf(name string, row store.Lane) (Rule, []*config.FieldError) {
+	rule := Rule{BacklogMax: backlogMaxDefault, Late: lateOthers, Importance: store.LaneImportance(name, row.Importance)}
 	var errs []*config.FieldError
 	check := func(key string, value int64) bool {
 		if value < 0 {
@@ -68,14 +65,14 @@ func laneRuleOf(name string, row store.Lane) (laneRule, []*config.FieldError) {
 		return value > 0
 	}
 	check("importance", int64(row.Importance))
-	if rule.importance >= store.LaneImportance(store.LaneImportant, 0) {
-		rule.late = lateImportant
+	if rule.Importance >= store.LaneImportance(store.LaneImportant, 0) {
+		rule.Late = lateImportant
 	}
 	if check("backlog_max", row.BacklogMax) {
-		rule.backlogMax = row.BacklogMax
+		rule.BacklogMax = row.BacklogMax
 	}
 	if check("late_seconds", int64(row.LateSeconds)) {
-		rule.late = time.Duration(row.LateSeconds) * time.Second
+		rule.Late = time.Duration(row.LateSeconds) * time.Second
 	}
 	return rule, errs
 }
@@ -88,7 +85,7 @@ type endSeen struct {
 
 // laneLoad is what is known of one lane.
 type laneLoad struct {
-	rule   laneRule
+	rule   Rule
 	known  bool // the last look succeeded
 	failed bool // the last look failed; before the first one neither is set
 
@@ -110,56 +107,58 @@ type laneLoad struct {
 func (l *laneLoad) load() int64 { return l.backlog + l.sent - l.counted }
 
 func (l *laneLoad) isLate() bool {
-	return l.known && l.backlog > 0 && l.oldest > l.rule.late && l.lookedAt.Sub(l.movedAt) < stuckAfter
+	return l.known && l.backlog > 0 && l.oldest > l.rule.Late && l.lookedAt.Sub(l.movedAt) < stuckAfter
 }
 
-// brakes decides which lanes' fan-outs rest. A lane that could not be looked at is free. Times are readings of this
+// Brakes decides which lanes' fan-outs rest. A lane that could not be looked at is free. Times are readings of this
 // process's clock.
-type brakes struct {
-	rested chan struct{} // a fan-out rests, so its lane is to be looked at soon
+type Brakes struct {
+	Rested chan struct{} // a fan-out rests, so its lane is to be looked at soon
 
 	mu    sync.Mutex
 	lanes map[store.LaneName]*laneLoad
 }
 
-func newBrakes() *brakes {
-	return &brakes{rested: make(chan struct{}, 1), lanes: map[store.LaneName]*laneLoad{}}
+// New returns brakes that hold nothing back.
+func New() *Brakes {
+	return &Brakes{Rested: make(chan struct{}, 1), lanes: map[store.LaneName]*laneLoad{}}
 }
 
 // lane returns what is known of a lane; mu is held.
-func (b *brakes) lane(name store.LaneName) *laneLoad {
+func (b *Brakes) lane(name store.LaneName) *laneLoad {
 	l := b.lanes[name]
 	if l == nil {
-		rule, _ := laneRuleOf(name.Lane, store.Lane{})
+		rule, _ := RuleOf(name.Lane, store.Lane{})
 		l = &laneLoad{rule: rule, ends: map[int][]endSeen{}}
 		b.lanes[name] = l
 	}
 	return l
 }
 
-func (b *brakes) setRule(name store.LaneName, rule laneRule) {
+// SetRule sets what the row of a lane asks.
+func (b *Brakes) SetRule(name store.LaneName, rule Rule) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lane(name).rule = rule
 }
 
-// sent notes messages that are written to a lane, before they are.
-func (b *brakes) sent(name store.LaneName, n int) {
+// Sent notes messages that are written to a lane, before they are.
+func (b *Brakes) Sent(name store.LaneName, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lane(name).sent += int64(n)
 }
 
-// begin is called before a look at a lane, and its result handed to saw: only what was written before is surely part of
+// Begin is called before a look at a lane, and its result handed to saw: only what was written before is surely part of
 // what is seen.
-func (b *brakes) begin(name store.LaneName) (sent int64) {
+func (b *Brakes) Begin(name store.LaneName) (sent int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lane(name).sent
 }
 
-// saw takes in a look at a lane; nil offsets are a look that failed.
-func (b *brakes) saw(name store.LaneName, now time.Time, sent int64, offsets []broker.PartitionOffsets) {
+// Saw takes in a look at a lane; nil offsets are a look that failed.
+func (b *Brakes) Saw(name store.LaneName, now time.Time, sent int64, offsets []broker.PartitionOffsets) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.lane(name)
@@ -224,35 +223,35 @@ func (l *laneLoad) age(o broker.PartitionOffsets, now time.Time) time.Duration {
 
 // Why a lane's fan-outs rest.
 const (
-	heldByBacklog = "backlog"
-	heldByLate    = "late" // a more important lane of the media is late, or was not long ago
+	ByBacklog = "backlog"
+	ByLate    = "late" // a more important lane of the media is late, or was not long ago
 )
 
-// held tells why a lane's fan-outs are to rest, or "".
-func (b *brakes) held(name store.LaneName) string {
+// Held tells why a lane's fan-outs are to rest, or "".
+func (b *Brakes) Held(name store.LaneName) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.why(name, b.lane(name))
 }
 
-func (b *brakes) why(name store.LaneName, l *laneLoad) string {
-	if !l.failed && l.load() >= l.rule.backlogMax {
-		return heldByBacklog
+func (b *Brakes) why(name store.LaneName, l *laneLoad) string {
+	if !l.failed && l.load() >= l.rule.BacklogMax {
+		return ByBacklog
 	}
 	for other, o := range b.lanes {
-		if other.Media != name.Media || o.rule.importance <= l.rule.importance || o.failed || o.lateAt.IsZero() {
+		if other.Media != name.Media || o.rule.Importance <= l.rule.Importance || o.failed || o.lateAt.IsZero() {
 			continue
 		}
 		short := max(shortMin, int64(l.rate*shortBacklog.Seconds()))
 		if o.isLate() || (o.lookedAt.Sub(o.lateAt) < shortFor && l.load() >= short && !l.failed) {
-			return heldByLate
+			return ByLate
 		}
 	}
 	return ""
 }
 
-// heldLanes returns the lanes whose fan-outs are to rest.
-func (b *brakes) heldLanes() []store.LaneName {
+// HeldLanes returns the lanes whose fan-outs are to rest.
+func (b *Brakes) HeldLanes() []store.LaneName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var names []store.LaneName
@@ -261,23 +260,23 @@ func (b *brakes) heldLanes() []store.LaneName {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, compareLanes)
+	slices.SortFunc(names, CompareLanes)
 	return names
 }
 
-// rests notes that a fan-out of the lane has work and rests.
-func (b *brakes) rests(name store.LaneName) {
+// Rests notes that a fan-out of the lane has work and rests.
+func (b *Brakes) Rests(name store.LaneName) {
 	b.mu.Lock()
 	b.lane(name).waiting = true
 	b.mu.Unlock()
 	select {
-	case b.rested <- struct{}{}:
+	case b.Rested <- struct{}{}:
 	default:
 	}
 }
 
-// resting tells whether a fan-out has work and rests.
-func (b *brakes) resting() bool {
+// Resting tells whether a fan-out has work and rests.
+func (b *Brakes) Resting() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, l := range b.lanes {
@@ -288,17 +287,35 @@ func (b *brakes) resting() bool {
 	return false
 }
 
-// figures tells the metrics of all lanes; passed is the time since the last call. It tells whether a fan-out that rested may go on.
-func (b *brakes) figures(m *metrics, passed time.Duration) (released bool) {
+// Metrics are what Figures tells, by media and lane.
+type Metrics struct {
+	Backlog *prometheus.GaugeVec   // messages that wait
+	Oldest  *prometheus.GaugeVec   // how long the first of them has waited, in seconds
+	Braked  *prometheus.CounterVec // seconds that fan-outs have rested, also by why
+}
+
+// Known returns the lanes that were ever asked about, and whether each could be looked at last.
+func (b *Brakes) Known() map[store.LaneName]bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := make(map[store.LaneName]bool, len(b.lanes))
+	for name, l := range b.lanes {
+		known[name] = l.known
+	}
+	return known
+}
+
+// Figures tells the metrics of all lanes; passed is the time since the last call. It tells whether a fan-out that rested may go on.
+func (b *Brakes) Figures(m Metrics, passed time.Duration) (released bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for name, l := range b.lanes {
 		if l.known {
-			m.backlog.WithLabelValues(name.Media, name.Lane).Set(float64(l.load()))
-			m.oldest.WithLabelValues(name.Media, name.Lane).Set(l.oldest.Seconds())
+			m.Backlog.WithLabelValues(name.Media, name.Lane).Set(float64(l.load()))
+			m.Oldest.WithLabelValues(name.Media, name.Lane).Set(l.oldest.Seconds())
 		}
 		if why := b.why(name, l); why != "" && l.waiting {
-			m.braked.WithLabelValues(name.Media, name.Lane, why).Add(passed.Seconds())
+			m.Braked.WithLabelValues(name.Media, name.Lane, why).Add(passed.Seconds())
 		} else {
 			released = released || l.waiting
 			l.waiting = false
@@ -307,8 +324,8 @@ func (b *brakes) figures(m *metrics, passed time.Duration) (released bool) {
 	return released
 }
 
-// toLookAt returns the lanes that it is time to look at.
-func (b *brakes) toLookAt(now time.Time) []store.LaneName {
+// ToLookAt returns the lanes that it is time to look at.
+func (b *Brakes) ToLookAt(now time.Time) []store.LaneName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var names []store.LaneName
@@ -318,10 +335,11 @@ func (b *brakes) toLookAt(now time.Time) []store.LaneName {
 		}
 		names = append(names, name)
 	}
-	slices.SortFunc(names, compareLanes)
+	slices.SortFunc(names, CompareLanes)
 	return names
 }
 
-func compareLanes(a, b store.LaneName) int {
+// CompareLanes orders lanes by media and name.
+func CompareLanes(a, b store.LaneName) int {
 	return cmp.Or(strings.Compare(a.Media, b.Media), strings.Compare(a.Lane, b.Lane))
 }
