@@ -14,13 +14,14 @@ import (
 	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/media"
 	"adsync/standalone"
 )
 
-func newBind(a *app) *cobra.Command {
+func newBind(a *settings.Source) *cobra.Command {
 	var simulator string
 	cmd := &cobra.Command{
 		Use:   "bind",
@@ -51,7 +52,7 @@ All of them work on the tables, which must be there ("adsync migrate up"); but f
 			if u, err := url.Parse(simulator); err != nil || u.Scheme != "http" || u.Host == "" {
 				return usage.Errorf("--simulator is %q: want the address of an adsync simulate, as http://host:port", simulator)
 			}
-			return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+			return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
 				box, err := secret.OpenBox(cfg.Secret, logger)
 				if err != nil {
 					return err

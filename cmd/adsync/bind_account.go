@@ -14,6 +14,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/schedule"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 )
@@ -25,7 +26,7 @@ type accountBindFlags struct {
 	correct   bool
 }
 
-func newBindAccount(a *app) *cobra.Command {
+func newBindAccount(a *settings.Source) *cobra.Command {
 	f := &accountBindFlags{}
 	cmd := &cobra.Command{
 		Use:   "account MEDIA/ACCOUNT",
@@ -41,13 +42,13 @@ two minutes.
 		Example: `  adsync bind account {media}/20000001 --game starfall --os ios
   adsync bind account {media}/20000001 --game tinyfarm --os ios --from 2026-12-01
   adsync bind account {media}/20000001 --game tinyfarm --os android --correct`,
-		Args: accountArg,
+		Args: usage.Account,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
 			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
-				return bindAccount(a, ctx, cmd.OutOrStdout(), s, account, f)
+				return bindAccount(ctx, cmd.OutOrStdout(), s, account, f)
 			})
 		},
 	}
@@ -78,8 +79,8 @@ func (f *accountBindFlags) check() error {
 }
 
 // withAccount opens the databases for work on one account.
-func withAccount(a *app, cmd *cobra.Command, name string, work func(context.Context, *store.Store, store.Account) error) error {
-	return a.withStore(cmd, "unbind", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
+func withAccount(a *settings.Source, cmd *cobra.Command, name string, work func(context.Context, *store.Store, store.Account) error) error {
+	return a.WithStore(cmd, "unbind", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func withAccount(a *app, cmd *cobra.Command, name string, work func(context.Cont
 		account, ok := found[name]
 		media, externalID := store.SplitName(name)
 		if !ok && media == "" {
-			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s/20000001", name, somePlatform())
+			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s/20000001", name, usage.SomePlatform())
 		}
 		if !ok {
 			return fmt.Errorf("%s has no account %q that is known here: accounts come in when a login is authorised, and with the task %s.account_list", media, externalID, media)
@@ -112,7 +113,7 @@ func todayOf(ctx context.Context, s *store.Store, account store.Account) (day.Da
 	return day.Of(now, zone), nil
 }
 
-func bindAccount(a *app, ctx context.Context, out io.Writer, s *store.Store, account store.Account, f *accountBindFlags) error {
+func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account store.Account, f *accountBindFlags) error {
 	if err := f.known(ctx, s); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func bindAccount(a *app, ctx context.Context, out io.Writer, s *store.Store, acc
 		return err
 	}
 	if f.login != "" {
-		if err := chooseLogin(a, ctx, s, account, f.login); err != nil {
+		if err := chooseLogin(ctx, s, account, f.login); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", table.Plain(f.login))
@@ -161,7 +162,7 @@ func (f *accountBindFlags) binding(have []store.Binding, today day.Day) store.Bi
 }
 
 // chooseLogin has the account pulled with a login while that can be used. Who chooses it again changes nothing, and leaves no entry.
-func chooseLogin(a *app, ctx context.Context, s *store.Store, account store.Account, login string) error {
+func chooseLogin(ctx context.Context, s *store.Store, account store.Account, login string) error {
 	logins, err := s.AccountLogins(ctx, account.ID)
 	if err != nil {
 		return err

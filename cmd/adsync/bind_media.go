@@ -23,15 +23,13 @@ import (
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/cmd/adsync/internal/prompt"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/media/oauth"
 	"adsync/media/token"
 )
-
-// appSecretVariable may hold an app's secret, for scripts.
-const appSecretVariable = "ADSYNC_APP_SECRET" //nolint:gosec // The name of the variable, not a secret.
 
 // callbackPoll is how often the table is looked at while a callback is waited for.
 const callbackPoll = time.Second
@@ -44,7 +42,7 @@ type bindFlags struct {
 	gameFlags
 }
 
-func newBindMedia(a *app, media string) *cobra.Command {
+func newBindMedia(a *settings.Source, media string) *cobra.Command {
 	f := &bindFlags{}
 	cmd := &cobra.Command{
 		Use:   media,
@@ -55,7 +53,7 @@ is /oauth/` + media + `/callback of a producer and must be the one that the app 
 login, encrypted, and lists its accounts; --wait waits for that and prints them. Where the platform cannot reach
 a producer, --code asks for the code that the browser's address shows in the end.
 
-The app's secret is taken from ` + appSecretVariable + ` or asked for, and may be left out for an app that is known.
+The app's secret is taken from ` + settings.AppSecretVariable + ` or asked for, and may be left out for an app that is known.
 
 With --accounts it has accounts of a login pulled: all of them, also those that the login reaches later, or those
 named. What is not bound is known and not pulled. With --game they belong to a game: from the beginning of their
@@ -68,11 +66,11 @@ figures, or from a day. Accounts that have a game already are left alone by "all
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+			return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
 				if err := s.CheckSchema(ctx); err != nil {
 					return err
 				}
-				return bindMedia(a, ctx, cmd, s, cfg, logger, media, f)
+				return bindMedia(ctx, a, cmd, s, cfg, logger, media, f)
 			})
 		},
 	}
@@ -111,13 +109,13 @@ func (f *bindFlags) check() error {
 	return f.gameFlags.check()
 }
 
-func bindMedia(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) error {
+func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config, logger *slog.Logger, media string, f *bindFlags) error {
 	if err := f.known(ctx, s); err != nil {
 		return err
 	}
 	loginID := int64(0)
 	if f.redirectURI != "" {
-		id, err := authorise(a, ctx, cmd, s, cfg, logger, media, f)
+		id, err := authorise(ctx, a, cmd, s, cfg, logger, media, f)
 		if err != nil || (!f.wait && !f.code) {
 			return err
 		}
@@ -131,16 +129,16 @@ func bindMedia(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, 
 	if err != nil {
 		return err
 	}
-	return bindLoginAccounts(a, ctx, cmd.OutOrStdout(), s, login, f)
+	return bindLoginAccounts(ctx, cmd.OutOrStdout(), s, login, f)
 }
 
 // authorise writes the app, asks for an authorisation, and waits for what comes of it if that is wanted.
-func authorise(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, cfg Config, logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
+func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config, logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
 	box, err := secret.OpenBox(cfg.Secret, logger)
 	if err != nil {
 		return 0, err
 	}
-	if err := putApp(a, ctx, cmd, s, box, media, f.appID); err != nil {
+	if err := putApp(ctx, a, cmd, s, box, media, f.appID); err != nil {
 		return 0, err
 	}
 	cache, err := redis.Open(cfg.Redis)
@@ -192,8 +190,8 @@ func authorise(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, 
 
 // putApp writes the app with the secret from the environment or the terminal. One that is known keeps its secret if none is
 // in the environment.
-func putApp(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, box *secret.Box, media, appID string) error {
-	given := secret.NewText(variable(a.environ, appSecretVariable))
+func putApp(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, box *secret.Box, media, appID string) error {
+	given := secret.NewText(settings.Variable(a.Environ, settings.AppSecretVariable))
 	if given.IsZero() {
 		_, err := s.App(ctx, media, appID)
 		if err == nil {
@@ -203,7 +201,7 @@ func putApp(a *app, ctx context.Context, cmd *cobra.Command, s *store.Store, box
 			return err
 		}
 		if given, err = prompt.Secret(ctx, cmd, "Secret of app "+appID); err != nil {
-			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", appSecretVariable, err)
+			return fmt.Errorf("the app's secret is needed, from %s or the terminal: %w", settings.AppSecretVariable, err)
 		}
 	}
 	if known, err := token.OpenApp(ctx, s, box, media, appID); err == nil && known.Secret.Reveal() == given.Reveal() {
@@ -315,7 +313,7 @@ func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, 
 }
 
 // bindLoginAccounts binds the accounts that were asked for.
-func bindLoginAccounts(a *app, ctx context.Context, out io.Writer, s *store.Store, login store.Login, f *bindFlags) error {
+func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login store.Login, f *bindFlags) error {
 	all := slices.Equal(f.accounts, []string{"all"})
 	if all {
 		// First: an account that comes in meanwhile is bound by this, or is in the list below.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/usage"
 )
 
-func newConfig(a *app) *cobra.Command {
-	cmd := group(&cobra.Command{
+func newConfig(a *settings.Source) *cobra.Command {
+	cmd := usage.Group(&cobra.Command{
 		Use:   "config",
 		Short: "Checks, prints and documents the settings",
 		Long: `Settings come, later ones winning, from the defaults, a YAML file (--config FILE), environment variables
@@ -14,6 +17,6 @@ func newConfig(a *app) *cobra.Command {
   ADSYNC_STORE_DATA_WRITER='adsync:…@tcp(db:3306)/adsync_data' adsync config print
   adsync config reference > docs/configuration.md`,
 	})
-	cmd.AddCommand(newConfigCheck(a), newConfigPrint(a), newConfigReference(a))
+	cmd.AddCommand(newConfigCheck(a), newConfigPrint(a), newConfigReference())
 	return cmd
 }

@@ -5,12 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 
 	"github.com/spf13/cobra"
 )
 
-func newConfigCheck(a *app) *cobra.Command {
+func newConfigCheck(a *settings.Source) *cobra.Command {
 	var command, output string
 	var connect bool
 	cmd := &cobra.Command{
@@ -31,7 +32,7 @@ connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. 
   adsync config check --config configs/standalone.yaml --for standalone`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			commands := slices.DeleteFunc(slices.Sorted(maps.Keys(neededBy)), func(c string) bool { return c == "print" })
+			commands := slices.DeleteFunc(slices.Sorted(maps.Keys(settings.NeededBy)), func(c string) bool { return c == "print" })
 			if err := usage.OneOf("for", command, commands...); err != nil {
 				return err
 			}
@@ -41,12 +42,12 @@ connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. 
 			if output == "json" && !connect {
 				return usage.Errorf("--output json goes with --connect")
 			}
-			cfg, _, err := a.load(cmd, command)
+			cfg, _, err := a.Load(cmd, command)
 			if err != nil {
 				return err
 			}
 			if connect {
-				return checkServers(a, cmd, cfg, command, output)
+				return checkServers(cmd, cfg, command, output)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "The settings are fit for adsync %s.\n", command)
 			return nil

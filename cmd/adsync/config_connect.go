@@ -15,6 +15,7 @@ import (
 	"adsync/base/redis"
 	"adsync/base/store"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
@@ -32,7 +33,7 @@ var connectedBy = map[string][]string{
 var errUnfit = errors.New("something is wrong with the servers: see the rows of state fault")
 
 // checkServers looks at the servers that a command needs, and prints what it found.
-func checkServers(a *app, cmd *cobra.Command, cfg Config, command, output string) error {
+func checkServers(cmd *cobra.Command, cfg settings.Config, command, output string) error {
 	if connectedBy[command] == nil {
 		return usage.Errorf("--connect goes with --for bind, migrate, serve or unbind: adsync %s starts what it needs itself", command)
 	}
@@ -51,7 +52,7 @@ func checkServers(a *app, cmd *cobra.Command, cfg Config, command, output string
 }
 
 // openServers makes clients of some servers, without contacting them.
-func openServers(cmd *cobra.Command, cfg Config, sections []string) (servers engine.Servers, closeAll func() error, err error) {
+func openServers(cmd *cobra.Command, cfg settings.Config, sections []string) (servers engine.Servers, closeAll func() error, err error) {
 	var closers []func() error
 	closeAll = func() error {
 		var errs []error

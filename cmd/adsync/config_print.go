@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/config"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 )
 
-func newConfigPrint(a *app) *cobra.Command {
+func newConfigPrint(a *settings.Source) *cobra.Command {
 	return &cobra.Command{
 		Use:   "print",
 		Short: "Prints the settings in effect, and where each was set",
@@ -18,7 +19,7 @@ are not checked: "adsync config check" does that.`,
   adsync config print | grep '#'      # what is not at its default`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, sources, err := a.load(cmd, "print")
+			c, sources, err := a.Load(cmd, "print")
 			if err != nil {
 				return err
 			}

@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/config"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 )
 
-func newConfigReference(a *app) *cobra.Command {
+func newConfigReference() *cobra.Command {
 	return &cobra.Command{
 		Use:     "reference",
 		Short:   "Prints a page about every setting",
@@ -15,7 +16,7 @@ func newConfigReference(a *app) *cobra.Command {
 		Example: `  adsync config reference | less`,
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := defaultConfig()
+			c := settings.Default()
 			return config.Reference(cmd.OutOrStdout(), &c)
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/settings"
 )
 
 var update = flag.Bool("update", false, "write the pages of docs")
@@ -102,7 +103,7 @@ func TestPages_AreFresh(t *testing.T) {
 
 func TestConfig_NamesNoUnknownSection(t *testing.T) {
 	t.Parallel()
-	for command, sections := range neededBy {
+	for command, sections := range settings.NeededBy {
 		for _, section := range sections {
 			require.Contains(t, adsync(nil, "config", "reference").stdout, "\n## "+section+"\n", command)
 		}

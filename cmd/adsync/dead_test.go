@@ -14,13 +14,14 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/cmd/adsync/internal/settings"
 )
 
 // openStore opens the databases of an environment.
 func openStore(t *testing.T, environ []string) *store.Store {
 	t.Helper()
 	database := func(name string) store.Database {
-		return store.Database{Driver: store.SQLite, Writer: secret.NewText(variable(environ, "ADSYNC_STORE_"+name+"_WRITER")), MaxOpenConns: 4}
+		return store.Database{Driver: store.SQLite, Writer: secret.NewText(settings.Variable(environ, "ADSYNC_STORE_"+name+"_WRITER")), MaxOpenConns: 4}
 	}
 	s, err := store.Open(t.Context(), store.Config{Config: database("CONFIG"), Data: database("DATA")}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -135,18 +136,4 @@ func TestDead_RefusesAWrongCommandLine(t *testing.T) {
 	r = adsync([]string{"ADSYNC_API_LISTEN=127.0.0.1:1"}, "dead", "list")
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, "ask the producer at http://127.0.0.1:1: ")
-}
-
-// What has healed is counted among the 1,000 that died last, and the number says so.
-func TestDead_HealedIsAtLeastWhatWasFound(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	var plan deadPlan
-	require.NoError(t, json.Unmarshal([]byte(`{"dry_run": true, "count": 5000, "healed": 12, "healed_at_least": true, "tasks": [{"task": "a", "count": 5000}]}`), &plan))
-	require.NoError(t, plan.print(&out, "redrive"))
-	require.Contains(t, out.String(), "At least 12 have healed: their days")
-	out.Reset()
-	require.NoError(t, printing(printGroups)(&out, []byte(`{"total": 5000, "stake": {"looked": 1000, "healed": 12, "unhealed": 988}, "groups": [{"print": "x", "count": 5000, "healed": 12}]}`)))
-	require.Regexp(t, `5000 +at least 12 +`, out.String())
-	require.Contains(t, out.String(), "Of the 1000 that died last, 12 healed")
 }

@@ -8,7 +8,7 @@ import (
 	"adsync/media/dictionary"
 )
 
-func newDictionary(a *app) *cobra.Command {
+func newDictionary() *cobra.Command {
 	return &cobra.Command{
 		Use:     "dictionary",
 		Short:   "Prints a page about every figure",

@@ -15,12 +15,13 @@ import (
 	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/media/token"
 )
 
-func newKeys(a *app) *cobra.Command {
+func newKeys(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Shows which keys the tables are sealed with, and seals them with the first",
@@ -63,8 +64,8 @@ Texts that do not open stay as they are: they are named, and it exits with 1.`,
 }
 
 // withBox opens the config database and the keys for one piece of work.
-func withBox(a *app, cmd *cobra.Command, work func(context.Context, *store.Store, *secret.Box) error) error {
-	return a.withStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+func withBox(a *settings.Source, cmd *cobra.Command, work func(context.Context, *store.Store, *secret.Box) error) error {
+	return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
 		}

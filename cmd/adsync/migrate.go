@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"text/tabwriter"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -15,13 +14,13 @@ import (
 	"adsync/base/broker"
 	"adsync/base/plural"
 	"adsync/base/store"
-	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 )
 
-func newMigrate(a *app) *cobra.Command {
-	cmd := group(&cobra.Command{
+func newMigrate(a *settings.Source) *cobra.Command {
+	cmd := usage.Group(&cobra.Command{
 		Use:   "migrate",
 		Short: "Makes, upgrades and inspects the tables",
 		Long: `The tables live in two databases, store.config and store.data, which must exist. Migrations go forward and are
@@ -35,7 +34,7 @@ To upgrade: run "adsync migrate up" of the new release, then replace the consume
 	return cmd
 }
 
-func newMigrateUp(a *app) *cobra.Command {
+func newMigrateUp(a *settings.Source) *cobra.Command {
 	var topics bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -47,7 +46,7 @@ and run by several at once: what is there stays as it is.`,
   adsync migrate up --topics=false   # when Kafka is not there yet; serve makes the topics too`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg Config, logger *slog.Logger) error {
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
 				return migrateUp(ctx, s, cfg, topics, logger, cmd.OutOrStdout())
 			})
 		},
@@ -56,7 +55,7 @@ and run by several at once: what is there stays as it is.`,
 	return cmd
 }
 
-func migrateUp(ctx context.Context, s *store.Store, cfg Config, topics bool, logger *slog.Logger, out io.Writer) error {
+func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics bool, logger *slog.Logger, out io.Writer) error {
 	seeded, err := engine.PrepareTables(ctx, s)
 	if err != nil {
 		return err
@@ -80,7 +79,7 @@ func migrateUp(ctx context.Context, s *store.Store, cfg Config, topics bool, log
 	return nil
 }
 
-func newMigrateDown(a *app) *cobra.Command {
+func newMigrateDown(a *settings.Source) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -93,14 +92,16 @@ development: to go back to an older release, restore a backup.`,
 			if !yes {
 				return usage.Errorf("this drops tables with what is in them: add --yes if that is what you want")
 			}
-			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error { return s.MigrateDown(ctx) })
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
+				return s.MigrateDown(ctx)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "drop the data")
 	return cmd
 }
 
-func newMigrateStatus(a *app) *cobra.Command {
+func newMigrateStatus(a *settings.Source) *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		Short:   "Lists the migrations and whether they were applied",
@@ -108,7 +109,7 @@ func newMigrateStatus(a *app) *cobra.Command {
 		Example: `  adsync migrate status --config adsync.yaml`,
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ Config, _ *slog.Logger) error {
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
 				list, err := s.MigrationStatus(ctx)
 				if err != nil {
 					return err
@@ -126,23 +127,4 @@ func newMigrateStatus(a *app) *cobra.Command {
 			})
 		},
 	}
-}
-
-// withStore opens the databases for one piece of work of a command, a key of neededBy.
-func (a *app) withStore(cmd *cobra.Command, command string, work func(context.Context, *store.Store, Config, *slog.Logger) error) error {
-	cfg, _, err := a.load(cmd, command)
-	if err != nil {
-		return err
-	}
-	logger, _, err := telemetry.NewLogger(cfg.Log, cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	// A change of a large table takes as long as it takes.
-	cfg.Store.Config.Patience, cfg.Store.Data.Patience = 24*time.Hour, 24*time.Hour
-	s, err := store.Open(cmd.Context(), cfg.Store, logger)
-	if err != nil {
-		return err
-	}
-	return errors.Join(work(cmd.Context(), s, cfg, logger), s.Close())
 }

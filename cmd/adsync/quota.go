@@ -18,7 +18,7 @@ import (
 )
 
 func newQuota() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := usage.Group(&cobra.Command{
 		Use:   "quota",
 		Short: "Shows how well call limits are used and kept",
 		Long: `Plays scenarios of processes that want more calls than platforms allow: of one, three and twelve processes, of one that dies or joins,

@@ -14,8 +14,9 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/service"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
-	"adsync/engine"
+	"adsync/cmd/adsync/operate"
 )
 
 // The exit codes. After a second signal the program exits with service.ExitInterrupted.
@@ -24,13 +25,6 @@ const (
 	exitFailure = 1
 	exitUsage   = 2 // the command line or the configuration is wrong: trying again without a change is of no use
 )
-
-// app is what the commands share.
-type app struct {
-	environ []string
-	file    string   // --config
-	sets    []string // --set
-}
 
 // run carries out one command line and returns the exit code.
 func run(args, environ []string, stdout, stderr io.Writer) int {
@@ -57,8 +51,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 }
 
 func newRoot(environ []string) *cobra.Command {
-	a := &app{environ: environ}
-	root := group(&cobra.Command{
+	a := &settings.Source{Environ: environ}
+	root := usage.Group(&cobra.Command{
 		Use:   "adsync",
 		Short: "Keeps advertising accounts and their figures fresh in your own database",
 		Long: `adsync pulls the campaigns and the figures of advertising accounts from media platforms into your own
@@ -86,22 +80,18 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	})
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usage.Error{Err: err} })
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.file, "config", "c", variable(environ, "ADSYNC_CONFIG"), "YAML file with settings (or ADSYNC_CONFIG)")
-	flags.StringArrayVar(&a.sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
-	settingFlag(flags, "log-level", "log.level", "debug, info, warn or error")
+	flags.StringVarP(&a.File, "config", "c", settings.Variable(environ, "ADSYNC_CONFIG"), "YAML file with settings (or ADSYNC_CONFIG)")
+	flags.StringArrayVar(&a.Sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
+	settings.Flag(flags, "log-level", "log.level", "debug, info, warn or error")
 	root.AddCommand(
 		newStandalone(a), newServe(a), newMigrate(a), newSimulate(a), newQuota(), newBind(a), newUnbind(a), newKeys(a),
-		newOverview(a), newTasks(a), newRuns(a), newSubtasks(a), newDead(a), newPause(a), newResume(a), newPauses(a), newCancel(a), newCancels(a),
-		newAccounts(a), newCoverage(a), newChanges(a), newReconcile(a), newFields(a), newLimits(a), newConsumers(a), newAudit(a), newLogLevel(a),
-		newToken(a), newConfig(a), newDictionary(a), newVersion(a),
+		newToken(), newConfig(a), newDictionary(), newVersion(),
 	)
-	completions(a, root)
-	nameExamples(root, strings.NewReplacer("{media}", somePlatform()))
+	root.AddCommand(operate.Commands(a)...)
+	operate.Complete(a, root)
+	nameExamples(root, strings.NewReplacer("{media}", usage.SomePlatform()))
 	return root
 }
-
-// somePlatform is the name of a platform for examples.
-func somePlatform() string { return engine.PlatformNames()[0] }
 
 // nameExamples puts words into the texts of a command and of those below it, where they name an example.
 func nameExamples(cmd *cobra.Command, words *strings.Replacer) {
@@ -110,34 +100,6 @@ func nameExamples(cmd *cobra.Command, words *strings.Replacer) {
 	for _, sub := range cmd.Commands() {
 		nameExamples(sub, words)
 	}
-}
-
-// group makes a command that only holds others: it shows its help, and refuses what is not one of them.
-func group(cmd *cobra.Command) *cobra.Command {
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			return usage.Errorf("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
-		}
-		return usage.Errorf("there is no command %q", args[0])
-	}
-	// Cobra lists names of up to this distance.
-	cmd.SuggestionsMinimumDistance = 2
-	return cmd
-}
-
-// variable returns an environment variable, or "".
-func variable(environ []string, name string) string {
-	value := ""
-	for _, entry := range environ {
-		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = v // The last one wins, as in a shell.
-		}
-	}
-	return value
 }
 
 // operator names who works at the command line, for the audit log.

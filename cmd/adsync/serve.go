@@ -18,6 +18,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/producer/page"
@@ -32,7 +33,7 @@ const (
 	roleAll      role = "all"
 )
 
-func newServe(a *app) *cobra.Command {
+func newServe(a *settings.Source) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -54,11 +55,11 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
   ADSYNC_ROLE=consumer ADSYNC_BROKER_BROKERS=k1:9092,k2:9092 adsync serve`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			chosen := role(cmp.Or(name, variable(a.environ, "ADSYNC_ROLE"), string(roleAll)))
+			chosen := role(cmp.Or(name, settings.Variable(a.Environ, "ADSYNC_ROLE"), string(roleAll)))
 			if err := usage.OneOf("role", string(chosen), string(roleProducer), string(roleConsumer), string(roleAll)); err != nil {
 				return err
 			}
-			cfg, _, err := a.load(cmd, "serve")
+			cfg, _, err := a.Load(cmd, "serve")
 			if err != nil {
 				return err
 			}
@@ -70,14 +71,14 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
 		},
 	}
 	cmd.Flags().StringVar(&name, "role", "", "producer, consumer or all (or ADSYNC_ROLE)")
-	settingFlag(cmd.Flags(), "listen", "api.listen", "address of the API, health and metrics")
+	settings.Flag(cmd.Flags(), "listen", "api.listen", "address of the API, health and metrics")
 	return cmd
 }
 
 // serve runs the role until ctx ends. The order of the parts is the order of their starts; they stop in reverse: the
 // API closes first, then the producer hands over, the consumer drains, writes, commits and leaves, refreshes of tokens
 // end, and what all of them write to is closed.
-func serve(ctx context.Context, cfg Config, chosen role, logger *slog.Logger, level *slog.LevelVar) error {
+func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger, level *slog.LevelVar) error {
 	service.GrowHeap()
 	registry := telemetry.NewRegistry()
 	server, err := httpapi.New(cfg.API, registry, logger)

@@ -17,11 +17,12 @@ import (
 
 	"adsync/base/service"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/simulator"
 )
 
-func newSimulate(a *app) *cobra.Command {
+func newSimulate(a *settings.Source) *cobra.Command {
 	var world simulator.Config
 	var listen string
 	var apart map[string]string
@@ -56,7 +57,7 @@ Whoever reaches the address may control the world: keep it on this machine or in
 			if err := checkApart(apart); err != nil {
 				return err
 			}
-			cfg, _, err := a.load(cmd, "simulate")
+			cfg, _, err := a.Load(cmd, "simulate")
 			if err != nil {
 				return err
 			}

@@ -10,11 +10,12 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/telemetry"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/standalone"
 )
 
-func newStandalone(a *app) *cobra.Command {
+func newStandalone(a *settings.Source) *cobra.Command {
 	var o standalone.Options
 	var live standalone.Live
 	var output string
@@ -62,7 +63,7 @@ command line is wrong.`,
 			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed, o.USD); err != nil {
 				return err
 			}
-			cfg, sources, err := a.load(cmd, "standalone")
+			cfg, sources, err := a.Load(cmd, "standalone")
 			if err != nil {
 				return err
 			}
@@ -92,12 +93,12 @@ command line is wrong.`,
 	flags.BoolVar(&o.Story, "story", true, "with --once, in a new world: play a night of it before, faster than real time")
 	flags.StringVar(&output, "output", "text", "text, or with --once and --live json")
 	liveFlags(flags, &live)
-	settingFlag(flags, "listen", "api.listen", "address of the API, health and metrics")
+	settings.Flag(flags, "listen", "api.listen", "address of the API, health and metrics")
 	return cmd
 }
 
 // namedServers are those that the settings name; a default names none.
-func namedServers(cfg Config, sources *config.Sources) (standalone.Servers, error) {
+func namedServers(cfg settings.Config, sources *config.Sources) (standalone.Servers, error) {
 	var s standalone.Servers
 	named := func(key string) bool { return sources.Of(key) != "default" }
 	switch conf, data := named("store.config.writer"), named("store.data.writer"); {
@@ -116,7 +117,7 @@ func namedServers(cfg Config, sources *config.Sources) (standalone.Servers, erro
 }
 
 // standalone runs the whole program until ctx ends or, with once, until everything was compared.
-func runStandalone(ctx context.Context, cfg Config, o standalone.Options, stderr io.Writer) error {
+func runStandalone(ctx context.Context, cfg settings.Config, o standalone.Options, stderr io.Writer) error {
 	// The screen and the outcome are what is read; the log is for when something is wrong.
 	level := slog.LevelWarn
 	if cfg.Log.Level != telemetry.DefaultConfig().Level {

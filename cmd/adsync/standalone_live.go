@@ -15,14 +15,11 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/cmd/adsync/internal/prompt"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
 	"adsync/standalone"
 )
-
-// liveTokenVariable holds the access token of a live account. There is no flag for it: other users of a machine see
-// command lines, and shells keep them.
-const liveTokenVariable = "ADSYNC_LIVE_TOKEN" //nolint:gosec // The name of the variable, not a token.
 
 // liveFlags are the flags of a live account.
 func liveFlags(flags *pflag.FlagSet, live *standalone.Live) {
@@ -65,7 +62,7 @@ func checkLive(flags *pflag.FlagSet, live *standalone.Live) error {
 }
 
 // prepareLive fills in what the settings, the environment and the terminal say.
-func prepareLive(a *app, cmd *cobra.Command, cfg *Config, o *standalone.Options, live standalone.Live) error {
+func prepareLive(a *settings.Source, cmd *cobra.Command, cfg *settings.Config, o *standalone.Options, live standalone.Live) error {
 	flags := cmd.Flags()
 	if live.BaseURL == "" {
 		live.BaseURL = cfg.Media.BaseURL[live.Media]
@@ -82,10 +79,10 @@ func prepareLive(a *app, cmd *cobra.Command, cfg *Config, o *standalone.Options,
 	if !flags.Changed("data") {
 		o.DataDir = filepath.Join("data", "live-"+live.Media+"-"+live.Account)
 	}
-	text := variable(a.environ, liveTokenVariable)
+	text := settings.Variable(a.Environ, settings.LiveTokenVariable)
 	if text == "" {
 		if _, ok := prompt.Terminal(cmd.InOrStdin()); !ok {
-			return usage.Errorf("there is no access token: set %s, or start this on a terminal to be asked for it", liveTokenVariable)
+			return usage.Errorf("there is no access token: set %s, or start this on a terminal to be asked for it", settings.LiveTokenVariable)
 		}
 		given, err := prompt.Secret(cmd.Context(), cmd, fmt.Sprintf("Access token for %s account %s", live.Media, live.Account))
 		if err != nil {
@@ -95,7 +92,7 @@ func prepareLive(a *app, cmd *cobra.Command, cfg *Config, o *standalone.Options,
 	}
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return usage.Errorf("what was given as the access token is none: want the text that the platform's console shows, in %s or when asked", liveTokenVariable)
+		return usage.Errorf("what was given as the access token is none: want the text that the platform's console shows, in %s or when asked", settings.LiveTokenVariable)
 	}
 	live.Token = secret.NewText(text)
 	o.Live = &live

@@ -8,18 +8,19 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/standalone"
 )
 
 func TestStandalone_UsesTheServersThatAreNamed(t *testing.T) {
 	t.Parallel()
 	named := func(environ, sets []string, file string) (standalone.Servers, error) {
-		a := &app{environ: environ, sets: sets}
+		a := &settings.Source{Environ: environ, Sets: sets}
 		if file != "" {
-			a.file = filepath.Join(t.TempDir(), "adsync.yaml")
-			require.NoError(t, os.WriteFile(a.file, []byte(file), 0o600))
+			a.File = filepath.Join(t.TempDir(), "adsync.yaml")
+			require.NoError(t, os.WriteFile(a.File, []byte(file), 0o600))
 		}
-		cfg, sources, err := a.load(&cobra.Command{}, "standalone")
+		cfg, sources, err := a.Load(&cobra.Command{}, "standalone")
 		require.NoError(t, err)
 		return namedServers(cfg, sources)
 	}

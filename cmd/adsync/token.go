@@ -13,8 +13,8 @@ import (
 // tokenName keeps the line that is printed one line of YAML.
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.@-]{0,95}$`)
 
-func newToken(a *app) *cobra.Command {
-	cmd := group(&cobra.Command{
+func newToken() *cobra.Command {
+	cmd := usage.Group(&cobra.Command{
 		Use:     "token",
 		Short:   "Makes tokens for the API",
 		Example: `  adsync token new --name otto --role operator`,

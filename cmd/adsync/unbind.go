@@ -9,10 +9,12 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
 )
 
-func newUnbind(a *app) *cobra.Command {
+func newUnbind(a *settings.Source) *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use:   "unbind MEDIA/ACCOUNT",
@@ -21,13 +23,13 @@ func newUnbind(a *app) *cobra.Command {
 or from --from, it belongs to no game: what is known of those days goes to "unassigned". "adsync bind account" binds
 it again; the task system.fill then orders the days between.`,
 		Example: `  adsync unbind {media}/20000001`,
-		Args:    accountArg,
+		Args:    usage.Account,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkDay("from", from); err != nil {
 				return err
 			}
 			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
-				return unbind(a, ctx, cmd.OutOrStdout(), s, account, day.Day(from))
+				return unbind(ctx, cmd.OutOrStdout(), s, account, day.Day(from))
 			})
 		},
 	}
@@ -35,7 +37,7 @@ it again; the task system.fill then orders the days between.`,
 	return cmd
 }
 
-func unbind(a *app, ctx context.Context, out io.Writer, s *store.Store, account store.Account, from day.Day) error {
+func unbind(ctx context.Context, out io.Writer, s *store.Store, account store.Account, from day.Day) error {
 	if from == "" {
 		today, err := todayOf(ctx, s, account)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"adsync/cmd/adsync/internal/usage"
 )
 
-func newVersion(a *app) *cobra.Command {
+func newVersion() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"adsync/base/store"
+	"adsync/engine"
+
 	"github.com/spf13/cobra"
 )
 
@@ -45,3 +48,40 @@ func OneOf(flag, value string, allowed ...string) error {
 	}
 	return Errorf("--%s is %q: want %s or %s", flag, value, strings.Join(allowed[:len(allowed)-1], ", "), allowed[len(allowed)-1])
 }
+
+// Group makes a command that only holds others: it shows its help, and refuses what is not one of them.
+func Group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			return Errorf("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+		}
+		return Errorf("there is no command %q", args[0])
+	}
+	// Cobra lists names of up to this distance.
+	cmd.SuggestionsMinimumDistance = 2
+	return cmd
+}
+
+// Account takes an account as the platforms know it: MEDIA/ACCOUNT.
+func Account(_ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		media, id := store.SplitName(args[0])
+		// The name of a platform alone is no id.
+		if media != "" && id != "" || media == "" && !strings.Contains(id, "/") && strings.ContainsAny(id, "0123456789") {
+			return nil
+		}
+	}
+	return Errorf("want MEDIA/ACCOUNT with the platform's id, such as: %s/20000001, or the id alone where no other platform has it", SomePlatform())
+}
+
+// MediaField takes MEDIA FIELD.
+func MediaField(cmd *cobra.Command, args []string) error {
+	return Args(2, "MEDIA FIELD, such as: "+SomePlatform()+" order_pv")(cmd, args)
+}
+
+// SomePlatform is the name of a platform for examples.
+func SomePlatform() string { return engine.PlatformNames()[0] }

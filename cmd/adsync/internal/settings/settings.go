@@ -1,0 +1,175 @@
+// Package settings has all settings of the program, and reads them for a command.
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"adsync/base/broker"
+	"adsync/base/config"
+	"adsync/base/httpapi"
+	"adsync/base/ratelimit"
+	"adsync/base/redis"
+	"adsync/base/secret"
+	"adsync/base/store"
+	"adsync/base/telemetry"
+	"adsync/base/trace"
+	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/cmd/adsync/internal/usage"
+	"adsync/consumer"
+	"adsync/engine"
+	"adsync/producer"
+	"adsync/upkeep"
+)
+
+// Config is every setting of the program, a section per package.
+type Config struct {
+	Log       telemetry.Config      `koanf:"log" doc:"What the program logs, to standard error."`
+	API       httpapi.Config        `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
+	Secret    secret.Config         `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
+	Store     store.Config          `koanf:"store" doc:"The two databases."`
+	Broker    broker.Config         `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
+	Redis     redis.Config          `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
+	RateLimit ratelimit.Config      `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
+	Producer  producer.Config       `koanf:"producer" doc:"What turns due tasks into work."`
+	Consumer  consumer.Config       `koanf:"consumer" doc:"What does the work."`
+	Media     engine.MediaConfig    `koanf:"media" doc:"How the platforms are reached."`
+	Partner   store.PartnerConfig   `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
+	Debug     telemetry.DebugConfig `koanf:"debug" doc:"What helps to find out what a process does."`
+	Trace     trace.Config          `koanf:"trace" doc:"OpenTelemetry traces of single subtasks: the send, the work, each call, each write."`
+	Retention upkeep.Retention      `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
+}
+
+// defaultConfig is a deployment on one machine, but for the secrets.
+func Default() Config {
+	c := Config{
+		Log:       telemetry.DefaultConfig(),
+		API:       httpapi.DefaultConfig(),
+		Secret:    secret.DefaultConfig(),
+		Store:     store.DefaultConfig(),
+		Broker:    broker.DefaultConfig(),
+		Redis:     redis.DefaultConfig(),
+		RateLimit: ratelimit.DefaultConfig(),
+		Producer:  producer.DefaultConfig(),
+		Consumer:  consumer.DefaultConfig(),
+		Media:     engine.DefaultMediaConfig(),
+		Partner:   store.DefaultPartnerConfig(),
+		Trace:     trace.DefaultConfig(),
+		Retention: upkeep.DefaultRetention(),
+	}
+	c.Broker.Brokers = []string{"127.0.0.1:9092"}
+	return c
+}
+
+// The variables of the environment that are no settings.
+const (
+	ServerVariable    = "ADSYNC_SERVER"
+	LiveTokenVariable = "ADSYNC_LIVE_TOKEN" //nolint:gosec // The name of the variable, not a token.
+	AppSecretVariable = "ADSYNC_APP_SECRET" //nolint:gosec // The name of the variable, not a secret.
+)
+
+// Source is where settings come from, as the command line and the environment say.
+type Source struct {
+	Environ []string
+	File    string   // --config
+	Sets    []string // --set
+}
+
+// NeededBy lists the sections that a command uses: what it does not use need not be valid.
+var NeededBy = map[string][]string{
+	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner", "debug", "trace"},
+	"migrate":    {"log", "store", "broker"},
+	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "debug"},
+	"simulate":   {"log"},
+	"bind":       {"log", "secret", "store", "redis", "ratelimit", "media"},
+	"unbind":     {"log", "store"}, // and bind account
+	"dead":       {"api"},
+	"print":      {},
+}
+
+// settingOf is the annotation of a flag that stands for a setting.
+const settingOf = "adsync_setting"
+
+// settingFlag adds a flag that is short for --set key=value.
+func Flag(flags *pflag.FlagSet, name, key, usage string) {
+	flags.String(name, "", usage+": short for --set "+key+"=…")
+	flags.Lookup(name).Annotations = map[string][]string{settingOf: {key}}
+}
+
+// Load reads the settings for a command, a key of NeededBy.
+func (a *Source) Load(cmd *cobra.Command, command string) (Config, *config.Sources, error) {
+	overrides, err := a.overrides(cmd.Flags())
+	if err != nil {
+		return Config{}, nil, err
+	}
+	c := Default()
+	for _, o := range overrides {
+		if variable, holds := config.SecretVariable(&c, o.Key); holds {
+			fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s %s puts a secret on the command line, which everyone on this machine can read: use the variable %s, or a file.\n",
+				o.Flag, o.Key, variable)
+		}
+	}
+	sources, err := config.Load(&c, config.Options{
+		File:    a.File,
+		Environ: a.Environ,
+		// Variables with the prefix that are no settings: the first ones stand for flags, the others are the tests'.
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", ServerVariable, apiclient.TokenVariable, LiveTokenVariable, AppSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
+		Overrides: overrides,
+		Sections:  NeededBy[command],
+	})
+	return c, sources, err
+}
+
+func (a *Source) overrides(flags *pflag.FlagSet) ([]config.Override, error) {
+	var all []config.Override
+	for _, set := range a.Sets {
+		key, value, ok := strings.Cut(set, "=")
+		if !ok || key == "" {
+			return nil, usage.Errorf("--set is %q: want key=value, such as log.level=debug", set)
+		}
+		all = append(all, config.Override{Flag: "--set", Key: key, Value: value})
+	}
+	flags.Visit(func(f *pflag.Flag) {
+		for _, key := range f.Annotations[settingOf] {
+			all = append(all, config.Override{Flag: "--" + f.Name, Key: key, Value: f.Value.String()})
+		}
+	})
+	return all, nil
+}
+
+// Variable returns an environment variable, or "".
+func Variable(environ []string, name string) string {
+	value := ""
+	for _, entry := range environ {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v // The last one wins, as in a shell.
+		}
+	}
+	return value
+}
+
+// WithStore opens the databases for one piece of work of a command, a key of NeededBy.
+func (a *Source) WithStore(cmd *cobra.Command, command string, work func(context.Context, *store.Store, Config, *slog.Logger) error) error {
+	cfg, _, err := a.Load(cmd, command)
+	if err != nil {
+		return err
+	}
+	logger, _, err := telemetry.NewLogger(cfg.Log, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	// A change of a large table takes as long as it takes.
+	cfg.Store.Config.Patience, cfg.Store.Data.Patience = 24*time.Hour, 24*time.Hour
+	s, err := store.Open(cmd.Context(), cfg.Store, logger)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(cmd.Context(), s, cfg, logger), s.Close())
+}

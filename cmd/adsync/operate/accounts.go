@@ -1,0 +1,32 @@
+package operate
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/store"
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/usage"
+)
+
+// accountPath is where the API tells of the account, or something of it; usage.Account has seen the argument.
+func accountPath(account, what string) string {
+	media, id := store.SplitName(account)
+	media = cmp.Or(media, "-") // The producer finds the platform.
+	return strings.TrimSuffix("/api/v1/accounts/"+url.PathEscape(media)+"/"+url.PathEscape(id)+"/"+what, "/")
+}
+
+func newAccounts(a *settings.Source) *cobra.Command {
+	cmd := usage.Group(&cobra.Command{
+		Use:   "accounts",
+		Short: "Tells what is known of accounts",
+		Long:  `Tells what is known of accounts. "adsync bind account" and "adsync unbind" change it.`,
+		Example: `  adsync accounts list --login-state reauthorise
+  adsync accounts show {media}/20000001`,
+	})
+	cmd.AddCommand(newAccountsList(a), newAccountsShow(a))
+	return cmd
+}

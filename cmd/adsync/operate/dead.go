@@ -1,0 +1,53 @@
+package operate
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/usage"
+)
+
+func newDead(a *settings.Source) *cobra.Command {
+	cmd := usage.Group(&cobra.Command{
+		Use:   "dead",
+		Short: "Shows, repeats and drops subtasks that failed for good",
+		Long: `A subtask that failed for good is kept, whatever becomes of its run and its day's log, until it is taken up
+again (redrive) or dropped. These commands ask a producer's API. If it wants a token, set ` + apiclient.TokenVariable + `.`,
+		Example: `  adsync dead list --media {media}
+  adsync dead redrive --task {media}.report_daily.account --yes`,
+	})
+	cmd.AddCommand(newDeadList(a), newDeadShow(a), newDeadRedrive(a), newDeadDrop(a))
+	return cmd
+}
+
+// deadFilter adds the flags that choose dead subtasks.
+func deadFilter(cmd *cobra.Command) {
+	param(cmd, "task", "only of the task of this name")
+	param(cmd, "media", "only of this platform")
+	param(cmd, "account", "only of this account, by the platform's id, such as 20000001 or {media}/20000001")
+	param(cmd, "run", "only of the run with this id")
+	param(cmd, "print", "only with this error print, as list shows it")
+	param(cmd, "class", "only with errors of this class: transient, quota, auth, invalid, bug")
+	param(cmd, "text", "only with this in the error's text")
+	instantParam(cmd, "since", "only what died since: "+sinceSyntax+"24h")
+	instantParam(cmd, "until", "only what died until then")
+}
+
+type deadRow struct {
+	RunID      string    `json:"run_id"`
+	AccountID  string    `json:"account_id"`
+	Account    string    `json:"account"`
+	Part       string    `json:"part"`
+	Task       string    `json:"task"`
+	Media      string    `json:"media"`
+	ErrorClass string    `json:"error_class"`
+	ErrorPrint string    `json:"error_print"`
+	Error      string    `json:"error"`
+	DeadAt     time.Time `json:"dead_at"`
+	Attempts   int       `json:"attempts"`
+	RedriveRun string    `json:"redrive_run_id"`
+	Healed     bool      `json:"healed"`
+}

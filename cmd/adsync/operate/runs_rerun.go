@@ -1,0 +1,31 @@
+package operate
+
+import (
+	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/usage"
+)
+
+func newRunsRerun(a *settings.Source) *cobra.Command {
+	var dry, yes bool
+	cmd := asking(a, &cobra.Command{
+		Use:   "rerun ID",
+		Short: "Takes up what failed in a run, in a new run",
+		Long: `Shows what would be taken up, and with --yes does it: a run is made of just the accounts and parts that failed for good in this one, with
+the task's settings as they are now. It is "adsync dead redrive" of one run.`,
+		Example: `  adsync runs rerun 7529853616300212345
+  adsync runs rerun 7529853616300212345 --rate 50 --yes`,
+		Args: runArg,
+	}, func(r *request, args []string) error {
+		if dry && yes {
+			return usage.Errorf("--dry-run and --yes do not go together")
+		}
+		return r.changeDead(runPath(args[0])+"/rerun", "redrive", r.params(), yes)
+	})
+	cmd.Flags().Int("rate", 0, "subtasks a second; without it what the task says")
+	sends(cmd, "rate")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be taken up, as without --yes")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
+	return cmd
+}

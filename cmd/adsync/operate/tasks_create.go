@@ -1,0 +1,37 @@
+package operate
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/usage"
+
+	"github.com/spf13/cobra"
+)
+
+func newTasksCreate(a *settings.Source) *cobra.Command {
+	var name string
+	cmd := changingTask(a, &cobra.Command{
+		Use:   "create",
+		Short: "Makes a new task",
+		Long: `Makes a new task of flags, or of a file with its JSON. It needs a name, a media, a handler, and a cron or the tasks that it runs after; the
+rest is as the columns of cron_task have it by themselves. What could not be used is refused.`,
+		Example: `  adsync tasks create --name {media}.report_daily.second_look --media {media} --handler {media}.report_daily \
+    --params '{"level": "account", "days": 3}' --cron '~ 14 * * *' --timezone Asia/Shanghai
+  adsync tasks show {media}.report_daily.account --output json | adsync tasks create --file - --name a.copy --enabled=false`,
+	}, func(r *request, body map[string]json.RawMessage, _ []string) (err error) {
+		delete(body, "revision")
+		if name != "" {
+			if body["name"], err = json.Marshal(name); err != nil {
+				return err
+			}
+		}
+		if len(body["name"]) == 0 {
+			return usage.Errorf("want the new task's name: --name, or name in --file")
+		}
+		return r.send(http.MethodPost, tasksPath, body, printChangedTask("Created"))
+	})
+	cmd.Flags().StringVar(&name, "name", "", "its name")
+	return cmd
+}

@@ -1,0 +1,67 @@
+package operate
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/usage"
+
+	"github.com/spf13/cobra"
+)
+
+func newTasksEdit(a *settings.Source) *cobra.Command {
+	var revision int64
+	cmd := changingTask(a, &cobra.Command{
+		Use:   "edit NAME",
+		Short: "Changes a task",
+		Long: `Changes what flags or a file say, and leaves the rest as it is; what could not be used is refused. A change is of a revision of the task: that
+of --revision or of the file, else the one that there is now. If somebody else has changed the task since that one, it is refused.`,
+		Example: `  adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *' --lane bulk
+  adsync tasks show {media}.report_daily.account --output json > task.json; vi task.json
+  adsync tasks edit {media}.report_daily.account --file task.json`,
+		Args: taskArg,
+	}, func(r *request, body map[string]json.RawMessage, args []string) (err error) {
+		if text, ok := body["name"]; ok {
+			var name string
+			if json.Unmarshal(text, &name) != nil || name != args[0] {
+				return usage.Errorf("the file is of the task %s, and not of %s: a task keeps its name", table.Clean(string(text)), args[0])
+			}
+			delete(body, "name")
+		}
+		if r.Flags().Changed("revision") {
+			if body["revision"], err = json.Marshal(revision); err != nil {
+				return err
+			}
+		}
+		_, known := body["revision"]
+		if len(body) == 0 || known && len(body) == 1 {
+			return usage.Errorf("nothing is to be changed: give a field, such as --cron, or --file")
+		}
+		if !known {
+			if body["revision"], err = r.revision(args[0]); err != nil {
+				return err
+			}
+		}
+		return r.send(http.MethodPatch, taskPath(args[0]), body, printChangedTask("Changed"))
+	})
+	cmd.Flags().Int64Var(&revision, "revision", 0, "the revision that was read; without it that of the file, or what there is now")
+	return cmd
+}
+
+// revision returns the revision that the row of a task has now.
+func (r *request) revision(name string) (json.RawMessage, error) {
+	answer, err := r.answer(http.MethodGet, taskPath(name), nil)
+	if err != nil {
+		return nil, err
+	}
+	var k taskRow
+	if err := json.Unmarshal(answer, &k); err != nil {
+		return nil, err
+	}
+	if k.RowRevision != nil {
+		return json.Marshal(*k.RowRevision)
+	}
+	return json.Marshal(k.Revision)
+}

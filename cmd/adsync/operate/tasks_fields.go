@@ -1,0 +1,138 @@
+package operate
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"adsync/base/strictjson"
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/usage"
+)
+
+// taskFields are the fields of a task that people give, by the names of their flags. That of the JSON has _ for each -.
+var taskFields = []struct {
+	flag, usage string
+	kind        string // text, number, switch, list or json
+}{
+	{"enabled", "whether it has ticks; =false switches it off", "switch"},
+	{"media", "the platform, or system", "text"},
+	{"handler", "what it does, such as {media}.report_daily", "text"},
+	{"params", `the handler's parameters as JSON, such as '{"level": "account", "days": 3}'; null for none`, "json"},
+	{"cron", "when it runs, such as '*/10 * * * *' or '~ 3 * * *', a minute of its own", "text"},
+	{"timezone", "the zone of the cron, such as Asia/Shanghai", "text"},
+	{"lane", "how important it is: a lane's name", "text"},
+	{"scope", "the tiers of accounts, such as active,inactive, or all", "text"},
+	{"timeout-seconds", "for how long one try of a subtask may run", "number"},
+	{"ttl-seconds", "how old a subtask may become before it expires; 0 for never", "number"},
+	{"retry-max", "how often a subtask is tried again", "number"},
+	{"retry-base-seconds", "the pause before the first retry", "number"},
+	{"overlap", "when a run is due and the one before is open: skip, queue or replace", "text"},
+	{"catch-up", "which ticks that were missed are run: none, latest or all", "text"},
+	{"catch-up-window-seconds", "how old a missed tick may be", "number"},
+	{"catch-up-order", "oldest_first or newest_first", "text"},
+	{"catch-up-spread-seconds", "the pause between two ticks that are caught up", "number"},
+	{"concurrency", "parallel, serial or exclusive", "text"},
+	{"exclusive-max-seconds", "for how long an exclusive subtask may hold up others", "number"},
+	{"fan-out-rate", "subtasks a second; 0 for as fast as can be", "number"},
+	{"after", "the tasks after which it runs, in the place of a cron, such as a.task,another.task", "list"},
+}
+
+// shownOnly are what "adsync tasks show" tells of a task beside its fields.
+var shownOnly = []string{"id", "status", "errors", "row_revision", "next_ticks", "last_ticks"}
+
+// changingTask makes a command one that changes a task as a file and flags say: do is given the fields of the request.
+func changingTask(a *settings.Source, cmd *cobra.Command, do func(r *request, body map[string]json.RawMessage, args []string) error) *cobra.Command {
+	var file string
+	asking(a, cmd, func(r *request, args []string) error {
+		body, err := givenFields(cmd, file)
+		if err != nil {
+			return err
+		}
+		return do(r, body, args)
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&file, "file", "", `a file with the task as JSON, as "adsync tasks show --output json" prints it, or - for standard input; flags win`)
+	for _, field := range taskFields { // What is not given is as it was, or as the column has it by itself.
+		switch field.kind {
+		case "number":
+			flags.Int64(field.flag, 0, field.usage)
+		case "switch":
+			flags.Bool(field.flag, false, field.usage)
+		case "list":
+			flags.StringSlice(field.flag, nil, field.usage)
+		default:
+			flags.String(field.flag, "", field.usage)
+			_ = flags.SetAnnotation(field.flag, mayBeEmpty, nil) // The flag is there.
+		}
+	}
+	return cmd
+}
+
+// givenFields reads the file and the flags into the fields of a request. The revision in the file is that of the row, which is another than the one
+// that runs where the row cannot be used.
+func givenFields(cmd *cobra.Command, file string) (map[string]json.RawMessage, error) {
+	body := map[string]json.RawMessage{}
+	if file != "" {
+		text, err := readFile(cmd.InOrStdin(), file)
+		if err != nil {
+			return nil, err
+		}
+		if err := strictjson.Unmarshal(text, &body); err != nil {
+			return nil, usage.Errorf("--file %s is not a task: %v: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", file, err)
+		}
+		if revision, ok := body["row_revision"]; ok {
+			body["revision"] = revision
+		}
+		maps.DeleteFunc(body, func(name string, _ json.RawMessage) bool { return slices.Contains(shownOnly, name) })
+	}
+	flags := cmd.Flags()
+	for _, field := range taskFields {
+		if !flags.Changed(field.flag) {
+			continue
+		}
+		var value any
+		var err error
+		switch field.kind {
+		case "number":
+			value, err = flags.GetInt64(field.flag)
+		case "switch":
+			value, err = flags.GetBool(field.flag)
+		case "list":
+			value, err = flags.GetStringSlice(field.flag)
+		case "json":
+			text, _ := flags.GetString(field.flag)
+			if err := strictjson.Unmarshal([]byte(text), new(any)); err != nil {
+				return nil, usage.Errorf("--%s is %q: %v: want JSON, such as {\"level\": \"account\"}", field.flag, text, err)
+			}
+			value = json.RawMessage(text)
+		default:
+			value, err = flags.GetString(field.flag)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if body[strings.ReplaceAll(field.flag, "-", "_")], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// readFile reads a file, or standard input for -.
+func readFile(in io.Reader, name string) ([]byte, error) {
+	if name == "-" {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return text, nil
+	}
+	return os.ReadFile(name)
+}
