@@ -473,7 +473,7 @@ func TestCareful_AnEndIsThatOfItsOwnStart(t *testing.T) {
 	c, s, _ := newFaked(t)
 	h := &holders{carefulStore: &carefulStore{fakeStore: s}}
 	c.deps.Store = h
-	g := newGiven(c, "g", newSlots(4))
+	g := newGiven(c, "g", newSlots(4, func(int) {}))
 	list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
 	first := g.begin(t.Context(), list)
 	second := g.begin(t.Context(), list)

@@ -210,7 +210,7 @@ func TestFlight_OneLineForABugHoweverOftenItStrikes(t *testing.T) {
 func TestFlight_LendsItsSlotOnceHoweverManyCallsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &pool{slots: newSlots(1)}
+		p := &pool{slots: newSlots(1, func(int) {})}
 		require.NoError(t, p.slots.acquire(t.Context()))
 		f := &flight{p: p, begun: func() {}}
 		first, second, quick := f.wait(), f.wait(), f.wait()
@@ -237,7 +237,7 @@ func TestFlight_LendsItsSlotOnceHoweverManyCallsWait(t *testing.T) {
 func TestFlight_YieldsWhenOthersNeedItsPlace(t *testing.T) {
 	t.Parallel()
 	m := &fakeMessage{}
-	f := &flight{p: &pool{slots: newSlots(1)}, s: subtask{message: m}}
+	f := &flight{p: &pool{slots: newSlots(1, func(int) {})}, s: subtask{message: m}}
 	require.False(t, f.yields())
 	m.holdsUp.Store(true)
 	require.True(t, f.yields(), "its partition is full")

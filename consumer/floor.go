@@ -29,20 +29,20 @@ func newFloor(s *slots, c *claims, lane laneName) *floor {
 
 // enter waits until nothing else of the lane runs, and takes a slot. Others wait from the moment that the floor is
 // claimed, for limit at the most: then they go on, and the caller with them, as one of many. When ctx ends first it has
-// nothing. Leave ends the claim; the slot is released by whoever ends the work.
-func (f *floor) enter(ctx context.Context, limit time.Duration) (leave func(), err error) {
+// nothing. Leave ends the claim, release returns the slot.
+func (f *floor) enter(ctx context.Context, limit time.Duration) (leave, release func(), err error) {
 	if limit <= 0 {
 		limit = exclusiveMaxDefault
 	}
 	select {
 	case f.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 	claim, err := f.claims.claimFloor(ctx, f.lane, limit)
 	if err != nil {
 		<-f.turn
-		return nil, err
+		return nil, nil, err
 	}
 	f.mu.Lock()
 	f.claim = claim
@@ -69,21 +69,20 @@ func (f *floor) enter(ctx context.Context, limit time.Duration) (leave func(), e
 	select {
 	case <-f.slots.whenIdle():
 	case <-over:
-		return leave, f.slots.acquire(ctx)
+		return leave, f.slots.release, f.slots.acquire(ctx)
 	case <-ctx.Done():
 		leave()
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 	if err := f.claims.awaitOthers(ctx, f.lane, claim, over); err != nil {
 		leave()
-		return nil, err
+		return nil, nil, err
 	}
 	select {
 	case <-over:
-		return leave, f.slots.acquire(ctx)
+		return leave, f.slots.release, f.slots.acquire(ctx)
 	default:
-		f.slots.seize()
-		return leave, nil
+		return leave, f.slots.seize(), nil
 	}
 }
 

@@ -16,11 +16,11 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 	for name, wait := range map[string]func(t *testing.T, f *floor, c *claims) (over func()){
 		"while another one of this process has it": func(t *testing.T, f *floor, _ *claims) func() {
 			t.Helper()
-			leave, err := f.enter(t.Context(), time.Hour)
+			leave, release, err := f.enter(t.Context(), time.Hour)
 			require.NoError(t, err)
 			return func() {
 				leave()
-				f.slots.release()
+				release()
 			}
 		},
 		"while another process has claimed it": func(t *testing.T, _ *floor, c *claims) func() {
@@ -36,8 +36,8 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 		},
 		"while another process has not heard of it": func(t *testing.T, _ *floor, c *claims) func() {
 			t.Helper()
-			busy := newFloor(newSlots(1), c, lane)
-			busy.slots.seize()
+			busy := newFloor(newSlots(1, func(int) {}), c, lane)
+			_ = busy.slots.seize()
 			c.beat(t.Context(), []*floor{busy})
 			return func() { <-time.After(2 * beatTrust) } // It is taken for dead.
 		},
@@ -47,11 +47,11 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mine, _, r := newClaims(t)
 				other := &claims{client: r.Client(t), keys: mine.keys, node: "n/2", clock: mine.clock, causes: noCauses()}
-				f := newFloor(newSlots(1), mine, lane)
+				f := newFloor(newSlots(1, func(int) {}), mine, lane)
 				over := wait(t, f, other)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(1100*time.Millisecond, cancel)
-				_, err := f.enter(ctx, time.Hour)
+				_, _, err := f.enter(ctx, time.Hour)
 				require.ErrorIs(t, err, context.Canceled)
 				over()
 				synctest.Wait()
@@ -60,10 +60,10 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 				defer cancel()
 				require.NoError(t, f.slots.acquire(ctx), "what is not exclusive goes on")
 				f.slots.release()
-				leave, err := f.enter(ctx, time.Hour)
+				leave, release, err := f.enter(ctx, time.Hour)
 				require.NoError(t, err, "the next one has the floor")
 				leave()
-				f.slots.release()
+				release()
 				used, _ := f.slots.state()
 				require.Zero(t, used)
 			})

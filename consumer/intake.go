@@ -76,7 +76,7 @@ func (p *pool) begin(ctx context.Context, s subtask) {
 		s.leave()
 		return
 	}
-	p.start(ctx, s)
+	p.start(ctx, s, p.slots.release)
 }
 
 // takeSerial works on the subtask when no other of its key is worked on. Until then it waits without a slot, and those
@@ -104,13 +104,13 @@ func (p *pool) takeExclusive(ctx context.Context, s subtask) {
 	if !p.wanted(ctx, s) {
 		return
 	}
-	leave, err := p.floor.enter(ctx, s.ExclusiveMax)
+	leave, release, err := p.floor.enter(ctx, s.ExclusiveMax)
 	if err != nil {
 		p.abandon(s.message)
 		return
 	}
 	s.leave = leave
-	p.start(ctx, s)
+	p.start(ctx, s, release)
 }
 
 // lock keeps serial subtasks of one key apart over processes, as far as that can be done in a short time. If another

@@ -2,7 +2,9 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,16 +22,24 @@ import (
 // the limits.
 const beginningMax = 64
 
-// releaseGrace is how long a stop waits for handlers that go on though their context has ended.
+// releaseGrace is how long a stop waits for handlers that continue although their context has ended.
 const releaseGrace = 500 * time.Millisecond
+
+// A subtask that has a slot and is refused a worker tries again: submitSpins times at once, because a worker that has
+// released its slot is free a moment later, then after pauses that grow to submitPauseMax.
+const (
+	submitSpins    = 10
+	submitPauseMin = 100 * time.Microsecond
+	submitPauseMax = 20 * time.Millisecond
+)
 
 // pool works on one lane of one media platform: a slow platform takes no worker from another.
 type pool struct {
 	c       *Consumer
 	name    laneName
 	member  service.Service
-	workers *ants.Pool
-	slots   *slots // the bound on what runs at a time; ants alone has none that can be waited for with a context
+	workers *ants.Pool // bounds what runs; its capacity follows the slots
+	slots   *slots     // the same bound, made to be waited for in order and with a context, which ants does not offer
 	busy    sync.WaitGroup
 	floor   *floor
 	given   *given
@@ -41,17 +51,16 @@ type pool struct {
 }
 
 func newPool(c *Consumer, name laneName, row store.Lane) (*pool, error) {
-	size := row.PoolSize
-	p := &pool{c: c, name: name, slots: newSlots(size), beginning: make(chan struct{}, beginningMax)}
-	p.rank(row)
-	p.given = newGiven(c, c.kafka.groupName(name), p.slots)
-	p.floor = newFloor(p.slots, c.claims, name)
-	// The slots are the bound. Those that wait for a call limit have workers and no slots.
-	workers, err := ants.NewPool(-1)
+	// A submit that blocks cannot be ended by a context, and misses a wakeup when Tune comes in between.
+	workers, err := ants.NewPool(row.PoolSize, ants.WithNonblocking(true))
 	if err != nil {
 		return nil, fmt.Errorf("make a pool of workers: %w", err)
 	}
-	p.workers = workers
+	p := &pool{c: c, name: name, workers: workers, beginning: make(chan struct{}, beginningMax)}
+	p.slots = newSlots(row.PoolSize, workers.Tune)
+	p.rank(row)
+	p.given = newGiven(c, c.kafka.groupName(name), p.slots)
+	p.floor = newFloor(p.slots, c.claims, name)
 	return p, nil
 }
 
@@ -62,8 +71,9 @@ func (p *pool) join(ctx context.Context) error {
 	return p.member.Start(ctx)
 }
 
-// mayBegin waits until few enough subtasks are beginning. The function returned says that this one is so no more; it may be called again. It
-// returns nil when ctx ends first; where there is room, one whose ctx has ended begins as well, and is ended or abandoned as its row says.
+// mayBegin waits until few enough subtasks are beginning. The returned function marks the subtask as no longer beginning; it may be called
+// twice. mayBegin returns nil when ctx ends first. Where there is room, a subtask whose ctx has ended begins as well, and is ended or
+// abandoned as its row says.
 func (p *pool) mayBegin(ctx context.Context) func() {
 	select {
 	case p.beginning <- struct{}{}:
@@ -93,7 +103,7 @@ func (p *pool) rank(row store.Lane) {
 	p.importance.Store(int64(store.LaneImportance(p.name.lane, row.Importance)))
 }
 
-// resize changes how many subtasks run at a time; those that run go on.
+// resize changes how many subtasks run at a time; those that run continue.
 func (p *pool) resize(size int) {
 	if _, now := p.slots.state(); now == size {
 		return
@@ -102,16 +112,40 @@ func (p *pool) resize(size int) {
 	p.c.log.Info("a lane's pool has a new size", "media", p.name.media, "lane", p.name.lane, "pool_size", size)
 }
 
-// start works on a subtask, on a slot that the caller has acquired; the slot is released when the work ends.
-func (p *pool) start(ctx context.Context, s subtask) {
+// start works on a subtask, on a slot that the caller has taken and that release returns. It waits for a worker: there is none while
+// subtasks that have taken lent slots back run beyond the bound. If ctx or the pool ends first, the message is left to the next owner of
+// its partition.
+func (p *pool) start(ctx context.Context, s subtask, release func()) {
 	p.busy.Add(1)
 	run := func() {
 		defer p.busy.Done()
-		defer p.slots.release()
+		defer release()
 		p.work(ctx, s)
 	}
-	if err := p.workers.Submit(run); err != nil {
-		go run() // The workers are released, and the message must not be dropped.
+	if err := p.submit(ctx, run); err != nil {
+		p.abandon(s.message)
+		s.leave()
+		release()
+		p.busy.Done()
+	}
+}
+
+// submit gives run to a worker, and tries again while the pool is full. It returns an error, and has not given run to
+// any worker, when ctx ends or the pool is closed.
+func (p *pool) submit(ctx context.Context, run func()) error {
+	wait := submitPauseMin
+	for try := 1; ; try++ {
+		err := p.workers.Submit(run)
+		switch {
+		case !errors.Is(err, ants.ErrPoolOverload):
+			return err
+		case try <= submitSpins:
+			runtime.Gosched()
+		case pause(ctx, nil, wait):
+			wait = min(2*wait, submitPauseMax)
+		default:
+			return context.Cause(ctx)
+		}
 	}
 }
 

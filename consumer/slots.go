@@ -5,20 +5,34 @@ import (
 	"sync"
 )
 
-// slots bounds how many subtasks run at a time. The bound can change while they run, and whoever waits for a slot
-// gets it in the order of asking. While the slots are shut nothing new begins.
+// slots bounds how many subtasks of a lane run at a time, and can be waited for with a context, in the order of asking.
+// The bound can change while subtasks run. While the slots are shut nothing new begins. The lane's pool of workers
+// follows them: see capacity.
 type slots struct {
+	tune func(capacity int) // sets how many workers there may be; called under mu
+
 	mu      sync.Mutex
 	size    int
 	used    int
-	lent    int             // of used: those that others may use, since who has them waits for a call limit
-	hung    int             // of used: those whose handlers ignore that their time is over
+	lent    int             // of used: those that others may use, because their owners wait for a call limit
+	hung    int             // of used: those whose handlers ignore the end of their context
+	seized  int             // of used: those that were taken beyond the bound
 	shut    int             // for how many reasons nothing new may begin
 	waiters []chan struct{} // closed when the slot is given
 	idle    []chan struct{} // closed when nothing runs but what hangs
 }
 
-func newSlots(size int) *slots { return &slots{size: size} }
+func newSlots(size int, tune func(capacity int)) *slots { return &slots{size: size, tune: tune} }
+
+// capacity returns how many workers the subtasks need: one for each slot, and one for each subtask that keeps a worker
+// while its slot serves another, hangs, or is beyond the bound. The caller holds mu.
+func (s *slots) capacity() int { return s.size + s.lent + s.hung + s.seized }
+
+// changed gives free slots to those who wait, after the pool of workers has its new capacity. The caller holds mu.
+func (s *slots) changed() {
+	s.tune(s.capacity())
+	s.give()
+}
 
 // acquire waits for a slot until ctx ends.
 func (s *slots) acquire(ctx context.Context) error {
@@ -53,14 +67,24 @@ func (s *slots) acquire(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// seize takes a slot whatever the bound says, for one who has made sure that nothing else runs.
-func (s *slots) seize() {
+// seize takes a slot beyond the bound, for a caller who has made sure that nothing runs but what hangs. It returns what
+// releases the slot.
+func (s *slots) seize() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used++
+	s.seized++
+	s.changed()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.used--
+		s.seized--
+		s.changed()
+	}
 }
 
-// release gives a slot back.
+// release returns a slot that acquire gave.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,29 +97,30 @@ func (s *slots) lend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lent++
-	s.give()
+	s.changed()
 }
 
-// takeBack ends what lend began. A grant does not last, so the owner waits for nobody: for a while more may run than there are slots.
+// takeBack ends what lend began. A grant expires soon, so the owner does not wait: for a while more may run than there are slots.
 func (s *slots) takeBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lent--
+	s.changed()
 }
 
-// isShut tells whether nothing new may begin.
+// isShut reports whether nothing new may begin.
 func (s *slots) isShut() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shut > 0
 }
 
-// resize changes the bound. When it shrinks, work above it ends by itself and no new work begins until then.
+// resize changes the bound. When it shrinks, the work above it continues, and no new work begins until enough has ended.
 func (s *slots) resize(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.size = size
-	s.give()
+	s.changed()
 }
 
 // hang notes that n more handlers hang in their slots.
@@ -103,7 +128,7 @@ func (s *slots) hang(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hung += n
-	s.give()
+	s.changed()
 }
 
 // close keeps new work from beginning, until open was called as often.
@@ -145,7 +170,7 @@ func (s *slots) give() {
 	}
 }
 
-// busy tells whether anything runs but what hangs.
+// busy reports whether anything runs but what hangs.
 func (s *slots) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 func TestSlots_AreGivenInTheOrderOfAsking(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(1, func(int) {})
 		require.NoError(t, s.acquire(t.Context()))
 		got := make(chan int, 3)
 		for i := range 3 {
@@ -34,7 +34,7 @@ func TestSlots_AreGivenInTheOrderOfAsking(t *testing.T) {
 func TestSlots_WhoGivesUpTakesNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(1, func(int) {})
 		require.NoError(t, s.acquire(t.Context()))
 		ctx, cancel := context.WithCancel(t.Context())
 		var impatient, patient error = nil, context.Canceled
@@ -57,7 +57,7 @@ func TestSlots_WhoGivesUpTakesNone(t *testing.T) {
 func TestSlots_Resize(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(1, func(int) {})
 		var running atomic.Int32
 		for range 5 {
 			go func() {
@@ -92,7 +92,7 @@ func TestSlots_WhatIsGivenToOneThatGivesUpGoesToTheNext(t *testing.T) {
 	} {
 		for _, isNext := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSlots(1)
+				s := newSlots(1, func(int) {})
 				require.NoError(t, s.acquire(t.Context()))
 				ctx, cancel := context.WithCancel(t.Context())
 				var impatient error
