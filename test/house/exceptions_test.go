@@ -1,0 +1,28 @@
+package house_test
+
+// tables are the files of tables of data. They may be as long as what they list, and do not count to their package.
+var tables = []string{}
+
+// over holds what is over a limit for now, with its lines or methods. A count may only fall. An entry goes when its subject is within the limit.
+var over = map[string]int{
+	"base/ratelimit/desk.go":      700,
+	"base/ratelimit/fallback.go":  505,
+	"base/ratelimit/plan.go":      568,
+	"base/store":                  18116,
+	"base/store.DB":               139,
+	"base/store.Store":            345,
+	"base/store/prune.go":         531,
+	"bench.deployment":            57,
+	"cmd/adsync":                  6410,
+	"producer":                    5147,
+	"producer/api":                5526,
+	"producer/overview.look":      46,
+	"producer/overview/reader.go": 511,
+	"simulator":                   11952,
+	"simulator.Simulator":         48,
+	"simulator.oceanEngine":       47,
+	"simulator.tencent":           48,
+	"test/chaos":                  5706,
+	"test/chaos.trial":            50,
+	"test/compose/figures.go":     520,
+}
