@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"slices"
 	"sync"
@@ -109,88 +108,6 @@ func (f *fallback) Ask(ctx context.Context, media string, a grant.Ask) (grant.An
 	return f.alone(ctx, media, a)
 }
 
-// agreed reports whether all processes use the server that has answered, and whether this process used another one before. A server that is new to
-// this process takes the place of the one before it: that is recorded, and both grant nothing until no other process uses the old one. A process that
-// comes upon the old one is barred: it grants nothing until it reaches the other.
-func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok, changed bool) {
-	if f.witness == nil || server == "" {
-		return true, false
-	}
-	f.mu.Lock()
-	changed = f.server != "" && f.server != server
-	if server == f.noted {
-		f.useServer(ctx, server)
-		f.mu.Unlock()
-		return true, changed
-	}
-	now, noted := f.own.Clock(), f.noted
-	alone := f.seen && !f.others
-	if noted != "" && !changed && !alone && (f.barred.IsZero() || now.Sub(f.barred) < barredMost) {
-		f.bar(ctx, now, nil)
-		f.mu.Unlock()
-		return false, changed
-	}
-	f.mu.Unlock()
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), witnessTimeout)
-	defer cancel()
-	recorded, moved, err := f.witness.Move(bounded, f.media, noted, server)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.movedAt = f.own.Clock()
-	if err != nil {
-		f.bar(ctx, now, err)
-		return false, changed
-	}
-	f.noted = recorded
-	if recorded != server {
-		f.bar(ctx, now, nil)
-		return false, changed
-	}
-	f.useServer(ctx, server)
-	if noted == "" || !moved {
-		return true, changed
-	}
-	f.log.InfoContext(ctx, "another server of redis keeps the limits now: it grants nothing until no process uses the one before it")
-	if f.moved = true; !wasAway {
-		f.own.Spend(grant.Microseconds(grant.Hush))
-	}
-	return false, changed
-}
-
-// useServer notes the server that this process and all others use.
-func (f *fallback) useServer(ctx context.Context, server string) {
-	if !f.barred.IsZero() {
-		f.log.InfoContext(ctx, "this process reaches the server of redis that the others use")
-	}
-	f.server, f.barred = server, time.Time{}
-}
-
-const (
-	othersServer = "other processes use another server of redis: this one makes no calls until it reaches that one"
-	notRecorded  = "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can"
-)
-
-// bar stops the calls of this process, until it uses a server again: since it cannot record the server that it reaches, or since others use another. It
-// logs why, once.
-func (f *fallback) bar(ctx context.Context, now time.Time, err error) {
-	if !f.barred.IsZero() {
-		return
-	}
-	f.barred, f.why = now, othersServer
-	if err != nil {
-		f.why = notRecorded
-		f.log.WarnContext(ctx, notRecorded, "err", err)
-		return
-	}
-	f.log.WarnContext(ctx, othersServer)
-}
-
-func (f *fallback) isBarred() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return !f.barred.IsZero()
-}
-
 // sync has this process know the pauses that an answer names, and the common ledger those that it has lost.
 func (f *fallback) sync(ctx context.Context, got *grant.Answer, pausings int) {
 	if got.Lost {
@@ -241,50 +158,6 @@ func (f *fallback) alone(ctx context.Context, media string, a grant.Ask) (grant.
 	return got, err
 }
 
-// use is what an ask is put to.
-type use int
-
-const (
-	useOwn    use = iota // this process's own ledger
-	useCommon            // the common ledger
-	tellBack             // the common ledger, which is told that this process was without it
-	tellMoved            // the common ledger, which is told that it has taken the place of another
-	meet                 // the common ledger, of which nothing is wanted yet
-)
-
-// of is what the common ledger is asked.
-func (u use) of(a grant.Ask) grant.Ask {
-	a.Back, a.Moved = u == tellBack || u == tellMoved, u == tellMoved
-	if u == meet {
-		a.Wants = nil
-	}
-	return a
-}
-
-// returned notes that the common ledger was told of an absence, or met, at a moment. Told of one it grants nothing within its horizon from then on.
-func (f *fallback) returned(by use, at time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.met.IsZero() {
-		f.met = f.own.Clock()
-	}
-	if by == meet {
-		// It may have been away for others, who have not looked yet and go on with their parts: no calls until they have.
-		f.ownUntil = at.Add(meetFor)
-		f.own.Spend(meetFor + grant.Microseconds(grant.OwnHorizon))
-		return
-	}
-	quiet := grant.HorizonTime
-	if by == tellMoved {
-		quiet = grant.Microseconds(grant.Hush)
-	}
-	if at.Sub(f.missed) > grant.PartMost {
-		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within that time.
-		f.own.Spend(quiet)
-	}
-	f.owes, f.moved, f.ownUntil = false, false, at.Add(quiet-2*grant.Microseconds(grant.OwnHorizon))
-}
-
 // Pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
 func (f *fallback) Pause(ctx context.Context, point grant.Key, d time.Duration) error {
 	// The platform said so, and holding back is never wrong: the caller's giving up does not undo it here.
@@ -302,115 +175,6 @@ func (f *fallback) Listen(ctx context.Context, media string, told func(grant.Key
 		told(point, d)
 	}
 	f.common.Listen(ctx, media, heard, func(err error) { f.away(ctx, err) })
-}
-
-// see takes note of what the witness had recorded when a look at it began. While the common ledger is away this process has no part of the limits if
-// others have the whole: those that reach the common ledger, or those that did before this process, if they do not count it among them yet.
-func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if server := s.Servers[f.media]; server != "" && began.After(f.movedAt) {
-		f.noted = server
-	}
-	within := lookBack
-	if !f.awaySince.IsZero() {
-		within = min(lookBack, max(lookEvery, f.own.Clock().Sub(f.awaySince)-lookSlack))
-	}
-	members, others, last := f.countReached(s.Reached, within)
-	f.seen, f.others = true, others
-	if f.awaySince.IsZero() {
-		if members > 0 {
-			f.members = members
-		}
-		return
-	}
-	known := !f.met.IsZero() && f.awaySince.Sub(f.met) > knownAfter
-	full := !known && last >= f.reserve
-	none := others || full
-	if none {
-		f.own.Spend(f.patience(false))
-	}
-	switch {
-	case none == f.none:
-	case others:
-		f.log.WarnContext(ctx, "other processes reach redis and share the whole rate limits: this one makes no calls")
-	case full:
-		f.log.WarnContext(ctx, "this process has begun without redis, and those before it have all parts of the rate limits: it makes no calls until redis is back",
-			"processes", last, "members", f.reserve)
-	default:
-		f.log.WarnContext(ctx, "no other process reaches redis either: this one keeps to its own part of the rate limits", "members", f.own.Parts())
-	}
-	f.none = none
-}
-
-// countReached returns how many processes reach the Redis of this media, whether any other has reached it within a time, and how many others had when
-// it was reached last.
-func (f *fallback) countReached(all []Reach, within time.Duration) (members int, others bool, last int) {
-	ago := map[string]time.Duration{}
-	newest := time.Duration(math.MaxInt64)
-	for _, r := range all {
-		if r.Media != "" && r.Media != f.media {
-			continue
-		}
-		if before, known := ago[r.Process]; !known || r.Ago < before {
-			ago[r.Process] = r.Ago
-		}
-		newest = min(newest, r.Ago)
-	}
-	for process, d := range ago {
-		if d < memberLife {
-			members++
-		}
-		if process == f.process {
-			continue
-		}
-		others = others || d < within
-		if d < newest+memberLife {
-			last++
-		}
-	}
-	return members, others, last
-}
-
-// patience is how long after a loss this process grants itself nothing: until what was granted before has lapsed, and the witness has told of others.
-// The common ledger that did not answer in time may also have stood still and have come back since, for others that did not notice: they are granted calls
-// unless nobody asked it for so long, and until this process has found it back.
-func (f *fallback) patience(silence bool) time.Duration {
-	d := grant.HorizonTime
-	if silence {
-		d = max(d, grant.Microseconds(grant.Unasked)+probeEvery+lookEvery-f.timeout)
-	}
-	if f.witness != nil {
-		d = max(d, grant.HorizonTime+2*lookEvery)
-	}
-	return d
-}
-
-// use tells what an ask should be put to: the common ledger as long as it answers, else once each second.
-func (f *fallback) use() use {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.own.Clock()
-	switch {
-	case now.Before(f.ownUntil):
-		return useOwn
-	case f.awaySince.IsZero() && f.barred.IsZero():
-	case now.Before(f.nextProbe):
-		return useOwn
-	default:
-		f.nextProbe = now.Add(probeEvery)
-	}
-	switch {
-	case !f.barred.IsZero():
-		return meet
-	case f.moved:
-		return tellMoved
-	case f.owes:
-		return tellBack
-	case f.met.IsZero():
-		return meet
-	}
-	return useCommon
 }
 
 // try asks the common ledger and takes note of whether it answered. A caller that gave up says nothing about that.
@@ -451,36 +215,6 @@ func (f *fallback) away(ctx context.Context, err error) {
 			f.log.WarnContext(ctx, "redis refuses what is asked of it: this process keeps to its own part of the rate limits", "members", f.own.Parts(), "err", err)
 		} else {
 			f.log.WarnContext(ctx, "redis does not answer: this process keeps to its own part of the rate limits", "members", f.own.Parts(), "err", err)
-		}
-	}
-}
-
-// back notes that the common ledger answered what it was asked at the moment asked.
-func (f *fallback) back(ctx context.Context, asked time.Time) {
-	f.mu.Lock()
-	since := f.awaySince
-	// A late answer to an ask from before it went away says nothing.
-	if since.IsZero() || asked.Before(since) {
-		f.mu.Unlock()
-		return
-	}
-	f.awaySince = time.Time{}
-	f.mu.Unlock()
-	f.metrics.fallback.WithLabelValues(f.media).Set(0)
-	f.log.InfoContext(ctx, "redis answers again: rate limits are shared by all processes", "away", f.own.Clock().Sub(since).Round(time.Millisecond))
-	// Redis may have come back empty, and nobody could tell it what the platforms said meanwhile.
-	f.carry(ctx)
-}
-
-// carry has the common ledger know the pauses that this process knows. They are for all processes, so the deadline of the call that came upon the need
-// does not bound it.
-func (f *fallback) carry(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
-	defer cancel()
-	for point, left := range f.own.InForce() {
-		if err := f.common.Pause(bounded, point, left); err != nil {
-			f.away(ctx, err)
-			return
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"adsync/base/ratelimit/grant"
-
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/ratelimit/grant"
 )
 
 // A call is granted at the moment at which the one that waits for it gives up: the grant goes to the next that waits, or is kept for who comes.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"adsync/base/clock"
 	"adsync/base/ratelimit/grant"
 )
 
@@ -89,51 +88,6 @@ type outcome struct {
 	err  error
 }
 
-// serve gives spare slots to those who wait.
-func (l *line) serve(d *desk) {
-	now := d.w.now()
-	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
-		if s.until.Before(now) {
-			return true
-		}
-		for _, t := range l.waiting {
-			if s.account == "" || s.account == t.call.Account {
-				d.end(t, outcome{slot: s})
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// keep keeps a slot for who comes.
-func (l *line) keep(s slot) {
-	i, _ := slices.BinarySearchFunc(l.spare, s, func(a, b slot) int { return a.from.Compare(b.from) })
-	l.spare = slices.Insert(l.spare, i, s)
-}
-
-// comes notes that a call has come.
-func (l *line) comes(c grant.Call, now time.Time) {
-	l.came, l.cameAt, l.call = l.cameBy(now)+1, now, c
-}
-
-// cameBy is how many calls came in about the time of cameForgotten.
-func (l *line) cameBy(now time.Time) float64 {
-	return l.came * math.Exp(-now.Sub(l.cameAt).Seconds()/cameForgotten.Seconds())
-}
-
-// expects is what will come within the horizon, to be asked for ahead. While there is enough for all, calls are asked for as they come.
-func (l *line) expects(now time.Time) grant.Expected {
-	if !l.scarce || l.id.rows != "" {
-		return grant.Expected{}
-	}
-	n := min(callsMax, int(expectedPart*l.cameBy(now)*grant.HorizonTime.Seconds()/cameForgotten.Seconds()))
-	if n < expectedLeast {
-		return grant.Expected{}
-	}
-	return grant.Expected{Calls: n, After: expectedAfter.Microseconds(), Every: (grant.HorizonTime - expectedAfter).Microseconds() / int64(n)}
-}
-
 // insert puts a ticket in its place.
 func (l *line) insert(t *ticket) {
 	i, _ := slices.BinarySearchFunc(l.waiting, t.turn, func(t *ticket, turn Turn) int { return cmp.Or(t.turn.compare(turn), -1) })
@@ -196,30 +150,6 @@ func (l *line) earliest(before int) time.Time { return l.opens.Add(time.Duration
 // hopeless tells whether a ticket with so many before it starts after its deadline.
 func (l *line) hopeless(t *ticket, before int) bool {
 	return !t.deadline.IsZero() && !l.opens.IsZero() && l.earliest(before).After(t.deadline)
-}
-
-// goesAway tells whether a ticket with so many before it leaves its caller's place to others.
-func (l *line) goesAway(t *ticket, before int, now time.Time) bool {
-	return t.yield != nil && l.each > 0 && l.turn(before, now).Sub(now) > standMost && t.yield.isWanted()
-}
-
-func (l *line) forgetBegun(now time.Time) {
-	l.begins = slices.DeleteFunc(l.begins, func(at time.Time) bool { return !at.After(now) })
-}
-
-// turn is about when a ticket starts that has so many before it.
-func (l *line) turn(before int, now time.Time) time.Time {
-	next := now
-	for _, at := range l.begins {
-		next = clock.Later(next, at)
-	}
-	return clock.Later(next, l.opens).Add(time.Duration(before) * l.each)
-}
-
-// comeBack is the error of a ticket that goes away.
-func (l *line) comeBack(t *ticket, before int, now time.Time) error {
-	l.booked = clock.Later(l.booked, l.turn(before, now)).Add(l.each)
-	return &WaitError{Call: t.call, Key: l.by, After: min(comeBackMost, l.booked.Sub(now))}
 }
 
 // heldBy is what holds a ticket back that is put aside.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"adsync/base/ratelimit/grant"
-
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/ratelimit/grant"
 )
 
 // answering is a common ledger whose answers come from a server that tests choose. It grants all that it is asked for.

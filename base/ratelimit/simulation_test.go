@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"adsync/base/ratelimit/grant"
-
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"adsync/base/ratelimit/grant"
 )
 
 // Whatever processes want, however wrong their clocks are and whenever they die, join, lose Redis or find it empty: no window overflows.

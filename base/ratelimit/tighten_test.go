@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"adsync/base/ratelimit/grant"
-
 	"github.com/stretchr/testify/require"
+
+	"adsync/base/ratelimit/grant"
 )
 
 // A platform that allows less than its rule says is refused less and less, and what it does allow is used.

@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -38,18 +37,6 @@ type Plan struct {
 	asks    int
 }
 
-// Book is a plan's page of one limit.
-type Book struct {
-	// every is that of the last ask. When a limit is lowered, its window holds more than it may until crowded.
-	every, crowded int64
-	kept           int64 // how long granted moments are, by the last ask
-	// granted are the moments of granted calls, in order, each at least every after the one before. Those are kept that keep others away.
-	granted []int64
-	// ready takes their place for a limit with a burst: when the calls so far are used up.
-	ready  int64
-	claims map[claimant]*claim
-}
-
 // sweepEvery is after how many asks limits are forgotten of which nothing matters any more.
 const sweepEvery = 1000
 
@@ -63,150 +50,11 @@ func (p *Plan) sweep(now int64) {
 	})
 }
 
-// claimant is who shares a limit with others: the calls of one importance to one endpoint of an app, in one process.
-type claimant struct {
-	process    string
-	importance int
-	group      string
-}
-
-// claim is how much a claimant wants, and how far it was served.
-type claim struct {
-	demand int   // calls within the horizon
-	most   int   // how many of them its other limits let it have, as last reckoned
-	paid   int64 // the moment up to which it has had its share
-	seen   int64 // when it asked last
-}
-
-func (c *claim) wants() float64 { return float64(min(c.demand, c.most)) }
-
 // None stands for no limit where limits are told by their places in an ask.
 const None = -1
 
-// Limit is a limit as an ask names it.
-type Limit struct {
-	Key  Key
-	Part float64 // of it is to be used; 0 means all
-	pace
-	bursts        bool  // it may have a burst: its calls are not told apart
-	calls, window int64 // no window of this length has more than so much started; without calls that is not looked at
-	ahead         int64 // how far behind the horizon ready may lie
-	after         int64 // nothing is granted before this moment
-}
-
-// kept is how long a granted call is remembered: for its window, and until the next one may follow, which is later where there are fewer calls in a window than
-// processes, or only a part of one.
-func (l Limit) kept() int64 { return max(l.window, l.Every) }
-
-// Want is what a process asks for calls of one importance that the same limits cover, but for those of their accounts.
-type Want struct {
-	Importance int
-	Group      string
-	Rows       int      // how many a call is thought to match, on average
-	Demand     int      // calls of the kind within the horizon: those that wait and those granted of late
-	Common     []int    // of the ask's limits, those of all calls; they are shared out
-	Costs      []int    // how much a call takes of these; nil means 1, and 0 what it is thought to match
-	OwnCosts   []int    // and of those of its account, in the order of wanted.own
-	Calls      []Wanted // the first goes first
-	Expected   Expected // come after these
-}
-
-// Wanted is one call of a want.
-type Wanted struct {
-	Own  []int // of the ask's limits, those of its account
-	Rows int   // how many it is thought to match
-	from int64 // the moment before which it is not granted; 0 for one that waits
-}
-
-// Expected are calls that nobody waits for yet: the first is granted that long after the ask at the earliest, and each of the others so much
-// after the one before. No account's limit covers them, and none of rows.
-type Expected struct {
-	Calls        int
-	After, Every int64
-}
-
-// Call returns a call of a want by its number, which goes on with those expected.
-func (w Want) Call(n int) Wanted {
-	if n < len(w.Calls) {
-		return w.Calls[n]
-	}
-	return Wanted{}
-}
-
-// all returns all calls of a want that is asked now.
-func (w Want) all(now int64) []Wanted {
-	all := slices.Clip(w.Calls)
-	for n := range w.Expected.Calls {
-		all = append(all, Wanted{from: now + w.Expected.After + int64(n)*w.Expected.Every})
-	}
-	return all
-}
-
-// Ask is everything that a process asks at a moment, the more important first.
-type Ask struct {
-	Process string
-	Back    bool // it has been without this plan, and others may still be: nothing is granted within the horizon
-	Moved   bool // this plan has taken the place of another, which others may still use: nothing is granted within hush
-	Limits  []Limit
-	Settled []Settled
-	Unused  []Unused
-	Wants   []Want
-}
-
-// Settled tells that calls took more of a limit of rows than was granted. What they took less is not told: who comes later cannot know whether a
-// window still counts it.
-type Settled struct {
-	Limit int
-	More  int
-}
-
-// Unused is a granted call that will not be made. Its moments are free again; where a limit has none, the call counts all the same.
-type Unused struct {
-	At            int64 // its moment
-	Limits, Costs []int
-}
-
-// Given is the answer to one want.
-type Given struct {
-	Starts []Start
-	Rate   float64 // calls of the kind that the claimant may have each second, whatever it wants; 0 where nothing limits them
-	By     int     // the limit that holds back the first call that was not granted, or none
-	Opens  int64   // the moment before which that call cannot start, from now on; 0 if all were granted
-	Scarce bool    // all who claim a limit want more of it together than there is
-}
-
-// nth is one of costs, of which none means 1 each.
-func nth(costs []int, n int) int {
-	if costs == nil {
-		return 1
-	}
-	return costs[n]
-}
-
-// cost is nth of costs, or rows.
-func cost(costs []int, n, rows int) int { return max(1, cmp.Or(nth(costs, n), rows)) }
-
 // rateLeast stands for a share of nothing.
 const rateLeast = 1e-12
-
-// Start is a granted call.
-type Start struct {
-	Call int   // of the want's calls
-	At   int64 // from now on
-}
-
-// weight is what a share counts by its importance: ten more are ten times as much. What is to have spare calls alone counts nothing.
-func weight(importance int) float64 {
-	if importance < 0 {
-		return 0
-	}
-	importance = min(max(importance, 0), 100)
-	w := 1.0
-	for ; importance >= 10; importance -= 10 {
-		w *= 10
-	}
-	return w * float64(10+9*importance) / 10
-}
 
 // Answer decides on an ask at the moment now.
 //
@@ -275,15 +123,6 @@ func (p *Plan) book(k Key) *Book {
 		p.Books[k.ID()] = b
 	}
 	return b
-}
-
-func claimOf(b *Book, now int64, who claimant) *claim {
-	c := b.claims[who]
-	if c == nil {
-		c = &claim{most: math.MaxInt32, paid: now}
-		b.claims[who] = c
-	}
-	return c
 }
 
 // turn is the state of a want that is being answered.
@@ -392,15 +231,6 @@ func (t *turn) inStep(from int64) int64 {
 	return at
 }
 
-func (b *Book) inStep(now, from, every int64) int64 {
-	i, _ := slices.BinarySearch(b.granted, from)
-	if i == 0 || every == 0 || b.granted[i-1] < now-every {
-		return from
-	}
-	last := b.granted[i-1]
-	return last + ceilDiv(from-last, every)*every
-}
-
 // end settles the claims, and returns what was given, with moments from now on.
 func (t *turn) end(now, horizon int64) Given {
 	for i, c := range t.claims {
@@ -438,137 +268,6 @@ func (t *turn) earliest(from int64, which, costs []int, rows int) (at int64, by 
 		}
 	}
 	return at, by
-}
-
-// earliest is the first moment from t on at which the limit leaves so much free.
-func (b *Book) earliest(t int64, cost int, l Limit) int64 {
-	t = max(t, l.after)
-	if l.bursts {
-		return max(t, b.ready-max(0, l.tolerance-int64(cost-1)*l.Every))
-	}
-	i, _ := slices.BinarySearch(b.granted, t)
-	if i > 0 {
-		t = max(t, b.granted[i-1]+l.Every)
-	}
-	for ; i < len(b.granted) && b.granted[i] < t+int64(cost)*l.Every; i++ {
-		t = max(t, b.granted[i]+l.Every)
-	}
-	if last := min(int64(i)-l.calls+int64(cost), int64(i)); b.crowded > 0 && last > 0 {
-		t = max(t, b.granted[last-1]+l.window)
-	}
-	return t
-}
-
-// take takes so much from t on: of a calendar as many moments.
-func (b *Book) take(t int64, cost int, l Limit) {
-	if l.bursts {
-		b.ready = max(b.ready, t) + int64(cost)*l.Every
-		return
-	}
-	i, _ := slices.BinarySearch(b.granted, t)
-	for n := range cost {
-		b.granted = slices.Insert(b.granted, i+n, t+int64(n)*l.Every)
-	}
-}
-
-// giveBack undoes a take, as far as its moments are still where the limit's present number puts them.
-func (b *Book) giveBack(t int64, cost int, l Limit) {
-	for n := range cost {
-		if i, found := slices.BinarySearch(b.granted, t+int64(n)*l.Every); found {
-			b.granted = slices.Delete(b.granted, i, i+1)
-		}
-	}
-}
-
-// forget drops what no longer matters.
-func (b *Book) forget(now, horizon int64, l Limit) {
-	b.kept = l.kept()
-	i, _ := slices.BinarySearch(b.granted, now-b.kept)
-	b.granted = slices.Delete(b.granted, 0, i)
-	switch {
-	case l.calls > 0 && b.every > 0 && l.Every > b.every:
-		b.crowded = now + horizon + l.window
-	case b.crowded < now:
-		b.crowded = 0
-	}
-	b.every = l.Every
-	// No grant goes further than this: what does is left from a lower limit, or from a clock that was set back.
-	b.ready = max(0, min(b.ready, now+horizon+l.ahead))
-	for who, c := range b.claims {
-		if c.seen < now-claimLife {
-			delete(b.claims, who)
-		}
-	}
-}
-
-// class are the claims of one weight.
-type class struct{ weight, demand float64 }
-
-func (c class) perWeight() float64 {
-	if c.weight == 0 {
-		return math.Inf(1)
-	}
-	return c.demand / c.weight
-}
-
-// share is how many of all calls of the horizon a claimant may have, whatever it wants, beside what the others want.
-func (b *Book) share(me claimant, all float64) float64 {
-	var classes []class
-	mine := weight(me.importance)
-	var beside []float64 // the demands in my class
-	for who, c := range b.claims {
-		w, demand := weight(who.importance), c.wants()
-		if who == me {
-			continue
-		}
-		if w == mine {
-			beside = append(beside, demand)
-			continue
-		}
-		i := slices.IndexFunc(classes, func(c class) bool { return c.weight == w })
-		if i < 0 {
-			classes = append(classes, class{weight: w})
-			i = len(classes) - 1
-		}
-		classes[i].demand += demand
-	}
-	left, weights := all, mine
-	slices.SortFunc(classes, func(a, b class) int { return cmp.Compare(a.weight, b.weight) })
-	for _, c := range classes { // in one order: sums of floats depend on it
-		weights += c.weight
-	}
-	slices.SortFunc(classes, func(a, b class) int {
-		return cmp.Or(cmp.Compare(a.perWeight(), b.perWeight()), cmp.Compare(a.weight, b.weight))
-	})
-	// My class wants more than all others: it gets what is left when the others have had theirs.
-	for _, c := range classes {
-		part := min(c.demand, left*c.weight/weights)
-		left -= part
-		weights -= c.weight
-	}
-	slices.Sort(beside)
-	for i, demand := range beside {
-		left -= min(demand, left/float64(len(beside)+1-i))
-	}
-	return left
-}
-
-// demand is how many calls all claimants want within the horizon.
-func (b *Book) demand() int64 {
-	all := int64(0)
-	for _, c := range b.claims {
-		all += int64(min(c.demand, c.most))
-	}
-	return all
-}
-
-// processes is how many share the limit.
-func (b *Book) processes() int64 {
-	seen := map[string]bool{}
-	for who := range b.claims {
-		seen[who.process] = true
-	}
-	return int64(max(1, len(seen)))
 }
 
 // Clone returns a copy of a plan that shares nothing with it.

@@ -1,0 +1,30 @@
+package ratelimit
+
+import (
+	"math"
+	"time"
+
+	"adsync/base/ratelimit/grant"
+)
+
+// comes notes that a call has come.
+func (l *line) comes(c grant.Call, now time.Time) {
+	l.came, l.cameAt, l.call = l.cameBy(now)+1, now, c
+}
+
+// cameBy is how many calls came in about the time of cameForgotten.
+func (l *line) cameBy(now time.Time) float64 {
+	return l.came * math.Exp(-now.Sub(l.cameAt).Seconds()/cameForgotten.Seconds())
+}
+
+// expects is what will come within the horizon, to be asked for ahead. While there is enough for all, calls are asked for as they come.
+func (l *line) expects(now time.Time) grant.Expected {
+	if !l.scarce || l.id.rows != "" {
+		return grant.Expected{}
+	}
+	n := min(callsMax, int(expectedPart*l.cameBy(now)*grant.HorizonTime.Seconds()/cameForgotten.Seconds()))
+	if n < expectedLeast {
+		return grant.Expected{}
+	}
+	return grant.Expected{Calls: n, After: expectedAfter.Microseconds(), Every: (grant.HorizonTime - expectedAfter).Microseconds() / int64(n)}
+}

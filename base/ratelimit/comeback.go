@@ -1,0 +1,32 @@
+package ratelimit
+
+import (
+	"slices"
+	"time"
+
+	"adsync/base/clock"
+)
+
+// goesAway tells whether a ticket with so many before it leaves its caller's place to others.
+func (l *line) goesAway(t *ticket, before int, now time.Time) bool {
+	return t.yield != nil && l.each > 0 && l.turn(before, now).Sub(now) > standMost && t.yield.isWanted()
+}
+
+func (l *line) forgetBegun(now time.Time) {
+	l.begins = slices.DeleteFunc(l.begins, func(at time.Time) bool { return !at.After(now) })
+}
+
+// turn is about when a ticket starts that has so many before it.
+func (l *line) turn(before int, now time.Time) time.Time {
+	next := now
+	for _, at := range l.begins {
+		next = clock.Later(next, at)
+	}
+	return clock.Later(next, l.opens).Add(time.Duration(before) * l.each)
+}
+
+// comeBack is the error of a ticket that goes away.
+func (l *line) comeBack(t *ticket, before int, now time.Time) error {
+	l.booked = clock.Later(l.booked, l.turn(before, now)).Add(l.each)
+	return &WaitError{Call: t.call, Key: l.by, After: min(comeBackMost, l.booked.Sub(now))}
+}

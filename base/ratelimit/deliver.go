@@ -1,0 +1,176 @@
+package ratelimit
+
+import (
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"adsync/base/ratelimit/grant"
+)
+
+// deliver gives out what an ask was answered.
+func (d *desk) deliver(a asked, got grant.Answer, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.w.now()
+	if err != nil {
+		// Only a ledger without a fallback fails.
+		for _, tickets := range a.tickets {
+			for _, t := range tickets {
+				if t.waits {
+					d.end(t, outcome{err: err})
+				}
+			}
+		}
+		return
+	}
+	switch {
+	case got.Pauses == nil:
+	case a.pausings == d.pausings:
+		d.pauses = got.Pauses
+	default:
+		// It was asked before this process paused something: the next answer tells all.
+		maps.Copy(d.pauses, got.Pauses)
+	}
+	d.synced = now
+	if !got.Clock.IsZero() {
+		d.ahead = got.Clock.Sub(now)
+	}
+	for i, g := range got.Wants {
+		d.give(a, i, g, got)
+	}
+	d.w.metrics.asks.WithLabelValues(d.media).Inc()
+	for i, l := range a.lines {
+		l.askAt = time.Time{}
+		l.serve(d) // Those who came meanwhile have what was granted ahead.
+		if slices.ContainsFunc(a.tickets[i], func(t *ticket) bool { return t.waits && !slices.Contains(l.held, t) }) {
+			l.askAt = d.askAgain(got)
+		}
+		l.forget(now)
+		before := 0
+		for _, t := range l.inOrder() {
+			switch {
+			case l.hopeless(t, before):
+				d.end(t, outcome{err: l.late(t, before, now)})
+			case l.goesAway(t, before, now):
+				d.end(t, outcome{err: l.comeBack(t, before, now)})
+			default:
+				before++
+			}
+		}
+		for _, t := range slices.Clone(l.held) {
+			if t.opens.Sub(now) > standMost && t.yield.isWanted() {
+				d.end(t, outcome{err: &WaitError{Call: t.call, Key: t.heldBy(), After: t.opens.Sub(now)}})
+			}
+		}
+	}
+	for id, l := range d.lines {
+		d.release(l, now)
+		if l.isOver(now) {
+			delete(d.lines, id)
+		}
+	}
+}
+
+// give gives out what was granted of a want.
+func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
+	l, w := a.lines[want], a.Wants[want]
+	now := d.w.now()
+	l.by, l.every, l.each, l.opens = grant.Key{}, 0, 0, time.Time{}
+	if g.Rate > 0 {
+		l.each = time.Duration(min(float64(comeBackMost), comeBackSooner*float64(time.Second)/g.Rate))
+	}
+	if g.Opens > 0 {
+		l.opens = got.Asked.Add(grant.Microseconds(g.Opens))
+	}
+	if g.By != grant.None {
+		l.by = a.Limits[g.By].Key
+		if soon := now.Add(calendarLook); l.by.Window != "" && l.opens.After(soon) {
+			l.opens = soon // The next window may begin before.
+		}
+		l.every = grant.Microseconds(grant.PaceOf(l.by, 0, 1).Every) // About: how tight it is may change meanwhile.
+	}
+	waits := map[int]bool{}
+	for i := range a.tickets[want] {
+		waits[i] = true
+	}
+	for _, s := range g.Starts {
+		x := slot{from: got.Answered.Add(grant.Microseconds(s.At)), until: got.Asked.Add(grant.Microseconds(s.At) + d.w.spread), call: l.call, rows: w.Call(s.Call).Rows}
+		if !got.Clock.IsZero() {
+			x.at = got.Clock.UnixMicro() + s.At
+		}
+		if s.Call >= len(a.tickets[want]) { // Nobody waits for it yet.
+			x.ahead = true
+			l.keep(x)
+			continue
+		}
+		t := a.tickets[want][s.Call]
+		delete(waits, s.Call)
+		x.call = t.call
+		if len(w.Calls[s.Call].Own) > 0 {
+			x.account = t.call.Account
+		}
+		switch {
+		case !t.waits:
+			d.takeBack(l, x)
+		case !d.holdPaused(t, now):
+			if t.yield != nil {
+				l.begins = append(l.begins, x.from)
+			}
+			if x := l.served[t.call.Account]; x != nil {
+				x.calls++
+				x.at = now
+			}
+			d.end(t, outcome{slot: x})
+		}
+	}
+	l.granted = append(l.granted, batch{now, len(g.Starts)})
+	l.scarce = g.Scarce && g.By == grant.None && !got.Clock.IsZero()
+	if g.By == grant.None || slices.Contains(w.Common, g.By) {
+		return
+	}
+	// Their own limits hold them back, and nobody else.
+	opens := l.opens.Add(-got.Horizon)
+	if soonest := now.Add(askSoonest); opens.Before(soonest) {
+		opens = soonest
+	}
+	for i := range waits {
+		if t := a.tickets[want][i]; t.waits {
+			d.hold(t, opens)
+		}
+	}
+	l.by, l.every, l.opens = grant.Key{}, 0, time.Time{}
+}
+
+// askAgain is when to ask again for a line that was not granted all it asked for: together with the others.
+func (d *desk) askAgain(got grant.Answer) time.Time {
+	granted := 0 // of all lines
+	for _, l := range d.lines {
+		granted += l.grantedLately(got.Answered)
+	}
+	every := min(askEvery, got.Horizon)
+	if granted > 0 {
+		every = min(every, max(askSoonest, grant.HorizonTime*callsPerAsk/time.Duration(granted)))
+	}
+	if d.phase == 0 && every == askEvery {
+		// Processes that began together ask one after the other: so what is granted reaches further ahead at any moment, for when Redis goes.
+		d.phase = phaseOf(d.w.process)
+		every = time.Duration(float64(every) * d.phase)
+	}
+	at := got.Answered.Add(every)
+	for _, l := range d.lines {
+		if len(l.waiting) > 0 && l.askAt.After(got.Answered) && l.askAt.Before(at) {
+			at = l.askAt
+		}
+	}
+	return at
+}
+
+// phaseOf is a part of 1 that is another one for each process.
+func phaseOf(process string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(process))
+	return 1 - rand.New(rand.NewPCG(uint64(h.Sum32()), 0)).Float64()
+}

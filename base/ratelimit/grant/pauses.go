@@ -1,0 +1,135 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"adsync/base/clock"
+	"adsync/base/redis"
+)
+
+// pauseScript ends the pause ARGV[1] of the hash KEYS[1], or makes it last at least ARGV[2] microseconds from now, and tells those who listen
+// on the channel ARGV[3] of the media ARGV[4]. KEYS[2] counts the pauses. It is one script so that two processes which pause at once leave the longer pause. The
+// number of the pauses rises before they are told of it: a server may refuse the channel to the user, and they then learn of it with their next ask. It returns
+// why they were not told, or nothing.
+var pauseScript = goredis.NewScript(`
+local d = tonumber(ARGV[2])
+local time = redis.call('TIME')
+local ends = time[1] * 1000000 + time[2] + d
+if d <= 0 then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+elseif (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0) or 0) < ends then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', ends))
+end
+if d > 0 then redis.call('HINCRBY', KEYS[2], ARGV[1], 1) end
+redis.call('HINCRBY', KEYS[1], '', 1)
+local told = redis.pcall('PUBLISH', ARGV[3], string.format('%.0f', d) .. '\n' .. ARGV[4] .. '\n' .. ARGV[1])
+if type(told) == 'table' and told.err then return told.err end
+return ''
+`)
+
+// readPauses reads the pauses in force, where they are others than those known.
+func (r *Redis) readPauses(pauses []any, now int64, changes, media string, out *Answer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if changes == r.known[media] {
+		return nil
+	}
+	out.Pauses, out.Lost = map[Key]time.Time{}, r.servers[media] == out.Server && fewer(changes, r.known[media])
+	for ; len(pauses) > 0; pauses = pauses[2:] {
+		name, ok1 := pauses[0].(string)
+		text, ok2 := pauses[1].(string)
+		ends, err := strconv.ParseInt(text, 10, 64)
+		point, ok3 := pointOf(media, name)
+		if !ok1 || !ok2 || !ok3 || err != nil {
+			return errStrange
+		}
+		out.Pauses[point] = out.Answered.Add(Microseconds(ends - now))
+	}
+	return nil
+}
+
+// fewer reports whether a number of changes is below one that is known. It only rises, unless the pauses were evicted or deleted.
+func fewer(changes, known string) bool {
+	n, err := strconv.ParseInt(changes, 10, 64)
+	before, err2 := strconv.ParseInt(known, 10, 64)
+	return err == nil && err2 == nil && n < before
+}
+
+func (r *Redis) Pause(ctx context.Context, point Key, d time.Duration) error {
+	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(point.Media), point.Media}
+	why, err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Text()
+	if err != nil {
+		return fmt.Errorf("pause %s: %w", point, err)
+	}
+	if why != "" {
+		r.untold(point.Media, errors.New(why))
+	}
+	return nil
+}
+
+// untold logs that processes cannot tell each other of the pauses of a media.
+func (r *Redis) untold(media string, err error) {
+	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: processes learn of one with their next ask, within two seconds", err, "channel", r.channel(media))
+}
+
+// channel is where the pauses of a media are told. In a cluster it belongs to the server that has the media's keys.
+func (r *Redis) channel(media string) string { return r.keys.Of(media, "pauses") }
+
+const (
+	// listenAgain is how long a connection on which nothing could be heard is left alone, and refusedAgain how long one whose user may not listen.
+	listenAgain  = 100 * time.Millisecond
+	refusedAgain = 10 * time.Second
+)
+
+func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
+	sub := r.client.Subscribe(ctx, r.channel(media))
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // It ends a Receive, which ctx does not.
+	defer stop()
+	for away := false; ctx.Err() == nil; {
+		message, err := sub.Receive(ctx) // It reconnects on its own.
+		switch m := message.(type) {
+		case *goredis.Message:
+			r.hear(ctx, m.Payload, told)
+		default:
+			if err == nil { // A subscription.
+				away = false
+				continue
+			}
+			if errors.Is(err, goredis.ErrClosed) || ctx.Err() != nil {
+				return
+			}
+			if redis.Refused(err) { // It is there, and so is what it was told.
+				r.untold(media, err)
+				_ = clock.Sleep(ctx, refusedAgain)
+				continue
+			}
+			// The server of this media's keys may be there still, or another that has taken its place.
+			if err := r.client.Exists(ctx, r.keys.Of(media, "from")).Err(); err != nil && !redis.Refused(err) && !away {
+				away = true
+				lost(fmt.Errorf("listen for the pauses of %s: %w", media, err))
+			}
+			_ = clock.Sleep(ctx, listenAgain)
+		}
+	}
+}
+
+// hear reads what pauseScript tells.
+func (r *Redis) hear(ctx context.Context, payload string, told func(Key, time.Duration)) {
+	text, rest, _ := strings.Cut(payload, "\n")
+	media, name, _ := strings.Cut(rest, "\n")
+	d, err := strconv.ParseInt(text, 10, 64)
+	point, known := pointOf(media, name)
+	if err != nil || !known {
+		r.log.WarnContext(ctx, "a pause that was told cannot be read", "message", payload)
+		return
+	}
+	told(point, Microseconds(d))
+}

@@ -1,0 +1,54 @@
+package grant
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"adsync/base/clock"
+)
+
+// plainCalls is how many calls one ask counts at the most: each takes a round trip for each limit, and all of them the time that Redis has to answer.
+const plainCalls = 100
+
+// askPlain counts each call in windows that begin anew when they are over, at one round trip for each of its limits. A call may be counted
+// by some of these and not be granted, which is on the safe side.
+func (r *Redis) askPlain(ctx context.Context, media string, a Ask) (Answer, error) {
+	// Nothing is wanted: it tells what is paused.
+	out, err := r.askMoments(ctx, media, Ask{Process: a.Process, Back: a.Back})
+	if err != nil {
+		return Answer{}, err
+	}
+	for _, s := range a.Settled {
+		if _, err := r.counts.add(ctx, a.Limits[s.Limit].Key, s.More); err != nil {
+			return Answer{}, err
+		}
+	}
+	tried := 0
+	for _, w := range a.Wants {
+		g := Given{By: None}
+		for n, c := range w.Calls {
+			if tried++; tried > plainCalls {
+				break
+			}
+			limits, costs := slices.Concat(w.Common, c.Own), slices.Concat(w.Costs, w.OwnCosts)
+			for i, l := range limits {
+				left, err := r.counts.add(ctx, a.Limits[l].Key, cost(costs, i, c.Rows))
+				if err != nil {
+					return Answer{}, err
+				}
+				if left > 0 {
+					g.By, g.Opens = l, max(g.Opens, left.Microseconds())
+				}
+			}
+			if g.By != None {
+				break
+			}
+			g.Starts = append(g.Starts, Start{Call: n})
+		}
+		out.Wants = append(out.Wants, g)
+	}
+	out.Answered = clock.Mark() // The counting took its time.
+	out.Asked, out.Clock = out.Answered, time.Time{}
+	return out, nil
+}

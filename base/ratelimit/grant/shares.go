@@ -1,0 +1,116 @@
+package grant
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// claimant is who shares a limit with others: the calls of one importance to one endpoint of an app, in one process.
+type claimant struct {
+	process    string
+	importance int
+	group      string
+}
+
+// claim is how much a claimant wants, and how far it was served.
+type claim struct {
+	demand int   // calls within the horizon
+	most   int   // how many of them its other limits let it have, as last reckoned
+	paid   int64 // the moment up to which it has had its share
+	seen   int64 // when it asked last
+}
+
+func (c *claim) wants() float64 { return float64(min(c.demand, c.most)) }
+
+// weight is what a share counts by its importance: ten more are ten times as much. What is to have spare calls alone counts nothing.
+func weight(importance int) float64 {
+	if importance < 0 {
+		return 0
+	}
+	importance = min(max(importance, 0), 100)
+	w := 1.0
+	for ; importance >= 10; importance -= 10 {
+		w *= 10
+	}
+	return w * float64(10+9*importance) / 10
+}
+
+func claimOf(b *Book, now int64, who claimant) *claim {
+	c := b.claims[who]
+	if c == nil {
+		c = &claim{most: math.MaxInt32, paid: now}
+		b.claims[who] = c
+	}
+	return c
+}
+
+// class are the claims of one weight.
+type class struct{ weight, demand float64 }
+
+func (c class) perWeight() float64 {
+	if c.weight == 0 {
+		return math.Inf(1)
+	}
+	return c.demand / c.weight
+}
+
+// share is how many of all calls of the horizon a claimant may have, whatever it wants, beside what the others want.
+func (b *Book) share(me claimant, all float64) float64 {
+	var classes []class
+	mine := weight(me.importance)
+	var beside []float64 // the demands in my class
+	for who, c := range b.claims {
+		w, demand := weight(who.importance), c.wants()
+		if who == me {
+			continue
+		}
+		if w == mine {
+			beside = append(beside, demand)
+			continue
+		}
+		i := slices.IndexFunc(classes, func(c class) bool { return c.weight == w })
+		if i < 0 {
+			classes = append(classes, class{weight: w})
+			i = len(classes) - 1
+		}
+		classes[i].demand += demand
+	}
+	left, weights := all, mine
+	slices.SortFunc(classes, func(a, b class) int { return cmp.Compare(a.weight, b.weight) })
+	for _, c := range classes { // in one order: sums of floats depend on it
+		weights += c.weight
+	}
+	slices.SortFunc(classes, func(a, b class) int {
+		return cmp.Or(cmp.Compare(a.perWeight(), b.perWeight()), cmp.Compare(a.weight, b.weight))
+	})
+	// My class wants more than all others: it gets what is left when the others have had theirs.
+	for _, c := range classes {
+		part := min(c.demand, left*c.weight/weights)
+		left -= part
+		weights -= c.weight
+	}
+	slices.Sort(beside)
+	for i, demand := range beside {
+		left -= min(demand, left/float64(len(beside)+1-i))
+	}
+	return left
+}
+
+// demand is how many calls all claimants want within the horizon.
+func (b *Book) demand() int64 {
+	all := int64(0)
+	for _, c := range b.claims {
+		all += int64(min(c.demand, c.most))
+	}
+	return all
+}
+
+// processes is how many share the limit.
+func (b *Book) processes() int64 {
+	seen := map[string]bool{}
+	for who := range b.claims {
+		seen[who.process] = true
+	}
+	return int64(max(1, len(seen)))
+}

@@ -1,0 +1,84 @@
+package ratelimit
+
+import (
+	"slices"
+	"time"
+
+	"adsync/base/ratelimit/grant"
+)
+
+// pause notes a pause before an answer tells of it. Calls that were granted and are not made yet wait again.
+func (d *desk) pause(point grant.Key, until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pausings++
+	if until.After(d.w.now()) {
+		if until.After(d.pauses[point]) {
+			d.pauses[point] = until
+		}
+	} else {
+		delete(d.pauses, point)
+		for _, l := range d.lines {
+			d.release(l, d.w.now())
+		}
+	}
+	d.look()
+}
+
+// isPaused tells whether a call is paused.
+func (d *desk) isPaused(c grant.Call) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.paused(c, d.w.now())
+}
+
+func (d *desk) paused(c grant.Call, now time.Time) bool {
+	if len(d.pauses) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(grant.Points(c), func(p grant.Key) bool { return d.pauses[p].After(now) })
+}
+
+// holdPaused puts a ticket aside if its call is paused, or ends its wait if that is for too long.
+func (d *desk) holdPaused(t *ticket, now time.Time) bool {
+	var point grant.Key
+	var until time.Time
+	for _, p := range grant.Points(t.call) {
+		if at := d.pauses[p]; at.After(now) && at.After(until) {
+			point, until = p, at
+		}
+	}
+	if until.IsZero() {
+		return false
+	}
+	if !t.deadline.IsZero() && until.After(t.deadline) {
+		d.end(t, outcome{err: &WaitError{Call: t.call, Key: point, After: until.Sub(now)}})
+		return true
+	}
+	t.point = point
+	d.hold(t, until)
+	return true
+}
+
+// hold puts a ticket aside.
+func (d *desk) hold(t *ticket, until time.Time) {
+	l := t.line
+	if i := slices.Index(l.waiting, t); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		l.held = append(l.held, t)
+	}
+	t.opens = until
+}
+
+// release takes those back in line that need not be held any more.
+func (d *desk) release(l *line, now time.Time) {
+	l.held = slices.DeleteFunc(l.held, func(t *ticket) bool {
+		_, paused := d.pauses[t.point]
+		if t.opens.After(now) && (paused || t.point == (grant.Key{})) {
+			return false
+		}
+		t.point = grant.Key{}
+		l.insert(t)
+		return true
+	})
+}

@@ -1,0 +1,90 @@
+package ratelimit
+
+import (
+	"context"
+	"time"
+
+	"adsync/base/ratelimit/grant"
+)
+
+// agreed reports whether all processes use the server that has answered, and whether this process used another one before. A server that is new to
+// this process takes the place of the one before it: that is recorded, and both grant nothing until no other process uses the old one. A process that
+// comes upon the old one is barred: it grants nothing until it reaches the other.
+func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok, changed bool) {
+	if f.witness == nil || server == "" {
+		return true, false
+	}
+	f.mu.Lock()
+	changed = f.server != "" && f.server != server
+	if server == f.noted {
+		f.useServer(ctx, server)
+		f.mu.Unlock()
+		return true, changed
+	}
+	now, noted := f.own.Clock(), f.noted
+	alone := f.seen && !f.others
+	if noted != "" && !changed && !alone && (f.barred.IsZero() || now.Sub(f.barred) < barredMost) {
+		f.bar(ctx, now, nil)
+		f.mu.Unlock()
+		return false, changed
+	}
+	f.mu.Unlock()
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), witnessTimeout)
+	defer cancel()
+	recorded, moved, err := f.witness.Move(bounded, f.media, noted, server)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.movedAt = f.own.Clock()
+	if err != nil {
+		f.bar(ctx, now, err)
+		return false, changed
+	}
+	f.noted = recorded
+	if recorded != server {
+		f.bar(ctx, now, nil)
+		return false, changed
+	}
+	f.useServer(ctx, server)
+	if noted == "" || !moved {
+		return true, changed
+	}
+	f.log.InfoContext(ctx, "another server of redis keeps the limits now: it grants nothing until no process uses the one before it")
+	if f.moved = true; !wasAway {
+		f.own.Spend(grant.Microseconds(grant.Hush))
+	}
+	return false, changed
+}
+
+// useServer notes the server that this process and all others use.
+func (f *fallback) useServer(ctx context.Context, server string) {
+	if !f.barred.IsZero() {
+		f.log.InfoContext(ctx, "this process reaches the server of redis that the others use")
+	}
+	f.server, f.barred = server, time.Time{}
+}
+
+const (
+	othersServer = "other processes use another server of redis: this one makes no calls until it reaches that one"
+	notRecorded  = "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can"
+)
+
+// bar stops the calls of this process, until it uses a server again: since it cannot record the server that it reaches, or since others use another. It
+// logs why, once.
+func (f *fallback) bar(ctx context.Context, now time.Time, err error) {
+	if !f.barred.IsZero() {
+		return
+	}
+	f.barred, f.why = now, othersServer
+	if err != nil {
+		f.why = notRecorded
+		f.log.WarnContext(ctx, notRecorded, "err", err)
+		return
+	}
+	f.log.WarnContext(ctx, othersServer)
+}
+
+func (f *fallback) isBarred() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.barred.IsZero()
+}
