@@ -320,7 +320,7 @@ func (c *catchUp) findAll(ctx context.Context, g *gap, now time.Time) error {
 func (c *catchUp) leaveWindow(ctx context.Context, g *gap, window time.Time) error {
 	for g.from.Before(g.through) && g.from.Before(window) && c.looks > 0 {
 		end := earliest(window, g.through)
-		moments := momentsOf(g.task.Schedule, g.from, end)
+		moments := momentsOf(g.task.Schedule, g.from, end, pieceMax)
 		if len(moments) == pieceMax {
 			end = moments[pieceMax-1]
 		}
@@ -341,7 +341,7 @@ func (c *catchUp) leaveWindow(ctx context.Context, g *gap, window time.Time) err
 // piece grows while nothing is found: a schedule knows only its next moment.
 func (g *gap) piece(s schedule.Schedule, order task.CatchUpOrder) (moments []time.Time, takeOff func()) {
 	if order != task.NewestFirst {
-		moments = momentsOf(s, g.from, g.through)
+		moments = momentsOf(s, g.from, g.through, pieceMax)
 		end := g.through
 		if len(moments) == pieceMax {
 			end = moments[pieceMax-1]
@@ -373,10 +373,10 @@ func (c *catchUp) notInLedger(ctx context.Context, taskID int64, moments []time.
 	return slices.DeleteFunc(moments, func(m time.Time) bool { return made[m.UnixMilli()] }), nil
 }
 
-// momentsOf returns the first moments after from, up to through, pieceMax at the most.
-func momentsOf(s schedule.Schedule, from, through time.Time) []time.Time {
+// momentsOf returns the first moments after from, up to through, at most as many as most.
+func momentsOf(s schedule.Schedule, from, through time.Time, most int) []time.Time {
 	var moments []time.Time
-	for m := s.Next(from); !m.IsZero() && !m.After(through) && len(moments) < pieceMax; m = s.Next(m) {
+	for m := s.Next(from); !m.IsZero() && !m.After(through) && len(moments) < most; m = s.Next(m) {
 		moments = append(moments, m)
 	}
 	return moments

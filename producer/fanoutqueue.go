@@ -1,11 +1,257 @@
 package producer
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"adsync/base/clock"
+	"adsync/base/lease"
 	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/base/telemetry"
+	"adsync/media"
+	"adsync/producer/brake"
 )
+
+// fanOuts is the loop that fans runs out: it chooses those that are next, and each writes its subtasks.
+type fanOuts struct {
+	turns     turns
+	store     fanOutStore
+	lease     lease.Lease
+	registry  *media.Registry
+	waiting   clock.Clock
+	out       *outbox
+	tables    *logTables
+	stops     *stopList
+	brakes    *brake.Brakes
+	queue     *fanOutQueue
+	metrics   *metrics
+	logger    *slog.Logger
+	causes    *telemetry.CauseLog
+	batchSize int // accounts that a fan-out takes at a time
+	most      int // fan-outs at a time
+
+	nextLook time.Time // when fan-outs are to be looked at again, by this process's clock
+}
+
+// fanOutStore is what fan-outs read and write.
+type fanOutStore interface {
+	FanningOutRuns(ctx context.Context, choice store.FanOuts, limit int) ([]store.Run, error)
+	NextTick(ctx context.Context, taskID int64, paused []int64) ([]store.Run, error)
+	Run(ctx context.Context, id int64) (store.Run, error)
+
+	FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]store.FanOutAccount, error)
+	FanOutAccountsOf(ctx context.Context, media string, ids []int64) ([]store.FanOutAccount, error)
+	FanOutLogins(ctx context.Context, media string, after int64, limit int) ([]int64, error)
+	AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []store.AccountPart, now time.Time) (all bool, err error)
+	HasSubtasks(ctx context.Context, runID, after int64) (bool, error)
+	UnsentSubtasks(ctx context.Context, runID int64, in store.AccountRange) ([]store.AccountPart, error)
+	AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets store.Offsets, note string) error
+	fanOutEnder
+
+	// Of what earlier runs have open: overlap.go.
+	OlderOpenRuns(ctx context.Context, taskID, runID int64) ([]int64, error)
+	OpenSubtasks(ctx context.Context, runIDs []int64, in store.AccountRange) (map[store.AccountPart][]store.OpenSubtask, error)
+	QueuedSubtasks(ctx context.Context, runIDs []int64, in store.AccountRange) (map[store.AccountPart]bool, error)
+	AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *store.Run, parts []store.QueuedPart, now time.Time) error
+	outcomeWriter
+
+	// Of dead subtasks: redrive.go.
+	MarkDead(ctx context.Context, l lease.Lease, f task.DeadFilter, runID int64) error
+	MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []store.AccountPart, through int64, last bool, err error)
+}
+
+// fanOutEnder ends the fan-out of a run.
+type fanOutEnder interface {
+	FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string, now time.Time) error
+}
+
+// outcomeWriter ends subtasks as the leader decides.
+type outcomeWriter interface {
+	ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcomes []store.Outcome) (stale int, err error)
+}
+
+// Run starts fan-outs until ctx ends, and waits for those that it has started.
+func (l *fanOuts) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return l.turns.run(ctx, func(ctx context.Context) error { return l.startFanOuts(ctx, group) },
+			func(ctx context.Context) { waitFor(ctx, clock.Until(l.nextLook), l.queue.made) })
+	})
+	return group.Wait()
+}
+
+// startFanOuts begins or continues the fan-outs of the oldest runs, as many at a time as the configuration allows. The
+// ticks of one task are fanned out one after the other: a later one looks at what the earlier left open. An order by hand
+// waits for nobody and holds up nobody.
+func (l *fanOuts) startFanOuts(ctx context.Context, group *errgroup.Group) error {
+	l.nextLook = clock.Mark().Add(fanOutInterval)
+	if err := l.readQueue(ctx); err != nil {
+		return err
+	}
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	now := clock.Mark()
+	earlier := map[int64]bool{}
+	for i := range l.queue.runs {
+		run := &l.queue.runs[i]
+		stop := l.stops.ofRun(run)
+		if stop != nil && stop.Kind == task.StopRun {
+			continue // The others of its task pass it: it may rest for days.
+		}
+		if run.Kind == store.RunOfTick {
+			blocked := earlier[run.TaskID]
+			earlier[run.TaskID] = true
+			if blocked {
+				continue
+			}
+		}
+		if l.queue.active[run.ID] || now.Before(l.queue.retry[run.ID]) || stop != nil || l.rests(run) {
+			continue
+		}
+		if at := l.queue.paced[run.ID]; now.Before(at) {
+			if at.Before(l.nextLook) {
+				l.nextLook = at
+			}
+			continue
+		}
+		if len(l.queue.active) >= l.most {
+			break
+		}
+		l.queue.active[run.ID] = true
+		id := run.ID
+		group.Go(func() error { return l.runFanOut(ctx, id) })
+	}
+	return nil
+}
+
+// readQueue reads the runs to fan out, unless what was read a moment ago still holds.
+func (l *fanOuts) readQueue(ctx context.Context) error {
+	l.queue.mu.Lock()
+	fresh := len(l.queue.runs) > 0 && !l.queue.stale && clock.Since(l.queue.readAt) < fanOutInterval
+	l.queue.stale = false
+	l.queue.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	begun := clock.Mark()
+	runs, err := l.fanningOut(ctx)
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	if err != nil {
+		l.queue.stale = true
+		return err
+	}
+	l.queue.runs, l.queue.readAt = runs, begun
+	return nil
+}
+
+// runFanOut does one run's fan-out. Only a stale lease is an error; after any other the fan-out is continued later.
+func (l *fanOuts) runFanOut(ctx context.Context, id int64) error {
+	// Read anew: it may have been taken from a list that is older than the end of its last step.
+	run, err := l.store.Run(ctx, id)
+	open := err == nil && run.State == task.RunFanningOut
+	if open {
+		err = l.fanOut(ctx, &run)
+	}
+	run.ID = id // also when it could not be read
+	l.leave(ctx, &run, open, err)
+	switch {
+	case errors.Is(err, lease.ErrStaleLease):
+		return err
+	case err != nil && ctx.Err() == nil:
+		l.metrics.loopErrors.WithLabelValues(l.turns.name).Inc()
+		// By its cause: a database that is away fails every fan-out, and each in words of its own.
+		l.causes.Report(slog.LevelError, "fan_out", "fan-outs fail, trying again", cause(err),
+			"run", id, "task", run.TaskName, "cursor", run.Cursor, "failure", err.Error())
+	}
+	l.queue.wake() // The next run may begin.
+	return nil
+}
+
+// leave gives the place of a fan-out back, and notes what becomes of its run.
+func (l *fanOuts) leave(ctx context.Context, run *store.Run, open bool, err error) {
+	var next []store.Run
+	var nextErr error
+	if err == nil && run.Kind == store.RunOfTick {
+		next, nextErr = l.store.NextTick(ctx, run.TaskID, l.stops.unpaused().PausedRuns)
+	}
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	delete(l.queue.active, run.ID)
+	delete(l.queue.retry, run.ID)
+	if !open && err == nil {
+		delete(l.queue.paced, run.ID)
+	}
+	if err != nil {
+		l.queue.retry[run.ID] = clock.Mark().Add(fanOutRetry)
+		return
+	}
+	if _, paced := l.queue.paced[run.ID]; paced {
+		return // Its next batch is only a moment away.
+	}
+	q := l.queue
+	q.runs = slices.DeleteFunc(q.runs, func(r store.Run) bool { return r.ID == run.ID })
+	q.stale = q.stale || nextErr != nil
+	for _, r := range next {
+		at, there := slices.BinarySearchFunc(q.runs, r.ID, func(r store.Run, id int64) int { return cmp.Compare(r.ID, id) })
+		if !there && r.ID != run.ID { // One that rests comes back when the queue is read.
+			q.runs = slices.Insert(q.runs, at, r)
+		}
+	}
+}
+
+// restingMax is how many runs of resting lanes are looked at, for those whose time to live is over.
+const restingMax = 200
+
+// fanningOut returns the oldest runs to fan out. However many rest, those of other lanes are among them.
+func (l *fanOuts) fanningOut(ctx context.Context) ([]store.Run, error) {
+	choice := l.stops.unpaused()
+	choice.Lanes = l.brakes.HeldLanes()
+	runs, err := l.store.FanningOutRuns(ctx, choice, openRunsMax)
+	if err != nil {
+		return nil, err
+	}
+	choice.OnlyLanes = true
+	resting, err := l.store.FanningOutRuns(ctx, choice, restingMax)
+	if err != nil || len(resting) == 0 {
+		return runs, err
+	}
+	runs = append(runs, resting...)
+	slices.SortFunc(runs, func(a, b store.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return runs, nil
+}
+
+// rests tells whether a run's fan-out is to rest now. One whose time to live is over is not kept from ending.
+func (l *fanOuts) rests(run *store.Run) bool {
+	name := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
+	if l.brakes.Held(name) == "" {
+		return false
+	}
+	if deadline := run.Deadline(); !deadline.IsZero() && !l.waiting.Now().Before(deadline) {
+		return false
+	}
+	l.brakes.Rests(name)
+	return true
+}
+
+// cause is the innermost error that err wraps.
+func cause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
 
 // fanOutQueue holds the runs to fan out as last read, without those whose fan-out has ended since; the next tick of a task
 // has taken the place of the one that ended. When thousands of tasks are due at once, reading all of them again after each

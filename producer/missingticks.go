@@ -124,18 +124,15 @@ func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 
 // wantedMoments returns the moments after from, up to through, that a policy wants made, no more than missingMax.
 func wantedMoments(s schedule.Schedule, policy task.CatchUp, from, through time.Time) []time.Time {
-	var moments []time.Time
 	switch policy {
 	case task.CatchUpAll:
-		for m := s.Next(from); !m.IsZero() && !m.After(through) && len(moments) < missingMax; m = s.Next(m) {
-			moments = append(moments, m)
-		}
+		return momentsOf(s, from, through, missingMax)
 	case task.CatchUpLatest:
 		if m := lastMoment(s, from, through); !m.IsZero() {
-			moments = []time.Time{m}
+			return []time.Time{m}
 		}
 	}
-	return moments
+	return nil
 }
 
 // without returns the moments that are not among those that were made; both are ascending.

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
+	"adsync/base/clock"
 	"adsync/base/store"
 	"adsync/base/task"
 )
@@ -15,6 +18,8 @@ import (
 // the figures as they are now.
 
 const (
+	// releaseInterval is how often queued subtasks are looked for that nobody made due.
+	releaseInterval = 30 * time.Second
 	// replaceAtOnce is how many subtasks are replaced in one transaction, which holds the leader's row.
 	replaceAtOnce = 500
 	// replaceTries is how often subtasks are looked at that change while they are being replaced.
@@ -103,4 +108,32 @@ func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []store.Accoun
 		}
 	}
 	return fmt.Errorf("replace what earlier runs of %s have open: it changes again and again", f.run.TaskName)
+}
+
+// queuedRelease is the loop that finds subtasks which wait behind an earlier run's that have ended.
+type queuedRelease struct {
+	turns   turns
+	store   queuedStore
+	waiting clock.Clock
+	logger  *slog.Logger
+}
+
+// queuedStore releases what waits behind what has ended.
+type queuedStore interface {
+	ReleaseQueued(ctx context.Context, now time.Time) (int, error)
+}
+
+// Run releases until ctx ends.
+func (r *queuedRelease) Run(ctx context.Context) error {
+	return r.turns.run(ctx, r.releaseQueued, every(releaseInterval))
+}
+
+// releaseQueued makes queued subtasks due that nobody made due when the one before them ended: a leader may have died
+// right after it had queued them.
+func (r *queuedRelease) releaseQueued(ctx context.Context) error {
+	n, err := r.store.ReleaseQueued(ctx, r.waiting.Now())
+	if n > 0 {
+		r.logger.Info("queued subtasks were made due whose predecessors had ended unnoticed", "subtasks", n)
+	}
+	return err
 }

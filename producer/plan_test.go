@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -164,52 +165,79 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	require.Equal(t, "bad", b.run(ticks[1].RunID).TaskName)
 }
 
-func TestTakeOrders(t *testing.T) {
+// A run goes on as it was made, whatever becomes of its task meanwhile, also under the next leader.
+func TestRun_OutlivesWhatBecomesOfItsTask(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	ctx := t.Context()
-	tm := b.term()
-	id := b.addTask("young", "tulip.report", "0 0 * * *", map[string]any{"enabled": 0})
-	good := tm.order(b, id, task.Order{By: "otto"})
-	require.Equal(t, "young", b.run(good).TaskName, "a task that is younger than the last reload, and switched off")
-	unknown := tm.order(b, 999, task.Order{})
-	run := b.run(unknown)
-	require.Equal(t, task.RunFailed, run.State)
-	require.Contains(t, run.ErrorText, "no usable task with id 999")
-	b.exec(b.store.Data, "INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (7, ?, 'x', 'x', '2026-11-21 00:00:00')", id)
-	require.NoError(t, tm.takeOrders(ctx))
-	require.Equal(t, task.RunFailed, b.run(7).State)
-	require.Contains(t, b.run(7).ErrorText, "cannot be read")
-
-	// A row by hand that has lost its accounts, or says them in a way that nobody can mean, is no order of the whole scope.
-	for i, bad := range []struct{ request, why string }{
-		{"null", "is null: want an object"},
-		{"{}", `accounts: none is named: want accounts, or "scope": "all" for the task's whole scope`},
-		{`{"by": "otto", "from": "2026-11-20", "to": "2026-11-20"}`, "accounts: none is named"},
-		{`{"accounts": [1], "accounts": []}`, "accounts: is given twice"},
-		{`{"Accounts": [1]}`, `Accounts: there is no such field: want "accounts"`},
-		{`{"accounts": null, "scope": "all"}`, "accounts: is null"},
-		{`{"accounts": ["1"]}`, "accounts: want a number, got string"},
-		{`{"accounts": [1], "scope": "all"}`, "scope: does not go with accounts"},
-		{`{"scope": "active"}`, `scope: "active" is refused: want "all", or accounts`},
-		{`{"acounts": [1], "scope": "all"}`, "acounts: there is no such field"},
-		{`{"scope": "all"} {}`, "continues after its value"},
+	for name, change := range map[string]string{
+		"edited":       "UPDATE cron_task SET lane = 'offline', params = '{\"level\":\"other\"}', scope = 'inactive', cron = '0 5 * * *', retry_max = 1",
+		"switched off": "UPDATE cron_task SET enabled = 0",
+		"deleted":      "DELETE FROM cron_task",
 	} {
-		b.exec(b.store.Data, "INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, 'x', '2026-11-21 00:00:00')", 10+i, id, bad.request)
-		require.NoError(t, tm.takeOrders(ctx))
-		require.Equal(t, task.RunFailed, b.run(int64(10+i)).State, bad.request)
-		require.Contains(t, b.run(int64(10+i)).ErrorText, bad.why, bad.request)
-	}
-	b.exec(b.store.Data, "DELETE FROM manual_order WHERE run_id >= 10 AND run_id < 100")
-	b.exec(b.store.Data, "DELETE FROM run WHERE id >= 10 AND id < 100")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.addAccounts(25)
+			b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"params": `{"level":"account"}`})
+			tm := b.term()
+			tm.settled(t)
+			b.clock.add(10 * time.Minute)
+			tm.settled(t)
+			run := b.runs()[0]
+			b.broker.fail = func(write int) error {
+				if write == 2 {
+					return errors.New("gone away")
+				}
+				return nil
+			}
+			require.Error(t, tm.fan(b, run.ID))
+			require.EqualValues(t, 10, b.run(run.ID).Cursor)
+			b.exec(b.store.Config, change)
+			require.NoError(t, b.tasks.Reload(t.Context()))
+			tm.settled(t)
 
-	// A leader that died between the run and the mark: the next one makes no second run.
-	b.exec(b.store.Data, "UPDATE manual_order SET taken = 0")
-	require.NoError(t, b.term().takeOrders(ctx))
-	require.Len(t, b.runs(), 3)
-	open, err := b.store.OpenOrders(ctx, 10)
-	require.NoError(t, err)
-	require.Empty(t, open)
+			require.NoError(t, b.term().fan(b, run.ID))
+			after := b.run(run.ID)
+			require.Equal(t, task.RunRunning, after.State)
+			require.EqualValues(t, 25, *after.Total)
+			require.Equal(t, run.Settings, after.Settings)
+			for _, e := range b.broker.envelopes(t) {
+				require.Equal(t, "normal", e.Lane)
+				require.Equal(t, 5, e.RetryMax)
+			}
+			b.end(after, task.Succeeded)
+			require.Equal(t, task.RunSucceeded, b.run(run.ID).State)
+			require.Len(t, b.runs(), 1)
+		})
+	}
+}
+
+// The tick of a task that was edited, switched off or deleted before its run was made.
+func TestRun_OfATickWhoseTaskIsNoMoreWhatItWas(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change string
+		state  task.RunState
+		lane   string
+	}{
+		"edited":       {"UPDATE cron_task SET lane = 'offline'", task.RunFanningOut, "offline"},
+		"switched off": {"UPDATE cron_task SET enabled = 0", task.RunFanningOut, "normal"},
+		"deleted":      {"DELETE FROM cron_task", task.RunCancelled, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			id := b.addTask("x", "tulip.report", "*/10 * * * *", nil)
+			tm := b.term()
+			tm.settled(t)
+			tick := store.Tick{TaskID: id, PlannedAt: start.Add(time.Minute), RunID: task.NewRunID(start), MadeAt: start}
+			require.NoError(t, b.store.AddTicks(t.Context(), tm.lease, []store.Tick{tick}))
+			b.exec(b.store.Config, tt.change)
+			require.NoError(t, b.term().planRuns(t.Context()))
+			run := b.run(tick.RunID)
+			require.Equal(t, tt.state, run.State)
+			require.Equal(t, tt.lane, run.Settings.Lane)
+		})
+	}
 }
 
 func TestNameRuns_UniqueAndInOrder(t *testing.T) {
