@@ -2,15 +2,12 @@ package overview
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"adsync/base/plural"
-	"adsync/base/roster"
 	"adsync/base/store"
 	"adsync/base/task"
 )
@@ -93,100 +90,4 @@ func mostFrequent(waiting []store.Waiting, media string) (reason string, n int) 
 		}
 	}
 	return reason, n
-}
-
-// attendSlow names the endpoints that answer slowly, and for whom.
-func (l *look) attendSlow(ctx context.Context) {
-	if l.Consumers == nil {
-		return
-	}
-	living, err := l.Consumers.List(ctx)
-	if err != nil {
-		l.trouble("consumers", err)
-		return
-	}
-	type key struct{ media, endpoint string }
-	sums, took := map[key]roster.Slow{}, map[key]float64{}
-	for _, p := range living {
-		for _, s := range p.Slow {
-			k := key{s.Media, s.Endpoint}
-			sum := sums[k]
-			sum.Calls += s.Calls
-			sum.Slow += s.Slow
-			sum.Accounts = append(sum.Accounts, s.Accounts...)
-			sums[k] = sum
-			took[k] += s.Seconds * float64(s.Slow)
-		}
-	}
-	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int { return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.endpoint, b.endpoint)) })
-	for _, k := range keys {
-		sum := sums[k]
-		a := Attention{Kind: "slow", Severity: Warn, Media: k.media, Title: "Calls of " + k.endpoint + " are slow", MoneyOf: "a day of these accounts",
-			Cause: fmt.Sprintf("%d of %s of the last minutes took %.1f s in the mean. Each holds a slot of its lane meanwhile; %s.",
-				sum.Slow, plural.Count(sum.Calls, "call", "calls"), took[k]/float64(max(sum.Slow, 1)), busiest(living, k.media)),
-			Remedy:  "Where slots are short, raise pool_size of the lane while it lasts. If it lasts for hours, ask the platform, and pause the tasks that need it.",
-			Command: "adsync consumers"}
-		for _, text := range sum.Accounts {
-			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
-				a.ids = append(a.ids, id)
-			}
-		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
-		l.add(a)
-	}
-}
-
-// slotsShort is from which part of a lane's slots on they are short.
-const slotsShort = 0.8
-
-// busiest tells of the lane of a media that is shortest of slots.
-func busiest(living []roster.Process, media string) string {
-	running, capacity := map[string]int{}, map[string]int{}
-	for _, p := range living {
-		for _, pool := range p.Pools {
-			if pool.Media == media {
-				running[pool.Lane] += pool.Running
-				capacity[pool.Lane] += pool.Capacity
-			}
-		}
-	}
-	lane, part := "", 0.0
-	for _, name := range slices.Sorted(maps.Keys(capacity)) {
-		if of := float64(running[name]) / float64(max(capacity[name], 1)); of > part {
-			lane, part = name, of
-		}
-	}
-	if part < slotsShort {
-		return "no lane is short of slots"
-	}
-	return fmt.Sprintf("the lane %s has %d of %d taken", lane, min(running[lane], capacity[lane]), capacity[lane])
-}
-
-// attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
-func (l *look) attendRetries() {
-	type key struct{ media, print string }
-	groups := map[key][]store.Waiting{}
-	for _, w := range l.waiting {
-		k := key{w.Media, store.ErrorPrint(w.Reason)}
-		groups[k] = append(groups[k], w)
-	}
-	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
-		return cmp.Or(cmp.Compare(len(groups[b]), len(groups[a])), cmp.Compare(a.media, b.media), cmp.Compare(a.print, b.print))
-	})
-	for _, k := range keys {
-		group := groups[k]
-		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
-			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
-			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead. To have them tried at once: adsync limits end-pause --media " +
-				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}
-		for _, w := range group {
-			if w.AccountID != 0 {
-				a.ids = append(a.ids, w.AccountID)
-			}
-		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
-		l.add(a)
-	}
 }

@@ -1,0 +1,63 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"adsync/base/task"
+)
+
+func (l *look) attendEngine() {
+	if !l.leads {
+		cause := "No producer has ever led."
+		if l.holder != "" {
+			cause = "The lead of " + l.holder + " has run out, and nobody has taken it."
+		}
+		l.add(Attention{Kind: "leader", Severity: Bad, Title: "Nothing is planned: no producer leads", Cause: cause,
+			Remedy: "Start a producer, or look at the log of those that run.", Command: "adsync serve --role=producer"})
+	}
+}
+
+// attendTasks names the rows of cron_task that cannot be used.
+func (l *look) attendTasks() {
+	tasks := l.Tasks()
+	for i := range tasks {
+		t := &tasks[i]
+		if len(t.Errors) == 0 {
+			continue
+		}
+		wrong := make([]string, len(t.Errors))
+		for i, e := range t.Errors {
+			wrong[i] = e.Error()
+		}
+		a := Attention{Kind: "task", Severity: Bad, Media: t.Media, Title: "The task " + t.Name + " cannot be used, and never could", Cause: strings.Join(wrong, "; "),
+			Remedy: "Put its row of cron_task right.", Command: "adsync tasks show " + quote(t.Name)}
+		if t.Usable {
+			a.Severity, a.Title = Warn, "The task "+t.Name+" runs on with its last good settings"
+		}
+		l.add(a)
+	}
+}
+
+func (l *look) attendStops() {
+	for i := range l.stops {
+		s := &l.stops[i]
+		if !s.InForce(l.o.At) {
+			continue
+		}
+		what := string(s.Kind) + " " + s.TargetName
+		a := Attention{Kind: "pause", Severity: Note, Title: "Paused: " + what, Cause: sentence(cmp.Or(s.Reason, "no reason was given") + ", by " + cmp.Or(s.By, "somebody")), Since: s.OrderedAt,
+			Remedy: "It goes on when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
+		if !s.Until.IsZero() {
+			a.Remedy = "It goes on by itself at " + moment(s.Until, l.o.At) + ", or when it is resumed."
+		}
+		if s.Kind == task.StopMedia {
+			a.Media = s.Target
+		}
+		if s.Verb == task.Cancel {
+			a.Kind, a.Title, a.Remedy, a.Command = "cancel", "Being cancelled: "+what, "The leader is carrying it out.", "adsync cancels"
+		}
+		l.add(a)
+	}
+}

@@ -1,0 +1,123 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/producer"
+)
+
+// hoursPeriod is the time between two pulls of the present hours of a media's active accounts, as the tasks in cron_task have it; 0 when none does.
+func hoursPeriod(tasks []producer.Task, platform string, now time.Time) time.Duration {
+	least := time.Duration(0)
+	for i := range tasks {
+		t := &tasks[i]
+		params, err := media.ReadPullParams(t.Params)
+		if err != nil || !t.Usable || !t.Enabled || t.Handler != platform+".report_hourly" || params.Level != "account" {
+			continue
+		}
+		s, err := schedule.Parse(t.Cron, t.Timezone, t.Name)
+		if err != nil || !s.Recurs() || (t.Scope != "all" && !slices.Contains(t.Tiers(), store.TierActive)) {
+			continue
+		}
+		if next := s.NextN(now, 2); len(next) == 2 && (least == 0 || next[1].Sub(next[0]) < least) {
+			least = next[1].Sub(next[0])
+		}
+	}
+	return least
+}
+
+// periodDefault is that of the tasks that an installation begins with.
+const periodDefault = 2 * time.Minute
+
+// lateAfter is from which age on figures of a media are late, by the database's time: two pulls have failed to come.
+func (l *look) lateAfter(media string) time.Duration {
+	return l.Real(2 * cmp.Or(l.periods[media], periodDefault))
+}
+
+// readFreshness looks how old the figures of the present day are, of the accounts that are pulled all the time.
+func (l *look) readFreshness(m *Media) error {
+	byZone, lately, young := map[string][]int64{}, map[int64]bool{}, false
+	for _, a := range l.pulled[m.Name] {
+		byZone[a.Timezone] = append(byZone[a.Timezone], a.ID)
+		lately[a.ID] = l.o.At.Sub(a.Changed.Time) <= l.lateAfter(m.Name)
+		young = young || lately[a.ID]
+	}
+	m.Pulled = len(l.pulled[m.Name])
+	spent := slices.ContainsFunc(m.Spend, func(s Spend) bool { return s.Unassigned != 0 })
+	for timezone, ids := range byZone {
+		today, zone := l.todayIn(timezone)
+		for page := range slices.Chunk(ids, accountsPage) {
+			pulled, err := l.glance.Pulled(page, []day.Day{today.Add(-1), today})
+			if err != nil {
+				return err
+			}
+			l.judge(m, page, today, l.Real(l.o.Business.Sub(today.Start(zone))), pulled, lately)
+			if spent {
+				bare, err := l.glance.Unassigned(page, today)
+				if err != nil {
+					return err
+				}
+				l.bare[m.Name] = append(l.bare[m.Name], bare...)
+			}
+		}
+	}
+	return l.readFirstPull(m, young)
+}
+
+// readFirstPull finds out whether the first figures are still to come: of new accounts, or into the summaries, which are built after the
+// pulls, while nothing is known of today. Where accounts are young that is also so while what is known is 0: a summary that was built
+// between the first pulls has only the accounts that had come.
+func (l *look) readFirstPull(m *Media, young bool) error {
+	m.FirstPull = m.New > 0
+	known := slices.ContainsFunc(m.Spend, func(s Spend) bool { return !young || s.Ours != 0 })
+	if m.FirstPull || known || m.Fresh == 0 {
+		return nil
+	}
+	waiting, err := l.glance.Unsummed(m.Name, l.o.At, 1)
+	m.FirstPull = len(waiting) > 0
+	return err
+}
+
+// judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at the most. Those
+// whose rows have lately changed are new if nothing was pulled of them yet.
+func (l *look) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []store.Pulled, lately map[int64]bool) {
+	age, before := map[int64]time.Duration{}, map[int64]bool{}
+	for _, p := range pulled {
+		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {
+			before[p.AccountID] = true
+		}
+		if p.Report == "report_hourly" && p.Day == today && !p.PulledAt.IsZero() {
+			age[p.AccountID] = max(l.o.At.Sub(p.PulledAt.Time), 0)
+		}
+	}
+	lateAfter := l.lateAfter(m.Name)
+	for _, id := range ids {
+		of, known := age[id]
+		if lately[id] && !before[id] {
+			m.OldestSeconds = -1
+			m.New++
+			continue
+		}
+		if !known && began <= lateAfter {
+			of, known = began, true
+		}
+		switch {
+		case !known:
+			m.OldestSeconds = -1
+		case m.OldestSeconds >= 0:
+			m.OldestSeconds = max(m.OldestSeconds, of.Seconds())
+		}
+		if known && of <= lateAfter {
+			m.Fresh++
+			continue
+		}
+		m.Late++
+		l.late[m.Name] = append(l.late[m.Name], id)
+	}
+}

@@ -1,0 +1,51 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"adsync/base/ratelimit/grant"
+)
+
+// Limits tells how the call limits stand.
+type Limits interface {
+	State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error)
+}
+
+func (l *look) readLimits(ctx context.Context) {
+	if l.Limits == nil {
+		return
+	}
+	for _, name := range l.Platforms {
+		states, pauses, err := l.Limits.State(ctx, name)
+		if err != nil {
+			l.trouble("limits", err)
+			return
+		}
+		for i := range states {
+			l.o.Limits = append(l.o.Limits, limitOf(&states[i]))
+		}
+		for _, p := range pauses {
+			if !p.Until.IsZero() {
+				l.o.Pauses = append(l.o.Pauses, Pause{Media: p.Media, Endpoint: p.Endpoint, Scope: string(p.Scope), Subject: p.Subject, Until: p.Until, Times: p.Times})
+			}
+		}
+	}
+	slices.SortStableFunc(l.o.Limits, func(a, b Limit) int {
+		return cmp.Or(cmp.Compare(b.Full, a.Full), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Minute, a.Minute))
+	})
+	l.o.Limits = l.o.Limits[:min(len(l.o.Limits), limitsShown)]
+}
+
+func limitOf(s *grant.LimitState) Limit {
+	allowed := float64(s.Limit) * s.Share * s.Part
+	limit := Limit{
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, grant.UnitCalls)),
+		Allowed: int(allowed), Period: s.Period.String(), Window: s.Window, Ahead: s.Ahead, Full: float64(s.Window) / max(1, allowed), Minute: s.LastMinute, Tight: s.Part < 1,
+	}
+	for _, lane := range s.Lanes {
+		limit.Waiting += lane.Wanted
+	}
+	return limit
+}

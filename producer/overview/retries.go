@@ -1,0 +1,38 @@
+package overview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"adsync/base/plural"
+	"adsync/base/store"
+)
+
+// attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
+func (l *look) attendRetries() {
+	type key struct{ media, print string }
+	groups := map[key][]store.Waiting{}
+	for _, w := range l.waiting {
+		k := key{w.Media, store.ErrorPrint(w.Reason)}
+		groups[k] = append(groups[k], w)
+	}
+	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
+		return cmp.Or(cmp.Compare(len(groups[b]), len(groups[a])), cmp.Compare(a.media, b.media), cmp.Compare(a.print, b.print))
+	})
+	for _, k := range keys {
+		group := groups[k]
+		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
+			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
+			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead. To have them tried at once: adsync limits end-pause --media " +
+				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}
+		for _, w := range group {
+			if w.AccountID != 0 {
+				a.ids = append(a.ids, w.AccountID)
+			}
+		}
+		a.ids = unique(a.ids)
+		a.Accounts = len(a.ids)
+		l.add(a)
+	}
+}

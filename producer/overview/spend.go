@@ -1,0 +1,98 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/store"
+)
+
+// readSpend reads the hours of the present days: somewhere in the world it may be the day before or after.
+func (l *look) readSpend() error {
+	today := day.Of(l.o.Business, time.UTC)
+	hours, err := l.glance.HourlySpend(today.Add(-2), today.Add(1))
+	if err != nil {
+		return err
+	}
+	days, err := l.glance.DailySpend(today.Add(-1), today.Add(1))
+	if err != nil {
+		return err
+	}
+	for i := range l.o.Media {
+		m := &l.o.Media[i]
+		for _, h := range hours {
+			if h.Media == m.Name {
+				l.addHour(m, h)
+			}
+		}
+		for _, d := range days {
+			if present, _ := l.todayIn(d.Zone); d.Media == m.Name && d.Day == present {
+				l.spendOf(m, d).Theirs = &d.Cost
+			}
+		}
+		slices.SortStableFunc(m.Spend, func(a, b Spend) int { return cmp.Compare(max(b.Ours, b.before()), max(a.Ours, a.before())) })
+	}
+	return nil
+}
+
+func (l *look) addHour(m *Media, h store.Spend) {
+	present, _ := l.todayIn(h.Zone)
+	if h.Hour < 0 || h.Hour > 23 || (h.Day != present && h.Day != present.Add(-1)) {
+		return
+	}
+	s := l.spendOf(m, h)
+	if h.Day == present {
+		s.Ours += h.Cost
+		s.Unassigned += h.Unassigned
+		s.Hours[h.Hour] += h.Cost
+	} else {
+		s.Before[h.Hour] += h.Cost
+	}
+}
+
+// spendOf is the row of a currency and zone.
+func (l *look) spendOf(m *Media, of store.Spend) *Spend {
+	for i := range m.Spend {
+		if m.Spend[i].Currency == of.Currency && m.Spend[i].Zone == of.Zone {
+			return &m.Spend[i]
+		}
+	}
+	present, zone := l.todayIn(of.Zone)
+	m.Spend = append(m.Spend, Spend{Currency: of.Currency, Zone: of.Zone, Day: present, Hour: l.o.Business.In(zone).Hour()})
+	return &m.Spend[len(m.Spend)-1]
+}
+
+// before is what was spent on the day before.
+func (s *Spend) before() (all int64) {
+	for _, h := range s.Before {
+		all += h
+	}
+	return all
+}
+
+func (l *look) readTheirs(ctx context.Context) {
+	l.o.Theirs = Ledger
+	for i := range l.o.Media {
+		m := &l.o.Media[i]
+		for j := range m.Spend {
+			s := &m.Spend[j]
+			s.Theirs = nil
+			if slices.ContainsFunc(m.Spend, func(o Spend) bool { return o.Currency == s.Currency && o.Zone != s.Zone }) {
+				continue // The platform's figure is of all of them.
+			}
+			theirs, err := l.Theirs(ctx, m.Name, s.Currency, s.Day)
+			if err != nil {
+				l.trouble(m.Name, fmt.Errorf("what the platform says: %w", err))
+				return
+			}
+			s.Theirs = &theirs
+		}
+	}
+}
+
+// TheirsFunc tells what a platform says that its accounts with a currency have spent on a day.
+type TheirsFunc func(ctx context.Context, media, currency string, d day.Day) (int64, error)
