@@ -11,7 +11,14 @@ import (
 	"adsync/base/store"
 )
 
-func (l *look) attendUnassigned() {
+// accountItems are the accounts that somebody should look at.
+type accountItems struct {
+	*facts
+
+	store accountTables
+}
+
+func (l *accountItems) attendUnassigned(context.Context) error {
 	for i := range l.o.Media {
 		m := &l.o.Media[i]
 		cost := map[string]int64{}
@@ -29,11 +36,12 @@ func (l *look) attendUnassigned() {
 			Remedy:  "Bind each to its game: the summaries follow within two minutes.",
 			Command: "adsync bind account " + m.Name + "/ID --game GAME --os OS"})
 	}
+	return nil
 }
 
 // attendGames names the accounts that belong to games nobody knows: a slip of the pen in a row that somebody wrote by SQL.
-func (l *look) attendGames(ctx context.Context) error {
-	wrong, err := l.Store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupLooked)
+func (l *accountItems) attendGames(ctx context.Context) error {
+	wrong, err := l.store.UnknownGames(ctx, day.Of(l.o.Business, time.UTC), groupLooked)
 	if err != nil {
 		return err
 	}
@@ -58,8 +66,8 @@ func (l *look) attendGames(ctx context.Context) error {
 }
 
 // attendImpossible names the rows of account_binding whose days no platform has: what is applied of the account stays.
-func (l *look) attendImpossible(ctx context.Context) error {
-	wrong, err := l.Store.ImpossibleBindings(ctx, groupLooked)
+func (l *accountItems) attendImpossible(ctx context.Context) error {
+	wrong, err := l.store.ImpossibleBindings(ctx, groupLooked)
 	if err != nil {
 		return err
 	}
@@ -83,7 +91,7 @@ func (l *look) attendImpossible(ctx context.Context) error {
 	return nil
 }
 
-func (l *look) attendParked(ctx context.Context) error {
+func (l *accountItems) attendParked(ctx context.Context) error {
 	for _, p := range l.parked {
 		if p.Reason == store.ParkedLogin {
 			continue // Their login tells.
@@ -110,7 +118,7 @@ func (l *look) attendParked(ctx context.Context) error {
 			a.Remedy += " They are looked at again by themselves: " + next(p.Next, l.o.Business) + "."
 		}
 		var err error
-		if a.ids, err = l.Store.ParkedAccounts(ctx, p.Media, p.Reason, accountsLooked); err != nil {
+		if a.ids, err = l.store.ParkedAccounts(ctx, p.Media, p.Reason, accountsLooked); err != nil {
 			return err
 		}
 		l.add(a)

@@ -17,34 +17,40 @@ const (
 	endedMost = 200
 )
 
-// attend lists what somebody should look at.
-func (l *look) attend(ctx context.Context) error {
-	l.attendEngine()
-	l.attendTasks()
-	l.attendStops()
+// attend lists what somebody should look at, by subject.
+func (l *look) attend(ctx context.Context, g *store.Glance) error {
 	for state, into := range map[task.State]*[]store.Waiting{task.Retrying: &l.waiting, task.Deferred: &l.held} {
 		var err error
-		if *into, err = l.glance.Waiting(state, groupLooked); err != nil {
+		if *into, err = g.Waiting(state, groupLooked); err != nil {
 			return err
 		}
 	}
-	for _, step := range []func(context.Context) error{
-		l.attendLogins, l.attendRests, l.attendParked, l.attendSummaries, l.attendGames, l.attendImpossible,
-		l.attendDead, l.attendDoubtful, l.attendDifferences, l.attendFailed, l.attendUnusable, l.attendFields,
+	engine, logins := engineItems{l.facts}, loginItems{l.facts, l.Store}
+	accounts, calls := accountItems{l.facts, l.Store}, pauseItems{l.facts}
+	for _, list := range []func(context.Context) error{
+		engine.attendEngine, engine.attendTasks, engine.attendStops,
+		logins.attendLogins, logins.attendRests,
+		accounts.attendParked,
+		(&summaryItems{l.facts, g}).attendSummaries,
+		accounts.attendGames, accounts.attendImpossible,
+		(&deadItems{l.facts, l.Store, g}).attendDead,
+		(&doubtfulItems{l.facts, g}).attendDoubtful,
+		(&differenceItems{l.facts, l.Store, g}).attendDifferences,
+		(&runItems{l.facts, g}).attendFailed,
+		(&unusableItems{l.facts, g}).attendUnusable,
+		(&fieldItems{l.facts, l.Store}).attendFields,
+		(&lateItems{l.facts}).attendLate,
+		(&slowItems{l.facts, l.Consumers}).attendSlow,
+		accounts.attendUnassigned,
+		(&retryItems{l.facts}).attendRetries,
+		calls.attendPauses,
 	} {
-		if err := step(ctx); err != nil {
+		if err := list(ctx); err != nil {
 			return err
 		}
 	}
-	l.attendLate()
-	l.attendSlow(ctx)
-	l.attendUnassigned()
-	l.attendRetries()
-	l.attendPauses()
-	return l.fill(ctx)
+	return l.fill(ctx, l.Store, g)
 }
-
-func (l *look) add(a Attention) { l.o.Attention = append(l.o.Attention, a) }
 
 func unique(ids []int64) []int64 {
 	ids = slices.Clone(ids)

@@ -10,13 +10,23 @@ import (
 	"adsync/base/store"
 )
 
+// deadItems are the subtasks that failed for good.
+type deadItems struct {
+	*facts
+
+	store  deadTables
+	glance interface {
+		NewestDead(limit int) ([]store.DeadSubtask, error)
+	}
+}
+
 // attendDead gathers the subtasks that died last by the prints of their errors.
-func (l *look) attendDead(ctx context.Context) error {
+func (l *deadItems) attendDead(ctx context.Context) error {
 	dead, err := l.glance.NewestDead(groupLooked)
 	if err != nil {
 		return err
 	}
-	isHealed, err := l.Store.Healed(ctx, dead)
+	isHealed, err := l.store.Healed(ctx, dead)
 	if err != nil {
 		return err
 	}
@@ -24,7 +34,7 @@ func (l *look) attendDead(ctx context.Context) error {
 	l.attendHealed(slices.DeleteFunc(slices.Clone(dead), func(d store.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
 	dead = slices.DeleteFunc(dead, func(d store.DeadSubtask) bool { return isHealed[d.Key] })
 	names := map[int64]string{}
-	tasks := l.Tasks()
+	tasks := l.tasks
 	for i := range tasks {
 		names[tasks[i].ID] = tasks[i].Name
 	}
@@ -64,7 +74,7 @@ func (l *look) attendDead(ctx context.Context) error {
 }
 
 // attendHealed lists dead subtasks whose days were pulled whole since they died: they need nobody, and go after their retention.
-func (l *look) attendHealed(healed []store.DeadSubtask, looked int) {
+func (l *deadItems) attendHealed(healed []store.DeadSubtask, looked int) {
 	byMedia := map[string][]store.DeadSubtask{}
 	for _, d := range healed {
 		byMedia[d.Media] = append(byMedia[d.Media], d)

@@ -11,8 +11,18 @@ import (
 	"adsync/base/store"
 )
 
+// differenceItems are the figures that are not the sums of their levels.
+type differenceItems struct {
+	*facts
+
+	store  accountNames
+	glance interface {
+		Confirmed(limit int) ([]store.Difference, error)
+	}
+}
+
 // attendDifferences gathers the figures of accounts that are not the sums of their levels by platform and level.
-func (l *look) attendDifferences(ctx context.Context) error {
+func (l *differenceItems) attendDifferences(ctx context.Context) error {
 	rows, err := l.glance.Confirmed(groupLooked)
 	if err != nil || len(rows) == 0 {
 		return err
@@ -25,7 +35,7 @@ func (l *look) attendDifferences(ctx context.Context) error {
 		groups[k] = append(groups[k], rows[i])
 		ids = append(ids, rows[i].AccountID)
 	}
-	accounts, err := l.Store.AccountsByID(ctx, unique(ids))
+	accounts, err := l.store.AccountsByID(ctx, unique(ids))
 	if err != nil {
 		return err
 	}

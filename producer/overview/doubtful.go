@@ -22,8 +22,17 @@ type doubtful struct {
 	state                store.CoverageState
 }
 
+// doubtfulItems are what is suspect or partial in coverage.
+type doubtfulItems struct {
+	*facts
+
+	glance interface {
+		Doubtful(media string, state store.CoverageState, limit int) ([]store.DoubtfulDay, error)
+	}
+}
+
 // attendDoubtful lists what is suspect or partial in coverage, however old it is and whatever became of the subtask that pulled it.
-func (l *look) attendDoubtful(context.Context) error {
+func (l *doubtfulItems) attendDoubtful(context.Context) error {
 	for i := range l.o.Media {
 		for _, state := range []store.CoverageState{store.Suspect, store.Partial} {
 			rows, err := l.glance.Doubtful(l.o.Media[i].Name, state, groupLooked)
@@ -50,7 +59,7 @@ func (l *look) attendDoubtful(context.Context) error {
 }
 
 // doubtfulCard is the item of what is doubtful of one report and level, the newest day of which comes first.
-func (l *look) doubtfulCard(k doubtful, rows []store.DoubtfulDay) Attention {
+func (l *doubtfulItems) doubtfulCard(k doubtful, rows []store.DoubtfulDay) Attention {
 	a := Attention{Kind: string(k.state), Severity: Warn, Media: k.media, MoneyOf: "a day of these accounts"}
 	seen := map[day.Day]bool{}
 	for _, r := range rows {
@@ -84,8 +93,8 @@ func (l *look) doubtfulCard(k doubtful, rows []store.DoubtfulDay) Attention {
 }
 
 // taskThatPulls names a task that pulls a report and level, or a whole list; what a task of the first installation is called where none is known.
-func (l *look) taskThatPulls(k doubtful) string {
-	tasks := l.Tasks()
+func (l *doubtfulItems) taskThatPulls(k doubtful) string {
+	tasks := l.tasks
 	for i := range tasks {
 		t := &tasks[i]
 		var params struct{ Level, Mode string }

@@ -2,13 +2,17 @@ package overview
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
 	"adsync/base/task"
 )
 
-func (l *look) attendEngine() {
+// engineItems are what keeps work from being planned.
+type engineItems struct{ *facts }
+
+func (l *engineItems) attendEngine(context.Context) error {
 	if !l.leads {
 		cause := "No producer has ever led."
 		if l.holder != "" {
@@ -17,11 +21,12 @@ func (l *look) attendEngine() {
 		l.add(Attention{Kind: "leader", Severity: Bad, Title: "Nothing is planned: no producer leads", Cause: cause,
 			Remedy: "Start a producer, or look at the log of those that run.", Command: "adsync serve --role=producer"})
 	}
+	return nil
 }
 
 // attendTasks names the rows of cron_task that cannot be used.
-func (l *look) attendTasks() {
-	tasks := l.Tasks()
+func (l *engineItems) attendTasks(context.Context) error {
+	tasks := l.tasks
 	for i := range tasks {
 		t := &tasks[i]
 		if len(t.Errors) == 0 {
@@ -38,9 +43,10 @@ func (l *look) attendTasks() {
 		}
 		l.add(a)
 	}
+	return nil
 }
 
-func (l *look) attendStops() {
+func (l *engineItems) attendStops(context.Context) error {
 	for i := range l.stops {
 		s := &l.stops[i]
 		if !s.InForce(l.o.At) {
@@ -60,4 +66,5 @@ func (l *look) attendStops() {
 		}
 		l.add(a)
 	}
+	return nil
 }

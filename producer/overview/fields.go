@@ -7,9 +7,16 @@ import (
 	"adsync/base/store"
 )
 
+// fieldItems are the fields that platforms refuse.
+type fieldItems struct {
+	*facts
+
+	store fieldTables
+}
+
 // attendFields names the fields that somebody has added and that their platform refuses: nobody else learns of it.
-func (l *look) attendFields(ctx context.Context) error {
-	rows, err := l.Store.ReportFields(ctx, "")
+func (l *fieldItems) attendFields(ctx context.Context) error {
+	rows, err := l.store.ReportFields(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -36,12 +36,23 @@ func hoursPeriod(tasks []producer.Task, platform string, now time.Time) time.Dur
 const periodDefault = 2 * time.Minute
 
 // lateAfter is from which age on figures of a media are late, by the database's time: two pulls have failed to come.
-func (l *look) lateAfter(media string) time.Duration {
-	return l.Real(2 * cmp.Or(l.periods[media], periodDefault))
+func (l *facts) lateAfter(media string) time.Duration {
+	return l.real(2 * cmp.Or(l.periods[media], periodDefault))
+}
+
+// freshness reads how old figures are.
+type freshness struct {
+	*facts
+
+	glance interface {
+		Pulled(accountIDs []int64, days []day.Day) ([]store.Pulled, error)
+		Unassigned(accountIDs []int64, d day.Day) ([]int64, error)
+		Unsummed(media string, since time.Time, limit int) ([]store.Unsummed, error)
+	}
 }
 
 // readFreshness looks how old the figures of the present day are, of the accounts that are pulled all the time.
-func (l *look) readFreshness(m *Media) error {
+func (l *freshness) readFreshness(m *Media) error {
 	byZone, lately, young := map[string][]int64{}, map[int64]bool{}, false
 	for _, a := range l.pulled[m.Name] {
 		byZone[a.Timezone] = append(byZone[a.Timezone], a.ID)
@@ -57,7 +68,7 @@ func (l *look) readFreshness(m *Media) error {
 			if err != nil {
 				return err
 			}
-			l.judge(m, page, today, l.Real(l.o.Business.Sub(today.Start(zone))), pulled, lately)
+			l.judge(m, page, today, l.real(l.o.Business.Sub(today.Start(zone))), pulled, lately)
 			if spent {
 				bare, err := l.glance.Unassigned(page, today)
 				if err != nil {
@@ -73,7 +84,7 @@ func (l *look) readFreshness(m *Media) error {
 // readFirstPull finds out whether the first figures are still to come: of new accounts, or into the summaries, which are built after the
 // pulls, while nothing is known of today. Where accounts are young that is also so while what is known is 0: a summary that was built
 // between the first pulls has only the accounts that had come.
-func (l *look) readFirstPull(m *Media, young bool) error {
+func (l *freshness) readFirstPull(m *Media, young bool) error {
 	m.FirstPull = m.New > 0
 	known := slices.ContainsFunc(m.Spend, func(s Spend) bool { return !young || s.Ours != 0 })
 	if m.FirstPull || known || m.Fresh == 0 {
@@ -86,7 +97,7 @@ func (l *look) readFirstPull(m *Media, young bool) error {
 
 // judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at the most. Those
 // whose rows have lately changed are new if nothing was pulled of them yet.
-func (l *look) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []store.Pulled, lately map[int64]bool) {
+func (l *freshness) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []store.Pulled, lately map[int64]bool) {
 	age, before := map[int64]time.Duration{}, map[int64]bool{}
 	for _, p := range pulled {
 		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {

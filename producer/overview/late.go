@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +13,10 @@ import (
 	"adsync/base/task"
 )
 
-func (l *look) attendLate() {
+// lateItems are the figures that are late.
+type lateItems struct{ *facts }
+
+func (l *lateItems) attendLate(context.Context) error {
 	for i := range l.o.Media {
 		m := &l.o.Media[i]
 		ids := l.late[m.Name]
@@ -27,11 +31,12 @@ func (l *look) attendLate() {
 		}
 		l.add(a)
 	}
+	return nil
 }
 
 // whyLate is the likeliest reason for figures being late, from what stops all to what slows some, with the command
 // that shows more of it.
-func (l *look) whyLate(m *Media) (cause, command string) {
+func (l *lateItems) whyLate(m *Media) (cause, command string) {
 	if !l.leads {
 		return "No producer leads, so nothing is planned.", ""
 	}

@@ -13,12 +13,20 @@ type Limits interface {
 	State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error)
 }
 
-func (l *look) readLimits(ctx context.Context) {
-	if l.Limits == nil {
+// callLimits reads how the limits of calls stand.
+type callLimits struct {
+	*facts
+
+	platforms []string
+	limits    Limits // may be nil
+}
+
+func (l *callLimits) readLimits(ctx context.Context) {
+	if l.limits == nil {
 		return
 	}
-	for _, name := range l.Platforms {
-		states, pauses, err := l.Limits.State(ctx, name)
+	for _, name := range l.platforms {
+		states, pauses, err := l.limits.State(ctx, name)
 		if err != nil {
 			l.trouble("limits", err)
 			return

@@ -12,7 +12,14 @@ import (
 // loginEndsSoon is how long before its refresh token dies a login is told of.
 const loginEndsSoon = 7 * 24 * time.Hour
 
-func (l *look) attendLogins(ctx context.Context) error {
+// loginItems are the logins that somebody should look at.
+type loginItems struct {
+	*facts
+
+	store loginTables
+}
+
+func (l *loginItems) attendLogins(ctx context.Context) error {
 	for i := range l.logins {
 		e := &l.logins[i]
 		name := cmp.Or(e.Name, e.Login.Login)
@@ -29,7 +36,7 @@ func (l *look) attendLogins(ctx context.Context) error {
 			a.MoneyOf, a.Remedy = "", "Nothing waits for it: other logins pull its accounts, or none is bound. Whoever holds it may authorise it again, so that it can stand in."
 		}
 		var err error
-		if a.ids, err = l.Store.AccountsOfLogin(ctx, e.ID, accountsLooked); err != nil {
+		if a.ids, err = l.store.AccountsOfLogin(ctx, e.ID, accountsLooked); err != nil {
 			return err
 		}
 		l.add(a)

@@ -15,8 +15,8 @@ const (
 )
 
 // attendRests lists the logins whose tokens are not refreshed for a time, since the platform refused it or asked for a pause.
-func (l *look) attendRests(ctx context.Context) error {
-	resting, err := l.Store.RestingLogins(ctx, "", groupLooked)
+func (l *loginItems) attendRests(ctx context.Context) error {
+	resting, err := l.store.RestingLogins(ctx, "", groupLooked)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (l *look) attendRests(ctx context.Context) error {
 		if r.Tries > 1 {
 			a.Cause += fmt.Sprintf(" %d tries have failed.", r.Tries)
 		}
-		if a.ids, err = l.Store.AccountsOfLogin(ctx, r.ID, accountsLooked); err != nil {
+		if a.ids, err = l.store.AccountsOfLogin(ctx, r.ID, accountsLooked); err != nil {
 			return err
 		}
 		l.add(a)
@@ -44,7 +44,10 @@ func (l *look) attendRests(ctx context.Context) error {
 	return nil
 }
 
-func (l *look) attendPauses() {
+// pauseItems are where platforms take no calls.
+type pauseItems struct{ *facts }
+
+func (l *pauseItems) attendPauses(context.Context) error {
 	for _, p := range l.o.Pauses {
 		what := cmp.Or(p.Endpoint, "any endpoint")
 		ids := l.behind(p)
@@ -62,10 +65,11 @@ func (l *look) attendPauses() {
 		}
 		l.add(a)
 	}
+	return nil
 }
 
 // behind returns the accounts that are pulled all the time and whose calls a pause holds back.
-func (l *look) behind(p Pause) (ids []int64) {
+func (l *pauseItems) behind(p Pause) (ids []int64) {
 	for _, a := range l.pulled[p.Media] {
 		subject := a.AppID
 		if p.Scope == string(grant.ScopeAccount) {

@@ -4,21 +4,65 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/producer"
 )
 
+// The tables of accounts, by who needs what of them.
+type (
+	accountNames interface {
+		AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
+	}
+	accountCounts interface {
+		CountAccounts(ctx context.Context) ([]store.AccountCount, error)
+		CountParked(ctx context.Context, limit int) ([]store.ParkedCount, error)
+		LoginEnds(ctx context.Context, before time.Time, limit int) ([]store.LoginEnd, error)
+		PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]store.PulledAccount, error)
+	}
+	accountTables interface {
+		ParkedAccounts(ctx context.Context, media, reason string, limit int) ([]int64, error)
+		UnknownGames(ctx context.Context, from day.Day, limit int) ([]store.UnknownGame, error)
+		ImpossibleBindings(ctx context.Context, limit int) ([]store.ImpossibleBinding, error)
+	}
+	loginTables interface {
+		AccountsOfLogin(ctx context.Context, tokenID int64, limit int) ([]int64, error)
+		RestingLogins(ctx context.Context, media string, limit int) ([]store.RestingLogin, error)
+	}
+)
+
+// The other tables that are not read as of one moment.
+type (
+	deadTables interface {
+		Healed(ctx context.Context, dead []store.DeadSubtask) (map[task.Key]bool, error)
+	}
+	fieldTables interface {
+		ReportFields(ctx context.Context, media string) ([]store.ReportField, error)
+	}
+)
+
+// Store is what a Reader needs of the store.
+type Store interface {
+	accountNames
+	accountCounts
+	accountTables
+	loginTables
+	deadTables
+	fieldTables
+	// Glance reads the tables of the data database as of one moment.
+	Glance(ctx context.Context, look func(g *store.Glance) error) error
+}
+
+var _ Store = (*store.Store)(nil)
+
 // Options are what a Reader reads.
 type Options struct {
-	Store *store.Store
+	Store Store
 	// Platforms are the names of the platforms, in the order in which they are shown.
 	Platforms []string
 	// Tasks returns the rows of cron_task as this process last loaded them; nil: none are known.
@@ -65,31 +109,18 @@ const (
 	pulledPage     = 5000
 )
 
-// look is what one read gathers.
+// look is one read.
 type look struct {
 	*Reader
-	o       Overview
-	glance  *store.Glance
-	periods map[string]time.Duration // of the pulls of a media's hours, by Clock
-	pulled  map[string][]store.PulledAccount
-	counts  []store.AccountCount
-	parked  []store.ParkedCount
-	logins  []store.LoginEnd
-	stops   []task.Stop
-	waiting []store.Waiting // retrying
-	held    []store.Waiting // deferred
-	late    map[string][]int64
-	bare    map[string][]int64 // accounts without a game, by media
-	holder  string
-	leads   bool
+	*facts
 }
 
 // Read reads how everything stands. What cannot be read is left out and named in Troubles: it never fails.
 func (r *Reader) Read(ctx context.Context) Overview {
-	l := &look{Reader: r, periods: map[string]time.Duration{}, pulled: map[string][]store.PulledAccount{}, late: map[string][]int64{}, bare: map[string][]int64{}}
+	l := &look{Reader: r, facts: newFacts(r.Tasks(), r.Real)}
 	l.o.Business, l.o.Theirs = r.Clock.Now(), DayTotals
 	for _, name := range r.Platforms {
-		l.periods[name] = hoursPeriod(r.Tasks(), name, l.o.Business)
+		l.periods[name] = hoursPeriod(l.tasks, name, l.o.Business)
 		l.o.Media = append(l.o.Media, Media{Name: name, LateSeconds: l.lateAfter(name).Seconds()})
 	}
 	if r.Checks != nil {
@@ -97,13 +128,13 @@ func (r *Reader) Read(ctx context.Context) Overview {
 			l.o.Troubles = append(l.o.Troubles, Trouble{What: c.Name, Why: c.Reason})
 		}
 	}
-	l.readLimits(ctx)
+	(&callLimits{l.facts, r.Platforms, r.Limits}).readLimits(ctx)
 	if err := l.readTables(ctx); err != nil {
 		l.trouble(Tables, err)
 		l.o.At = time.Time{}
 	}
 	if r.Theirs != nil && !l.o.At.IsZero() {
-		l.readTheirs(ctx)
+		l.readTheirs(ctx, r.Theirs)
 	}
 	slices.SortStableFunc(l.o.Attention, func(a, b Attention) int {
 		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(b.Accounts, a.Accounts))
@@ -113,17 +144,12 @@ func (r *Reader) Read(ctx context.Context) Overview {
 
 func rank(s Severity) int { return slices.Index([]Severity{Bad, Warn, Note}, s) }
 
-func (l *look) trouble(what string, err error) {
-	l.o.Troubles = append(l.o.Troubles, Trouble{What: what, Why: err.Error()})
-}
-
 // readTables reads both databases: first the accounts of the config database, then all of the data database as of one moment.
 func (l *look) readTables(ctx context.Context) error {
 	if err := l.readAccounts(ctx); err != nil {
 		return err
 	}
 	return l.Store.Glance(ctx, func(g *store.Glance) error {
-		l.glance = g
 		var err error
 		if l.o.At, err = g.Now(); err != nil {
 			return err
@@ -134,23 +160,25 @@ func (l *look) readTables(ctx context.Context) error {
 		if l.stops, err = g.Stops(groupLooked); err != nil {
 			return err
 		}
-		if err := l.readSpend(); err != nil {
+		if err := (&spending{l.facts, g}).readSpend(); err != nil {
 			return err
 		}
-		if err := l.readRuns(); err != nil {
+		if err := (&runList{l.facts, l.Platforms, g}).readRuns(); err != nil {
 			return err
 		}
+		fresh := &freshness{l.facts, g}
 		for i := range l.o.Media {
-			if err := l.readFreshness(&l.o.Media[i]); err != nil {
+			if err := fresh.readFreshness(&l.o.Media[i]); err != nil {
 				return err
 			}
 		}
-		return l.attend(ctx)
+		return l.attend(ctx, g)
 	})
 }
 
 func (l *look) readAccounts(ctx context.Context) (err error) {
-	if l.counts, err = l.Store.CountAccounts(ctx); err != nil {
+	counts, err := l.Store.CountAccounts(ctx)
+	if err != nil {
 		return err
 	}
 	if l.parked, err = l.Store.CountParked(ctx, groupLooked); err != nil {
@@ -161,7 +189,7 @@ func (l *look) readAccounts(ctx context.Context) (err error) {
 	}
 	for i := range l.o.Media {
 		m := &l.o.Media[i]
-		for _, c := range l.counts {
+		for _, c := range counts {
 			if c.Media != m.Name || !c.Bound {
 				continue
 			}
@@ -188,37 +216,4 @@ func (l *look) readAccounts(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-// parkedReasons are the reasons in a word each, as they begin, those of most accounts first.
-func (l *look) parkedReasons(media string, all int) []ParkedReason {
-	var reasons []ParkedReason
-	add := func(reason string, n int) {
-		i := slices.IndexFunc(reasons, func(r ParkedReason) bool { return r.Reason == reason })
-		if i < 0 {
-			reasons, i = append(reasons, ParkedReason{Reason: reason}), len(reasons)
-		}
-		reasons[i].Accounts += n
-	}
-	for _, p := range l.parked {
-		if p.Media == media {
-			word, _, _ := strings.Cut(p.Reason, ":")
-			add(word, int(p.N))
-			all -= int(p.N)
-		}
-	}
-	if all > 0 { // Nobody has parked them yet.
-		add("login", all)
-	}
-	slices.SortStableFunc(reasons, func(a, b ParkedReason) int { return cmp.Compare(b.Accounts, a.Accounts) })
-	return reasons
-}
-
-// todayIn is the present day in a time zone; an account with one that is not known cannot be pulled, and is late in UTC.
-func (l *look) todayIn(timezone string) (day.Day, *time.Location) {
-	zone, err := schedule.Zone(timezone)
-	if err != nil {
-		zone = time.UTC
-	}
-	return day.Of(l.o.Business, zone), zone
 }

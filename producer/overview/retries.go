@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -9,8 +10,11 @@ import (
 	"adsync/base/store"
 )
 
+// retryItems are what is being tried again.
+type retryItems struct{ *facts }
+
 // attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
-func (l *look) attendRetries() {
+func (l *retryItems) attendRetries(context.Context) error {
 	type key struct{ media, print string }
 	groups := map[key][]store.Waiting{}
 	for _, w := range l.waiting {
@@ -35,4 +39,5 @@ func (l *look) attendRetries() {
 		a.Accounts = len(a.ids)
 		l.add(a)
 	}
+	return nil
 }

@@ -8,7 +8,18 @@ import (
 	"adsync/base/task"
 )
 
-func (l *look) readRuns() error {
+// runList reads the runs under way, and those that ended last.
+type runList struct {
+	*facts
+
+	platforms []string
+	glance    interface {
+		RunsIn(state task.RunState, from int64, limit int) ([]store.RunLook, error)
+		NewestRuns(limit int) ([]store.RunLook, error)
+	}
+}
+
+func (l *runList) readRuns() error {
 	for _, state := range []task.RunState{task.RunFanningOut, task.RunRunning} {
 		open, err := l.glance.RunsIn(state, 0, runsShown+1)
 		if err != nil {
@@ -27,7 +38,7 @@ func (l *look) readRuns() error {
 		return err
 	}
 	for i := range newest {
-		if r := &newest[i]; !r.State.Open() && slices.Contains(l.Platforms, r.Media) {
+		if r := &newest[i]; !r.State.Open() && slices.Contains(l.platforms, r.Media) {
 			l.o.Ended = append(l.o.Ended, l.runOf(r))
 		}
 	}
@@ -36,7 +47,7 @@ func (l *look) readRuns() error {
 	return nil
 }
 
-func (l *look) runOf(r *store.RunLook) Run {
+func (l *runList) runOf(r *store.RunLook) Run {
 	run := Run{ID: r.ID, Task: r.Task, Media: r.Media, State: r.State, Total: r.Total, Ended: r.Ended, Failed: r.Failed, Error: r.Error, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt}
 	end := r.EndedAt
 	if end.IsZero() {

@@ -15,8 +15,17 @@ import (
 	"adsync/base/task"
 )
 
+// runItems are the runs that failed.
+type runItems struct {
+	*facts
+
+	glance interface {
+		RunsIn(state task.RunState, from int64, limit int) ([]store.RunLook, error)
+	}
+}
+
 // attendFailed gathers the runs that failed of late by their platforms.
-func (l *look) attendFailed(context.Context) error {
+func (l *runItems) attendFailed(context.Context) error {
 	since := l.o.Business.Add(-failedSince).UTC().Truncate(time.Second) // As the command has it, so that it lists these.
 	from := task.FirstRunIDAt(since)
 	byMedia := map[string][]store.RunLook{}

@@ -12,15 +12,22 @@ import (
 	"adsync/base/roster"
 )
 
+// slowItems are the endpoints that answer slowly.
+type slowItems struct {
+	*facts
+
+	consumers Consumers // may be nil
+}
+
 // attendSlow names the endpoints that answer slowly, and for whom.
-func (l *look) attendSlow(ctx context.Context) {
-	if l.Consumers == nil {
-		return
+func (l *slowItems) attendSlow(ctx context.Context) error {
+	if l.consumers == nil {
+		return nil
 	}
-	living, err := l.Consumers.List(ctx)
+	living, err := l.consumers.List(ctx)
 	if err != nil {
 		l.trouble("consumers", err)
-		return
+		return nil
 	}
 	type key struct{ media, endpoint string }
 	sums, took := map[key]roster.Slow{}, map[key]float64{}
@@ -52,6 +59,7 @@ func (l *look) attendSlow(ctx context.Context) {
 		a.Accounts = len(a.ids)
 		l.add(a)
 	}
+	return nil
 }
 
 // slotsShort is from which part of a lane's slots on they are short.

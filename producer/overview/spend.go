@@ -11,8 +11,18 @@ import (
 	"adsync/base/store"
 )
 
+// spending reads what was spent.
+type spending struct {
+	*facts
+
+	glance interface {
+		HourlySpend(from, to day.Day) ([]store.Spend, error)
+		DailySpend(from, to day.Day) ([]store.Spend, error)
+	}
+}
+
 // readSpend reads the hours of the present days: somewhere in the world it may be the day before or after.
-func (l *look) readSpend() error {
+func (l *spending) readSpend() error {
 	today := day.Of(l.o.Business, time.UTC)
 	hours, err := l.glance.HourlySpend(today.Add(-2), today.Add(1))
 	if err != nil {
@@ -39,7 +49,7 @@ func (l *look) readSpend() error {
 	return nil
 }
 
-func (l *look) addHour(m *Media, h store.Spend) {
+func (l *spending) addHour(m *Media, h store.Spend) {
 	present, _ := l.todayIn(h.Zone)
 	if h.Hour < 0 || h.Hour > 23 || (h.Day != present && h.Day != present.Add(-1)) {
 		return
@@ -55,7 +65,7 @@ func (l *look) addHour(m *Media, h store.Spend) {
 }
 
 // spendOf is the row of a currency and zone.
-func (l *look) spendOf(m *Media, of store.Spend) *Spend {
+func (l *spending) spendOf(m *Media, of store.Spend) *Spend {
 	for i := range m.Spend {
 		if m.Spend[i].Currency == of.Currency && m.Spend[i].Zone == of.Zone {
 			return &m.Spend[i]
@@ -74,7 +84,7 @@ func (s *Spend) before() (all int64) {
 	return all
 }
 
-func (l *look) readTheirs(ctx context.Context) {
+func (l *facts) readTheirs(ctx context.Context, ask TheirsFunc) {
 	l.o.Theirs = Ledger
 	for i := range l.o.Media {
 		m := &l.o.Media[i]
@@ -84,7 +94,7 @@ func (l *look) readTheirs(ctx context.Context) {
 			if slices.ContainsFunc(m.Spend, func(o Spend) bool { return o.Currency == s.Currency && o.Zone != s.Zone }) {
 				continue // The platform's figure is of all of them.
 			}
-			theirs, err := l.Theirs(ctx, m.Name, s.Currency, s.Day)
+			theirs, err := ask(ctx, m.Name, s.Currency, s.Day)
 			if err != nil {
 				l.trouble(m.Name, fmt.Errorf("what the platform says: %w", err))
 				return

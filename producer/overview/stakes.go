@@ -13,8 +13,13 @@ import (
 	"adsync/base/store"
 )
 
+// dayCosts tells what accounts spent on days.
+type dayCosts interface {
+	DayCosts(accountIDs []int64, days []day.Day) ([]store.DayCost, error)
+}
+
 // fill adds what the accounts of each item are called and what is at stake.
-func (l *look) fill(ctx context.Context) error {
+func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) error {
 	var ids, named []int64
 	for i := range l.o.Attention {
 		a := &l.o.Attention[i]
@@ -24,11 +29,11 @@ func (l *look) fill(ctx context.Context) error {
 			ids = append(ids, a.ids...)
 		}
 	}
-	accounts, err := l.Store.AccountsByID(ctx, unique(named))
+	accounts, err := names.AccountsByID(ctx, unique(named))
 	if err != nil {
 		return err
 	}
-	last, err := LastCosts(l.glance, l.o.Business, unique(ids))
+	last, err := LastCosts(costs, l.o.Business, unique(ids))
 	if err != nil {
 		return err
 	}
@@ -102,7 +107,7 @@ const (
 )
 
 // LastCosts returns what accounts spent on the last day, before that of a business time in UTC, of which that is known, by our ids.
-func LastCosts(g *store.Glance, at time.Time, ids []int64) (map[int64]store.DayCost, error) {
+func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]store.DayCost, error) {
 	today := day.Of(at, time.UTC)
 	days := day.Between(today.Add(-costDays), today.Add(-1))
 	last := map[int64]store.DayCost{}

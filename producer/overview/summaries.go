@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/store"
 	"adsync/base/task"
 )
 
@@ -19,8 +20,17 @@ const summaryLate = 5 * time.Minute
 // summaryTask makes the summaries.
 const summaryTask = "system.summary"
 
+// summaryItems are what the summaries lack.
+type summaryItems struct {
+	*facts
+
+	glance interface {
+		Unsummed(media string, since time.Time, limit int) ([]store.Unsummed, error)
+	}
+}
+
 // attendSummaries finds figures that the summaries have not shown for long, or will not show.
-func (l *look) attendSummaries(context.Context) error {
+func (l *summaryItems) attendSummaries(context.Context) error {
 	off := l.whySummariesRest()
 	for i := range l.o.Media {
 		name, late := l.o.Media[i].Name, summaryLate
@@ -53,7 +63,7 @@ func (l *look) attendSummaries(context.Context) error {
 }
 
 // whySummariesRest is why nobody makes the summaries, with what ends that; no cause where somebody should.
-func (l *look) whySummariesRest() Attention {
+func (l *summaryItems) whySummariesRest() Attention {
 	for i := range l.stops {
 		s := &l.stops[i]
 		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia && s.Target == "system") {
@@ -61,7 +71,7 @@ func (l *look) whySummariesRest() Attention {
 				Remedy: "They come when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
 		}
 	}
-	tasks := l.Tasks()
+	tasks := l.tasks
 	for i := range tasks {
 		if t := &tasks[i]; t.Handler == summaryTask && t.Enabled {
 			return Attention{}
@@ -75,7 +85,7 @@ func (l *look) whySummariesRest() Attention {
 }
 
 // whyTask is why subtasks of a task of the system wait to be tried again.
-func (l *look) whyTask(media string) string {
+func (l *summaryItems) whyTask(media string) string {
 	media, _, _ = strings.Cut(media, ".")
 	for _, w := range l.waiting {
 		if w.Media == media {

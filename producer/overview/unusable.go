@@ -11,8 +11,17 @@ import (
 // unusableLooked is how many fields are shown whose values could not be used.
 const unusableLooked = 20
 
+// unusableItems are the values that could not be used.
+type unusableItems struct {
+	*facts
+
+	glance interface {
+		Unusable(limit int) ([]store.UnusableField, error)
+	}
+}
+
 // attendUnusable names the fields whose values the last pulls could not use, where that costs something or hides a platform's mistake.
-func (l *look) attendUnusable(context.Context) error {
+func (l *unusableItems) attendUnusable(context.Context) error {
 	fields, err := l.glance.Unusable(unusableLooked)
 	if err != nil {
 		return err

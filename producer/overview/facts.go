@@ -1,0 +1,78 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/day"
+	"adsync/base/schedule"
+	"adsync/base/store"
+	"adsync/base/task"
+	"adsync/producer"
+)
+
+// facts are what one read gathers.
+type facts struct {
+	o       Overview
+	tasks   []producer.Task
+	real    func(time.Duration) time.Duration // how long a duration of the business's clock is by the database's
+	periods map[string]time.Duration          // of the pulls of a media's hours, by the business's clock
+	pulled  map[string][]store.PulledAccount
+	parked  []store.ParkedCount
+	logins  []store.LoginEnd
+	stops   []task.Stop
+	waiting []store.Waiting // retrying
+	held    []store.Waiting // deferred
+	late    map[string][]int64
+	bare    map[string][]int64 // accounts without a game, by media
+	holder  string
+	leads   bool
+}
+
+func newFacts(tasks []producer.Task, real func(time.Duration) time.Duration) *facts {
+	return &facts{
+		tasks: tasks, real: real, periods: map[string]time.Duration{}, pulled: map[string][]store.PulledAccount{},
+		late: map[string][]int64{}, bare: map[string][]int64{},
+	}
+}
+
+func (l *facts) trouble(what string, err error) {
+	l.o.Troubles = append(l.o.Troubles, Trouble{What: what, Why: err.Error()})
+}
+
+// todayIn is the present day in a time zone; an account with one that is not known cannot be pulled, and is late in UTC.
+func (l *facts) todayIn(timezone string) (day.Day, *time.Location) {
+	zone, err := schedule.Zone(timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return day.Of(l.o.Business, zone), zone
+}
+
+// parkedReasons are the reasons in a word each, as they begin, those of most accounts first.
+func (l *facts) parkedReasons(media string, all int) []ParkedReason {
+	var reasons []ParkedReason
+	add := func(reason string, n int) {
+		i := slices.IndexFunc(reasons, func(r ParkedReason) bool { return r.Reason == reason })
+		if i < 0 {
+			reasons, i = append(reasons, ParkedReason{Reason: reason}), len(reasons)
+		}
+		reasons[i].Accounts += n
+	}
+	for _, p := range l.parked {
+		if p.Media == media {
+			word, _, _ := strings.Cut(p.Reason, ":")
+			add(word, int(p.N))
+			all -= int(p.N)
+		}
+	}
+	if all > 0 { // Nobody has parked them yet.
+		add("login", all)
+	}
+	slices.SortStableFunc(reasons, func(a, b ParkedReason) int { return cmp.Compare(b.Accounts, a.Accounts) })
+	return reasons
+}
+
+func (l *facts) add(a Attention) { l.o.Attention = append(l.o.Attention, a) }
