@@ -1,13 +1,14 @@
 package broker
 
 import (
-	"adsync/base/clock"
 	"context"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"adsync/base/clock"
 )
 
 const (

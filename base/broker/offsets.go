@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"adsync/base/clock"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"adsync/base/clock"
 )
 
 // PartitionOffsets is how far one partition's log and its readers are.

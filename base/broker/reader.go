@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"adsync/base/clock"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"adsync/base/clock"
 )
 
 const (
