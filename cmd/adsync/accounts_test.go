@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"adsync/engine"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,20 +30,20 @@ func TestCoverage_IsATableForPeople(t *testing.T) {
   {"report": "adgroup", "level": "adgroup", "state": "complete", "pulled_at": "2026-11-21T10:20:04.11Z", "rows": 212},
   {"report": "report_daily", "level": "account", "day": "2026-11-20", "state": "suspect", "pulled_at": "2026-11-21T10:30:01Z", "rows": 1, "note": "it lacks 1 row", "summary_pending": true},
   {"report": "report_daily", "level": "account", "day": "2026-11-21", "state": "never", "rows": 0}]}`
-	stdout, asked := told(t, answer, "coverage", "tencent/200 1", "--from", "2026-11-20")
-	require.Equal(t, "/api/v1/accounts/tencent/200%201/coverage?from=2026-11-20", asked)
+	stdout, asked := told(t, answer, "coverage", "tulip/200 1", "--from", "2026-11-20")
+	require.Equal(t, "/api/v1/accounts/tulip/200%201/coverage?from=2026-11-20", asked)
 	require.Equal(t, `REPORT        LEVEL    DAY         STATE     ROWS  PULLED                NOTE
 adgroup       adgroup  -           complete  212   2026-11-21T10:20:04Z  
 report_daily  account  2026-11-20  suspect   1     2026-11-21T10:30:01Z  it lacks 1 row; the summaries follow
 report_daily  account  2026-11-21  never     0     -                     
 `, stdout)
-	stdout, _ = told(t, answer, "coverage", "tencent/2001", "--missing")
+	stdout, _ = told(t, answer, "coverage", "tulip/2001", "--missing")
 	require.NotContains(t, stdout, "complete")
 	require.Contains(t, stdout, "never")
 	stdout, _ = told(t, `{"coverage": [{"report": "adgroup", "level": "adgroup", "state": "complete", "rows": 12, "note": "12 of 13", "unusable": 3, "unusable_values":
-		[{"field": "adgroup_name", "kind": "attribute", "number": 2, "why": "is odd"}, {"field": "adgroup_id", "kind": "key", "number": 1, "why": "is odd"}]}]}`, "coverage", "tencent/2001")
+		[{"field": "adgroup_name", "kind": "attribute", "number": 2, "why": "is odd"}, {"field": "adgroup_id", "kind": "key", "number": 1, "why": "is odd"}]}]}`, "coverage", "tulip/2001")
 	require.Contains(t, stdout, "12 of 13; unusable values: 2 × attribute of adgroup_name, 1 × key of adgroup_id")
-	stdout, _ = told(t, `{"from": "2026-11-20", "to": "2026-11-21", "coverage": []}`, "coverage", "tencent/2001", "--missing")
+	stdout, _ = told(t, `{"from": "2026-11-20", "to": "2026-11-21", "coverage": []}`, "coverage", "tulip/2001", "--missing")
 	require.Equal(t, "Everything from 2026-11-20 to 2026-11-21 is complete.\n", stdout)
 }
 
@@ -50,23 +52,23 @@ func TestChanges_AreATableForPeople(t *testing.T) {
 	stdout, asked := told(t, `{"from": "2026-11-15", "to": "2026-11-21", "next": "x", "changes": [
   {"seen_at": "2026-11-21T10:20:04.11Z", "level": "adgroup", "object": "9", "field": "daily_budget", "before": "500000", "after": "800000"},
   {"seen_at": "2026-11-20T10:20:04.11Z", "level": "adgroup", "object": "9", "field": "@created", "after": "\"new\""}]}`,
-		"changes", "tencent/2001", "--object", "9", "--limit", "2")
-	require.Equal(t, "/api/v1/accounts/tencent/2001/changes?limit=2&object=9", asked)
+		"changes", "tulip/2001", "--object", "9", "--limit", "2")
+	require.Equal(t, "/api/v1/accounts/tulip/2001/changes?limit=2&object=9", asked)
 	require.Equal(t, `SEEN                  LEVEL    OBJECT  FIELD         BEFORE  AFTER
 2026-11-21T10:20:04Z  adgroup  9       daily_budget  500000  800000
 2026-11-20T10:20:04Z  adgroup  9       @created              "new"
 There are more.
 `, stdout)
-	stdout, _ = told(t, `{"from": "2026-11-15", "to": "2026-11-21", "changes": [], "next": ""}`, "changes", "tencent/2001")
+	stdout, _ = told(t, `{"from": "2026-11-15", "to": "2026-11-21", "changes": [], "next": ""}`, "changes", "tulip/2001")
 	require.Equal(t, "No changes are known from 2026-11-15 to 2026-11-21.\n", stdout)
 }
 
 func TestAccounts_RefuseAWrongCommandLine(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001":                                                             {"coverage", "tencent"},
-		"want MEDIA/ACCOUNT with the platform's id, such as: tencent/20000001, or the id alone where no other platform has it\n\nFor help": {"changes", "tencent/"},
-		`--output is "xml": want table or json`:                                                                                            {"coverage", "tencent/1", "--output", "xml"},
+		"want MEDIA/ACCOUNT with the platform's id, such as: " + engine.PlatformNames()[0] + "/20000001":                                                             {"coverage", "tulip"},
+		"want MEDIA/ACCOUNT with the platform's id, such as: " + engine.PlatformNames()[0] + "/20000001, or the id alone where no other platform has it\n\nFor help": {"changes", "tulip/"},
+		`--output is "xml": want table or json`: {"coverage", "tulip/1", "--output", "xml"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)
@@ -77,14 +79,15 @@ func TestAccounts_RefuseAWrongCommandLine(t *testing.T) {
 // The commands against a producer.
 func TestAccounts_AgainstAProducer(t *testing.T) {
 	t.Parallel()
+	platform := engine.PlatformNames()[0]
 	environ := serveEnviron(t)
 	p := start(t, environ, "serve", "--role=producer")
 	server := "http://" + p.await(t, "msg", "listening")["addr"].(string)
 	p.await(t, "part", "api")
 	for _, command := range []string{"coverage", "changes"} {
-		r := adsync(environ, command, "tencent/2001", "--server", server)
+		r := adsync(environ, command, platform+"/2001", "--server", server)
 		require.Equal(t, exitFailure, r.code, r.stdout)
-		require.Contains(t, r.stderr, `tencent has no account "2001" that is known here`)
+		require.Contains(t, r.stderr, platform+` has no account "2001" that is known here`)
 	}
 	p.stop(t, syscall.SIGTERM)
 }

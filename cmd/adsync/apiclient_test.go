@@ -29,7 +29,7 @@ func TestLists_FollowPages(t *testing.T) {
 	t.Cleanup(server.Close)
 	list := func(limit string) (ids []string, next string) {
 		asked = nil
-		r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "subtasks", "list", "--account=tencent/1", "--output=json", "--limit", limit)
+		r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "subtasks", "list", "--account=tulip/1", "--output=json", "--limit", limit)
 		require.Zero(t, r.code, r.stderr)
 		var all struct {
 			Since, Next string

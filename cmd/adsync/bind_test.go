@@ -14,6 +14,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/engine"
 	"adsync/simulator"
 )
 
@@ -31,7 +32,9 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 	var credentials map[string]simulator.Credentials
 	_, body := get(t, address+"/_sim/credentials")
 	require.NoError(t, json.Unmarshal([]byte(body), &credentials))
-	require.Equal(t, "/tencent/v3.0", credentials["tencent"].BasePath)
+	for name, path := range simulator.Platforms() {
+		require.Equal(t, "/"+name+path, credentials[name].BasePath)
+	}
 	settings := "\nadsync serve reaches them with these settings:\n\nmedia:\n  base_url:\n"
 	for _, name := range slices.Sorted(maps.Keys(credentials)) {
 		settings += "    " + name + ": " + address + credentials[name].BasePath + "\n"
@@ -52,12 +55,13 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 // Whoever binds an account has the tables, and no need of the keys that seal its login's token.
 func TestBindAccount_NeedsNoKeys(t *testing.T) {
 	t.Parallel()
+	platform := engine.PlatformNames()[0]
 	environ := sqliteEnviron(t)
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
-	for _, args := range [][]string{{"bind", "account", "tencent/1", "--game", "g", "--os", "pc"}, {"unbind", "tencent/1"}} {
+	for _, args := range [][]string{{"bind", "account", platform + "/1", "--game", "g", "--os", "pc"}, {"unbind", platform + "/1"}} {
 		r := adsync(environ, args...)
 		require.Equal(t, 1, r.code)
-		require.Contains(t, r.stderr, "tencent has no account \"1\" that is known here")
+		require.Contains(t, r.stderr, platform+" has no account \"1\" that is known here")
 	}
 }
 
@@ -88,22 +92,24 @@ func TestBindAccount_ChoosesTheDays(t *testing.T) {
 // knownAccount is an account that nobody has bound, in a zone in which it is about noon: no test of it sees two days.
 func knownAccount(t *testing.T) (environ []string, s *store.Store, today day.Day) {
 	t.Helper()
+	platform := engine.PlatformNames()[0]
 	environ = sqliteEnviron(t)
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 	s = openStore(t, environ)
 	name := fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12)
 	zone, err := time.LoadLocation(name)
 	require.NoError(t, err)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, timezone, bound) VALUES (1, 'tencent', '9001', 1, ?, 0)", name).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, timezone, bound) VALUES (1, '"+platform+"', '9001', 1, ?, 0)", name).Error)
 	return environ, s, day.Of(time.Now(), zone)
 }
 
 func TestUnbind_LeavesTodayToItsGame(t *testing.T) {
 	t.Parallel()
+	platform := engine.PlatformNames()[0]
 	environ, s, today := knownAccount(t)
-	r := adsync(environ, "bind", "account", "tencent/9001", "--game", "g", "--game-name", "G", "--os", "ios")
+	r := adsync(environ, "bind", "account", platform+"/9001", "--game", "g", "--game-name", "G", "--os", "ios")
 	require.Zero(t, r.code, r.stderr)
-	r = adsync(environ, "unbind", "tencent/9001")
+	r = adsync(environ, "unbind", platform+"/9001")
 	require.Zero(t, r.code, r.stderr)
 	have, err := s.AccountBindings(t.Context(), 1)
 	require.NoError(t, err)
@@ -113,6 +119,7 @@ func TestUnbind_LeavesTodayToItsGame(t *testing.T) {
 
 func TestBindAccount_ToAPastDayHasNothingPulled(t *testing.T) {
 	t.Parallel()
+	platform := engine.PlatformNames()[0]
 	for name, c := range map[string]struct {
 		to     int // days after today
 		pulled bool
@@ -120,7 +127,7 @@ func TestBindAccount_ToAPastDayHasNothingPulled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			environ, _, today := knownAccount(t)
-			r := adsync(environ, "bind", "account", "tencent/9001", "--game", "g", "--game-name", "G", "--os", "ios",
+			r := adsync(environ, "bind", "account", platform+"/9001", "--game", "g", "--game-name", "G", "--os", "ios",
 				"--from", today.Add(-9).String(), "--to", today.Add(c.to).String())
 			require.Zero(t, r.code, r.stderr)
 			require.Equal(t, c.pulled, strings.Contains(r.stdout, "It is pulled from now on."), r.stdout)

@@ -32,7 +32,7 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_, _ = w.Write([]byte(`{"tasks": [{"name": "system.summary", "lane": "important"}, {"name": "tencent.balance", "lane": "normal"}, {"name": "tencent.probe", "lane": "normal"}]}`))
+		_, _ = w.Write([]byte(`{"tasks": [{"name": "system.summary", "lane": "important"}, {"name": "tulip.balance", "lane": "normal"}, {"name": "tulip.probe", "lane": "normal"}]}`))
 	}))
 	t.Cleanup(server.Close)
 	const nothing, nothingAndNoSpace = ":4", ":6"
@@ -41,11 +41,11 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 		want      []string
 		directive string
 	}{
-		{[]string{"tasks", "show", ""}, []string{"system.summary", "tencent.balance", "tencent.probe"}, nothing},
-		{[]string{"tasks", "run", "tencent.b"}, []string{"tencent.balance"}, nothing},
-		{[]string{"tasks", "run", "tencent.balance", ""}, []string{}, nothing},
+		{[]string{"tasks", "show", ""}, []string{"system.summary", "tulip.balance", "tulip.probe"}, nothing},
+		{[]string{"tasks", "run", "tulip.b"}, []string{"tulip.balance"}, nothing},
+		{[]string{"tasks", "run", "tulip.balance", ""}, []string{}, nothing},
 		{[]string{"runs", "list", "--task", "s"}, []string{"system.summary"}, nothing},
-		{[]string{"dead", "list", "--task=tencent.p"}, []string{"tencent.probe"}, nothing},
+		{[]string{"dead", "list", "--task=tulip.p"}, []string{"tulip.probe"}, nothing},
 		{[]string{"subtasks", "due", "--lane", ""}, []string{"important", "normal"}, nothing},
 		{[]string{"runs", "list", "--state", ""}, []string{"fanning_out", "running", "succeeded", "partial", "failed", "cancelled", "skipped", "expired"}, nothing},
 		{[]string{"fields", "list", "--state", ""}, []string{"asked", "trying", "off", "retired", "refused"}, nothing},
@@ -90,11 +90,10 @@ complete -p adsync > /dev/null || exit 1
 try() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_TYPE=9; __start_adsync; echo "${COMPREPLY[*]}"; }
 try adsync subt
 try adsync runs list --state f
-try adsync pause media ten
-`
-	cmd := exec.CommandContext(t.Context(), bash, "--norc", "-c", script)
+try adsync pause media `
+	cmd := exec.CommandContext(t.Context(), bash, "--norc", "-c", script+engine.PlatformNames()[0])
 	cmd.Env = slices.Concat(os.Environ(), []string{"ADSYNC_TEST_MAIN=1", "ADSYNC_TEST_BINARY=" + os.Args[0]})
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
-	require.Equal(t, "subtasks\nfanning_out failed\ntencent\n", string(out))
+	require.Equal(t, "subtasks\nfanning_out failed\n"+engine.PlatformNames()[0]+"\n", string(out))
 }

@@ -17,14 +17,14 @@ import (
 func TestFields_AreATableForPeople(t *testing.T) {
 	t.Parallel()
 	stdout, asked := told(t, `{"fields": [
-  {"media": "tencent", "field": "order_pv", "state": "trying", "by": "otto", "reason": "for the shops", "note": "no answer within 30s", "updated_at": "2026-11-21T09:00:00Z"},
-  {"media": "tencent", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "retired", "metric": "registrations", "reason": "12009",
+  {"media": "tulip", "field": "order_pv", "state": "trying", "by": "otto", "reason": "for the shops", "note": "no answer within 30s", "updated_at": "2026-11-21T09:00:00Z"},
+  {"media": "tulip", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "retired", "metric": "registrations", "reason": "12009",
    "by": "adsync", "retired_at": "2026-11-21T10:20:04.11Z", "updated_at": "2026-11-21T10:20:04.11Z"}]}`,
-		"fields", "list", "--media", "tencent", "--state", "retired")
-	require.Equal(t, "/api/v1/fields?media=tencent&state=retired", asked)
-	require.Equal(t, `MEDIA    FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               CHANGED               BY      REASON
-tencent  order_pv  -             -        trying   -              -                     2026-11-21T09:00:00Z  otto    for the shops; not decided yet: no answer within 30s
-tencent  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  adsync  12009
+		"fields", "list", "--media", "tulip", "--state", "retired")
+	require.Equal(t, "/api/v1/fields?media=tulip&state=retired", asked)
+	require.Equal(t, `MEDIA  FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               CHANGED               BY      REASON
+tulip  order_pv  -             -        trying   -              -                     2026-11-21T09:00:00Z  otto    for the shops; not decided yet: no answer within 30s
+tulip  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  adsync  12009
 `, stdout)
 	stdout, _ = told(t, `{"fields": []}`, "fields", "list")
 	require.Equal(t, "There are no such fields.\n", stdout)
@@ -37,23 +37,23 @@ func TestFields_AreChanged(t *testing.T) {
 		answer, asked, shown string
 	}{
 		"added": {
-			[]string{"add", "tencent", "order_pv", "--by", "otto", "--reason", "r"}, `{"media": "tencent", "field": "order_pv", "state": "asked"}`,
-			`{"by":"otto","field":"order_pv","media":"tencent","reason":"r","state":"asked"}`, "Asks for order_pv of tencent in all reports.\n",
+			[]string{"add", "tulip", "order_pv", "--by", "otto", "--reason", "r"}, `{"media": "tulip", "field": "order_pv", "state": "asked"}`,
+			`{"by":"otto","field":"order_pv","media":"tulip","reason":"r","state":"asked"}`, "Asks for order_pv of tulip in all reports.\n",
 		},
 		"added, and tried": {
-			[]string{"add", "tencent", "order_pv", "--by", "otto"}, `{"media": "tencent", "field": "order_pv", "state": "trying"}`,
-			`{"by":"otto","field":"order_pv","media":"tencent","state":"asked"}`,
-			"Asks for order_pv of tencent in all reports.\nIt is tried with one call first. What came of that: adsync fields list --media tencent\n",
+			[]string{"add", "tulip", "order_pv", "--by", "otto"}, `{"media": "tulip", "field": "order_pv", "state": "trying"}`,
+			`{"by":"otto","field":"order_pv","media":"tulip","state":"asked"}`,
+			"Asks for order_pv of tulip in all reports.\nIt is tried with one call first. What came of that: adsync fields list --media tulip\n",
 		},
 		"dropped": {
-			[]string{"drop", "tencent", "reg_pv", "--report", "report_daily", "--level", "adgroup", "--by", "otto"},
-			`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "off"}`,
-			`{"by":"otto","field":"reg_pv","level":"adgroup","media":"tencent","report":"report_daily","state":"off"}`,
-			"No longer asks for reg_pv of tencent in report_daily at level adgroup.\n",
+			[]string{"drop", "tulip", "reg_pv", "--report", "report_daily", "--level", "adgroup", "--by", "otto"},
+			`{"media": "tulip", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "off"}`,
+			`{"by":"otto","field":"reg_pv","level":"adgroup","media":"tulip","report":"report_daily","state":"off"}`,
+			"No longer asks for reg_pv of tulip in report_daily at level adgroup.\n",
 		},
 		"reinstated": {
-			[]string{"reinstate", "tencent", "reg_pv", "--by", "otto"}, `{"media": "tencent", "field": "reg_pv", "state": "asked"}`,
-			`{"by":"otto","field":"reg_pv","media":"tencent","state":"asked"}`, "Asks again for reg_pv of tencent in all reports.\n",
+			[]string{"reinstate", "tulip", "reg_pv", "--by", "otto"}, `{"media": "tulip", "field": "reg_pv", "state": "asked"}`,
+			`{"by":"otto","field":"reg_pv","media":"tulip","state":"asked"}`, "Asks again for reg_pv of tulip in all reports.\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,9 +71,9 @@ func TestFields_AreChanged(t *testing.T) {
 			require.Equal(t, []string{http.MethodPut, "/api/v1/fields", c.asked}, []string{method, path, string(body)})
 		})
 	}
-	r := adsync(nil, "fields", "add", "tencent")
+	r := adsync(nil, "fields", "add", "tulip")
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: tencent order_pv")
+	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: "+engine.PlatformNames()[0]+" order_pv")
 }
 
 func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
@@ -97,7 +97,7 @@ func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
 		`field "order_pv" is refused: want a figure of the package of tencent`:                append([]string{"tencent", "order_pv"}, days...),
 		fmt.Sprintf(`there is no platform "myspace": want one of %v`, engine.PlatformNames()): append([]string{"myspace", "x"}, days...),
 		`--from is missing: want the first and the last day`:                                  {"tencent", "reg_pv", "--to", "2026-11-20"},
-		`want MEDIA FIELD, such as: tencent order_pv`:                                         {"tencent"},
+		`want MEDIA FIELD, such as: ` + engine.PlatformNames()[0] + ` order_pv`:               {"tencent"},
 	} {
 		r := backfill(args...)
 		require.Equal(t, exitUsage, r.code, r.stderr)

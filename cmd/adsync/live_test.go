@@ -18,7 +18,8 @@ func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 	const token = "ADSYNC_LIVE_TOKEN=0123456789abcdef"
 	names := engine.PlatformNames()
 	platforms := strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-	own := []string{"--live=tencent", "--account=1"}
+	platform := names[0]
+	own := []string{"--live=" + platform, "--account=1"}
 	with := func(more ...string) []string { return append(append([]string{}, own...), more...) }
 	for name, c := range map[string]struct {
 		environ, args []string
@@ -26,9 +27,9 @@ func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 	}{
 		"an unknown platform":          {[]string{token}, []string{"--live=tiktok", "--account=1"}, `--live is "tiktok": want ` + platforms},
 		"no platform":                  {[]string{token}, []string{"--live="}, `--live is "": want ` + platforms},
-		"no account":                   {[]string{token}, []string{"--live=tencent"}, `--account is "": want the account's id on the platform, which is a number`},
-		"a name of an account":         {[]string{token}, []string{"--live=tencent", "--account=me"}, `--account is "me": want the account's id on the platform, which is a number`},
-		"another platform's account":   {[]string{token}, []string{"--live=tencent", "--account=oceanengine/1"}, `--account is "oceanengine/1": want an account of tencent, as --live says`},
+		"no account":                   {[]string{token}, []string{"--live=" + platform}, `--account is "": want the account's id on the platform, which is a number`},
+		"a name of an account":         {[]string{token}, []string{"--live=" + platform, "--account=me"}, `--account is "me": want the account's id on the platform, which is a number`},
+		"another platform's account":   {[]string{token}, []string{"--live=" + platform, "--account=another/1"}, `--account is "another/1": want an account of ` + platform + `, as --live says`},
 		"no days":                      {[]string{token}, with("--days=0"), "--days is 0: want 1 to 30"},
 		"too many days":                {[]string{token}, with("--days=31"), "--days is 31: want 1 to 30"},
 		"a simulator beside it":        {[]string{token}, with("--simulator=http://127.0.0.1:1"), "--simulator is for simulated platforms and does not go with --live"},

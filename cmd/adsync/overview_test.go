@@ -13,25 +13,25 @@ import (
 func TestOverview_TellsWhatToDo(t *testing.T) {
 	t.Parallel()
 	stdout, _ := told(t, `{"at": "2026-11-21T10:30:02.113Z", "business": "2026-11-21T10:30:02.11Z", "troubles": [{"what": "Redis", "why": "it is away"}],
-  "media": [{"name": "tencent", "accounts": 15, "pulled": 8, "fresh": 6, "late": 2, "quiet": 1, "parked": 6, "oldest_seconds": 2400.4,
+  "media": [{"name": "tulip", "accounts": 15, "pulled": 8, "fresh": 6, "late": 2, "quiet": 1, "parked": 6, "oldest_seconds": 2400.4,
     "spend": [{"currency": "CNY", "ours": 38000000000, "theirs": 38300000000}, {"currency": "USD", "ours": 1500000, "theirs": null}]}],
-  "attention": [{"severity": "bad", "media": "tencent", "title": "The login agency-south must be authorised again", "cause": "The platform refuses the refresh token: code 11017.",
-    "accounts": 3, "at_least": true, "examples": ["tencent/20000012", "tencent/20000013"], "money": [{"currency": "CNY", "micros": 3900000000}], "money_of": "a day is not pulled",
-    "since": "2026-11-21T03:17:00Z", "remedy": "Whoever holds the accounts opens the address.", "command": "adsync bind tencent --app-id 1110000001 --wait"}]}`, "overview")
+  "attention": [{"severity": "bad", "media": "tulip", "title": "The login agency-south must be authorised again", "cause": "The platform refuses the refresh token: code 11017.",
+    "accounts": 3, "at_least": true, "examples": ["tulip/20000012", "tulip/20000013"], "money": [{"currency": "CNY", "micros": 3900000000}], "money_of": "a day is not pulled",
+    "since": "2026-11-21T03:17:00Z", "remedy": "Whoever holds the accounts opens the address.", "command": "adsync bind tulip --app-id 1110000001 --wait"}]}`, "overview")
 	require.Equal(t, `As of 2026-11-21T10:30:02Z.
 It is incomplete: Redis: it is away
 
-MEDIA    ACCOUNTS  FRESH  LATE  NEW  QUIET  PARKED  OLDEST  SPENT TODAY    PLATFORM SAYS  DIFFERENCE
-tencent  15        6      2     0    1      6       40m0s   CNY 38,000.00  38,300.00      -0.78 %
-                                                            USD 1.50       unknown        -
+MEDIA  ACCOUNTS  FRESH  LATE  NEW  QUIET  PARKED  OLDEST  SPENT TODAY    PLATFORM SAYS  DIFFERENCE
+tulip  15        6      2     0    1      6       40m0s   CNY 38,000.00  38,300.00      -0.78 %
+                                                          USD 1.50       unknown        -
 
-BAD  The login agency-south must be authorised again (tencent)
+BAD  The login agency-south must be authorised again (tulip)
   cause     The platform refuses the refresh token: code 11017.
-  accounts  at least 3: tencent/20000012, tencent/20000013 …
+  accounts  at least 3: tulip/20000012, tulip/20000013 …
   money     CNY 3,900.00 (a day is not pulled)
   since     2026-11-21T03:17:00Z
   remedy    Whoever holds the accounts opens the address.
-  command   adsync bind tencent --app-id 1110000001 --wait
+  command   adsync bind tulip --app-id 1110000001 --wait
 `, stdout)
 }
 
@@ -53,9 +53,9 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte(starting))
 		case "first pull":
-			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "new": 2, "fresh": 6, "first_pull": true, "oldest_seconds": -1}]}`))
+			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "new": 2, "fresh": 6, "first_pull": true, "oldest_seconds": -1}]}`))
 		default:
-			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "fresh": 8, "oldest_seconds": 3}]}`))
+			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "fresh": 8, "oldest_seconds": 3}]}`))
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -65,7 +65,7 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 	require.Contains(t, r.stderr, "the figures of today are not whole after 2s: It is starting.")
 	state.Store("first pull")
 	r = adsync(environ, "overview", "--wait", "--timeout=2s")
-	require.Contains(t, r.stderr, "not whole after 2s: the first pull of tencent is under way, 6 of 8 accounts")
+	require.Contains(t, r.stderr, "not whole after 2s: the first pull of tulip is under way, 6 of 8 accounts")
 	state.Store("whole")
 	r = adsync(environ, "overview", "--wait")
 	require.Zero(t, r.code, r.stderr)
@@ -75,9 +75,9 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 func TestOverview_WaitsForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for want, media := range map[string]string{
-		"the producer cannot read its tables yet":      `{"at": "0001-01-01T00:00:00Z", "media": [{"name": "tencent", "pulled": 8, "oldest_seconds": 3}]}`,
-		"no account is pulled yet":                     `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "oldest_seconds": -1}]}`,
-		"an account of tencent was never pulled today": `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tencent", "pulled": 8, "oldest_seconds": -1}]}`,
+		"the producer cannot read its tables yet":    `{"at": "0001-01-01T00:00:00Z", "media": [{"name": "tulip", "pulled": 8, "oldest_seconds": 3}]}`,
+		"no account is pulled yet":                   `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "oldest_seconds": -1}]}`,
+		"an account of tulip was never pulled today": `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "oldest_seconds": -1}]}`,
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

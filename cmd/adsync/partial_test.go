@@ -29,20 +29,20 @@ func producerThat(t *testing.T, answer func(path string, body map[string]any) an
 func TestRedrive_OfWhichATaskIsRefusedExitsWithOne(t *testing.T) {
 	t.Parallel()
 	plan := func(_ string, body map[string]any) any {
-		one := map[string]any{"task": "tencent.adgroup", "count": 2}
+		one := map[string]any{"task": "tulip.adgroup", "count": 2}
 		if body["dry_run"] == false {
 			one["run_id"] = "77"
 		}
-		return map[string]any{"count": 2, "dry_run": body["dry_run"], "tasks": []any{one, map[string]any{"task": "tencent.gone", "refused": "the task was deleted"}}}
+		return map[string]any{"count": 2, "dry_run": body["dry_run"], "tasks": []any{one, map[string]any{"task": "tulip.gone", "refused": "the task was deleted"}}}
 	}
 	environ := producerThat(t, plan)
-	for _, command := range [][]string{{"dead", "redrive", "--media=tencent"}, {"runs", "rerun", "7529853616300212345"}} {
+	for _, command := range [][]string{{"dead", "redrive", "--media=tulip"}, {"runs", "rerun", "7529853616300212345"}} {
 		for _, output := range []string{"table", "json"} {
 			r := adsync(environ, append(command, "--output="+output)...)
 			require.Zero(t, r.code, "nothing was asked for but to look: %s", r.stderr)
 			r = adsync(environ, append(command, "--yes", "--output="+output)...)
 			require.Equal(t, exitFailure, r.code, command)
-			require.Contains(t, r.stderr, "the dead subtasks of 1 task were not taken up: tencent.gone: the task was deleted")
+			require.Contains(t, r.stderr, "the dead subtasks of 1 task were not taken up: tulip.gone: the task was deleted")
 			require.Contains(t, r.stdout, "77", "the others are")
 		}
 	}
@@ -65,7 +65,7 @@ func TestDeadDrop_ThatLeavesSomeExitsWithOne(t *testing.T) {
 			t.Parallel()
 			asked, left := 0, 10
 			r := adsync(producerThat(t, func(_ string, body map[string]any) any {
-				answer := map[string]any{"count": left, "tasks": []any{map[string]any{"task": "tencent.adgroup", "count": left}}}
+				answer := map[string]any{"count": left, "tasks": []any{map[string]any{"task": "tulip.adgroup", "count": left}}}
 				if body["dry_run"] == false {
 					answer["dropped"] = c.dropped[asked]
 					left -= c.dropped[asked]
@@ -92,8 +92,8 @@ func TestTasksRun_ThatIsWaitedForExitsWithOneUnlessEverythingWasDone(t *testing.
 				if path == "/api/v1/runs/77" {
 					return map[string]any{"id": "77", "state": state, "counts": map[string]any{"total": 3, "succeeded": 2, "failed": 1}}
 				}
-				return map[string]any{"run_id": "77", "task": "tencent.adgroup"}
-			}), "tasks", "run", "tencent.adgroup", "--wait", "--accounts=1", "--output="+output)
+				return map[string]any{"run_id": "77", "task": "tulip.adgroup"}
+			}), "tasks", "run", "tulip.adgroup", "--wait", "--accounts=1", "--output="+output)
 			require.Equal(t, code, r.code, "%s: %s", state, r.stderr)
 		}
 	}
@@ -114,7 +114,7 @@ func TestDeadDrop_ThatFailsHalfwaySaysHowFarItCame(t *testing.T) {
 			_, _ = w.Write([]byte(`{"status": 500, "detail": "The log tells more."}`))
 			return
 		}
-		_, _ = w.Write([]byte(`{"count": 10, "dropped": 4, "tasks": [{"task": "tencent.adgroup", "count": 10}]}`))
+		_, _ = w.Write([]byte(`{"count": 10, "dropped": 4, "tasks": [{"task": "tulip.adgroup", "count": 10}]}`))
 	}))
 	t.Cleanup(server.Close)
 	r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "dead", "drop", "--all", "--yes")

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"testing"
+
+	"adsync/engine"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -27,8 +31,8 @@ func TestRun_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		{"too few accounts to simulate", []string{"simulate", "--accounts=1"}, "adsync: --accounts is 1: want 2 to 1000000, shared by the platforms\n\nFor help: adsync simulate --help\n"},
 		{"accounts of nobody to bind", []string{"bind"}, "adsync: --simulator is \"\": want the address of an adsync simulate, as http://host:port\n\nFor help: adsync bind --help\n"},
 		{"a clock that goes backwards", []string{"standalone", "--speed=-1"}, "adsync: --speed is -1: want more than 0\n\nFor help: adsync standalone --help\n"},
-		{"no such platform to listen for", []string{"simulate", "--listen-platform=qq=127.0.0.1:0"}, "adsync: --listen-platform: there is no platform \"qq\": want one of oceanengine, tencent\n\nFor help: adsync simulate --help\n"},
-		{"no address of a platform", []string{"simulate", "--listen-platform=tencent=9090"}, "adsync: --listen-platform tencent=9090: want host:port\n\nFor help: adsync simulate --help\n"},
+		{"no such platform to listen for", []string{"simulate", "--listen-platform=qq=127.0.0.1:0"}, "adsync: --listen-platform: there is no platform \"qq\": want one of " + strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", ") + "\n\nFor help: adsync simulate --help\n"},
+		{"no address of a platform", []string{"simulate", "--listen-platform=" + engine.PlatformNames()[0] + "=9090"}, "adsync: --listen-platform " + engine.PlatformNames()[0] + "=9090: want host:port\n\nFor help: adsync simulate --help\n"},
 		{"no address", []string{"simulate", "--listen=9090"}, "adsync: --listen is \"9090\": want host:port\n\nFor help: adsync simulate --help\n"},
 		{"JSON of an endless run", []string{"standalone", "--output=json"}, "adsync: --output json goes with --once or --live\n\nFor help: adsync standalone --help\n"},
 		{"dropping tables by mistake", []string{"migrate", "down"}, "adsync: this drops tables with what is in them: add --yes if that is what you want\n\nFor help: adsync migrate down --help\n"},

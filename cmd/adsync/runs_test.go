@@ -59,8 +59,8 @@ func TestRuns_AreATableForPeople(t *testing.T) {
   {"id": "7", "task": "a.task", "kind": "order", "state": "failed", "planned_at": "2026-11-21T10:27:00Z", "origin_run_id": "5", "error": "no accounts",
     "order": {"accounts": 0, "redrive": true, "spare": true, "by": "vera"}, "counts": {"total": 0}},
   {"id": "6", "task": "a.task", "kind": "tick", "state": "skipped", "planned_at": "2026-11-21T10:26:00Z", "error": "the run before is open", "counts": {"total": 0}}]}`,
-		"runs", "list", "--task=a.task", "--state=x,y", "--media=tencent", "--since=2026-11-21T09:30:00Z", "--limit=4")
-	require.Equal(t, "/api/v1/runs?limit=4&media=tencent&since=2026-11-21T09%3A30%3A00Z&state=x%2Cy&task=a.task", asked)
+		"runs", "list", "--task=a.task", "--state=x,y", "--media=tulip", "--since=2026-11-21T09:30:00Z", "--limit=4")
+	require.Equal(t, "/api/v1/runs?limit=4&media=tulip&since=2026-11-21T09%3A30%3A00Z&state=x%2Cy&task=a.task", asked)
 	require.Equal(t, `RUN  TASK    KIND   STATE    PLANNED               ENDED                 SUBTASKS  DONE  FAILED  NOTE
 9    a.task  tick   running  2026-11-21T10:30:00Z  -                     …         2     0       -
 8    a.task  order  partial  2026-11-21T10:28:00Z  2026-11-21T10:29:00Z  9         5     4       2 accounts, 2026-11-18 to 2026-11-20, confirmed, by otto
@@ -68,19 +68,19 @@ func TestRuns_AreATableForPeople(t *testing.T) {
 6    a.task  tick   skipped  2026-11-21T10:26:00Z  -                     0         0     0       the run before is open
 There are more: raise --limit, or choose by --task, --state …
 `, stdout)
-	for _, args := range [][]string{{"runs", "list", "--task="}, {"runs", "list", "--since="}, {"dead", "list", "--media="}, {"coverage", "tencent/1", "--from="}, {"resume", "5", "--by="}, {"log-level", "debug", "--role="}} {
+	for _, args := range [][]string{{"runs", "list", "--task="}, {"runs", "list", "--since="}, {"dead", "list", "--media="}, {"coverage", "tulip/1", "--from="}, {"resume", "5", "--by="}, {"log-level", "debug", "--role="}} {
 		flag := args[len(args)-1]
 		r := adsync([]string{"ADSYNC_SERVER=http://127.0.0.1:1"}, args...)
 		require.Equal(t, exitUsage, r.code, args)
 		require.Contains(t, r.stderr, flag[:len(flag)-1]+" is empty: want a value, or leave it out")
 	}
-	stdout, _ = told(t, `{"id": "9", "task": "a.task", "kind": "tick", "state": "running", "handler": "tencent.report_daily", "lane": "important", "planned_at": "2026-11-21T10:30:00Z", "created_at": "2026-11-21T10:30:00.041Z",
+	stdout, _ = told(t, `{"id": "9", "task": "a.task", "kind": "tick", "state": "running", "handler": "tulip.report_daily", "lane": "important", "planned_at": "2026-11-21T10:30:00Z", "created_at": "2026-11-21T10:30:00.041Z",
   "counts": {"total": 8000, "succeeded": 5981, "failed": 2, "superseded": 1, "waiting": 1987, "retrying": 9, "deferred": 20}, "rate_per_second": 299.2, "estimated_end": "2026-11-21T10:30:26Z"}`, "runs", "show", "9")
 	require.Equal(t, `run            9
 task           a.task
 state          running
 kind           tick
-handler        tencent.report_daily, lane important
+handler        tulip.report_daily, lane important
 planned        2026-11-21T10:30:00Z
 made           2026-11-21T10:30:00Z
 fanned out     -

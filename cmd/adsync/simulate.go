@@ -100,7 +100,7 @@ func simulatedPaths() string {
 	paths := simulator.Platforms()
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		all = append(all, name+" under "+paths[name]+"/")
+		all = append(all, name+" under /"+name+paths[name]+"/")
 	}
 	return strings.Join(all, ", ")
 }

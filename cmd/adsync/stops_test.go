@@ -5,12 +5,15 @@ import (
 	"syscall"
 	"testing"
 
+	"adsync/engine"
+
 	"github.com/stretchr/testify/require"
 )
 
 // The commands against a producer that leads.
 func TestStops_AgainstAProducer(t *testing.T) {
 	t.Parallel()
+	platform := engine.PlatformNames()[0]
 	environ := serveEnviron(t)
 	p := start(t, environ, "serve", "--role=producer")
 	server := "http://" + p.await(t, "msg", "listening")["addr"].(string)
@@ -21,23 +24,23 @@ func TestStops_AgainstAProducer(t *testing.T) {
 		return r.stdout
 	}
 	require.Equal(t, "Nothing is paused.\n", run("pauses"))
-	paused := run("pause", "media", "tencent", "--for", "2h", "--reason", "maintenance", "--by", "otto")
-	require.Regexp(t, `^Paused media tencent until \S+Z, by order \d+\.\n$`, paused)
+	paused := run("pause", "media", platform, "--for", "2h", "--reason", "maintenance", "--by", "otto")
+	require.Regexp(t, `^Paused media `+platform+` until \S+Z, by order \d+\.\n$`, paused)
 	told := p.await(t, "msg", "work is paused by an order")
-	require.Equal(t, []any{"tencent", "otto", "maintenance"}, []any{told["target"], told["by"], told["reason"]})
+	require.Equal(t, []any{platform, "otto", "maintenance"}, []any{told["target"], told["by"], told["reason"]})
 	id := regexp.MustCompile(`order (\d+)`).FindStringSubmatch(paused)[1]
-	require.Regexp(t, `(?m)^`+id+` +media +tencent +active +\S+ +\S+Z +- +otto +maintenance$`, run("pauses"))
-	require.Equal(t, "Ended the pause of media tencent, by order "+id+".\n", run("resume", id, "--by", "vera"))
+	require.Regexp(t, `(?m)^`+id+` +media +`+platform+` +active +\S+ +\S+Z +- +otto +maintenance$`, run("pauses"))
+	require.Equal(t, "Ended the pause of media "+platform+", by order "+id+".\n", run("resume", id, "--by", "vera"))
 	require.Equal(t, "vera", p.await(t, "msg", "a pause has ended")["lifted_by"])
 	require.Equal(t, "Nothing is paused.\n", run("pauses"))
 	require.Regexp(t, `(?m)^`+id+` .* ended `, run("pauses", "--all"))
 	require.Regexp(t, `^Cancelled task system.summary, by order \d+\.\n$`, run("cancel", "task", "system.summary", "--reason", "too slow", "--by", "otto"))
 	require.Contains(t, run("pause", "task", "system.summary", "--reason", "r", "--by", "b", "--output", "json"), `"state": "active"`)
 
-	r := adsync(environ, "cancel", "media", "tencent", "--server", server)
+	r := adsync(environ, "cancel", "media", platform, "--server", server)
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, "reason: is missing")
-	r = adsync(environ, "cancel", "media", "tencent", "--server", server, "--reason", "r")
+	r = adsync(environ, "cancel", "media", platform, "--server", server, "--reason", "r")
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, "by: is missing")
 	p.stop(t, syscall.SIGTERM)
@@ -45,13 +48,14 @@ func TestStops_AgainstAProducer(t *testing.T) {
 
 func TestStops_RefuseAWrongCommandLine(t *testing.T) {
 	t.Parallel()
+	platform := engine.PlatformNames()[0]
 	for want, args := range map[string][]string{
-		"want KIND TARGET, such as: media tencent":            {"pause", "tencent"},
-		"want the id of a pause: adsync pauses lists them":    {"resume"},
-		"--for is 500ms: want a second or more, such as 2h":   {"pause", "media", "tencent", "--for", "500ms"},
-		`--output is "xml": want table or json`:               {"pauses", "--output", "xml"},
-		`"tencent" is too much: only flags go here`:           {"pauses", "tencent"},
-		"want KIND TARGET, such as: media tencent\n\nFor hel": {"cancel"},
+		"want KIND TARGET, such as: media " + platform:                  {"pause", platform},
+		"want the id of a pause: adsync pauses lists them":              {"resume"},
+		"--for is 500ms: want a second or more, such as 2h":             {"pause", "media", platform, "--for", "500ms"},
+		`--output is "xml": want table or json`:                         {"pauses", "--output", "xml"},
+		`"` + platform + `" is too much: only flags go here`:            {"pauses", platform},
+		"want KIND TARGET, such as: media " + platform + "\n\nFor help": {"cancel"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)

@@ -47,7 +47,7 @@ type Config struct {
 	Retention upkeep.Retention      `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
 }
 
-// defaultConfig is a deployment on one machine, but for the secrets.
+// Default is a deployment on one machine, but for the secrets.
 func Default() Config {
 	c := Config{
 		Log:       telemetry.DefaultConfig(),
@@ -97,7 +97,7 @@ var NeededBy = map[string][]string{
 // settingOf is the annotation of a flag that stands for a setting.
 const settingOf = "adsync_setting"
 
-// settingFlag adds a flag that is short for --set key=value.
+// Flag adds a flag that is short for --set key=value.
 func Flag(flags *pflag.FlagSet, name, key, usage string) {
 	flags.String(name, "", usage+": short for --set "+key+"=…")
 	flags.Lookup(name).Annotations = map[string][]string{settingOf: {key}}
