@@ -253,7 +253,10 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 			all = append(all, life.Parks(h))
 		}
 	}
-	all = append(all, upkeep.Handlers(upkeep.Deps{Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner, Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer})...)
+	all = append(all, upkeep.Handlers(upkeep.Deps{
+		Store: e.deps.Store, Marks: e.deps.Store.Data, Clock: e.deps.Planning, Logger: e.deps.Logger, Partner: e.deps.Partner,
+		Platforms: e.platforms, Retention: e.deps.Retention, Registerer: e.deps.Registerer,
+	})...)
 	return media.NewRegistry(all...)
 }
 

@@ -86,7 +86,7 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 		b.pulled(account, days...)
 	}
 	tm := b.term()
-	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Store: b.store, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()}})...)
+	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Store: b.store, Marks: b.store.Data, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()}})...)
 	summary, ok := handlers.Get("system.summary")
 	require.True(t, ok)
 	work := media.Work{}

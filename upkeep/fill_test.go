@@ -406,7 +406,7 @@ func TestFillHandler_WorksOnOneMediaAPart(t *testing.T) {
 	f := newFilling(t)
 	f.account(t, 1, "active", "Asia/Shanghai", "")
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
+		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
 	})...)
 	h, _ := r.Get(upkeep.FillName)
 	parts, err := h.Parts(media.Plan{})

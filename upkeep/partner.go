@@ -43,6 +43,17 @@ func partnerHandler(deps Deps) media.Handler {
 	}
 }
 
+// partnerStore is what the copy of the partner's figures needs of the store.
+type partnerStore interface {
+	BeginPartnerLoad(ctx context.Context, source string) (store.PartnerLoad, error)
+	PutPartnerRows(ctx context.Context, load store.PartnerLoad, batch store.PartnerBatch, accounts map[string]map[string]store.Account,
+		cursor store.PartnerCursor) (store.PartnerResult, error)
+	PutPartnerStrays(ctx context.Context, load store.PartnerLoad, strays []store.PartnerFault) error
+	UnknownPartnerAccounts(ctx context.Context) ([]store.PartnerAccount, error)
+	AdoptPartnerRows(ctx context.Context, load store.PartnerLoad, account store.Account) (int, error)
+	FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]store.Account, error)
+}
+
 // loader copies what changed in the partner's table since the last load. What one load misses, for it was stamped before and
 // committed after, the next one reads: each begins an overlap before the last. A load that is cut off goes on where it was.
 type loader struct {

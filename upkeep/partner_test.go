@@ -49,7 +49,7 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 	require.NoError(t, err)
 	var log bytes.Buffer
 	handlers := upkeep.Handlers(upkeep.Deps{
-		Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)), Partner: source, Platforms: []media.Platform{invented.New()},
+		Store: s, Marks: s.Data, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)), Partner: source, Platforms: []media.Platform{invented.New()},
 	})
 	return s, media.NewRegistry(handlers...), &log, p
 }

@@ -22,82 +22,33 @@ const (
 	pruneMargin = 30 * time.Second
 )
 
-// prune takes away what is past its retention.
+// pruneStore is what prune needs of the store.
+type pruneStore interface {
+	ReachStore
+	Pruner(budget time.Duration) *store.Pruner
+	CatchUpWindowMax(ctx context.Context) (time.Duration, error)
+}
+
+// prune deletes what is past its retention.
 func prune(ctx context.Context, deps Deps) error {
 	budget := pruneTime
 	if left, ok := clock.Left(ctx); ok {
 		budget = min(budget, left-pruneMargin)
 	}
-	p := deps.Store.Pruner(budget)
-	now := deps.Clock.Now()
-	today := day.Of(now, time.UTC)
 	reach, err := furthestReach(ctx, deps)
 	if err != nil {
 		return err
 	}
-	// What a task still pulls stays: it would come back at each pull.
-	dayBefore := func(days int) day.Day { return today.Add(-max(days, reach)) }
-	timeBefore := func(days int) time.Time { return now.AddDate(0, 0, -days) }
 	window, err := deps.Store.CatchUpWindowMax(ctx)
 	if err != nil {
 		return err
 	}
-	r := deps.Retention
-	type step struct {
-		what string
-		days int
-		do   func() (int64, error)
-	}
-	var steps []step
-	seen := map[string]bool{}
-	raw := func(t store.RawTable, days int) {
-		if t.Name != "" && !seen[t.Name] {
-			seen[t.Name] = true
-			steps = append(steps, step{t.Name, days, func() (int64, error) { return p.Days(ctx, t.Name, t.Key(), dayBefore(days)) }})
-		}
-	}
-	for _, platform := range deps.Platforms {
-		for _, report := range platform.Reports() {
-			if report.Hourly {
-				raw(report.Table, r.RawHourlyDays)
-			} else {
-				raw(report.Table, r.RawDailyDays)
-			}
-		}
-		raw(platform.Funds().Daily.Table, r.RawDailyDays)
-	}
-	public := func(hourly bool, days int) func() (int64, error) {
-		return func() (int64, error) {
-			gone, done, err := p.Public(ctx, hourly, dayBefore(days))
-			if err == nil && !done {
-				deps.Logger.Info("left the rest of what is past its retention to the next pass", "hourly", hourly)
-			}
-			return gone, err
-		}
-	}
-	steps = append(steps,
-		step{"report_daily", r.ReportDailyDays, public(false, r.ReportDailyDays)},
-		step{"report_hourly", r.ReportHourlyDays, public(true, r.ReportHourlyDays)},
-		step{"summaries", r.SummaryDays, func() (int64, error) { return p.Summaries(ctx, dayBefore(r.SummaryDays)) }},
-		step{"dead subtasks", r.DeadDays, func() (int64, error) { return p.Dead(ctx, timeBefore(r.DeadDays)) }},
-		step{"healed subtasks", r.HealedDays, func() (int64, error) { return p.Healed(ctx, timeBefore(r.HealedDays)) }},
-		step{"runs", r.RunDays, func() (int64, error) {
-			// Within its window a missed moment is one without a tick.
-			before := timeBefore(r.RunDays)
-			if open := now.Add(-window).AddDate(0, 0, -1); open.Before(before) {
-				before = open
-			}
-			return p.Runs(ctx, before)
-		}},
-		step{"stop orders", r.RunDays, func() (int64, error) { return p.StopOrders(ctx, timeBefore(r.RunDays)) }},
-		step{"config_change", r.ConfigChangeDays, func() (int64, error) { return p.Changes(ctx, timeBefore(r.ConfigChangeDays)) }},
-		step{"audit_log", r.AuditDays, func() (int64, error) { return p.Audit(ctx, timeBefore(r.AuditDays)) }},
-	)
-	for _, s := range steps {
-		if s.days == 0 || p.Over() {
+	p := pruning{Deps: deps, pruner: deps.Store.Pruner(budget), now: deps.Clock.Now(), reach: reach, window: window}
+	for _, s := range slices.Concat(p.raw(), p.public(), p.logs()) {
+		if s.days == 0 || p.pruner.Over() {
 			continue
 		}
-		gone, err := s.do()
+		gone, err := s.do(ctx)
 		if gone > 0 {
 			deps.Logger.Info("pruned what is past its retention", "what", s.what, "days", s.days, "gone", gone)
 		}
@@ -106,6 +57,94 @@ func prune(ctx context.Context, deps Deps) error {
 		}
 	}
 	return nil
+}
+
+// pruning is one pass.
+type pruning struct {
+	Deps
+	pruner *store.Pruner
+	now    time.Time
+	reach  int           // how many days back tasks pull
+	window time.Duration // how far back missed moments are caught up
+}
+
+// pruneStep prunes one kind of rows, which are kept for so many days.
+type pruneStep struct {
+	what string
+	days int
+	do   func(ctx context.Context) (gone int64, err error)
+}
+
+// dayBefore returns the day before which rows go. What a task still pulls stays: it would come back at each pull.
+func (p *pruning) dayBefore(days int) day.Day {
+	return day.Of(p.now, time.UTC).Add(-max(days, p.reach))
+}
+
+func (p *pruning) timeBefore(days int) time.Time { return p.now.AddDate(0, 0, -days) }
+
+// raw returns the steps of the platforms' raw tables, each table once.
+func (p *pruning) raw() (steps []pruneStep) {
+	seen := map[string]bool{}
+	add := func(t store.RawTable, days int) {
+		if t.Name != "" && !seen[t.Name] {
+			seen[t.Name] = true
+			steps = append(steps, pruneStep{t.Name, days, func(ctx context.Context) (int64, error) {
+				return p.pruner.Days(ctx, t.Name, t.Key(), p.dayBefore(days))
+			}})
+		}
+	}
+	for _, platform := range p.Platforms {
+		for _, report := range platform.Reports() {
+			if report.Hourly {
+				add(report.Table, p.Retention.RawHourlyDays)
+			} else {
+				add(report.Table, p.Retention.RawDailyDays)
+			}
+		}
+		add(platform.Funds().Daily.Table, p.Retention.RawDailyDays)
+	}
+	return steps
+}
+
+// public returns the steps of the public tables.
+func (p *pruning) public() []pruneStep {
+	report := func(table string, hourly bool, days int) pruneStep {
+		return pruneStep{table, days, func(ctx context.Context) (int64, error) {
+			gone, done, err := p.pruner.Public(ctx, hourly, p.dayBefore(days))
+			if err == nil && !done {
+				p.Logger.Info("left the rest of what is past its retention to the next pass", "hourly", hourly)
+			}
+			return gone, err
+		}}
+	}
+	return []pruneStep{
+		report("report_daily", false, p.Retention.ReportDailyDays),
+		report("report_hourly", true, p.Retention.ReportHourlyDays),
+		{"summaries", p.Retention.SummaryDays, func(ctx context.Context) (int64, error) {
+			return p.pruner.Summaries(ctx, p.dayBefore(p.Retention.SummaryDays))
+		}},
+	}
+}
+
+// logs returns the steps of adsync's own history.
+func (p *pruning) logs() []pruneStep {
+	step := func(what string, days int, do func(ctx context.Context, before time.Time) (int64, error)) pruneStep {
+		return pruneStep{what, days, func(ctx context.Context) (int64, error) { return do(ctx, p.timeBefore(days)) }}
+	}
+	return []pruneStep{
+		step("dead subtasks", p.Retention.DeadDays, p.pruner.Dead),
+		step("healed subtasks", p.Retention.HealedDays, p.pruner.Healed),
+		step("runs", p.Retention.RunDays, func(ctx context.Context, before time.Time) (int64, error) {
+			// Within its window a missed moment is one without a tick.
+			if open := p.now.Add(-p.window).AddDate(0, 0, -1); open.Before(before) {
+				before = open
+			}
+			return p.pruner.Runs(ctx, before)
+		}),
+		step("stop orders", p.Retention.RunDays, p.pruner.StopOrders),
+		step("config_change", p.Retention.ConfigChangeDays, p.pruner.Changes),
+		step("audit_log", p.Retention.AuditDays, p.pruner.Audit),
+	}
 }
 
 // furthestReach is how many days back the tasks pull anything, today included, and one more for the zones.

@@ -142,7 +142,7 @@ func (p *pruning) run(t *testing.T, r upkeep.Retention) {
 func (p *pruning) runWithin(ctx context.Context, t *testing.T, r upkeep.Retention) {
 	t.Helper()
 	handlers := upkeep.Handlers(upkeep.Deps{
-		Store: p.store, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both(), Retention: r,
+		Store: p.store, Marks: p.store.Data, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both(), Retention: r,
 	})
 	h, ok := media.NewRegistry(handlers...).Get("system.tables")
 	require.True(t, ok)

@@ -84,6 +84,18 @@ func reconcileHandler(deps Deps) media.Handler {
 	}
 }
 
+// reconcileStore is what a reconciler needs of the store.
+type reconcileStore interface {
+	ReachStore
+	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]store.FillAccount, error)
+	OpenDifferenceDays(ctx context.Context, media string) ([]day.Day, error)
+	OpenDifferenceAccounts(ctx context.Context, media string, d day.Day, after int64, limit int) ([]int64, error)
+	AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
+	LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[store.LevelOf]store.LevelSum, error)
+	NoteComparison(ctx context.Context, c store.Comparison) ([]store.LevelOf, error)
+	OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []store.RunOrder) ([]int64, error)
+}
+
 // reconciler is one pass over a media. Of each settled day it compares what the account level says with the sums of the levels
 // below, as far as both were pulled whole after the day had settled: levels are published at different delays, and objects that
 // are deleted still gather figures.

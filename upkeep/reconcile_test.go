@@ -45,7 +45,7 @@ func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, 
 func (f *filling) reconcile(t *testing.T, params string) int {
 	t.Helper()
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
+		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
 	})...)
 	return run(t, r, upkeep.ReconcileName, "tulip", params).Rows
 }
@@ -204,7 +204,7 @@ func TestReconcile_OrdersTheAccountsLevelOnce(t *testing.T) {
 		f.figures(t, id, "lowest", yesterday, settled(yesterday, 9), figures{"clicks": 5})
 	}
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{deeper{invented.New()}},
+		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{deeper{invented.New()}},
 	})...)
 	require.Equal(t, 3, run(t, r, upkeep.ReconcileName, "tulip", "").Rows)
 	var got []string

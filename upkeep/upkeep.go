@@ -21,9 +21,26 @@ import (
 // Name is the media name of adsync's own tasks.
 const Name = "system"
 
+// Store is what the handlers need of *store.Store. Each part stands in the file of its handler.
+type Store interface {
+	tableStore
+	pruneStore
+	summaryStore
+	wideStore
+	partnerStore
+	FillStore
+	reconcileStore
+}
+
+// Now is the clock of the database that holds the results: marks are stamped by it.
+type Now interface {
+	Now(ctx context.Context) (time.Time, error)
+}
+
 // Deps are what the handlers work with.
 type Deps struct {
-	Store  *store.Store
+	Store  Store
+	Marks  Now
 	Clock  clock.Clock
 	Logger *slog.Logger
 	// Partner has the business's own figures; nil when there are none to copy.
@@ -86,6 +103,18 @@ func tablesHandler(deps Deps) media.Handler {
 	}
 }
 
+// tableStore is what keepTables needs of the store.
+type tableStore interface {
+	EnsureLogTable(ctx context.Context, d day.Day) error
+	EnsurePartitions(ctx context.Context, from, to day.Day) error
+	LogDays(ctx context.Context) ([]day.Day, error)
+	ExpireLogDay(ctx context.Context, d day.Day) (int, error)
+	DropLogTable(ctx context.Context, d day.Day) error
+	ForgetHoles(ctx context.Context, before time.Time) (int, error)
+	ForgetDifferences(ctx context.Context, before time.Time) (int, error)
+	PurgeTombstones(ctx context.Context, kept time.Duration) (int, error)
+}
+
 // keepTables makes the coming days' tables and drops those past their retention. Work that is still open in a table
 // to be dropped is expired first; coverage shows what was not pulled.
 func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
@@ -135,26 +164,32 @@ func summaryHandler(deps Deps) media.Handler {
 		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
 		Parts:  func(plan media.Plan) ([]string, error) { return names(deps.Platforms), refuseDays(plan) },
 		Run: func(ctx context.Context, work media.Work) (media.Result, error) {
-			return rebuildSummaries(ctx, deps.Store, work.Part)
+			return rebuildSummaries(ctx, deps, work.Part)
 		},
 	}
 }
 
+// summaryStore is what rebuildSummaries needs of the store.
+type summaryStore interface {
+	DirtyDays(ctx context.Context, media string, upTo int64, limit int) ([]store.DirtyDay, error)
+	RebuildSummary(ctx context.Context, d store.DirtyDay) (int, error)
+}
+
 // rebuildSummaries brings the summaries of a media up to every mark that was there when it began; marks that come
 // meanwhile are left to the next run, so that it ends.
-func rebuildSummaries(ctx context.Context, s *store.Store, platform string) (media.Result, error) {
+func rebuildSummaries(ctx context.Context, deps Deps, platform string) (media.Result, error) {
 	var result media.Result
-	begin, err := s.Data.Now(ctx)
+	begin, err := deps.Marks.Now(ctx)
 	if err != nil {
 		return result, err
 	}
 	for {
-		days, err := s.DirtyDays(ctx, platform, begin.UnixMicro(), dirtyBatch)
+		days, err := deps.Store.DirtyDays(ctx, platform, begin.UnixMicro(), dirtyBatch)
 		if err != nil || len(days) == 0 {
 			return result, err
 		}
 		for _, d := range days {
-			n, err := s.RebuildSummary(ctx, d)
+			n, err := deps.Store.RebuildSummary(ctx, d)
 			if err != nil {
 				return result, err
 			}

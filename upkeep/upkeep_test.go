@@ -24,7 +24,7 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 func setup(t *testing.T) (*store.Store, *media.Registry) {
 	t.Helper()
 	s := storetest.New(t)
-	handlers := upkeep.Handlers(upkeep.Deps{Store: s, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both()})
+	handlers := upkeep.Handlers(upkeep.Deps{Store: s, Marks: s.Data, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both()})
 	return s, media.NewRegistry(handlers...)
 }
 

@@ -38,13 +38,21 @@ func wideHandler(deps Deps) media.Handler {
 	}
 }
 
+// wideStore is what rebuildWide needs of the store.
+type wideStore interface {
+	WideDays(ctx context.Context, media string, upTo int64, limit int) ([]store.WideDay, error)
+	RebuildWide(ctx context.Context, tables []store.ObjectTable, accountID int64, days []store.WideDay) (int, error)
+	WideConfigurations(ctx context.Context, media string, upTo int64, limit int) ([]store.WideDay, error)
+	SpreadWide(ctx context.Context, configuration store.WideDay, since day.Day) error
+}
+
 // rebuildWide brings the wide table of a media up to every mark that was there when it began, as rebuildSummaries does the
 // summaries. What was rebuilt stays rebuilt when it is cut off.
 func rebuildWide(ctx context.Context, deps Deps, platform media.Platform) (rows int, err error) {
 	if err := spreadConfigurations(ctx, deps, platform); err != nil {
 		return 0, err
 	}
-	upTo, err := markedBy(ctx, deps.Store)
+	upTo, err := markedBy(ctx, deps.Marks)
 	if err != nil {
 		return 0, err
 	}
@@ -71,7 +79,7 @@ func rebuildWide(ctx context.Context, deps Deps, platform media.Platform) (rows 
 
 // spreadConfigurations marks the last days of the accounts whose configuration changed.
 func spreadConfigurations(ctx context.Context, deps Deps, platform media.Platform) error {
-	upTo, err := markedBy(ctx, deps.Store)
+	upTo, err := markedBy(ctx, deps.Marks)
 	if err != nil {
 		return err
 	}
@@ -90,8 +98,8 @@ func spreadConfigurations(ctx context.Context, deps Deps, platform media.Platfor
 }
 
 // markedBy returns what no mark that is there now is above: marks of one millisecond of the database count up within it.
-func markedBy(ctx context.Context, s *store.Store) (int64, error) {
-	now, err := s.Data.Now(ctx)
+func markedBy(ctx context.Context, marks Now) (int64, error) {
+	now, err := marks.Now(ctx)
 	return now.UnixMicro() + 999, err
 }
 

@@ -46,9 +46,17 @@ type Fields interface {
 	Try(ctx context.Context, api media.API)
 }
 
+// Store is what the handlers need of *store.Store.
+type Store interface {
+	BeginPull(ctx context.Context, scope store.Scope, pullID string, runID int64) (claim store.Claim, highWater int64, err error)
+	WriteReport(ctx context.Context, w store.ReportWrite) (store.ReportResult, error)
+	WriteFunds(ctx context.Context, w store.FundWrite) (store.ReportResult, error)
+	WriteObjects(ctx context.Context, w store.ObjectWrite) (int, error)
+}
+
 // Deps are what the handlers work with.
 type Deps struct {
-	Store    *store.Store
+	Store    Store
 	Accounts Accounts
 	Caller   Caller
 	// Fields chooses what reports are asked for; nil leaves it at what the platform's package says.
@@ -148,13 +156,7 @@ func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour
 
 // fetchOnce reads the pages of a query up to the first that does not agree with those before it, or all of them.
 func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetched, error) {
-	var f fetched
-	seen := map[rowKey]bool{}
-	tokens := map[string]bool{}
-	counted := map[string]bool{} // of pages whose total is not that of the rows
-	byRows := true
-	total, empty, unnamed := -1, 0, 0
-	var sums *metric.Values
+	f := paging{total: -1, byRows: true, seen: map[rowKey]bool{}, tokens: map[string]bool{}, counted: map[string]bool{}}
 	for token := ""; f.note == "" || all; {
 		p, err := page(ctx, token)
 		if err != nil {
@@ -163,70 +165,106 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 		if rowsMax > 0 && p.Total > rowsMax {
 			return fetched{}, &overCapError{total: p.Total, rowsMax: rowsMax}
 		}
-		if total == -1 {
-			total = p.Total
-		} else if total != p.Total {
-			f.note = fmt.Sprintf("the total changed from %d to %d between pages", total, p.Total)
-		}
-		if p.Moved != "" {
-			f.note = p.Moved
-		}
-		if p.Sums != nil {
-			if sums != nil && *sums != *p.Sums {
-				f.note = "the platform's own sums changed between pages"
-			}
-			sums = p.Sums
-		}
-		f.apart = append(f.apart, p.Faults...)
-		for _, row := range p.Rows {
-			if fit(&row); row.Lost {
-				f.lost = append(f.lost, row)
-				continue
-			}
-			k := keyOf(row)
-			if seen[k] {
-				f.note = fmt.Sprintf("row %s came twice", k)
-				continue
-			}
-			seen[k] = true
-			f.rows = append(f.rows, row)
-		}
-		byRows = byRows && p.Counted == nil
-		for _, id := range p.Counted {
-			if id == "" {
-				unnamed++
-				continue
-			}
-			if counted[id] {
-				f.note = fmt.Sprintf("object %s came twice", id)
-			}
-			counted[id] = true
-		}
+		f.compare(p)
+		f.take(p)
 		if p.Next == "" {
 			break
 		}
-		if empty++; len(p.Rows) > 0 || len(p.Counted) > 0 {
-			empty = 0
-		} else if empty > emptyMax {
-			return fetched{}, &media.Error{Class: media.Transient, Message: "the platform's pages are empty, and lead to more"}
+		if err := f.turn(p); err != nil {
+			return fetched{}, err
 		}
-		if tokens[p.Next] {
-			return fetched{}, &media.Error{Class: media.Transient, Message: "the platform's paging goes in circles"}
-		}
-		tokens[p.Next] = true
 		token = p.Next
 	}
+	f.judge()
+	return f.fetched, nil
+}
+
+// paging is the reading of one query's pages.
+type paging struct {
+	fetched
+	seen    map[rowKey]bool
+	tokens  map[string]bool // of the pages read
+	total   int             // as the pages say; -1 before the first
+	sums    *metric.Values  // the platform's own, of all pages
+	empty   int             // pages in a row that hold nothing
+	byRows  bool            // whether the total is that of the rows
+	counted map[string]bool // else: the objects that it is of
+	unnamed int             // and how many of them came without an id
+}
+
+// compare notes what a page says of the whole query that differs from what the pages before it said.
+func (f *paging) compare(p media.Page) {
+	if f.total == -1 {
+		f.total = p.Total
+	} else if f.total != p.Total {
+		f.note = fmt.Sprintf("the total changed from %d to %d between pages", f.total, p.Total)
+	}
+	if p.Moved != "" {
+		f.note = p.Moved
+	}
+	if p.Sums != nil {
+		if f.sums != nil && *f.sums != *p.Sums {
+			f.note = "the platform's own sums changed between pages"
+		}
+		f.sums = p.Sums
+	}
+}
+
+// take keeps a page's rows and counts its objects.
+func (f *paging) take(p media.Page) {
+	f.apart = append(f.apart, p.Faults...)
+	for _, row := range p.Rows {
+		if fit(&row); row.Lost {
+			f.lost = append(f.lost, row)
+			continue
+		}
+		k := keyOf(row)
+		if f.seen[k] {
+			f.note = fmt.Sprintf("row %s came twice", k)
+			continue
+		}
+		f.seen[k] = true
+		f.rows = append(f.rows, row)
+	}
+	f.byRows = f.byRows && p.Counted == nil
+	for _, id := range p.Counted {
+		if id == "" {
+			f.unnamed++
+			continue
+		}
+		if f.counted[id] {
+			f.note = fmt.Sprintf("object %s came twice", id)
+		}
+		f.counted[id] = true
+	}
+}
+
+// turn refuses to go to the page after p when the paging does not end.
+func (f *paging) turn(p media.Page) error {
+	if f.empty++; len(p.Rows) > 0 || len(p.Counted) > 0 {
+		f.empty = 0
+	} else if f.empty > emptyMax {
+		return &media.Error{Class: media.Transient, Message: "the platform's pages are empty, and lead to more"}
+	}
+	if f.tokens[p.Next] {
+		return &media.Error{Class: media.Transient, Message: "the platform's paging goes in circles"}
+	}
+	f.tokens[p.Next] = true
+	return nil
+}
+
+// judge notes whether what came is less or more than the platform's total and sums, unless a note stands already.
+func (f *paging) judge() {
 	came := f.came()
-	if !byRows {
-		came = len(counted) + unnamed
+	if !f.byRows {
+		came = len(f.counted) + f.unnamed
 	}
-	if f.note == "" && came != total {
-		f.note = fmt.Sprintf("%s came of a total of %d", plural.Count(came, "row", "rows"), total)
+	if f.note == "" && came != f.total {
+		f.note = fmt.Sprintf("%s came of a total of %d", plural.Count(came, "row", "rows"), f.total)
 	}
-	if f.note == "" && sums != nil {
-		f.note = difference(slices.Concat(f.rows, f.lost), sums)
+	if f.note == "" && f.sums != nil {
+		f.note = difference(slices.Concat(f.rows, f.lost), f.sums)
 	}
-	return f, nil
 }
 
 // begin claims a scope for a pull, which makes its calls with the context returned: with the first that may go out the claim has its version.
