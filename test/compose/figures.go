@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"adsync/base/day"
@@ -97,63 +96,75 @@ func (d *Deployment) Figures(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Figure
-	add := func(f Figure, expr string, of spendKey) error {
-		if expr == "" {
-			return fmt.Errorf("no board has a panel for %s", f.Name)
-		}
-		values := map[string]string{"media": of.media, "currency": of.currency}
-		if of.game != "" {
-			values["game"] = of.game
-		}
-		samples, err := d.Query(ctx, Fill(expr, values))
-		if err != nil {
-			return err
-		}
-		scale := 1.0
-		if f.Money {
-			scale = 1e6
-		}
-		sum := int64(0)
-		for _, s := range samples {
-			sum += int64(math.Round(s.Number() * scale))
-		}
-		f.Board = &sum
-		all = append(all, f)
-		return nil
-	}
+	all := &comparison{d: d, overview: overview, business: business}
 	for _, key := range keysOf(platforms, tables) {
-		t, p := tables[key], platforms[key]
-		name := key.media + " " + key.currency
-		if key.game != "" {
-			name += " " + key.game
-			if err := add(Figure{Name: name + ": spend today", Tables: &t.today, Platforms: &p.today, Money: true}, business["Spend by game and media, $currency"], key); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		shown := page[key]
-		for _, err := range []error{
-			add(Figure{Name: name + ": spend today", Page: &shown, Tables: &t.today, Platforms: &p.today, Money: true}, overview["Spend today, $currency"], key),
-			add(Figure{Name: name + ": whole hours of today", Tables: &t.hours, Platforms: &p.hours, Money: true}, business["Whole hours of today, $currency"], key),
-			add(Figure{Name: name + ": the same hours of yesterday", Tables: &t.before, Platforms: &p.before, Money: true}, business["The same hours of yesterday, $currency"], key),
-		} {
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, media := range Platforms {
-		if err := d.standing(ctx, media, accounts, add, overview, business); err != nil {
+		if err := all.spend(ctx, key, page[key], tables[key], platforms[key]); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Figure) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+	for _, media := range Platforms {
+		if err := all.standing(ctx, media, accounts); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all.figures, func(a, b Figure) int { return cmp.Compare(a.Name, b.Name) })
+	return all.figures, nil
+}
+
+// comparison gathers figures, and asks the boards for theirs: overview and business are the queries of the two boards' panels, by title.
+type comparison struct {
+	d                  *Deployment
+	overview, business map[string]string
+	figures            []Figure
+}
+
+// add asks Prometheus for a figure by its board's query.
+func (c *comparison) add(ctx context.Context, f Figure, expr string, of spendKey) error {
+	if expr == "" {
+		return fmt.Errorf("no board has a panel for %s", f.Name)
+	}
+	values := map[string]string{"media": of.media, "currency": of.currency}
+	if of.game != "" {
+		values["game"] = of.game
+	}
+	samples, err := c.d.Query(ctx, Fill(expr, values))
+	if err != nil {
+		return err
+	}
+	scale := 1.0
+	if f.Money {
+		scale = 1e6
+	}
+	sum := int64(0)
+	for _, s := range samples {
+		sum += int64(math.Round(s.Number() * scale))
+	}
+	f.Board = &sum
+	c.figures = append(c.figures, f)
+	return nil
+}
+
+// spend adds the figures of what was spent: of a game its spend today, of all games also what the page shows and whole hours.
+func (c *comparison) spend(ctx context.Context, key spendKey, shown int64, t, p spent) error {
+	name := key.media + " " + key.currency
+	if key.game != "" {
+		today := Figure{Name: name + " " + key.game + ": spend today", Tables: &t.today, Platforms: &p.today, Money: true}
+		return c.add(ctx, today, c.business["Spend by game and media, $currency"], key)
+	}
+	today := Figure{Name: name + ": spend today", Page: &shown, Tables: &t.today, Platforms: &p.today, Money: true}
+	hours := Figure{Name: name + ": whole hours of today", Tables: &t.hours, Platforms: &p.hours, Money: true}
+	before := Figure{Name: name + ": the same hours of yesterday", Tables: &t.before, Platforms: &p.before, Money: true}
+	if err := c.add(ctx, today, c.overview["Spend today, $currency"], key); err != nil {
+		return err
+	}
+	if err := c.add(ctx, hours, c.business["Whole hours of today, $currency"], key); err != nil {
+		return err
+	}
+	return c.add(ctx, before, c.business["The same hours of yesterday, $currency"], key)
 }
 
 // standing adds figures that are not spend: balances and counts.
-func (d *Deployment) standing(ctx context.Context, media string, accounts []account, add func(Figure, string, spendKey) error, overview, business map[string]string) error {
+func (c *comparison) standing(ctx context.Context, media string, accounts []account) error {
 	theirs := map[string]int64{}
 	byExternal := map[string]account{}
 	for _, a := range accounts {
@@ -161,7 +172,7 @@ func (d *Deployment) standing(ctx context.Context, media string, accounts []acco
 			byExternal[a.external] = a
 		}
 	}
-	err := d.truth(ctx, url.Values{"media": {media}, "kind": {"balance"}}, func(row truthRow) {
+	err := c.d.truth(ctx, url.Values{"media": {media}, "kind": {"balance"}}, func(row truthRow) {
 		can := row.ValidBalance
 		if media == "tencent" {
 			can = row.Balance // It does not tell what of it can be spent.
@@ -172,7 +183,7 @@ func (d *Deployment) standing(ctx context.Context, media string, accounts []acco
 		return err
 	}
 	ours := map[string]int64{}
-	rows, err := d.Data.QueryContext(ctx, "SELECT currency, CAST(SUM(COALESCE(valid_balance, balance)) AS SIGNED) FROM account_balance WHERE media = ? AND fund = 'total' GROUP BY currency", media)
+	rows, err := c.d.Data.QueryContext(ctx, "SELECT currency, CAST(SUM(COALESCE(valid_balance, balance)) AS SIGNED) FROM account_balance WHERE media = ? AND fund = 'total' GROUP BY currency", media)
 	if err != nil {
 		return err
 	}
@@ -189,8 +200,8 @@ func (d *Deployment) standing(ctx context.Context, media string, accounts []acco
 		return err
 	}
 	for currency, sum := range theirs {
-		if err := add(Figure{Name: media + " " + currency + ": balances", Tables: new(ours[currency]), Platforms: &sum, Money: true},
-			business["Balances, $currency"], spendKey{media: media, currency: currency}); err != nil {
+		if err := c.add(ctx, Figure{Name: media + " " + currency + ": balances", Tables: new(ours[currency]), Platforms: &sum, Money: true},
+			c.business["Balances, $currency"], spendKey{media: media, currency: currency}); err != nil {
 			return err
 		}
 	}
@@ -203,7 +214,7 @@ func (d *Deployment) standing(ctx context.Context, media string, accounts []acco
 	var states struct {
 		Accounts []struct{ Media, Account, State string }
 	}
-	if err := d.Ask(ctx, http.MethodGet, d.World+"/_sim/accounts", nil, &states); err != nil {
+	if err := c.d.Ask(ctx, http.MethodGet, c.d.World+"/_sim/accounts", nil, &states); err != nil {
 		return err
 	}
 	closed := int64(0)
@@ -212,22 +223,22 @@ func (d *Deployment) standing(ctx context.Context, media string, accounts []acco
 			closed++
 		}
 	}
-	if err := add(Figure{Name: media + ": accounts parked", Tables: &parked, Platforms: &closed}, overview["Accounts parked"], spendKey{media: media}); err != nil {
+	if err := c.add(ctx, Figure{Name: media + ": accounts parked", Tables: &parked, Platforms: &closed}, c.overview["Accounts parked"], spendKey{media: media}); err != nil {
 		return err
 	}
 	var waiting, suspect int64
-	if err := d.Config.QueryRowContext(ctx, "SELECT COUNT(*) FROM media_token t WHERE media = ? AND state = 'reauthorise'"+
+	if err := c.d.Config.QueryRowContext(ctx, "SELECT COUNT(*) FROM media_token t WHERE media = ? AND state = 'reauthorise'"+
 		" AND EXISTS (SELECT 1 FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)", media).Scan(&waiting); err != nil {
 		return err
 	}
-	if err := add(Figure{Name: media + ": logins that wait for a person", Tables: &waiting}, overview["Logins that wait for a person"], spendKey{media: media}); err != nil {
+	if err := c.add(ctx, Figure{Name: media + ": logins that wait for a person", Tables: &waiting}, c.overview["Logins that wait for a person"], spendKey{media: media}); err != nil {
 		return err
 	}
-	err = d.Data.QueryRowContext(ctx, "SELECT COUNT(*) FROM coverage WHERE media = ? AND level = 'account' AND report = 'report_daily' AND state IN ('suspect', 'partial')", media).Scan(&suspect)
+	err = c.d.Data.QueryRowContext(ctx, "SELECT COUNT(*) FROM coverage WHERE media = ? AND level = 'account' AND report = 'report_daily' AND state IN ('suspect', 'partial')", media).Scan(&suspect)
 	if err != nil {
 		return err
 	}
-	return add(Figure{Name: media + ": days not to be trusted", Tables: &suspect}, business["Days not to be trusted, and figures that do not add up"], spendKey{media: media})
+	return c.add(ctx, Figure{Name: media + ": days not to be trusted", Tables: &suspect}, c.business["Days not to be trusted, and figures that do not add up"], spendKey{media: media})
 }
 
 func keysOf(all ...map[spendKey]spent) []spendKey {
@@ -426,95 +437,4 @@ func (f Figure) text(value *int64) string {
 	default:
 		return fmt.Sprint(*value)
 	}
-}
-
-// Freeze has the platforms' figures stand still, and returns the moment as of which they do.
-func (d *Deployment) Freeze(ctx context.Context, frozen bool) (time.Time, error) {
-	order := map[string]any{"frozen": frozen}
-	if !frozen {
-		order["now"] = time.Now().Format(time.RFC3339) // It has stood still.
-	}
-	var clock struct{ Now time.Time }
-	err := d.Ask(ctx, http.MethodPost, d.World+"/_sim/clock", order, &clock)
-	return clock.Now, err
-}
-
-// Run orders a run and waits until it has ended.
-func (d *Deployment) Run(ctx context.Context, task string, order map[string]any) error {
-	var made struct {
-		RunID string `json:"run_id"`
-	}
-	if err := d.Ask(ctx, http.MethodPost, "/api/v1/tasks/"+task+"/run", order, &made); err != nil {
-		return err
-	}
-	return d.await(ctx, "the run of "+task+" has ended", func(ctx context.Context) (bool, error) {
-		var run struct {
-			State string
-			Error string
-		}
-		if err := d.Ask(ctx, http.MethodGet, "/api/v1/runs/"+made.RunID, nil, &run); err != nil {
-			return false, err
-		}
-		if slices.Contains([]string{"failed", "partial", "expired", "cancelled"}, run.State) {
-			return false, fmt.Errorf("it is %s: %s", run.State, run.Error)
-		}
-		return run.State == "succeeded", fmt.Errorf("it is %s", run.State)
-	})
-}
-
-// Whole tells whether all accounts' figures of today were pulled of late.
-func (d *Deployment) Whole(ctx context.Context) (bool, error) {
-	var overview struct {
-		Media []struct {
-			Name                string
-			Pulled, Fresh, Late int
-		}
-	}
-	if err := d.Ask(ctx, http.MethodGet, "/api/v1/overview", nil, &overview); err != nil {
-		return false, err
-	}
-	for _, m := range overview.Media {
-		if m.Pulled == 0 || m.Fresh < m.Pulled {
-			return false, fmt.Errorf("%s: %d of %d accounts are fresh", m.Name, m.Fresh, m.Pulled)
-		}
-	}
-	return len(overview.Media) == len(Platforms), nil
-}
-
-// Pull pulls all that Figures compares, of all accounts that are pulled.
-func (d *Deployment) Pull(ctx context.Context) error {
-	accounts, err := d.accounts(ctx)
-	if err != nil {
-		return err
-	}
-	// A day that is to come is refused, and in some zone it has not come yet.
-	type group struct {
-		media string
-		today day.Day
-	}
-	ids := map[group][]string{}
-	for _, a := range accounts {
-		if a.parked == "" {
-			ids[group{a.media, a.today}] = append(ids[group{a.media, a.today}], a.external)
-		}
-	}
-	var runs sync.WaitGroup
-	var mu sync.Mutex
-	var errs []error
-	for g, accounts := range ids {
-		for report, order := range map[string]map[string]any{
-			".report_hourly.account": {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
-			".report_daily.account":  {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
-			".balance":               {"accounts": accounts},
-		} {
-			runs.Go(func() {
-				err := d.Run(ctx, g.media+report, order)
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			})
-		}
-	}
-	runs.Wait()
-	return errors.Join(errs...)
 }

@@ -24,5 +24,4 @@ var over = map[string]int{
 	"simulator.tencent":           48,
 	"test/chaos":                  5706,
 	"test/chaos.trial":            50,
-	"test/compose/figures.go":     520,
 }

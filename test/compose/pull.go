@@ -1,0 +1,104 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"adsync/base/day"
+)
+
+// Freeze has the platforms' figures stand still, and returns the moment as of which they do.
+func (d *Deployment) Freeze(ctx context.Context, frozen bool) (time.Time, error) {
+	order := map[string]any{"frozen": frozen}
+	if !frozen {
+		order["now"] = time.Now().Format(time.RFC3339) // It has stood still.
+	}
+	var clock struct{ Now time.Time }
+	err := d.Ask(ctx, http.MethodPost, d.World+"/_sim/clock", order, &clock)
+	return clock.Now, err
+}
+
+// Run orders a run and waits until it has ended.
+func (d *Deployment) Run(ctx context.Context, task string, order map[string]any) error {
+	var made struct {
+		RunID string `json:"run_id"`
+	}
+	if err := d.Ask(ctx, http.MethodPost, "/api/v1/tasks/"+task+"/run", order, &made); err != nil {
+		return err
+	}
+	return d.await(ctx, "the run of "+task+" has ended", func(ctx context.Context) (bool, error) {
+		var run struct {
+			State string
+			Error string
+		}
+		if err := d.Ask(ctx, http.MethodGet, "/api/v1/runs/"+made.RunID, nil, &run); err != nil {
+			return false, err
+		}
+		if slices.Contains([]string{"failed", "partial", "expired", "cancelled"}, run.State) {
+			return false, fmt.Errorf("it is %s: %s", run.State, run.Error)
+		}
+		return run.State == "succeeded", fmt.Errorf("it is %s", run.State)
+	})
+}
+
+// Whole tells whether all accounts' figures of today were pulled of late.
+func (d *Deployment) Whole(ctx context.Context) (bool, error) {
+	var overview struct {
+		Media []struct {
+			Name                string
+			Pulled, Fresh, Late int
+		}
+	}
+	if err := d.Ask(ctx, http.MethodGet, "/api/v1/overview", nil, &overview); err != nil {
+		return false, err
+	}
+	for _, m := range overview.Media {
+		if m.Pulled == 0 || m.Fresh < m.Pulled {
+			return false, fmt.Errorf("%s: %d of %d accounts are fresh", m.Name, m.Fresh, m.Pulled)
+		}
+	}
+	return len(overview.Media) == len(Platforms), nil
+}
+
+// Pull pulls all that Figures compares, of all accounts that are pulled.
+func (d *Deployment) Pull(ctx context.Context) error {
+	accounts, err := d.accounts(ctx)
+	if err != nil {
+		return err
+	}
+	// A day that is to come is refused, and in some zone it has not come yet.
+	type group struct {
+		media string
+		today day.Day
+	}
+	ids := map[group][]string{}
+	for _, a := range accounts {
+		if a.parked == "" {
+			ids[group{a.media, a.today}] = append(ids[group{a.media, a.today}], a.external)
+		}
+	}
+	var runs sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for g, accounts := range ids {
+		for report, order := range map[string]map[string]any{
+			".report_hourly.account": {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
+			".report_daily.account":  {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
+			".balance":               {"accounts": accounts},
+		} {
+			runs.Go(func() {
+				err := d.Run(ctx, g.media+report, order)
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			})
+		}
+	}
+	runs.Wait()
+	return errors.Join(errs...)
+}
