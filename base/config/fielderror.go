@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -18,19 +17,6 @@ func (e *FieldError) Error() string {
 		return fmt.Sprintf("%s: want %s", e.Key, e.Want)
 	}
 	return fmt.Sprintf("%s: %q is refused: want %s", e.Key, Redacted(e.Value), e.Want)
-}
-
-// Within puts key before the keys of every *FieldError in err, for a section that has the Validate of its own parts
-// called: Within("tls", c.TLS.Validate()). Other errors pass unchanged; nil stays nil.
-func Within(key string, err error) error {
-	var moved []error
-	for _, e := range flatten(err) {
-		if field, ok := errors.AsType[*FieldError](e); ok {
-			e = &FieldError{Key: joinKey(key, field.Key), Value: field.Value, Want: field.Want}
-		}
-		moved = append(moved, e)
-	}
-	return errors.Join(moved...)
 }
 
 // flatten returns the errors that errors.Join put together, at any depth.

@@ -39,10 +39,6 @@ type storeSettings struct {
 	Data   databaseSettings `koanf:"data" doc:"The data database."`
 }
 
-func (c storeSettings) Validate() error {
-	return errors.Join(config.Within("config", c.Config.Validate()), config.Within("data", c.Data.Validate()))
-}
-
 type databaseSettings struct {
 	Writer   string        `koanf:"writer" doc:"The writer, as host:port."`
 	Replicas []string      `koanf:"replicas" doc:"Read replicas; none means that the writer is read."`
@@ -386,15 +382,6 @@ func TestLoad_RefusesStructsThatNoTextCanFill(t *testing.T) {
 
 	_, err = config.Load(settings{}, config.Options{})
 	require.ErrorContains(t, err, "want a pointer to a struct")
-}
-
-func TestWithin_PrefixesEachKey(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, config.Within("tls", nil))
-	other := errors.New("other")
-	err := config.Within("tls", errors.Join(&config.FieldError{Key: "ca", Want: "a file"}, other))
-	require.EqualError(t, err, "tls.ca: want a file\nother")
-	require.ErrorIs(t, err, other)
 }
 
 // lines returns the problems of a refusal, one text each.

@@ -377,7 +377,6 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.TicksWithoutRun(ctx, planLog.RunID(planLog.Runs()-10), 100)
 		return err
 	})
-	add("ticks since", func(ctx context.Context) error { _, err := s.TicksSince(ctx, 7, noon.Add(11*time.Hour)); return err })
 	add("ticks between", func(ctx context.Context) error {
 		_, err := s.TicksBetween(ctx, 7, noon, noon.Add(time.Hour))
 		return err

@@ -32,9 +32,9 @@ func TestTicks_AMomentKeepsItsFirstRun(t *testing.T) {
 	last, err := s.LastTicks(ctx, 1, 5)
 	require.NoError(t, err)
 	require.Equal(t, []store.Tick{ticks[1], ticks[0]}, last)
-	since, err := s.TicksSince(ctx, 1, now)
+	between, err := s.TicksBetween(ctx, 1, now, now.Add(time.Hour))
 	require.NoError(t, err)
-	require.Equal(t, ticks[1:2], since)
+	require.Equal(t, ticks[1:2], between)
 
 	run := someRun(11, now)
 	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))

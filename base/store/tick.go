@@ -41,11 +41,6 @@ func (s *Store) TicksWithoutRun(ctx context.Context, from int64, limit int) ([]T
 		" WHERE t.run_id >= ? AND r.id IS NULL ORDER BY t.run_id LIMIT ?", from, limit)
 }
 
-// TicksSince returns the ticks of a task that are planned after a moment, by that moment.
-func (s *Store) TicksSince(ctx context.Context, taskID int64, after time.Time) ([]Tick, error) {
-	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? ORDER BY planned_at", taskID, At(after))
-}
-
 // TicksBetween returns the ticks of a task that are planned after a moment and not after another one, by that moment.
 func (s *Store) TicksBetween(ctx context.Context, taskID int64, after, through time.Time) ([]Tick, error) {
 	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND planned_at <= ? ORDER BY planned_at",
