@@ -95,6 +95,7 @@ check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 generate: ## Write the generated files anew.
 	$(GO) run ./cmd/adsync config reference > docs/configuration.md.new
 	$(GO) run ./cmd/adsync dictionary > docs/data-dictionary.md.new
+	$(GO) run ./deploy/helm > deploy/helm/adsync/medias.txt
 	mv docs/configuration.md.new docs/configuration.md
 	mv docs/data-dictionary.md.new docs/data-dictionary.md
 
@@ -104,6 +105,8 @@ check-generated: ## Fail when a generated file is stale.
 		|| { echo "docs/configuration.md is stale: run make generate"; exit 1; }
 	@$(GO) run ./cmd/adsync dictionary | diff -u docs/data-dictionary.md - \
 		|| { echo "docs/data-dictionary.md is stale: run make generate"; exit 1; }
+	@$(GO) run ./deploy/helm | diff -u deploy/helm/adsync/medias.txt - \
+		|| { echo "deploy/helm/adsync/medias.txt is stale: run make generate"; exit 1; }
 
 .PHONY: check-configs
 check-configs: ## Check configs/, docker-compose.yml and deploy/ with the programs that read them.

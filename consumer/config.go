@@ -12,7 +12,7 @@ import (
 
 // Config says what a consumer works on and how.
 type Config struct {
-	Subscriptions   []string      `koanf:"subscriptions" doc:"What this consumer works on, as media:lane; a * stands for any. tencent:important is one lane of one platform, *:* is everything."`
+	Subscriptions   []string      `koanf:"subscriptions" doc:"What this consumer works on, as media:lane; a * stands for any. acme:important is one lane of one platform, *:* is everything."`
 	PoolReload      time.Duration `koanf:"pool_reload" doc:"How often the table lane is read for new lanes and changed pool sizes."`
 	DrainTimeout    time.Duration `koanf:"drain_timeout" doc:"How long work under way may go on when its partition is taken away or the consumer stops; then it is interrupted, and done again by the next owner. Below broker.drain_timeout, so that what ends in time is also written and committed."`
 	BackoffCap      time.Duration `koanf:"backoff_cap" doc:"Longest pause before a failed subtask is tried again; a longer one that the platform asks for is kept."`

@@ -17,9 +17,9 @@ func TestConfig_Default(t *testing.T) {
 
 func TestConfig_RefusesAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
-	err := Config{Subscriptions: []string{"*:*", "Tencent"}, DrainTimeout: -1, OutcomeInterval: -1}.Validate()
+	err := Config{Subscriptions: []string{"*:*", "acme"}, DrainTimeout: -1, OutcomeInterval: -1}.Validate()
 	for _, want := range []string{
-		`subscriptions[1]: "Tencent" is refused: want media:lane`, "pool_reload:", "drain_timeout:", "backoff_cap:", "outcome_batch:", "outcome_interval:",
+		`subscriptions[1]: "acme" is refused: want media:lane`, "pool_reload:", "drain_timeout:", "backoff_cap:", "outcome_batch:", "outcome_interval:",
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -28,15 +28,15 @@ func TestConfig_RefusesAllMistakesAtOnce(t *testing.T) {
 
 func TestConfig_Subscribed(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Subscriptions: []string{"tencent:important", "*:offline", "system:*"}}
+	cfg := Config{Subscriptions: []string{"acme:important", "*:offline", "system:*"}}
 	for _, tt := range []struct {
 		media, lane string
 		want        bool
 	}{
-		{"tencent", "important", true},
-		{"tencent", "normal", false},
-		{"oceanengine", "important", false},
-		{"oceanengine", "offline", true},
+		{"acme", "important", true},
+		{"acme", "normal", false},
+		{"globe", "important", false},
+		{"globe", "offline", true},
 		{"system", "normal", true},
 	} {
 		require.Equal(t, tt.want, cfg.subscribed(tt.media, tt.lane), "%s:%s", tt.media, tt.lane)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
+	"adsync/media/mediatest/invented"
 	"adsync/media/pull"
 	"adsync/upkeep"
 )
@@ -68,7 +69,7 @@ func TestDefaultTasks_ReachNoFurtherBackThanThePlatform(t *testing.T) {
 func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	t.Parallel()
 	crons, params := map[string]string{}, map[string]string{}
-	for _, task := range DefaultTasks(Platforms()) {
+	for _, task := range DefaultTasks(invented.Both()) {
 		require.NotContains(t, crons, task.Name)
 		crons[task.Name], params[task.Name] = task.Cron, task.Params
 		if task.Params != "" {
@@ -76,29 +77,29 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 		}
 	}
 	for name, cron := range map[string]string{
-		"tencent.report_daily.account":             "*/2 * * * *",
-		"tencent.report_daily.adgroup":             "1-59/2 * * * *",
-		"oceanengine.report_hourly.creative":       "", // the night's alone
-		"oceanengine.promotion_material.full":      "30 3 * * *",
-		"tencent.report_hourly.creative.look_back": "40 1,8 * * *",
+		"tulip.report_daily.account":             "*/2 * * * *",
+		"tulip.report_daily.adgroup":             "1-59/2 * * * *",
+		"orchid.report_hourly.creative":          "", // the night's alone
+		"orchid.creative.full":                   "30 3 * * *",
+		"tulip.report_hourly.creative.look_back": "40 1,8 * * *",
 	} {
 		require.Equal(t, cron, crons[name], name)
 	}
 	for suffix, period := range map[string]int{
-		"tencent.report_daily.creative": 30, "tencent.dynamic_creative.changes": 30, "tencent.balance": 30, "oceanengine.image.changes": 30,
-		"oceanengine.report_hourly.campaign": 10, "oceanengine.project.changes": 10, "tencent.adgroup.changes": 10, "oceanengine.probe": 10,
+		"tulip.report_daily.creative": 30, "tulip.creative.changes": 30, "tulip.balance": 30, "orchid.image.changes": 30,
+		"orchid.report_hourly.campaign": 10, "orchid.campaign.changes": 10, "tulip.adgroup.changes": 10, "orchid.probe": 10,
 	} {
 		require.Regexp(t, fmt.Sprintf(`^\d+-59/%d \* \* \* \*$`, period), crons[suffix], suffix)
 	}
 	const moving = "moving_hours"
-	require.JSONEq(t, `{"level":"account","days":1,"moving_hours":3}`, params["oceanengine.report_hourly.account"])
-	require.JSONEq(t, `{"level":"account","days":1}`, params["oceanengine.report_hourly.account.day"], "whole days make what is pulled in between complete")
-	require.Equal(t, "~ * * * *", crons["oceanengine.report_hourly.account.day"])
-	require.NotContains(t, params["tencent.report_hourly.account"], moving, "Tencent cannot be asked for some hours")
-	require.NotContains(t, crons, "tencent.report_hourly.account.day")
-	require.NotContains(t, params["oceanengine.report_daily.account"], moving)
-	require.NotContains(t, params["oceanengine.report_hourly.account.look_back"], moving)
-	for _, p := range Platforms() {
+	require.JSONEq(t, `{"level":"account","days":1,"moving_hours":3}`, params["orchid.report_hourly.account"])
+	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"], "whole days make what is pulled in between complete")
+	require.Equal(t, "~ * * * *", crons["orchid.report_hourly.account.day"])
+	require.NotContains(t, params["tulip.report_hourly.account"], moving, "Tulip cannot be asked for some hours")
+	require.NotContains(t, crons, "tulip.report_hourly.account.day")
+	require.NotContains(t, params["orchid.report_daily.account"], moving)
+	require.NotContains(t, params["orchid.report_hourly.account.look_back"], moving)
+	for _, p := range invented.Both() {
 		for _, r := range p.Reports() {
 			require.Contains(t, crons, p.Name()+"."+r.Name+"."+r.Level+".look_back", "every report is looked back at")
 		}

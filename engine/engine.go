@@ -40,9 +40,7 @@ import (
 	"adsync/media/client"
 	"adsync/media/field"
 	"adsync/media/oauth"
-	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/tencent"
 	"adsync/media/token"
 	"adsync/producer"
 	"adsync/producer/api"
@@ -50,39 +48,6 @@ import (
 	"adsync/producer/watch"
 	"adsync/upkeep"
 )
-
-// Platforms are the platforms that adsync can pull, in the order of their names in lists.
-func Platforms() []media.Platform {
-	return []media.Platform{tencent.New(), oceanengine.New()}
-}
-
-// PlatformNames are the names of Platforms, in their order.
-func PlatformNames() []string {
-	var names []string
-	for _, p := range Platforms() {
-		names = append(names, p.Name())
-	}
-	return names
-}
-
-// Platform finds one of Platforms by its name; nil if there is none.
-func Platform(name string) media.Platform {
-	for _, p := range Platforms() {
-		if p.Name() == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// RawTables are the raw tables of all platforms.
-func RawTables() []store.RawTable {
-	var tables []store.RawTable
-	for _, p := range Platforms() {
-		tables = append(tables, media.Tables(p)...)
-	}
-	return tables
-}
 
 // Topics are the topics that the rows of lane call for, one per media and lane.
 func Topics(lanes []store.Lane, name func(media, lane string) string) []broker.Topic {
@@ -111,7 +76,7 @@ func Topics(lanes []store.Lane, name func(media, lane string) string) []broker.T
 
 // MediaConfig changes where platforms are reached, by their name.
 type MediaConfig struct {
-	BaseURL map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {tencent: http://127.0.0.1:8090/tencent/v3.0}."`
+	BaseURL map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {NAME: http://127.0.0.1:8090/path}."`
 	// AuthoriseURL changes where people authorise logins.
 	AuthoriseURL map[string]string `koanf:"authorise_url" doc:"Addresses of the pages where logins are authorised to use instead of the platforms' own, by media name, such as the one that an app's console page shows."`
 	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause that an answer of a platform may ask for (Retry-After and the platforms' own headers), of calls as of refreshes of tokens. Without a bound one broken answer would stop an app's endpoint for as long as it says."`

@@ -19,7 +19,7 @@ import (
 func TestMergeLimits_RowsReplaceDefaultsOfTheSame(t *testing.T) {
 	t.Parallel()
 	rule := func(limit int) grant.Rule {
-		return grant.Rule{Media: "tencent", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: limit}
+		return grant.Rule{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: limit}
 	}
 	minute := rule(600)
 	minute.Period = time.Minute
@@ -48,14 +48,14 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	process := func() *limits {
 		l := newLimits(s, nil, log, prometheus.NewRegistry())
-		l.media = []string{"tencent"}
+		l.media = []string{"tulip"}
 		l.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, nil, l.rules, nil, log)
 		require.NoError(t, l.reload(t.Context()))
 		return l
 	}
-	rule := grant.Rule{Media: "tencent", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20, LimitMax: 100, Costs: "x=1, y=2"}
+	rule := grant.Rule{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20, LimitMax: 100, Costs: "x=1, y=2"}
 	require.NoError(t, s.AddRateLimit(t.Context(), rule))
-	call := grant.Call{Media: "tencent", Endpoint: "x", App: "1"}
+	call := grant.Call{Media: "tulip", Endpoint: "x", App: "1"}
 	a, b := process(), process()
 
 	// Many wait, and so the number is too low.
@@ -65,7 +65,7 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 		go func() { _, _ = a.waiter.Wait(ctx, call) }()
 	}
 	require.Eventually(t, func() bool {
-		states, _, err := b.waiter.State(t.Context(), "tencent")
+		states, _, err := b.waiter.State(t.Context(), "tulip")
 		return err == nil && len(states) == 1 && len(states[0].Lanes) == 1 && states[0].Lanes[0].Wanted > 100
 	}, time.Minute, 10*time.Millisecond)
 	a.learn(t.Context())
@@ -89,7 +89,7 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 		return err == nil && known[0].Limit != 20
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, a.reload(t.Context()))
-	states, _, err := a.waiter.State(t.Context(), "tencent")
+	states, _, err := a.waiter.State(t.Context(), "tulip")
 	require.NoError(t, err)
 	require.Equal(t, []int{21, 100}, []int{states[0].Limit, states[0].LimitMax})
 

@@ -27,7 +27,7 @@ const (
 
 // Handler is one kind of work, named in cron_task.handler.
 type Handler struct {
-	Name   string // "<media>.<what>", for example "tencent.report_hourly"
+	Name   string // "<media>.<what>", for example "acme.report_hourly"
 	Target Target
 	// Check refuses params that the handler cannot use, with an error that names the field; nil accepts only empty
 	// params. It is called when a task is loaded.

@@ -26,7 +26,7 @@ import (
 type Platform interface {
 	// Name is the media name in all tables and topics: lower-case letters.
 	Name() string
-	// BaseURL is the production address, for example "https://api.e.qq.com/v3.0"; configuration may replace it.
+	// BaseURL is the production address, for example "https://api.acme.example/v3.0"; configuration may replace it.
 	BaseURL() string
 	// Limits are the call limits that hold when the table rate_limit has no row for the same endpoint, scope and period.
 	Limits() []grant.Rule

@@ -79,8 +79,8 @@ func TestRights_OnAKafkaWithAccessControl(t *testing.T) {
 	c, err := broker.New(cfg, brokertest.Logger(t), prometheus.NewRegistry())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
-	const topic = "adsync.tencent.normal"
-	topics, groups := []broker.Topic{{Name: topic}, {Name: "adsync.tencent.later"}}, []string{topic}
+	const topic = "adsync.tulip.normal"
+	topics, groups := []broker.Topic{{Name: topic}, {Name: "adsync.tulip.later"}}, []string{topic}
 	wrong := func() map[string]checkup.State {
 		found := map[string]checkup.State{}
 		for _, f := range c.CheckUp(testContext(t), topics, groups) {

@@ -35,9 +35,9 @@ func checked(t *testing.T, there []string, change func(*broker.Config), acls ...
 			change(cfg)
 		}
 	})
-	topics := []broker.Topic{{Name: "adsync.system.normal"}, {Name: "adsync.tencent.important"}, {Name: "adsync.tencent.normal"}}
+	topics := []broker.Topic{{Name: "adsync.system.normal"}, {Name: "adsync.tulip.important"}, {Name: "adsync.tulip.normal"}}
 	wrong := map[string]checkup.Finding{}
-	for _, f := range c.CheckUp(testContext(t), topics, []string{"adsync.system.normal", "adsync.tencent.normal"}) {
+	for _, f := range c.CheckUp(testContext(t), topics, []string{"adsync.system.normal", "adsync.tulip.normal"}) {
 		require.Equal(t, "kafka", f.Server)
 		require.NotContains(t, f.Detail+f.Remedy, "hunter2")
 		if f.State != checkup.OK {
@@ -56,7 +56,7 @@ const (
 
 func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 	t.Parallel()
-	there := []string{"adsync.system.normal", "adsync.tencent.important"}
+	there := []string{"adsync.system.normal", "adsync.tulip.important"}
 	groups := allowed(onGroup, "adsync.", mayRead)
 	all := append(allowed(onTopic, "adsync.", mayRead, mayWrite, mayCreate, mayAlter, mayReadConfigs), groups...)
 	require.Empty(t, checked(t, there, nil, all...), "these are the rights that docs/operations.md lists")
@@ -75,7 +75,7 @@ func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 		}},
 		"those of a platform may not be read": {
 			append(append(allowed(onTopic, "adsync.", mayWrite, mayCreate, mayAlter, mayReadConfigs), allowed(onTopic, "adsync.system", mayRead)...), groups...), map[string]string{
-				"right Read on topics": "the user lacks it on adsync.tencent.important and 1 more",
+				"right Read on topics": "the user lacks it on adsync.tulip.important and 1 more",
 			}},
 		"a topic may not be made": {append(allowed(onTopic, "adsync.", mayRead, mayWrite, mayAlter, mayReadConfigs), groups...), map[string]string{
 			"right Create on topics": "",
@@ -102,7 +102,7 @@ func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 func TestCheckUp_ReportsBrokersThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	look := func(b *brokertest.Broker, change func(*broker.Config)) []checkup.Finding {
-		return b.Client(t, change).CheckUp(testContext(t), []broker.Topic{{Name: "adsync.tencent.normal"}}, nil)
+		return b.Client(t, change).CheckUp(testContext(t), []broker.Topic{{Name: "adsync.tulip.normal"}}, nil)
 	}
 	b := brokertest.NewFake(t, nil, kfake.NumBrokers(1))
 	found := look(b, func(cfg *broker.Config) {

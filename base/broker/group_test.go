@@ -383,6 +383,6 @@ func TestNew_Refuses(t *testing.T) {
 	require.NoError(t, c.Close())
 	_, err = broker.New(cfg, brokertest.Logger(t), registry)
 	require.ErrorContains(t, err, "metrics")
-	require.Equal(t, "adsync.tencent.important", c.TopicName("tencent", "important"))
-	require.Equal(t, "adsync.tencent.important", c.GroupName("tencent", "important"))
+	require.Equal(t, "adsync.tulip.important", c.TopicName("tulip", "important"))
+	require.Equal(t, "adsync.tulip.important", c.GroupName("tulip", "important"))
 }

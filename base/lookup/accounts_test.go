@@ -38,7 +38,7 @@ func setup(t *testing.T, accounts int) *testBundle {
 	for i := range all {
 		all[i] = store.Account{ExternalID: fmt.Sprintf("e%04d", i), Timezone: "Asia/Shanghai", Currency: "CNY"}
 	}
-	_, err := b.store.PutAccounts(t.Context(), "tencent", 1, all)
+	_, err := b.store.PutAccounts(t.Context(), "tulip", 1, all)
 	require.NoError(t, err)
 	count := func(db *gorm.DB) {
 		if strings.Contains(db.Statement.SQL.String(), "media_account WHERE id = ") {
@@ -126,7 +126,7 @@ func TestAccounts_FollowEachChange(t *testing.T) {
 	require.ErrorIs(t, err, sql.ErrNoRows)
 
 	// One that has come since the table was read.
-	ids, err := b.store.PutAccounts(t.Context(), "tencent", 1, []store.Account{{ExternalID: "new", Timezone: "UTC", Currency: "EUR"}})
+	ids, err := b.store.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "new", Timezone: "UTC", Currency: "EUR"}})
 	require.NoError(t, err)
 	require.Equal(t, "EUR", currencyOf(t, first, ids["new"]))
 }

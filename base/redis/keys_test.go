@@ -18,8 +18,8 @@ func TestKeys_Of(t *testing.T) {
 		parts []string
 		want  string
 	}{
-		{"a tag and parts", "tencent", []string{"pace", "app", "17"}, "adsync:{tencent}:pace:app:17"},
-		{"no parts", "tencent", nil, "adsync:{tencent}"},
+		{"a tag and parts", "tulip", []string{"pace", "app", "17"}, "adsync:{tulip}:pace:app:17"},
+		{"no parts", "tulip", nil, "adsync:{tulip}"},
 		{"an empty tag still holds keys together", "", []string{"x"}, "adsync:{-}:x"},
 		{"structure in what users chose", "a}b", []string{"c:d", "{e}", "50%"}, "adsync:{a%7Db}:c%3Ad:%7Be%7D:50%25"},
 	} {

@@ -16,7 +16,7 @@ import (
 func process(id string) roster.Process {
 	return roster.Process{
 		ID: id, Node: "node", Version: "v1", Commit: "c", StartedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
-		Pools: []roster.Pool{{Media: "tencent", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 2}}},
+		Pools: []roster.Pool{{Media: "tulip", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 2}}},
 	}
 }
 

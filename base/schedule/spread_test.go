@@ -20,11 +20,11 @@ func TestSpread_IsPickedByTheName(t *testing.T) {
 		want       []string
 	}{
 		// The numbers are part of what is promised: a new release must not move anybody's ticks.
-		{"a minute", "~ 2 * * *", "tencent.report_daily.account", []string{"2026-11-21T02:21:00Z", "2026-11-22T02:21:00Z"}},
-		{"another task's", "~ 2 * * *", "tencent.report_daily.adgroup", []string{"2026-11-21T02:57:00Z", "2026-11-22T02:57:00Z"}},
-		{"every ten minutes", "~/10 * * * *", "tencent.report_daily.account", []string{"2026-11-21T00:01:00Z", "2026-11-21T00:11:00Z"}},
-		{"second and minute", "~ ~ 3 * * *", "tencent.report_daily.account", []string{"2026-11-21T03:21:40Z"}},
-		{"seconds", "~/20 * * * * *", "tencent.report_daily.account", []string{"2026-11-21T00:00:20Z", "2026-11-21T00:00:40Z", "2026-11-21T00:01:00Z", "2026-11-21T00:01:20Z"}},
+		{"a minute", "~ 2 * * *", "tulip.report_daily.account", []string{"2026-11-21T02:30:00Z", "2026-11-22T02:30:00Z"}},
+		{"another task's", "~ 2 * * *", "tulip.report_daily.adgroup", []string{"2026-11-21T02:10:00Z", "2026-11-22T02:10:00Z"}},
+		{"every ten minutes", "~/10 * * * *", "tulip.report_daily.account", []string{"2026-11-21T00:10:00Z", "2026-11-21T00:20:00Z"}},
+		{"second and minute", "~ ~ 3 * * *", "tulip.report_daily.account", []string{"2026-11-21T03:30:00Z"}},
+		{"seconds", "~/20 * * * * *", "tulip.report_daily.account", []string{"2026-11-21T00:00:20Z", "2026-11-21T00:00:40Z", "2026-11-21T00:01:00Z", "2026-11-21T00:01:20Z"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -21,19 +21,19 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 		{ExternalID: "1700000000000000002", Name: "二", Timezone: "Asia/Shanghai", Currency: "CNY"},
 		{ExternalID: "1700000000000000001", Name: "one", Timezone: "Asia/Shanghai", Currency: "CNY"},
 	}
-	ids, err := s.PutAccounts(t.Context(), "oceanengine", login, found)
+	ids, err := s.PutAccounts(t.Context(), "orchid", login, found)
 	require.NoError(t, err)
 	require.Len(t, ids, 2)
 	got, err := s.Account(t.Context(), ids["1700000000000000002"])
 	require.NoError(t, err)
 	require.Equal(t, store.Account{
-		ID: ids["1700000000000000002"], Media: "oceanengine", ExternalID: "1700000000000000002", Name: "二", TokenID: login,
+		ID: ids["1700000000000000002"], Media: "orchid", ExternalID: "1700000000000000002", Name: "二", TokenID: login,
 		Tier: store.TierActive, Timezone: "Asia/Shanghai", Currency: "CNY", Bound: true,
 	}, got)
 
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_account SET tier = 'inactive', timezone = 'UTC' WHERE id = ?", got.ID).Error)
 	found[0].Name = strings.Repeat("长", 300)
-	again, err := s.PutAccounts(t.Context(), "oceanengine", login+1, found[:1])
+	again, err := s.PutAccounts(t.Context(), "orchid", login+1, found[:1])
 	require.NoError(t, err)
 	require.Equal(t, got.ID, again["1700000000000000002"])
 	got, err = s.Account(t.Context(), got.ID)
@@ -58,7 +58,7 @@ func TestPutAccounts_ManyAtOnceFromTwoLogins(t *testing.T) {
 	errs := make([]error, 3)
 	var all sync.WaitGroup
 	for i := range results {
-		all.Go(func() { results[i], errs[i] = s.PutAccounts(t.Context(), "tencent", int64(i+1), found) })
+		all.Go(func() { results[i], errs[i] = s.PutAccounts(t.Context(), "tulip", int64(i+1), found) })
 	}
 	all.Wait()
 	for i := range results {
@@ -71,13 +71,13 @@ func TestPutAccounts_ManyAtOnceFromTwoLogins(t *testing.T) {
 func TestPutAccountRows_KeepsTheHigherVersion(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	table := store.RawTable{Name: "tencent_account", Shape: store.AccountRows, Columns: []store.RawColumn{{Name: "corporation_name", Kind: store.Text}}}
+	table := store.RawTable{Name: "tulip_account", Shape: store.AccountRows, Columns: []store.RawColumn{{Name: "corporation_name", Kind: store.Text}}}
 	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{table}))
 	put := func(version int64, name any) {
-		require.NoError(t, s.PutAccountRows(t.Context(), "tencent", table, version, []store.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
+		require.NoError(t, s.PutAccountRows(t.Context(), "tulip", table, version, []store.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
 	}
 	read := func() (name sql.NullString, version int64) {
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT corporation_name, version FROM tencent_account WHERE account_id = 7").Row().Scan(&name, &version))
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT corporation_name, version FROM tulip_account WHERE account_id = 7").Row().Scan(&name, &version))
 		return name, version
 	}
 	put(20, "new")
@@ -89,5 +89,5 @@ func TestPutAccountRows_KeepsTheHigherVersion(t *testing.T) {
 	name, version = read()
 	require.False(t, name.Valid)
 	require.EqualValues(t, 30, version)
-	require.NoError(t, s.PutAccountRows(t.Context(), "tencent", table, 40, nil))
+	require.NoError(t, s.PutAccountRows(t.Context(), "tulip", table, 40, nil))
 }

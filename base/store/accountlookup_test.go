@@ -19,18 +19,18 @@ func TestFindAccounts(t *testing.T) {
 		id := strconv.Itoa(7000 + i)
 		found, ids = append(found, store.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}), append(ids, id)
 	}
-	_, err := s.PutAccounts(t.Context(), "tencent", 1, found)
+	_, err := s.PutAccounts(t.Context(), "tulip", 1, found)
 	require.NoError(t, err)
-	_, err = s.PutAccounts(t.Context(), "oceanengine", 2, []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "USD"}})
+	_, err = s.PutAccounts(t.Context(), "orchid", 2, []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "USD"}})
 	require.NoError(t, err)
 
-	got, err := s.FindAccounts(t.Context(), "tencent", append(ids, "1", "none", "账户", "\xff"))
+	got, err := s.FindAccounts(t.Context(), "tulip", append(ids, "1", "none", "账户", "\xff"))
 	require.NoError(t, err)
 	require.Len(t, got, 1201, "neither another media's account nor an unknown one")
 	require.Equal(t, "7000", got["7000"].ExternalID)
 	require.Equal(t, "Asia/Shanghai", got["8200"].Timezone)
 
-	got, err = s.FindAccounts(t.Context(), "tencent", nil)
+	got, err = s.FindAccounts(t.Context(), "tulip", nil)
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
@@ -47,27 +47,27 @@ func TestNamedAccounts_TakesEachFormOfAName(t *testing.T) {
 		_, err := s.PutAccounts(t.Context(), media, token, accounts)
 		require.NoError(t, err)
 	}
-	put("tencent", 1, "7001", "7002")
-	put("oceanengine", 2, "7002", "8001")
-	all, err := s.FindAccounts(t.Context(), "tencent", []string{"7001"})
+	put("tulip", 1, "7001", "7002")
+	put("orchid", 2, "7002", "8001")
+	all, err := s.FindAccounts(t.Context(), "tulip", []string{"7001"})
 	require.NoError(t, err)
 	ours := strconv.FormatInt(all["7001"].ID, 10)
 	for _, tt := range []struct {
 		name, media, given, want string
 	}{
-		{"the platform's id of a platform", "tencent", "7001", "tencent/7001"},
-		{"with the platform before it", "tencent", "tencent/7001", "tencent/7001"},
-		{"our id", "tencent", ours, "tencent/7001"},
-		{"our id without a platform", "", ours, "tencent/7001"},
-		{"our id behind the platform", "", "tencent/" + ours, "tencent/7001"},
-		{"an id that one platform has", "", "8001", "oceanengine/8001"},
+		{"the platform's id of a platform", "tulip", "7001", "tulip/7001"},
+		{"with the platform before it", "tulip", "tulip/7001", "tulip/7001"},
+		{"our id", "tulip", ours, "tulip/7001"},
+		{"our id without a platform", "", ours, "tulip/7001"},
+		{"our id behind the platform", "", "tulip/" + ours, "tulip/7001"},
+		{"an id that one platform has", "", "8001", "orchid/8001"},
 		{"an id that two platforms have", "", "7002", ""},
-		{"that id with its platform", "", "oceanengine/7002", "oceanengine/7002"},
-		{"an account of another platform", "tencent", "oceanengine/8001", ""},
-		{"another platform's id", "tencent", "8001", ""},
-		{"our id of another platform", "oceanengine", ours, ""},
+		{"that id with its platform", "", "orchid/7002", "orchid/7002"},
+		{"an account of another platform", "tulip", "orchid/8001", ""},
+		{"another platform's id", "tulip", "8001", ""},
+		{"our id of another platform", "orchid", ours, ""},
 		{"nothing", "", "", ""},
-		{"no account", "", "tencent/none", ""},
+		{"no account", "", "tulip/none", ""},
 		{"what no column holds", "", "账户", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,18 +87,18 @@ func TestScopeZones_AreThoseOfTheAccountsThatAFanOutTakes(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	for _, a := range []struct{ media, id, tier, zone, parked string }{
-		{"tencent", "1", "active", "Asia/Shanghai", ""},
-		{"tencent", "2", "active", "Asia/Shanghai", ""},
-		{"tencent", "3", "inactive", "America/New_York", ""},
-		{"tencent", "4", "active", "Asia/Tokyo", "re-authorise"},
-		{"oceanengine", "5", "active", "UTC", ""},
+		{"tulip", "1", "active", "Asia/Shanghai", ""},
+		{"tulip", "2", "active", "Asia/Shanghai", ""},
+		{"tulip", "3", "inactive", "America/New_York", ""},
+		{"tulip", "4", "active", "Asia/Tokyo", "re-authorise"},
+		{"orchid", "5", "active", "UTC", ""},
 	} {
 		err := s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (media, external_id, token_id, tier, timezone, parked) VALUES (?, ?, 1, ?, ?, ?)",
 			a.media, a.id, a.tier, a.zone, a.parked).Error
 		require.NoError(t, err)
 	}
 	zones := func(tiers ...string) map[string]int64 {
-		got, err := s.ScopeZones(t.Context(), "tencent", tiers)
+		got, err := s.ScopeZones(t.Context(), "tulip", tiers)
 		require.NoError(t, err)
 		return got
 	}
@@ -111,11 +111,11 @@ func TestScopeZones_AreThoseOfTheAccountsThatAFanOutTakes(t *testing.T) {
 func TestSplitName_TakesThePlatformOffTheName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][2]string{
-		"tencent/20000082": {"tencent", "20000082"},
-		"20000082":         {"", "20000082"},
-		"tencent/":         {"tencent", ""},
-		"/20000082":        {"", "/20000082"},
-		"":                 {"", ""},
+		"tulip/20000082": {"tulip", "20000082"},
+		"20000082":       {"", "20000082"},
+		"tulip/":         {"tulip", ""},
+		"/20000082":      {"", "/20000082"},
+		"":               {"", ""},
 	} {
 		media, id := store.SplitName(name)
 		require.Equal(t, want, [2]string{media, id}, name)

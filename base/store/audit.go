@@ -67,7 +67,7 @@ func (s *Store) EndAudit(ctx context.Context, id int64, after, failure string) e
 // AuditFilter chooses audit entries; what is empty chooses all.
 type AuditFilter struct {
 	Actor        string
-	Object       string // itself, and what is below it: "cron_task" takes "cron_task/tencent.adgroup" too
+	Object       string // itself, and what is below it: "cron_task" takes "cron_task/acme.adgroup" too
 	Since, Until time.Time
 	Before       int64 // only entries with a lower id
 	Limit        int

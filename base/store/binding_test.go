@@ -25,7 +25,7 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 	const far = int64(9_000_000_000_000_000) // a mark that is already higher than the database's time
 	for _, day := range []string{"2026-11-01", "2026-11-02", "2026-11-03"} {
 		for _, level := range []string{"account", "adgroup"} {
-			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (1, 'report_daily', ?, ?, 'tencent', ?)",
+			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (1, 'report_daily', ?, ?, 'tulip', ?)",
 				level, day, map[bool]any{true: far, false: nil}[day == "2026-11-03"]).Error)
 		}
 	}

@@ -26,7 +26,7 @@ func TestAccountsWithHoles_ADayIsWholeFromTheFirstRunAfterItHadSettled(t *testin
 			if len(states) > 0 {
 				state = states[i]
 			}
-			require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, 'report_daily', 'account', ?, 'tencent', ?, ?)",
+			require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, ?)",
 				account, d.Day, runs[i], state).Error)
 		}
 	}
@@ -68,13 +68,13 @@ func TestFillAccounts_AreThoseOfWhichSomethingIsPulled(t *testing.T) {
 		6: {"invalid", "", 1, store.At(now), 100 * time.Hour},
 		7: {"active", "", 1, store.At(now), 100 * time.Hour},
 	} {
-		require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked, bound, initialised_at, created_at) VALUES (?, 'tencent', ?, 1, ?, 'UTC', ?, ?, ?, ?)",
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked, bound, initialised_at, created_at) VALUES (?, 'tulip', ?, 1, ?, 'UTC', ?, ?, ?, ?)",
 			id, fmt.Sprint(id), c.tier, c.parked, c.bound, c.initialised, store.At(now.Add(-c.age))).Error)
 	}
 	for _, limit := range []int{1, 2, 10} {
 		var ids []int64
 		for after := int64(0); ; {
-			page, err := s.FillAccounts(t.Context(), "tencent", after, limit)
+			page, err := s.FillAccounts(t.Context(), "tulip", after, limit)
 			require.NoError(t, err)
 			if len(page) == 0 {
 				break

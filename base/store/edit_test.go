@@ -24,10 +24,10 @@ type editBench struct {
 func newEditBench(t *testing.T) *editBench {
 	t.Helper()
 	b := &editBench{storetest.New(t), t}
-	_, err := b.SeedTasks(t.Context(), []store.NewTask{{Name: "one", Media: "tencent", Handler: "tencent.adgroup", Cron: "5 * * * *", Params: `{"a":1}`}})
+	_, err := b.SeedTasks(t.Context(), []store.NewTask{{Name: "one", Media: "tulip", Handler: "tulip.adgroup", Cron: "5 * * * *", Params: `{"a":1}`}})
 	require.NoError(t, err)
-	b.sql("INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls) VALUES ('tencent', 'adgroups/get', 'app', 60000, 600)")
-	b.sql("INSERT INTO media_account (media, external_id, token_id) VALUES ('tencent', '9001', 1), ('tencent', '9002', 1)")
+	b.sql("INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls) VALUES ('tulip', 'adgroups/get', 'app', 60000, 600)")
+	b.sql("INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9001', 1), ('tulip', '9002', 1)")
 	b.note()
 	require.Empty(t, b.log(), "what has always been so is nobody's edit")
 	return b
@@ -75,23 +75,23 @@ func TestNoteEdits_TellsWhatWasEditedBySQL(t *testing.T) {
 		{"a task's cron", "UPDATE cron_task SET cron = '7 * * * *', revision = 2", []string{`sql row.update cron_task/one {"cron":"5 * * * *","revision":1} {"cron":"7 * * * *","revision":2}`}},
 		{"params that are gone", "UPDATE cron_task SET params = NULL", []string{`sql row.update cron_task/one {"params":"{\"a\":1}"} {"params":null}`}},
 		{"a task's name", "UPDATE cron_task SET name = 'two'", []string{`sql row.update cron_task/two {"name":"one"} {"name":"two"}`}},
-		{"a new lane", "INSERT INTO lane (media, name, pool_size, importance) VALUES ('tencent', 'fast', 5, 7)", []string{`sql row.insert lane/tencent/fast  ` + whole}},
+		{"a new lane", "INSERT INTO lane (media, name, pool_size, importance) VALUES ('tulip', 'fast', 5, 7)", []string{`sql row.insert lane/tulip/fast  ` + whole}},
 		{"two lanes at once", "UPDATE lane SET pool_size = 9 WHERE name <> 'offline'",
 			[]string{`sql row.update lane/*/important {"pool_size":64} {"pool_size":9}`, `sql row.update lane/*/normal {"pool_size":32} {"pool_size":9}`}},
-		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5", []string{`sql row.update rate_limit/tencent/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},
+		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5", []string{`sql row.update rate_limit/tulip/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},
 		{"a game that is gone", "DELETE FROM game", []string{`sql row.delete game/unassigned {"name":"accounts without a binding"} `}},
-		{"a field", "INSERT INTO report_field (media, field, state, changed_by) VALUES ('tencent', 'f', 'off', 'otto')",
-			[]string{`sql row.insert report_field/tencent/f  {"state":"off","reason":"","changed_by":"otto"}`}},
+		{"a field", "INSERT INTO report_field (media, field, state, changed_by) VALUES ('tulip', 'f', 'off', 'otto')",
+			[]string{`sql row.insert report_field/tulip/f  {"state":"off","reason":"","changed_by":"otto"}`}},
 		{"a binding", "INSERT INTO account_binding (account_id, from_day, game, os) SELECT id, '2026-11-01', 'chess', 'ios' FROM media_account WHERE external_id = '9001'",
-			[]string{`sql row.insert account_binding/tencent/9001/2026-11-01  {"media":"tencent","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"chess","os":"ios"}`}},
+			[]string{`sql row.insert account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"chess","os":"ios"}`}},
 		{"an account's currency", "UPDATE media_account SET currency = 'USD' WHERE external_id = '9002'",
-			[]string{`sql row.update media_account/tencent/9002 {"currency":"CNY"} {"currency":"USD"}`}},
+			[]string{`sql row.update media_account/tulip/9002 {"currency":"CNY"} {"currency":"USD"}`}},
 		{"a tier that a person chooses", "UPDATE media_account SET tier = 'inactive', tier_by = 'manual' WHERE external_id = '9002'",
-			[]string{`sql row.update media_account/tencent/9002 {"tier":"auto"} {"tier":"inactive"}`}},
+			[]string{`sql row.update media_account/tulip/9002 {"tier":"auto"} {"tier":"inactive"}`}},
 		{"an account that a person parks", "UPDATE media_account SET parked = 'not ours' WHERE external_id = '9002'",
-			[]string{`sql row.update media_account/tencent/9002 {"parked":""} {"parked":"not ours"}`}},
+			[]string{`sql row.update media_account/tulip/9002 {"parked":""} {"parked":"not ours"}`}},
 		{"what the program does with accounts is no edit", "UPDATE media_account SET tier = 'inactive', parked = 'frozen: x', parked_until = '2026-11-21 10:00:00', token_id = 5", nil},
-		{"an account that comes in is no edit", "INSERT INTO media_account (media, external_id, token_id) VALUES ('tencent', '9003', 1)", nil},
+		{"an account that comes in is no edit", "INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9003', 1)", nil},
 		{"a row that is touched and stays as it is", "UPDATE lane SET updated_at = '2030-01-01 00:00:00'", nil},
 	}
 	for _, test := range tests {
@@ -148,7 +148,7 @@ func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
 	require.Empty(t, b.news(b.note))
 
 	row := store.NewTaskRow()
-	row.Name, row.Media, row.Handler, row.Cron = "two", "tencent", "tencent.adgroup", "5 * * * *"
+	row.Name, row.Media, row.Handler, row.Cron = "two", "tulip", "tulip.adgroup", "5 * * * *"
 	require.Len(t, b.news(func() {
 		require.NoError(t, b.AddTask(ctx, store.Editor{Actor: "ada", Action: "task.create"}, row, func(table store.TaskTable) error {
 			require.Len(t, table.Rows, 2)
@@ -164,21 +164,21 @@ func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
 		require.ErrorIs(t, b.AddTask(ctx, store.Editor{Actor: "ada"}, row, func(store.TaskTable) error { return refused }), refused)
 	}), "what is refused leaves no trace")
 
-	accounts, err := b.FindAccounts(ctx, "tencent", []string{"9001"})
+	accounts, err := b.FindAccounts(ctx, "tulip", []string{"9001"})
 	require.NoError(t, err)
 	id := accounts["9001"].ID
 	require.Equal(t, []string{
-		`otto field.put report_field/tencent/f  {"state":"off","reason":"","changed_by":"o"}`,
-		`adsync field.retire report_field/tencent/g/report_daily  {"state":"retired","reason":"gone","changed_by":"adsync"}`,
-		`otto account.unbind media_account/tencent/9001 {"bound":1} {"bound":0}`,
+		`otto field.put report_field/tulip/f  {"state":"off","reason":"","changed_by":"o"}`,
+		`adsync field.retire report_field/tulip/g/report_daily  {"state":"retired","reason":"gone","changed_by":"adsync"}`,
+		`otto account.unbind media_account/tulip/9001 {"bound":1} {"bound":0}`,
 		`otto game.put game/chess  {"name":"Chess"}`,
-		`otto account.rebind account_binding/tencent/9001/2000-01-01  {"media":"tencent","external_id":"9001","from_day":"2000-01-01","to_day":"9999-12-31","game":"chess","os":"ios"}`,
-		`vera account.rebind account_binding/tencent/9001/2000-01-01 {"to_day":"9999-12-31"} {"to_day":"2026-10-31"}`,
-		`vera account.rebind account_binding/tencent/9001/2026-11-01  {"media":"tencent","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"go","os":"ios"}`,
+		`otto account.rebind account_binding/tulip/9001/2000-01-01  {"media":"tulip","external_id":"9001","from_day":"2000-01-01","to_day":"9999-12-31","game":"chess","os":"ios"}`,
+		`vera account.rebind account_binding/tulip/9001/2000-01-01 {"to_day":"9999-12-31"} {"to_day":"2026-10-31"}`,
+		`vera account.rebind account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"go","os":"ios"}`,
 	}, b.news(func() {
-		require.NoError(t, b.PutReportField(ctx, "otto", store.ReportField{Media: "tencent", Field: "f", State: store.FieldOff, ChangedBy: "o"}))
+		require.NoError(t, b.PutReportField(ctx, "otto", store.ReportField{Media: "tulip", Field: "f", State: store.FieldOff, ChangedBy: "o"}))
 		for range 2 { // The second pull that meets it has nothing to tell.
-			_, err := b.RetireReportField(ctx, store.ReportField{Media: "tencent", Report: "report_daily", Field: "g", Reason: "gone", ChangedBy: "adsync"})
+			_, err := b.RetireReportField(ctx, store.ReportField{Media: "tulip", Report: "report_daily", Field: "g", Reason: "gone", ChangedBy: "adsync"})
 			require.NoError(t, err)
 		}
 		require.NoError(t, b.BindAccounts(ctx, "otto", []int64{id}, false))
@@ -238,10 +238,10 @@ func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
 func TestNoteEdits_OfAccountsGoesOnWhereTheLastLookEnded(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
-	accounts, err := b.FindAccounts(t.Context(), "tencent", []string{"9001", "9002"})
+	accounts, err := b.FindAccounts(t.Context(), "tulip", []string{"9001", "9002"})
 	require.NoError(t, err)
 	b.sql("UPDATE media_account SET currency = 'USD'")
-	require.Equal(t, []string{`sql row.update media_account/tencent/9002 {"currency":"CNY"} {"currency":"USD"}`}, b.news(func() {
+	require.Equal(t, []string{`sql row.update media_account/tulip/9002 {"currency":"CNY"} {"currency":"USD"}`}, b.news(func() {
 		next, err := b.NoteEdits(t.Context(), accounts["9001"].ID)
 		require.NoError(t, err)
 		require.Zero(t, next, "the next look begins anew")

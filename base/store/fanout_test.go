@@ -43,7 +43,7 @@ func startRun(t *testing.T, s *store.Store) (lease.Lease, store.Run, time.Time) 
 
 func addAccount(t *testing.T, s *store.Store, id int64, tier, parked string) {
 	t.Helper()
-	require.NoError(t, s.Config.Writer(context.Background()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tencent', ?, 1, ?, 'Asia/Shanghai', ?)",
+	require.NoError(t, s.Config.Writer(context.Background()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tulip', ?, 1, ?, 'Asia/Shanghai', ?)",
 		id, fmt.Sprint("e", id), tier, parked).Error)
 }
 
@@ -64,12 +64,12 @@ func TestFanOutAccounts_OfTheScopeByKey(t *testing.T) {
 		}
 		return ids
 	}
-	require.Equal(t, []int64{1, 3}, ids(s.FanOutAccounts(ctx, "tencent", []string{"active"}, 0, 2)))
-	require.Equal(t, []int64{6}, ids(s.FanOutAccounts(ctx, "tencent", []string{"active"}, 3, 2)))
-	require.Equal(t, []int64{1, 2, 3, 4, 6}, ids(s.FanOutAccounts(ctx, "tencent", nil, 0, 10)))
+	require.Equal(t, []int64{1, 3}, ids(s.FanOutAccounts(ctx, "tulip", []string{"active"}, 0, 2)))
+	require.Equal(t, []int64{6}, ids(s.FanOutAccounts(ctx, "tulip", []string{"active"}, 3, 2)))
+	require.Equal(t, []int64{1, 2, 3, 4, 6}, ids(s.FanOutAccounts(ctx, "tulip", nil, 0, 10)))
 	require.Empty(t, ids(s.FanOutAccounts(ctx, "other", nil, 0, 10)))
-	require.Equal(t, []int64{2, 6}, ids(s.FanOutAccountsOf(ctx, "tencent", []int64{6, 5, 2, 99})))
-	require.Empty(t, ids(s.FanOutAccountsOf(ctx, "tencent", nil)))
+	require.Equal(t, []int64{2, 6}, ids(s.FanOutAccountsOf(ctx, "tulip", []int64{6, 5, 2, 99})))
+	require.Empty(t, ids(s.FanOutAccountsOf(ctx, "tulip", nil)))
 }
 
 func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {

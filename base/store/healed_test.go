@@ -18,15 +18,15 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 	s := storetest.New(t)
 	data, config := s.Data.Writer(t.Context()), s.Config.Writer(t.Context())
 	for _, row := range [][]any{
-		{1, "days", "tencent.report_daily", `{"level":"account","days":7}`}, {2, "list", "tencent.adgroup", `{"mode":"full"}`},
-		{3, "flow", "tencent.fund_daily", ""}, {4, "tables", "system.tables", ""},
+		{1, "days", "tulip.report_daily", `{"level":"account","days":7}`}, {2, "list", "tulip.adgroup", `{"mode":"full"}`},
+		{3, "flow", "tulip.fund_daily", ""}, {4, "tables", "system.tables", ""},
 	} {
-		require.NoError(t, config.Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, ?, 'tencent', ?, '* * * * *', ?)", row...).Error)
+		require.NoError(t, config.Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, ?, 'tulip', ?, '* * * * *', ?)", row...).Error)
 	}
 	diedAt := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	cover := func(account int64, report, level string, d day.Day, state store.CoverageState, after time.Duration) {
 		at := diedAt.Add(after)
-		require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, ?, ?, ?, 'tencent', ?, ?, ?)",
+		require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, ?, ?, ?, 'tulip', ?, ?, ?)",
 			account, report, level, d, store.At(at), at.UnixMicro(), state).Error)
 	}
 	const d1, d2 = day.Day("2026-11-19"), day.Day("2026-11-20")
@@ -66,7 +66,7 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 	} {
 		k := task.Key{RunID: int64(i + 1), AccountID: c.account, Part: c.part}
 		require.NoError(t, data.Exec("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)"+
-			" VALUES (?, ?, ?, ?, 'tencent', 5, 'transient', ?, ?, ?)", k.RunID, k.AccountID, k.Part, c.taskID, c.name, c.name, store.At(diedAt)).Error)
+			" VALUES (?, ?, ?, ?, 'tulip', 5, 'transient', ?, ?, ?)", k.RunID, k.AccountID, k.Part, c.taskID, c.name, c.name, store.At(diedAt)).Error)
 		if c.healed {
 			want = append(want, k)
 		}

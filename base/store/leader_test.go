@@ -261,7 +261,7 @@ func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
 
 func someRun(id int64, now time.Time) store.Run {
 	return store.Run{
-		ID: id, TaskID: 7, TaskName: "daily", Media: "tencent", Handler: "tencent.report_daily", TaskRevision: 3,
+		ID: id, TaskID: 7, TaskName: "daily", Media: "tulip", Handler: "tulip.report_daily", TaskRevision: 3,
 		Settings: task.Settings{
 			Lane: "normal", Scope: "active", Params: []byte(`{"level":"account"}`), Timeout: time.Minute, TTL: time.Hour,
 			RetryMax: 3, RetryBase: time.Second, Overlap: task.OverlapSkip, Concurrency: task.Parallel,

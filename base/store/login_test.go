@@ -16,7 +16,7 @@ import (
 func putLoginNamed(t *testing.T, s *store.Store, login string, people ...string) int64 {
 	t.Helper()
 	in := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	row := store.Token{Media: "tencent", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	row := store.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
 	if len(people) > 0 {
 		row.Name, row.Choose = people[0], true
 	}
@@ -45,10 +45,10 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	s := storetest.New(t)
 	one, two, three := putLoginNamed(t, s, "one"), putLoginNamed(t, s, "two"), putLoginNamed(t, s, "three")
 	found := []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}, {ExternalID: "2", Timezone: "UTC", Currency: "CNY"}}
-	ids, err := s.PutAccounts(t.Context(), "tencent", one, found)
+	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	for _, login := range []int64{two, three} {
-		again, err := s.PutAccounts(t.Context(), "tencent", login, found[:1]) // The second is out of their reach.
+		again, err := s.PutAccounts(t.Context(), "tulip", login, found[:1]) // The second is out of their reach.
 		require.NoError(t, err)
 		require.Equal(t, ids["1"], again["1"])
 	}
@@ -87,7 +87,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, missed)
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE account_login SET seen_at = ? WHERE token_id = ?", store.At(began.Add(-time.Minute)), one).Error)
-	_, err = s.PutAccounts(t.Context(), "tencent", one, found[1:])
+	_, err = s.PutAccounts(t.Context(), "tulip", one, found[1:])
 	require.NoError(t, err)
 	missed, err = s.MissAccounts(t.Context(), one, began)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	of, err := s.LoginAccounts(t.Context(), one)
 	require.NoError(t, err)
 	require.Len(t, of, 1)
-	_, err = s.PutAccounts(t.Context(), "tencent", one, found)
+	_, err = s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	require.Equal(t, one, inUse("1"))
 
@@ -111,13 +111,13 @@ func TestChooseLogin_HoldsUntilAnotherIsChosen(t *testing.T) {
 	s := storetest.New(t)
 	one, two := putLoginNamed(t, s, "one"), putLoginNamed(t, s, "two")
 	found := []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}}
-	ids, err := s.PutAccounts(t.Context(), "tencent", one, found)
+	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.ChooseLogin(t.Context(), ids["1"], two), fmt.Sprintf("login %d does not reach it", two))
-	_, err = s.PutAccounts(t.Context(), "tencent", two, found)
+	_, err = s.PutAccounts(t.Context(), "tulip", two, found)
 	require.NoError(t, err)
 	require.NoError(t, s.ChooseLogin(t.Context(), ids["1"], two))
-	_, err = s.PutAccounts(t.Context(), "tencent", one, found)
+	_, err = s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	a, err := s.Account(t.Context(), ids["1"])
 	require.NoError(t, err)
@@ -133,26 +133,26 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	login := putLoginNamed(t, s, "one", "Otto")
 	require.Equal(t, login, putLoginNamed(t, s, "one", "Otto the First"))
 	require.Equal(t, login, putLoginNamed(t, s, "one"), "a name that is not told stays")
-	logins, err := s.Logins(t.Context(), "tencent", "17")
+	logins, err := s.Logins(t.Context(), "tulip", "17")
 	require.NoError(t, err)
-	require.Equal(t, []store.Login{{ID: login, Media: "tencent", AppID: "17", Login: "one", Name: "Otto the First", State: store.TokenOK, Choose: true}}, logins)
+	require.Equal(t, []store.Login{{ID: login, Media: "tulip", AppID: "17", Login: "one", Name: "Otto the First", State: store.TokenOK, Choose: true}}, logins)
 	other := putLoginNamed(t, s, "two")
 	require.Equal(t, other, putLoginNamed(t, s, "two", "Anna"))
-	logins, err = s.Logins(t.Context(), "tencent", "")
+	logins, err = s.Logins(t.Context(), "tulip", "")
 	require.NoError(t, err)
 	require.Len(t, logins, 2)
 	require.False(t, logins[1].Choose, "a login that is known goes on as it did")
-	none, err := s.Logins(t.Context(), "tencent", "18")
+	none, err := s.Logins(t.Context(), "tulip", "18")
 	require.NoError(t, err)
 	require.Empty(t, none)
 
 	put := func(externalID string) int64 {
-		ids, err := s.PutAccounts(t.Context(), "tencent", login, []store.Account{{ExternalID: externalID, Timezone: "UTC", Currency: "CNY"}})
+		ids, err := s.PutAccounts(t.Context(), "tulip", login, []store.Account{{ExternalID: externalID, Timezone: "UTC", Currency: "CNY"}})
 		require.NoError(t, err)
 		return ids[externalID]
 	}
 	pulled := func() (ids []int64) {
-		all, err := s.FanOutAccounts(t.Context(), "tencent", nil, 0, 10)
+		all, err := s.FanOutAccounts(t.Context(), "tulip", nil, 0, 10)
 		require.NoError(t, err)
 		for _, a := range all {
 			ids = append(ids, a.ID)
@@ -161,10 +161,10 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	}
 	first := put("1")
 	require.Empty(t, pulled())
-	of, err := s.FanOutAccountsOf(t.Context(), "tencent", []int64{first})
+	of, err := s.FanOutAccountsOf(t.Context(), "tulip", []int64{first})
 	require.NoError(t, err)
 	require.Empty(t, of, "not by an order either")
-	zones, err := s.ScopeZones(t.Context(), "tencent", nil)
+	zones, err := s.ScopeZones(t.Context(), "tulip", nil)
 	require.NoError(t, err)
 	require.Empty(t, zones)
 
@@ -182,13 +182,13 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	state, code := secret.NewText("the state"), secret.NewText("the code")
-	_, err := s.OAuthState(t.Context(), "tencent", state)
+	_, err := s.OAuthState(t.Context(), "tulip", state)
 	require.ErrorIs(t, err, store.ErrNoOAuthState)
-	row := store.OAuthState{Media: "tencent", AppID: "17", RedirectURI: "https://x.example/cb", AskedBy: "otto"}
+	row := store.OAuthState{Media: "tulip", AppID: "17", RedirectURI: "https://x.example/cb", AskedBy: "otto"}
 	require.NoError(t, s.PutOAuthState(t.Context(), state, row))
-	_, err = s.OAuthState(t.Context(), "oceanengine", state)
+	_, err = s.OAuthState(t.Context(), "orchid", state)
 	require.ErrorIs(t, err, store.ErrNoOAuthState, "it is of another media")
-	got, err := s.OAuthState(t.Context(), "tencent", state)
+	got, err := s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
 	require.InDelta(t, store.OAuthStateLasts.Seconds(), got.Left.Seconds(), 60)
 	row.Step, row.Left = store.OAuthWaiting, got.Left
@@ -199,23 +199,23 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 		require.NoError(t, err)
 		return mine
 	}
-	require.False(t, claim("oceanengine", state))
-	require.False(t, claim("tencent", secret.NewText("another")))
-	require.True(t, claim("tencent", state))
-	require.False(t, claim("tencent", state), "once")
-	got, err = s.OAuthState(t.Context(), "tencent", state)
+	require.False(t, claim("orchid", state))
+	require.False(t, claim("tulip", secret.NewText("another")))
+	require.True(t, claim("tulip", state))
+	require.False(t, claim("tulip", state), "once")
+	got, err = s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
 	require.Equal(t, store.OAuthExchanging, got.Step)
 
-	used, err := s.OAuthCodeUsed(t.Context(), "tencent", state, code)
+	used, err := s.OAuthCodeUsed(t.Context(), "tulip", state, code)
 	require.NoError(t, err)
 	require.False(t, used, "by itself")
-	used, err = s.OAuthCodeUsed(t.Context(), "tencent", secret.NewText("another"), code)
+	used, err = s.OAuthCodeUsed(t.Context(), "tulip", secret.NewText("another"), code)
 	require.NoError(t, err)
 	require.True(t, used)
 
-	require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: "tencent", Step: store.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
-	got, err = s.OAuthState(t.Context(), "tencent", state)
+	require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: "tulip", Step: store.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
+	got, err = s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
 	require.Equal(t, []any{store.OAuthDone, int64(7), 3, "n"}, []any{got.Step, got.TokenID, got.Accounts, got.Note})
 
@@ -225,10 +225,10 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?", store.At(time.Now().Add(-back))).Error)
 	}
 	expire(time.Minute)
-	require.False(t, claim("tencent", old), "too old")
+	require.False(t, claim("tulip", old), "too old")
 	expire(8 * 24 * time.Hour)
 	require.NoError(t, s.PutOAuthState(t.Context(), secret.NewText("new"), row))
-	_, err = s.OAuthState(t.Context(), "tencent", old)
+	_, err = s.OAuthState(t.Context(), "tulip", old)
 	require.ErrorIs(t, err, store.ErrNoOAuthState, "it is gone")
 	var dump string
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT state_hash FROM oauth_state").Row().Scan(&dump))

@@ -16,9 +16,9 @@ func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 	sight, err := s.Look(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, sight.Reached, "nobody ever did")
-	require.NoError(t, s.Reached(t.Context(), "a", []string{"tencent", "oceanengine"}))
-	require.NoError(t, s.Reached(t.Context(), "b", []string{"tencent"}))
-	require.NoError(t, s.Reached(t.Context(), "b", []string{"tencent"}), "it is recorded again and again")
+	require.NoError(t, s.Reached(t.Context(), "a", []string{"tulip", "orchid"}))
+	require.NoError(t, s.Reached(t.Context(), "b", []string{"tulip"}))
+	require.NoError(t, s.Reached(t.Context(), "b", []string{"tulip"}), "it is recorded again and again")
 	// A process of the release before records no media.
 	now, err := s.Data.Now(t.Context())
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 	}
 	require.Len(t, ago, 4, "one that reached Redis an hour ago is forgotten")
 	require.InDelta(t, 30*time.Minute, ago[ratelimit.Reach{Process: "old"}], float64(time.Minute))
-	for _, r := range []ratelimit.Reach{{Process: "a", Media: "tencent"}, {Process: "a", Media: "oceanengine"}, {Process: "b", Media: "tencent"}} {
+	for _, r := range []ratelimit.Reach{{Process: "a", Media: "tulip"}, {Process: "a", Media: "orchid"}, {Process: "b", Media: "tulip"}} {
 		require.Contains(t, ago, r)
 		require.Less(t, ago[r], time.Minute)
 	}
@@ -51,13 +51,13 @@ func TestMove_OneOfManyChangesTheServer(t *testing.T) {
 		media, from, to, server string
 		moved                   bool
 	}{
-		{"tencent", "", "a", "a", true},
-		{"tencent", "", "b", "a", false}, // another was first
-		{"oceanengine", "", "b", "b", true},
-		{"tencent", "a", "b", "b", true},
-		{"tencent", "a", "b", "b", false}, // another was first, and did the same
-		{"tencent", "a", "c", "b", false},
-		{"tencent", "b", "a", "a", true}, // and back
+		{"tulip", "", "a", "a", true},
+		{"tulip", "", "b", "a", false}, // another was first
+		{"orchid", "", "b", "b", true},
+		{"tulip", "a", "b", "b", true},
+		{"tulip", "a", "b", "b", false}, // another was first, and did the same
+		{"tulip", "a", "c", "b", false},
+		{"tulip", "b", "a", "a", true}, // and back
 	} {
 		server, moved, err := s.Move(t.Context(), x.media, x.from, x.to)
 		require.NoError(t, err)
@@ -66,5 +66,5 @@ func TestMove_OneOfManyChangesTheServer(t *testing.T) {
 	}
 	sight, err := s.Look(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"tencent": "a", "oceanengine": "b"}, sight.Servers)
+	require.Equal(t, map[string]string{"tulip": "a", "orchid": "b"}, sight.Servers)
 }

@@ -85,7 +85,7 @@ func TestReads_OfAFanOutPassEachAccountOnce(t *testing.T) {
 	const many = 20_000
 	db := s.Config.Writer(t.Context())
 	for _, statement := range []string{
-		fmt.Sprintf("INSERT INTO media_account (id, media, external_id, token_id, bound) SELECT seq, 'tencent', seq, 0, 1 FROM seq_1_to_%d", many),
+		fmt.Sprintf("INSERT INTO media_account (id, media, external_id, token_id, bound) SELECT seq, 'tulip', seq, 0, 1 FROM seq_1_to_%d", many),
 		"ANALYZE TABLE media_account",
 	} {
 		require.NoError(t, db.Exec(statement).Error)
@@ -94,7 +94,7 @@ func TestReads_OfAFanOutPassEachAccountOnce(t *testing.T) {
 		got := 0
 		require.Less(t, reads(func() {
 			for after := int64(0); ; {
-				page, err := s.FanOutAccounts(t.Context(), "tencent", tiers, after, 500)
+				page, err := s.FanOutAccounts(t.Context(), "tulip", tiers, after, 500)
 				require.NoError(t, err)
 				if len(page) == 0 {
 					break

@@ -59,7 +59,7 @@ func TestPutReportField_OfWhatIsThereAlreadyChangesNothing(t *testing.T) {
 	}
 	put := func(by string, state store.FieldState, accepted bool) {
 		t.Helper()
-		require.NoError(t, s.PutReportField(t.Context(), by, store.ReportField{Media: "tencent", Field: "a", State: state, ChangedBy: by, Accepted: accepted}))
+		require.NoError(t, s.PutReportField(t.Context(), by, store.ReportField{Media: "tulip", Field: "a", State: state, ChangedBy: by, Accepted: accepted}))
 	}
 	for _, state := range []store.FieldState{store.FieldOff, store.FieldAsked} {
 		put("otto", state, true)
@@ -67,7 +67,7 @@ func TestPutReportField_OfWhatIsThereAlreadyChangesNothing(t *testing.T) {
 		put("vera", state, true)
 		require.Equal(t, before, audits(), state)
 	}
-	rows, err := s.ReportFields(t.Context(), "tencent")
+	rows, err := s.ReportFields(t.Context(), "tulip")
 	require.NoError(t, err)
 	require.Equal(t, "otto", rows[0].ChangedBy, "who changed it")
 

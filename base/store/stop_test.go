@@ -38,7 +38,7 @@ func TestStops_AreReadAsTheyWereOrdered(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.New(t)
 	l := leading(t, s)
-	pause := newStop(task.Pause, task.StopMedia, "tencent")
+	pause := newStop(task.Pause, task.StopMedia, "tulip")
 	pause.Until = outcomeTime.Add(time.Hour)
 	addStop(t, s, pause)
 	open := newStop(task.Pause, task.StopAccount, "12")

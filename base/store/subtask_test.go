@@ -13,7 +13,7 @@ import (
 	"adsync/base/task"
 )
 
-// logOf makes runs of tencent, an hour apart, each with three subtasks: of account 1 that has succeeded, of account 2 that is retrying, and of
+// logOf makes runs of tulip, an hour apart, each with three subtasks: of account 1 that has succeeded, of account 2 that is retrying, and of
 // account 3 that has failed.
 func logOf(t *testing.T, s *store.Store, first time.Time, runs int) []store.Run {
 	t.Helper()
@@ -23,13 +23,13 @@ func logOf(t *testing.T, s *store.Store, first time.Time, runs int) []store.Run 
 	for i := range runs {
 		at := first.Add(time.Duration(i) * time.Hour)
 		run := someRun(task.NewRunID(at), at)
-		run.Media = "tencent"
+		run.Media = "tulip"
 		require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
 		require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
 		require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}, {AccountID: 3, Part: "p"}}, at))
 		outcome := func(account int64, state task.State, text string) store.Outcome {
 			return store.Outcome{
-				Key: task.Key{RunID: run.ID, AccountID: account, Part: "p"}, Delivery: 1, Attempt: 1, State: state, Media: "tencent", Lane: "normal",
+				Key: task.Key{RunID: run.ID, AccountID: account, Part: "p"}, Delivery: 1, Attempt: 1, State: state, Media: "tulip", Lane: "normal",
 				DueAt: at.Add(time.Minute), EndedAt: at, ErrorClass: "transient", ErrorText: text, Reason: text,
 			}
 		}
@@ -96,7 +96,7 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 	require.Len(t, page, 1)
 	require.Nil(t, next)
 
-	account := store.Account{ID: 3, Media: "tencent"}
+	account := store.Account{ID: 3, Media: "tulip"}
 	found := func(f store.SubtaskFilter, since, until time.Time, limit int) (hours []int, pages int) {
 		var after task.Key
 		for {
@@ -122,10 +122,10 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 	require.Equal(t, 3, pages, "three runs a page")
 	hours, _ = found(store.SubtaskFilter{}, first.Add(time.Hour), first.Add(3*time.Hour), 50)
 	require.Equal(t, []int{2, 1}, hours, "the end is not in it")
-	account.Media = "oceanengine"
+	account.Media = "orchid"
 	hours, _ = found(store.SubtaskFilter{}, first, time.Time{}, 50)
 	require.Empty(t, hours, "runs of another media have none of its accounts")
-	account.Media = "tencent"
+	account.Media = "tulip"
 	require.NoError(t, s.DropLogTable(t.Context(), "2026-11-21"))
 	hours, _ = found(store.SubtaskFilter{}, first, time.Time{}, 50)
 	require.Equal(t, []int{6, 5, 4}, hours)
@@ -136,7 +136,7 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 		page, next, err := s.WaitingSubtasks(t.Context(), store.WaitingFilter{Text: "50%"}, after, 1)
 		require.NoError(t, err)
 		for _, w := range page {
-			require.Equal(t, "tencent", w.Media)
+			require.Equal(t, "tulip", w.Media)
 			due = append(due, int(w.DueAt.Sub(first).Hours()))
 		}
 		if next == nil {
@@ -176,11 +176,11 @@ func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
 	}
 	for _, limit := range []int{1, 2, 3, 50} {
 		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(store.WaitingFilter{}, limit))
-		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(store.WaitingFilter{Media: "tencent"}, limit))
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(store.WaitingFilter{Media: "tulip"}, limit))
 		require.Equal(t, []int{1, 4, 5, 6, 7}, list(store.WaitingFilter{State: task.Deferred}, limit))
 		require.Equal(t, []int{1, 4, 5, 6, 7}, list(store.WaitingFilter{Lane: "slow"}, limit))
 		require.Equal(t, []int{0, 2, 3}, list(store.WaitingFilter{State: task.Retrying, Text: "50%"}, limit))
-		require.Empty(t, list(store.WaitingFilter{Media: "oceanengine"}, limit))
+		require.Empty(t, list(store.WaitingFilter{Media: "orchid"}, limit))
 	}
 }
 
@@ -206,12 +206,12 @@ func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 	db := s.Config.Writer(t.Context())
 	for _, statement := range []string{
 		`INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state, state_reason) VALUES
-  (1, 'tencent', 'app', 'one', '', '', '2026-11-21 10:00:00', '2026-12-21 10:00:00', 'ok', ''),
-  (2, 'tencent', 'app', 'two', '', '', '2026-11-21 10:00:00', '2026-12-21 10:00:00', 'reauthorise', 'refused')`,
+  (1, 'tulip', 'app', 'one', '', '', '2026-11-21 10:00:00', '2026-12-21 10:00:00', 'ok', ''),
+  (2, 'tulip', 'app', 'two', '', '', '2026-11-21 10:00:00', '2026-12-21 10:00:00', 'reauthorise', 'refused')`,
 		`INSERT INTO media_login (token_id, name) VALUES (2, 'the second')`,
 		`INSERT INTO media_account (id, media, external_id, token_id, tier, parked, bound) VALUES
-  (1, 'tencent', 'a1', 1, 'active', '', 1), (2, 'tencent', 'a2', 2, 'active', 'gone', 1), (3, 'oceanengine', 'a3', 1, 'inactive', '', 1),
-  (4, 'tencent', 'a4', 9, 'inactive', 'gone', 0), (5, 'tencent', 'a5', 1, 'active', '', 1), (6, 'oceanengine', 'a6', 1, 'active', '', 1)`,
+  (1, 'tulip', 'a1', 1, 'active', '', 1), (2, 'tulip', 'a2', 2, 'active', 'gone', 1), (3, 'orchid', 'a3', 1, 'inactive', '', 1),
+  (4, 'tulip', 'a4', 9, 'inactive', 'gone', 0), (5, 'tulip', 'a5', 1, 'active', '', 1), (6, 'orchid', 'a6', 1, 'active', '', 1)`,
 		`INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES
   (1, '2026-01-01', '2026-11-20', 'chess', 'ios'), (1, '2026-11-21', '9999-12-31', 'chess', 'android'), (2, '2026-01-01', '2026-11-01', 'chess', 'ios'),
   (3, '2026-01-01', '9999-12-31', 'go', 'ios'), (5, '2026-01-01', '9999-12-31', 'chess', 'ios'), (6, '2026-01-01', '9999-12-31', 'chess', 'ios')`,
@@ -239,9 +239,9 @@ func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 		want   []int64
 	}{
 		{"all", store.AccountFilter{}, []int64{1, 2, 3, 4, 5, 6}},
-		{"of a media", store.AccountFilter{Media: "oceanengine"}, []int64{3, 6}},
+		{"of a media", store.AccountFilter{Media: "orchid"}, []int64{3, 6}},
 		{"of a tier", store.AccountFilter{Tier: "inactive"}, []int64{3, 4}},
-		{"of a media and tier", store.AccountFilter{Media: "tencent", Tier: "active"}, []int64{1, 2, 5}},
+		{"of a media and tier", store.AccountFilter{Media: "tulip", Tier: "active"}, []int64{1, 2, 5}},
 		{"that are pulled", store.AccountFilter{State: store.AccountPulled}, []int64{1, 3, 5, 6}},
 		{"that are parked", store.AccountFilter{State: store.AccountParked}, []int64{2}},
 		{"that are not bound", store.AccountFilter{State: store.AccountUnbound}, []int64{4}},
@@ -249,10 +249,10 @@ func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 		{"whose login is dead", store.AccountFilter{LoginState: store.TokenReauthorise}, []int64{2}},
 		{"without a login", store.AccountFilter{LoginState: store.LoginNone}, []int64{4}},
 		{"of a game", store.AccountFilter{Game: "chess"}, []int64{1, 5, 6}},
-		{"of a game and media", store.AccountFilter{Game: "chess", Media: "oceanengine"}, []int64{6}},
+		{"of a game and media", store.AccountFilter{Game: "chess", Media: "orchid"}, []int64{6}},
 		{"of no game, or of several within the days", store.AccountFilter{Game: store.Unassigned}, []int64{1, 2, 4}},
 		{"of a game that there is not", store.AccountFilter{Game: "poker"}, nil},
-		{"of a media, tier and state", store.AccountFilter{Media: "tencent", Tier: "active", State: store.AccountParked}, []int64{2}},
+		{"of a media, tier and state", store.AccountFilter{Media: "tulip", Tier: "active", State: store.AccountParked}, []int64{2}},
 	} {
 		c.filter.From, c.filter.To = "2026-11-20", "2026-11-22"
 		for _, limit := range []int{1, 2, 50} {
@@ -272,9 +272,9 @@ func TestFiguresCoverage_TellsTheAccountsOwnDaysAlone(t *testing.T) {
 	s := storetest.New(t)
 	db := s.Data.Writer(t.Context())
 	require.NoError(t, db.Exec(`INSERT INTO coverage (account_id, report, level, day, media, state) VALUES
-  (1, 'report_daily', 'account', '2026-11-20', 'tencent', 'complete'), (1, 'report_daily', 'account', '2026-11-10', 'tencent', 'complete'),
-  (1, 'report_daily', 'adgroup', '2026-11-20', 'tencent', 'suspect'), (2, 'report_daily', 'account', '2026-11-21', 'tencent', 'partial'),
-  (3, 'report_daily', 'account', '2026-11-21', 'tencent', 'partial')`).Error)
+  (1, 'report_daily', 'account', '2026-11-20', 'tulip', 'complete'), (1, 'report_daily', 'account', '2026-11-10', 'tulip', 'complete'),
+  (1, 'report_daily', 'adgroup', '2026-11-20', 'tulip', 'suspect'), (2, 'report_daily', 'account', '2026-11-21', 'tulip', 'partial'),
+  (3, 'report_daily', 'account', '2026-11-21', 'tulip', 'partial')`).Error)
 	found, err := s.FiguresCoverage(t.Context(), []int64{1, 2}, day.Between("2026-11-15", "2026-11-21"))
 	require.NoError(t, err)
 	require.Len(t, found, 2)

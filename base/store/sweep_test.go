@@ -163,7 +163,7 @@ func TestSentRanges_TellWhereLaterDeliveriesAre(t *testing.T) {
 	require.Equal(t, []int64{3}, within(7, 11, after, 1))
 	require.Empty(t, within(0, 100, now, 10), "sent too lately")
 
-	due, err := s.DeferLost(ctx, l, []store.LostSubtask{{Key: key(run, 3), Media: "tencent", Lane: "normal", Delivery: 2}}, now)
+	due, err := s.DeferLost(ctx, l, []store.LostSubtask{{Key: key(run, 3), Media: "tulip", Lane: "normal", Delivery: 2}}, now)
 	require.NoError(t, err)
 	require.Equal(t, 1, due[0].Attempt, "the failures before are kept")
 	require.Equal(t, []int64{1, 4}, within(0, 100, after, 10), "what waits again has no place")

@@ -17,7 +17,7 @@ func TestTaskRows_ReadWhateverTheTableHolds(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.New(t)
 	db := s.Config.Writer(ctx)
-	require.NoError(t, db.Exec("INSERT INTO cron_task (name, media, handler, cron) VALUES ('plain', 'tencent', 'tencent.adgroup', '* * * * *')").Error)
+	require.NoError(t, db.Exec("INSERT INTO cron_task (name, media, handler, cron) VALUES ('plain', 'tulip', 'tulip.adgroup', '* * * * *')").Error)
 	require.NoError(t, db.Exec("INSERT INTO cron_task (name, media, handler, cron, params, enabled, timezone) VALUES ('odd', '', 'x', 'no cron', '{', 0, '')").Error)
 	if s.Config.Dialect() == store.SQLiteDialect {
 		require.NoError(t, db.Exec("UPDATE cron_task SET timeout_seconds = 'soon' WHERE name = 'odd'").Error, "SQLite keeps any text")
@@ -26,7 +26,7 @@ func TestTaskRows_ReadWhateverTheTableHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.Equal(t, store.TaskRow{
-		ID: rows[0].ID, Name: "plain", Media: "tencent", Handler: "tencent.adgroup", Cron: "* * * * *", Timezone: "UTC", Lane: "normal", Scope: "active",
+		ID: rows[0].ID, Name: "plain", Media: "tulip", Handler: "tulip.adgroup", Cron: "* * * * *", Timezone: "UTC", Lane: "normal", Scope: "active",
 		Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "latest", CatchUpWindow: "86400",
 		CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60", FanOutRate: "0", Enabled: "1", Revision: "1",
 	}, rows[0])

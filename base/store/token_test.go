@@ -25,7 +25,7 @@ func putLogin(t *testing.T, s *store.Store) int64 {
 	t.Helper()
 	in := time.Date(2026, 11, 21, 8, 0, 0, 123e6, time.UTC)
 	id, err := s.PutLogin(t.Context(), store.Token{
-		Media: "tencent", AppID: "17", Login: "l", AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0),
+		Media: "tulip", AppID: "17", Login: "l", AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0),
 	}, sealed("a1", "r1"))
 	require.NoError(t, err)
 	return id
@@ -34,13 +34,13 @@ func putLogin(t *testing.T, s *store.Store) int64 {
 func TestPutApp_ReplacesTheSecret(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	_, err := s.App(t.Context(), "tencent", "17")
+	_, err := s.App(t.Context(), "tulip", "17")
 	require.ErrorIs(t, err, sql.ErrNoRows)
 	for _, secret := range []string{"one", "two"} {
-		require.NoError(t, s.PutApp(t.Context(), store.App{Media: "tencent", ID: "17", Secret: secret, Enabled: true}))
-		app, err := s.App(t.Context(), "tencent", "17")
+		require.NoError(t, s.PutApp(t.Context(), store.App{Media: "tulip", ID: "17", Secret: secret, Enabled: true}))
+		app, err := s.App(t.Context(), "tulip", "17")
 		require.NoError(t, err)
-		require.Equal(t, store.App{Media: "tencent", ID: "17", Secret: secret, Enabled: true}, app)
+		require.Equal(t, store.App{Media: "tulip", ID: "17", Secret: secret, Enabled: true}, app)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestPutLogin_LeavesNothingWhenSealingFails(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	broken := errors.New("no key")
-	row := store.Token{Media: "tencent", AppID: "17", Login: "l"}
+	row := store.Token{Media: "tulip", AppID: "17", Login: "l"}
 	_, err := s.PutLogin(t.Context(), row, sealed("a", "r"))
 	require.ErrorContains(t, err, "tokens end")
 	row.AccessExpires, row.RefreshExpires = time.Now(), time.Now()

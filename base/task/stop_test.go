@@ -23,7 +23,7 @@ func stop(verb task.StopVerb, kind task.StopKind, target string, until time.Dura
 func TestStops_FindByWhatTheyName(t *testing.T) {
 	t.Parallel()
 	run := task.NewRunID(stopTime.Add(-time.Hour))
-	subject := task.Subject{RunID: run, TaskID: 7, AccountID: 12, Media: "tencent"}
+	subject := task.Subject{RunID: run, TaskID: 7, AccountID: 12, Media: "tulip"}
 	for _, tt := range []struct {
 		name  string
 		kind  task.StopKind
@@ -32,7 +32,7 @@ func TestStops_FindByWhatTheyName(t *testing.T) {
 	}{
 		{"a task", task.StopTask, "8", "7"},
 		{"an account", task.StopAccount, "7", "12"},
-		{"a media", task.StopMedia, "oceanengine", "tencent"},
+		{"a media", task.StopMedia, "orchid", "tulip"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestStops_FindTheOneThatDecides(t *testing.T) {
 
 func TestStop_NamesItselfWhereSubtasksWait(t *testing.T) {
 	t.Parallel()
-	s := stop(task.Pause, task.StopMedia, "tencent", time.Hour)
+	s := stop(task.Pause, task.StopMedia, "tulip", time.Hour)
 	id, ok := task.PauseOfRef(task.PauseRef(s.ID))
 	require.True(t, ok)
 	require.Equal(t, s.ID, id)

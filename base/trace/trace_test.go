@@ -29,7 +29,7 @@ func TestTracer_ThatIsOffCostsNothing(t *testing.T) { //nolint:paralleltest // W
 		_, write := Start(ctx, "write", "table")
 		write.Number("rows", 1)
 		write.End(failed)
-		call.Text("media", "tencent")
+		call.Text("media", "tulip")
 		call.End(failed)
 		span.End(failed)
 	}))

@@ -9,12 +9,12 @@ import (
 // SetBodyMax makes tests of the largest answer cheap.
 func (t *Transport) SetBodyMax(n int64) { t.bodyMax = n }
 
-// Slowness is that of a client of tencent.
+// Slowness is that of a client of tulip.
 type Slowness struct{ c Client }
 
 // Observe takes note of a call.
 func (s *Slowness) Observe(endpoint string, accountID int64, took time.Duration) {
-	s.c.slowness.media = "tencent"
+	s.c.slowness.media = "tulip"
 	s.c.slowness.observe(endpoint, accountID, took)
 }
 

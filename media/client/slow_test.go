@@ -23,8 +23,8 @@ func TestSlow_TellsWhatWasSlowOfLateAndForWhom(t *testing.T) {
 		s.Observe("funds/get", 8, client.SlowAfter+4*time.Second)
 		s.Observe("token", 0, 30*time.Second)
 		want := []roster.Slow{
-			{Media: "tencent", Endpoint: "funds/get", Calls: 21, Slow: 2, Seconds: 10, Accounts: []string{"8"}},
-			{Media: "tencent", Endpoint: "token", Calls: 1, Slow: 1, Seconds: 30},
+			{Media: "tulip", Endpoint: "funds/get", Calls: 21, Slow: 2, Seconds: 10, Accounts: []string{"8"}},
+			{Media: "tulip", Endpoint: "token", Calls: 1, Slow: 1, Seconds: 30},
 		}
 		require.ElementsMatch(t, want, s.Slow())
 

@@ -37,7 +37,7 @@ const (
 	listTimeout = 12 * time.Second
 	// deadAfter is when an exchange that has not ended must have died with its process.
 	deadAfter = answerTimeout + storePatience + listTimeout
-	// refreshLifeDefault is the life of a refresh token of which the platform tells none: what both platforms document.
+	// refreshLifeDefault is the life of a refresh token of which the platform tells none: what platforms document.
 	refreshLifeDefault = 30 * 24 * time.Hour
 	// closePatience is how long a stop waits for exchanges under way.
 	closePatience = answerTimeout
@@ -121,7 +121,7 @@ type Outcome struct {
 func CheckRedirectURI(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Fragment != "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") || len(address) > 1024 {
-		return fmt.Errorf("redirect URI %q: want the address of a producer's /oauth/MEDIA/callback, such as https://adsync.example.com/oauth/tencent/callback", address)
+		return fmt.Errorf("redirect URI %q: want the address of a producer's /oauth/MEDIA/callback, such as https://adsync.example.com/oauth/acme/callback", address)
 	}
 	if u.Scheme == "http" && u.Hostname() != "localhost" {
 		if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsLoopback() {

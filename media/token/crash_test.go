@@ -21,8 +21,8 @@ import (
 	"adsync/media"
 )
 
-// issuer is a platform that knows which refresh token is good. It gives out a new one with each refresh, as Ocean Engine
-// does, or keeps the one it has, as Tencent Ads does.
+// issuer is a platform that knows which refresh token is good. It gives out a new one with each refresh, as some
+// platforms do, or keeps the one it has, as others do.
 type issuer struct {
 	rotates bool
 

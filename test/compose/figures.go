@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -18,10 +19,11 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/schedule"
+	"adsync/simulator"
 )
 
 // Platforms are those that the simulator serves.
-var Platforms = []string{"oceanengine", "tencent"}
+var Platforms = slices.Sorted(maps.Keys(simulator.Platforms()))
 
 // Figure is one figure as everybody tells it: the board's query, asked of Prometheus; the first page; the public tables, by SQL; and the platforms.
 // Amounts are in millionths of the currency. Who does not tell a figure has none of it.

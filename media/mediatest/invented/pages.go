@@ -76,6 +76,7 @@ func (p Platform) Reports() []media.Report {
 func (r report) described(of media.Report) media.Report {
 	of.Name, of.Level, of.Hourly, of.Keys, of.Figures, of.Values, of.Page = r.name, r.level, r.hourly, r.keys(), r.figures(), r.values, r.page
 	if r.orchid {
+		of.HasHours = r.hourly
 		return of
 	}
 	of.RowsMax = rowsMax
@@ -121,6 +122,9 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	fields := q.Fields(r.figures().Fields())
 	query := url.Values{
 		"account": {api.Account().ExternalID}, "level": {r.level}, "from": {q.From.String()}, "to": {q.To.String()}, "fields": {asJSON(fields)},
+	}
+	if q.FromHour > 0 {
+		query.Set("from_hour", strconv.Itoa(q.FromHour))
 	}
 	if len(q.Within) > 0 {
 		query.Set("adgroups", asJSON(q.Within))

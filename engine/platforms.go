@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"adsync/base/store"
+	"adsync/media"
+	"adsync/media/oceanengine"
+	"adsync/media/tencent"
+)
+
+// Platforms are the platforms that adsync can pull, in the order of their names in lists. It has a line for each, and all that
+// works with any platform derives from it.
+func Platforms() []media.Platform {
+	return []media.Platform{
+		tencent.New(),
+		oceanengine.New(),
+	}
+}
+
+// PlatformNames are the names of Platforms, in their order.
+func PlatformNames() []string {
+	var names []string
+	for _, p := range Platforms() {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// Platform finds one of Platforms by its name; nil if there is none.
+func Platform(name string) media.Platform {
+	for _, p := range Platforms() {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// RawTables are the raw tables of all platforms.
+func RawTables() []store.RawTable {
+	var tables []store.RawTable
+	for _, p := range Platforms() {
+		tables = append(tables, media.Tables(p)...)
+	}
+	return tables
+}
