@@ -81,7 +81,7 @@ type caller struct {
 }
 
 // want begins calls as a demand says, until ctx ends.
-func (c *caller) want(ctx context.Context, d ratelimit.Demand) {
+func (c *caller) want(ctx context.Context, d Demand) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	var waiting atomic.Int64
@@ -116,7 +116,7 @@ func (c *caller) want(ctx context.Context, d ratelimit.Demand) {
 	}
 }
 
-func (c *caller) call(ctx context.Context, d ratelimit.Demand, account string) error {
+func (c *caller) call(ctx context.Context, d Demand, account string) error {
 	req, err := c.request(ctx, d, account, c.nonce.Add(1))
 	if err != nil {
 		return err

@@ -24,7 +24,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"adsync/base/clock"
-	"adsync/base/ratelimit"
 	"adsync/simulator"
 )
 
@@ -91,7 +90,7 @@ type drilled struct {
 	callers []*exec.Cmd
 
 	mu       sync.Mutex
-	calls    []ratelimit.Arrival
+	calls    []Arrival
 	min, max time.Duration // from the sending of a call to its arrival
 }
 
@@ -200,7 +199,7 @@ func (w *drilled) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.Run(time.Duration(rand.Float64() * longestWay * float64(w.drill.Spread)))
 	arrived := clock.Mark()
 	var sent int64
-	c := ratelimit.Arrival{At: arrived.Sub(w.began)}
+	c := Arrival{At: arrived.Sub(w.began)}
 	if _, err := fmt.Sscanf(r.Header.Get(callerHeader), "%d %d %d", &c.Process, &c.Importance, &sent); err != nil {
 		w.check(err, "read a call's header")
 	}
@@ -239,18 +238,18 @@ func (w *drilled) Spread() time.Duration {
 
 // Order is what a caller is told.
 type Order struct {
-	Process  int                `json:"process"`
-	Limiter  string             `json:"limiter"`
-	Redis    string             `json:"redis"`
-	Platform string             `json:"platform"` // host:port
-	Tokens   []string           `json:"tokens"`
-	Spread   time.Duration      `json:"spread"`
-	Members  int                `json:"members"`
-	Limits   []Limit            `json:"limits"`
-	Demands  []ratelimit.Demand `json:"demands"`
+	Process  int           `json:"process"`
+	Limiter  string        `json:"limiter"`
+	Redis    string        `json:"redis"`
+	Platform string        `json:"platform"` // host:port
+	Tokens   []string      `json:"tokens"`
+	Spread   time.Duration `json:"spread"`
+	Members  int           `json:"members"`
+	Limits   []Limit       `json:"limits"`
+	Demands  []Demand      `json:"demands"`
 }
 
-func (w *drilled) Join(demands ...ratelimit.Demand) int {
+func (w *drilled) Join(demands ...Demand) int {
 	number := len(w.callers)
 	order, err := json.Marshal(Order{
 		Process: number, Limiter: w.drill.Limiter, Redis: w.redisAddr(), Platform: w.address, Tokens: w.tokens, Spread: w.drill.Spread, Members: w.scenario.Members,
@@ -304,11 +303,11 @@ func (w *drilled) Run(d time.Duration) {
 
 func (w *drilled) Now() time.Duration { return clock.Since(w.began) }
 
-func (w *drilled) Calls() []ratelimit.Arrival {
+func (w *drilled) Calls() []Arrival {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := slices.Clone(w.calls)
-	slices.SortStableFunc(all, func(a, b ratelimit.Arrival) int { return int(a.At - b.At) })
+	slices.SortStableFunc(all, func(a, b Arrival) int { return int(a.At - b.At) })
 	return all
 }
 
@@ -369,7 +368,7 @@ func (o Order) token(account string) string {
 }
 
 // request is a call of a caller. It is of an endpoint that is cheap to answer.
-func (o Order) request(ctx context.Context, d ratelimit.Demand, account string, nonce int64) (*http.Request, error) {
+func (o Order) request(ctx context.Context, d Demand, account string, nonce int64) (*http.Request, error) {
 	query := url.Values{
 		"access_token": {o.token(account)}, "timestamp": {strconv.FormatInt(clock.System{}.Now().Unix(), 10)}, "nonce": {fmt.Sprintf("%d-%d", o.Process, nonce)},
 		"pagination_mode": {"PAGINATION_MODE_NORMAL"}, "page": {"1"}, "page_size": {"1"}, "drill_account": {account},

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"adsync/base/ratelimit"
 )
 
 // Limit is a platform's limit that all calls of a scenario share: so many calls in any period.
@@ -43,12 +41,12 @@ type Figures struct {
 	SpreadSeconds float64 `json:"spread_seconds"`
 }
 
-type calls []ratelimit.Arrival // in the order of their arrival
+type calls []Arrival // in the order of their arrival
 
 // between are those from one moment up to another.
 func (c calls) between(from, to time.Duration) calls {
 	at := func(t time.Duration) int {
-		i, _ := slices.BinarySearchFunc(c, t, func(x ratelimit.Arrival, t time.Duration) int { return int(x.At - t) })
+		i, _ := slices.BinarySearchFunc(c, t, func(x Arrival, t time.Duration) int { return int(x.At - t) })
 		return i
 	}
 	return c[at(from):at(to)]
@@ -110,7 +108,7 @@ func (c calls) converged(from, to time.Duration, perSecond float64) time.Duratio
 
 // fairnessError is the largest distance of a kind of call from its share, over each 10 s: kind names a call's, and shares says how the calls of that time are
 // to be shared out.
-func (c calls) fairnessError(from, to time.Duration, kind func(ratelimit.Arrival) string, shares func(total int) map[string]float64) (most float64) {
+func (c calls) fairnessError(from, to time.Duration, kind func(Arrival) string, shares func(total int) map[string]float64) (most float64) {
 	const window = 10 * time.Second
 	for at := from; at+window <= to; at += window {
 		part := c.between(at, at+window)

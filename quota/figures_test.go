@@ -5,13 +5,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"adsync/base/ratelimit"
 )
 
 func callsAt(at ...time.Duration) (c calls) {
 	for _, t := range at {
-		c = append(c, ratelimit.Arrival{At: t})
+		c = append(c, Arrival{At: t})
 	}
 	return c
 }
@@ -32,7 +30,7 @@ func TestFigures_ConvergenceIsFromWhenOnAllIsUsed(t *testing.T) {
 	var c calls
 	for at := time.Duration(0); at < 20*time.Second; at += 100 * time.Millisecond {
 		if at < 5*time.Second || at >= 8*time.Second {
-			c = append(c, ratelimit.Arrival{At: at})
+			c = append(c, Arrival{At: at})
 		}
 	}
 	require.Equal(t, 3*time.Second, c.converged(5*time.Second, 20*time.Second, 10).Round(time.Second))

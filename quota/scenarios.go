@@ -15,7 +15,7 @@ import (
 // World is where a scenario is played: a simulation, or processes on a Redis.
 type World interface {
 	// Join begins a process, Kill ends one without warning.
-	Join(demands ...ratelimit.Demand) (process int)
+	Join(demands ...Demand) (process int)
 	Kill(process int)
 
 	// LoseRedis has Redis refuse connections until ReturnRedis, which finds it as it was. Flush empties it.
@@ -28,7 +28,7 @@ type World interface {
 	Now() time.Duration
 
 	// Calls returns the calls that have arrived, in the order of their arrival.
-	Calls() []ratelimit.Arrival
+	Calls() []Arrival
 	// RoundTrips is how often Redis was asked.
 	RoundTrips() int
 	// Spread is the largest difference between calls in the time from their sending to their arrival.
@@ -86,7 +86,7 @@ type measure struct {
 	perSecond float64 // what is to be had, as the processes reckon
 	alone     bool    // what can be had is their parts of the limits
 	apps      int     // each has the limits for itself
-	kind      func(ratelimit.Arrival) string
+	kind      func(Arrival) string
 	shares    func(total int) map[string]float64
 }
 
@@ -161,14 +161,14 @@ func (m *measure) figures(name string, w World) Figures {
 }
 
 // demand is that of one of n processes, which together want more than there is.
-func (m *measure) demand(n int) ratelimit.Demand {
-	return ratelimit.Demand{
+func (m *measure) demand(n int) Demand {
+	return Demand{
 		Call:       grant.Call{Media: media, Endpoint: "daily_reports/get", App: "1"},
 		Importance: ratelimit.ImportanceUsual, PerSecond: overDemand * m.perSecond / float64(n), Most: mostWaiting,
 	}
 }
 
-func byProcess(c ratelimit.Arrival) string { return strconv.Itoa(c.Process) }
+func byProcess(c Arrival) string { return strconv.Itoa(c.Process) }
 
 func equally(total, among int) map[string]float64 {
 	shares := map[string]float64{}
@@ -266,7 +266,7 @@ func lanes(l Limit, length time.Duration) Scenario {
 	importances := []int{30, ratelimit.ImportanceUsual, 10}
 	return Scenario{Name: "three lanes", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
 		for range 3 {
-			var all []ratelimit.Demand
+			var all []Demand
 			for _, importance := range importances {
 				d := m.demand(1)
 				d.Importance = importance
@@ -275,7 +275,7 @@ func lanes(l Limit, length time.Duration) Scenario {
 			w.Join(all...)
 		}
 		w.Run(m.warmUp)
-		m.kind = func(c ratelimit.Arrival) string { return strconv.Itoa(c.Importance) }
+		m.kind = func(c Arrival) string { return strconv.Itoa(c.Importance) }
 		m.shares = func(total int) map[string]float64 {
 			shares := map[string]float64{}
 			for i, weight := range []float64{100, 10, 1} {
@@ -308,7 +308,7 @@ func hotAccount(l Limit, length time.Duration) Scenario {
 			w.Join(hot, rest)
 		}
 		w.Run(m.warmUp)
-		m.kind = func(c ratelimit.Arrival) string {
+		m.kind = func(c Arrival) string {
 			if c.Account == hotName {
 				return "hot"
 			}

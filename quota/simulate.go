@@ -2,11 +2,9 @@ package quota
 
 import (
 	"time"
-
-	"adsync/base/ratelimit"
 )
 
 // Simulate plays a scenario in virtual time. The same seed gives the same figures.
 func Simulate(s Scenario, seed uint64, spread time.Duration) Figures {
-	return s.Play(ratelimit.NewSimulation(seed, s.Rules(), spread, s.Members), spread)
+	return s.Play(NewSimulation(seed, s.Rules(), spread, s.Members), spread)
 }

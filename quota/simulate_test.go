@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"adsync/base/ratelimit"
 )
 
 const testSpread = 100 * time.Millisecond
@@ -50,7 +48,7 @@ func TestSimulate_LimitsAreUsedAndKept(t *testing.T) {
 func TestSimulate_ThousandsOfAccountsCallBesideAHotOne(t *testing.T) {
 	t.Parallel()
 	s := Named(Scenarios(time.Minute), []string{"hot account"})[0]
-	w := ratelimit.NewSimulation(1, s.Rules(), testSpread, s.Members)
+	w := NewSimulation(1, s.Rules(), testSpread, s.Members)
 	require.Zero(t, s.Play(w, testSpread).Refused)
 	calls, apps := map[string]int{}, map[string]bool{}
 	for _, c := range w.Calls() {

@@ -22,9 +22,9 @@ func (l *line) expects(now time.Time) grant.Expected {
 	if !l.scarce || l.id.rows != "" {
 		return grant.Expected{}
 	}
-	n := min(callsMax, int(expectedPart*l.cameBy(now)*grant.HorizonTime.Seconds()/cameForgotten.Seconds()))
+	n := min(callsMax, int(expectedPart*l.cameBy(now)*grant.Horizon.Seconds()/cameForgotten.Seconds()))
 	if n < expectedLeast {
 		return grant.Expected{}
 	}
-	return grant.Expected{Calls: n, After: expectedAfter.Microseconds(), Every: (grant.HorizonTime - expectedAfter).Microseconds() / int64(n)}
+	return grant.Expected{Calls: n, After: expectedAfter.Microseconds(), Every: (grant.Horizon - expectedAfter).Microseconds() / int64(n)}
 }

@@ -17,94 +17,131 @@ type asked struct {
 	pausings int // of the desk, when it was asked
 }
 
+// composing is an ask while it is put together.
+type composing struct {
+	asked
+	d     *desk
+	now   time.Time
+	rules grant.RuleSet
+	known map[grant.Key]int // the places of its limits
+}
+
 // compose makes an ask for all lines in which somebody waits and for which it is time. Calls that are paused wait on.
 func (d *desk) compose() asked {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a := asked{Ask: grant.Ask{Process: d.w.process}, pausings: d.pausings}
 	now := d.w.now()
+	c := &composing{
+		asked: asked{Ask: grant.Ask{Process: d.w.process}, pausings: d.pausings}, d: d, now: now, rules: d.w.rules.Of(d.media), known: map[grant.Key]int{},
+	}
 	d.asked = now
-	known := map[grant.Key]int{}
-	index := func(k grant.Key) int {
-		at, ok := known[k.ID()] // Whatever its number: rules may change meanwhile.
-		if !ok {
-			at = len(a.Limits)
-			known[k.ID()] = at
-			a.Limits = append(a.Limits, grant.Limit{Key: k, Part: grant.Tightened(d.pauses[k.AnyWindow()], now)})
-		}
-		return at
-	}
-	charged := func(charges []grant.Charge, rows int) (limits, costs []int) {
-		for _, x := range charges {
-			limits, costs = append(limits, index(x.Key)), append(costs, cmp.Or(x.Cost, rows))
-		}
-		return limits, costs
-	}
-	for k, rows := range d.owed {
-		a.Settled = append(a.Settled, grant.Settled{Limit: index(k), More: rows})
-	}
-	clear(d.owed)
+	c.settle()
 	d.tell = time.Time{}
-	rules := d.w.rules.Of(d.media)
 	lines := slices.SortedFunc(maps.Values(d.lines), func(a, b *line) int {
 		return cmp.Or(b.id.importance-a.id.importance, cmp.Compare(a.id.endpoint, b.id.endpoint), cmp.Compare(a.id.app, b.id.app))
 	})
 	for _, l := range lines {
 		d.release(l, now)
-		l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
-			if s.at == 0 || s.from.Before(now.Add(handBackAhead)) || s.ahead && l.askAt.After(now) {
-				return false
-			}
-			common, own := rules.Cover(s.call, now.Add(d.ahead))
-			u := grant.Unused{At: s.at}
-			u.Limits, u.Costs = charged(slices.Concat(common, own), s.rows)
-			a.Unused = append(a.Unused, u)
-			if s.ahead && len(l.granted) > 0 {
-				l.granted[len(l.granted)-1].n--
-			}
-			return true
-		})
-		if l.askAt.After(now) {
-			continue
-		}
-		group := l.id.app + " " + l.id.endpoint
-		if l.id.rows != "" {
-			group += " " + l.id.rows
-		}
-		if !l.id.ofAccount {
-			group += " of none"
-		}
-		granted := l.grantedLately(now)
-		want := grant.Want{Importance: l.id.importance, Group: group, Demand: len(l.waiting) + granted}
-		var tickets []*ticket
-		for _, t := range l.inOrder() {
-			if len(tickets) == min(callsMax, max(callsFirst, 2*granted)) {
-				break
-			}
-			if d.holdPaused(t, now) {
-				continue
-			}
-			common, own := rules.Cover(t.call, now.Add(d.ahead))
-			if len(tickets) == 0 {
-				want.Common, want.Costs = charged(common, 0)
-			}
-			call := grant.Wanted{Rows: d.likely(t.call)}
-			call.Own, want.OwnCosts = charged(own, 0)
-			want.Rows += call.Rows
-			want.Calls = append(want.Calls, call)
-			tickets = append(tickets, t)
-		}
-		want.Rows /= max(1, len(tickets))
-		if e := l.expects(now); e.Calls > 0 && !d.paused(l.call, now) {
-			common, own := rules.Cover(l.call, now.Add(d.ahead))
-			if len(own) == 0 && !slices.ContainsFunc(common, func(x grant.Charge) bool { return x.HasBurst() }) {
-				want.Common, want.Costs = charged(common, 0)
-				want.Expected = e
-			}
-		}
-		if len(tickets)+want.Expected.Calls > 0 {
-			a.Wants, a.lines, a.tickets = append(a.Wants, want), append(a.lines, l), append(a.tickets, tickets)
+		c.handBack(l)
+		if !l.askAt.After(now) {
+			c.want(l)
 		}
 	}
-	return a
+	return c.asked
+}
+
+// settle tells of the rows that calls matched beyond what was granted.
+func (c *composing) settle() {
+	for k, rows := range c.d.owed {
+		c.Settled = append(c.Settled, grant.Settled{Limit: c.index(k), More: rows})
+	}
+	clear(c.d.owed)
+}
+
+// handBack tells of the slots of a line that nobody will use.
+func (c *composing) handBack(l *line) {
+	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
+		if s.at == 0 || s.from.Before(c.now.Add(handBackAhead)) || s.ahead && l.askAt.After(c.now) {
+			return false
+		}
+		common, own := c.cover(s.call)
+		u := grant.Unused{At: s.at}
+		u.Limits, u.Costs = c.charged(slices.Concat(common, own), s.rows)
+		c.Unused = append(c.Unused, u)
+		if s.ahead && len(l.granted) > 0 {
+			l.granted[len(l.granted)-1].n--
+		}
+		return true
+	})
+}
+
+// want asks for the calls of a line: those that wait, and those that are expected.
+func (c *composing) want(l *line) {
+	granted := l.grantedLately(c.now)
+	want := grant.Want{Importance: l.id.importance, Group: l.id.group(), Demand: len(l.waiting) + granted}
+	tickets := c.waiting(&want, l, min(callsMax, max(callsFirst, 2*granted)))
+	c.expect(&want, l)
+	if len(tickets)+want.Expected.Calls > 0 {
+		c.Wants, c.lines, c.tickets = append(c.Wants, want), append(c.lines, l), append(c.tickets, tickets)
+	}
+}
+
+// waiting adds the first calls that wait in a line, so many at most, and returns their tickets.
+func (c *composing) waiting(want *grant.Want, l *line, most int) (tickets []*ticket) {
+	for _, t := range l.inOrder() {
+		if len(tickets) == most {
+			break
+		}
+		if c.d.holdPaused(t, c.now) {
+			continue
+		}
+		common, own := c.cover(t.call)
+		if len(tickets) == 0 {
+			want.Common, want.Costs = c.charged(common, 0)
+		}
+		call := grant.Wanted{Rows: c.d.likely(t.call)}
+		call.Own, want.OwnCosts = c.charged(own, 0)
+		want.Rows += call.Rows
+		want.Calls = append(want.Calls, call)
+		tickets = append(tickets, t)
+	}
+	want.Rows /= max(1, len(tickets))
+	return tickets
+}
+
+// expect adds the calls that a line expects, where no limit of an account and none with a burst covers them.
+func (c *composing) expect(want *grant.Want, l *line) {
+	e := l.expects(c.now)
+	if e.Calls == 0 || c.d.paused(l.call, c.now) {
+		return
+	}
+	common, own := c.cover(l.call)
+	if len(own) == 0 && !slices.ContainsFunc(common, func(x grant.Charge) bool { return x.HasBurst() }) {
+		want.Common, want.Costs = c.charged(common, 0)
+		want.Expected = e
+	}
+}
+
+// cover returns the limits that cover a call, by the ledger's clock.
+func (c *composing) cover(call grant.Call) (common, own []grant.Charge) {
+	return c.rules.Cover(call, c.now.Add(c.d.ahead))
+}
+
+// charged returns the places of limits in the ask, and what a call takes of each; of those that count rows, so many.
+func (c *composing) charged(charges []grant.Charge, rows int) (limits, costs []int) {
+	for _, x := range charges {
+		limits, costs = append(limits, c.index(x.Key)), append(costs, cmp.Or(x.Cost, rows))
+	}
+	return limits, costs
+}
+
+// index is the place of a limit in the ask, whatever its number: rules may change meanwhile.
+func (c *composing) index(k grant.Key) int {
+	at, ok := c.known[k.ID()]
+	if !ok {
+		at = len(c.Limits)
+		c.known[k.ID()] = at
+		c.Limits = append(c.Limits, grant.Limit{Key: k, Part: grant.Tightened(c.d.pauses[k.AnyWindow()], c.now)})
+	}
+	return at
 }

@@ -152,7 +152,7 @@ func (d *desk) askAgain(got grant.Answer) time.Time {
 	}
 	every := min(askEvery, got.Horizon)
 	if granted > 0 {
-		every = min(every, max(askSoonest, grant.HorizonTime*callsPerAsk/time.Duration(granted)))
+		every = min(every, max(askSoonest, grant.Horizon*callsPerAsk/time.Duration(granted)))
 	}
 	if d.phase == 0 && every == askEvery {
 		// Processes that began together ask one after the other: so what is granted reaches further ahead at any moment, for when Redis goes.

@@ -31,7 +31,7 @@ const (
 	expectedAfter = 250 * time.Millisecond
 	expectedPart  = 0.8
 	expectedLeast = 4
-	cameForgotten = 2 * grant.HorizonTime
+	cameForgotten = 2 * grant.Horizon
 	// roundCalls is how many more calls than others an account may have before they go first, and roundsForgotten how long it takes until about two
 	// thirds of that are forgotten.
 	roundCalls      = 10

@@ -38,4 +38,15 @@
 //   - Away for some: they make no calls, for those who reach it share the whole limits. They know it from their Witness. Without one, each adds its
 //     part, so with one of them a window may hold (1 + 1/Members) times the limit.
 //   - Back, or emptied: no window overflows. Of a limit of an hour or more one burst may be granted too much, which the share covers.
+//
+// # What is where
+//
+//   - waiter.go: Wait and the other calls of a Waiter; terms.go: importance, turns, and places that others need
+//   - desk.go: where the calls of a platform wait; line.go: those of one kind, and fairness between accounts
+//   - compose.go, deliver.go: what is asked for all of them, and what an answer gives to whom
+//   - askahead.go: calls that nobody waits for yet; comeback.go: callers that leave their place; handback.go: grants that are not used
+//   - pauses.go, tighten.go: after a refusal; rows.go: how many rows calls match
+//   - fallback.go: without Redis; parts.go: a process's part; owed.go: what Redis is told when it is back; server.go: which server all use;
+//     witness.go: how processes learn of each other without Redis
+//   - steps.go: a process step by step, for the simulation of package quota
 package ratelimit

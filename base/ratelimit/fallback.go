@@ -73,39 +73,54 @@ func newFallback(media string, common grant.Ledger, own *grant.Memory, timeout t
 
 // Ask implements ledger.
 func (f *fallback) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
-	use := f.use()
-	if use == useOwn {
+	x := f.begin()
+	if x.use == useOwn {
 		return f.alone(ctx, media, a)
 	}
 	var got grant.Answer
-	pausings, wasAway := f.own.Pausings(), f.isAway()
-	if use != useCommon || wasAway {
-		pausings = -1 // The common ledger does not know all that this process does.
-	}
 	err := f.try(ctx, func(ctx context.Context) (err error) {
-		got, err = f.common.Ask(ctx, media, use.of(a))
+		got, err = f.common.Ask(ctx, media, x.use.of(a))
 		return err
 	})
-	if err == nil {
-		agreed, changed := f.agreed(ctx, got.Server, wasAway)
-		if !agreed || changed {
-			pausings = -1 // Another server may not know all that the one before it did.
-		}
-		if changed {
-			f.carry(ctx)
-		}
-		f.sync(ctx, &got, pausings)
-		switch {
-		case !agreed:
-		case use == useCommon:
-			return got, nil
-		default:
-			f.returned(use, got.Asked)
-		}
-	} else if callerGaveUp(ctx) {
+	switch {
+	case err == nil && f.takes(ctx, x, &got):
+		return got, nil
+	case err != nil && callerGaveUp(ctx):
 		return grant.Answer{}, gaveUp(ctx)
 	}
 	return f.alone(ctx, media, a)
+}
+
+// asking is what was known when an ask began.
+type asking struct {
+	use      use
+	at       time.Time
+	pausings int // that the common ledger knows of; -1 where it does not know all that this process does
+	wasAway  bool
+}
+
+func (f *fallback) begin() asking {
+	x := asking{use: f.use(), at: f.own.Clock(), pausings: f.own.Pausings(), wasAway: f.isAway()}
+	if x.use != useCommon || x.wasAway {
+		x.pausings = -1
+	}
+	return x
+}
+
+// takes takes an answer of the common ledger, and reports whether what it grants counts.
+func (f *fallback) takes(ctx context.Context, x asking, got *grant.Answer) bool {
+	agreed, changed := f.agreed(ctx, got.Server, x.wasAway)
+	if !agreed || changed {
+		x.pausings = -1 // Another server may not know all that the one before it did.
+	}
+	if changed {
+		f.carry(ctx)
+	}
+	f.sync(ctx, got, x.pausings)
+	if agreed && x.use != useCommon {
+		f.returned(x.use, got.Asked)
+	}
+	return agreed && x.use == useCommon
 }
 
 // sync has this process know the pauses that an answer names, and the common ledger those that it has lost.
@@ -147,7 +162,7 @@ func (f *fallback) trouble() error {
 // alone asks this process's own ledger.
 func (f *fallback) alone(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
 	if f.isBarred() {
-		f.own.Spend(grant.HorizonTime)
+		f.own.Spend(grant.Horizon)
 	}
 	got, err := f.own.Ask(ctx, media, a)
 	f.mu.Lock()
@@ -185,12 +200,17 @@ func (f *fallback) try(ctx context.Context, do func(context.Context) error) erro
 	err := do(bounded)
 	switch {
 	case err == nil:
-		f.reached.Store(true)
-		f.back(ctx, asked)
+		f.there(ctx, asked)
 	case !callerGaveUp(ctx):
 		f.away(ctx, err)
 	}
 	return err
+}
+
+// there notes that the common ledger answered what it was asked at a moment.
+func (f *fallback) there(ctx context.Context, asked time.Time) {
+	f.reached.Store(true)
+	f.back(ctx, asked)
 }
 
 func (f *fallback) away(ctx context.Context, err error) {

@@ -342,36 +342,6 @@ func TestFallback_WhoBeginsWaitsUntilAllHaveFoundRedisBack(t *testing.T) {
 	})
 }
 
-// A process that rests has no ask that goes unanswered. Others begin with their parts when Redis was silent for long, and go on for a second after it has
-// come back: all that the process is granted then would come on top.
-func TestFallback_WhoRestedKnowsOfASilence(t *testing.T) {
-	t.Parallel()
-	rules := grant.NewRules()
-	require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))
-	call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
-	for seed := range 200 {
-		s := NewSimulation(uint64(seed), rules, testSpread, 2)
-		s.timeout = []time.Duration{50 * time.Millisecond, time.Second}[seed%2]
-		s.Join(Demand{Call: call, PerSecond: 50, Most: 50})
-		rests := s.processes[s.Join(Demand{Call: call, PerSecond: 1e-9})]
-		rests.stand(&standing{waiting: new(int)}, call)
-		s.Run(10*time.Second + s.upTo(2*time.Second))
-		s.SilenceRedis()
-		s.Run(time.Second + s.upTo(4*time.Second))
-		s.ReturnRedis()
-		s.Run(s.upTo(500 * time.Millisecond))
-		for range 20 {
-			rests.stand(&standing{waiting: new(int)}, call)
-		}
-		s.Run(6 * time.Second)
-		came, key := newArrivals(), keysOf(rules, call)[0]
-		for _, c := range s.Calls() {
-			came.note(key, c.At.Microseconds())
-		}
-		require.LessOrEqual(t, came.worst(key), 20, "seed %d", seed)
-	}
-}
-
 func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -440,9 +410,9 @@ func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(1_000_000_000, 0)
 			f := newFallback("m", nil, grant.NewMemoryBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
-			f.away(t.Context(), errAway)
+			f.away(t.Context(), errGone)
 			now = now.Add(10 * time.Second)
-			f.away(t.Context(), errAway)
+			f.away(t.Context(), errGone)
 			now = now.Add(tt.late)
 			f.back(t.Context(), now)
 			f.returned(tellBack, now)
@@ -458,7 +428,7 @@ func TestFallback_WhoBeginsWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
 	const parts = 3
 	for others, none := range map[int]bool{parts - 1: false, parts: true, parts + 1: true} {
 		f := newFallback("m", nil, grant.NewMemory(testSpread, parts), 0, quiet, newMetrics(nil))
-		f.away(t.Context(), errAway)
+		f.away(t.Context(), errGone)
 		var s Sight
 		for i := range others {
 			s.Reached = append(s.Reached, Reach{Process: fmt.Sprint(i), Media: "m", Ago: time.Minute})

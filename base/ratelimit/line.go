@@ -16,6 +16,18 @@ type lineID struct {
 	importance          int
 }
 
+// group names what a line claims of its limits, next to the other lines of its importance.
+func (id lineID) group() string {
+	group := id.app + " " + id.endpoint
+	if id.rows != "" {
+		group += " " + id.rows
+	}
+	if !id.ofAccount {
+		group += " of none"
+	}
+	return group
+}
+
 func lineOf(c grant.Call, importance int) lineID {
 	return lineID{endpoint: grant.PlainEndpoint(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
 }
@@ -127,7 +139,7 @@ func (l *line) forget(now time.Time) {
 	l.forgetBegun(now)
 	l.least = math.Inf(1)
 	for account, x := range l.served {
-		if !waiting[account] && now.Sub(x.at) > 2*grant.HorizonTime {
+		if !waiting[account] && now.Sub(x.at) > 2*grant.Horizon {
 			delete(l.served, account)
 			continue
 		}
@@ -170,7 +182,7 @@ func (l *line) late(t *ticket, before int, now time.Time) error {
 
 // grantedLately is how many calls were granted within the horizon.
 func (l *line) grantedLately(now time.Time) (n int) {
-	l.granted = slices.DeleteFunc(l.granted, func(b batch) bool { return now.Sub(b.at) > grant.HorizonTime })
+	l.granted = slices.DeleteFunc(l.granted, func(b batch) bool { return now.Sub(b.at) > grant.Horizon })
 	for _, b := range l.granted {
 		n += b.n
 	}

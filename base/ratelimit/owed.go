@@ -40,9 +40,9 @@ func (f *fallback) returned(by use, at time.Time) {
 		f.own.Spend(meetFor + grant.Microseconds(grant.OwnHorizon))
 		return
 	}
-	quiet := grant.HorizonTime
+	quiet := grant.Horizon
 	if by == tellMoved {
-		quiet = grant.Microseconds(grant.Hush)
+		quiet = grant.Hush
 	}
 	if at.Sub(f.missed) > grant.PartMost {
 		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within that time.

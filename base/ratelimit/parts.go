@@ -80,12 +80,12 @@ func (f *fallback) countReached(all []Reach, within time.Duration) (members int,
 // The common ledger that did not answer in time may also have stood still and have come back since, for others that did not notice: they are granted calls
 // unless nobody asked it for so long, and until this process has found it back.
 func (f *fallback) patience(silence bool) time.Duration {
-	d := grant.HorizonTime
+	d := grant.Horizon
 	if silence {
-		d = max(d, grant.Microseconds(grant.Unasked)+probeEvery+lookEvery-f.timeout)
+		d = max(d, grant.Unasked+probeEvery+lookEvery-f.timeout)
 	}
 	if f.witness != nil {
-		d = max(d, grant.HorizonTime+2*lookEvery)
+		d = max(d, grant.Horizon+2*lookEvery)
 	}
 	return d
 }

@@ -50,7 +50,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	}
 	f.log.InfoContext(ctx, "another server of redis keeps the limits now: it grants nothing until no process uses the one before it")
 	if f.moved = true; !wasAway {
-		f.own.Spend(grant.Microseconds(grant.Hush))
+		f.own.Spend(grant.Hush)
 	}
 	return false, changed
 }

@@ -11,6 +11,8 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
+var errGone = errors.New("connection refused")
+
 // answering is a common ledger whose answers come from a server that tests choose. It grants all that it is asked for.
 type answering struct {
 	server string
@@ -24,7 +26,7 @@ func (l *answering) Ask(_ context.Context, media string, a grant.Ask) (grant.Ans
 		return grant.Answer{}, err
 	}
 	l.asked = append(l.asked, a)
-	out := grant.Answer{Server: l.server, Asked: l.now(), Answered: l.now(), Horizon: grant.HorizonTime}
+	out := grant.Answer{Server: l.server, Asked: l.now(), Answered: l.now(), Horizon: grant.Horizon}
 	for _, w := range a.Wants {
 		g := grant.Given{By: grant.None}
 		for i := range w.Calls {
@@ -100,7 +102,7 @@ func TestFallback_TheRedisOfOneMediaThatIsAwayLeavesTheOthersAlone(t *testing.T)
 	require.Positive(t, p.calls("one", 5*time.Second))
 	require.Positive(t, p.calls("other", 5*time.Second))
 	require.NoError(t, p.ledger.trouble())
-	p.common.fails["one"] = errAway
+	p.common.fails["one"] = errGone
 	require.Zero(t, p.calls("one", 2*time.Second), "what was granted before lapses")
 	require.Equal(t, 8, p.calls("other", 2*time.Second), "each of them")
 	require.ErrorContains(t, p.ledger.trouble(), "one: away for 4s: connection refused")

@@ -8,8 +8,10 @@
 //
 //   - rule.go, rules.go, key.go: what a row of rate_limit says, which limits cover a call, what calls are counted under
 //   - pace.go: how far apart calls are under a limit; tighten.go, learn.go: limits that are lower than their rule, or not known
-//   - plan.go: what is asked, and the answer; ask.lua says the same
-//   - redis.go, memory.go: the two ledgers; longwindows.go: hours and days, counted by ulule/limiter; offset.go: Redis's clock and ours
+//   - ask.go: what is asked and answered; plan.go: the decision, with book.go for the moments of a limit and shares.go for fairness; ask.lua says
+//     the same
+//   - ledger.go: the promise of a ledger; redis.go, memory.go: the two that there are; pauses.go: pauses in Redis
+//   - longwindows.go: hours and days, counted by ulule/limiter; plainmode.go: all of them so; clockoffset.go: Redis's clock and ours
 //   - state.go: how limits stand, for people
 //
 // # Why no sliding window overflows

@@ -39,5 +39,5 @@ func TestShared_WithoutTheLastMomentsNothingIsGrantedWithinTheHorizon(t *testing
 	got, err := all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Empty(t, got.Wants[0].Starts)
-	require.InDelta(t, Horizon, got.Wants[0].Opens, Horizon/10)
+	require.InDelta(t, horizon, got.Wants[0].Opens, horizon/10)
 }

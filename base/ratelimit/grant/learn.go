@@ -83,7 +83,7 @@ func (s LimitState) isScarce() bool {
 	for _, l := range s.Lanes {
 		wanted += l.Wanted
 	}
-	return float64(wanted) > float64(s.Limit)*s.Share*HorizonTime.Seconds()/s.Period.Seconds()
+	return float64(wanted) > float64(s.Limit)*s.Share*Horizon.Seconds()/s.Period.Seconds()
 }
 
 // SetLearned replaces what was learned of all limits. What was learned of a limit whose rule has no LimitMax has no effect.
@@ -98,7 +98,7 @@ func (r *Rules) SetLearned(all []Learned) {
 }
 
 // learnt is the number of a limit.
-func (r ruleSet) learnt(x Rule, k Key) int {
+func (r RuleSet) learnt(x Rule, k Key) int {
 	if x.LimitMax > 0 {
 		if n := r.learned[k.AnyWindow()]; n > 0 {
 			return min(n, x.LimitMax)

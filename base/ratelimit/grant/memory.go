@@ -39,7 +39,7 @@ func NewMemory(spread time.Duration, members int) *Memory {
 
 // NewMemoryBy returns one by another clock.
 func NewMemoryBy(now func() time.Time, spread time.Duration, members int) *Memory {
-	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(), plan: Plan{Horizon: OwnHorizon, From: longAgo, Books: map[Key]*Book{}}, pauses: map[Key]time.Time{}}
+	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(), plan: Plan{horizon: OwnHorizon, from: longAgo, books: map[Key]*Book{}}, pauses: map[Key]time.Time{}}
 }
 
 func (l *Memory) now() int64 { return l.Clock().Sub(l.born).Microseconds() }
@@ -53,7 +53,7 @@ func (l *Memory) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
 	at := l.Clock()
 	a.Unused = nil // That was of another ledger's: this one gives no moments that could be handed back.
 	for i, x := range a.Limits {
-		a.Limits[i] = x.Of(l.spread, l.Members)
+		a.Limits[i] = x.of(l.spread, l.Members)
 	}
 	maps.DeleteFunc(l.pauses, func(_ Key, until time.Time) bool { return !until.After(at) })
 	return Answer{Asked: at, Answered: at, Horizon: Microseconds(OwnHorizon / 2), Wants: l.plan.Answer(l.now(), a), Pauses: maps.Clone(l.pauses)}, nil
@@ -99,7 +99,7 @@ func (l *Memory) Parts() int {
 func (l *Memory) Spend(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.plan = Plan{Horizon: OwnHorizon, From: l.now() + d.Microseconds(), Books: map[Key]*Book{}}
+	l.plan = Plan{horizon: OwnHorizon, from: l.now() + d.Microseconds(), books: map[Key]*Book{}}
 }
 
 // Pausings is how often pauses were ordered.

@@ -58,9 +58,9 @@ func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 			return len(got.Wants[0].Starts)
 		}
 		require.Equal(t, 1, granted())
-		l.Spend(HorizonTime)
+		l.Spend(Horizon)
 		require.Zero(t, granted(), "another ledger may have granted up to 2 s ahead")
-		time.Sleep(Microseconds(Horizon))
+		time.Sleep(Microseconds(horizon))
 		require.Equal(t, 1, granted())
 		require.NoError(t, l.Pause(t.Context(), point, time.Second), "a shorter one")
 		require.Greater(t, l.InForce()[point], 50*time.Second)

@@ -68,8 +68,8 @@ func limitOf(k Key, spread time.Duration, members int) Limit {
 	return l
 }
 
-// Of makes the limit that an ask names, by its key and part, one that a plan can reckon with.
-func (l Limit) Of(spread time.Duration, members int) Limit {
+// of makes the limit that an ask names, by its key and part, one that a plan can reckon with.
+func (l Limit) of(spread time.Duration, members int) Limit {
 	full := limitOf(l.Key, spread, members)
 	if l.Part > 0 && l.Part < 1 {
 		full.Part = l.Part

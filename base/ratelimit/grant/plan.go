@@ -9,31 +9,37 @@ import (
 
 // All moments and times of a plan are microseconds: nanoseconds since 1970 do not fit the numbers of Redis's scripts.
 const (
-	// Horizon is how far ahead a ledger that many share grants calls. What a process was granted is lost for as long when it dies.
-	Horizon = 2_000_000
+	// horizon is how far ahead a ledger that many share grants calls. What a process was granted is lost for as long when it dies.
+	horizon = 2_000_000
 	// claimLife is how long a claim lasts that is not renewed: a little longer than processes that wait take between two asks.
 	claimLife = 3_000_000
-	// Unasked is how long nobody asks a common ledger that can be reached, at the most: processes stay in touch.
-	Unasked = 2_750_000
+	// unasked is how long nobody asks a common ledger that can be reached, at the most: processes stay in touch.
+	unasked = 2_750_000
 	// PartMost is how long after its return to the common ledger a process may go on with its own part because it has looked of late.
 	PartMost = 1500 * time.Millisecond
-	// HorizonTime is the horizon.
-	HorizonTime = Horizon * time.Microsecond
-	// Hush is how long it grants nothing after more than that, or after it has taken the place of another: until all who went on with their own
+	// hush is how long it grants nothing after more than that, or after it has taken the place of another: until all who went on with their own
 	// parts, or with the other, have noticed, and what they were granted is used up.
-	Hush = Horizon + int64(PartMost/time.Microsecond)
+	hush = horizon + int64(PartMost/time.Microsecond)
+)
+
+// These times as durations.
+const (
+	Horizon = horizon * time.Microsecond
+	Unasked = unasked * time.Microsecond
+	Hush    = Horizon + PartMost
 )
 
 // Plan is what all processes know together of the limits: which moments are granted, and who claims how much. Its zero value is of no use.
 //
 // ask.lua says the same in Lua, and a test holds the two together.
 type Plan struct {
-	Horizon int64 // how far ahead calls are granted
-	// From is the moment up to which what a plan before this one has granted may lie.
-	From    int64
-	Unasked int64         // how long nobody asks it, unless it cannot be reached; 0 where that says nothing
+	spread  time.Duration
+	horizon int64 // how far ahead calls are granted
+	// from is the moment up to which what a plan before this one has granted may lie.
+	from    int64
+	unasked int64         // how long nobody asks it, unless it cannot be reached; 0 where that says nothing
 	asked   int64         // when it was asked last
-	Books   map[Key]*Book // by Key.id
+	books   map[Key]*Book // by Key.id
 	asks    int
 }
 
@@ -41,7 +47,7 @@ type Plan struct {
 const sweepEvery = 1000
 
 func (p *Plan) sweep(now int64) {
-	maps.DeleteFunc(p.Books, func(_ Key, b *Book) bool {
+	maps.DeleteFunc(p.books, func(_ Key, b *Book) bool {
 		used := b.ready > now || len(b.granted) > 0 && b.granted[len(b.granted)-1] >= now-b.kept
 		for _, c := range b.claims {
 			used = used || c.seen >= now-claimLife
@@ -63,13 +69,13 @@ const rateLeast = 1e-12
 // unused before the next process asks.
 func (p *Plan) Answer(now int64, a Ask) []Given {
 	if a.Back {
-		p.From = max(p.From, now+p.Horizon)
+		p.from = max(p.from, now+p.horizon)
 	}
 	if a.Moved {
-		p.From = max(p.From, now+Hush)
+		p.from = max(p.from, now+hush)
 	}
-	if p.Unasked > 0 && p.asked > 0 && now-p.asked > p.Unasked {
-		p.From = max(p.From, now+Hush)
+	if p.unasked > 0 && p.asked > 0 && now-p.asked > p.unasked {
+		p.from = max(p.from, now+hush)
 	}
 	p.asked = now
 	if p.asks++; p.asks%sweepEvery == 0 {
@@ -78,8 +84,8 @@ func (p *Plan) Answer(now int64, a Ask) []Given {
 	books := make([]*Book, len(a.Limits))
 	for i, l := range a.Limits {
 		books[i] = p.book(l.Key)
-		books[i].forget(now, p.Horizon, l)
-		a.Limits[i].after = p.From + l.Every
+		books[i].forget(now, p.horizon, l)
+		a.Limits[i].after = p.from + l.Every
 	}
 	if !a.Back { // What it tells of was granted by another Redis, or by this one before it lost it.
 		for _, s := range a.Settled {
@@ -104,23 +110,40 @@ func (p *Plan) Answer(now int64, a Ask) []Given {
 		turns[i] = p.turn(now, a, w, books)
 	}
 	for _, t := range turns {
-		t.grant(now+p.Horizon, t.fair)
+		t.grant(now+p.horizon, t.fair)
 	}
 	for _, t := range turns {
 		t.grant(t.soon, len(t.calls))
 	}
 	out := make([]Given, len(a.Wants))
 	for i, t := range turns {
-		out[i] = t.end(now, p.Horizon)
+		out[i] = t.end(now, p.horizon)
 	}
 	return out
 }
 
+// NewPlan returns a plan that has granted nothing, with the arrival spread of ratelimit.Config, for any number of processes.
+func NewPlan(spread time.Duration) *Plan {
+	return &Plan{spread: spread, horizon: horizon, unasked: unasked, books: map[Key]*Book{}}
+}
+
+// Silence grants nothing before a moment.
+func (p *Plan) Silence(until int64) { p.from = max(p.from, until) }
+
+// Decide is Answer for an ask of limits that are named by their keys and parts alone.
+func (p *Plan) Decide(now int64, a Ask) []Given {
+	a.Limits = slices.Clone(a.Limits)
+	for i, l := range a.Limits {
+		a.Limits[i] = l.of(p.spread, 1)
+	}
+	return p.Answer(now, a)
+}
+
 func (p *Plan) book(k Key) *Book {
-	b := p.Books[k.ID()]
+	b := p.books[k.ID()]
 	if b == nil {
 		b = &Book{claims: map[claimant]*claim{}}
-		p.Books[k.ID()] = b
+		p.books[k.ID()] = b
 	}
 	return b
 }
@@ -145,19 +168,19 @@ type turn struct {
 
 func (p *Plan) turn(now int64, a Ask, w Want, books []*Book) *turn {
 	who := claimant{a.Process, w.Importance, w.Group}
-	t := &turn{now: now, ask: a, books: books, want: w, soon: now + p.Horizon, held: None, free: now, calls: w.all(now), given: Given{By: None}}
+	t := &turn{now: now, ask: a, books: books, want: w, soon: now + p.horizon, held: None, free: now, calls: w.all(now), given: Given{By: None}}
 	t.over = make([]bool, len(t.calls))
 	fair := float64(len(t.calls))
 	for i, l := range w.Common {
 		b, each := books[l], float64(cost(w.Costs, i, w.Rows))
 		c := b.claims[who]
-		rate := max(rateLeast, b.share(who, float64(p.Horizon)/float64(a.Limits[l].Every))/float64(p.Horizon))
+		rate := max(rateLeast, b.share(who, float64(p.horizon)/float64(a.Limits[l].Every))/float64(p.horizon))
 		c.paid = max(c.paid, now-int64(each/rate))
-		if n := rate * float64(now+p.Horizon-c.paid) / each; n < fair {
+		if n := rate * float64(now+p.horizon-c.paid) / each; n < fair {
 			fair, t.held = n, l
 		}
-		t.soon = min(t.soon, now+p.Horizon/b.processes())
-		t.given.Scarce = t.given.Scarce || b.demand()*a.Limits[l].Every >= p.Horizon
+		t.soon = min(t.soon, now+p.horizon/b.processes())
+		t.given.Scarce = t.given.Scarce || b.demand()*a.Limits[l].Every >= p.horizon
 		if r := rate / each * 1e6; t.given.Rate == 0 || r < t.given.Rate {
 			t.given.Rate = r
 		}
@@ -273,15 +296,15 @@ func (t *turn) earliest(from int64, which, costs []int, rows int) (at int64, by 
 // Clone returns a copy of a plan that shares nothing with it.
 func (p *Plan) Clone() *Plan {
 	c := *p
-	c.Books = make(map[Key]*Book, len(p.Books))
-	for k, b := range p.Books {
+	c.books = make(map[Key]*Book, len(p.books))
+	for k, b := range p.books {
 		n := *b
 		n.granted, n.claims = slices.Clone(b.granted), make(map[claimant]*claim, len(b.claims))
 		for who, x := range b.claims {
 			y := *x
 			n.claims[who] = &y
 		}
-		c.Books[k] = &n
+		c.books[k] = &n
 	}
 	return &c
 }

@@ -111,8 +111,8 @@ func (s scene) drawAsk(t *rapid.T) Ask {
 			var e Expected
 			if rapid.IntRange(0, 2).Draw(t, "some are expected") == 0 {
 				e = Expected{
-					Calls: rapid.IntRange(1, 20).Draw(t, "expected"), After: rapid.Int64Range(0, Horizon).Draw(t, "after"),
-					Every: rapid.Int64Range(0, Horizon/10).Draw(t, "every"),
+					Calls: rapid.IntRange(1, 20).Draw(t, "expected"), After: rapid.Int64Range(0, horizon).Draw(t, "after"),
+					Every: rapid.Int64Range(0, horizon/10).Draw(t, "every"),
 				}
 			}
 			if calls+e.Calls == 0 {
@@ -160,7 +160,7 @@ func (s *scene) drawTold(t *rapid.T, a *Ask) {
 	}
 }
 
-func newPlan() *Plan { return &Plan{Horizon: Horizon, Unasked: Unasked, Books: map[Key]*Book{}} }
+func newPlan() *Plan { return &Plan{horizon: horizon, unasked: unasked, books: map[Key]*Book{}} }
 
 func allowed(k Key) int { return max(1, k.Cost, int(float64(k.Limit)*k.Share+1e-9)) }
 
@@ -194,7 +194,7 @@ func TestPlan_NoSlidingWindowOverflows(t *testing.T) {
 				s.note(a, i, g, now)
 				taken := map[int]bool{}
 				for _, x := range g.Starts {
-					if taken[x.Call] || x.At < 0 || x.At > Horizon {
+					if taken[x.Call] || x.At < 0 || x.At > horizon {
 						t.Fatalf("call %d of %d starts at %d", x.Call, len(a.Wants[i].Calls), x.At)
 					}
 					taken[x.Call] = true
@@ -237,7 +237,7 @@ func TestPlan_ALoweredLimitCountsWhatWasGranted(t *testing.T) {
 		return n
 	}
 	require.Positive(t, grant())
-	changed := now + Horizon
+	changed := now + horizon
 	k.Limit = 5
 	for range 10 {
 		now += 500_000

@@ -64,9 +64,9 @@ func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, er
 	r.mu.Lock()
 	known := r.known[media]
 	r.mu.Unlock()
-	args := []any{a.Process, Horizon, claimLife, Unasked, Hush, a.told(), known, len(a.Limits)}
+	args := []any{a.Process, horizon, claimLife, unasked, hush, a.told(), known, len(a.Limits)}
 	for _, l := range a.Limits {
-		l = l.Of(r.spread, 1)
+		l = l.of(r.spread, 1)
 		names = append(names, r.name(l.Key, "granted"), r.name(l.Key, "claims"))
 		args = append(args, l.Every, l.bursts, l.tolerance, l.ahead, l.calls, l.window)
 		if l.calls > 0 {
@@ -105,7 +105,7 @@ func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, er
 			}
 		}
 	}
-	out := Answer{Asked: clock.Mark(), Horizon: Microseconds(Horizon)}
+	out := Answer{Asked: clock.Mark(), Horizon: Microseconds(horizon)}
 	raw, err := askScript.Run(ctx, r.client, names, args...).Slice()
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)

@@ -35,7 +35,7 @@ func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 		s := drawScene(rt)
 		r := NewRedis(client, redis.NewKeys(fmt.Sprint("run", run)), s.spread, quiet)
 		p := newPlan()
-		p.From, p.asked = now.UnixMicro()+Horizon, now.UnixMicro()
+		p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
 		m.SetTime(now)
 		_, err := r.Ask(context.Background(), "m", Ask{})
 		require.NoError(rt, err)
@@ -73,7 +73,7 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	r, p := NewRedis(client, redis.NewKeys("step"), testSpread, quiet), newPlan()
-	p.From, p.asked = now.UnixMicro()+Horizon, now.UnixMicro()
+	p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
 	m.SetTime(now)
 	_, err := r.Ask(t.Context(), "m", Ask{})
 	require.NoError(t, err)
@@ -239,7 +239,7 @@ func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	got, err = all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Empty(t, got.Wants[0].Starts)
-	require.InDelta(t, Horizon, got.Wants[0].Opens, Horizon/10)
+	require.InDelta(t, horizon, got.Wants[0].Opens, horizon/10)
 }
 
 // An ask whose answer is lost is sent again by Redis's client. What it hands back may be another process's by then.
@@ -392,5 +392,5 @@ func TestShared_AServerThatHasTheKeysOfAnotherGrantsNothingForAWhile(t *testing.
 	got, err = all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Empty(t, got.Wants[0].Starts)
-	require.InDelta(t, Hush, got.Wants[0].Opens, float64(Hush/10))
+	require.InDelta(t, hush, got.Wants[0].Opens, float64(hush/10))
 }

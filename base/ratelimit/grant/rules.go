@@ -125,17 +125,17 @@ func (r *Rules) Cover(c Call, at time.Time) (common, own []Charge) {
 	return r.Of(c.Media).Cover(c, at)
 }
 
-// ruleSet are the rules of a media in force at a moment.
-type ruleSet struct {
+// RuleSet are the rules of a media in force at a moment.
+type RuleSet struct {
 	rules   []rule
 	learned map[Key]int
 }
 
-func (r *Rules) Of(media string) ruleSet {
-	return ruleSet{(*r.byMedia.Load())[media], *r.learned.Load()}
+func (r *Rules) Of(media string) RuleSet {
+	return RuleSet{(*r.byMedia.Load())[media], *r.learned.Load()}
 }
 
-func (r ruleSet) Cover(c Call, at time.Time) (common, own []Charge) {
+func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 	endpoint := PlainEndpoint(c.Endpoint)
 	for _, rule := range r.rules {
 		if !rule.matches(endpoint) {

@@ -206,7 +206,7 @@ func laneStates(claims map[string]string, l Limit, now int64) ([]LaneState, erro
 	}
 	for who := range b.claims {
 		if l.Every > 0 {
-			lanes[who.importance].PerSecond += b.share(who, 1e6/float64(l.Every)*HorizonTime.Seconds()) / HorizonTime.Seconds()
+			lanes[who.importance].PerSecond += b.share(who, 1e6/float64(l.Every)*Horizon.Seconds()) / Horizon.Seconds()
 		}
 	}
 	all := slices.SortedFunc(maps.Keys(lanes), func(a, b int) int { return b - a })

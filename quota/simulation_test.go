@@ -1,4 +1,4 @@
-package ratelimit
+package quota
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 )
 
@@ -35,7 +36,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			var demands []Demand
 			for range rapid.IntRange(1, 3).Draw(t, "demands") {
 				demands = append(demands, Demand{
-					Call: grant.Call{Media: "m", Endpoint: "x", App: "1"}, Importance: rapid.SampledFrom([]int{30, 20, 10, ImportanceSpare}).Draw(t, "importance"),
+					Call: grant.Call{Media: "m", Endpoint: "x", App: "1"}, Importance: rapid.SampledFrom([]int{30, 20, 10, ratelimit.ImportanceSpare}).Draw(t, "importance"),
 					PerSecond: rapid.SampledFrom([]float64{1e-6, 0.5, 5, 30}).Draw(t, "a second"), Most: 50, Accounts: []string{"1", "2", "3"},
 				})
 			}
@@ -148,4 +149,34 @@ func TestSimulation_APromotionOverspendsNothing(t *testing.T) {
 	}
 	require.Positive(t, overspent, "without a witness it is overspent, or this shows nothing")
 	t.Logf("without a witness %d of %d were overspent", overspent, runs)
+}
+
+// A process that rests has no ask that goes unanswered. Others begin with their parts when Redis was silent for long, and go on for a second after it has
+// come back: all that the process is granted then would come on top.
+func TestFallback_WhoRestedKnowsOfASilence(t *testing.T) {
+	t.Parallel()
+	rules := grant.NewRules()
+	require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))
+	call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
+	for seed := range 200 {
+		s := NewSimulation(uint64(seed), rules, testSpread, 2)
+		s.timeout = []time.Duration{50 * time.Millisecond, time.Second}[seed%2]
+		s.Join(Demand{Call: call, PerSecond: 50, Most: 50})
+		rests := s.processes[s.Join(Demand{Call: call, PerSecond: 1e-9})]
+		rests.stand(&standing{waiting: new(int)}, call)
+		s.Run(10*time.Second + s.upTo(2*time.Second))
+		s.SilenceRedis()
+		s.Run(time.Second + s.upTo(4*time.Second))
+		s.ReturnRedis()
+		s.Run(s.upTo(500 * time.Millisecond))
+		for range 20 {
+			rests.stand(&standing{waiting: new(int)}, call)
+		}
+		s.Run(6 * time.Second)
+		came, key := newArrivals(), keysOf(rules, call)[0]
+		for _, c := range s.Calls() {
+			came.note(key, c.At.Microseconds())
+		}
+		require.LessOrEqual(t, came.worst(key), 20, "seed %d", seed)
+	}
 }

@@ -1,15 +1,15 @@
-package ratelimit
+package quota
 
 import (
 	"container/heap"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
+	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 )
 
@@ -25,8 +25,8 @@ type Simulation struct {
 	start, now time.Time
 	events     events
 	processes  []*simulated
-	master     *simulatedRedis // that processes connect to
-	witness    Witness         // nil for processes without one
+	master     *simulatedRedis   // that processes connect to
+	witness    ratelimit.Witness // nil for processes without one
 	away       bool
 	silent     bool
 	unanswered []func() // what it was asked while it was silent
@@ -65,25 +65,17 @@ func NewSimulation(seed uint64, rules *grant.Rules, spread time.Duration, member
 
 // Join begins a process, and returns its number.
 func (s *Simulation) Join(demands ...Demand) int {
-	m := newMetrics(nil)
 	p := &simulated{s: s, number: len(s.processes), wrong: s.upTo(wrongMost)}
-	p.all = &fallbacks{
-		own: func() *grant.Memory { return grant.NewMemoryBy(p.clock, s.spread, s.members) }, timeout: s.timeout, process: fmt.Sprint(p.number), witness: s.witness,
-		log: slog.New(slog.DiscardHandler), metrics: m, byMedia: map[string]*fallback{},
-	}
-	p.ledger = p.all.of(demands[0].Call.Media)
-	p.waiter = newWaiter(p.ledger, s.spread, s.rules, m)
-	p.waiter.now, p.waiter.process = p.clock, p.all.process
-	p.waiter.begin = func(*desk) {} // It looks on its own.
-	p.desk = newDesk(p.waiter, p.ledger.media)
+	cfg := ratelimit.Config{ArrivalSpread: s.spread, Members: s.members, RedisTimeout: s.timeout}
+	p.steps = ratelimit.NewSteps(cfg, demands[0].Call.Media, strconv.Itoa(p.number), p.clock, s.witness, s.rules)
 	p.redis = s.master
 	s.processes = append(s.processes, p)
 	if s.away {
 		s.loses(p)
 	}
-	s.after(s.upTo(lookEvery), p.touch)
+	s.after(s.upTo(ratelimit.LookEvery), p.touch)
 	if s.witness != nil {
-		s.after(s.upTo(lookEvery), p.watch)
+		s.after(s.upTo(ratelimit.LookEvery), p.watch)
 	}
 	for _, d := range demands {
 		waiting := new(int)
@@ -105,7 +97,7 @@ func (s *Simulation) LoseRedis() {
 
 // loses has a process notice that Redis is away, as it listens.
 func (s *Simulation) loses(p *simulated) {
-	s.after(s.upTo(2*time.Millisecond), func() { p.ledger.away(context.Background(), errAway) })
+	s.after(s.upTo(2*time.Millisecond), func() { p.steps.Lost(context.Background(), errAway) })
 }
 
 // SilenceRedis has Redis stand still until ReturnRedis: of what it is asked meanwhile some is lost, and some it does then, whoever still wants it. Only who
@@ -123,7 +115,7 @@ func (s *Simulation) ReturnRedis() {
 
 // Flush has Redis lose all keys.
 func (s *Simulation) Flush() {
-	s.master = &simulatedRedis{id: "0", owner: "0", plan: &grant.Plan{Horizon: grant.Horizon, Unasked: grant.Unasked, Books: map[grant.Key]*grant.Book{}}, empty: true}
+	s.master = &simulatedRedis{id: "0", owner: "0", plan: grant.NewPlan(s.spread), empty: true}
 	for _, p := range s.processes {
 		p.redis = s.master
 	}
@@ -194,10 +186,7 @@ type simulated struct {
 	s      *Simulation
 	number int
 	wrong  time.Duration // its clock is so far ahead
-	waiter *Waiter
-	all    *fallbacks
-	ledger *fallback
-	desk   *desk
+	steps  *ratelimit.Steps
 	redis  *simulatedRedis // that it is connected to
 	dead   bool
 	asking bool      // an ask is under way
@@ -207,7 +196,8 @@ type simulated struct {
 
 // standing is a call that waits for its grant.
 type standing struct {
-	ticket     *ticket
+	place      ratelimit.Place
+	call       grant.Call
 	importance int
 	waiting    *int // calls of its demand
 }
@@ -229,10 +219,9 @@ func (p *simulated) want(d Demand, waiting *int) {
 }
 
 func (p *simulated) stand(t *standing, c grant.Call) {
-	t.ticket = &ticket{call: c, got: make(chan outcome, 1)}
-	p.open = append(p.open, t)
 	*t.waiting++
-	p.desk.join(t.ticket, t.importance)
+	t.call, t.place = c, p.steps.Stand(c, t.importance)
+	p.open = append(p.open, t)
 	p.collect()
 	p.look()
 }
@@ -242,7 +231,7 @@ func (p *simulated) look() {
 	if p.dead || p.asking {
 		return
 	}
-	at, ok := p.desk.askAt()
+	at, ok := p.steps.AskAt()
 	switch {
 	case !ok:
 	case !at.After(p.clock()):
@@ -297,105 +286,87 @@ func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 	})
 }
 
-// touch does what (*Waiter).Listen does.
+// touch does what ratelimit.Waiter.Listen does.
 func (p *simulated) touch() {
 	if !p.dead {
-		p.desk.touch()
+		p.steps.Touch()
 		p.look()
-		p.s.after(lookEvery, p.touch)
+		p.s.after(ratelimit.LookEvery, p.touch)
 	}
 }
 
-// watch does what (*fallbacks).watch does.
+// watch does what a process with a witness does.
 func (p *simulated) watch() {
 	if !p.dead {
-		p.all.tick(context.Background())
-		p.s.after(lookEvery, p.watch)
+		p.steps.LookAround(context.Background())
+		p.s.after(ratelimit.LookEvery, p.watch)
 	}
 }
 
-// ask asks what (*desk).askOnce and (*fallback).ask do.
+// ask asks for those who wait.
 func (p *simulated) ask() {
 	p.asking = true
-	a, asked := p.desk.compose(), p.clock()
-	ctx := context.Background()
-	deliver := func(got grant.Answer, err error) {
+	ctx, asked := context.Background(), p.clock()
+	x, common, ok := p.steps.Ask()
+	end := func() {
 		p.asking = false
-		if p.dead {
-			return
-		}
-		p.desk.deliver(a, got, err)
 		p.collect()
 		p.look()
 	}
-	alone := func() { deliver(p.ledger.alone(ctx, p.desk.media, a.Ask)) }
-	use := p.ledger.use()
-	if use == useOwn {
-		alone()
+	if !ok {
+		x.Alone(ctx)
+		end()
 		return
 	}
-	var given []grant.Given
-	var decided time.Time
-	var server string
-	wasAway := p.ledger.isAway()
+	var got grant.Answer
 	p.reach(func() {
-		given, decided, server = p.redis.decide(p.s, use.of(a.Ask)), p.s.now, p.redis.id
+		got = grant.Answer{Asked: asked, Clock: p.s.now, Horizon: grant.Horizon, Wants: p.redis.decide(p.s.now, common), Server: p.redis.id}
 	}, func() {
-		p.ledger.reached.Store(true)
-		p.ledger.back(ctx, asked)
-		switch agreed, _ := p.ledger.agreed(ctx, server, wasAway); {
-		case !agreed:
-			alone()
-		case use != useCommon:
-			p.ledger.returned(use, asked)
-			alone()
-		default:
-			deliver(grant.Answer{Asked: asked, Answered: p.clock(), Clock: decided, Horizon: grant.HorizonTime, Wants: given}, nil)
-		}
+		got.Answered = p.clock()
+		x.Answered(ctx, got)
+		end()
 	}, func(err error) {
-		p.ledger.away(ctx, err)
-		alone()
+		x.Failed(ctx, err)
+		end()
 	})
 }
 
 // decide is what a server does.
-func (r *simulatedRedis) decide(s *Simulation, a grant.Ask) []grant.Given {
-	now := s.now.Sub(time.Unix(0, 0)).Microseconds()
+func (r *simulatedRedis) decide(at time.Time, a grant.Ask) []grant.Given {
+	now := at.UnixMicro()
 	if r.empty {
-		r.plan.From, r.empty = now+grant.Horizon, false
+		r.plan.Silence(now + grant.Horizon.Microseconds())
+		r.empty = false
 	}
 	if r.owner != r.id {
-		r.plan.From, r.owner = max(r.plan.From, now+grant.Hush), r.id
+		r.plan.Silence(now + grant.Hush.Microseconds())
+		r.owner = r.id
 	}
-	a.Limits = slices.Clone(a.Limits)
-	for i, l := range a.Limits {
-		a.Limits[i] = l.Of(s.spread, 1)
-	}
-	return r.plan.Answer(now, a)
+	return r.plan.Decide(now, a)
 }
 
 // collect sends the calls that wait no more, each in its time.
 func (p *simulated) collect() {
 	p.open = slices.DeleteFunc(p.open, func(t *standing) bool {
-		if t.ticket.waits {
+		if t.place.Waits() {
 			return false
 		}
 		*t.waiting--
-		o := <-t.ticket.got
-		if o.err != nil {
+		from, until, err := t.place.Slot()
+		if err != nil {
 			return true
 		}
-		p.s.after(o.slot.from.Sub(p.clock())+p.s.upTo(p.s.spread/20), func() {
+		p.s.after(from.Sub(p.clock())+p.s.upTo(p.s.spread/20), func() {
 			switch {
 			case p.dead:
-			case p.clock().After(o.slot.until):
-				p.stand(t, t.ticket.call)
+			case p.clock().After(until):
+				p.stand(t, t.call)
 			default:
 				// It is on its way for as long as the spread leaves it.
-				way := p.s.upTo(o.slot.until.Sub(p.clock()))
+				way := p.s.upTo(until.Sub(p.clock()))
 				p.s.longest = max(p.s.longest, way)
 				p.s.calls = append(p.s.calls, Arrival{
-					At: p.s.Now() + way, Process: p.number, Importance: t.importance, App: t.ticket.call.App, Account: t.ticket.call.Account,
+					At: p.s.Now() + way, Process: p.number, Importance: t.importance, App: t.call.App, Account: t.call.Account,
 				})
 			}
 		})
