@@ -268,7 +268,7 @@ func halveSpeed(ctx context.Context, t *trial) error {
 		case <-ended:
 			t.log("up to %d subtasks of the slowed lane waited, and at %d moments runs waited for their fan-out", most, held)
 			t.strike("fan-outs held", held)
-			return t.checkSlowed(ctx, most)
+			return checkSlowed(ctx, t, most)
 		case <-time.After(500 * time.Millisecond):
 		}
 		waiting := 0
@@ -295,7 +295,7 @@ AND created_at < UTC_TIMESTAMP(3) - INTERVAL 5 SECOND`).Row().Scan(&rest)
 	}
 }
 
-func (t *trial) checkSlowed(ctx context.Context, most int) error {
+func checkSlowed(ctx context.Context, t *trial, most int) error {
 	if most > slowedBound+slowedBatch+slowedOrders {
 		t.complain("%d subtasks of the slowed lane waited, want %d, a batch of %d, and a few orders at the most", most, slowedBound, slowedBatch)
 	}

@@ -30,14 +30,14 @@ var kafkaScenarios = []scenario{
 		// The broker itself needs some 10 s to stop and to start.
 		stallMax: 45 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
-			return t.restartKafka(ctx, t.stack.kafkaServer.Stop)
+			return restartKafka(ctx, t, t.stack.kafkaServer.Stop)
 		},
 	},
 	{
 		name: "kafka-killed", stallMax: 45 * time.Second,
 		doc: "kill -9 of Kafka, which is started again some seconds later",
 		steps: func(ctx context.Context, t *trial) error {
-			return t.restartKafka(ctx, t.stack.kafkaServer.Kill)
+			return restartKafka(ctx, t, t.stack.kafkaServer.Kill)
 		},
 	},
 	{
@@ -154,7 +154,7 @@ var kafkaScenarios = []scenario{
 			}
 			return err
 		},
-		check: func(ctx context.Context, t *trial) error { return t.checkSerial(ctx, loadPrefix+"tencent.%") },
+		check: func(ctx context.Context, t *trial) error { return checkSerial(ctx, t, loadPrefix+"tencent.%") },
 	},
 	{
 		name: "poison-messages", stallMax: 15 * time.Second,
@@ -187,7 +187,7 @@ var kafkaScenarios = []scenario{
 	},
 }
 
-func (t *trial) restartKafka(ctx context.Context, end func() error) error {
+func restartKafka(ctx context.Context, t *trial, end func() error) error {
 	if err := end(); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ var poison = [4]map[string]string{
 }
 
 // checkSerial looks for two subtasks of an account that were at work at once, among the tasks with names like this.
-func (t *trial) checkSerial(ctx context.Context, names string) error {
+func checkSerial(ctx context.Context, t *trial, names string) error {
 	all := 0
 	err := t.eachLog(ctx, func(table string) error {
 		var pairs int

@@ -17,12 +17,12 @@ var mariadbScenarios = []scenario{
 	{
 		name:  "mariadb-restarted",
 		doc:   "MariaDB is stopped in good order and started again",
-		steps: func(ctx context.Context, t *trial) error { return t.restartMariaDB(ctx, t.stack.mariadbServer.Stop) },
+		steps: func(ctx context.Context, t *trial) error { return restartMariaDB(ctx, t, t.stack.mariadbServer.Stop) },
 	},
 	{
 		name:  "mariadb-killed",
 		doc:   "kill -9 of MariaDB, which is started again",
-		steps: func(ctx context.Context, t *trial) error { return t.restartMariaDB(ctx, t.stack.mariadbServer.Kill) },
+		steps: func(ctx context.Context, t *trial) error { return restartMariaDB(ctx, t, t.stack.mariadbServer.Kill) },
 	},
 	{
 		name: "mariadb-commit-unknown",
@@ -119,19 +119,19 @@ var mariadbScenarios = []scenario{
 		name: "mariadb-read-only",
 		doc:  "MariaDB takes no writes for some seconds, as after a failover to a server that is not yet the writer",
 		steps: func(ctx context.Context, t *trial) error {
-			return t.refuseWrites(ctx, errPacket(1290, "HY000", "The MariaDB server is running with the --read-only option so it cannot execute this statement"))
+			return refuseWrites(ctx, t, errPacket(1290, "HY000", "The MariaDB server is running with the --read-only option so it cannot execute this statement"))
 		},
 	},
 	{
 		name: "mariadb-disk-full",
 		doc:  "MariaDB has no room for writes for some seconds",
 		steps: func(ctx context.Context, t *trial) error {
-			return t.refuseWrites(ctx, errPacket(1114, "HY000", "The table 'run' is full"))
+			return refuseWrites(ctx, t, errPacket(1114, "HY000", "The table 'run' is full"))
 		},
 	},
 }
 
-func (t *trial) restartMariaDB(ctx context.Context, end func() error) error {
+func restartMariaDB(ctx context.Context, t *trial, end func() error) error {
 	if err := end(); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func errPacket(code uint16, state, text string) []byte {
 }
 
 // refuseWrites has all writes of all processes fail for some seconds.
-func (t *trial) refuseWrites(ctx context.Context, answer []byte) error {
+func refuseWrites(ctx context.Context, t *trial, answer []byte) error {
 	for _, i := range t.instances {
 		i.mariadb.Answer(func(piece []byte) []byte {
 			if isWrite(piece) {

@@ -223,7 +223,7 @@ WHERE s.verb = 'cancel' AND r.ended_at > s.ordered_at + INTERVAL 300000 MICROSEC
 
 // redriveDead lets subtasks fail, redrives them, and holds what became of them against what was dead.
 func redriveDead(ctx context.Context, t *trial) error {
-	if err := t.spoilCalls(ctx, 5*time.Second, map[string]any{"kind": "status", "status": 500}); err != nil {
+	if err := spoilCalls(ctx, t, 5*time.Second, map[string]any{"kind": "status", "status": 500}); err != nil {
 		return err
 	}
 	if _, err := t.world.mend(ctx); err != nil {
@@ -258,7 +258,7 @@ func redriveDead(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	return t.checkRedriven(ctx, dead, began)
+	return checkRedriven(ctx, t, dead, began)
 }
 
 // deadKey names what was dead: which run it was of does not matter to the figures.
@@ -285,7 +285,7 @@ func (t *trial) deadKeys(ctx context.Context) (map[deadKey]bool, error) {
 }
 
 // checkRedriven looks for each dead subtask in the runs that were ordered since.
-func (t *trial) checkRedriven(ctx context.Context, dead map[deadKey]bool, since time.Time) error {
+func checkRedriven(ctx context.Context, t *trial, dead map[deadKey]bool, since time.Time) error {
 	times := map[deadKey]int{}
 	err := t.eachLog(ctx, func(table string) error {
 		rows, err := t.store.Data.Writer(ctx).Raw("SELECT r.task_id, s.account_id, s.part FROM run r JOIN "+table+

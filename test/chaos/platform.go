@@ -14,7 +14,7 @@ var platformScenarios = []scenario{
 		name: "platform-outage-brief",
 		doc:  "a platform answers everything with 503 for some seconds; the other goes on",
 		steps: func(ctx context.Context, t *trial) error {
-			return t.spoilCalls(ctx, t.between(10*time.Second, 15*time.Second), map[string]any{"kind": "status", "status": 503, "media": "tencent"})
+			return spoilCalls(ctx, t, t.between(10*time.Second, 15*time.Second), map[string]any{"kind": "status", "status": 503, "media": "tencent"})
 		},
 	},
 	{
@@ -23,7 +23,7 @@ var platformScenarios = []scenario{
 		// Work that waits for its next attempt comes to no end meanwhile.
 		stallMax: -1,
 		steps: func(ctx context.Context, t *trial) error {
-			return t.spoilCalls(ctx, 5*time.Minute, map[string]any{"kind": "status", "status": 500})
+			return spoilCalls(ctx, t, 5*time.Minute, map[string]any{"kind": "status", "status": 500})
 		},
 	},
 	{
@@ -34,7 +34,7 @@ var platformScenarios = []scenario{
 			s["media"] = map[string]any{"pause_max": "3s"}
 		},
 		steps: func(ctx context.Context, t *trial) error {
-			return t.spoilCalls(ctx, t.between(8*time.Second, 12*time.Second), map[string]any{"kind": "over_limit"})
+			return spoilCalls(ctx, t, t.between(8*time.Second, 12*time.Second), map[string]any{"kind": "over_limit"})
 		},
 		check: func(ctx context.Context, t *trial) error {
 			var attempts int
@@ -54,14 +54,14 @@ var platformScenarios = []scenario{
 		name: "platform-hangs", stallMax: 15 * time.Second,
 		doc: "one endpoint of a platform never answers: its subtasks cost their own slots, and all others go on",
 		steps: func(ctx context.Context, t *trial) error {
-			return t.spoilCalls(ctx, t.between(12*time.Second, 16*time.Second), map[string]any{"kind": "hang", "media": "tencent", "endpoint": "hourly_reports/get"})
+			return spoilCalls(ctx, t, t.between(12*time.Second, 16*time.Second), map[string]any{"kind": "hang", "media": "tencent", "endpoint": "hourly_reports/get"})
 		},
 	},
 	{
 		name: "platform-half-answers",
 		doc:  "answers break off in their middle",
 		steps: func(ctx context.Context, t *trial) error {
-			return t.spoilCalls(ctx, t.between(8*time.Second, 12*time.Second), map[string]any{"kind": "half_body"})
+			return spoilCalls(ctx, t, t.between(8*time.Second, 12*time.Second), map[string]any{"kind": "half_body"})
 		},
 	},
 	{
@@ -81,7 +81,7 @@ var platformScenarios = []scenario{
 			return t.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = 1").Error
 		},
 		steps: func(ctx context.Context, t *trial) error {
-			return t.spoilCalls(ctx, t.between(28*time.Second, 32*time.Second), map[string]any{"kind": latency, "ms": 2500})
+			return spoilCalls(ctx, t, t.between(28*time.Second, 32*time.Second), map[string]any{"kind": latency, "ms": 2500})
 		},
 		check: func(ctx context.Context, t *trial) error {
 			slowest, err := t.slowest(ctx, "1 = 1")
@@ -126,7 +126,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 		steps: func(ctx context.Context, t *trial) error {
 			for range 4 {
 				for _, media := range []string{"tencent", "oceanengine"} {
-					if err := t.killTokens(ctx, media); err != nil {
+					if err := killTokens(ctx, t, media); err != nil {
 						return err
 					}
 				}
@@ -160,7 +160,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 }
 
 // spoilCalls has calls of platforms meet a fault for a time.
-func (t *trial) spoilCalls(ctx context.Context, d time.Duration, fault map[string]any) error {
+func spoilCalls(ctx context.Context, t *trial, d time.Duration, fault map[string]any) error {
 	if err := t.world.fault(ctx, fault); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (t *trial) spoilCalls(ctx context.Context, d time.Duration, fault map[strin
 }
 
 // killTokens ends the access tokens of a platform.
-func (t *trial) killTokens(ctx context.Context, media string) error {
+func killTokens(ctx context.Context, t *trial, media string) error {
 	err := t.world.fault(ctx, map[string]any{"kind": "token_death", "media": media, "token": "access"})
 	if err == nil {
 		t.strike("deaths of tokens", 1)
@@ -185,7 +185,7 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 					return err
 				}
 			}
-			if err := t.killTokens(ctx, media); err != nil {
+			if err := killTokens(ctx, t, media); err != nil {
 				return err
 			}
 			i, err := t.awaitPoint(ctx, point, t.of("consumer"))

@@ -52,7 +52,7 @@ var producerScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			return t.takeover(ctx, i.kill, 15*time.Second)
+			return takeover(ctx, t, i.kill, 15*time.Second)
 		},
 	},
 	{
@@ -65,7 +65,7 @@ var producerScenarios = []scenario{
 			}
 			// The lead is given up before the process has ended.
 			stopped := make(chan error, 1)
-			err = t.takeover(ctx, func() error {
+			err = takeover(ctx, t, func() error {
 				go func() { stopped <- i.stop() }()
 				return nil
 			}, 2*time.Second)
@@ -206,7 +206,7 @@ func pauseAt(ctx context.Context, t *trial, role, point string, d time.Duration)
 }
 
 // takeover ends the leader in some way and checks how soon another one begins.
-func (t *trial) takeover(ctx context.Context, end func() error, within time.Duration) error {
+func takeover(ctx context.Context, t *trial, end func() error, within time.Duration) error {
 	epoch := func(ctx context.Context) (n int64, err error) {
 		err = t.store.Data.Writer(ctx).Raw("SELECT epoch FROM leader WHERE id = 1").Row().Scan(&n)
 		return n, err

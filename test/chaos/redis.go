@@ -14,7 +14,7 @@ var redisScenarios = []scenario{
 		name: "redis-flushall",
 		doc:  "FLUSHALL of Redis, several times while subtasks wait for their retries",
 		steps: func(ctx context.Context, t *trial) error {
-			if err := t.letSomeFail(ctx, 6); err != nil {
+			if err := letSomeFail(ctx, t, 6); err != nil {
 				return err
 			}
 			for range 4 {
@@ -30,17 +30,17 @@ var redisScenarios = []scenario{
 				}
 				t.strike("keys lost", int(keys))
 			}
-			return t.watchDue(ctx, 22*time.Second, 20*time.Second)
+			return watchDue(ctx, t, 22*time.Second, 20*time.Second)
 		},
 	},
 	{
 		name: "redis-killed",
 		doc:  "kill -9 of Redis, which comes back empty",
 		steps: func(ctx context.Context, t *trial) error {
-			if err := t.letSomeFail(ctx, 6); err != nil {
+			if err := letSomeFail(ctx, t, 6); err != nil {
 				return err
 			}
-			return t.redisAway(ctx, t.between(6*time.Second, 10*time.Second))
+			return redisAway(ctx, t, t.between(6*time.Second, 10*time.Second))
 		},
 	},
 	{
@@ -48,7 +48,7 @@ var redisScenarios = []scenario{
 		doc: "Redis is away for 60 s: everything goes on",
 		// Nothing waits for Redis but a call that is about to be granted.
 		stallMax: 20 * time.Second,
-		steps:    func(ctx context.Context, t *trial) error { return t.redisAway(ctx, time.Minute) },
+		steps:    func(ctx context.Context, t *trial) error { return redisAway(ctx, t, time.Minute) },
 	},
 	{
 		name: "redis-stands-still",
@@ -84,12 +84,12 @@ var redisScenarios = []scenario{
 }
 
 // letSomeFail has calls of a platform fail for some seconds: then there are retries to be forgotten.
-func (t *trial) letSomeFail(ctx context.Context, seconds int) error {
+func letSomeFail(ctx context.Context, t *trial, seconds int) error {
 	err := t.world.fault(ctx, map[string]any{"kind": "status", "status": 503, "media": "tencent", "for_seconds": seconds})
 	return err
 }
 
-func (t *trial) redisAway(ctx context.Context, d time.Duration) error {
+func redisAway(ctx context.Context, t *trial, d time.Duration) error {
 	if err := t.stack.redisServer.Kill(); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (t *trial) redisAway(ctx context.Context, d time.Duration) error {
 }
 
 // watchDue looks for a while how long subtasks wait beyond the moment at which they are due.
-func (t *trial) watchDue(ctx context.Context, d, most time.Duration) error {
+func watchDue(ctx context.Context, t *trial, d, most time.Duration) error {
 	var worst int64
 	err := t.watch(ctx, d, func() error {
 		var ms int64

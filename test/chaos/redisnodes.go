@@ -15,7 +15,7 @@ var redisNodesScenarios = []scenario{
 		doc:    "kill -9 of the master: Sentinel promotes a replica",
 		before: withSentinel,
 		steps: func(ctx context.Context, t *trial) error {
-			return t.sentinelLoses(ctx, (*local.Server).Kill, (*local.Server).Start)
+			return sentinelLoses(ctx, t, (*local.Server).Kill, (*local.Server).Start)
 		},
 		check: checkCallsAreBack,
 	},
@@ -24,7 +24,7 @@ var redisNodesScenarios = []scenario{
 		doc:    "SIGSTOP of the master, which goes on when a replica has been promoted, as if it were the master still",
 		before: withSentinel,
 		steps: func(ctx context.Context, t *trial) error {
-			return t.sentinelLoses(ctx, (*local.Server).Pause, (*local.Server).Continue)
+			return sentinelLoses(ctx, t, (*local.Server).Pause, (*local.Server).Continue)
 		},
 		check: checkCallsAreBack,
 	},
@@ -36,7 +36,7 @@ var redisNodesScenarios = []scenario{
 		steps: func(ctx context.Context, t *trial) error {
 			for range 2 {
 				order := func(*local.Server) error { return t.stack.sentinel.Failover(ctx) }
-				if err := t.sentinelLoses(ctx, order, (*local.Server).Continue); err != nil {
+				if err := sentinelLoses(ctx, t, order, (*local.Server).Continue); err != nil {
 					return err
 				}
 				if err := t.stack.sentinel.Await(ctx); err != nil {
@@ -52,7 +52,7 @@ var redisNodesScenarios = []scenario{
 		doc:    "kill -9 of a node of the Cluster: its replica takes over, and the other platform's calls go on",
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
-			return t.clusterLoses(ctx, (*local.Server).Kill, (*local.Server).Start)
+			return clusterLoses(ctx, t, (*local.Server).Kill, (*local.Server).Start)
 		},
 		check: checkCallsAreBack,
 	},
@@ -62,7 +62,7 @@ var redisNodesScenarios = []scenario{
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
 			order := func(owner *local.Server) error { return t.stack.cluster.Failover(ctx, owner) }
-			return t.clusterLoses(ctx, order, (*local.Server).Continue)
+			return clusterLoses(ctx, t, order, (*local.Server).Continue)
 		},
 		check: checkCallsAreBack,
 	},
@@ -124,7 +124,7 @@ const slotKey = "{tencent}"
 const redisUser = "adsync"
 
 // sentinelLoses does something to the master, undoes it when another server is the master, and waits until calls are back.
-func (t *trial) sentinelLoses(ctx context.Context, do, undo func(master *local.Server) error) error {
+func sentinelLoses(ctx context.Context, t *trial, do, undo func(master *local.Server) error) error {
 	master, err := t.stack.sentinel.Master(ctx)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (t *trial) sentinelLoses(ctx context.Context, do, undo func(master *local.S
 }
 
 // clusterLoses does something to the node that has Tencent's keys, undoes it when another has them, and waits until calls are back.
-func (t *trial) clusterLoses(ctx context.Context, do, undo func(owner *local.Server) error) error {
+func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Server) error) error {
 	owner, err := t.stack.cluster.Owner(ctx, slotKey)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func soak(d time.Duration) scenario {
 				defer close(watched)
 				watch.run(background)
 			}()
-			err := t.loseOneByOne(ctx, watch.began, d)
+			err := loseOneByOne(ctx, t, watch.began, d)
 			stop()
 			<-watched
 			return errors.Join(err, watch.judge(d))
@@ -60,7 +60,7 @@ func soak(d time.Duration) scenario {
 }
 
 // loseOneByOne loses a node every five minutes, each kind of them in turn, the last one five minutes before the end.
-func (t *trial) loseOneByOne(ctx context.Context, began time.Time, d time.Duration) error {
+func loseOneByOne(ctx context.Context, t *trial, began time.Time, d time.Duration) error {
 	var turn []string
 	for at := began.Add(lossEvery); at.Add(lossEvery).Sub(began) <= d; at = at.Add(lossEvery) {
 		if err := t.wait(ctx, time.Until(at)); err != nil {
@@ -71,7 +71,7 @@ func (t *trial) loseOneByOne(ctx context.Context, began time.Time, d time.Durati
 			t.random.Shuffle(len(turn), func(i, j int) { turn[i], turn[j] = turn[j], turn[i] })
 		}
 		t.log("lost now: %s", turn[0])
-		if err := t.loseNode(ctx, turn[0]); err != nil {
+		if err := loseNode(ctx, t, turn[0]); err != nil {
 			return fmt.Errorf("lose the %s: %w", turn[0], err)
 		}
 		turn = turn[1:]
@@ -81,7 +81,7 @@ func (t *trial) loseOneByOne(ctx context.Context, began time.Time, d time.Durati
 
 // loseNode loses a node and returns when it is back, or another in its place. The first consumer is spared, so that one process is seen
 // from the beginning to the end.
-func (t *trial) loseNode(ctx context.Context, which string) error {
+func loseNode(ctx context.Context, t *trial, which string) error {
 	switch which {
 	case "broker":
 		return errors.Join(t.outage(ctx, t.anyBroker()), t.stack.brokers.Await(ctx))
@@ -103,14 +103,14 @@ func (t *trial) loseNode(ctx context.Context, which string) error {
 		if err != nil {
 			return err
 		}
-		return t.loseProcess(ctx, leader)
+		return loseProcess(ctx, t, leader)
 	default:
 		others := t.of("consumer")[1:]
-		return t.loseProcess(ctx, others[t.random.IntN(len(others))])
+		return loseProcess(ctx, t, others[t.random.IntN(len(others))])
 	}
 }
 
-func (t *trial) loseProcess(ctx context.Context, i *instance) error {
+func loseProcess(ctx context.Context, t *trial, i *instance) error {
 	if err := i.kill(); err != nil {
 		return err
 	}

@@ -160,18 +160,7 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 		people.run(orderUntil)
 	}()
 
-	if err := t.wait(ctx, warmUp); err != nil {
-		return judge.Verdict{}, err
-	}
-	t.log("the fault begins")
-	if err := t.scenario.steps(ctx, t); err != nil {
-		t.tell(judge.Harmed, "the steps failed: %v", err)
-	}
-	if err := t.mend(ctx); err != nil {
-		return judge.Verdict{}, fmt.Errorf("mend: %w", err)
-	}
-	t.log("mended: %v", t.struck)
-	if err := t.wait(ctx, recovery); err != nil {
+	if err := t.fault(ctx); err != nil {
 		return judge.Verdict{}, err
 	}
 	stopOrders()
@@ -196,18 +185,40 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	}
 	stop()
 	<-asked
-	facts.Struck = t.struckTimes() + t.stackStruck() - before
-	for what, times := range t.struck {
-		if times == 0 { // Whatever else was done only prepared it.
-			t.log("the fault did not strike: %s", what)
-			facts.Struck = 0
-		}
-	}
+	facts.Struck = t.struckSince(before)
 	refused, err := t.world.refused(ctx)
 	if err != nil {
 		return judge.Verdict{}, err
 	}
 	return t.judge(samples, asking, facts, map[string]any{"refused": refused, "machine_late_ms": late.list()})
+}
+
+// fault does the scenario's steps and mends what they leave broken, between a time of steady load and one to recover.
+func (t *trial) fault(ctx context.Context) error {
+	if err := t.wait(ctx, warmUp); err != nil {
+		return err
+	}
+	t.log("the fault begins")
+	if err := t.scenario.steps(ctx, t); err != nil {
+		t.tell(judge.Harmed, "the steps failed: %v", err)
+	}
+	if err := t.mend(ctx); err != nil {
+		return fmt.Errorf("mend: %w", err)
+	}
+	t.log("mended: %v", t.struck)
+	return t.wait(ctx, recovery)
+}
+
+// struckSince is how often the fault has struck; before were other trials'. It is 0 when a part did not: the rest only prepared it.
+func (t *trial) struckSince(before int) int {
+	times := t.struckTimes() + t.stackStruck() - before
+	for what, n := range t.struck {
+		if n == 0 {
+			t.log("the fault did not strike: %s", what)
+			times = 0
+		}
+	}
+	return times
 }
 
 // stackStruck is how often the proxies spoiled something since the stack began.
