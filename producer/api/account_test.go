@@ -12,7 +12,7 @@ import (
 
 func (b *bench) login(name string) int64 {
 	b.t.Helper()
-	row := store.Token{Media: "tencent", AppID: "17", Login: name, Name: "the " + name, AccessExpires: now, RefreshExpires: now.AddDate(0, 1, 0)}
+	row := store.Token{Media: "tulip", AppID: "17", Login: name, Name: "the " + name, AccessExpires: now, RefreshExpires: now.AddDate(0, 1, 0)}
 	id, err := b.store.PutLogin(b.t.Context(), row, func(int64) (string, string, error) { return "sealed", "sealed", nil })
 	require.NoError(b.t, err)
 	return id
@@ -25,7 +25,7 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 	found := []store.Account{{ExternalID: "9001", Name: "a", Timezone: "Asia/Shanghai", Currency: "CNY"}}
 	var account int64
 	for _, login := range []int64{one, two} {
-		ids, err := b.store.PutAccounts(t.Context(), "tencent", login, found)
+		ids, err := b.store.PutAccounts(t.Context(), "tulip", login, found)
 		require.NoError(t, err)
 		account = ids["9001"]
 	}
@@ -49,7 +49,7 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 		}
 		Bindings []struct{ From, To, Game, OS string }
 	}
-	decode(t, b.get("/api/v1/accounts/tencent/9001"), &got)
+	decode(t, b.get("/api/v1/accounts/tulip/9001"), &got)
 	require.True(t, got.Account.Bound)
 	require.Len(t, got.Logins, 2)
 	require.WithinDuration(t, time.Now(), got.Logins[0].SeenAt, time.Hour)
@@ -58,9 +58,9 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 	l = got.Logins[1]
 	require.Equal(t, []any{"two", "ok", false, true}, []any{l.Login, l.State, l.Chosen, l.InUse})
 	require.Equal(t, []struct{ From, To, Game, OS string }{{From: "2026-11-01", Game: "starfall", OS: "ios"}}, got.Bindings)
-	require.NotContains(t, b.get("/api/v1/accounts/tencent/9001"), "sealed")
+	require.NotContains(t, b.get("/api/v1/accounts/tulip/9001"), "sealed")
 
 	require.NoError(t, b.store.BindAccounts(t.Context(), "otto", []int64{account}, false))
-	require.Contains(t, b.get("/api/v1/accounts/tencent/9001"), `"bound":false`)
-	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/99999", "", viewerToken).Code)
+	require.Contains(t, b.get("/api/v1/accounts/tulip/9001"), `"bound":false`)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tulip/99999", "", viewerToken).Code)
 }

@@ -30,9 +30,8 @@ import (
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/media"
-	"adsync/media/oceanengine"
+	"adsync/media/mediatest/invented"
 	"adsync/media/pull"
-	"adsync/media/tencent"
 	"adsync/producer"
 	"adsync/producer/api"
 	"adsync/producer/overview"
@@ -123,10 +122,10 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	client, keys := redistest.New(b.t)
 	b.redis, b.roster = client, roster.New(client, keys)
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
-	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{"tencent", "oceanengine"}, Tasks: p.Tasks, Limits: b.waiter, Clock: c})
+	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{invented.Tulip, invented.Orchid}, Tasks: p.Tasks, Limits: b.waiter, Clock: c})
 	b.server.Register(api.Routes(api.Deps{
 		Overview: board.Read,
-		Store:    b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: []media.Platform{tencent.New(), oceanengine.New()}, Limits: b.waiter,
+		Store:    b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: invented.Both(), Limits: b.waiter,
 		LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))
@@ -134,9 +133,9 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 
 // registry holds the true handlers of reports, lists and the system, and one that works on logins.
 func registry(s *store.Store) *media.Registry {
-	handlers := pull.Handlers(tencent.New(), pull.Deps{Registerer: prometheus.NewRegistry()})
-	handlers = append(handlers, upkeep.Handlers(upkeep.Deps{Store: s, Platforms: []media.Platform{tencent.New()}})...)
-	return media.NewRegistry(append(handlers, media.Handler{Name: "tencent.token_refresh", Target: media.Logins})...)
+	handlers := pull.Handlers(invented.New(), pull.Deps{Registerer: prometheus.NewRegistry()})
+	handlers = append(handlers, upkeep.Handlers(upkeep.Deps{Store: s, Platforms: []media.Platform{invented.New()}})...)
+	return media.NewRegistry(append(handlers, media.Handler{Name: "tulip.token_refresh", Target: media.Logins})...)
 }
 
 // good is a task that can run.
@@ -157,7 +156,7 @@ func good(id int64, name, handler, params string) producer.Task {
 }
 
 func daily() producer.Task {
-	return good(1, "tencent.report_daily.account", "tencent.report_daily", `{"level":"account","days":1}`)
+	return good(1, "tulip.report_daily.account", "tulip.report_daily", `{"level":"account","days":1}`)
 }
 
 // account writes an account and returns our id of it.
@@ -253,15 +252,15 @@ func (b *bench) refused(method, path, body string) []httpapi.FieldError {
 func TestRoutes_ViewersReadAndOperatorsOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	b.producer.reload = b.producer.Tasks // unreached
-	for _, path := range []string{"/api/v1/tasks/reload", "/api/v1/tasks/tencent.report_daily.account/run"} {
+	for _, path := range []string{"/api/v1/tasks/reload", "/api/v1/tasks/tulip.report_daily.account/run"} {
 		w := b.call(http.MethodPost, path, "{}", viewerToken)
 		require.Equal(t, http.StatusForbidden, w.Code, path)
 		require.Equal(t, http.StatusUnauthorized, b.call(http.MethodPost, path, "{}", "").Code, path)
 	}
 	for _, path := range []string{
-		"/api/v1/tasks", "/api/v1/tasks/tencent.report_daily.account", "/api/v1/runs", "/api/v1/accounts/tencent/9001/coverage",
+		"/api/v1/tasks", "/api/v1/tasks/tulip.report_daily.account", "/api/v1/runs", "/api/v1/accounts/tulip/9001/coverage",
 	} {
 		b.get(path)
 		require.Equal(t, http.StatusUnauthorized, b.call(http.MethodGet, path, "", "").Code, path)

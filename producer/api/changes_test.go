@@ -36,8 +36,8 @@ func (b *bench) changes(path string) (rows []change, next string) {
 func TestChanges_OfAnAccountTheNewestFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
-	const path = "/api/v1/accounts/tencent/9001/changes"
+	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
+	const path = "/api/v1/accounts/tulip/9001/changes"
 	b.addChange(account, now.Add(-time.Hour), "7", "daily_budget", "5000", "8000")
 	b.addChange(account, now.Add(-time.Minute), "7", "@deleted", "false", "true")
 	b.addChange(account, now.Add(-time.Minute), "8", "@created", "", `"new"`)
@@ -71,5 +71,5 @@ func TestChanges_OfAnAccountTheNewestFirst(t *testing.T) {
 
 	require.Equal(t, []fieldError{{Field: "after", Detail: `"x" is refused: want the value of next in the page before`}}, b.refused(http.MethodGet, path+"?after=x", ""))
 	require.Equal(t, []fieldError{{Field: "limit", Detail: `"1001" is refused: want 1 to 1000`}}, b.refused(http.MethodGet, path+"?limit=1001", ""))
-	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/9009/changes", "", viewerToken).Code)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tulip/9009/changes", "", viewerToken).Code)
 }

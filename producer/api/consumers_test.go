@@ -16,7 +16,7 @@ func TestConsumers_AreThoseThatLive(t *testing.T) {
 	require.JSONEq(t, `{"consumers": []}`, b.get("/api/v1/consumers"))
 	require.NoError(t, b.roster.Tell(t.Context(), roster.Process{
 		ID: "n1/abc", Node: "n1", Version: "v1.2.0", Commit: "c0ffee", StartedAt: now,
-		Pools: []roster.Pool{{Media: "tencent", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 5}}},
+		Pools: []roster.Pool{{Media: "tulip", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 5}}},
 	}))
 	var got struct {
 		Consumers []struct {
@@ -30,7 +30,7 @@ func TestConsumers_AreThoseThatLive(t *testing.T) {
 	require.Len(t, got.Consumers, 1)
 	require.Equal(t, "n1", got.Consumers[0].Node)
 	require.NotNil(t, got.Consumers[0].AgeSeconds)
-	require.Equal(t, []roster.Pool{{Media: "tencent", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 5}}}, got.Consumers[0].Pools)
+	require.Equal(t, []roster.Pool{{Media: "tulip", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 5}}}, got.Consumers[0].Pools)
 
 	require.NoError(t, b.redis.Close())
 	w := b.call(http.MethodGet, "/api/v1/consumers", "", viewerToken)

@@ -15,7 +15,7 @@ import (
 func (b *bench) addCoverage(account int64, report, level string, d day.Day, state store.CoverageState, dirty any) {
 	b.t.Helper()
 	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, run_id, row_count, state, note, dirty)"+
-		" VALUES (?, ?, ?, ?, 'tencent', ?, 77, 12, ?, '', ?)", account, report, level, d, store.At(now), string(state), dirty).Error
+		" VALUES (?, ?, ?, ?, 'tulip', ?, 77, 12, ?, '', ?)", account, report, level, d, store.At(now), string(state), dirty).Error
 	require.NoError(b.t, err)
 }
 
@@ -52,14 +52,14 @@ func only(rows []coverage, report, level string) []coverage {
 func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	b.addCoverage(account, "report_daily", "account", "2026-11-17", store.Complete, nil) // outside
 	b.addCoverage(account, "report_daily", "account", "2026-11-18", store.Complete, nil)
 	b.addCoverage(account, "report_daily", "account", "2026-11-20", store.Suspect, 5)
 	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, store.Complete, nil)
 	b.addCoverage(account+1, "report_daily", "account", "2026-11-19", store.Complete, nil) // another's
 
-	from, to, rows := b.coverage("/api/v1/accounts/tencent/9001/coverage?from=2026-11-18&to=2026-11-20")
+	from, to, rows := b.coverage("/api/v1/accounts/tulip/9001/coverage?from=2026-11-18&to=2026-11-20")
 	require.Equal(t, "2026-11-18", from)
 	require.Equal(t, "2026-11-20", to)
 	const pulled = "2026-11-21T10:30:00Z"
@@ -79,14 +79,14 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	require.Len(t, only(rows, "fund_daily", "account"), 3)
 	require.Len(t, rows, 5+7*3, "the lists and the balance beside the days of reports and cash flow")
 
-	require.Contains(t, b.get("/api/v1/accounts/tencent/9001/coverage"), `"account":{"id":"`+id(account)+
-		`","media":"tencent","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY","bound":true}`)
+	require.Contains(t, b.get("/api/v1/accounts/tulip/9001/coverage"), `"account":{"id":"`+id(account)+
+		`","media":"tulip","external_id":"9001","name":"account 9001","tier":"active","timezone":"Asia/Shanghai","currency":"CNY","bound":true}`)
 }
 
 func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	b.addCoverage(account, "report_daily", "account", "2026-11-18", store.Partial, nil)
 	b.addCoverage(account, "report_daily", "account", "2026-11-19", store.Complete, nil)
 	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, store.Complete, nil)
@@ -95,7 +95,7 @@ func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
 		{"report_daily", "account", "2026-11-18", "cost", "figure", 2}, {"report_daily", "account", "2026-11-17", "cost", "figure", 9},
 		{"adgroup", "adgroup", day.Epoch, "adgroup_name", "attribute", 1}, {"adgroup", "adgroup", day.Epoch, "adgroup_id", "key", 1},
 	} {
-		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, number, media, why, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'tencent', 'is odd', ?)",
+		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, number, media, why, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'tulip', 'is odd', ?)",
 			append(append([]any{account}, v...), store.At(now))...).Error)
 		require.NoError(t, data.Exec("UPDATE coverage SET unusable = unusable + ? WHERE account_id = ? AND report = ? AND day = ?", v[5], account, v[0], v[2]).Error)
 	}
@@ -109,7 +109,7 @@ func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
 			} `json:"unusable_values"`
 		}
 	}
-	decode(t, b.get("/api/v1/accounts/tencent/9001/coverage?from=2026-11-18&to=2026-11-20"), &got)
+	decode(t, b.get("/api/v1/accounts/tulip/9001/coverage?from=2026-11-18&to=2026-11-20"), &got)
 	told := map[string]string{}
 	for _, c := range got.Coverage {
 		if c.Unusable > 0 {
@@ -125,13 +125,13 @@ func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
 func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
-	b.account("tencent", "9002", "active", "Asia/Shanghai", "frozen: closed")
-	err := b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params) VALUES ('hours', 'tencent', 'tencent.report_hourly', '0 3 * * *', 'UTC', 'normal', 'all', ?)",
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9002", "active", "Asia/Shanghai", "frozen: closed")
+	err := b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params) VALUES ('hours', 'tulip', 'tulip.report_hourly', '0 3 * * *', 'UTC', 'normal', 'all', ?)",
 		`{"level":"account","days":3}`).Error
 	require.NoError(t, err)
 	notes := func(account, report string) (notes []string) {
-		_, _, rows := b.coverage("/api/v1/accounts/tencent/" + account + "/coverage?from=2026-11-18&to=2026-11-21")
+		_, _, rows := b.coverage("/api/v1/accounts/tulip/" + account + "/coverage?from=2026-11-18&to=2026-11-21")
 		for _, r := range only(rows, report, "account") {
 			require.Equal(t, "never", r.State)
 			notes = append(notes, r.Note)
@@ -143,7 +143,7 @@ func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 		"no hole: hours reaches back to 2026-11-19", "", "", "no hole before 2026-11-22T03:00:00Z: it is left to hours until then",
 	}, notes("9001", "report_hourly"))
 	var holes struct{ Holes, Waiting int }
-	decode(t, b.get("/api/v1/coverage/holes?media=tencent"), &holes)
+	decode(t, b.get("/api/v1/coverage/holes?media=tulip"), &holes)
 	require.Equal(t, 2, holes.Holes+holes.Waiting, "the two days without a note")
 
 	require.Equal(t, "no hole: no enabled task pulls it of accounts of the tier active", notes("9001", "report_daily")[0])
@@ -153,8 +153,8 @@ func TestCoverage_SaysWhyADayIsNoHole(t *testing.T) {
 func TestCoverage_DaysAreTheAccounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.account("tencent", "shanghai", "active", "Asia/Shanghai", "")
-	b.account("tencent", "kiritimati", "active", "Pacific/Kiritimati", "") // where it is 22 November
+	b.account("tulip", "shanghai", "active", "Asia/Shanghai", "")
+	b.account("tulip", "kiritimati", "active", "Pacific/Kiritimati", "") // where it is 22 November
 	tests := []struct {
 		path     string
 		from, to string
@@ -167,7 +167,7 @@ func TestCoverage_DaysAreTheAccounts(t *testing.T) {
 		{"shanghai/coverage?from=2026-11-20&to=2026-11-22", "2026-11-20", "2026-11-22", 2}, // a day to come is not missing
 	}
 	for _, test := range tests {
-		from, to, rows := b.coverage("/api/v1/accounts/tencent/" + test.path)
+		from, to, rows := b.coverage("/api/v1/accounts/tulip/" + test.path)
 		require.Equal(t, []string{test.from, test.to}, []string{from, to}, test.path)
 		require.Len(t, only(rows, "report_daily", "account"), test.days, test.path)
 		if test.to >= "2026-11-21" {
@@ -179,7 +179,7 @@ func TestCoverage_DaysAreTheAccounts(t *testing.T) {
 func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	tests := []struct {
 		path string
 		want []fieldError
@@ -193,7 +193,7 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		{"?day=2026-11-21", []fieldError{{Field: "day", Detail: "there is no such parameter: want from, to"}}},
 	}
 	for _, test := range tests {
-		got := b.refused(http.MethodGet, "/api/v1/accounts/tencent/9001/coverage"+test.path, "")
+		got := b.refused(http.MethodGet, "/api/v1/accounts/tulip/9001/coverage"+test.path, "")
 		require.Len(t, got, len(test.want), test.path)
 		for i, want := range test.want {
 			require.Equal(t, want.Field, got[i].Field, test.path)
@@ -201,10 +201,10 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"tencent/%E8%B4%A6": `tencent has no account "账" that is known here: accounts come in with the task tencent.account_list.`,
-		"tencent/9002":      `tencent has no account "9002" that is known here: accounts come in with the task tencent.account_list.`,
-		"oceanengine/9001":  `oceanengine has no account "9001" that is known here: accounts come in with the task oceanengine.account_list.`,
-		"facebook/9001":     `There is no media "facebook": want tencent or oceanengine.`,
+		"tulip/%E8%B4%A6": `tulip has no account "账" that is known here: accounts come in with the task tulip.account_list.`,
+		"tulip/9002":      `tulip has no account "9002" that is known here: accounts come in with the task tulip.account_list.`,
+		"orchid/9001":     `orchid has no account "9001" that is known here: accounts come in with the task orchid.account_list.`,
+		"facebook/9001":   `There is no media "facebook": want tulip or orchid.`,
 	} {
 		w := b.call(http.MethodGet, "/api/v1/accounts/"+path+"/coverage", "", viewerToken)
 		require.Equal(t, http.StatusNotFound, w.Code, path)

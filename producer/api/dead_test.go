@@ -32,7 +32,7 @@ func (b *bench) deadRun(at time.Time, taskID int64, name, text string, accounts 
 			runID, account, store.At(at)).Error
 		require.NoError(b.t, err)
 		outcomes = append(outcomes, store.Outcome{
-			Key: task.Key{RunID: runID, AccountID: account, Part: "d"}, Media: "tencent", Lane: "normal", TaskID: taskID, Delivery: 2,
+			Key: task.Key{RunID: runID, AccountID: account, Part: "d"}, Media: "tulip", Lane: "normal", TaskID: taskID, Delivery: 2,
 			Attempt: 1, State: task.Failed, ErrorClass: "invalid", ErrorText: text, Node: "n1", StartedAt: at, EndedAt: at.Add(time.Second), Rows: 3, Calls: 4,
 		})
 	}
@@ -45,18 +45,18 @@ func (b *bench) deadRun(at time.Time, taskID int64, name, text string, accounts 
 func TestDead_IsListedAndShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
-	older := b.deadRun(died, 1, "tencent.report_daily.account", "account 9001 has no permission", one)
-	newer := b.deadRun(died.Add(time.Minute), 1, "tencent.report_daily.account", "account 9002 has no permission", two)
+	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
+	older := b.deadRun(died, 1, "tulip.report_daily.account", "account 9001 has no permission", one)
+	newer := b.deadRun(died.Add(time.Minute), 1, "tulip.report_daily.account", "account 9002 has no permission", two)
 	gone := b.deadRun(died.Add(time.Hour), 2, "gone", "timeout", one)
 
 	row := func(run, account int64, external, taskID, name, text, print, at string) string {
 		return `{"run_id": "` + id(run) + `", "account_id": "` + id(account) + `", "account": "` + external + `", "part": "d", "task_id": "` + taskID + `",
-		  "task": "` + name + `", "media": "tencent", "attempts": 1, "error_class": "invalid", "error_print": "` + print + `", "error": "` + text + `", "dead_at": "` + at + `"}`
+		  "task": "` + name + `", "media": "tulip", "attempts": 1, "error_class": "invalid", "error_print": "` + print + `", "error": "` + text + `", "dead_at": "` + at + `"}`
 	}
 	first := row(gone, one, "9001", "2", "gone", "timeout", "timeout", "2024-05-06T08:08:10Z")
-	second := row(newer, two, "9002", "1", "tencent.report_daily.account", "account 9002 has no permission", "account ? has no permission", "2024-05-06T07:09:10Z")
-	third := row(older, one, "9001", "1", "tencent.report_daily.account", "account 9001 has no permission", "account ? has no permission", "2024-05-06T07:08:10Z")
+	second := row(newer, two, "9002", "1", "tulip.report_daily.account", "account 9002 has no permission", "account ? has no permission", "2024-05-06T07:09:10Z")
+	third := row(older, one, "9001", "1", "tulip.report_daily.account", "account 9001 has no permission", "account ? has no permission", "2024-05-06T07:08:10Z")
 	require.JSONEq(t, `{"dead": [`+first+`,`+second+`,`+third+`], "next": ""}`, b.get("/api/v1/dead"))
 
 	var page struct {
@@ -75,36 +75,36 @@ func TestDead_IsListedAndShown(t *testing.T) {
 
 	for query, want := range map[string]string{
 		"task=gone":                                   first,
-		"task=gone&media=tencent":                     first,
-		"media=tencent&account=9002":                  second,
+		"task=gone&media=tulip":                       first,
+		"media=tulip&account=9002":                    second,
 		"run=" + id(older):                            third,
 		"print=timeout":                               first,
 		"class=invalid&text=9002%20":                  second,
 		"since=2024-05-06T08:00:00Z":                  first,
 		"until=2024-05-06T07:08:10Z":                  third,
-		"media=tencent&text=no+such":                  "",
+		"media=tulip&text=no+such":                    "",
 		"class=quota":                                 "",
 		"task=gone&until=2024-05-01T00:00:00%2B08:00": "",
 	} {
 		require.JSONEq(t, `{"dead": [`+want+`], "next": ""}`, b.get("/api/v1/dead?"+query), query)
 	}
 	// A task's account needs no media.
-	require.JSONEq(t, `{"dead": [`+second+`], "next": ""}`, b.get("/api/v1/dead?task=tencent.report_daily.account&account=9002"))
+	require.JSONEq(t, `{"dead": [`+second+`], "next": ""}`, b.get("/api/v1/dead?task=tulip.report_daily.account&account=9002"))
 
 	require.JSONEq(t, `{"total": 3, "redriving": 0, "stake": {"looked": 3, "healed": 0, "unhealed": 3, "accounts": 2}, "more": false, "groups": [
 	  {"print": "account ? has no permission", "count": 2, "redriving": 0, "first_dead_at": "2024-05-06T07:08:10Z", "last_dead_at": "2024-05-06T07:09:10Z",
-	   "example": "account 9002 has no permission", "classes": ["invalid"], "tasks": ["tencent.report_daily.account"]},
+	   "example": "account 9002 has no permission", "classes": ["invalid"], "tasks": ["tulip.report_daily.account"]},
 	  {"print": "timeout", "count": 1, "redriving": 0, "first_dead_at": "2024-05-06T08:08:10Z", "last_dead_at": "2024-05-06T08:08:10Z",
 	   "example": "timeout", "classes": ["invalid"], "tasks": ["gone"]}]}`, b.get("/api/v1/dead/groups"))
 	// What they were to pull has been pulled whole since: of account 9001 all, of 9002 nothing.
 	data := b.store.Data.Writer(t.Context())
 	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = '2024-05-05', task_id = 1 WHERE account_id = ?", one).Error)
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (1, 'daily', 'tencent', 'tencent.report_daily', '* * * * *', '{}')").Error)
-	require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'account', '2024-05-05', 'tencent', ?, ?, 'complete')",
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (1, 'daily', 'tulip', 'tulip.report_daily', '* * * * *', '{}')").Error)
+	require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'account', '2024-05-05', 'tulip', ?, ?, 'complete')",
 		one, store.At(died.Add(48*time.Hour)), died.Add(48*time.Hour).UnixMicro()).Error)
 	for account, cost := range map[int64]int64{one: 7_000_000, two: 12_500_000} {
 		for ago, part := range map[int]int64{1: 1, 2: 3} {
-			require.NoError(t, data.Exec("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tencent', 'CNY', 'UTC', ?, 1, ?)",
+			require.NoError(t, data.Exec("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'UTC', ?, 1, ?)",
 				now.AddDate(0, 0, -ago).Format(time.DateOnly), account, cost*part, store.At(now)).Error)
 		}
 	}
@@ -116,7 +116,7 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.JSONEq(t, `{"looked": 3, "healed": 2, "unhealed": 1, "accounts": 1, "money": [{"currency": "CNY", "micros": 12500000}]}`, string(stake.Stake),
 		"what is healed needs nobody, and the last day that is known counts")
 	require.Equal(t, 1, stake.Groups[0].Healed)
-	require.EqualValues(t, 2, b.plan("redrive", `{"task": "tencent.report_daily.account", "dry_run": true}`, http.StatusOK).Healed)
+	require.EqualValues(t, 2, b.plan("redrive", `{"task": "tulip.report_daily.account", "dry_run": true}`, http.StatusOK).Healed)
 	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = 'd' WHERE account_id = ?", one).Error)
 	var groups struct {
 		More   bool
@@ -134,11 +134,11 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.JSONEq(t, `{"state": "failed", "delivery": 2, "node": "n1", "created_at": "2024-05-06T07:08:09Z", "started_at": "2024-05-06T07:08:09Z",
 	  "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4}`, string(shown["log"]))
 	require.Contains(t, string(shown["run"]), `"planned_at":"2024-05-06T07:08:09Z"`)
-	for _, name := range []string{"9001", "tencent/9001", "tencent/" + id(one)} {
+	for _, name := range []string{"9001", "tulip/9001", "tulip/" + id(one)} {
 		require.JSONEq(t, b.get(show), b.get("/api/v1/dead/subtask?"+url.Values{"run": {id(older)}, "account_id": {name}, "part": {"d"}}.Encode()), name)
 	}
-	require.Equal(t, []fieldError{{Field: "account_id", Detail: `"oceanengine/9001" is refused: want the account_id of a subtask, or its account, such as tencent/20000001`}},
-		b.refused(http.MethodGet, "/api/v1/dead/subtask?run=1&part=d&account_id=oceanengine/9001", ""))
+	require.Equal(t, []fieldError{{Field: "account_id", Detail: `"orchid/9001" is refused: want the account_id of a subtask, or its account, such as tulip/20000001`}},
+		b.refused(http.MethodGet, "/api/v1/dead/subtask?run=1&part=d&account_id=orchid/9001", ""))
 
 	// What the day's log and the run's row told is gone in time; the dead subtask is not.
 	require.NoError(t, b.store.DropLogTable(t.Context(), task.LogDay(older)))
@@ -186,21 +186,21 @@ func TestRedriveDead_SaysWhereTheHealedAreTheLeast(t *testing.T) {
 	for i := range accounts {
 		accounts[i] = int64(i + 1)
 	}
-	b.deadRun(died, 1, "tencent.report_daily.account", "a", accounts...)
-	const body = `{"task": "tencent.report_daily.account", "dry_run": true}`
+	b.deadRun(died, 1, "tulip.report_daily.account", "a", accounts...)
+	const body = `{"task": "tulip.report_daily.account", "dry_run": true}`
 	require.False(t, b.plan("redrive", body, http.StatusOK).AtLeast)
-	b.deadRun(died.Add(time.Minute), 1, "tencent.report_daily.account", "a", 1001)
+	b.deadRun(died.Add(time.Minute), 1, "tulip.report_daily.account", "a", 1001)
 	require.True(t, b.plan("redrive", body, http.StatusOK).AtLeast, "one was not looked at")
 }
 
 func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	t.Parallel()
-	second := good(2, "tencent.adgroup.full", "tencent.adgroup", "")
+	second := good(2, "tulip.adgroup.full", "tulip.adgroup", "")
 	second.FanOutRate = 2
 	b := setup(t, daily(), second, producer.Task{Task: task.Task{ID: 3, Name: "never.good"}})
 	origin := b.deadRun(died, 1, "old name", "a 1", 1, 2, 3)
-	b.deadRun(died, 2, "tencent.adgroup.full", "a 2", 1, 2, 3, 4)
-	b.deadRun(died, 2, "tencent.adgroup.full", "a 3", 9)
+	b.deadRun(died, 2, "tulip.adgroup.full", "a 2", 1, 2, 3, 4)
+	b.deadRun(died, 2, "tulip.adgroup.full", "a 3", 9)
 	b.deadRun(died, 3, "never.good", "a 4", 1, 2)
 	b.deadRun(died, 4, "deleted", "a 5", 1)
 	// A run that went well: 10 subtasks in 2 s, two calls each.
@@ -216,13 +216,13 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	require.Nil(t, dry.Calls, "nothing is known of the first task")
 	require.Nil(t, dry.Seconds)
 	require.Len(t, dry.Tasks, 4)
-	require.Equal(t, "tencent.report_daily.account", dry.Tasks[0].Task, "as the task is called now")
+	require.Equal(t, "tulip.report_daily.account", dry.Tasks[0].Task, "as the task is called now")
 	require.Contains(t, dry.Tasks[2].Refused, "put it right")
 	require.Contains(t, dry.Tasks[3].Refused, "was deleted")
-	one := b.plan("redrive", `{"task": "tencent.adgroup.full", "dry_run": true}`, http.StatusOK)
+	one := b.plan("redrive", `{"task": "tulip.adgroup.full", "dry_run": true}`, http.StatusOK)
 	require.EqualValues(t, 10, *one.Calls)
 	require.EqualValues(t, 3, *one.Seconds, "5 at the task's rate of 2 a second")
-	one = b.plan("redrive", `{"task": "tencent.adgroup.full", "rate": 100, "dry_run": true}`, http.StatusOK)
+	one = b.plan("redrive", `{"task": "tulip.adgroup.full", "rate": 100, "dry_run": true}`, http.StatusOK)
 	require.EqualValues(t, 1, *one.Seconds, "5 at the pace of 5 a second")
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 	require.Zero(t, b.count(b.store.Config, "audit_log"))
@@ -278,7 +278,7 @@ func TestDropDead_DropsWhatWasShown(t *testing.T) {
 	require.Equal(t, 4, b.count(b.store.Data, "subtask_dead"))
 	require.Zero(t, b.count(b.store.Config, "audit_log"))
 
-	done := b.plan("drop", `{"task": "tencent.report_daily.account", "until": "`+dry.Until+`"}`, http.StatusOK)
+	done := b.plan("drop", `{"task": "tulip.report_daily.account", "until": "`+dry.Until+`"}`, http.StatusOK)
 	require.EqualValues(t, 2, done.Dropped)
 	require.Equal(t, 2, b.count(b.store.Data, "subtask_dead"))
 	done = b.plan("drop", `{"all": true, "until": "`+dry.Until+`"}`, http.StatusOK)
@@ -294,7 +294,7 @@ func TestDropDead_DropsWhatWasShown(t *testing.T) {
 func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	b.account("tencent", "9001", "active", "UTC", "")
+	b.account("tulip", "9001", "active", "UTC", "")
 	b.deadRun(died, 1, "old", "a", 1)
 	const drop, redrive = "/api/v1/dead/drop", "/api/v1/dead/redrive"
 	for _, test := range []struct {
@@ -303,8 +303,8 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 	}{
 		{http.MethodGet, "/api/v1/dead?taks=x", "", "taks", "there is no such parameter: want after, limit, task, media, account, run, print, class, text, since, until"},
 		{http.MethodGet, "/api/v1/dead?task=x", "", "task", `"x" is no task that is known here, nor one of which subtasks are dead`},
-		{http.MethodGet, "/api/v1/dead?account=99999", "", "account", `"99999" is no account that is known here, or one of several platforms: give media too, or tencent/20000001`},
-		{http.MethodGet, "/api/v1/dead?media=tencent&account=99999", "", "account", `"99999" is no account of tencent that is known here`},
+		{http.MethodGet, "/api/v1/dead?account=99999", "", "account", `"99999" is no account that is known here, or one of several platforms: give media too, or tulip/20000001`},
+		{http.MethodGet, "/api/v1/dead?media=tulip&account=99999", "", "account", `"99999" is no account of tulip that is known here`},
 		{http.MethodGet, "/api/v1/dead?run=x", "", "run", `"x" is refused: want the id of a run`},
 		{http.MethodGet, "/api/v1/dead?since=yesterday", "", "since", `"yesterday" is refused: want a time such as 2026-11-21T10:30:00Z`},
 		{http.MethodGet, "/api/v1/dead?until=2026-11-21", "", "until", `"2026-11-21" is refused: want a time such as 2026-11-21T10:30:00Z`},
@@ -336,9 +336,9 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
-	run := b.deadRun(died, 1, "tencent.report_daily.account", "x", one, two)
-	b.deadRun(died.Add(time.Minute), 1, "tencent.report_daily.account", "x", one)
+	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
+	run := b.deadRun(died, 1, "tulip.report_daily.account", "x", one, two)
+	b.deadRun(died.Add(time.Minute), 1, "tulip.report_daily.account", "x", one)
 	rerun := "/api/v1/runs/" + id(run) + "/rerun"
 
 	var plan struct {

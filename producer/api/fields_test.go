@@ -29,7 +29,7 @@ func (b *bench) fields(query string) []fieldAnswer {
 // fieldsNamed are those of a name.
 func (b *bench) fieldsNamed(name string) (found []fieldAnswer) {
 	b.t.Helper()
-	for _, f := range b.fields("?media=tencent") {
+	for _, f := range b.fields("?media=tulip") {
 		if f.Field == name {
 			require.Equal(b.t, f.By == "", f.UpdatedAt == "", "%+v", f)
 			f.UpdatedAt = ""
@@ -42,8 +42,8 @@ func (b *bench) fieldsNamed(name string) (found []fieldAnswer) {
 func TestFields_AreListedAndChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	builtin := fieldAnswer{Media: "tencent", Field: "reg_pv", State: "asked", Metric: "registrations"}
-	require.Equal(t, []fieldAnswer{builtin}, b.fieldsNamed("reg_pv"), "what the platform's package asks for needs no row")
+	builtin := fieldAnswer{Media: "tulip", Field: "signups", State: "asked", Metric: "registrations"}
+	require.Equal(t, []fieldAnswer{builtin}, b.fieldsNamed("signups"), "what the platform's package asks for needs no row")
 	put := func(body string) fieldAnswer {
 		w := b.call(http.MethodPut, "/api/v1/fields", body, adminToken)
 		require.Equal(t, http.StatusOK, w.Code, w.Body.String())
@@ -53,38 +53,38 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 		f.UpdatedAt = ""
 		return f
 	}
-	added := put(`{"media": "tencent", "field": "order_pv", "state": "asked", "reason": "for the shops"}`)
-	require.Equal(t, fieldAnswer{Media: "tencent", Field: "order_pv", State: "trying", By: "ada", Reason: "for the shops"}, added)
-	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("order_pv"))
+	added := put(`{"media": "tulip", "field": "orders", "state": "asked", "reason": "for the shops"}`)
+	require.Equal(t, fieldAnswer{Media: "tulip", Field: "orders", State: "trying", By: "ada", Reason: "for the shops"}, added)
+	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("orders"))
 
-	_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: "tencent", Report: "report_daily", Level: "adgroup", Field: "reg_pv", Reason: "12009", ChangedBy: "adsync"})
+	_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "signups", Reason: "12009", ChangedBy: "adsync"})
 	require.NoError(t, err)
 	retired := b.fields("?state=retired")
 	require.Len(t, retired, 1)
-	require.Equal(t, []string{"reg_pv", "report_daily", "adgroup", "registrations", "12009", "adsync"},
+	require.Equal(t, []string{"signups", "report_daily", "adgroup", "registrations", "12009", "adsync"},
 		[]string{retired[0].Field, retired[0].Report, retired[0].Level, retired[0].Metric, retired[0].Reason, retired[0].By})
 	require.NotEmpty(t, retired[0].RetiredAt)
-	require.Len(t, b.fieldsNamed("reg_pv"), 2, "everywhere else it is asked for")
+	require.Len(t, b.fieldsNamed("signups"), 2, "everywhere else it is asked for")
 
-	kept := put(`{"media": "tencent", "field": "reg_pv", "report": "report_daily", "state": "asked"}`)
+	kept := put(`{"media": "tulip", "field": "signups", "report": "report_daily", "state": "asked"}`)
 	require.Equal(t, "asked", kept.State, "the other levels are asked for it as before")
 	require.Empty(t, b.fields("?state=retired"))
 	tried := b.fields("?state=trying")
-	require.Equal(t, []string{"order_pv", "reg_pv"}, []string{tried[0].Field, tried[1].Field})
+	require.Equal(t, []string{"orders", "signups"}, []string{tried[0].Field, tried[1].Field})
 	require.Equal(t, []string{"report_daily", "adgroup"}, []string{tried[1].Report, tried[1].Level})
-	off := put(`{"media": "tencent", "field": "reg_pv", "state": "off"}`)
-	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("reg_pv"))
+	off := put(`{"media": "tulip", "field": "signups", "state": "off"}`)
+	require.Equal(t, []fieldAnswer{off}, b.fieldsNamed("signups"))
 	retirement := `{"state":"retired","reason":"12009","changed_by":"adsync"}`
 	require.Equal(t, []string{ // A row takes the place of those that it covers.
-		`ada field.put report_field/tencent/order_pv  > {"state":"asked","reason":"for the shops","changed_by":"ada"}`,
-		`adsync field.retire report_field/tencent/reg_pv/report_daily/adgroup  > ` + retirement,
-		`ada field.put report_field/tencent/reg_pv/report_daily  > {"state":"asked","reason":"","changed_by":"ada"}`,
-		`ada field.put report_field/tencent/reg_pv/report_daily/adgroup ` + retirement + ` > {"state":"asked","reason":"","changed_by":"ada"}`,
-		`ada field.put report_field/tencent/reg_pv  > {"state":"off","reason":"","changed_by":"ada"}`,
-		`ada field.put report_field/tencent/reg_pv/report_daily {"state":"asked","reason":"","changed_by":"ada"} >`,
-		`ada field.put report_field/tencent/reg_pv/report_daily/adgroup {"state":"asked","reason":"","changed_by":"ada"} >`,
+		`ada field.put report_field/tulip/orders  > {"state":"asked","reason":"for the shops","changed_by":"ada"}`,
+		`adsync field.retire report_field/tulip/signups/report_daily/adgroup  > ` + retirement,
+		`ada field.put report_field/tulip/signups/report_daily  > {"state":"asked","reason":"","changed_by":"ada"}`,
+		`ada field.put report_field/tulip/signups/report_daily/adgroup ` + retirement + ` > {"state":"asked","reason":"","changed_by":"ada"}`,
+		`ada field.put report_field/tulip/signups  > {"state":"off","reason":"","changed_by":"ada"}`,
+		`ada field.put report_field/tulip/signups/report_daily {"state":"asked","reason":"","changed_by":"ada"} >`,
+		`ada field.put report_field/tulip/signups/report_daily/adgroup {"state":"asked","reason":"","changed_by":"ada"} >`,
 	}, b.auditText())
-	require.Greater(t, len(b.fields("")), len(b.fields("?media=tencent")))
+	require.Greater(t, len(b.fields("")), len(b.fields("?media=tulip")))
 }
 
 func TestFields_RefuseWhatCannotBe(t *testing.T) {
@@ -99,18 +99,18 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 			{Field: "state", Detail: `"" is refused: want asked or off; the platform alone retires and refuses a field`},
 		}},
 		"an unknown platform": {`{"media": "myspace", "field": "x", "state": "off"}`, []httpapi.FieldError{
-			{Field: "media", Detail: `"myspace" is refused: want tencent or oceanengine`},
+			{Field: "media", Detail: `"myspace" is refused: want tulip or orchid`},
 		}},
-		"a key": {`{"media": "tencent", "field": "adgroup_id", "state": "off"}`, []httpapi.FieldError{
-			{Field: "field", Detail: `"adgroup_id" is refused: want a field that report_daily can do without: rows are kept apart by it, or it is what was spent`},
+		"a key": {`{"media": "tulip", "field": "id", "state": "off"}`, []httpapi.FieldError{
+			{Field: "field", Detail: `"id" is refused: want a field that report_daily can do without: rows are kept apart by it, or it is what was spent`},
 		}},
-		"what was spent": {`{"media": "oceanengine", "field": "stat_cost", "report": "report_hourly", "state": "off"}`, []httpapi.FieldError{
-			{Field: "field", Detail: `"stat_cost" is refused: want a field that report_hourly can do without: rows are kept apart by it, or it is what was spent`},
+		"what was spent": {`{"media": "orchid", "field": "spend", "report": "report_hourly", "state": "off"}`, []httpapi.FieldError{
+			{Field: "field", Detail: `"spend" is refused: want a field that report_hourly can do without: rows are kept apart by it, or it is what was spent`},
 		}},
-		"a level of another platform": {`{"media": "tencent", "field": "x", "level": "campaign", "state": "asked"}`, []httpapi.FieldError{
+		"a level of another platform": {`{"media": "tulip", "field": "x", "level": "campaign", "state": "asked"}`, []httpapi.FieldError{
 			{Field: "level", Detail: `"campaign" is refused: want one of account, adgroup, creative, or none for all`},
 		}},
-		"no name": {`{"media": "tencent", "field": "a,b", "state": "asked"}`, []httpapi.FieldError{
+		"no name": {`{"media": "tulip", "field": "a,b", "state": "asked"}`, []httpapi.FieldError{
 			{Field: "field", Detail: `"a,b" is refused: want the platform's name of a field: letters, digits, _ and ., up to 96`},
 		}},
 	} {
@@ -121,29 +121,29 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 	}
 	require.Equal(t, http.StatusUnprocessableEntity, b.call(http.MethodGet, "/api/v1/fields?state=gone", "", viewerToken).Code)
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{}`, viewerToken).Code)
-	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{"media": "tencent", "field": "x", "state": "off"}`, operatorToken).Code)
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPut, "/api/v1/fields", `{"media": "tulip", "field": "x", "state": "off"}`, operatorToken).Code)
 }
 
 // What the platform says of a field that was added is shown in its words, and put again the field is tried again.
 func TestFields_ATrialIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	const order = `{"media": "tencent", "field": "order_pv", "state": "asked"}`
+	const order = `{"media": "tulip", "field": "orders", "state": "asked"}`
 	put := func() string { return b.call(http.MethodPut, "/api/v1/fields", order, adminToken).Body.String() }
 	require.Contains(t, put(), `"state":"trying"`)
-	row := store.ReportField{Media: "tencent", Field: "order_pv", ChangedBy: "adsync"}
+	row := store.ReportField{Media: "tulip", Field: "orders", ChangedBy: "adsync"}
 	claimed, err := b.store.ClaimFieldTrial(t.Context(), row, time.Minute)
 	require.NoError(t, err)
 	require.True(t, claimed)
 	require.NoError(t, b.store.RestFieldTrial(t.Context(), row, time.Minute, "no answer within 30s"))
 	require.Equal(t, "no answer within 30s", b.fields("?state=trying")[0].Note)
 
-	row.Reason = "12009: unknown field order_pv"
+	row.Reason = "12009: unknown field orders"
 	first, err := b.store.RefuseReportField(t.Context(), row)
 	require.NoError(t, err)
 	require.True(t, first)
 	require.Empty(t, b.fields("?state=trying"))
-	require.Equal(t, []fieldAnswer{{Media: "tencent", Field: "order_pv", State: "refused", Reason: "12009: unknown field order_pv", By: "adsync"}}, b.fieldsNamed("order_pv"))
+	require.Equal(t, []fieldAnswer{{Media: "tulip", Field: "orders", State: "refused", Reason: "12009: unknown field orders", By: "adsync"}}, b.fieldsNamed("orders"))
 	require.Len(t, b.fields("?state=refused"), 1)
 
 	require.Contains(t, put(), `"state":"trying"`)
@@ -156,16 +156,16 @@ func TestFields_NoMoreThanSoManyAreAskedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	put := func(field, report, state string) int {
-		body := fmt.Sprintf(`{"media": "tencent", "field": %q, "state": %q%s}`, field, state, report)
+		body := fmt.Sprintf(`{"media": "tulip", "field": %q, "state": %q%s}`, field, state, report)
 		return b.call(http.MethodPut, "/api/v1/fields", body, adminToken).Code
 	}
 	for i := range 20 {
 		require.Equal(t, http.StatusOK, put(fmt.Sprintf("invented_%d", i), "", "asked"))
 	}
 	require.Equal(t, []httpapi.FieldError{{Field: "field", Detail: "20 fields are asked for in addition to those of the package already, and no more fit: switch one off first"}},
-		b.refused(http.MethodPut, "/api/v1/fields", `{"media": "tencent", "field": "one_more", "report": "report_daily", "state": "asked"}`))
+		b.refused(http.MethodPut, "/api/v1/fields", `{"media": "tulip", "field": "one_more", "report": "report_daily", "state": "asked"}`))
 	require.Equal(t, http.StatusOK, put("invented_3", "", "asked"), "one that is there")
-	require.Equal(t, http.StatusOK, put("reg_pv", "", "asked"), "one of the package")
+	require.Equal(t, http.StatusOK, put("signups", "", "asked"), "one of the package")
 	require.Equal(t, http.StatusOK, put("invented_3", "", "off"))
 	require.Equal(t, http.StatusOK, put("one_more", `, "report": "report_daily"`, "asked"))
 }

@@ -28,7 +28,7 @@ var hostile = []string{
 	"-9223372036854775808", "184467440737095516160", "0x10", "１２", "é", "é", "ß", "İ", "😀", "\u202e", "\u200b", "\ufeff", "\ufffd", "\xff", "\xed\xa0\x80",
 	"\xf0\x9f\x98", "a\xc3", strings.Repeat("x", 513), strings.Repeat("漢", 600), strings.Repeat("9", 400), "2026-13-45", "0000-00-00", "0000-01-01", "9999-12-31",
 	"-0001-01-01", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "1969-12-31T23:59:59Z", "2026-11-21T10:30:00", "2026-11-21T25:00:00Z", "2262-04-12T00:00:00Z",
-	"{}", "[]", "[[", "${jndi:x}", "<script>", "%00", "%zz", ";", "tencent/", "/9001", "tencent/9001/x",
+	"{}", "[]", "[[", "${jndi:x}", "<script>", "%00", "%zz", ";", "tulip/", "/9001", "tulip/9001/x",
 }
 
 // fuzzed is a server with something of everything, and what of it can be named.
@@ -41,30 +41,30 @@ type fuzzed struct {
 
 func newFuzzed(t *testing.T) *fuzzed {
 	t.Helper()
-	unusable := good(9, "bad.one", "tencent.report_daily", "")
+	unusable := good(9, "bad.one", "tulip.report_daily", "")
 	unusable.Usable = false
-	b := setup(t, daily(), unusable, good(2, "tencent.token_refresh", "tencent.token_refresh", ""))
+	b := setup(t, daily(), unusable, good(2, "tulip.token_refresh", "tulip.token_refresh", ""))
 	tasks := b.producer.Tasks()
 	b.producer.reload = func() []producer.Task { return tasks }
-	one, two := b.account("tencent", "9001", "active", "Asia/Shanghai", ""), b.account("tencent", "9002", "inactive", "no such zone", "")
+	one, two := b.account("tulip", "9001", "active", "Asia/Shanghai", ""), b.account("tulip", "9002", "inactive", "no such zone", "")
 	run := b.deadRun(died, 1, dailyName, "code 7: account 9001 is refused", one, two)
 	recent := b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 8", one)
 	b.waits(run, one, task.Deferred, "pause:77", died.Add(time.Minute))
 	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
 	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
-	require.NoError(t, b.store.AddStop(t.Context(), task.Stop{ID: 79, Verb: task.Pause, Kind: task.StopMedia, Target: "tencent", TargetName: "tencent", Reason: "r", By: "b", OrderedAt: now}))
+	require.NoError(t, b.store.AddStop(t.Context(), task.Stop{ID: 79, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "b", OrderedAt: now}))
 	d, err := described()
 	require.NoError(t, err)
 	f := &fuzzed{bench: b, description: d, tokens: map[string]string{}, known: map[string][]string{
-		"name": {dailyName, "bad.one", "tencent.token_refresh"}, "task": {dailyName}, "media": {"tencent", "oceanengine"}, "external_id": {"9001", "9002"}, "account": {"9001"},
+		"name": {dailyName, "bad.one", "tulip.token_refresh"}, "task": {dailyName}, "media": {"tulip", "orchid"}, "external_id": {"9001", "9002"}, "account": {"9001"},
 		"id": {id(run), id(recent), "78", "79"}, "run": {id(run), id(recent)}, "account_id": {id(one), id(two), "0"}, "part": {"d", "w"}, "class": {"invalid"},
-		"print": {"code ?: account ? is refused"}, "text": {"code", "busy"}, "game": {"chess", "unassigned"}, "lane": {"normal"}, "level": {"account"}, "field": {"order_pv", "cost"},
-		"report": {"report_daily"}, "target": {dailyName, "tencent", "tencent/9001", id(run)}, "by": {"otto"}, "reason": {"why not"}, "accounts": {"9001", "9002"},
+		"print": {"code ?: account ? is refused"}, "text": {"code", "busy"}, "game": {"chess", "unassigned"}, "lane": {"normal"}, "level": {"account"}, "field": {"orders", "cost"},
+		"report": {"report_daily"}, "target": {dailyName, "tulip", "tulip/9001", id(run)}, "by": {"otto"}, "reason": {"why not"}, "accounts": {"9001", "9002"},
 		"from": {"2026-11-20", "2026-11-21"}, "to": {"2026-11-21"}, "until": {"2026-11-21T10:31:00Z"},
 	}}
 	for name, path := range map[string]string{
 		"listDead": "/api/v1/dead?limit=1", "listDue": "/api/v1/due?limit=1", "listRunSubtasks": "/api/v1/runs/" + id(run) + "/subtasks?limit=1", "listRuns": "/api/v1/runs?limit=1",
-		"listAccounts": "/api/v1/accounts?limit=1", "listAccountSubtasks": "/api/v1/accounts/tencent/9001/subtasks?limit=1&since=2024-01-01T00:00:00Z",
+		"listAccounts": "/api/v1/accounts?limit=1", "listAccountSubtasks": "/api/v1/accounts/tulip/9001/subtasks?limit=1&since=2024-01-01T00:00:00Z",
 	} {
 		var page struct{ Next string }
 		decode(t, b.get(path), &page)

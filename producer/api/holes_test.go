@@ -27,11 +27,11 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.store.SeedTasks(t.Context(), []store.NewTask{
-		{Name: "tencent.back", Media: "tencent", Handler: "tencent.report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":4}`},
+		{Name: "tulip.back", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":4}`},
 	})
 	require.NoError(t, err)
-	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
-	b.account("tencent", "9002", "active", "Asia/Shanghai", "revoked")
+	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9002", "active", "Asia/Shanghai", "revoked")
 	b.addCoverage(account, "report_daily", "account", "2026-11-19", store.Complete, nil)
 	err = b.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET run_id = ?", task.FirstRunIDAt(now)).Error
 	require.NoError(t, err)
@@ -41,13 +41,13 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	require.Equal(t, []int{2, 2, 0, 0}, []int{got.Holes, got.Subtasks, got.Waiting, got.Ordered})
 	require.Nil(t, got.Calls, "nothing is known of the task's calls")
 	require.Len(t, got.Tasks, 1)
-	require.Equal(t, "tencent.back 2026-11-18 2026-11-20", got.Tasks[0].Task+" "+got.Tasks[0].From+" "+got.Tasks[0].To)
-	decode(t, b.get("/api/v1/coverage/holes?media=oceanengine"), &got)
+	require.Equal(t, "tulip.back 2026-11-18 2026-11-20", got.Tasks[0].Task+" "+got.Tasks[0].From+" "+got.Tasks[0].To)
+	decode(t, b.get("/api/v1/coverage/holes?media=orchid"), &got)
 	require.Zero(t, got.Holes)
 	require.Zero(t, *got.Calls, "nothing costs nothing")
 	require.Zero(t, b.count(b.store.Data, "manual_order"))
 
-	w := b.post("/api/v1/coverage/fill", `{"media":"tencent","max_subtasks":1}`)
+	w := b.post("/api/v1/coverage/fill", `{"media":"tulip","max_subtasks":1}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
 	decode(t, w.Body.String(), &got)
 	require.Equal(t, 1, got.Ordered)
@@ -56,7 +56,7 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 	require.Equal(t, []string{id(orderOf(t, b).RunID)}, got.Tasks[0].RunIDs)
 	require.Equal(t, 1, b.producer.woken)
 	require.Equal(t, 1, b.count(b.store.Config, "audit_log"))
-	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"media":"oceanengine"}`).Code)
+	require.Equal(t, http.StatusOK, b.post("/api/v1/coverage/fill", `{"media":"orchid"}`).Code)
 	require.Equal(t, 1, b.count(b.store.Config, "audit_log"), "nothing was ordered")
 
 	looks := 0
@@ -66,7 +66,7 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	require.Equal(t, http.StatusAccepted, b.post("/api/v1/coverage/fill", `{"media":"tencent","max_subtasks":1}`).Code)
+	require.Equal(t, http.StatusAccepted, b.post("/api/v1/coverage/fill", `{"media":"tulip","max_subtasks":1}`).Code)
 	require.Equal(t, 1, looks, "an order looks for holes once")
 	require.Equal(t, 2, b.count(b.store.Config, "audit_log"))
 	require.Contains(t, b.audit()[0].After, `"ordered":1`)
@@ -80,16 +80,16 @@ func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var tasks []store.NewTask
-	for _, name := range []string{"tencent", "oceanengine"} {
+	for _, name := range []string{"tulip", "orchid"} {
 		tasks = append(tasks, store.NewTask{
 			Name: name + ".back", Media: name, Handler: name + ".report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":2}`,
 		})
 	}
 	_, err := b.store.SeedTasks(t.Context(), tasks)
 	require.NoError(t, err)
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	var broken int64
-	require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 'oceanengine.back'").Row().Scan(&broken))
+	require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 'orchid.back'").Row().Scan(&broken))
 	b.addRun(store.Run{ID: task.FirstRunIDAt(now), TaskID: broken, State: task.RunRunning, PlannedAt: now, CreatedAt: now})
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE run SET settings = 'no JSON'").Error)
 
@@ -111,7 +111,7 @@ func orderOf(t *testing.T, b *bench) store.RunOrder {
 func TestHoles_RefuseWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.Equal(t, []fieldError{{Field: "media", Detail: `"facebook" is refused: want tencent or oceanengine`}}, b.refused(http.MethodGet, "/api/v1/coverage/holes?media=facebook", ""))
+	require.Equal(t, []fieldError{{Field: "media", Detail: `"facebook" is refused: want tulip or orchid`}}, b.refused(http.MethodGet, "/api/v1/coverage/holes?media=facebook", ""))
 	require.Equal(t, []fieldError{{Field: "max_subtasks", Detail: `-1 is refused: want 1 to 100000, or none for 2000`}}, b.refused(http.MethodPost, "/api/v1/coverage/fill", `{"scope":"all","max_subtasks":-1}`))
 	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, "/api/v1/coverage/fill", "{}", viewerToken).Code)
 }

@@ -22,12 +22,12 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.rules.Set([]grant.Rule{
-		{Media: "tencent", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600, LimitMax: 900, Share: 0.5},
-		{Media: "tencent", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows},
-		{Media: "tencent", Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Minute, Limit: 600},
-		{Media: "tencent", Endpoint: "*", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 100_000},
+		{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600, LimitMax: 900, Share: 0.5},
+		{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows},
+		{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Minute, Limit: 600},
+		{Media: "tulip", Endpoint: "*", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 100_000},
 	}))
-	call := grant.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1{:}", Account: "9", Rows: "of ads"}
+	call := grant.Call{Media: "tulip", Endpoint: "daily_reports/get", App: "1{:}", Account: "9", Rows: "of ads"}
 	for range 3 {
 		_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call)
 		require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 	require.Equal(t, []any{"daily_reports/get", "app", "1{:}", 1}, []any{got.Pauses[0].Endpoint, got.Pauses[0].Scope, got.Pauses[0].Subject, got.Pauses[0].Times})
 	require.False(t, got.Pauses[0].PausedUntil.IsZero())
 
-	decode(t, b.get("/api/v1/limits?media=oceanengine"), &got)
+	decode(t, b.get("/api/v1/limits?media=orchid"), &got)
 	require.Empty(t, got.Limits)
 	require.Equal(t, "media", b.refused(http.MethodGet, "/api/v1/limits?media=myspace", "")[0].Field)
 }
@@ -80,10 +80,10 @@ func TestLimits_TellHowTheyStandAndWhatIsPaused(t *testing.T) {
 func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.NoError(t, b.rules.Set([]grant.Rule{{Media: "tencent", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 600}}))
+	require.NoError(t, b.rules.Set([]grant.Rule{{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 600}}))
 	runID := task.NewRunID(now)
 	b.addRun(store.Run{
-		ID: runID, TaskID: 1, TaskName: "tencent.report_daily.account", Media: "tencent", Kind: store.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
+		ID: runID, TaskID: 1, TaskName: "tulip.report_daily.account", Media: "tulip", Kind: store.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
 		Settings: task.Settings{Lane: store.LaneImportant},
 	})
 	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(runID)))
@@ -102,16 +102,16 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 		decode(t, b.get("/api/v1/subtasks/"+id(runID)+"/"+account+"/wait?part=d"), &w)
 		return w
 	}
-	call := grant.Call{Media: "tencent", Endpoint: "daily_reports/get", App: "1"}
+	call := grant.Call{Media: "tulip", Endpoint: "daily_reports/get", App: "1"}
 	_, err := b.waiter.Wait(ratelimit.WithImportance(t.Context(), 30), call) // What it claims is told for three seconds.
 	require.NoError(t, err)
 	w := of("7")
 	require.Equal(t, wait{
-		Task: "tencent.report_daily.account", Media: "tencent", Lane: "important", State: "waiting", Importance: 30, Limits: []struct{ Endpoint string }{{"*"}},
+		Task: "tulip.report_daily.account", Media: "tulip", Lane: "important", State: "waiting", Importance: 30, Limits: []struct{ Endpoint string }{{"*"}},
 	}, w)
 
 	_, err = b.store.ApplyOutcomes(t.Context(), []store.Outcome{{
-		Key: task.Key{RunID: runID, AccountID: 7, Part: "d"}, Media: "tencent", Lane: "important", TaskID: 1, Delivery: 1, State: task.Deferred,
+		Key: task.Key{RunID: runID, AccountID: 7, Part: "d"}, Media: "tulip", Lane: "important", TaskID: 1, Delivery: 1, State: task.Deferred,
 		Reason: "the limit of the app", DueAt: now.Add(time.Minute), StartedAt: now, EndedAt: now,
 	}})
 	require.NoError(t, err)
@@ -119,13 +119,13 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	require.Equal(t, []any{"deferred", "the limit of the app", now.Add(time.Minute)}, []any{w.State, w.Reason, w.ExpectedAt})
 
 	// Our id goes before the platform's, since the lists have it; the account of both ids is the one that waits.
-	theirs, ours := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	theirs, ours := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET external_id = ? WHERE id = ?", id(ours), theirs).Error)
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+store.LogTable(runID)+" SET account_id = ? WHERE account_id = 8", ours).Error)
-	for _, name := range []string{id(ours), "9002", "tencent%2F9002"} {
+	for _, name := range []string{id(ours), "9002", "tulip%2F9002"} {
 		require.Equal(t, "succeeded", of(name).State, name)
 	}
-	require.Equal(t, "account_id", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/tencent%2F9009/wait?part=d", "")[0].Field)
+	require.Equal(t, "account_id", b.refused(http.MethodGet, "/api/v1/subtasks/"+id(runID)+"/tulip%2F9009/wait?part=d", "")[0].Field)
 
 	ended := of(id(ours))
 	require.Equal(t, "succeeded", ended.State)
@@ -138,11 +138,11 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 func TestLimits_APauseIsEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	call := grant.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	call := grant.Call{Media: "tulip", Endpoint: "adgroups/get", App: "17", Account: "9001"}
 	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
 	const path = "/api/v1/limits/end-pause"
 	paused := func() (n int) {
-		_, pauses, err := b.waiter.State(t.Context(), "tencent")
+		_, pauses, err := b.waiter.State(t.Context(), "tulip")
 		require.NoError(t, err)
 		for _, p := range pauses {
 			if !p.Until.IsZero() {
@@ -152,14 +152,14 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 		return n
 	}
 	require.Equal(t, 1, paused())
-	require.Contains(t, b.post(path, `{"media": "tencent", "dry_run": true}`).Body.String(), `"endpoint":"adgroups/get"`)
-	require.Contains(t, b.post(path, `{"media": "tencent", "endpoint": "creatives/get"}`).Body.String(), `"pauses":[]`)
+	require.Contains(t, b.post(path, `{"media": "tulip", "dry_run": true}`).Body.String(), `"endpoint":"adgroups/get"`)
+	require.Contains(t, b.post(path, `{"media": "tulip", "endpoint": "creatives/get"}`).Body.String(), `"pauses":[]`)
 	require.Equal(t, []fieldError{{Field: "scope", Detail: `is missing: want media, or "scope": "all" for all platforms`}}, b.refused(http.MethodPost, path, `{}`))
-	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, path, `{"media": "tencent"}`, viewerToken).Code)
+	require.Equal(t, http.StatusForbidden, b.call(http.MethodPost, path, `{"media": "tulip"}`, viewerToken).Code)
 	require.Equal(t, 1, paused())
 	require.Empty(t, b.auditText())
 
-	require.Equal(t, http.StatusOK, b.post(path, `{"media": "tencent", "endpoint": "adgroups/get", "subject": "17"}`).Code)
+	require.Equal(t, http.StatusOK, b.post(path, `{"media": "tulip", "endpoint": "adgroups/get", "subject": "17"}`).Code)
 	require.Zero(t, paused())
 	require.Len(t, b.auditText(), 1)
 }
@@ -168,7 +168,7 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 func (b *bench) rest(login string, lasts time.Duration) int64 {
 	b.t.Helper()
 	in := now.Add(time.Hour)
-	row := store.Token{Media: "tencent", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	row := store.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
 	id, err := b.store.PutLogin(b.t.Context(), row, func(int64) (string, string, error) { return "a", "r", nil })
 	require.NoError(b.t, err)
 	mine, err := b.store.ClaimRefresh(b.t.Context(), id, 1, "holder", time.Minute)
@@ -191,19 +191,19 @@ func TestLimits_ARestOfALoginsRefreshIsListedAndEnded(t *testing.T) {
 		decode(t, of, &l)
 		return l.Pauses
 	}
-	first, second := point{"tencent", "token_refresh", "login", "20000001"}, point{"tencent", "token_refresh", "login", "20000002"}
-	require.Equal(t, []point{first, second}, listed(b.get("/api/v1/limits?media=tencent")))
+	first, second := point{"tulip", "token_refresh", "login", "20000001"}, point{"tulip", "token_refresh", "login", "20000002"}
+	require.Equal(t, []point{first, second}, listed(b.get("/api/v1/limits?media=tulip")))
 
 	const path = "/api/v1/limits/end-pause"
-	require.Equal(t, []point{first}, listed(b.post(path, `{"subject": "tencent/20000001"}`).Body.String()), "the name of the platform is in the subject")
-	require.Equal(t, []point{second}, listed(b.get("/api/v1/limits?media=tencent")))
+	require.Equal(t, []point{first}, listed(b.post(path, `{"subject": "tulip/20000001"}`).Body.String()), "the name of the platform is in the subject")
+	require.Equal(t, []point{second}, listed(b.get("/api/v1/limits?media=tulip")))
 	require.Len(t, b.auditText(), 1)
-	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"media": "oceanengine", "subject": "tencent/20000001"}`)[0].Field)
-	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"scope": "all", "subject": "tencent/20000001"}`)[0].Field)
+	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"media": "orchid", "subject": "tulip/20000001"}`)[0].Field)
+	require.Equal(t, "subject", b.refused(http.MethodPost, path, `{"scope": "all", "subject": "tulip/20000001"}`)[0].Field)
 
 	require.NoError(t, b.redis.Close())
-	require.Equal(t, http.StatusServiceUnavailable, b.post(path, `{"media": "tencent"}`).Code)
-	require.Equal(t, []point{second}, listed(b.post(path, `{"media": "tencent", "endpoint": "token_refresh"}`).Body.String()), "Redis knows nothing of it")
+	require.Equal(t, http.StatusServiceUnavailable, b.post(path, `{"media": "tulip"}`).Code)
+	require.Equal(t, []point{second}, listed(b.post(path, `{"media": "tulip", "endpoint": "token_refresh"}`).Body.String()), "Redis knows nothing of it")
 	resting, err := b.store.RestingLogins(t.Context(), "", 10)
 	require.NoError(t, err)
 	require.Empty(t, resting)
@@ -219,11 +219,11 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 			" VALUES (?, ?, 'd', ?, ?, 'important', ?, 1, 0, ?)", runID, account, string(state), media, store.At(time.Now().Add(time.Hour)), waitsFor).Error
 		require.NoError(t, err)
 	}
-	due(1, task.Deferred, "tencent", "")
-	due(2, task.Retrying, "tencent", "")
-	due(3, task.Deferred, "tencent", task.PauseRef(7))
-	due(4, task.Deferred, "oceanengine", "")
-	due(5, "sent", "tencent", "")
+	due(1, task.Deferred, "tulip", "")
+	due(2, task.Retrying, "tulip", "")
+	due(3, task.Deferred, "tulip", task.PauseRef(7))
+	due(4, task.Deferred, "orchid", "")
+	due(5, "sent", "tulip", "")
 	woken := b.producer.woken
 	dueNow := func() (accounts []int) {
 		at, err := b.store.Data.Now(t.Context())
@@ -232,16 +232,16 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 		return accounts
 	}
 	const path = "/api/v1/limits/end-pause"
-	require.Contains(t, b.post(path, `{"media": "tencent", "subject": "17"}`).Body.String(), `"subtasks":0`, "nothing of the app is paused")
-	require.Contains(t, b.post(path, `{"media": "tencent", "dry_run": true}`).Body.String(), `"subtasks":2`)
+	require.Contains(t, b.post(path, `{"media": "tulip", "subject": "17"}`).Body.String(), `"subtasks":0`, "nothing of the app is paused")
+	require.Contains(t, b.post(path, `{"media": "tulip", "dry_run": true}`).Body.String(), `"subtasks":2`)
 	require.Empty(t, dueNow())
 	require.Empty(t, b.auditText())
 
-	call := grant.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	call := grant.Call{Media: "tulip", Endpoint: "adgroups/get", App: "17", Account: "9001"}
 	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
-	require.Contains(t, b.post(path, `{"media": "tencent", "subject": "17"}`).Body.String(), `"subtasks":1`)
+	require.Contains(t, b.post(path, `{"media": "tulip", "subject": "17"}`).Body.String(), `"subtasks":1`)
 	require.Equal(t, []int{1}, dueNow(), "what failed has nothing to do with the app's limit")
-	require.Contains(t, b.post(path, `{"media": "tencent"}`).Body.String(), `"subtasks":1`)
+	require.Contains(t, b.post(path, `{"media": "tulip"}`).Body.String(), `"subtasks":1`)
 	require.Equal(t, []int{1, 2}, dueNow())
 	require.Len(t, b.auditText(), 2)
 	require.Equal(t, woken+2, b.producer.woken)
@@ -252,7 +252,7 @@ func TestLimits_EndingAPauseWithoutRedisSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.redis.Close())
-	w := b.post("/api/v1/limits/end-pause", `{"media": "tencent"}`)
+	w := b.post("/api/v1/limits/end-pause", `{"media": "tulip"}`)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	for _, says := range []string{"at the latest media.pause_max", "have Redis answer again and repeat this order", "restart the consumers"} {
 		require.Contains(t, w.Body.String(), says)
@@ -283,10 +283,10 @@ func (readOnly) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 func TestLimits_APauseThatDoesNotEndIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	call := grant.Call{Media: "tencent", Endpoint: "adgroups/get", App: "17", Account: "9001"}
+	call := grant.Call{Media: "tulip", Endpoint: "adgroups/get", App: "17", Account: "9001"}
 	require.NoError(t, b.waiter.Pause(t.Context(), call, grant.ScopeApp, time.Hour))
 	b.redis.AddHook(readOnly{})
-	w := b.post("/api/v1/limits/end-pause", `{"media": "tencent"}`)
+	w := b.post("/api/v1/limits/end-pause", `{"media": "tulip"}`)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, w.Body.String())
 	require.Contains(t, w.Body.String(), "READONLY")
 	require.NotEmpty(t, b.audit()[0].Error)

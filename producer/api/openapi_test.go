@@ -217,14 +217,14 @@ func TestOpenAPI_HasEveryRoute(t *testing.T) {
 func TestOpenAPI_HasEveryParameter(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	d, err := described()
 	require.NoError(t, err)
 	for _, op := range d.operations() {
 		if op.RequestBody != nil || op.OperationId == "oauthCallback" {
 			continue // They take none.
 		}
-		path := strings.NewReplacer("{media}", "tencent", "{external_id}", "9001", "{name}", dailyName, "{id}", "77", "{run}", "77", "{account_id}", "1").Replace(op.path)
+		path := strings.NewReplacer("{media}", "tulip", "{external_id}", "9001", "{name}", dailyName, "{id}", "77", "{run}", "77", "{account_id}", "1").Replace(op.path)
 		var described []string
 		for _, p := range op.parameters {
 			if p.In == "query" {

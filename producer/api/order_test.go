@@ -15,16 +15,16 @@ import (
 	"adsync/producer"
 )
 
-const dailyRun = "/api/v1/tasks/tencent.report_daily.account/run"
+const dailyRun = "/api/v1/tasks/tulip.report_daily.account/run"
 
 func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	t.Parallel()
 	disabled := daily()
 	disabled.Enabled = false
 	b := setup(t, disabled)
-	b.account("tencent", "9000", "active", "Asia/Shanghai", "")
-	second := b.account("tencent", "9002", "inactive", "America/New_York", "")
-	first := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9000", "active", "Asia/Shanghai", "")
+	second := b.account("tulip", "9002", "inactive", "America/New_York", "")
+	first := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 
 	w := b.post(dailyRun, `{"accounts": ["9002", "9001", "9002"], "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true}`)
 	require.Equal(t, http.StatusAccepted, w.Code, w.Body.String())
@@ -32,7 +32,7 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 		RunID string `json:"run_id"`
 	}
 	decode(t, w.Body.String(), &answer)
-	require.JSONEq(t, `{"run_id": "`+answer.RunID+`", "task": "tencent.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
+	require.JSONEq(t, `{"run_id": "`+answer.RunID+`", "task": "tulip.report_daily.account", "state": "pending", "accounts": ["9001", "9002"],
 	  "from": "2026-11-18", "to": "2026-11-20", "confirm": true, "spare": true, "ordered_by": "otto", "ordered_at": "2026-11-21T10:30:00Z"}`, w.Body.String())
 	require.Equal(t, "/api/v1/runs/"+answer.RunID, w.Header().Get("Location"))
 	require.Equal(t, 1, b.producer.woken)
@@ -50,23 +50,23 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	var actor, action, object, after string
 	row := b.store.Config.Writer(t.Context()).Raw("SELECT actor, action, object, after_value FROM audit_log").Row()
 	require.NoError(t, row.Scan(&actor, &action, &object, &after))
-	require.Equal(t, []string{"otto", "task.run", "cron_task/tencent.report_daily.account"}, []string{actor, action, object})
+	require.Equal(t, []string{"otto", "task.run", "cron_task/tulip.report_daily.account"}, []string{actor, action, object})
 	require.JSONEq(t, w.Body.String(), after)
 	version, err := b.store.TasksVersion(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, version, "an order is no reason for all producers to reload")
 
-	require.JSONEq(t, `{"id": "`+answer.RunID+`", "task_id": "1", "task": "tencent.report_daily.account", "kind": "order", "state": "pending"}`,
+	require.JSONEq(t, `{"id": "`+answer.RunID+`", "task_id": "1", "task": "tulip.report_daily.account", "kind": "order", "state": "pending"}`,
 		b.get(w.Header().Get("Location")))
 }
 
 func TestOrder_OfTheWholeScopeIsTheTasksOwnWork(t *testing.T) {
 	t.Parallel()
-	b := setup(t, daily(), good(2, "tencent.adgroup.full", "tencent.adgroup", ""),
-		good(3, "tencent.token_refresh", "tencent.token_refresh", ""), good(4, "reload", "system.summary", ""))
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
-	b.account("tencent", "9002", "active", "Mars/Olympus", "") // left to the run, which names it
-	for _, name := range []string{"tencent.report_daily.account", "tencent.adgroup.full", "tencent.token_refresh", "reload"} {
+	b := setup(t, daily(), good(2, "tulip.adgroup.full", "tulip.adgroup", ""),
+		good(3, "tulip.token_refresh", "tulip.token_refresh", ""), good(4, "reload", "system.summary", ""))
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9002", "active", "Mars/Olympus", "") // left to the run, which names it
+	for _, name := range []string{"tulip.report_daily.account", "tulip.adgroup.full", "tulip.token_refresh", "reload"} {
 		w := b.post("/api/v1/tasks/"+name+"/run", `{"scope": "all"}`)
 		require.Equal(t, http.StatusAccepted, w.Code, "%s: %s", name, w.Body.String())
 		require.Contains(t, w.Body.String(), `"accounts":[],"ordered_by"`)
@@ -81,18 +81,18 @@ func TestOrder_OfTheWholeScopeIsTheTasksOwnWork(t *testing.T) {
 
 func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 	t.Parallel()
-	const adgroup, refresh, summary = "/api/v1/tasks/tencent.adgroup.full/run", "/api/v1/tasks/tencent.token_refresh/run", "/api/v1/tasks/system.summary/run"
-	offline := good(5, "tencent.offline", "tencent.report_daily", `{"level":"account"}`)
+	const adgroup, refresh, summary = "/api/v1/tasks/tulip.adgroup.full/run", "/api/v1/tasks/tulip.token_refresh/run", "/api/v1/tasks/system.summary/run"
+	offline := good(5, "tulip.offline", "tulip.report_daily", `{"level":"account"}`)
 	offline.Scope = "inactive,invalid"
-	all := good(6, "tencent.all", "tencent.report_daily", `{"level":"account"}`)
+	all := good(6, "tulip.all", "tulip.report_daily", `{"level":"account"}`)
 	all.Scope = "all"
-	b := setup(t, daily(), good(2, "tencent.adgroup.full", "tencent.adgroup", ""),
-		good(3, "tencent.token_refresh", "tencent.token_refresh", ""), good(4, "system.summary", "system.summary", ""), offline, all)
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
-	b.account("tencent", "9002", "active", "Asia/Shanghai", "re-authorise")
-	b.account("tencent", "9003", "active", "Mars/Olympus", "")
-	b.account("tencent", "9004", "invalid", "Pacific/Kiritimati", "") // where it is 22 November
-	b.account("oceanengine", "9005", "active", "Asia/Shanghai", "")
+	b := setup(t, daily(), good(2, "tulip.adgroup.full", "tulip.adgroup", ""),
+		good(3, "tulip.token_refresh", "tulip.token_refresh", ""), good(4, "system.summary", "system.summary", ""), offline, all)
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9002", "active", "Asia/Shanghai", "re-authorise")
+	b.account("tulip", "9003", "active", "Mars/Olympus", "")
+	b.account("tulip", "9004", "invalid", "Pacific/Kiritimati", "") // where it is 22 November
+	b.account("orchid", "9005", "active", "Asia/Shanghai", "")
 	many := `"` + strings.Repeat(`1","`, 10_000) + `1"`
 	var unknown []string
 	for i := range 22 {
@@ -109,7 +109,7 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 			[]fieldError{{Field: "from", Detail: "2020-01-01 is refused: want "}}},
 		{"a day to come", dailyRun, `{"scope": "all", "from": "2026-11-21", "to": "2026-11-22"}`,
 			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
-		{"a day that is still to come for some of the scope", "/api/v1/tasks/tencent.all/run", `{"scope": "all", "from": "2026-11-22", "to": "2026-11-22"}`,
+		{"a day that is still to come for some of the scope", "/api/v1/tasks/tulip.all/run", `{"scope": "all", "from": "2026-11-22", "to": "2026-11-22"}`,
 			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
 		{"days of a configuration task", adgroup, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "a configuration pull has no days: leave from and to out"}}},
@@ -120,11 +120,11 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 		{"accounts of a task of logins", refresh, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
 		{"accounts of the system's work", summary, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
 		{"accounts that cannot be pulled", dailyRun, `{"accounts": ["9001", "9002", "9003", "9005", "9999", ""]}`, []fieldError{
-			{Field: "accounts", Detail: `"" is no account of tencent that is known here`},
+			{Field: "accounts", Detail: `"" is no account of tulip that is known here`},
 			{Field: "accounts", Detail: `"9002" is parked (re-authorise): nothing of it is pulled until that is put right`},
 			{Field: "accounts", Detail: `"9003" has a time zone in media_account that cannot be used: timezone: "Mars/Olympus" is refused: want a name of the IANA time zone database, such as Asia/Shanghai or UTC`},
-			{Field: "accounts", Detail: `"9005" is no account of tencent that is known here`},
-			{Field: "accounts", Detail: `"9999" is no account of tencent that is known here`},
+			{Field: "accounts", Detail: `"9005" is no account of tulip that is known here`},
+			{Field: "accounts", Detail: `"9999" is no account of tulip that is known here`},
 		}},
 		{"too many accounts", dailyRun, `{"accounts": [` + many + `]}`,
 			[]fieldError{{Field: "accounts", Detail: "10001 are too many: want up to 10000, or "}}},
@@ -156,8 +156,8 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 	require.Equal(t, fieldError{Field: "accounts", Detail: "and 2 more"}, got[20])
 
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = 'lost' WHERE tier <> 'active'")
-	require.Equal(t, []fieldError{{Field: "accounts", Detail: "the task's scope (inactive,invalid) has no account of tencent that is bound and not parked: name accounts"}},
-		b.refused(http.MethodPost, "/api/v1/tasks/tencent.offline/run", `{"scope": "all"}`))
+	require.Equal(t, []fieldError{{Field: "accounts", Detail: "the task's scope (inactive,invalid) has no account of tulip that is bound and not parked: name accounts"}},
+		b.refused(http.MethodPost, "/api/v1/tasks/tulip.offline/run", `{"scope": "all"}`))
 	b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET timezone = 'Mars/Olympus'")
 	w := b.post(dailyRun, `{"scope": "all"}`)
 	require.Equal(t, http.StatusConflict, w.Code)
@@ -174,7 +174,7 @@ func TestOrder_OfATaskThatCannotRun(t *testing.T) {
 	lastGood := daily()
 	lastGood.Errors = errs
 	b := setup(t, lastGood, producer.Task{Task: task.Task{ID: 2, Name: "never.good"}, Errors: errs})
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 
 	w := b.post("/api/v1/tasks/never.good/run", `{"scope": "all"}`)
 	require.Equal(t, http.StatusConflict, w.Code)
@@ -187,13 +187,13 @@ func TestOrder_OfATaskThatCannotRun(t *testing.T) {
 
 func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	t.Parallel()
-	all := good(6, "tencent.all", "tencent.report_daily", `{"level":"account"}`)
+	all := good(6, "tulip.all", "tulip.report_daily", `{"level":"account"}`)
 	all.Scope, all.FanOutRate = "all", 2
-	b := setup(t, daily(), all, good(3, "tencent.token_refresh", "tencent.token_refresh", ""), good(4, "system.summary", "system.summary", ""))
+	b := setup(t, daily(), all, good(3, "tulip.token_refresh", "tulip.token_refresh", ""), good(4, "system.summary", "system.summary", ""))
 	for i, zone := range []string{"Asia/Shanghai", "Asia/Shanghai", "America/New_York"} {
-		b.account("tencent", strconv.Itoa(9001+i), "active", zone, "")
+		b.account("tulip", strconv.Itoa(9001+i), "active", zone, "")
 	}
-	b.account("tencent", "9009", "inactive", "Asia/Shanghai", "")
+	b.account("tulip", "9009", "inactive", "Asia/Shanghai", "")
 	dry := func(path, body string) string {
 		t.Helper()
 		w := b.post(path, body)
@@ -204,18 +204,18 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	var asked struct{ Subtasks int64 }
 	decode(t, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`), &asked)
 	require.Positive(t, asked.Subtasks)
-	require.JSONEq(t, `{"dry_run": true, "task": "tencent.report_daily.account", "accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20",
+	require.JSONEq(t, `{"dry_run": true, "task": "tulip.report_daily.account", "accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20",
 	  "subtasks": `+id(asked.Subtasks)+`, `+perDay+`null}`, dry(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20", "dry_run": true}`))
 	// One subtask of each account: a scope in two zones, at two a second.
-	require.JSONEq(t, `{"dry_run": true, "task": "tencent.all", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 4, `+perDay+`2}`,
-		dry("/api/v1/tasks/tencent.all/run", `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
-	require.JSONEq(t, `{"dry_run": true, "task": "tencent.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 3, `+perDay+`null}`,
+	require.JSONEq(t, `{"dry_run": true, "task": "tulip.all", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 4, `+perDay+`2}`,
+		dry("/api/v1/tasks/tulip.all/run", `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
+	require.JSONEq(t, `{"dry_run": true, "task": "tulip.report_daily.account", "accounts": [], "from": "2026-11-18", "to": "2026-11-18", "subtasks": 3, `+perDay+`null}`,
 		dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`))
-	require.Contains(t, dry("/api/v1/tasks/tencent.token_refresh/run", `{"scope": "all", "dry_run": true}`), `"subtasks":0,`)
+	require.Contains(t, dry("/api/v1/tasks/tulip.token_refresh/run", `{"scope": "all", "dry_run": true}`), `"subtasks":0,`)
 	require.Contains(t, dry("/api/v1/tasks/system.summary/run", `{"scope": "all", "dry_run": true}`), `"subtasks":1,`)
 
 	// What the last run of the task took tells what this one takes.
-	b.deadRun(died, 1, "tencent.report_daily.account", "x", 77)
+	b.deadRun(died, 1, "tulip.report_daily.account", "x", 77)
 	n := int64(10)
 	ended := died.Add(time.Hour)
 	run := task.NewRunID(ended)
@@ -238,7 +238,7 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 func TestAudited_ADeedThatFailedIsSaidToHave(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DROP TABLE manual_order").Error)
 	require.Equal(t, http.StatusInternalServerError, b.post(dailyRun, `{"scope": "all"}`).Code)
 	log := b.audit()

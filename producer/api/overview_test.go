@@ -19,5 +19,5 @@ func TestOverview_IsWhatTheTablesSay(t *testing.T) {
 	require.Empty(t, got.Troubles)
 	require.Equal(t, overviewtest.Fresh, got.Media[0].Fresh)
 	require.NotEmpty(t, got.Attention)
-	require.Equal(t, "media", b.refused(http.MethodGet, "/api/v1/overview?media=tencent", "")[0].Field)
+	require.Equal(t, "media", b.refused(http.MethodGet, "/api/v1/overview?media=tulip", "")[0].Field)
 }

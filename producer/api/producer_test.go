@@ -51,11 +51,11 @@ func setupLive(t *testing.T) *bench {
 	b := setup(t)
 	handlers := registry(b.store)
 	_, err := b.store.SeedTasks(t.Context(), []store.NewTask{
-		{Name: "tencent.report_daily.account", Media: "tencent", Handler: "tencent.report_daily", Cron: "0 0 1 1 *", Timezone: "Asia/Shanghai", Params: `{"level":"account"}`},
+		{Name: "tulip.report_daily.account", Media: "tulip", Handler: "tulip.report_daily", Cron: "0 0 1 1 *", Timezone: "Asia/Shanghai", Params: `{"level":"account"}`},
 	})
 	require.NoError(t, err)
-	b.account("tencent", "9001", "active", "Asia/Shanghai", "")
-	b.account("tencent", "9002", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
+	b.account("tulip", "9002", "active", "Asia/Shanghai", "")
 	b.topics = &memoryBroker{}
 	b.another = func() *producer.Producer {
 		p, err := producer.New(producer.DefaultConfig(), producer.Deps{
@@ -75,11 +75,11 @@ func setupLive(t *testing.T) *bench {
 func TestRoutes_OverAProducer(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	found, err := b.store.FindAccounts(t.Context(), "tencent", []string{"9001"})
+	found, err := b.store.FindAccounts(t.Context(), "tulip", []string{"9001"})
 	require.NoError(t, err)
 	account := found["9001"].ID
 
-	err = b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane) VALUES ('bad.one', 'tencent', 'tencent.adgroup', 'garbage', 'UTC', 'fast')").Error
+	err = b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, lane) VALUES ('bad.one', 'tulip', 'tulip.adgroup', 'garbage', 'UTC', 'fast')").Error
 	require.NoError(t, err)
 	w := b.post("/api/v1/tasks/reload", "")
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())

@@ -16,11 +16,11 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 	b := setup(t)
 	var ids []int64
 	for _, external := range []string{"9001", "9002"} {
-		ids = append(ids, b.account("tencent", external, "active", "Asia/Shanghai", ""))
+		ids = append(ids, b.account("tulip", external, "active", "Asia/Shanghai", ""))
 	}
 	add := func(account int64, d day.Day, metric, state string, confirmed any) {
 		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, pulled_again_run_id, confirmed_at, state)"+
-			" VALUES (?, ?, 'adgroup', ?, 'tencent', 5, 3, ?, ?, 77, ?, ?)", account, d, metric, store.At(now), store.At(now), confirmed, state).Error
+			" VALUES (?, ?, 'adgroup', ?, 'tulip', 5, 3, ?, ?, 77, ?, ?)", account, d, metric, store.At(now), store.At(now), confirmed, state).Error
 		require.NoError(t, err)
 	}
 	add(ids[0], "2026-11-19", "clicks", "open", nil)
@@ -43,7 +43,7 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 		return got
 	}
 	first := list("?limit=1")
-	require.Equal(t, []difference{{"tencent", "9001", "2026-11-19", "adgroup", "clicks", "open", 5, 3, "", "77"}}, first.Differences)
+	require.Equal(t, []difference{{"tulip", "9001", "2026-11-19", "adgroup", "clicks", "open", 5, 3, "", "77"}}, first.Differences)
 	var got []string
 	for page := first; ; page = list("?limit=1&after=" + url.QueryEscape(page.Next)) {
 		for _, d := range page.Differences {
@@ -57,8 +57,8 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 	require.Len(t, list("?state=all").Differences, 4)
 	require.Equal(t, "mended", list("?state=all&day=2026-11-20").Differences[0].State)
 	require.NotEmpty(t, list("?day=2026-11-19").Differences[1].ConfirmedAt)
-	require.Empty(t, list("?media=oceanengine").Differences)
+	require.Empty(t, list("?media=orchid").Differences)
 
 	require.Equal(t, []fieldError{{Field: "state", Detail: `"bad" is refused: want open, mended or all`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?state=bad", ""))
-	require.Equal(t, []fieldError{{Field: "media", Detail: `"x" is refused: want tencent or oceanengine`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?media=x", ""))
+	require.Equal(t, []fieldError{{Field: "media", Detail: `"x" is refused: want tulip or orchid`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?media=x", ""))
 }

@@ -31,7 +31,7 @@ func (b *bench) addRun(r store.Run) {
 	require.NoError(b.t, err)
 	err = b.store.Data.Writer(b.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
   planned_at, state, epoch, total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at)
-VALUES (?, ?, ?, 'tencent', 'tencent.report_daily', ?, 3, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+VALUES (?, ?, ?, 'tulip', 'tulip.report_daily', ?, 3, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, r.TaskID, r.TaskName, cmp.Or(r.Settings.Lane, "normal"), string(settings), r.Kind, store.At(r.PlannedAt), string(r.State), r.Total,
 		r.Succeeded, r.Failed, r.Expired, r.Cancelled, r.Superseded, r.ErrorText, store.At(r.CreatedAt), store.At(r.FannedOutAt), store.At(r.EndedAt)).Error
 	require.NoError(b.t, err)
@@ -99,7 +99,7 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 	}{
 		{"?stat=failed", []fieldError{{Field: "stat", Detail: "there is no such parameter: want task, media, state, since, after, limit"}}},
 		{"?state=failed,done&after=x&limit=0&media=myspace&since=soon", []fieldError{
-			{Field: "media", Detail: `"myspace" is refused: want one of system, tencent`},
+			{Field: "media", Detail: `"myspace" is refused: want one of system, tulip`},
 			{Field: "state", Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired, or several with commas between them`},
 			{Field: "since", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`},
 			{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
@@ -157,11 +157,11 @@ func TestRun_TellsItsProgress(t *testing.T) {
 					break
 				}
 				err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt)"+
-					" VALUES (900, ?, 'p', ?, 'tencent', 'normal', ?, 1, 1)", i, state, store.At(now)).Error
+					" VALUES (900, ?, 'p', ?, 'tulip', 'normal', ?, 1, 1)", i, state, store.At(now)).Error
 				require.NoError(t, err)
 			}
 			created, succeeded := run.CreatedAt.Format(time.RFC3339), run.Succeeded
-			require.JSONEq(t, `{"id": "900", "task_id": "1", "task": "t", "task_revision": 3, "media": "tencent", "handler": "tencent.report_daily",
+			require.JSONEq(t, `{"id": "900", "task_id": "1", "task": "t", "task_revision": 3, "media": "tulip", "handler": "tulip.report_daily",
 			  "lane": "normal", "kind": "order", "order": {"accounts": 2, "from": "2026-11-18", "to": "2026-11-20", "by": "otto"},
 			  "error": "account 7: no zone", "planned_at": "2026-11-21T10:29:40Z", "created_at": "`+created+`",
 			  "counts": {"succeeded": `+id(succeeded)+`, "failed": 4, "expired": 3, "cancelled": 2, "superseded": 1, `+test.counts+`}, `+test.rest+`}`,

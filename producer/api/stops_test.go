@@ -37,7 +37,7 @@ func (b *bench) runIn(state task.RunState) string {
 	b.t.Helper()
 	id := task.NewRunID(now)
 	err := b.store.Data.Writer(b.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
- planned_at, state, epoch, total, created_at) VALUES (?, 1, 'report', 'tencent', 'tencent.report_daily', 'normal', 1, '{}', 'tick', ?, ?, 1, 5, ?)`,
+ planned_at, state, epoch, total, created_at) VALUES (?, 1, 'report', 'tulip', 'tulip.report_daily', 'normal', 1, '{}', 'tick', ?, ?, 1, 5, ?)`,
 		id, store.At(now), string(state), store.At(now)).Error
 	require.NoError(b.t, err)
 	return fmt.Sprint(id)
@@ -46,7 +46,7 @@ func (b *bench) runIn(state task.RunState) string {
 func TestStops_AreWrittenWithWhatTheyName(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	account := b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	run := b.runIn(task.RunRunning)
 	for _, tt := range []struct {
 		kind, target string
@@ -54,9 +54,9 @@ func TestStops_AreWrittenWithWhatTheyName(t *testing.T) {
 	}{
 		{"run", run, run},
 		{"run", "0" + run, run},
-		{"task", "tencent.report_daily.account", "1"},
-		{"account", "tencent/9001", fmt.Sprint(account)},
-		{"media", "tencent", "tencent"},
+		{"task", "tulip.report_daily.account", "1"},
+		{"account", "tulip/9001", fmt.Sprint(account)},
+		{"media", "tulip", "tulip"},
 		{"media", "system", "system"},
 	} {
 		t.Run(tt.kind+" "+tt.target, func(t *testing.T) {
@@ -127,32 +127,32 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 		{"a run without a name", "/api/v1/runs/12/cancel", `{"reason": "  "}`, []httpapi.FieldError{
 			{Field: "reason", Detail: "is missing: say why the work is to stop"},
 		}},
-		{"two ends", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "for_seconds": 0, "until": "2126-01-01T00:00:00Z"}`, []httpapi.FieldError{
+		{"two ends", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 0, "until": "2126-01-01T00:00:00Z"}`, []httpapi.FieldError{
 			{Field: "until", Detail: "for_seconds is given too: want one of the two, or neither for a pause until it is lifted"},
 			{Field: "for_seconds", Detail: "0 is refused: want 1 to 31622400, or neither for_seconds nor until for a pause until it is lifted"},
 		}},
-		{"no time", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "until": "tomorrow"}`, []httpapi.FieldError{
+		{"no time", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "until": "tomorrow"}`, []httpapi.FieldError{
 			{Field: "until", Detail: `"tomorrow" is refused: want a time such as 2026-11-21T10:30:00Z`},
 		}},
-		{"a field that there is not", "/api/v1/pauses", `{"kind": "media", "target": "tencent", "minutes": 5}`, []httpapi.FieldError{
+		{"a field that there is not", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "minutes": 5}`, []httpapi.FieldError{
 			{Field: "minutes", Detail: "there is no such field: want by, for_seconds, kind, reason, target, until"},
 		}},
-		{"an end for a cancel", "/api/v1/cancels", `{"kind": "media", "target": "tencent", "for_seconds": 5}`, []httpapi.FieldError{
+		{"an end for a cancel", "/api/v1/cancels", `{"kind": "media", "target": "tulip", "for_seconds": 5}`, []httpapi.FieldError{
 			{Field: "for_seconds", Detail: "there is no such field: want by, kind, reason, target"},
 		}},
 		{"an unknown task", "/api/v1/pauses", `{"kind": "task", "target": "nope", "reason": "r"}`, []httpapi.FieldError{
 			{Field: "target", Detail: `there is no task "nope": the list of tasks has those that there are`},
 		}},
 		{"an unknown account without its media", "/api/v1/pauses", `{"kind": "account", "target": "99999", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `"99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tencent/20000001`},
+			{Field: "target", Detail: `"99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
 		}},
-		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tencent/99999", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `"tencent/99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tencent/20000001`},
+		{"an unknown account", "/api/v1/pauses", `{"kind": "account", "target": "tulip/99999", "reason": "r"}`, []httpapi.FieldError{
+			{Field: "target", Detail: `"tulip/99999" is no account that is known here, or one of several platforms: want the media and the platform's id, such as tulip/20000001`},
 		}},
 		{"an unknown media", "/api/v1/pauses", `{"kind": "media", "target": "zeta", "reason": "r"}`, []httpapi.FieldError{
-			{Field: "target", Detail: `there is no media "zeta": want one of system, tencent`},
+			{Field: "target", Detail: `there is no media "zeta": want one of system, tulip`},
 		}},
-		{"a long reason", "/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "` + strings.Repeat("r", 256) + `"}`, []httpapi.FieldError{
+		{"a long reason", "/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "` + strings.Repeat("r", 256) + `"}`, []httpapi.FieldError{
 			{Field: "reason", Detail: "has 256 characters: want up to 255"},
 		}},
 	} {
@@ -161,7 +161,7 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 			require.Equal(t, tt.want, b.refused(http.MethodPost, tt.path, tt.body))
 		})
 	}
-	past := b.refused(http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "until": "2020-01-01T00:00:00Z"}`)
+	past := b.refused(http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "until": "2020-01-01T00:00:00Z"}`)
 	require.Len(t, past, 1)
 	require.Contains(t, past[0].Detail, "2020-01-01T00:00:00Z is refused: want a time after ")
 	require.Zero(t, b.count(b.store.Data, "stop_order"))
@@ -172,7 +172,7 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	order := func(extra string) stopAnswer {
-		return b.stopped(b.post("/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r", "by": "otto"`+extra+`}`), http.StatusCreated)
+		return b.stopped(b.post("/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "by": "otto"`+extra+`}`), http.StatusCreated)
 	}
 	forEver, hour := order(""), order(`, "for_seconds": 3600`)
 	require.True(t, forEver.Until.IsZero())
@@ -210,7 +210,7 @@ func TestPauses_AreListedAndLifted(t *testing.T) {
 	require.NotContains(t, active, hour.ID)
 
 	require.Equal(t, "state", b.refused(http.MethodGet, "/api/v1/pauses?state=over", "")[0].Field)
-	cancel := b.stopped(b.post("/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "r", "by": "otto"}`), http.StatusCreated)
+	cancel := b.stopped(b.post("/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "r", "by": "otto"}`), http.StatusCreated)
 	for _, id := range []string{"12", "x", cancel.ID} {
 		require.Equal(t, http.StatusNotFound, b.call(http.MethodDelete, "/api/v1/pauses/"+id+"", "", operatorToken).Code)
 	}
@@ -224,9 +224,9 @@ func TestOrders_AreSignedByTheTokensHolder(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
 	orders := []struct{ method, path, body string }{
-		{http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tencent", "reason": "r"%s}`},
-		{http.MethodPost, "/api/v1/cancels", `{"kind": "media", "target": "tencent", "reason": "r"%s}`},
-		{http.MethodPut, "/api/v1/fields", `{"media": "tencent", "field": "order_pv", "state": "asked"%s}`},
+		{http.MethodPost, "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r"%s}`},
+		{http.MethodPost, "/api/v1/cancels", `{"kind": "media", "target": "tulip", "reason": "r"%s}`},
+		{http.MethodPut, "/api/v1/fields", `{"media": "tulip", "field": "orders", "state": "asked"%s}`},
 	}
 	want := []httpapi.FieldError{{Field: "by", Detail: `is another name than that of the token, "ada": leave it out`}}
 	for _, o := range orders {

@@ -10,19 +10,19 @@ import (
 
 // bodies are good bodies of all operations that take one.
 var bodies = map[string]string{
-	"addTask":        `{"name": "new.one", "media": "tencent", "handler": "tencent.adgroup", "cron": "5 * * * *", "params": {"mode": "full"}}`,
+	"addTask":        `{"name": "new.one", "media": "tulip", "handler": "tulip.adgroup", "cron": "5 * * * *", "params": {"mode": "full"}}`,
 	"editTask":       `{"revision": 3, "cron": "5 * * * *"}`,
 	"orderRun":       `{"accounts": ["9001"], "dry_run": true}`,
 	"cancelRun":      `{"reason": "r", "by": "b"}`,
 	"rerunFailed":    `{"rate": 5, "dry_run": true}`,
-	"orderCancel":    `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
-	"orderPause":     `{"kind": "media", "target": "tencent", "reason": "r", "by": "b"}`,
-	"fillHoles":      `{"media": "tencent", "max_subtasks": 5}`,
+	"orderCancel":    `{"kind": "media", "target": "tulip", "reason": "r", "by": "b"}`,
+	"orderPause":     `{"kind": "media", "target": "tulip", "reason": "r", "by": "b"}`,
+	"fillHoles":      `{"media": "tulip", "max_subtasks": 5}`,
 	"putLogLevel":    `{"level": "debug", "role": "all"}`,
-	"putField":       `{"media": "tencent", "field": "order_pv", "state": "off", "by": "b"}`,
-	"redriveDead":    `{"task": "tencent.report_daily.account", "dry_run": true}`,
-	"dropDead":       `{"task": "tencent.report_daily.account", "dry_run": true}`,
-	"endLimitPauses": `{"media": "tencent", "dry_run": true}`,
+	"putField":       `{"media": "tulip", "field": "orders", "state": "off", "by": "b"}`,
+	"redriveDead":    `{"task": "tulip.report_daily.account", "dry_run": true}`,
+	"dropDead":       `{"task": "tulip.report_daily.account", "dry_run": true}`,
+	"endLimitPauses": `{"media": "tulip", "dry_run": true}`,
 }
 
 // A body in which something can be lost, or meant otherwise than it is read, does nothing on any route.
@@ -34,7 +34,7 @@ func TestRoutes_RefuseEveryBodyThatNobodyCanMean(t *testing.T) {
 	}
 	before := changed()
 	for _, op := range f.operations() {
-		path := strings.NewReplacer("{name}", dailyName, "{media}", "tencent", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
+		path := strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
 			"{account_id}", f.known["account_id"][0]).Replace(op.path)
 		status := func(body string) int { return f.call(op.method, path, body, adminToken).Code }
 		if op.RequestBody == nil {
@@ -68,7 +68,7 @@ func TestRoutes_RefuseAParameterThatIsGivenTwice(t *testing.T) {
 	t.Parallel()
 	f := newFuzzed(t)
 	for _, op := range f.operations() {
-		path := strings.NewReplacer("{name}", dailyName, "{media}", "tencent", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
+		path := strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
 			"{account_id}", f.known["account_id"][0]).Replace(op.path)
 		for _, p := range op.parameters {
 			if p.In != "query" || op.OperationId == "oauthCallback" {
@@ -85,7 +85,7 @@ func TestRoutes_RefuseAParameterThatIsGivenTwice(t *testing.T) {
 func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	b.account("tencent", "9001", "active", "UTC", "")
+	b.account("tulip", "9001", "active", "UTC", "")
 	for body, want := range map[string]fieldError{
 		`{}`:                {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
 		`{"dry_run": true}`: {Field: "scope", Detail: `is missing: want accounts, or "scope": "all" for the task's whole scope`},
@@ -111,7 +111,7 @@ func TestOrder_ThatHasLostItsAccountsIsRefused(t *testing.T) {
 func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	b.account("tencent", "9001", "active", "UTC", "")
+	b.account("tulip", "9001", "active", "UTC", "")
 	for path, fields := range map[string]string{
 		"/api/v1/dead/redrive":     "task media account run print class text since until",
 		"/api/v1/dead/drop":        "task media account run print class text since until",
@@ -134,7 +134,7 @@ func TestRoutes_RefuseNarrowingFieldsThatAreEmpty(t *testing.T) {
 			fieldError{Field: "accounts", Detail: "is empty: want a value, or leave it out"})
 	}
 	for _, field := range []string{"report", "level"} {
-		body := `{"media": "tencent", "field": "order_pv", "state": "asked", "` + field + `": ""}`
+		body := `{"media": "tulip", "field": "orders", "state": "asked", "` + field + `": ""}`
 		require.Contains(t, b.refused(http.MethodPut, "/api/v1/fields", body), fieldError{Field: field, Detail: "is empty: want a value, or leave it out"})
 	}
 }

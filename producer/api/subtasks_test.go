@@ -11,7 +11,7 @@ import (
 	"adsync/base/task"
 )
 
-const dailyName = "tencent.report_daily.account"
+const dailyName = "tulip.report_daily.account"
 
 // waits adds a subtask to a run that is to be sent again.
 func (b *bench) waits(runID, account int64, state task.State, waitsFor string, due time.Time) {
@@ -21,7 +21,7 @@ func (b *bench) waits(runID, account int64, state task.State, waitsFor string, d
 	err := db.Exec("INSERT INTO "+store.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at, error_class, error_text) VALUES (?, ?, 'w', ?, 1, 1, ?, 'transient', 'the platform is busy')",
 		runID, account, string(state), store.At(died)).Error
 	require.NoError(b.t, err)
-	err = db.Exec("INSERT INTO subtask_due (run_id, account_id, part, state, due_at, media, lane, delivery, attempt, reason, waits_for) VALUES (?, ?, 'w', ?, ?, 'tencent', 'normal', 1, 1, 'the platform is busy', ?)",
+	err = db.Exec("INSERT INTO subtask_due (run_id, account_id, part, state, due_at, media, lane, delivery, attempt, reason, waits_for) VALUES (?, ?, 'w', ?, ?, 'tulip', 'normal', 1, 1, 'the platform is busy', ?)",
 		runID, account, string(state), store.At(due), waitsFor).Error
 	require.NoError(b.t, err)
 }
@@ -55,15 +55,15 @@ func (b *bench) pages(path string) (all []string) {
 func TestRunSubtasks_AreListed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	run := b.deadRun(died, 1, dailyName, "code 7: no permission", one)
 	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
 	path := "/api/v1/runs/" + id(run) + "/subtasks"
 	require.JSONEq(t, `{"subtasks": [
-	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(one)+`", "account": "9001", "part": "d",
+	  {"run_id": "`+id(run)+`", "task": "tulip.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(one)+`", "account": "9001", "part": "d",
 	   "state": "failed", "delivery": 2, "attempts": 1, "node": "n1", "error_class": "invalid", "error": "code 7: no permission", "created_at": "2024-05-06T07:08:09Z",
 	   "started_at": "2024-05-06T07:08:09Z", "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4},
-	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(two)+`", "account": "9002", "part": "w",
+	  {"run_id": "`+id(run)+`", "task": "tulip.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "`+id(two)+`", "account": "9002", "part": "w",
 	   "state": "retrying", "delivery": 1, "attempts": 1, "error_class": "transient", "error": "the platform is busy", "created_at": "2024-05-06T07:08:09Z",
 	   "due_at": "2024-05-06T07:09:09Z", "rows": 0, "calls": 0}
 	], "next": ""}`, b.get(path))
@@ -86,8 +86,8 @@ func TestRunSubtasks_AreListed(t *testing.T) {
 func TestAccountSubtasks_AreListedOverATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
-	const path = "/api/v1/accounts/tencent/9001/subtasks"
+	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
+	const path = "/api/v1/accounts/tulip/9001/subtasks"
 	b.deadRun(died, 1, dailyName, "code 7", one, two)
 	b.deadRun(died.Add(24*time.Hour), 1, dailyName, "code 8", one, two)
 	recent := b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 9", one, two)
@@ -110,23 +110,23 @@ func TestAccountSubtasks_AreListedOverATime(t *testing.T) {
 	require.Equal(t, []fieldError{{Field: "since", Detail: "2026-11-22T10:30:00Z is refused: want a time up to that of until, 2026-11-21T10:30:00Z"}},
 		b.refused(http.MethodGet, path+"?since=2026-11-22T10:30:00Z", ""))
 	require.Equal(t, []fieldError{{Field: "until", Detail: `"today" is refused: want a time such as 2026-11-21T10:30:00Z`}}, b.refused(http.MethodGet, path+"?until=today", ""))
-	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tencent/99999/subtasks", "", viewerToken).Code)
+	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/accounts/tulip/99999/subtasks", "", viewerToken).Code)
 }
 
 func TestDue_IsListedByTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())
-	one, two := b.account("tencent", "9001", "active", "UTC", ""), b.account("tencent", "9002", "active", "UTC", "")
+	one, two := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	run := b.deadRun(died, 1, dailyName, "code 7", one)
 	b.waits(run, one, task.Deferred, "pause:77", died.Add(2*time.Minute))
 	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
 	b.waits(run, 0, task.Deferred, "run:55", died.Add(3*time.Minute))
 	require.JSONEq(t, `{"due": [
-	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "account_id": "`+id(two)+`", "account": "9002", "part": "w", "media": "tencent", "lane": "normal",
+	  {"run_id": "`+id(run)+`", "task": "tulip.report_daily.account", "account_id": "`+id(two)+`", "account": "9002", "part": "w", "media": "tulip", "lane": "normal",
 	   "state": "retrying", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:09:09Z", "reason": "the platform is busy"},
-	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "account_id": "`+id(one)+`", "account": "9001", "part": "w", "media": "tencent", "lane": "normal",
+	  {"run_id": "`+id(run)+`", "task": "tulip.report_daily.account", "account_id": "`+id(one)+`", "account": "9001", "part": "w", "media": "tulip", "lane": "normal",
 	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:10:09Z", "reason": "the platform is busy", "waits_for_pause": "77"},
-	  {"run_id": "`+id(run)+`", "task": "tencent.report_daily.account", "account_id": "0", "part": "w", "media": "tencent", "lane": "normal",
+	  {"run_id": "`+id(run)+`", "task": "tulip.report_daily.account", "account_id": "0", "part": "w", "media": "tulip", "lane": "normal",
 	   "state": "deferred", "delivery": 1, "attempts": 1, "due_at": "2024-05-06T07:11:09Z", "reason": "the platform is busy", "waits_for_run": "55"}
 	], "next": ""}`, b.get("/api/v1/due"))
 	list := func(query string) (accounts []string) {
@@ -148,7 +148,7 @@ func TestDue_IsListedByTime(t *testing.T) {
 	}
 	require.Equal(t, []string{id(two), id(one), "0"}, list(""))
 	require.Equal(t, []string{id(two)}, list("&state=retrying"))
-	require.Equal(t, []string{id(two), id(one), "0"}, list("&media=tencent&lane=normal&text=is%20busy"))
+	require.Equal(t, []string{id(two), id(one), "0"}, list("&media=tulip&lane=normal&text=is%20busy"))
 	require.Empty(t, list("&lane=important"))
 	require.Len(t, b.refused(http.MethodGet, "/api/v1/due?state=waiting", ""), 1)
 }

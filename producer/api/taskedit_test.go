@@ -13,7 +13,7 @@ import (
 
 const (
 	tasksPath = "/api/v1/tasks"
-	dailyTask = tasksPath + "/tencent.report_daily.account"
+	dailyTask = tasksPath + "/tulip.report_daily.account"
 )
 
 // shownTask is what the tests look at of a task.
@@ -63,13 +63,13 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
 	other := b.another()
-	w := b.call(http.MethodPost, tasksPath, `{"name": "tencent.adgroup.often", "media": "tencent", "handler": "tencent.adgroup", "cron": "* * * * * *",
+	w := b.call(http.MethodPost, tasksPath, `{"name": "tulip.adgroup.often", "media": "tulip", "handler": "tulip.adgroup", "cron": "* * * * * *",
 	  "timeout_seconds": 60, "lane": "important"}`, adminToken)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
-	require.Equal(t, tasksPath+"/tencent.adgroup.often", w.Header().Get("Location"))
+	require.Equal(t, tasksPath+"/tulip.adgroup.often", w.Header().Get("Location"))
 	require.Equal(t, b.withoutTicks(w.Body.String()), b.withoutTicks(b.get(w.Header().Get("Location"))))
 	task := b.shown(w.Header().Get("Location"))
-	require.Equal(t, shownTask{Name: "tencent.adgroup.often", Status: "good", Enabled: true, Cron: "* * * * * *", RetryMax: 5, Timeout: 60, Revision: 1}, task)
+	require.Equal(t, shownTask{Name: "tulip.adgroup.often", Status: "good", Enabled: true, Cron: "* * * * * *", RetryMax: 5, Timeout: 60, Revision: 1}, task)
 
 	require.Eventually(t, func() bool { return taskOf(other, task.Name).Usable }, 20*time.Second, 20*time.Millisecond, "the other producer has it within seconds")
 	require.Eventually(t, func() bool {
@@ -78,12 +78,12 @@ func TestTask_IsCreatedAndRunsByItsNextMoment(t *testing.T) {
 		return len(b.topics.sent) > 0
 	}, 20*time.Second, 20*time.Millisecond, "it runs")
 
-	again := b.call(http.MethodPost, tasksPath, `{"name": "tencent.adgroup.often"}`, adminToken)
+	again := b.call(http.MethodPost, tasksPath, `{"name": "tulip.adgroup.often"}`, adminToken)
 	require.Equal(t, http.StatusConflict, again.Code)
 	require.Contains(t, b.problem(again).Detail, "edit that one, or give this one another name")
 	log := b.auditText()
 	require.Len(t, log, 1)
-	require.Contains(t, log[0], `ada task.create cron_task/tencent.adgroup.often  > {"name":"tencent.adgroup.often","media":"tencent"`)
+	require.Contains(t, log[0], `ada task.create cron_task/tulip.adgroup.often  > {"name":"tulip.adgroup.often","media":"tulip"`)
 }
 
 func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
@@ -95,7 +95,7 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 	}{
 		{
 			"all that is wrong, by what loads the rows", http.MethodPost, tasksPath,
-			`{"name": "a b", "media": "tencent", "handler": "tencent.adgroup", "cron": "every day", "lane": "fast", "timezone": "Mars", "retry_max": 500, "params": {"x": 1}}`,
+			`{"name": "a b", "media": "tulip", "handler": "tulip.adgroup", "cron": "every day", "lane": "fast", "timezone": "Mars", "retry_max": 500, "params": {"x": 1}}`,
 			[]fieldError{
 				{Field: "name", Detail: `"a b" is refused: want up to 96 letters`},
 				{Field: "timezone", Detail: `"Mars" is refused: want `},
@@ -109,8 +109,8 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 			[]fieldError{{Field: "cron", Detail: `"*/90 * * * *" is refused: want a step below 60 in the minute "*/90"`}}},
 		{"a task that is not there", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["none"]}`,
 			[]fieldError{{Field: "after", Detail: `"none" is refused: want names of tasks: there is none called none`}}},
-		{"itself", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["tencent.report_daily.account"]}`,
-			[]fieldError{{Field: "after", Detail: `"tencent.report_daily.account" is refused: want other tasks`}}},
+		{"itself", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["tulip.report_daily.account"]}`,
+			[]fieldError{{Field: "after", Detail: `"tulip.report_daily.account" is refused: want other tasks`}}},
 		{"what is too long for its column", http.MethodPatch, dailyTask, `{"revision": 1, "cron": "` + strings.Repeat("1,", 70) + `1 * * * *"}`,
 			[]fieldError{{Field: "cron", Detail: "has 149 characters: want up to 128"}}},
 		{"no revision", http.MethodPatch, dailyTask, `{"cron": "5 * * * *"}`, []fieldError{{Field: "revision", Detail: "is missing: want the revision with which "}}},
@@ -137,7 +137,7 @@ func TestTask_IsRefusedWithEachFieldThatCannotBeUsed(t *testing.T) {
 func TestTask_ThatWouldWaitForItselfIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setupLive(t)
-	w := b.call(http.MethodPost, tasksPath, `{"name": "second", "media": "tencent", "handler": "tencent.adgroup", "after": ["tencent.report_daily.account"]}`, adminToken)
+	w := b.call(http.MethodPost, tasksPath, `{"name": "second", "media": "tulip", "handler": "tulip.adgroup", "after": ["tulip.report_daily.account"]}`, adminToken)
 	require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 1, "cron": "", "after": ["second"]}`, adminToken)
 	require.Equal(t, http.StatusUnprocessableEntity, w.Code, w.Body.String())
@@ -169,10 +169,10 @@ func TestTask_IsEditedByWhoHasReadItLast(t *testing.T) {
 	w = b.call(http.MethodPatch, dailyTask, `{"revision": 9, "retry_max": 9}`, adminToken)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, []string{
-		`ada task.edit cron_task/tencent.report_daily.account {"cron":"0 0 1 1 *","params":"{\"level\":\"account\"}","retry_max":5,"revision":1} > ` +
+		`ada task.edit cron_task/tulip.report_daily.account {"cron":"0 0 1 1 *","params":"{\"level\":\"account\"}","retry_max":5,"revision":1} > ` +
 			`{"cron":"5 * * * *","params":"{\"level\":\"account\",\"days\":3}","retry_max":2,"revision":2}`,
-		`sql row.update cron_task/tencent.report_daily.account {"retry_max":2,"revision":2} > {"retry_max":7,"revision":9}`,
-		`ada task.edit cron_task/tencent.report_daily.account {"retry_max":7,"revision":9} > {"retry_max":9,"revision":10}`,
+		`sql row.update cron_task/tulip.report_daily.account {"retry_max":2,"revision":2} > {"retry_max":7,"revision":9}`,
+		`ada task.edit cron_task/tulip.report_daily.account {"retry_max":7,"revision":9} > {"retry_max":9,"revision":10}`,
 	}, b.auditText())
 }
 
@@ -238,8 +238,8 @@ func TestTask_IsSwitchedOffAndOn(t *testing.T) {
 	require.True(t, b.shown(dailyTask).Enabled)
 	require.Equal(t, http.StatusNotFound, b.post(tasksPath+"/none/enable", "").Code)
 	require.Equal(t, []string{
-		`otto task.disable cron_task/tencent.report_daily.account {"enabled":1,"revision":1} > {"enabled":0,"revision":2}`,
-		`otto task.enable cron_task/tencent.report_daily.account {"enabled":0,"revision":2} > {"enabled":1,"revision":3}`,
+		`otto task.disable cron_task/tulip.report_daily.account {"enabled":1,"revision":1} > {"enabled":0,"revision":2}`,
+		`otto task.enable cron_task/tulip.report_daily.account {"enabled":0,"revision":2} > {"enabled":1,"revision":3}`,
 	}, b.auditText())
 }
 
@@ -280,7 +280,7 @@ func TestAudit_TellsOfEditsBySQLOnceWhoeverLeads(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.post(tasksPath+"/reload", "").Code)
 	require.Equal(t, []string{
 		"otto tasks.reload cron_task  >",
-		`ada task.edit cron_task/tencent.report_daily.account {"retry_max":5,"revision":1} > {"retry_max":2,"revision":2}`,
+		`ada task.edit cron_task/tulip.report_daily.account {"retry_max":5,"revision":1} > {"retry_max":2,"revision":2}`,
 		`sql row.update lane/*/normal {"pool_size":32} > {"pool_size":11}`,
 		"otto tasks.reload cron_task  >",
 	}, b.auditText())

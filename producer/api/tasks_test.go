@@ -28,9 +28,9 @@ func (b *bench) addTick(taskID int64, plannedAt time.Time, state task.RunState) 
 
 func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 	t.Parallel()
-	off := good(2, "b.off", "tencent.adgroup", "")
+	off := good(2, "b.off", "tulip.adgroup", "")
 	off.Enabled = false
-	b := setup(t, off, good(1, "a.on", "tencent.report_daily", `{"level":"account"}`))
+	b := setup(t, off, good(1, "a.on", "tulip.report_daily", `{"level":"account"}`))
 	var ids []string
 	for i := range 7 {
 		state := task.RunSucceeded
@@ -40,7 +40,7 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 		ids = append(ids, id(b.addTick(1, now.Add(time.Duration(i-6)*10*time.Minute), state)))
 	}
 	require.JSONEq(t, `{"tasks": [
-	  {"id": "1", "name": "a.on", "status": "good", "enabled": true, "media": "tencent", "handler": "tencent.report_daily",
+	  {"id": "1", "name": "a.on", "status": "good", "enabled": true, "media": "tulip", "handler": "tulip.report_daily",
 	   "params": {"level": "account"}, "cron": "*/10 * * * *", "timezone": "Asia/Shanghai", "lane": "normal", "scope": "active",
 	   "timeout_seconds": 300, "ttl_seconds": 0, "retry_max": 5, "retry_base_seconds": 10, "overlap": "skip", "catch_up": "latest",
 	   "catch_up_window_seconds": 86400, "catch_up_order": "oldest_first", "catch_up_spread_seconds": 0, "concurrency": "parallel",
@@ -52,7 +52,7 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 	     {"planned_at": "2026-11-21T10:10:00Z", "made_at": "2026-11-21T10:10:01Z", "run_id": "`+ids[4]+`", "state": "succeeded"},
 	     {"planned_at": "2026-11-21T10:00:00Z", "made_at": "2026-11-21T10:00:01Z", "run_id": "`+ids[3]+`", "state": "succeeded"},
 	     {"planned_at": "2026-11-21T09:50:00Z", "made_at": "2026-11-21T09:50:01Z", "run_id": "`+ids[2]+`", "state": "succeeded"}]},
-	  {"id": "2", "name": "b.off", "status": "good", "enabled": false, "media": "tencent", "handler": "tencent.adgroup",
+	  {"id": "2", "name": "b.off", "status": "good", "enabled": false, "media": "tulip", "handler": "tulip.adgroup",
 	   "cron": "*/10 * * * *", "timezone": "Asia/Shanghai", "lane": "normal", "scope": "active",
 	   "timeout_seconds": 300, "ttl_seconds": 0, "retry_max": 5, "retry_base_seconds": 10, "overlap": "skip", "catch_up": "latest",
 	   "catch_up_window_seconds": 86400, "catch_up_order": "oldest_first", "catch_up_spread_seconds": 0, "concurrency": "parallel",
@@ -63,7 +63,7 @@ func TestTasks_AreListedByNameWithTheirTicks(t *testing.T) {
 func TestTask_OfABadRowTellsAllThatIsWrongAndWhatRuns(t *testing.T) {
 	t.Parallel()
 	errs := []*config.FieldError{{Key: "cron", Value: "garbage", Want: "five fields"}, {Key: "lane", Value: "fast", Want: "a row of lane"}}
-	before := good(1, "was.good", "tencent.adgroup", "")
+	before := good(1, "was.good", "tulip.adgroup", "")
 	before.Errors = errs
 	b := setup(t, before, producer.Task{Task: task.Task{ID: 2, Name: "never.good"}, Errors: errs})
 	const wrong = `[{"field": "cron", "value": "garbage", "want": "five fields"}, {"field": "lane", "value": "fast", "want": "a row of lane"}]`
@@ -87,13 +87,13 @@ func TestTask_OfABadRowTellsAllThatIsWrongAndWhatRuns(t *testing.T) {
 
 func TestReload_TellsWhatChangedAndTellsTheOtherProducers(t *testing.T) {
 	t.Parallel()
-	kept, changed, broken := good(1, "kept", "tencent.adgroup", ""), good(2, "changed", "tencent.adgroup", ""), good(3, "broken", "tencent.adgroup", "")
-	b := setup(t, kept, changed, broken, good(4, "removed", "tencent.adgroup", ""))
+	kept, changed, broken := good(1, "kept", "tulip.adgroup", ""), good(2, "changed", "tulip.adgroup", ""), good(3, "broken", "tulip.adgroup", "")
+	b := setup(t, kept, changed, broken, good(4, "removed", "tulip.adgroup", ""))
 	b.producer.reload = func() []producer.Task {
 		changed.Cron = "5 * * * *"
 		broken.Errors = []*config.FieldError{{Key: "timezone", Value: "Mars", Want: "a zone"}}
 		never := producer.Task{Task: task.Task{ID: 6, Name: "a.new.bad.one"}, Errors: []*config.FieldError{{Key: "name", Want: "a name"}}}
-		return []producer.Task{kept, changed, broken, good(5, "added", "tencent.adgroup", ""), never}
+		return []producer.Task{kept, changed, broken, good(5, "added", "tulip.adgroup", ""), never}
 	}
 	w := b.post("/api/v1/tasks/reload", "")
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())

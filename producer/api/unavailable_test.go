@@ -46,7 +46,7 @@ func TestOrder_OfADatabaseThatTakesNoMore(t *testing.T) {
 			b := &bench{t: t, store: owner, producer: &fakeProducer{tasks: nil}}
 			b.producer.tasks = append(b.producer.tasks, daily())
 			b.serve(b.producer, registry(owner), fixedClock{})
-			b.account("tencent", "9001", "active", "Asia/Shanghai", "")
+			b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 			b.store = limited
 			b.serve(b.producer, registry(limited), fixedClock{})
 			w := b.post(dailyRun, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-20"}`)

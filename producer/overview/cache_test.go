@@ -68,7 +68,7 @@ func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
 			if away.Load() {
 				return overview.Overview{Troubles: []overview.Trouble{{What: "tables", Why: "gone"}}, Limits: []overview.Limit{{Media: "now"}}}
 			}
-			return overview.Overview{At: time.Now(), Media: []overview.Media{{Name: "tencent"}}, Limits: []overview.Limit{{Media: "then"}}}
+			return overview.Overview{At: time.Now(), Media: []overview.Media{{Name: "tulip"}}, Limits: []overview.Limit{{Media: "then"}}}
 		})
 		first := c.Get(t.Context())
 		away.Store(true)

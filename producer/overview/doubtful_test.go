@@ -18,13 +18,13 @@ import (
 func doubt(t *testing.T, s *store.Store, report, level string, d day.Day, state store.CoverageState, ago time.Duration) {
 	t.Helper()
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-		" VALUES (?, ?, ?, ?, 'tencent', ?, ?, '', 'it lacks 3 rows')", accountID(t, s, "20000001"), report, level, d, store.At(at(t, s).Add(-ago)), state).Error)
+		" VALUES (?, ?, ?, ?, 'tulip', ?, ?, '', 'it lacks 3 rows')", accountID(t, s, "20000001"), report, level, d, store.At(at(t, s).Add(-ago)), state).Error)
 }
 
 func doubtfulItems(o overview.Overview) map[string][]any {
 	items := map[string][]any{}
 	for _, a := range o.Attention {
-		if (a.Kind == "suspect" || a.Kind == "partial") && a.Media == "tencent" {
+		if (a.Kind == "suspect" || a.Kind == "partial") && a.Media == "tulip" {
 			items[a.Title] = []any{a.Severity, a.Accounts, a.Cause, a.Command}
 		}
 	}
@@ -48,23 +48,23 @@ func TestRead_NamesEachDayThatIsNotWholeHoweverOld(t *testing.T) {
 	options := options(s)
 	options.Tasks = func() []producer.Task {
 		return []producer.Task{
-			{Usable: true, Task: task.Task{ID: 1, Name: "my days", Handler: "tencent.report_daily", Settings: task.Settings{Params: []byte(`{"level":"creative","days":30}`)}}},
-			{Usable: true, Task: task.Task{ID: 2, Name: "changes", Handler: "tencent.adgroup", Settings: task.Settings{Params: []byte(`{"mode":"changes"}`)}}},
+			{Usable: true, Task: task.Task{ID: 1, Name: "my days", Handler: "tulip.report_daily", Settings: task.Settings{Params: []byte(`{"level":"creative","days":30}`)}}},
+			{Usable: true, Task: task.Task{ID: 2, Name: "changes", Handler: "tulip.adgroup", Settings: task.Settings{Params: []byte(`{"mode":"changes"}`)}}},
 		}
 	}
 	o := overview.NewReader(options).Read(t.Context())
 	require.Equal(t, map[string][]any{
 		"An answer for 2026-11-18 was not believed": {
-			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.report_daily.account --accounts ID --from 2026-11-18 --to 2026-11-18 --confirm"},
+			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.report_daily.account --accounts ID --from 2026-11-18 --to 2026-11-18 --confirm"},
 		"An answer for 2 days from 2026-10-12 to 2026-10-14 by adgroup was not believed": {
-			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.report_hourly.adgroup --accounts ID --from 2026-10-12 --to 2026-10-14 --confirm"},
-		"An answer for the list adgroup was not believed": {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.adgroup.full --accounts ID --confirm"},
-		"An answer for 2026-11-12 was not believed":       {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tencent.fund_daily --accounts ID --from 2026-11-12 --to 2026-11-12 --confirm"},
+			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.report_hourly.adgroup --accounts ID --from 2026-10-12 --to 2026-10-14 --confirm"},
+		"An answer for the list adgroup was not believed": {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.adgroup.full --accounts ID --confirm"},
+		"An answer for 2026-11-12 was not believed":       {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-12 --to 2026-11-12 --confirm"},
 		"What is known of 2026-05-05 by creative is not whole": {
 			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run 'my days' --accounts ID --from 2026-05-05 --to 2026-05-05"},
-		"What is known of 2026-11-20 is not whole": {overview.Note, 1, "It lacks 3 rows.", "adsync tasks run tencent.fund_daily --accounts ID --from 2026-11-20 --to 2026-11-20"},
+		"What is known of 2026-11-20 is not whole": {overview.Note, 1, "It lacks 3 rows.", "adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-20 --to 2026-11-20"},
 	}, doubtfulItems(o))
-	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tencent", Accounts: 1, Money: cny(1)}, "alerts count the account once")
+	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tulip", Accounts: 1, Money: cny(1)}, "alerts count the account once")
 }
 
 func TestRead_CountsValuesThatCannotBeUsedByField(t *testing.T) {
@@ -73,10 +73,10 @@ func TestRead_CountsValuesThatCannotBeUsedByField(t *testing.T) {
 	overviewtest.Fill(t, s)
 	data, since := s.Data.Writer(t.Context()), store.At(at(t, s))
 	for i, kind := range []store.FaultKind{store.AttributeFault, store.FigureFault, store.KeyFault, store.FutureFault} {
-		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, media, number, why, seen_at) VALUES (1, 'adgroup', 'adgroup', '1970-01-01', ?, ?, 'tencent', ?, 'is odd', ?)",
+		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, media, number, why, seen_at) VALUES (1, 'adgroup', 'adgroup', '1970-01-01', ?, ?, 'tulip', ?, 'is odd', ?)",
 			"field_"+string(kind), string(kind), i+1, since).Error)
 	}
-	require.NoError(t, data.Exec("INSERT INTO partner_unusable (partner_id, field, kind, media, row_count, why, seen_at) VALUES (7, 'new_users', 'figure', 'tencent', 1, 'is odd', ?)", since).Error)
+	require.NoError(t, data.Exec("INSERT INTO partner_unusable (partner_id, field, kind, media, row_count, why, seen_at) VALUES (7, 'new_users', 'figure', 'tulip', 1, 'is odd', ?)", since).Error)
 	var titles []string
 	for _, a := range overview.NewReader(options(s)).Read(t.Context()).Attention {
 		if a.Kind == "unusable" {
@@ -97,10 +97,10 @@ func TestRead_HealedSubtasksAreNotesWithoutMoney(t *testing.T) {
 	require.Equal(t, 2, kinds(overview.NewReader(options(s)).Read(t.Context()))["dead"].Accounts)
 	var accounts []int64
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_dead ORDER BY account_id").Scan(&accounts).Error)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (5, 'creatives', 'tencent', 'tencent.report_daily', '* * * * *', '{\"level\":\"creative\"}')").Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (5, 'creatives', 'tulip', 'tulip.report_daily', '* * * * *', '{\"level\":\"creative\"}')").Error)
 	heal := func(account int64) map[string]overview.Attention {
 		now := at(t, s)
-		require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'creative', '2026-11-21', 'tencent', ?, ?, 'complete')",
+		require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'creative', '2026-11-21', 'tulip', ?, ?, 'complete')",
 			account, store.At(now), now.UnixMicro()).Error)
 		return kinds(overview.NewReader(options(s)).Read(t.Context()))
 	}

@@ -30,10 +30,10 @@ func (gone) List(context.Context) ([]roster.Process, error) {
 	return nil, errors.New("redis: no answer")
 }
 
-// accountID is ours of an account of tencent.
+// accountID is ours of an account of tulip.
 func accountID(t *testing.T, s *store.Store, external string) int64 {
 	t.Helper()
-	found, err := s.FindAccounts(t.Context(), "tencent", []string{external})
+	found, err := s.FindAccounts(t.Context(), "tulip", []string{external})
 	require.NoError(t, err)
 	require.Contains(t, found, external)
 	return found[external].ID
@@ -46,11 +46,11 @@ func TestRead_NamesSlowEndpointsAndForWhom(t *testing.T) {
 	one, two := strconv.FormatInt(accountID(t, s, "20000001"), 10), strconv.FormatInt(accountID(t, s, "20000002"), 10)
 	o := options(s)
 	pool := func(lane string, running, capacity int) roster.Pool {
-		return roster.Pool{Media: "tencent", Lane: lane, Running: running, Capacity: capacity}
+		return roster.Pool{Media: "tulip", Lane: lane, Running: running, Capacity: capacity}
 	}
 	o.Consumers = living{
-		{ID: "a", Pools: []roster.Pool{pool("important", 2, 64), pool("normal", 30, 32)}, Slow: []roster.Slow{{Media: "tencent", Endpoint: "funds/get", Calls: 10, Slow: 1, Seconds: 12, Accounts: []string{one}}}},
-		{ID: "b", Pools: []roster.Pool{pool("normal", 32, 32)}, Slow: []roster.Slow{{Media: "tencent", Endpoint: "funds/get", Calls: 6, Slow: 3, Seconds: 8, Accounts: []string{one, two}}}},
+		{ID: "a", Pools: []roster.Pool{pool("important", 2, 64), pool("normal", 30, 32)}, Slow: []roster.Slow{{Media: "tulip", Endpoint: "funds/get", Calls: 10, Slow: 1, Seconds: 12, Accounts: []string{one}}}},
+		{ID: "b", Pools: []roster.Pool{pool("normal", 32, 32)}, Slow: []roster.Slow{{Media: "tulip", Endpoint: "funds/get", Calls: 6, Slow: 3, Seconds: 8, Accounts: []string{one, two}}}},
 	}
 	a, ok := kinds(overview.NewReader(o).Read(t.Context()))["slow"]
 	require.True(t, ok)
@@ -93,43 +93,43 @@ func TestRead_CountsAnAccountOnceThoughItHasTwoItems(t *testing.T) {
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	before := overview.NewReader(options(s)).Read(t.Context())
-	require.Contains(t, before.Stakes, overview.Stake{Kind: "summary", Media: "tencent", Accounts: 2, Money: cny(1 + 2)})
+	require.Contains(t, before.Stakes, overview.Stake{Kind: "summary", Media: "tulip", Accounts: 2, Money: cny(1 + 2)})
 	id := accountID(t, s, "20000001")
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-		" VALUES (?, 'report_daily', 'account', ?, 'tencent', ?, 'complete', '', '')", id, overviewtest.Today, store.At(at(t, s))).Error)
+		" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, 'complete', '', '')", id, overviewtest.Today, store.At(at(t, s))).Error)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = ? AND level = 'account' AND day = ?", id, overviewtest.Today).Error)
 	o := overview.NewReader(options(s)).Read(t.Context())
 	items := 0
 	for _, a := range o.Attention {
-		if a.Kind == "suspect" && a.Media == "tencent" {
+		if a.Kind == "suspect" && a.Media == "tulip" {
 			items++
 		}
 	}
 	require.Equal(t, 2, items)
-	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tencent", Accounts: 1, Money: cny(1)})
+	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tulip", Accounts: 1, Money: cny(1)})
 }
 
 func TestRead_CountsWhatExpiredInRunsThatWentWrong(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET failed = 0, expired = 1, error_text = '' WHERE media = 'tencent' AND state IN ('failed', 'partial')").Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET failed = 0, expired = 1, error_text = '' WHERE media = 'tulip' AND state IN ('failed', 'partial')").Error)
 	a := kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
-	require.Equal(t, "Of tencent.adgroup.changes (1), tencent.creative.full (1): 2 subtasks expired.", a.Cause)
-	const list = "adsync runs list --media tencent --state failed,partial --since 2026-11-21T09:30:00Z"
+	require.Equal(t, "Of tulip.adgroup.changes (1), tulip.creative.full (1): 2 subtasks expired.", a.Cause)
+	const list = "adsync runs list --media tulip --state failed,partial --since 2026-11-21T09:30:00Z"
 	require.Equal(t, list, a.Command, "the list of the dead has nothing of them")
 	require.NotContains(t, a.Remedy, "dead")
 
 	// Of runs of which something failed for good, and of one run.
 	data := s.Data.Writer(t.Context())
-	require.NoError(t, data.Exec("UPDATE run SET failed = 3 WHERE media = 'tencent' AND state = 'partial'").Error)
+	require.NoError(t, data.Exec("UPDATE run SET failed = 3 WHERE media = 'tulip' AND state = 'partial'").Error)
 	a = kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
 	require.Equal(t, list, a.Command, "the dead of the platform are those of other runs too")
 	require.Contains(t, a.Remedy, "adsync dead list --run ID")
-	require.NoError(t, data.Exec("UPDATE run SET state = 'succeeded' WHERE media = 'tencent' AND state = 'failed'").Error)
+	require.NoError(t, data.Exec("UPDATE run SET state = 'succeeded' WHERE media = 'tulip' AND state = 'failed'").Error)
 	a = kinds(overview.NewReader(options(s)).Read(t.Context()))["run"]
 	var id int64
-	require.NoError(t, data.Raw("SELECT id FROM run WHERE media = 'tencent' AND state = 'partial'").Row().Scan(&id))
+	require.NoError(t, data.Raw("SELECT id FROM run WHERE media = 'tulip' AND state = 'partial'").Row().Scan(&id))
 	require.Equal(t, fmt.Sprint("adsync dead list --run ", id), a.Command)
 	require.NoError(t, data.Exec("UPDATE run SET failed = 0 WHERE id = ?", id).Error)
 	require.Equal(t, fmt.Sprint("adsync runs show ", id), kinds(overview.NewReader(options(s)).Read(t.Context()))["run"].Command)
@@ -159,13 +159,13 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 
 	// All was pulled, and the summaries are still to be built.
 	exec(s.Data, "INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note, dirty)"+
-		" VALUES (?, 'report_hourly', 'account', ?, 'tencent', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"), overviewtest.Today, store.At(at(t, s)), at(t, s).UnixMicro())
+		" VALUES (?, 'report_hourly', 'account', ?, 'tulip', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"), overviewtest.Today, store.At(at(t, s)), at(t, s).UnixMicro())
 	exec(s.Config, "UPDATE media_account SET tier = 'inactive' WHERE external_id <> '20000001'")
 	exec(s.Data, "DELETE FROM summary_daily")
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Equal(t, "First pull under way, 1 of 1 account", o.FirstPull())
 	// A summary that was built when only accounts without spend had come.
-	exec(s.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, 3, '', 'tencent', '', 'CNY', 'Asia/Shanghai', ?, 0, 1, ?)",
+	exec(s.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, 3, '', 'tulip', '', 'CNY', 'Asia/Shanghai', ?, 0, 1, ?)",
 		overviewtest.Today, store.At(overviewtest.Now), store.At(overviewtest.Now))
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Len(t, o.Media[0].Spend, 1)
@@ -179,12 +179,12 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 	exec(s.Config, "UPDATE media_account SET updated_at = ?", store.At(at(t, s).Add(-time.Hour)))
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Empty(t, o.FirstPull())
-	require.Equal(t, "adsync coverage tencent/20000001", func() string {
+	require.Equal(t, "adsync coverage tulip/20000001", func() string {
 		exec(s.Data, "DELETE FROM run")
 		exec(s.Data, "DELETE FROM subtask_due")
 		reader := options(s)
 		reader.Tasks = func() []producer.Task {
-			return []producer.Task{{Usable: true, Task: task.Task{Name: "hours", Media: "tencent", Handler: "tencent.report_hourly", Enabled: true, Cron: "*/2 * * * *", Timezone: "UTC",
+			return []producer.Task{{Usable: true, Task: task.Task{Name: "hours", Media: "tulip", Handler: "tulip.report_hourly", Enabled: true, Cron: "*/2 * * * *", Timezone: "UTC",
 				Settings: task.Settings{Scope: "all", Params: []byte(`{"level":"account"}`)}}}}
 		}
 		return kinds(overview.NewReader(reader).Read(t.Context()))["late"].Command
@@ -197,7 +197,7 @@ func TestRead_ADeadLoginThatNobodyNeedsIsNoFault(t *testing.T) {
 	overviewtest.Fill(t, s)
 	require.NotContains(t, kinds(overview.NewReader(options(s)).Read(t.Context())), "login_unneeded")
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state)"+
-		" VALUES (99, 'tencent', 'a', 'old', '', '', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 'reauthorise')").Error)
+		" VALUES (99, 'tulip', 'a', 'old', '', '', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 'reauthorise')").Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["login_unneeded"]
 	require.True(t, ok)
 	require.Equal(t, []any{overview.Note, 0, "The login old is dead, and no account is pulled with it"}, []any{a.Severity, a.Accounts, a.Title})
@@ -213,7 +213,7 @@ func TestRead_NamesBindingsToGamesThatAreNone(t *testing.T) {
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', 'starfal', 'ios')", id).Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["unknown_game"]
 	require.True(t, ok)
-	require.Equal(t, []any{1, cny(1), []string{"tencent/20000001"}, "adsync bind account tencent/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
+	require.Equal(t, []any{1, cny(1), []string{"tulip/20000001"}, "adsync bind account tulip/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
 	require.Equal(t, "Rows of account_binding name starfal, and the table game does not.", a.Cause)
 }
 

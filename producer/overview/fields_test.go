@@ -14,7 +14,7 @@ import (
 func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	field := store.ReportField{Media: "tencent", Report: "report_daily", Level: "adgroup", Field: "ordr_pv", State: store.FieldAsked}
+	field := store.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "ordr_pv", State: store.FieldAsked}
 	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
 	read := func() (overview.Attention, bool) {
 		a, there := kinds(overview.NewReader(options(s)).Read(t.Context()))["field"]
@@ -30,7 +30,7 @@ func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 	require.Equal(t, overview.Note, a.Severity)
 	require.Contains(t, a.Title, "ordr_pv")
 	require.Contains(t, a.Cause, "12009: unknown field ordr_pv")
-	require.Equal(t, "adsync fields drop tencent ordr_pv --report report_daily --level adgroup", a.Command)
+	require.Equal(t, "adsync fields drop tulip ordr_pv --report report_daily --level adgroup", a.Command)
 	field.State = store.FieldOff
 	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
 	_, there = read()

@@ -29,7 +29,7 @@ type limits struct {
 }
 
 func (l limits) State(_ context.Context, media string) ([]grant.LimitState, []grant.PauseState, error) {
-	if media != "tencent" {
+	if media != "tulip" {
 		return nil, nil, l.err
 	}
 	return l.states, l.pauses, l.err
@@ -58,32 +58,32 @@ func TestRead_TellsWhatTheTablesSay(t *testing.T) {
 	require.Equal(t, overview.DayTotals, o.Theirs)
 
 	require.Len(t, o.Media, 2)
-	tencent, ocean := o.Media[0], o.Media[1]
+	tulip, orchid := o.Media[0], o.Media[1]
 	require.Equal(t, []int{overviewtest.Fresh, overviewtest.Late, overviewtest.Frozen + overviewtest.Revoked + overviewtest.Dead, overviewtest.Quiet},
-		[]int{tencent.Fresh, tencent.Late, tencent.Parked, tencent.Quiet})
-	require.Equal(t, tencent.Accounts, tencent.Pulled+tencent.Parked+tencent.Quiet, "each account is counted once")
-	require.EqualValues(t, -1, tencent.OldestSeconds, "one was never pulled")
-	require.Equal(t, []overview.ParkedReason{{Reason: "login", Accounts: 3}, {Reason: "frozen", Accounts: 2}, {Reason: "revoked", Accounts: 1}}, tencent.Why)
-	require.Equal(t, []int{4, 0}, []int{ocean.Fresh, ocean.Late})
-	require.InDelta(t, 30, ocean.OldestSeconds, 30)
+		[]int{tulip.Fresh, tulip.Late, tulip.Parked, tulip.Quiet})
+	require.Equal(t, tulip.Accounts, tulip.Pulled+tulip.Parked+tulip.Quiet, "each account is counted once")
+	require.EqualValues(t, -1, tulip.OldestSeconds, "one was never pulled")
+	require.Equal(t, []overview.ParkedReason{{Reason: "login", Accounts: 3}, {Reason: "frozen", Accounts: 2}, {Reason: "revoked", Accounts: 1}}, tulip.Why)
+	require.Equal(t, []int{4, 0}, []int{orchid.Fresh, orchid.Late})
+	require.InDelta(t, 30, orchid.OldestSeconds, 30)
 
-	require.Len(t, tencent.Spend, 1)
-	require.Len(t, ocean.Spend, 2, "currencies are not added up")
+	require.Len(t, tulip.Spend, 1)
+	require.Len(t, orchid.Spend, 2, "currencies are not added up")
 	for _, m := range o.Media {
 		for _, spend := range m.Spend {
 			require.Equal(t, sumOf(t, s, m.Name, spend.Currency, spend.Zone), spend.Ours, "%s in %s", m.Name, spend.Currency)
 		}
 	}
-	require.EqualValues(t, 38_000*overviewtest.Micros, tencent.Spend[0].Ours)
-	require.EqualValues(t, 38_300*overviewtest.Micros, *tencent.Spend[0].Theirs)
-	require.Equal(t, 18, tencent.Spend[0].Hour)
-	require.EqualValues(t, 2900*overviewtest.Micros, tencent.Spend[0].Hours[18])
-	require.Zero(t, tencent.Spend[0].Hours[19])
-	require.EqualValues(t, 3300*overviewtest.Micros, tencent.Spend[0].Before[23])
-	require.Nil(t, ocean.Spend[0].Theirs, "nobody has told it")
-	require.EqualValues(t, 19*300*overviewtest.Micros, ocean.Spend[0].Unassigned)
+	require.EqualValues(t, 38_000*overviewtest.Micros, tulip.Spend[0].Ours)
+	require.EqualValues(t, 38_300*overviewtest.Micros, *tulip.Spend[0].Theirs)
+	require.Equal(t, 18, tulip.Spend[0].Hour)
+	require.EqualValues(t, 2900*overviewtest.Micros, tulip.Spend[0].Hours[18])
+	require.Zero(t, tulip.Spend[0].Hours[19])
+	require.EqualValues(t, 3300*overviewtest.Micros, tulip.Spend[0].Before[23])
+	require.Nil(t, orchid.Spend[0].Theirs, "nobody has told it")
+	require.EqualValues(t, 19*300*overviewtest.Micros, orchid.Spend[0].Unassigned)
 	require.Equal(t, []any{"USD", "America/Los_Angeles", day.Day("2026-11-21"), 2, int64(37_037_034)},
-		[]any{ocean.Spend[1].Currency, ocean.Spend[1].Zone, ocean.Spend[1].Day, ocean.Spend[1].Hour, ocean.Spend[1].Ours})
+		[]any{orchid.Spend[1].Currency, orchid.Spend[1].Zone, orchid.Spend[1].Day, orchid.Spend[1].Hour, orchid.Spend[1].Ours})
 
 	require.Len(t, o.Open, 3)
 	require.EqualValues(t, -1, o.Open[0].Total, "the newest is being fanned out")
@@ -114,14 +114,14 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 		cause    string
 		command  string
 	}{
-		{"login", overview.Bad, 3, cny(12 + 13 + 14), "The platform refuses the refresh token: code 11017, it was revoked by the owner.", "adsync bind tencent --app-id 1110000001 --redirect-uri https://HOST/oauth/tencent/callback --wait"},
-		{"late", overview.Warn, 2, cny(7 + 8), "1 subtask waits to be tried again: Get hourly_reports/get: no answer within 20s.", "adsync subtasks due --state retrying --media tencent"},
+		{"login", overview.Bad, 3, cny(12 + 13 + 14), "The platform refuses the refresh token: code 11017, it was revoked by the owner.", "adsync bind tulip --app-id 1110000001 --redirect-uri https://HOST/oauth/tulip/callback --wait"},
+		{"late", overview.Warn, 2, cny(7 + 8), "1 subtask waits to be tried again: Get hourly_reports/get: no answer within 20s.", "adsync subtasks due --state retrying --media tulip"},
 		{"summary", overview.Bad, 2, cny(1 + 2), "Figures of 2026-11-21 were pulled and wait for system.summary.", "adsync tasks run system.summary --all --wait"},
-		{"dead", overview.Bad, 2, cny(1 + 2), "Code 18006: field 'x' is refused.", `adsync dead redrive --media tencent --print 'code 18006: field '\''x'\'' is refused'`},
-		{"suspect", overview.Warn, 1, []overview.Money{{Currency: "USD", Micros: 1900 * overviewtest.Micros}}, "The answer has no rows of a day that had spend.", "adsync tasks run oceanengine.report_daily.account --accounts ID --from 2026-11-20 --to 2026-11-20 --confirm"},
-		{"unassigned", overview.Warn, 4, []overview.Money{{Currency: "CNY", Micros: 5700 * overviewtest.Micros}}, "The accounts have no binding that holds today.", "adsync bind account oceanengine/ID --game GAME --os OS"},
-		{"difference", overview.Warn, 1, []overview.Money{{Currency: "CNY", Micros: 2_500_000}}, "What differs: cost, of 2026-11-20.", "adsync reconcile --media tencent"},
-		{"retry", overview.Note, 1, cny(7), "Get hourly_reports/get: no answer within 20s.", "adsync subtasks due --state retrying --media tencent"},
+		{"dead", overview.Bad, 2, cny(1 + 2), "Code 18006: field 'x' is refused.", `adsync dead redrive --media tulip --print 'code 18006: field '\''x'\'' is refused'`},
+		{"suspect", overview.Warn, 1, []overview.Money{{Currency: "USD", Micros: 1900 * overviewtest.Micros}}, "The answer has no rows of a day that had spend.", "adsync tasks run orchid.report_daily.account --accounts ID --from 2026-11-20 --to 2026-11-20 --confirm"},
+		{"unassigned", overview.Warn, 4, []overview.Money{{Currency: "CNY", Micros: 5700 * overviewtest.Micros}}, "The accounts have no binding that holds today.", "adsync bind account orchid/ID --game GAME --os OS"},
+		{"difference", overview.Warn, 1, []overview.Money{{Currency: "CNY", Micros: 2_500_000}}, "What differs: cost, of 2026-11-20.", "adsync reconcile --media tulip"},
+		{"retry", overview.Note, 1, cny(7), "Get hourly_reports/get: no answer within 20s.", "adsync subtasks due --state retrying --media tulip"},
 	} {
 		a, ok := found[want.kind]
 		require.True(t, ok, want.kind)
@@ -129,7 +129,7 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 		require.NotEmpty(t, a.Remedy, want.kind)
 		require.NotEmpty(t, a.Examples, want.kind)
 	}
-	require.Equal(t, []string{"tencent/20000012", "tencent/20000013", "tencent/20000014"}, found["login"].Examples)
+	require.Equal(t, []string{"tulip/20000012", "tulip/20000013", "tulip/20000014"}, found["login"].Examples)
 	parked := map[string]overview.Attention{}
 	for _, a := range o.Attention {
 		if a.Kind == "parked" {
@@ -140,7 +140,7 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 	require.Equal(t, "Code 35001, 账户已冻结.", parked["The platform has closed accounts"].Cause)
 	require.Contains(t, parked["The login has lost its permission for accounts"].Remedy, "the next at 10:50:00 UTC")
 	require.Contains(t, found["pause"].Remedy, "or when it is resumed")
-	require.Equal(t, "Of tencent.adgroup.changes (1), tencent.creative.full (1): 6 subtasks failed. The last that says more: 2 of its accounts have no login.", found["run"].Cause)
+	require.Equal(t, "Of tulip.adgroup.changes (1), tulip.creative.full (1): 6 subtasks failed. The last that says more: 2 of its accounts have no login.", found["run"].Cause)
 	require.Equal(t, overview.Bad, o.Attention[0].Severity, "the worst comes first")
 	require.Equal(t, overview.Note, o.Attention[len(o.Attention)-1].Severity)
 	require.NotContains(t, found, "leader")
@@ -157,17 +157,17 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 	options := options(s)
 	options.Tasks = func() []producer.Task {
 		return []producer.Task{
-			{Task: task.Task{ID: 1, Name: "my.task", Media: "tencent"}, Errors: []*config.FieldError{{Key: "cron", Value: "x", Want: "five fields"}}},
-			{Usable: true, Task: task.Task{ID: 2, Name: "hours", Handler: "tencent.report_hourly", Enabled: true, Cron: "*/10 * * * *", Timezone: "UTC", Settings: task.Settings{Scope: "active", Params: []byte(`{"level":"account"}`)}}},
+			{Task: task.Task{ID: 1, Name: "my.task", Media: "tulip"}, Errors: []*config.FieldError{{Key: "cron", Value: "x", Want: "five fields"}}},
+			{Usable: true, Task: task.Task{ID: 2, Name: "hours", Handler: "tulip.report_hourly", Enabled: true, Cron: "*/10 * * * *", Timezone: "UTC", Settings: task.Settings{Scope: "active", Params: []byte(`{"level":"account"}`)}}},
 		}
 	}
 	until := overviewtest.Now.Add(time.Minute)
 	options.Limits = limits{
 		states: []grant.LimitState{
-			{Key: grant.Key{Media: "tencent", Endpoint: "free", Period: time.Minute, Limit: 100, Share: 1}, Part: 1, Window: 5},
-			{Key: grant.Key{Media: "tencent", Endpoint: "full", Scope: "app", Subject: "1", Period: time.Minute, Limit: 100, Share: 0.5}, Part: 1, Window: 48, Lanes: []grant.LaneState{{Wanted: 3}, {Wanted: 4}}},
+			{Key: grant.Key{Media: "tulip", Endpoint: "free", Period: time.Minute, Limit: 100, Share: 1}, Part: 1, Window: 5},
+			{Key: grant.Key{Media: "tulip", Endpoint: "full", Scope: "app", Subject: "1", Period: time.Minute, Limit: 100, Share: 0.5}, Part: 1, Window: 48, Lanes: []grant.LaneState{{Wanted: 3}, {Wanted: 4}}},
 		},
-		pauses: []grant.PauseState{{Media: "tencent", Endpoint: "full", Until: until, Times: 4}, {Media: "tencent", Endpoint: "over", Times: 1}},
+		pauses: []grant.PauseState{{Media: "tulip", Endpoint: "full", Until: until, Times: 4}, {Media: "tulip", Endpoint: "over", Times: 1}},
 	}
 	options.Checks = func(context.Context) []httpapi.FailedCheck {
 		return []httpapi.FailedCheck{{Name: "kafka", Reason: "no route to host"}}
@@ -183,7 +183,7 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 	full := o.Limits[0]
 	require.Equal(t, []any{"full", 50, 48, 7}, []any{full.Endpoint, full.Allowed, full.Window, full.Waiting}, "the fullest comes first")
 	require.InDelta(t, 0.96, full.Full, 1e-9)
-	require.Equal(t, []overview.Pause{{Media: "tencent", Endpoint: "full", Until: until, Times: 4}}, o.Pauses, "one that is over is none")
+	require.Equal(t, []overview.Pause{{Media: "tulip", Endpoint: "full", Until: until, Times: 4}}, o.Pauses, "one that is over is none")
 	require.Contains(t, found["calls_paused"].Cause, "4 times")
 	require.Contains(t, found["calls_paused"].Remedy, "lower share", "once more is not chance: somebody has to look")
 
@@ -200,14 +200,14 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindAPause(t *testing.T) {
 	overviewtest.Fill(t, s)
 	var of struct{ AppID, ExternalID string }
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT t.app_id, a.external_id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-		" WHERE a.media = 'tencent' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id LIMIT 1").Scan(&of).Error)
+		" WHERE a.media = 'tulip' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id LIMIT 1").Scan(&of).Error)
 	options := options(s)
 	until := overviewtest.Now.Add(time.Minute)
 	options.Limits = limits{pauses: []grant.PauseState{
-		{Media: "tencent", Endpoint: "all", Until: until, Times: 1},
-		{Media: "tencent", Endpoint: "app", Scope: grant.ScopeApp, Subject: of.AppID, Until: until, Times: 1},
-		{Media: "tencent", Endpoint: "other_app", Scope: grant.ScopeApp, Subject: of.AppID + "0", Until: until, Times: 1},
-		{Media: "tencent", Endpoint: "account", Scope: grant.ScopeAccount, Subject: of.ExternalID, Until: until, Times: 1},
+		{Media: "tulip", Endpoint: "all", Until: until, Times: 1},
+		{Media: "tulip", Endpoint: "app", Scope: grant.ScopeApp, Subject: of.AppID, Until: until, Times: 1},
+		{Media: "tulip", Endpoint: "other_app", Scope: grant.ScopeApp, Subject: of.AppID + "0", Until: until, Times: 1},
+		{Media: "tulip", Endpoint: "account", Scope: grant.ScopeAccount, Subject: of.ExternalID, Until: until, Times: 1},
 	}}
 	o := overview.NewReader(options).Read(t.Context())
 	accounts, money := map[string]int{}, map[string]bool{}
@@ -234,8 +234,8 @@ func TestRead_AsksThePlatformsWhereItCan(t *testing.T) {
 	}
 	o := overview.NewReader(options).Read(t.Context())
 	require.Equal(t, overview.Ledger, o.Theirs)
-	require.EqualValues(t, len("tencentCNY"), *o.Media[0].Spend[0].Theirs)
-	require.EqualValues(t, len("oceanengineUSD"), *o.Media[1].Spend[1].Theirs)
+	require.EqualValues(t, len("tulipCNY"), *o.Media[0].Spend[0].Theirs)
+	require.EqualValues(t, len("orchidUSD"), *o.Media[1].Spend[1].Theirs)
 }
 
 func TestRead_SaysThatTheTablesCannotBeRead(t *testing.T) {

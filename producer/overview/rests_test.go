@@ -22,7 +22,7 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 		Login string
 	}
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT t.id, t.login FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-		" WHERE a.media = 'tencent' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id LIMIT 1").Scan(&of).Error)
+		" WHERE a.media = 'tulip' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id LIMIT 1").Scan(&of).Error)
 	rests := func() (found []overview.Attention) {
 		for _, a := range overview.NewReader(options(s)).Read(t.Context()).Attention {
 			if a.Kind == "refresh_rests" {
@@ -60,7 +60,7 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 		require.Equal(t, c.moneyOf, a.MoneyOf)
 		require.Positive(t, a.Accounts)
 		require.NotEmpty(t, a.Money)
-		require.Equal(t, "adsync limits end-pause --media tencent --endpoint token_refresh --subject "+of.Login, a.Command)
+		require.Equal(t, "adsync limits end-pause --media tulip --endpoint token_refresh --subject "+of.Login, a.Command)
 	}
 	require.NoError(t, s.EndRest(t.Context(), of.ID))
 	require.Empty(t, rests())

@@ -84,11 +84,11 @@ func TestPage_ShowsWhatTheTablesSay(t *testing.T) {
 
 	cards := find(document, "article", "media-card")
 	require.Len(t, cards, 2)
-	tencent := text(cards[0])
-	require.Contains(t, tencent, "CNY 38,000.00 Accounts’ day totals 38,300.00 -0.78 %")
-	require.Contains(t, tencent, "6 fresh 2 late 0 new 6 parked 1 quiet")
-	require.Contains(t, tencent, "Oldest figures of today: never pulled")
-	require.Contains(t, tencent, "3 login, 2 frozen, 1 revoked")
+	tulip := text(cards[0])
+	require.Contains(t, tulip, "CNY 38,000.00 Accounts’ day totals 38,300.00 -0.78 %")
+	require.Contains(t, tulip, "6 fresh 2 late 0 new 6 parked 1 quiet")
+	require.Contains(t, tulip, "Oldest figures of today: never pulled")
+	require.Contains(t, tulip, "3 login, 2 frozen, 1 revoked")
 	require.Contains(t, text(cards[1]), "USD 37.03 Accounts’ day totals 37.03 equal")
 	require.Len(t, find(cards[0], "rect", "today"), 24)
 	require.Len(t, find(cards[0], "rect", "present"), 1)
@@ -103,17 +103,17 @@ func TestPage_ShowsWhatTheTablesSay(t *testing.T) {
 	}
 	require.Len(t, attention, len(o.Attention)-len(notes))
 	require.NotEmpty(t, notes)
-	require.Equal(t, "Act The login agency-south must be authorised again tencent The platform refuses the refresh token: code 11017, it was revoked by the owner."+
-		" Concerned 3 accounts tencent/20000012, tencent/20000013, tencent/20000014 Money CNY 3,900.00 a day is not pulled Since "+sinceOf(o, "login")+
+	require.Equal(t, "Act The login agency-south must be authorised again tulip The platform refuses the refresh token: code 11017, it was revoked by the owner."+
+		" Concerned 3 accounts tulip/20000012, tulip/20000013, tulip/20000014 Money CNY 3,900.00 a day is not pulled Since "+sinceOf(o, "login")+
 		" Whoever holds the accounts opens the address that this prints. The accounts come back by themselves."+
-		" adsync bind tencent --app-id 1110000001 --redirect-uri https://HOST/oauth/tencent/callback --wait", attention[0])
+		" adsync bind tulip --app-id 1110000001 --redirect-uri https://HOST/oauth/tulip/callback --wait", attention[0])
 
 	runs := find(document, "table", "runs")
 	require.Len(t, runs, 2)
 	require.Len(t, find(find(runs[0], "tbody", "")[0], "tr", ""), 3)
-	require.Regexp(t, `oceanengine\.promotion\.changes adsync runs show \d+ fanning out 3 of …`, text(runs[0]))
+	require.Regexp(t, `orchid\.adgroup\.changes adsync runs show \d+ fanning out 3 of …`, text(runs[0]))
 	require.Contains(t, text(runs[0]), "3,135 of 12,840")
-	require.Regexp(t, `tencent\.creative\.full adsync runs show \d+ 2 of its accounts have no login failed 4 of 4`, text(runs[1]))
+	require.Regexp(t, `tulip\.creative\.full adsync runs show \d+ 2 of its accounts have no login failed 4 of 4`, text(runs[1]))
 }
 
 func sinceOf(o overview.Overview, kind string) string {
@@ -172,7 +172,7 @@ func TestPage_SaysWhatDoesNotAnswer(t *testing.T) {
 	require.Empty(t, find(document, "article", "media-card"))
 
 	at := time.Now()
-	_, document = get(t, overview.Overview{At: at, Business: at, Troubles: []overview.Trouble{{What: "redis", Why: "gone"}}, Media: []overview.Media{{Name: "tencent"}}})
+	_, document = get(t, overview.Overview{At: at, Business: at, Troubles: []overview.Trouble{{What: "redis", Why: "gone"}}, Media: []overview.Media{{Name: "tulip"}}})
 	require.Contains(t, text(find(document, "section", "troubles")[0]), "What is shown below is of "+at.UTC().Format("15:04:05 MST"))
 	require.Len(t, find(document, "article", "media-card"), 1)
 
@@ -182,7 +182,7 @@ func TestPage_SaysWhatDoesNotAnswer(t *testing.T) {
 
 func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
 	t.Parallel()
-	media := overview.Media{Name: "tencent", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true, OldestSeconds: -1}
+	media := overview.Media{Name: "tulip", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true, OldestSeconds: -1}
 	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Media: []overview.Media{media}})
 	require.Contains(t, text(find(document, "header", "top")[0]), "First pull under way, 7 of 100 accounts")
 	require.NotContains(t, text(find(document, "header", "top")[0]), "All is well")
@@ -199,7 +199,7 @@ func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
 // /metrics: each link stays on the page.
 func TestPage_NamesTheCommandOfARun(t *testing.T) {
 	t.Parallel()
-	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Open: []overview.Run{{ID: 7529853616300212345, Task: "tencent.adgroup.full", Total: 3}}})
+	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Open: []overview.Run{{ID: 7529853616300212345, Task: "tulip.adgroup.full", Total: 3}}})
 	run := find(document, "td", "task")[0]
 	require.Contains(t, text(run), "adsync runs show 7529853616300212345")
 	for _, a := range find(document, "a", "") {

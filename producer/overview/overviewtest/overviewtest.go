@@ -27,12 +27,12 @@ type Clock struct{ clock.System }
 func (Clock) Now() time.Time { return Now }
 
 // Platforms are those that there are rows of.
-func Platforms() []string { return []string{"tencent", "oceanengine"} }
+func Platforms() []string { return []string{"tulip", "orchid"} }
 
 // LongName is a name that fits into no column.
 const LongName = "超长的投放计划名称-2026年双十一大促-全渠道-安卓与苹果-素材组A17-自动出价-深度转化-付费ROI-华东华南华北"
 
-// What tencent has of accounts.
+// What tulip has of accounts.
 const (
 	Fresh   = 6
 	Late    = 2 // one of them was never pulled
@@ -84,9 +84,9 @@ func (f *filler) accounts() {
 		id                         int64
 		media, name, state, reason string
 	}{
-		{1, "tencent", "agency-north", store.TokenOK, ""},
-		{2, "tencent", "agency-south", "reauthorise", "the platform refuses the refresh token: code 11017, it was revoked by the owner"},
-		{3, "oceanengine", "agency-north", store.TokenOK, ""},
+		{1, "tulip", "agency-north", store.TokenOK, ""},
+		{2, "tulip", "agency-south", "reauthorise", "the platform refuses the refresh token: code 11017, it was revoked by the owner"},
+		{3, "orchid", "agency-north", store.TokenOK, ""},
 	} {
 		f.config("INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state, state_reason)"+
 			" VALUES (?, ?, '1110000001', ?, 'a', 'r', ?, ?, ?, ?)", login.id, login.media, login.name, store.At(Now.Add(24*time.Hour)), store.At(Now.Add(90*24*time.Hour)), login.state, login.reason)
@@ -103,7 +103,7 @@ func (f *filler) accounts() {
 				id, media, 20_000_000+id, LongName, token, tier, zone, currency, parked, store.At(Now.Add(-26*time.Hour)), until, f.ago(24*time.Hour))
 			f.data("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', ?, ?, ?, ?, 1, ?)",
 				Today.Add(-1), id, media, currency, zone, id*100*Micros, f.ago(0))
-			if zone == "Asia/Shanghai" && media == "tencent" {
+			if zone == "Asia/Shanghai" && media == "tulip" {
 				f.data("INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', 'starfall', 'ios')", id)
 			}
 			if then != nil {
@@ -117,18 +117,18 @@ func (f *filler) accounts() {
 			f.data("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note) VALUES (?, 'report_hourly', 'account', ?, ?, ?, ?, '', '')", id, d, media, f.ago(ago), state)
 		}
 	}
-	add("tencent", 1, Fresh, store.TierActive, "", china, "CNY", pulled("tencent", "complete", Today, time.Minute))
-	add("tencent", 1, Late-1, store.TierActive, "", china, "CNY", pulled("tencent", "complete", Today, 40*time.Minute))
-	add("tencent", 1, 1, store.TierActive, "", china, "CNY", nil)
-	add("tencent", 1, Frozen, store.TierInvalid, "frozen: code 35001, 账户已冻结", china, "CNY", nil)
-	add("tencent", 1, Revoked, store.TierInvalid, "revoked: code 35016, the login has no permission for the account", china, "CNY", nil)
-	add("tencent", 2, Dead, store.TierActive, store.ParkedLogin, china, "CNY", nil)
-	add("tencent", 1, Quiet, store.TierInactive, "", china, "CNY", nil)
-	fresh := pulled("oceanengine", "complete", Today, 30*time.Second)
-	add("oceanengine", 3, 3, store.TierActive, "", china, "CNY", fresh)
-	add("oceanengine", 3, 1, store.TierActive, "", america, "USD", func(id int64) {
+	add("tulip", 1, Fresh, store.TierActive, "", china, "CNY", pulled("tulip", "complete", Today, time.Minute))
+	add("tulip", 1, Late-1, store.TierActive, "", china, "CNY", pulled("tulip", "complete", Today, 40*time.Minute))
+	add("tulip", 1, 1, store.TierActive, "", china, "CNY", nil)
+	add("tulip", 1, Frozen, store.TierInvalid, "frozen: code 35001, 账户已冻结", china, "CNY", nil)
+	add("tulip", 1, Revoked, store.TierInvalid, "revoked: code 35016, the login has no permission for the account", china, "CNY", nil)
+	add("tulip", 2, Dead, store.TierActive, store.ParkedLogin, china, "CNY", nil)
+	add("tulip", 1, Quiet, store.TierInactive, "", china, "CNY", nil)
+	fresh := pulled("orchid", "complete", Today, 30*time.Second)
+	add("orchid", 3, 3, store.TierActive, "", china, "CNY", fresh)
+	add("orchid", 3, 1, store.TierActive, "", america, "USD", func(id int64) {
 		fresh(id)
-		f.data("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note) VALUES (?, 'report_daily', 'account', ?, 'oceanengine', ?, 'suspect', '',"+
+		f.data("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note) VALUES (?, 'report_daily', 'account', ?, 'orchid', ?, 'suspect', '',"+
 			" 'the answer has no rows of a day that had spend')", id, Today.Add(-1), f.ago(time.Hour))
 	})
 }
@@ -139,20 +139,20 @@ func (f *filler) spend() {
 			d, h, game, media, currency, zone, store.At(Now), cost, f.ago(0))
 	}
 	for h := range 24 {
-		hour(Today.Add(-1), h, "starfall", "tencent", "CNY", "Asia/Shanghai", int64(1000+100*h)*Micros)
-		hour(Today.Add(-1), h, "starfall", "oceanengine", "CNY", "Asia/Shanghai", int64(500+20*((h*7)%24))*Micros)
+		hour(Today.Add(-1), h, "starfall", "tulip", "CNY", "Asia/Shanghai", int64(1000+100*h)*Micros)
+		hour(Today.Add(-1), h, "starfall", "orchid", "CNY", "Asia/Shanghai", int64(500+20*((h*7)%24))*Micros)
 		if h <= 18 {
-			hour(Today, h, "starfall", "tencent", "CNY", "Asia/Shanghai", int64(1100+100*h)*Micros)
-			hour(Today, h, "unassigned", "oceanengine", "CNY", "Asia/Shanghai", 300*Micros)
-			hour(Today, h, "starfall", "oceanengine", "CNY", "Asia/Shanghai", int64(200+20*((h*5)%24))*Micros)
+			hour(Today, h, "starfall", "tulip", "CNY", "Asia/Shanghai", int64(1100+100*h)*Micros)
+			hour(Today, h, "unassigned", "orchid", "CNY", "Asia/Shanghai", 300*Micros)
+			hour(Today, h, "starfall", "orchid", "CNY", "Asia/Shanghai", int64(200+20*((h*5)%24))*Micros)
 		}
 		if h <= 2 {
-			hour(Today, h, "starfall", "oceanengine", "USD", "America/Los_Angeles", 12_345_678)
+			hour(Today, h, "starfall", "orchid", "USD", "America/Los_Angeles", 12_345_678)
 		}
 	}
 	// Of an hour that is over the platform tells a little more.
-	f.data("INSERT INTO summary_daily (day, game, media, os, currency, day_zone, cost, version, updated_at) VALUES (?, 'starfall', 'tencent', 'ios', 'CNY', 'Asia/Shanghai', ?, 1, ?)", Today, int64(38_300*Micros), f.ago(0))
-	f.data("INSERT INTO summary_daily (day, game, media, os, currency, day_zone, cost, version, updated_at) VALUES (?, 'starfall', 'oceanengine', 'ios', 'USD', 'America/Los_Angeles', ?, 1, ?)", Today, int64(37_037_034), f.ago(0))
+	f.data("INSERT INTO summary_daily (day, game, media, os, currency, day_zone, cost, version, updated_at) VALUES (?, 'starfall', 'tulip', 'ios', 'CNY', 'Asia/Shanghai', ?, 1, ?)", Today, int64(38_300*Micros), f.ago(0))
+	f.data("INSERT INTO summary_daily (day, game, media, os, currency, day_zone, cost, version, updated_at) VALUES (?, 'starfall', 'orchid', 'ios', 'USD', 'America/Los_Angeles', ?, 1, ?)", Today, int64(37_037_034), f.ago(0))
 }
 
 func (f *filler) runs() {
@@ -162,12 +162,12 @@ func (f *filler) runs() {
 			" VALUES (?, 1, ?, ?, ?, 'important', 1, '{}', 'cron', ?, ?, 1, ?, ?, ?, ?, ?, ?)",
 			task.NewRunID(Now.Add(-ago)), name, media, name, store.At(Now.Add(-ago)), state, total, succeeded, failed, text, f.ago(ago), ended)
 	}
-	run(30*time.Second, "tencent.report_hourly.account", "running", 8, 5, 0, nil, "")
-	run(20*time.Second, "oceanengine.promotion.changes", "fanning_out", nil, 3, 0, nil, "")
-	run(4*time.Minute, "oceanengine.report_daily.material."+strings.Repeat("a_very_long_suffix.", 2)+"look_back", "running", 12_840, 3_123, 12, nil, "")
-	run(3*time.Minute, "tencent.report_hourly.account", "succeeded", 8, 8, 0, f.ago(2*time.Minute), "")
-	run(12*time.Minute, "tencent.adgroup.changes", "partial", 8, 6, 2, f.ago(11*time.Minute), "")
-	run(15*time.Minute, "tencent.creative.full", "failed", 4, 0, 4, f.ago(14*time.Minute), "2 of its accounts have no login")
+	run(30*time.Second, "tulip.report_hourly.account", "running", 8, 5, 0, nil, "")
+	run(20*time.Second, "orchid.adgroup.changes", "fanning_out", nil, 3, 0, nil, "")
+	run(4*time.Minute, "orchid.report_daily.material."+strings.Repeat("a_very_long_suffix.", 2)+"look_back", "running", 12_840, 3_123, 12, nil, "")
+	run(3*time.Minute, "tulip.report_hourly.account", "succeeded", 8, 8, 0, f.ago(2*time.Minute), "")
+	run(12*time.Minute, "tulip.adgroup.changes", "partial", 8, 6, 2, f.ago(11*time.Minute), "")
+	run(15*time.Minute, "tulip.creative.full", "failed", 4, 0, 4, f.ago(14*time.Minute), "2 of its accounts have no login")
 	run(time.Minute, "system.summary", "succeeded", 1, 1, 0, f.ago(50*time.Second), "")
 }
 
@@ -175,13 +175,13 @@ func (f *filler) troubles() {
 	f.data("UPDATE coverage SET dirty = ? WHERE account_id IN (1, 2) AND report = 'report_hourly'", f.at.Add(-12*time.Minute).UnixMicro())
 	f.data("UPDATE coverage SET dirty = ? WHERE account_id = 3 AND report = 'report_hourly'", f.at.UnixMicro())
 	for account := int64(1); account <= 2; account++ {
-		f.data("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at) VALUES (?, ?, '2026-11-21', 5, 'tencent', 5, 'invalid', ?, ?, ?)",
+		f.data("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at) VALUES (?, ?, '2026-11-21', 5, 'tulip', 5, 'invalid', ?, ?, ?)",
 			task.FirstRunIDAt(Now), account, "code 18006: field 'x' is refused", "code 18006: field 'x' is refused", f.ago(11*time.Minute))
 	}
-	f.data("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason) VALUES (?, 7, '2026-11-21', 'retrying', 'tencent', 'important', ?, 2, 1, ?)",
+	f.data("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason) VALUES (?, 7, '2026-11-21', 'retrying', 'tulip', 'important', ?, 2, 1, ?)",
 		task.FirstRunIDAt(Now), f.ago(-30*time.Second), "get hourly_reports/get: no answer within 20s")
 	f.data("INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, pulled_again_run_id, confirmed_at, state)"+
-		" VALUES (1, ?, 'adgroup', 'cost', 'tencent', ?, ?, ?, ?, 5, ?, 'open')", Today.Add(-1), int64(100*Micros), int64(97_500_000), f.ago(9*time.Hour), f.ago(time.Hour), f.ago(time.Hour))
-	f.data("INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, until_at, state) VALUES (?, 'pause', 'task', '9', 'oceanengine.creative.full', 'maintenance', 'otto', ?, ?, 'active')",
+		" VALUES (1, ?, 'adgroup', 'cost', 'tulip', ?, ?, ?, ?, 5, ?, 'open')", Today.Add(-1), int64(100*Micros), int64(97_500_000), f.ago(9*time.Hour), f.ago(time.Hour), f.ago(time.Hour))
+	f.data("INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, until_at, state) VALUES (?, 'pause', 'task', '9', 'orchid.creative.full', 'maintenance', 'otto', ?, ?, 'active')",
 		task.FirstRunIDAt(Now), f.ago(time.Hour), f.ago(-2*time.Hour))
 }
