@@ -24,7 +24,7 @@ type ad struct {
 	woken    int64 // of its account
 	// creatives is how many it has in a giant account; 0 leaves it to the ad.
 	creatives int
-	traps     *traps
+	traps     *switches
 	inherits  string // the name that it begins with, of one that was deleted; "" is one of its own
 }
 

@@ -149,7 +149,7 @@ func (x *Alteration) concerns(s scope) bool {
 }
 
 // rows makes an account's report rows as they are served.
-func (t *alterations) rows(v *view, a *account, s scope) []row {
+func (t *alterations) Rows(v *view, a *account, s scope) []row {
 	list := t.byAccount[a.mapKey()]
 	source := a
 	for _, x := range list {
@@ -219,7 +219,7 @@ func compareRows(a, b row) int {
 }
 
 // objects makes an account's configuration as it is served.
-func (t *alterations) objects(v *view, a *account) []object {
+func (t *alterations) Objects(v *view, a *account) []object {
 	list := v.trueObjects(a)
 	for _, x := range t.byAccount[a.mapKey()] {
 		if x.Of == ofConfig {

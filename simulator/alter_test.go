@@ -32,7 +32,7 @@ func (s *sim) differs(media string, accounts ...*account) map[string]int {
 }
 
 func (s *sim) accountOf(media, id string) *account {
-	a, ok := s.world.lookupText(s.spec(media), id)
+	a, ok := s.sim.world.lookupText(s.spec(media), id)
 	require.True(s.t, ok)
 	return &a
 }

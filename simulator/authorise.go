@@ -34,7 +34,7 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *sp
 		view.Problem = problem
 		s.showAuthorise(w, http.StatusBadRequest, view)
 	}
-	app, known := s.world.appByID(p, view.App)
+	app, known := s.sim.world.appByID(p, view.App)
 	target, err := url.Parse(q.Get("redirect_uri"))
 	switch {
 	case r.Method != http.MethodGet:
@@ -48,7 +48,7 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *sp
 		return
 	}
 	var chosen *login
-	for _, l := range s.vault.logins {
+	for _, l := range s.sim.vault.logins {
 		if l.p != p || l.app() != app {
 			continue
 		}
@@ -58,7 +58,7 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *sp
 		with := r.URL.Query()
 		with.Set("login", l.name())
 		view.Logins = append(view.Logins, authoriseLogin{Name: l.name(), Address: template.URL("?" + with.Encode()), Accounts: l.last - l.first}) //nolint:gosec // It is encoded.
-		if chosen == nil && q.Get("login") == "" && s.world.loginsOf(p, app) == 1 {
+		if chosen == nil && q.Get("login") == "" && s.sim.world.loginsOf(p, app) == 1 {
 			chosen = l
 		}
 	}
@@ -66,9 +66,9 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *sp
 		s.showAuthorise(w, http.StatusOK, view)
 		return
 	}
-	code, err := s.vault.authorise(chosen, q.Get("redirect_uri"), s.clock.Now().Unix())
+	code, err := s.sim.vault.authorise(chosen, q.Get("redirect_uri"), s.sim.clock.Now().Unix())
 	if err != nil {
-		s.logger.Error("cannot save a code", "err", err)
+		s.sim.logger.Error("cannot save a code", "err", err)
 		refuse("The code cannot be saved.")
 		return
 	}
@@ -83,12 +83,6 @@ func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view author
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if err := authorisePage.Execute(w, view); err != nil {
-		s.logger.Debug("a page was not sent whole", "err", err)
+		s.sim.logger.Debug("a page was not sent whole", "err", err)
 	}
-}
-
-// loginsOf is how many logins an app has.
-func (w *world) loginsOf(p *spec, app int) int {
-	all := (w.count(p) + accountsPerLogin - 1) / accountsPerLogin
-	return min(all-app*w.loginsPerApp(), w.loginsPerApp())
 }

@@ -17,7 +17,7 @@ func (n *nobody) WriteHeader(int)             {}
 func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *account, n int) *http.Request) {
 	b.Helper()
 	s := newSim(b, Config{Accounts: 2000}).unlimited()
-	accounts := make([]*account, s.world.count(s.spec(media)))
+	accounts := make([]*account, s.sim.world.count(s.spec(media)))
 	for i := range accounts {
 		accounts[i] = s.account(media, i)
 	}

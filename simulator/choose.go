@@ -343,13 +343,6 @@ func ghostID(a *account, x *ad) int64 {
 	return a.p.objectBase + number*a.p.objectStep
 }
 
-func objectText(id int64) string {
-	if id == 0 {
-		return ""
-	}
-	return strconv.FormatInt(id, 10)
-}
-
 func countRows(rows []row, matches func(row) bool) (n int) {
 	for _, r := range rows {
 		if matches(r) {

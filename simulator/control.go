@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"adsync/base/strictjson"
@@ -18,29 +19,45 @@ import (
 
 const controlPrefix = "/_sim/"
 
-// controlRoutes is the control API, by which tests and people read and steer the world.
-func (s *Simulator) controlRoutes() *http.ServeMux {
+// control is the control API, by which tests and people read and steer the world.
+type control struct {
+	sim    *simulation
+	ledger *ledger
+	faults *faults
+	traps  *traps
+	save   func() error // writes what was ordered
+
+	ordering sync.Mutex // serialises orders, so that what is saved is what holds
+}
+
+// newControl returns the control API of a simulation. save writes what was ordered.
+func newControl(s *simulation, l *ledger, f *faults, t *traps, save func() error) http.Handler {
+	c := &control{sim: s, ledger: l, faults: f, traps: t, save: save}
+	return c.routes()
+}
+
+func (c *control) routes() *http.ServeMux {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /_sim/{$}", s.serveIndex)
-	m.HandleFunc("GET /_sim/credentials", s.serveCredentials)
-	m.HandleFunc("POST /_sim/codes", s.orderCode)
-	m.HandleFunc("GET /_sim/clock", s.serveClock)
-	m.HandleFunc("POST /_sim/clock", s.orderClock)
-	m.HandleFunc("GET /_sim/ledger", s.serveLedger)
-	m.HandleFunc("GET /_sim/truth", s.serveTruth)
-	m.HandleFunc("POST /_sim/truth/correct", s.orderCorrection)
-	m.HandleFunc("GET /_sim/accounts", s.serveLives)
-	m.HandleFunc("POST /_sim/accounts", s.orderLife)
-	m.HandleFunc("POST /_sim/edits", s.orderEdit)
-	m.HandleFunc("GET /_sim/limits", s.serveLimits)
-	m.HandleFunc("POST /_sim/limits", s.orderLimits)
-	m.HandleFunc("GET /_sim/traps", s.serveTraps)
-	m.HandleFunc("POST /_sim/traps", s.orderTraps)
-	m.HandleFunc("GET /_sim/traps/misled", s.serveMisled)
-	m.HandleFunc("GET /_sim/faults", s.serveFaults)
-	m.HandleFunc("POST /_sim/faults", s.orderFault)
-	m.HandleFunc("DELETE /_sim/faults", s.cancelFaults)
-	m.HandleFunc("DELETE /_sim/faults/{id}", s.cancelFaults)
+	m.HandleFunc("GET /_sim/{$}", c.serveIndex)
+	m.HandleFunc("GET /_sim/credentials", c.serveCredentials)
+	m.HandleFunc("POST /_sim/codes", c.orderCode)
+	m.HandleFunc("GET /_sim/clock", c.serveClock)
+	m.HandleFunc("POST /_sim/clock", c.orderClock)
+	m.HandleFunc("GET /_sim/ledger", c.serveLedger)
+	m.HandleFunc("GET /_sim/truth", c.serveTruth)
+	m.HandleFunc("POST /_sim/truth/correct", c.orderCorrection)
+	m.HandleFunc("GET /_sim/accounts", c.serveLives)
+	m.HandleFunc("POST /_sim/accounts", c.orderLife)
+	m.HandleFunc("POST /_sim/edits", c.orderEdit)
+	m.HandleFunc("GET /_sim/limits", c.serveLimits)
+	m.HandleFunc("POST /_sim/limits", c.orderLimits)
+	m.HandleFunc("GET /_sim/traps", c.serveTraps)
+	m.HandleFunc("POST /_sim/traps", c.orderTraps)
+	m.HandleFunc("GET /_sim/traps/misled", c.serveMisled)
+	m.HandleFunc("GET /_sim/faults", c.serveFaults)
+	m.HandleFunc("POST /_sim/faults", c.orderFault)
+	m.HandleFunc("DELETE /_sim/faults", c.cancelFaults)
+	m.HandleFunc("DELETE /_sim/faults/{id}", c.cancelFaults)
 	m.HandleFunc("/_sim/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, http.StatusNotFound, "no control call has this method and path; see GET /_sim/ for a list")
 	})
@@ -60,8 +77,8 @@ func writeProblem(w http.ResponseWriter, status int, detail string) {
 }
 
 // keep saves what was ordered, and answers with what holds.
-func (s *Simulator) keep(w http.ResponseWriter, status int, answer any) {
-	if err := s.save(); err != nil {
+func (c *control) keep(w http.ResponseWriter, status int, answer any) {
+	if err := c.save(); err != nil {
 		writeProblem(w, http.StatusInternalServerError, err.Error())
 		return
 	}
@@ -81,9 +98,9 @@ func readOrder(w http.ResponseWriter, r *http.Request, v any) bool {
 	return true
 }
 
-func (s *Simulator) serveIndex(w http.ResponseWriter, _ *http.Request) {
+func (c *control) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{
-		"seed": s.world.seed, "accounts": s.world.accounts, "media": s.world.names(),
+		"seed": c.sim.world.seed, "accounts": c.sim.world.accounts, "media": c.sim.world.names(),
 		"calls": []string{
 			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct", "GET|POST accounts", "POST edits", "GET|POST limits",
 			"GET|POST traps", "GET traps/misled", "GET|POST|DELETE faults",
@@ -118,24 +135,24 @@ type LoginCredentials struct {
 	AccountIDs       []string  `json:"account_ids"`
 }
 
-func (s *Simulator) serveCredentials(w http.ResponseWriter, _ *http.Request) {
+func (c *control) serveCredentials(w http.ResponseWriter, _ *http.Request) {
 	all := map[string]*Credentials{}
-	for _, p := range s.world.specs {
-		c := &Credentials{BasePath: p.basePath, AuthorisePath: p.prefix + p.authorisePath, Apps: []AppCredentials{}}
-		for n := range s.world.apps(p) {
-			c.Apps = append(c.Apps, AppCredentials{AppID: strconv.FormatInt(s.world.appID(p, n), 10), Secret: s.world.appSecret(p, n)})
+	for _, p := range c.sim.world.specs {
+		x := &Credentials{BasePath: p.basePath, AuthorisePath: p.prefix + p.authorisePath, Apps: []AppCredentials{}}
+		for n := range c.sim.world.apps(p) {
+			x.Apps = append(x.Apps, AppCredentials{AppID: strconv.FormatInt(c.sim.world.appID(p, n), 10), Secret: c.sim.world.appSecret(p, n)})
 		}
-		all[p.name] = c
+		all[p.name] = x
 	}
-	for i, t := range s.vault.all() {
-		l := s.vault.logins[i]
-		user, name := l.p.user(s.world, l)
+	for i, t := range c.sim.vault.all() {
+		l := c.sim.vault.logins[i]
+		user, name := l.p.user(c.sim.world, l)
 		x := LoginCredentials{
 			Login: l.name(), UserID: strconv.FormatInt(user, 10), UserName: name, AccessToken: t.Access, RefreshToken: t.Refresh,
 			AccessExpiresAt: time.Unix(t.AccessExpires, 0).UTC(), RefreshExpiresAt: time.Unix(t.RefreshExpires, 0).UTC(),
 		}
 		for n := l.first; n < l.last; n++ {
-			x.AccountIDs = append(x.AccountIDs, strconv.FormatInt(s.world.account(l.p, n).id, 10))
+			x.AccountIDs = append(x.AccountIDs, strconv.FormatInt(c.sim.world.account(l.p, n).id, 10))
 		}
 		app := &all[l.p.name].Apps[l.app()]
 		app.Logins = append(app.Logins, x)
@@ -144,7 +161,7 @@ func (s *Simulator) serveCredentials(w http.ResponseWriter, _ *http.Request) {
 }
 
 // orderCode makes an authorisation code, as a login's consent in a browser would.
-func (s *Simulator) orderCode(w http.ResponseWriter, r *http.Request) {
+func (c *control) orderCode(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Media string `json:"media"`
 		Login string `json:"login"`
@@ -152,9 +169,9 @@ func (s *Simulator) orderCode(w http.ResponseWriter, r *http.Request) {
 	if !readOrder(w, r, &order) {
 		return
 	}
-	for _, l := range s.vault.logins {
+	for _, l := range c.sim.vault.logins {
 		if l.p.name == order.Media && l.name() == order.Login {
-			code, err := s.vault.authorise(l, "", s.clock.Now().Unix())
+			code, err := c.sim.vault.authorise(l, "", c.sim.clock.Now().Unix())
 			if err != nil {
 				writeProblem(w, http.StatusInternalServerError, err.Error())
 				return
@@ -166,11 +183,11 @@ func (s *Simulator) orderCode(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, http.StatusNotFound, fmt.Sprintf("media %q has no login %q", order.Media, order.Login))
 }
 
-func (s *Simulator) serveClock(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"now": s.clock.Now(), "speed": s.clock.Speed(), "frozen": s.clock.Frozen()})
+func (c *control) serveClock(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"now": c.sim.clock.Now(), "speed": c.sim.clock.Speed(), "frozen": c.sim.clock.Frozen()})
 }
 
-func (s *Simulator) orderClock(w http.ResponseWriter, r *http.Request) {
+func (c *control) orderClock(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Now    *time.Time `json:"now"`
 		Speed  *float64   `json:"speed"`
@@ -192,31 +209,31 @@ func (s *Simulator) orderClock(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if order.Frozen != nil && *order.Frozen {
-		err = errors.Join(err, s.clock.Freeze())
+		err = errors.Join(err, c.sim.clock.Freeze())
 	}
 	if order.Speed != nil {
-		err = errors.Join(err, s.clock.SetSpeed(*order.Speed))
+		err = errors.Join(err, c.sim.clock.SetSpeed(*order.Speed))
 	}
 	if order.Now != nil {
-		err = errors.Join(err, s.clock.Set(*order.Now))
+		err = errors.Join(err, c.sim.clock.Set(*order.Now))
 	}
 	if order.Frozen != nil && !*order.Frozen {
-		err = errors.Join(err, s.clock.Resume())
+		err = errors.Join(err, c.sim.clock.Resume())
 	}
 	if err != nil {
 		writeProblem(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	s.serveClock(w, r)
+	c.serveClock(w, r)
 }
 
-func (s *Simulator) serveLedger(w http.ResponseWriter, r *http.Request) {
+func (c *control) serveLedger(w http.ResponseWriter, r *http.Request) {
 	q, err := parseLedgerQuery(r)
 	if err != nil {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	total, groups := s.ledger.query(q)
+	total, groups := c.ledger.query(q)
 	answer := map[string]any{"totals": total}
 	if groups != nil {
 		answer["groups"] = groups

@@ -149,7 +149,7 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 		}
 	}
 
-	now := s.clock.Now()
+	now := s.sim.clock.Now()
 	order := fields{"media": "tencent", "account": idText(a.id), "from": "2026-11-14", "to": "2026-11-14", "percent": 7, "at": now.Unix() - 1}
 	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code, "what was published was published")
 	order["at"] = now.Unix() + 10
@@ -186,7 +186,7 @@ func TestControl_LimitsRefuseBadRules(t *testing.T) {
 		require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"rules": []fields{good, rule}}).Code, "%v", bad)
 	}
 	require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"old_access_survives": fields{"x": true}}).Code)
-	require.Equal(t, s.spec("tencent").limits, s.limits.settings().Rules[:3], "none of them holds")
+	require.Equal(t, s.spec("tencent").limits, s.sim.limits.settings().Rules[:3], "none of them holds")
 }
 
 // What a curl command of the documentation consists of.
@@ -260,7 +260,7 @@ func TestDocs_EveryExampleWorks(t *testing.T) {
 		}
 		examples++
 		r := parseCurl(t, strings.TrimSpace(line), map[string]string{
-			"TENCENT_TOKEN": s.token(ten), "OCEANENGINE_TOKEN": s.token(oce), "NOW": idText(s.clock.Now().Unix()), "NONCE": "never-used",
+			"TENCENT_TOKEN": s.token(ten), "OCEANENGINE_TOKEN": s.token(oce), "NOW": idText(s.sim.clock.Now().Unix()), "NONCE": "never-used",
 		})
 		w := s.do(r)
 		require.Less(t, w.Code, 300, "%s\n%s", line, w.Body)

@@ -1,6 +1,10 @@
 package simulator
 
-import "sync"
+import (
+	"fmt"
+	"strconv"
+	"sync"
+)
 
 // correction is an ordered change of the truth of some past days.
 type correction struct {
@@ -66,4 +70,34 @@ func (c *corrections) all() []correction {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return append([]correction(nil), c.list...)
+}
+
+// correct makes an ordered one hold.
+func (w *world) correct(x correction) error {
+	a, err := w.named(x.Media, x.Account)
+	if err != nil {
+		return err
+	}
+	from, err := parseDay(x.From)
+	if err != nil {
+		return fmt.Errorf("from: %w", err)
+	}
+	to, err := parseDay(x.To)
+	if err != nil {
+		return fmt.Errorf("to: %w", err)
+	}
+	if to < from {
+		return fmt.Errorf("to (%s) is before from (%s)", x.To, x.From)
+	}
+	if x.Percent < -100 || x.Percent > 1000 || x.Percent == 0 {
+		return fmt.Errorf("percent is -100 to 1000 and not 0: %d", x.Percent)
+	}
+	days := correctedDays{from: from, to: to, percent: x.Percent, at: x.At}
+	if x.Object != "" {
+		if days.ad, err = strconv.ParseInt(x.Object, 10, 64); err != nil || days.ad <= 0 {
+			return fmt.Errorf("object is the id of an ad, not %q", x.Object)
+		}
+	}
+	w.corrections.add(&a, x, days)
+	return nil
 }

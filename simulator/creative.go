@@ -50,7 +50,7 @@ func (x *ad) creative(a *account, n int) creative {
 	if a.p.creativesAreParts {
 		kind, number := c.partOf(a)
 		l := a.library(kind)
-		c.material, c.mode = a.p.material(kind, l.number(number)), oceanMode(kind, l.shape(number))
+		c.material, c.mode = a.p.material(kind, l.number(number)), a.p.mode(kind, l.shape(number))
 	}
 	return c
 }

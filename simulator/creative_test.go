@@ -28,7 +28,7 @@ func TestCreative_FiguresAddUpToTheirAdAndHoursToTheirDay(t *testing.T) {
 	s := newSim(t, Config{})
 	v := s.truth()
 	today := dayOf(v.now)
-	for _, media := range s.world.names() {
+	for _, media := range s.sim.world.names() {
 		for _, class := range []class{classLarge, classMedium, classSmall} {
 			a := s.find(media, class)
 			for _, hourly := range []bool{false, true} {
@@ -58,7 +58,7 @@ func TestCreative_RowsHaveImpressionsAndNothingIsNegative(t *testing.T) {
 	v := s.truth()
 	today := dayOf(v.now)
 	several := 0
-	for i := range s.world.count(s.spec("tencent")) {
+	for i := range s.sim.world.count(s.spec("tencent")) {
 		a := s.account("tencent", i)
 		perAd := map[string]int{}
 		for _, r := range v.trueRows(a, scope{hourly: true, from: today - 1, to: today, level: levelCreative}) {
@@ -78,9 +78,9 @@ func TestCreative_RowsHaveImpressionsAndNothingIsNegative(t *testing.T) {
 func TestCreative_LivesWithItsAdAndShowsItsOwnLibrary(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	now := s.clock.Now().Unix()
+	now := s.sim.clock.Now().Unix()
 	met := map[string]int{}
-	for _, media := range s.world.names() {
+	for _, media := range s.sim.world.names() {
 		a := s.find(media, classLarge)
 		perAd := map[int64]map[string]bool{}
 		last := int64(0)

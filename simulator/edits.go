@@ -1,10 +1,8 @@
 package simulator
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 )
@@ -68,30 +66,9 @@ func (x *adEdit) apply(o *object, now int64) {
 	o.modified = max(o.modified, x.At)
 }
 
-// orderEdit changes an account's ads, from now on or from a coming moment on.
-func (s *Simulator) orderEdit(w http.ResponseWriter, r *http.Request) {
-	var order adEdit
-	if !readOrder(w, r, &order) {
-		return
-	}
-	s.ordering.Lock()
-	defer s.ordering.Unlock()
-	now := s.clock.Now().Unix()
-	order.At = cmp.Or(order.At, now)
-	if order.Shown = cmp.Or(order.Shown, order.At); order.Shown < max(order.At, now) {
-		writeProblem(w, http.StatusBadRequest, fmt.Sprintf("shown is in Unix seconds, not before at (%d) nor now (%d), not %d: what was shown was shown", order.At, now, order.Shown))
-		return
-	}
-	if err := s.edit(order); err != nil {
-		writeProblem(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	s.keep(w, http.StatusOK, order)
-}
-
 // edit makes an ordered one hold.
-func (s *Simulator) edit(x adEdit) error {
-	a, err := s.world.named(x.Media, x.Account)
+func (w *world) edit(x adEdit) error {
+	a, err := w.named(x.Media, x.Account)
 	if err != nil {
 		return err
 	}
@@ -103,6 +80,6 @@ func (s *Simulator) edit(x adEdit) error {
 	case !x.DropCreatives && (x.Percent < 1 || x.Percent > 1000):
 		return fmt.Errorf("percent is 1 to 1000, not %d", x.Percent)
 	}
-	s.world.edits.add(a.mapKey(), x)
+	w.edits.add(a.mapKey(), x)
 	return nil
 }

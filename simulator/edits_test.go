@@ -107,12 +107,12 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 		maps.Copy(o, bad)
 		require.Equal(t, 400, s.control(http.MethodPost, "edits", o).Code, name)
 	}
-	kept := s.world.edits.all()
+	kept := s.sim.world.edits.all()
 	require.Len(t, kept, 3)
 	require.NoError(t, s.Close())
 	again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 	require.NoError(t, err)
-	require.Equal(t, kept, again.world.edits.all(), "it lasts over a restart")
+	require.Equal(t, kept, again.sim.world.edits.all(), "it lasts over a restart")
 	require.NoError(t, again.Close())
 }
 

@@ -21,41 +21,17 @@ func (f *Fault) checkField() error {
 	return nil
 }
 
-// field tells what the newest fault says of a report's field that a call asks for: the fault's kind, or "" for nothing.
-func (s *faults) field(c *call, name string) string {
+// Field returns what the newest fault makes of a report's field that a call asks for.
+func (s *faults) Field(c *call, name string) fieldChange {
 	if !s.any.Load() {
-		return ""
+		return fieldAsEver
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, f := range slices.Backward(s.list) {
 		if f.isOfField() && f.Field == name && f.selects(c.p.name, c.endpoint, c.query.Get(c.p.accountParam)) && f.claim(c) {
-			return f.Kind
+			return map[string]fieldChange{FaultRetireField: fieldRetired, FaultAddField: fieldAdded}[f.Kind]
 		}
 	}
-	return ""
-}
-
-// tencentFieldOf finds a field of a report that a call asks for.
-func tencentFieldOf(c *call, name string) (tencentField, bool) {
-	switch c.sim.faults.field(c, name) {
-	case FaultRetireField:
-		return tencentField{}, false
-	case FaultAddField:
-		return tencentMetric(clicks), true
-	}
-	f, ok := tencentColumns()[name]
-	return f, ok
-}
-
-// oceanMetricOf finds a metric of a report that a call asks for; nil if there is none.
-func oceanMetricOf(c *call, name string) *oceanMetric {
-	switch c.sim.faults.field(c, name) {
-	case FaultRetireField:
-		return nil
-	case FaultAddField:
-		added := oceanCount(name, name, clicks)
-		return &added
-	}
-	return oceanMetricByName[name]
+	return fieldAsEver
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,12 +152,16 @@ func (f *activeFault) selects(media, endpoint, account string) bool {
 
 // faults holds the ordered ones.
 type faults struct {
-	any atomic.Bool // whether a call can meet one at all: it spares calls the lock
+	any     atomic.Bool     // whether a call can meet one at all: it spares calls the lock
+	closing <-chan struct{} // closed when the simulator ends, to release calls that hang
+	served  atomic.Pointer[alterations]
 
 	mu   sync.RWMutex
 	next int
 	list []*activeFault
 }
+
+func newFaults(closing <-chan struct{}) *faults { return &faults{closing: closing} }
 
 func (s *faults) add(f Fault) Fault {
 	s.mu.Lock()
@@ -257,7 +260,7 @@ func (s *faults) claimed(c *call) map[string]*activeFault {
 }
 
 // wait lets a call of a fault wait for its time, the fault's end, the caller's patience or the simulator's end.
-func (s *Simulator) wait(c *call, f *activeFault, d time.Duration) {
+func (s *faults) wait(c *call, f *activeFault, d time.Duration) {
 	var timeout <-chan time.Time
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -273,7 +276,7 @@ func (s *Simulator) wait(c *call, f *activeFault, d time.Duration) {
 }
 
 // disturb applies what comes before or in the place of the platform's answer; it tells whether the answer is made.
-func (s *Simulator) disturb(c *call, met map[string]*activeFault) (answered bool) {
+func (s *faults) disturb(c *call, met map[string]*activeFault) (answered bool) {
 	if f := met[FaultHang]; f != nil {
 		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
 		c.outcome, c.cut = outcomeInjected, cutAll
@@ -288,17 +291,14 @@ func (s *Simulator) disturb(c *call, met map[string]*activeFault) (answered bool
 	return false
 }
 
-// endpointName is a path as limits, faults and the ledger name it: without slashes at its ends.
-func endpointName(path string) string { return strings.Trim(path, "/") }
-
 // spoilers are the faults that change what stands in an answer; they tell whether there was something to change.
 var spoilers = []struct {
 	kind   string
 	change func(*call) bool
-}{{FaultLostRow, (*call).loseRow}, {FaultWrongSum, (*call).wrongSum}, {FaultWrongRow, (*call).wrongRow}}
+}{{FaultLostRow, loseRow}, {FaultWrongSum, wrongSum}, {FaultWrongRow, wrongRow}}
 
 // spoil changes the answer as the faults say that were met. One that finds nothing to change waits for another call.
-func (c *call) spoil(met map[string]*activeFault) {
+func spoil(c *call, met map[string]*activeFault) {
 	for _, s := range spoilers {
 		if f := met[s.kind]; f != nil && !s.change(c) {
 			f.release(c)
@@ -307,8 +307,8 @@ func (c *call) spoil(met map[string]*activeFault) {
 }
 
 // loseRow takes the last row out of an answer's list.
-func (c *call) loseRow() bool {
-	return c.rewrite(func(data map[string]json.RawMessage) bool {
+func loseRow(c *call) bool {
+	return rewrite(c, func(data map[string]json.RawMessage) bool {
 		for _, name := range []string{"list", "rows"} {
 			var rows []json.RawMessage
 			if json.Unmarshal(data[name], &rows) == nil && len(rows) > 0 {
@@ -321,8 +321,8 @@ func (c *call) loseRow() bool {
 }
 
 // wrongSum makes the counts of an answer's own sums one more than they are; money stays.
-func (c *call) wrongSum() bool {
-	return c.rewrite(func(data map[string]json.RawMessage) bool {
+func wrongSum(c *call) bool {
+	return rewrite(c, func(data map[string]json.RawMessage) bool {
 		var sums map[string]string
 		if json.Unmarshal(data["total_metrics"], &sums) != nil {
 			return false
@@ -339,11 +339,11 @@ func (c *call) wrongSum() bool {
 }
 
 // wrongRow makes the counts of an answer's first row one less than they are, where the answer tells sums that its rows add up to.
-func (c *call) wrongRow() bool {
-	if c.query.Get("data_topic") == oceanMaterialData {
+func wrongRow(c *call) bool {
+	if c.p.isSum != nil && !c.p.isSum(c.query) {
 		return false
 	}
-	return c.rewrite(func(data map[string]json.RawMessage) bool {
+	return rewrite(c, func(data map[string]json.RawMessage) bool {
 		var rows []map[string]json.RawMessage
 		var figures map[string]string
 		if data["total_metrics"] == nil || json.Unmarshal(data["rows"], &rows) != nil || len(rows) == 0 || json.Unmarshal(rows[0]["metrics"], &figures) != nil {
@@ -362,7 +362,7 @@ func (c *call) wrongRow() bool {
 }
 
 // rewrite changes the data of an answer, and tells whether change says that it did.
-func (c *call) rewrite(change func(data map[string]json.RawMessage) bool) bool {
+func rewrite(c *call, change func(data map[string]json.RawMessage) bool) bool {
 	var answer, data map[string]json.RawMessage
 	if json.Unmarshal(c.body, &answer) != nil || json.Unmarshal(answer["data"], &data) != nil || !change(data) {
 		return false
@@ -371,4 +371,15 @@ func (c *call) rewrite(change func(data map[string]json.RawMessage) bool) bool {
 	body, _ := json.Marshal(answer)
 	c.body, c.outcome = append(c.body[:0], body...), outcomeInjected
 	return true
+}
+
+// recompile makes the ordered alterations hold for calls from now on.
+func (s *faults) recompile(w *world) { s.served.Store(compileAlterations(w, s.alterations())) }
+
+// altered is what is served otherwise than the truth; nil if nothing is.
+func (s *faults) altered() altering {
+	if x := s.served.Load(); x != nil {
+		return x
+	}
+	return nil
 }

@@ -45,10 +45,12 @@ func TestFaults_EndWithTheirTime(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	s.order("faults", fields{"kind": "status", "for_seconds": 1000})
-	f := s.faults.list[0]
-	require.True(t, f.claim(&call{}))
-	f.Until = time.Now().Add(-time.Nanosecond)
-	require.False(t, f.claim(&call{}))
+	a := s.account("tencent", 0)
+	require.Equal(t, 500, s.tencentCall(a, "adgroups/get").Code)
+	kept := s.faults.all()
+	kept[0].Until = time.Now().Add(-time.Nanosecond)
+	s.faults.remove("")
+	s.faults.restore(kept, 1)
 	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))
 }
 
@@ -123,17 +125,8 @@ func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
 	late := make(chan *httptest.ResponseRecorder)
 	go func() { late <- s.tencentCall(a, "adgroups/get") }()
 	require.Eventually(t, func() bool {
-		s.limits.mu.Lock()
-		defer s.limits.mu.Unlock()
-		for _, g := range s.limits.gates {
-			g.mu.Lock()
-			counted := len(g.windows) > 0 && g.windows[0].used(s.limits.now()) == 1
-			g.mu.Unlock()
-			if counted {
-				return true
-			}
-		}
-		return false
+		app := s.credentials("tencent").AppID
+		return s.sim.limits.left("tencent", "adgroups/get", app) == 0
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, 11017, code(t, s.tencentCall(a, "adgroups/get")), "the limit is used up")
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults", nil).Code)
@@ -235,7 +228,7 @@ func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
 	s := newSim(t, Config{Accounts: 40}).unlimited()
 	a := s.account("tencent", 0)
 	rows := func(from, to string) int {
-		w := s.tencentCall(a, "daily_reports/get", "level", tencentLevelAccount, "group_by", `["date"]`, "fields", `["date","cost"]`,
+		w := s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "fields", `["date","cost"]`,
 			"date_range", jsonText(map[string]string{"start_date": from, "end_date": to}))
 		require.Equal(t, 0, code(t, w))
 		return len(data(t, w)["list"].([]any))
@@ -304,7 +297,7 @@ func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
 	day := map[string]string{"start_date": "2026-11-14", "end_date": "2026-11-14"}
 	tencentAsk := func(a *account, names ...string) *httptest.ResponseRecorder {
-		return s.tencentCall(a, "daily_reports/get", "level", tencentLevelAccount, "group_by", `["date"]`, "date_range", jsonText(day), "fields", jsonText(names))
+		return s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "date_range", jsonText(day), "fields", jsonText(names))
 	}
 	oceanAsk := func(names ...string) *httptest.ResponseRecorder {
 		return s.oceanCall(oce, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", jsonText(names), "filters", "[]",

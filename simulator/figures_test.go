@@ -136,7 +136,7 @@ func TestFigures_PastDaysAreCorrectedForThreeNightsAndCohortsGrowForThirty(t *te
 func TestFigures_SilentAccountsHaveNone(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	for _, media := range s.world.names() {
+	for _, media := range s.sim.world.names() {
 		quiet := s.find(media, classQuiet)
 		require.Empty(t, s.truth().rows(quiet, scope{from: 20_000, to: dayOf(noon.Unix())}))
 		objects := s.truth().objects(quiet)

@@ -1,7 +1,5 @@
 package simulator
 
-import "strconv"
-
 // The money of accounts. As of the figures, nothing of it is kept: what an account has at a moment follows from the week
 // that the moment is in.
 //
@@ -226,48 +224,4 @@ func (a *account) truthKinds() []fundKind {
 		kinds = append(kinds, fundKind{"bank", func(f funds) int64 { return f.bank }})
 	}
 	return kinds
-}
-
-// fundNowLines are the truth's lines about what an account has now, a line of each kind.
-func fundNowLines(a *account, n *fundNow) [][]byte {
-	var lines [][]byte
-	valid := n.balance.minus(funds{cash: n.locked})
-	for _, kind := range a.truthKinds() {
-		b := fundLine(nil, a, kind.name)
-		b = fundField(b, "balance", kind.of(n.balance))
-		b = fundField(b, "valid_balance", kind.of(valid))
-		b = fundField(b, "paid_today", kind.of(n.paidToday))
-		lines = append(lines, append(b, '}'))
-	}
-	return lines
-}
-
-// fundDayLines are the truth's lines about a day's cash flow, a line of each kind.
-func fundDayLines(a *account, d *fundDay) [][]byte {
-	var lines [][]byte
-	for _, kind := range a.truthKinds() {
-		b := fundLine(nil, a, kind.name)
-		b = append(b, `,"day":"`...)
-		b = append(appendDay(b, d.day), '"')
-		for _, f := range []struct {
-			name  string
-			value funds
-		}{{"deposit", d.deposit}, {"paid", d.paid}, {"transfer_in", d.transferIn}, {"transfer_out", d.transferOut}, {"balance", d.balance}} {
-			b = fundField(b, f.name, kind.of(f.value))
-		}
-		lines = append(lines, append(b, '}'))
-	}
-	return lines
-}
-
-func fundLine(b []byte, a *account, kind string) []byte {
-	b = append(b, `{"account":"`...)
-	b = strconv.AppendInt(b, a.id, 10)
-	b = append(b, `","fund":"`...)
-	return append(append(b, kind...), '"')
-}
-
-func fundField(b []byte, name string, fen int64) []byte {
-	b = append(append(append(b, `,"`...), name...), `":`...)
-	return strconv.AppendInt(b, fen*microsPerFen, 10)
 }

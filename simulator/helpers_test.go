@@ -54,26 +54,34 @@ func newSim(t testing.TB, cfg Config) *sim {
 
 // unlimited lifts all limits.
 func (s *sim) unlimited() *sim {
-	for _, p := range s.world.specs {
+	for _, p := range s.sim.world.specs {
 		for _, r := range p.limits {
 			r.Limit = 0
-			s.limits.change([]LimitRule{r}, nil)
+			s.sim.limits.change([]LimitRule{r}, nil)
 		}
 	}
 	return s
 }
 
-func (s *sim) spec(media string) *spec { return s.world.spec(media) }
+// spec is a platform's. A test of a platform that is not in the list of platforms is skipped.
+func (s *sim) spec(media string) *spec {
+	s.t.Helper()
+	p := s.sim.world.spec(media)
+	if p == nil {
+		s.t.Skip("there is no platform " + media)
+	}
+	return p
+}
 
 // account is a platform's account of an index.
 func (s *sim) account(media string, index int) *account {
-	a := s.world.account(s.spec(media), index)
+	a := s.sim.world.account(s.spec(media), index)
 	return &a
 }
 
 // find is the first account of a class.
 func (s *sim) find(media string, c class) *account {
-	for i := range s.world.count(s.spec(media)) {
+	for i := range s.sim.world.count(s.spec(media)) {
 		if a := s.account(media, i); a.class == c {
 			return a
 		}
@@ -82,11 +90,13 @@ func (s *sim) find(media string, c class) *account {
 	return nil
 }
 
-func (s *sim) truth() *view { return &view{now: s.clock.Now().Unix(), corrections: s.corrections} }
+func (s *sim) truth() *view {
+	return &view{now: s.sim.clock.Now().Unix(), corrections: s.sim.world.corrections}
+}
 
 func (s *sim) token(a *account) string {
-	for i, t := range s.vault.all() {
-		if l := s.vault.logins[i]; l.p == a.p && l.reaches(a.index) {
+	for i, t := range s.sim.vault.all() {
+		if l := s.sim.vault.logins[i]; l.p == a.p && l.reaches(a.index) {
 			return t.Access
 		}
 	}
@@ -115,7 +125,7 @@ func query(pairs ...string) url.Values {
 
 // tencentRequest is a call with the parameters that every call has.
 func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
-	all := query("access_token", token, "timestamp", idText(s.clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
+	all := query("access_token", token, "timestamp", idText(s.sim.clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
 	maps.Copy(all, q)
 	return httptest.NewRequest(http.MethodGet, "/tencent/v3.0/"+path+"?"+all.Encode(), nil)
 }
@@ -195,4 +205,13 @@ func (s *sim) truthLines(pairs ...string) []string {
 	last := lines[len(lines)-1]
 	require.Equal(s.t, fmt.Sprintf(`{"count":%d}`, len(lines)-1), last)
 	return lines[:len(lines)-1]
+}
+
+// trapList are the traps as the control API tells them.
+func (s *sim) trapList() (list []Trap) {
+	s.t.Helper()
+	w := s.control(http.MethodGet, "traps", nil)
+	require.Equal(s.t, http.StatusOK, w.Code, "%s", w.Body)
+	require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &list))
+	return list
 }

@@ -1,8 +1,10 @@
 package simulator
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -123,3 +125,17 @@ func pageOf(page, size, n int) (from, to int) {
 	from = min((page-1)*size, n)
 	return from, min(from+size, n)
 }
+
+// adName writes the name of an ad. One that was cut ends with two bytes of the three that its last character has, as from a database that counts bytes.
+func (w *jsonWriter) adName(name string) {
+	at := len(w.b)
+	w.text(name)
+	if strings.Contains(name, cutCharacter) {
+		w.b = append(w.b[:at], bytes.ReplaceAll(w.b[at:], []byte(cutCharacter), []byte("激")[:2])...)
+	}
+}
+
+// write turns a field's value of x into JSON.
+type write[T any] func(w *jsonWriter, x T)
+
+func fixed[T any](json string) write[T] { return func(w *jsonWriter, _ T) { w.raw(json) } }

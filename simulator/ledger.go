@@ -1,7 +1,12 @@
 package simulator
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -210,4 +215,69 @@ func (l *ledger) query(q ledgerQuery) (total Counts, groups []LedgerGroup) {
 			cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Account, b.Account), cmp.Compare(answer(a), answer(b)))
 	})
 	return total, groups
+}
+
+// ledgerLine is a line of the ledger's file: a number of calls of a second, or of an account.
+type ledgerLine struct {
+	Second  int64  `json:"s,omitempty"`
+	Account string `json:"k,omitempty"`
+	cell
+	Count int64 `json:"n"`
+}
+
+func (l *ledger) load(r *bufio.Reader) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		raw, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil // what has no end of line was cut off
+		}
+		if err != nil {
+			return err
+		}
+		var line ledgerLine
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return err
+		}
+		if line.Account != "" {
+			l.accounts[accountCell{line.Account, line.cell}] += line.Count
+		} else {
+			l.seconds[secondCell{line.Second, line.cell}] += line.Count
+		}
+	}
+}
+
+// takeAll is everything, what was counted since the last time with it.
+func (l *ledger) takeAll() []byte {
+	l.mu.Lock()
+	seconds, accounts := maps.Clone(l.seconds), maps.Clone(l.accounts)
+	l.newSeconds, l.newAccounts = map[secondCell]int64{}, map[accountCell]int64{}
+	l.mu.Unlock()
+	return ledgerLines(seconds, accounts)
+}
+
+// takeNew is what was counted since the last time.
+func (l *ledger) takeNew() []byte {
+	l.mu.Lock()
+	seconds, accounts := l.newSeconds, l.newAccounts
+	l.newSeconds, l.newAccounts = map[secondCell]int64{}, map[accountCell]int64{}
+	l.mu.Unlock()
+	return ledgerLines(seconds, accounts)
+}
+
+func ledgerLines(seconds map[secondCell]int64, accounts map[accountCell]int64) (lines []byte) {
+	add := func(line ledgerLine) {
+		raw, err := json.Marshal(line)
+		if err == nil { // strings and numbers always marshal
+			lines = append(append(lines, raw...), '\n')
+		}
+	}
+	for at, n := range seconds {
+		add(ledgerLine{Second: at.Second, cell: at.cell, Count: n})
+	}
+	for of, n := range accounts {
+		add(ledgerLine{Account: of.Account, cell: of.cell, Count: n})
+	}
+	return lines
 }

@@ -167,9 +167,9 @@ func TestLimits_PenaltiesGoByTheWorldsClock(t *testing.T) {
 		{1, false, 5 * time.Minute}, {60, false, 5 * time.Second}, {60, true, 5 * time.Minute}, {0.001, false, 5 * time.Minute},
 	} {
 		s := newSim(t, Config{Frozen: test.frozen, Start: noon})
-		require.NoError(t, s.clock.SetSpeed(test.speed))
+		require.NoError(t, s.sim.clock.SetSpeed(test.speed))
 		now := new(time.Duration)
-		s.limits.now = func() time.Duration { return *now }
+		s.sim.limits.now = func() time.Duration { return *now }
 		s.order("limits", fields{"penalties": true, "rules": []fields{
 			{"media": "tencent", "endpoint": "funds/get", "scope": "app", "period_seconds": 1, "limit": 1},
 		}})

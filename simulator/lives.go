@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 )
@@ -64,46 +63,20 @@ func (l *lives) all() []life {
 	return list
 }
 
+// sleeps is for accounts that have ads and run none of them.
+func (a *account) sleeps() bool { return a.class == classQuiet && a.woken == 0 }
+
 // closed is the state of an account that answers nothing, or "".
-func (s *Simulator) closed(a *account) string {
-	if state := s.world.lives.of(a.mapKey()).State; state != lifeOpen {
+func (w *world) closed(a *account) string {
+	if state := w.lives.of(a.mapKey()).State; state != lifeOpen {
 		return state
 	}
 	return ""
 }
 
-// sleeps is for accounts that have ads and run none of them.
-func (a *account) sleeps() bool { return a.class == classQuiet && a.woken == 0 }
-
-// orderLife freezes or opens an account, takes a login's permission for it away, or wakes a sleeping one: from now on the
-// ads that it has run.
-func (s *Simulator) orderLife(w http.ResponseWriter, r *http.Request) {
-	var order struct {
-		Media   string `json:"media"`
-		Account string `json:"account"`
-		State   string `json:"state"`
-		Wake    bool   `json:"wake"`
-	}
-	if !readOrder(w, r, &order) {
-		return
-	}
-	s.ordering.Lock()
-	defer s.ordering.Unlock()
-	x := life{Media: order.Media, Account: order.Account, State: order.State}
-	if order.Wake {
-		x.Woken = s.clock.Now().Unix()
-	}
-	x, err := s.live(x)
-	if err != nil {
-		writeProblem(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	s.keep(w, http.StatusOK, x)
-}
-
 // live makes an order hold, beside what was ordered of the account before, and returns what holds.
-func (s *Simulator) live(x life) (life, error) {
-	a, err := s.world.named(x.Media, x.Account)
+func (w *world) live(x life) (life, error) {
+	a, err := w.named(x.Media, x.Account)
 	if err != nil {
 		return x, err
 	}
@@ -116,17 +89,13 @@ func (s *Simulator) live(x life) (life, error) {
 	if x.Woken != 0 && a.class != classQuiet {
 		return x, fmt.Errorf("account %s does not sleep: only one whose ads are all paused can be woken", x.Account)
 	}
-	before := s.world.lives.of(a.mapKey())
+	before := w.lives.of(a.mapKey())
 	if x.State == "" {
 		x.State = before.State
 	}
 	if before.Woken != 0 {
 		x.Woken = before.Woken // It is awake already.
 	}
-	s.world.lives.put(a.mapKey(), x)
+	w.lives.put(a.mapKey(), x)
 	return x, nil
-}
-
-func (s *Simulator) serveLives(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"accounts": s.world.lives.all()})
 }

@@ -18,33 +18,33 @@ func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 		a = s.account(media, a.index)
 		require.Empty(t, s.truth().rows(a, scope{from: today - 10, to: today}), "what was is as it was")
 
-		require.NoError(t, s.clock.Set(noon.Add(20*time.Minute)))
+		require.NoError(t, s.sim.clock.Set(noon.Add(20*time.Minute)))
 		rows := s.truth().rows(a, scope{from: today - 10, to: today})
 		require.Len(t, rows, 1, "the account's row of today")
 		require.Equal(t, today, rows[0].day)
 		require.Positive(t, rows[0].figures[cost])
 		for _, o := range s.truth().objects(a) {
-			if o.deleted > s.clock.Now().Unix() {
+			if o.deleted > s.sim.clock.Now().Unix() {
 				require.Equal(t, statusActive, o.status)
 				require.GreaterOrEqual(t, o.modified, noon.Unix(), "the platform shows that the ads were changed")
 			}
 		}
 		// A second order changes nothing: it is awake.
-		require.Equal(t, noon.Unix(), s.world.lives.of(a.mapKey()).Woken)
+		require.Equal(t, noon.Unix(), s.sim.world.lives.of(a.mapKey()).Woken)
 		s.order("accounts", fields{"media": media, "account": idText(a.id), "wake": true})
-		require.Equal(t, noon.Unix(), s.world.lives.of(a.mapKey()).Woken)
+		require.Equal(t, noon.Unix(), s.sim.world.lives.of(a.mapKey()).Woken)
 
 		require.NoError(t, s.Close())
 		again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 		require.NoError(t, err)
-		require.Equal(t, s.world.lives.all(), again.world.lives.all(), "it lasts over a restart")
+		require.Equal(t, s.sim.world.lives.all(), again.sim.world.lives.all(), "it lasts over a restart")
 		require.NoError(t, again.Close())
 	}
 }
 
 // sleeper is an account that, once it is woken, has figures on the day of noon.
 func (s *sim) sleeper(media string) *account {
-	for i := range s.world.count(s.spec(media)) {
+	for i := range s.sim.world.count(s.spec(media)) {
 		a := s.account(media, i)
 		if a.class != classQuiet {
 			continue

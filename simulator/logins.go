@@ -320,3 +320,9 @@ func (w *world) appByID(p *spec, id string) (int, bool) {
 	}
 	return app, true
 }
+
+// loginsOf is how many logins an app has.
+func (w *world) loginsOf(p *spec, app int) int {
+	all := (w.count(p) + accountsPerLogin - 1) / accountsPerLogin
+	return min(all-app*w.loginsPerApp(), w.loginsPerApp())
+}

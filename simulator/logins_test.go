@@ -178,7 +178,7 @@ func TestLogins_OfTwoRefreshesAtOnceOneWins(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			if _, state, err := s.vault.refreshed(p, 0, token, s.clock.Now().Unix(), true); err == nil && state == tokenGood {
+			if _, state, err := s.sim.vault.refreshed(p, 0, token, s.sim.clock.Now().Unix(), true); err == nil && state == tokenGood {
 				wins.Store(i, true)
 			}
 		})
@@ -193,10 +193,10 @@ func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	before := s.credentials("oceanengine").Logins[0]
-	s.vault.save = func() error { return errors.New("the disk is full") }
+	s.sim.vault.save = func() error { return errors.New("the disk is full") }
 	require.Equal(t, 50000, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken})))
 	require.Equal(t, 30021, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", s.credentials("tencent").Logins[0].RefreshToken)))
-	s.vault.save = func() error { return nil }
+	s.sim.vault.save = func() error { return nil }
 	require.Equal(t, before, s.credentials("oceanengine").Logins[0])
 	data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken}))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ var oceanMessages = map[int]string{
 	50000: "System error.",
 }
 
-func newOceanEngine() *oceanEngine {
+func newOceanEngine() platform {
 	o := &oceanEngine{about: &spec{
 		number: 2, name: "oceanengine", prefix: "/oceanengine", basePath: "/oceanengine/open_api",
 		hosts:         []string{"api.oceanengine.com", "ad.oceanengine.com", "open.oceanengine.com"},
@@ -67,8 +68,13 @@ func newOceanEngine() *oceanEngine {
 		creativeObject: func(c *creative) string {
 			return strconv.FormatInt(c.ad.id, 10) + ":" + strconv.FormatInt(c.material, 10)
 		},
-		assetID: oceanAssetID, material: oceanMaterial,
-		accessLife: 86_400, refreshLife: 2_592_000, codeLife: 600,
+		assetID: oceanAssetID, material: oceanMaterial, mode: oceanMode,
+		figureField: "stat_cost", dayFields: []string{"stat_time_day", "stat_time_hour"},
+		keyFields:    map[string]string{"v3.0/promotion/list": "promotion_id", "v3.0/project/list": "project_id"},
+		numberFields: []string{"promotion_id", "project_id", "advertiser_id", "budget", "cpa_bid"},
+		lengthFields: []string{"duration"},
+		isSum:        func(q url.Values) bool { return q.Get("data_topic") != oceanMaterialData },
+		accessLife:   86_400, refreshLife: 2_592_000, codeLife: 600,
 		limits: []LimitRule{
 			{Media: "oceanengine", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 50},
 			{Media: "oceanengine", Endpoint: "*", Scope: ScopeAccount, Seconds: 1, Limit: 10},
@@ -341,7 +347,7 @@ func (o *oceanEngine) advertiser(c *call, l *login) (account, *apiError) {
 		return account{}, failure(40000, "advertiser_id is missing or no number")
 	}
 	a, ok := c.sim.world.lookup(o.about, id)
-	if !ok || !l.reaches(a.index) || c.sim.closed(&a) != "" {
+	if !ok || !l.reaches(a.index) || c.sim.world.closed(&a) != "" {
 		return account{}, failure(40002, "advertiser_id %d", id)
 	}
 	return a, nil

@@ -12,7 +12,7 @@ const (
 	holdsStars // accounts, beside one that is no advertiser
 )
 
-func (l *login) holds() int { return l.index % 5 }
+func holds(l *login) int { return l.index % 5 }
 
 const (
 	workbenchList   = "2/customer_center/advertiser/list/"
@@ -26,7 +26,7 @@ const (
 const containerBase = 1_690_000_000_000_000
 
 // container is the n-th one of a login: the first is what it has authorised, the others are below that.
-func (l *login) container(n int64) int64 { return containerBase + int64(l.index)*1000 + n }
+func container(l *login, n int64) int64 { return containerBase + int64(l.index)*1000 + n }
 
 // The places of what is below a login's container.
 const (
@@ -49,23 +49,23 @@ func (o *oceanEngine) accounts(c *call, l *login, n, parts int) (list []oceanLis
 	size := l.last - l.first
 	for i := l.first + size*n/parts; i < l.first+size*(n+1)/parts; i++ {
 		a := c.sim.world.account(o.about, i)
-		list = append(list, oceanListed{a.id, a.name(), "ADVERTISER", c.sim.closed(&a) != lifeRevoked})
+		list = append(list, oceanListed{a.id, a.name(), "ADVERTISER", c.sim.world.closed(&a) != lifeRevoked})
 	}
 	return list
 }
 
 // authorised is what a login has authorised, in the platform's words (document 1696710506574848).
 func (o *oceanEngine) authorised(c *call, l *login) []oceanListed {
-	container := func(kind string) []oceanListed { return []oceanListed{{l.container(0), l.name(), kind, true}} }
-	switch l.holds() {
+	authorised := func(kind string) []oceanListed { return []oceanListed{{container(l, 0), l.name(), kind, true}} }
+	switch holds(l) {
 	case holdsEnterprise:
-		return container("PLATFORM_ROLE_ENTERPRISE_BP_ADMIN")
+		return authorised("PLATFORM_ROLE_ENTERPRISE_BP_ADMIN")
 	case holdsAgent:
-		return container("AGENT")
+		return authorised("AGENT")
 	case holdsWorkbench:
-		return container("CUSTOMER_ADMIN")
+		return authorised("CUSTOMER_ADMIN")
 	case holdsStars:
-		return append(o.accounts(c, l, 0, 1), oceanListed{l.container(starAccount), "星图", "PLATFORM_ROLE_STAR", true})
+		return append(o.accounts(c, l, 0, 1), oceanListed{container(l, starAccount), "星图", "PLATFORM_ROLE_STAR", true})
 	}
 	return o.accounts(c, l, 0, 1)
 }
@@ -101,7 +101,7 @@ func (o *oceanEngine) advertisers(c *call, l *login) *apiError {
 func (o *oceanEngine) containerOf(c *call, l *login, kind int, parameter string, most int64) (n int64, _ *apiError) {
 	id := c.query.Get(parameter)
 	for n := range most + 1 {
-		if l.holds() == kind && id == objectText(l.container(n)) {
+		if holds(l) == kind && id == objectText(container(l, n)) {
 			return n, nil
 		}
 	}
@@ -111,7 +111,7 @@ func (o *oceanEngine) containerOf(c *call, l *login, kind int, parameter string,
 // attached are the accounts that a list of a container has: valid ones of the source that is asked for.
 func (o *oceanEngine) attached(c *call, l *login, n, parts int, source string) ([]oceanListed, *apiError) {
 	if n == 0 && source == "LOCAL" {
-		return []oceanListed{{l.container(localAccount), "本地推", "LOCAL", true}}, nil
+		return []oceanListed{{container(l, localAccount), "本地推", "LOCAL", true}}, nil
 	}
 	if !slices.Contains([]string{"", "AD", "LOCAL", "QIANCHUAN"}, source) {
 		return nil, failure(40000, "account_source %q", source)
@@ -193,7 +193,7 @@ func (o *oceanEngine) teams(c *call, l *login) *apiError {
 	for _, n := range []int64{firstTeam, secondTeam} {
 		w.openArray("sub_team")
 		w.open('{')
-		w.numberField("team_id", l.container(n))
+		w.numberField("team_id", container(l, n))
 		w.textField("team_name", l.name())
 	}
 	w.openArray("sub_team")
@@ -277,7 +277,7 @@ func (o *oceanEngine) childAgents(c *call, l *login) *apiError {
 	w.open('{')
 	w.openArray("child_agent_ids")
 	if c.query.Get("page") == "" || c.query.Get("page") == "1" {
-		w.number(l.container(childAgent))
+		w.number(container(l, childAgent))
 	}
 	w.close(']')
 	w.close('}')

@@ -222,3 +222,15 @@ func writeDimension(w *jsonWriter, d *oceanDimension) {
 	w.close(']')
 	w.close('}')
 }
+
+// oceanMetricOf finds a metric of a report that a call asks for; nil if there is none.
+func oceanMetricOf(c *call, name string) *oceanMetric {
+	switch c.sim.faults.Field(c, name) {
+	case fieldRetired:
+		return nil
+	case fieldAdded:
+		added := oceanCount(name, name, clicks)
+		return &added
+	}
+	return oceanMetricByName[name]
+}

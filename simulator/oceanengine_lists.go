@@ -44,15 +44,15 @@ func (o *oceanEngine) advertiserInfo(c *call, l *login) *apiError {
 	list := make([]account, len(ids))
 	for i, id := range ids {
 		a, ok := c.sim.world.lookup(o.about, id)
-		if !ok || !l.reaches(a.index) || c.sim.closed(&a) != "" {
+		if !ok || !l.reaches(a.index) || c.sim.world.closed(&a) != "" {
 			if len(ids) > 1 {
-				c.sim.traps.meet(trapForbiddenID)
+				c.sim.switches.meet(trapForbiddenID)
 			}
 			return failure(40002, "advertiser_id %d", id)
 		}
 		list[i] = a
 	}
-	if len(ids) > 1 && c.sim.traps.springs(c, trapForbiddenID) {
+	if len(ids) > 1 && c.sim.traps.Springs(c, trapForbiddenID) {
 		return failure(40002, "advertiser_id %d", ids[len(ids)-1])
 	}
 	w := o.begin(c)
@@ -309,7 +309,7 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 	default:
 		from, to, total = c.pageOf(page, size, len(list))
 	}
-	asText := c.sim.traps.holds(c, trapNumbersAsText)
+	asText := c.sim.traps.Holds(c, trapNumbersAsText)
 	w := o.begin(c)
 	w.open('{')
 	w.openArray("list")
@@ -318,7 +318,7 @@ func (o *oceanEngine) promotions(c *call, l *login) *apiError {
 		w.open('{')
 		for _, f := range fields {
 			w.key(f)
-			w.value(asText && isNumber(f), func() { promotionFields[f](&w, x) })
+			w.value(asText && c.isNumber(f), func() { promotionFields[f](&w, x) })
 		}
 		c.told(&w, &a, x.traits)
 		w.close('}')

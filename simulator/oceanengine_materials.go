@@ -75,7 +75,7 @@ func (x promotion) writeMaterials(w *jsonWriter) {
 		w.textField("video_id", assets[0].id)
 		w.textField("video_cover_id", assets[1].id)
 		x.writeVideoMaterial(w, o.material)
-		o.writeMaterialState(w)
+		writeMaterialState(w, o)
 		w.close('}')
 	}
 	w.close(']')
@@ -107,7 +107,7 @@ func (x promotion) writeImages(w *jsonWriter, mode string, images []listedCreati
 	for _, o := range slices.DeleteFunc(slices.Clone(images), isOther) {
 		w.open('{')
 		w.textField("image_id", o.assets(x.account)[0].id)
-		o.writeMaterial(w)
+		writeMaterial(w, &o)
 		w.close('}')
 	}
 	w.close(']')
@@ -115,12 +115,12 @@ func (x promotion) writeImages(w *jsonWriter, mode string, images []listedCreati
 }
 
 // writeMaterial writes what is told of a material wherever it stands.
-func (c *listedCreative) writeMaterial(w *jsonWriter) {
+func writeMaterial(w *jsonWriter, c *listedCreative) {
 	w.numberField("material_id", c.material)
-	c.writeMaterialState(w)
+	writeMaterialState(w, c)
 }
 
-func (c *listedCreative) writeMaterialState(w *jsonWriter) {
+func writeMaterialState(w *jsonWriter, c *listedCreative) {
 	w.textField("material_opt_status", [...]string{"ENABLE", "DISABLE", "DISABLE"}[c.status])
 	w.textField("material_status", oceanMaterialStatuses[c.status])
 }
@@ -279,4 +279,18 @@ func (o *oceanEngine) assets(c *call, l *login, kind assetKind, fields []string)
 	w.close('}')
 	o.end(c, &w)
 	return nil
+}
+
+// writeVideoMaterial writes the material of a promotion's video, which the platform does not tell of some: it is 0 or absent
+// (document 1741028841006095). The library tells it.
+func (x promotion) writeVideoMaterial(w *jsonWriter, material int64) {
+	how := key(material).sub(95).below(6)
+	if how > 1 || !x.traps.isOn(trapNullValue) {
+		w.numberField("material_id", material)
+		return
+	}
+	x.traps.meet(trapNullValue)
+	if how == 0 {
+		w.numberField("material_id", 0)
+	}
 }

@@ -280,7 +280,7 @@ func (o *oceanEngine) report(c *call, l *login) *apiError {
 	w.pageInfo(q.page, q.size, count)
 	w.close('}')
 	o.end(c, &w)
-	q.untold.count(c)
+	c.countSilence(&q.untold)
 	return nil
 }
 
@@ -310,7 +310,7 @@ func (q *oceanQuery) filtered(rows []row, isOfKind func(*oceanFilter) bool) []ro
 func (o *oceanEngine) writeMetrics(w *jsonWriter, name string, q *oceanQuery, f *figures) {
 	w.openObject(name)
 	for _, m := range q.metrics {
-		if m.of != nil && q.untold.leavesOut(w, m.name, *m.of, f) {
+		if m.of != nil && leavesOut(&q.untold, w, m.name, *m.of, f) {
 			continue
 		}
 		w.key(m.name)

@@ -145,7 +145,7 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	require.Equal(t, want(func(object) bool { return true }), ids(fields{"status_first": "PROMOTION_STATUS_ALL"}))
 	start, end := noon.Add(-40*time.Hour).Unix(), noon.Unix()
 	require.Equal(t, want(func(o object) bool { return live(o) && start <= o.modified && o.modified <= end }), ids(fields{
-		"promotion_modify_start_time": oceanMoment(start), "promotion_modify_end_time": oceanMoment(end)}))
+		"promotion_modify_start_time": chinaText(start), "promotion_modify_end_time": chinaText(end)}))
 	today := dayOf(noon.Unix())
 	require.Equal(t, want(func(o object) bool { return live(o) && dayOf(o.modified) == today }), ids(fields{"promotion_modify_time": formatDay(today)}))
 	require.Equal(t, want(func(o object) bool { return live(o) && o.project == objects[0].project }), ids(fields{"project_id": objects[0].project}))
@@ -243,33 +243,33 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 	require.Equal(t, []string{"100 ADVERTISER", "1 PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", "1 AGENT", "1 CUSTOMER_ADMIN", "101 ADVERTISER"}, kinds)
 
 	// Each expands to its hundred accounts, and to nothing for another login.
-	in := func(login, n int) string { return idText(containerBase + int64(login)*1000 + int64(n)) }
+	in := func(login, n int) string { return idText(1_690_000_000_000_000 + int64(login)*1000 + int64(n)) }
 	count := func(login int, path, rows string, pairs ...string) int {
 		return len(data(t, s.do(oceanRequest(s.token(s.account("oceanengine", login*100)), path, query(append(pairs, "page_size", "100")...))))[rows].([]any))
 	}
-	require.Equal(t, 100, count(3, workbenchList, "list", "cc_account_id", in(3, 0), "account_source", "AD"))
-	require.Equal(t, 1, count(3, workbenchList, "list", "cc_account_id", in(3, 0), "account_source", "LOCAL"))
-	teams := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 100)), enterpriseTeams, query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
+	require.Equal(t, 100, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source", "AD"))
+	require.Equal(t, 1, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source", "LOCAL"))
+	teams := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 100)), "2/ebp/level/get/", query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
 	below := teams["sub_team"].([]any)[0].(fields)
 	require.Equal(t, []any{json.Number(in(1, 1)), json.Number(in(1, 2))}, []any{teams["team_id"], below["team_id"]})
 	sum := 0
 	for n := range 3 {
-		sum += count(1, enterpriseList, "account_list", "enterprise_organization_id", in(1, n), "account_source", "AD")
+		sum += count(1, "2/ebp/advertiser/list/", "account_list", "enterprise_organization_id", in(1, n), "account_source", "AD")
 	}
 	require.Equal(t, 100, sum)
-	require.Equal(t, 50, count(2, agentList, "list", "advertiser_id", in(2, 0)))
-	require.Equal(t, 1, count(2, childAgentList, "child_agent_ids", "advertiser_id", in(2, 0)))
-	d := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 200)), agentList, query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
+	require.Equal(t, 50, count(2, "2/agent/advertiser/select/", "list", "advertiser_id", in(2, 0)))
+	require.Equal(t, 1, count(2, "2/agent/child_agent/select/", "child_agent_ids", "advertiser_id", in(2, 0)))
+	d := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 200)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
 	require.Len(t, d["list"], 20)
 	require.Equal(t, false, d["cursor_page_info"].(fields)["has_more"])
-	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(s.account("oceanengine", 0)), agentList, query("advertiser_id", in(2, 0))))))
+	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(s.account("oceanengine", 0)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 0))))))
 }
 
 func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 1)
-	_, err := s.live(life{Media: "oceanengine", Account: idText(a.id), State: lifeRevoked})
+	_, err := s.sim.world.live(life{Media: "oceanengine", Account: idText(a.id), State: lifeRevoked})
 	require.NoError(t, err)
 	for _, x := range data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any) {
 		require.Equal(t, x.(fields)["account_id"] != json.Number(idText(a.id)), x.(fields)["is_valid"])
@@ -291,7 +291,7 @@ func TestOceanEngine_OldHoursMayComeAsDays(t *testing.T) {
 	}
 	whole, total := ask()
 	require.NotContains(t, whole, "2026-11-07")
-	s.hoursKept.Store(8)
+	s.sim.hoursKept.Store(8)
 	some, again := ask()
 	require.Equal(t, total, again)
 	require.Equal(t, 1, some["2026-11-07"])
@@ -375,4 +375,8 @@ func TestOceanEngine_IsFoundByItsHostsToo(t *testing.T) {
 		require.Equal(t, 0, code(t, s.do(r)))
 	}
 	require.True(t, strings.HasPrefix(s.spec("oceanengine").basePath, s.spec("oceanengine").prefix))
+}
+
+func chinaText(moment int64) string {
+	return time.Unix(moment, 0).In(zone).Format("2006-01-02 15:04:05")
 }

@@ -4,76 +4,97 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 )
 
 // orderCorrection changes the truth of some days of an account from now on.
-func (s *Simulator) orderCorrection(w http.ResponseWriter, r *http.Request) {
+func (c *control) orderCorrection(w http.ResponseWriter, r *http.Request) {
 	var order correction
 	if !readOrder(w, r, &order) {
 		return
 	}
-	s.ordering.Lock()
-	defer s.ordering.Unlock()
-	now := s.clock.Now().Unix()
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
+	now := c.sim.clock.Now().Unix()
 	if order.At = cmp.Or(order.At, now); order.At < now {
 		writeProblem(w, http.StatusBadRequest, fmt.Sprintf("at is in Unix seconds, now (%d) or later, not %d: what was published was published", now, order.At))
 		return
 	}
-	if err := s.correct(order); err != nil {
+	if err := c.sim.world.correct(order); err != nil {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.keep(w, http.StatusOK, order)
+	c.keep(w, http.StatusOK, order)
 }
 
-func (s *Simulator) correct(x correction) error {
-	a, err := s.world.named(x.Media, x.Account)
+// orderLife freezes or opens an account, takes a login's permission for it away, or wakes a sleeping one: from now on the
+// ads that it has run.
+func (c *control) orderLife(w http.ResponseWriter, r *http.Request) {
+	var order struct {
+		Media   string `json:"media"`
+		Account string `json:"account"`
+		State   string `json:"state"`
+		Wake    bool   `json:"wake"`
+	}
+	if !readOrder(w, r, &order) {
+		return
+	}
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
+	x := life{Media: order.Media, Account: order.Account, State: order.State}
+	if order.Wake {
+		x.Woken = c.sim.clock.Now().Unix()
+	}
+	x, err := c.sim.world.live(x)
 	if err != nil {
-		return err
+		writeProblem(w, http.StatusBadRequest, err.Error())
+		return
 	}
-	from, err := parseDay(x.From)
-	if err != nil {
-		return fmt.Errorf("from: %w", err)
+	c.keep(w, http.StatusOK, x)
+}
+
+func (c *control) serveLives(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"accounts": c.sim.world.lives.all()})
+}
+
+// orderEdit changes an account's ads, from now on or from a coming moment on.
+func (c *control) orderEdit(w http.ResponseWriter, r *http.Request) {
+	var order adEdit
+	if !readOrder(w, r, &order) {
+		return
 	}
-	to, err := parseDay(x.To)
-	if err != nil {
-		return fmt.Errorf("to: %w", err)
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
+	now := c.sim.clock.Now().Unix()
+	order.At = cmp.Or(order.At, now)
+	if order.Shown = cmp.Or(order.Shown, order.At); order.Shown < max(order.At, now) {
+		writeProblem(w, http.StatusBadRequest, fmt.Sprintf("shown is in Unix seconds, not before at (%d) nor now (%d), not %d: what was shown was shown", order.At, now, order.Shown))
+		return
 	}
-	if to < from {
-		return fmt.Errorf("to (%s) is before from (%s)", x.To, x.From)
+	if err := c.sim.world.edit(order); err != nil {
+		writeProblem(w, http.StatusBadRequest, err.Error())
+		return
 	}
-	if x.Percent < -100 || x.Percent > 1000 || x.Percent == 0 {
-		return fmt.Errorf("percent is -100 to 1000 and not 0: %d", x.Percent)
-	}
-	days := correctedDays{from: from, to: to, percent: x.Percent, at: x.At}
-	if x.Object != "" {
-		if days.ad, err = strconv.ParseInt(x.Object, 10, 64); err != nil || days.ad <= 0 {
-			return fmt.Errorf("object is the id of an ad, not %q", x.Object)
-		}
-	}
-	s.corrections.add(&a, x, days)
-	return nil
+	c.keep(w, http.StatusOK, order)
 }
 
 // limitView is what the limits call shows: the rules, and the switches of what platforms may or may not do.
 type limitView struct {
 	limitSettings
 	OldAccessSurvives map[string]bool `json:"old_access_survives"`
-	// HoursKept is for how many days Ocean Engine tells hours; older ones come as whole days. 0 is for ever.
+	// HoursKept is for how many days platforms that forget hours tell them; older ones come as whole days. 0 is for ever.
 	HoursKept int64 `json:"hours_kept_days"`
 }
 
-func (s *Simulator) serveLimits(w http.ResponseWriter, _ *http.Request) {
-	v := limitView{s.limits.settings(), map[string]bool{}, s.hoursKept.Load()}
-	for _, p := range s.world.specs {
-		v.OldAccessSurvives[p.name] = s.vault.oldAccessSurvives(p.name)
+func (c *control) serveLimits(w http.ResponseWriter, _ *http.Request) {
+	v := limitView{c.sim.limits.settings(), map[string]bool{}, c.sim.hoursKept.Load()}
+	for _, p := range c.sim.world.specs {
+		v.OldAccessSurvives[p.name] = c.sim.vault.oldAccessSurvives(p.name)
 	}
 	writeJSON(w, http.StatusOK, v)
 }
 
-func (s *Simulator) orderLimits(w http.ResponseWriter, r *http.Request) {
+func (c *control) orderLimits(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Rules             []LimitRule     `json:"rules"`
 		Penalties         *bool           `json:"penalties"`
@@ -88,8 +109,8 @@ func (s *Simulator) orderLimits(w http.ResponseWriter, r *http.Request) {
 			order.Rules[i].Endpoint = endpointName(rule.Endpoint)
 		}
 		err := order.Rules[i].check()
-		if err == nil && s.world.spec(rule.Media) == nil {
-			err = fmt.Errorf("media is one of %v, not %q", s.world.names(), rule.Media)
+		if err == nil && c.sim.world.spec(rule.Media) == nil {
+			err = fmt.Errorf("media is one of %v, not %q", c.sim.world.names(), rule.Media)
 		}
 		if err != nil {
 			writeProblem(w, http.StatusBadRequest, fmt.Sprintf("rule %d: %v", i+1, err))
@@ -97,8 +118,8 @@ func (s *Simulator) orderLimits(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for media := range order.OldAccessSurvives {
-		if s.world.spec(media) == nil {
-			writeProblem(w, http.StatusBadRequest, fmt.Sprintf("media is one of %v, not %q", s.world.names(), media))
+		if c.sim.world.spec(media) == nil {
+			writeProblem(w, http.StatusBadRequest, fmt.Sprintf("media is one of %v, not %q", c.sim.world.names(), media))
 			return
 		}
 	}
@@ -106,24 +127,24 @@ func (s *Simulator) orderLimits(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusBadRequest, "hours_kept_days is 0 or more")
 		return
 	}
-	s.ordering.Lock()
-	defer s.ordering.Unlock()
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
 	if order.HoursKept != nil {
-		s.hoursKept.Store(*order.HoursKept)
+		c.sim.hoursKept.Store(*order.HoursKept)
 	}
-	s.limits.change(order.Rules, order.Penalties)
+	c.sim.limits.change(order.Rules, order.Penalties)
 	for media, on := range order.OldAccessSurvives {
-		s.vault.setOldAccessSurvives(media, on)
+		c.sim.vault.setOldAccessSurvives(media, on)
 	}
-	if err := s.save(); err != nil {
+	if err := c.save(); err != nil {
 		writeProblem(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	s.serveLimits(w, r)
+	c.serveLimits(w, r)
 }
 
-func (s *Simulator) serveFaults(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"faults": s.faults.all()})
+func (c *control) serveFaults(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"faults": c.faults.all()})
 }
 
 // faultOrder is how a fault is ordered: the fields of an alteration stand beside the others.
@@ -150,7 +171,7 @@ type faultOrder struct {
 	Field       string `json:"field"`
 }
 
-func (s *Simulator) orderFault(w http.ResponseWriter, r *http.Request) {
+func (c *control) orderFault(w http.ResponseWriter, r *http.Request) {
 	var order faultOrder
 	if !readOrder(w, r, &order) {
 		return
@@ -162,7 +183,7 @@ func (s *Simulator) orderFault(w http.ResponseWriter, r *http.Request) {
 	if f.isOfField() {
 		f.Field = order.Field // that of an alteration stands in it
 	}
-	if err := f.check(func(media string) bool { return s.world.spec(media) != nil }); err != nil {
+	if err := f.check(func(media string) bool { return c.sim.world.spec(media) != nil }); err != nil {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
@@ -170,45 +191,45 @@ func (s *Simulator) orderFault(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusBadRequest, "what, of, level, granularity, day, hour and object are for kind alter only, field for alter, retire_field and add_field")
 		return
 	}
-	s.ordering.Lock()
-	defer s.ordering.Unlock()
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
 	switch f.Kind {
 	case FaultAlter:
 		x := &Alteration{
 			What: order.What, Seed: order.Seed, Of: order.Of, Media: order.Media, Account: order.Account, Level: order.Level,
 			Granularity: order.Granularity, Day: order.Day, Hour: order.Hour, Object: order.Object, Field: order.Field,
 		}
-		truth := view{now: s.clock.Now().Unix(), corrections: s.corrections}
-		if err := chooseAlteration(s.world, truth, x); err != nil {
+		truth := view{now: c.sim.clock.Now().Unix(), corrections: c.sim.world.corrections}
+		if err := chooseAlteration(c.sim.world, truth, x); err != nil {
 			writeProblem(w, http.StatusBadRequest, err.Error())
 			return
 		}
 		f.Media, f.Account, f.Alteration = x.Media, x.Account, x
 	case FaultTokenDeath:
-		if err := s.killTokens(f); err != nil {
+		if err := c.killTokens(f); err != nil {
 			writeProblem(w, http.StatusBadRequest, err.Error())
 			return
 		}
 	}
-	f = s.faults.add(f)
-	s.recompile()
-	s.keep(w, http.StatusCreated, f)
+	f = c.faults.add(f)
+	c.faults.recompile(c.sim.world)
+	c.keep(w, http.StatusCreated, f)
 }
 
 // killTokens ends the tokens of the login that reaches an account, or of all logins of a platform.
-func (s *Simulator) killTokens(f Fault) error {
-	p := s.world.spec(f.Media)
+func (c *control) killTokens(f Fault) error {
+	p := c.sim.world.spec(f.Media)
 	var of *account
 	if f.Account != "" {
-		a, err := s.world.named(f.Media, f.Account)
+		a, err := c.sim.world.named(f.Media, f.Account)
 		if err != nil {
 			return err
 		}
 		of = &a
 	}
-	now := s.clock.Now().Unix()
-	for _, l := range s.vault.find(p, of) {
-		if err := s.vault.kill(l, f.Token == "pair", now); err != nil {
+	now := c.sim.clock.Now().Unix()
+	for _, l := range c.sim.vault.find(p, of) {
+		if err := c.sim.vault.kill(l, f.Token == "pair", now); err != nil {
 			return err
 		}
 	}
@@ -216,15 +237,15 @@ func (s *Simulator) killTokens(f Fault) error {
 }
 
 // cancelFaults takes back one fault, or all.
-func (s *Simulator) cancelFaults(w http.ResponseWriter, r *http.Request) {
-	s.ordering.Lock()
-	defer s.ordering.Unlock()
+func (c *control) cancelFaults(w http.ResponseWriter, r *http.Request) {
+	c.ordering.Lock()
+	defer c.ordering.Unlock()
 	id := strings.TrimSpace(r.PathValue("id"))
-	removed := s.faults.remove(id)
+	removed := c.faults.remove(id)
 	if id != "" && removed == 0 {
 		writeProblem(w, http.StatusNotFound, fmt.Sprintf("there is no fault %q", id))
 		return
 	}
-	s.recompile()
-	s.keep(w, http.StatusOK, map[string]int{"removed": removed})
+	c.faults.recompile(c.sim.world)
+	c.keep(w, http.StatusOK, map[string]int{"removed": removed})
 }

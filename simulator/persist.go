@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -82,37 +80,37 @@ func (s *Simulator) restore(kept state) error {
 	if kept.Version != stateVersion {
 		return fmt.Errorf("it was written by another version of the simulator (format %d, not %d): use another directory", kept.Version, stateVersion)
 	}
-	if kept.Giant != s.world.giant {
-		return fmt.Errorf("it keeps a world with a giant of %d creatives, not of %d: use that number, or another directory", kept.Giant, s.world.giant)
+	if kept.Giant != s.sim.world.giant {
+		return fmt.Errorf("it keeps a world with a giant of %d creatives, not of %d: use that number, or another directory", kept.Giant, s.sim.world.giant)
 	}
-	if kept.Seed != s.world.seed || kept.Accounts != s.world.accounts {
+	if kept.Seed != s.sim.world.seed || kept.Accounts != s.sim.world.accounts {
 		return fmt.Errorf("it keeps a world of seed %d with %d accounts, not of seed %d with %d: use that seed and number, or another directory",
-			kept.Seed, kept.Accounts, s.world.seed, s.world.accounts)
+			kept.Seed, kept.Accounts, s.sim.world.seed, s.sim.world.accounts)
 	}
-	s.world.usd, s.world.active, s.world.appAccounts = kept.USD, kept.Active, kept.AppAccounts
-	s.clock = restoreClock(kept.Clock)
-	s.vault.restore(kept.Tokens)
+	s.sim.world.usd, s.sim.world.active, s.sim.world.appAccounts = kept.USD, kept.Active, kept.AppAccounts
+	s.sim.clock = restoreClock(kept.Clock)
+	s.sim.vault.restore(kept.Tokens)
 	for media, on := range kept.Survives {
-		s.vault.setOldAccessSurvives(media, on)
+		s.sim.vault.setOldAccessSurvives(media, on)
 	}
-	s.limits.change(kept.Limits.Rules, &kept.Limits.Penalties)
+	s.sim.limits.change(kept.Limits.Rules, &kept.Limits.Penalties)
 	for _, x := range kept.Corrections {
-		if err := s.correct(x); err != nil {
+		if err := s.sim.world.correct(x); err != nil {
 			return fmt.Errorf("restore correction of account %s: %w", x.Account, err)
 		}
 	}
 	for _, x := range kept.Lives {
-		if _, err := s.live(x); err != nil {
+		if _, err := s.sim.world.live(x); err != nil {
 			return fmt.Errorf("restore what was ordered of account %s: %w", x.Account, err)
 		}
 	}
 	for _, x := range kept.Edits {
-		if err := s.edit(x); err != nil {
+		if err := s.sim.world.edit(x); err != nil {
 			return fmt.Errorf("restore an edit of account %s: %w", x.Account, err)
 		}
 	}
 	s.faults.restore(kept.Faults, kept.LastFault)
-	s.recompile()
+	s.faults.recompile(s.sim.world)
 	return nil
 }
 
@@ -124,12 +122,12 @@ func (s *Simulator) save() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	now := state{
-		Version: stateVersion, Seed: s.world.seed, Accounts: s.world.accounts, Giant: s.world.giant, USD: s.world.usd, Active: s.world.active,
-		AppAccounts: s.world.appAccounts, Clock: s.clock.state(), Tokens: s.vault.all(), Survives: map[string]bool{}, Limits: s.limits.settings(),
-		Corrections: s.corrections.all(), Lives: s.world.lives.all(), Edits: s.world.edits.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
+		Version: stateVersion, Seed: s.sim.world.seed, Accounts: s.sim.world.accounts, Giant: s.sim.world.giant, USD: s.sim.world.usd, Active: s.sim.world.active,
+		AppAccounts: s.sim.world.appAccounts, Clock: s.sim.clock.state(), Tokens: s.sim.vault.all(), Survives: map[string]bool{}, Limits: s.sim.limits.settings(),
+		Corrections: s.sim.world.corrections.all(), Lives: s.sim.world.lives.all(), Edits: s.sim.world.edits.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
 	}
-	for _, p := range s.world.specs {
-		now.Survives[p.name] = s.vault.oldAccessSurvives(p.name)
+	for _, p := range s.sim.world.specs {
+		now.Survives[p.name] = s.sim.vault.oldAccessSurvives(p.name)
 	}
 	raw, err := json.Marshal(now)
 	if err != nil {
@@ -171,14 +169,6 @@ func replaceFile(path string, content []byte) error {
 	}
 	defer dir.Close()
 	return dir.Sync()
-}
-
-// ledgerLine is a line of the ledger's file: a number of calls of a second, or of an account.
-type ledgerLine struct {
-	Second  int64  `json:"s,omitempty"`
-	Account string `json:"k,omitempty"`
-	cell
-	Count int64 `json:"n"`
 }
 
 // readLedger adds up a kept ledger and writes it anew. A last line that a crash cut off is dropped.
@@ -234,61 +224,4 @@ func (s *Simulator) flushLedger() error {
 		return fmt.Errorf("append to %s: %w", ledgerFile, err)
 	}
 	return nil
-}
-
-func (l *ledger) load(r *bufio.Reader) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for {
-		raw, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil // what has no end of line was cut off
-		}
-		if err != nil {
-			return err
-		}
-		var line ledgerLine
-		if err := json.Unmarshal(raw, &line); err != nil {
-			return err
-		}
-		if line.Account != "" {
-			l.accounts[accountCell{line.Account, line.cell}] += line.Count
-		} else {
-			l.seconds[secondCell{line.Second, line.cell}] += line.Count
-		}
-	}
-}
-
-// takeAll is everything, what was counted since the last time with it.
-func (l *ledger) takeAll() []byte {
-	l.mu.Lock()
-	seconds, accounts := maps.Clone(l.seconds), maps.Clone(l.accounts)
-	l.newSeconds, l.newAccounts = map[secondCell]int64{}, map[accountCell]int64{}
-	l.mu.Unlock()
-	return ledgerLines(seconds, accounts)
-}
-
-// takeNew is what was counted since the last time.
-func (l *ledger) takeNew() []byte {
-	l.mu.Lock()
-	seconds, accounts := l.newSeconds, l.newAccounts
-	l.newSeconds, l.newAccounts = map[secondCell]int64{}, map[accountCell]int64{}
-	l.mu.Unlock()
-	return ledgerLines(seconds, accounts)
-}
-
-func ledgerLines(seconds map[secondCell]int64, accounts map[accountCell]int64) (lines []byte) {
-	add := func(line ledgerLine) {
-		raw, err := json.Marshal(line)
-		if err == nil { // strings and numbers always marshal
-			lines = append(append(lines, raw...), '\n')
-		}
-	}
-	for at, n := range seconds {
-		add(ledgerLine{Second: at.Second, cell: at.cell, Count: n})
-	}
-	for of, n := range accounts {
-		add(ledgerLine{Account: of.Account, cell: of.cell, Count: n})
-	}
-	return lines
 }

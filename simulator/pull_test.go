@@ -362,7 +362,7 @@ func sets(media string) []set {
 }
 
 func (s *sim) all(media string) (list []*account) {
-	for i := range s.world.count(s.spec(media)) {
+	for i := range s.sim.world.count(s.spec(media)) {
 		list = append(list, s.account(media, i))
 	}
 	return list

@@ -1,6 +1,9 @@
 package simulator
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // level is what a report's rows are about.
 type level uint8
@@ -42,20 +45,26 @@ type scope struct {
 	from, to int // days, both included
 }
 
+// altering serves an account's rows and objects otherwise than the truth has them.
+type altering interface {
+	Rows(v *view, a *account, s scope) []row
+	Objects(v *view, a *account) []object
+}
+
 // view is the world at a moment: the truth, or what is served of it.
 type view struct {
 	now         int64
 	corrections *corrections
-	alterations *alterations // nil in the truth
-	scratch     *[]row       // memory for the rows of one question; they end with the next one. nil makes new memory
-	fell        bool         // rows were made of a past day whose spend has fallen
-	grew        bool         // and of one whose amounts have grown since it was a week old
+	alterations altering // nil in the truth
+	scratch     *[]row   // memory for the rows of one question; they end with the next one. nil makes new memory
+	fell        bool     // rows were made of a past day whose spend has fallen
+	grew        bool     // and of one whose amounts have grown since it was a week old
 }
 
 // rows makes an account's rows in the order of day, hour, object. Rows without impressions do not exist.
 func (v *view) rows(a *account, s scope) []row {
 	if v.alterations != nil {
-		return v.alterations.rows(v, a, s)
+		return v.alterations.Rows(v, a, s)
 	}
 	return v.trueRows(a, s)
 }
@@ -211,7 +220,7 @@ func (v *view) creativeRows(rows []row, a *account, s scope, day int, ads []*ad)
 // objects lists an account's ads as its configuration shows them, deleted ones too, in the order of their ids.
 func (v *view) objects(a *account) []object {
 	if v.alterations != nil {
-		return v.alterations.objects(v, a)
+		return v.alterations.Objects(v, a)
 	}
 	return v.trueObjects(a)
 }
@@ -226,4 +235,11 @@ func (v *view) trueObjects(a *account) []object {
 		list = append(list, o)
 	})
 	return list
+}
+
+func objectText(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
 }

@@ -1,66 +1,16 @@
 package simulator
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"adsync/base/localhost"
-)
-
-// bodyMax bounds what a caller may send.
-const bodyMax = 1 << 20
-
-// call is one request to a platform on its way to an answer.
-type call struct {
-	sim      *Simulator
-	platform platform
-	p        *spec
-	r        *http.Request
-	path     string // after the platform's prefix
-	query    url.Values
-	now      int64 // the world's time in seconds, read once so that an answer agrees with itself
-	view     view
-
-	// What the ledger counts by, filled in as it becomes known.
-	endpoint string
-	app      string
-	account  string
-	code     int
-	outcome  outcome
-
-	overLimit bool // an ordered fault wants it refused
-	asked     key  // the name of its query, once somebody asked for it
-	trapped   bool // it has met a trap
-
-	status int
-	header http.Header
-	body   []byte
-	cut    cut
-}
-
-// cut is how much of an answer is sent.
-type cut uint8
-
-const (
-	cutNothing cut = iota
-	cutHalf
-	cutAll
-)
-
-const (
-	// endpointUnknown stands for all paths that are no endpoint, so that callers cannot fill the ledger with names.
-	endpointUnknown = "unknown"
-
-	// codeCut is the ledger's answer code of a call whose connection was cut.
-	codeCut = -1
 )
 
 var (
@@ -175,7 +125,7 @@ func (s *Simulator) route(r *http.Request) (platform, string) {
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, path string) {
 	buffer := bodies.Get().(*[]byte)
 	c := &call{
-		sim: s, platform: p, p: p.spec(), r: r, path: path, status: http.StatusOK, header: w.Header(), body: (*buffer)[:0],
+		sim: s.sim, platform: p, p: p.spec(), r: r, path: path, status: http.StatusOK, header: w.Header(), body: (*buffer)[:0],
 		endpoint: p.endpoint(path),
 	}
 	defer func() { *buffer = c.body; bodies.Put(buffer) }()
@@ -186,11 +136,11 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 	if c.p.jsonBody {
 		c.readBody()
 	}
-	c.now = s.clock.Now().Unix()
-	c.view = view{now: c.now, corrections: s.corrections, alterations: s.alterations.Load(), scratch: rows}
+	c.now = s.sim.clock.Now().Unix()
+	c.view = view{now: c.now, corrections: s.sim.world.corrections, alterations: s.faults.altered(), scratch: rows}
 
 	met := s.faults.claimed(c)
-	if len(met) == 0 || !s.disturb(c, met) {
+	if len(met) == 0 || !s.faults.disturb(c, met) {
 		c.overLimit = met[FaultOverLimit] != nil
 		if !s.traps.beforeAnswer(c) {
 			p.serve(c)
@@ -202,10 +152,10 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 			c.outcome = outcomeInjected
 		}
 	}
-	c.spoil(met)
+	spoil(c, met)
 	if f := met[FaultLatency]; f != nil {
 		// Limits have counted the call when it came, however late its answer is and whoever still waits for it.
-		s.wait(c, f, time.Duration(f.MS)*time.Millisecond)
+		s.faults.wait(c, f, time.Duration(f.MS)*time.Millisecond)
 	}
 	if c.cut != cutNothing {
 		c.code = codeCut
@@ -213,59 +163,4 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, pa
 	// Counted before it is sent: who has an answer finds the call in the ledger.
 	s.ledger.record(time.Now().Unix(), c.account, cell{c.p.name, c.app, c.endpoint, c.code, c.outcome})
 	c.send(w)
-}
-
-// readBody takes the fields of a JSON body for parameters. A body that is none leaves them missing.
-func (c *call) readBody() {
-	var fields map[string]json.RawMessage
-	if json.NewDecoder(c.r.Body).Decode(&fields) != nil {
-		return
-	}
-	for name, raw := range fields {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
-		}
-		c.query.Set(name, text)
-	}
-}
-
-// send writes the answer. The Date is the world's: clients learn a platform's time from it.
-func (c *call) send(w http.ResponseWriter) {
-	h := c.header
-	h.Set("Date", time.Unix(c.now, 0).UTC().Format(http.TimeFormat))
-	switch c.cut {
-	case cutAll:
-		// The server closes the connection without a word.
-		panic(http.ErrAbortHandler)
-	case cutHalf:
-		// Less than was announced: the server closes the connection after it.
-		h.Set("Content-Length", strconv.Itoa(len(c.body)))
-		w.WriteHeader(c.status)
-		_, _ = w.Write(c.body[:len(c.body)/2])
-	default:
-		h.Set("Content-Length", strconv.Itoa(len(c.body)))
-		w.WriteHeader(c.status)
-		_, _ = w.Write(c.body) // a caller that went away is no concern of ours
-	}
-}
-
-// limited counts the call against the limits of its app and account, and answers it if one refuses.
-func (c *call) limited() bool {
-	if c.overLimit {
-		c.platform.overLimit(c, refusal{rule: c.sim.limits.shortest(c.p.name), retryIn: time.Second})
-		c.outcome = outcomeInjected
-		return true
-	}
-	if r, trapped := c.sim.traps.refuses(c); trapped {
-		c.platform.overLimit(c, r)
-		c.outcome = outcomeInjected
-		return true
-	}
-	r, ok := c.sim.limits.take(c.p.name, c.endpoint, c.app, c.account)
-	if !ok {
-		c.platform.overLimit(c, r)
-		c.outcome = outcomeRefused
-	}
-	return !ok
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -33,23 +32,15 @@ type Config struct {
 
 // Simulator is a world of accounts behind the platforms' own APIs. It is safe for concurrent use.
 type Simulator struct {
-	hoursKept   atomic.Int64 // days for which Ocean Engine tells hours; 0 is for ever
-	logger      *slog.Logger
-	world       *world
-	platforms   []platform
-	clock       *WorldClock
-	vault       *vault
-	limits      *limits
-	ledger      *ledger
-	corrections *corrections
-	faults      *faults
-	alterations atomic.Pointer[alterations]
-	traps       *traps
-	control     *http.ServeMux
-	sites       *http.CrossOriginProtection
-	disk        *disk // nil when nothing is kept
+	sim       *simulation
+	platforms []platform
+	ledger    *ledger
+	faults    *faults
+	traps     *traps
+	control   http.Handler
+	sites     *http.CrossOriginProtection
+	disk      *disk // nil when nothing is kept
 
-	ordering  sync.Mutex // serialises orders of the control API, so that what is saved is what holds
 	closing   chan struct{}
 	closeOnce sync.Once
 	closeErr  error
@@ -65,34 +56,36 @@ func New(cfg Config) (*Simulator, error) {
 		return nil, err
 	}
 	s := &Simulator{
-		logger: cfg.Logger, platforms: platforms(), limits: newLimits(), ledger: newLedger(cfg.DataDir != ""),
-		corrections: newCorrections(), faults: &faults{}, closing: make(chan struct{}),
+		sim:       &simulation{logger: cfg.Logger, limits: newLimits()},
+		platforms: platforms(), ledger: newLedger(cfg.DataDir != ""), closing: make(chan struct{}),
 	}
-	s.traps = newTraps(cfg.Seed, cfg.Traps, func() bool { return s.clock.Frozen() })
-	s.world = &world{
+	s.sim.switches = newSwitches(cfg.Traps, func() bool { return s.sim.clock.Frozen() })
+	s.traps, s.faults = newTraps(cfg.Seed, s.sim.switches), newFaults(s.closing)
+	s.sim.traps, s.sim.faults = s.traps, s.faults
+	s.sim.world = &world{
 		seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, active: cfg.Active, appAccounts: cfg.AppAccounts,
-		lives: newLives(), edits: newAdEdits(), traps: s.traps,
+		lives: newLives(), edits: newAdEdits(), corrections: newCorrections(), traps: s.sim.switches,
 	}
 	for _, p := range s.platforms {
-		s.world.specs = append(s.world.specs, p.spec())
-		s.limits.change(p.spec().limits, nil)
-		s.limits.tolerant[p.spec().name] = p.spec().tolerantPenalty
+		s.sim.world.specs = append(s.sim.world.specs, p.spec())
+		s.sim.limits.change(p.spec().limits, nil)
+		s.sim.limits.tolerant[p.spec().name] = p.spec().tolerantPenalty
 	}
 	start := cfg.Start
 	if start.IsZero() {
 		start = time.Now()
 	}
-	s.clock = newWorldClock(start, 1, cfg.Frozen)
-	s.limits.pace = func() float64 { return s.clock.pace() }
-	s.vault = newVault(s.world, start.Unix())
-	s.control, s.sites = s.controlRoutes(), http.NewCrossOriginProtection()
+	s.sim.clock = newWorldClock(start, 1, cfg.Frozen)
+	s.sim.limits.pace = func() float64 { return s.sim.clock.pace() }
+	s.sim.vault = newVault(s.sim.world, start.Unix())
+	s.control, s.sites = newControl(s.sim, s.ledger, s.faults, s.traps, s.save), http.NewCrossOriginProtection()
 	if cfg.DataDir != "" {
 		if err := s.open(cfg); err != nil {
 			return nil, fmt.Errorf("open world in %s: %w", cfg.DataDir, err)
 		}
 	}
-	s.clock.onSet = s.save
-	s.vault.save = s.save
+	s.sim.clock.onSet = s.save
+	s.sim.vault.save = s.save
 	if err := s.startClock(cfg); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -135,13 +128,13 @@ func checkConfig(cfg *Config) error {
 }
 
 func (s *Simulator) startClock(cfg Config) error {
-	if cfg.Frozen && !s.clock.Frozen() {
-		if err := s.clock.Freeze(); err != nil {
+	if cfg.Frozen && !s.sim.clock.Frozen() {
+		if err := s.sim.clock.Freeze(); err != nil {
 			return err
 		}
 	}
 	if cfg.Speed != 0 {
-		return s.clock.SetSpeed(cfg.Speed)
+		return s.sim.clock.SetSpeed(cfg.Speed)
 	}
 	return nil
 }
@@ -151,7 +144,7 @@ func (s *Simulator) startClock(cfg Config) error {
 func (s *Simulator) Handler() http.Handler { return s }
 
 // Clock is the world's, to read, freeze and set.
-func (s *Simulator) Clock() *WorldClock { return s.clock }
+func (s *Simulator) Clock() *WorldClock { return s.sim.clock }
 
 // Close saves the state and releases calls that hang. Calls after it are still answered, but what they change may be
 // lost. It may be called twice.
@@ -179,18 +172,13 @@ func (s *Simulator) flushRegularly() {
 		case <-ticker.C:
 		}
 		if err := s.flushLedger(); err != nil {
-			s.logger.Error("cannot keep the simulator's ledger", "err", err)
+			s.sim.logger.Error("cannot keep the simulator's ledger", "err", err)
 		}
 		// The place of a faster clock is not known from the real time that passed: it resumes where it was saved.
-		if !s.clock.Frozen() && s.clock.Speed() != 1 {
+		if !s.sim.clock.Frozen() && s.sim.clock.Speed() != 1 {
 			if err := s.save(); err != nil {
-				s.logger.Error("cannot keep the simulator's clock", "err", err)
+				s.sim.logger.Error("cannot keep the simulator's clock", "err", err)
 			}
 		}
 	}
-}
-
-// recompile makes the ordered alterations hold for calls from now on.
-func (s *Simulator) recompile() {
-	s.alterations.Store(compileAlterations(s.world, s.faults.alterations()))
 }

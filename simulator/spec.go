@@ -1,5 +1,7 @@
 package simulator
 
+import "net/url"
+
 // spec is what the world must know of a platform: its name, the shape of its ids, what it can report, its limits.
 type spec struct {
 	number   uint64   // tells the platform's accounts from others' in the world's random numbers; never reused
@@ -27,6 +29,7 @@ type spec struct {
 	creativeObject func(c *creative) string                         // what a creative is called in the truth
 	assetID        func(kind assetKind, number int64, k key) string // what the platform calls an asset
 	material       func(kind assetKind, number int64) int64         // by what reports know it; nil where they do not
+	mode           func(kind assetKind, shape [2]int64) string      // its word for what kind of material it is, likewise
 
 	authorisePath string // of the page where a login agrees, after the prefix
 	appParam      string // its query parameter that names the app
@@ -36,21 +39,15 @@ type spec struct {
 	codeLife                int64 // of authorisation codes, likewise
 	oldAccessSurvives       bool  // a refresh leaves the older access token usable; a switch can turn it round
 
+	// How faults and traps that change an answer find their way in it. Endpoints are named as limits name them.
+	figureField  string                  // a figure of a report's rows
+	dayFields    []string                // which of these is there, the rows of a report are known by
+	keyFields    map[string]string       // by what the rows of a list are known, by endpoint
+	numberFields []string                // fields of lists that may come as texts
+	lengthFields []string                // how long a video is
+	isSum        func(q url.Values) bool // whether the sums of a report are those of its rows; nil is always
+	giantTraps   map[trapID]int          // traps that only a giant of more creatives meets
+
 	limits          []LimitRule // as shipped
 	tolerantPenalty bool        // penalties come after a minute of many calls, not at the first over a limit
 }
-
-// platform is one advertising platform on the wire. Another one is one more file with this interface, and its line
-// in platforms.
-type platform interface {
-	spec() *spec
-	// endpoint is the name of a path's endpoint for limits, faults and the ledger, or endpointUnknown.
-	endpoint(path string) string
-	// serve answers a call: it checks the token, takes the limits and fills in the answer.
-	serve(c *call)
-	// overLimit fills in the answer to a call that a limit refuses.
-	overLimit(c *call, refusal refusal)
-}
-
-// platforms lists all. Accounts are dealt to them in turn, so their order is part of the world.
-func platforms() []platform { return []platform{newTencent(), newOceanEngine()} }

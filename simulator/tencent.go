@@ -27,16 +27,6 @@ type tencentRoute struct {
 	serve  func(c *call, l *login) *apiError
 }
 
-// apiError is a platform's answer that something is wrong with a call.
-type apiError struct {
-	code   int
-	detail string
-}
-
-func failure(code int, format string, args ...any) *apiError {
-	return &apiError{code, fmt.Sprintf(format, args...)}
-}
-
 const (
 	tencentVersion     = "/v3.0/"
 	tencentClockSkew   = 300
@@ -82,7 +72,7 @@ var tencentMessages = map[int]string{
 	33109: "is_deleted and last_modified_time must be filtered together.",
 }
 
-func newTencent() *tencent {
+func newTencent() platform {
 	t := &tencent{about: &spec{
 		number: 1, name: "tencent", prefix: "/tencent", basePath: "/tencent/v3.0",
 		hosts:         []string{"api.e.qq.com", "dl.e.qq.com", "developers.e.qq.com"},
@@ -108,7 +98,12 @@ func newTencent() *tencent {
 		assetID: func(kind assetKind, number int64, k key) string {
 			return strconv.FormatInt([...]int64{60_000_000_000, 80_000_000_000}[kind]+number*3+k.sub(20).below(3), 10)
 		},
-		accessLife: 86_400, refreshLife: 2_592_000, codeLife: 300,
+		figureField: "cost", dayFields: []string{"date"},
+		keyFields:    map[string]string{"adgroups/get": "adgroup_id", "dynamic_creatives/get": "dynamic_creative_id"},
+		numberFields: []string{"adgroup_id", "account_id", "bid_amount", "daily_budget"},
+		lengthFields: []string{"image_duration_millisecond"},
+		giantTraps:   map[trapID]int{trapBeyondPages: tencentListMax, trapRowsOverCap: tencentRowsMax},
+		accessLife:   86_400, refreshLife: 2_592_000, codeLife: 300,
 		limits: []LimitRule{
 			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 100},
 			{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: 3000},
@@ -319,7 +314,7 @@ func (t *tencent) account(c *call, l *login) (account, *apiError) {
 	if !ok || !l.reaches(a.index) {
 		return account{}, failure(12201, "account_id %d", id)
 	}
-	switch c.sim.closed(&a) {
+	switch c.sim.world.closed(&a) {
 	case lifeFrozen:
 		return account{}, failure(32211, "account_id %d", id)
 	case lifeRevoked:

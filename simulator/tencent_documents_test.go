@@ -13,36 +13,6 @@ import (
 
 // What the platform's documents and its own SDK (TencentAd/marketing-api-go-sdk) say of Tencent's answers.
 
-func TestTencentDocuments_CreativeSaysWhatItShowsInTexts(t *testing.T) {
-	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	now := s.clock.Now().Unix()
-	wire := func(fits func(x *listedCreative) bool) (*listedCreative, string) {
-		for _, c := range a.creatives(now) {
-			if !fits(&c) {
-				continue
-			}
-			w := &jsonWriter{}
-			dynamicCreative{a, &c}.writeComponents(w)
-			return &c, string(w.b)
-		}
-		t.Fatal("no such creative")
-		return nil, ""
-	}
-	video, got := wire(func(x *listedCreative) bool { return x.isVideo() && x.swaps == 0 })
-	shown := video.assets(a)
-	sameWire(t, `{"title":[{"component_id":`+idText(video.id*10)+`,"value":{"content":"`+video.name+`"},"is_deleted":false}],`+
-		`"video":[{"component_id":`+idText(video.id*10+1)+`,"value":{"video_id":"`+shown[0].id+`","cover_id":"`+shown[1].id+`"},"is_deleted":false}]}`, got)
-
-	image, got := wire(func(x *listedCreative) bool { return !x.isVideo() && x.swaps > 0 && len(x.assets(a)) == 1 })
-	sameWire(t, `{"title":[{"component_id":`+idText(image.id*10)+`,"value":{"content":"`+image.name+`"},"is_deleted":false}],`+
-		`"image":[{"component_id":`+idText(image.id*10+1)+`,"value":{"image_id":"`+image.assets(a)[0].id+`"},"is_deleted":false},`+
-		`{"component_id":`+idText(image.id*10+2)+`,"value":{"image_id":"`+image.assetsOf(a, image.swaps-1)[0].id+`"},"is_deleted":true}]}`, got)
-	require.Equal(t, []string{idText(image.id)}, s.ids(a, "dynamic_creatives/get", "dynamic_creative_id",
-		condition("component_id", "EQUALS", idText(image.id*10+1)), "is_deleted", jsonText(image.status == statusDeleted)))
-}
-
 func TestTencentDocuments_FilesAreOfTheEnumsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
@@ -53,27 +23,6 @@ func TestTencentDocuments_FilesAreOfTheEnumsOfTheSDK(t *testing.T) {
 			require.Equal(t, "ADSTATUS_NORMAL", row.(fields)["status"])
 		}
 	}
-}
-
-func TestTencentDocuments_FieldsOfListsAreThoseOfTheirPages(t *testing.T) {
-	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	for path, known := range map[string][]string{
-		"adgroups/get":          slices.Concat(adgroupOrder, adgroupUnset),
-		"dynamic_creatives/get": slices.Concat(creativeOrder, creativeUnset),
-		"images/get":            slices.Concat(tencentImageOrder, tencentImageUnset),
-		"videos/get":            slices.Concat(tencentVideoOrder, tencentVideoUnset),
-	} {
-		require.Equal(t, 12009, code(t, s.tencentCall(a, path, "fields", `["account_id"]`)), "%s has no account_id", path)
-		rows := data(t, s.tencentCall(a, path, "fields", jsonText(known)))["list"].([]any)
-		require.NotEmpty(t, rows)
-		require.NotContains(t, rows[0], "account_id")
-		require.Len(t, data(t, s.tencentCall(a, path))["list"].([]any)[0], len(rows[0].(fields)), "what is not set is left out, asked for or not")
-	}
-	known := slices.Concat(tencentAccountUnset, []string{"account_id", "corporation_name", "system_status"})
-	rows := data(t, s.tencentCall(a, "advertiser/get", "fields", jsonText(known), "pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "5"))
-	require.Equal(t, fields{"account_id": json.Number(idText(a.id)), "corporation_name": a.company(), "system_status": "CUSTOMER_STATUS_NORMAL"}, rows["list"].([]any)[0])
 }
 
 // tencentWords are words of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus,
@@ -118,7 +67,7 @@ func TestTencentDocuments_EveryWordOfAnEnumIsThePlatforms(t *testing.T) {
 			{"funds/get"}, {"daily_balance_report/get", "date_range", `{"start_date":"2026-11-10","end_date":"2026-11-12"}`},
 			{"advertiser/get", "fields", `["system_status"]`, "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9"},
 			{
-				"daily_reports/get", "level", tencentLevelAdgroup, "group_by", `["date","site_set"]`, "fields", `["site_set"]`,
+				"daily_reports/get", "level", "REPORT_LEVEL_ADGROUP", "group_by", `["date","site_set"]`, "fields", `["site_set"]`,
 				"date_range", `{"start_date":"2026-11-10","end_date":"2026-11-12"}`,
 			},
 		} {
@@ -172,13 +121,13 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 	refused("adgroups/get", "system_status", "EQUALS", "ADGROUP_STATUS_ACTIVE")
 
 	var images, videos []asset
-	for _, x := range a.assets(assetImage, s.clock.Now().Unix()) {
-		if x.created >= s.clock.Now().Unix()-tencentAssetBack {
+	for _, x := range a.assets(assetImage, s.sim.clock.Now().Unix()) {
+		if x.created >= s.sim.clock.Now().Unix()-183*dayLength {
 			images = append(images, x)
 		}
 	}
-	for _, x := range a.assets(assetVideo, s.clock.Now().Unix()) {
-		if x.created >= s.clock.Now().Unix()-tencentAssetBack {
+	for _, x := range a.assets(assetVideo, s.sim.clock.Now().Unix()) {
+		if x.created >= s.sim.clock.Now().Unix()-183*dayLength {
 			videos = append(videos, x)
 		}
 	}
@@ -204,39 +153,6 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering", condition("image_width", "EQUALS", "wide"))))
 }
 
-func TestTencentDocuments_AllColumnsOfReportsAreKnown(t *testing.T) {
-	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	var figures []string
-	for line := range strings.Lines(tencentFigures) {
-		if !strings.HasPrefix(line, "#") {
-			figures = append(figures, strings.Fields(line)...)
-		}
-	}
-	require.Len(t, figures, 1049)
-	require.True(t, slices.IsSorted(figures))
-	ask := func(path, group string, columns []string) fields {
-		return data(t, s.tencentCall(a, path, "level", tencentLevelAccount, "group_by", group, "fields", jsonText(columns),
-			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`))["list"].([]any)[0].(fields)
-	}
-	for path, group := range map[string]string{"daily_reports/get": `["date"]`, "hourly_reports/get": `["hour"]`} {
-		for columns := range slices.Chunk(figures, 1000) { // a call takes 1,024
-			row := ask(path, group, columns)
-			require.Len(t, row, len(columns))
-			for _, name := range columns {
-				if _, has := tencentFields[name]; !has {
-					require.Equal(t, json.Number("0"), row[name], name)
-				}
-			}
-		}
-		row := ask(path, group, []string{"cost", "component_id", "component_type", "video_id", "match_type", "project_name"})
-		require.NotEqual(t, json.Number("0"), row["cost"])
-		delete(row, "cost")
-		require.Equal(t, fields{"component_id": json.Number("0"), "component_type": "", "video_id": "", "match_type": json.Number("0"), "project_name": ""}, row)
-	}
-}
-
 func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
@@ -252,11 +168,32 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 	rows := func(path string, pairs ...string) []any {
 		return data(t, s.do(s.tencentRequest(s.token(a), path, ask(pairs...))))["list"].([]any)
 	}
-	for level, groups := range tencentGroups {
+	for level, groups := range map[string]map[bool][]string{
+		"REPORT_LEVEL_ADVERTISER": {false: {"date"}, true: {"hour"}},
+		"REPORT_LEVEL_ADGROUP":    {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
+		"REPORT_LEVEL_DYNAMIC_CREATIVE": {
+			false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"},
+		},
+		"REPORT_LEVEL_CHANNEL":         {false: {"date", "channel_id", "site_set"}, true: {"hour", "adgroup_id", "channel_id"}},
+		"REPORT_LEVEL_BIDWORD":         {false: {"date", "bidword_id", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id", "bidword_id"}},
+		"REPORT_LEVEL_QUERYWORD":       {false: {"date", "bidword_id", "queryword", "site_set"}},
+		"REPORT_LEVEL_MARKETING_ASSET": {false: {"date", "marketing_target_type", "marketing_asset_id", "site_set"}},
+		"REPORT_LEVEL_PRODUCT_CATALOG": {
+			false: {"date", "product_catalog_id", "product_series_id", "product_outer_id", "adgroup_id", "site_set"},
+		},
+		"REPORT_LEVEL_PROJECT": {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
+		"REPORT_LEVEL_PROJECT_CREATIVE": {
+			false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"},
+		},
+		"REPORT_LEVEL_PRODUCT_CREATIVE_TEMPLATE": {false: {"date", "creative_template_group_id", "adgroup_id", "site_set"}},
+		"REPORT_LEVEL_VIDEO_HIGHLIGHT":           {false: {"date", "adgroup_id"}, true: {"hour", "adgroup_id"}},
+		"REPORT_LEVEL_WECHAT_SHOP_PRODUCT":       {false: {"date", "adgroup_id"}},
+		"REPORT_LEVEL_PLAYLET":                   {false: {"date", "adgroup_id"}},
+	} {
 		for hourly, fields := range groups {
 			path := map[bool]string{false: "daily_reports/get", true: "hourly_reports/get"}[hourly]
 			got := rows(path, "level", level, "group_by", jsonText(fields))
-			has := level == tencentLevelAccount || level == tencentLevelAdgroup || level == tencentLevelCreative
+			has := level == "REPORT_LEVEL_ADVERTISER" || level == "REPORT_LEVEL_ADGROUP" || level == "REPORT_LEVEL_DYNAMIC_CREATIVE"
 			require.Equal(t, has, len(got) > 0, "%s %s", path, level)
 		}
 	}
@@ -268,25 +205,25 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 		}
 		return sum
 	}
-	daily := []string{"level", tencentLevelAdgroup, "group_by", `["date","adgroup_id"]`}
+	daily := []string{"level", "REPORT_LEVEL_ADGROUP", "group_by", `["date","adgroup_id"]`}
 	all := rows("daily_reports/get", daily...)
 	one := all[0].(fields)
 	id := one["adgroup_id"].(json.Number).String()
-	account := rows("daily_reports/get", "level", tencentLevelAccount, "group_by", `["date"]`, "filtering", condition("adgroup_id", "IN", id))
+	account := rows("daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "filtering", condition("adgroup_id", "IN", id))
 	require.Len(t, account, 1)
 	require.Equal(t, one["cost"], account[0].(fields)["cost"], "a condition narrows what is added up")
-	hours := rows("hourly_reports/get", "level", tencentLevelAccount, "group_by", `["hour"]`, "filtering", condition("adgroup_id", "IN", id))
+	hours := rows("hourly_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "filtering", condition("adgroup_id", "IN", id))
 	require.Equal(t, cost(all[:1]), cost(hours))
 
-	creatives := rows("daily_reports/get", "level", tencentLevelCreative, "group_by", `["date","dynamic_creative_id"]`, "fields", `["cost","adgroup_id","dynamic_creative_id"]`)
+	creatives := rows("daily_reports/get", "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", `["date","dynamic_creative_id"]`, "fields", `["cost","adgroup_id","dynamic_creative_id"]`)
 	creative := creatives[0].(fields)
 	ofOne := rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("dynamic_creative_id", "EQUALS", creative["dynamic_creative_id"].(json.Number).String()))...)
 	require.Equal(t, []any{fields{"cost": creative["cost"], "adgroup_id": creative["adgroup_id"]}}, ofOne)
 
-	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("marketing_target_type", "EQUALS", tencentTarget))...), len(all))
+	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("marketing_target_type", "EQUALS", "MARKETING_TARGET_TYPE_APP_ANDROID"))...), len(all))
 	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("smart_delivery_platform", "NOT_EQUALS", "1"))...), len(all))
 	require.Empty(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("component_id", "IN", "1", "2"))...))
-	hourly := ask("level", tencentLevelAdgroup, "group_by", `["hour"]`, "filtering", condition("marketing_target_type", "EQUALS", tencentTarget))
+	hourly := ask("level", "REPORT_LEVEL_ADGROUP", "group_by", `["hour"]`, "filtering", condition("marketing_target_type", "EQUALS", "MARKETING_TARGET_TYPE_APP_ANDROID"))
 	require.Equal(t, 18009, code(t, s.do(s.tencentRequest(s.token(a), "hourly_reports/get", hourly))))
 	for _, level := range []string{"REPORT_LEVEL_QUERYWORD", "REPORT_LEVEL_MATERIAL_VIDEO"} {
 		q := ask("level", level, "group_by", `["hour"]`)
@@ -319,8 +256,8 @@ func TestTencent_TakesTheRealTimeTooWhereverTheWorldsClockIs(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	now := time.Now().Unix()
-	require.False(t, near(now, s.clock.Now().Unix()), "the world is elsewhere")
-	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.clock.Now().Unix(): 0} {
+	require.Greater(t, max(now-s.sim.clock.Now().Unix(), s.sim.clock.Now().Unix()-now), int64(300), "the world is elsewhere")
+	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.sim.clock.Now().Unix(): 0} {
 		require.Equal(t, want, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(stamp))), stamp-now)
 	}
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")))
@@ -348,7 +285,7 @@ func TestTencentLogins_AreListedByWhatTheyAre(t *testing.T) {
 
 	refused("12203", ask(2, relations))
 	require.Equal(t, 100, count(ask(2, advertisers, id...)), "an agency's customers")
-	user := idText(agencyLogins + 2)
+	user := "6000002"
 	refused("18001", ask(2, agencies, id...))
 	require.Equal(t, 1, count(ask(2, agencies, with("account_id", user)...)))
 

@@ -2,7 +2,7 @@ package simulator
 
 // tencentFunds are the fund types of an account. The platform opens those of cash, of gifts and of shared income for each, and the one of bank
 // transfers with the first transfer (developers.e.qq.com/docs/accounts/fund). Nothing of this world earns a shared income.
-func (a *account) tencentFunds() []fundKind {
+func tencentFunds(a *account) []fundKind {
 	kinds := []fundKind{
 		{"FUND_TYPE_CASH", func(f funds) int64 { return f.cash }},
 		{"FUND_TYPE_GIFT", func(f funds) int64 { return f.grant }},
@@ -28,7 +28,7 @@ func (t *tencent) funds(c *call, l *login) *apiError {
 	n := c.view.fundNow(&a)
 	w := t.begin(c)
 	w.openArray("list")
-	for _, kind := range a.tencentFunds() {
+	for _, kind := range tencentFunds(&a) {
 		writeTencentFund(&w, kind.name, kind.of(n.balance), kind.of(funds{cash: n.locked}), kind.of(n.paidToday))
 	}
 	w.close(']')
@@ -79,7 +79,7 @@ func (t *tencent) dailyBalances(c *call, l *login) *apiError {
 	}
 	var rows []tencentFlow
 	for _, d := range c.view.fundDays(&a, s.from, s.to) {
-		for _, kind := range a.tencentFunds() {
+		for _, kind := range tencentFunds(&a) {
 			rows = append(rows, tencentFlow{account: a.id, calendar: a.calendar, kind: kind.name, of: kind.of, fundDay: d})
 		}
 	}

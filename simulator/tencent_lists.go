@@ -7,11 +7,6 @@ import (
 	"strings"
 )
 
-// write turns a field's value of x into JSON.
-type write[T any] func(w *jsonWriter, x T)
-
-func fixed[T any](json string) write[T] { return func(w *jsonWriter, _ T) { w.raw(json) } }
-
 // tencentAccountFields are those of advertiser/get. Of what the platform lists beside them (tencentAccountUnset) the
 // accounts of this world have nothing, and an answer leaves out what is not set.
 var (
@@ -303,12 +298,12 @@ func (t *tencent) adgroups(c *call, l *login) *apiError {
 		x := tencentListed{id: o.id, name: o.name, status: o.status, created: o.created, modified: o.modified}
 		return slices.ContainsFunc(filters, func(f listFilter) bool { return !f.fits(&x) })
 	})
-	asText := c.sim.traps.holds(c, trapNumbersAsText)
+	asText := c.sim.traps.Holds(c, trapNumbersAsText)
 	return tencentPage(t, c, 0, list, func(o *object) int64 { return o.id }, func(w *jsonWriter, o *object) {
 		for _, f := range fields {
 			if write := adgroupFields[f]; write != nil {
 				w.key(f)
-				w.value(asText && isNumber(f), func() { write(w, adgroup{o}) })
+				w.value(asText && c.isNumber(f), func() { write(w, adgroup{o}) })
 			}
 		}
 		c.told(w, &a, o.traits)
@@ -341,7 +336,7 @@ func tencentPage[T any](t *tencent, c *call, floor int64, list []T, id func(*T) 
 		}
 		from, _ = slices.BinarySearchFunc(list, last+1, func(x T, after int64) int { return cmp.Compare(id(&x)-floor, after) })
 		if from == 0 && len(list) > tencentListMax {
-			c.sim.traps.meet(trapBeyondPages)
+			c.sim.switches.meet(trapBeyondPages)
 		}
 		to = min(from+size, len(list))
 		switch {

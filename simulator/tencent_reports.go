@@ -165,7 +165,7 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 	}
 	list := sorted(q.by.apply(rows, q.scope.level), q.orders)
 	if q.page == 1 && len(list) > tencentRowsMax {
-		c.sim.traps.meet(trapRowsOverCap)
+		c.sim.switches.meet(trapRowsOverCap)
 	}
 	from, to, total := c.pageOf(q.page, q.size, len(list))
 	w := t.begin(c)
@@ -177,14 +177,14 @@ func (t *tencent) report(c *call, l *login, hourly bool) *apiError {
 	w.pageInfo(q.page, q.size, total)
 	c.sim.limits.match(c.p.name, kind, c.app, total)
 	t.end(c, &w)
-	q.untold.count(c)
+	c.countSilence(&q.untold)
 	return nil
 }
 
 func (t *tencent) writeRow(c *call, w *jsonWriter, q *tencentQuery, r *row) {
 	w.open('{')
 	for i, f := range q.fields {
-		if m := q.columns[i].metric; m != nil && q.untold.leavesOut(w, f, *m, &r.figures) {
+		if m := q.columns[i].metric; m != nil && leavesOut(&q.untold, w, f, *m, &r.figures) {
 			continue
 		}
 		w.key(f)
@@ -404,4 +404,16 @@ func (t *tencent) orderBy(c *call) (orders []order, err *apiError) {
 		orders = append(orders, order{f.compare, o.Type == "DESCENDING"})
 	}
 	return orders, nil
+}
+
+// tencentFieldOf finds a field of a report that a call asks for.
+func tencentFieldOf(c *call, name string) (tencentField, bool) {
+	switch c.sim.faults.Field(c, name) {
+	case fieldRetired:
+		return tencentField{}, false
+	case fieldAdded:
+		return tencentMetric(clicks), true
+	}
+	f, ok := tencentColumns()[name]
+	return f, ok
 }

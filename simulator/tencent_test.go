@@ -19,7 +19,7 @@ func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
 	a := s.account("tencent", 0)
 	stranger := s.account("tencent", 150)
 	good := s.token(a)
-	now := s.clock.Now().Unix()
+	now := s.sim.clock.Now().Unix()
 	for name, c := range map[string]struct {
 		change func(q url.Values)
 		want   int

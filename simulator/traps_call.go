@@ -10,17 +10,17 @@ const unknownCode = 77_777
 
 // beforeAnswer springs what happens before a platform looks at a call. It tells whether that took the answer's place.
 func (t *traps) beforeAnswer(c *call) (taken bool) {
-	if !t.any.Load() {
+	if !t.isAny() {
 		return false
 	}
 	isRefresh := strings.Contains(c.endpoint, "refresh_token") || c.query.Get("grant_type") == "refresh_token"
-	if isRefresh && t.springs(c, trapRefreshCut) {
+	if isRefresh && t.Springs(c, trapRefreshCut) {
 		c.cut = cutAll
 		// Where the refresh token stays, the answer alone is lost. Elsewhere it is the request: nobody could go on with a pair whose
 		// one answer is lost.
 		return c.query.Get("grant_type") != "refresh_token"
 	}
-	if a, ok := c.sim.world.lookupText(c.p, c.query.Get(c.p.accountParam)); ok && t.springs(c, trapTokenEnded) {
+	if a, ok := c.sim.world.lookupText(c.p, c.query.Get(c.p.accountParam)); ok && t.Springs(c, trapTokenEnded) {
 		for _, l := range c.sim.vault.find(c.p, &a) {
 			if err := c.sim.vault.kill(l, false, c.now); err != nil {
 				c.sim.logger.Error("cannot save a token", "err", err)
@@ -32,14 +32,14 @@ func (t *traps) beforeAnswer(c *call) (taken bool) {
 
 // afterAnswer springs what comes in the place of a good answer about an account.
 func (t *traps) afterAnswer(c *call) {
-	if !t.any.Load() || c.account == "" || c.code != 0 || c.cut != cutNothing {
+	if !t.isAny() || c.account == "" || c.code != 0 || c.cut != cutNothing {
 		return
 	}
 	switch {
-	case t.springs(c, trapAnswerHTML):
+	case t.Springs(c, trapAnswerHTML):
 		c.header.Set("Content-Type", "text/html")
 		c.body = append(c.body[:0], "<!DOCTYPE html><html><body><h1>服务升级中</h1><p>Please come back later.</p></body></html>\n"...)
-	case t.springs(c, trapAnswerUnknownCode):
+	case t.Springs(c, trapAnswerUnknownCode):
 		c.code = unknownCode
 		c.body = append(c.body[:0], `{"code":77777,"message":"This service is being moved.","data":null}`...)
 	case t.spoils(c, trapFigureUnreadable, figureOf(c), `"n/a"`):
@@ -62,9 +62,9 @@ const (
 	shutReports = 20
 )
 
-// refuses is why a trap refuses a call as over a limit.
-func (t *traps) refuses(c *call) (refusal, bool) {
-	if !t.any.Load() || c.account == "" {
+// Refuses is why a trap refuses a call as over a limit.
+func (t *traps) Refuses(c *call) (refusal, bool) {
+	if !t.isAny() || c.account == "" {
 		return refusal{}, false
 	}
 	if r, shut := t.shutFor(c); shut {
@@ -74,15 +74,15 @@ func (t *traps) refuses(c *call) (refusal, bool) {
 	minute, ofAccount := rule, rule
 	minute.Seconds, ofAccount.Scope = 60, ScopeAccount
 	switch {
-	case t.springs(c, trapAccountOverLimit):
+	case t.Springs(c, trapAccountOverLimit):
 		return refusal{rule: ofAccount, retryIn: time.Second}, true
-	case t.springs(c, trapAppOverLimit):
+	case t.Springs(c, trapAppOverLimit):
 		return refusal{rule: rule, retryIn: time.Second}, true
-	case t.springs(c, trapPlatformBusy):
+	case t.Springs(c, trapPlatformBusy):
 		return refusal{rule: rule, busy: true, retryIn: time.Second}, true
-	case t.springs(c, trapEndpointShut):
+	case t.Springs(c, trapEndpointShut):
 		return t.close(c, closing{refusal{rule: minute, penalty: true}, c.now + shutPenalty}), true
-	case strings.Contains(c.endpoint, "report") && t.springs(c, trapReportsShut):
+	case strings.Contains(c.endpoint, "report") && t.Springs(c, trapReportsShut):
 		return t.close(c, closing{refusal{rule: rule, busy: true}, c.now + shutReports}), true
 	}
 	return refusal{}, false

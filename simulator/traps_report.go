@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -23,12 +22,11 @@ const (
 	lateQuarter  = 45 * 60
 )
 
-// rows are those of a report as a call is told them, in the order of day, hour, object.
-func (c *call) rows(a *account, s scope) []row {
-	t := c.sim.traps
+// Rows are those of a report as a call is told them, in the order of day, hour, object.
+func (t *traps) Rows(c *call, a *account, s scope) []row {
 	c.view.fell, c.view.grew = false, false
 	rows := c.view.rows(a, s)
-	if !t.any.Load() {
+	if !t.isAny() {
 		return rows
 	}
 	if c.view.fell {
@@ -64,7 +62,7 @@ func (c *call) rows(a *account, s scope) []row {
 		return rows
 	}
 	if s.hourly {
-		if more, changed := c.hours(a, rows, at, s); changed {
+		if more, changed := t.hours(c, a, rows, at, s); changed {
 			return more
 		}
 	}
@@ -78,8 +76,8 @@ func (c *call) rows(a *account, s scope) []row {
 }
 
 // hours springs the traps of the last hour that is over.
-func (c *call) hours(a *account, rows []row, at func(int64, scope) []row, s scope) (_ []row, changed bool) {
-	t, today := c.sim.traps, a.calendar.dayOf(c.now)
+func (t *traps) hours(c *call, a *account, rows []row, at func(int64, scope) []row, s scope) (_ []row, changed bool) {
+	today := a.calendar.dayOf(c.now)
 	hours := a.calendar.hours(today)
 	now := slices.IndexFunc(hours, func(h hour) bool { return c.now-a.calendar.start(today) < h.to })
 	if now < 1 {
@@ -119,7 +117,7 @@ const misledMax = 10_000
 
 // misleads is holds for a trap of an account's figures, and notes whose they are.
 func (t *traps) misleads(c *call, id trapID, a *account, s scope) bool {
-	if !t.holds(c, id) {
+	if !t.Holds(c, id) {
 		return false
 	}
 	if !c.isFirstPage() {
@@ -138,14 +136,6 @@ func (t *traps) misleads(c *call, id trapID, a *account, s scope) bool {
 	return true
 }
 
-// serveMisled lists the latest queries whose figures are not as they were published, the oldest first.
-func (s *Simulator) serveMisled(w http.ResponseWriter, _ *http.Request) {
-	s.traps.mu.Lock()
-	list := append([]Misled{}, s.traps.misled...)
-	s.traps.mu.Unlock()
-	writeJSON(w, http.StatusOK, list)
-}
-
 // instead puts other rows in the place of some that stand together. Rows are not changed: they are the view's.
 func instead(rows []row, gone func(row) bool, others []row) []row {
 	from := slices.IndexFunc(rows, gone)
@@ -154,4 +144,11 @@ func instead(rows []row, gone func(row) bool, others []row) []row {
 		to++
 	}
 	return slices.Concat(rows[:from], others, rows[to:])
+}
+
+// misleadings lists the latest queries whose figures were not as they were published, the oldest first.
+func (t *traps) misleadings() []Misled {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]Misled{}, t.misled...)
 }

@@ -65,7 +65,7 @@ func TestTraps_OfTheMorning(t *testing.T) {
 		require.Zero(t, s.trap(trap).Met, "it is over at 08:00")
 
 		s = flowing(t, trap, 3, 1)
-		require.NoError(t, s.clock.Freeze())
+		require.NoError(t, s.sim.clock.Freeze())
 		require.Equal(t, whole, s.costs("ADVERTISER", yesterday, today, false), "while the clock stands, nothing comes later")
 	}
 }
@@ -88,7 +88,7 @@ func TestTraps_OfReportsHoldForAllPages(t *testing.T) {
 
 	var misled []Misled
 	require.NoError(t, json.Unmarshal(s.control(http.MethodGet, "traps/misled", nil).Body.Bytes(), &misled))
-	require.WithinDuration(t, s.clock.Now(), misled[0].At, time.Hour)
+	require.WithinDuration(t, s.sim.clock.Now(), misled[0].At, time.Hour)
 	misled[0].At = time.Time{}
 	require.Equal(t, []Misled{{
 		Trap: "yesterday_empty", Media: "oceanengine", Account: idText(s.account("oceanengine", 0).id), Kind: "report_daily", Level: "ad", From: yesterday, To: yesterday,
@@ -201,7 +201,7 @@ func TestTraps_OfTheEndsOfDays(t *testing.T) {
 	require.Zero(t, s.trap("day_ended").Met)
 	rows("2026-11-14", "2026-11-15")
 	require.EqualValues(t, 1, s.trap("day_ended").Met)
-	s.order("clock", fields{"now": s.clock.Now().Add(time.Minute)})
+	s.order("clock", fields{"now": s.sim.clock.Now().Add(time.Minute)})
 	rows("2026-11-14", "2026-11-15")
 	require.EqualValues(t, 1, s.trap("day_ended").Met, "it has ended long ago")
 }

@@ -229,19 +229,19 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 	t.Parallel()
 	s := flowing(t, "endpoint_shut", 12, 0)
 	a, b := s.account("oceanengine", 0), s.account("oceanengine", 1)
-	require.NoError(t, s.clock.SetSpeed(100))
+	require.NoError(t, s.sim.clock.SetSpeed(100))
 	w := s.oceanCall(a, "v3.0/promotion/list/")
 	require.Equal(t, 40110, code(t, w))
 	require.Equal(t, "4", w.Header().Get("X-RateLimit-RetryIn"), "five minutes of a world that is 100 times as fast")
 	require.Equal(t, 40110, code(t, s.oceanCall(b, "v3.0/promotion/list/")), "it is shut to the app")
 	require.Equal(t, 0, code(t, s.oceanCall(a, "v3.0/project/list/")), "other endpoints go on")
-	require.NoError(t, s.clock.Set(s.clock.Now().Add(5*time.Minute)))
+	require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(5*time.Minute)))
 	require.Equal(t, 0, code(t, s.oceanCall(a, "v3.0/promotion/list/")))
 
 	s = flowing(t, "endpoint_shut", 12, 0)
 	a = s.account("tencent", 0)
 	require.Equal(t, 11017, code(t, s.tencentCall(a, "adgroups/get")))
-	require.NoError(t, s.clock.Freeze())
+	require.NoError(t, s.sim.clock.Freeze())
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "a clock that stands still would never open it")
 
 	s = flowing(t, "reports_shut", 12, 0)
@@ -253,7 +253,7 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "lists are no reports")
 	require.Equal(t, 51001, ask())
 	require.Equal(t, 51001, ask())
-	require.NoError(t, s.clock.Set(s.clock.Now().Add(20*time.Second)))
+	require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(20*time.Second)))
 	require.Equal(t, 0, ask())
 	require.EqualValues(t, 1, s.trap("reports_shut").Met)
 }
@@ -269,11 +269,11 @@ func TestTraps_EndTokensAndCutRefreshes(t *testing.T) {
 
 	s = standing(t, "refresh_cut")
 	login = s.credentials("tencent").Logins[0]
-	before := s.vault.all()[0].Access
+	before := s.sim.vault.all()[0].Access
 	require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() {
 		s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken)
 	})
-	require.NotEqual(t, before, s.vault.all()[0].Access, "the answer alone was lost")
+	require.NotEqual(t, before, s.sim.vault.all()[0].Access, "the answer alone was lost")
 	data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken))
 	require.EqualValues(t, 1, s.trap("refresh_cut").Met)
 }

@@ -5,48 +5,25 @@ import (
 	"strings"
 )
 
-// cutCharacter stands in the truth where a name was cut inside a character: what is left of it cannot be read.
-const cutCharacter = "\uFFFD"
-
-// adName writes the name of an ad. One that was cut ends with two bytes of the three that its last character has, as from a database that counts bytes.
-func (w *jsonWriter) adName(name string) {
-	at := len(w.b)
-	w.text(name)
-	if strings.Contains(name, cutCharacter) {
-		w.b = append(w.b[:at], bytes.ReplaceAll(w.b[at:], []byte(cutCharacter), []byte("激")[:2])...)
-	}
-}
-
 // figureOf is a figure of a report's rows; "" for answers that are none.
 func figureOf(c *call) string {
-	switch {
-	case !strings.Contains(c.endpoint, "report"):
+	if !strings.Contains(c.endpoint, "report") {
 		return ""
-	case c.p.name == "tencent":
-		return "cost"
 	}
-	return "stat_cost"
+	return c.p.figureField
 }
 
 // keyOf is what a row of an answer is known by; "" for answers whose rows have no key.
 func keyOf(c *call) string {
-	switch {
-	case strings.Contains(c.endpoint, "report"):
-		for _, name := range []string{"date", "stat_time_day", "stat_time_hour"} {
+	if strings.Contains(c.endpoint, "report") {
+		for _, name := range c.p.dayFields {
 			if bytes.Contains(c.body, []byte(`"`+name+`":`)) {
 				return name
 			}
 		}
-	case strings.HasPrefix(c.endpoint, "adgroups/"):
-		return "adgroup_id"
-	case strings.HasPrefix(c.endpoint, "dynamic_creatives/"):
-		return "dynamic_creative_id"
-	case strings.Contains(c.endpoint, "promotion/list"):
-		return "promotion_id"
-	case strings.Contains(c.endpoint, "project/list"):
-		return "project_id"
+		return ""
 	}
-	return ""
+	return c.p.keyFields[c.endpoint]
 }
 
 // spoils springs a trap that puts another value in the place of the first that a field has in an answer's rows.
@@ -65,7 +42,7 @@ func (t *traps) spoils(c *call, id trapID, field, value string) bool {
 	}
 	from := rows + at + len(name)
 	length := bytes.IndexAny(c.body[from:], ",}") // No such value has one of them in it.
-	if length < 0 || !t.springs(c, id) {
+	if length < 0 || !t.Springs(c, id) {
 		return false
 	}
 	rest := bytes.Clone(c.body[from+length:])

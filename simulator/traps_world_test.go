@@ -132,7 +132,7 @@ func TestTraps_OfModificationTimes(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "status_unstamped")
 	a := s.account("oceanengine", 0)
-	now := s.clock.Now().Unix()
+	now := s.sim.clock.Now().Unix()
 	unstamped := 0
 	a.ads(now, false, func(x ad) {
 		o := x.at(now)
@@ -180,7 +180,7 @@ func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 			s.set("")
 			for _, step := range []time.Duration{6 * time.Minute, 6 * time.Minute, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour} { // What shuts an endpoint does so for 5 minutes.
 				s.useEverything(media)
-				require.NoError(t, s.clock.Set(s.clock.Now().Add(step)))
+				require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(step)))
 			}
 			// Few ads have what is rare, and not at every hour.
 			for range 8 {
@@ -188,12 +188,12 @@ func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 				if len(s.unmet(media)) == 0 {
 					break
 				}
-				require.NoError(t, s.clock.Set(s.clock.Now().Add(2*time.Hour)))
+				require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(2*time.Hour)))
 			}
-			require.Empty(t, s.unmet(media), "%s, seed %d", media, s.world.seed)
+			require.Empty(t, s.unmet(media), "%s, seed %d", media, s.sim.world.seed)
 			for _, x := range s.trapList() {
 				if of := trapsOfOne[x.Name]; of != "" && of != media {
-					require.Zero(t, x.Met, "%s, seed %d: %s", media, s.world.seed, x.Name)
+					require.Zero(t, x.Met, "%s, seed %d: %s", media, s.sim.world.seed, x.Name)
 				}
 			}
 		}
@@ -212,9 +212,9 @@ func (s *sim) unmet(media string) (names []string) {
 
 // useEverything asks for all there is of a platform's accounts, as a client would that asks again when it is refused.
 func (s *sim) useEverything(media string) {
-	day := formatDay(dayOf(s.clock.Now().Unix()))
-	before := formatDay(dayOf(s.clock.Now().Unix()) - 1)
-	longAgo := formatDay(dayOf(s.clock.Now().Unix()) - 20)
+	day := formatDay(dayOf(s.sim.clock.Now().Unix()))
+	before := formatDay(dayOf(s.sim.clock.Now().Unix()) - 1)
+	longAgo := formatDay(dayOf(s.sim.clock.Now().Unix()) - 20)
 	for i := range 8 {
 		a := s.account(media, i)
 		ask := func(call func(page string) bool) {

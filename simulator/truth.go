@@ -32,12 +32,12 @@ const (
 // truthSpanMax bounds a question, which holds a handler for as long as it takes.
 const truthSpanMax = 400
 
-func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
+func (c *control) parseTruth(q url.Values) (t truthQuery, err error) {
 	if err := givenOnce(q); err != nil {
 		return t, err
 	}
-	if t.p = s.world.spec(q.Get("media")); t.p == nil {
-		return t, fmt.Errorf("media is one of %v, not %q", s.world.names(), q.Get("media"))
+	if t.p = c.sim.world.spec(q.Get("media")); t.p == nil {
+		return t, fmt.Errorf("media is one of %v, not %q", c.sim.world.names(), q.Get("media"))
 	}
 	t.kind = q.Get("kind")
 	switch t.kind {
@@ -76,7 +76,7 @@ func (s *Simulator) parseTruth(q url.Values) (t truthQuery, err error) {
 		return t, fmt.Errorf("at: %w", err)
 	}
 	if id := q.Get("account"); id != "" {
-		a, ok := s.world.lookupText(t.p, id)
+		a, ok := c.sim.world.lookupText(t.p, id)
 		if !ok {
 			return t, fmt.Errorf("%s has no account %q", t.p.name, id)
 		}
@@ -115,8 +115,8 @@ func parseAt(text string) (int64, error) {
 
 // serveTruth streams rows as lines of JSON, account by account, and ends with a line that counts them: an answer
 // without it was cut off.
-func (s *Simulator) serveTruth(w http.ResponseWriter, r *http.Request) {
-	t, err := s.parseTruth(r.URL.Query())
+func (c *control) serveTruth(w http.ResponseWriter, r *http.Request) {
+	t, err := c.parseTruth(r.URL.Query())
 	if err != nil {
 		writeProblem(w, http.StatusBadRequest, err.Error())
 		return
@@ -124,15 +124,15 @@ func (s *Simulator) serveTruth(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := bufio.NewWriterSize(w, 64<<10)
 	// One moment for the whole answer, although it takes a while.
-	v := view{now: cmp.Or(t.at, s.clock.Now().Unix()), corrections: s.corrections, scratch: new([]row)}
-	first, last := 0, s.world.count(t.p)
+	v := view{now: cmp.Or(t.at, c.sim.clock.Now().Unix()), corrections: c.sim.world.corrections, scratch: new([]row)}
+	first, last := 0, c.sim.world.count(t.p)
 	if t.account != nil {
 		first, last = t.account.index, t.account.index+1
 	}
 	count := 0
 	var line []byte
 	for i := first; i < last; i++ {
-		a := s.world.account(t.p, i)
+		a := c.sim.world.account(t.p, i)
 		if t.currency != "" && t.currency != a.calendar.currencyCode() {
 			continue
 		}
@@ -348,4 +348,48 @@ func jsonLine(b []byte, v any) []byte {
 		return b
 	}
 	return append(b, raw...)
+}
+
+// fundNowLines are the truth's lines about what an account has now, a line of each kind.
+func fundNowLines(a *account, n *fundNow) [][]byte {
+	var lines [][]byte
+	valid := n.balance.minus(funds{cash: n.locked})
+	for _, kind := range a.truthKinds() {
+		b := fundLine(nil, a, kind.name)
+		b = fundField(b, "balance", kind.of(n.balance))
+		b = fundField(b, "valid_balance", kind.of(valid))
+		b = fundField(b, "paid_today", kind.of(n.paidToday))
+		lines = append(lines, append(b, '}'))
+	}
+	return lines
+}
+
+// fundDayLines are the truth's lines about a day's cash flow, a line of each kind.
+func fundDayLines(a *account, d *fundDay) [][]byte {
+	var lines [][]byte
+	for _, kind := range a.truthKinds() {
+		b := fundLine(nil, a, kind.name)
+		b = append(b, `,"day":"`...)
+		b = append(appendDay(b, d.day), '"')
+		for _, f := range []struct {
+			name  string
+			value funds
+		}{{"deposit", d.deposit}, {"paid", d.paid}, {"transfer_in", d.transferIn}, {"transfer_out", d.transferOut}, {"balance", d.balance}} {
+			b = fundField(b, f.name, kind.of(f.value))
+		}
+		lines = append(lines, append(b, '}'))
+	}
+	return lines
+}
+
+func fundLine(b []byte, a *account, kind string) []byte {
+	b = append(b, `{"account":"`...)
+	b = strconv.AppendInt(b, a.id, 10)
+	b = append(b, `","fund":"`...)
+	return append(append(b, kind...), '"')
+}
+
+func fundField(b []byte, name string, fen int64) []byte {
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	return strconv.AppendInt(b, fen*microsPerFen, 10)
 }

@@ -59,7 +59,7 @@ func TestUSD_OneAccountInSoMany(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := newSim(t, Config{Accounts: ofEach(40), USD: 10, DataDir: dir})
-	for _, media := range s.world.names() {
+	for _, media := range s.sim.world.names() {
 		abroad := 0
 		for _, line := range s.truthLines("media", media, "kind", "account") {
 			var r struct{ Currency, Timezone string }
@@ -97,7 +97,7 @@ func TestUSD_FiguresOfADayBeginAtItsMidnight(t *testing.T) {
 	today := day(2026, 11, 14)
 	require.Empty(t, s.truth().rows(a, scope{from: today, to: today + 1}))
 	require.Len(t, s.truth().rows(a, scope{from: today - 1, to: today - 1}), 1)
-	require.NoError(t, s.clock.Set(s.clock.Now().Add(6*time.Hour)))
+	require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(6*time.Hour)))
 	require.Len(t, s.truth().rows(a, scope{from: today, to: today + 1}), 1)
 }
 
@@ -112,7 +112,7 @@ func TestUSD_UnusualDaysAddUp(t *testing.T) {
 		"25 hours": {now: "2026-11-03 12:00:00", day: day(2026, 11, 1), isAbsent: -1},
 	} {
 		s := abroad(t, x.now)
-		for _, media := range s.world.names() {
+		for _, media := range s.sim.world.names() {
 			for _, level := range []level{levelAccount, levelAd, levelCreative} {
 				a := s.account(media, 0)
 				days := totals(s.truth().rows(a, scope{level: level, from: x.day, to: x.day}))
@@ -157,7 +157,7 @@ func TestUSD_AClientThatPullsAllHasTheTruth(t *testing.T) {
 func TestUSD_MoneyFollowsTheAccountsDays(t *testing.T) {
 	t.Parallel()
 	s := abroad(t, "2026-11-03 12:00:00")
-	for _, media := range s.world.names() {
+	for _, media := range s.sim.world.names() {
 		a := s.account(media, 0)
 		first := day(2026, 10, 25)
 		costs := totals(s.truth().rows(a, scope{from: first, to: first + 8}))

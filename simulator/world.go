@@ -29,7 +29,8 @@ type world struct {
 	specs       []*spec
 	lives       *lives
 	edits       *adEdits
-	traps       *traps
+	corrections *corrections
+	traps       *switches
 }
 
 // count is how many accounts a platform has.
@@ -98,7 +99,7 @@ type account struct {
 	edits    []adEdit
 	// creativesEach is how many creatives each ad of a giant has.
 	creativesEach int
-	traps         *traps
+	traps         *switches
 }
 
 // oddDaysKnown is how far back clients look for figures.

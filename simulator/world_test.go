@@ -34,7 +34,7 @@ func TestWorld_SameSeedAndClockGiveTheSameWorld(t *testing.T) {
 func TestWorld_SkewIsTheSameForAnySeed(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(5) {
-		w := &world{seed: seed, accounts: 400, specs: []*spec{newTencent().spec(), newOceanEngine().spec()}}
+		w := &world{seed: seed, accounts: 400, specs: specs()}
 		for _, p := range w.specs {
 			require.Equal(t, 200, w.count(p))
 			require.Equal(t, classLarge, w.account(p, 0).class)
@@ -59,7 +59,7 @@ func TestWorld_SoManyOfAHundredAreActive(t *testing.T) {
 		20: {classLarge: 5, classMedium: 5, classSmall: 30, classQuiet: 135, classEmpty: 25},
 		1:  {classLarge: 5, classQuiet: 170, classEmpty: 25},
 	} {
-		w := &world{seed: 3, accounts: 400, active: active, specs: []*spec{newTencent().spec(), newOceanEngine().spec()}}
+		w := &world{seed: 3, accounts: 400, active: active, specs: specs()}
 		for _, p := range w.specs {
 			seen := map[class]int{}
 			for i := range w.count(p) {
@@ -74,16 +74,16 @@ func TestWorld_KeepsItsShareOfActiveAccounts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := newSim(t, Config{Accounts: ofEach(40), Active: 20, DataDir: dir})
-	require.Equal(t, 20, first.world.active)
+	require.Equal(t, 20, first.sim.world.active)
 	require.NoError(t, first.Close())
-	require.Equal(t, 20, newSim(t, Config{Accounts: ofEach(40), DataDir: dir}).world.active)
+	require.Equal(t, 20, newSim(t, Config{Accounts: ofEach(40), DataDir: dir}).sim.world.active)
 	_, err := New(Config{Accounts: 2, Active: 66})
 	require.ErrorContains(t, err, "66")
 }
 
 func TestWorld_IDsAreOfTheirPlatformsShapeAndFoundAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{seed: 3, accounts: accountsMax, specs: []*spec{newTencent().spec(), newOceanEngine().spec()}}
+	w := &world{seed: 3, accounts: accountsMax, specs: specs()}
 	digits := map[string][2]int{"tencent": {8, 11}, "oceanengine": {16, 19}}
 	now := lastMoment.Unix() - 1
 	for _, p := range w.specs {
@@ -142,7 +142,7 @@ func moments() *rapid.Generator[int64] {
 }
 
 func testWorld() *world {
-	return &world{seed: 11, accounts: 400, specs: []*spec{newTencent().spec(), newOceanEngine().spec()}}
+	return &world{seed: 11, accounts: 400, specs: specs()}
 }
 
 func drawAccount(t *rapid.T, w *world) account {
@@ -214,4 +214,12 @@ func TestAd_LifeShowsAllKindsOfEditsWithinADay(t *testing.T) {
 	for _, what := range []string{"created", "deleted", "paused", "resumed", "renamed", "re-bid", "re-budgeted"} {
 		require.Positive(t, seen[what], "%s: %v", what, seen)
 	}
+}
+
+// specs are those of the platforms that there are.
+func specs() (list []*spec) {
+	for _, p := range platforms() {
+		list = append(list, p.spec())
+	}
+	return list
 }

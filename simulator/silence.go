@@ -24,33 +24,3 @@ func (a *account) silence() (s silence) {
 
 // hides tells whether a figure of a row is not told.
 func (s *silence) hides(m metric, f *figures) bool { return f[m] == 0 && s.about[m] }
-
-// leavesOut writes nothing of a figure that is not told: null, an empty text, no such field at all, or a dash, in turn.
-func (s *silence) leavesOut(w *jsonWriter, field string, m metric, f *figures) bool {
-	if !s.hides(m, f) {
-		return false
-	}
-	ways := []string{"null", `""`, "", `"-"`}
-	if !s.dashes {
-		ways = ways[:3]
-	}
-	if how := ways[s.left%len(ways)]; how != "" {
-		w.key(field)
-		w.raw(how)
-		if how == `"-"` {
-			s.dashed++
-		}
-	}
-	s.left++
-	return true
-}
-
-// count counts an answer in which something was left out.
-func (s *silence) count(c *call) {
-	if s.left > 0 {
-		c.sim.traps.meet(trapZeroUntold)
-	}
-	if s.dashed > 0 {
-		c.sim.traps.meet(trapDashValue)
-	}
-}
