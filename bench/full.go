@@ -22,10 +22,12 @@ import (
 	"adsync/base/store"
 	"adsync/engine"
 	"adsync/media/tencent"
-	"adsync/simulator"
 	"adsync/standalone"
 	"adsync/test/rig"
 	"adsync/test/services/local"
+
+	"adsync/simulator/fault"
+	"adsync/simulator/limit"
 )
 
 const (
@@ -107,7 +109,7 @@ func (d *deployment) startWorld(ctx context.Context) error {
 		return err
 	}
 	var limits struct {
-		Rules []simulator.LimitRule `json:"rules"`
+		Rules []limit.Rule `json:"rules"`
 	}
 	if err := rig.Send(ctx, http.MethodGet, d.world.address+"/_sim/limits", nil, &limits); err != nil {
 		return err
@@ -128,7 +130,7 @@ func (w *world) slow(ctx context.Context, ms int) error {
 	if err := rig.Send(ctx, http.MethodDelete, w.address+"/_sim/faults", nil, nil); err != nil {
 		return err
 	}
-	return w.order(ctx, "faults", map[string]any{"kind": simulator.FaultLatency, "media": tencent.Name, "ms": ms})
+	return w.order(ctx, "faults", map[string]any{"kind": fault.FaultLatency, "media": tencent.Name, "ms": ms})
 }
 
 // reachWorld makes what calls the platform, as a deployment does.

@@ -25,6 +25,10 @@ import (
 
 	"adsync/base/clock"
 	"adsync/simulator"
+
+	"adsync/simulator/control"
+	"adsync/simulator/ledger"
+	"adsync/simulator/limit"
 )
 
 // Drill is how scenarios are played for real: each process of a scenario is one of the operating system, they share a Redis that the drill has
@@ -134,7 +138,7 @@ func (w *drilled) startPlatform() (err error) {
 	if w.sim, err = simulator.New(simulator.Config{Accounts: 2 * Accounts, AppAccounts: Accounts, Seed: 1}); err != nil {
 		return err
 	}
-	var credentials map[string]simulator.Credentials
+	var credentials map[string]control.Credentials
 	if err := w.control(http.MethodGet, "/_sim/credentials", nil, &credentials); err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func (w *drilled) startPlatform() (err error) {
 		w.tokens = append(w.tokens, l.AccessToken)
 	}
 	var now struct {
-		Rules []simulator.LimitRule `json:"rules"`
+		Rules []limit.Rule `json:"rules"`
 	}
 	if err := w.control(http.MethodGet, "/_sim/limits", nil, &now); err != nil {
 		return err
@@ -151,8 +155,8 @@ func (w *drilled) startPlatform() (err error) {
 		now.Rules[i].Limit = 0
 	}
 	for _, l := range w.scenario.Limits {
-		rule := simulator.LimitRule{Media: media, Endpoint: "*", Scope: simulator.ScopeApp, Seconds: int(l.Period.Seconds()), Limit: l.Calls}
-		now.Rules = slices.DeleteFunc(now.Rules, func(r simulator.LimitRule) bool {
+		rule := limit.Rule{Media: media, Endpoint: "*", Scope: limit.ScopeApp, Seconds: int(l.Period.Seconds()), Limit: l.Calls}
+		now.Rules = slices.DeleteFunc(now.Rules, func(r limit.Rule) bool {
 			return r.Media == rule.Media && r.Endpoint == rule.Endpoint && r.Scope == rule.Scope && r.Seconds == rule.Seconds
 		})
 		now.Rules = append(now.Rules, rule)
@@ -218,7 +222,7 @@ func (w *drilled) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // refused is how many calls the simulator's ledger has as refused by a limit.
 func (w *drilled) refused() int64 {
 	var ledger struct {
-		Totals simulator.Counts `json:"totals"`
+		Totals ledger.Counts `json:"totals"`
 	}
 	w.check(w.control(http.MethodGet, "/_sim/ledger?media="+media, nil, &ledger), "read the ledger")
 	w.mu.Lock()

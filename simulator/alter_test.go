@@ -7,21 +7,24 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/fault"
+	"adsync/simulator/world"
 )
 
-func (s *sim) alter(order fields) (id string, x Alteration) {
+func (s *sim) alter(order fields) (id string, x fault.Alteration) {
 	s.t.Helper()
 	order["kind"] = "alter"
 	w := s.control("POST", "faults", order)
 	require.Equal(s.t, 201, w.Code, "%s", w.Body)
-	var f Fault
+	var f fault.Fault
 	require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &f))
 	require.NotNil(s.t, f.Alteration)
 	return f.ID, *f.Alteration
 }
 
 // differs counts the rows of each table that a client sees different from the truth, of all accounts or some.
-func (s *sim) differs(media string, accounts ...*account) map[string]int {
+func (s *sim) differs(media string, accounts ...*world.Account) map[string]int {
 	found := map[string]int{}
 	for _, x := range sets(media) {
 		if n := s.pull(media, x, accounts...).differences(s.truthOf(media, x, accounts...)); n > 0 {
@@ -31,15 +34,15 @@ func (s *sim) differs(media string, accounts ...*account) map[string]int {
 	return found
 }
 
-func (s *sim) accountOf(media, id string) *account {
-	a, ok := s.sim.world.lookupText(s.spec(media), id)
+func (s *sim) accountOf(media, id string) *world.Account {
+	a, ok := s.sim.World.LookupText(s.spec(media), id)
 	require.True(s.t, ok)
 	return &a
 }
 
 // touched is the table that an alteration speaks of.
-func touched(x Alteration) []string {
-	if x.Of == ofConfig {
+func touched(x fault.Alteration) []string {
+	if x.Of == fault.OfConfig {
 		return []string{map[string]string{"tencent": "adgroup ", "oceanengine": "promotion "}[x.Media]}
 	}
 	if x.Granularity == "" {
@@ -52,18 +55,18 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(8)}).unlimited()
 	effects := map[string]int{}
-	kinds := []string{AlterValue, AlterRow, AlterPage, AlterAccount, AlterDay, AlterHour, AlterDeletion, AlterRow}
+	kinds := []string{fault.AlterValue, fault.AlterRow, fault.AlterPage, fault.AlterAccount, fault.AlterDay, fault.AlterHour, fault.AlterDeletion, fault.AlterRow}
 	for seed := range 5 * len(kinds) {
 		what := kinds[seed%len(kinds)]
 		order := fields{"what": what, "seed": seed, "media": clients[seed/len(kinds)%len(clients)]}
-		if seed >= 14 && (what == AlterValue || what == AlterRow || what == AlterPage) {
+		if seed >= 14 && (what == fault.AlterValue || what == fault.AlterRow || what == fault.AlterPage) {
 			// By chance alone some effects are rare.
-			if order["of"] = ofConfig; seed/8%2 == 0 {
-				order["of"], order["level"] = ofReport, "ad"
+			if order["of"] = fault.OfConfig; seed/8%2 == 0 {
+				order["of"], order["level"] = fault.OfReport, "ad"
 			}
 		}
 		id, x := s.alter(order)
-		accounts := []*account{s.accountOf(x.Media, x.Account)}
+		accounts := []*world.Account{s.accountOf(x.Media, x.Account)}
 		if x.OtherAccount != "" {
 			accounts = append(accounts, s.accountOf(x.Media, x.OtherAccount))
 		}
@@ -76,10 +79,10 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 			require.Positive(t, found[table], "%s is not seen: %s", table, jsonText(x))
 		}
 		require.Len(t, found, len(tables), "%v beside %s", found, jsonText(x))
-		if x.Effect == effectChanged || what == AlterDeletion || what == AlterRow {
+		if x.Effect == fault.EffectChanged || what == fault.AlterDeletion || what == fault.AlterRow {
 			require.Equal(t, 1, found[tables[0]], jsonText(x))
 		}
-		if x.Effect == effectMissing && what != AlterAccount {
+		if x.Effect == fault.EffectMissing && what != fault.AlterAccount {
 			require.Equal(t, x.RowCount, found[tables[0]], jsonText(x))
 		}
 		effects[what+" "+x.Of+" "+x.Effect]++
@@ -119,10 +122,10 @@ func TestAlter_SelectorsAreObeyed(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 12}).unlimited()
 	a := s.account("oceanengine", 0)
-	_, x := s.alter(fields{"what": "hour", "seed": 5, "media": "oceanengine", "account": idText(a.id), "level": "account", "day": "2026-11-14", "hour": 20})
-	require.Equal(t, []string{idText(a.id), "account", "hourly", "2026-11-14", "missing"}, []string{x.Account, x.Level, x.Granularity, x.Day, x.Effect})
+	_, x := s.alter(fields{"what": "hour", "seed": 5, "media": "oceanengine", "account": idText(a.ID), "level": "account", "day": "2026-11-14", "hour": 20})
+	require.Equal(t, []string{idText(a.ID), "account", "hourly", "2026-11-14", "missing"}, []string{x.Account, x.Level, x.Granularity, x.Day, x.Effect})
 	require.Equal(t, map[string]int{"report_hourly account": 1}, s.differs("oceanengine"))
-	_, y := s.alter(fields{"what": "row", "seed": 5, "media": "oceanengine", "account": idText(a.id), "level": "ad", "granularity": "hourly", "day": "2026-11-14"})
+	_, y := s.alter(fields{"what": "row", "seed": 5, "media": "oceanengine", "account": idText(a.ID), "level": "ad", "granularity": "hourly", "day": "2026-11-14"})
 	require.Equal(t, "2026-11-14", y.Day)
 	_, z := s.alter(fields{"what": "page", "seed": 6, "media": "tencent", "of": "config"})
 	require.Len(t, z.Rows, z.RowCount)
@@ -142,12 +145,12 @@ func TestAlter_SameSeedChoosesTheSame(t *testing.T) {
 func TestAlter_RefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	quiet := s.find("tencent", classQuiet)
+	quiet := s.find("tencent", world.ClassQuiet)
 	for name, order := range map[string]fields{
 		"an unknown thing":          {"what": "planet"},
 		"an unknown platform":       {"what": "row", "media": "x"},
 		"an unknown account":        {"what": "row", "media": "tencent", "account": "5"},
-		"an account without rows":   {"what": "day", "media": "tencent", "account": idText(quiet.id)},
+		"an account without rows":   {"what": "day", "media": "tencent", "account": idText(quiet.ID)},
 		"a metric it lacks":         {"what": "value", "media": "oceanengine", "field": "pay_amount"},
 		"a bad day":                 {"what": "day", "day": "15.11."},
 		"a bad hour":                {"what": "hour", "hour": 24},
@@ -163,5 +166,5 @@ func TestAlter_RefusesWhatCannotBe(t *testing.T) {
 		require.Equal(t, 400, w.Code, "%s: %s", name, w.Body)
 		require.NotEmpty(t, decoded(t, w)["error"])
 	}
-	require.Empty(t, s.faults.all())
+	require.Empty(t, s.faults.All())
 }

@@ -4,6 +4,8 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+
+	"adsync/simulator/world"
 )
 
 // authorisePage is what a person sees who has several logins to agree with.
@@ -27,38 +29,38 @@ type authoriseLogin struct {
 
 // serveAuthorise is the page where a login agrees, for whoever opens it: an app's only login agrees at once, of several one
 // is chosen on the page or by the parameter login, which is ours. It sends the browser on with a code and the state.
-func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *spec) {
+func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *world.Spec) {
 	q := r.URL.Query()
-	view := authoriseView{Media: p.name, App: q.Get(p.appParam)}
+	view := authoriseView{Media: p.Name, App: q.Get(p.AppParam)}
 	refuse := func(problem string) {
 		view.Problem = problem
 		s.showAuthorise(w, http.StatusBadRequest, view)
 	}
-	app, known := s.sim.world.appByID(p, view.App)
+	app, known := s.sim.World.AppByID(p, view.App)
 	target, err := url.Parse(q.Get("redirect_uri"))
 	switch {
 	case r.Method != http.MethodGet:
 		refuse("This page takes GET.")
 		return
 	case !known:
-		refuse("There is no such app: look at " + p.appParam + ".")
+		refuse("There is no such app: look at " + p.AppParam + ".")
 		return
 	case err != nil || !target.IsAbs() || target.Host == "":
 		refuse("redirect_uri is no address.")
 		return
 	}
-	var chosen *login
-	for _, l := range s.sim.vault.logins {
-		if l.p != p || l.app() != app {
+	var chosen *world.Login
+	for _, l := range s.sim.Vault.Logins {
+		if l.Platform != p || l.App() != app {
 			continue
 		}
-		if q.Get("login") == l.name() {
+		if q.Get("login") == l.Name() {
 			chosen = l
 		}
 		with := r.URL.Query()
-		with.Set("login", l.name())
-		view.Logins = append(view.Logins, authoriseLogin{Name: l.name(), Address: template.URL("?" + with.Encode()), Accounts: l.last - l.first}) //nolint:gosec // It is encoded.
-		if chosen == nil && q.Get("login") == "" && s.sim.world.loginsOf(p, app) == 1 {
+		with.Set("login", l.Name())
+		view.Logins = append(view.Logins, authoriseLogin{Name: l.Name(), Address: template.URL("?" + with.Encode()), Accounts: l.Last - l.First}) //nolint:gosec // It is encoded.
+		if chosen == nil && q.Get("login") == "" && s.sim.World.LoginsOf(p, app) == 1 {
 			chosen = l
 		}
 	}
@@ -66,14 +68,14 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *sp
 		s.showAuthorise(w, http.StatusOK, view)
 		return
 	}
-	code, err := s.sim.vault.authorise(chosen, q.Get("redirect_uri"), s.sim.clock.Now().Unix())
+	code, err := s.sim.Vault.Authorise(chosen, q.Get("redirect_uri"), s.sim.Clock.Now().Unix())
 	if err != nil {
-		s.sim.logger.Error("cannot save a code", "err", err)
+		s.sim.Logger.Error("cannot save a code", "err", err)
 		refuse("The code cannot be saved.")
 		return
 	}
 	back := target.Query()
-	back.Set(p.codeParam, code)
+	back.Set(p.CodeParam, code)
 	back.Set("state", q.Get("state"))
 	target.RawQuery = back.Encode()
 	http.Redirect(w, r, target.String(), http.StatusFound) //nolint:gosec // The platforms send a browser to where the app said, and so must this.
@@ -83,6 +85,6 @@ func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view author
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if err := authorisePage.Execute(w, view); err != nil {
-		s.sim.logger.Debug("a page was not sent whole", "err", err)
+		s.sim.Logger.Debug("a page was not sent whole", "err", err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"adsync/simulator/world"
 )
 
 // nobody takes answers and forgets them.
@@ -14,10 +16,10 @@ func (n *nobody) Write(b []byte) (int, error) { return len(b), nil }
 func (n *nobody) WriteHeader(int)             {}
 
 // benchmarkCalls serves calls to all accounts of a platform in turn.
-func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *account, n int) *http.Request) {
+func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *world.Account, n int) *http.Request) {
 	b.Helper()
 	s := newSim(b, Config{Accounts: 2000}).unlimited()
-	accounts := make([]*account, s.sim.world.count(s.spec(media)))
+	accounts := make([]*world.Account, s.sim.World.Count(s.spec(media)))
 	for i := range accounts {
 		accounts[i] = s.account(media, i)
 	}
@@ -35,32 +37,32 @@ func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *account,
 }
 
 func BenchmarkTencentDailyReport(b *testing.B) {
-	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "daily_reports/get", query("account_id", idText(a.id), "level", "REPORT_LEVEL_ADGROUP",
+	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "daily_reports/get", query("account_id", idText(a.ID), "level", "REPORT_LEVEL_ADGROUP",
 			"group_by", `["date","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "date", "adgroup_id")),
 			"date_range", `{"start_date":"2026-11-09","end_date":"2026-11-15"}`, "page_size", "2000"))
 	})
 }
 
 func BenchmarkTencentHourlyReport(b *testing.B) {
-	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.id), "level", "REPORT_LEVEL_ADGROUP",
+	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.ID), "level", "REPORT_LEVEL_ADGROUP",
 			"group_by", `["hour","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "hour", "adgroup_id")),
 			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
 	})
 }
 
 func BenchmarkTencentHourlyReportOfCreatives(b *testing.B) {
-	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.id), "level", "REPORT_LEVEL_DYNAMIC_CREATIVE",
+	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.ID), "level", "REPORT_LEVEL_DYNAMIC_CREATIVE",
 			"group_by", `["hour","dynamic_creative_id"]`, "fields", jsonText(append(wireNames("tencent"), "hour", "dynamic_creative_id")),
 			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
 	})
 }
 
 func BenchmarkTencentCreatives(b *testing.B) {
-	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "dynamic_creatives/get", query("account_id", idText(a.id), "page_size", "100"))
+	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "dynamic_creatives/get", query("account_id", idText(a.ID), "page_size", "100"))
 	})
 }
 
@@ -71,19 +73,19 @@ func BenchmarkTencentCreativesOfAGiant(b *testing.B) {
 	w := &nobody{http.Header{}}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.ServeHTTP(w, s.tencentRequest(s.token(a), "dynamic_creatives/get", query("account_id", idText(a.id), "page_size", "100", "pagination_mode", "PAGINATION_MODE_CURSOR")))
+		s.ServeHTTP(w, s.tencentRequest(s.token(a), "dynamic_creatives/get", query("account_id", idText(a.ID), "page_size", "100", "pagination_mode", "PAGINATION_MODE_CURSOR")))
 	}
 }
 
 func BenchmarkTencentAdgroups(b *testing.B) {
-	benchmarkCalls(b, "tencent", func(s *sim, a *account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.id), "page_size", "100"))
+	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
+		return s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.ID), "page_size", "100"))
 	})
 }
 
 func BenchmarkOceanEngineHourlyReport(b *testing.B) {
-	benchmarkCalls(b, "oceanengine", func(s *sim, a *account, n int) *http.Request {
-		return oceanRequest(s.token(a), "v3.0/report/custom/get/", query("advertiser_id", idText(a.id),
+	benchmarkCalls(b, "oceanengine", func(s *sim, a *world.Account, n int) *http.Request {
+		return oceanRequest(s.token(a), "v3.0/report/custom/get/", query("advertiser_id", idText(a.ID),
 			"dimensions", `["stat_time_hour","cdp_promotion_id"]`, "metrics", jsonText(wireNames("oceanengine")), "filters", "[]",
 			"order_by", `[{"field":"stat_time_hour","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`,
 			"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-14 23:59:59", "page", fmt.Sprint(1+n%3), "page_size", "100"))
@@ -91,8 +93,8 @@ func BenchmarkOceanEngineHourlyReport(b *testing.B) {
 }
 
 func BenchmarkOceanEnginePromotions(b *testing.B) {
-	benchmarkCalls(b, "oceanengine", func(s *sim, a *account, _ int) *http.Request {
-		return oceanRequest(s.token(a), "v3.0/promotion/list/", query("advertiser_id", idText(a.id), "page_size", "20"))
+	benchmarkCalls(b, "oceanengine", func(s *sim, a *world.Account, _ int) *http.Request {
+		return oceanRequest(s.token(a), "v3.0/promotion/list/", query("advertiser_id", idText(a.ID), "page_size", "20"))
 	})
 }
 

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 func TestClock_RunsFreezesAndIsSet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newWorldClock(noon, 60, false)
+		c := world.NewClock(noon, 60, false)
 		require.Equal(t, noon.UTC(), c.Now())
 		time.Sleep(2 * time.Second) // of the bubble's own time
 		require.Equal(t, noon.Add(2*time.Minute).UTC(), c.Now())
@@ -30,30 +32,30 @@ func TestClock_RunsFreezesAndIsSet(t *testing.T) {
 		require.NoError(t, c.Resume())
 		time.Sleep(time.Hour)
 		require.Equal(t, noon.AddDate(0, 0, 1).Add(30*time.Minute).UTC(), c.Now())
-		for _, bad := range []time.Time{firstMoment.Add(-time.Second), lastMoment} {
+		for _, bad := range []time.Time{world.FirstMoment.Add(-time.Second), world.LastMoment} {
 			require.Error(t, c.Set(bad))
 		}
 		for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
 			require.Error(t, c.SetSpeed(bad))
 		}
-		require.NoError(t, c.Set(lastMoment.Add(-time.Minute)))
+		require.NoError(t, c.Set(world.LastMoment.Add(-time.Minute)))
 		time.Sleep(time.Hour)
-		require.Equal(t, lastMoment.UTC(), c.Now(), "the world ends there")
+		require.Equal(t, world.LastMoment.UTC(), c.Now(), "the world ends there")
 	})
 }
 
 func TestClock_GoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		kept := newWorldClock(noon, 1, false).state()
-		fast := newWorldClock(noon, 60, false).state()
-		still := newWorldClock(noon, 1, false)
+		kept := world.NewClock(noon, 1, false).State()
+		fast := world.NewClock(noon, 60, false).State()
+		still := world.NewClock(noon, 1, false)
 		require.NoError(t, still.Freeze())
-		frozen := still.state()
+		frozen := still.State()
 		time.Sleep(3 * time.Hour)
-		require.Equal(t, noon.Add(3*time.Hour).UTC(), restoreClock(kept).Now(), "the world did not wait for the program")
-		require.Equal(t, noon.UTC(), restoreClock(fast).Now(), "a faster one did")
-		require.Equal(t, noon.UTC(), restoreClock(frozen).Now())
-		require.True(t, restoreClock(frozen).Frozen())
+		require.Equal(t, noon.Add(3*time.Hour).UTC(), world.RestoreClock(kept).Now(), "the world did not wait for the program")
+		require.Equal(t, noon.UTC(), world.RestoreClock(fast).Now(), "a faster one did")
+		require.Equal(t, noon.UTC(), world.RestoreClock(frozen).Now())
+		require.True(t, world.RestoreClock(frozen).Frozen())
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/control"
 )
 
 func TestControl_ClockIsReadAndSet(t *testing.T) {
@@ -69,13 +71,13 @@ func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 	a := s.account("oceanengine", 0)
 	daily := set{kind: "report_daily", level: "ad", from: "2026-11-05", to: "2026-11-15"}
 	before := s.truthOf("oceanengine", daily)
-	order := fields{"media": "oceanengine", "account": idText(a.id), "from": "2026-11-10", "to": "2026-11-12", "percent": 7}
+	order := fields{"media": "oceanengine", "account": idText(a.ID), "from": "2026-11-10", "to": "2026-11-12", "percent": 7}
 	s.order("truth/correct", order)
 	after := s.truthOf("oceanengine", daily)
 	changed := 0
 	for k, row := range before {
 		day := strings.Split(k, "/")[1]
-		if !strings.HasPrefix(k, idText(a.id)+"/") || day < "2026-11-10" || day > "2026-11-12" {
+		if !strings.HasPrefix(k, idText(a.ID)+"/") || day < "2026-11-10" || day > "2026-11-12" {
 			require.Equal(t, row, after[k])
 		} else {
 			require.NotEqual(t, row, after[k])
@@ -104,12 +106,12 @@ func TestControl_CorrectionOfAnAdTakesItsRowsAway(t *testing.T) {
 	before := s.truthOf("tencent", daily)
 	var gone string // a row of the account
 	for k := range before {
-		if strings.HasPrefix(k, idText(a.id)+"/2026-11-13/") {
+		if strings.HasPrefix(k, idText(a.ID)+"/2026-11-13/") {
 			gone = k
 		}
 	}
 	order := fields{
-		"media": "tencent", "account": idText(a.id), "object": gone[strings.LastIndex(gone, "/")+1:], "from": "2026-11-13", "to": "2026-11-13", "percent": -100,
+		"media": "tencent", "account": idText(a.ID), "object": gone[strings.LastIndex(gone, "/")+1:], "from": "2026-11-13", "to": "2026-11-13", "percent": -100,
 	}
 	s.order("truth/correct", order)
 	delete(before, gone)
@@ -127,7 +129,7 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 	s := newSim(t, Config{})
 	a := s.account("tencent", 0)
 	ask := func(at string) []string {
-		return s.truthLines("media", "tencent", "kind", "report_hourly", "level", "ad", "account", idText(a.id), "from", "2026-11-13", "to", "2026-11-16", "at", at)
+		return s.truthLines("media", "tencent", "kind", "report_hourly", "level", "ad", "account", idText(a.ID), "from", "2026-11-13", "to", "2026-11-16", "at", at)
 	}
 	type published struct {
 		at   time.Time
@@ -138,7 +140,7 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 		s.order("clock", fields{"now": at})
 		told = append(told, published{at, ask("")})
 		s.order("clock", fields{"now": at.Add(time.Minute)})
-		s.order("truth/correct", fields{"media": "tencent", "account": idText(a.id), "from": "2026-11-14", "to": "2026-11-14", "percent": 7})
+		s.order("truth/correct", fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-14", "to": "2026-11-14", "percent": 7})
 		told = append(told, published{at.Add(time.Minute), ask("")})
 	}
 	for i, p := range told {
@@ -149,8 +151,8 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 		}
 	}
 
-	now := s.sim.clock.Now()
-	order := fields{"media": "tencent", "account": idText(a.id), "from": "2026-11-14", "to": "2026-11-14", "percent": 7, "at": now.Unix() - 1}
+	now := s.sim.Clock.Now()
+	order := fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-14", "to": "2026-11-14", "percent": 7, "at": now.Unix() - 1}
 	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code, "what was published was published")
 	order["at"] = now.Unix() + 10
 	s.order("truth/correct", order)
@@ -171,7 +173,7 @@ func TestControl_TruthRefusesBadQuestions(t *testing.T) {
 	} {
 		require.Equal(t, 400, s.do(httptest.NewRequest(http.MethodGet, "/_sim/truth?"+bad, nil)).Code, bad)
 	}
-	one := s.truthLines("media", "tencent", "kind", "account", "account", idText(s.account("tencent", 3).id))
+	one := s.truthLines("media", "tencent", "kind", "account", "account", idText(s.account("tencent", 3).ID))
 	require.Len(t, one, 1)
 	require.Equal(t, s.truthLines("media", "tencent", "kind", "account")[3], one[0])
 }
@@ -186,7 +188,7 @@ func TestControl_LimitsRefuseBadRules(t *testing.T) {
 		require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"rules": []fields{good, rule}}).Code, "%v", bad)
 	}
 	require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"old_access_survives": fields{"x": true}}).Code)
-	require.Equal(t, s.spec("tencent").limits, s.sim.limits.settings().Rules[:3], "none of them holds")
+	require.Equal(t, s.spec("tencent").Limits, s.sim.Limits.Settings().Rules[:3], "none of them holds")
 }
 
 // What a curl command of the documentation consists of.
@@ -248,7 +250,7 @@ func TestDocs_EveryExampleWorks(t *testing.T) {
 	s := newSim(t, Config{Accounts: 200, Seed: 1, Start: noon, Frozen: true})
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
 	app := s.credentials("tencent")
-	for _, sample := range []string{app.AppID, idText(ten.id), app.Logins[0].AccountIDs[1], idText(oce.id)} {
+	for _, sample := range []string{app.AppID, idText(ten.ID), app.Logins[0].AccountIDs[1], idText(oce.ID)} {
 		if !strings.Contains(string(raw), sample) { // require.Contains would print the whole page
 			t.Fatalf("%s of this world is not the sample", sample)
 		}
@@ -260,11 +262,11 @@ func TestDocs_EveryExampleWorks(t *testing.T) {
 		}
 		examples++
 		r := parseCurl(t, strings.TrimSpace(line), map[string]string{
-			"TENCENT_TOKEN": s.token(ten), "OCEANENGINE_TOKEN": s.token(oce), "NOW": idText(s.sim.clock.Now().Unix()), "NONCE": "never-used",
+			"TENCENT_TOKEN": s.token(ten), "OCEANENGINE_TOKEN": s.token(oce), "NOW": idText(s.sim.Clock.Now().Unix()), "NONCE": "never-used",
 		})
 		w := s.do(r)
 		require.Less(t, w.Code, 300, "%s\n%s", line, w.Body)
-		if !strings.HasPrefix(r.URL.Path, controlPrefix) {
+		if !strings.HasPrefix(r.URL.Path, control.Prefix) {
 			require.NotEmpty(t, data(t, w)["list"], line)
 		}
 	}

@@ -9,15 +9,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/control"
+	"adsync/simulator/world"
 )
 
 // rowsAt is an account's true rows at a level, added up by ad, day and hour.
-func rowsAt(v *view, a *account, s scope) map[string]figures {
-	sums := map[string]figures{}
-	for _, r := range v.trueRows(a, s) {
-		k := fmt.Sprint(r.adID(), " ", r.day, " ", r.hour)
+func rowsAt(v *world.View, a *world.Account, s world.Scope) map[string]world.Figures {
+	sums := map[string]world.Figures{}
+	for _, r := range v.TrueRows(a, s) {
+		k := fmt.Sprint(r.AdID(), " ", r.Day, " ", r.Hour)
 		f := sums[k]
-		f.add(&r.figures)
+		f.Add(&r.Figures)
 		sums[k] = f
 	}
 	return sums
@@ -27,26 +30,26 @@ func TestCreative_FiguresAddUpToTheirAdAndHoursToTheirDay(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	v := s.truth()
-	today := dayOf(v.now)
-	for _, media := range s.sim.world.names() {
-		for _, class := range []class{classLarge, classMedium, classSmall} {
+	today := world.DayOf(v.Now)
+	for _, media := range s.sim.World.Names() {
+		for _, class := range []world.Class{world.ClassLarge, world.ClassMedium, world.ClassSmall} {
 			a := s.find(media, class)
 			for _, hourly := range []bool{false, true} {
-				of := scope{hourly: hourly, from: today - 3, to: today, level: levelAd}
+				of := world.Scope{Hourly: hourly, From: today - 3, To: today, Level: world.LevelAd}
 				ads := rowsAt(v, a, of)
-				of.level = levelCreative
+				of.Level = world.LevelCreative
 				require.NotEmpty(t, ads)
 				require.Equal(t, ads, rowsAt(v, a, of), "%s, hourly %t", media, hourly)
 			}
-			days := map[string]figures{}
-			for _, r := range v.trueRows(a, scope{hourly: true, from: today - 3, to: today, level: levelCreative}) {
-				k := fmt.Sprint(r.object, " ", r.day)
+			days := map[string]world.Figures{}
+			for _, r := range v.TrueRows(a, world.Scope{Hourly: true, From: today - 3, To: today, Level: world.LevelCreative}) {
+				k := fmt.Sprint(r.Object, " ", r.Day)
 				f := days[k]
-				f.add(&r.figures)
+				f.Add(&r.Figures)
 				days[k] = f
 			}
-			for _, r := range v.trueRows(a, scope{from: today - 3, to: today, level: levelCreative}) {
-				require.Equal(t, days[fmt.Sprint(r.object, " ", r.day)], r.figures)
+			for _, r := range v.TrueRows(a, world.Scope{From: today - 3, To: today, Level: world.LevelCreative}) {
+				require.Equal(t, days[fmt.Sprint(r.Object, " ", r.Day)], r.Figures)
 			}
 		}
 	}
@@ -56,15 +59,15 @@ func TestCreative_RowsHaveImpressionsAndNothingIsNegative(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	v := s.truth()
-	today := dayOf(v.now)
+	today := world.DayOf(v.Now)
 	several := 0
-	for i := range s.sim.world.count(s.spec("tencent")) {
+	for i := range s.sim.World.Count(s.spec("tencent")) {
 		a := s.account("tencent", i)
 		perAd := map[string]int{}
-		for _, r := range v.trueRows(a, scope{hourly: true, from: today - 1, to: today, level: levelCreative}) {
-			require.Positive(t, r.figures[impressions])
-			require.GreaterOrEqual(t, slices.Min(r.figures[:]), int64(0))
-			perAd[fmt.Sprint(r.day, r.hour, r.ad.id)]++
+		for _, r := range v.TrueRows(a, world.Scope{Hourly: true, From: today - 1, To: today, Level: world.LevelCreative}) {
+			require.Positive(t, r.Figures[world.Impressions])
+			require.GreaterOrEqual(t, slices.Min(r.Figures[:]), int64(0))
+			perAd[fmt.Sprint(r.Day, r.Hour, r.Ad.ID)]++
 		}
 		for _, n := range perAd {
 			if n > 1 {
@@ -78,37 +81,37 @@ func TestCreative_RowsHaveImpressionsAndNothingIsNegative(t *testing.T) {
 func TestCreative_LivesWithItsAdAndShowsItsOwnLibrary(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	now := s.sim.clock.Now().Unix()
+	now := s.sim.Clock.Now().Unix()
 	met := map[string]int{}
-	for _, media := range s.sim.world.names() {
-		a := s.find(media, classLarge)
+	for _, media := range s.sim.World.Names() {
+		a := s.find(media, world.ClassLarge)
 		perAd := map[int64]map[string]bool{}
 		last := int64(0)
-		for _, c := range a.creatives(now) {
-			require.Greater(t, c.id, last, "ids rise")
-			last = c.id
-			require.GreaterOrEqual(t, c.created, c.ad.created)
-			require.LessOrEqual(t, c.deleted, c.ad.deleted)
-			require.LessOrEqual(t, c.modified, now)
-			if c.n == 0 {
-				require.Equal(t, c.ad.deleted, c.deleted)
+		for _, c := range a.Creatives(now) {
+			require.Greater(t, c.ID, last, "ids rise")
+			last = c.ID
+			require.GreaterOrEqual(t, c.Created, c.Ad.Created)
+			require.LessOrEqual(t, c.Deleted, c.Ad.Deleted)
+			require.LessOrEqual(t, c.Modified, now)
+			if c.N == 0 {
+				require.Equal(t, c.Ad.Deleted, c.Deleted)
 			}
-			met[c.status.String()]++
-			if c.isUnlisted() {
+			met[c.Status.String()]++
+			if c.IsUnlisted() {
 				met["unlisted"]++
 			}
-			assets := c.assets(a)
-			met[fmt.Sprint(assets[0].kind, " ", len(assets))]++
+			assets := c.Assets(a)
+			met[fmt.Sprint(assets[0].Kind, " ", len(assets))]++
 			for _, x := range assets {
-				require.LessOrEqual(t, x.created, c.ad.created, "it was there when the ad was made")
-				require.Len(t, x.signature, 32)
+				require.LessOrEqual(t, x.Created, c.Ad.Created, "it was there when the ad was made")
+				require.Len(t, x.Signature, 32)
 			}
-			if perAd[c.ad.id] == nil {
-				perAd[c.ad.id] = map[string]bool{}
+			if perAd[c.Ad.ID] == nil {
+				perAd[c.Ad.ID] = map[string]bool{}
 			}
-			object := s.spec(media).creativeObject(&c.creative)
-			require.False(t, perAd[c.ad.id][object], "%s twice in an ad", object)
-			perAd[c.ad.id][object] = true
+			object := s.spec(media).CreativeObject(&c.Creative)
+			require.False(t, perAd[c.Ad.ID][object], "%s twice in an ad", object)
+			perAd[c.Ad.ID][object] = true
 		}
 	}
 	for _, what := range []string{"active", "paused", "deleted", "unlisted", "video 2", "image 1", "image 2", "image 3"} {
@@ -117,10 +120,10 @@ func TestCreative_LivesWithItsAdAndShowsItsOwnLibrary(t *testing.T) {
 }
 
 // truthOfCreatives reads the creatives' truth of an account, those that are unlisted left out.
-func (s *sim) truthOfCreatives(media string, a *account) map[string]string {
+func (s *sim) truthOfCreatives(media string, a *world.Account) map[string]string {
 	all := map[string]string{}
-	for _, line := range s.truthLines("media", media, "kind", "creative", "account", idText(a.id)) {
-		var c truthCreative
+	for _, line := range s.truthLines("media", media, "kind", "creative", "account", idText(a.ID)) {
+		var c control.TruthCreative
 		require.NoError(s.t, json.Unmarshal([]byte(line), &c))
 		if c.Unlisted {
 			continue
@@ -138,7 +141,7 @@ func (s *sim) truthOfCreatives(media string, a *account) map[string]string {
 func TestWire_TencentCreativesAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	for _, class := range []class{classLarge, classSmall} {
+	for _, class := range []world.Class{world.ClassLarge, world.ClassSmall} {
 		a := s.find("tencent", class)
 		got := map[string]string{}
 		for _, deleted := range []bool{false, true} {
@@ -186,7 +189,7 @@ func tencentAssets(components fields) (list []string) {
 func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	a := s.find("oceanengine", classLarge)
+	a := s.find("oceanengine", world.ClassLarge)
 	got, most := map[string]string{}, 0
 	for page := 1; ; page++ {
 		d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`,
@@ -232,7 +235,7 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	a := s.find("oceanengine", classMedium)
+	a := s.find("oceanengine", world.ClassMedium)
 	shown := `[{"field":"image_mode","type":1,"operator":10,"values":["CREATIVE_IMAGE_MODE_VIDEO","CREATIVE_IMAGE_MODE_VIDEO_VERTICAL",` +
 		`"CREATIVE_IMAGE_MODE_SMALL","CREATIVE_IMAGE_MODE_LARGE","CREATIVE_IMAGE_MODE_LARGE_VERTICAL"]}]`
 	for level, dimensions := range map[string][]string{"project": {"cdp_project_id"}, "creative": {"cdp_promotion_id", "material_id"}} {
@@ -262,9 +265,9 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 					_, err := fmt.Sscanf(at[11:13], "%d", &hour)
 					require.NoError(t, err)
 				}
-				got.add(t, fmt.Sprintf("%d/%s/%d/%s", a.id, at[:10], hour, object), metricsText(t, "oceanengine", x.(fields)["metrics"].(fields)))
+				got.add(t, fmt.Sprintf("%d/%s/%d/%s", a.ID, at[:10], hour, object), metricsText(t, "oceanengine", x.(fields)["metrics"].(fields)))
 			}
-			want := s.truthTable(kind, "media", "oceanengine", "level", level, "from", "2026-11-14", "to", "2026-11-15", "account", idText(a.id))
+			want := s.truthTable(kind, "media", "oceanengine", "level", level, "from", "2026-11-14", "to", "2026-11-15", "account", idText(a.ID))
 			require.NotEmpty(t, want)
 			require.Equal(t, want, got, "%s %s", kind, level)
 		}
@@ -282,7 +285,7 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 func TestWire_MaterialReportsCountAPromotionForEachKindOfMaterial(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	a := s.find("oceanengine", classMedium)
+	a := s.find("oceanengine", world.ClassMedium)
 	ask := func(topic, dimensions, filters string) fields {
 		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions", dimensions, "metrics", `["show_cnt"]`,
 			"filters", filters, "order_by", `[{"field":"show_cnt","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14", "page_size", "100"))
@@ -311,7 +314,7 @@ func TestWire_MaterialReportsCountAPromotionForEachKindOfMaterial(t *testing.T) 
 func TestWire_TencentReportsOfCreativesAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	a := s.find("tencent", classMedium)
+	a := s.find("tencent", world.ClassMedium)
 	for path, group := range map[string]string{"daily_reports/get": "date", "hourly_reports/get": "hour"} {
 		kind := map[string]string{"date": "report_daily", "hour": "report_hourly"}[group]
 		got := table{}
@@ -327,9 +330,9 @@ func TestWire_TencentReportsOfCreativesAreTheTruth(t *testing.T) {
 			if group == "hour" {
 				hour = fmt.Sprint(r["hour"])
 			}
-			got.add(t, fmt.Sprintf("%d/%s/%s/%s", a.id, r["date"], hour, r["dynamic_creative_id"]), metricsText(t, "tencent", r))
+			got.add(t, fmt.Sprintf("%d/%s/%s/%s", a.ID, r["date"], hour, r["dynamic_creative_id"]), metricsText(t, "tencent", r))
 		}
-		want := s.truthTable(kind, "media", "tencent", "level", "creative", "from", "2026-11-14", "to", "2026-11-14", "account", idText(a.id))
+		want := s.truthTable(kind, "media", "tencent", "level", "creative", "from", "2026-11-14", "to", "2026-11-14", "account", idText(a.ID))
 		require.NotEmpty(t, want)
 		require.Equal(t, want, got)
 
@@ -349,8 +352,8 @@ func TestWire_AssetsAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	for _, kind := range []string{"image", "video"} {
-		a := s.find("tencent", classMedium)
-		want := len(s.truthLines("media", "tencent", "kind", kind, "account", idText(a.id)))
+		a := s.find("tencent", world.ClassMedium)
+		want := len(s.truthLines("media", "tencent", "kind", kind, "account", idText(a.ID)))
 		count := func(pairs ...string) int {
 			return len(pages(t, 50, func(page int) ([]any, fields) {
 				d := data(t, s.tencentCall(a, kind+"s/get", append(pairs, "page", fmt.Sprint(page), "page_size", "50")...))
@@ -361,15 +364,15 @@ func TestWire_AssetsAreTheTruth(t *testing.T) {
 		require.Less(t, count(), want, "without a time of creation it is the last half year")
 		require.Positive(t, count())
 
-		o := s.find("oceanengine", classMedium)
-		lines := s.truthLines("media", "oceanengine", "kind", kind, "account", idText(o.id))
+		o := s.find("oceanengine", world.ClassMedium)
+		lines := s.truthLines("media", "oceanengine", "kind", kind, "account", idText(o.ID))
 		list := pages(t, 50, func(page int) ([]any, fields) {
 			d := data(t, s.oceanCall(o, "2/file/"+kind+"/get/", "page", fmt.Sprint(page), "page_size", "50"))
 			return d["list"].([]any), d["page_info"].(fields)
 		})
 		require.Len(t, list, len(lines))
 		for i, line := range lines {
-			var want truthAsset
+			var want control.TruthAsset
 			require.NoError(t, json.Unmarshal([]byte(line), &want))
 			r := list[i].(fields)
 			require.Equal(t, []any{want.Object, want.Signature, want.Material}, []any{r["id"], r["signature"], fmt.Sprint(r["material_id"])})
@@ -400,6 +403,6 @@ func TestGiant_HasMoreRowsADayThanTencentGivesOut(t *testing.T) {
 	require.Zero(t, s.trap("beyond_pages").Met)
 	data(t, s.tencentCall(a, "dynamic_creatives/get", "page_size", "100", "pagination_mode", "PAGINATION_MODE_CURSOR"))
 	require.EqualValues(t, 1, s.trap("beyond_pages").Met)
-	_, err = New(Config{Accounts: 4, Seed: 1, Giant: giantMax + 1})
+	_, err = New(Config{Accounts: 4, Seed: 1, Giant: world.GiantMax + 1})
 	require.ErrorContains(t, err, "a giant has up to")
 }

@@ -1,25 +1,21 @@
 // Package simulator is a world of advertising accounts behind the platforms' own APIs: a client made for a platform
-// works against it with nothing changed but the host. It keeps the truth about its figures and a ledger of all calls,
-// so that a test can ask whether a client's tables are right and whether it overspent its quota.
+// works against it with nothing changed but the host. It keeps the truth about its figures and a ledger of all
+// calls, so that a test can ask whether a client's tables are right and whether it overspent its quota.
 //
-// How it fits together:
+// This package is the server: the list of platforms (platforms.go), the way of a call (server.go), the page where a
+// login authorises an app (authorise.go) and what survives a restart (persist.go). The rest is in packages of their
+// own:
 //
-//   - world.go, ad.go, project.go, figures.go: what exists and what it earned. Nothing of it is stored: an account, an
-//     ad's state at a moment and a figure are pure functions of the seed, the ids and the time, made of random.go's
-//     keys. So 40,000 accounts start at once and the same seed and clock always give the same world.
-//   - rows.go: report rows and configuration objects of an account at a moment, as a view: the truth (with ordered
-//     corrections.go), or what is served (with alter.go on top).
-//   - spec.go, server.go: what a platform is to the rest, and the way of a call: faults.go first, then the platform's
-//     own checks, limits.go, its answer, ledger.go.
-//   - tencent*.go, oceanengine*.go: the wire formats. They share report.go (grouping and sorting) and json.go, and
-//     nothing else: each knows its own units, parameters and error codes. Another platform is one such file and its
-//     line in platforms.
-//   - traps*.go: what real platforms do to clients that trust them, with a count of each; in worlds that have traps.
-//   - logins.go: apps, tokens and who reaches which account.
-//   - control.go, orders.go, choose.go, truth.go: the control API under /_sim/.
-//   - persist.go: what survives a restart.
+//   - world: what exists and what it earned: accounts, ads, figures, money, logins and their tokens, the clock.
+//   - platform: what a platform implements, and what it is given: the call, the writer of JSON, the grouping of reports.
+//   - tencent, oceanengine: the wire formats. Each knows its own units, parameters and error codes.
+//   - fault: faults that are ordered, alterations of what is served, and what springs traps; fault/trap is the catalogue of the traps.
+//   - limit: the platforms' call limits.
+//   - ledger: the count of all calls.
+//   - control: the control API under /_sim/.
 //
-// Money is in fen (hundredths of a yuan) inside, whole by construction, and in micro-units in the truth, so that no
-// platform's format has to round. Two clocks are at work: the world's (clock.go), which decides what exists, figures
-// and the ends of tokens; and real time, which limits and faults count in, since clients are paced in it.
+// Imports run one way: simulator → control, fault, the platforms → platform → world, ledger → limit, trap.
+//
+// Two clocks are at work: the world's, which decides what exists, figures and the ends of tokens; and real time,
+// which limits and faults count in, since clients are paced in it.
 package simulator

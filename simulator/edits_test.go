@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{DataDir: t.TempDir()}).unlimited()
-	a := s.find("tencent", classLarge)
+	a := s.find("tencent", world.ClassLarge)
 	told, shown := noon.Add(-10*time.Second).Unix(), noon.Add(time.Minute)
-	before := map[int64]object{}
-	for _, o := range s.truth().objects(a) {
-		before[o.id] = o
+	before := map[int64]world.Object{}
+	for _, o := range s.truth().Objects(a) {
+		before[o.ID] = o
 	}
-	order := fields{"media": "tencent", "account": idText(a.id), "percent": 10, "at": told, "shown": shown.Unix()}
+	order := fields{"media": "tencent", "account": idText(a.ID), "percent": 10, "at": told, "shown": shown.Unix()}
 	s.order("edits", order)
 	// Who asks for changes since then finds what is shown.
 	since := func() (ids []int64) {
@@ -37,30 +39,30 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 		}
 		return ids
 	}
-	a = s.account("tencent", a.index)
-	for _, o := range s.truth().objects(a) {
-		require.Equal(t, before[o.id].bid, o.bid, "it is not shown yet")
-		require.Equal(t, before[o.id].modified, o.modified)
+	a = s.account("tencent", a.Index)
+	for _, o := range s.truth().Objects(a) {
+		require.Equal(t, before[o.ID].Bid, o.Bid, "it is not shown yet")
+		require.Equal(t, before[o.ID].Modified, o.Modified)
 	}
 	require.Empty(t, since())
 
 	s.order("clock", fields{"now": shown})
 	edited := 0
-	for _, o := range s.truth().objects(a) {
-		if o.deleted <= shown.Unix() {
-			require.Equal(t, before[o.id].bid, o.bid, "a deleted one keeps what it had")
+	for _, o := range s.truth().Objects(a) {
+		if o.Deleted <= shown.Unix() {
+			require.Equal(t, before[o.ID].Bid, o.Bid, "a deleted one keeps what it had")
 			continue
 		}
 		edited++
-		require.Equal(t, before[o.id].bid*110/100, o.bid)
-		require.Equal(t, told, o.modified)
+		require.Equal(t, before[o.ID].Bid*110/100, o.Bid)
+		require.Equal(t, told, o.Modified)
 	}
 	require.Greater(t, edited, 10)
 	require.Len(t, since(), min(edited, 100))
 
 	// One ad alone, at once.
 	one := since()[0]
-	s.order("edits", fields{"media": "tencent", "account": idText(a.id), "object": idText(one), "percent": 50})
+	s.order("edits", fields{"media": "tencent", "account": idText(a.ID), "object": idText(one), "percent": 50})
 	require.NotContains(t, since(), one)
 	require.Len(t, since(), min(edited, 101)-1)
 
@@ -68,25 +70,25 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	taken := shown.Add(time.Hour)
 	s.order("clock", fields{"now": taken})
 	creativesAt := func(at time.Time) (live int, players map[int]bool) {
-		a = s.account("tencent", a.index)
-		for _, c := range a.creatives(at.Unix()) {
-			if c.status != statusDeleted {
+		a = s.account("tencent", a.Index)
+		for _, c := range a.Creatives(at.Unix()) {
+			if c.Status != world.StatusDeleted {
 				live++
 			}
 		}
 		v := s.truth()
-		v.now = at.Unix()
+		v.Now = at.Unix()
 		players = map[int]bool{}
-		for _, r := range v.rows(a, scope{level: levelCreative, from: dayOf(at.Unix()), to: dayOf(at.Unix())}) {
-			players[r.creative.n] = true
+		for _, r := range v.Rows(a, world.Scope{Level: world.LevelCreative, From: world.DayOf(at.Unix()), To: world.DayOf(at.Unix())}) {
+			players[r.Creative.N] = true
 		}
 		return live, players
 	}
 	many, before1 := creativesAt(taken)
-	s.order("edits", fields{"media": "tencent", "account": idText(a.id), "drop_creatives": true})
+	s.order("edits", fields{"media": "tencent", "account": idText(a.ID), "drop_creatives": true})
 	ads := 0
-	for _, o := range s.truth().objects(a) {
-		if o.deleted > taken.Unix() {
+	for _, o := range s.truth().Objects(a) {
+		if o.Deleted > taken.Unix() {
 			ads++
 		}
 	}
@@ -95,7 +97,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	require.Greater(t, many, few+10)
 	require.Greater(t, len(before1), 1)
 	require.Equal(t, before1, sameDay)
-	_, nextDay := creativesAt(time.Unix(dayStart(dayOf(taken.Unix())+1), 0).Add(9 * time.Hour))
+	_, nextDay := creativesAt(time.Unix(world.DayStart(world.DayOf(taken.Unix())+1), 0).Add(9 * time.Hour))
 	require.Equal(t, map[int]bool{0: true}, nextDay)
 
 	for name, bad := range map[string]fields{
@@ -107,12 +109,12 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 		maps.Copy(o, bad)
 		require.Equal(t, 400, s.control(http.MethodPost, "edits", o).Code, name)
 	}
-	kept := s.sim.world.edits.all()
+	kept := s.sim.World.Edits.All()
 	require.Len(t, kept, 3)
 	require.NoError(t, s.Close())
 	again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 	require.NoError(t, err)
-	require.Equal(t, kept, again.sim.world.edits.all(), "it lasts over a restart")
+	require.Equal(t, kept, again.sim.World.Edits.All(), "it lasts over a restart")
 	require.NoError(t, again.Close())
 }
 
@@ -121,10 +123,10 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 func TestEdits_CreativesThatAreTakenOutChangeNoFiguresOfTheirDay(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(200)})
-	told := func(a *account) map[string]figures {
-		all := map[string]figures{}
-		for _, r := range s.truth().rows(a, scope{level: levelCreative, from: dayOf(noon.Unix()), to: dayOf(noon.Unix()), hourly: true}) {
-			all[fmt.Sprint(r.creative.id, " ", r.hour)] = r.figures
+	told := func(a *world.Account) map[string]world.Figures {
+		all := map[string]world.Figures{}
+		for _, r := range s.truth().Rows(a, world.Scope{Level: world.LevelCreative, From: world.DayOf(noon.Unix()), To: world.DayOf(noon.Unix()), Hourly: true}) {
+			all[fmt.Sprint(r.Creative.ID, " ", r.Hour)] = r.Figures
 		}
 		return all
 	}
@@ -132,7 +134,7 @@ func TestEdits_CreativesThatAreTakenOutChangeNoFiguresOfTheirDay(t *testing.T) {
 	for i := range 400 {
 		name := []string{"tencent", "oceanengine"}[i%2]
 		before := told(s.account(name, i/2))
-		s.order("edits", fields{"media": name, "account": idText(s.account(name, i/2).id), "drop_creatives": true})
+		s.order("edits", fields{"media": name, "account": idText(s.account(name, i/2).ID), "drop_creatives": true})
 		require.Equal(t, before, told(s.account(name, i/2)), "%s account %d", name, i/2)
 		rows += len(before)
 	}

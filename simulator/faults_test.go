@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
@@ -25,20 +27,20 @@ func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
 	}
 	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")), "it had its count")
 	require.EqualValues(t, 2, s.askLedger("answer", "502").Totals.Inject)
-	require.EqualValues(t, 2, s.faults.all()[0].Met)
+	require.EqualValues(t, 2, s.faults.All()[0].Met)
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)
 	require.Equal(t, 404, s.control(http.MethodDelete, "faults/"+id, nil).Code)
 
-	s.order("faults", fields{"kind": "over_limit", "account": idText(oce.id)})
+	s.order("faults", fields{"kind": "over_limit", "account": idText(oce.ID)})
 	require.Equal(t, 40110, code(t, s.oceanCall(oce, "v3.0/promotion/list/")))
 	require.Equal(t, 0, code(t, s.oceanCall(s.account("oceanengine", 1), "v3.0/promotion/list/")), "another account is spared")
 	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")))
-	require.EqualValues(t, 1, s.askLedger("account", idText(oce.id), "answer", "40110").Totals.Inject)
+	require.EqualValues(t, 1, s.askLedger("account", idText(oce.ID), "answer", "40110").Totals.Inject)
 	s.order("faults", fields{"kind": "over_limit", "media": "tencent"})
 	require.Equal(t, 11016, code(t, s.tencentCall(ten, "adgroups/get")))
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults", nil).Code)
 	require.Equal(t, 0, code(t, s.oceanCall(oce, "v3.0/promotion/list/")))
-	require.Empty(t, s.faults.all())
+	require.Empty(t, s.faults.All())
 }
 
 func TestFaults_EndWithTheirTime(t *testing.T) {
@@ -47,10 +49,10 @@ func TestFaults_EndWithTheirTime(t *testing.T) {
 	s.order("faults", fields{"kind": "status", "for_seconds": 1000})
 	a := s.account("tencent", 0)
 	require.Equal(t, 500, s.tencentCall(a, "adgroups/get").Code)
-	kept := s.faults.all()
+	kept := s.faults.All()
 	kept[0].Until = time.Now().Add(-time.Nanosecond)
-	s.faults.remove("")
-	s.faults.restore(kept, 1)
+	s.faults.Remove("")
+	s.faults.Restore(kept, 1)
 	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))
 }
 
@@ -62,7 +64,7 @@ func TestFaults_CutConnections(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	a := s.account("tencent", 0)
 	get := func(ctx context.Context) ([]byte, error) {
-		r := s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.id)))
+		r := s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.ID)))
 		out, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+r.URL.RequestURI(), nil)
 		require.NoError(t, err)
 		resp, err := client.Do(out)
@@ -85,7 +87,7 @@ func TestFaults_CutConnections(t *testing.T) {
 			_, err := get(ctx)
 			ended <- err
 		}()
-		require.Eventually(t, func() bool { return s.faults.all()[1].Met == met }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return s.faults.All()[1].Met == met }, time.Minute, time.Millisecond)
 	}
 	ctx, giveUp := context.WithCancel(t.Context())
 	hang(ctx, 1)
@@ -110,7 +112,7 @@ func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
 	require.Equal(t, 200, c.control(http.MethodDelete, "faults/f1", nil).Code)
 	done := make(chan *httptest.ResponseRecorder)
 	go func() { done <- c.tencentCall(c.account("tencent", 0), "adgroups/get") }()
-	require.Eventually(t, func() bool { return s.faults.all()[0].Met == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.faults.All()[0].Met == 1 }, time.Minute, time.Millisecond)
 	require.NoError(t, s.Close())
 	require.Equal(t, 0, code(t, <-done))
 }
@@ -126,7 +128,7 @@ func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
 	go func() { late <- s.tencentCall(a, "adgroups/get") }()
 	require.Eventually(t, func() bool {
 		app := s.credentials("tencent").AppID
-		return s.sim.limits.left("tencent", "adgroups/get", app) == 0
+		return s.sim.Limits.Left("tencent", "adgroups/get", app) == 0
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, 11017, code(t, s.tencentCall(a, "adgroups/get")), "the limit is used up")
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults", nil).Code)
@@ -138,10 +140,10 @@ func TestFaults_TokenDeath(t *testing.T) {
 	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a, b := s.account("tencent", 0), s.account("tencent", 199)
 	old := s.credentials("tencent").Logins[0]
-	use := func(a *account, token string) int {
-		return code(t, s.do(s.tencentRequest(token, "adgroups/get", query("account_id", idText(a.id)))))
+	use := func(a *world.Account, token string) int {
+		return code(t, s.do(s.tencentRequest(token, "adgroups/get", query("account_id", idText(a.ID)))))
 	}
-	s.order("faults", fields{"kind": "token_death", "media": "tencent", "account": idText(a.id)})
+	s.order("faults", fields{"kind": "token_death", "media": "tencent", "account": idText(a.ID)})
 	require.Equal(t, 11000, use(a, old.AccessToken))
 	require.Equal(t, 0, use(b, s.token(b)), "another login is spared")
 	d := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
@@ -181,7 +183,7 @@ func TestFaults_RefuseOrdersThatMakeNoSense(t *testing.T) {
 		require.Equal(t, 400, w.Code, "%s: %s", name, w.Body)
 	}
 	require.Equal(t, 400, s.do(httptest.NewRequest(http.MethodPost, "/_sim/faults", nil)).Code)
-	require.Empty(t, s.faults.all())
+	require.Empty(t, s.faults.All())
 }
 
 func TestFaults_LostRow(t *testing.T) {
@@ -233,7 +235,7 @@ func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
 		require.Equal(t, 0, code(t, w))
 		return len(data(t, w)["list"].([]any))
 	}
-	met := func() int64 { return s.faults.all()[0].Met }
+	met := func() int64 { return s.faults.All()[0].Met }
 	all := rows("2026-11-08", "2026-11-14")
 	require.Positive(t, all)
 	s.order("faults", fields{"kind": "lost_row", "media": "tencent", "once": true})
@@ -248,7 +250,7 @@ func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
 }
 
 // oceanWeek is a week's report of an account, with its sums.
-func (s *sim) oceanWeek(t *testing.T, a *account) fields {
+func (s *sim) oceanWeek(t *testing.T, a *world.Account) fields {
 	t.Helper()
 	return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", `["stat_cost","show_cnt"]`, "filters", "[]",
 		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time", "2026-11-14 23:59:59"))
@@ -296,7 +298,7 @@ func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
 	s := newSim(t, Config{Accounts: 40}).unlimited()
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
 	day := map[string]string{"start_date": "2026-11-14", "end_date": "2026-11-14"}
-	tencentAsk := func(a *account, names ...string) *httptest.ResponseRecorder {
+	tencentAsk := func(a *world.Account, names ...string) *httptest.ResponseRecorder {
 		return s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "date_range", jsonText(day), "fields", jsonText(names))
 	}
 	oceanAsk := func(names ...string) *httptest.ResponseRecorder {
@@ -314,13 +316,13 @@ func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
 	row = data(t, oceanAsk("brand_new", "click_cnt"))["rows"].([]any)[0].(fields)["metrics"].(fields)
 	require.Equal(t, row["click_cnt"], row["brand_new"])
 
-	s.order("faults", fields{"kind": "retire_field", "media": "tencent", "account": idText(ten.id), "field": "reg_pv"})
+	s.order("faults", fields{"kind": "retire_field", "media": "tencent", "account": idText(ten.ID), "field": "reg_pv"})
 	w := tencentAsk(ten, "cost", "reg_pv")
 	require.Equal(t, 12009, code(t, w))
 	require.Contains(t, w.Body.String(), "reg_pv")
 	require.Equal(t, 0, code(t, tencentAsk(ten, "cost")))
 	require.Equal(t, 0, code(t, tencentAsk(s.account("tencent", 1), "cost", "reg_pv")), "of another account")
-	require.EqualValues(t, 1, s.faults.all()[2].Met)
+	require.EqualValues(t, 1, s.faults.All()[2].Met)
 	id := s.order("faults", fields{"kind": "retire_field", "media": "oceanengine", "field": "active"})["id"].(string)
 	require.Equal(t, 40000, code(t, oceanAsk("stat_cost", "active")))
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)

@@ -5,14 +5,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"adsync/simulator/fault"
+	"adsync/simulator/world"
 )
 
-func totals(rows []row) map[int]figures {
-	sums := map[int]figures{}
+func totals(rows []world.Row) map[int]world.Figures {
+	sums := map[int]world.Figures{}
 	for _, r := range rows {
-		f := sums[r.day]
-		f.add(&r.figures)
-		sums[r.day] = f
+		f := sums[r.Day]
+		f.Add(&r.Figures)
+		sums[r.Day] = f
 	}
 	return sums
 }
@@ -23,27 +26,27 @@ func TestFigures_LevelsAndHoursAddUpExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawAccount(t, w)
 		now := moments().Draw(t, "now")
-		day := dayOf(now)
-		c := newCorrections()
+		day := world.DayOf(now)
+		c := world.NewCorrections()
 		if percent := rapid.Int64Range(-100, 200).Draw(t, "percent"); percent != 0 {
-			c.add(&a, correction{}, correctedDays{from: day - 1, to: day, percent: percent})
+			c.Add(&a, world.Correction{}, world.CorrectedDays{From: day - 1, To: day, Percent: percent})
 		}
-		v := &view{now: now, corrections: c}
-		daily := v.rows(&a, scope{level: levelAd, from: day - 2, to: day})
+		v := &world.View{Now: now, Corrections: c}
+		daily := v.Rows(&a, world.Scope{Level: world.LevelAd, From: day - 2, To: day})
 		want := totals(daily)
-		require.Equal(t, want, totals(v.rows(&a, scope{level: levelAd, hourly: true, from: day - 2, to: day})))
-		require.Equal(t, want, totals(v.rows(&a, scope{level: levelAccount, from: day - 2, to: day})))
-		require.Equal(t, want, totals(v.rows(&a, scope{level: levelAccount, hourly: true, from: day - 2, to: day})))
+		require.Equal(t, want, totals(v.Rows(&a, world.Scope{Level: world.LevelAd, Hourly: true, From: day - 2, To: day})))
+		require.Equal(t, want, totals(v.Rows(&a, world.Scope{Level: world.LevelAccount, From: day - 2, To: day})))
+		require.Equal(t, want, totals(v.Rows(&a, world.Scope{Level: world.LevelAccount, Hourly: true, From: day - 2, To: day})))
 		for _, r := range daily {
-			require.Positive(t, r.figures[impressions])
-			for _, pair := range [][2]metric{
-				{impressions, clicks}, {clicks, downloads}, {downloads, installs}, {installs, activations}, {activations, registrations},
-				{activations, firstPays}, {payAmountD7, payAmountD3}, {payAmountD3, payAmountD1}, {payAmount, payAmountD7},
+			require.Positive(t, r.Figures[world.Impressions])
+			for _, pair := range [][2]world.Metric{
+				{world.Impressions, world.Clicks}, {world.Clicks, world.Downloads}, {world.Downloads, world.Installs}, {world.Installs, world.Activations}, {world.Activations, world.Registrations},
+				{world.Activations, world.FirstPays}, {world.PayAmountD7, world.PayAmountD3}, {world.PayAmountD3, world.PayAmountD1}, {world.PayAmount, world.PayAmountD7},
 			} {
-				require.GreaterOrEqual(t, r.figures[pair[0]], r.figures[pair[1]], "%s, %s", pair[0], pair[1])
+				require.GreaterOrEqual(t, r.Figures[pair[0]], r.Figures[pair[1]], "%s, %s", pair[0], pair[1])
 			}
-			for m, n := range r.figures {
-				require.GreaterOrEqual(t, n, int64(0), metric(m))
+			for m, n := range r.Figures {
+				require.GreaterOrEqual(t, n, int64(0), world.Metric(m))
 			}
 		}
 	})
@@ -52,17 +55,17 @@ func TestFigures_LevelsAndHoursAddUpExactly(t *testing.T) {
 func TestFigures_RowsComeInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
-	a := w.account(w.specs[1], 0)
-	v := &view{now: noon.Unix(), corrections: newCorrections()}
-	day := dayOf(v.now)
-	for _, s := range []scope{
-		{level: levelAd, from: day - 6, to: day}, {level: levelAd, hourly: true, from: day - 1, to: day},
-		{level: levelAccount, from: day - 6, to: day}, {level: levelAccount, hourly: true, from: day - 1, to: day},
+	a := w.Account(w.Specs[1], 0)
+	v := &world.View{Now: noon.Unix(), Corrections: world.NewCorrections()}
+	day := world.DayOf(v.Now)
+	for _, s := range []world.Scope{
+		{Level: world.LevelAd, From: day - 6, To: day}, {Level: world.LevelAd, Hourly: true, From: day - 1, To: day},
+		{Level: world.LevelAccount, From: day - 6, To: day}, {Level: world.LevelAccount, Hourly: true, From: day - 1, To: day},
 	} {
-		rows := v.rows(&a, s)
+		rows := v.Rows(&a, s)
 		require.NotEmpty(t, rows)
 		for i := 1; i < len(rows); i++ {
-			require.Negative(t, compareRows(rows[i-1], rows[i]))
+			require.Negative(t, fault.CompareRows(rows[i-1], rows[i]))
 		}
 	}
 }
@@ -70,17 +73,17 @@ func TestFigures_RowsComeInOrderAndOnce(t *testing.T) {
 func TestFigures_GrowThroughTheDay(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
-	a := w.account(w.specs[0], 0)
-	day := dayOf(noon.Unix())
-	last := figures{}
+	a := w.Account(w.Specs[0], 0)
+	day := world.DayOf(noon.Unix())
+	last := world.Figures{}
 	grew := 0
-	for second := int64(0); second <= dayLength; second += 600 {
-		v := &view{now: dayStart(day) + second, corrections: newCorrections()}
-		f := totals(v.rows(&a, scope{from: day, to: day}))[day]
+	for second := int64(0); second <= world.DayLength; second += 600 {
+		v := &world.View{Now: world.DayStart(day) + second, Corrections: world.NewCorrections()}
+		f := totals(v.Rows(&a, world.Scope{From: day, To: day}))[day]
 		for m := range f {
-			require.GreaterOrEqual(t, f[m], last[m], "%s at second %d", metric(m), second)
+			require.GreaterOrEqual(t, f[m], last[m], "%s at second %d", world.Metric(m), second)
 		}
-		if f[cost] > last[cost] {
+		if f[world.Cost] > last[world.Cost] {
 			grew++
 		}
 		last = f
@@ -90,61 +93,61 @@ func TestFigures_GrowThroughTheDay(t *testing.T) {
 
 func TestFigures_MoveEveryThreeMinutes(t *testing.T) {
 	t.Parallel()
-	var china *calendar
-	require.EqualValues(t, 0, china.publishedSecond(10, dayStart(10)+179))
-	require.EqualValues(t, 180, china.publishedSecond(10, dayStart(10)+180))
-	require.EqualValues(t, dayLength, china.publishedSecond(10, dayStart(12)))
-	require.EqualValues(t, 0, china.publishedSecond(10, dayStart(9)))
+	var china *world.Calendar
+	require.EqualValues(t, 0, china.PublishedSecond(10, world.DayStart(10)+179))
+	require.EqualValues(t, 180, china.PublishedSecond(10, world.DayStart(10)+180))
+	require.EqualValues(t, world.DayLength, china.PublishedSecond(10, world.DayStart(12)))
+	require.EqualValues(t, 0, china.PublishedSecond(10, world.DayStart(9)))
 }
 
 func TestFigures_PastDaysAreCorrectedForThreeNightsAndCohortsGrowForThirty(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
-	day := dayOf(noon.Unix())
-	at := func(days int, second int64) figures {
-		v := &view{now: dayStart(day+days) + second, corrections: newCorrections()}
-		a := w.account(w.specs[0], 0)
-		return totals(v.rows(&a, scope{from: day, to: day}))[day]
+	day := world.DayOf(noon.Unix())
+	at := func(days int, second int64) world.Figures {
+		v := &world.View{Now: world.DayStart(day+days) + second, Corrections: world.NewCorrections()}
+		a := w.Account(w.Specs[0], 0)
+		return totals(v.Rows(&a, world.Scope{From: day, To: day}))[day]
 	}
 	previous := at(1, 0)
 	for night := 1; night <= 3; night++ {
-		require.Equal(t, previous, at(night, 2*hourLength-1), "before 02:00 of night %d nothing moves", night)
-		next := at(night, 2*hourLength)
+		require.Equal(t, previous, at(night, 2*world.HourLength-1), "before 02:00 of night %d nothing moves", night)
+		next := at(night, 2*world.HourLength)
 		require.NotEqual(t, previous, next, "night %d", night)
-		require.GreaterOrEqual(t, next[conversions], previous[conversions], "conversions arrive late")
+		require.GreaterOrEqual(t, next[world.Conversions], previous[world.Conversions], "conversions arrive late")
 		previous = next
 	}
 	for night := 4; night <= 30; night++ {
-		require.Equal(t, previous, at(night, 2*hourLength-1), "before 02:00 of night %d nothing moves", night)
-		next := at(night, 2*hourLength)
-		require.Greater(t, next[payAmountD7], previous[payAmountD7], "night %d", night)
+		require.Equal(t, previous, at(night, 2*world.HourLength-1), "before 02:00 of night %d nothing moves", night)
+		next := at(night, 2*world.HourLength)
+		require.Greater(t, next[world.PayAmountD7], previous[world.PayAmountD7], "night %d", night)
 		if night <= 7 {
-			require.Equal(t, previous[payAmountD3], next[payAmountD3], "what is paid in three days is known, but for late users")
+			require.Equal(t, previous[world.PayAmountD3], next[world.PayAmountD3], "what is paid in three days is known, but for late users")
 		} else {
-			require.GreaterOrEqual(t, next[payAmountD3], previous[payAmountD3])
+			require.GreaterOrEqual(t, next[world.PayAmountD3], previous[world.PayAmountD3])
 		}
-		previous[payAmountD3], previous[payAmountD7] = next[payAmountD3], next[payAmountD7]
+		previous[world.PayAmountD3], previous[world.PayAmountD7] = next[world.PayAmountD3], next[world.PayAmountD7]
 		require.Equal(t, previous, next, "all other figures are settled")
 	}
-	require.Greater(t, previous[payAmountD3], at(7, 2*hourLength)[payAmountD3])
+	require.Greater(t, previous[world.PayAmountD3], at(7, 2*world.HourLength)[world.PayAmountD3])
 	require.Equal(t, previous, at(300, 0), "then all of it is settled")
-	require.Equal(t, at(1, 0)[impressions], previous[impressions])
-	require.Zero(t, at(1, 0)[nextDayRetained])
-	require.Positive(t, previous[nextDayRetained])
+	require.Equal(t, at(1, 0)[world.Impressions], previous[world.Impressions])
+	require.Zero(t, at(1, 0)[world.NextDayRetained])
+	require.Positive(t, previous[world.NextDayRetained])
 }
 
 func TestFigures_SilentAccountsHaveNone(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	for _, media := range s.sim.world.names() {
-		quiet := s.find(media, classQuiet)
-		require.Empty(t, s.truth().rows(quiet, scope{from: 20_000, to: dayOf(noon.Unix())}))
-		objects := s.truth().objects(quiet)
+	for _, media := range s.sim.World.Names() {
+		quiet := s.find(media, world.ClassQuiet)
+		require.Empty(t, s.truth().Rows(quiet, world.Scope{From: 20_000, To: world.DayOf(noon.Unix())}))
+		objects := s.truth().Objects(quiet)
 		require.NotEmpty(t, objects)
 		for _, o := range objects {
-			require.NotEqual(t, statusActive, o.status)
+			require.NotEqual(t, world.StatusActive, o.Status)
 		}
-		require.Empty(t, s.truth().objects(s.find(media, classEmpty)))
+		require.Empty(t, s.truth().Objects(s.find(media, world.ClassEmpty)))
 	}
 }
 
@@ -152,7 +155,7 @@ func TestFigures_OfDaysBeforeTheWorldAndToComeAreNone(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	a := s.account("tencent", 0)
-	today := dayOf(noon.Unix())
-	require.Empty(t, s.truth().rows(a, scope{from: 0, to: dayOf(firstMoment.Unix()) - 1}))
-	require.Empty(t, s.truth().rows(a, scope{from: today + 1, to: today + 30}))
+	today := world.DayOf(noon.Unix())
+	require.Empty(t, s.truth().Rows(a, world.Scope{From: 0, To: world.DayOf(world.FirstMoment.Unix()) - 1}))
+	require.Empty(t, s.truth().Rows(a, world.Scope{From: today + 1, To: today + 30}))
 }

@@ -7,13 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"adsync/simulator/world"
 )
 
-func drawCorrections(t *rapid.T, a *account, day int) *corrections {
-	c := newCorrections()
+func drawCorrections(t *rapid.T, a *world.Account, day int) *world.Corrections {
+	c := world.NewCorrections()
 	for range rapid.IntRange(0, 2).Draw(t, "corrections") {
 		percent := rapid.Int64Range(-100, 300).Draw(t, "percent")
-		c.add(a, correction{}, correctedDays{from: day - rapid.IntRange(0, 9).Draw(t, "back"), to: day, percent: percent})
+		c.Add(a, world.Correction{}, world.CorrectedDays{From: day - rapid.IntRange(0, 9).Draw(t, "back"), To: day, Percent: percent})
 	}
 	return c
 }
@@ -24,32 +26,32 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawAccount(t, w)
 		now := moments().Draw(t, "now")
-		day := dayOf(now)
-		v := &view{now: now, corrections: drawCorrections(t, &a, day)}
-		costs := totals(v.rows(&a, scope{from: day - 12, to: day}))
-		days := v.fundDays(&a, day-12, day)
+		day := world.DayOf(now)
+		v := &world.View{Now: now, Corrections: drawCorrections(t, &a, day)}
+		costs := totals(v.Rows(&a, world.Scope{From: day - 12, To: day}))
+		days := v.FundDays(&a, day-12, day)
 		for i, d := range days {
-			require.Equal(t, costs[d.day][cost], d.paid.total(), "day %s: what was paid is what the report says", formatDay(d.day))
-			for _, f := range []funds{d.deposit, d.paid, d.transferIn, d.transferOut, d.balance} {
-				require.GreaterOrEqual(t, f.cash, int64(0))
-				require.GreaterOrEqual(t, f.bank, int64(0))
-				if !a.usesBank() {
-					require.Zero(t, f.bank)
+			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "day %s: what was paid is what the report says", world.FormatDay(d.Day))
+			for _, f := range []world.Funds{d.Deposit, d.Paid, d.TransferIn, d.TransferOut, d.Balance} {
+				require.GreaterOrEqual(t, f.Cash, int64(0))
+				require.GreaterOrEqual(t, f.Bank, int64(0))
+				if !a.UsesBank() {
+					require.Zero(t, f.Bank)
 				}
-				require.GreaterOrEqual(t, f.grant, int64(0))
+				require.GreaterOrEqual(t, f.Grant, int64(0))
 			}
 			if i > 0 {
-				require.Equal(t, days[i-1].day+1, d.day)
-				require.Equal(t, days[i-1].balance.plus(d.deposit).plus(d.transferIn).minus(d.transferOut).minus(d.paid), d.balance, "day %s", formatDay(d.day))
+				require.Equal(t, days[i-1].Day+1, d.Day)
+				require.Equal(t, days[i-1].Balance.Plus(d.Deposit).Plus(d.TransferIn).Minus(d.TransferOut).Minus(d.Paid), d.Balance, "day %s", world.FormatDay(d.Day))
 			}
 		}
-		n := v.fundNow(&a)
-		require.GreaterOrEqual(t, n.balance.cash, n.locked)
-		require.GreaterOrEqual(t, n.balance.grant, int64(0))
-		require.GreaterOrEqual(t, n.balance.bank, int64(0))
-		require.Equal(t, costs[day][cost], n.paidToday.total(), "what was paid today is what the report says")
-		if a.runsAds() {
-			require.Positive(t, n.balance.cash+n.balance.bank)
+		n := v.FundNow(&a)
+		require.GreaterOrEqual(t, n.Balance.Cash, n.Locked)
+		require.GreaterOrEqual(t, n.Balance.Grant, int64(0))
+		require.GreaterOrEqual(t, n.Balance.Bank, int64(0))
+		require.Equal(t, costs[day][world.Cost], n.PaidToday.Total(), "what was paid today is what the report says")
+		if a.RunsAds() {
+			require.Positive(t, n.Balance.Cash+n.Balance.Bank)
 		}
 	})
 }
@@ -57,26 +59,26 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 func TestFunds_NowAgreesWithTheEndOfTheDay(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
-	a := w.account(w.specs[0], 0)
+	a := w.Account(w.Specs[0], 0)
 	moved, granted, swept := 0, 0, 0
-	for day := dayOf(noon.Unix()) - 30; day < dayOf(noon.Unix()); day++ {
-		midnight := &view{now: dayStart(day + 1), corrections: newCorrections()}
-		told := (&view{now: midnight.now + fundsToldAfter, corrections: newCorrections()}).fundDays(&a, day, day)
+	for day := world.DayOf(noon.Unix()) - 30; day < world.DayOf(noon.Unix()); day++ {
+		midnight := &world.View{Now: world.DayStart(day + 1), Corrections: world.NewCorrections()}
+		told := (&world.View{Now: midnight.Now + world.FundsToldAfter, Corrections: world.NewCorrections()}).FundDays(&a, day, day)
 		require.Len(t, told, 1)
-		end := midnight.fundNow(&a)
-		if weekOf(day+1) != day+1 { // what is left is swept on Mondays
+		end := midnight.FundNow(&a)
+		if world.WeekOf(day+1) != day+1 { // what is left is swept on Mondays
 			// Spend for invalid clicks is given back at 02:00.
-			spent := totals(midnight.rows(&a, scope{from: day, to: day}))[day][cost]
-			require.Equal(t, told[0].balance.total()+told[0].paid.total(), end.balance.total()+spent, formatDay(day))
+			spent := totals(midnight.Rows(&a, world.Scope{From: day, To: day}))[day][world.Cost]
+			require.Equal(t, told[0].Balance.Total()+told[0].Paid.Total(), end.Balance.Total()+spent, world.FormatDay(day))
 		}
-		if told[0].paid.total() > 0 {
+		if told[0].Paid.Total() > 0 {
 			moved++
 		}
-		if told[0].paid.grant > 0 {
+		if told[0].Paid.Grant > 0 {
 			granted++
-			require.Zero(t, end.balance.grant*told[0].paid.cash, "cash is touched when the grant is used up")
+			require.Zero(t, end.Balance.Grant*told[0].Paid.Cash, "cash is touched when the grant is used up")
 		}
-		if told[0].transferOut.total() > 0 {
+		if told[0].TransferOut.Total() > 0 {
 			swept++
 		}
 	}
@@ -90,9 +92,9 @@ func TestFunds_DepositsDoNotMoveWithTheCorrectionsOfLaterNights(t *testing.T) {
 	w := testWorld()
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawAccount(t, w)
-		day := dayOf(moments().Draw(t, "now"))
-		at := func(days int) []fundDay {
-			return (&view{now: dayStart(day+1+days) + fundsToldAfter, corrections: newCorrections()}).fundDays(&a, day-8, day)
+		day := world.DayOf(moments().Draw(t, "now"))
+		at := func(days int) []world.FundDay {
+			return (&world.View{Now: world.DayStart(day+1+days) + world.FundsToldAfter, Corrections: world.NewCorrections()}).FundDays(&a, day-8, day)
 		}
 		require.Equal(t, at(0), at(rapid.IntRange(1, 300).Draw(t, "days")), "what was told once stays")
 	})
@@ -101,38 +103,38 @@ func TestFunds_DepositsDoNotMoveWithTheCorrectionsOfLaterNights(t *testing.T) {
 func TestFunds_ADayIsToldAtEightOnTheNext(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
-	a := w.account(w.specs[1], 0)
-	day := dayOf(noon.Unix())
+	a := w.Account(w.Specs[1], 0)
+	day := world.DayOf(noon.Unix())
 	at := func(moment int64) int {
-		return len((&view{now: moment, corrections: newCorrections()}).fundDays(&a, day, day+1))
+		return len((&world.View{Now: moment, Corrections: world.NewCorrections()}).FundDays(&a, day, day+1))
 	}
-	require.Zero(t, at(dayStart(day+1)+8*hourLength-1))
-	require.Equal(t, 1, at(dayStart(day+1)+8*hourLength))
+	require.Zero(t, at(world.DayStart(day+1)+8*world.HourLength-1))
+	require.Equal(t, 1, at(world.DayStart(day+1)+8*world.HourLength))
 }
 
 func TestFunds_OfAccountsWithoutAds(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	day := dayOf(noon.Unix()) - 1
-	for _, media := range s.sim.world.names() {
-		empty, quiet := s.find(media, classEmpty), s.find(media, classQuiet)
-		require.Zero(t, s.truth().fundNow(empty))
-		require.Empty(t, s.truth().fundDays(empty, day-6, day))
-		n := s.truth().fundNow(quiet)
-		require.Positive(t, n.balance.cash)
-		days := s.truth().fundDays(quiet, day-6, day)
+	day := world.DayOf(noon.Unix()) - 1
+	for _, media := range s.sim.World.Names() {
+		empty, quiet := s.find(media, world.ClassEmpty), s.find(media, world.ClassQuiet)
+		require.Zero(t, s.truth().FundNow(empty))
+		require.Empty(t, s.truth().FundDays(empty, day-6, day))
+		n := s.truth().FundNow(quiet)
+		require.Positive(t, n.Balance.Cash)
+		days := s.truth().FundDays(quiet, day-6, day)
 		require.Len(t, days, 7)
-		require.Equal(t, fundDay{day: day, balance: n.balance}, days[6])
-		require.Zero(t, s.truth().fundDays(quiet, 0, dayOf(firstMoment.Unix())-1), "before the world there was no money")
+		require.Equal(t, world.FundDay{Day: day, Balance: n.Balance}, days[6])
+		require.Zero(t, s.truth().FundDays(quiet, 0, world.DayOf(world.FirstMoment.Unix())-1), "before the world there was no money")
 	}
 }
 
-func sampleFund() (*account, fundNow, fundDay) {
-	a := &account{p: &spec{name: "oceanengine"}, id: 25_610, index: 3}
-	n := fundNow{balance: funds{cash: 120_005, grant: 3050}, paidToday: funds{cash: 98, grant: 2}, locked: 100}
-	d := fundDay{
-		day: dayOf(noon.Unix()), deposit: funds{cash: 100_000, grant: 5}, paid: funds{cash: 50_000, grant: 70}, transferIn: funds{cash: 1_100_000},
-		transferOut: funds{cash: 55_050}, balance: funds{cash: 300_000, grant: 1},
+func sampleFund() (*world.Account, world.FundNow, world.FundDay) {
+	a := &world.Account{Platform: &world.Spec{Name: "oceanengine"}, ID: 25_610, Index: 3}
+	n := world.FundNow{Balance: world.Funds{Cash: 120_005, Grant: 3050}, PaidToday: world.Funds{Cash: 98, Grant: 2}, Locked: 100}
+	d := world.FundDay{
+		Day: world.DayOf(noon.Unix()), Deposit: world.Funds{Cash: 100_000, Grant: 5}, Paid: world.Funds{Cash: 50_000, Grant: 70}, TransferIn: world.Funds{Cash: 1_100_000},
+		TransferOut: world.Funds{Cash: 55_050}, Balance: world.Funds{Cash: 300_000, Grant: 1},
 	}
 	return a, n, d
 }
@@ -142,10 +144,10 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	// The figures served differ from the truth, and the money does not.
 	s.order("faults", fields{"kind": "alter", "what": "value", "seed": 1, "media": "tencent", "level": "account", "granularity": "daily", "field": "cost"})
-	for i := range s.sim.world.count(s.spec("tencent")) {
+	for i := range s.sim.World.Count(s.spec("tencent")) {
 		a := s.account("tencent", i)
 		want := map[string]string{"FUND_TYPE_SHARED": "0"}
-		for _, line := range s.truthLines("media", "tencent", "kind", "balance", "account", idText(a.id)) {
+		for _, line := range s.truthLines("media", "tencent", "kind", "balance", "account", idText(a.ID)) {
 			var row struct {
 				Fund    string
 				Balance int64
@@ -160,10 +162,10 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 		}
 		require.Equal(t, want, got)
 	}
-	for i := range s.sim.world.count(s.spec("oceanengine")) {
+	for i := range s.sim.World.Count(s.spec("oceanengine")) {
 		a := s.account("oceanengine", i)
 		paid := int64(0)
-		for _, line := range s.truthLines("media", "oceanengine", "kind", "fund_daily", "account", idText(a.id), "from", "2026-10-20", "to", "2026-11-15") {
+		for _, line := range s.truthLines("media", "oceanengine", "kind", "fund_daily", "account", idText(a.ID), "from", "2026-10-20", "to", "2026-11-15") {
 			var row struct{ Paid int64 }
 			require.NoError(t, json.Unmarshal([]byte(line), &row))
 			paid += row.Paid / 10_000
@@ -171,7 +173,7 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 		got := int64(0)
 		for page := 1; page <= 3; page++ {
 			d := data(t, s.oceanCall(a, "2/advertiser/fund/daily_stat/", "start_date", "2026-10-20", "end_date", "2026-11-15", "page", strconv.Itoa(page)))
-			if a.class == classEmpty {
+			if a.Class == world.ClassEmpty {
 				require.Equal(t, json.Number("0"), d["page_info"].(map[string]any)["total_number"])
 				continue
 			}
@@ -211,7 +213,7 @@ func TestFunds_RefuseWhatThePlatformsRefuse(t *testing.T) {
 	require.Contains(t, data(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "ON")), "common_grant")
 	require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "YES")))
 	other := *s.account("oceanengine", 0)
-	other.id++
-	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(o), "2/advertiser/fund/get/", query("advertiser_id", idText(other.id))))))
+	other.ID++
+	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(o), "2/advertiser/fund/get/", query("advertiser_id", idText(other.ID))))))
 	require.Equal(t, 12201, code(t, s.do(s.tencentRequest(s.token(a), "funds/get", query("account_id", "1")))))
 }

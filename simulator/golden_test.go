@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 // The samples here are written out as the platforms' documents show them. They pin each unit: fen as integers, yuan as
@@ -15,8 +17,8 @@ func sameWire(t *testing.T, want, got string) {
 	require.Equal(t, want, got)
 }
 
-func sampleFigures() (f figures) {
-	f[cost], f[impressions], f[clicks], f[activations] = 29_866, 5809, 66, 6 // 298.66 yuan
+func sampleFigures() (f world.Figures) {
+	f[world.Cost], f[world.Impressions], f[world.Clicks], f[world.Activations] = 29_866, 5809, 66, 6 // 298.66 yuan
 	return f
 }
 

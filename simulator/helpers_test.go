@@ -16,12 +16,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"adsync/simulator/fault/trap"
+	"adsync/simulator/limit"
+	"adsync/simulator/world"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // noon is a Sunday, well into the world.
-var noon = time.Date(2026, 11, 15, 12, 34, 56, 0, zone)
+var noon = time.Date(2026, 11, 15, 12, 34, 56, 0, world.Zone)
 
 // sim is a simulator with clients of some platforms.
 type sim struct {
@@ -54,19 +58,19 @@ func newSim(t testing.TB, cfg Config) *sim {
 
 // unlimited lifts all limits.
 func (s *sim) unlimited() *sim {
-	for _, p := range s.sim.world.specs {
-		for _, r := range p.limits {
+	for _, p := range s.sim.World.Specs {
+		for _, r := range p.Limits {
 			r.Limit = 0
-			s.sim.limits.change([]LimitRule{r}, nil)
+			s.sim.Limits.Change([]limit.Rule{r}, nil)
 		}
 	}
 	return s
 }
 
 // spec is a platform's. A test of a platform that is not in the list of platforms is skipped.
-func (s *sim) spec(media string) *spec {
+func (s *sim) spec(media string) *world.Spec {
 	s.t.Helper()
-	p := s.sim.world.spec(media)
+	p := s.sim.World.Spec(media)
 	if p == nil {
 		s.t.Skip("there is no platform " + media)
 	}
@@ -74,15 +78,15 @@ func (s *sim) spec(media string) *spec {
 }
 
 // account is a platform's account of an index.
-func (s *sim) account(media string, index int) *account {
-	a := s.sim.world.account(s.spec(media), index)
+func (s *sim) account(media string, index int) *world.Account {
+	a := s.sim.World.Account(s.spec(media), index)
 	return &a
 }
 
 // find is the first account of a class.
-func (s *sim) find(media string, c class) *account {
-	for i := range s.sim.world.count(s.spec(media)) {
-		if a := s.account(media, i); a.class == c {
+func (s *sim) find(media string, c world.Class) *world.Account {
+	for i := range s.sim.World.Count(s.spec(media)) {
+		if a := s.account(media, i); a.Class == c {
 			return a
 		}
 	}
@@ -90,13 +94,13 @@ func (s *sim) find(media string, c class) *account {
 	return nil
 }
 
-func (s *sim) truth() *view {
-	return &view{now: s.sim.clock.Now().Unix(), corrections: s.sim.world.corrections}
+func (s *sim) truth() *world.View {
+	return &world.View{Now: s.sim.Clock.Now().Unix(), Corrections: s.sim.World.Corrections}
 }
 
-func (s *sim) token(a *account) string {
-	for i, t := range s.sim.vault.all() {
-		if l := s.sim.vault.logins[i]; l.p == a.p && l.reaches(a.index) {
+func (s *sim) token(a *world.Account) string {
+	for i, t := range s.sim.Vault.All() {
+		if l := s.sim.Vault.Logins[i]; l.Platform == a.Platform && l.Reaches(a.Index) {
 			return t.Access
 		}
 	}
@@ -125,15 +129,15 @@ func query(pairs ...string) url.Values {
 
 // tencentRequest is a call with the parameters that every call has.
 func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
-	all := query("access_token", token, "timestamp", idText(s.sim.clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
+	all := query("access_token", token, "timestamp", idText(s.sim.Clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
 	maps.Copy(all, q)
 	return httptest.NewRequest(http.MethodGet, "/tencent/v3.0/"+path+"?"+all.Encode(), nil)
 }
 
 // tencentCall is the same for an account, with its login's token.
-func (s *sim) tencentCall(a *account, path string, pairs ...string) *httptest.ResponseRecorder {
+func (s *sim) tencentCall(a *world.Account, path string, pairs ...string) *httptest.ResponseRecorder {
 	q := query(pairs...)
-	q.Set("account_id", idText(a.id))
+	q.Set("account_id", idText(a.ID))
 	return s.do(s.tencentRequest(s.token(a), path, q))
 }
 
@@ -143,9 +147,9 @@ func oceanRequest(token, path string, q url.Values) *http.Request {
 	return r
 }
 
-func (s *sim) oceanCall(a *account, path string, pairs ...string) *httptest.ResponseRecorder {
+func (s *sim) oceanCall(a *world.Account, path string, pairs ...string) *httptest.ResponseRecorder {
 	q := query(pairs...)
-	q.Set("advertiser_id", idText(a.id))
+	q.Set("advertiser_id", idText(a.ID))
 	return s.do(oceanRequest(s.token(a), path, q))
 }
 
@@ -208,7 +212,7 @@ func (s *sim) truthLines(pairs ...string) []string {
 }
 
 // trapList are the traps as the control API tells them.
-func (s *sim) trapList() (list []Trap) {
+func (s *sim) trapList() (list []trap.Trap) {
 	s.t.Helper()
 	w := s.control(http.MethodGet, "traps", nil)
 	require.Equal(s.t, http.StatusOK, w.Code, "%s", w.Body)

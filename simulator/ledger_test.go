@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/ledger"
 )
 
 type ledgerAnswer struct {
-	Totals Counts
-	Groups []LedgerGroup
+	Totals ledger.Counts
+	Groups []ledger.Group
 }
 
 func (s *sim) askLedger(pairs ...string) (a ledgerAnswer) {
@@ -31,7 +33,7 @@ func TestLedger_CountsEveryCallByWhatIsKnownOfIt(t *testing.T) {
 	}
 	s.tencentCall(two, "adgroups/get", "page", "0")
 	s.oceanCall(oce, "v3.0/promotion/list/")
-	s.do(oceanRequest("nobody", "v3.0/promotion/list/", query("advertiser_id", idText(oce.id))))
+	s.do(oceanRequest("nobody", "v3.0/promotion/list/", query("advertiser_id", idText(oce.ID))))
 	s.tencentCall(one, "made/up")
 	require.EqualValues(t, 7, s.askLedger().Totals.Calls)
 	require.EqualValues(t, 3, s.askLedger("media", "tencent", "answer", "0").Totals.Calls)
@@ -39,11 +41,11 @@ func TestLedger_CountsEveryCallByWhatIsKnownOfIt(t *testing.T) {
 	require.EqualValues(t, 1, s.askLedger("endpoint", "unknown").Totals.Calls)
 	app := s.credentials("tencent").AppID
 	require.EqualValues(t, 4, s.askLedger("app", app).Totals.Calls)
-	require.EqualValues(t, 3, s.askLedger("account", idText(one.id)).Totals.Calls)
+	require.EqualValues(t, 3, s.askLedger("account", idText(one.ID)).Totals.Calls)
 	groups := s.askLedger("group", "account,answer", "media", "tencent").Groups
 	zero, small := 0, 18004
-	require.Equal(t, []LedgerGroup{
-		{Account: idText(one.id), Answer: &zero, Counts: Counts{Calls: 3}}, {Account: idText(two.id), Answer: &small, Counts: Counts{Calls: 1}},
+	require.Equal(t, []ledger.Group{
+		{Account: idText(one.ID), Answer: &zero, Counts: ledger.Counts{Calls: 3}}, {Account: idText(two.ID), Answer: &small, Counts: ledger.Counts{Calls: 1}},
 	}, groups)
 	seconds := s.askLedger("group", "second")
 	sum := int64(0)

@@ -9,14 +9,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"adsync/simulator/ledger"
+	"adsync/simulator/limit"
 )
 
 // timedLimits is limits whose time a test moves.
-func timedLimits(rules ...LimitRule) (*limits, *time.Duration) {
-	l := newLimits()
+func timedLimits(rules ...limit.Rule) (*limit.Limits, *time.Duration) {
+	l := limit.New()
 	now := new(time.Duration)
-	l.now = func() time.Duration { return *now }
-	l.change(rules, nil)
+	l.Now = func() time.Duration { return *now }
+	l.Change(rules, nil)
 	return l, now
 }
 
@@ -25,9 +28,9 @@ func TestLimits_RefuseExactlyWhatASlidingWindowRefuses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		second, minute, account := rapid.IntRange(1, 5).Draw(t, "second"), rapid.IntRange(1, 20).Draw(t, "minute"), rapid.IntRange(1, 4).Draw(t, "account")
 		l, now := timedLimits(
-			LimitRule{Media: "m", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: second},
-			LimitRule{Media: "m", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: minute},
-			LimitRule{Media: "m", Endpoint: "*", Scope: ScopeAccount, Seconds: 1, Limit: account},
+			limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: second},
+			limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 60, Limit: minute},
+			limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeAccount, Seconds: 1, Limit: account},
 		)
 		type accepted struct {
 			at      time.Duration
@@ -48,17 +51,17 @@ func TestLimits_RefuseExactlyWhatASlidingWindowRefuses(t *testing.T) {
 			wantScope := ""
 			switch {
 			case holds(time.Second, who) >= account:
-				wantScope = ScopeAccount
+				wantScope = limit.ScopeAccount
 			case holds(time.Second, "") >= second, holds(time.Minute, "") >= minute:
-				wantScope = ScopeApp
+				wantScope = limit.ScopeApp
 			}
-			r, ok := l.take("m", "e", "app", who)
+			r, ok := l.Take("m", "e", "app", who)
 			require.Equal(t, wantScope == "", ok)
-			require.Equal(t, wantScope, r.rule.Scope)
+			require.Equal(t, wantScope, r.Rule.Scope)
 			if ok {
 				log = append(log, accepted{*now, who})
 			} else {
-				require.Positive(t, r.retryIn)
+				require.Positive(t, r.RetryIn)
 			}
 		}
 	})
@@ -67,12 +70,12 @@ func TestLimits_RefuseExactlyWhatASlidingWindowRefuses(t *testing.T) {
 func TestLimits_AppsAndEndpointsCountApart(t *testing.T) {
 	t.Parallel()
 	l, _ := timedLimits(
-		LimitRule{Media: "m", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 1},
-		LimitRule{Media: "m", Endpoint: "free", Scope: ScopeApp, Seconds: 1, Limit: 0},
-		LimitRule{Media: "m", Endpoint: "double", Scope: ScopeApp, Seconds: 1, Limit: 2},
+		limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 1},
+		limit.Rule{Media: "m", Endpoint: "free", Scope: limit.ScopeApp, Seconds: 1, Limit: 0},
+		limit.Rule{Media: "m", Endpoint: "double", Scope: limit.ScopeApp, Seconds: 1, Limit: 2},
 	)
 	take := func(endpoint, app string) bool {
-		_, ok := l.take("m", endpoint, app, "")
+		_, ok := l.Take("m", endpoint, app, "")
 		return ok
 	}
 	require.True(t, take("e", "a"))
@@ -89,70 +92,70 @@ func TestLimits_AppsAndEndpointsCountApart(t *testing.T) {
 
 func TestLimits_AChangeKeepsWhatWasCounted(t *testing.T) {
 	t.Parallel()
-	rule := LimitRule{Media: "m", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: 3}
+	rule := limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 60, Limit: 3}
 	l, now := timedLimits(rule)
 	for range 3 {
-		_, ok := l.take("m", "e", "a", "")
+		_, ok := l.Take("m", "e", "a", "")
 		require.True(t, ok)
 		*now += time.Second
 	}
 	rule.Limit = 2
-	l.change([]LimitRule{rule}, nil)
+	l.Change([]limit.Rule{rule}, nil)
 	*now = 61*time.Second - 1
-	_, ok := l.take("m", "e", "a", "")
+	_, ok := l.Take("m", "e", "a", "")
 	require.False(t, ok, "two of the last minute are left")
 	*now = 61 * time.Second
-	_, ok = l.take("m", "e", "a", "")
+	_, ok = l.Take("m", "e", "a", "")
 	require.True(t, ok)
 }
 
 func TestLimits_IdleOnesAreForgotten(t *testing.T) {
 	t.Parallel()
-	l, now := timedLimits(LimitRule{Media: "m", Endpoint: "*", Scope: ScopeAccount, Seconds: 1, Limit: 10})
+	l, now := timedLimits(limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeAccount, Seconds: 1, Limit: 10})
 	for i := range 100_000 {
 		*now += time.Millisecond
-		_, ok := l.take("m", "e", "a", fmt.Sprint(i))
+		_, ok := l.Take("m", "e", "a", fmt.Sprint(i))
 		require.True(t, ok)
 	}
-	require.Less(t, len(l.gates), 25_000)
+	require.Less(t, len(l.Gates), 25_000)
 }
 
 func TestLimits_PenaltiesShutTheEndpoint(t *testing.T) {
 	t.Parallel()
 	on := true
-	strict, now := timedLimits(LimitRule{Media: "tencent", Endpoint: "*", Scope: ScopeApp, Seconds: 60, Limit: 1})
-	strict.change(nil, &on)
-	take := func(l *limits) (refusal, bool) { return l.take("tencent", "e", "a", "") }
+	strict, now := timedLimits(limit.Rule{Media: "tencent", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 60, Limit: 1})
+	strict.Change(nil, &on)
+	take := func(l *limit.Limits) (limit.Refusal, bool) { return l.Take("tencent", "e", "a", "") }
 	_, ok := take(strict)
 	require.True(t, ok)
 	_, ok = take(strict)
 	require.False(t, ok)
-	*now = penaltyLength - 1
+	*now = limit.PenaltyLength - 1
 	r, ok := take(strict)
 	require.False(t, ok)
-	require.True(t, r.penalty)
-	*now = penaltyLength
+	require.True(t, r.Penalty)
+	*now = limit.PenaltyLength
 	_, ok = take(strict)
 	require.True(t, ok)
 
-	tolerant, later := timedLimits(LimitRule{Media: "oceanengine", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 1})
-	tolerant.tolerant["oceanengine"] = true
-	tolerant.change(nil, &on)
+	tolerant, later := timedLimits(limit.Rule{Media: "oceanengine", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 1})
+	tolerant.Tolerant["oceanengine"] = true
+	tolerant.Change(nil, &on)
 	refused := 0
 	for range 100 {
-		r, ok := tolerant.take("oceanengine", "e", "a", "")
-		require.False(t, r.penalty)
+		r, ok := tolerant.Take("oceanengine", "e", "a", "")
+		require.False(t, r.Penalty)
 		if !ok {
 			refused++
 		}
 	}
 	require.Equal(t, 99, refused)
 	*later += 2 * time.Second
-	r, ok = tolerant.take("oceanengine", "e", "a", "")
+	r, ok = tolerant.Take("oceanengine", "e", "a", "")
 	require.False(t, ok, "a hundred attempts of the last minute shut it")
-	require.True(t, r.penalty)
-	*later += penaltyLength
-	_, ok = tolerant.take("oceanengine", "e", "a", "")
+	require.True(t, r.Penalty)
+	*later += limit.PenaltyLength
+	_, ok = tolerant.Take("oceanengine", "e", "a", "")
 	require.True(t, ok)
 }
 
@@ -167,9 +170,9 @@ func TestLimits_PenaltiesGoByTheWorldsClock(t *testing.T) {
 		{1, false, 5 * time.Minute}, {60, false, 5 * time.Second}, {60, true, 5 * time.Minute}, {0.001, false, 5 * time.Minute},
 	} {
 		s := newSim(t, Config{Frozen: test.frozen, Start: noon})
-		require.NoError(t, s.sim.clock.SetSpeed(test.speed))
+		require.NoError(t, s.sim.Clock.SetSpeed(test.speed))
 		now := new(time.Duration)
-		s.sim.limits.now = func() time.Duration { return *now }
+		s.sim.Limits.Now = func() time.Duration { return *now }
 		s.order("limits", fields{"penalties": true, "rules": []fields{
 			{"media": "tencent", "endpoint": "funds/get", "scope": "app", "period_seconds": 1, "limit": 1},
 		}})
@@ -213,24 +216,24 @@ func TestLimits_AreAnsweredInThePlatformsOwnWords(t *testing.T) {
 	w = s.oceanCall(oce, "v3.0/promotion/list/")
 	require.Equal(t, 40110, code(t, w))
 	require.NotEmpty(t, w.Header().Get("X-RateLimit-Dimension"))
-	total, _ := s.ledger.query(ledgerQuery{})
-	require.Equal(t, Counts{Calls: 10, Refused: 3}, total)
+	total, _ := s.ledger.Query(ledger.Query{})
+	require.Equal(t, ledger.Counts{Calls: 10, Refused: 3}, total)
 }
 
 func TestLimits_HoldUnderManyCallersAtOnce(t *testing.T) {
 	t.Parallel()
-	l, _ := timedLimits(LimitRule{Media: "m", Endpoint: "*", Scope: ScopeApp, Seconds: 1, Limit: 100},
-		LimitRule{Media: "m", Endpoint: "*", Scope: ScopeAccount, Seconds: 1, Limit: 30})
+	l, _ := timedLimits(limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 100},
+		limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeAccount, Seconds: 1, Limit: 30})
 	var group sync.WaitGroup
 	counts := make([]int, 8)
 	for i := range counts {
 		group.Go(func() {
 			for range 100 {
-				if _, ok := l.take("m", "e", "a", fmt.Sprint(i%4)); ok {
+				if _, ok := l.Take("m", "e", "a", fmt.Sprint(i%4)); ok {
 					counts[i]++
 				}
 				if i == 0 {
-					l.change(nil, nil) // rules may be read anew at any time
+					l.Change(nil, nil) // rules may be read anew at any time
 				}
 			}
 		})
@@ -245,24 +248,24 @@ func TestLimits_HoldUnderManyCallersAtOnce(t *testing.T) {
 
 func TestLimits_TooManyRowsShutTheirKind(t *testing.T) {
 	t.Parallel()
-	l, now := timedLimits(LimitRule{Media: "m", Endpoint: "*", Scope: ScopeRows, Seconds: 10, Limit: 100})
+	l, now := timedLimits(limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeRows, Seconds: 10, Limit: 100})
 	open := func(kind, app string) time.Duration {
-		r, open := l.open("m", kind, app)
-		require.Equal(t, r.retryIn == 0, open)
-		return r.retryIn
+		r, open := l.Open("m", kind, app)
+		require.Equal(t, r.RetryIn == 0, open)
+		return r.RetryIn
 	}
 	*now = time.Second
-	l.match("m", "ads", "1", 60)
+	l.Match("m", "ads", "1", 60)
 	*now = 3 * time.Second
-	l.match("m", "ads", "1", 40)
+	l.Match("m", "ads", "1", 40)
 	require.Zero(t, open("ads", "1"), "a hundred are allowed")
 	*now = 4 * time.Second
-	l.match("m", "ads", "1", 150)
+	l.Match("m", "ads", "1", 150)
 	require.Equal(t, 7*time.Second+20*time.Second, open("ads", "1"), "the rest of the period, and two more for 250 rows")
 	require.Zero(t, open("ads", "2"))
 	require.Zero(t, open("accounts", "1"))
 	*now = 31 * time.Second
 	require.Zero(t, open("ads", "1"))
-	l.match("m", "ads", "1", 100)
+	l.Match("m", "ads", "1", 100)
 	require.Zero(t, open("ads", "1"), "what was matched before is forgotten")
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
@@ -13,46 +15,46 @@ func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 	for _, media := range []string{"tencent", "oceanengine"} {
 		s := newSim(t, Config{DataDir: t.TempDir()})
 		a := s.sleeper(media)
-		today := dayOf(noon.Unix())
-		s.order("accounts", fields{"media": media, "account": idText(a.id), "wake": true})
-		a = s.account(media, a.index)
-		require.Empty(t, s.truth().rows(a, scope{from: today - 10, to: today}), "what was is as it was")
+		today := world.DayOf(noon.Unix())
+		s.order("accounts", fields{"media": media, "account": idText(a.ID), "wake": true})
+		a = s.account(media, a.Index)
+		require.Empty(t, s.truth().Rows(a, world.Scope{From: today - 10, To: today}), "what was is as it was")
 
-		require.NoError(t, s.sim.clock.Set(noon.Add(20*time.Minute)))
-		rows := s.truth().rows(a, scope{from: today - 10, to: today})
+		require.NoError(t, s.sim.Clock.Set(noon.Add(20*time.Minute)))
+		rows := s.truth().Rows(a, world.Scope{From: today - 10, To: today})
 		require.Len(t, rows, 1, "the account's row of today")
-		require.Equal(t, today, rows[0].day)
-		require.Positive(t, rows[0].figures[cost])
-		for _, o := range s.truth().objects(a) {
-			if o.deleted > s.sim.clock.Now().Unix() {
-				require.Equal(t, statusActive, o.status)
-				require.GreaterOrEqual(t, o.modified, noon.Unix(), "the platform shows that the ads were changed")
+		require.Equal(t, today, rows[0].Day)
+		require.Positive(t, rows[0].Figures[world.Cost])
+		for _, o := range s.truth().Objects(a) {
+			if o.Deleted > s.sim.Clock.Now().Unix() {
+				require.Equal(t, world.StatusActive, o.Status)
+				require.GreaterOrEqual(t, o.Modified, noon.Unix(), "the platform shows that the ads were changed")
 			}
 		}
 		// A second order changes nothing: it is awake.
-		require.Equal(t, noon.Unix(), s.sim.world.lives.of(a.mapKey()).Woken)
-		s.order("accounts", fields{"media": media, "account": idText(a.id), "wake": true})
-		require.Equal(t, noon.Unix(), s.sim.world.lives.of(a.mapKey()).Woken)
+		require.Equal(t, noon.Unix(), s.sim.World.Lives.Of(a.MapKey()).Woken)
+		s.order("accounts", fields{"media": media, "account": idText(a.ID), "wake": true})
+		require.Equal(t, noon.Unix(), s.sim.World.Lives.Of(a.MapKey()).Woken)
 
 		require.NoError(t, s.Close())
 		again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 		require.NoError(t, err)
-		require.Equal(t, s.sim.world.lives.all(), again.sim.world.lives.all(), "it lasts over a restart")
+		require.Equal(t, s.sim.World.Lives.All(), again.sim.World.Lives.All(), "it lasts over a restart")
 		require.NoError(t, again.Close())
 	}
 }
 
 // sleeper is an account that, once it is woken, has figures on the day of noon.
-func (s *sim) sleeper(media string) *account {
-	for i := range s.sim.world.count(s.spec(media)) {
+func (s *sim) sleeper(media string) *world.Account {
+	for i := range s.sim.World.Count(s.spec(media)) {
 		a := s.account(media, i)
-		if a.class != classQuiet {
+		if a.Class != world.ClassQuiet {
 			continue
 		}
-		a.woken = noon.Unix()
+		a.Woken = noon.Unix()
 		v := s.truth()
-		v.now = noon.Add(20 * time.Minute).Unix()
-		if len(v.rows(a, scope{from: dayOf(noon.Unix()), to: dayOf(noon.Unix())})) > 0 {
+		v.Now = noon.Add(20 * time.Minute).Unix()
+		if len(v.Rows(a, world.Scope{From: world.DayOf(noon.Unix()), To: world.DayOf(noon.Unix())})) > 0 {
 			return s.account(media, i)
 		}
 	}
@@ -71,8 +73,8 @@ func TestLife_AClosedAccountIsRefusedAndComesBack(t *testing.T) {
 		state          string
 		tencent, ocean int
 	}{{"frozen", 32211, 40002}, {"revoked", 12201, 40002}, {"open", 0, 0}} {
-		s.order("accounts", fields{"media": "tencent", "account": idText(tencent.id), "state": c.state})
-		s.order("accounts", fields{"media": "oceanengine", "account": idText(ocean.id), "state": c.state})
+		s.order("accounts", fields{"media": "tencent", "account": idText(tencent.ID), "state": c.state})
+		s.order("accounts", fields{"media": "oceanengine", "account": idText(ocean.ID), "state": c.state})
 		a, b := list()
 		require.Equal(t, c.tencent, a, c.state)
 		require.Equal(t, c.ocean, b, c.state)
@@ -83,7 +85,7 @@ func TestLife_AClosedAccountIsRefusedAndComesBack(t *testing.T) {
 func TestLife_RefusesOrdersThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	busy := idText(s.account("tencent", 0).id)
+	busy := idText(s.account("tencent", 0).ID)
 	for _, order := range []fields{
 		{"media": "x", "account": busy, "state": "frozen"},
 		{"media": "tencent", "account": "1", "state": "frozen"},

@@ -13,10 +13,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/control"
+	"adsync/simulator/world"
 )
 
-func (s *sim) credentials(media string) AppCredentials {
-	var all map[string]Credentials
+func (s *sim) credentials(media string) control.AppCredentials {
+	var all map[string]control.Credentials
 	require.NoError(s.t, json.Unmarshal(s.control(http.MethodGet, "credentials", nil).Body.Bytes(), &all))
 	return all[media].Apps[0]
 }
@@ -41,7 +44,7 @@ func TestLogins_TencentRefreshKeepsTheRefreshToken(t *testing.T) {
 	a := s.account("tencent", 0)
 	old := s.credentials("tencent").Logins[0]
 	use := func(token string) int {
-		return code(t, s.do(s.tencentRequest(token, "adgroups/get", query("account_id", idText(a.id)))))
+		return code(t, s.do(s.tencentRequest(token, "adgroups/get", query("account_id", idText(a.ID)))))
 	}
 	require.NoError(t, s.Clock().Set(noon.Add(time.Hour)))
 	d := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
@@ -72,7 +75,7 @@ func TestLogins_OceanEngineRefreshRotates(t *testing.T) {
 	a := s.account("oceanengine", 0)
 	old := s.credentials("oceanengine").Logins[0]
 	use := func(token string) int {
-		return code(t, s.do(oceanRequest(token, "v3.0/promotion/list/", query("advertiser_id", idText(a.id)))))
+		return code(t, s.do(oceanRequest(token, "v3.0/promotion/list/", query("advertiser_id", idText(a.ID)))))
 	}
 	d := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": old.RefreshToken}))
 	require.Equal(t, json.Number("86400"), d["expires_in"])
@@ -90,8 +93,8 @@ func TestLogins_TokensEndWithTheWorldsTime(t *testing.T) {
 	tenToken, oceToken := s.token(ten), s.token(oce)
 	use := func() [2]int {
 		return [2]int{
-			code(t, s.do(s.tencentRequest(tenToken, "adgroups/get", query("account_id", idText(ten.id))))),
-			code(t, s.do(oceanRequest(oceToken, "v3.0/promotion/list/", query("advertiser_id", idText(oce.id))))),
+			code(t, s.do(s.tencentRequest(tenToken, "adgroups/get", query("account_id", idText(ten.ID))))),
+			code(t, s.do(oceanRequest(oceToken, "v3.0/promotion/list/", query("advertiser_id", idText(oce.ID))))),
 		}
 	}
 	require.NoError(t, s.Clock().Set(noon.Add(86_399*time.Second)))
@@ -114,7 +117,7 @@ func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
 	}
 	c := consent("tencent")
 	d := data(t, exchange(c))
-	require.Equal(t, json.Number(idText(s.account("tencent", 0).id)), d["authorizer_info"].(fields)["account_id"])
+	require.Equal(t, json.Number(idText(s.account("tencent", 0).ID)), d["authorizer_info"].(fields)["account_id"])
 	require.NotEmpty(t, d["refresh_token"])
 	require.Equal(t, 11013, code(t, exchange(c)))
 	require.Equal(t, 11011, code(t, exchange("x")))
@@ -178,7 +181,7 @@ func TestLogins_OfTwoRefreshesAtOnceOneWins(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			if _, state, err := s.sim.vault.refreshed(p, 0, token, s.sim.clock.Now().Unix(), true); err == nil && state == tokenGood {
+			if _, state, err := s.sim.Vault.Refreshed(p, 0, token, s.sim.Clock.Now().Unix(), true); err == nil && state == world.TokenGood {
 				wins.Store(i, true)
 			}
 		})
@@ -193,10 +196,10 @@ func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	before := s.credentials("oceanengine").Logins[0]
-	s.sim.vault.save = func() error { return errors.New("the disk is full") }
+	s.sim.Vault.Save = func() error { return errors.New("the disk is full") }
 	require.Equal(t, 50000, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken})))
 	require.Equal(t, 30021, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", s.credentials("tencent").Logins[0].RefreshToken)))
-	s.sim.vault.save = func() error { return nil }
+	s.sim.Vault.Save = func() error { return nil }
 	require.Equal(t, before, s.credentials("oceanengine").Logins[0])
 	data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken}))
 }
@@ -204,8 +207,8 @@ func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
 func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	apps := func(s *sim) []AppCredentials {
-		var all map[string]Credentials
+	apps := func(s *sim) []control.AppCredentials {
+		var all map[string]control.Credentials
 		require.NoError(t, json.Unmarshal(s.control(http.MethodGet, "credentials", nil).Body.Bytes(), &all))
 		return all["tencent"].Apps
 	}

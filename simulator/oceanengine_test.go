@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 func TestOceanEngine_ChecksTheToken(t *testing.T) {
@@ -20,13 +22,13 @@ func TestOceanEngine_ChecksTheToken(t *testing.T) {
 	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a, stranger := s.account("oceanengine", 0), s.account("oceanengine", 150)
 	list := "v3.0/promotion/list/"
-	own := query("advertiser_id", idText(a.id))
+	own := query("advertiser_id", idText(a.ID))
 	require.Equal(t, 0, code(t, s.do(oceanRequest(s.token(a), list, own))))
 	require.Equal(t, 40104, code(t, s.do(oceanRequest("", list, own))))
 	require.Equal(t, 40104, code(t, s.do(oceanRequest("no", list, own))))
-	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(a), list, query("advertiser_id", idText(stranger.id))))))
+	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(a), list, query("advertiser_id", idText(stranger.ID))))))
 	require.Equal(t, 40000, code(t, s.do(oceanRequest(s.token(a), list, query("advertiser_id", "")))))
-	inQuery := query("advertiser_id", idText(a.id), "access_token", s.token(a))
+	inQuery := query("advertiser_id", idText(a.ID), "access_token", s.token(a))
 	require.Equal(t, 40104, code(t, s.do(oceanRequest("", list, inQuery))), "the token belongs in the header")
 	require.Equal(t, 40104, code(t, s.do(oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))), "but here in the query")
 	w := s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a))))
@@ -101,7 +103,7 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 				q.Del(c.set[i])
 			}
 		}
-		q.Set("advertiser_id", idText(a.id))
+		q.Set("advertiser_id", idText(a.ID))
 		w := s.do(oceanRequest(s.token(a), c.path, q))
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Equal(t, c.want, code(t, w), "%s %v: %s", c.path, c.set, w.Body)
@@ -116,7 +118,7 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
-	objects := s.truth().objects(a)
+	objects := s.truth().Objects(a)
 	ids := func(filtering fields) (list []string) {
 		rows := pages(t, 20, func(page int) ([]any, fields) {
 			d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", idText(int64(page)), "page_size", "20", "filtering", jsonText(filtering),
@@ -130,25 +132,25 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 		}
 		return list
 	}
-	want := func(fits func(o object) bool) (list []string) {
+	want := func(fits func(o world.Object) bool) (list []string) {
 		for _, o := range objects {
 			if fits(o) {
-				list = append(list, idText(o.id))
+				list = append(list, idText(o.ID))
 			}
 		}
 		return list
 	}
-	live := func(o object) bool { return o.status != statusDeleted }
+	live := func(o world.Object) bool { return o.Status != world.StatusDeleted }
 	require.Greater(t, len(want(live)), 40)
 	require.Equal(t, want(live), ids(fields{}), "deleted ones are hidden")
-	require.Equal(t, want(func(o object) bool { return !live(o) }), ids(fields{"status_first": "PROMOTION_STATUS_DELETED"}))
-	require.Equal(t, want(func(object) bool { return true }), ids(fields{"status_first": "PROMOTION_STATUS_ALL"}))
+	require.Equal(t, want(func(o world.Object) bool { return !live(o) }), ids(fields{"status_first": "PROMOTION_STATUS_DELETED"}))
+	require.Equal(t, want(func(world.Object) bool { return true }), ids(fields{"status_first": "PROMOTION_STATUS_ALL"}))
 	start, end := noon.Add(-40*time.Hour).Unix(), noon.Unix()
-	require.Equal(t, want(func(o object) bool { return live(o) && start <= o.modified && o.modified <= end }), ids(fields{
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && start <= o.Modified && o.Modified <= end }), ids(fields{
 		"promotion_modify_start_time": chinaText(start), "promotion_modify_end_time": chinaText(end)}))
-	today := dayOf(noon.Unix())
-	require.Equal(t, want(func(o object) bool { return live(o) && dayOf(o.modified) == today }), ids(fields{"promotion_modify_time": formatDay(today)}))
-	require.Equal(t, want(func(o object) bool { return live(o) && o.project == objects[0].project }), ids(fields{"project_id": objects[0].project}))
+	today := world.DayOf(noon.Unix())
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && world.DayOf(o.Modified) == today }), ids(fields{"promotion_modify_time": world.FormatDay(today)}))
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && o.Project == objects[0].Project }), ids(fields{"project_id": objects[0].Project}))
 	require.Equal(t, want(live)[:2], ids(fields{"ids": []json.Number{json.Number(want(live)[0]), json.Number(want(live)[1])}}))
 	require.Empty(t, ids(fields{"status_first": "PROMOTION_STATUS_FROZEN"}))
 	both := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", "1", "page_size", "20", "cursor", "0", "count", "3"))
@@ -167,8 +169,8 @@ func TestOceanEngine_ProjectsHoldThePromotions(t *testing.T) {
 		require.Len(t, idText(id), 19)
 		known[id] = true
 	}
-	for _, o := range s.truth().objects(a) {
-		require.True(t, known[o.project])
+	for _, o := range s.truth().Objects(a) {
+		require.True(t, known[o.Project])
 	}
 	require.Len(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"project_modify_start_time":"2026-11-01 00:00:00","project_modify_end_time":"2026-11-02 00:00:00"}`))["page_info"], 4)
 	require.Empty(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"status_first":"PROJECT_STATUS_DELETE"}`))["list"])
@@ -219,7 +221,7 @@ func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 		for _, path := range []string{"v3.0/project/list/", "v3.0/promotion/list/", "2/file/image/get/", "2/file/video/get/"} {
 			check(path, data(t, s.oceanCall(a, path, "page_size", "20"))["list"])
 		}
-		check("", decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", "["+idText(a.id)+"]"))))["data"])
+		check("", decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", "["+idText(a.ID)+"]"))))["data"])
 	}
 	check("", data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(s.account("oceanengine", 0))))))["list"])
 	for _, word := range []string{"gender", "image_mode", "status_second", "material_opt_status", "source", "account_type"} {
@@ -269,17 +271,17 @@ func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 1)
-	_, err := s.sim.world.live(life{Media: "oceanengine", Account: idText(a.id), State: lifeRevoked})
+	_, err := s.sim.World.Live(world.Life{Media: "oceanengine", Account: idText(a.ID), State: world.LifeRevoked})
 	require.NoError(t, err)
 	for _, x := range data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any) {
-		require.Equal(t, x.(fields)["account_id"] != json.Number(idText(a.id)), x.(fields)["is_valid"])
+		require.Equal(t, x.(fields)["account_id"] != json.Number(idText(a.ID)), x.(fields)["is_valid"])
 	}
 }
 
 func TestOceanEngine_OldHoursMayComeAsDays(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	a := s.find("oceanengine", classMedium)
+	a := s.find("oceanengine", world.ClassMedium)
 	ask := func() (hours map[string]int, total any) {
 		d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", "MATERIAL_DATA", "dimensions", `["stat_time_hour"]`, "metrics", `["stat_cost"]`, "filters", "[]",
 			"order_by", `[{"field":"stat_time_hour","type":"ASC"}]`, "start_time", "2026-11-07 00:00:00", "end_time", "2026-11-08 23:59:59", "page_size", "100"))
@@ -291,7 +293,7 @@ func TestOceanEngine_OldHoursMayComeAsDays(t *testing.T) {
 	}
 	whole, total := ask()
 	require.NotContains(t, whole, "2026-11-07")
-	s.sim.hoursKept.Store(8)
+	s.sim.HoursKept.Store(8)
 	some, again := ask()
 	require.Equal(t, total, again)
 	require.Equal(t, 1, some["2026-11-07"])
@@ -307,9 +309,9 @@ func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {
 		return decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))
 	}
 	require.Equal(t, []any{
-		fields{"id": json.Number(idText(a.id)), "name": a.name()}, fields{"id": json.Number(idText(b.id)), "name": b.name()},
-	}, ask(a.id, b.id)["data"], "the data is an array")
-	require.Equal(t, json.Number("40002"), ask(a.id, stranger.id)["code"])
+		fields{"id": json.Number(idText(a.ID)), "name": a.Name()}, fields{"id": json.Number(idText(b.ID)), "name": b.Name()},
+	}, ask(a.ID, b.ID)["data"], "the data is an array")
+	require.Equal(t, json.Number("40002"), ask(a.ID, stranger.ID)["code"])
 	require.Equal(t, json.Number("40000"), ask()["code"])
 	require.Equal(t, json.Number("40000"), ask(make([]int64, 101)...)["code"])
 }
@@ -370,13 +372,13 @@ func TestOceanEngine_IsFoundByItsHostsToo(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
 	for _, host := range []string{"api.oceanengine.com", "ad.oceanengine.com"} {
-		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/open_api/v3.0/promotion/list/?advertiser_id="+idText(a.id), nil)
+		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/open_api/v3.0/promotion/list/?advertiser_id="+idText(a.ID), nil)
 		r.Header.Set("Access-Token", s.token(a))
 		require.Equal(t, 0, code(t, s.do(r)))
 	}
-	require.True(t, strings.HasPrefix(s.spec("oceanengine").basePath, s.spec("oceanengine").prefix))
+	require.True(t, strings.HasPrefix(s.spec("oceanengine").BasePath, s.spec("oceanengine").Prefix))
 }
 
 func chinaText(moment int64) string {
-	return time.Unix(moment, 0).In(zone).Format("2006-01-02 15:04:05")
+	return time.Unix(moment, 0).In(world.Zone).Format("2006-01-02 15:04:05")
 }

@@ -9,6 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"adsync/simulator/fault"
+	"adsync/simulator/limit"
+	"adsync/simulator/world"
 )
 
 // Files of a data directory.
@@ -21,22 +25,22 @@ const (
 
 // state is what survives a restart, but for the ledger.
 type state struct {
-	Version     int             `json:"version"`
-	Seed        int64           `json:"seed"`
-	Accounts    int             `json:"accounts"`
-	Giant       int             `json:"giant,omitempty"`
-	USD         int             `json:"usd,omitempty"`
-	Active      int             `json:"active,omitempty"`
-	AppAccounts int             `json:"app_accounts,omitempty"`
-	Clock       clockState      `json:"clock"`
-	Tokens      []tokens        `json:"tokens"`
-	Survives    map[string]bool `json:"old_access_survives"`
-	Limits      limitSettings   `json:"limits"`
-	Corrections []correction    `json:"corrections"`
-	Lives       []life          `json:"lives,omitempty"`
-	Edits       []adEdit        `json:"edits,omitempty"`
-	Faults      []Fault         `json:"faults"`
-	LastFault   int             `json:"last_fault"`
+	Version     int                `json:"version"`
+	Seed        int64              `json:"seed"`
+	Accounts    int                `json:"accounts"`
+	Giant       int                `json:"giant,omitempty"`
+	USD         int                `json:"usd,omitempty"`
+	Active      int                `json:"active,omitempty"`
+	AppAccounts int                `json:"app_accounts,omitempty"`
+	Clock       world.ClockState   `json:"clock"`
+	Tokens      []world.Tokens     `json:"tokens"`
+	Survives    map[string]bool    `json:"old_access_survives"`
+	Limits      limit.Settings     `json:"limits"`
+	Corrections []world.Correction `json:"corrections"`
+	Lives       []world.Life       `json:"lives,omitempty"`
+	Edits       []world.AdEdit     `json:"edits,omitempty"`
+	Faults      []fault.Fault      `json:"faults"`
+	LastFault   int                `json:"last_fault"`
 }
 
 // disk is an open data directory.
@@ -80,37 +84,37 @@ func (s *Simulator) restore(kept state) error {
 	if kept.Version != stateVersion {
 		return fmt.Errorf("it was written by another version of the simulator (format %d, not %d): use another directory", kept.Version, stateVersion)
 	}
-	if kept.Giant != s.sim.world.giant {
-		return fmt.Errorf("it keeps a world with a giant of %d creatives, not of %d: use that number, or another directory", kept.Giant, s.sim.world.giant)
+	if kept.Giant != s.sim.World.Giant {
+		return fmt.Errorf("it keeps a world with a giant of %d creatives, not of %d: use that number, or another directory", kept.Giant, s.sim.World.Giant)
 	}
-	if kept.Seed != s.sim.world.seed || kept.Accounts != s.sim.world.accounts {
+	if kept.Seed != s.sim.World.Seed || kept.Accounts != s.sim.World.Accounts {
 		return fmt.Errorf("it keeps a world of seed %d with %d accounts, not of seed %d with %d: use that seed and number, or another directory",
-			kept.Seed, kept.Accounts, s.sim.world.seed, s.sim.world.accounts)
+			kept.Seed, kept.Accounts, s.sim.World.Seed, s.sim.World.Accounts)
 	}
-	s.sim.world.usd, s.sim.world.active, s.sim.world.appAccounts = kept.USD, kept.Active, kept.AppAccounts
-	s.sim.clock = restoreClock(kept.Clock)
-	s.sim.vault.restore(kept.Tokens)
+	s.sim.World.Usd, s.sim.World.Active, s.sim.World.AppAccounts = kept.USD, kept.Active, kept.AppAccounts
+	s.sim.Clock = world.RestoreClock(kept.Clock)
+	s.sim.Vault.Restore(kept.Tokens)
 	for media, on := range kept.Survives {
-		s.sim.vault.setOldAccessSurvives(media, on)
+		s.sim.Vault.SetOldAccessSurvives(media, on)
 	}
-	s.sim.limits.change(kept.Limits.Rules, &kept.Limits.Penalties)
+	s.sim.Limits.Change(kept.Limits.Rules, &kept.Limits.Penalties)
 	for _, x := range kept.Corrections {
-		if err := s.sim.world.correct(x); err != nil {
+		if err := s.sim.World.Correct(x); err != nil {
 			return fmt.Errorf("restore correction of account %s: %w", x.Account, err)
 		}
 	}
 	for _, x := range kept.Lives {
-		if _, err := s.sim.world.live(x); err != nil {
+		if _, err := s.sim.World.Live(x); err != nil {
 			return fmt.Errorf("restore what was ordered of account %s: %w", x.Account, err)
 		}
 	}
 	for _, x := range kept.Edits {
-		if err := s.sim.world.edit(x); err != nil {
+		if err := s.sim.World.Edit(x); err != nil {
 			return fmt.Errorf("restore an edit of account %s: %w", x.Account, err)
 		}
 	}
-	s.faults.restore(kept.Faults, kept.LastFault)
-	s.faults.recompile(s.sim.world)
+	s.faults.Restore(kept.Faults, kept.LastFault)
+	s.faults.Recompile(s.sim.World)
 	return nil
 }
 
@@ -122,12 +126,12 @@ func (s *Simulator) save() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	now := state{
-		Version: stateVersion, Seed: s.sim.world.seed, Accounts: s.sim.world.accounts, Giant: s.sim.world.giant, USD: s.sim.world.usd, Active: s.sim.world.active,
-		AppAccounts: s.sim.world.appAccounts, Clock: s.sim.clock.state(), Tokens: s.sim.vault.all(), Survives: map[string]bool{}, Limits: s.sim.limits.settings(),
-		Corrections: s.sim.world.corrections.all(), Lives: s.sim.world.lives.all(), Edits: s.sim.world.edits.all(), Faults: s.faults.all(), LastFault: s.faults.lastID(),
+		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Giant: s.sim.World.Giant, USD: s.sim.World.Usd, Active: s.sim.World.Active,
+		AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(), Tokens: s.sim.Vault.All(), Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(),
+		Corrections: s.sim.World.Corrections.All(), Lives: s.sim.World.Lives.All(), Edits: s.sim.World.Edits.All(), Faults: s.faults.All(), LastFault: s.faults.LastID(),
 	}
-	for _, p := range s.sim.world.specs {
-		now.Survives[p.name] = s.sim.vault.oldAccessSurvives(p.name)
+	for _, p := range s.sim.World.Specs {
+		now.Survives[p.Name] = s.sim.Vault.OldAccessSurvives(p.Name)
 	}
 	raw, err := json.Marshal(now)
 	if err != nil {
@@ -175,7 +179,7 @@ func replaceFile(path string, content []byte) error {
 func (s *Simulator) readLedger(d *disk) error {
 	path := d.path(ledgerFile)
 	if f, err := os.Open(path); err == nil {
-		err = s.ledger.load(bufio.NewReaderSize(f, 1<<20))
+		err = s.ledger.Load(bufio.NewReaderSize(f, 1<<20))
 		if err = errors.Join(err, f.Close()); err != nil {
 			return fmt.Errorf("read %s: %w", ledgerFile, err)
 		}
@@ -191,7 +195,7 @@ const ledgerGrowth = 64 << 20
 
 // compactLedger writes the ledger anew, one line for each count.
 func (s *Simulator) compactLedger(d *disk) error {
-	lines := s.ledger.takeAll()
+	lines := s.ledger.TakeAll()
 	if err := replaceFile(d.path(ledgerFile), lines); err != nil {
 		return fmt.Errorf("write %s: %w", ledgerFile, err)
 	}
@@ -214,7 +218,7 @@ func (s *Simulator) flushLedger() error {
 	if s.disk.ledgerSize > s.disk.ledgerMax {
 		return s.compactLedger(s.disk)
 	}
-	lines := s.ledger.takeNew()
+	lines := s.ledger.TakeNew()
 	if len(lines) == 0 {
 		return nil
 	}

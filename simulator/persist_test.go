@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/ledger"
 )
 
 func TestPersist_AllSurvivesARestart(t *testing.T) {
@@ -18,7 +20,7 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 	one := &sim{first, t}
 	a := one.account("tencent", 0)
 	data(t, one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
-	one.order("truth/correct", fields{"media": "tencent", "account": idText(a.id), "from": "2026-11-10", "to": "2026-11-12", "percent": 7})
+	one.order("truth/correct", fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-10", "to": "2026-11-12", "percent": 7})
 	_, altered := one.alter(fields{"what": "day", "seed": 4, "media": "tencent", "level": "account", "granularity": "daily", "day": "2026-11-14"})
 	one.order("faults", fields{"kind": "status", "count": 5, "endpoint": "/advertiser/get/"})
 	require.Equal(t, 500, one.tencentCall(a, "advertiser/get").Code)
@@ -26,7 +28,7 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 		{"media": "tencent", "endpoint": "*", "scope": "account", "period_seconds": 60, "limit": 1234}}})
 	one.order("clock", fields{"now": "2026-11-16T01:02:03Z", "speed": 60})
 	snapshot := func(s *sim) []string {
-		list := []string{jsonText(s.faults.all()), jsonText(s.ledger.counts())}
+		list := []string{jsonText(s.faults.All()), jsonText(ledgerCounts(s.ledger))}
 		for _, path := range []string{"credentials", "limits", "clock"} {
 			list = append(list, s.control(http.MethodGet, path, nil).Body.String())
 		}
@@ -54,11 +56,11 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 	}
 }
 
-// counts is the ledger's content in an order.
-func (l *ledger) counts() any {
-	_, groups := l.query(ledgerQuery{group: map[string]bool{"second": true, "media": true, "app": true, "endpoint": true, "answer": true}})
-	_, accounts := l.query(ledgerQuery{group: map[string]bool{"account": true, "endpoint": true, "answer": true}})
-	return [2][]LedgerGroup{groups, accounts}
+// ledgerCounts is the ledger's content in an order.
+func ledgerCounts(l *ledger.Ledger) any {
+	_, groups := l.Query(ledger.Query{Group: map[string]bool{"second": true, "media": true, "app": true, "endpoint": true, "answer": true}})
+	_, accounts := l.Query(ledger.Query{Group: map[string]bool{"account": true, "endpoint": true, "answer": true}})
+	return [2][]ledger.Group{groups, accounts}
 }
 
 func TestPersist_ATokenChangeIsOnDiskBeforeItIsAnswered(t *testing.T) {
@@ -95,7 +97,7 @@ func TestPersist_ACutLedgerLineIsDropped(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, append(raw, `{"s":17,"m":"ten`...), 0o600))
 	second, err := New(cfg)
 	require.NoError(t, err)
-	total, _ := second.ledger.query(ledgerQuery{})
+	total, _ := second.ledger.Query(ledger.Query{})
 	require.EqualValues(t, 1, total.Calls)
 	require.NoError(t, second.Close())
 }
@@ -123,9 +125,9 @@ func TestPersist_ALongLedgerIsWrittenAnew(t *testing.T) {
 	require.NoError(t, first.Close())
 	second, err := New(cfg)
 	require.NoError(t, err)
-	total, _ := second.ledger.query(ledgerQuery{})
+	total, _ := second.ledger.Query(ledger.Query{})
 	require.EqualValues(t, 51, total.Calls)
-	total, _ = second.ledger.query(ledgerQuery{account: idText(one.account("tencent", 0).id)})
+	total, _ = second.ledger.Query(ledger.Query{Account: idText(one.account("tencent", 0).ID)})
 	require.EqualValues(t, 51, total.Calls)
 	require.NoError(t, second.Close())
 }

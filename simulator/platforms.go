@@ -1,4 +1,15 @@
 package simulator
 
-// platforms lists all. Accounts are dealt to them in turn, so their order is part of the world.
-func platforms() []platform { return []platform{newTencent(), newOceanEngine()} }
+import (
+	"adsync/simulator/oceanengine"
+	"adsync/simulator/platform"
+	"adsync/simulator/tencent"
+)
+
+// platforms lists all, a line each. Accounts are dealt to them in turn, so their order is part of the world.
+func platforms() []platform.Platform {
+	return []platform.Platform{
+		tencent.New(),
+		oceanengine.New(),
+	}
+}

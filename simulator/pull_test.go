@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 // The client here knows the wire formats from the platforms' documents and shares no code with the simulator, so that
@@ -178,7 +180,7 @@ func pages(t testing.TB, size int, get func(page int) (rows []any, info fields))
 }
 
 // pullReport fetches a report as a client would, in the form of the truth.
-func (s *sim) pullReport(media string, accounts []*account, level string, hourly bool, from, to string) table {
+func (s *sim) pullReport(media string, accounts []*world.Account, level string, hourly bool, from, to string) table {
 	rows := table{}
 	for _, a := range accounts {
 		if media == "tencent" {
@@ -190,7 +192,7 @@ func (s *sim) pullReport(media string, accounts []*account, level string, hourly
 	return rows
 }
 
-func (s *sim) pullTencent(into table, a *account, level string, hourly bool, from, to string) {
+func (s *sim) pullTencent(into table, a *world.Account, level string, hourly bool, from, to string) {
 	first, err := time.Parse(time.DateOnly, from)
 	require.NoError(s.t, err)
 	last, err := time.Parse(time.DateOnly, to)
@@ -227,12 +229,12 @@ func (s *sim) pullTencent(into table, a *account, level string, hourly bool, fro
 			if level == "ad" {
 				object = r["adgroup_id"].(json.Number).String()
 			}
-			into.add(s.t, fmt.Sprintf("%d/%s/%s/%s", a.id, r["date"], hour, object), metricsText(s.t, "tencent", r))
+			into.add(s.t, fmt.Sprintf("%d/%s/%s/%s", a.ID, r["date"], hour, object), metricsText(s.t, "tencent", r))
 		}
 	}
 }
 
-func (s *sim) pullOcean(into table, a *account, level string, hourly bool, from, to string) {
+func (s *sim) pullOcean(into table, a *world.Account, level string, hourly bool, from, to string) {
 	dimensions := []string{"stat_time_day"}
 	if hourly {
 		dimensions = []string{"stat_time_hour"}
@@ -263,7 +265,7 @@ func (s *sim) pullOcean(into table, a *account, level string, hourly bool, from,
 		if level == "ad" {
 			object = dims["cdp_promotion_id"].(string)
 		}
-		into.add(s.t, fmt.Sprintf("%d/%s/%d/%s", a.id, day, hour, object), metricsText(s.t, "oceanengine", metrics))
+		into.add(s.t, fmt.Sprintf("%d/%s/%d/%s", a.ID, day, hour, object), metricsText(s.t, "oceanengine", metrics))
 		var sums map[string]int64
 		require.NoError(s.t, json.Unmarshal([]byte(metricsText(s.t, "oceanengine", metrics)), &sums))
 		for m, n := range sums {
@@ -276,7 +278,7 @@ func (s *sim) pullOcean(into table, a *account, level string, hourly bool, from,
 }
 
 // pullConfig fetches the lowest level of the configuration, in the form of the truth.
-func (s *sim) pullConfig(media string, accounts []*account) table {
+func (s *sim) pullConfig(media string, accounts []*world.Account) table {
 	rows := table{}
 	for _, a := range accounts {
 		if media == "tencent" {
@@ -288,7 +290,7 @@ func (s *sim) pullConfig(media string, accounts []*account) table {
 	return rows
 }
 
-func (s *sim) pullAdgroups(into table, a *account) {
+func (s *sim) pullAdgroups(into table, a *world.Account) {
 	for _, deleted := range []bool{false, true} {
 		list := pages(s.t, 100, func(page int) ([]any, fields) {
 			d := data(s.t, s.tencentCall(a, "adgroups/get", "is_deleted", fmt.Sprint(deleted), "page", fmt.Sprint(page), "page_size", "100",
@@ -303,9 +305,9 @@ func (s *sim) pullAdgroups(into table, a *account) {
 				status = "deleted"
 			}
 			object := r["adgroup_id"].(json.Number).String()
-			into.add(s.t, fmt.Sprintf("%d/%s", a.id, object), fmt.Sprintf(
+			into.add(s.t, fmt.Sprintf("%d/%s", a.ID, object), fmt.Sprintf(
 				`{"account":"%d","object":"%s","name":%s,"parent":"","status":"%s","daily_budget":%d,"bid":%d,"created":%s,"modified":%s,"deleted":%t}`,
-				a.id, object, jsonText(r["adgroup_name"]), status, fen(s.t, r["daily_budget"]), fen(s.t, r["bid_amount"]), r["created_time"],
+				a.ID, object, jsonText(r["adgroup_name"]), status, fen(s.t, r["daily_budget"]), fen(s.t, r["bid_amount"]), r["created_time"],
 				r["last_modified_time"], deleted))
 		}
 	}
@@ -318,7 +320,7 @@ func chinaTime(t testing.TB, text any) int64 {
 	return v.Unix()
 }
 
-func (s *sim) pullPromotions(into table, a *account) {
+func (s *sim) pullPromotions(into table, a *world.Account) {
 	cursor := json.Number("0")
 	for {
 		d := data(s.t, s.oceanCall(a, "v3.0/promotion/list/", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`, "cursor", cursor.String(), "count", "20"))
@@ -329,9 +331,9 @@ func (s *sim) pullPromotions(into table, a *account) {
 			object := r["promotion_id"].(json.Number).String()
 			budget := yuan(s.t, r["budget"].(json.Number).String())
 			require.Equal(s.t, budget == 0, r["budget_mode"] == "BUDGET_MODE_INFINITE")
-			into.add(s.t, fmt.Sprintf("%d/%s", a.id, object), fmt.Sprintf(
+			into.add(s.t, fmt.Sprintf("%d/%s", a.ID, object), fmt.Sprintf(
 				`{"account":"%d","object":"%s","name":%s,"parent":"%s","status":"%s","daily_budget":%d,"bid":%d,"created":%d,"modified":%d,"deleted":%t}`,
-				a.id, object, jsonText(r["promotion_name"]), r["project_id"], status, budget, yuan(s.t, r["cpa_bid"].(json.Number).String()),
+				a.ID, object, jsonText(r["promotion_name"]), r["project_id"], status, budget, yuan(s.t, r["cpa_bid"].(json.Number).String()),
 				chinaTime(s.t, r["promotion_create_time"]), chinaTime(s.t, r["promotion_modify_time"]), status == "deleted"))
 		}
 		info := d["cursor_info"].(fields)
@@ -361,14 +363,14 @@ func sets(media string) []set {
 	}
 }
 
-func (s *sim) all(media string) (list []*account) {
-	for i := range s.sim.world.count(s.spec(media)) {
+func (s *sim) all(media string) (list []*world.Account) {
+	for i := range s.sim.World.Count(s.spec(media)) {
 		list = append(list, s.account(media, i))
 	}
 	return list
 }
 
-func (s *sim) pull(media string, x set, accounts ...*account) table {
+func (s *sim) pull(media string, x set, accounts ...*world.Account) table {
 	if len(accounts) == 0 {
 		accounts = s.all(media)
 	}
@@ -378,7 +380,7 @@ func (s *sim) pull(media string, x set, accounts ...*account) table {
 	return s.pullReport(media, accounts, x.level, x.hourly, x.from, x.to)
 }
 
-func (s *sim) truthOf(media string, x set, accounts ...*account) table {
+func (s *sim) truthOf(media string, x set, accounts ...*world.Account) table {
 	pairs := []string{"media", media}
 	if x.level != "" {
 		pairs = append(pairs, "level", x.level, "from", x.from, "to", x.to)
@@ -388,7 +390,7 @@ func (s *sim) truthOf(media string, x set, accounts ...*account) table {
 	}
 	rows := table{}
 	for _, a := range accounts {
-		maps.Copy(rows, s.truthTable(x.kind, append(pairs, "account", idText(a.id))...))
+		maps.Copy(rows, s.truthTable(x.kind, append(pairs, "account", idText(a.ID))...))
 	}
 	return rows
 }

@@ -11,11 +11,17 @@ import (
 	"time"
 
 	"adsync/base/localhost"
+
+	"adsync/simulator/control"
+	"adsync/simulator/fault"
+	"adsync/simulator/ledger"
+	"adsync/simulator/platform"
+	"adsync/simulator/world"
 )
 
 var (
 	bodies  = sync.Pool{New: func() any { return new(make([]byte, 0, 16<<10)) }}
-	scratch = sync.Pool{New: func() any { return new([]row) }}
+	scratch = sync.Pool{New: func() any { return new([]world.Row) }}
 )
 
 // bodyTimeout is how long a request's body may take to arrive.
@@ -50,36 +56,36 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	timeBody(w, r)
 	// A page of another site that is open in a browser here must not steer the world; programs send neither Origin nor Sec-Fetch-Site.
 	if s.sites.Check(r) != nil {
-		writeProblem(w, http.StatusForbidden, "a page of another site sent this request")
+		control.WriteProblem(w, http.StatusForbidden, "a page of another site sent this request")
 		return
 	}
 	if p, path := s.route(r); p != nil {
-		if path == p.spec().authorisePath {
-			s.serveAuthorise(w, r, p.spec())
+		if path == p.Spec().AuthorisePath {
+			s.serveAuthorise(w, r, p.Spec())
 			return
 		}
 		s.serve(w, r, p, path)
 		return
 	}
-	if strings.HasPrefix(r.URL.Path, controlPrefix) {
+	if strings.HasPrefix(r.URL.Path, control.Prefix) {
 		if localhost.Rebound(r) {
-			writeProblem(w, http.StatusForbidden, "control calls to this machine are answered under the names localhost and 127.0.0.1 alone")
+			control.WriteProblem(w, http.StatusForbidden, "control calls to this machine are answered under the names localhost and 127.0.0.1 alone")
 			return
 		}
 		s.control.ServeHTTP(w, r)
 		return
 	}
-	writeProblem(w, http.StatusNotFound, "no platform and no control call has this path; see /_sim/ for a list")
+	control.WriteProblem(w, http.StatusNotFound, "no platform and no control call has this path; see /_sim/ for a list")
 }
 
 // Platform returns a handler of one platform alone, which serves it as its real host does, without the prefix, whatever
 // host a request names; nil if there is no such platform.
 func (s *Simulator) Platform(name string) http.Handler {
 	for _, p := range s.platforms {
-		if about := p.spec(); about.name == name {
+		if about := p.Spec(); about.Name == name {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				timeBody(w, r)
-				if r.URL.Path == about.authorisePath {
+				if r.URL.Path == about.AuthorisePath {
 					s.serveAuthorise(w, r, about)
 					return
 				}
@@ -95,72 +101,72 @@ func (s *Simulator) Platform(name string) http.Handler {
 func Platforms() map[string]string {
 	paths := map[string]string{}
 	for _, p := range platforms() {
-		about := p.spec()
-		paths[about.name] = strings.TrimPrefix(about.basePath, about.prefix)
+		about := p.Spec()
+		paths[about.Name] = strings.TrimPrefix(about.BasePath, about.Prefix)
 	}
 	return paths
 }
 
 // route finds the platform by the host that the request names, else by its path's prefix.
-func (s *Simulator) route(r *http.Request) (platform, string) {
+func (s *Simulator) route(r *http.Request) (platform.Platform, string) {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
 	for _, p := range s.platforms {
-		for _, h := range p.spec().hosts {
+		for _, h := range p.Spec().Hosts {
 			if strings.EqualFold(h, host) {
 				return p, r.URL.Path
 			}
 		}
 	}
 	for _, p := range s.platforms {
-		if path, ok := strings.CutPrefix(r.URL.Path, p.spec().prefix); ok && strings.HasPrefix(path, "/") {
+		if path, ok := strings.CutPrefix(r.URL.Path, p.Spec().Prefix); ok && strings.HasPrefix(path, "/") {
 			return p, path
 		}
 	}
 	return nil, ""
 }
 
-func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform, path string) {
+func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform.Platform, path string) {
 	buffer := bodies.Get().(*[]byte)
-	c := &call{
-		sim: s.sim, platform: p, p: p.spec(), r: r, path: path, status: http.StatusOK, header: w.Header(), body: (*buffer)[:0],
-		endpoint: p.endpoint(path),
+	c := &platform.Call{
+		Sim: s.sim, Platform: p, Spec: p.Spec(), Request: r, Path: path, Status: http.StatusOK, Header: w.Header(), Body: (*buffer)[:0],
+		Endpoint: p.Endpoint(path),
 	}
-	defer func() { *buffer = c.body; bodies.Put(buffer) }()
-	rows := scratch.Get().(*[]row)
+	defer func() { *buffer = c.Body; bodies.Put(buffer) }()
+	rows := scratch.Get().(*[]world.Row)
 	defer scratch.Put(rows)
-	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
-	c.query, _ = url.ParseQuery(r.URL.RawQuery) // a broken pair is a missing parameter
-	if c.p.jsonBody {
-		c.readBody()
+	r.Body = http.MaxBytesReader(w, r.Body, platform.BodyMax)
+	c.Query, _ = url.ParseQuery(r.URL.RawQuery) // a broken pair is a missing parameter
+	if c.Spec.JSONBody {
+		c.ReadBody()
 	}
-	c.now = s.sim.clock.Now().Unix()
-	c.view = view{now: c.now, corrections: s.sim.world.corrections, alterations: s.faults.altered(), scratch: rows}
+	c.Now = s.sim.Clock.Now().Unix()
+	c.View = world.View{Now: c.Now, Corrections: s.sim.World.Corrections, Alterations: s.faults.Altered(), Scratch: rows}
 
-	met := s.faults.claimed(c)
-	if len(met) == 0 || !s.faults.disturb(c, met) {
-		c.overLimit = met[FaultOverLimit] != nil
-		if !s.traps.beforeAnswer(c) {
-			p.serve(c)
-			s.traps.afterAnswer(c)
+	met := s.faults.Claimed(c)
+	if len(met) == 0 || !s.faults.Disturb(c, met) {
+		c.OverLimit = met[fault.FaultOverLimit] != nil
+		if !s.traps.BeforeAnswer(c) {
+			p.Serve(c)
+			s.traps.AfterAnswer(c)
 		}
-		if met[FaultHalfBody] != nil {
-			c.outcome, c.cut = outcomeInjected, cutHalf
-		} else if met[FaultLatency] != nil && c.outcome == outcomeAnswered {
-			c.outcome = outcomeInjected
+		if met[fault.FaultHalfBody] != nil {
+			c.Outcome, c.Cut = ledger.Injected, platform.CutHalf
+		} else if met[fault.FaultLatency] != nil && c.Outcome == ledger.Answered {
+			c.Outcome = ledger.Injected
 		}
 	}
-	spoil(c, met)
-	if f := met[FaultLatency]; f != nil {
+	fault.Spoil(c, met)
+	if f := met[fault.FaultLatency]; f != nil {
 		// Limits have counted the call when it came, however late its answer is and whoever still waits for it.
-		s.faults.wait(c, f, time.Duration(f.MS)*time.Millisecond)
+		s.faults.Wait(c, f, time.Duration(f.MS)*time.Millisecond)
 	}
-	if c.cut != cutNothing {
-		c.code = codeCut
+	if c.Cut != platform.CutNothing {
+		c.Code = platform.CodeCut
 	}
 	// Counted before it is sent: who has an answer finds the call in the ledger.
-	s.ledger.record(time.Now().Unix(), c.account, cell{c.p.name, c.app, c.endpoint, c.code, c.outcome})
-	c.send(w)
+	s.ledger.Record(time.Now().Unix(), c.Account, ledger.Cell{Media: c.Spec.Name, App: c.App, Endpoint: c.Endpoint, Code: c.Code, Outcome: c.Outcome})
+	c.Send(w)
 }

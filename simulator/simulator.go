@@ -7,7 +7,18 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"adsync/simulator/control"
+	"adsync/simulator/fault"
+	"adsync/simulator/fault/trap"
+	"adsync/simulator/ledger"
+	"adsync/simulator/limit"
+	"adsync/simulator/platform"
+	"adsync/simulator/world"
 )
+
+// AppAccountsDefault is how many accounts of a platform share an app.
+const AppAccountsDefault = world.AppAccountsDefault
 
 // Config says which world to simulate.
 type Config struct {
@@ -32,11 +43,11 @@ type Config struct {
 
 // Simulator is a world of accounts behind the platforms' own APIs. It is safe for concurrent use.
 type Simulator struct {
-	sim       *simulation
-	platforms []platform
-	ledger    *ledger
-	faults    *faults
-	traps     *traps
+	sim       *platform.Simulation
+	platforms []platform.Platform
+	ledger    *ledger.Ledger
+	faults    *fault.Faults
+	traps     *fault.Traps
 	control   http.Handler
 	sites     *http.CrossOriginProtection
 	disk      *disk // nil when nothing is kept
@@ -56,36 +67,36 @@ func New(cfg Config) (*Simulator, error) {
 		return nil, err
 	}
 	s := &Simulator{
-		sim:       &simulation{logger: cfg.Logger, limits: newLimits()},
-		platforms: platforms(), ledger: newLedger(cfg.DataDir != ""), closing: make(chan struct{}),
+		sim:       &platform.Simulation{Logger: cfg.Logger, Limits: limit.New()},
+		platforms: platforms(), ledger: ledger.New(cfg.DataDir != ""), closing: make(chan struct{}),
 	}
-	s.sim.switches = newSwitches(cfg.Traps, func() bool { return s.sim.clock.Frozen() })
-	s.traps, s.faults = newTraps(cfg.Seed, s.sim.switches), newFaults(s.closing)
-	s.sim.traps, s.sim.faults = s.traps, s.faults
-	s.sim.world = &world{
-		seed: cfg.Seed, accounts: cfg.Accounts, giant: cfg.Giant, usd: cfg.USD, active: cfg.Active, appAccounts: cfg.AppAccounts,
-		lives: newLives(), edits: newAdEdits(), corrections: newCorrections(), traps: s.sim.switches,
+	s.sim.Switches = trap.NewSwitches(cfg.Traps, func() bool { return s.sim.Clock.Frozen() })
+	s.traps, s.faults = fault.NewTraps(cfg.Seed, s.sim.Switches), fault.NewFaults(s.closing)
+	s.sim.Traps, s.sim.Faults = s.traps, s.faults
+	s.sim.World = &world.World{
+		Seed: cfg.Seed, Accounts: cfg.Accounts, Giant: cfg.Giant, Usd: cfg.USD, Active: cfg.Active, AppAccounts: cfg.AppAccounts,
+		Lives: world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(), Traps: s.sim.Switches,
 	}
 	for _, p := range s.platforms {
-		s.sim.world.specs = append(s.sim.world.specs, p.spec())
-		s.sim.limits.change(p.spec().limits, nil)
-		s.sim.limits.tolerant[p.spec().name] = p.spec().tolerantPenalty
+		s.sim.World.Specs = append(s.sim.World.Specs, p.Spec())
+		s.sim.Limits.Change(p.Spec().Limits, nil)
+		s.sim.Limits.Tolerant[p.Spec().Name] = p.Spec().TolerantPenalty
 	}
 	start := cfg.Start
 	if start.IsZero() {
 		start = time.Now()
 	}
-	s.sim.clock = newWorldClock(start, 1, cfg.Frozen)
-	s.sim.limits.pace = func() float64 { return s.sim.clock.pace() }
-	s.sim.vault = newVault(s.sim.world, start.Unix())
-	s.control, s.sites = newControl(s.sim, s.ledger, s.faults, s.traps, s.save), http.NewCrossOriginProtection()
+	s.sim.Clock = world.NewClock(start, 1, cfg.Frozen)
+	s.sim.Limits.Pace = func() float64 { return s.sim.Clock.Pace() }
+	s.sim.Vault = world.NewVault(s.sim.World, start.Unix())
+	s.control, s.sites = control.New(s.sim, s.ledger, s.faults, s.traps, s.save), http.NewCrossOriginProtection()
 	if cfg.DataDir != "" {
 		if err := s.open(cfg); err != nil {
 			return nil, fmt.Errorf("open world in %s: %w", cfg.DataDir, err)
 		}
 	}
-	s.sim.clock.onSet = s.save
-	s.sim.vault.save = s.save
+	s.sim.Clock.OnSet = s.save
+	s.sim.Vault.Save = s.save
 	if err := s.startClock(cfg); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -96,28 +107,28 @@ func New(cfg Config) (*Simulator, error) {
 }
 
 func checkConfig(cfg *Config) error {
-	if cfg.Accounts < 1 || cfg.Accounts > accountsMax {
-		return fmt.Errorf("a world has 1 to %d accounts, not %d", accountsMax, cfg.Accounts)
+	if cfg.Accounts < 1 || cfg.Accounts > world.AccountsMax {
+		return fmt.Errorf("a world has 1 to %d accounts, not %d", world.AccountsMax, cfg.Accounts)
 	}
-	if cfg.Giant < 0 || cfg.Giant > giantMax {
-		return fmt.Errorf("a giant has up to %d creatives, not %d", giantMax, cfg.Giant)
+	if cfg.Giant < 0 || cfg.Giant > world.GiantMax {
+		return fmt.Errorf("a giant has up to %d creatives, not %d", world.GiantMax, cfg.Giant)
 	}
 	if cfg.USD < 0 {
 		return fmt.Errorf("one account in so many is in USD, or none: it cannot be %d", cfg.USD)
 	}
-	if cfg.Active < 0 || cfg.Active > activeMax {
-		return fmt.Errorf("of 100 accounts up to %d have ads that run, not %d", activeMax, cfg.Active)
+	if cfg.Active < 0 || cfg.Active > world.ActiveMax {
+		return fmt.Errorf("of 100 accounts up to %d have ads that run, not %d", world.ActiveMax, cfg.Active)
 	}
-	if cfg.AppAccounts < 0 || cfg.AppAccounts%accountsPerLogin != 0 {
-		return fmt.Errorf("an app is shared by a multiple of %d accounts, not by %d", accountsPerLogin, cfg.AppAccounts)
+	if cfg.AppAccounts < 0 || cfg.AppAccounts%world.AccountsPerLogin != 0 {
+		return fmt.Errorf("an app is shared by a multiple of %d accounts, not by %d", world.AccountsPerLogin, cfg.AppAccounts)
 	}
 	if cfg.Speed != 0 {
-		if err := checkSpeed(cfg.Speed); err != nil {
+		if err := world.CheckSpeed(cfg.Speed); err != nil {
 			return err
 		}
 	}
 	if !cfg.Start.IsZero() {
-		if err := checkMoment(cfg.Start); err != nil {
+		if err := world.CheckMoment(cfg.Start); err != nil {
 			return err
 		}
 	}
@@ -128,13 +139,13 @@ func checkConfig(cfg *Config) error {
 }
 
 func (s *Simulator) startClock(cfg Config) error {
-	if cfg.Frozen && !s.sim.clock.Frozen() {
-		if err := s.sim.clock.Freeze(); err != nil {
+	if cfg.Frozen && !s.sim.Clock.Frozen() {
+		if err := s.sim.Clock.Freeze(); err != nil {
 			return err
 		}
 	}
 	if cfg.Speed != 0 {
-		return s.sim.clock.SetSpeed(cfg.Speed)
+		return s.sim.Clock.SetSpeed(cfg.Speed)
 	}
 	return nil
 }
@@ -144,7 +155,7 @@ func (s *Simulator) startClock(cfg Config) error {
 func (s *Simulator) Handler() http.Handler { return s }
 
 // Clock is the world's, to read, freeze and set.
-func (s *Simulator) Clock() *WorldClock { return s.sim.clock }
+func (s *Simulator) Clock() *world.Clock { return s.sim.Clock }
 
 // Close saves the state and releases calls that hang. Calls after it are still answered, but what they change may be
 // lost. It may be called twice.
@@ -172,12 +183,12 @@ func (s *Simulator) flushRegularly() {
 		case <-ticker.C:
 		}
 		if err := s.flushLedger(); err != nil {
-			s.sim.logger.Error("cannot keep the simulator's ledger", "err", err)
+			s.sim.Logger.Error("cannot keep the simulator's ledger", "err", err)
 		}
 		// The place of a faster clock is not known from the real time that passed: it resumes where it was saved.
-		if !s.sim.clock.Frozen() && s.sim.clock.Speed() != 1 {
+		if !s.sim.Clock.Frozen() && s.sim.Clock.Speed() != 1 {
 			if err := s.save(); err != nil {
-				s.sim.logger.Error("cannot keep the simulator's clock", "err", err)
+				s.sim.Logger.Error("cannot keep the simulator's clock", "err", err)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 // What the platform's documents and its own SDK (TencentAd/marketing-api-go-sdk) say of Tencent's answers.
@@ -87,7 +89,7 @@ func condition(field, operator string, values ...string) string {
 }
 
 // ids asks a list with a condition.
-func (s *sim) ids(a *account, path, id, filtering string, more ...string) []string {
+func (s *sim) ids(a *world.Account, path, id, filtering string, more ...string) []string {
 	s.t.Helper()
 	list := []string{}
 	q := append([]string{"filtering", filtering, "page_size", "100"}, more...)
@@ -120,34 +122,34 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 	refused("dynamic_creatives/get", "dynamic_creative_name", "CONTAINS", "a")
 	refused("adgroups/get", "system_status", "EQUALS", "ADGROUP_STATUS_ACTIVE")
 
-	var images, videos []asset
-	for _, x := range a.assets(assetImage, s.sim.clock.Now().Unix()) {
-		if x.created >= s.sim.clock.Now().Unix()-183*dayLength {
+	var images, videos []world.Asset
+	for _, x := range a.Assets(world.AssetImage, s.sim.Clock.Now().Unix()) {
+		if x.Created >= s.sim.Clock.Now().Unix()-183*world.DayLength {
 			images = append(images, x)
 		}
 	}
-	for _, x := range a.assets(assetVideo, s.sim.clock.Now().Unix()) {
-		if x.created >= s.sim.clock.Now().Unix()-183*dayLength {
+	for _, x := range a.Assets(world.AssetVideo, s.sim.Clock.Now().Unix()) {
+		if x.Created >= s.sim.Clock.Now().Unix()-183*world.DayLength {
 			videos = append(videos, x)
 		}
 	}
 	x, y := images[0], videos[0]
-	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_signature", "EQUALS", x.signature)))
-	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_signature", "CONTAINS", x.signature[3:20])))
-	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_id", "IN", x.id, "5")))
-	require.Equal(t, []string{x.id}, s.ids(a, "images/get", "image_id", condition("image_id", "CONTAINS", x.id)))
-	require.Contains(t, s.ids(a, "images/get", "image_id", condition("image_width", "EQUALS", idText(x.width))), x.id)
-	require.Contains(t, s.ids(a, "images/get", "image_id", condition("height", "LESS_EQUALS", idText(x.height))), x.id)
-	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("height", "GREATER_EQUALS", idText(x.height+1))), x.id)
-	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("file_size", "LESS_EQUALS", idText(x.size-1))), x.id)
+	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_signature", "EQUALS", x.Signature)))
+	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_signature", "CONTAINS", x.Signature[3:20])))
+	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_id", "IN", x.ID, "5")))
+	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_id", "CONTAINS", x.ID)))
+	require.Contains(t, s.ids(a, "images/get", "image_id", condition("image_width", "EQUALS", idText(x.Width))), x.ID)
+	require.Contains(t, s.ids(a, "images/get", "image_id", condition("height", "LESS_EQUALS", idText(x.Height))), x.ID)
+	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("height", "GREATER_EQUALS", idText(x.Height+1))), x.ID)
+	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("file_size", "LESS_EQUALS", idText(x.Size-1))), x.ID)
 	require.Len(t, s.ids(a, "images/get", "image_id", condition("status", "EQUALS", "ADSTATUS_NORMAL")), len(images))
 	none("images/get", "status", "EQUALS", "ADSTATUS_DELETED")
 	none("images/get", "owner_account_id", "CONTAINS", "1")
-	require.Equal(t, []string{y.id}, s.ids(a, "videos/get", "video_id", condition("media_id", "IN", y.id, "5")))
-	require.Equal(t, []string{y.id}, s.ids(a, "videos/get", "video_id", condition("video_id", "CONTAINS", y.id)))
-	require.Contains(t, s.ids(a, "videos/get", "video_id", condition("video_duration_millisecond", "GREATER_EQUALS", idText(y.milliseconds))), y.id)
-	require.Equal(t, []string{y.id}, s.ids(a, "videos/get", "video_id", condition("media_description", "EQUALS", y.name)))
-	refused("videos/get", "video_id", "IN", y.id)
+	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("media_id", "IN", y.ID, "5")))
+	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("video_id", "CONTAINS", y.ID)))
+	require.Contains(t, s.ids(a, "videos/get", "video_id", condition("video_duration_millisecond", "GREATER_EQUALS", idText(y.Milliseconds))), y.ID)
+	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("media_description", "EQUALS", y.Name)))
+	refused("videos/get", "video_id", "IN", y.ID)
 	refused("videos/get", "image_width", "EQUALS", "1")
 	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering", condition("created_time", "GREATER", "1"))))
 	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering", condition("image_width", "EQUALS", "wide"))))
@@ -162,7 +164,7 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 		for i := 0; i < len(pairs); i += 2 {
 			q.Set(pairs[i], pairs[i+1])
 		}
-		q.Set("account_id", idText(a.id))
+		q.Set("account_id", idText(a.ID))
 		return q
 	}
 	rows := func(path string, pairs ...string) []any {
@@ -239,13 +241,13 @@ func TestTencentDocuments_AccountsAreFoundByAPartOfTheirCompany(t *testing.T) {
 	list := func(pairs ...string) int {
 		return len(data(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", query(append(slices.Clone(base), pairs...)...))))["list"].([]any))
 	}
-	name := []rune(a.company())
+	name := []rune(a.Company())
 	require.Positive(t, list("filtering", condition("corporation_name", "CONTAINS", string(name[1:]))))
 	require.Zero(t, list("filtering", condition("corporation_name", "EQUALS", string(name[1:]))))
 	q := query(base...)
 	q.Del("page")
 	require.Equal(t, 18001, code(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", q))), "numbered pages need their number")
-	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "account_id", idText(a.id))
+	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "account_id", idText(a.ID))
 	require.Len(t, data(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q)))["list"], 1)
 	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "page", "101", "page_size", "1")
 	require.Equal(t, 18003, code(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q))))
@@ -256,8 +258,8 @@ func TestTencent_TakesTheRealTimeTooWhereverTheWorldsClockIs(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	now := time.Now().Unix()
-	require.Greater(t, max(now-s.sim.clock.Now().Unix(), s.sim.clock.Now().Unix()-now), int64(300), "the world is elsewhere")
-	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.sim.clock.Now().Unix(): 0} {
+	require.Greater(t, max(now-s.sim.Clock.Now().Unix(), s.sim.Clock.Now().Unix()-now), int64(300), "the world is elsewhere")
+	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.sim.Clock.Now().Unix(): 0} {
 		require.Equal(t, want, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(stamp))), stamp-now)
 	}
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")))
@@ -303,5 +305,5 @@ func TestTencentLogins_AreListedByWhatTheyAre(t *testing.T) {
 
 	refused("12203", ask(4, relations))
 	refused("18001", ask(4, advertisers, id...))
-	require.Equal(t, 1, count(ask(4, advertisers, with("account_id", idText(s.account("tencent", 400).id))...)), "an advertiser itself")
+	require.Equal(t, 1, count(ask(4, advertisers, with("account_id", idText(s.account("tencent", 400).ID))...)), "an advertiser itself")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
@@ -19,7 +21,7 @@ func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
 	a := s.account("tencent", 0)
 	stranger := s.account("tencent", 150)
 	good := s.token(a)
-	now := s.sim.clock.Now().Unix()
+	now := s.sim.Clock.Now().Unix()
 	for name, c := range map[string]struct {
 		change func(q url.Values)
 		want   int
@@ -36,19 +38,19 @@ func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
 		"a clock 301 s behind":      {func(q url.Values) { q.Set("timestamp", idText(now-301)) }, 12101},
 		"a timestamp of words":      {func(q url.Values) { q.Set("timestamp", "now") }, 18002},
 		"a nonce of 33":             {func(q url.Values) { q.Set("nonce", strings.Repeat("x", 33)) }, 18003},
-		"somebody else's account":   {func(q url.Values) { q.Set("account_id", idText(stranger.id)) }, 12201},
+		"somebody else's account":   {func(q url.Values) { q.Set("account_id", idText(stranger.ID)) }, 12201},
 		"an account nobody has":     {func(q url.Values) { q.Set("account_id", "123") }, 12201},
 		"no account":                {func(q url.Values) { q.Del("account_id") }, 18001},
 		"an account of words":       {func(q url.Values) { q.Set("account_id", `"1"`) }, 18002},
 		"a token of another medium": {func(q url.Values) { q.Set("access_token", s.token(s.account("oceanengine", 0))) }, 11002},
 	} {
-		r := s.tencentRequest(good, "adgroups/get", query("account_id", idText(a.id)))
+		r := s.tencentRequest(good, "adgroups/get", query("account_id", idText(a.ID)))
 		q := r.URL.Query()
 		c.change(q)
 		r.URL.RawQuery = q.Encode()
 		require.Equal(t, c.want, code(t, s.do(r)), name)
 	}
-	r := s.tencentRequest(good, "adgroups/get", query("account_id", idText(a.id), "nonce", "once"))
+	r := s.tencentRequest(good, "adgroups/get", query("account_id", idText(a.ID), "nonce", "once"))
 	require.Equal(t, 0, code(t, s.do(r)))
 	require.Equal(t, 12100, code(t, s.do(r)))
 }
@@ -116,7 +118,7 @@ func TestTencent_RefusesBadParameters(t *testing.T) {
 				q.Del(c.set[i])
 			}
 		}
-		q.Set("account_id", idText(a.id))
+		q.Set("account_id", idText(a.ID))
 		w := s.do(s.tencentRequest(s.token(a), c.path, q))
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Equal(t, c.want, code(t, w), "%s %v: %s", c.path, c.set, w.Body)
@@ -127,7 +129,7 @@ func TestTencent_RefusesBadParameters(t *testing.T) {
 }
 
 // walk follows the cursor of a list to its end.
-func (s *sim) walk(a *account, path string, pairs ...string) (rows []any, calls int) {
+func (s *sim) walk(a *world.Account, path string, pairs ...string) (rows []any, calls int) {
 	for cursor := ""; ; calls++ {
 		q := append([]string{"pagination_mode", "PAGINATION_MODE_CURSOR"}, pairs...)
 		if cursor != "" {
@@ -158,9 +160,9 @@ func TestTencent_CursorReachesEveryRowOnce(t *testing.T) {
 	a := s.account("tencent", 0)
 	rows, calls := s.walk(a, "adgroups/get", "page_size", "7", "fields", `["adgroup_id"]`)
 	var want []string
-	for _, o := range s.truth().objects(a) {
-		if o.status != statusDeleted {
-			want = append(want, idText(o.id))
+	for _, o := range s.truth().Objects(a) {
+		if o.Status != world.StatusDeleted {
+			want = append(want, idText(o.ID))
 		}
 	}
 	var got []string
@@ -200,7 +202,7 @@ func TestTencent_AccountListsReachExactlyTheLoginsAccounts(t *testing.T) {
 		}
 		var want []string
 		for i := 100; i < 150; i++ {
-			want = append(want, idText(s.account("tencent", i).id))
+			want = append(want, idText(s.account("tencent", i).ID))
 		}
 		require.Equal(t, want, got)
 		q := query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "6"}, list[1:]...)...)
@@ -214,9 +216,9 @@ func TestTencent_FiltersAdgroups(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
-	objects := s.truth().objects(a)
-	moment := objects[len(objects)/2].modified
-	name := objects[0].name
+	objects := s.truth().Objects(a)
+	moment := objects[len(objects)/2].Modified
+	name := objects[0].Name
 	ids := func(filtering string, more ...string) (list []string) {
 		rows, _ := s.walk(a, "adgroups/get", append([]string{"filtering", filtering, "page_size", "100"}, more...)...)
 		for _, r := range rows {
@@ -224,15 +226,15 @@ func TestTencent_FiltersAdgroups(t *testing.T) {
 		}
 		return list
 	}
-	want := func(fits func(o object) bool) (list []string) {
+	want := func(fits func(o world.Object) bool) (list []string) {
 		for _, o := range objects {
 			if fits(o) {
-				list = append(list, idText(o.id))
+				list = append(list, idText(o.ID))
 			}
 		}
 		return list
 	}
-	live := func(o object) bool { return o.status != statusDeleted }
+	live := func(o world.Object) bool { return o.Status != world.StatusDeleted }
 	stamp := idText(moment)
 	for operator, fits := range map[string]func(at int64) bool{
 		"GREATER_EQUALS": func(at int64) bool { return at >= moment }, "GREATER": func(at int64) bool { return at > moment },
@@ -240,12 +242,12 @@ func TestTencent_FiltersAdgroups(t *testing.T) {
 		"EQUALS": func(at int64) bool { return at == moment },
 	} {
 		f := `[{"field":"last_modified_time","operator":"` + operator + `","values":["` + stamp + `"]}]`
-		require.Equal(t, want(func(o object) bool { return live(o) && fits(o.modified) }), ids(f), operator)
-		require.Equal(t, want(func(o object) bool { return !live(o) && fits(o.modified) }), ids(f, "is_deleted", "true"), operator)
+		require.Equal(t, want(func(o world.Object) bool { return live(o) && fits(o.Modified) }), ids(f), operator)
+		require.Equal(t, want(func(o world.Object) bool { return !live(o) && fits(o.Modified) }), ids(f, "is_deleted", "true"), operator)
 	}
-	require.Equal(t, want(func(o object) bool { return live(o) && o.status == statusActive }),
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && o.Status == world.StatusActive }),
 		ids(`[{"field":"configured_status","operator":"EQUALS","values":["AD_STATUS_NORMAL"]}]`))
-	require.Equal(t, want(func(o object) bool { return live(o) && strings.Contains(o.name, name[:6]) }),
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && strings.Contains(o.Name, name[:6]) }),
 		ids(jsonText([]fields{{"field": "adgroup_name", "operator": "CONTAINS", "values": []string{name[:6]}}})))
 	some := want(live)[:3]
 	require.Equal(t, some, ids(jsonText([]fields{{"field": "adgroup_id", "operator": "IN", "values": some}})))
@@ -286,7 +288,7 @@ func TestTencent_ReportsGroupAndSort(t *testing.T) {
 	for _, r := range rows(`["date","adgroup_id"]`, "filtering", `[{"field":"adgroup_id","operator":"IN","values":["`+id+`"]}]`) {
 		require.Equal(t, json.Number(id), r.(fields)["adgroup_id"])
 		require.NotEmpty(t, r.(fields)["adgroup_name"])
-		require.Equal(t, json.Number(idText(a.id)), r.(fields)["account_id"])
+		require.Equal(t, json.Number(idText(a.ID)), r.(fields)["account_id"])
 	}
 }
 
@@ -294,7 +296,7 @@ func TestTencent_IsFoundByItsHostToo(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
-	r := s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.id)))
+	r := s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.ID)))
 	r.URL.Path = "/v3.0/adgroups/get"
 	require.Equal(t, 404, s.do(r).Code)
 	for _, host := range []string{"api.e.qq.com", "API.e.qq.com:443"} {

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/fault"
+	"adsync/simulator/fault/trap"
+	"adsync/simulator/world"
 )
 
 // costs asks Tencent for a report of the large account at a level and adds up the spend in fen by the row's day or hour.
@@ -65,7 +69,7 @@ func TestTraps_OfTheMorning(t *testing.T) {
 		require.Zero(t, s.trap(trap).Met, "it is over at 08:00")
 
 		s = flowing(t, trap, 3, 1)
-		require.NoError(t, s.sim.clock.Freeze())
+		require.NoError(t, s.sim.Clock.Freeze())
 		require.Equal(t, whole, s.costs("ADVERTISER", yesterday, today, false), "while the clock stands, nothing comes later")
 	}
 }
@@ -86,12 +90,12 @@ func TestTraps_OfReportsHoldForAllPages(t *testing.T) {
 	require.NotEqual(t, first, total(s, "2"))
 	require.EqualValues(t, 1, s.trap("yesterday_empty").Met)
 
-	var misled []Misled
+	var misled []fault.Misled
 	require.NoError(t, json.Unmarshal(s.control(http.MethodGet, "traps/misled", nil).Body.Bytes(), &misled))
-	require.WithinDuration(t, s.sim.clock.Now(), misled[0].At, time.Hour)
+	require.WithinDuration(t, s.sim.Clock.Now(), misled[0].At, time.Hour)
 	misled[0].At = time.Time{}
-	require.Equal(t, []Misled{{
-		Trap: "yesterday_empty", Media: "oceanengine", Account: idText(s.account("oceanengine", 0).id), Kind: "report_daily", Level: "ad", From: yesterday, To: yesterday,
+	require.Equal(t, []fault.Misled{{
+		Trap: "yesterday_empty", Media: "oceanengine", Account: idText(s.account("oceanengine", 0).ID), Kind: "report_daily", Level: "ad", From: yesterday, To: yesterday,
 	}}, misled, "no answer shows it")
 }
 
@@ -189,7 +193,7 @@ func TestTraps_FallenFiguresAreCounted(t *testing.T) {
 
 func TestTraps_OfTheEndsOfDays(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Start: time.Date(2026, 11, 15, 0, 19, 0, 0, zone)}).unlimited()
+	s := newSim(t, Config{Start: time.Date(2026, 11, 15, 0, 19, 0, 0, world.Zone)}).unlimited()
 	s.set("day_ended")
 	a := s.account("tencent", 0)
 	rows := func(from, to string) {
@@ -201,7 +205,7 @@ func TestTraps_OfTheEndsOfDays(t *testing.T) {
 	require.Zero(t, s.trap("day_ended").Met)
 	rows("2026-11-14", "2026-11-15")
 	require.EqualValues(t, 1, s.trap("day_ended").Met)
-	s.order("clock", fields{"now": s.sim.clock.Now().Add(time.Minute)})
+	s.order("clock", fields{"now": s.sim.Clock.Now().Add(time.Minute)})
 	rows("2026-11-14", "2026-11-15")
 	require.EqualValues(t, 1, s.trap("day_ended").Met, "it has ended long ago")
 }
@@ -210,9 +214,9 @@ func TestTraps_OfTheEndsOfDays(t *testing.T) {
 func TestTraps_OfDaysOf25Hours(t *testing.T) {
 	t.Parallel()
 	listed := func(s *sim) bool {
-		return slices.ContainsFunc(s.trapList(), func(x Trap) bool { return x.Name == "odd_day" })
+		return slices.ContainsFunc(s.trapList(), func(x trap.Trap) bool { return x.Name == "odd_day" })
 	}
-	later := time.Date(2026, 12, 3, 12, 0, 0, 0, zone)
+	later := time.Date(2026, 12, 3, 12, 0, 0, 0, world.Zone)
 	require.False(t, listed(newSim(t, Config{})), "all accounts have China's days")
 	require.False(t, listed(newSim(t, Config{USD: 2, Start: later})))
 	s := newSim(t, Config{USD: 2, Start: later.AddDate(0, 0, -2)}).unlimited()

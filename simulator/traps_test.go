@@ -10,12 +10,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/fault"
+	"adsync/simulator/fault/trap"
+	"adsync/simulator/world"
 )
 
 // flowing is a world whose clock goes on from a moment of 2026-11-15, in which one trap is set.
 func flowing(t *testing.T, trap string, hour, minute int) *sim {
 	t.Helper()
-	s := newSim(t, Config{Start: time.Date(2026, 11, 15, hour, minute, 0, 0, zone)}).unlimited()
+	s := newSim(t, Config{Start: time.Date(2026, 11, 15, hour, minute, 0, 0, world.Zone)}).unlimited()
 	s.set(trap)
 	return s
 }
@@ -34,11 +38,11 @@ func (s *sim) set(trap string) {
 	require.Equal(s.t, http.StatusOK, w.Code, "%s", w.Body)
 }
 
-func (s *sim) trap(name string) Trap {
+func (s *sim) trap(name string) trap.Trap {
 	s.t.Helper()
-	var list []Trap
+	var list []trap.Trap
 	require.NoError(s.t, json.Unmarshal(s.control(http.MethodGet, "traps", nil).Body.Bytes(), &list))
-	at := slices.IndexFunc(list, func(x Trap) bool { return x.Name == name })
+	at := slices.IndexFunc(list, func(x trap.Trap) bool { return x.Name == name })
 	require.GreaterOrEqual(s.t, at, 0, name)
 	return list[at]
 }
@@ -56,11 +60,11 @@ func (s *sim) promotionPage(page string) (ids []string, total string) {
 func TestTraps_AreToldByNameAndSwitched(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	var list []Trap
+	var list []trap.Trap
 	w := s.control(http.MethodGet, "traps", nil)
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &list))
-	require.Len(t, list, int(trapCount)-3, "there are no odd days in China, and no giant")
-	require.True(t, slices.IsSortedFunc(list, func(a, b Trap) int { return strings.Compare(a.Name, b.Name) }))
+	require.Len(t, list, int(trap.Count)-3, "there are no odd days in China, and no giant")
+	require.True(t, slices.IsSortedFunc(list, func(a, b trap.Trap) int { return strings.Compare(a.Name, b.Name) }))
 	for i, x := range list {
 		require.NotEmpty(t, x.Name)
 		require.NotEmpty(t, x.What, x.Name)
@@ -189,7 +193,7 @@ func TestTraps_SpoilAnswersOnce(t *testing.T) {
 		},
 		"answer_unknown_code": func(t *testing.T, w *httptest.ResponseRecorder, _ string) {
 			t.Helper()
-			require.Equal(t, unknownCode, code(t, w))
+			require.Equal(t, fault.UnknownCode, code(t, w))
 		},
 		"account_over_limit": func(t *testing.T, w *httptest.ResponseRecorder, media string) {
 			t.Helper()
@@ -229,19 +233,19 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 	t.Parallel()
 	s := flowing(t, "endpoint_shut", 12, 0)
 	a, b := s.account("oceanengine", 0), s.account("oceanengine", 1)
-	require.NoError(t, s.sim.clock.SetSpeed(100))
+	require.NoError(t, s.sim.Clock.SetSpeed(100))
 	w := s.oceanCall(a, "v3.0/promotion/list/")
 	require.Equal(t, 40110, code(t, w))
 	require.Equal(t, "4", w.Header().Get("X-RateLimit-RetryIn"), "five minutes of a world that is 100 times as fast")
 	require.Equal(t, 40110, code(t, s.oceanCall(b, "v3.0/promotion/list/")), "it is shut to the app")
 	require.Equal(t, 0, code(t, s.oceanCall(a, "v3.0/project/list/")), "other endpoints go on")
-	require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(5*time.Minute)))
+	require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(5*time.Minute)))
 	require.Equal(t, 0, code(t, s.oceanCall(a, "v3.0/promotion/list/")))
 
 	s = flowing(t, "endpoint_shut", 12, 0)
 	a = s.account("tencent", 0)
 	require.Equal(t, 11017, code(t, s.tencentCall(a, "adgroups/get")))
-	require.NoError(t, s.sim.clock.Freeze())
+	require.NoError(t, s.sim.Clock.Freeze())
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "a clock that stands still would never open it")
 
 	s = flowing(t, "reports_shut", 12, 0)
@@ -253,7 +257,7 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "lists are no reports")
 	require.Equal(t, 51001, ask())
 	require.Equal(t, 51001, ask())
-	require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(20*time.Second)))
+	require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(20*time.Second)))
 	require.Equal(t, 0, ask())
 	require.EqualValues(t, 1, s.trap("reports_shut").Met)
 }
@@ -269,11 +273,11 @@ func TestTraps_EndTokensAndCutRefreshes(t *testing.T) {
 
 	s = standing(t, "refresh_cut")
 	login = s.credentials("tencent").Logins[0]
-	before := s.sim.vault.all()[0].Access
+	before := s.sim.Vault.All()[0].Access
 	require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() {
 		s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken)
 	})
-	require.NotEqual(t, before, s.sim.vault.all()[0].Access, "the answer alone was lost")
+	require.NotEqual(t, before, s.sim.Vault.All()[0].Access, "the answer alone was lost")
 	data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken))
 	require.EqualValues(t, 1, s.trap("refresh_cut").Met)
 }

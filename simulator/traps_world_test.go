@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/fault/trap"
+	"adsync/simulator/world"
 )
 
 // promotions lists all promotions of the large account, deleted ones too.
@@ -34,7 +37,7 @@ func TestTraps_OfNames(t *testing.T) {
 	listed := s.promotions()
 	require.True(t, slices.ContainsFunc(listed, isEmoji))
 	require.Positive(t, s.trap("emoji_name").Met)
-	truth := s.truthLines("media", "oceanengine", "kind", "promotion", "account", idText(s.account("oceanengine", 0).id))
+	truth := s.truthLines("media", "oceanengine", "kind", "promotion", "account", idText(s.account("oceanengine", 0).ID))
 	require.True(t, slices.ContainsFunc(truth, func(line string) bool { return strings.Contains(line, "🎮") }), "the truth has the same names")
 
 	s = standing(t, "name_reused")
@@ -109,7 +112,7 @@ func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
 func (s *sim) info(accounts ...int) string {
 	var ids []int64
 	for _, i := range accounts {
-		ids = append(ids, s.account("oceanengine", i).id)
+		ids = append(ids, s.account("oceanengine", i).ID)
 	}
 	w := s.do(oceanRequest(s.token(s.account("oceanengine", 0)), "2/advertiser/info/", query("advertiser_ids", jsonText(ids))))
 	return fmt.Sprint(decoded(s.t, w)["code"])
@@ -121,7 +124,7 @@ func TestTraps_OneForbiddenAccountFailsACallAboutMany(t *testing.T) {
 	require.Equal(t, "0", s.info(1), "an account by itself is no trap")
 	require.Equal(t, "40002", s.info(0, 1))
 	require.Equal(t, "0", s.info(0, 1))
-	s.order("accounts", fields{"media": "oceanengine", "account": idText(s.account("oceanengine", 1).id), "state": "revoked"})
+	s.order("accounts", fields{"media": "oceanengine", "account": idText(s.account("oceanengine", 1).ID), "state": "revoked"})
 	require.Equal(t, "40002", s.info(1))
 	require.EqualValues(t, 1, s.trap("forbidden_id").Met)
 	require.Equal(t, "40002", s.info(0, 1))
@@ -132,15 +135,15 @@ func TestTraps_OfModificationTimes(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "status_unstamped")
 	a := s.account("oceanengine", 0)
-	now := s.sim.clock.Now().Unix()
+	now := s.sim.Clock.Now().Unix()
 	unstamped := 0
-	a.ads(now, false, func(x ad) {
-		o := x.at(now)
-		if _, changed := x.statusAt(now); changed > o.modified {
+	a.Ads(now, false, func(x world.Ad) {
+		o := x.At(now)
+		if _, changed := x.StatusAt(now); changed > o.Modified {
 			unstamped++
-			before := x.at(changed - 1)
-			require.NotEqual(t, before.status, o.status)
-			require.LessOrEqual(t, before.modified, o.modified)
+			before := x.At(changed - 1)
+			require.NotEqual(t, before.Status, o.Status)
+			require.LessOrEqual(t, before.Modified, o.Modified)
 		}
 	})
 	require.Positive(t, unstamped)
@@ -150,15 +153,15 @@ func TestTraps_OfModificationTimes(t *testing.T) {
 	s = standing(t, "two_edits")
 	a = s.account("oceanengine", 0)
 	edits := 0
-	a.ads(now, false, func(x ad) {
-		_, changed := x.edits(21, 4, 40).version(x.created, now)
-		if !x.falls(trapTwoEdits) || changed == x.created {
+	a.Ads(now, false, func(x world.Ad) {
+		_, changed := x.Edits(21, 4, 40).Version(x.Created, now)
+		if !x.Falls(trap.TrapTwoEdits) || changed == x.Created {
 			return
 		}
-		first, second := x.at(changed), x.at(changed+1)
-		if first.bid != second.bid && first.modified == changed {
+		first, second := x.At(changed), x.At(changed+1)
+		if first.Bid != second.Bid && first.Modified == changed {
 			edits++
-			require.Equal(t, first.modified, second.modified, "the second change has the time of the first")
+			require.Equal(t, first.Modified, second.Modified, "the second change has the time of the first")
 		}
 	})
 	require.Positive(t, edits)
@@ -176,11 +179,11 @@ func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(2) {
 		for _, media := range []string{"tencent", "oceanengine"} {
-			s := newSim(t, Config{Accounts: 40, Seed: 100 + seed, Start: time.Date(2026, 11, 15, 0, 2, 0, 0, zone)}).unlimited()
+			s := newSim(t, Config{Accounts: 40, Seed: 100 + seed, Start: time.Date(2026, 11, 15, 0, 2, 0, 0, world.Zone)}).unlimited()
 			s.set("")
 			for _, step := range []time.Duration{6 * time.Minute, 6 * time.Minute, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour} { // What shuts an endpoint does so for 5 minutes.
 				s.useEverything(media)
-				require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(step)))
+				require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(step)))
 			}
 			// Few ads have what is rare, and not at every hour.
 			for range 8 {
@@ -188,12 +191,12 @@ func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 				if len(s.unmet(media)) == 0 {
 					break
 				}
-				require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(2*time.Hour)))
+				require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(2*time.Hour)))
 			}
-			require.Empty(t, s.unmet(media), "%s, seed %d", media, s.sim.world.seed)
+			require.Empty(t, s.unmet(media), "%s, seed %d", media, s.sim.World.Seed)
 			for _, x := range s.trapList() {
 				if of := trapsOfOne[x.Name]; of != "" && of != media {
-					require.Zero(t, x.Met, "%s, seed %d: %s", media, s.sim.world.seed, x.Name)
+					require.Zero(t, x.Met, "%s, seed %d: %s", media, s.sim.World.Seed, x.Name)
 				}
 			}
 		}
@@ -212,9 +215,9 @@ func (s *sim) unmet(media string) (names []string) {
 
 // useEverything asks for all there is of a platform's accounts, as a client would that asks again when it is refused.
 func (s *sim) useEverything(media string) {
-	day := formatDay(dayOf(s.sim.clock.Now().Unix()))
-	before := formatDay(dayOf(s.sim.clock.Now().Unix()) - 1)
-	longAgo := formatDay(dayOf(s.sim.clock.Now().Unix()) - 20)
+	day := world.FormatDay(world.DayOf(s.sim.Clock.Now().Unix()))
+	before := world.FormatDay(world.DayOf(s.sim.Clock.Now().Unix()) - 1)
+	longAgo := world.FormatDay(world.DayOf(s.sim.Clock.Now().Unix()) - 20)
 	for i := range 8 {
 		a := s.account(media, i)
 		ask := func(call func(page string) bool) {
@@ -257,7 +260,7 @@ func (s *sim) listEverything(media string) {
 	}
 }
 
-func (s *sim) useTencent(a *account, ask func(call func(page string) bool), days ...string) {
+func (s *sim) useTencent(a *world.Account, ask func(call func(page string) bool), days ...string) {
 	for _, path := range []string{"adgroups/get", "dynamic_creatives/get", "images/get", "videos/get"} {
 		ask(func(page string) bool {
 			return isGood(s.tencentCall(a, path, "page", page, "page_size", "20").Body.Bytes())
@@ -281,7 +284,7 @@ func (s *sim) useTencent(a *account, ask func(call func(page string) bool), days
 	}
 }
 
-func (s *sim) useOceanEngine(a *account, ask func(call func(page string) bool), days ...string) {
+func (s *sim) useOceanEngine(a *world.Account, ask func(call func(page string) bool), days ...string) {
 	ask(func(page string) bool {
 		return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "20", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
 	})

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/simulator/world"
 )
 
 var losAngeles = func() *time.Location {
@@ -18,12 +20,12 @@ var losAngeles = func() *time.Location {
 
 // day counts the days of a date, as calendars do.
 func day(year int, month time.Month, date int) int {
-	return int(time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / dayLength)
+	return int(time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / world.DayLength)
 }
 
 func TestCalendar_DaysBeginAtMidnightAndHaveAsManyHoursAsTheyHave(t *testing.T) {
 	t.Parallel()
-	c := pacific()
+	c := world.Pacific()
 	for name, x := range map[string]struct {
 		day   int
 		hours int64
@@ -34,32 +36,32 @@ func TestCalendar_DaysBeginAtMidnightAndHaveAsManyHoursAsTheyHave(t *testing.T) 
 		"one hour comes twice": {day(2026, 11, 1), 25, []int{0, 1, 2, 3, 4}},
 		"before the world":     {day(1999, 4, 4), 23, []int{0, 1, 3, 4, 5}},
 	} {
-		require.Equal(t, x.hours*hourLength, c.length(x.day), name)
-		start := time.Unix(c.start(x.day), 0).In(losAngeles)
-		require.Equal(t, formatDay(x.day)+" 00:00:00", start.Format(time.DateTime), name)
-		require.Equal(t, x.day, c.dayOf(c.start(x.day)), name)
-		require.Equal(t, x.day-1, c.dayOf(c.start(x.day)-1), name)
-		hours, end := c.hours(x.day), int64(0)
+		require.Equal(t, x.hours*world.HourLength, c.Length(x.day), name)
+		start := time.Unix(c.Start(x.day), 0).In(losAngeles)
+		require.Equal(t, world.FormatDay(x.day)+" 00:00:00", start.Format(time.DateTime), name)
+		require.Equal(t, x.day, c.DayOf(c.Start(x.day)), name)
+		require.Equal(t, x.day-1, c.DayOf(c.Start(x.day)-1), name)
+		hours, end := c.Hours(x.day), int64(0)
 		for i, h := range hours {
-			require.Equal(t, end, h.from, "%s: hours follow each other", name)
-			require.Equal(t, h.name, time.Unix(c.start(x.day)+h.from, 0).In(losAngeles).Hour(), name)
+			require.Equal(t, end, h.From, "%s: hours follow each other", name)
+			require.Equal(t, h.Name, time.Unix(c.Start(x.day)+h.From, 0).In(losAngeles).Hour(), name)
 			if i < len(x.names) {
-				require.Equal(t, x.names[i], h.name, name)
+				require.Equal(t, x.names[i], h.Name, name)
 			}
-			end = h.to
+			end = h.To
 		}
-		require.Equal(t, c.length(x.day), end, name)
-		require.Equal(t, 23, hours[len(hours)-1].name, name)
+		require.Equal(t, c.Length(x.day), end, name)
+		require.Equal(t, 23, hours[len(hours)-1].Name, name)
 	}
-	require.Equal(t, dayStart(20_000), (*calendar)(nil).start(20_000))
-	require.Len(t, (*calendar)(nil).hours(20_000), 24)
+	require.Equal(t, world.DayStart(20_000), (*world.Calendar)(nil).Start(20_000))
+	require.Len(t, (*world.Calendar)(nil).Hours(20_000), 24)
 }
 
 func TestUSD_OneAccountInSoMany(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := newSim(t, Config{Accounts: ofEach(40), USD: 10, DataDir: dir})
-	for _, media := range s.sim.world.names() {
+	for _, media := range s.sim.World.Names() {
 		abroad := 0
 		for _, line := range s.truthLines("media", media, "kind", "account") {
 			var r struct{ Currency, Timezone string }
@@ -76,8 +78,8 @@ func TestUSD_OneAccountInSoMany(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	again := newSim(t, Config{Accounts: ofEach(40), DataDir: dir})
-	require.Equal(t, "USD", again.account("tencent", 9).calendar.currencyCode(), "a kept world has its own share")
-	require.Nil(t, newSim(t, Config{}).account("tencent", 9).calendar, "nobody asked for any")
+	require.Equal(t, "USD", again.account("tencent", 9).Calendar.CurrencyCode(), "a kept world has its own share")
+	require.Nil(t, newSim(t, Config{}).account("tencent", 9).Calendar, "nobody asked for any")
 	_, err := New(Config{Accounts: 2, USD: -1})
 	require.ErrorContains(t, err, "-1")
 }
@@ -95,10 +97,10 @@ func TestUSD_FiguresOfADayBeginAtItsMidnight(t *testing.T) {
 	s := abroad(t, "2026-11-14 00:02:00") // long past noon of the 14th in China
 	a := s.account("tencent", 0)
 	today := day(2026, 11, 14)
-	require.Empty(t, s.truth().rows(a, scope{from: today, to: today + 1}))
-	require.Len(t, s.truth().rows(a, scope{from: today - 1, to: today - 1}), 1)
-	require.NoError(t, s.sim.clock.Set(s.sim.clock.Now().Add(6*time.Hour)))
-	require.Len(t, s.truth().rows(a, scope{from: today, to: today + 1}), 1)
+	require.Empty(t, s.truth().Rows(a, world.Scope{From: today, To: today + 1}))
+	require.Len(t, s.truth().Rows(a, world.Scope{From: today - 1, To: today - 1}), 1)
+	require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(6*time.Hour)))
+	require.Len(t, s.truth().Rows(a, world.Scope{From: today, To: today + 1}), 1)
 }
 
 func TestUSD_UnusualDaysAddUp(t *testing.T) {
@@ -112,16 +114,16 @@ func TestUSD_UnusualDaysAddUp(t *testing.T) {
 		"25 hours": {now: "2026-11-03 12:00:00", day: day(2026, 11, 1), isAbsent: -1},
 	} {
 		s := abroad(t, x.now)
-		for _, media := range s.sim.world.names() {
-			for _, level := range []level{levelAccount, levelAd, levelCreative} {
+		for _, media := range s.sim.World.Names() {
+			for _, level := range []world.Level{world.LevelAccount, world.LevelAd, world.LevelCreative} {
 				a := s.account(media, 0)
-				days := totals(s.truth().rows(a, scope{level: level, from: x.day, to: x.day}))
-				rows := s.truth().rows(a, scope{level: level, hourly: true, from: x.day, to: x.day})
+				days := totals(s.truth().Rows(a, world.Scope{Level: level, From: x.day, To: x.day}))
+				rows := s.truth().Rows(a, world.Scope{Level: level, Hourly: true, From: x.day, To: x.day})
 				hours := totals(rows)
 				require.Equal(t, days, hours, "%s: hours of %s by %s add up to the day", name, media, level)
 				seen := map[int]bool{}
 				for _, r := range rows {
-					seen[r.hour] = true
+					seen[r.Hour] = true
 				}
 				require.NotContains(t, seen, x.isAbsent, name)
 				for _, h := range []int{0, 1, 3, 22, 23} {
@@ -157,17 +159,17 @@ func TestUSD_AClientThatPullsAllHasTheTruth(t *testing.T) {
 func TestUSD_MoneyFollowsTheAccountsDays(t *testing.T) {
 	t.Parallel()
 	s := abroad(t, "2026-11-03 12:00:00")
-	for _, media := range s.sim.world.names() {
+	for _, media := range s.sim.World.Names() {
 		a := s.account(media, 0)
 		first := day(2026, 10, 25)
-		costs := totals(s.truth().rows(a, scope{from: first, to: first + 8}))
-		days := s.truth().fundDays(a, first, first+20)
+		costs := totals(s.truth().Rows(a, world.Scope{From: first, To: first + 8}))
+		days := s.truth().FundDays(a, first, first+20)
 		require.Len(t, days, 9, "those up to yesterday")
 		for _, d := range days {
-			require.Equal(t, costs[d.day][cost], d.paid.total(), "%s: what was paid is what the report says", formatDay(d.day))
+			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "%s: what was paid is what the report says", world.FormatDay(d.Day))
 		}
-		toldAt := a.calendar.start(day(2026, 11, 3)) + fundsToldAfter
-		require.Equal(t, day(2026, 11, 1), a.calendar.lastTold(toldAt-1))
-		require.Equal(t, day(2026, 11, 2), a.calendar.lastTold(toldAt))
+		toldAt := a.Calendar.Start(day(2026, 11, 3)) + world.FundsToldAfter
+		require.Equal(t, day(2026, 11, 1), a.Calendar.LastTold(toldAt-1))
+		require.Equal(t, day(2026, 11, 2), a.Calendar.LastTold(toldAt))
 	}
 }

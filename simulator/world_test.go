@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"adsync/simulator/control"
+	"adsync/simulator/world"
 )
 
 func TestWorld_SameSeedAndClockGiveTheSameWorld(t *testing.T) {
@@ -18,7 +21,7 @@ func TestWorld_SameSeedAndClockGiveTheSameWorld(t *testing.T) {
 	other := newSim(t, Config{Start: noon, Frozen: true, Seed: 8})
 	for _, media := range []string{"tencent", "oceanengine"} {
 		for _, part := range [][]string{
-			{"kind", "account"}, {"kind", one.spec(media).objectKind},
+			{"kind", "account"}, {"kind", one.spec(media).ObjectKind},
 			{"kind", "report_hourly", "level", "ad", "from", "2026-11-14", "to", "2026-11-15"},
 			{"kind", "report_daily", "level", "account", "from", "2026-11-01", "to", "2026-11-15"},
 		} {
@@ -34,36 +37,36 @@ func TestWorld_SameSeedAndClockGiveTheSameWorld(t *testing.T) {
 func TestWorld_SkewIsTheSameForAnySeed(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(5) {
-		w := &world{seed: seed, accounts: 400, specs: specs()}
-		for _, p := range w.specs {
-			require.Equal(t, 200, w.count(p))
-			require.Equal(t, classLarge, w.account(p, 0).class)
-			seen := map[class]int{}
-			for i := range w.count(p) {
-				a := w.account(p, i)
-				seen[a.class]++
-				if a.class == classLarge {
-					require.GreaterOrEqual(t, a.slots, 50)
+		w := &world.World{Seed: seed, Accounts: 400, Specs: specs()}
+		for _, p := range w.Specs {
+			require.Equal(t, 200, w.Count(p))
+			require.Equal(t, world.ClassLarge, w.Account(p, 0).Class)
+			seen := map[world.Class]int{}
+			for i := range w.Count(p) {
+				a := w.Account(p, i)
+				seen[a.Class]++
+				if a.Class == world.ClassLarge {
+					require.GreaterOrEqual(t, a.Slots, 50)
 				}
 			}
-			require.Equal(t, map[class]int{classLarge: 5, classMedium: 25, classSmall: 100, classQuiet: 45, classEmpty: 25}, seen)
+			require.Equal(t, map[world.Class]int{world.ClassLarge: 5, world.ClassMedium: 25, world.ClassSmall: 100, world.ClassQuiet: 45, world.ClassEmpty: 25}, seen)
 		}
 	}
 }
 
 func TestWorld_SoManyOfAHundredAreActive(t *testing.T) {
 	t.Parallel()
-	for active, want := range map[int]map[class]int{
-		0:  {classLarge: 5, classMedium: 25, classSmall: 100, classQuiet: 45, classEmpty: 25},
-		65: {classLarge: 5, classMedium: 25, classSmall: 100, classQuiet: 45, classEmpty: 25},
-		20: {classLarge: 5, classMedium: 5, classSmall: 30, classQuiet: 135, classEmpty: 25},
-		1:  {classLarge: 5, classQuiet: 170, classEmpty: 25},
+	for active, want := range map[int]map[world.Class]int{
+		0:  {world.ClassLarge: 5, world.ClassMedium: 25, world.ClassSmall: 100, world.ClassQuiet: 45, world.ClassEmpty: 25},
+		65: {world.ClassLarge: 5, world.ClassMedium: 25, world.ClassSmall: 100, world.ClassQuiet: 45, world.ClassEmpty: 25},
+		20: {world.ClassLarge: 5, world.ClassMedium: 5, world.ClassSmall: 30, world.ClassQuiet: 135, world.ClassEmpty: 25},
+		1:  {world.ClassLarge: 5, world.ClassQuiet: 170, world.ClassEmpty: 25},
 	} {
-		w := &world{seed: 3, accounts: 400, active: active, specs: specs()}
-		for _, p := range w.specs {
-			seen := map[class]int{}
-			for i := range w.count(p) {
-				seen[w.account(p, i).class]++
+		w := &world.World{Seed: 3, Accounts: 400, Active: active, Specs: specs()}
+		for _, p := range w.Specs {
+			seen := map[world.Class]int{}
+			for i := range w.Count(p) {
+				seen[w.Account(p, i).Class]++
 			}
 			require.Equal(t, want, seen, "%d of 100", active)
 		}
@@ -74,50 +77,50 @@ func TestWorld_KeepsItsShareOfActiveAccounts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := newSim(t, Config{Accounts: ofEach(40), Active: 20, DataDir: dir})
-	require.Equal(t, 20, first.sim.world.active)
+	require.Equal(t, 20, first.sim.World.Active)
 	require.NoError(t, first.Close())
-	require.Equal(t, 20, newSim(t, Config{Accounts: ofEach(40), DataDir: dir}).sim.world.active)
+	require.Equal(t, 20, newSim(t, Config{Accounts: ofEach(40), DataDir: dir}).sim.World.Active)
 	_, err := New(Config{Accounts: 2, Active: 66})
 	require.ErrorContains(t, err, "66")
 }
 
 func TestWorld_IDsAreOfTheirPlatformsShapeAndFoundAgain(t *testing.T) {
 	t.Parallel()
-	w := &world{seed: 3, accounts: accountsMax, specs: specs()}
+	w := &world.World{Seed: 3, Accounts: world.AccountsMax, Specs: specs()}
 	digits := map[string][2]int{"tencent": {8, 11}, "oceanengine": {16, 19}}
-	now := lastMoment.Unix() - 1
-	for _, p := range w.specs {
+	now := world.LastMoment.Unix() - 1
+	for _, p := range w.Specs {
 		last := int64(0)
-		for _, i := range []int{0, 1, 999, 250_000, w.count(p) - 1} {
-			a := w.account(p, i)
-			require.Len(t, fmt.Sprint(a.id), digits[p.name][0])
-			require.Greater(t, a.id, last, "accounts are numbered in the order of their ids")
-			last = a.id
-			found, ok := w.lookup(p, a.id)
+		for _, i := range []int{0, 1, 999, 250_000, w.Count(p) - 1} {
+			a := w.Account(p, i)
+			require.Len(t, fmt.Sprint(a.ID), digits[p.Name][0])
+			require.Greater(t, a.ID, last, "accounts are numbered in the order of their ids")
+			last = a.ID
+			found, ok := w.Lookup(p, a.ID)
 			require.True(t, ok)
 			require.Equal(t, a, found)
-			_, ok = w.lookup(p, a.id+1)
+			_, ok = w.Lookup(p, a.ID+1)
 			require.False(t, ok)
-			objects := (&view{now: now, corrections: newCorrections()}).objects(&a)
+			objects := (&world.View{Now: now, Corrections: world.NewCorrections()}).Objects(&a)
 			before := int64(0)
 			for _, o := range objects {
-				require.Len(t, fmt.Sprint(o.id), digits[p.name][1])
-				require.Greater(t, o.id, before, "objects come in the order of their ids")
-				before = o.id
+				require.Len(t, fmt.Sprint(o.ID), digits[p.Name][1])
+				require.Greater(t, o.ID, before, "objects come in the order of their ids")
+				before = o.ID
 			}
 		}
-		_, ok := w.lookup(p, 5)
+		_, ok := w.Lookup(p, 5)
 		require.False(t, ok)
-		_, ok = w.lookupText(p, "x")
+		_, ok = w.LookupText(p, "x")
 		require.False(t, ok)
 	}
-	require.Greater(t, w.specs[1].objectBase, int64(1)<<53)
+	require.Greater(t, w.Specs[1].ObjectBase, int64(1)<<53)
 }
 
 func TestWorld_StartsLargeInNoTime(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(20_000)})
-	var all map[string]Credentials
+	var all map[string]control.Credentials
 	require.NoError(t, json.Unmarshal(s.control("GET", "credentials", nil).Body.Bytes(), &all))
 	for _, c := range all {
 		seen := map[string]bool{}
@@ -138,20 +141,20 @@ func TestWorld_StartsLargeInNoTime(t *testing.T) {
 
 // moments draws a moment of the world's middle years.
 func moments() *rapid.Generator[int64] {
-	return rapid.Int64Range(firstMoment.Unix()+100*dayLength, time.Date(2030, 1, 1, 0, 0, 0, 0, zone).Unix())
+	return rapid.Int64Range(world.FirstMoment.Unix()+100*world.DayLength, time.Date(2030, 1, 1, 0, 0, 0, 0, world.Zone).Unix())
 }
 
-func testWorld() *world {
-	return &world{seed: 11, accounts: 400, specs: specs()}
+func testWorld() *world.World {
+	return &world.World{Seed: 11, Accounts: 400, Specs: specs()}
 }
 
-func drawAccount(t *rapid.T, w *world) account {
-	p := w.specs[rapid.IntRange(0, len(w.specs)-1).Draw(t, "platform")]
-	return w.account(p, rapid.IntRange(0, w.count(p)-1).Draw(t, "account"))
+func drawAccount(t *rapid.T, w *world.World) world.Account {
+	p := w.Specs[rapid.IntRange(0, len(w.Specs)-1).Draw(t, "platform")]
+	return w.Account(p, rapid.IntRange(0, w.Count(p)-1).Draw(t, "account"))
 }
 
 // shown is what an object's modification time speaks of.
-func shown(o object) string { return fmt.Sprint(o.name, o.budget, o.bid, o.status) }
+func shown(o world.Object) string { return fmt.Sprint(o.Name, o.Budget, o.Bid, o.Status) }
 
 func TestAd_ModificationTimeIsWhenItLastChanged(t *testing.T) {
 	t.Parallel()
@@ -159,18 +162,18 @@ func TestAd_ModificationTimeIsWhenItLastChanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawAccount(t, w)
 		now := moments().Draw(t, "now")
-		v := &view{now: now, corrections: newCorrections()}
-		for _, o := range v.objects(&a) {
-			require.LessOrEqual(t, o.created, o.modified)
-			require.LessOrEqual(t, o.modified, now)
-			between := rapid.Int64Range(o.modified, now).Draw(t, "between")
-			require.Equal(t, shown(o), shown(o.at(between)), "nothing changes after the modification")
-			require.Equal(t, o.modified, o.at(between).modified)
-			if o.modified > o.created {
-				earlier := o.at(o.modified - 1)
-				require.Less(t, earlier.modified, o.modified)
+		v := &world.View{Now: now, Corrections: world.NewCorrections()}
+		for _, o := range v.Objects(&a) {
+			require.LessOrEqual(t, o.Created, o.Modified)
+			require.LessOrEqual(t, o.Modified, now)
+			between := rapid.Int64Range(o.Modified, now).Draw(t, "between")
+			require.Equal(t, shown(o), shown(o.At(between)), "nothing changes after the modification")
+			require.Equal(t, o.Modified, o.At(between).Modified)
+			if o.Modified > o.Created {
+				earlier := o.At(o.Modified - 1)
+				require.Less(t, earlier.Modified, o.Modified)
 			}
-			require.Equal(t, o.deleted <= now, o.status == statusDeleted)
+			require.Equal(t, o.Deleted <= now, o.Status == world.StatusDeleted)
 		}
 	})
 }
@@ -178,34 +181,34 @@ func TestAd_ModificationTimeIsWhenItLastChanged(t *testing.T) {
 func TestAd_LifeShowsAllKindsOfEditsWithinADay(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
-	start := dayStart(dayOf(noon.Unix()))
+	start := world.DayStart(world.DayOf(noon.Unix()))
 	seen := map[string]int{}
-	for _, p := range w.specs {
-		for i := range w.count(p) {
-			a := w.account(p, i)
-			before := map[int64]object{}
-			for _, o := range (&view{now: start, corrections: newCorrections()}).objects(&a) {
-				before[o.id] = o
+	for _, p := range w.Specs {
+		for i := range w.Count(p) {
+			a := w.Account(p, i)
+			before := map[int64]world.Object{}
+			for _, o := range (&world.View{Now: start, Corrections: world.NewCorrections()}).Objects(&a) {
+				before[o.ID] = o
 			}
-			for _, o := range (&view{now: start + dayLength, corrections: newCorrections()}).objects(&a) {
-				b, ok := before[o.id]
+			for _, o := range (&world.View{Now: start + world.DayLength, Corrections: world.NewCorrections()}).Objects(&a) {
+				b, ok := before[o.ID]
 				switch {
 				case !ok:
 					seen["created"]++
-				case b.status != statusDeleted && o.status == statusDeleted:
+				case b.Status != world.StatusDeleted && o.Status == world.StatusDeleted:
 					seen["deleted"]++
-				case b.status == statusActive && o.status == statusPaused:
+				case b.Status == world.StatusActive && o.Status == world.StatusPaused:
 					seen["paused"]++
-				case b.status == statusPaused && o.status == statusActive:
+				case b.Status == world.StatusPaused && o.Status == world.StatusActive:
 					seen["resumed"]++
 				}
-				if ok && b.name != o.name {
+				if ok && b.Name != o.Name {
 					seen["renamed"]++
 				}
-				if ok && b.bid != o.bid {
+				if ok && b.Bid != o.Bid {
 					seen["re-bid"]++
 				}
-				if ok && b.budget != o.budget {
+				if ok && b.Budget != o.Budget {
 					seen["re-budgeted"]++
 				}
 			}
@@ -217,9 +220,9 @@ func TestAd_LifeShowsAllKindsOfEditsWithinADay(t *testing.T) {
 }
 
 // specs are those of the platforms that there are.
-func specs() (list []*spec) {
+func specs() (list []*world.Spec) {
 	for _, p := range platforms() {
-		list = append(list, p.spec())
+		list = append(list, p.Spec())
 	}
 	return list
 }

@@ -15,8 +15,9 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/media/token"
-	"adsync/simulator"
 	"adsync/standalone/verify"
+
+	"adsync/simulator/limit"
 )
 
 // Binding is what Bind found.
@@ -167,7 +168,7 @@ func gameOf(platform, externalID string) (game, system string, bound bool) {
 // bindLimits writes the simulator's limits into rate_limit.
 func bindLimits(ctx context.Context, s *store.Store, address string) error {
 	var limits struct {
-		Rules []simulator.LimitRule `json:"rules"`
+		Rules []limit.Rule `json:"rules"`
 	}
 	if err := getJSON(ctx, http.DefaultClient, address+"/_sim/limits", &limits); err != nil {
 		return err
@@ -184,11 +185,11 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 }
 
 // LimitOf is a limit of the simulator as adsync knows it.
-func LimitOf(r simulator.LimitRule) grant.Rule {
+func LimitOf(r limit.Rule) grant.Rule {
 	rule := grant.Rule{
 		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: grant.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: r.Limit,
 	}
-	if r.Scope == simulator.ScopeRows {
+	if r.Scope == limit.ScopeRows {
 		rule.Scope, rule.Unit = grant.ScopeApp, grant.UnitRows
 	}
 	return rule

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/simulator"
+
+	simworld "adsync/simulator/world"
 )
 
 // pace drives the world's clock through a story: it stands still, is set on, and runs fast. It remembers when it did what, so that
@@ -17,7 +18,7 @@ import (
 // It is also the clock by which subtasks wait for their retries: that of the world, but for that it goes on while the world stands
 // still, or nothing that waits would ever come to its end there.
 type pace struct {
-	world *simulator.WorldClock
+	world *simworld.Clock
 
 	mu    sync.Mutex
 	marks []paceMark
@@ -36,7 +37,7 @@ type paceMark struct {
 var _ clock.Clock = (*pace)(nil)
 
 // newPace begins with a world that stands still, and a waiting clock that goes at a speed.
-func newPace(world *simulator.WorldClock, speed float64) *pace {
+func newPace(world *simworld.Clock, speed float64) *pace {
 	return &pace{world: world, base: world.Now(), real: clock.Mark(), speed: speed, marks: []paceMark{{at: clock.Mark(), world: world.Now()}}}
 }
 

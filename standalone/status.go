@@ -14,9 +14,10 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/producer/overview"
-	"adsync/simulator"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
+
+	"adsync/simulator/limit"
 )
 
 // status is what the screen shows at one moment.
@@ -199,7 +200,7 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 		return err
 	}
 	var limits struct {
-		Rules []simulator.LimitRule `json:"rules"`
+		Rules []limit.Rule `json:"rules"`
 	}
 	if err := getJSON(ctx, w.client, w.simulator+"/_sim/limits", &limits); err != nil {
 		return err
@@ -212,10 +213,10 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 }
 
 // allowedAMinute is what the tightest rule of an app allows on an endpoint in a minute.
-func allowedAMinute(rules []simulator.LimitRule, media, endpoint string) int64 {
+func allowedAMinute(rules []limit.Rule, media, endpoint string) int64 {
 	allowed := int64(-1)
 	for _, r := range rules {
-		if r.Media != media || r.Scope != simulator.ScopeApp || r.Limit == 0 || (r.Endpoint != "*" && r.Endpoint != endpoint) {
+		if r.Media != media || r.Scope != limit.ScopeApp || r.Limit == 0 || (r.Endpoint != "*" && r.Endpoint != endpoint) {
 			continue
 		}
 		if a := int64(r.Limit) * 60 / int64(max(r.Seconds, 1)); allowed < 0 || a < allowed {

@@ -13,9 +13,10 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/engine"
-	"adsync/simulator"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
+
+	"adsync/simulator/limit"
 )
 
 // A story is a night of the world: from before midnight to the morning, faster than real time, with the seeded tasks on their crons
@@ -124,7 +125,7 @@ func (p *story) begins() time.Time { return p.midnight.Add(p.scenes[0].at - scen
 // prepare makes the world one of a story, before anything of it is bound.
 func (p *story) prepare(ctx context.Context, w *world) error {
 	var limits struct {
-		Rules []simulator.LimitRule `json:"rules"`
+		Rules []limit.Rule `json:"rules"`
 	}
 	if err := getJSON(ctx, http.DefaultClient, w.address+"/_sim/limits", &limits); err != nil {
 		return err

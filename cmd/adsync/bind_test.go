@@ -16,6 +16,7 @@ import (
 	"adsync/base/store"
 	"adsync/engine"
 	"adsync/simulator"
+	"adsync/simulator/control"
 )
 
 func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
@@ -29,7 +30,7 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 	require.Contains(t, r.stderr, "run `adsync migrate up`")
 
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
-	var credentials map[string]simulator.Credentials
+	var credentials map[string]control.Credentials
 	_, body := get(t, address+"/_sim/credentials")
 	require.NoError(t, json.Unmarshal([]byte(body), &credentials))
 	for name, path := range simulator.Platforms() {

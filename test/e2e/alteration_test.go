@@ -17,6 +17,8 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/simulator"
 	"adsync/standalone"
+
+	"adsync/simulator/fault"
 )
 
 // alterations is how many random alterations of each kind are tried: go test ./test/e2e -run Alteration -alterations=15
@@ -33,7 +35,7 @@ func TestComparison_FindsEveryAlteration(t *testing.T) {
 		require.Zero(t, newOpenWorld(t).once(t).Truth.Differences)
 	})
 	for _, what := range []string{
-		simulator.AlterValue, simulator.AlterRow, simulator.AlterPage, simulator.AlterAccount, simulator.AlterDay, simulator.AlterHour, simulator.AlterDeletion,
+		fault.AlterValue, fault.AlterRow, fault.AlterPage, fault.AlterAccount, fault.AlterDay, fault.AlterHour, fault.AlterDeletion,
 	} {
 		for i := range *alterations {
 			seed := *firstSeed + i

@@ -13,9 +13,10 @@ import (
 
 	"adsync/base/schedule"
 	"adsync/base/store"
-	"adsync/simulator"
 	"adsync/standalone"
 	"adsync/test/rig"
+
+	"adsync/simulator/limit"
 )
 
 // Limit is what one app may ask of an endpoint in limitPeriod, what the tasks ask of the busiest app, and what became of it.
@@ -31,15 +32,15 @@ type Limit struct {
 // limitPeriod is long enough that a whole number of calls is close to the wanted share of the demand of a small world.
 const limitPeriod = 10 * time.Second
 
-func (d *deployment) worldLimits(ctx context.Context) ([]simulator.LimitRule, error) {
+func (d *deployment) worldLimits(ctx context.Context) ([]limit.Rule, error) {
 	var answer struct {
-		Rules []simulator.LimitRule `json:"rules"`
+		Rules []limit.Rule `json:"rules"`
 	}
 	err := rig.Send(ctx, http.MethodGet, d.world+"/_sim/limits", nil, &answer)
 	return answer.Rules, err
 }
 
-func (d *deployment) setWorldLimits(ctx context.Context, rules []simulator.LimitRule) error {
+func (d *deployment) setWorldLimits(ctx context.Context, rules []limit.Rule) error {
 	return rig.Send(ctx, http.MethodPost, d.world+"/_sim/limits", map[string]any{"rules": rules}, nil)
 }
 
@@ -234,7 +235,7 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 	for key, calls := range busiest {
 		l := Limit{Media: key[0], Endpoint: key[1], Demand: calls, Calls: int64(math.Ceil(calls * margin))}
 		limits = append(limits, l)
-		rules = append(rules, simulator.LimitRule{Media: l.Media, Endpoint: l.Endpoint, Scope: simulator.ScopeApp, Seconds: int(limitPeriod.Seconds()), Limit: int(l.Calls)})
+		rules = append(rules, limit.Rule{Media: l.Media, Endpoint: l.Endpoint, Scope: limit.ScopeApp, Seconds: int(limitPeriod.Seconds()), Limit: int(l.Calls)})
 	}
 	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
 	// Ours first: the processes read them every few seconds, and no task runs meanwhile.

@@ -28,6 +28,8 @@ import (
 	"adsync/media/pull"
 	"adsync/media/tencent"
 	"adsync/simulator"
+
+	"adsync/simulator/fault/trap"
 )
 
 // trapped is a client of a world with traps, and the tables that it fills.
@@ -196,7 +198,7 @@ func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
 // met tells how often each trap was met.
 func (x *trapped) met(t *testing.T) map[string]int64 {
 	t.Helper()
-	var traps []simulator.Trap
+	var traps []trap.Trap
 	require.NoError(t, json.Unmarshal(x.world.get(t, "traps", nil), &traps))
 	met := map[string]int64{}
 	for _, trap := range traps {

@@ -1,0 +1,120 @@
+package fault
+
+import (
+	"strings"
+	"time"
+
+	"adsync/simulator/fault/trap"
+	"adsync/simulator/limit"
+	"adsync/simulator/platform"
+)
+
+// UnknownCode is an error code that neither platform's documents have.
+const UnknownCode = 77_777
+
+// BeforeAnswer springs what happens before a platform looks at a call. It tells whether that took the answer's place.
+func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
+	if !t.IsAny() {
+		return false
+	}
+	isRefresh := strings.Contains(c.Endpoint, "refresh_token") || c.Query.Get("grant_type") == "refresh_token"
+	if isRefresh && t.Springs(c, trap.TrapRefreshCut) {
+		c.Cut = platform.CutAll
+		// Where the refresh token stays, the answer alone is lost. Elsewhere it is the request: nobody could go on with a pair whose
+		// one answer is lost.
+		return c.Query.Get("grant_type") != "refresh_token"
+	}
+	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && t.Springs(c, trap.TrapTokenEnded) {
+		for _, l := range c.Sim.Vault.Find(c.Spec, &a) {
+			if err := c.Sim.Vault.Kill(l, false, c.Now); err != nil {
+				c.Sim.Logger.Error("cannot save a token", "err", err)
+			}
+		}
+	}
+	return false
+}
+
+// AfterAnswer springs what comes in the place of a good answer about an account.
+func (t *Traps) AfterAnswer(c *platform.Call) {
+	if !t.IsAny() || c.Account == "" || c.Code != 0 || c.Cut != platform.CutNothing {
+		return
+	}
+	switch {
+	case t.Springs(c, trap.TrapAnswerHTML):
+		c.Header.Set("Content-Type", "text/html")
+		c.Body = append(c.Body[:0], "<!DOCTYPE html><html><body><h1>服务升级中</h1><p>Please come back later.</p></body></html>\n"...)
+	case t.Springs(c, trap.TrapAnswerUnknownCode):
+		c.Code = UnknownCode
+		c.Body = append(c.Body[:0], `{"code":77777,"message":"This service is being moved.","data":null}`...)
+	case t.spoils(c, trap.TrapFigureUnreadable, figureOf(c), `"n/a"`):
+	case t.spoils(c, trap.TrapKeyEmpty, keyOf(c), `""`):
+	}
+}
+
+// shutKey is what is shut: an endpoint to an app.
+type shutKey struct{ media, endpoint, app string }
+
+// closing is why, and until when on the world's clock.
+type closing struct {
+	limit.Refusal
+	until int64 // in seconds
+}
+
+// How long a trap shuts an endpoint, in seconds of the world.
+const (
+	shutPenalty = 300
+	shutReports = 20
+)
+
+// Refuses is why a trap refuses a call as over a limit.
+func (t *Traps) Refuses(c *platform.Call) (limit.Refusal, bool) {
+	if !t.IsAny() || c.Account == "" {
+		return limit.Refusal{}, false
+	}
+	if r, shut := t.shutFor(c); shut {
+		return r, true
+	}
+	rule := limit.Rule{Media: c.Spec.Name, Endpoint: c.Endpoint, Scope: limit.ScopeApp, Seconds: 1, Limit: 1}
+	minute, ofAccount := rule, rule
+	minute.Seconds, ofAccount.Scope = 60, limit.ScopeAccount
+	switch {
+	case t.Springs(c, trap.TrapAccountOverLimit):
+		return limit.Refusal{Rule: ofAccount, RetryIn: time.Second}, true
+	case t.Springs(c, trap.TrapAppOverLimit):
+		return limit.Refusal{Rule: rule, RetryIn: time.Second}, true
+	case t.Springs(c, trap.TrapPlatformBusy):
+		return limit.Refusal{Rule: rule, Busy: true, RetryIn: time.Second}, true
+	case t.Springs(c, trap.TrapEndpointShut):
+		return t.close(c, closing{limit.Refusal{Rule: minute, Penalty: true}, c.Now + shutPenalty}), true
+	case strings.Contains(c.Endpoint, "report") && t.Springs(c, trap.TrapReportsShut):
+		return t.close(c, closing{limit.Refusal{Rule: rule, Busy: true}, c.Now + shutReports}), true
+	}
+	return limit.Refusal{}, false
+}
+
+func (t *Traps) close(c *platform.Call, x closing) limit.Refusal {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shut[shutKey{c.Spec.Name, c.Endpoint, c.App}] = x
+	return x.left(c)
+}
+
+// shutFor tells why an endpoint is shut to a call's app. It is not while the world's clock stands still, or it would be for ever.
+func (t *Traps) shutFor(c *platform.Call) (limit.Refusal, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := shutKey{c.Spec.Name, c.Endpoint, c.App}
+	x, shut := t.shut[k]
+	if shut && (c.Now >= x.until || t.Frozen()) {
+		delete(t.shut, k)
+		shut = false
+	}
+	return x.left(c), shut
+}
+
+// left says until when, in real time, in which clients wait.
+func (x closing) left(c *platform.Call) limit.Refusal {
+	r := x.Refusal
+	r.RetryIn = time.Duration(float64(x.until-c.Now) / c.Sim.Clock.Speed() * float64(time.Second))
+	return r
+}

@@ -1,0 +1,422 @@
+package limit
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Scopes of a limit: what it counts apart.
+const (
+	ScopeApp     = "app"     // a developer's app, for each endpoint
+	ScopeAccount = "account" // an advertiser account, for each endpoint
+	ScopeRows    = "rows"    // not calls but the rows that an app's calls match, for each kind of rows
+)
+
+// Rule allows a number of calls in any period of real time, for each endpoint and each app or account. Of rows, which a call matches before it
+// can be refused, too many shut the kind for a while.
+type Rule struct {
+	Media    string `json:"media"`
+	Endpoint string `json:"endpoint"` // "*" is every endpoint without a rule of its own for this scope and period
+	Scope    string `json:"scope"`
+	Seconds  int    `json:"period_seconds"`
+	Limit    int    `json:"limit"` // 0 allows any number
+}
+
+const (
+	limitMax  = 1_000_000
+	periodMax = 24 * 3600
+
+	// PenaltyLength is how long a platform stays shut after an overrun, if penalties are switched on: of the world's time.
+	PenaltyLength = 5 * time.Minute
+)
+
+func (r Rule) Check() error {
+	switch {
+	case r.Scope != ScopeApp && r.Scope != ScopeAccount && r.Scope != ScopeRows:
+		return fmt.Errorf("scope is %q, %q or %q, not %q", ScopeApp, ScopeAccount, ScopeRows, r.Scope)
+	case r.Seconds < 1 || r.Seconds > periodMax:
+		return fmt.Errorf("period_seconds is 1 to %d, not %d", periodMax, r.Seconds)
+	case r.Scope != ScopeRows && r.Limit > limitMax || r.Limit < 0:
+		return fmt.Errorf("limit is 0 (none) to %d, not %d", limitMax, r.Limit)
+	case r.Endpoint == "":
+		return fmt.Errorf(`endpoint is missing: name one, or "*" for all`)
+	}
+	return nil
+}
+
+func (r Rule) sameSlot(o Rule) bool {
+	return r.Media == o.Media && r.Endpoint == o.Endpoint && r.Scope == o.Scope && r.Seconds == o.Seconds
+}
+
+// Refusal is why a call was refused and what the platform knows about it.
+type Refusal struct {
+	Rule    Rule
+	Penalty bool          // the platform is shut, not the window full
+	Busy    bool          // the platform refuses everybody
+	RetryIn time.Duration // until a call can succeed again
+}
+
+// Limits enforces the rules as exact sliding windows: a call is refused if and only if the period before it already
+// holds as many accepted calls as are allowed. Refused calls do not count.
+//
+// Time is the real, monotonic clock, whatever the world's clock does: callers are paced in real time. Penalties are as much shorter as
+// the world is faster when they begin.
+type Limits struct {
+	Now  func() time.Duration
+	Pace func() float64 // seconds of the world in a real one
+
+	mu        sync.Mutex
+	rules     []Rule
+	revision  int
+	penalties bool
+	Tolerant  map[string]bool // media that shut an endpoint not at the first call over a limit but after many
+	Gates     map[gateKey]*gate
+	sweepAt   int
+	matched   map[gateKey]*matched
+}
+
+type gateKey struct {
+	media, endpoint, scope, who string
+}
+
+// gate holds the windows of one app or account at one endpoint.
+type gate struct {
+	users atomic.Int32 // calls that hold a pointer to it: such a gate is not forgotten
+
+	mu       sync.Mutex
+	revision int
+	windows  []*window
+	shut     time.Duration // until when a penalty lasts
+	strict   bool          // with penalties on: the first refused call shuts the endpoint
+	attempts *window       // with penalties on: all calls of a minute, too many of which shut the endpoint
+}
+
+// window remembers the moments of the last calls, as many as are allowed, in a ring.
+type window struct {
+	rule   Rule
+	period time.Duration
+	ring   []time.Duration
+	next   int
+	full   bool
+}
+
+func newWindow(rule Rule, size int) *window {
+	return &window{rule: rule, period: time.Duration(rule.Seconds) * time.Second, ring: make([]time.Duration, size)}
+}
+
+// wait is how long until the window has room; zero when it has.
+func (w *window) wait(now time.Duration) time.Duration {
+	if !w.full {
+		return 0
+	}
+	return max(0, w.ring[w.next]+w.period-now)
+}
+
+func (w *window) record(now time.Duration) {
+	w.ring[w.next] = now
+	w.next++
+	if w.next == len(w.ring) {
+		w.next, w.full = 0, true
+	}
+}
+
+// used counts the calls in the period before now.
+func (w *window) used(now time.Duration) (n int) {
+	for i, t := range w.ring {
+		if (w.full || i < w.next) && t+w.period > now {
+			n++
+		}
+	}
+	return n
+}
+
+// moments lists what the ring holds, oldest first.
+func (w *window) moments() []time.Duration {
+	if !w.full {
+		return w.ring[:w.next]
+	}
+	return append(append([]time.Duration(nil), w.ring[w.next:]...), w.ring[:w.next]...)
+}
+
+func New() *Limits {
+	started := time.Now()
+	return &Limits{
+		Now: func() time.Duration { return time.Since(started) }, Pace: func() float64 { return 1 },
+		Gates: map[gateKey]*gate{}, Tolerant: map[string]bool{}, sweepAt: 20_000, matched: map[gateKey]*matched{},
+	}
+}
+
+// penalty is how long one lasts that begins now.
+func (l *Limits) penalty() time.Duration { return time.Duration(float64(PenaltyLength) / l.Pace()) }
+
+// Take counts a call, or refuses it. The account's limits are asked first and a call they refuse does not count
+// against the app's, as Ocean Engine documents; account may be empty.
+func (l *Limits) Take(media, endpoint, app, account string) (Refusal, bool) {
+	// Both gates are found before either is locked: finding one locks the table, which may lock a gate.
+	appGate := l.gate(gateKey{media, endpoint, ScopeApp, app})
+	defer appGate.users.Add(-1)
+	var accountGate *gate
+	if account != "" {
+		accountGate = l.gate(gateKey{media, endpoint, ScopeAccount, account})
+		defer accountGate.users.Add(-1)
+	}
+	appGate.mu.Lock()
+	defer appGate.mu.Unlock()
+	now := l.Now()
+	if now < appGate.shut {
+		return Refusal{Rule: appGate.rule(), Penalty: true, RetryIn: appGate.shut - now}, false
+	}
+	if accountGate != nil {
+		accountGate.mu.Lock()
+		defer accountGate.mu.Unlock()
+		if r, ok := accountGate.room(now); !ok {
+			return r, false
+		}
+	}
+	if appGate.attempts != nil {
+		if appGate.attempts.wait(now) > 0 {
+			appGate.shut = now + l.penalty()
+			return Refusal{Rule: appGate.rule(), Penalty: true, RetryIn: appGate.shut - now}, false
+		}
+		appGate.attempts.record(now)
+	}
+	if r, ok := appGate.room(now); !ok {
+		if appGate.strict {
+			appGate.shut = now + l.penalty()
+		}
+		return r, false
+	}
+	appGate.record(now)
+	if accountGate != nil {
+		accountGate.record(now)
+	}
+	return Refusal{}, true
+}
+
+func (g *gate) room(now time.Duration) (Refusal, bool) {
+	for _, w := range g.windows {
+		if wait := w.wait(now); wait > 0 {
+			return Refusal{Rule: w.rule, RetryIn: wait}, false
+		}
+	}
+	return Refusal{}, true
+}
+
+func (g *gate) record(now time.Duration) {
+	for _, w := range g.windows {
+		w.record(now)
+	}
+}
+
+// rule is the one to blame in a penalty: that of the longest period.
+func (g *gate) rule() (r Rule) {
+	for _, w := range g.windows {
+		if w.rule.Seconds > r.Seconds {
+			r = w.rule
+		}
+	}
+	return r
+}
+
+func (l *Limits) gate(k gateKey) *gate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g, ok := l.Gates[k]
+	if !ok {
+		g = &gate{revision: -1}
+		l.Gates[k] = g
+		if len(l.Gates) > l.sweepAt {
+			l.sweep()
+		}
+	}
+	g.users.Add(1)
+	if g.revision != l.revision {
+		g.mu.Lock()
+		g.set(l.matching(k), l.penalties && k.scope == ScopeApp, l.Tolerant[k.media])
+		g.revision = l.revision
+		g.mu.Unlock()
+	}
+	return g
+}
+
+// set gives a gate its rules; a window that had the same period keeps the calls it remembers.
+func (g *gate) set(rules []Rule, penalties, tolerant bool) {
+	old := g.windows
+	g.windows, g.attempts, g.strict = nil, nil, penalties && !tolerant
+	for _, r := range rules {
+		w := newWindow(r, r.Limit)
+		for _, o := range old {
+			if o.rule.Seconds == r.Seconds {
+				kept := o.moments()
+				for _, t := range kept[max(0, len(kept)-r.Limit):] {
+					w.record(t)
+				}
+			}
+		}
+		g.windows = append(g.windows, w)
+		if penalties && tolerant && r.Seconds == 1 {
+			// A hundred times the calls of a second, within a minute, shut the endpoint.
+			g.attempts = newWindow(Rule{Seconds: 60, Limit: r.Limit * 100}, r.Limit*100)
+		}
+	}
+	if !penalties {
+		g.shut = 0
+	}
+}
+
+// matching finds the rules of a gate: for each period the one that names its endpoint, else the one for all.
+func (l *Limits) matching(k gateKey) (rules []Rule) {
+	periods := map[int]int{}
+	for _, r := range l.rules {
+		if r.Media != k.media || r.Scope != k.scope || (r.Endpoint != "*" && r.Endpoint != k.endpoint) {
+			continue
+		}
+		at, known := periods[r.Seconds]
+		switch {
+		case !known:
+			periods[r.Seconds] = len(rules)
+			rules = append(rules, r)
+		case rules[at].Endpoint == "*":
+			rules[at] = r
+		}
+	}
+	active := rules[:0]
+	for _, r := range rules {
+		if r.Limit > 0 {
+			active = append(active, r)
+		}
+	}
+	return active
+}
+
+// sweep forgets gates whose windows are empty, so that memory follows the accounts called lately.
+func (l *Limits) sweep() {
+	now := l.Now()
+	for k, g := range l.Gates {
+		if !g.mu.TryLock() {
+			continue
+		}
+		idle := g.users.Load() == 0 && now >= g.shut && g.attempts == nil
+		for _, w := range g.windows {
+			idle = idle && w.used(now) == 0
+		}
+		g.mu.Unlock()
+		if idle {
+			delete(l.Gates, k)
+		}
+	}
+	l.sweepAt = max(20_000, 2*len(l.Gates))
+}
+
+// Left is how much of the longest window of an app at an endpoint is unused, in percent.
+func (l *Limits) Left(media, endpoint, app string) int {
+	g := l.gate(gateKey{media, endpoint, ScopeApp, app})
+	defer g.users.Add(-1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rule := g.rule()
+	for _, w := range g.windows {
+		if w.rule == rule {
+			return 100 - 100*w.used(l.Now())/w.rule.Limit
+		}
+	}
+	return 100
+}
+
+// Settings are what the control API shows and sets, and what is kept over a restart.
+type Settings struct {
+	Rules     []Rule `json:"rules"`
+	Penalties bool   `json:"penalties"`
+}
+
+func (l *Limits) Settings() Settings {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Settings{Rules: append([]Rule{}, l.rules...), Penalties: l.penalties}
+}
+
+// Change adds rules, each in the place of the one with its media, endpoint, scope and period.
+func (l *Limits) Change(rules []Rule, penalties *bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range rules {
+		replaced := false
+		for i := range l.rules {
+			if l.rules[i].sameSlot(r) {
+				l.rules[i], replaced = r, true
+			}
+		}
+		if !replaced {
+			l.rules = append(l.rules, r)
+		}
+	}
+	if penalties != nil {
+		l.penalties = *penalties
+	}
+	l.revision++
+}
+
+// Shortest is a platform's app rule of the shortest period, which a made-up refusal is blamed on.
+func (l *Limits) Shortest(media string) Rule {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	best := Rule{Media: media, Endpoint: "*", Scope: ScopeApp, Seconds: periodMax}
+	for _, r := range l.rules {
+		if r.Media == media && r.Scope == ScopeApp && r.Seconds <= best.Seconds {
+			best = r
+		}
+	}
+	return best
+}
+
+// matched are the rows of a kind that an app's calls have matched of late.
+type matched struct {
+	at   []time.Duration
+	rows []int
+	shut time.Duration // until when the kind is shut
+}
+
+// Open tells whether an app may ask for a kind of rows.
+func (l *Limits) Open(media, kind, app string) (Refusal, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := gateKey{media, kind, ScopeRows, app}
+	rules := l.matching(k)
+	m, now := l.matched[k], l.Now()
+	if m == nil || len(rules) == 0 || now >= m.shut {
+		return Refusal{}, true
+	}
+	return Refusal{Rule: rules[0], Penalty: true, RetryIn: m.shut - now}, false
+}
+
+// Match counts the rows that a call has matched. More in a period than are allowed shut the kind for what is left of the period, and for a period
+// more for each time that the rows hold what is allowed.
+func (l *Limits) Match(media, kind, app string, rows int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := gateKey{media, kind, ScopeRows, app}
+	rules := l.matching(k)
+	if len(rules) == 0 {
+		delete(l.matched, k)
+		return
+	}
+	m, now, period := l.matched[k], l.Now(), time.Duration(rules[0].Seconds)*time.Second
+	if m == nil {
+		m = &matched{}
+		l.matched[k] = m
+	}
+	old, sum := 0, rows
+	for i, at := range m.at {
+		if at+period <= now {
+			old = i + 1
+			continue
+		}
+		sum += m.rows[i]
+	}
+	m.at, m.rows = append(m.at[old:], now), append(m.rows[old:], rows)
+	if sum > rules[0].Limit {
+		m.shut = max(m.shut, m.at[0]+period+time.Duration(sum/rules[0].Limit)*period)
+	}
+}

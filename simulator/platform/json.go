@@ -1,0 +1,143 @@
+package platform
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"adsync/simulator/fault/trap"
+)
+
+const HexDigits = "0123456789abcdef"
+
+// AppendJSONString writes a string as JSON without making HTML of it, as the platforms do: Chinese stays readable.
+func AppendJSONString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r < 0x20:
+			b = append(b, '\\', 'u', '0', '0', HexDigits[r>>4], HexDigits[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
+}
+
+// Writer writes an answer without reflection; commas are its business.
+type Writer struct {
+	Bytes []byte
+	comma bool
+}
+
+func (w *Writer) Sep() {
+	if w.comma {
+		w.Bytes = append(w.Bytes, ',')
+	}
+	w.comma = true
+}
+
+func (w *Writer) Open(bracket byte) {
+	w.Sep()
+	w.Bytes = append(w.Bytes, bracket)
+	w.comma = false
+}
+
+func (w *Writer) Close(bracket byte) {
+	w.Bytes = append(w.Bytes, bracket)
+	w.comma = true
+}
+
+func (w *Writer) Key(k string) {
+	w.Sep()
+	w.Bytes = append(w.Bytes, '"')
+	w.Bytes = append(w.Bytes, k...)
+	w.Bytes = append(w.Bytes, '"', ':')
+	w.comma = false
+}
+
+func (w *Writer) OpenObject(k string) { w.Key(k); w.Open('{') }
+func (w *Writer) OpenArray(k string)  { w.Key(k); w.Open('[') }
+
+func (w *Writer) Text(s string)   { w.Sep(); w.Bytes = AppendJSONString(w.Bytes, s) }
+func (w *Writer) Number(n int64)  { w.Sep(); w.Bytes = strconv.AppendInt(w.Bytes, n, 10) }
+func (w *Writer) Raw(json string) { w.Sep(); w.Bytes = append(w.Bytes, json...) }
+func (w *Writer) Flag(v bool)     { w.Sep(); w.Bytes = strconv.AppendBool(w.Bytes, v) }
+
+// decimal writes n/100 as the shortest number.
+func (w *Writer) Hundredths(n int64) { w.Sep(); w.Bytes = appendHundredths(w.Bytes, n) }
+
+// Float writes a ratio rounded to four digits after the point.
+func (w *Writer) Float(f float64) {
+	w.Sep()
+	w.Bytes = AppendRounded(w.Bytes, f)
+}
+
+func AppendRounded(b []byte, f float64) []byte {
+	return strconv.AppendFloat(b, float64(int64(f*10_000+0.5))/10_000, 'f', -1, 64)
+}
+
+// appendHundredths writes fen as yuan with no digit too many: 30050 is 300.5, 30000 is 300.
+func appendHundredths(b []byte, n int64) []byte {
+	b = strconv.AppendInt(b, n/100, 10)
+	if rest := n % 100; rest != 0 {
+		b = append(b, '.', byte('0'+rest/10))
+		if rest%10 != 0 {
+			b = append(b, byte('0'+rest%10))
+		}
+	}
+	return b
+}
+
+// AppendFixed2 writes fen as yuan with two digits: 30050 is 300.50.
+func AppendFixed2(b []byte, n int64) []byte {
+	b = strconv.AppendInt(b, n/100, 10)
+	rest := n % 100
+	return append(b, '.', byte('0'+rest/10), byte('0'+rest%10))
+}
+
+// Value writes what follows a key, as a text of it if it should be one.
+func (w *Writer) Value(asText bool, write func()) {
+	at := len(w.Bytes)
+	write()
+	if asText {
+		w.Bytes = append(slices.Insert(w.Bytes, at, '"'), '"')
+	}
+}
+
+func (w *Writer) TextField(k, v string)         { w.Key(k); w.Text(v) }
+func (w *Writer) NumberField(k string, v int64) { w.Key(k); w.Number(v) }
+
+// PageInfo writes the numbers of an answer in pages, which both platforms call the same.
+func (w *Writer) PageInfo(page, size, total int) {
+	w.OpenObject("page_info")
+	w.NumberField("page", int64(page))
+	w.NumberField("page_size", int64(size))
+	w.NumberField("total_number", int64(total))
+	w.NumberField("total_page", int64((total+size-1)/size))
+	w.Close('}')
+}
+
+// PageOf is the bounds of a page in a list of n.
+func PageOf(page, size, n int) (from, to int) {
+	from = min((page-1)*size, n)
+	return from, min(from+size, n)
+}
+
+// AdName writes the name of an ad. One that was cut ends with two bytes of the three that its last character has, as from a database that counts bytes.
+func (w *Writer) AdName(name string) {
+	at := len(w.Bytes)
+	w.Text(name)
+	if strings.Contains(name, trap.CutCharacter) {
+		w.Bytes = append(w.Bytes[:at], bytes.ReplaceAll(w.Bytes[at:], []byte(trap.CutCharacter), []byte("激")[:2])...)
+	}
+}
+
+// Write turns a field's value of x into JSON.
+type Write[T any] func(w *Writer, x T)
+
+func Fixed[T any](json string) Write[T] { return func(w *Writer, _ T) { w.Raw(json) } }

@@ -1,0 +1,171 @@
+package world
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"adsync/base/clock"
+)
+
+// Clock tells the world's time, which may be frozen, set, or run faster than real time. It is safe for
+// concurrent use, and the Now of a frozen clock never moves.
+type Clock struct {
+	mu     sync.RWMutex
+	base   time.Time // the world's time at real
+	real   time.Time // a reading of the real clock; its monotonic part measures what passed since
+	speed  float64
+	frozen bool
+	OnSet  func() error // saves the state after a change
+}
+
+var _ clock.Clock = (*Clock)(nil)
+
+// ClockState is how the clock is kept over a restart.
+type ClockState struct {
+	World  time.Time `json:"world"`
+	Real   time.Time `json:"real"`
+	Speed  float64   `json:"speed"`
+	Frozen bool      `json:"frozen"`
+}
+
+// NewClock starts a clock. One that is frozen from the start shows exactly its start.
+func NewClock(start time.Time, speed float64, frozen bool) *Clock {
+	return &Clock{base: start, real: time.Now(), speed: speed, frozen: frozen, OnSet: func() error { return nil }}
+}
+
+// RestoreClock goes on with a kept clock. At the speed of real time the world went on while the program was down;
+// a faster world resumes where it was, since a night off would else be months.
+func RestoreClock(kept ClockState) *Clock {
+	now := time.Now()
+	world := kept.World
+	if !kept.Frozen && kept.Speed == 1 {
+		if away := now.Sub(kept.Real); away > 0 {
+			world = world.Add(away)
+		}
+	}
+	if CheckMoment(world) != nil {
+		world = kept.World
+	}
+	return &Clock{base: world, real: now, speed: kept.Speed, frozen: kept.Frozen, OnSet: func() error { return nil }}
+}
+
+// Now is the world's time in UTC, cut to milliseconds.
+func (c *Clock) Now() time.Time {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.now().UTC().Truncate(time.Millisecond)
+}
+
+func (c *Clock) now() time.Time {
+	if c.frozen {
+		return c.base
+	}
+	now := c.base.Add(time.Duration(float64(time.Since(c.real)) * c.speed))
+	// The world ends where its ids end; a clock that ran into the end stands there.
+	if now.After(LastMoment) {
+		return LastMoment
+	}
+	return now
+}
+
+// Until is how long to wait, in real time, until the clock shows t: practically for ever when it is frozen before t.
+func (c *Clock) Until(t time.Time) time.Duration {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	left := t.Sub(c.now())
+	if left <= 0 {
+		return left
+	}
+	if c.frozen {
+		return math.MaxInt64
+	}
+	wait := float64(left) / c.speed
+	if wait > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return time.Duration(wait)
+}
+
+// Speed is how many seconds of the world pass in one real second, whether or not the clock is frozen.
+func (c *Clock) Speed() float64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.speed
+}
+
+// Pace is how many seconds of the world something lasts that takes one in real time: that of real time where the clock stands still or
+// is slower, or what only time ends might never end.
+func (c *Clock) Pace() float64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.frozen {
+		return 1
+	}
+	return max(c.speed, 1)
+}
+
+// Frozen tells whether the clock stands still.
+func (c *Clock) Frozen() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.frozen
+}
+
+// Freeze stops the clock; doing so twice changes nothing. The error, here and below, is that the change could not
+// be saved: it holds in this process all the same.
+func (c *Clock) Freeze() error {
+	return c.change(func(now time.Time) { c.rebase(now); c.frozen = true })
+}
+
+// Resume lets a frozen clock run on from where it stands.
+func (c *Clock) Resume() error {
+	return c.change(func(now time.Time) { c.rebase(now); c.frozen = false })
+}
+
+// Set moves the clock to t, frozen or not. The world exists from 2025 up to 2035.
+func (c *Clock) Set(t time.Time) error {
+	if err := CheckMoment(t); err != nil {
+		return err
+	}
+	return c.change(func(time.Time) { c.rebase(t) })
+}
+
+// SetSpeed makes the world's seconds pass x times as fast as real ones, from now on.
+func (c *Clock) SetSpeed(x float64) error {
+	if err := CheckSpeed(x); err != nil {
+		return err
+	}
+	return c.change(func(now time.Time) { c.rebase(now); c.speed = x })
+}
+
+func (c *Clock) change(apply func(now time.Time)) error {
+	c.mu.Lock()
+	apply(c.now())
+	c.mu.Unlock()
+	return c.OnSet()
+}
+
+func (c *Clock) rebase(t time.Time) { c.base, c.real = t, time.Now() }
+
+func (c *Clock) State() ClockState {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return ClockState{World: c.now().UTC(), Real: time.Now().UTC(), Speed: c.speed, Frozen: c.frozen}
+}
+
+func CheckMoment(t time.Time) error {
+	if t.Before(FirstMoment) || !t.Before(LastMoment) {
+		return fmt.Errorf("the world exists from %s up to %s, not at %s", FirstMoment.Format(DayLayout),
+			LastMoment.Format(DayLayout), t.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func CheckSpeed(x float64) error {
+	if !(x > 0 && x <= 100_000) { // also refuses NaN
+		return fmt.Errorf("the speed of the clock is above 0 and at most 100000, not %v", x)
+	}
+	return nil
+}
