@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // What the tables must hold, written down from the platforms' documents and not from the adapters: a mistake about a
@@ -55,52 +54,6 @@ func pick(words map[string]string) func(truthRow) string {
 	return func(r truthRow) string { return words[r.Status] }
 }
 
-var tencentReport = []rawColumn{
-	fens("cost", "cost"),
-	counted("view_count", "impressions"),
-	counted("valid_click_count", "clicks"),
-	counted("download_count", "downloads"),
-	counted("install_count", "installs"),
-	counted("activated_count", "activations"),
-	counted("reg_pv", "registrations"),
-	counted("conversions_count", "conversions"),
-	counted("deep_conversions_count", "deep_conversions"),
-	counted("first_pay_count", "first_pays"),
-	counted("purchase_pv", "pays"),
-	fens("purchase_amount", "pay_amount"),
-	fens("first_day_pay_amount", "pay_amount_d1"),
-	fens("payment_amount_activated_d3", "pay_amount_d3"),
-	fens("payment_amount_activated_d7", "pay_amount_d7"),
-	counted("retention_count", "next_day_retained"),
-}
-
-var oceanReport = []rawColumn{
-	fens("stat_cost", "cost"),
-	counted("show_cnt", "impressions"),
-	counted("click_cnt", "clicks"),
-	counted("download_finish_cnt", "downloads"),
-	counted("install_finish_cnt", "installs"),
-	counted("active", "activations"),
-	counted("active_register", "registrations"),
-	counted("convert_cnt", "conversions"),
-	counted("deep_convert_cnt", "deep_conversions"),
-	counted("active_pay", "first_pays"),
-	counted("game_pay_count", "pays"),
-	fens("attribution_game_in_app_ltv_1day", "pay_amount_d1"),
-	fens("attribution_game_in_app_ltv_3days", "pay_amount_d3"),
-	fens("attribution_game_in_app_ltv_7days", "pay_amount_d7"),
-	counted("attribution_next_day_open_cnt", "next_day_retained"),
-}
-
-var tencentObject = []rawColumn{
-	{name: "adgroup_name", want: func(r truthRow) string { return r.Name }},
-	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND", "deleted": "AD_STATUS_SUSPEND"})},
-	{name: "daily_budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
-	{name: "bid_amount_fen", want: func(r truthRow) string { return strconv.FormatInt(r.Bid/microsPerFen, 10) }},
-	{name: "created_time", want: unix(created), instant: true},
-	{name: "last_modified_time", want: unix(modified), instant: true},
-}
-
 // assetColumns are the columns of an image or a video: name, width, height, size, signature and time of upload.
 func assetColumns(name, size, created string) []rawColumn {
 	return []rawColumn{
@@ -111,45 +64,6 @@ func assetColumns(name, size, created string) []rawColumn {
 		{name: "signature", want: func(r truthRow) string { return r.Signature }},
 		{name: created, want: unix(func(r truthRow) int64 { return r.Created }), instant: true},
 	}
-}
-
-var (
-	tencentAsset = assetColumns("description", "file_size", "created_time")
-	oceanAsset   = append(assetColumns("filename", "size", "create_time"), rawColumn{name: "material_id", want: func(r truthRow) string { return r.Material }})
-)
-
-var tencentCreative = []rawColumn{
-	{name: "dynamic_creative_name", want: func(r truthRow) string { return r.Name }},
-	{name: "adgroup_id", want: func(r truthRow) string { return r.Parent }},
-	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND", "deleted": "AD_STATUS_SUSPEND"})},
-	{name: "created_time", want: unix(created), instant: true},
-	{name: "last_modified_time", want: unix(modified), instant: true},
-}
-
-var oceanProject = []rawColumn{
-	{name: "name", want: func(r truthRow) string { return r.Name }},
-	{name: "status_first", want: pick(map[string]string{"active": "PROJECT_STATUS_ENABLE", "paused": "PROJECT_STATUS_DISABLE", "deleted": "PROJECT_STATUS_DELETE"})},
-	{name: "budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
-	{name: "project_create_time", want: unix(created), instant: true},
-	{name: "project_modify_time", want: unix(modified), instant: true},
-}
-
-// A creative of Ocean Engine is a material in a promotion: "<promotion>:<material>".
-var oceanMaterial = []rawColumn{
-	{name: "promotion_id", want: func(r truthRow) string { return r.Parent }},
-	{name: "material_id", want: func(r truthRow) string { return strings.TrimPrefix(r.Object, r.Parent+":") }},
-	{name: "material_kind", want: func(r truthRow) string { return r.Kind }},
-	{name: "material_status", want: pick(map[string]string{"active": "MATERIAL_STATUS_OK", "paused": "MATERIAL_STATUS_DISABLE", "deleted": "MATERIAL_STATUS_DELETE"})},
-}
-
-var oceanObject = []rawColumn{
-	{name: "promotion_name", want: func(r truthRow) string { return r.Name }},
-	{name: "project_id", want: func(r truthRow) string { return r.Parent }},
-	{name: "status_first", want: pick(map[string]string{"active": "PROMOTION_STATUS_ENABLE", "paused": "PROMOTION_STATUS_DISABLE", "deleted": "PROMOTION_STATUS_DELETED"})},
-	{name: "budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
-	{name: "cpa_bid_fen", want: func(r truthRow) string { return strconv.FormatInt(r.Bid/microsPerFen, 10) }},
-	{name: "promotion_create_time", want: unix(created), instant: true},
-	{name: "promotion_modify_time", want: unix(modified), instant: true},
 }
 
 // objects is a configuration level: its raw table, and its kind in the truth.
@@ -189,37 +103,6 @@ type world struct {
 	money  moneySpec
 	// assetless says that no list of the platform is pulled that tells what creatives show.
 	assetless bool
-}
-
-var worlds = []world{
-	{
-		media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
-		objects: []objects{
-			{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject, level: "adgroup", modified: "last_modified_time", status: "configured_status"},
-			{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative, level: creativeLevel, above: "adgroup", modified: "last_modified_time", status: "configured_status"},
-			{table: "tencent_image", kind: "image", columns: tencentAsset},
-			{table: "tencent_video", kind: "video", columns: tencentAsset},
-		},
-		levels: []level{{"account", "account"}, {"adgroup", "ad"}, {creativeLevel, "creative"}},
-		report: tencentReport, money: tencentMoney,
-		public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions", "deep_conversions",
-			"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
-	},
-	{
-		media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", company: "company", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
-		objects: []objects{
-			{table: "oceanengine_project", kind: "project", columns: oceanProject, level: "campaign", modified: "project_modify_time", status: "status_first"},
-			{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign", modified: "promotion_modify_time", status: "status_first"},
-			{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial, level: creativeLevel, above: "adgroup", nameless: true},
-			{table: "oceanengine_image", kind: "image", columns: oceanAsset},
-			{table: "oceanengine_video", kind: "video", columns: oceanAsset},
-		},
-		levels: []level{{"account", "account"}, {"campaign", "project"}, {"adgroup", "ad"}, {creativeLevel, "creative"}},
-		report: oceanReport, money: oceanMoney,
-		// This platform counts conversions at the time of the event.
-		public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "deep_conversions",
-			"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"), "conversions_event", "conversions"),
-	},
 }
 
 // Platforms are the platforms whose rows are compared.
