@@ -129,11 +129,11 @@ func (o *oceanEngine) attached(c *platform.Call, l *world.Login, n, parts int, s
 
 // writeAttached writes a page of a container's accounts.
 func (o *oceanEngine) writeAttached(c *platform.Call, rows string, list []oceanListed, write func(w *platform.Writer, x oceanListed)) *platform.Failure {
-	page, err := o.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 10, 100)
+	size, err := integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}
@@ -229,20 +229,20 @@ func (o *oceanEngine) agent(c *platform.Call, l *world.Login) *platform.Failure 
 }
 
 func (o *oceanEngine) writeClients(c *platform.Call, list []oceanListed, byCursor bool) *platform.Failure {
-	page, err := o.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 100, 1000)
+	size, err := integer(c, "page_size", 100, 1000)
 	if err != nil {
 		return err
 	}
 	from, to := platform.PageOf(page, size, len(list))
 	if byCursor {
-		if size, err = o.integer(c, "count", 100, 1000); err != nil {
+		if size, err = integer(c, "count", 100, 1000); err != nil {
 			return err
 		}
-		if _, err := o.decode(c, "cursor", &from); err != nil {
+		if _, err := decode(c, "cursor", &from); err != nil {
 			return err
 		}
 		from = min(max(from, 0), len(list))

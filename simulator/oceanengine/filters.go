@@ -37,7 +37,7 @@ type oceanFilter struct {
 }
 
 func (o *oceanEngine) reportFilters(c *platform.Call, q *oceanQuery, dimensions []oceanDimension) *platform.Failure {
-	found, err := o.decode(c, "filters", &q.filters)
+	found, err := decode(c, "filters", &q.filters)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (o *oceanEngine) reportConfig(c *platform.Call, l *world.Login) *platform.F
 		return err
 	}
 	var topics []string
-	found, err := o.decode(c, "data_topics", &topics)
+	found, err := decode(c, "data_topics", &topics)
 	if err != nil {
 		return err
 	}

@@ -68,11 +68,11 @@ func (o *oceanEngine) fundDays(c *platform.Call, l *world.Login) *platform.Failu
 	case to-from >= oceanFundSpan:
 		return platform.Failf(40000, "start_date to end_date is up to %d days", oceanFundSpan)
 	}
-	page, err := o.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 10, 100)
+	size, err := integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestGolden_OceanEngineReportIsInYuanAsStrings(t *testing.T) {
 		q.metrics = append(q.metrics, oceanMetricByName[name])
 	}
 	w := &platform.Writer{}
-	(&oceanEngine{}).writeMetrics(w, "metrics", q, &f)
+	writeMetrics(w, "metrics", q, &f)
 	require.Equal(t, `"metrics":{"stat_cost":"12.34","show_cnt":"1000","ctr":"0.70","cpc_platform":"1.76","active_pay":"0",`+
 		`"attribution_game_in_app_ltv_1day":"0.05"}`, string(w.Bytes))
 	r := &world.Row{Day: world.DayOf(time.Date(2022, 8, 2, 5, 0, 0, 0, world.Zone).Unix()), Hour: 14, Object: 7_300_000_000_000_000_001, Ad: &world.Ad{Project: 7200}}

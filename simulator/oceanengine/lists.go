@@ -34,14 +34,14 @@ func oceanMoment(moment int64) string { return time.Unix(moment, 0).In(world.Zon
 // advertiserInfo tells about up to 100 accounts; one that is forbidden fails the whole call.
 func (o *oceanEngine) advertiserInfo(c *platform.Call, l *world.Login) *platform.Failure {
 	var ids []int64
-	found, err := o.decode(c, "advertiser_ids", &ids)
+	found, err := decode(c, "advertiser_ids", &ids)
 	if err != nil {
 		return err
 	}
 	if !found || len(ids) < 1 || len(ids) > 100 {
 		return platform.Failf(40000, "advertiser_ids has 1 to 100 ids")
 	}
-	fields, err := o.fields(c, oceanInfoOrder)
+	fields, err := readFields(c, oceanInfoOrder)
 	if err != nil {
 		return err
 	}
@@ -262,23 +262,23 @@ func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Fai
 	if err != nil {
 		return err
 	}
-	fields, err := o.fields(c, promotionOrder, oceanPromotionUnset...)
+	fields, err := readFields(c, promotionOrder, oceanPromotionUnset...)
 	if err != nil {
 		return err
 	}
 	var conditions promotionConditions
-	if _, err := o.decode(c, "filtering", &conditions); err != nil {
+	if _, err := decode(c, "filtering", &conditions); err != nil {
 		return err
 	}
-	page, err := o.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 10, 20)
+	size, err := integer(c, "page_size", 10, 20)
 	if err != nil {
 		return err
 	}
-	count, err := o.integer(c, "count", 10, 20)
+	count, err := integer(c, "count", 10, 20)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Fai
 	case byCursor:
 		// The cursor is the last promotion that was told, which clients must not rely on.
 		var last int64
-		if _, err := o.decode(c, "cursor", &last); err != nil {
+		if _, err := decode(c, "cursor", &last); err != nil {
 			return err
 		}
 		from, _ = slices.BinarySearchFunc(list, last+1, func(x world.Object, id int64) int { return cmp.Compare(x.ID, id) })

@@ -245,14 +245,14 @@ func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetK
 		return err
 	}
 	var conditions oceanAssetConditions
-	if _, err := o.decode(c, "filtering", &conditions); err != nil {
+	if _, err := decode(c, "filtering", &conditions); err != nil {
 		return err
 	}
-	page, err := o.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 20, 100)
+	size, err := integer(c, "page_size", 20, 100)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (o *oceanEngine) Endpoint(path string) string {
 }
 
 func (o *oceanEngine) Serve(c *platform.Call) {
-	o.head(c)
+	head(c)
 	route, ok := o.route(c.Path)
 	if !ok {
 		c.Status = http.StatusNotFound
@@ -155,7 +155,7 @@ func (o *oceanEngine) Serve(c *platform.Call) {
 	}
 }
 
-func (o *oceanEngine) head(c *platform.Call) {
+func head(c *platform.Call) {
 	c.Header.Set("Content-Type", "application/json; charset=utf-8")
 }
 
@@ -177,7 +177,7 @@ func (o *oceanEngine) fail(c *platform.Call, err *platform.Failure) {
 }
 
 func (o *oceanEngine) OverLimit(c *platform.Call, r limit.Refusal) {
-	o.head(c)
+	head(c)
 	if r.Busy {
 		o.fail(c, platform.Failf(40100, ""))
 		return
@@ -259,7 +259,7 @@ func (o *oceanEngine) app(c *platform.Call) (body oceanApp, app int, _ *platform
 	return body, app, nil
 }
 
-func (o *oceanEngine) writeTokens(c *platform.Call, w *platform.Writer, t world.Tokens) {
+func writeTokens(c *platform.Call, w *platform.Writer, t world.Tokens) {
 	w.TextField("access_token", t.Access)
 	w.TextField("refresh_token", t.Refresh)
 	w.NumberField("expires_in", t.AccessExpires-c.Now)
@@ -290,7 +290,7 @@ func (o *oceanEngine) refresh(c *platform.Call, _ *world.Login) *platform.Failur
 	}
 	w := o.begin(c)
 	w.Open('{')
-	o.writeTokens(c, &w, got)
+	writeTokens(c, &w, got)
 	w.Close('}')
 	o.end(c, &w)
 	return nil
@@ -317,7 +317,7 @@ func (o *oceanEngine) exchange(c *platform.Call, _ *world.Login) *platform.Failu
 	}
 	w := o.begin(c)
 	w.Open('{')
-	o.writeTokens(c, &w, got)
+	writeTokens(c, &w, got)
 	w.OpenArray("advertiser_ids")
 	for _, x := range o.authorised(c, l) {
 		w.Number(x.id)
@@ -358,7 +358,7 @@ func (o *oceanEngine) advertiser(c *platform.Call, l *world.Login) (world.Accoun
 }
 
 // integer reads a number from 1 to hi; one that is missing is usual.
-func (o *oceanEngine) integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failure) {
+func integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
 		return usual, nil
@@ -371,7 +371,7 @@ func (o *oceanEngine) integer(c *platform.Call, name string, usual, hi int) (int
 }
 
 // decode reads a parameter that is JSON text; keys it does not know and values of another type are refused.
-func (o *oceanEngine) decode(c *platform.Call, name string, v any) (found bool, _ *platform.Failure) {
+func decode(c *platform.Call, name string, v any) (found bool, _ *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
 		return false, nil
@@ -385,9 +385,9 @@ func (o *oceanEngine) decode(c *platform.Call, name string, v any) (found bool, 
 }
 
 // fields reads which fields are wanted; all are, if none are named. unset are known too, and nothing has them.
-func (o *oceanEngine) fields(c *platform.Call, all []string, unset ...string) ([]string, *platform.Failure) {
+func readFields(c *platform.Call, all []string, unset ...string) ([]string, *platform.Failure) {
 	var list []string
-	found, err := o.decode(c, "fields", &list)
+	found, err := decode(c, "fields", &list)
 	if err != nil || !found || len(list) == 0 {
 		return all, err
 	}

@@ -159,19 +159,19 @@ func (o *oceanEngine) projects(c *platform.Call, l *world.Login) *platform.Failu
 	if err != nil {
 		return err
 	}
-	fields, err := o.fields(c, projectOrder, oceanProjectUnset...)
+	fields, err := readFields(c, projectOrder, oceanProjectUnset...)
 	if err != nil {
 		return err
 	}
 	var conditions projectConditions
-	if _, err := o.decode(c, "filtering", &conditions); err != nil {
+	if _, err := decode(c, "filtering", &conditions); err != nil {
 		return err
 	}
-	page, err := o.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := o.integer(c, "page_size", 10, 100)
+	size, err := integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}

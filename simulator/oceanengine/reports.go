@@ -273,13 +273,13 @@ func (o *oceanEngine) report(c *platform.Call, l *world.Login) *platform.Failure
 			w.TextField(d.name, d.value(q, r))
 		}
 		w.Close('}')
-		o.writeMetrics(&w, "metrics", q, &r.Figures)
+		writeMetrics(&w, "metrics", q, &r.Figures)
 		c.Told(&w, &q.account, nil)
 		w.Close('}')
 	}
 	w.Close(']')
 	total := platform.Sum(rows)
-	o.writeMetrics(&w, "total_metrics", q, &total)
+	writeMetrics(&w, "total_metrics", q, &total)
 	w.PageInfo(q.page, q.size, count)
 	w.Close('}')
 	o.end(c, &w)
@@ -310,7 +310,7 @@ func (q *oceanQuery) filtered(rows []world.Row, isOfKind func(*oceanFilter) bool
 	return rows
 }
 
-func (o *oceanEngine) writeMetrics(w *platform.Writer, name string, q *oceanQuery, f *world.Figures) {
+func writeMetrics(w *platform.Writer, name string, q *oceanQuery, f *world.Figures) {
 	w.OpenObject(name)
 	for _, m := range q.metrics {
 		if m.of != nil && platform.LeavesOut(&q.untold, w, m.name, *m.of, f) {
@@ -335,10 +335,10 @@ func (o *oceanEngine) reportQuery(c *platform.Call, l *world.Login, q *oceanQuer
 	}
 	dimensions := oceanDimensionsOf(q.topic)
 	var names struct{ dimensions, metrics []string }
-	if found, err := o.decode(c, "dimensions", &names.dimensions); err != nil || !found || len(names.dimensions) == 0 {
+	if found, err := decode(c, "dimensions", &names.dimensions); err != nil || !found || len(names.dimensions) == 0 {
 		return platform.Failf(40000, "dimensions is a list of names")
 	}
-	if found, err := o.decode(c, "metrics", &names.metrics); err != nil || !found || len(names.metrics) == 0 {
+	if found, err := decode(c, "metrics", &names.metrics); err != nil || !found || len(names.metrics) == 0 {
 		return platform.Failf(40000, "metrics is a list of names")
 	}
 	for _, name := range names.dimensions {
@@ -358,7 +358,7 @@ func (o *oceanEngine) reportQuery(c *platform.Call, l *world.Login, q *oceanQuer
 		q.metrics = append(q.metrics, m)
 	}
 	q.scope.Hourly = q.by.Hour
-	if err = o.reportTimes(c, q); err != nil {
+	if err = reportTimes(c, q); err != nil {
 		return err
 	}
 	if err = o.reportFilters(c, q, dimensions); err != nil {
@@ -378,17 +378,17 @@ func (o *oceanEngine) reportQuery(c *platform.Call, l *world.Login, q *oceanQuer
 		q.scope.Level = world.LevelAd
 		q.by.Object = q.by.Ad
 	}
-	if err = o.reportOrder(c, q); err != nil {
+	if err = reportOrder(c, q); err != nil {
 		return err
 	}
-	if q.page, err = o.integer(c, "page", 1, 99_999); err != nil {
+	if q.page, err = integer(c, "page", 1, 99_999); err != nil {
 		return err
 	}
-	q.size, err = o.integer(c, "page_size", 10, 100)
+	q.size, err = integer(c, "page_size", 10, 100)
 	return err
 }
 
-func (o *oceanEngine) reportTimes(c *platform.Call, q *oceanQuery) *platform.Failure {
+func reportTimes(c *platform.Call, q *oceanQuery) *platform.Failure {
 	from, err := oceanReportTime(c.Query.Get("start_time"), false)
 	if err != nil {
 		return err
@@ -422,12 +422,12 @@ func oceanReportTime(text string, end bool) (time.Time, *platform.Failure) {
 	return t, nil
 }
 
-func (o *oceanEngine) reportOrder(c *platform.Call, q *oceanQuery) *platform.Failure {
+func reportOrder(c *platform.Call, q *oceanQuery) *platform.Failure {
 	var list []struct {
 		Field string `json:"field"`
 		Type  string `json:"type"`
 	}
-	found, err := o.decode(c, "order_by", &list)
+	found, err := decode(c, "order_by", &list)
 	if err != nil {
 		return err
 	}

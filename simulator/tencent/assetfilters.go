@@ -72,7 +72,7 @@ func (t *tencent) assetFilters(c *platform.Call, kind world.AssetKind) (fits []f
 	for _, condition := range tencentAssetConditions[kind] {
 		known[condition.field], operators[condition.field] = condition, condition.operators
 	}
-	filters, err := t.filters(c, 4, operators)
+	filters, err := readFilters(c, 4, operators)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind,
 	if err != nil {
 		return err
 	}
-	fields, err := t.fields(c, func(f string) bool { return slices.Contains(order, f) || slices.Contains(unset, f) })
+	fields, err := readFields(c, func(f string) bool { return slices.Contains(order, f) || slices.Contains(unset, f) })
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind,
 	if err != nil {
 		return err
 	}
-	page, err := t.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := t.integer(c, "page_size", 10, 100)
+	size, err := integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind,
 		return slices.ContainsFunc(fits, func(fits func(x *world.Asset) bool) bool { return !fits(&x) })
 	})
 	from, to, total := c.PageOf(page, size, len(list))
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenArray("list")
 	for i := range list[from:to] {
 		w.Open('{')
@@ -109,6 +109,6 @@ func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind,
 	}
 	w.Close(']')
 	w.PageInfo(page, size, total)
-	t.end(c, &w)
+	end(c, &w)
 	return nil
 }

@@ -123,7 +123,7 @@ func (t *tencent) creatives(c *platform.Call, l *world.Login) *platform.Failure 
 	if err != nil {
 		return err
 	}
-	fields, err := t.fields(c, func(f string) bool { return creativeFields[f] != nil || slices.Contains(creativeUnset, f) })
+	fields, err := readFields(c, func(f string) bool { return creativeFields[f] != nil || slices.Contains(creativeUnset, f) })
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (f listFilter) fits(x *tencentListed) bool {
 }
 
 func (t *tencent) listFilters(c *platform.Call, of tencentLister) (all []listFilter, err *platform.Failure) {
-	filters, err := t.filters(c, of.filtersMax, of.operators)
+	filters, err := readFilters(c, of.filtersMax, of.operators)
 	if err != nil {
 		return nil, err
 	}

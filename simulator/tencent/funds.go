@@ -31,13 +31,13 @@ func (t *tencent) funds(c *platform.Call, l *world.Login) *platform.Failure {
 		return err
 	}
 	n := c.View.FundNow(&a)
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenArray("list")
 	for _, kind := range tencentFunds(&a) {
 		writeTencentFund(&w, kind.Name, kind.Of(n.Balance), kind.Of(world.Funds{Cash: n.Locked}), kind.Of(n.PaidToday))
 	}
 	w.Close(']')
-	t.end(c, &w)
+	end(c, &w)
 	return nil
 }
 
@@ -71,14 +71,14 @@ func (t *tencent) dailyBalances(c *platform.Call, l *world.Login) *platform.Fail
 		return err
 	}
 	var s world.Scope
-	if err := t.days(c, &a, &s, tencentFundSpan, tencentFundBack); err != nil {
+	if err := readDays(c, &a, &s, tencentFundSpan, tencentFundBack); err != nil {
 		return err
 	}
-	page, err := t.integer(c, "page", 1, 99_999)
+	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
 	}
-	size, err := t.integer(c, "page_size", 10, 100)
+	size, err := integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}
@@ -89,14 +89,14 @@ func (t *tencent) dailyBalances(c *platform.Call, l *world.Login) *platform.Fail
 		}
 	}
 	from, to, total := c.PageOf(page, size, len(rows))
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenArray("list")
 	for _, r := range rows[from:to] {
 		writeTencentFlow(&w, r)
 	}
 	w.Close(']')
 	w.PageInfo(page, size, total)
-	t.end(c, &w)
+	end(c, &w)
 	return nil
 }
 

@@ -42,7 +42,7 @@ type accountPage struct {
 
 // accountPage reads the paging. Page and size are required where the page of the list says so.
 func (t *tencent) accountPage(c *platform.Call, pageRequired bool, pagesMax int) (p accountPage, err *platform.Failure) {
-	mode, err := t.oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
+	mode, err := oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
 	if err != nil {
 		return p, err
 	}
@@ -56,10 +56,10 @@ func (t *tencent) accountPage(c *platform.Call, pageRequired bool, pagesMax int)
 	if pageRequired && !p.byCursor && c.Query.Get("page") == "" {
 		return p, platform.Failf(18001, "page")
 	}
-	if p.page, err = t.integer(c, "page", 1, pagesMax); err != nil {
+	if p.page, err = integer(c, "page", 1, pagesMax); err != nil {
 		return p, err
 	}
-	if p.size, err = t.integer(c, "page_size", 10, 100); err != nil {
+	if p.size, err = integer(c, "page_size", 10, 100); err != nil {
 		return p, err
 	}
 	if text := c.Query.Get("cursor"); text != "" {
@@ -89,7 +89,7 @@ func (t *tencent) accountList(c *platform.Call, list []world.Account, p accountP
 	} else {
 		from, to, total = c.PageOf(p.page, p.size, len(list))
 	}
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenArray("list")
 	for i := range list[from:to] {
 		w.Open('{')
@@ -108,7 +108,7 @@ func (t *tencent) accountList(c *platform.Call, list []world.Account, p accountP
 	} else {
 		w.PageInfo(p.page, p.size, total)
 	}
-	t.end(c, &w)
+	end(c, &w)
 }
 
 func (t *tencent) accountsOf(c *platform.Call, l *world.Login) []world.Account {
@@ -120,7 +120,7 @@ func (t *tencent) accountsOf(c *platform.Call, l *world.Login) []world.Account {
 }
 
 func (t *tencent) advertisers(c *platform.Call, l *world.Login) *platform.Failure {
-	fields, err := t.fields(c, func(f string) bool { return tencentAccountFields[f] != nil || slices.Contains(tencentAccountUnset, f) })
+	fields, err := readFields(c, func(f string) bool { return tencentAccountFields[f] != nil || slices.Contains(tencentAccountUnset, f) })
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (t *tencent) advertisers(c *platform.Call, l *world.Login) *platform.Failur
 	if err != nil {
 		return err
 	}
-	filters, err := t.filters(c, 1, map[string][]string{"corporation_name": {"EQUALS", "CONTAINS"}})
+	filters, err := readFilters(c, 1, map[string][]string{"corporation_name": {"EQUALS", "CONTAINS"}})
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (t *tencent) relations(c *platform.Call, l *world.Login) *platform.Failure 
 	if !p.byCursor && p.page*p.size > 1000 {
 		return platform.Failf(18003, "page x page_size is at most 1000; use the cursor")
 	}
-	if _, err := t.oneOf(c, "advertiser_type", "DIRECT_ADVERTISER", "SUB_ADVERTISER"); err != nil {
+	if _, err := oneOf(c, "advertiser_type", "DIRECT_ADVERTISER", "SUB_ADVERTISER"); err != nil {
 		return err
 	}
 	list := t.accountsOf(c, l)
@@ -287,7 +287,7 @@ func (t *tencent) adgroups(c *platform.Call, l *world.Login) *platform.Failure {
 	if err != nil {
 		return err
 	}
-	fields, err := t.fields(c, func(f string) bool { return adgroupFields[f] != nil || slices.Contains(adgroupUnset, f) })
+	fields, err := readFields(c, func(f string) bool { return adgroupFields[f] != nil || slices.Contains(adgroupUnset, f) })
 	if err != nil {
 		return err
 	}
@@ -319,15 +319,15 @@ const tencentListMax = 10_000
 
 // tencentPage answers with a page of a list of objects, by number or by cursor, which counts from a floor below all ids.
 func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id func(*T) int64, write func(w *platform.Writer, x *T)) *platform.Failure {
-	page, err := t.integer(c, "page", 1, 100)
+	page, err := integer(c, "page", 1, 100)
 	if err != nil {
 		return err
 	}
-	size, err := t.integer(c, "page_size", 10, 100)
+	size, err := integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}
-	mode, err := t.oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
+	mode, err := oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
 	if err != nil {
 		return err
 	}
@@ -352,7 +352,7 @@ func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id 
 	} else {
 		from, to, total = c.PageOf(page, size, len(list))
 	}
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenArray("list")
 	for i := range list[from:to] {
 		w.Open('{')
@@ -374,7 +374,7 @@ func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id 
 	} else {
 		w.PageInfo(page, size, total)
 	}
-	t.end(c, &w)
+	end(c, &w)
 	return nil
 }
 

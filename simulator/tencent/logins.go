@@ -102,7 +102,7 @@ var tencentAgencyFields = map[string]platform.Write[int64]{
 
 // agencies answers agency/get: an agency names itself, a company of agencies one of its own or none.
 func (t *tencent) agencies(c *platform.Call, l *world.Login) *platform.Failure {
-	fields, err := t.fields(c, func(f string) bool { return tencentAgencyFields[f] != nil })
+	fields, err := readFields(c, func(f string) bool { return tencentAgencyFields[f] != nil })
 	if err != nil {
 		return err
 	}
@@ -111,11 +111,11 @@ func (t *tencent) agencies(c *platform.Call, l *world.Login) *platform.Failure {
 			return platform.Failf(18001, "%s", name)
 		}
 	}
-	page, err := t.integer(c, "page", 1, 1000)
+	page, err := integer(c, "page", 1, 1000)
 	if err != nil {
 		return err
 	}
-	size, err := t.integer(c, "page_size", 10, 100)
+	size, err := integer(c, "page_size", 10, 100)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (t *tencent) agencies(c *platform.Call, l *world.Login) *platform.Failure {
 		return err
 	}
 	from, to, total := c.PageOf(page, size, len(ids))
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenArray("list")
 	for _, id := range ids[from:to] {
 		w.Open('{')
@@ -136,7 +136,7 @@ func (t *tencent) agencies(c *platform.Call, l *world.Login) *platform.Failure {
 	}
 	w.Close(']')
 	w.PageInfo(page, size, total)
-	t.end(c, &w)
+	end(c, &w)
 	return nil
 }
 

@@ -60,14 +60,14 @@ func (t *tencent) refresh(c *platform.Call, app int, rotate bool) *platform.Fail
 	case state != world.TokenGood:
 		return platform.Failf(11010, "")
 	}
-	w := t.begin(c)
+	w := begin(c)
 	w.TextField("access_token", got.Access)
 	if rotate {
 		w.TextField("refresh_token", got.Refresh)
 	}
 	w.NumberField("access_token_expires_in", got.AccessExpires-c.Now)
 	w.NumberField("refresh_token_expires_in", got.RefreshExpires-c.Now)
-	t.end(c, &w)
+	end(c, &w)
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (t *tencent) exchange(c *platform.Call, app int) *platform.Failure {
 		return platform.Failf(11011, "")
 	}
 	user, _ := t.about.User(c.Sim.World, l)
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenObject("authorizer_info")
 	w.NumberField("account_uin", 1_000_000+int64(l.Index))
 	w.NumberField("account_id", user)
@@ -109,6 +109,6 @@ func (t *tencent) exchange(c *platform.Call, app int) *platform.Failure {
 	w.TextField("refresh_token", got.Refresh)
 	w.NumberField("access_token_expires_in", got.AccessExpires-c.Now)
 	w.NumberField("refresh_token_expires_in", got.RefreshExpires-c.Now)
-	t.end(c, &w)
+	end(c, &w)
 	return nil
 }

@@ -177,7 +177,7 @@ func (t *tencent) report(c *platform.Call, l *world.Login, hourly bool) *platfor
 		c.Sim.Switches.Meet(trap.TrapRowsOverCap)
 	}
 	from, to, total := c.PageOf(q.page, q.size, len(list))
-	w := t.begin(c)
+	w := begin(c)
 	w.OpenArray("list")
 	for _, r := range list[from:to] {
 		t.writeRow(c, &w, &q, r)
@@ -185,7 +185,7 @@ func (t *tencent) report(c *platform.Call, l *world.Login, hourly bool) *platfor
 	w.Close(']')
 	w.PageInfo(q.page, q.size, total)
 	c.Sim.Limits.Match(c.Spec.Name, kind, c.App, total)
-	t.end(c, &w)
+	end(c, &w)
 	c.CountSilence(&q.untold)
 	return nil
 }
@@ -275,13 +275,13 @@ func (t *tencent) reportQuery(c *platform.Call, l *world.Login, hourly bool) (q 
 		q.empty = true
 	}
 	q.scope.Hourly, q.untold = hourly, q.account.Silence()
-	if err = t.dateRange(c, &q.account, &q.scope); err != nil {
+	if err = dateRange(c, &q.account, &q.scope); err != nil {
 		return q, err
 	}
-	if q.by, err = t.groupBy(c, q.scope.Level, groups); err != nil {
+	if q.by, err = groupBy(c, q.scope.Level, groups); err != nil {
 		return q, err
 	}
-	q.fields, err = t.fields(c, func(name string) bool {
+	q.fields, err = readFields(c, func(name string) bool {
 		f, ok := tencentFieldOf(c, name)
 		q.columns = append(q.columns, f)
 		return ok
@@ -292,24 +292,24 @@ func (t *tencent) reportQuery(c *platform.Call, l *world.Login, hourly bool) (q 
 	if q.fields == nil {
 		return q, platform.Failf(18001, "fields")
 	}
-	if q.filters, err = t.filters(c, 40, tencentReportFilters[hourly]); err != nil {
+	if q.filters, err = readFilters(c, 40, tencentReportFilters[hourly]); err != nil {
 		return q, err
 	}
 	q.narrow()
-	if q.orders, err = t.orderBy(c); err != nil {
+	if q.orders, err = orderBy(c); err != nil {
 		return q, err
 	}
-	if _, err = t.oneOf(c, "time_line", "REQUEST_TIME", "REPORTING_TIME", "ACTIVE_TIME"); err != nil {
+	if _, err = oneOf(c, "time_line", "REQUEST_TIME", "REPORTING_TIME", "ACTIVE_TIME"); err != nil {
 		return q, err
 	}
 	pagesMax := 99_999
 	if hourly {
 		pagesMax = 100
 	}
-	if q.page, err = t.integer(c, "page", 1, pagesMax); err != nil {
+	if q.page, err = integer(c, "page", 1, pagesMax); err != nil {
 		return q, err
 	}
-	if q.size, err = t.integer(c, "page_size", 10, 2000); err != nil {
+	if q.size, err = integer(c, "page_size", 10, 2000); err != nil {
 		return q, err
 	}
 	if q.page*q.size > tencentRowsMax {
@@ -319,20 +319,20 @@ func (t *tencent) reportQuery(c *platform.Call, l *world.Login, hourly bool) (q 
 }
 
 // dateRange reads the days: up to 90 of the last 365, or one of the last 90 by the hour.
-func (t *tencent) dateRange(c *platform.Call, a *world.Account, s *world.Scope) *platform.Failure {
+func dateRange(c *platform.Call, a *world.Account, s *world.Scope) *platform.Failure {
 	if s.Hourly {
-		return t.days(c, a, s, 1, tencentHourlyBack)
+		return readDays(c, a, s, 1, tencentHourlyBack)
 	}
-	return t.days(c, a, s, tencentDailySpan, tencentDailyBack)
+	return readDays(c, a, s, tencentDailySpan, tencentDailyBack)
 }
 
 // days reads the days of an account's report: so many at the most, and so far back.
-func (t *tencent) days(c *platform.Call, a *world.Account, s *world.Scope, span, back int) *platform.Failure {
+func readDays(c *platform.Call, a *world.Account, s *world.Scope, span, back int) *platform.Failure {
 	var days struct {
 		Start string `json:"start_date"`
 		End   string `json:"end_date"`
 	}
-	found, err := t.decode(c, "date_range", &days)
+	found, err := decode(c, "date_range", &days)
 	if err != nil {
 		return err
 	}
@@ -357,9 +357,9 @@ func (t *tencent) days(c *platform.Call, a *world.Account, s *world.Scope, span,
 	return nil
 }
 
-func (t *tencent) groupBy(c *platform.Call, l world.Level, allowed []string) (g platform.Grouping, err *platform.Failure) {
+func groupBy(c *platform.Call, l world.Level, allowed []string) (g platform.Grouping, err *platform.Failure) {
 	var list []string
-	found, err := t.decode(c, "group_by", &list)
+	found, err := decode(c, "group_by", &list)
 	switch {
 	case err != nil:
 		return g, err
@@ -391,12 +391,12 @@ func (t *tencent) groupBy(c *platform.Call, l world.Level, allowed []string) (g 
 	return g, nil
 }
 
-func (t *tencent) orderBy(c *platform.Call) (orders []platform.Order, err *platform.Failure) {
+func orderBy(c *platform.Call) (orders []platform.Order, err *platform.Failure) {
 	var list []struct {
 		Field string `json:"sort_field"`
 		Type  string `json:"sort_type"`
 	}
-	if _, err := t.decode(c, "order_by", &list); err != nil {
+	if _, err := decode(c, "order_by", &list); err != nil {
 		return nil, err
 	}
 	if len(list) > 2 {

@@ -213,12 +213,12 @@ func (t *tencent) OverLimit(c *platform.Call, r limit.Refusal) {
 }
 
 // begin opens the envelope of a good answer, up to the inside of data.
-func (t *tencent) begin(c *platform.Call) platform.Writer {
+func begin(c *platform.Call) platform.Writer {
 	w := platform.Writer{Bytes: append(c.Body[:0], `{"code":0,"message":"","message_cn":"","data":{`...)}
 	return w
 }
 
-func (t *tencent) end(c *platform.Call, w *platform.Writer) {
+func end(c *platform.Call, w *platform.Writer) {
 	w.Bytes = append(w.Bytes, "}}"...)
 	c.Body = w.Bytes
 }
@@ -329,7 +329,7 @@ func (t *tencent) account(c *platform.Call, l *world.Login) (world.Account, *pla
 }
 
 // integer reads a number from 1 to hi; one that is missing is usual.
-func (t *tencent) integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failure) {
+func integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
 		return usual, nil
@@ -349,7 +349,7 @@ func (t *tencent) integer(c *platform.Call, name string, usual, hi int) (int, *p
 }
 
 // oneOf reads a word of a list; one that is missing is "".
-func (t *tencent) oneOf(c *platform.Call, name string, list ...string) (string, *platform.Failure) {
+func oneOf(c *platform.Call, name string, list ...string) (string, *platform.Failure) {
 	text := c.Query.Get(name)
 	if text != "" && !slices.Contains(list, text) {
 		return "", platform.Failf(18009, "%s is one of %v", name, list)
@@ -358,7 +358,7 @@ func (t *tencent) oneOf(c *platform.Call, name string, list ...string) (string, 
 }
 
 // decode reads a parameter that is JSON text. It is strict: a number is no string. found is false if it is missing.
-func (t *tencent) decode(c *platform.Call, name string, v any) (found bool, e *platform.Failure) {
+func decode(c *platform.Call, name string, v any) (found bool, e *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
 		return false, nil
@@ -374,9 +374,9 @@ func (t *tencent) decode(c *platform.Call, name string, v any) (found bool, e *p
 }
 
 // fields reads which fields are wanted; nil if none are named.
-func (t *tencent) fields(c *platform.Call, known func(string) bool) ([]string, *platform.Failure) {
+func readFields(c *platform.Call, known func(string) bool) ([]string, *platform.Failure) {
 	var list []string
-	found, err := t.decode(c, "fields", &list)
+	found, err := decode(c, "fields", &list)
 	switch {
 	case err != nil && err.Code == 18002:
 		return nil, platform.Failf(12008, "")
@@ -405,9 +405,9 @@ type tencentFilter struct {
 }
 
 // filters reads conditions, of which each field has its operators.
-func (t *tencent) filters(c *platform.Call, most int, operators map[string][]string) ([]tencentFilter, *platform.Failure) {
+func readFilters(c *platform.Call, most int, operators map[string][]string) ([]tencentFilter, *platform.Failure) {
 	var list []tencentFilter
-	found, err := t.decode(c, "filtering", &list)
+	found, err := decode(c, "filtering", &list)
 	if err != nil || !found {
 		return nil, err
 	}

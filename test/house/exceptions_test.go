@@ -5,14 +5,10 @@ var tables = []string{}
 
 // over holds what is over a limit for now, with its lines or methods. A count may only fall. An entry goes when its subject is within the limit.
 var over = map[string]int{
-	"base/store":            18116,
-	"base/store.DB":         139,
-	"base/store.Store":      345,
-	"base/store/prune.go":   531,
-	"bench.deployment":      57,
-	"simulator":             11952,
-	"simulator.Simulator":   48,
-	"simulator.oceanEngine": 47,
-	"simulator.tencent":     48,
-	"test/chaos":            5718,
+	"base/store":          18116,
+	"base/store.DB":       139,
+	"base/store.Store":    345,
+	"base/store/prune.go": 531,
+	"bench.deployment":    57,
+	"test/chaos":          5718,
 }
